@@ -1,0 +1,20 @@
+//! Ways to run a kernel: one trait, one implementation for each.
+
+pub mod interp;
+
+use crate::abi::{DispatchArgs, Outcome};
+
+/// A kernel made ready to run on this machine.
+pub trait Code: Send + Sync + std::fmt::Debug {
+    /// Runs one workgroup to its end, or until the stop flag is seen. `workgroup` is the `WorkgroupId`, the dispatch's
+    /// base included.
+    fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome;
+}
+
+/// Memory that a worker keeps between workgroups: shared memory, private memory, registers. Grows to what the largest
+/// kernel needs; belongs to one worker at a time.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    /// Words for the back end to lay out as it likes.
+    pub words: Vec<u64>,
+}

@@ -1,0 +1,32 @@
+//! What a front end says about a shader that it cannot take: always the caller's fault, always with a place.
+
+use std::fmt;
+
+use crate::ir::SourceLine;
+
+/// A shader was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Error {
+    /// What is wrong, naming instruction, capability, id or rule.
+    pub message: String,
+    /// Word of the SPIR-V module (0 is the magic number); `None` for WGSL.
+    pub word: Option<usize>,
+    /// Source position, where the module has debug lines.
+    pub line: Option<SourceLine>,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if let Some(word) = self.word {
+            write!(f, " (SPIR-V word {word})")?;
+        }
+        if let Some(line) = &self.line {
+            write!(f, " at {}:{}", line.file, line.line)?;
+            if line.column != 0 {
+                write!(f, ":{}", line.column)?;
+            }
+        }
+        Ok(())
+    }
+}

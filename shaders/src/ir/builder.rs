@@ -1,0 +1,220 @@
+//! Builds a [`Kernel`] block by block, folding what is constant on the way.
+
+use std::collections::HashMap;
+
+use smallvec::SmallVec;
+
+use super::{
+    Access, Block, BlockData, BufferSpace, BuiltIn, Inst, InstData, Kernel, Merge, Op, Place, Scalar, Type, Value,
+    ValueDef,
+};
+
+/// Appends instructions to the current block of a kernel.
+///
+/// Constants are kept once and stand at the head of the entry block, so they dominate every use.
+#[derive(Debug)]
+pub struct Builder {
+    kernel: Kernel,
+    current: Block,
+    constants: Vec<Inst>,
+    constant_values: HashMap<(Type, u64), Value>,
+    origin: u32,
+}
+
+impl Builder {
+    /// Starts in a new entry block.
+    pub fn new(mut kernel: Kernel) -> Self {
+        let current = kernel.blocks.push(BlockData::default());
+        kernel.layout.push(current);
+        Self { kernel, current, constants: Vec::new(), constant_values: HashMap::new(), origin: 0 }
+    }
+
+    /// The kernel so far: to declare bindings and variables, and to ask for types.
+    pub fn kernel(&mut self) -> &mut Kernel {
+        &mut self.kernel
+    }
+
+    /// Instructions that follow come from this word of the module.
+    pub fn set_origin(&mut self, word: u32) {
+        self.origin = word;
+    }
+
+    /// A new block; it has no place in the order until [`Builder::switch_to`].
+    pub fn create_block(&mut self) -> Block {
+        self.kernel.blocks.push(BlockData::default())
+    }
+
+    /// The block that instructions go to.
+    pub fn current(&self) -> Block {
+        self.current
+    }
+
+    /// Instructions that follow go to `block`.
+    pub fn switch_to(&mut self, block: Block) {
+        self.current = block;
+    }
+
+    /// Whether the current block has its terminator.
+    pub fn is_terminated(&self) -> bool {
+        self.kernel.blocks[self.current].insts.last().is_some_and(|&inst| self.kernel.insts[inst].is_terminator())
+    }
+
+    /// Adds a parameter to a block.
+    pub fn add_param(&mut self, block: Block, ty: Type) -> Value {
+        let index = self.kernel.blocks[block].params.len() as u32;
+        let value = self.kernel.values.push(ValueDef::Param { block, index, ty });
+        self.kernel.blocks[block].params.push(value);
+        value
+    }
+
+    /// Says which construct the current block's terminator opens.
+    pub fn set_merge(&mut self, merge: Merge) {
+        self.kernel.blocks[self.current].merge = Some(merge);
+    }
+
+    /// Type of a value.
+    pub fn ty(&self, value: Value) -> Type {
+        self.kernel.ty(value)
+    }
+
+    /// Appends an instruction without a result.
+    pub fn push(&mut self, data: InstData) -> Inst {
+        let inst = self.kernel.insts.push(data);
+        self.kernel.origins[inst] = self.origin;
+        self.kernel.blocks[self.current].insts.push(inst);
+        inst
+    }
+
+    /// Appends an instruction with a result.
+    pub fn push_value(&mut self, data: InstData, ty: Type) -> Value {
+        let inst = self.push(data);
+        self.define(inst, ty)
+    }
+
+    fn define(&mut self, inst: Inst, ty: Type) -> Value {
+        let value = self.kernel.values.push(ValueDef::Result { inst, ty });
+        self.kernel.results[inst] = Some(value);
+        value
+    }
+
+    /// A constant by its bits.
+    pub fn constant_bits(&mut self, ty: Type, bits: u64) -> Value {
+        if let Some(&value) = self.constant_values.get(&(ty, bits)) {
+            return value;
+        }
+        let inst = self.kernel.insts.push(InstData::Const { ty, bits });
+        self.constants.push(inst);
+        let value = self.define(inst, ty);
+        self.constant_values.insert((ty, bits), value);
+        value
+    }
+
+    /// A constant: `builder.constant(7u32)`.
+    pub fn constant<T: Scalar>(&mut self, value: T) -> Value {
+        self.constant_bits(T::TYPE, value.to_bits())
+    }
+
+    /// A pure operation; folded where all operands are constants.
+    pub fn pure(&mut self, op: Op, args: &[Value]) -> Value {
+        debug_assert_eq!(args.len(), op.params().len(), "{}", op.name());
+        let bits: Option<SmallVec<[u64; 4]>> = args.iter().map(|&arg| self.kernel.constant(arg)).collect();
+        if let Some(bits) = bits {
+            return self.constant_bits(op.result(), op.fold(&bits));
+        }
+        self.push_value(InstData::Pure { op, args: SmallVec::from_slice(args) }, op.result())
+    }
+
+    /// `condition ? then : otherwise`; folded where the condition is constant.
+    pub fn select(&mut self, condition: Value, then: Value, otherwise: Value) -> Value {
+        match self.kernel.constant(condition) {
+            Some(0) => otherwise,
+            Some(_) => then,
+            None if then == otherwise => then,
+            None => {
+                let ty = self.ty(then);
+                self.push_value(InstData::Select { condition, then, otherwise }, ty)
+            }
+        }
+    }
+
+    /// A component of a built-in.
+    pub fn builtin(&mut self, builtin: BuiltIn, component: u8) -> Value {
+        self.push_value(InstData::BuiltIn { builtin, component }, Type::I32)
+    }
+
+    /// Byte offset of an array element, clamped to `u32::MAX`; folded where it is constant.
+    pub fn element(&mut self, base: Value, index: Value, stride: u32) -> Value {
+        match (self.kernel.constant(base), self.kernel.constant(index)) {
+            (_, Some(0)) => base,
+            (Some(base), Some(index)) => self.constant(element(base as u32, index as u32, stride)),
+            _ => self.push_value(InstData::Element { base, index, stride }, Type::I32),
+        }
+    }
+
+    /// Loads a scalar.
+    pub fn load(&mut self, ty: Type, place: Place, access: Access) -> Value {
+        self.push_value(InstData::Load { ty, place, access }, ty)
+    }
+
+    /// Stores a scalar.
+    pub fn store(&mut self, place: Place, value: Value, access: Access) {
+        self.push(InstData::Store { place, value, access });
+    }
+
+    /// A place in a buffer.
+    pub fn buffer_place(space: BufferSpace, buffer: Value, offset: Value) -> Place {
+        Place::Buffer { space, buffer, offset }
+    }
+
+    /// Puts constants at the head of the entry, drops blocks that control never reaches, orders the rest in reverse
+    /// postorder, and gives the kernel up.
+    pub fn finish(mut self) -> Kernel {
+        let entry = self.kernel.layout[0];
+        let insts = &mut self.kernel.blocks[entry].insts;
+        insts.splice(0..0, self.constants.iter().copied());
+        self.kernel.layout = reverse_postorder(&self.kernel, entry);
+        self.kernel
+    }
+}
+
+/// The meaning of `element`, for folder and interpreter.
+pub fn element(base: u32, index: u32, stride: u32) -> u32 {
+    u32::try_from(u64::from(base) + u64::from(index) * u64::from(stride)).unwrap_or(u32::MAX)
+}
+
+/// Blocks reachable from `entry`; a loop's merge comes after its body, so that a loop is one run of blocks.
+fn reverse_postorder(kernel: &Kernel, entry: Block) -> Vec<Block> {
+    let mut seen = cranelift_entity::EntitySet::with_capacity(kernel.blocks.len());
+    let mut postorder = Vec::new();
+    let mut stack = vec![(entry, successors(kernel, entry))];
+    seen.insert(entry);
+    while let Some((block, rest)) = stack.last_mut() {
+        match rest.pop() {
+            Some(next) if seen.insert(next) => {
+                let next_successors = successors(kernel, next);
+                stack.push((next, next_successors));
+            }
+            Some(_) => {}
+            None => {
+                postorder.push(*block);
+                stack.pop();
+            }
+        }
+    }
+    postorder.reverse();
+    postorder
+}
+
+/// Successors in the order in which to leave them for last: popped from the end, so the merge block, pushed last, is
+/// walked first and ends up after everything inside its construct.
+fn successors(kernel: &Kernel, block: Block) -> Vec<Block> {
+    let Some(&last) = kernel.blocks[block].insts.last() else { return Vec::new() };
+    let mut list: Vec<Block> = kernel.insts[last].targets().iter().map(|call| call.block).collect();
+    match kernel.blocks[block].merge {
+        // The continue target is walked right after the merge: it comes last within the loop.
+        Some(Merge::Loop { merge, continuing }) => list.extend([continuing, merge]),
+        Some(Merge::Selection { merge }) => list.push(merge),
+        None => {}
+    }
+    list
+}

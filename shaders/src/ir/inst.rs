@@ -1,0 +1,359 @@
+//! Instructions: pure operations come from the op table, the rest is here.
+
+use smallvec::SmallVec;
+
+use super::{Binding, Block, Op, Type, Value, Variable};
+
+/// One instruction. At most one result, whose type is a function of the data and of the operands' types.
+#[derive(Clone, Debug, PartialEq)]
+pub enum InstData {
+    /// A constant: `const.i32 7`.
+    Const {
+        /// Type of the result.
+        ty: Type,
+        /// Its bits, as [`Scalar::to_bits`](super::Scalar::to_bits) gives them.
+        bits: u64,
+    },
+    /// An operation of the table, without memory or side effect: `iadd v1, v2`.
+    Pure {
+        /// Which one.
+        op: Op,
+        /// As many operands as the op's signature has.
+        args: SmallVec<[Value; 4]>,
+    },
+    /// `select v0, v1, v2`: `v1` if the bool `v0` is true, else `v2`; of any type, `buffer` included.
+    Select {
+        /// The bool.
+        condition: Value,
+        /// Result if true.
+        then: Value,
+        /// Result if false.
+        otherwise: Value,
+    },
+    /// A built-in of the invocation, as `i32`: `builtin global_invocation_id.0`.
+    BuiltIn {
+        /// Which one.
+        builtin: BuiltIn,
+        /// Component 0 to 2; 0 for scalars.
+        component: u8,
+    },
+    /// `element v0, v1 * 16`: `base + index * stride` with both taken as unsigned, clamped to `u32::MAX`, so that an
+    /// index out of range never comes back into the buffer by wrapping around.
+    Element {
+        /// Byte offset of the array, `i32`.
+        base: Value,
+        /// Index of the element, `i32`.
+        index: Value,
+        /// Bytes from one element to the next.
+        stride: u32,
+    },
+    /// `buffer binding0[v1]`: the range that a descriptor names; an index outside the array gives an empty range.
+    Buffer {
+        /// The binding.
+        binding: Binding,
+        /// Element of the binding's array, `i32`.
+        index: Value,
+    },
+    /// `buffer_size v0`: the range's length in bytes as `i32`, clamped to `u32::MAX`.
+    BufferSize {
+        /// The range.
+        buffer: Value,
+    },
+    /// `load.f32 storage v0 + v1`. Outside the buffer or variable the result is 0.
+    Load {
+        /// Type of the result.
+        ty: Type,
+        /// Where.
+        place: Place,
+        /// Memory operands.
+        access: Access,
+    },
+    /// `store storage v0 + v1, v2`. Dropped outside the buffer or variable.
+    Store {
+        /// Where.
+        place: Place,
+        /// What.
+        value: Value,
+        /// Memory operands.
+        access: Access,
+    },
+    /// `atomic.iadd storage v0 + v1, v2 device relaxed`: the result is the old value. Outside the buffer nothing happens
+    /// and the result is 0.
+    Atomic {
+        /// What is done.
+        op: AtomicOp,
+        /// Where.
+        place: Place,
+        /// Operand; absent for loads.
+        value: Option<Value>,
+        /// What to compare with, for [`AtomicOp::CompareExchange`].
+        comparator: Option<Value>,
+        /// Scope.
+        scope: Scope,
+        /// Semantics (when the comparison succeeds).
+        semantics: Semantics,
+        /// Semantics when the comparison fails; none for other operations.
+        unequal: Semantics,
+    },
+    /// `barrier workgroup workgroup acq_rel|workgroup`: `OpControlBarrier`.
+    Barrier {
+        /// Invocations that wait for each other.
+        execution: Scope,
+        /// Scope of the memory semantics.
+        memory: Scope,
+        /// Semantics.
+        semantics: Semantics,
+    },
+    /// `fence device acq_rel|storage`: `OpMemoryBarrier`.
+    Fence {
+        /// Scope.
+        scope: Scope,
+        /// Semantics.
+        semantics: Semantics,
+    },
+    /// `jump block1(v0, v1)`.
+    Jump {
+        /// Target.
+        to: BlockCall,
+    },
+    /// `branch v0, block1, block2(v3)`.
+    Branch {
+        /// The bool.
+        condition: Value,
+        /// Taken if true.
+        then: BlockCall,
+        /// Taken if false.
+        otherwise: BlockCall,
+    },
+    /// `switch v0, block9 [1: block2, 5: block3(v1)]`.
+    Switch {
+        /// The `i32`.
+        selector: Value,
+        /// Taken when no case matches.
+        default: BlockCall,
+        /// Literals, all different, with their targets.
+        cases: Vec<(u32, BlockCall)>,
+    },
+    /// The invocation ends.
+    Return,
+    /// Control never comes here; if it does, the invocation ends.
+    Unreachable,
+}
+
+/// A branch target with the arguments for its parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockCall {
+    /// Target.
+    pub block: Block,
+    /// One value for each parameter of the target.
+    pub args: SmallVec<[Value; 4]>,
+}
+
+impl BlockCall {
+    /// A target without arguments.
+    pub fn new(block: Block) -> Self {
+        Self { block, args: SmallVec::new() }
+    }
+}
+
+/// Where a memory operation goes. Offsets are in bytes, `i32` taken as unsigned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Into a descriptor's buffer.
+    Buffer {
+        /// What the shader declared the buffer as.
+        space: BufferSpace,
+        /// The range.
+        buffer: Value,
+        /// Byte offset into the range.
+        offset: Value,
+    },
+    /// Into the push constants.
+    Push {
+        /// Byte offset.
+        offset: Value,
+    },
+    /// Into a workgroup, private or function variable.
+    Variable {
+        /// The variable.
+        variable: Variable,
+        /// Byte offset into the variable.
+        offset: Value,
+    },
+}
+
+/// What a shader declared a buffer as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BufferSpace {
+    /// Storage buffer: may be written, by others too.
+    Storage,
+    /// Uniform buffer: constant during the dispatch.
+    Uniform,
+}
+
+/// Memory operands of a load or store, kept for the checked mode and for optimisation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Access {
+    /// `Volatile`.
+    pub volatile: bool,
+    /// `NonPrivatePointer`, or `Coherent` in a module of the GLSL450 model.
+    pub non_private: bool,
+    /// `MakePointerAvailable` or `MakePointerVisible` with this scope.
+    pub available_visible: Option<Scope>,
+}
+
+/// Scope of an atomic, barrier or memory operand (SPIR-V `Scope`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// `CrossDevice`.
+    CrossDevice,
+    /// `Device`.
+    Device,
+    /// `Workgroup`.
+    Workgroup,
+    /// `Subgroup`.
+    Subgroup,
+    /// `Invocation`.
+    Invocation,
+    /// `QueueFamily`.
+    QueueFamily,
+}
+
+/// Memory semantics: the bits of SPIR-V's `Memory Semantics`, untouched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Semantics(pub u32);
+
+/// What an atomic does to the 32-bit word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AtomicOp {
+    /// `OpAtomicLoad`.
+    Load,
+    /// `OpAtomicStore`: no result.
+    Store,
+    /// `OpAtomicExchange`.
+    Exchange,
+    /// `OpAtomicCompareExchange`.
+    CompareExchange,
+    /// `OpAtomicIAdd`; also increment.
+    Add,
+    /// `OpAtomicISub`; also decrement.
+    Sub,
+    /// `OpAtomicSMin`.
+    SMin,
+    /// `OpAtomicUMin`.
+    UMin,
+    /// `OpAtomicSMax`.
+    SMax,
+    /// `OpAtomicUMax`.
+    UMax,
+    /// `OpAtomicAnd`.
+    And,
+    /// `OpAtomicOr`.
+    Or,
+    /// `OpAtomicXor`.
+    Xor,
+}
+
+/// Built-ins that differ between invocations or dispatches. `WorkgroupSize` is a constant and not among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BuiltIn {
+    /// `NumWorkgroups`.
+    NumWorkgroups,
+    /// `WorkgroupId`, the dispatch's base included.
+    WorkgroupId,
+    /// `LocalInvocationId`.
+    LocalInvocationId,
+    /// `GlobalInvocationId`.
+    GlobalInvocationId,
+    /// `LocalInvocationIndex`.
+    LocalInvocationIndex,
+    /// `NumSubgroups`.
+    NumSubgroups,
+    /// `SubgroupId`.
+    SubgroupId,
+    /// `SubgroupLocalInvocationId`.
+    SubgroupLocalInvocationId,
+}
+
+impl InstData {
+    /// Whether the instruction ends its block.
+    pub fn is_terminator(&self) -> bool {
+        matches!(self, Self::Jump { .. } | Self::Branch { .. } | Self::Switch { .. } | Self::Return | Self::Unreachable)
+    }
+
+    /// Targets of a terminator, in the order they are printed; empty for other instructions.
+    pub fn targets(&self) -> SmallVec<[&BlockCall; 2]> {
+        match self {
+            Self::Jump { to } => smallvec::smallvec![to],
+            Self::Branch { then, otherwise, .. } => smallvec::smallvec![then, otherwise],
+            Self::Switch { default, cases, .. } => {
+                std::iter::once(default).chain(cases.iter().map(|(_, call)| call)).collect()
+            }
+            _ => SmallVec::new(),
+        }
+    }
+
+    /// As [`InstData::targets`], to be changed.
+    pub fn targets_mut(&mut self) -> SmallVec<[&mut BlockCall; 2]> {
+        match self {
+            Self::Jump { to } => smallvec::smallvec![to],
+            Self::Branch { then, otherwise, .. } => smallvec::smallvec![then, otherwise],
+            Self::Switch { default, cases, .. } => {
+                std::iter::once(default).chain(cases.iter_mut().map(|(_, call)| call)).collect()
+            }
+            _ => SmallVec::new(),
+        }
+    }
+
+    /// Calls `visit` with every value used, block arguments included, in the order they are printed.
+    pub fn for_each_use(&self, mut visit: impl FnMut(Value)) {
+        // One place knows the operands: on a copy, so that the mutable walk serves both.
+        self.clone().for_each_use_mut(|value| visit(*value));
+    }
+
+    /// Calls `visit` with every value used, to be replaced.
+    pub fn for_each_use_mut(&mut self, mut visit: impl FnMut(&mut Value)) {
+        match self {
+            Self::Const { .. }
+            | Self::BuiltIn { .. }
+            | Self::Barrier { .. }
+            | Self::Fence { .. }
+            | Self::Return
+            | Self::Unreachable => {}
+            Self::Pure { args, .. } => args.iter_mut().for_each(&mut visit),
+            Self::Select { condition, then, otherwise } => {
+                [condition, then, otherwise].into_iter().for_each(&mut visit)
+            }
+            Self::Element { base, index, .. } => [base, index].into_iter().for_each(&mut visit),
+            Self::Buffer { index, .. } => visit(index),
+            Self::BufferSize { buffer } => visit(buffer),
+            Self::Load { place, .. } => place.for_each_use_mut(&mut visit),
+            Self::Store { place, value, .. } => {
+                place.for_each_use_mut(&mut visit);
+                visit(value);
+            }
+            Self::Atomic { place, value, comparator, .. } => {
+                place.for_each_use_mut(&mut visit);
+                value.iter_mut().chain(comparator).for_each(&mut visit);
+            }
+            Self::Jump { .. } => {}
+            Self::Branch { condition, .. } => visit(condition),
+            Self::Switch { selector, .. } => visit(selector),
+        }
+        for call in self.targets_mut() {
+            call.args.iter_mut().for_each(&mut visit);
+        }
+    }
+}
+
+impl Place {
+    fn for_each_use_mut(&mut self, visit: &mut impl FnMut(&mut Value)) {
+        match self {
+            Self::Buffer { buffer, offset, .. } => {
+                visit(buffer);
+                visit(offset);
+            }
+            Self::Push { offset } | Self::Variable { offset, .. } => visit(offset),
+        }
+    }
+}

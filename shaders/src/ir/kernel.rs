@@ -1,0 +1,213 @@
+//! A kernel: tables of instructions, values, blocks, bindings and variables.
+
+use std::collections::BTreeMap;
+
+use cranelift_entity::{PrimaryMap, SecondaryMap};
+use smallvec::SmallVec;
+
+use super::{Binding, Block, Inst, InstData, Type, Value, Variable};
+
+/// One compute entry point, specialized, with all functions inlined.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Name of the entry point.
+    pub name: String,
+    /// `LocalSize`, `LocalSizeId` or the `WorkgroupSize` constant, after specialization.
+    pub workgroup_size: [u32; 3],
+    /// Descriptor bindings that the entry point may use.
+    pub bindings: PrimaryMap<Binding, BindingData>,
+    /// Workgroup, private and function variables.
+    pub variables: PrimaryMap<Variable, VariableData>,
+    /// Bytes of push constants that the shader declares, from 0.
+    pub push_bytes: u32,
+    /// All blocks; `layout` says which are in use.
+    pub blocks: PrimaryMap<Block, BlockData>,
+    /// Blocks in order, entry first, reverse postorder: a block comes after all that dominate it.
+    pub layout: Vec<Block>,
+    /// All instructions.
+    pub insts: PrimaryMap<Inst, InstData>,
+    /// Result of an instruction, where it has one.
+    pub results: SecondaryMap<Inst, Option<Value>>,
+    /// All values.
+    pub values: PrimaryMap<Value, ValueDef>,
+    /// Word of the SPIR-V module that an instruction comes from; 0 where there is none.
+    pub origins: SecondaryMap<Inst, u32>,
+    /// First word offset → source position, from `OpLine`; empty without debug lines.
+    pub lines: BTreeMap<u32, SourceLine>,
+}
+
+/// A position in the source that a module's debug lines name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceLine {
+    /// File name from `OpString`.
+    pub file: std::sync::Arc<str>,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1; 0 where unknown.
+    pub column: u32,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueDef {
+    /// Result of an instruction.
+    Result {
+        /// The instruction.
+        inst: Inst,
+        /// Its type.
+        ty: Type,
+    },
+    /// Parameter of a block.
+    Param {
+        /// The block.
+        block: Block,
+        /// Its place in the list.
+        index: u32,
+        /// Its type.
+        ty: Type,
+    },
+}
+
+impl ValueDef {
+    /// The value's type.
+    pub fn ty(self) -> Type {
+        match self {
+            Self::Result { ty, .. } | Self::Param { ty, .. } => ty,
+        }
+    }
+}
+
+/// A basic block: parameters, instructions, the last of which is its only terminator.
+#[derive(Clone, Debug, Default)]
+pub struct BlockData {
+    /// Values that each branch to the block passes (SPIR-V `OpPhi`).
+    pub params: SmallVec<[Value; 4]>,
+    /// Instructions in order.
+    pub insts: Vec<Inst>,
+    /// The construct that the terminator opens.
+    pub merge: Option<Merge>,
+}
+
+/// A structured construct (`OpSelectionMerge`, `OpLoopMerge`), kept for the SIMD form and for messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merge {
+    /// The block's terminator selects; control comes together in `merge`.
+    Selection {
+        /// The merge block.
+        merge: Block,
+    },
+    /// The block is a loop header.
+    Loop {
+        /// Where control comes together after the loop.
+        merge: Block,
+        /// The continue target: dominates the back edge.
+        continuing: Block,
+    },
+}
+
+/// A descriptor binding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BindingData {
+    /// `DescriptorSet`.
+    pub set: u32,
+    /// `Binding`.
+    pub binding: u32,
+    /// Storage or uniform.
+    pub kind: BindingKind,
+    /// Array elements; 1 for a single descriptor.
+    pub count: u32,
+    /// Bytes that the fixed part of the block needs; a smaller buffer is legal, reads beyond it give 0.
+    pub min_bytes: u32,
+    /// `NonWritable` on the variable or on all members.
+    pub read_only: bool,
+}
+
+/// The kind of descriptor that a binding wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BindingKind {
+    /// `VK_DESCRIPTOR_TYPE_STORAGE_BUFFER` or its dynamic form.
+    StorageBuffer,
+    /// `VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER` or its dynamic form.
+    UniformBuffer,
+}
+
+/// Memory of a workgroup or of an invocation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VariableData {
+    /// Shared by the workgroup, or each invocation's own.
+    pub space: VariableSpace,
+    /// Size in bytes, a multiple of 4. Initial contents are 0 (variables with an initialiser are stored to at the entry).
+    pub bytes: u32,
+    /// `OpName`, for messages; may be empty.
+    pub name: String,
+}
+
+/// Who shares a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum VariableSpace {
+    /// SPIR-V `Workgroup`: one for each workgroup.
+    Workgroup,
+    /// SPIR-V `Private` and `Function`: one for each invocation.
+    Private,
+}
+
+impl Kernel {
+    /// A kernel without blocks.
+    pub fn new(name: impl Into<String>, workgroup_size: [u32; 3]) -> Self {
+        Self {
+            name: name.into(),
+            workgroup_size,
+            bindings: PrimaryMap::new(),
+            variables: PrimaryMap::new(),
+            push_bytes: 0,
+            blocks: PrimaryMap::new(),
+            layout: Vec::new(),
+            insts: PrimaryMap::new(),
+            results: SecondaryMap::new(),
+            values: PrimaryMap::new(),
+            origins: SecondaryMap::new(),
+            lines: BTreeMap::new(),
+        }
+    }
+
+    /// Type of a value.
+    pub fn ty(&self, value: Value) -> Type {
+        self.values[value].ty()
+    }
+
+    /// Invocations in a workgroup.
+    pub fn invocations(&self) -> u32 {
+        self.workgroup_size.iter().product()
+    }
+
+    /// Bits of a value that is a constant.
+    pub fn constant(&self, value: Value) -> Option<u64> {
+        match self.values[value] {
+            ValueDef::Result { inst, .. } => match self.insts[inst] {
+                InstData::Const { bits, .. } => Some(bits),
+                _ => None,
+            },
+            ValueDef::Param { .. } => None,
+        }
+    }
+
+    /// Source position of an instruction, where the module has debug lines.
+    pub fn line_of(&self, inst: Inst) -> Option<&SourceLine> {
+        let origin = self.origins[inst];
+        (origin != 0).then(|| self.lines.range(..=origin).next_back().map(|(_, line)| line)).flatten()
+    }
+
+    /// Bytes of workgroup memory, variables packed in order, each at a multiple of 16.
+    pub fn shared_bytes(&self) -> u32 {
+        self.space_bytes(VariableSpace::Workgroup)
+    }
+
+    /// Bytes of private memory for one invocation, variables packed in order, each at a multiple of 16.
+    pub fn private_bytes(&self) -> u32 {
+        self.space_bytes(VariableSpace::Private)
+    }
+
+    fn space_bytes(&self, space: VariableSpace) -> u32 {
+        self.variables.values().filter(|v| v.space == space).map(|v| v.bytes.next_multiple_of(16)).sum()
+    }
+}

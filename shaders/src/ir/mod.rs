@@ -1,0 +1,21 @@
+//! Scalar SSA: what every front end produces and every back end takes.
+//!
+//! Vectors, matrices and aggregates are exploded on the way in, functions are inlined, and a [`Kernel`] is one control
+//! flow graph of blocks with parameters. Read `op/table.rs` for the pure operations, `inst.rs` for those that touch
+//! memory, control flow or other invocations, and `docs/ir.md` for the text form.
+
+mod builder;
+mod entities;
+mod inst;
+mod kernel;
+pub mod op;
+mod types;
+
+pub use builder::{Builder, element};
+pub use entities::{Binding, Block, Inst, Value, Variable};
+pub use inst::{Access, AtomicOp, BlockCall, BufferSpace, BuiltIn, InstData, Place, Scope, Semantics};
+pub use kernel::{
+    BindingData, BindingKind, BlockData, Kernel, Merge, SourceLine, ValueDef, VariableData, VariableSpace,
+};
+pub use op::Op;
+pub use types::{Scalar, Type};

@@ -1,0 +1,107 @@
+//! Pure operations: one table, one small Rust function for each, one meaning.
+//!
+//! `table.rs` lists every operation once. The name in the text form, the signature that the verifier holds operands
+//! against, the constant folder and the interpreter all grow from that list and from the function behind each entry, so
+//! they cannot disagree. Back ends that generate code are tested against the same functions.
+
+pub mod bits;
+pub mod convert;
+pub mod float;
+pub mod int;
+pub mod math;
+mod table;
+
+use super::{Scalar, Type};
+
+/// Most operands that an operation has.
+pub const MAX_ARGS: usize = 4;
+
+/// A Rust function of scalars as an operation on registers.
+pub trait PureFn<Args> {
+    /// Types of the operands.
+    fn params(&self) -> &'static [Type];
+    /// Type of the result.
+    fn result(&self) -> Type;
+    /// Applies the function to the registers that `get` yields by operand number.
+    fn call(&self, get: impl Fn(usize) -> u64) -> u64;
+}
+
+macro_rules! pure_fn {
+    ($($param:ident $index:tt),+) => {
+        impl<F, R: Scalar, $($param: Scalar),+> PureFn<($($param,)+)> for F
+        where
+            F: Fn($($param),+) -> R,
+        {
+            fn params(&self) -> &'static [Type] {
+                &[$($param::TYPE),+]
+            }
+            fn result(&self) -> Type {
+                R::TYPE
+            }
+            #[inline(always)]
+            fn call(&self, get: impl Fn(usize) -> u64) -> u64 {
+                self($($param::from_bits(get($index))),+).to_bits()
+            }
+        }
+    };
+}
+pure_fn!(A 0);
+pure_fn!(A 0, B 1);
+pure_fn!(A 0, B 1, C 2);
+pure_fn!(A 0, B 1, C 2, D 3);
+
+macro_rules! define_op {
+    ($($(#[$doc:meta])* $variant:ident $name:literal $chapter:ident :: $function:ident;)*) => {
+        /// A pure operation. What it does stands at the function of the same name in the chapter's module.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Op {
+            $(#[doc = concat!("`", $name, "`: [`", stringify!($chapter), "::", stringify!($function), "`]")] $variant,)*
+        }
+
+        impl Op {
+            /// Every operation, in the table's order.
+            pub const ALL: &[Op] = &[$(Op::$variant),*];
+
+            /// The name in the text form.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Op::$variant => $name,)*
+                }
+            }
+
+            /// Types of the operands.
+            pub fn params(self) -> &'static [Type] {
+                match self {
+                    $(Op::$variant => PureFn::params(&$chapter::$function),)*
+                }
+            }
+
+            /// Type of the result.
+            pub fn result(self) -> Type {
+                match self {
+                    $(Op::$variant => PureFn::result(&$chapter::$function),)*
+                }
+            }
+
+            /// What the operation computes: the constant folder, and the meaning that all back ends are held to.
+            /// `args` has as many registers as [`Op::params`] has types.
+            pub fn fold(self, args: &[u64]) -> u64 {
+                match self {
+                    $(Op::$variant => PureFn::call(&$chapter::$function, |i| args[i]),)*
+                }
+            }
+        }
+    };
+}
+table::for_each_op!(define_op);
+
+/// Hands the whole table to a macro: `for_each_op!(callback)` calls it with `Variant "name" chapter::function;` entries.
+#[allow(unused_imports)]
+pub(crate) use table::for_each_op;
+
+impl Op {
+    /// The operation of that name in the text form.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|op| op.name() == name)
+    }
+}

@@ -1,0 +1,97 @@
+//! The types of SSA values and how their bits travel through folder, interpreter and text.
+
+use std::fmt;
+
+/// The type of an SSA value. Integers have no sign: operations do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// `false` or `true`; bits 0 or 1. Has no layout: memory holds it as an `i32` of 0 or 1.
+    Bool,
+    /// 32-bit integer.
+    I32,
+    /// IEEE 754 binary32.
+    F32,
+    /// A descriptor's buffer range: what `buffer` yields and memory operations take. Opaque.
+    Buffer,
+}
+
+impl Type {
+    /// The name in the text form.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "bool",
+            Self::I32 => "i32",
+            Self::F32 => "f32",
+            Self::Buffer => "buffer",
+        }
+    }
+
+    /// The type that [`Type::name`] names.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Bool, Self::I32, Self::F32, Self::Buffer].into_iter().find(|ty| ty.name() == name)
+    }
+
+    /// Size in memory in bytes; `None` for types that memory cannot hold.
+    pub fn bytes(self) -> Option<u32> {
+        match self {
+            Self::I32 | Self::F32 => Some(4),
+            Self::Bool | Self::Buffer => None,
+        }
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A Rust type that stands for an SSA type in the functions behind the op table.
+pub trait Scalar: Copy {
+    /// The SSA type; `u32` and `i32` are two views of one.
+    const TYPE: Type;
+    /// Reads a register.
+    fn from_bits(bits: u64) -> Self;
+    /// Writes a register; unused high bits are 0.
+    fn to_bits(self) -> u64;
+}
+
+impl Scalar for bool {
+    const TYPE: Type = Type::Bool;
+    fn from_bits(bits: u64) -> Self {
+        bits != 0
+    }
+    fn to_bits(self) -> u64 {
+        u64::from(self)
+    }
+}
+
+impl Scalar for u32 {
+    const TYPE: Type = Type::I32;
+    fn from_bits(bits: u64) -> Self {
+        bits as Self
+    }
+    fn to_bits(self) -> u64 {
+        u64::from(self)
+    }
+}
+
+impl Scalar for i32 {
+    const TYPE: Type = Type::I32;
+    fn from_bits(bits: u64) -> Self {
+        bits as Self
+    }
+    fn to_bits(self) -> u64 {
+        u64::from(self.cast_unsigned())
+    }
+}
+
+impl Scalar for f32 {
+    const TYPE: Type = Type::F32;
+    fn from_bits(bits: u64) -> Self {
+        Self::from_bits(bits as u32)
+    }
+    fn to_bits(self) -> u64 {
+        u64::from(self.to_bits())
+    }
+}

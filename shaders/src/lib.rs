@@ -1,0 +1,11 @@
+//! SPIR-V words and specialization constants in, a kernel out: a pure function.
+//!
+//! This crate knows no thread, clock, file or Vulkan handle. [`compile`] is the whole pipeline on one page;
+//! [`abi`] is what a kernel receives when it runs; [`guest`] is the only file that touches guest memory.
+
+pub mod abi;
+pub mod back;
+pub mod compile;
+pub mod front;
+pub mod guest;
+pub mod ir;
