@@ -1,0 +1,71 @@
+//! Errors say whose fault they are: the caller's, with the Vulkan rule that was broken, or the world's.
+
+use std::fmt;
+
+use spelter_shaders::front;
+
+/// Why a call failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The caller broke a rule of Vulkan. Nothing has changed: the call can be made again, rightly.
+    #[error(transparent)]
+    Misuse(#[from] Misuse),
+    /// Memory could not be had (`VK_ERROR_OUT_OF_DEVICE_MEMORY`, `VK_ERROR_OUT_OF_HOST_MEMORY`).
+    #[error("out of memory")]
+    OutOfMemory,
+    /// A descriptor pool is used up (`VK_ERROR_OUT_OF_POOL_MEMORY`).
+    #[error("the descriptor pool is used up: {0}")]
+    OutOfPoolMemory(String),
+    /// The device is gone, and why (`VK_ERROR_DEVICE_LOST`). It stays so; other devices go on.
+    #[error("device lost: {0}")]
+    DeviceLost(String),
+    /// A shader was refused.
+    #[error("shader: {0}")]
+    Shader(#[from] front::Error),
+}
+
+/// A rule of Vulkan that the caller broke.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misuse {
+    /// The call or the field that is wrong, in Vulkan's words: `vkCmdDispatch`, `pBindInfos[0]`.
+    pub at: String,
+    /// What is wrong, with the numbers.
+    pub problem: String,
+    /// Valid-usage id of the rule in the Vulkan specification.
+    pub vuid: &'static str,
+}
+
+impl Misuse {
+    /// A broken rule at a place.
+    pub fn new(at: impl Into<String>, problem: impl Into<String>, vuid: &'static str) -> Self {
+        Self { at: at.into(), problem: problem.into(), vuid }
+    }
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ({})", self.at, self.problem, self.vuid)
+    }
+}
+
+impl std::error::Error for Misuse {}
+
+/// What can go wrong below the calls, where there is no caller to blame.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeviceError {
+    /// Memory could not be had.
+    #[error("out of memory")]
+    OutOfMemory,
+    /// The device is gone, and why.
+    #[error("device lost: {0}")]
+    DeviceLost(String),
+}
+
+impl From<DeviceError> for Error {
+    fn from(error: DeviceError) -> Self {
+        match error {
+            DeviceError::OutOfMemory => Self::OutOfMemory,
+            DeviceError::DeviceLost(why) => Self::DeviceLost(why),
+        }
+    }
+}
