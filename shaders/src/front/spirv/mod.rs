@@ -1,5 +1,10 @@
 //! The SPIR-V reader.
 
+#[allow(dead_code, reason = "until the reader calls it")]
+mod arithmetic;
+#[allow(dead_code, reason = "until the reader calls it")]
+mod glsl450;
+
 use std::collections::BTreeMap;
 
 use super::Error;
