@@ -1,0 +1,104 @@
+//! What a queue is asked to run: commands with everything resolved at record time.
+//!
+//! A batch is a list of recordings, a recording a list of phases, a phase a list of commands that may overlap. All of it
+//! is immutable, so a recording is shared by every submission of its command buffer and by every worker that runs it.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use spelter_shaders::abi::MAX_PUSH_BYTES;
+use spelter_shaders::back::Code;
+use spelter_shaders::guest::GuestSlice;
+
+use crate::sync::FenceState;
+
+/// The most workgroups in one dimension (`maxComputeWorkGroupCount`). A dispatch above it runs nothing.
+pub(crate) const MAX_GROUPS: u32 = 65_535;
+
+/// One command, ready to run.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// `vkCmdDispatch`, `vkCmdDispatchBase`, `vkCmdDispatchIndirect`.
+    Dispatch(DispatchWork),
+    /// One region of `vkCmdCopyBuffer`. The slices have equal lengths (the shorter one counts) and do not overlap
+    /// (VUID-vkCmdCopyBuffer-pRegions-00117): where they do, every byte of `to` becomes some byte of `from`, old or new.
+    Copy {
+        /// The bytes to read.
+        from: GuestSlice,
+        /// Where they go.
+        to: GuestSlice,
+    },
+    /// `vkCmdFillBuffer`: a repeated word; a rest of less than a word is left alone.
+    Fill {
+        /// The bytes to write.
+        to: GuestSlice,
+        /// What they become.
+        word: u32,
+    },
+    /// `vkCmdUpdateBuffer`.
+    Update {
+        /// The bytes to write.
+        to: GuestSlice,
+        /// What they become; cut at the end of `to`.
+        bytes: Arc<[u8]>,
+    },
+}
+
+/// A dispatch with its pipeline and descriptors.
+pub(crate) struct DispatchWork {
+    /// The entry point, for messages.
+    pub(crate) name: Arc<str>,
+    /// The kernel.
+    pub(crate) code: Arc<dyn Code>,
+    /// One slice for each descriptor, in the order of the kernel's bindings.
+    pub(crate) buffers: Arc<[GuestSlice]>,
+    /// Push constants as they were when the dispatch was recorded.
+    pub(crate) push: Arc<[u8; MAX_PUSH_BYTES]>,
+    /// The first workgroup (`vkCmdDispatchBase`).
+    pub(crate) base: [u32; 3],
+    /// How many workgroups.
+    pub(crate) groups: Groups,
+}
+
+impl fmt::Debug for DispatchWork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "dispatch `{}` base {:?} groups {:?}", self.name, self.base, self.groups)
+    }
+}
+
+/// Where a dispatch's size comes from.
+#[derive(Debug)]
+pub(crate) enum Groups {
+    /// Known when recorded. A zero in any dimension means nothing runs.
+    Direct([u32; 3]),
+    /// Three words (`VkDispatchIndirectCommand`), read when the phase starts.
+    Indirect(GuestSlice),
+}
+
+/// Commands between two barriers; they may overlap.
+pub(crate) type Phase = Vec<Work>;
+
+/// What a command buffer records: immutable, shared by every submission of it.
+#[derive(Default)]
+pub(crate) struct Recording {
+    /// Run in order, each after the one before it has ended.
+    pub(crate) phases: Vec<Phase>,
+    /// Whatever the slices in `phases` point into.
+    pub(crate) keep_alive: Vec<Arc<dyn Any + Send + Sync>>,
+}
+
+impl fmt::Debug for Recording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recording").field("phases", &self.phases).field("keep_alive", &self.keep_alive.len()).finish()
+    }
+}
+
+/// One submission. Its serial counts up per queue; the fence is signalled when it has retired.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// Run one after the other, as if a barrier lay between them.
+    pub(crate) recordings: Vec<Arc<Recording>>,
+    /// Signalled at the end, or told that the device is lost.
+    pub(crate) fence: Option<Arc<FenceState>>,
+}

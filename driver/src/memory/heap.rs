@@ -1,0 +1,194 @@
+//! A heap of device memory, and the allocations that come out of it.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use spelter_shaders::guest::GuestSlice;
+
+use super::free_list::FreeList;
+use super::reserve::Reservation;
+use crate::error::DeviceError;
+
+/// Allocations begin and end on multiples of this: whole pages on every system, and every alignment that Vulkan can ask.
+const GRANULE: usize = 64 << 10;
+
+/// The smallest heap worth having; below it the system is asked no more.
+const LEAST: usize = 16 << 20;
+
+/// Memory of which allocations are made.
+#[derive(Debug)]
+pub(crate) struct Heap {
+    reservation: Reservation,
+    /// Counts in granules. A leaf lock: nothing else is locked while it is held.
+    free: Mutex<FreeList>,
+}
+
+impl Heap {
+    /// A heap of `bytes`, rounded up to 64 KiB. If the system refuses that many addresses the heap becomes smaller: ask
+    /// [`Heap::size`]. [`DeviceError::OutOfMemory`] if even 16 MiB are refused.
+    pub(crate) fn new(bytes: u64) -> Result<Arc<Self>, DeviceError> {
+        let reservation = reserve(bytes).ok_or(DeviceError::OutOfMemory)?;
+        let free = Mutex::new(FreeList::new(reservation.len() / GRANULE));
+        Ok(Arc::new(Self { reservation, free }))
+    }
+
+    /// Bytes in all.
+    pub(crate) fn size(&self) -> u64 {
+        self.reservation.len() as u64
+    }
+
+    /// `size` bytes, all zero, aligned to 64 KiB; given back when the last handle drops.
+    pub(crate) fn allocate(self: &Arc<Self>, size: u64) -> Result<Arc<Allocation>, DeviceError> {
+        if size > self.size() {
+            return Err(DeviceError::OutOfMemory);
+        }
+        let granules = (size as usize).div_ceil(GRANULE).max(1);
+        let start = self.free.lock().take(granules).ok_or(DeviceError::OutOfMemory)?;
+        let slice = self.reservation.slice().slice((start * GRANULE) as u64, size);
+        Ok(Arc::new(Allocation { heap: Arc::clone(self), start, granules, slice }))
+    }
+}
+
+/// Reserves `bytes`, or half, or a quarter …
+fn reserve(bytes: u64) -> Option<Reservation> {
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX / 2).min(usize::MAX / 2);
+    let mut bytes = bytes.max(1).next_multiple_of(GRANULE);
+    loop {
+        if let Ok(reservation) = Reservation::new(bytes) {
+            return Some(reservation);
+        }
+        bytes = (bytes / 2).next_multiple_of(GRANULE);
+        if bytes < LEAST {
+            return None;
+        }
+    }
+}
+
+/// The size of a heap when nobody asks for another: three quarters of the machine's memory, or 2 GiB where that is unknown.
+pub(crate) fn default_bytes() -> u64 {
+    physical_bytes().map_or(2 << 30, |bytes| bytes / 4 * 3)
+}
+
+#[cfg(target_os = "linux")]
+fn physical_bytes() -> Option<u64> {
+    let info = rustix::system::sysinfo();
+    let unit = u64::from(info.mem_unit.max(1));
+    (info.totalram as u64).checked_mul(unit).filter(|&bytes| bytes > 0)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn physical_bytes() -> Option<u64> {
+    None
+}
+
+/// A piece of a heap. The slice may be used as long as a handle is held.
+#[derive(Debug)]
+pub(crate) struct Allocation {
+    heap: Arc<Heap>,
+    start: usize,
+    granules: usize,
+    slice: GuestSlice,
+}
+
+impl Allocation {
+    /// The bytes.
+    pub(crate) fn slice(&self) -> GuestSlice {
+        self.slice
+    }
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        // First the pages, then the range: whoever gets it next finds zeros.
+        self.heap.reservation.decommit(self.start * GRANULE, self.granules * GRANULE);
+        self.heap.free.lock().give(self.start, self.granules);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A step of a random program: allocate so many bytes, or drop one of the live allocations.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Allocate(u64),
+        Free(usize),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            3 => (0..400_000u64).prop_map(Step::Allocate),
+            2 => any::<usize>().prop_map(Step::Free),
+        ];
+        proptest::collection::vec(step, 1..60)
+    }
+
+    fn check_disjoint(live: &[Arc<Allocation>]) {
+        let mut ranges: Vec<_> = live.iter().map(|a| (a.start, a.granules)).collect();
+        ranges.sort_unstable();
+        for pair in ranges.windows(2) {
+            assert!(pair[0].0 + pair[0].1 <= pair[1].0, "{pair:?} overlap");
+        }
+    }
+
+    fn is_zero(slice: GuestSlice) -> bool {
+        (0..slice.len().div_ceil(4)).all(|i| slice.load_u32(i * 4) == 0)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn allocations_are_disjoint_zero_and_merge_again(steps in steps()) {
+            let heap = Heap::new(2 << 20).unwrap();
+            let mut live: Vec<Arc<Allocation>> = Vec::new();
+            for step in steps {
+                match step {
+                    Step::Allocate(size) => if let Ok(allocation) = heap.allocate(size) {
+                        let slice = allocation.slice();
+                        prop_assert_eq!(slice.len(), size);
+                        prop_assert!(size == 0 || slice.address() % GRANULE == 0);
+                        prop_assert!(is_zero(slice));
+                        slice.fill(0, size, 0xdead_beef);
+                        live.push(allocation);
+                    },
+                    Step::Free(which) => if !live.is_empty() {
+                        live.swap_remove(which % live.len());
+                    },
+                }
+                check_disjoint(&live);
+                let free: usize = heap.free.lock().ranges().iter().map(|&(_, len)| len).sum();
+                let used: usize = live.iter().map(|a| a.granules).sum();
+                prop_assert_eq!(free + used, 32);
+            }
+            live.clear();
+            prop_assert_eq!(heap.free.lock().ranges(), vec![(0, 32)]);
+        }
+    }
+
+    #[test]
+    fn a_full_heap_says_so_and_recovers() {
+        let heap = Heap::new(1 << 20).unwrap();
+        let all = heap.allocate(1 << 20).unwrap();
+        assert!(matches!(heap.allocate(1), Err(DeviceError::OutOfMemory)));
+        assert!(matches!(heap.allocate(u64::MAX), Err(DeviceError::OutOfMemory)));
+        drop(all);
+        assert!(heap.allocate(1 << 20).is_ok());
+    }
+
+    #[test]
+    fn an_absurd_size_becomes_a_smaller_heap_or_an_error() {
+        if let Ok(heap) = Heap::new(u64::MAX) {
+            assert!(heap.size() >= LEAST as u64);
+            assert!(heap.allocate(4096).is_ok());
+        }
+    }
+
+    #[test]
+    fn the_default_size_is_sensible() {
+        assert!(default_bytes() >= LEAST as u64);
+    }
+}

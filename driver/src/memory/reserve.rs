@@ -1,0 +1,80 @@
+//! The reserved address range under a heap: the driver's only mapping, and its only `unsafe`.
+//!
+//! # Safety
+//!
+//! Two obligations arise here. [`GuestSlice::new`] wants its range mapped, readable and writable while a copy of the
+//! slice is used: a [`Reservation`] maps its whole range for its whole life, and whoever hands out slices keeps an
+//! `Arc` of it beside them. Rust references must not point into the range: nothing here makes one. Advice that drops
+//! pages changes what racing reads see, stale bytes or zeros, and keeps the range mapped.
+
+use std::io;
+
+use memmap2::{MmapOptions, MmapRaw};
+use spelter_shaders::guest::GuestSlice;
+
+/// Where huge pages begin and end on the machines we know.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// An anonymous mapping of which no page is committed before it is touched.
+#[derive(Debug)]
+pub(super) struct Reservation {
+    map: MmapRaw,
+    /// Bytes skipped at the front, so that the range begins with a huge page.
+    skip: usize,
+    len: usize,
+}
+
+impl Reservation {
+    /// Reserves `bytes` of addresses; the system may refuse.
+    pub(super) fn new(bytes: usize) -> io::Result<Self> {
+        let padded = bytes.checked_add(HUGE_PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
+        let map = MmapRaw::from(MmapOptions::new().len(padded).no_reserve_swap().map_anon()?);
+        let skip = map.as_mut_ptr().addr().wrapping_neg() % HUGE_PAGE;
+        let reservation = Self { map, skip, len: bytes };
+        reservation.ask_for_huge_pages();
+        Ok(reservation)
+    }
+
+    /// Length in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The whole range. Not to be used after the reservation is dropped.
+    pub(super) fn slice(&self) -> GuestSlice {
+        let base = self.map.as_mut_ptr().wrapping_add(self.skip);
+        // SAFETY: `skip + len` is at most the mapping's length; the mapping lives as long as `self`, which outlives
+        // every use of the slice by this module's rule; no reference points into it.
+        unsafe { GuestSlice::new(base, self.len as u64) }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn ask_for_huge_pages(&self) {
+        // Refused where the kernel was built without huge pages: slower, otherwise the same.
+        let _ = self.map.advise_range(memmap2::Advice::HugePage, self.skip, self.len);
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn ask_for_huge_pages(&self) {}
+
+    /// Gives the pages of `offset .. offset + len` back, so that they read as zero. Both are multiples of the page size.
+    pub(super) fn decommit(&self, offset: usize, len: usize) {
+        if !self.drop_pages(offset, len) {
+            self.slice().slice(offset as u64, len as u64).fill(0, len as u64, 0);
+        }
+    }
+
+    /// Whether the system took the pages and promises zeros.
+    #[cfg(target_os = "linux")]
+    fn drop_pages(&self, offset: usize, len: usize) -> bool {
+        let advice = memmap2::UncheckedAdvice::DontNeed;
+        // SAFETY: an anonymous private mapping reads as zero afterwards and stays mapped; no reference points into it,
+        // so no value that Rust relies on changes.
+        unsafe { self.map.unchecked_advise_range(advice, self.skip + offset, len) }.is_ok()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn drop_pages(&self, _offset: usize, _len: usize) -> bool {
+        false // the promise of zeros is Linux's own
+    }
+}

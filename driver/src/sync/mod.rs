@@ -1,0 +1,5 @@
+//! What a host waits for.
+
+mod fence;
+
+pub(crate) use fence::FenceState;
