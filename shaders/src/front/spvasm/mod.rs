@@ -1,0 +1,162 @@
+//! An assembler for the SPIR-V text form, so that kernels can be written by hand.
+//!
+//! It reads what `spirv-as` reads and writes the same words, ids numbered in order of appearance. The grammar is
+//! rspirv's, so that it knows every core instruction. A comment `; Version: 1.5` sets the module's version, else 1.3.
+//! It does not validate: the reader does.
+
+mod enums;
+mod lexer;
+mod number;
+mod operands;
+
+use std::collections::HashMap;
+
+use rspirv::grammar::{ExtInstOp, INSTRUCTION_TABLE, Instruction, InstructionTable, OperandKind};
+
+use self::lexer::Token;
+use self::number::NumberType;
+use super::Error;
+
+/// Assembles SPIR-V text. Errors name line and column and have no word offset.
+pub fn assemble(text: &str) -> Result<Vec<u32>, Error> {
+    let tokens = lexer::tokens(text)?;
+    let mut assembler = Assembler { rest: &tokens, end: lexer::end(text), ..Assembler::default() };
+    let mut words = vec![spirv::MAGIC_NUMBER, lexer::version(text), 0, 0, 0];
+    while !assembler.rest.is_empty() {
+        assembler.instruction(&mut words)?;
+    }
+    words[3] = assembler.ids.len() as u32 + 1;
+    Ok(words)
+}
+
+/// What has to be remembered from one instruction to the next.
+#[derive(Default)]
+struct Assembler<'t> {
+    rest: &'t [Token<'t>],
+    /// Where the text ends, for messages.
+    end: lexer::Position,
+    ids: HashMap<&'t str, u32>,
+    /// Numeric types, for typed literals.
+    numbers: HashMap<u32, NumberType>,
+    /// Value → its type.
+    types: HashMap<u32, u32>,
+    /// `OpExtInstImport` → its instructions; `None` for a set that rspirv does not know.
+    sets: HashMap<u32, Option<&'static InstructionTable<ExtInstOp>>>,
+}
+
+/// An instruction while its words are collected.
+struct Draft<'t> {
+    words: Vec<u32>,
+    result: Option<Token<'t>>,
+    /// Type of the literals, once the operand that decides it has been read.
+    literal: Option<NumberType>,
+}
+
+impl<'t> Assembler<'t> {
+    fn instruction(&mut self, words: &mut Vec<u32>) -> Result<(), Error> {
+        let (result, name) = self.head()?;
+        let grammar = opcode(name)?;
+        let has_result = grammar.operands.iter().any(|operand| operand.kind == OperandKind::IdResult);
+        match result {
+            Some(id) if !has_result => return Err(id.error(format!("{} has no result", name.text))),
+            None if has_result => return Err(name.error(format!("{} needs a result: `%id =`", name.text))),
+            _ => {}
+        }
+        let mut draft = Draft { words: vec![grammar.opcode as u32], result, literal: None };
+        self.operands(grammar.operands, &mut draft)?;
+        if !self.at_boundary() {
+            let extra = self.next("an instruction")?;
+            return Err(extra.error(format!("{} takes no operand `{}` here", name.text, extra.text)));
+        }
+        self.remember(grammar, &draft, name)?;
+        let length = draft.words.len();
+        if length > usize::from(u16::MAX) {
+            return Err(name.error(format!("{} has {length} words, more than 65535", name.text)));
+        }
+        draft.words[0] |= (length as u32) << 16;
+        words.append(&mut draft.words);
+        Ok(())
+    }
+
+    /// `%id = OpName` or `OpName`.
+    fn head(&mut self) -> Result<(Option<Token<'t>>, Token<'t>), Error> {
+        let first = self.next("an instruction")?;
+        if !first.is_id() {
+            return Ok((None, first));
+        }
+        let equals = self.next("`=`")?;
+        if equals.text != "=" {
+            return Err(equals.error(format!("expected `=` after {}, found `{}`", first.text, equals.text)));
+        }
+        Ok((Some(first), self.next("an instruction")?))
+    }
+
+    /// Keeps what later instructions need: numeric types, types of values, extended instruction sets.
+    fn remember(&mut self, grammar: &Instruction<'_>, draft: &Draft<'t>, name: Token<'t>) -> Result<(), Error> {
+        let words = &draft.words;
+        let number = match grammar.opcode {
+            spirv::Op::TypeInt => NumberType::Int { bits: words[2], signed: words[3] != 0 },
+            spirv::Op::TypeFloat => NumberType::Float { bits: words[2] },
+            spirv::Op::ExtInstImport => {
+                let set = lexer::unpack(&words[2..]);
+                self.sets.insert(words[1], rspirv::grammar::ext_inst_table(&set));
+                return Ok(());
+            }
+            _ => {
+                if matches!(grammar.operands, [ty, id, ..] if ty.kind == OperandKind::IdResultType && id.kind == OperandKind::IdResult)
+                {
+                    self.types.insert(words[2], words[1]);
+                }
+                return Ok(());
+            }
+        };
+        if !number.is_known() {
+            return Err(name.error(format!("no literals of {number} are known")));
+        }
+        self.numbers.insert(words[1], number);
+        Ok(())
+    }
+
+    /// Whether the next token begins an instruction, or the text is at its end.
+    fn at_boundary(&self) -> bool {
+        match self.rest {
+            [] => true,
+            [token, equals, ..] if token.is_id() => equals.text == "=",
+            [token, ..] => token.is_opcode(),
+        }
+    }
+
+    fn next(&mut self, wanted: &str) -> Result<Token<'t>, Error> {
+        let (token, rest) =
+            self.rest.split_first().ok_or_else(|| self.end.error(format!("expected {wanted}, found the end")))?;
+        self.rest = rest;
+        Ok(*token)
+    }
+
+    /// The number of an id, given when it is first seen.
+    fn id(&mut self, token: Token<'t>) -> Result<u32, Error> {
+        if !token.is_id() {
+            return Err(token.error(format!("expected an id such as %x, found `{}`", token.text)));
+        }
+        let fresh = self.ids.len() as u32 + 1;
+        Ok(*self.ids.entry(token.text).or_insert(fresh))
+    }
+}
+
+/// The grammar of `OpName`.
+fn opcode(token: Token<'_>) -> Result<&'static Instruction<'static>, Error> {
+    let name = token
+        .text
+        .strip_prefix("Op")
+        .ok_or_else(|| token.error(format!("expected an instruction, found `{}`", token.text)))?;
+    by_name(name).ok_or_else(|| token.error(format!("no instruction is called {}", token.text)))
+}
+
+/// The grammar of an instruction by its name without `Op`; names that became core are known with their old suffix too.
+fn by_name(name: &str) -> Option<&'static Instruction<'static>> {
+    let find = |name: &str| INSTRUCTION_TABLE.iter().find(|inst| inst.opname == name);
+    find(name).or_else(|| ["KHR", "EXT", "GOOGLE"].iter().find_map(|suffix| find(name.strip_suffix(suffix)?)))
+}
+
+#[cfg(test)]
+mod tests;
