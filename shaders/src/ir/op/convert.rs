@@ -1,4 +1,6 @@
-//! Conversions between types and between views of the same bits.
+//! Conversions between types and between views of the same bits. Every conversion is defined for every input.
+
+use half::f16;
 
 /// 0 or 1.
 pub fn bool_to_int(a: bool) -> u32 {
@@ -13,4 +15,41 @@ pub fn float_bits(a: f32) -> u32 {
 /// The float of these bits (`OpBitcast`).
 pub fn float_from_bits(a: u32) -> f32 {
     f32::from_bits(a)
+}
+
+/// Towards zero (`OpConvertFToU`); the nearest `u32` if out of range, 0 for NaN.
+pub fn float_to_uint(a: f32) -> u32 {
+    a as u32
+}
+
+/// Towards zero (`OpConvertFToS`); the nearest `i32` if out of range, 0 for NaN.
+pub fn float_to_sint(a: f32) -> i32 {
+    a as i32
+}
+
+/// Nearest float, ties to even (`OpConvertUToF`).
+pub fn uint_to_float(a: u32) -> f32 {
+    a as f32
+}
+
+/// Nearest float, ties to even (`OpConvertSToF`).
+pub fn sint_to_float(a: i32) -> f32 {
+    a as f32
+}
+
+/// Rounds to what 16 bits can hold (`OpQuantizeToF16`): infinity if too large, a zero of the same sign if it would be a
+/// denormal there.
+pub fn quantize_f16(a: f32) -> f32 {
+    let rounded = f16::from_f32_const(a);
+    if rounded.is_normal() || !rounded.is_finite() { rounded.to_f32_const() } else { 0f32.copysign(a) }
+}
+
+/// The bits of the nearest half, ties to even, in the low 16 bits (`PackHalf2x16`).
+pub fn half_bits(a: f32) -> u32 {
+    u32::from(f16::from_f32_const(a).to_bits())
+}
+
+/// The float of the half in the low 16 bits (`UnpackHalf2x16`); denormals are kept.
+pub fn half_from_bits(a: u32) -> f32 {
+    f16::from_bits(a as u16).to_f32_const()
 }

@@ -127,3 +127,13 @@ pub fn slt(a: i32, b: i32) -> bool {
 pub fn sle(a: i32, b: i32) -> bool {
     a <= b
 }
+
+/// `a` held between `low` and `high`, unsigned (`UClamp`); `high` where they cross.
+pub fn uclamp(a: u32, low: u32, high: u32) -> u32 {
+    a.max(low).min(high)
+}
+
+/// `a` held between `low` and `high`, signed (`SClamp`); `high` where they cross.
+pub fn sclamp(a: i32, low: i32, high: i32) -> i32 {
+    a.max(low).min(high)
+}

@@ -5,11 +5,16 @@
 //! they cannot disagree. Back ends that generate code are tested against the same functions.
 
 pub mod bits;
+pub mod compare;
 pub mod convert;
+pub mod field;
 pub mod float;
 pub mod int;
 pub mod math;
+pub mod pack;
+pub mod round;
 mod table;
+pub mod trig;
 
 use super::{Scalar, Type};
 

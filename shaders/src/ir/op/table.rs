@@ -28,6 +28,8 @@ macro_rules! for_each_op {
             ULe "ule" int::ule;
             SLt "slt" int::slt;
             SLe "sle" int::sle;
+            UClamp "uclamp" int::uclamp;
+            SClamp "sclamp" int::sclamp;
 
             And "and" bits::and;
             Or "or" bits::or;
@@ -41,19 +43,94 @@ macro_rules! for_each_op {
             LXor "lxor" bits::lxor;
             LNot "lnot" bits::lnot;
 
+            BitInsert "bit_insert" field::bit_insert;
+            BitUExtract "bit_uextract" field::bit_uextract;
+            BitSExtract "bit_sextract" field::bit_sextract;
+            BitReverse "bit_reverse" field::bit_reverse;
+            BitCount "bit_count" field::bit_count;
+            FindLsb "find_lsb" field::find_lsb;
+            FindUMsb "find_umsb" field::find_umsb;
+            FindSMsb "find_smsb" field::find_smsb;
+
             FAdd "fadd" float::fadd;
             FSub "fsub" float::fsub;
             FMul "fmul" float::fmul;
             FDiv "fdiv" float::fdiv;
             FNeg "fneg" float::fneg;
-            FOrdEq "ford_eq" float::ford_eq;
-            FOrdLt "ford_lt" float::ford_lt;
+            FRem "frem" float::frem;
+            FMod "fmod" float::fmod;
+            Fma "fma" float::fma;
+            FAbs "fabs" float::fabs;
+            FSign "fsign" float::fsign;
+            FMin "fmin" float::fmin;
+            FMax "fmax" float::fmax;
+            FClamp "fclamp" float::fclamp;
+
+            FOrdEq "ford_eq" compare::ford_eq;
+            FOrdNe "ford_ne" compare::ford_ne;
+            FOrdLt "ford_lt" compare::ford_lt;
+            FOrdLe "ford_le" compare::ford_le;
+            FUnordEq "funord_eq" compare::funord_eq;
+            FUnordNe "funord_ne" compare::funord_ne;
+            FUnordLt "funord_lt" compare::funord_lt;
+            FUnordLe "funord_le" compare::funord_le;
+            IsNan "is_nan" compare::is_nan;
+            IsInf "is_inf" compare::is_inf;
+
+            RoundEven "round_even" round::round_even;
+            Trunc "trunc" round::trunc;
+            Floor "floor" round::floor;
+            Ceil "ceil" round::ceil;
+            Fract "fract" round::fract;
+            ModfFract "modf_fract" round::modf_fract;
+            FrexpSignificand "frexp_significand" round::frexp_significand;
+            FrexpExponent "frexp_exponent" round::frexp_exponent;
+            Ldexp "ldexp" round::ldexp;
 
             BoolToInt "bool_to_int" convert::bool_to_int;
             FloatBits "float_bits" convert::float_bits;
             FloatFromBits "float_from_bits" convert::float_from_bits;
+            FloatToUInt "float_to_uint" convert::float_to_uint;
+            FloatToSInt "float_to_sint" convert::float_to_sint;
+            UIntToFloat "uint_to_float" convert::uint_to_float;
+            SIntToFloat "sint_to_float" convert::sint_to_float;
+            QuantizeF16 "quantize_f16" convert::quantize_f16;
+            HalfBits "half_bits" convert::half_bits;
+            HalfFromBits "half_from_bits" convert::half_from_bits;
+
+            PackSnorm8 "pack_snorm8" pack::pack_snorm8;
+            PackSnorm16 "pack_snorm16" pack::pack_snorm16;
+            PackUnorm8 "pack_unorm8" pack::pack_unorm8;
+            PackUnorm16 "pack_unorm16" pack::pack_unorm16;
+            UnpackSnorm8 "unpack_snorm8" pack::unpack_snorm8;
+            UnpackSnorm16 "unpack_snorm16" pack::unpack_snorm16;
+            UnpackUnorm8 "unpack_unorm8" pack::unpack_unorm8;
+            UnpackUnorm16 "unpack_unorm16" pack::unpack_unorm16;
 
             Sqrt "sqrt" math::sqrt;
+            InverseSqrt "inverse_sqrt" math::inverse_sqrt;
+            Exp "exp" math::exp;
+            Exp2 "exp2" math::exp2;
+            Log "log" math::log;
+            Log2 "log2" math::log2;
+            Pow "pow" math::pow;
+            FMix "fmix" math::fmix;
+            Step "step" math::step;
+            SmoothStep "smoothstep" math::smoothstep;
+
+            Sin "sin" trig::sin;
+            Cos "cos" trig::cos;
+            Tan "tan" trig::tan;
+            Asin "asin" trig::asin;
+            Acos "acos" trig::acos;
+            Atan "atan" trig::atan;
+            Sinh "sinh" trig::sinh;
+            Cosh "cosh" trig::cosh;
+            Tanh "tanh" trig::tanh;
+            Asinh "asinh" trig::asinh;
+            Acosh "acosh" trig::acosh;
+            Atanh "atanh" trig::atanh;
+            Atan2 "atan2" trig::atan2;
         }
     };
 }

@@ -1,0 +1,48 @@
+//! Rounding, and taking floats apart at the point or at the exponent. All results but one are exact.
+
+/// To the nearest integer, ties to even (`RoundEven`, and `Round`, which may choose).
+pub fn round_even(a: f32) -> f32 {
+    a.round_ties_even()
+}
+
+/// Towards zero (`Trunc`; the whole part of `Modf`).
+pub fn trunc(a: f32) -> f32 {
+    a.trunc()
+}
+
+/// Down (`Floor`).
+pub fn floor(a: f32) -> f32 {
+    a.floor()
+}
+
+/// Up (`Ceil`).
+pub fn ceil(a: f32) -> f32 {
+    a.ceil()
+}
+
+/// `a - floor(a)`, rounded: 1 for negative numbers near 0, NaN for infinity (`Fract`).
+pub fn fract(a: f32) -> f32 {
+    a - a.floor()
+}
+
+/// The fraction of `Modf`, with the sign of `a`: a zero for infinity.
+pub fn modf_fract(a: f32) -> f32 {
+    let fraction = if a.is_infinite() { 0.0 } else { a - a.trunc() };
+    fraction.copysign(a)
+}
+
+/// The significand of `Frexp`: 0.5 to below 1 with the sign of `a`; zeros, infinity and NaN stay.
+pub fn frexp_significand(a: f32) -> f32 {
+    if a == 0.0 || !a.is_finite() { a } else { libm::frexpf(a).0 }
+}
+
+/// The exponent of `Frexp`; 0 for zeros, infinity and NaN.
+pub fn frexp_exponent(a: f32) -> i32 {
+    if a == 0.0 || !a.is_finite() { 0 } else { libm::frexpf(a).1 }
+}
+
+/// `a * 2^exponent`, rounded once (`Ldexp`).
+pub fn ldexp(a: f32, exponent: i32) -> f32 {
+    // Beyond 300 every result is 0 or infinity; up to there the double precision product is exact.
+    libm::scalbn(f64::from(a), exponent.clamp(-300, 300)) as f32
+}

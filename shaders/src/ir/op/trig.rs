@@ -1,0 +1,44 @@
+//! Angles and hyperbolic functions of GLSL.std.450, computed in double precision and rounded.
+//!
+//! Sine, cosine and tangent reduce their argument with as many digits of pi as it takes, so they are right for every
+//! float, far outside the range that Vulkan asks for.
+
+macro_rules! in_double {
+    ($($(#[$doc:meta])* $name:ident;)*) => {
+        $($(#[$doc])* pub fn $name(a: f32) -> f32 {
+            libm::$name(f64::from(a)) as f32
+        })*
+    };
+}
+
+in_double! {
+    /// Sine; NaN for infinity (`Sin`).
+    sin;
+    /// Cosine; NaN for infinity (`Cos`).
+    cos;
+    /// Tangent; NaN for infinity (`Tan`).
+    tan;
+    /// Angle of a sine; NaN beyond 1 (`Asin`).
+    asin;
+    /// Angle of a cosine; NaN beyond 1 (`Acos`).
+    acos;
+    /// Angle of a tangent (`Atan`).
+    atan;
+    /// Hyperbolic sine (`Sinh`).
+    sinh;
+    /// Hyperbolic cosine (`Cosh`).
+    cosh;
+    /// Hyperbolic tangent (`Tanh`).
+    tanh;
+    /// Inverse of the hyperbolic sine (`Asinh`).
+    asinh;
+    /// Inverse of the hyperbolic cosine; NaN below 1 (`Acosh`).
+    acosh;
+    /// Inverse of the hyperbolic tangent; NaN beyond 1 (`Atanh`).
+    atanh;
+}
+
+/// Angle of the point (`x`, `y`), in the right quadrant (`Atan2`).
+pub fn atan2(y: f32, x: f32) -> f32 {
+    libm::atan2(f64::from(y), f64::from(x)) as f32
+}
