@@ -8,35 +8,47 @@ use crate::ir::Kernel;
 
 /// A module that was read and found valid as far as that is independent of entry point and specialization.
 #[derive(Debug)]
-pub struct Module {
-    spirv: spirv::Module,
+pub enum Module {
+    /// From SPIR-V words.
+    Spirv(spirv::Module),
+    /// From WGSL text.
+    Wgsl(wgsl::Module),
 }
 
 impl Module {
     /// Reads a SPIR-V module.
     pub fn from_spirv(words: &[u32]) -> Result<Self, Error> {
-        Ok(Self { spirv: spirv::Module::parse(words)? })
+        spirv::Module::parse(words).map(Self::Spirv)
     }
 
-    /// Reads WGSL text: parsed and validated by naga, written as SPIR-V, then read as that.
+    /// Reads WGSL text; it becomes SPIR-V when a kernel is asked for, since overrides must be known by then.
     pub fn from_wgsl(source: &str) -> Result<Self, Error> {
-        Self::from_spirv(&wgsl::to_spirv(source)?)
+        wgsl::Module::parse(source).map(Self::Wgsl)
     }
 
     /// Names of the compute entry points, in the module's order.
-    pub fn entry_points(&self) -> impl Iterator<Item = &str> {
-        self.spirv.entry_points()
+    pub fn entry_points(&self) -> Vec<&str> {
+        match self {
+            Self::Spirv(module) => module.entry_points().collect(),
+            Self::Wgsl(module) => module.entry_points().collect(),
+        }
     }
 
-    /// The ids of specialization constants (`SpecId`), in the module's order.
-    pub fn specialization_ids(&self) -> impl Iterator<Item = u32> {
-        self.spirv.specialization_ids()
+    /// The ids of specialization constants (`SpecId`, `@id`), in the module's order.
+    pub fn specialization_ids(&self) -> Vec<u32> {
+        match self {
+            Self::Spirv(module) => module.specialization_ids().collect(),
+            Self::Wgsl(module) => module.specialization_ids().collect(),
+        }
     }
 
     /// Specializes an entry point: the scalar IR, verified. `specialization` maps `SpecId` to the constant's 32 bits; ids
     /// that the module does not have are ignored, as Vulkan asks.
     pub fn kernel(&self, entry: &str, specialization: &BTreeMap<u32, u32>) -> Result<Kernel, Error> {
-        self.spirv.kernel(entry, specialization)
+        match self {
+            Self::Spirv(module) => module.kernel(entry, specialization),
+            Self::Wgsl(module) => module.kernel(entry, specialization),
+        }
     }
 }
 

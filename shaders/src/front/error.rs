@@ -11,16 +11,15 @@ pub struct Error {
     pub message: String,
     /// Word of the SPIR-V module (0 is the magic number); `None` for WGSL.
     pub word: Option<usize>,
-    /// Source position, where the module has debug lines.
+    /// Source position, where the module has debug lines. For WGSL the message shows it already, with the line's text.
     pub line: Option<SourceLine>,
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
-        if let Some(word) = self.word {
-            write!(f, " (SPIR-V word {word})")?;
-        }
+        let Some(word) = self.word else { return Ok(()) };
+        write!(f, " (SPIR-V word {word})")?;
         if let Some(line) = &self.line {
             write!(f, " at {}:{}", line.file, line.line)?;
             if line.column != 0 {
@@ -28,5 +27,14 @@ impl fmt::Display for Error {
             }
         }
         Ok(())
+    }
+}
+
+impl Error {
+    /// There is no compute entry point of that name (VUID-VkPipelineShaderStageCreateInfo-pName-00707).
+    pub(super) fn no_entry_point<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Self {
+        let known: Vec<String> = known.map(|name| format!("`{name}`")).collect();
+        let has = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        Self { message: format!("no compute entry point `{name}`; the module has {has}"), word: None, line: None }
     }
 }

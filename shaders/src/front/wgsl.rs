@@ -1,8 +1,174 @@
-//! WGSL through naga: parse, validate, write SPIR-V. The one reader takes it from there.
+//! WGSL through naga: parsed, validated, specialized, written as SPIR-V. The one reader takes it from there.
 
-use super::Error;
+use std::collections::BTreeMap;
 
-/// Translates WGSL to SPIR-V words.
-pub fn to_spirv(_source: &str) -> Result<Vec<u32>, Error> {
-    unimplemented!()
+use naga::back::{PipelineConstants, pipeline_constants, spv};
+use naga::proc::{BoundsCheckPolicies, BoundsCheckPolicy};
+use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
+use naga::{ScalarKind, ShaderStage, Span, TypeInner};
+
+use super::{Error, spirv};
+use crate::ir::{Kernel, SourceLine};
+
+/// The name by which messages call the text: the caller knows the file, this crate does not.
+const FILE: &str = "wgsl";
+
+/// A validated WGSL module. Overrides (WGSL's specialization constants) are applied when a kernel is asked for.
+#[derive(Debug)]
+pub struct Module {
+    source: String,
+    module: naga::Module,
+    info: ModuleInfo,
+}
+
+impl Module {
+    /// Parses and validates.
+    pub fn parse(source: &str) -> Result<Self, Error> {
+        let module = naga::front::wgsl::parse_str(source).map_err(|error| {
+            let span = error.labels().next().map(|(span, _)| span);
+            refused(&error.emit_to_string_with_path(source, FILE), place(span, source))
+        })?;
+        let info = Validator::new(ValidationFlags::all(), accepted()).validate(&module).map_err(|error| {
+            let span = error.spans().next().map(|(span, _)| *span);
+            refused(&error.emit_to_string_with_path(source, FILE), place(span, source))
+        })?;
+        Ok(Self { source: source.to_owned(), module, info })
+    }
+
+    /// Names of the compute entry points, in the order of the text.
+    pub fn entry_points(&self) -> impl Iterator<Item = &str> {
+        self.module
+            .entry_points
+            .iter()
+            .filter(|entry| entry.stage == ShaderStage::Compute)
+            .map(|entry| entry.name.as_str())
+    }
+
+    /// The `@id`s of overrides.
+    pub fn specialization_ids(&self) -> impl Iterator<Item = u32> {
+        self.module.overrides.iter().filter_map(|(_, constant)| constant.id).map(u32::from)
+    }
+
+    /// Specializes an entry point. An unknown name is the reader's error, which lists the known ones.
+    pub fn kernel(&self, entry: &str, specialization: &BTreeMap<u32, u32>) -> Result<Kernel, Error> {
+        if !self.entry_points().any(|name| name == entry) {
+            return Err(Error::no_entry_point(entry, self.entry_points()));
+        }
+        let words = self.to_spirv(entry, specialization)?;
+        spirv::Module::parse(&words)?.kernel(entry, &BTreeMap::new())
+    }
+
+    fn to_spirv(&self, entry: &str, specialization: &BTreeMap<u32, u32>) -> Result<Vec<u32>, Error> {
+        let constants = self.constants(specialization);
+        let only = Some((ShaderStage::Compute, entry));
+        let (module, info) = pipeline_constants::process_overrides(&self.module, &self.info, only, &constants)
+            .map_err(|error| refused(&error.to_string(), None))?;
+        let options = spv::Options {
+            lang_version: (1, 3),
+            flags: spv::WriterFlags::DEBUG,
+            // Every access is checked where it happens, and shared memory starts as zeros: the device's own rules.
+            bounds_check_policies: unchecked(),
+            zero_initialize_workgroup_memory: spv::ZeroInitializeWorkgroupMemoryMode::None,
+            force_loop_bounding: false,
+            debug_info: Some(spv::DebugInfo {
+                source_code: &self.source,
+                file_name: FILE,
+                language: ::spirv::SourceLanguage::WGSL,
+            }),
+            ..spv::Options::default()
+        };
+        let pipeline = spv::PipelineOptions { shader_stage: ShaderStage::Compute, entry_point: entry.to_owned() };
+        spv::write_vec(&module, &info, &options, Some(&pipeline)).map_err(|error| refused(&error.to_string(), None))
+    }
+
+    /// Values for the overrides that the module has and the caller names, as numbers of the override's type.
+    fn constants(&self, specialization: &BTreeMap<u32, u32>) -> PipelineConstants {
+        let value = |constant: &naga::Override| {
+            let id = constant.id?;
+            let bits = *specialization.get(&u32::from(id))?;
+            let TypeInner::Scalar(scalar) = self.module.types[constant.ty].inner else { return None };
+            let number = match scalar.kind {
+                ScalarKind::Sint => f64::from(bits.cast_signed()),
+                ScalarKind::Float => f64::from(f32::from_bits(bits)),
+                ScalarKind::Bool => f64::from(u8::from(bits != 0)),
+                ScalarKind::Uint | ScalarKind::AbstractInt | ScalarKind::AbstractFloat => f64::from(bits),
+            };
+            Some((id.to_string(), number))
+        };
+        self.module.overrides.iter().filter_map(|(_, constant)| value(constant)).collect()
+    }
+}
+
+/// What may go to the reader beyond the base language.
+fn accepted() -> Capabilities {
+    Capabilities::IMMEDIATES
+        | Capabilities::BUFFER_BINDING_ARRAY
+        | Capabilities::STORAGE_BUFFER_BINDING_ARRAY
+        | Capabilities::MEMORY_DECORATION_COHERENT
+        | Capabilities::MEMORY_DECORATION_VOLATILE
+}
+
+fn unchecked() -> BoundsCheckPolicies {
+    BoundsCheckPolicies {
+        index: BoundsCheckPolicy::Unchecked,
+        buffer: BoundsCheckPolicy::Unchecked,
+        image_load: BoundsCheckPolicy::Unchecked,
+        binding_array: BoundsCheckPolicy::Unchecked,
+    }
+}
+
+fn refused(message: &str, line: Option<SourceLine>) -> Error {
+    let message = message.trim();
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    Error { message: message.to_owned(), word: None, line }
+}
+
+fn place(span: Option<Span>, source: &str) -> Option<SourceLine> {
+    let at = span.filter(Span::is_defined)?.location(source);
+    Some(SourceLine { file: FILE.into(), line: at.line_number, column: at.line_position })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parse_error_shows_the_line() {
+        let error = Module::parse("fn main() {\n  let x = ;\n}").unwrap_err();
+        assert!(error.to_string().starts_with("expected expression"), "{error}");
+        assert!(error.to_string().contains("wgsl:2:11"), "{error}");
+        assert_eq!(error.line.unwrap().line, 2);
+    }
+
+    #[test]
+    fn a_validation_error_shows_the_line() {
+        let error = Module::parse("@compute @workgroup_size(1) fn main() {\n  let x: u32 = 1.5;\n}").unwrap_err();
+        assert_eq!(error.line.as_ref().unwrap().line, 2, "{error}");
+    }
+
+    #[test]
+    fn overrides_take_their_values_by_id() {
+        let source = "@id(7) override a: i32 = 1; @id(8) override b: f32; override c: bool = true;
+            @group(0) @binding(0) var<storage, read_write> out: array<f32>;
+            @compute @workgroup_size(1) fn main() { out[0] = select(0.0, f32(a) + b, c); }";
+        let module = Module::parse(source).unwrap();
+        assert_eq!(module.specialization_ids().collect::<Vec<_>>(), [7, 8]);
+        let values = BTreeMap::from([(7, (-3i32).cast_unsigned()), (8, 0.5f32.to_bits()), (99, 1)]);
+        assert_eq!(module.constants(&values), PipelineConstants::from_iter([("7".into(), -3.0), ("8".into(), 0.5)]));
+        let missing = module.to_spirv("main", &BTreeMap::new()).unwrap_err();
+        assert!(missing.to_string().contains('b'), "{missing}");
+        assert_eq!(module.to_spirv("main", &values).unwrap()[0], 0x0723_0203);
+    }
+
+    #[test]
+    fn every_entry_point_can_be_asked_for() {
+        let source = "@compute @workgroup_size(1) fn one() {} @compute @workgroup_size(2) fn two() {}";
+        let module = Module::parse(source).unwrap();
+        assert_eq!(module.entry_points().collect::<Vec<_>>(), ["one", "two"]);
+        for name in ["one", "two"] {
+            assert!(module.to_spirv(name, &BTreeMap::new()).is_ok());
+        }
+        let error = module.kernel("three", &BTreeMap::new()).unwrap_err();
+        assert_eq!(error.message, "no compute entry point `three`; the module has `one`, `two`");
+    }
 }
