@@ -12,7 +12,7 @@ pub enum Module {
     /// From SPIR-V words.
     Spirv(spirv::Module),
     /// From WGSL text.
-    Wgsl(wgsl::Module),
+    Wgsl(Box<wgsl::Module>),
 }
 
 impl Module {
@@ -23,23 +23,25 @@ impl Module {
 
     /// Reads WGSL text; it becomes SPIR-V when a kernel is asked for, since overrides must be known by then.
     pub fn from_wgsl(source: &str) -> Result<Self, Error> {
-        wgsl::Module::parse(source).map(Self::Wgsl)
+        wgsl::Module::parse(source).map(|module| Self::Wgsl(Box::new(module)))
     }
 
     /// Names of the compute entry points, in the module's order.
-    pub fn entry_points(&self) -> Vec<&str> {
-        match self {
+    pub fn entry_points(&self) -> impl Iterator<Item = &str> {
+        let names: Vec<&str> = match self {
             Self::Spirv(module) => module.entry_points().collect(),
             Self::Wgsl(module) => module.entry_points().collect(),
-        }
+        };
+        names.into_iter()
     }
 
     /// The ids of specialization constants (`SpecId`, `@id`), in the module's order.
-    pub fn specialization_ids(&self) -> Vec<u32> {
-        match self {
+    pub fn specialization_ids(&self) -> impl Iterator<Item = u32> {
+        let ids: Vec<u32> = match self {
             Self::Spirv(module) => module.specialization_ids().collect(),
             Self::Wgsl(module) => module.specialization_ids().collect(),
-        }
+        };
+        ids.into_iter()
     }
 
     /// Specializes an entry point: the scalar IR, verified. `specialization` maps `SpecId` to the constant's 32 bits; ids
