@@ -38,6 +38,18 @@ impl GuestSlice {
         Self { base, len }
     }
 
+    /// A fresh range of zeroed bytes, 64-byte aligned, which is never freed: safe without an owner. For tests and tools that
+    /// run a kernel without a device.
+    pub fn leak(bytes: usize) -> Self {
+        /// A cache line, so that no kernel's alignment is a matter of luck.
+        #[repr(align(64))]
+        struct Line(#[expect(dead_code, reason = "read and written through the slice only")] [AtomicU64; 8]);
+        let lines = (0..bytes.div_ceil(64)).map(|_| Line(std::array::from_fn(|_| AtomicU64::new(0))));
+        let base = Box::into_raw(lines.collect::<Box<[Line]>>()).cast::<u8>();
+        // SAFETY: the memory was given up for good, so it stays mapped and no Rust reference points into it.
+        unsafe { Self::new(base, bytes as u64) }
+    }
+
     /// Length in bytes.
     pub const fn len(self) -> u64 {
         self.len

@@ -1,1 +1,10 @@
-//! To be filled.
+//! Tests that cross crates, by what a user does.
+//!
+//! `kernels/**` holds shaders with their input and answers in comments; [`case`] reads them, [`engine`] lists what runs
+//! them, [`check`] compares. The tests themselves are in `tests/`.
+
+pub mod case;
+pub mod check;
+pub mod corpus;
+pub mod engine;
+pub mod values;

@@ -9,7 +9,9 @@ pub(super) type Named = (u32, Vec<LogicalOperand>);
 /// The value that `name` has as an operand of `kind`, masks in the form `Volatile|Aligned`. The outer `None`: `kind` is
 /// neither enumeration nor mask; the inner one: there is no such name.
 pub(super) fn value(kind: OperandKind, name: &str) -> Option<Option<Named>> {
-    enumerant(kind, name).or_else(|| mask(kind, name))
+    // Rust's names of `2D` and `Cube` begin with the kind.
+    let name = if kind == OperandKind::Dim { format!("Dim{name}") } else { name.into() };
+    enumerant(kind, &name).or_else(|| mask(kind, &name))
 }
 
 macro_rules! enumerants {

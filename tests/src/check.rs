@@ -1,0 +1,152 @@
+//! Runs a test file on every engine and compares: what is expected, and the engines with each other.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU32;
+
+use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome};
+use spelter_shaders::back::Scratch;
+use spelter_shaders::compile::Module;
+use spelter_shaders::front::{Error, spvasm};
+use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::ir::Kernel;
+
+use crate::case::{Case, Expect, Slot};
+use crate::engine::{self, Engine};
+use crate::values;
+
+/// Contents of buffers as words.
+pub type Memory = BTreeMap<Slot, Vec<u32>>;
+
+/// Mismatches shown for each line of expectations.
+const SHOWN: usize = 8;
+
+/// Runs the case; the error lists everything that is wrong.
+pub fn check(case: &Case) -> Result<(), String> {
+    let kernel = match (front(case), &case.error) {
+        (Ok(kernel), None) => kernel,
+        (Ok(_), Some(wanted)) => return Err(format!("was taken, but must be refused: {wanted}")),
+        (Err(error), Some(wanted)) if error.to_string().contains(wanted) => return Ok(()),
+        (Err(error), Some(wanted)) => return Err(format!("wrong refusal\n  expected: {wanted}\n  got:      {error}")),
+        (Err(error), None) => return Err(format!("was refused: {error}")),
+    };
+    let mut first: Option<(Engine, Memory)> = None;
+    for engine in engine::engines() {
+        let memory = run(case, &kernel, engine)?;
+        compare(case, engine, &memory)?;
+        match &first {
+            Some((oracle, expected)) if *expected != memory => {
+                return Err(format!("{} and {} disagree: {}", oracle.name, engine.name, difference(expected, &memory)));
+            }
+            Some(_) => {}
+            None => first = Some((engine, memory)),
+        }
+    }
+    Ok(())
+}
+
+/// The kernel of a case, or the front end's refusal.
+pub fn front(case: &Case) -> Result<Kernel, Error> {
+    let module = if case.is_wgsl() {
+        Module::from_wgsl(&case.text)?
+    } else {
+        Module::from_spirv(&spvasm::assemble(&case.text)?)?
+    };
+    let entry = match &case.entry {
+        Some(entry) => entry.clone(),
+        None => module.entry_points().next().unwrap_or("main").to_owned(),
+    };
+    module.kernel(&entry, &case.specialization)
+}
+
+/// Runs the dispatch of a case on fresh buffers and reads them back.
+pub fn run(case: &Case, kernel: &Kernel, engine: Engine) -> Result<Memory, String> {
+    let mut slots = BTreeMap::new();
+    for (slot, words) in &case.binds {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.bits.to_le_bytes()).collect();
+        let slice = GuestSlice::leak(bytes.len());
+        slice.write(0, &bytes);
+        slots.insert(*slot, slice);
+    }
+    let buffers = descriptors(kernel, &slots);
+    let mut push = [0; MAX_PUSH_BYTES];
+    let pushed: Vec<u8> = case.push.iter().flat_map(|word| word.bits.to_le_bytes()).collect();
+    push.get_mut(..pushed.len()).ok_or("too many push constants")?.copy_from_slice(&pushed);
+    let stop = AtomicU32::new(0);
+    let args = DispatchArgs { buffers: &buffers, push: &push, num_workgroups: case.groups, stop: &stop };
+    let code = (engine.prepare)(kernel);
+    if engine::dispatch(&*code, &args, &mut Scratch::default()) == Outcome::Stopped {
+        return Err(format!("{} stopped although nobody asked", engine.name));
+    }
+    Ok(slots.into_iter().map(|(slot, slice)| (slot, words(slice))).collect())
+}
+
+/// One slice for each descriptor of the kernel; what a case does not bind is empty.
+fn descriptors(kernel: &Kernel, slots: &BTreeMap<Slot, GuestSlice>) -> Vec<GuestSlice> {
+    let bindings = kernel.bindings.values();
+    let wanted =
+        bindings.flat_map(|data| (0..data.count).map(|element| Slot { set: data.set, binding: data.binding, element }));
+    wanted.map(|slot| slots.get(&slot).copied().unwrap_or(GuestSlice::EMPTY)).collect()
+}
+
+fn words(slice: GuestSlice) -> Vec<u32> {
+    (0..slice.len() / 4).map(|at| slice.load_u32(at * 4)).collect()
+}
+
+fn compare(case: &Case, engine: Engine, memory: &Memory) -> Result<(), String> {
+    let wrong: Vec<String> = case.expects.iter().filter_map(|expect| mismatch(case, expect, memory)).collect();
+    if wrong.is_empty() { Ok(()) } else { Err(format!("{}: wrong contents\n{}", engine.name, wrong.join("\n"))) }
+}
+
+fn mismatch(case: &Case, expect: &Expect, memory: &Memory) -> Option<String> {
+    let Slot { set, binding, element } = expect.slot;
+    let place = format!("{}:{}: binding {set}.{binding}[{element}]", case.path.display(), expect.line + 1);
+    let Some(have) = actual(expect, memory) else { return Some(format!("{place} has fewer bytes than expected")) };
+    let pairs = expect.words.iter().zip(&have).enumerate();
+    let wrong: Vec<_> = pairs.filter(|(_, (want, have))| !want.accepts(**have)).collect();
+    let lines = wrong.iter().take(SHOWN).map(|(at, (want, have))| {
+        let index = at + expect.offset / 4;
+        let (want, got) = (want.kind.show(want.bits), want.kind.show(**have));
+        format!("{place}, word {index}: expected {want}, got {got} (0x{have:08x})")
+    });
+    let more = wrong.len().saturating_sub(SHOWN);
+    let rest = (more > 0).then(|| format!("{place}: and {more} more"));
+    (!wrong.is_empty()).then(|| lines.chain(rest).collect::<Vec<_>>().join("\n"))
+}
+
+/// The words that an expectation is about; `None` where the buffer is too small or not bound.
+fn actual(expect: &Expect, memory: &Memory) -> Option<Vec<u32>> {
+    let from = expect.offset / 4;
+    Some(memory.get(&expect.slot)?.get(from..from + expect.words.len())?.to_vec())
+}
+
+fn difference(expected: &Memory, got: &Memory) -> String {
+    for (slot, words) in expected {
+        let other = got.get(slot).map_or(&[][..], Vec::as_slice);
+        if let Some(at) = (0..words.len()).find(|at| other.get(*at) != words.get(*at)) {
+            return format!(
+                "binding {}.{}, word {at}: {:?}, {:?}",
+                slot.set,
+                slot.binding,
+                words.get(at),
+                other.get(at)
+            );
+        }
+    }
+    "different buffers".into()
+}
+
+/// The text of a case with its wrong expectations replaced by what the first engine computes.
+pub fn bless(case: &Case) -> Result<String, String> {
+    let kernel = front(case).map_err(|error| error.to_string())?;
+    let memory = run(case, &kernel, engine::engines()[0])?;
+    let mut lines: Vec<String> = case.text.lines().map(str::to_owned).collect();
+    for expect in case.expects.iter().filter(|expect| mismatch(case, expect, &memory).is_some()) {
+        let have = actual(expect, &memory).ok_or("an expectation is longer than its buffer")?;
+        let line = &mut lines[expect.line];
+        let end = line.find(':').map_or(line.len(), |at| at + 1);
+        line.truncate(end);
+        line.push(' ');
+        line.push_str(&values::print(&expect.words, &have));
+    }
+    Ok(lines.join("\n") + "\n")
+}

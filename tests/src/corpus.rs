@@ -1,0 +1,33 @@
+//! The test files on disk.
+
+use std::path::{Path, PathBuf};
+
+/// The folder with the kernels.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels")
+}
+
+/// All kernels below the folder, sorted.
+pub fn files() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    collect(&root(), &mut files);
+    files.sort();
+    files
+}
+
+/// The name of a test file: its path below the folder.
+pub fn name(path: &Path) -> String {
+    let below = path.strip_prefix(root()).unwrap_or(path);
+    below.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "wgsl" || extension == "spvasm") {
+            files.push(path);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What runs kernels: every engine in the list runs every test file, and all must agree.
+
+use spelter_shaders::back::{Code, Scratch};
+use spelter_shaders::compile;
+use spelter_shaders::ir::Kernel;
+
+/// A way to run a kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Engine {
+    /// Name for messages.
+    pub name: &'static str,
+    /// Makes a kernel ready.
+    pub prepare: fn(&Kernel) -> Box<dyn Code>,
+}
+
+/// All engines of this machine; the first is the oracle.
+pub fn engines() -> Vec<Engine> {
+    vec![Engine { name: "interpreter", prepare: compile::compile }]
+}
+
+/// Runs all workgroups of a dispatch in order; stops where the stop flag is seen.
+pub fn dispatch(
+    code: &dyn Code,
+    args: &spelter_shaders::abi::DispatchArgs<'_>,
+    scratch: &mut Scratch,
+) -> spelter_shaders::abi::Outcome {
+    use spelter_shaders::abi::Outcome;
+    let [x, y, z] = args.num_workgroups;
+    for workgroup in (0..z).flat_map(|z| (0..y).flat_map(move |y| (0..x).map(move |x| [x, y, z]))) {
+        if code.run(args, workgroup, scratch) == Outcome::Stopped {
+            return Outcome::Stopped;
+        }
+    }
+    Outcome::Done
+}

@@ -1,0 +1,22 @@
+//! Every file of `kernels/**` is a test of its own name. `BLESS=1` rewrites expectations that are wrong.
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use spelter_tests::case::Case;
+use spelter_tests::{check, corpus};
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let files = corpus::files();
+    let trials = files.into_iter().map(|path| {
+        Trial::test(corpus::name(&path), move || {
+            let case = Case::read(&path)?;
+            match check::check(&case) {
+                Err(_) if std::env::var_os("BLESS").is_some() && case.error.is_none() => {
+                    std::fs::write(&path, check::bless(&case)?).map_err(Failed::from)
+                }
+                result => result.map_err(Failed::from),
+            }
+        })
+    });
+    libtest_mimic::run(&arguments, trials.collect()).exit();
+}
