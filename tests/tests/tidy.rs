@@ -1,0 +1,122 @@
+//! Rules of the house that no compiler knows: files say why they exist, crates use only those below them, `unsafe`
+//! stays in its files, and every dependency has a reason.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The only files with `unsafe` code.
+const UNSAFE_FILES: [&str; 2] = ["shaders/src/guest.rs", "driver/src/memory/reserve.rs"];
+
+/// Crate → the crates of the workspace that it may use (docs/ARCHITECTURE.md). Each crate must be listed.
+const EDGES: [(&str, &[&str]); 6] = [
+    ("spelter-shaders", &[]),
+    ("spelter-driver", &["spelter-shaders"]),
+    ("spelter", &["spelter-driver", "spelter-shaders"]),
+    ("spelter-cli", &["spelter", "spelter-driver", "spelter-shaders"]),
+    ("spelter-tests", &["spelter", "spelter-driver", "spelter-shaders"]),
+    ("spelter-benches", &["spelter", "spelter-driver", "spelter-shaders"]),
+];
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Every `.rs` file of the workspace with its path below the root, `/` between the parts.
+fn sources() -> Vec<(String, String)> {
+    let mut folders = vec![workspace()];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && name != "target" && !name.starts_with('.') {
+                folders.push(path);
+            } else if name.ends_with(".rs") {
+                let below = path.strip_prefix(workspace()).unwrap();
+                let below: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
+                files.push((below.join("/"), std::fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    assert!(files.len() > 20, "only {} sources were found", files.len());
+    files
+}
+
+#[test]
+fn files_open_with_their_reason() {
+    let bare: Vec<_> =
+        sources().into_iter().filter(|(_, text)| !text.starts_with("//! ")).map(|(path, _)| path).collect();
+    assert!(bare.is_empty(), "files that do not open with `//!`: {bare:#?}");
+}
+
+#[test]
+fn unsafe_stays_in_its_files() {
+    let guilty: Vec<_> = sources()
+        .into_iter()
+        .filter(|(path, text)| !UNSAFE_FILES.contains(&path.as_str()) && uses_unsafe(text))
+        .map(|(path, _)| path)
+        .collect();
+    assert!(guilty.is_empty(), "`unsafe` outside of {UNSAFE_FILES:?}: {guilty:#?}");
+}
+
+/// Whether the keyword is followed by what it can govern, outside of comments and of strings that are whole on a line.
+fn uses_unsafe(text: &str) -> bool {
+    text.lines().any(|line| {
+        let code: String = line.split('"').step_by(2).collect();
+        let code = code.split("//").next().unwrap_or_default();
+        let words: Vec<_> = code.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+        words.contains(&"unsafe")
+    })
+}
+
+#[test]
+fn the_unsafe_rule_sees_code_only() {
+    assert!(uses_unsafe("let x = unsafe { f() };") && uses_unsafe("unsafe impl Send for X {}"));
+    assert!(!uses_unsafe("/// unsafe") && !uses_unsafe("call(unsafe_code, unsafe_op);"));
+    assert!(!uses_unsafe(&format!("let text = {0}unsafe{0};", '"')));
+}
+
+/// `cargo metadata` of the workspace, dependencies' own graphs left out.
+fn packages() -> Vec<Value> {
+    let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
+    let arguments = ["metadata", "--no-deps", "--format-version", "1", "--offline"];
+    let output = Command::new(cargo).args(arguments).current_dir(workspace()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    metadata["packages"].as_array().unwrap().clone()
+}
+
+/// Package → names of its dependencies of all kinds; `path` tells the workspace's own from others.
+fn dependencies(own: bool) -> BTreeMap<String, BTreeSet<String>> {
+    let of = |package: &Value| {
+        let list = package["dependencies"].as_array().unwrap().clone();
+        let wanted = list.into_iter().filter(|dependency| dependency["path"].is_null() != own);
+        wanted.map(|dependency| dependency["name"].as_str().unwrap().to_owned()).collect()
+    };
+    packages().iter().map(|package| (package["name"].as_str().unwrap().to_owned(), of(package))).collect()
+}
+
+#[test]
+fn crates_use_only_those_below() {
+    let allowed: BTreeMap<_, _> = EDGES.into_iter().collect();
+    for (package, used) in dependencies(true) {
+        let may = allowed.get(package.as_str()).unwrap_or_else(|| panic!("{package} is not in the table of crates"));
+        let wrong: Vec<_> = used.iter().filter(|name| !may.contains(&name.as_str())).collect();
+        assert!(wrong.is_empty(), "{package} must not use {wrong:?}");
+    }
+}
+
+#[test]
+fn every_dependency_has_a_reason() {
+    let document = std::fs::read_to_string(workspace().join("docs/dependencies.md")).unwrap();
+    let named: BTreeSet<_> = document.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    let used: BTreeSet<_> = dependencies(false).into_values().flatten().collect();
+    let missing: Vec<_> = used.iter().filter(|name| !named.contains(name.as_str())).collect();
+    assert!(missing.is_empty(), "without a line in docs/dependencies.md: {missing:?}");
+    let unused: Vec<_> = named.iter().filter(|name| !used.contains(**name)).collect();
+    assert!(unused.is_empty(), "in docs/dependencies.md, but no crate uses them: {unused:?}");
+}
