@@ -2,6 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use spelter_shaders::front::{Error, spvasm, wgsl};
+
+use crate::case::Case;
+
 /// The folder with the kernels.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels")
@@ -30,4 +34,14 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
             files.push(path);
         }
     }
+}
+
+/// The SPIR-V of a test file: assembled, or as naga writes it.
+pub fn spirv(case: &Case) -> Result<Vec<u32>, Error> {
+    if !case.is_wgsl() {
+        return spvasm::assemble(&case.text);
+    }
+    let module = wgsl::Module::parse(&case.text)?;
+    let first = module.entry_points().next().unwrap_or_default();
+    module.to_spirv(case.entry.as_deref().unwrap_or(first), &case.specialization)
 }

@@ -7,7 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use spelter_shaders::front::{spvasm, wgsl};
+use spelter_shaders::front::spvasm;
+use spelter_tests::case::Case;
 use spelter_tests::corpus;
 
 #[test]
@@ -65,7 +66,7 @@ fn theirs(text: &str) -> Option<Vec<u32>> {
 
 /// WGSL through naga and `spirv-dis`: text that no person wrote.
 fn naga_disassembled(path: &Path) -> Option<(PathBuf, String)> {
-    let words = wgsl::to_spirv(&std::fs::read_to_string(path).ok()?).ok()?;
+    let words = corpus::spirv(&Case::read(path).ok()?).ok()?;
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let text = pipe("spirv-dis", &["--no-color", "-"], &bytes)?;
     Some((path.to_owned(), String::from_utf8(text).ok()?))

@@ -58,7 +58,8 @@ impl Module {
         spirv::Module::parse(&words)?.kernel(entry, &BTreeMap::new())
     }
 
-    fn to_spirv(&self, entry: &str, specialization: &BTreeMap<u32, u32>) -> Result<Vec<u32>, Error> {
+    /// The SPIR-V that [`Module::kernel`] reads: one entry point, overrides applied.
+    pub fn to_spirv(&self, entry: &str, specialization: &BTreeMap<u32, u32>) -> Result<Vec<u32>, Error> {
         let constants = self.constants(specialization);
         let only = Some((ShaderStage::Compute, entry));
         let (module, info) = pipeline_constants::process_overrides(&self.module, &self.info, only, &constants)
