@@ -44,21 +44,40 @@ impl<'a> Call<'a> {
     /// Applies `op` to corresponding components of all operands.
     pub(in super::super) fn each(&mut self, op: Op) -> Outcome {
         let operands = self.operands;
-        self.spread(op, operands, operands.len())
+        self.each_of(op, operands, operands.len())
     }
 
     /// As [`Call::each`] with two operands exchanged: how `>` is made of `<`.
     pub(in super::super) fn each_swapped(&mut self, op: Op) -> Outcome {
         let [a, b] = self.operands()?;
-        self.spread(op, &[b, a], 2)
+        self.each_of(op, &[b, a], 2)
     }
 
     /// As [`Call::each`], but operands from number `componentwise` on are scalars that serve every component.
     pub(in super::super) fn each_then_scalars(&mut self, op: Op, componentwise: usize) -> Outcome {
-        self.spread(op, self.operands, componentwise)
+        self.each_of(op, self.operands, componentwise)
     }
 
-    fn spread(&mut self, op: Op, operands: &[Operand<'_>], componentwise: usize) -> Outcome {
+    /// Applies two operations to corresponding components: all results of the first, then all of the second.
+    pub(in super::super) fn each_pair(&mut self, first: Op, second: Op) -> Outcome {
+        let mut values = self.each(first)?;
+        let shape = self.result;
+        self.result = with_element(shape, second.result())?;
+        let others = self.each(second);
+        self.result = shape;
+        values.extend(others?);
+        Ok(values)
+    }
+
+    /// Sum of the products of corresponding scalars, from the first on; 0 if there are none.
+    pub(in super::super) fn dot(&mut self, a: &[Value], b: &[Value]) -> Value {
+        let products: Values = a.iter().zip(b).map(|(&a, &b)| self.pure(Op::FMul, [a, b])).collect();
+        let sum = products.into_iter().reduce(|sum, product| self.pure(Op::FAdd, [sum, product]));
+        sum.unwrap_or_else(|| self.builder.constant(0f32))
+    }
+
+    /// Applies `op` to given operands; those from number `componentwise` on are scalars that serve every component.
+    pub(in super::super) fn each_of(&mut self, op: Op, operands: &[Operand<'_>], componentwise: usize) -> Outcome {
         let params = op.params();
         if operands.len() != params.len() {
             return Err(format!("takes {} operands, not {}", params.len(), operands.len()));

@@ -4,11 +4,16 @@
 //! every chapter checks the shapes that it was given against the instruction's rule, and no check relies on another's.
 
 mod call;
+mod convert;
+mod float;
+mod int;
+mod logic;
+mod matrix;
 
 use smallvec::SmallVec;
 
 use crate::ir::{Builder, Type, Value};
-pub(super) use call::Call;
+pub(super) use call::{Call, describe, expect};
 
 /// One operand of an instruction, exploded.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +65,12 @@ pub(super) type Values = SmallVec<[Value; 4]>;
 /// The scalars, or which rule the operands break.
 pub(super) type Outcome = Result<Values, String>;
 
+/// A chapter's translator: `None` for instructions of other chapters.
+type Chapter = fn(&mut Call<'_>, spirv::Op) -> Option<Outcome>;
+
+const CHAPTERS: &[Chapter] =
+    &[int::translate, float::translate, logic::translate, convert::translate, matrix::translate];
+
 /// Translates an instruction of these chapters; `None` for any other.
 ///
 /// Instructions whose result is a structure of two (`OpIAddCarry` and its kin) take the shape of one member as `result`
@@ -70,7 +81,9 @@ pub(super) fn translate(
     result: &Shape,
     operands: &[Operand<'_>],
 ) -> Option<Outcome> {
-    let _ = Call::new(builder, *result, operands);
-    let _ = op;
-    None
+    let outcome = match Call::new(builder, *result, operands) {
+        Ok(mut call) => CHAPTERS.iter().find_map(|chapter| chapter(&mut call, op))?,
+        Err(problem) => Err(problem),
+    };
+    Some(outcome.map_err(|problem| format!("Op{op:?}: {problem}")))
 }

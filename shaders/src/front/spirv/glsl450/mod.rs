@@ -1,19 +1,41 @@
 //! The extended instruction set GLSL.std.450, for 32-bit types.
+//!
+//! Most of it is one operation of the table for each component (`componentwise.rs`); the rest is built of operations.
+
+mod componentwise;
+mod geometry;
+mod matrix;
+mod pack;
+
+use spirv::GlslStd450Op as Glsl;
 
 use super::arithmetic::{Call, Operand, Outcome, Shape};
-use crate::ir::Builder;
+use crate::ir::{Builder, Op};
+
+/// A chapter's translator: `None` for instructions of other chapters.
+type Chapter = fn(&mut Call<'_>, Glsl) -> Option<Outcome>;
+
+const CHAPTERS: &[Chapter] =
+    &[componentwise::translate, parts, geometry::translate, pack::translate, matrix::translate];
 
 /// Translates an extended instruction.
 ///
 /// `Modf` and `Frexp` are given without their pointer. They, `ModfStruct` and `FrexpStruct` take the shape of the first
 /// result (for the structures: of the first member) as `result`; they give the scalars of the first result (fraction or
 /// significand), then those of the second (whole part, or exponent as integers).
-pub(super) fn extended(
-    builder: &mut Builder,
-    instruction: spirv::GlslStd450Op,
-    result: &Shape,
-    operands: &[Operand<'_>],
-) -> Outcome {
-    let _ = Call::new(builder, *result, operands)?;
-    Err(format!("GLSL.std.450 {instruction:?} is not supported"))
+pub(super) fn extended(builder: &mut Builder, instruction: Glsl, result: &Shape, operands: &[Operand<'_>]) -> Outcome {
+    let outcome = Call::new(builder, *result, operands).and_then(|mut call| {
+        let outcome = CHAPTERS.iter().find_map(|chapter| chapter(&mut call, instruction));
+        outcome.unwrap_or_else(|| Err("is not supported".into()))
+    });
+    outcome.map_err(|problem| format!("GLSL.std.450 {instruction:?}: {problem}"))
+}
+
+/// Instructions with two results.
+fn parts(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcome> {
+    Some(match instruction {
+        Glsl::Modf | Glsl::ModfStruct => call.each_pair(Op::ModfFract, Op::Trunc),
+        Glsl::Frexp | Glsl::FrexpStruct => call.each_pair(Op::FrexpSignificand, Op::FrexpExponent),
+        _ => return None,
+    })
 }

@@ -1,0 +1,56 @@
+//! Booleans and choice between values.
+
+use spirv::Op as Spv;
+
+use super::call::{describe, expect};
+use super::{Call, Outcome, Shape, Values};
+use crate::ir::{Op, Type};
+
+/// Translates an instruction of this chapter.
+pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<Outcome> {
+    Some(match op {
+        Spv::LogicalAnd => call.each(Op::LAnd),
+        Spv::LogicalOr => call.each(Op::LOr),
+        Spv::LogicalNot => call.each(Op::LNot),
+        Spv::LogicalNotEqual => call.each(Op::LXor),
+        Spv::LogicalEqual => equal(call),
+        Spv::Any => reduce(call, Op::LOr),
+        Spv::All => reduce(call, Op::LAnd),
+        Spv::Select => select(call),
+        _ => return None,
+    })
+}
+
+fn equal(call: &mut Call<'_>) -> Outcome {
+    let different = call.each(Op::LXor)?;
+    Ok(different.into_iter().map(|value| call.pure(Op::LNot, [value])).collect())
+}
+
+fn reduce(call: &mut Call<'_>, op: Op) -> Outcome {
+    let [operand] = call.operands()?;
+    call.expect_result(Shape::Scalar(Type::Bool))?;
+    match (operand.shape, operand.values) {
+        (Shape::Vector(Type::Bool, _), [first, rest @ ..]) => {
+            Ok(Values::from_elem(rest.iter().fold(*first, |sum, &value| call.pure(op, [sum, value])), 1))
+        }
+        (shape, _) => Err(format!("takes a vector of bool, not {}", describe(shape))),
+    }
+}
+
+/// The condition is one bool for all components (SPIR-V 1.4) or one for each.
+fn select(call: &mut Call<'_>) -> Outcome {
+    let [condition, then, otherwise] = call.operands()?;
+    let result = call.result;
+    if matches!(result, Shape::Matrix { .. }) || result.element() == Type::Buffer {
+        return Err(format!("cannot choose between {}", describe(result)));
+    }
+    expect(1, then.shape, result)?;
+    expect(2, otherwise.shape, result)?;
+    let bools = match condition.shape {
+        Shape::Scalar(Type::Bool) => Values::from_elem(condition.values[0], result.len()),
+        Shape::Vector(Type::Bool, count) if result == Shape::Vector(result.element(), count) => condition.values.into(),
+        shape => return Err(format!("operand 0 must be one bool, or one for each component, not {}", describe(shape))),
+    };
+    let choices = bools.iter().zip(then.values.iter().zip(otherwise.values));
+    Ok(choices.map(|(&bool, (&then, &otherwise))| call.builder.select(bool, then, otherwise)).collect())
+}

@@ -1,0 +1,122 @@
+//! Linear algebra: products of vectors and matrices, as sums in the order of their terms, each step rounded.
+
+use spirv::Op as Spv;
+
+use super::call::describe;
+use super::{Call, Operand, Outcome, Shape, Values};
+use crate::ir::{Op, Type, Value};
+
+/// Translates an instruction of this chapter.
+pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<Outcome> {
+    Some(match op {
+        Spv::Dot => dot(call),
+        Spv::VectorTimesScalar => call.each_then_scalars(Op::FMul, 1),
+        Spv::MatrixTimesScalar => matrix_times_scalar(call),
+        Spv::VectorTimesMatrix => vector_times_matrix(call),
+        Spv::MatrixTimesVector => matrix_times_vector(call),
+        Spv::MatrixTimesMatrix => matrix_times_matrix(call),
+        Spv::OuterProduct => outer_product(call),
+        Spv::Transpose => transpose(call),
+        _ => return None,
+    })
+}
+
+fn dot(call: &mut Call<'_>) -> Outcome {
+    let [a, b] = call.operands()?;
+    call.expect_result(Shape::Scalar(Type::F32))?;
+    if vector(a)? != vector(b)? {
+        return Err("takes vectors of one length".into());
+    }
+    Ok(Values::from_elem(call.dot(a.values, b.values), 1))
+}
+
+fn matrix_times_scalar(call: &mut Call<'_>) -> Outcome {
+    let [a, factor] = call.operands()?;
+    matrix(a)?;
+    call.expect_result(a.shape)?;
+    let [factor] = scalar(factor)?;
+    Ok(a.values.iter().map(|&value| call.pure(Op::FMul, [value, factor])).collect())
+}
+
+fn vector_times_matrix(call: &mut Call<'_>) -> Outcome {
+    let [a, b] = call.operands()?;
+    let (columns, rows) = matrix(b)?;
+    if vector(a)? != rows {
+        return Err(format!("a vector of {} components has no product with {}", a.values.len(), describe(b.shape)));
+    }
+    call.expect_result(Shape::Vector(Type::F32, columns))?;
+    Ok(columns_of(b, rows).map(|column| call.dot(a.values, column)).collect())
+}
+
+fn matrix_times_vector(call: &mut Call<'_>) -> Outcome {
+    let [a, b] = call.operands()?;
+    let (columns, rows) = matrix(a)?;
+    if vector(b)? != columns {
+        return Err(format!("{} has no product with a vector of {} components", describe(a.shape), b.values.len()));
+    }
+    call.expect_result(Shape::Vector(Type::F32, rows))?;
+    Ok(combine(call, a, rows, b.values))
+}
+
+fn matrix_times_matrix(call: &mut Call<'_>) -> Outcome {
+    let [a, b] = call.operands()?;
+    let (inner, rows) = matrix(a)?;
+    let (columns, b_rows) = matrix(b)?;
+    if inner != b_rows {
+        return Err(format!("{} has no product with {}", describe(a.shape), describe(b.shape)));
+    }
+    call.expect_result(Shape::Matrix { columns, rows })?;
+    Ok(columns_of(b, b_rows).flat_map(|column| combine(call, a, rows, column)).collect())
+}
+
+/// The columns of a matrix, each times its weight, summed.
+fn combine(call: &mut Call<'_>, a: Operand<'_>, rows: u32, weights: &[Value]) -> Values {
+    (0..rows as usize)
+        .map(|row| {
+            let terms: Values = columns_of(a, rows).map(|column| column[row]).collect();
+            call.dot(&terms, weights)
+        })
+        .collect()
+}
+
+fn outer_product(call: &mut Call<'_>) -> Outcome {
+    let [a, b] = call.operands()?;
+    let (rows, columns) = (vector(a)?, vector(b)?);
+    call.expect_result(Shape::Matrix { columns, rows })?;
+    let pairs = b.values.iter().flat_map(|&b| a.values.iter().map(move |&a| (a, b)));
+    Ok(pairs.map(|(a, b)| call.pure(Op::FMul, [a, b])).collect())
+}
+
+fn transpose(call: &mut Call<'_>) -> Outcome {
+    let [a] = call.operands()?;
+    let (columns, rows) = matrix(a)?;
+    call.expect_result(Shape::Matrix { columns: rows, rows: columns })?;
+    Ok((0..rows as usize).flat_map(|row| columns_of(a, rows).map(move |column| column[row])).collect())
+}
+
+fn columns_of<'a>(matrix: Operand<'a>, rows: u32) -> impl Iterator<Item = &'a [Value]> {
+    matrix.values.chunks_exact(rows as usize)
+}
+
+fn scalar(operand: Operand<'_>) -> Result<[Value; 1], String> {
+    match (operand.shape, operand.values) {
+        (Shape::Scalar(Type::F32), &[value]) => Ok([value]),
+        (shape, _) => Err(format!("takes one f32, not {}", describe(shape))),
+    }
+}
+
+/// Components of a vector of floats; at least one.
+fn vector(operand: Operand<'_>) -> Result<u32, String> {
+    match operand.shape {
+        Shape::Vector(Type::F32, count) if count != 0 => Ok(count),
+        shape => Err(format!("takes a vector of f32, not {}", describe(shape))),
+    }
+}
+
+/// Columns and rows of a matrix; at least one of each.
+fn matrix(operand: Operand<'_>) -> Result<(u32, u32), String> {
+    match operand.shape {
+        Shape::Matrix { columns, rows } if columns != 0 && rows != 0 => Ok((columns, rows)),
+        shape => Err(format!("takes a matrix, not {}", describe(shape))),
+    }
+}

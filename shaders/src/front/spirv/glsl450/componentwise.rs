@@ -1,0 +1,88 @@
+//! Instructions that are one operation for each component.
+
+use spirv::GlslStd450Op as Glsl;
+
+use super::super::arithmetic::{Call, Operand, Outcome, Shape};
+use crate::ir::{Op, Type};
+
+/// Translates an instruction of this chapter.
+pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcome> {
+    if let Some(op) = float(instruction).or_else(|| transcendental(instruction)).or_else(|| integer(instruction)) {
+        return Some(call.each(op));
+    }
+    match instruction {
+        Glsl::Radians => Some(scale(call, std::f32::consts::PI / 180.0)),
+        Glsl::Degrees => Some(scale(call, 180.0 / std::f32::consts::PI)),
+        _ => None,
+    }
+}
+
+fn float(instruction: Glsl) -> Option<Op> {
+    Some(match instruction {
+        Glsl::Round | Glsl::RoundEven => Op::RoundEven,
+        Glsl::Trunc => Op::Trunc,
+        Glsl::Floor => Op::Floor,
+        Glsl::Ceil => Op::Ceil,
+        Glsl::Fract => Op::Fract,
+        Glsl::FAbs => Op::FAbs,
+        Glsl::FSign => Op::FSign,
+        Glsl::FMin | Glsl::NMin => Op::FMin,
+        Glsl::FMax | Glsl::NMax => Op::FMax,
+        Glsl::FClamp | Glsl::NClamp => Op::FClamp,
+        Glsl::FMix => Op::FMix,
+        Glsl::Step => Op::Step,
+        Glsl::SmoothStep => Op::SmoothStep,
+        Glsl::Fma => Op::Fma,
+        Glsl::Ldexp => Op::Ldexp,
+        _ => return None,
+    })
+}
+
+fn transcendental(instruction: Glsl) -> Option<Op> {
+    Some(match instruction {
+        Glsl::Sin => Op::Sin,
+        Glsl::Cos => Op::Cos,
+        Glsl::Tan => Op::Tan,
+        Glsl::Asin => Op::Asin,
+        Glsl::Acos => Op::Acos,
+        Glsl::Atan => Op::Atan,
+        Glsl::Sinh => Op::Sinh,
+        Glsl::Cosh => Op::Cosh,
+        Glsl::Tanh => Op::Tanh,
+        Glsl::Asinh => Op::Asinh,
+        Glsl::Acosh => Op::Acosh,
+        Glsl::Atanh => Op::Atanh,
+        Glsl::Atan2 => Op::Atan2,
+        Glsl::Pow => Op::Pow,
+        Glsl::Exp => Op::Exp,
+        Glsl::Log => Op::Log,
+        Glsl::Exp2 => Op::Exp2,
+        Glsl::Log2 => Op::Log2,
+        Glsl::Sqrt => Op::Sqrt,
+        Glsl::InverseSqrt => Op::InverseSqrt,
+        _ => return None,
+    })
+}
+
+fn integer(instruction: Glsl) -> Option<Op> {
+    Some(match instruction {
+        Glsl::SAbs => Op::SAbs,
+        Glsl::SSign => Op::SSign,
+        Glsl::UMin => Op::UMin,
+        Glsl::SMin => Op::SMin,
+        Glsl::UMax => Op::UMax,
+        Glsl::SMax => Op::SMax,
+        Glsl::UClamp => Op::UClamp,
+        Glsl::SClamp => Op::SClamp,
+        Glsl::FindILsb => Op::FindLsb,
+        Glsl::FindSMsb => Op::FindSMsb,
+        Glsl::FindUMsb => Op::FindUMsb,
+        _ => return None,
+    })
+}
+
+fn scale(call: &mut Call<'_>, factor: f32) -> Outcome {
+    let [operand] = call.operands()?;
+    let factor = [call.builder.constant(factor)];
+    call.each_of(Op::FMul, &[operand, Operand { values: &factor, shape: Shape::Scalar(Type::F32) }], 1)
+}

@@ -1,0 +1,150 @@
+//! Lengths and directions, built of operations within the precision that Vulkan inherits for them.
+//!
+//! A scalar is a vector of one component, except that its length is its magnitude, without the detour that overflows.
+
+use spirv::GlslStd450Op as Glsl;
+
+use super::super::arithmetic::{Call, Operand, Outcome, Shape, Values, describe, expect};
+use crate::ir::{Op, Type, Value};
+
+/// Translates an instruction of this chapter.
+pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcome> {
+    Some(match instruction {
+        Glsl::Length => length(call),
+        Glsl::Distance => distance(call),
+        Glsl::Cross => cross(call),
+        Glsl::Normalize => normalize(call),
+        Glsl::FaceForward => face_forward(call),
+        Glsl::Reflect => reflect(call),
+        Glsl::Refract => refract(call),
+        _ => return None,
+    })
+}
+
+fn length(call: &mut Call<'_>) -> Outcome {
+    let [a] = call.operands()?;
+    floats(a.shape)?;
+    call.expect_result(Shape::Scalar(Type::F32))?;
+    Ok(Values::from_elem(length_of(call, a.values), 1))
+}
+
+fn distance(call: &mut Call<'_>) -> Outcome {
+    let [a, b] = call.operands()?;
+    floats(a.shape)?;
+    expect(1, b.shape, a.shape)?;
+    call.expect_result(Shape::Scalar(Type::F32))?;
+    let difference: Values = a.values.iter().zip(b.values).map(|(&a, &b)| call.pure(Op::FSub, [a, b])).collect();
+    Ok(Values::from_elem(length_of(call, &difference), 1))
+}
+
+fn length_of(call: &mut Call<'_>, values: &[Value]) -> Value {
+    if let [value] = values {
+        return call.pure(Op::FAbs, [*value]);
+    }
+    let square = call.dot(values, values);
+    call.pure(Op::Sqrt, [square])
+}
+
+fn cross(call: &mut Call<'_>) -> Outcome {
+    let [a, b] = call.operands()?;
+    let shape = Shape::Vector(Type::F32, 3);
+    expect(0, a.shape, shape)?;
+    expect(1, b.shape, shape)?;
+    call.expect_result(shape)?;
+    let (a, b) = (a.values, b.values);
+    Ok([(1, 2), (2, 0), (0, 1)]
+        .into_iter()
+        .map(|(i, j)| {
+            let left = call.pure(Op::FMul, [a[i], b[j]]);
+            let right = call.pure(Op::FMul, [b[i], a[j]]);
+            call.pure(Op::FSub, [left, right])
+        })
+        .collect())
+}
+
+fn normalize(call: &mut Call<'_>) -> Outcome {
+    let [a] = call.operands()?;
+    floats(a.shape)?;
+    call.expect_result(a.shape)?;
+    if let [value] = a.values {
+        let length = call.pure(Op::FAbs, [*value]);
+        return Ok(Values::from_elem(call.pure(Op::FDiv, [*value, length]), 1));
+    }
+    let square = call.dot(a.values, a.values);
+    let factor = call.pure(Op::InverseSqrt, [square]);
+    Ok(scaled(call, a.values, factor))
+}
+
+/// `n` if `reference` and `incident` point apart, else `-n`.
+fn face_forward(call: &mut Call<'_>) -> Outcome {
+    let [n, incident, reference] = same_floats(call)?;
+    let dot = call.dot(reference, incident);
+    let zero = call.builder.constant(0f32);
+    let apart = call.pure(Op::FOrdLt, [dot, zero]);
+    Ok(n.iter()
+        .map(|&value| {
+            let negated = call.pure(Op::FNeg, [value]);
+            call.builder.select(apart, value, negated)
+        })
+        .collect())
+}
+
+/// `i - 2 * dot(n, i) * n`.
+fn reflect(call: &mut Call<'_>) -> Outcome {
+    let [i, n] = same_floats(call)?;
+    let dot = call.dot(n, i);
+    let twice = call.pure(Op::FAdd, [dot, dot]);
+    Ok(add_scaled(call, Op::FSub, i, n, twice))
+}
+
+/// `eta * i - (eta * dot + sqrt(k)) * n` with `k = 1 - eta² (1 - dot²)`, or zeros where `k` is negative.
+fn refract(call: &mut Call<'_>) -> Outcome {
+    let [i, n, eta] = call.operands()?;
+    floats(i.shape)?;
+    expect(1, n.shape, i.shape)?;
+    expect(2, eta.shape, Shape::Scalar(Type::F32))?;
+    call.expect_result(i.shape)?;
+    let eta = eta.values[0];
+    let (one, zero) = (call.builder.constant(1f32), call.builder.constant(0f32));
+    let dot = call.dot(n.values, i.values);
+    let dot_square = call.pure(Op::FMul, [dot, dot]);
+    let sine_square = call.pure(Op::FSub, [one, dot_square]);
+    let eta_square = call.pure(Op::FMul, [eta, eta]);
+    let lost = call.pure(Op::FMul, [eta_square, sine_square]);
+    let k = call.pure(Op::FSub, [one, lost]);
+    let root = call.pure(Op::Sqrt, [k]);
+    let along = call.pure(Op::FMul, [eta, dot]);
+    let factor = call.pure(Op::FAdd, [along, root]);
+    let bent = scaled(call, i.values, eta);
+    let refracted = add_scaled(call, Op::FSub, &bent, n.values, factor);
+    let reflected = call.pure(Op::FOrdLt, [k, zero]);
+    Ok(refracted.into_iter().map(|value| call.builder.select(reflected, zero, value)).collect())
+}
+
+fn scaled(call: &mut Call<'_>, values: &[Value], factor: Value) -> Values {
+    values.iter().map(|&value| call.pure(Op::FMul, [value, factor])).collect()
+}
+
+/// `a op (b * factor)` for each component.
+fn add_scaled(call: &mut Call<'_>, op: Op, a: &[Value], b: &[Value], factor: Value) -> Values {
+    let b = scaled(call, b, factor);
+    a.iter().zip(b).map(|(&a, b)| call.pure(op, [a, b])).collect()
+}
+
+/// `N` operands of the result's shape, which is of floats.
+fn same_floats<'a, const N: usize>(call: &Call<'a>) -> Result<[&'a [Value]; N], String> {
+    let operands: [Operand<'a>; N] = call.operands()?;
+    floats(call.result)?;
+    for (number, operand) in operands.iter().enumerate() {
+        expect(number, operand.shape, call.result)?;
+    }
+    Ok(operands.map(|operand| operand.values))
+}
+
+/// Checks for a scalar or vector of floats.
+fn floats(shape: Shape) -> Result<(), String> {
+    match shape {
+        Shape::Scalar(Type::F32) | Shape::Vector(Type::F32, 1..) => Ok(()),
+        _ => Err(format!("takes one f32 or a vector of f32, not {}", describe(shape))),
+    }
+}

@@ -1,0 +1,73 @@
+//! Determinant and inverse of square matrices of 2 to 4 columns, by minors.
+
+use smallvec::SmallVec;
+use spirv::GlslStd450Op as Glsl;
+
+use super::super::arithmetic::{Call, Operand, Outcome, Shape, Values, describe};
+use crate::ir::{Op, Type, Value};
+
+/// Translates an instruction of this chapter.
+pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcome> {
+    Some(match instruction {
+        Glsl::Determinant => determinant(call),
+        Glsl::MatrixInverse => inverse(call),
+        _ => return None,
+    })
+}
+
+fn determinant(call: &mut Call<'_>) -> Outcome {
+    let [operand] = call.operands()?;
+    let matrix = Square::new(operand)?;
+    call.expect_result(Shape::Scalar(Type::F32))?;
+    Ok(Values::from_elem(matrix.determinant(call), 1))
+}
+
+/// The transposed cofactors, divided by the determinant.
+fn inverse(call: &mut Call<'_>) -> Outcome {
+    let [operand] = call.operands()?;
+    let matrix = Square::new(operand)?;
+    call.expect_result(operand.shape)?;
+    let size = matrix.size;
+    let determinant = matrix.determinant(call);
+    let places = (0..size).flat_map(|column| (0..size).map(move |row| (column, row)));
+    Ok(places
+        .map(|(column, row)| {
+            let cofactor = matrix.cofactor(call, row, column);
+            call.pure(Op::FDiv, [cofactor, determinant])
+        })
+        .collect())
+}
+
+/// A square matrix of at most 4 columns, column by column.
+struct Square {
+    size: usize,
+    values: SmallVec<[Value; 16]>,
+}
+
+impl Square {
+    fn new(operand: Operand<'_>) -> Result<Self, String> {
+        match operand.shape {
+            Shape::Matrix { columns: size @ 2..=4, rows } if rows == size => {
+                Ok(Self { size: size as usize, values: operand.values.into() })
+            }
+            shape => Err(format!("takes a square matrix, not {}", describe(shape))),
+        }
+    }
+
+    /// Along the first column.
+    fn determinant(&self, call: &mut Call<'_>) -> Value {
+        if let [value] = self.values[..] {
+            return value;
+        }
+        let cofactors: Values = (0..self.size).map(|row| self.cofactor(call, 0, row)).collect();
+        call.dot(&self.values[..self.size], &cofactors)
+    }
+
+    /// The determinant without a column and a row, negated at odd places.
+    fn cofactor(&self, call: &mut Call<'_>, column: usize, row: usize) -> Value {
+        let kept = self.values.iter().enumerate().filter(|(i, _)| i / self.size != column && i % self.size != row);
+        let minor = Self { size: self.size - 1, values: kept.map(|(_, &value)| value).collect() };
+        let determinant = minor.determinant(call);
+        if (column + row) % 2 == 1 { call.pure(Op::FNeg, [determinant]) } else { determinant }
+    }
+}
