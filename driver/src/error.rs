@@ -69,3 +69,13 @@ impl From<DeviceError> for Error {
         }
     }
 }
+
+/// Holds, or the rule is broken. The problem is put into words only then.
+pub(crate) fn require(
+    holds: bool,
+    at: &str,
+    vuid: &'static str,
+    problem: impl FnOnce() -> String,
+) -> Result<(), Misuse> {
+    if holds { Ok(()) } else { Err(Misuse::new(at, problem(), vuid)) }
+}

@@ -1,11 +1,28 @@
 //! A Vulkan compute device made of CPU threads: Vulkan's objects as safe Rust, with flags and enums of [`ash::vk`].
+//!
+//! [`Device`] makes all objects. Objects are handles: clones name the same thing, and whatever a recorded command uses
+//! lives until the command is done, so handles may drop in any order. A call that breaks a rule of Vulkan fails with the
+//! rule's id ([`Misuse`]) and changes nothing.
 
+pub mod command;
+pub mod descriptor;
+mod device;
 pub mod error;
-#[allow(dead_code, unused_imports)]
+#[allow(dead_code)] // until the executor lands whole
 mod exec;
-#[allow(dead_code, unused_imports)]
+mod limits;
 mod memory;
-#[allow(dead_code)]
+pub mod pipeline;
+pub mod queue;
+pub mod resource;
 mod sync;
 
+pub use ash::vk;
+pub use command::{BufferMemoryBarrier, CommandBuffer, CommandPool, MemoryBarrier};
+pub use descriptor::{Binding, BufferInfo, DescriptorPool, DescriptorSet, DescriptorSetLayout};
+pub use device::{Device, DeviceOptions, Properties};
 pub use error::{DeviceError, Error, Misuse};
+pub use limits::Limits;
+pub use pipeline::{ComputePipeline, PipelineLayout, PushRange, ShaderModule, Specialization};
+pub use queue::{Fence, Queue};
+pub use resource::{Buffer, DeviceMemory};

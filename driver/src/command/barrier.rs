@@ -1,0 +1,154 @@
+//! Pipeline barriers: the end of a phase.
+//!
+//! Whatever stages and accesses a barrier names, all commands before it end before any after it begins. The names are
+//! checked all the same: a program that is wrong here is wrong everywhere.
+
+use ash::vk::{AccessFlags, PipelineStageFlags, WHOLE_SIZE};
+
+use super::CommandBuffer;
+use crate::device::Device;
+use crate::error::{Error, Misuse, require};
+use crate::resource::Buffer;
+
+/// A global memory barrier (`VkMemoryBarrier`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryBarrier {
+    /// Accesses made available.
+    pub src_access: AccessFlags,
+    /// Accesses to which they are made visible.
+    pub dst_access: AccessFlags,
+}
+
+/// A barrier for a range of a buffer (`VkBufferMemoryBarrier`), without a change of queue family: there is one.
+#[derive(Clone, Copy, Debug)]
+pub struct BufferMemoryBarrier<'a> {
+    /// Accesses made available.
+    pub src_access: AccessFlags,
+    /// Accesses to which they are made visible.
+    pub dst_access: AccessFlags,
+    /// The buffer.
+    pub buffer: &'a Buffer,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes, or [`WHOLE_SIZE`].
+    pub size: u64,
+}
+
+/// Stages and the accesses that only they support; a queue of this device has no others.
+const STAGES: [(PipelineStageFlags, AccessFlags); 4] = [
+    (PipelineStageFlags::DRAW_INDIRECT, AccessFlags::INDIRECT_COMMAND_READ),
+    (
+        PipelineStageFlags::COMPUTE_SHADER,
+        AccessFlags::from_raw(
+            AccessFlags::UNIFORM_READ.as_raw() | AccessFlags::SHADER_READ.as_raw() | AccessFlags::SHADER_WRITE.as_raw(),
+        ),
+    ),
+    (
+        PipelineStageFlags::TRANSFER,
+        AccessFlags::from_raw(AccessFlags::TRANSFER_READ.as_raw() | AccessFlags::TRANSFER_WRITE.as_raw()),
+    ),
+    (
+        PipelineStageFlags::HOST,
+        AccessFlags::from_raw(AccessFlags::HOST_READ.as_raw() | AccessFlags::HOST_WRITE.as_raw()),
+    ),
+];
+
+const AT: &str = "vkCmdPipelineBarrier";
+
+impl CommandBuffer {
+    /// `vkCmdPipelineBarrier`: commands after it see what commands before it did.
+    pub fn pipeline_barrier(
+        &self,
+        src_stages: PipelineStageFlags,
+        dst_stages: PipelineStageFlags,
+        memory: &[MemoryBarrier],
+        buffers: &[BufferMemoryBarrier<'_>],
+    ) -> Result<(), Error> {
+        let mut recorder = self.recorder(AT, "VUID-vkCmdPipelineBarrier-commandBuffer-recording")?;
+        check_stages(src_stages, SRC)?;
+        check_stages(dst_stages, DST)?;
+        for barrier in memory {
+            check_access(src_stages, barrier.src_access, SRC.memory)?;
+            check_access(dst_stages, barrier.dst_access, DST.memory)?;
+        }
+        for (index, barrier) in buffers.iter().enumerate() {
+            check_access(src_stages, barrier.src_access, SRC.buffer)?;
+            check_access(dst_stages, barrier.dst_access, DST.buffer)?;
+            check_buffer(index, &recorder.device, barrier)?;
+        }
+        recorder.end_phase();
+        Ok(())
+    }
+}
+
+/// The ids of one side's rules.
+#[derive(Clone, Copy)]
+struct Side {
+    name: &'static str,
+    none: &'static str,
+    unsupported: &'static str,
+    memory: &'static str,
+    buffer: &'static str,
+}
+
+const SRC: Side = Side {
+    name: "srcStageMask",
+    none: "VUID-vkCmdPipelineBarrier-srcStageMask-03937",
+    unsupported: "VUID-vkCmdPipelineBarrier-srcStageMask-06461",
+    memory: "VUID-vkCmdPipelineBarrier-srcAccessMask-02815",
+    buffer: "VUID-vkCmdPipelineBarrier-pBufferMemoryBarriers-02817",
+};
+
+const DST: Side = Side {
+    name: "dstStageMask",
+    none: "VUID-vkCmdPipelineBarrier-dstStageMask-03937",
+    unsupported: "VUID-vkCmdPipelineBarrier-dstStageMask-06462",
+    memory: "VUID-vkCmdPipelineBarrier-dstAccessMask-02816",
+    buffer: "VUID-vkCmdPipelineBarrier-pBufferMemoryBarriers-02818",
+};
+
+fn check_stages(stages: PipelineStageFlags, side: Side) -> Result<(), Misuse> {
+    require(!stages.is_empty(), AT, side.none, || format!("{} is 0", side.name))?;
+    let pseudo =
+        PipelineStageFlags::TOP_OF_PIPE | PipelineStageFlags::BOTTOM_OF_PIPE | PipelineStageFlags::ALL_COMMANDS;
+    let known = STAGES.iter().fold(pseudo, |all, (stage, _)| all | *stage);
+    require(known.contains(stages), AT, side.unsupported, || {
+        format!("{} has {:?}, which a compute queue does not have", side.name, stages & !known)
+    })
+}
+
+fn check_access(stages: PipelineStageFlags, access: AccessFlags, vuid: &'static str) -> Result<(), Misuse> {
+    let all = stages.contains(PipelineStageFlags::ALL_COMMANDS);
+    let mut supported = AccessFlags::MEMORY_READ | AccessFlags::MEMORY_WRITE;
+    for (stage, accesses) in STAGES {
+        // ALL_COMMANDS is every stage but the host.
+        if stages.contains(stage) || (all && stage != PipelineStageFlags::HOST) {
+            supported |= accesses;
+        }
+    }
+    require(supported.contains(access), AT, vuid, || {
+        format!("access {:?} is not supported by the stages {stages:?}", access & !supported)
+    })
+}
+
+fn check_buffer(index: usize, device: &Device, barrier: &BufferMemoryBarrier<'_>) -> Result<(), Misuse> {
+    let at = format!("pBufferMemoryBarriers[{index}]");
+    let (buffer, offset, size) = (barrier.buffer, barrier.offset, barrier.size);
+    require(buffer.device().is(device), &at, "VUID-VkBufferMemoryBarrier-buffer-parameter", || {
+        "a buffer of another device".into()
+    })?;
+    require(buffer.storage().is_some(), &at, "VUID-VkBufferMemoryBarrier-buffer-01931", || {
+        "the buffer has no memory bound".into()
+    })?;
+    let whole = buffer.size();
+    require(offset < whole, &at, "VUID-VkBufferMemoryBarrier-offset-01187", || {
+        format!("offset {offset} in a buffer of {whole} bytes")
+    })?;
+    if size == WHOLE_SIZE {
+        return Ok(());
+    }
+    require(size > 0, &at, "VUID-VkBufferMemoryBarrier-size-01188", || "size is 0".into())?;
+    require(size <= whole - offset, &at, "VUID-VkBufferMemoryBarrier-size-01189", || {
+        format!("{size} bytes at offset {offset} in a buffer of {whole} bytes")
+    })
+}

@@ -1,0 +1,154 @@
+//! A command buffer's life: initial, recording, executable, pending (Vulkan, "Command Buffer Lifecycle").
+
+use std::fmt;
+use std::sync::Arc;
+
+use ash::vk;
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
+
+use super::recorder::{Executable, Recorder};
+use crate::device::Device;
+use crate::error::{Error, Misuse, require};
+use crate::exec::QueueState;
+
+/// Where command buffers come from (`VkCommandPool` with `RESET_COMMAND_BUFFER`). A handle.
+#[derive(Clone, Debug)]
+pub struct CommandPool {
+    device: Device,
+}
+
+impl CommandPool {
+    pub(crate) fn new(device: &Device) -> Self {
+        Self { device: device.clone() }
+    }
+
+    /// `vkAllocateCommandBuffers`: a primary command buffer in the initial state.
+    pub fn allocate(&self) -> CommandBuffer {
+        let life = Mutex::new(Life { stage: Stage::Initial, entering: 0, submitted: Vec::new() });
+        CommandBuffer { inner: Arc::new(Inner { device: self.device.clone(), life }) }
+    }
+}
+
+/// A command buffer (`VkCommandBuffer`). A handle; what it recorded lives until it is recorded anew, reset or dropped, and
+/// all submissions of it are done.
+#[derive(Clone)]
+pub struct CommandBuffer {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    device: Device,
+    life: Mutex<Life>,
+}
+
+/// What a command buffer is, and who has it.
+pub(super) struct Life {
+    pub(super) stage: Stage,
+    /// Submissions that have begun and have no serial yet.
+    pub(super) entering: usize,
+    /// Submissions that may not be done.
+    pub(super) submitted: Vec<(Arc<QueueState>, u64)>,
+}
+
+/// The states of the specification; pending is told by [`Life::is_pending`].
+pub(super) enum Stage {
+    Initial,
+    Recording(Box<Recorder>),
+    Executable(Executable),
+    /// Submitted with `ONE_TIME_SUBMIT`.
+    Invalid,
+}
+
+impl Stage {
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Initial => "initial",
+            Self::Recording(_) => "recording",
+            Self::Executable(_) => "executable",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+impl Life {
+    /// Whether a submission is not done. Nothing is, on a device that is lost.
+    pub(super) fn is_pending(&mut self, device: &Device) -> bool {
+        self.submitted.retain(|(queue, serial)| queue.retired() < *serial);
+        (self.entering > 0 || !self.submitted.is_empty()) && !device.is_lost()
+    }
+}
+
+impl CommandBuffer {
+    /// `vkBeginCommandBuffer`: what was recorded before is forgotten.
+    pub fn begin(&self, flags: vk::CommandBufferUsageFlags) -> Result<(), Error> {
+        let (at, vuid) = ("vkBeginCommandBuffer", "VUID-vkBeginCommandBuffer-commandBuffer-00049");
+        let both = vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT | vk::CommandBufferUsageFlags::SIMULTANEOUS_USE;
+        require(!flags.contains(both), at, "VUID-vkBeginCommandBuffer-commandBuffer-02840", || {
+            "flags has both ONE_TIME_SUBMIT and SIMULTANEOUS_USE".into()
+        })?;
+        let mut life = self.life();
+        let recording = matches!(life.stage, Stage::Recording(_));
+        require(!recording, at, vuid, || "the command buffer is being recorded".into())?;
+        require(!life.is_pending(&self.inner.device), at, vuid, || "the command buffer is pending".into())?;
+        life.stage = Stage::Recording(Box::new(Recorder::new(&self.inner.device, flags)));
+        Ok(())
+    }
+
+    /// `vkEndCommandBuffer`.
+    pub fn end(&self) -> Result<(), Error> {
+        let mut life = self.life();
+        match std::mem::replace(&mut life.stage, Stage::Initial) {
+            Stage::Recording(recorder) => {
+                life.stage = Stage::Executable(recorder.finish());
+                Ok(())
+            }
+            other => {
+                life.stage = other;
+                let vuid = "VUID-vkEndCommandBuffer-commandBuffer-00059";
+                Err(not_recording("vkEndCommandBuffer", vuid, &life.stage).into())
+            }
+        }
+    }
+
+    /// `vkResetCommandBuffer`: back to the initial state, and nothing is kept alive any more.
+    pub fn reset(&self) -> Result<(), Error> {
+        let mut life = self.life();
+        let pending = life.is_pending(&self.inner.device);
+        require(!pending, "vkResetCommandBuffer", "VUID-vkResetCommandBuffer-commandBuffer-00045", || {
+            "the command buffer is pending".into()
+        })?;
+        life.stage = Stage::Initial;
+        Ok(())
+    }
+
+    pub(crate) fn device(&self) -> &Device {
+        &self.inner.device
+    }
+
+    pub(super) fn life(&self) -> MutexGuard<'_, Life> {
+        self.inner.life.lock()
+    }
+
+    /// The recording, for a command to be added to it.
+    pub(super) fn recorder(
+        &self,
+        at: &'static str,
+        vuid: &'static str,
+    ) -> Result<MappedMutexGuard<'_, Recorder>, Misuse> {
+        MutexGuard::try_map(self.life(), |life| match &mut life.stage {
+            Stage::Recording(recorder) => Some(&mut **recorder),
+            _ => None,
+        })
+        .map_err(|life| not_recording(at, vuid, &life.stage))
+    }
+}
+
+fn not_recording(at: &str, vuid: &'static str, stage: &Stage) -> Misuse {
+    Misuse::new(at, format!("the command buffer is not being recorded: its state is {}", stage.name()), vuid)
+}
+
+impl fmt::Debug for CommandBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CommandBuffer({})", self.life().stage.name())
+    }
+}

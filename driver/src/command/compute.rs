@@ -1,0 +1,314 @@
+//! Binding and dispatching.
+
+use std::sync::Arc;
+
+use ash::vk;
+use spelter_shaders::guest::GuestSlice;
+
+use super::CommandBuffer;
+use super::recorder::{BoundSet, Recorder};
+use crate::descriptor::{DescriptorSet, DescriptorSetLayout, spread_offsets};
+use crate::error::{Error, Misuse, require};
+use crate::exec::{DispatchWork, Groups, Work};
+use crate::limits::Limits;
+use crate::pipeline::{ComputePipeline, PipelineLayout};
+use crate::resource::{Buffer, BufferRules};
+
+/// Rules that all dispatches share; Vulkan gives each command its own ids for them.
+struct DispatchRules {
+    at: &'static str,
+    recording: &'static str,
+    pipeline: &'static str,
+    sets: &'static str,
+    push: &'static str,
+}
+
+macro_rules! dispatch_rules {
+    ($command:literal) => {
+        DispatchRules {
+            at: $command,
+            recording: concat!("VUID-", $command, "-commandBuffer-recording"),
+            pipeline: concat!("VUID-", $command, "-None-08606"),
+            sets: concat!("VUID-", $command, "-None-08600"),
+            push: concat!("VUID-", $command, "-None-08601"),
+        }
+    };
+}
+
+const DISPATCH: DispatchRules = dispatch_rules!("vkCmdDispatch");
+const DISPATCH_BASE: DispatchRules = dispatch_rules!("vkCmdDispatchBase");
+const DISPATCH_INDIRECT: DispatchRules = dispatch_rules!("vkCmdDispatchIndirect");
+
+const INDIRECT_BUFFER: BufferRules = BufferRules {
+    at: "vkCmdDispatchIndirect",
+    usage: vk::BufferUsageFlags::INDIRECT_BUFFER,
+    usage_vuid: "VUID-vkCmdDispatchIndirect-buffer-02709",
+    memory_vuid: "VUID-vkCmdDispatchIndirect-buffer-02708",
+    parent_vuid: "VUID-vkCmdDispatchIndirect-commonparent",
+};
+
+impl CommandBuffer {
+    /// `vkCmdBindPipeline`.
+    pub fn bind_pipeline(&self, pipeline: &ComputePipeline) -> Result<(), Error> {
+        let at = "vkCmdBindPipeline";
+        let mut recorder = self.recorder(at, "VUID-vkCmdBindPipeline-commandBuffer-recording")?;
+        let same = pipeline.device().is(&recorder.device);
+        require(same, at, "VUID-vkCmdBindPipeline-commonparent", || "a pipeline of another device".into())?;
+        if !recorder.pipeline.as_ref().is_some_and(|bound| bound.is(pipeline)) {
+            recorder.pipeline = Some(pipeline.clone());
+            recorder.resolved = None;
+        }
+        Ok(())
+    }
+
+    /// `vkCmdBindDescriptorSets`: `sets` become sets `first` and following. `dynamic_offsets` has one offset for each
+    /// dynamic descriptor, by set, then by binding number, then by array element.
+    pub fn bind_descriptor_sets(
+        &self,
+        layout: &PipelineLayout,
+        first: u32,
+        sets: &[&DescriptorSet],
+        dynamic_offsets: &[u32],
+    ) -> Result<(), Error> {
+        let vuid = "VUID-vkCmdBindDescriptorSets-commandBuffer-recording";
+        let mut recorder = self.recorder(BIND_SETS, vuid)?;
+        let same = layout.device().is(&recorder.device);
+        require(same, BIND_SETS, "VUID-vkCmdBindDescriptorSets-commonparent", || "a layout of another device".into())?;
+        let first = first as usize;
+        let places = check_places(layout, first, sets, dynamic_offsets)?;
+        let mut rest = dynamic_offsets;
+        let mut bound = Vec::with_capacity(sets.len());
+        for (set, place) in sets.iter().zip(places) {
+            let (mine, others) = rest.split_at(place.dynamic());
+            rest = others;
+            bound.push(bind(layout, set, mine)?);
+        }
+        recorder.put_sets(layout, first, bound);
+        Ok(())
+    }
+
+    /// `vkCmdPushConstants`: bytes `offset` and following, for the dispatches that come.
+    pub fn push_constants(&self, layout: &PipelineLayout, offset: u32, bytes: &[u8]) -> Result<(), Error> {
+        let at = "vkCmdPushConstants";
+        let mut recorder = self.recorder(at, "VUID-vkCmdPushConstants-commandBuffer-recording")?;
+        let same = layout.device().is(&recorder.device);
+        require(same, at, "VUID-vkCmdPushConstants-commonparent", || "a layout of another device".into())?;
+        check_push(at, layout, offset, bytes.len())?;
+        let offset = offset as usize;
+        Arc::make_mut(&mut recorder.push)[offset..offset + bytes.len()].copy_from_slice(bytes);
+        recorder.push_layout = Some(layout.clone());
+        Ok(())
+    }
+
+    /// `vkCmdDispatch`: so many workgroups in each dimension.
+    pub fn dispatch(&self, x: u32, y: u32, z: u32) -> Result<(), Error> {
+        let mut recorder = self.recorder(DISPATCH.at, DISPATCH.recording)?;
+        let most = Limits::DEVICE.max_compute_work_group_count;
+        for (count, most, vuid) in [
+            (x, most[0], "VUID-vkCmdDispatch-groupCountX-00386"),
+            (y, most[1], "VUID-vkCmdDispatch-groupCountY-00387"),
+            (z, most[2], "VUID-vkCmdDispatch-groupCountZ-00388"),
+        ] {
+            require(count <= most, DISPATCH.at, vuid, || format!("{count} workgroups above the limit {most}"))?;
+        }
+        Ok(recorder.dispatch(&DISPATCH, [0; 3], Groups::Direct([x, y, z]))?)
+    }
+
+    /// `vkCmdDispatchBase`: as [`CommandBuffer::dispatch`], with `WorkgroupId` counted from `base`.
+    pub fn dispatch_base(&self, base: [u32; 3], groups: [u32; 3]) -> Result<(), Error> {
+        let at = DISPATCH_BASE.at;
+        let mut recorder = self.recorder(at, DISPATCH_BASE.recording)?;
+        let vuids = [
+            ("VUID-vkCmdDispatchBase-baseGroupX-00421", "VUID-vkCmdDispatchBase-groupCountX-00424"),
+            ("VUID-vkCmdDispatchBase-baseGroupX-00422", "VUID-vkCmdDispatchBase-groupCountY-00425"),
+            ("VUID-vkCmdDispatchBase-baseGroupZ-00423", "VUID-vkCmdDispatchBase-groupCountZ-00426"),
+        ];
+        for (dimension, (base_vuid, count_vuid)) in vuids.into_iter().enumerate() {
+            let (base, count) = (base[dimension], groups[dimension]);
+            let most = Limits::DEVICE.max_compute_work_group_count[dimension];
+            require(base < most, at, base_vuid, || format!("base {base} of at most {most} workgroups"))?;
+            require(count <= most - base, at, count_vuid, || {
+                format!("{count} workgroups from {base} on, above the limit {most}")
+            })?;
+        }
+        Ok(recorder.dispatch(&DISPATCH_BASE, base, Groups::Direct(groups))?)
+    }
+
+    /// `vkCmdDispatchIndirect`: the counts are three words at `offset`, read when the command runs. Counts above the
+    /// limits run nothing.
+    pub fn dispatch_indirect(&self, buffer: &Buffer, offset: u64) -> Result<(), Error> {
+        let at = DISPATCH_INDIRECT.at;
+        let mut recorder = self.recorder(at, DISPATCH_INDIRECT.recording)?;
+        let storage = buffer.checked(&recorder.device, &INDIRECT_BUFFER)?.clone();
+        require(offset.is_multiple_of(4), at, "VUID-vkCmdDispatchIndirect-offset-02710", || {
+            format!("offset {offset} is no multiple of 4")
+        })?;
+        let (size, bytes) = (buffer.size(), 12);
+        require(offset <= size && bytes <= size - offset, at, "VUID-vkCmdDispatchIndirect-offset-00407", || {
+            format!("{bytes} bytes at offset {offset} in a buffer of {size} bytes")
+        })?;
+        recorder.dispatch(&DISPATCH_INDIRECT, [0; 3], Groups::Indirect(storage.slice.slice(offset, bytes)))?;
+        recorder.keep(&storage.allocation);
+        Ok(())
+    }
+}
+
+const BIND_SETS: &str = "vkCmdBindDescriptorSets";
+
+/// The places of the sets in the layout, if they and the offsets fit.
+fn check_places<'a>(
+    layout: &'a PipelineLayout,
+    first: usize,
+    sets: &[&DescriptorSet],
+    offsets: &[u32],
+) -> Result<&'a [DescriptorSetLayout], Misuse> {
+    let at = BIND_SETS;
+    require(!sets.is_empty(), at, "VUID-vkCmdBindDescriptorSets-descriptorSetCount-arraylength", || {
+        "descriptorSetCount is 0".into()
+    })?;
+    let places = layout.sets().get(first..).and_then(|places| places.get(..sets.len())).ok_or_else(|| {
+        let problem = format!("{} sets from {first} on, the layout has {}", sets.len(), layout.sets().len());
+        Misuse::new(at, problem, "VUID-vkCmdBindDescriptorSets-firstSet-00360")
+    })?;
+    for (at, (set, place)) in sets.iter().zip(places).enumerate() {
+        let (at, vuid) = (format!("pDescriptorSets[{at}]"), "VUID-vkCmdBindDescriptorSets-pDescriptorSets-00358");
+        require(set.layout().device().is(layout.device()), &at, "VUID-vkCmdBindDescriptorSets-commonparent", || {
+            "a set of another device".into()
+        })?;
+        require(set.layout() == place, &at, vuid, || "the set's layout is not that of its place".into())?;
+    }
+    let wanted: usize = places.iter().map(DescriptorSetLayout::dynamic).sum();
+    require(offsets.len() == wanted, at, "VUID-vkCmdBindDescriptorSets-dynamicOffsetCount-00359", || {
+        format!("{} dynamic offsets for {wanted} dynamic descriptors", offsets.len())
+    })?;
+    Ok(places)
+}
+
+fn bind(layout: &PipelineLayout, set: &DescriptorSet, given: &[u32]) -> Result<BoundSet, Misuse> {
+    let contents = set.snapshot();
+    let offsets = spread_offsets(BIND_SETS, set.layout(), &contents, given)?;
+    Ok(BoundSet { layout: layout.clone(), set: set.downgrade(), contents, offsets, given: given.into() })
+}
+
+fn check_push(at: &str, layout: &PipelineLayout, offset: u32, len: usize) -> Result<(), Misuse> {
+    let (most, len) = (u64::from(Limits::DEVICE.max_push_constants_size), len as u64);
+    require(offset.is_multiple_of(4), at, "VUID-vkCmdPushConstants-offset-00368", || {
+        format!("offset {offset} is no multiple of 4")
+    })?;
+    let offset = u64::from(offset);
+    require(offset < most, at, "VUID-vkCmdPushConstants-offset-00370", || {
+        format!("offset {offset} of maxPushConstantsSize {most}")
+    })?;
+    require(len > 0, at, "VUID-vkCmdPushConstants-size-arraylength", || "size is 0".into())?;
+    require(len.is_multiple_of(4), at, "VUID-vkCmdPushConstants-size-00369", || {
+        format!("size {len} is no multiple of 4")
+    })?;
+    require(len <= most - offset, at, "VUID-vkCmdPushConstants-size-00371", || {
+        format!("size {len} at offset {offset} of maxPushConstantsSize {most}")
+    })?;
+    let inside = layout.push().is_some_and(|range| {
+        u64::from(range.offset) <= offset && offset + len <= u64::from(range.offset) + u64::from(range.size)
+    });
+    require(inside, at, "VUID-vkCmdPushConstants-offset-01795", || {
+        format!("bytes {offset} to {} are not in the layout's range {:?}", offset + len - 1, layout.push())
+    })
+}
+
+impl Recorder {
+    /// Puts sets in their places; others that the layout disturbs are bound no more.
+    fn put_sets(&mut self, layout: &PipelineLayout, first: usize, sets: Vec<BoundSet>) {
+        let end = first + sets.len();
+        if self.bound.len() < end {
+            self.bound.resize_with(end, || None);
+        }
+        for (number, place) in self.bound.iter_mut().enumerate() {
+            let upto = if number < first { number } else { end - 1 };
+            let outside = number < first || number >= end;
+            if outside && place.as_ref().is_some_and(|bound| !bound.layout.compatible_for_set(layout, upto)) {
+                *place = None;
+                self.resolved = None;
+            }
+        }
+        for (place, set) in self.bound[first..end].iter_mut().zip(sets) {
+            let same = place.as_ref().is_some_and(|bound| bound.sees_the_same(&set));
+            if !same {
+                self.resolved = None;
+            }
+            *place = Some(set);
+        }
+    }
+
+    fn dispatch(&mut self, rules: &DispatchRules, base: [u32; 3], groups: Groups) -> Result<(), Misuse> {
+        let pipeline = self
+            .pipeline
+            .as_ref()
+            .ok_or_else(|| Misuse::new(rules.at, "no compute pipeline is bound", rules.pipeline))?;
+        if pipeline.push_bytes() > 0 {
+            self.check_pushed(rules, pipeline)?;
+        }
+        let buffers = match &self.resolved {
+            Some(buffers) => Arc::clone(buffers),
+            None => self.resolve(rules)?,
+        };
+        // Nothing runs, but the rules hold all the same.
+        if matches!(groups, Groups::Direct(counts) if counts.contains(&0)) {
+            return Ok(());
+        }
+        let Some(pipeline) = &self.pipeline else { return Ok(()) };
+        let work = DispatchWork {
+            name: Arc::clone(pipeline.name()),
+            code: Arc::clone(pipeline.code()),
+            buffers,
+            push: Arc::clone(&self.push),
+            base,
+            groups,
+        };
+        self.add(Work::Dispatch(work));
+        Ok(())
+    }
+
+    fn check_pushed(&self, rules: &DispatchRules, pipeline: &ComputePipeline) -> Result<(), Misuse> {
+        let pushed = self.push_layout.as_ref();
+        require(pushed.is_some(), rules.at, rules.push, || {
+            format!("the pipeline has {} bytes of push constants, and none were pushed", pipeline.push_bytes())
+        })?;
+        let fits = pushed.is_some_and(|layout| layout.compatible_for_push(pipeline.layout()));
+        require(fits, rules.at, rules.push, || {
+            "the push constants were pushed with a layout that is not compatible with the pipeline's".into()
+        })
+    }
+
+    /// The slices behind the kernel's bindings, remembered until something else is bound.
+    fn resolve(&mut self, rules: &DispatchRules) -> Result<Arc<[GuestSlice]>, Misuse> {
+        let Some(pipeline) = self.pipeline.clone() else { return Ok(Arc::default()) };
+        let mut slices = Vec::new();
+        for taken in pipeline.takes() {
+            let bound = self.bound.get(taken.set).and_then(Option::as_ref).ok_or_else(|| {
+                Misuse::new(rules.at, format!("the pipeline uses set {}, and none is bound", taken.set), rules.sets)
+            })?;
+            require(bound.layout.compatible_for_set(pipeline.layout(), taken.set), rules.at, rules.sets, || {
+                format!("set {} was bound with a layout that is not compatible with the pipeline's", taken.set)
+            })?;
+            let slots = taken.first..taken.first + taken.count;
+            slices.extend(slots.map(|slot| bound.contents.slice(slot, bound.offset(slot))));
+        }
+        for taken in pipeline.takes() {
+            self.keep_set(taken.set);
+        }
+        let slices: Arc<[GuestSlice]> = slices.into();
+        self.resolved = Some(Arc::clone(&slices));
+        Ok(slices)
+    }
+}
+
+impl BoundSet {
+    /// Dynamic offset of a slot.
+    fn offset(&self, slot: usize) -> u32 {
+        self.offsets.get(slot).copied().unwrap_or(0)
+    }
+
+    /// Whether a kernel finds the same behind both.
+    fn sees_the_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.contents, &other.contents) && self.layout.is(&other.layout) && self.given == other.given
+    }
+}

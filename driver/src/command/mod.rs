@@ -1,0 +1,16 @@
+//! Command buffers: recorded once, with everything resolved, then submitted as often as their flags allow.
+//!
+//! In Vulkan a recording call returns nothing and a mistake is found late or never. Here each returns a `Result` at once,
+//! and a call that fails leaves the recording as it was.
+
+mod barrier;
+mod buffer;
+mod compute;
+mod recorder;
+mod submission;
+mod transfer;
+
+pub use barrier::{BufferMemoryBarrier, MemoryBarrier};
+pub use buffer::{CommandBuffer, CommandPool};
+
+pub(crate) use submission::Submission;

@@ -1,0 +1,125 @@
+//! What recording builds, and the state that commands leave for those after them.
+
+use std::any::Any;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use ash::vk::CommandBufferUsageFlags;
+use spelter_shaders::abi::MAX_PUSH_BYTES;
+use spelter_shaders::guest::GuestSlice;
+
+use crate::descriptor::{Contents, WeakSet};
+use crate::device::Device;
+use crate::exec::{Phase, Recording, Work};
+use crate::memory::Allocation;
+use crate::pipeline::{ComputePipeline, PipelineLayout};
+
+/// A command buffer while it is recorded.
+pub(super) struct Recorder {
+    pub(super) device: Device,
+    flags: CommandBufferUsageFlags,
+    phases: Vec<Phase>,
+    current: Phase,
+    kept: Kept,
+    used: Vec<(WeakSet, Arc<Contents>)>,
+    pub(super) pipeline: Option<ComputePipeline>,
+    /// By set number.
+    pub(super) bound: Vec<Option<BoundSet>>,
+    pub(super) push: Arc<[u8; MAX_PUSH_BYTES]>,
+    /// The layout that push constants were last set with.
+    pub(super) push_layout: Option<PipelineLayout>,
+    /// What the next dispatch finds behind its bindings, while pipeline and sets stay the same.
+    pub(super) resolved: Option<Arc<[GuestSlice]>>,
+}
+
+/// A set as it was bound.
+pub(super) struct BoundSet {
+    pub(super) layout: PipelineLayout,
+    pub(super) set: WeakSet,
+    pub(super) contents: Arc<Contents>,
+    /// Dynamic offset of each slot; empty if there are none.
+    pub(super) offsets: Box<[u32]>,
+    /// Offsets as they were given.
+    pub(super) given: Box<[u32]>,
+}
+
+/// Everything that the recording's slices point into, each once.
+#[derive(Default)]
+struct Kept {
+    list: Vec<Arc<dyn Any + Send + Sync>>,
+    seen: HashSet<usize>,
+}
+
+impl Kept {
+    /// Whether it is new. What is kept keeps its address, so an address seen is the same thing.
+    fn keep<T: Send + Sync + 'static>(&mut self, thing: &Arc<T>) -> bool {
+        let new = self.seen.insert(Arc::as_ptr(thing).addr());
+        if new {
+            self.list.push(Arc::clone(thing) as Arc<dyn Any + Send + Sync>);
+        }
+        new
+    }
+}
+
+/// What a command buffer submits.
+pub(super) struct Executable {
+    pub(super) recording: Arc<Recording>,
+    pub(super) flags: CommandBufferUsageFlags,
+    used: Vec<(WeakSet, Arc<Contents>)>,
+}
+
+impl Executable {
+    /// Whether a descriptor set was written since it was bound: Vulkan calls the command buffer invalid then.
+    pub(super) fn is_stale(&self) -> bool {
+        self.used.iter().any(|(set, contents)| set.changed_since(contents))
+    }
+}
+
+impl Recorder {
+    pub(super) fn new(device: &Device, flags: CommandBufferUsageFlags) -> Self {
+        Self {
+            device: device.clone(),
+            flags,
+            phases: Vec::new(),
+            current: Phase::new(),
+            kept: Kept::default(),
+            used: Vec::new(),
+            pipeline: None,
+            bound: Vec::new(),
+            push: Arc::new([0; MAX_PUSH_BYTES]),
+            push_layout: None,
+            resolved: None,
+        }
+    }
+
+    /// Adds a command to the current phase.
+    pub(super) fn add(&mut self, work: Work) {
+        self.current.push(work);
+    }
+
+    /// Ends the current phase, if anything is in it.
+    pub(super) fn end_phase(&mut self) {
+        if !self.current.is_empty() {
+            self.phases.push(std::mem::take(&mut self.current));
+        }
+    }
+
+    /// Keeps memory alive as long as the recording is.
+    pub(super) fn keep(&mut self, allocation: &Arc<Allocation>) {
+        self.kept.keep(allocation);
+    }
+
+    /// Keeps what a set held alive, and remembers to ask whether it still holds that.
+    pub(super) fn keep_set(&mut self, number: usize) {
+        let Some(Some(bound)) = self.bound.get(number) else { return };
+        if self.kept.keep(&bound.contents) {
+            self.used.push((bound.set.clone(), Arc::clone(&bound.contents)));
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Executable {
+        self.end_phase();
+        let recording = Recording { phases: self.phases, keep_alive: self.kept.list };
+        Executable { recording: Arc::new(recording), flags: self.flags, used: self.used }
+    }
+}

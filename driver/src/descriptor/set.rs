@@ -1,0 +1,268 @@
+//! Descriptor sets: which bytes stand behind each slot.
+//!
+//! Contents are copied on write. A command buffer takes a snapshot when it binds a set, so a later write never changes
+//! what was recorded; Vulkan calls such a command buffer invalid, and so do we when it is submitted.
+
+use std::sync::{Arc, Weak};
+
+use ash::vk;
+use parking_lot::Mutex;
+use spelter_shaders::guest::GuestSlice;
+
+use super::layout::{Entry, is_dynamic, is_uniform};
+use super::{DescriptorPool, DescriptorSetLayout};
+use crate::error::{Error, Misuse, require};
+use crate::limits::Limits;
+use crate::memory::Allocation;
+use crate::resource::Buffer;
+
+/// What to write into a descriptor (`VkDescriptorBufferInfo`).
+#[derive(Clone, Copy, Debug)]
+pub struct BufferInfo<'a> {
+    /// The buffer, its memory bound.
+    pub buffer: &'a Buffer,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes, or [`vk::WHOLE_SIZE`] for all from `offset` on.
+    pub range: u64,
+}
+
+/// A descriptor set (`VkDescriptorSet`). A handle; its share of the pool comes back when the last one drops.
+#[derive(Clone, Debug)]
+pub struct DescriptorSet {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    pool: DescriptorPool,
+    layout: DescriptorSetLayout,
+    contents: Mutex<Arc<Contents>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.pool.give_back(&self.layout);
+    }
+}
+
+/// What a set held at one time, and whatever keeps that alive.
+#[derive(Clone, Debug)]
+pub(crate) struct Contents {
+    slots: Vec<Option<Written>>,
+}
+
+/// A descriptor that was written.
+#[derive(Clone, Debug)]
+pub(crate) struct Written {
+    /// The whole buffer.
+    buffer: GuestSlice,
+    offset: u64,
+    /// Effective: never [`vk::WHOLE_SIZE`].
+    range: u64,
+    whole: bool,
+    _allocation: Arc<Allocation>,
+}
+
+impl Written {
+    /// The bytes that a shader sees.
+    pub(crate) fn slice(&self, dynamic_offset: u64) -> GuestSlice {
+        self.buffer.slice(self.offset + dynamic_offset, self.range)
+    }
+
+    /// The rules for an offset that a bind adds.
+    fn check_dynamic(&self, at: &str, dynamic_offset: u32) -> Result<(), Misuse> {
+        let end = u128::from(self.offset) + u128::from(self.range) + u128::from(dynamic_offset);
+        if self.whole {
+            require(dynamic_offset == 0, at, "VUID-vkCmdBindDescriptorSets-pDescriptorSets-06715", || {
+                format!("dynamic offset {dynamic_offset} with a range of VK_WHOLE_SIZE")
+            })?;
+        }
+        let size = self.buffer.len();
+        require(end <= u128::from(size), at, "VUID-vkCmdBindDescriptorSets-pDescriptorSets-01979", || {
+            format!("dynamic offset {dynamic_offset} brings the range to byte {end} in a buffer of {size} bytes")
+        })
+    }
+}
+
+impl Contents {
+    /// The bytes behind a slot; empty if it was never written.
+    pub(crate) fn slice(&self, slot: usize, dynamic_offset: u32) -> GuestSlice {
+        match self.slots.get(slot) {
+            Some(Some(written)) => written.slice(dynamic_offset.into()),
+            _ => GuestSlice::EMPTY,
+        }
+    }
+}
+
+/// A set that may be gone.
+#[derive(Clone, Debug)]
+pub(crate) struct WeakSet {
+    inner: Weak<Inner>,
+}
+
+impl WeakSet {
+    /// Whether the set was written since that snapshot. A set that is gone was not.
+    pub(crate) fn changed_since(&self, contents: &Arc<Contents>) -> bool {
+        self.inner.upgrade().is_some_and(|set| !Arc::ptr_eq(&set.contents.lock(), contents))
+    }
+}
+
+impl DescriptorSet {
+    pub(super) fn new(pool: &DescriptorPool, layout: &DescriptorSetLayout) -> Self {
+        let contents = Mutex::new(Arc::new(Contents { slots: vec![None; layout.slots()] }));
+        Self { inner: Arc::new(Inner { pool: pool.clone(), layout: layout.clone(), contents }) }
+    }
+
+    /// `vkUpdateDescriptorSets`: writes `infos` from `element` of `binding` on. More than the binding has elements left
+    /// go on into the next bindings, which must be of the same type.
+    pub fn write(
+        &self,
+        binding: u32,
+        element: u32,
+        ty: vk::DescriptorType,
+        infos: &[BufferInfo<'_>],
+    ) -> Result<(), Error> {
+        let at = format!("pDescriptorWrites: binding {binding}");
+        let first = self.place(&at, binding, element, ty, infos.len())?;
+        let written = infos.iter().map(|info| self.check(&at, ty, info)).collect::<Result<Vec<_>, _>>()?;
+        let mut contents = self.inner.contents.lock();
+        let slots = &mut Arc::make_mut(&mut contents).slots;
+        for (slot, written) in slots[first..].iter_mut().zip(written) {
+            *slot = Some(written);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn layout(&self) -> &DescriptorSetLayout {
+        &self.inner.layout
+    }
+
+    pub(crate) fn snapshot(&self) -> Arc<Contents> {
+        Arc::clone(&self.inner.contents.lock())
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakSet {
+        WeakSet { inner: Arc::downgrade(&self.inner) }
+    }
+
+    /// The slot where a write begins, if it fits.
+    fn place(
+        &self,
+        at: &str,
+        binding: u32,
+        element: u32,
+        ty: vk::DescriptorType,
+        count: usize,
+    ) -> Result<usize, Misuse> {
+        require(count > 0, at, "VUID-VkWriteDescriptorSet-descriptorCount-arraylength", || {
+            "descriptorCount is 0".into()
+        })?;
+        let entries = self.layout().entries();
+        let found = entries.iter().position(|entry| entry.binding == binding).ok_or_else(|| {
+            Misuse::new(at, "the layout has no such binding", "VUID-VkWriteDescriptorSet-dstBinding-00316")
+        })?;
+        let Entry { ty: has, first, count: elements, .. } = entries[found];
+        require(has == ty, at, "VUID-VkWriteDescriptorSet-descriptorType-00319", || {
+            format!("descriptorType is {ty:?}, the binding's is {has:?}")
+        })?;
+        let (start, left) = (first + element as usize, self.layout().slots() - first);
+        let fits = (element as usize) < elements && element as usize + count <= left;
+        require(fits, at, "VUID-VkWriteDescriptorSet-dstArrayElement-00321", || {
+            format!("elements {element} to {} of {elements}", u64::from(element) + count as u64 - 1)
+        })?;
+        let mut touched = entries[found..].iter().take_while(|entry| entry.first < start + count);
+        require(touched.all(|e| e.ty == ty), at, "VUID-VkWriteDescriptorSet-descriptorCount-00317", || {
+            format!("the write goes on into a binding that is not of type {ty:?}")
+        })?;
+        Ok(start)
+    }
+
+    /// One descriptor, by the rules of its type.
+    fn check(&self, at: &str, ty: vk::DescriptorType, info: &BufferInfo<'_>) -> Result<Written, Misuse> {
+        let BufferInfo { buffer, offset, range } = *info;
+        require(buffer.device().is(self.inner.pool.device()), at, "VUID-VkWriteDescriptorSet-commonparent", || {
+            "a buffer of another device".into()
+        })?;
+        let size = buffer.size();
+        require(offset < size, at, "VUID-VkDescriptorBufferInfo-offset-00340", || {
+            format!("offset {offset} in a buffer of {size} bytes")
+        })?;
+        require(range > 0, at, "VUID-VkDescriptorBufferInfo-range-00341", || "range is 0".into())?;
+        let (rest, whole) = (size - offset, range == vk::WHOLE_SIZE);
+        require(whole || range <= rest, at, "VUID-VkDescriptorBufferInfo-range-00342", || {
+            format!("range {range} at offset {offset} in a buffer of {size} bytes")
+        })?;
+        let range = range.min(rest);
+        check_kind(at, ty, buffer, offset, range)?;
+        let storage = buffer.storage().ok_or_else(|| {
+            let vuid = "VUID-VkWriteDescriptorSet-descriptorType-00329";
+            Misuse::new(at, "the buffer has no memory bound", vuid)
+        })?;
+        let _allocation = Arc::clone(&storage.allocation);
+        Ok(Written { buffer: storage.slice, offset, range, whole, _allocation })
+    }
+}
+
+/// Usage, alignment and size, which differ between uniform and storage.
+fn check_kind(at: &str, ty: vk::DescriptorType, buffer: &Buffer, offset: u64, range: u64) -> Result<(), Misuse> {
+    let limits = Limits::DEVICE;
+    let (usage, alignment, most, vuids) = if is_uniform(ty) {
+        let vuids = [
+            "VUID-VkWriteDescriptorSet-descriptorType-00330",
+            "VUID-VkWriteDescriptorSet-descriptorType-00327",
+            "VUID-VkWriteDescriptorSet-descriptorType-00332",
+        ];
+        let usage = vk::BufferUsageFlags::UNIFORM_BUFFER;
+        (usage, limits.min_uniform_buffer_offset_alignment, limits.max_uniform_buffer_range, vuids)
+    } else {
+        let vuids = [
+            "VUID-VkWriteDescriptorSet-descriptorType-00331",
+            "VUID-VkWriteDescriptorSet-descriptorType-00328",
+            "VUID-VkWriteDescriptorSet-descriptorType-00333",
+        ];
+        let usage = vk::BufferUsageFlags::STORAGE_BUFFER;
+        (usage, limits.min_storage_buffer_offset_alignment, limits.max_storage_buffer_range, vuids)
+    };
+    require(buffer.usage().contains(usage), at, vuids[0], || {
+        format!("the buffer's usage {:?} lacks {usage:?}", buffer.usage())
+    })?;
+    require(offset.is_multiple_of(alignment), at, vuids[1], || {
+        format!("offset {offset} is no multiple of {alignment}")
+    })?;
+    require(range <= u64::from(most), at, vuids[2], || format!("range {range} above the limit {most}"))
+}
+
+/// The offsets that a bind brings for one set, one for each of its slots: 0 where a slot is not dynamic.
+pub(crate) fn spread_offsets(
+    at: &str,
+    layout: &DescriptorSetLayout,
+    contents: &Contents,
+    dynamic: &[u32],
+) -> Result<Box<[u32]>, Misuse> {
+    if dynamic.is_empty() {
+        return Ok(Box::default());
+    }
+    let mut offsets = vec![0; layout.slots()].into_boxed_slice();
+    let entries = layout.entries().iter().filter(|entry| is_dynamic(entry.ty));
+    let slots = entries.flat_map(|entry| (entry.first..entry.first + entry.count).map(move |slot| (slot, entry.ty)));
+    for ((slot, ty), &offset) in slots.zip(dynamic) {
+        check_alignment(at, ty, offset)?;
+        if let Some(written) = &contents.slots[slot] {
+            written.check_dynamic(at, offset)?;
+        }
+        offsets[slot] = offset;
+    }
+    Ok(offsets)
+}
+
+fn check_alignment(at: &str, ty: vk::DescriptorType, offset: u32) -> Result<(), Misuse> {
+    let limits = Limits::DEVICE;
+    let (alignment, vuid) = if is_uniform(ty) {
+        (limits.min_uniform_buffer_offset_alignment, "VUID-vkCmdBindDescriptorSets-pDynamicOffsets-01971")
+    } else {
+        (limits.min_storage_buffer_offset_alignment, "VUID-vkCmdBindDescriptorSets-pDynamicOffsets-01972")
+    };
+    let aligned = u64::from(offset).is_multiple_of(alignment);
+    require(aligned, at, vuid, || format!("dynamic offset {offset} is no multiple of {alignment}"))
+}

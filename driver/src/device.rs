@@ -1,0 +1,232 @@
+//! The device: options in, objects out.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ash::vk;
+
+use crate::command::CommandPool;
+use crate::descriptor::{Binding, DescriptorPool, DescriptorSetLayout};
+use crate::error::Error;
+use crate::exec::{Executor, ExecutorOptions};
+use crate::limits::Limits;
+use crate::memory::{Heap, default_bytes};
+use crate::pipeline::{ComputePipeline, PipelineLayout, PushRange, ShaderModule, Specialization};
+use crate::queue::{Fence, Queue};
+use crate::resource::{Buffer, DeviceMemory};
+
+/// How a device is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceOptions {
+    /// Worker threads; 0 counts as 1. By default as many as the machine runs at once.
+    pub workers: usize,
+    /// The longest that one submission may run before the device is lost. By default 60 seconds.
+    pub time_limit: Duration,
+    /// Bytes of device memory. By default three quarters of the machine's.
+    pub heap_size: u64,
+    /// Queues, at least 1. By default 4.
+    pub queues: usize,
+}
+
+impl Default for DeviceOptions {
+    fn default() -> Self {
+        Self {
+            workers: std::thread::available_parallelism().map_or(1, usize::from),
+            time_limit: Duration::from_secs(60),
+            heap_size: default_bytes(),
+            queues: 4,
+        }
+    }
+}
+
+/// What a device says about itself (`VkPhysicalDeviceProperties`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Properties {
+    /// `deviceName`: what runs the kernels, and on how many workers.
+    pub device_name: String,
+    /// `deviceType`.
+    pub device_type: vk::PhysicalDeviceType,
+    /// `apiVersion`: the version whose rules the device follows; no claim of conformance.
+    pub api_version: u32,
+    /// `driverVersion`, packed like `apiVersion`.
+    pub driver_version: u32,
+    /// Worker threads.
+    pub workers: usize,
+}
+
+/// A Vulkan device made of CPU threads (`VkDevice`). A handle: clones name the same device.
+///
+/// Objects keep their device alive, and recorded commands keep all they use alive; handles may drop in any order.
+#[derive(Clone)]
+pub struct Device {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    executor: Arc<Executor>,
+    queues: Vec<Arc<crate::exec::QueueState>>,
+    heap: Arc<Heap>,
+    properties: Properties,
+    memory_types: [vk::MemoryType; 1],
+    memory_heaps: [vk::MemoryHeap; 1],
+}
+
+impl Device {
+    /// Starts a device. [`Error::OutOfMemory`] if its memory cannot be reserved.
+    pub fn new(options: DeviceOptions) -> Result<Self, Error> {
+        let workers = options.workers.max(1);
+        let heap = Heap::new(options.heap_size)?;
+        let executor = Executor::new(ExecutorOptions { workers, time_limit: options.time_limit });
+        let inner = Inner {
+            queues: (0..options.queues.max(1)).map(|_| executor.queue()).collect(),
+            properties: properties(workers),
+            memory_types: [memory_type()],
+            memory_heaps: [vk::MemoryHeap { size: heap.size(), flags: vk::MemoryHeapFlags::DEVICE_LOCAL }],
+            executor,
+            heap,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Name, versions and kind.
+    pub fn properties(&self) -> &Properties {
+        &self.inner.properties
+    }
+
+    /// The limits that calls are checked against.
+    pub fn limits(&self) -> &'static Limits {
+        &Limits::DEVICE
+    }
+
+    /// Memory types: all memory is device-local, and the host sees it.
+    pub fn memory_types(&self) -> &[vk::MemoryType] {
+        &self.inner.memory_types
+    }
+
+    /// Memory heaps, with their sizes in bytes.
+    pub fn memory_heaps(&self) -> &[vk::MemoryHeap] {
+        &self.inner.memory_heaps
+    }
+
+    /// Whether the device is lost; it stays so.
+    pub fn is_lost(&self) -> bool {
+        self.inner.executor.is_lost()
+    }
+
+    /// The first queue (`vkGetDeviceQueue` with index 0).
+    pub fn queue(&self) -> Queue {
+        Queue::new(self.clone(), Arc::clone(&self.inner.queues[0]))
+    }
+
+    /// All queues, of one family that computes and transfers.
+    pub fn queues(&self) -> Vec<Queue> {
+        self.inner.queues.iter().map(|state| Queue::new(self.clone(), Arc::clone(state))).collect()
+    }
+
+    /// `vkAllocateMemory`: `size` bytes of a type of [`Device::memory_types`], all zero.
+    pub fn allocate_memory(&self, size: u64, memory_type: u32) -> Result<DeviceMemory, Error> {
+        DeviceMemory::new(self, size, memory_type)
+    }
+
+    /// `vkCreateBuffer`: `size` bytes that need memory before they are used.
+    pub fn create_buffer(&self, size: u64, usage: vk::BufferUsageFlags) -> Result<Buffer, Error> {
+        Buffer::new(self, size, usage)
+    }
+
+    /// `vkCreateShaderModule` from SPIR-V words.
+    pub fn create_shader_module(&self, words: &[u32]) -> Result<ShaderModule, Error> {
+        ShaderModule::from_spirv(self, words)
+    }
+
+    /// A shader module from WGSL text.
+    pub fn create_shader_module_wgsl(&self, source: &str) -> Result<ShaderModule, Error> {
+        ShaderModule::from_wgsl(self, source)
+    }
+
+    /// `vkCreateDescriptorSetLayout`; every binding is visible to the compute stage.
+    pub fn create_descriptor_set_layout(&self, bindings: &[Binding]) -> Result<DescriptorSetLayout, Error> {
+        DescriptorSetLayout::new(self, bindings)
+    }
+
+    /// `vkCreateDescriptorPool`: room for `max_sets` sets and for so many descriptors of each type.
+    pub fn create_descriptor_pool(
+        &self,
+        max_sets: u32,
+        sizes: &[(vk::DescriptorType, u32)],
+    ) -> Result<DescriptorPool, Error> {
+        DescriptorPool::new(self, max_sets, sizes)
+    }
+
+    /// `vkCreatePipelineLayout`; push ranges are the compute stage's, of which Vulkan allows one.
+    pub fn create_pipeline_layout(
+        &self,
+        sets: &[&DescriptorSetLayout],
+        push: &[PushRange],
+    ) -> Result<PipelineLayout, Error> {
+        PipelineLayout::new(self, sets, push)
+    }
+
+    /// `vkCreateComputePipelines`: one entry point, specialized and compiled.
+    pub fn create_compute_pipeline(
+        &self,
+        module: &ShaderModule,
+        entry: &str,
+        specialization: &Specialization,
+        layout: &PipelineLayout,
+    ) -> Result<ComputePipeline, Error> {
+        ComputePipeline::new(self, module, entry, specialization, layout)
+    }
+
+    /// `vkCreateCommandPool`, with `RESET_COMMAND_BUFFER`.
+    pub fn create_command_pool(&self) -> CommandPool {
+        CommandPool::new(self)
+    }
+
+    /// `vkCreateFence`.
+    pub fn create_fence(&self, signaled: bool) -> Fence {
+        Fence::new(self, signaled)
+    }
+
+    pub(crate) fn heap(&self) -> &Arc<Heap> {
+        &self.inner.heap
+    }
+
+    /// Whether both handles name one device.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({})", self.inner.properties.device_name)
+    }
+}
+
+fn properties(workers: usize) -> Properties {
+    let plural = if workers == 1 { "" } else { "s" };
+    let part = |text: &str| text.parse().unwrap_or(0);
+    Properties {
+        device_name: format!("Spelter (interpreter, {workers} worker{plural})"),
+        device_type: vk::PhysicalDeviceType::CPU,
+        api_version: vk::API_VERSION_1_3,
+        driver_version: vk::make_api_version(
+            0,
+            part(env!("CARGO_PKG_VERSION_MAJOR")),
+            part(env!("CARGO_PKG_VERSION_MINOR")),
+            part(env!("CARGO_PKG_VERSION_PATCH")),
+        ),
+        workers,
+    }
+}
+
+fn memory_type() -> vk::MemoryType {
+    vk::MemoryType {
+        property_flags: vk::MemoryPropertyFlags::DEVICE_LOCAL
+            | vk::MemoryPropertyFlags::HOST_VISIBLE
+            | vk::MemoryPropertyFlags::HOST_COHERENT
+            | vk::MemoryPropertyFlags::HOST_CACHED,
+        heap_index: 0,
+    }
+}

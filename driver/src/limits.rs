@@ -1,0 +1,70 @@
+//! What the device can do: one table, in the names of `VkPhysicalDeviceLimits`.
+//!
+//! Each value meets or exceeds what Vulkan 1.3 requires. Where a larger one would cost nothing, the value is still one
+//! that real devices have: a program that keeps to it here keeps to it elsewhere.
+
+use spelter_shaders::abi::{MAX_PUSH_BYTES, SUBGROUP_SIZE};
+
+use crate::exec::MAX_GROUPS;
+
+/// Limits of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// `maxBoundDescriptorSets`: sets in a pipeline layout.
+    pub max_bound_descriptor_sets: u32,
+    /// `maxPerSetDescriptors`: descriptors in a set layout.
+    pub max_per_set_descriptors: u32,
+    /// `maxPerStageDescriptorUniformBuffers` and `maxDescriptorSetUniformBuffers`: in a pipeline layout.
+    pub max_descriptor_set_uniform_buffers: u32,
+    /// `maxDescriptorSetUniformBuffersDynamic`: in a pipeline layout.
+    pub max_descriptor_set_uniform_buffers_dynamic: u32,
+    /// `maxPerStageDescriptorStorageBuffers` and `maxDescriptorSetStorageBuffers`: in a pipeline layout.
+    pub max_descriptor_set_storage_buffers: u32,
+    /// `maxDescriptorSetStorageBuffersDynamic`: in a pipeline layout.
+    pub max_descriptor_set_storage_buffers_dynamic: u32,
+    /// `maxUniformBufferRange`: bytes of a uniform descriptor.
+    pub max_uniform_buffer_range: u32,
+    /// `maxStorageBufferRange`: bytes of a storage descriptor.
+    pub max_storage_buffer_range: u32,
+    /// `minUniformBufferOffsetAlignment`: offsets of uniform descriptors are multiples of it.
+    pub min_uniform_buffer_offset_alignment: u64,
+    /// `minStorageBufferOffsetAlignment`: offsets of storage descriptors are multiples of it.
+    pub min_storage_buffer_offset_alignment: u64,
+    /// `maxPushConstantsSize` in bytes.
+    pub max_push_constants_size: u32,
+    /// `maxBufferSize` in bytes.
+    pub max_buffer_size: u64,
+    /// `maxComputeSharedMemorySize`: bytes of workgroup variables.
+    pub max_compute_shared_memory_size: u32,
+    /// `maxComputeWorkGroupCount`: workgroups of a dispatch in each dimension.
+    pub max_compute_work_group_count: [u32; 3],
+    /// `maxComputeWorkGroupSize`: invocations of a workgroup in each dimension.
+    pub max_compute_work_group_size: [u32; 3],
+    /// `maxComputeWorkGroupInvocations`: invocations of a workgroup.
+    pub max_compute_work_group_invocations: u32,
+    /// `subgroupSize`: invocations of a subgroup.
+    pub subgroup_size: u32,
+}
+
+impl Limits {
+    /// The limits of every device.
+    pub(crate) const DEVICE: Self = Self {
+        max_bound_descriptor_sets: 8,
+        max_per_set_descriptors: 65_536,
+        max_descriptor_set_uniform_buffers: 4_096,
+        max_descriptor_set_uniform_buffers_dynamic: 16,
+        max_descriptor_set_storage_buffers: 65_536,
+        max_descriptor_set_storage_buffers_dynamic: 16,
+        max_uniform_buffer_range: 65_536,
+        max_storage_buffer_range: u32::MAX,
+        min_uniform_buffer_offset_alignment: 16,
+        min_storage_buffer_offset_alignment: 16,
+        max_push_constants_size: MAX_PUSH_BYTES as u32,
+        max_buffer_size: 1 << 40,
+        max_compute_shared_memory_size: 65_536,
+        max_compute_work_group_count: [MAX_GROUPS; 3],
+        max_compute_work_group_size: [1024, 1024, 64],
+        max_compute_work_group_invocations: 1024,
+        subgroup_size: SUBGROUP_SIZE,
+    };
+}

@@ -1,0 +1,98 @@
+//! Fences: what the host waits for, and which submission they wait for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::device::Device;
+use crate::error::{Error, require};
+use crate::sync::FenceState;
+
+/// A fence (`VkFence`): signalled when the submission that it was given to is done. A handle.
+#[derive(Clone, Debug)]
+pub struct Fence {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    device: Device,
+    state: Arc<FenceState>,
+    /// Whether a submission has it that was not reset since.
+    taken: Mutex<bool>,
+}
+
+impl Fence {
+    pub(crate) fn new(device: &Device, signaled: bool) -> Self {
+        let state = Arc::new(FenceState::new(signaled));
+        Self { inner: Arc::new(Inner { device: device.clone(), state, taken: Mutex::new(false) }) }
+    }
+
+    /// `vkGetFenceStatus`.
+    pub fn is_signaled(&self) -> bool {
+        self.inner.state.is_signaled()
+    }
+
+    /// `vkWaitForFences`: whether the fence was signalled before the time was over; no time means for ever.
+    /// [`Error::DeviceLost`] if it never will be.
+    pub fn wait(&self, timeout: Option<Duration>) -> Result<bool, Error> {
+        if !self.is_signaled() && self.inner.device.is_lost() {
+            return Err(Error::DeviceLost("it was lost before".into()));
+        }
+        Ok(self.inner.state.wait(timeout)?)
+    }
+
+    /// `vkResetFences`.
+    pub fn reset(&self) -> Result<(), Error> {
+        let mut taken = self.inner.taken.lock();
+        let pending = *taken && !self.is_signaled() && !self.inner.device.is_lost();
+        require(!pending, "vkResetFences", "VUID-vkResetFences-pFences-01123", || {
+            "the fence belongs to a submission that is not done".into()
+        })?;
+        self.inner.state.reset();
+        *taken = false;
+        Ok(())
+    }
+
+    pub(crate) fn device(&self) -> &Device {
+        &self.inner.device
+    }
+
+    /// Takes the fence for a submission.
+    pub(super) fn associate(&self) -> Result<Association<'_>, Error> {
+        let at = "vkQueueSubmit";
+        let mut taken = self.inner.taken.lock();
+        require(!self.is_signaled(), at, "VUID-vkQueueSubmit-fence-00063", || "the fence is signalled".into())?;
+        require(!*taken, at, "VUID-vkQueueSubmit-fence-00064", || {
+            "the fence belongs to another submission that is not done".into()
+        })?;
+        *taken = true;
+        Ok(Association { fence: self, kept: false })
+    }
+}
+
+/// A fence on its way into a submission; free again if that fails.
+pub(super) struct Association<'a> {
+    fence: &'a Fence,
+    kept: bool,
+}
+
+impl Association<'_> {
+    pub(super) fn state(&self) -> Arc<FenceState> {
+        Arc::clone(&self.fence.inner.state)
+    }
+
+    /// The submission has it.
+    pub(super) fn keep(mut self) {
+        self.kept = true;
+    }
+}
+
+impl Drop for Association<'_> {
+    fn drop(&mut self) {
+        if !self.kept {
+            *self.fence.inner.taken.lock() = false;
+        }
+    }
+}

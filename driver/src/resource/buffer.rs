@@ -1,0 +1,133 @@
+//! Buffers: a size and a usage, bound once to a range of a memory object.
+
+use std::sync::{Arc, OnceLock};
+
+use ash::vk;
+use spelter_shaders::guest::GuestSlice;
+
+use super::DeviceMemory;
+use crate::device::Device;
+use crate::error::{Error, Misuse, require};
+use crate::limits::Limits;
+use crate::memory::Allocation;
+
+/// Offsets at which a buffer may begin: a cache line, which is also the widest vector.
+const ALIGNMENT: u64 = 64;
+
+/// A buffer (`VkBuffer`). A handle; it keeps its memory alive.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    device: Device,
+    size: u64,
+    usage: vk::BufferUsageFlags,
+    storage: OnceLock<Storage>,
+}
+
+/// The bytes behind a buffer, and what keeps them.
+#[derive(Clone, Debug)]
+pub(crate) struct Storage {
+    pub(crate) slice: GuestSlice,
+    pub(crate) allocation: Arc<Allocation>,
+}
+
+/// The rules that a command has for a buffer that it uses.
+pub(crate) struct BufferRules {
+    pub(crate) at: &'static str,
+    pub(crate) usage: vk::BufferUsageFlags,
+    pub(crate) usage_vuid: &'static str,
+    pub(crate) memory_vuid: &'static str,
+    pub(crate) parent_vuid: &'static str,
+}
+
+impl Buffer {
+    pub(crate) fn new(device: &Device, size: u64, usage: vk::BufferUsageFlags) -> Result<Self, Error> {
+        let (at, most) = ("vkCreateBuffer", Limits::DEVICE.max_buffer_size);
+        require(size > 0, at, "VUID-VkBufferCreateInfo-size-00912", || "size is 0".into())?;
+        require(size <= most, at, "VUID-VkBufferCreateInfo-size-06409", || {
+            format!("size {size} above maxBufferSize {most}")
+        })?;
+        require(!usage.is_empty(), at, "VUID-VkBufferCreateInfo-usage-requiredbitmask", || "usage is 0".into())?;
+        let inner = Inner { device: device.clone(), size, usage, storage: OnceLock::new() };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Size in bytes.
+    pub fn size(&self) -> u64 {
+        self.inner.size
+    }
+
+    /// What it may be used for.
+    pub fn usage(&self) -> vk::BufferUsageFlags {
+        self.inner.usage
+    }
+
+    /// `vkGetBufferMemoryRequirements`.
+    pub fn requirements(&self) -> vk::MemoryRequirements {
+        vk::MemoryRequirements {
+            size: self.inner.size.next_multiple_of(ALIGNMENT),
+            alignment: ALIGNMENT,
+            memory_type_bits: (1 << self.inner.device.memory_types().len()) - 1,
+        }
+    }
+
+    /// `vkBindBufferMemory`: the buffer's bytes are those of `memory` from `offset` on, once and for all.
+    pub fn bind_memory(&self, memory: &DeviceMemory, offset: u64) -> Result<(), Error> {
+        self.check_bind(memory, offset)?;
+        let slice = memory.slice().slice(offset, self.inner.size);
+        let storage = Storage { slice, allocation: Arc::clone(memory.allocation()) };
+        self.inner.storage.set(storage).map_err(|_| already_bound())?;
+        Ok(())
+    }
+
+    fn check_bind(&self, memory: &DeviceMemory, offset: u64) -> Result<(), Misuse> {
+        let (at, needs, size) = ("vkBindBufferMemory", self.requirements(), memory.size());
+        require(memory.device().is(self.device()), at, "VUID-vkBindBufferMemory-memory-parent", || {
+            "memory of another device".into()
+        })?;
+        if self.inner.storage.get().is_some() {
+            return Err(already_bound());
+        }
+        require(offset < size, at, "VUID-vkBindBufferMemory-memoryOffset-01031", || {
+            format!("memoryOffset {offset} in memory of {size} bytes")
+        })?;
+        let alignment = needs.alignment;
+        require(offset.is_multiple_of(alignment), at, "VUID-vkBindBufferMemory-memoryOffset-01036", || {
+            format!("memoryOffset {offset} is no multiple of {alignment}")
+        })?;
+        require(needs.size <= size - offset, at, "VUID-vkBindBufferMemory-size-01037", || {
+            format!(
+                "the buffer needs {} bytes, memory of {size} bytes has {} after {offset}",
+                needs.size,
+                size - offset
+            )
+        })
+    }
+
+    pub(crate) fn device(&self) -> &Device {
+        &self.inner.device
+    }
+
+    pub(crate) fn storage(&self) -> Option<&Storage> {
+        self.inner.storage.get()
+    }
+
+    /// The buffer's bytes, if a command of `device` may use it so.
+    pub(crate) fn checked(&self, device: &Device, rules: &BufferRules) -> Result<&Storage, Misuse> {
+        let at = rules.at;
+        require(self.device().is(device), at, rules.parent_vuid, || "a buffer of another device".into())?;
+        require(self.inner.usage.contains(rules.usage), at, rules.usage_vuid, || {
+            format!("the buffer's usage {:?} lacks {:?}", self.inner.usage, rules.usage)
+        })?;
+        self.storage().ok_or_else(|| Misuse::new(at, "the buffer has no memory bound", rules.memory_vuid))
+    }
+}
+
+fn already_bound() -> Misuse {
+    let problem = "the buffer has its memory already";
+    Misuse::new("vkBindBufferMemory", problem, "VUID-vkBindBufferMemory-buffer-07459")
+}
