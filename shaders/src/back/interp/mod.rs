@@ -1,22 +1,68 @@
-//! The interpreter: runs the scalar IR, one invocation at a time.
+//! The interpreter: runs the scalar IR, one invocation at a time. The oracle of all other back ends.
+//!
+//! [`Program::new`] gives values registers (`slots`), puts block arguments into moves (`moves`) and instructions into
+//! small steps, each with the function that does it (`decode`). Running (`run`) is then: call the steps of a block,
+//! look at how it ends, go on. A kernel needs one register file; at a barrier the registers that are alive are copied
+//! to the invocation's frame, and the next invocation takes the file.
+
+mod atomic;
+mod code;
+mod decode;
+mod env;
+mod memory;
+mod moves;
+mod pure;
+mod run;
+mod slots;
 
 use super::{Code, Scratch};
 use crate::abi::{DispatchArgs, Outcome};
 use crate::ir::Kernel;
+use code::{CodeBlock, End, Tables};
 
 /// A kernel as the interpreter runs it.
 #[derive(Debug)]
-pub struct Program {}
+pub struct Program {
+    blocks: Vec<CodeBlock>,
+    tables: Tables,
+    /// First contents of the register file.
+    constants: Vec<u64>,
+    registers: usize,
+    workgroup_size: [u32; 3],
+    shared_words: usize,
+    private_words: usize,
+    /// Registers that an invocation keeps over a barrier, at most; `None` for kernels without barriers.
+    kept: Option<usize>,
+}
 
 impl Program {
-    /// Prepares a kernel.
-    pub fn new(_kernel: &Kernel) -> Self {
-        unimplemented!()
+    /// Prepares a kernel. It must be one that [`verify`](crate::ir::verify) accepts; another one may panic.
+    pub fn new(kernel: &Kernel) -> Self {
+        let slots = slots::assign(kernel);
+        let (blocks, tables) = decode::decode(kernel, &slots);
+        let live = |block: &CodeBlock| match block.end {
+            End::Barrier { live, .. } => Some(live as usize),
+            _ => None,
+        };
+        Self {
+            kept: blocks.iter().filter_map(live).max(),
+            blocks,
+            tables,
+            registers: slots.count as usize,
+            constants: slots.constants,
+            workgroup_size: kernel.workgroup_size,
+            shared_words: kernel.shared_bytes() as usize / 4,
+            private_words: kernel.private_bytes() as usize / 4,
+        }
+    }
+
+    fn invocations(&self) -> u32 {
+        self.workgroup_size.iter().product()
     }
 }
 
 impl Code for Program {
-    fn run(&self, _args: &DispatchArgs<'_>, _workgroup: [u32; 3], _scratch: &mut Scratch) -> Outcome {
-        unimplemented!()
+    fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome {
+        run::workgroup(self, args, workgroup, &mut scratch.words)
     }
 }

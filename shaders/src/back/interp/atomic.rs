@@ -1,0 +1,131 @@
+//! Steps for atomics and fences.
+//!
+//! Buffers are shared with other workers, so they get real atomics. Workgroup memory belongs to the worker that runs
+//! the workgroup, one invocation at a time: plain operations are atomic there.
+
+use std::sync::atomic::{AtomicU32, Ordering, fence as memory_fence};
+
+use super::code::{AtomicStep, Step};
+use super::env::Env;
+use crate::ir::{AtomicOp, Scope, Semantics};
+
+/// Bits of SPIR-V's `Memory Semantics` that order memory.
+const ACQUIRE: u32 = 0x2;
+const RELEASE: u32 = 0x4;
+const ACQUIRE_RELEASE: u32 = 0x8;
+const SEQUENTIALLY_CONSISTENT: u32 = 0x10;
+
+/// The order that semantics ask for.
+pub(super) fn order_of(semantics: Semantics) -> Ordering {
+    let bits = semantics.0;
+    let acquire = bits & (ACQUIRE | ACQUIRE_RELEASE) != 0;
+    let release = bits & (RELEASE | ACQUIRE_RELEASE) != 0;
+    match (bits & SEQUENTIALLY_CONSISTENT != 0, acquire, release) {
+        (true, ..) => Ordering::SeqCst,
+        (_, true, true) => Ordering::AcqRel,
+        (_, true, false) => Ordering::Acquire,
+        (_, false, true) => Ordering::Release,
+        (_, false, false) => Ordering::Relaxed,
+    }
+}
+
+/// The order of a fence; `None` where it orders nothing or nobody else can tell.
+pub(super) fn fence_order(scope: Scope, semantics: Semantics) -> Option<Ordering> {
+    let wide = matches!(scope, Scope::CrossDevice | Scope::Device | Scope::QueueFamily);
+    let order = order_of(semantics);
+    // A workgroup runs on one thread: program order is enough within it.
+    (wide && order != Ordering::Relaxed).then_some(order)
+}
+
+/// What is left of an order for an operation that only reads.
+fn reading(order: Ordering) -> Ordering {
+    match order {
+        Ordering::AcqRel => Ordering::Acquire,
+        Ordering::Release => Ordering::Relaxed,
+        other => other,
+    }
+}
+
+/// What is left of an order for an operation that only writes.
+fn writing(order: Ordering) -> Ordering {
+    match order {
+        Ordering::AcqRel => Ordering::Release,
+        Ordering::Acquire => Ordering::Relaxed,
+        other => other,
+    }
+}
+
+/// Fence number `extra`.
+pub(super) fn fence(step: &Step, _: &mut [u64], env: &mut Env<'_>) {
+    memory_fence(env.tables.fences[step.extra as usize]);
+}
+
+/// Atomic number `extra` on the buffer operand 0 at operand 1, with value operand 2 and comparator operand 3.
+pub(super) fn on_buffer(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
+    let what = env.tables.atomics[step.extra as usize];
+    let buffer = env.buffer(step.arg(regs, 0));
+    let (value, comparator) = (step.word(regs, 2), step.word(regs, 3));
+    let old = buffer.atomic_u32(step.arg(regs, 1)).map_or(0, |word| shared_word(what, word, value, comparator));
+    step.set(regs, u64::from(old));
+}
+
+/// Guest memory is little-endian and so is every machine that this runs on, else arithmetic would need a loop.
+fn shared_word(what: AtomicStep, word: &AtomicU32, value: u32, comparator: u32) -> u32 {
+    let order = what.order;
+    match what.op {
+        AtomicOp::Load => word.load(reading(order)),
+        AtomicOp::Store => {
+            word.store(value, writing(order));
+            0
+        }
+        AtomicOp::Exchange => word.swap(value, order),
+        AtomicOp::CompareExchange => {
+            let result = word.compare_exchange(comparator, value, order, reading(what.failure));
+            result.unwrap_or_else(|old| old)
+        }
+        AtomicOp::Add => word.fetch_add(value, order),
+        AtomicOp::Sub => word.fetch_sub(value, order),
+        AtomicOp::UMin => word.fetch_min(value, order),
+        AtomicOp::UMax => word.fetch_max(value, order),
+        AtomicOp::And => word.fetch_and(value, order),
+        AtomicOp::Or => word.fetch_or(value, order),
+        AtomicOp::Xor => word.fetch_xor(value, order),
+        AtomicOp::SMin | AtomicOp::SMax => {
+            let update =
+                word.fetch_update(order, reading(order), |old| Some(modified(what.op, old, value, comparator)));
+            update.unwrap_or_else(|old| old)
+        }
+    }
+}
+
+/// Atomic number `extra` on a variable at operand 0, with value operand 1 and comparator operand 2.
+pub(super) fn on_variable(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
+    let what = env.tables.atomics[step.extra as usize];
+    let (value, comparator) = (step.word(regs, 1), step.word(regs, 2));
+    let word = what.variable.and_then(|variable| env.variable_word(variable, step.word(regs, 0)));
+    let old = word.map_or(0, |word| {
+        let old = *word;
+        *word = modified(what.op, old, value, comparator);
+        old
+    });
+    step.set(regs, u64::from(old));
+}
+
+/// What the word holds afterwards.
+fn modified(op: AtomicOp, old: u32, value: u32, comparator: u32) -> u32 {
+    match op {
+        AtomicOp::Load => old,
+        AtomicOp::Store | AtomicOp::Exchange => value,
+        AtomicOp::CompareExchange if old == comparator => value,
+        AtomicOp::CompareExchange => old,
+        AtomicOp::Add => old.wrapping_add(value),
+        AtomicOp::Sub => old.wrapping_sub(value),
+        AtomicOp::SMin => old.cast_signed().min(value.cast_signed()).cast_unsigned(),
+        AtomicOp::UMin => old.min(value),
+        AtomicOp::SMax => old.cast_signed().max(value.cast_signed()).cast_unsigned(),
+        AtomicOp::UMax => old.max(value),
+        AtomicOp::And => old & value,
+        AtomicOp::Or => old | value,
+        AtomicOp::Xor => old ^ value,
+    }
+}

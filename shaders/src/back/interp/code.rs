@@ -1,0 +1,123 @@
+//! What the interpreter runs: blocks of small steps, each with the function that does it.
+
+use crate::ir::op::MAX_ARGS;
+use crate::ir::{AtomicOp, Scope, VariableSpace};
+use std::sync::atomic::Ordering;
+
+use super::env::Env;
+
+/// Does one step: reads registers, writes at most the register `dest`, after all reads.
+pub(super) type Run = fn(&Step, &mut [u64], &mut Env<'_>);
+
+/// One instruction. The meaning of `args` and `extra` belongs to the function: registers, mostly.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub run: Run,
+    pub dest: u32,
+    pub args: [u32; MAX_ARGS],
+    pub extra: u32,
+}
+
+impl Step {
+    /// Bits of operand `index`.
+    #[inline(always)]
+    pub(super) fn arg(&self, regs: &[u64], index: usize) -> u64 {
+        regs[self.args[index] as usize]
+    }
+
+    /// Operand `index` as a 32-bit word.
+    #[inline(always)]
+    pub(super) fn word(&self, regs: &[u64], index: usize) -> u32 {
+        self.arg(regs, index) as u32
+    }
+
+    /// Writes the result.
+    #[inline(always)]
+    pub(super) fn set(&self, regs: &mut [u64], bits: u64) {
+        regs[self.dest as usize] = bits;
+    }
+}
+
+/// Steps without a branch between them.
+#[derive(Debug)]
+pub(super) struct CodeBlock {
+    pub steps: Box<[Step]>,
+    pub end: End,
+}
+
+/// How a code block ends. Numbers are those of code blocks, except for registers.
+#[derive(Clone, Debug)]
+pub(super) enum End {
+    Jump(u32),
+    /// A back edge: looks at the stop flag, then jumps.
+    Loop(u32),
+    Branch {
+        condition: u32,
+        then: u32,
+        otherwise: u32,
+    },
+    /// Cases are sorted by literal.
+    Switch {
+        selector: u32,
+        default: u32,
+        cases: Box<[(u32, u32)]>,
+    },
+    /// Waits for the subgroup or the workgroup. `live` registers from the first that is not a constant are saved.
+    Barrier {
+        wait: Wait,
+        next: u32,
+        live: u32,
+    },
+    Return,
+}
+
+/// Who waits at a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    Subgroup,
+    Workgroup,
+}
+
+impl Wait {
+    /// `None` where an invocation waits only for itself.
+    pub(super) fn of(execution: Scope) -> Option<Self> {
+        match execution {
+            Scope::Invocation => None,
+            Scope::Subgroup => Some(Self::Subgroup),
+            Scope::CrossDevice | Scope::Device | Scope::QueueFamily | Scope::Workgroup => Some(Self::Workgroup),
+        }
+    }
+}
+
+/// What steps look up by `extra`.
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    pub bindings: Vec<BindingRange>,
+    pub variables: Vec<VariableRange>,
+    pub atomics: Vec<AtomicStep>,
+    pub fences: Vec<Ordering>,
+}
+
+/// The descriptors of a binding in the flattened list.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BindingRange {
+    pub first: u64,
+    pub count: u32,
+}
+
+/// Where a variable lies: in shared memory, or relative to the invocation's private memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct VariableRange {
+    pub space: VariableSpace,
+    pub first_word: usize,
+    pub bytes: u32,
+}
+
+/// What an atomic does and in which order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AtomicStep {
+    pub op: AtomicOp,
+    pub order: Ordering,
+    pub failure: Ordering,
+    pub variable: Option<VariableRange>,
+}

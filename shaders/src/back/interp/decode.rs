@@ -1,0 +1,233 @@
+//! Turns the IR into steps: registers instead of values, moves instead of block arguments, numbers instead of ids.
+
+use cranelift_entity::SecondaryMap;
+
+use super::atomic::{self, fence_order, order_of};
+use super::code::{AtomicStep, BindingRange, CodeBlock, End, Run, Step, Tables, VariableRange, Wait};
+use super::env::builtin_index;
+use super::slots::{Slots, is_barrier};
+use super::{memory, moves, pure};
+use crate::ir::op::MAX_ARGS;
+use crate::ir::{Block, BlockCall, Inst, InstData, Kernel, Place, Value, VariableData, VariableSpace};
+
+/// The blocks, entry first, and the tables that their steps look into.
+pub(super) fn decode(kernel: &Kernel, slots: &Slots) -> (Vec<CodeBlock>, Tables) {
+    let mut order = SecondaryMap::new();
+    for (number, &block) in kernel.layout.iter().enumerate() {
+        order[block] = number as u32;
+    }
+    let tables = Tables { bindings: bindings(kernel), variables: variables(kernel), ..Tables::default() };
+    // One code block for each block; what follows a barrier or sits on an edge comes after them.
+    let blocks = kernel.layout.iter().map(|_| None).collect();
+    let mut decoder = Decoder { kernel, slots, order, tables, blocks, steps: Vec::new() };
+    for &block in &kernel.layout {
+        decoder.block(block);
+    }
+    (decoder.blocks.into_iter().flatten().collect(), decoder.tables)
+}
+
+fn bindings(kernel: &Kernel) -> Vec<BindingRange> {
+    let mut first = 0;
+    let range = |count: u32| {
+        let range = BindingRange { first, count };
+        first += u64::from(count);
+        range
+    };
+    kernel.bindings.values().map(|data| data.count).map(range).collect()
+}
+
+fn variables(kernel: &Kernel) -> Vec<VariableRange> {
+    let (mut shared, mut private) = (0, 0);
+    let place = |data: &VariableData| {
+        let end = match data.space {
+            VariableSpace::Workgroup => &mut shared,
+            VariableSpace::Private => &mut private,
+        };
+        let range = VariableRange { space: data.space, first_word: *end, bytes: data.bytes };
+        *end += data.bytes.next_multiple_of(16) as usize / 4;
+        range
+    };
+    kernel.variables.values().map(place).collect()
+}
+
+struct Decoder<'a> {
+    kernel: &'a Kernel,
+    slots: &'a Slots,
+    /// Place in the layout, which is the number of the code block.
+    order: SecondaryMap<Block, u32>,
+    tables: Tables,
+    blocks: Vec<Option<CodeBlock>>,
+    /// Steps of the code block at work.
+    steps: Vec<Step>,
+}
+
+impl Decoder<'_> {
+    fn block(&mut self, block: Block) {
+        let mut number = self.order[block];
+        for &inst in &self.kernel.blocks[block].insts {
+            let data = &self.kernel.insts[inst];
+            if data.is_terminator() {
+                let end = self.terminator(block, data);
+                self.finish(number, end);
+            } else if is_barrier(data) {
+                number = self.barrier(number, inst, data);
+            } else {
+                self.step(inst, data);
+            }
+        }
+    }
+
+    fn reserve(&mut self) -> u32 {
+        self.blocks.push(None);
+        self.blocks.len() as u32 - 1
+    }
+
+    fn finish(&mut self, number: u32, end: End) {
+        let steps = std::mem::take(&mut self.steps).into_boxed_slice();
+        self.blocks[number as usize] = Some(CodeBlock { steps, end });
+    }
+
+    /// Cuts the block in two.
+    fn barrier(&mut self, number: u32, inst: Inst, data: &InstData) -> u32 {
+        let &InstData::Barrier { execution, memory, semantics } = data else { return number };
+        let Some(wait) = Wait::of(execution) else { return number };
+        if let Some(order) = fence_order(memory, semantics) {
+            self.fence(order);
+        }
+        let next = self.reserve();
+        let live = self.slots.live_at.get(&inst).copied().unwrap_or(0);
+        self.finish(number, End::Barrier { wait, next, live });
+        next
+    }
+
+    fn terminator(&mut self, from: Block, data: &InstData) -> End {
+        match data {
+            InstData::Jump { to } => {
+                self.moves(to);
+                self.jump(from, to)
+            }
+            InstData::Branch { condition, then, otherwise } => End::Branch {
+                condition: self.slots.of[*condition],
+                then: self.edge(from, then),
+                otherwise: self.edge(from, otherwise),
+            },
+            InstData::Switch { selector, default, cases } => {
+                let mut cases: Box<[_]> =
+                    cases.iter().map(|(literal, call)| (*literal, self.edge(from, call))).collect();
+                cases.sort_unstable();
+                End::Switch { selector: self.slots.of[*selector], default: self.edge(from, default), cases }
+            }
+            _ => End::Return,
+        }
+    }
+
+    fn is_back_edge(&self, from: Block, to: Block) -> bool {
+        self.order[to] <= self.order[from]
+    }
+
+    fn jump(&self, from: Block, to: &BlockCall) -> End {
+        let number = self.order[to.block];
+        if self.is_back_edge(from, to.block) { End::Loop(number) } else { End::Jump(number) }
+    }
+
+    /// The code block that one of several targets begins with: a new one if something is to be done on the way.
+    fn edge(&mut self, from: Block, to: &BlockCall) -> u32 {
+        let outer = std::mem::take(&mut self.steps);
+        self.moves(to);
+        let number = if self.steps.is_empty() && !self.is_back_edge(from, to.block) {
+            self.order[to.block]
+        } else {
+            let number = self.reserve();
+            self.finish(number, self.jump(from, to));
+            number
+        };
+        self.steps = outer;
+        number
+    }
+
+    fn moves(&mut self, to: &BlockCall) {
+        let params = &self.kernel.blocks[to.block].params;
+        let pairs: Vec<_> =
+            params.iter().zip(&to.args).map(|(&param, &arg)| (self.slots.of[param], self.slots.of[arg])).collect();
+        for (dest, from) in moves::sequence(&pairs, self.slots.spare()) {
+            self.steps.push(Step { run: memory::copy, dest, args: [from, 0, 0, 0], extra: 0 });
+        }
+    }
+
+    fn push(&mut self, inst: Inst, run: Run, operands: &[Value], extra: u32) {
+        let dest = self.kernel.results[inst].map_or(self.slots.spare(), |value| self.slots.of[value]);
+        let mut args = [0; MAX_ARGS];
+        for (arg, &value) in args.iter_mut().zip(operands) {
+            *arg = self.slots.of[value];
+        }
+        self.steps.push(Step { run, dest, args, extra });
+    }
+
+    fn fence(&mut self, order: std::sync::atomic::Ordering) {
+        let extra = self.tables.fences.len() as u32;
+        self.tables.fences.push(order);
+        self.steps.push(Step { run: atomic::fence, dest: self.slots.spare(), args: [0; MAX_ARGS], extra });
+    }
+
+    fn step(&mut self, inst: Inst, data: &InstData) {
+        match *data {
+            InstData::Pure { op, ref args } => self.push(inst, pure::step_of(op), args, 0),
+            InstData::Select { condition, then, otherwise } => {
+                self.push(inst, memory::select, &[condition, then, otherwise], 0);
+            }
+            InstData::BuiltIn { builtin, component } => {
+                self.push(inst, memory::builtin, &[], builtin_index(builtin, component));
+            }
+            InstData::Element { base, index, stride } => self.push(inst, memory::element, &[base, index], stride),
+            InstData::Buffer { binding, index } => self.push(inst, memory::buffer, &[index], binding.as_u32()),
+            InstData::BufferSize { buffer } => self.push(inst, memory::buffer_size, &[buffer], 0),
+            InstData::Load { ref place, .. } => {
+                let (operands, variable) = operands_of(place);
+                self.push(inst, memory::load_from(place), &operands, variable);
+            }
+            InstData::Store { ref place, value, .. } => {
+                let (mut operands, variable) = operands_of(place);
+                operands.push(value);
+                self.push(inst, memory::store_to(place), &operands, variable);
+            }
+            InstData::Atomic { .. } => self.atomic(inst, data),
+            InstData::Fence { scope, semantics } => {
+                if let Some(order) = fence_order(scope, semantics) {
+                    self.fence(order);
+                }
+            }
+            // Constants wait in their registers; barriers of a single invocation and terminators are no steps.
+            InstData::Const { .. }
+            | InstData::Barrier { .. }
+            | InstData::Jump { .. }
+            | InstData::Branch { .. }
+            | InstData::Switch { .. }
+            | InstData::Return
+            | InstData::Unreachable => {}
+        }
+    }
+
+    fn atomic(&mut self, inst: Inst, data: &InstData) {
+        let &InstData::Atomic { op, ref place, value, comparator, semantics, unequal, .. } = data else { return };
+        let (mut operands, variable) = operands_of(place);
+        // Without a value or comparator any register does: the operation does not look at it.
+        let unused = operands[0];
+        operands.extend([value.unwrap_or(unused), comparator.unwrap_or(unused)]);
+        let (run, variable): (Run, _) = match place {
+            Place::Variable { .. } => (atomic::on_variable, Some(self.tables.variables[variable as usize])),
+            Place::Buffer { .. } | Place::Push { .. } => (atomic::on_buffer, None),
+        };
+        let what = AtomicStep { op, order: order_of(semantics), failure: order_of(unequal), variable };
+        self.tables.atomics.push(what);
+        self.push(inst, run, &operands, self.tables.atomics.len() as u32 - 1);
+    }
+}
+
+/// The values that make up a place, and the number of its variable.
+fn operands_of(place: &Place) -> (Vec<Value>, u32) {
+    match *place {
+        Place::Buffer { buffer, offset, .. } => (vec![buffer, offset], 0),
+        Place::Push { offset } => (vec![offset], 0),
+        Place::Variable { variable, offset } => (vec![offset], variable.as_u32()),
+    }
+}

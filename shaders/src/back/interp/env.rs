@@ -1,0 +1,96 @@
+//! Everything a step can reach besides registers.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use super::code::{Tables, VariableRange};
+use crate::abi::{DispatchArgs, MAX_PUSH_BYTES, SUBGROUP_SIZE};
+use crate::guest::GuestSlice;
+use crate::ir::{BuiltIn, VariableSpace};
+
+/// One workgroup's surroundings, and those of the invocation that runs now.
+pub(super) struct Env<'a> {
+    pub buffers: &'a [GuestSlice],
+    pub push: &'a [u8; MAX_PUSH_BYTES],
+    pub tables: &'a Tables,
+    /// Shared memory, then private memory: once, or for each invocation.
+    pub memory: &'a mut [u32],
+    /// First word of the private memory of the invocation that runs now.
+    pub private: usize,
+    /// Built-ins by [`builtin_index`].
+    pub builtins: [u32; BUILTINS * 3],
+    stop: &'a AtomicU32,
+}
+
+const BUILTINS: usize = 8;
+
+/// Where a component of a built-in stands in [`Env::builtins`].
+pub(super) fn builtin_index(builtin: BuiltIn, component: u8) -> u32 {
+    builtin as u32 * 3 + u32::from(component.min(2))
+}
+
+impl<'a> Env<'a> {
+    pub(super) fn new(
+        args: &DispatchArgs<'a>,
+        tables: &'a Tables,
+        memory: &'a mut [u32],
+        workgroup: [u32; 3],
+        invocations: u32,
+    ) -> Self {
+        let mut env = Self {
+            buffers: args.buffers,
+            push: args.push,
+            tables,
+            memory,
+            private: 0,
+            builtins: [0; BUILTINS * 3],
+            stop: args.stop,
+        };
+        env.set_builtin(BuiltIn::NumWorkgroups, args.num_workgroups);
+        env.set_builtin(BuiltIn::WorkgroupId, workgroup);
+        env.set_builtin(BuiltIn::NumSubgroups, [invocations.div_ceil(SUBGROUP_SIZE), 0, 0]);
+        env
+    }
+
+    fn set_builtin(&mut self, builtin: BuiltIn, value: [u32; 3]) {
+        let at = builtin_index(builtin, 0) as usize;
+        self.builtins[at..at + 3].copy_from_slice(&value);
+    }
+
+    /// Makes `index` the invocation that runs now.
+    pub(super) fn enter(&mut self, index: u32, size: [u32; 3], private: usize) {
+        let local = [index % size[0], index / size[0] % size[1], index / size[0] / size[1]];
+        let group = builtin_index(BuiltIn::WorkgroupId, 0) as usize;
+        let global = std::array::from_fn(|i| self.builtins[group + i].wrapping_mul(size[i]).wrapping_add(local[i]));
+        self.set_builtin(BuiltIn::LocalInvocationId, local);
+        self.set_builtin(BuiltIn::GlobalInvocationId, global);
+        self.set_builtin(BuiltIn::LocalInvocationIndex, [index, 0, 0]);
+        self.set_builtin(BuiltIn::SubgroupId, [index / SUBGROUP_SIZE, 0, 0]);
+        self.set_builtin(BuiltIn::SubgroupLocalInvocationId, [index % SUBGROUP_SIZE, 0, 0]);
+        self.private = private;
+    }
+
+    /// Whether the dispatch has been asked to end.
+    #[inline(always)]
+    pub(super) fn stopped(&self) -> bool {
+        self.stop.load(Relaxed) != 0
+    }
+
+    /// The buffer that a register of type `buffer` names.
+    #[inline(always)]
+    pub(super) fn buffer(&self, register: u64) -> GuestSlice {
+        self.buffers.get(register as usize).copied().unwrap_or(GuestSlice::EMPTY)
+    }
+
+    /// The word of a variable at an aligned byte offset inside it.
+    #[inline(always)]
+    pub(super) fn variable_word(&mut self, variable: VariableRange, offset: u32) -> Option<&mut u32> {
+        if !offset.is_multiple_of(4) || offset >= variable.bytes {
+            return None;
+        }
+        let base = match variable.space {
+            VariableSpace::Workgroup => 0,
+            VariableSpace::Private => self.private,
+        };
+        self.memory.get_mut(base + variable.first_word + (offset / 4) as usize)
+    }
+}

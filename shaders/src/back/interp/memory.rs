@@ -1,0 +1,126 @@
+//! Steps that address, load and store. Out of bounds a load gives 0 and a store is dropped.
+
+use super::code::{Run, Step};
+use super::env::Env;
+use crate::abi::MAX_PUSH_BYTES;
+use crate::ir::{self, Place};
+
+/// A register that names no buffer.
+const NO_BUFFER: u64 = u64::MAX;
+
+/// Copies operand 0: block arguments.
+pub(super) fn copy(step: &Step, regs: &mut [u64], _: &mut Env<'_>) {
+    step.set(regs, step.arg(regs, 0));
+}
+
+/// Operand 1 if operand 0 is true, else operand 2.
+pub(super) fn select(step: &Step, regs: &mut [u64], _: &mut Env<'_>) {
+    let (then, otherwise) = (step.arg(regs, 1), step.arg(regs, 2));
+    step.set(regs, if step.arg(regs, 0) != 0 { then } else { otherwise });
+}
+
+/// The built-in number `extra`.
+pub(super) fn builtin(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
+    step.set(regs, u64::from(env.builtins[step.extra as usize]));
+}
+
+/// Operand 0 plus operand 1 times `extra`.
+pub(super) fn element(step: &Step, regs: &mut [u64], _: &mut Env<'_>) {
+    step.set(regs, u64::from(ir::element(step.word(regs, 0), step.word(regs, 1), step.extra)));
+}
+
+/// Element operand 0 of the binding `extra`.
+pub(super) fn buffer(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
+    let binding = env.tables.bindings[step.extra as usize];
+    let index = step.word(regs, 0);
+    step.set(regs, if index < binding.count { binding.first + u64::from(index) } else { NO_BUFFER });
+}
+
+/// Bytes of the buffer operand 0.
+pub(super) fn buffer_size(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
+    let bytes = env.buffer(step.arg(regs, 0)).len();
+    step.set(regs, bytes.min(u64::from(u32::MAX)));
+}
+
+/// The function that loads from such a place. Operands: the place's; `extra`: the variable.
+pub(super) fn load_from(place: &Place) -> Run {
+    match place {
+        Place::Buffer { .. } => load_buffer,
+        Place::Push { .. } => load_push,
+        Place::Variable { .. } => load_variable,
+    }
+}
+
+/// The function that stores to such a place. Operands: the place's, then the value; `extra`: the variable.
+pub(super) fn store_to(place: &Place) -> Run {
+    match place {
+        Place::Buffer { .. } => store_buffer,
+        Place::Push { .. } => nothing,
+        Place::Variable { .. } => store_variable,
+    }
+}
+
+/// Push constants are read-only.
+fn nothing(_: &Step, _: &mut [u64], _: &mut Env<'_>) {}
+
+fn load_buffer(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
+    let word = env.buffer(step.arg(regs, 0)).load_u32(step.arg(regs, 1));
+    step.set(regs, u64::from(word));
+}
+
+fn store_buffer(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
+    env.buffer(step.arg(regs, 0)).store_u32(step.arg(regs, 1), step.word(regs, 2));
+}
+
+fn load_push(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
+    let offset = step.arg(regs, 0) as usize;
+    let bytes = (offset < MAX_PUSH_BYTES).then(|| env.push[offset..].first_chunk()).flatten();
+    step.set(regs, u64::from(bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))));
+}
+
+fn load_variable(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
+    let variable = env.tables.variables[step.extra as usize];
+    let offset = step.word(regs, 0);
+    let word = match env.variable_word(variable, offset) {
+        Some(word) => *word,
+        None if !offset.is_multiple_of(4) => load_unaligned(env, step.extra, offset),
+        None => 0,
+    };
+    step.set(regs, u64::from(word));
+}
+
+fn store_variable(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
+    let variable = env.tables.variables[step.extra as usize];
+    let (offset, value) = (step.word(regs, 0), step.word(regs, 1));
+    match env.variable_word(variable, offset) {
+        Some(word) => *word = value,
+        None if !offset.is_multiple_of(4) => store_unaligned(env, step.extra, offset, value),
+        None => {}
+    }
+}
+
+/// The two words around an unaligned offset, as one little-endian number; `None` unless all four bytes are inside.
+fn around(env: &mut Env<'_>, variable: u32, offset: u32) -> Option<u64> {
+    let variable = env.tables.variables[variable as usize];
+    let low = *env.variable_word(variable, offset & !3)?;
+    let high = *env.variable_word(variable, (offset & !3).checked_add(4)?)?;
+    Some(u64::from(low) | u64::from(high) << 32)
+}
+
+#[cold]
+fn load_unaligned(env: &mut Env<'_>, variable: u32, offset: u32) -> u32 {
+    around(env, variable, offset).map_or(0, |both| (both >> (8 * (offset % 4))) as u32)
+}
+
+#[cold]
+fn store_unaligned(env: &mut Env<'_>, variable: u32, offset: u32, value: u32) {
+    let Some(both) = around(env, variable, offset) else { return };
+    let shift = 8 * (offset % 4);
+    let both = both & !(u64::from(u32::MAX) << shift) | u64::from(value) << shift;
+    let variable = env.tables.variables[variable as usize];
+    for (at, half) in [(offset & !3, both as u32), ((offset & !3) + 4, (both >> 32) as u32)] {
+        if let Some(word) = env.variable_word(variable, at) {
+            *word = half;
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Runs one workgroup: invocation after invocation, or barrier by barrier.
+
+use super::Program;
+use super::code::{End, Wait};
+use super::env::Env;
+use crate::abi::{DispatchArgs, Outcome, SUBGROUP_SIZE};
+
+/// Why an invocation gave up the register file.
+enum Pause {
+    Ended,
+    Stopped,
+    At { wait: Wait, next: u32, live: u32 },
+}
+
+/// Words of a frame before the saved registers: the state, and how many registers there are.
+const FRAME_HEAD: usize = 2;
+
+/// States of an invocation between two turns, in the frame's first word; from [`AT_WORKGROUP`] and [`AT_SUBGROUP`] on
+/// the low half is the code block to go on with.
+const ENDED: u64 = 0;
+const AT_SUBGROUP: u64 = 1 << 32;
+const AT_WORKGROUP: u64 = 2 << 32;
+const STATE: u64 = 3 << 32;
+
+/// Runs all invocations of a workgroup.
+pub(super) fn workgroup(
+    program: &Program,
+    args: &DispatchArgs<'_>,
+    workgroup: [u32; 3],
+    words: &mut Vec<u64>,
+) -> Outcome {
+    let invocations = program.invocations();
+    let copies = if program.kept.is_some() { invocations as usize } else { 1 };
+    let frame = program.kept.map_or(0, |kept| FRAME_HEAD + kept);
+    let memory_words = program.shared_words + program.private_words * copies;
+    let needed = program.registers + frame * copies + memory_words.div_ceil(2);
+    if words.len() < needed {
+        words.resize(needed, 0);
+    }
+    let (registers, rest) = words[..needed].split_at_mut(program.registers);
+    let (frames, memory) = rest.split_at_mut(frame * copies);
+    registers[..program.constants.len()].copy_from_slice(&program.constants);
+    let memory = bytemuck::cast_slice_mut(memory);
+    memory[..program.shared_words].fill(0);
+    let env = Env::new(args, &program.tables, memory, workgroup, invocations);
+    let mut run = Run { program, registers, frames, frame, env, invocations };
+    let finished = if program.kept.is_some() { run.in_turns() } else { run.one_by_one() };
+    if finished { Outcome::Done } else { Outcome::Stopped }
+}
+
+struct Run<'a> {
+    program: &'a Program,
+    registers: &'a mut [u64],
+    frames: &'a mut [u64],
+    /// Words of a frame.
+    frame: usize,
+    env: Env<'a>,
+    invocations: u32,
+}
+
+impl Run<'_> {
+    /// Without barriers: each invocation from its beginning to its end. `false` if stopped.
+    fn one_by_one(&mut self) -> bool {
+        let private = self.program.shared_words;
+        (0..self.invocations).all(|index| {
+            self.begin(index, private);
+            matches!(self.go(0), Pause::Ended)
+        })
+    }
+
+    /// Enters an invocation for the first time.
+    fn begin(&mut self, index: u32, private: usize) {
+        self.env.enter(index, self.program.workgroup_size, private);
+        self.env.memory[private..private + self.program.private_words].fill(0);
+    }
+
+    /// With barriers: rounds, in each of which every invocation runs until it has to wait. `false` if stopped.
+    ///
+    /// Invocations that ended are not waited for, and it does not matter at which barrier the others wait: a barrier
+    /// in divergent control flow is undefined in Vulkan and must not hang here.
+    fn in_turns(&mut self) -> bool {
+        for subgroup in self.subgroups() {
+            for index in subgroup.clone() {
+                self.begin(index, self.private_of(index));
+                if !self.turn(index, 0) {
+                    return false;
+                }
+            }
+            if !self.until_workgroup_barrier(subgroup) {
+                return false;
+            }
+        }
+        loop {
+            let mut waiting = false;
+            for subgroup in self.subgroups() {
+                match self.round(subgroup.clone(), AT_WORKGROUP) {
+                    None => return false,
+                    Some(any) => waiting |= any,
+                }
+                if !self.until_workgroup_barrier(subgroup) {
+                    return false;
+                }
+            }
+            if !waiting {
+                return true;
+            }
+        }
+    }
+
+    /// Lets a subgroup go on until none of its invocations waits for the subgroup only.
+    fn until_workgroup_barrier(&mut self, subgroup: std::ops::Range<u32>) -> bool {
+        loop {
+            match self.round(subgroup.clone(), AT_SUBGROUP) {
+                None => return false,
+                Some(false) => return true,
+                Some(true) => {}
+            }
+        }
+    }
+
+    /// One turn for each invocation in that state. Whether there were any; `None` if stopped.
+    fn round(&mut self, subgroup: std::ops::Range<u32>, state: u64) -> Option<bool> {
+        let mut any = false;
+        for index in subgroup {
+            let now = self.frames[index as usize * self.frame];
+            if now & STATE == state {
+                any = true;
+                self.resume(index);
+                if !self.turn(index, now as u32) {
+                    return None;
+                }
+            }
+        }
+        Some(any)
+    }
+
+    fn subgroups(&self) -> impl Iterator<Item = std::ops::Range<u32>> + use<> {
+        let invocations = self.invocations;
+        (0..invocations.div_ceil(SUBGROUP_SIZE))
+            .map(move |i| i * SUBGROUP_SIZE..((i + 1) * SUBGROUP_SIZE).min(invocations))
+    }
+
+    fn private_of(&self, index: u32) -> usize {
+        self.program.shared_words + self.program.private_words * index as usize
+    }
+
+    /// Takes the registers of an invocation back from its frame.
+    fn resume(&mut self, index: u32) {
+        self.env.enter(index, self.program.workgroup_size, self.private_of(index));
+        let frame = &self.frames[index as usize * self.frame..][..self.frame];
+        let live = frame[1] as usize;
+        let first = self.program.constants.len() + 1;
+        self.registers[first..first + live].copy_from_slice(&frame[FRAME_HEAD..FRAME_HEAD + live]);
+    }
+
+    /// Runs an invocation from a code block until it waits or ends, and notes that in its frame. `false` if stopped.
+    fn turn(&mut self, index: u32, at: u32) -> bool {
+        let pause = self.go(at);
+        let frame = &mut self.frames[index as usize * self.frame..][..self.frame];
+        match pause {
+            Pause::Stopped => return false,
+            Pause::Ended => frame[0] = ENDED,
+            Pause::At { wait, next, live } => {
+                let state = if wait == Wait::Subgroup { AT_SUBGROUP } else { AT_WORKGROUP };
+                let (first, live) = (self.program.constants.len() + 1, live as usize);
+                frame[0] = state | u64::from(next);
+                frame[1] = live as u64;
+                frame[FRAME_HEAD..FRAME_HEAD + live].copy_from_slice(&self.registers[first..first + live]);
+            }
+        }
+        true
+    }
+
+    /// The interpreter's loop: from a code block until the invocation ends, waits or is stopped.
+    fn go(&mut self, at: u32) -> Pause {
+        if self.env.stopped() {
+            return Pause::Stopped;
+        }
+        let (registers, env) = (&mut *self.registers, &mut self.env);
+        let mut at = at;
+        loop {
+            let block = &self.program.blocks[at as usize];
+            for step in &block.steps {
+                (step.run)(step, registers, env);
+            }
+            at = match block.end {
+                End::Jump(to) => to,
+                End::Loop(_) if env.stopped() => return Pause::Stopped,
+                End::Loop(to) => to,
+                End::Branch { condition, then, otherwise } => {
+                    if registers[condition as usize] != 0 {
+                        then
+                    } else {
+                        otherwise
+                    }
+                }
+                End::Switch { selector, default, ref cases } => {
+                    let literal = registers[selector as usize] as u32;
+                    match cases.binary_search_by_key(&literal, |case| case.0) {
+                        Ok(found) => cases[found].1,
+                        Err(_) => default,
+                    }
+                }
+                End::Barrier { wait, next, live } => return Pause::At { wait, next, live },
+                End::Return => return Pause::Ended,
+            };
+        }
+    }
+}
