@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use cranelift_entity::EntitySet;
 use smallvec::SmallVec;
 
 use super::{
@@ -11,12 +12,13 @@ use super::{
 
 /// Appends instructions to the current block of a kernel.
 ///
-/// Constants are kept once and stand at the head of the entry block, so they dominate every use.
+/// Constants are kept once and stand in the prologue, the head of the entry block, so they dominate every use.
 #[derive(Debug)]
 pub struct Builder {
     kernel: Kernel,
     current: Block,
-    constants: Vec<Inst>,
+    prologue: Vec<Inst>,
+    in_prologue: bool,
     constant_values: HashMap<(Type, u64), Value>,
     origin: u32,
 }
@@ -26,7 +28,7 @@ impl Builder {
     pub fn new(mut kernel: Kernel) -> Self {
         let current = kernel.blocks.push(BlockData::default());
         kernel.layout.push(current);
-        Self { kernel, current, constants: Vec::new(), constant_values: HashMap::new(), origin: 0 }
+        Self { kernel, current, prologue: Vec::new(), in_prologue: false, constant_values: HashMap::new(), origin: 0 }
     }
 
     /// The kernel so far: to declare bindings and variables, and to ask for types.
@@ -52,6 +54,20 @@ impl Builder {
     /// Instructions that follow go to `block`.
     pub fn switch_to(&mut self, block: Block) {
         self.current = block;
+    }
+
+    /// Whether instructions go to the prologue instead of the current block: what is the same for the whole invocation
+    /// needs to be there only once. Gives the setting before.
+    pub fn set_prologue(&mut self, on: bool) -> bool {
+        std::mem::replace(&mut self.in_prologue, on)
+    }
+
+    /// Appends what `emit` emits to the prologue.
+    pub fn in_prologue<R>(&mut self, emit: impl FnOnce(&mut Self) -> R) -> R {
+        let before = self.set_prologue(true);
+        let result = emit(self);
+        self.set_prologue(before);
+        result
     }
 
     /// Whether the current block has its terminator.
@@ -81,7 +97,11 @@ impl Builder {
     pub fn push(&mut self, data: InstData) -> Inst {
         let inst = self.kernel.insts.push(data);
         self.kernel.origins[inst] = self.origin;
-        self.kernel.blocks[self.current].insts.push(inst);
+        if self.in_prologue {
+            self.prologue.push(inst);
+        } else {
+            self.kernel.blocks[self.current].insts.push(inst);
+        }
         inst
     }
 
@@ -103,7 +123,7 @@ impl Builder {
             return value;
         }
         let inst = self.kernel.insts.push(InstData::Const { ty, bits });
-        self.constants.push(inst);
+        self.prologue.push(inst);
         let value = self.define(inst, ty);
         self.constant_values.insert((ty, bits), value);
         value
@@ -166,14 +186,33 @@ impl Builder {
         Place::Buffer { space, buffer, offset }
     }
 
-    /// Puts constants at the head of the entry, drops blocks that control never reaches, orders the rest in reverse
-    /// postorder, and gives the kernel up.
+    /// Drops blocks that control never reaches, orders the rest in reverse postorder, puts the prologue at the head of
+    /// the entry, without values that nothing uses, and gives the kernel up.
     pub fn finish(mut self) -> Kernel {
         let entry = self.kernel.layout[0];
-        let insts = &mut self.kernel.blocks[entry].insts;
-        insts.splice(0..0, self.constants.iter().copied());
         self.kernel.layout = reverse_postorder(&self.kernel, entry);
+        let prologue = self.used_prologue();
+        self.kernel.blocks[entry].insts.splice(0..0, prologue);
         self.kernel
+    }
+
+    fn used_prologue(&self) -> Vec<Inst> {
+        let kernel = &self.kernel;
+        let mut used = EntitySet::with_capacity(kernel.values.len());
+        for &block in &kernel.layout {
+            for &inst in &kernel.blocks[block].insts {
+                kernel.insts[inst].for_each_use(|value| _ = used.insert(value));
+            }
+        }
+        let mut kept: Vec<Inst> = Vec::new();
+        for &inst in self.prologue.iter().rev() {
+            if kernel.results[inst].is_none_or(|value| used.contains(value)) {
+                kernel.insts[inst].for_each_use(|value| _ = used.insert(value));
+                kept.push(inst);
+            }
+        }
+        kept.reverse();
+        kept
     }
 }
 
@@ -184,7 +223,7 @@ pub fn element(base: u32, index: u32, stride: u32) -> u32 {
 
 /// Blocks reachable from `entry`; a loop's merge comes after its body, so that a loop is one run of blocks.
 fn reverse_postorder(kernel: &Kernel, entry: Block) -> Vec<Block> {
-    let mut seen = cranelift_entity::EntitySet::with_capacity(kernel.blocks.len());
+    let mut seen = EntitySet::with_capacity(kernel.blocks.len());
     let mut postorder = Vec::new();
     let mut stack = vec![(entry, successors(kernel, entry))];
     seen.insert(entry);

@@ -1,0 +1,301 @@
+//! Function bodies: parameters, blocks and their edges, checked for structure before anything is translated.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use spirv::Op;
+
+use super::lines::is_terminator;
+use super::module::is_debug;
+use super::words::{Id, Inst, Words, op_name};
+
+/// A function.
+#[derive(Debug)]
+pub(super) struct Function {
+    /// Its id.
+    pub(super) id: Id,
+    /// Word of `OpFunction`.
+    pub(super) word: u32,
+    /// Result type.
+    pub(super) result: Id,
+    /// `OpTypeFunction`.
+    pub(super) ty: Id,
+    /// Ids of the parameters with their types.
+    pub(super) params: Vec<(Id, Id)>,
+    /// Blocks in the module's order, the entry first.
+    pub(super) blocks: Vec<BasicBlock>,
+    /// Label → index in `blocks`.
+    pub(super) index: HashMap<Id, usize>,
+    /// Index of the block that alone returns, outside of all constructs: what follows the call can go on there.
+    pub(super) single_exit: Option<usize>,
+}
+
+/// A basic block.
+#[derive(Debug)]
+pub(super) struct BasicBlock {
+    /// Its label.
+    pub(super) label: Id,
+    /// Word of the label.
+    pub(super) word: u32,
+    /// Its `OpPhi`s.
+    pub(super) phis: Vec<Inst>,
+    /// Instructions between, without debug lines.
+    pub(super) body: Vec<Inst>,
+    /// `OpSelectionMerge` or `OpLoopMerge`.
+    pub(super) merge: Option<Inst>,
+    /// The last instruction.
+    pub(super) terminator: Inst,
+    /// Labels that the terminator names, in order.
+    pub(super) targets: Vec<Id>,
+    /// Merge block and continue target.
+    pub(super) merge_targets: Vec<Id>,
+    /// Labels of the blocks that branch here.
+    pub(super) predecessors: HashSet<Id>,
+    /// How control gets here.
+    pub(super) reach: Reach,
+}
+
+/// How control gets to a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Never, and no construct names it.
+    No,
+    /// Never, but a construct names it as its end.
+    Structure,
+    /// From the function's entry.
+    Yes,
+}
+
+type Located<T> = Result<T, (u32, String)>;
+
+impl Function {
+    /// Reads the function that starts at instruction `at`; also gives the instruction after its end.
+    pub(super) fn parse(words: &Words, at: usize) -> Located<(Self, usize)> {
+        let head = words.insts[at];
+        if head.op != Op::Function {
+            return Err((head.word, format!("{} is not supported outside of a function", op_name(head.op))));
+        }
+        let Some(length) = words.insts[at..].iter().position(|inst| inst.op == Op::FunctionEnd) else {
+            return Err((head.word, "the function has no OpFunctionEnd".into()));
+        };
+        let insts: Vec<Inst> =
+            words.insts[at + 1..at + length].iter().copied().filter(|inst| !is_debug(inst.op)).collect();
+        let params: Vec<(Id, Id)> =
+            insts.iter().take_while(|inst| inst.op == Op::FunctionParameter).map(|inst| (inst.id, inst.ty)).collect();
+        let blocks = read_blocks(words, &insts[params.len()..])?;
+        let ty = words.operands(&head).get(1).copied().unwrap_or(0);
+        let index = blocks.iter().enumerate().map(|(index, block)| (block.label, index)).collect();
+        let (id, word, result) = (head.id, head.word, head.ty);
+        let mut function = Self { id, word, result, ty, params, blocks, index, single_exit: None };
+        function.connect()?;
+        function.check_structure()?;
+        function.single_exit = function.find_single_exit();
+        Ok((function, at + length + 1))
+    }
+
+    /// Edges and reachability; labels that are named must exist.
+    fn connect(&mut self) -> Located<()> {
+        for at in 0..self.blocks.len() {
+            let block = &self.blocks[at];
+            let label = block.label;
+            for target in block.targets.iter().chain(&block.merge_targets) {
+                match self.index.get(target) {
+                    Some(0) => return Err((block.terminator.word, "a branch to the function's first block".into())),
+                    Some(_) => {}
+                    None => return Err((block.terminator.word, format!("%{target} is no block of the function"))),
+                }
+            }
+            for target in block.targets.clone() {
+                let target = self.index[&target];
+                self.blocks[target].predecessors.insert(label);
+            }
+        }
+        self.mark_reachable();
+        Ok(())
+    }
+
+    fn mark_reachable(&mut self) {
+        let mut stack: Vec<usize> = if self.blocks.is_empty() { Vec::new() } else { vec![0] };
+        while let Some(at) = stack.pop() {
+            if self.blocks[at].reach != Reach::Yes {
+                self.blocks[at].reach = Reach::Yes;
+                stack.extend(self.blocks[at].targets.iter().map(|target| self.index[target]));
+            }
+        }
+        for at in 0..self.blocks.len() {
+            if self.blocks[at].reach == Reach::Yes {
+                for target in self.blocks[at].merge_targets.clone() {
+                    let target = &mut self.blocks[self.index[&target]];
+                    if target.reach == Reach::No {
+                        target.reach = Reach::Structure;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The rules of structured control flow that the reader relies on, and those whose breach is likely a mistake.
+    fn check_structure(&self) -> Located<()> {
+        let mut exits: HashSet<Id> = HashSet::new();
+        let mut merges: HashSet<Id> = HashSet::new();
+        for block in &self.blocks {
+            for (place, &target) in block.merge_targets.iter().enumerate() {
+                exits.insert(target);
+                if place == 0 && !merges.insert(target) {
+                    return Err((block.terminator.word, format!("%{target} is the merge block of two constructs")));
+                }
+            }
+            if block.is_loop_header() {
+                exits.insert(block.label);
+            }
+            if block.terminator.op == Op::Switch {
+                exits.extend(&block.targets);
+            }
+        }
+        for block in self.blocks.iter().filter(|block| block.reach == Reach::Yes) {
+            block.check_structure(&exits)?;
+        }
+        self.check_back_edges()
+    }
+
+    /// Every cycle goes through the header of a loop.
+    fn check_back_edges(&self) -> Located<()> {
+        #[derive(Clone, Copy, PartialEq)]
+        enum State {
+            New,
+            Open,
+            Done,
+        }
+        let mut states = vec![State::New; self.blocks.len()];
+        let mut stack: Vec<(usize, usize)> = Vec::new();
+        if !self.blocks.is_empty() {
+            states[0] = State::Open;
+            stack.push((0, 0));
+        }
+        while let Some((at, next)) = stack.pop() {
+            let block = &self.blocks[at];
+            let Some(target) = block.targets.get(next) else {
+                states[at] = State::Done;
+                continue;
+            };
+            stack.push((at, next + 1));
+            let target = self.index[target];
+            match states[target] {
+                State::New => {
+                    states[target] = State::Open;
+                    stack.push((target, 0));
+                }
+                State::Open if !self.blocks[target].is_loop_header() => {
+                    let message = format!("branches back to %{}, which has no OpLoopMerge", self.blocks[target].label);
+                    return Err((block.terminator.word, message));
+                }
+                State::Open | State::Done => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The only block that returns, if nothing encloses it.
+    fn find_single_exit(&self) -> Option<usize> {
+        let returns = |block: &&BasicBlock| matches!(block.terminator.op, Op::Return | Op::ReturnValue);
+        if self.blocks.iter().filter(|block| block.reach == Reach::Yes).filter(returns).count() != 1 {
+            return None;
+        }
+        let mut at = 0;
+        // Along the outermost constructs, from each to its merge block; bounded, as malformed merges may run in a circle.
+        for _ in 0..self.blocks.len() {
+            let block = &self.blocks[at];
+            if block.reach != Reach::Yes {
+                return None;
+            }
+            at = match (block.merge_targets.first(), block.terminator.op) {
+                (Some(merge), _) => self.index[merge],
+                (None, Op::Branch) => self.index[&block.targets[0]],
+                (None, Op::Return | Op::ReturnValue) => return Some(at),
+                _ => return None,
+            };
+        }
+        None
+    }
+}
+
+impl BasicBlock {
+    fn is_loop_header(&self) -> bool {
+        self.merge.is_some_and(|merge| merge.op == Op::LoopMerge)
+    }
+
+    fn check_structure(&self, exits: &HashSet<Id>) -> Located<()> {
+        let word = self.terminator.word;
+        match (self.terminator.op, self.merge.map(|merge| merge.op)) {
+            (Op::Switch, Some(Op::SelectionMerge))
+            | (Op::BranchConditional, Some(_))
+            | (Op::Branch, Some(Op::LoopMerge))
+            | (_, None) => {}
+            (op, Some(merge)) => return Err((word, format!("{} before {}", op_name(merge), op_name(op)))),
+        }
+        match (self.terminator.op, self.merge) {
+            (Op::Switch, None) => Err((word, "OpSwitch without OpSelectionMerge".into())),
+            (Op::BranchConditional, None) if !self.targets.iter().any(|target| exits.contains(target)) => {
+                Err((word, "OpBranchConditional without OpSelectionMerge or OpLoopMerge".into()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn read_blocks(words: &Words, insts: &[Inst]) -> Located<Vec<BasicBlock>> {
+    let mut blocks = Vec::new();
+    let mut rest = insts;
+    while let Some((label, after)) = rest.split_first() {
+        if label.op != Op::Label {
+            return Err((label.word, format!("{} is outside of a block", op_name(label.op))));
+        }
+        let Some(length) = after.iter().position(|inst| is_terminator(inst.op) || inst.op == Op::Label) else {
+            return Err((label.word, format!("block %{} has no terminator", label.id)));
+        };
+        if after[length].op == Op::Label {
+            return Err((after[length].word, format!("block %{} has no terminator", label.id)));
+        }
+        blocks.push(read_block(words, label, &after[..length], after[length])?);
+        rest = &after[length + 1..];
+    }
+    Ok(blocks)
+}
+
+fn read_block(words: &Words, label: &Inst, insts: &[Inst], terminator: Inst) -> Located<BasicBlock> {
+    let phis: Vec<Inst> = insts.iter().copied().take_while(|inst| inst.op == Op::Phi).collect();
+    let is_merge = |inst: &Inst| matches!(inst.op, Op::SelectionMerge | Op::LoopMerge);
+    let merge = insts.last().copied().filter(is_merge);
+    let body = &insts[phis.len()..insts.len() - usize::from(merge.is_some())];
+    if let Some(inst) = body.iter().find(|inst| is_merge(inst) || inst.op == Op::Phi) {
+        return Err((inst.word, format!("{} stands in the wrong place of its block", op_name(inst.op))));
+    }
+    let merge_targets = merge.map_or_else(Vec::new, |merge| {
+        let count = if merge.op == Op::LoopMerge { 2 } else { 1 };
+        words.operands(&merge).iter().copied().take(count).collect()
+    });
+    Ok(BasicBlock {
+        label: label.id,
+        word: label.word,
+        phis,
+        body: body.to_vec(),
+        merge,
+        terminator,
+        targets: targets(words, &terminator),
+        merge_targets,
+        predecessors: HashSet::new(),
+        reach: Reach::No,
+    })
+}
+
+/// Labels that a terminator names; the grammar was checked.
+fn targets(words: &Words, terminator: &Inst) -> Vec<Id> {
+    let operands = words.operands(terminator);
+    let take = |range: Range<usize>| operands.get(range).unwrap_or_default().to_vec();
+    match terminator.op {
+        Op::Branch => take(0..1),
+        Op::BranchConditional => take(1..3),
+        Op::Switch => operands.iter().skip(1).step_by(2).copied().collect(),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,54 @@
+//! Capabilities: which a module may declare, because nothing in them needs more than the reader has.
+
+use spirv::{AddressingModel, Capability, MemoryModel};
+
+use super::words::{Checked, operand};
+
+/// `OpCapability`.
+pub(super) fn check(operands: &[u32]) -> Checked<()> {
+    let word = operand(operands, 0)?;
+    let capability = Capability::from_u32(word).ok_or_else(|| format!("unknown capability {word}"))?;
+    if is_supported(capability) {
+        return Ok(());
+    }
+    Err(format!("capability {capability:?} is not supported"))
+}
+
+fn is_supported(capability: Capability) -> bool {
+    use Capability as C;
+    matches!(
+        capability,
+        C::Matrix
+            | C::Shader
+            | C::DeviceGroup
+            // The subgroup built-ins; each instruction of the group is refused by itself.
+            | C::GroupNonUniform
+            | C::VulkanMemoryModel
+            | C::VulkanMemoryModelDeviceScope
+            | C::UniformBufferArrayDynamicIndexing
+            | C::StorageBufferArrayDynamicIndexing
+            | C::SampledImageArrayDynamicIndexing
+            | C::StorageImageArrayDynamicIndexing
+            | C::ShaderNonUniform
+            | C::UniformBufferArrayNonUniformIndexing
+            | C::StorageBufferArrayNonUniformIndexing
+            // Floats keep denormals, signed zeros, infinities and NaN, and round to nearest even, always.
+            | C::DenormPreserve
+            | C::SignedZeroInfNanPreserve
+            | C::RoundingModeRTE
+    )
+}
+
+/// `OpMemoryModel`: whether it is Vulkan's.
+pub(super) fn is_vulkan_memory_model(operands: &[u32]) -> Checked<bool> {
+    let addressing = operand(operands, 0)?;
+    if addressing != AddressingModel::Logical as u32 {
+        let name = AddressingModel::from_u32(addressing).map_or_else(|| addressing.to_string(), |m| format!("{m:?}"));
+        return Err(format!("addressing model {name} is not supported"));
+    }
+    match MemoryModel::from_u32(operand(operands, 1)?) {
+        Some(MemoryModel::GLSL450) => Ok(false),
+        Some(MemoryModel::Vulkan) => Ok(true),
+        other => Err(format!("memory model {other:?} is not supported")),
+    }
+}

@@ -1,0 +1,246 @@
+//! Composites: exploded values, and the instructions that take them apart and put them together.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use spirv::Op;
+
+use super::translate::Translator;
+use super::types::{Scalar, Type, Types};
+use super::words::{Checked, Id, Inst, operand};
+use crate::ir::Value;
+
+/// A value: its type and its scalars in order.
+#[derive(Clone, Debug)]
+pub(super) struct Composite {
+    /// Its type.
+    pub(super) ty: Id,
+    /// Its scalars.
+    pub(super) values: Rc<[Value]>,
+}
+
+/// A part of a composite: its type and which scalars.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    /// Its type.
+    pub(super) ty: Id,
+    first: usize,
+    len: usize,
+}
+
+impl Part {
+    /// Its scalars among those of the whole.
+    pub(super) fn range(self) -> Range<usize> {
+        self.first..self.first + self.len
+    }
+}
+
+/// Follows literal indices into a type.
+pub(super) fn part(types: &mut Types, ty: Id, indices: &[u32]) -> Checked<Part> {
+    let total = types.scalars(ty)?.len();
+    let mut part = Part { ty, first: 0, len: total };
+    for &index in indices {
+        let (ty, first) = types.part(part.ty, index)?;
+        part = Part { ty, first: part.first + first as usize, len: types.get(ty)?.scalars as usize };
+    }
+    Ok(part)
+}
+
+/// Which scalars of two vectors laid side by side a shuffle picks; `None` for those it leaves undefined.
+pub(super) fn shuffle(types: &Types, ty: Id, from: [Id; 2], literals: &[u32]) -> Checked<Vec<Option<usize>>> {
+    let (result, count) = vector(types, ty)?;
+    let mut total = 0;
+    for from in from {
+        let (scalar, count) = vector(types, from)?;
+        if scalar != result {
+            return Err("the vectors have different component types".into());
+        }
+        total += count;
+    }
+    if literals.len() != count as usize {
+        return Err(format!("{} literals for {count} components", literals.len()));
+    }
+    let pick = |&literal: &u32| match literal {
+        u32::MAX => Ok(None),
+        literal if literal < total => Ok(Some(literal as usize)),
+        literal => Err(format!("component {literal} of {total}")),
+    };
+    literals.iter().map(pick).collect()
+}
+
+/// Component type and count of a vector type.
+pub(super) fn vector(types: &Types, ty: Id) -> Checked<(Scalar, u32)> {
+    match types.get(ty)?.ty {
+        Type::Vector { scalar, count, .. } => Ok((scalar, count)),
+        _ => Err(format!("%{ty} is not a vector type")),
+    }
+}
+
+/// That a type is the expected one.
+pub(super) fn expect_type(expected: Id, found: Id) -> Checked<()> {
+    if expected == found { Ok(()) } else { Err(format!("the type is %{found} where %{expected} is expected")) }
+}
+
+/// That the condition of an `OpSelect` fits its objects: one bool, or one for each component of vectors.
+pub(super) fn check_condition(types: &Types, condition: Id, objects: Id) -> Checked<()> {
+    match (&types.get(condition)?.ty, &types.get(objects)?.ty) {
+        (Type::Scalar(Scalar::Bool), _) => Ok(()),
+        (Type::Vector { scalar: Scalar::Bool, count, .. }, Type::Vector { count: objects, .. }) if count == objects => {
+            Ok(())
+        }
+        _ => Err("the condition is neither a bool nor one bool for each component".into()),
+    }
+}
+
+impl Translator<'_> {
+    /// The instructions of this chapter; `None` for any other.
+    pub(super) fn composite(&mut self, inst: &Inst, operands: &[u32]) -> Option<Checked<Composite>> {
+        Some(match inst.op {
+            Op::CompositeConstruct => self.construct(inst.ty, operands),
+            Op::CompositeExtract => self.extract(inst.ty, operands),
+            Op::CompositeInsert => self.insert(inst.ty, operands),
+            Op::VectorShuffle => self.vector_shuffle(inst.ty, operands),
+            Op::VectorExtractDynamic => self.extract_dynamic(inst.ty, operands),
+            Op::VectorInsertDynamic => self.insert_dynamic(inst.ty, operands),
+            Op::CopyLogical => self.copy_logical(inst.ty, operands),
+            Op::Undef => self.zero(inst.ty),
+            Op::Select => self.select(inst.ty, operands),
+            _ => return None,
+        })
+    }
+
+    /// All scalars 0: what an undefined value is here.
+    fn zero(&mut self, ty: Id) -> Checked<Composite> {
+        let scalars = self.types.scalars(ty)?;
+        self.spend(scalars.len())?;
+        let values = scalars.iter().map(|scalar| self.builder.constant_bits(scalar.ty(), 0)).collect();
+        Ok(Composite { ty, values })
+    }
+
+    fn construct(&mut self, ty: Id, operands: &[Id]) -> Checked<Composite> {
+        let total = self.types.scalars(ty)?.len();
+        self.spend(total)?;
+        let as_vector = vector(&self.types, ty).ok();
+        let mut values = Vec::with_capacity(total);
+        for (index, &id) in (0..).zip(operands) {
+            let constituent = self.value(id)?;
+            match as_vector {
+                // A vector is put together from scalars and vectors alike.
+                Some((scalar, _)) => self.expect_components(constituent.ty, scalar)?,
+                None => expect_type(self.types.part(ty, index)?.0, constituent.ty)?,
+            }
+            values.extend_from_slice(&constituent.values);
+            if values.len() > total {
+                break;
+            }
+        }
+        if values.len() != total {
+            return Err(format!("the constituents do not make up the {total} scalars of the result"));
+        }
+        Ok(Composite { ty, values: values.into() })
+    }
+
+    fn expect_components(&self, ty: Id, wanted: Scalar) -> Checked<()> {
+        match self.types.get(ty)?.ty {
+            Type::Scalar(scalar) | Type::Vector { scalar, .. } if scalar == wanted => Ok(()),
+            _ => Err("a constituent has the wrong type".into()),
+        }
+    }
+
+    fn extract(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+        let from = self.value(operand(operands, 0)?)?;
+        let part = part(&mut self.types, from.ty, &operands[1..])?;
+        expect_type(ty, part.ty)?;
+        self.spend(part.len)?;
+        Ok(Composite { ty, values: from.values[part.range()].into() })
+    }
+
+    fn insert(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+        let object = self.value(operand(operands, 0)?)?;
+        let into = self.value(operand(operands, 1)?)?;
+        let part = part(&mut self.types, into.ty, &operands[2..])?;
+        expect_type(part.ty, object.ty)?;
+        expect_type(ty, into.ty)?;
+        self.spend(into.values.len())?;
+        let mut values = into.values.to_vec();
+        values[part.range()].copy_from_slice(&object.values);
+        Ok(Composite { ty, values: values.into() })
+    }
+
+    fn vector_shuffle(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+        let a = self.value(operand(operands, 0)?)?;
+        let b = self.value(operand(operands, 1)?)?;
+        let picks = shuffle(&self.types, ty, [a.ty, b.ty], &operands[2..])?;
+        let (scalar, _) = vector(&self.types, ty)?;
+        let undefined = self.builder.constant_bits(scalar.ty(), 0);
+        let all = [&*a.values, &*b.values].concat();
+        let values = picks.into_iter().map(|pick| pick.map_or(undefined, |pick| all[pick])).collect();
+        Ok(Composite { ty, values })
+    }
+
+    /// An index out of range picks the first component.
+    fn extract_dynamic(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+        let from = self.value(operand(operands, 0)?)?;
+        let index = self.integer(operand(operands, 1)?)?;
+        vector(&self.types, from.ty)?;
+        expect_type(ty, self.types.part(from.ty, 0)?.0)?;
+        let value = self.pick(&from.values, index);
+        Ok(Composite { ty, values: Rc::from([value]) })
+    }
+
+    /// The value at `index`; the first where there is none.
+    pub(super) fn pick(&mut self, values: &[Value], index: Value) -> Value {
+        let mut picked = values[0];
+        for (at, &value) in (0u32..).zip(values).skip(1) {
+            let here = self.is_index(index, at);
+            picked = self.builder.select(here, value, picked);
+        }
+        picked
+    }
+
+    fn is_index(&mut self, index: Value, at: u32) -> Value {
+        let at = self.builder.constant(at);
+        self.builder.pure(crate::ir::Op::IEq, &[index, at])
+    }
+
+    /// An index out of range changes nothing.
+    fn insert_dynamic(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+        let into = self.value(operand(operands, 0)?)?;
+        let component = self.value(operand(operands, 1)?)?;
+        let index = self.integer(operand(operands, 2)?)?;
+        vector(&self.types, into.ty)?;
+        expect_type(self.types.part(into.ty, 0)?.0, component.ty)?;
+        expect_type(ty, into.ty)?;
+        let mut values = into.values.to_vec();
+        for (at, value) in (0..).zip(&mut values) {
+            let here = self.is_index(index, at);
+            *value = self.builder.select(here, component.values[0], *value);
+        }
+        Ok(Composite { ty, values: values.into() })
+    }
+
+    /// Types that differ in decorations only have the same scalars.
+    fn copy_logical(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+        let from = self.value(operand(operands, 0)?)?;
+        if self.types.scalars(ty)? != self.types.scalars(from.ty)? {
+            return Err("the types do not match logically".into());
+        }
+        Ok(Composite { ty, values: from.values })
+    }
+
+    fn select(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+        let condition = self.value(operand(operands, 0)?)?;
+        let then = self.value(operand(operands, 1)?)?;
+        let otherwise = self.value(operand(operands, 2)?)?;
+        expect_type(ty, then.ty)?;
+        expect_type(ty, otherwise.ty)?;
+        check_condition(&self.types, condition.ty, ty)?;
+        self.spend(then.values.len())?;
+        let mut values = Vec::with_capacity(then.values.len());
+        for (at, (&then, &otherwise)) in then.values.iter().zip(&*otherwise.values).enumerate() {
+            let condition = condition.values[at.min(condition.values.len() - 1)];
+            values.push(self.builder.select(condition, then, otherwise));
+        }
+        Ok(Composite { ty, values: values.into() })
+    }
+}

@@ -1,0 +1,208 @@
+//! Constants, specialized and evaluated: nothing of them is left to the running kernel.
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use smallvec::SmallVec;
+use spirv::Op;
+
+use super::super::Error;
+use super::arithmetic::{self, Operand, Shape};
+use super::composite;
+use super::decorations::Annotations;
+use super::module::Sections;
+use super::types::{Scalar, Type, Types};
+use super::words::{Checked, Id, Inst, op_name, operand};
+use crate::ir::{Builder, Kernel, Value};
+
+/// Most scalars of all constants of a module together.
+const MAX_SCALARS: usize = 1 << 22;
+
+/// A constant.
+#[derive(Clone, Debug)]
+pub(super) struct Constant {
+    /// Its type.
+    pub(super) ty: Id,
+    /// Registers of its scalars; `None` for zeros, however many.
+    pub(super) bits: Option<Rc<[u64]>>,
+}
+
+/// The constants of a module, by id.
+#[derive(Debug)]
+pub(super) struct Constants {
+    table: HashMap<Id, Constant>,
+    /// Where operations are evaluated; its kernel is never finished.
+    scratch: Builder,
+    scalars: usize,
+}
+
+/// Evaluates types and constants in the module's order, as each may need the other.
+pub(super) fn declare(sections: &Sections, specialization: &BTreeMap<u32, u32>) -> Result<(Types, Constants), Error> {
+    let mut types = Types::default();
+    let scratch = Builder::new(Kernel::new("", [1; 3]));
+    let mut constants = Constants { table: HashMap::new(), scratch, scalars: 0 };
+    for inst in &sections.declarations {
+        let operands = sections.words.operands(inst);
+        let result = match inst.op {
+            Op::Variable => Ok(()),
+            op if op.is_type() => {
+                types.declare(inst, operands, &sections.annotations, |types, id| constants.uint(types, id))
+            }
+            _ => constants.declare(&mut types, inst, operands, &sections.annotations, specialization),
+        };
+        result.map_err(|message| sections.error(inst.word, message))?;
+    }
+    Ok((types, constants))
+}
+
+impl Constants {
+    /// The constant of an id.
+    pub(super) fn get(&self, id: Id) -> Option<&Constant> {
+        self.table.get(&id)
+    }
+
+    /// The value of an integer constant.
+    pub(super) fn uint(&self, types: &Types, id: Id) -> Checked<u32> {
+        let constant = self.get(id).ok_or_else(|| format!("%{id} is not a constant"))?;
+        match types.get(constant.ty)?.ty {
+            Type::Scalar(Scalar::Int) => Ok(constant.bits.as_ref().map_or(0, |bits| bits[0] as u32)),
+            _ => Err(format!("%{id} is not an integer constant")),
+        }
+    }
+
+    /// The registers of a constant's scalars.
+    pub(super) fn bits(&self, types: &mut Types, id: Id) -> Checked<Rc<[u64]>> {
+        let constant = self.get(id).ok_or_else(|| format!("%{id} is not a constant"))?;
+        match &constant.bits {
+            Some(bits) => Ok(bits.clone()),
+            None => Ok(vec![0; types.scalars(constant.ty)?.len()].into()),
+        }
+    }
+
+    fn ty(&self, id: Id) -> Checked<Id> {
+        self.get(id).map(|constant| constant.ty).ok_or_else(|| format!("%{id} is not a constant"))
+    }
+
+    fn declare(
+        &mut self,
+        types: &mut Types,
+        inst: &Inst,
+        operands: &[u32],
+        annotations: &Annotations,
+        specialization: &BTreeMap<u32, u32>,
+    ) -> Checked<()> {
+        let spec_id = annotations.of(inst.id).and_then(|decorations| decorations.spec_id);
+        let given = spec_id.and_then(|id| specialization.get(&id)).copied();
+        let info = types.get(inst.ty)?;
+        let is_bool = matches!(info.ty, Type::Scalar(Scalar::Bool));
+        let one = |bits: u64| Some(Rc::from([bits]));
+        let bits = match inst.op {
+            Op::ConstantTrue | Op::ConstantFalse if is_bool => one(u64::from(inst.op == Op::ConstantTrue)),
+            Op::SpecConstantTrue | Op::SpecConstantFalse if is_bool => {
+                let default = u32::from(inst.op == Op::SpecConstantTrue);
+                one(u64::from(given.unwrap_or(default) != 0))
+            }
+            Op::Constant | Op::SpecConstant => {
+                let given = given.filter(|_| inst.op == Op::SpecConstant);
+                match info.ty {
+                    Type::Scalar(Scalar::Int | Scalar::Float) => one(given.unwrap_or(operand(operands, 0)?).into()),
+                    _ => return Err(format!("%{} is not the type of a numeric constant", inst.ty)),
+                }
+            }
+            Op::ConstantNull | Op::Undef => match info.ty {
+                Type::Void | Type::Function { .. } | Type::Pointer { .. } => {
+                    return Err(format!("{} of type %{} is not supported", op_name(inst.op), inst.ty));
+                }
+                _ => None,
+            },
+            Op::ConstantComposite | Op::SpecConstantComposite => Some(self.composite(types, inst.ty, operands)?),
+            Op::SpecConstantOp => Some(self.operation(types, inst.ty, operands)?),
+            op => return Err(format!("{} is not supported", op_name(op))),
+        };
+        self.scalars += bits.as_ref().map_or(0, |bits| bits.len());
+        if self.scalars > MAX_SCALARS {
+            return Err("the module's constants are too large".into());
+        }
+        self.table.insert(inst.id, Constant { ty: inst.ty, bits });
+        Ok(())
+    }
+
+    fn composite(&self, types: &mut Types, ty: Id, constituents: &[Id]) -> Checked<Rc<[u64]>> {
+        if types.parts(ty)? as usize != constituents.len() {
+            return Err(format!("{} constituents for a constant of {} parts", constituents.len(), types.parts(ty)?));
+        }
+        let mut all = Vec::with_capacity(types.scalars(ty)?.len());
+        for (index, &id) in (0..).zip(constituents) {
+            if types.part(ty, index)?.0 != self.ty(id)? {
+                return Err(format!("constituent {index} has the wrong type"));
+            }
+            all.extend_from_slice(&self.bits(types, id)?);
+        }
+        Ok(all.into())
+    }
+
+    /// `OpSpecConstantOp`.
+    fn operation(&mut self, types: &mut Types, ty: Id, operands: &[u32]) -> Checked<Rc<[u64]>> {
+        let number = operand(operands, 0)?;
+        let op = Op::from_u32(number).ok_or_else(|| format!("OpSpecConstantOp: unknown opcode {number}"))?;
+        let operands = &operands[1..];
+        let result = match op {
+            Op::CompositeExtract => {
+                let from = operand(operands, 0)?;
+                let part = composite::part(types, self.ty(from)?, &operands[1..])?;
+                composite::expect_type(ty, part.ty)?;
+                self.bits(types, from)?[part.range()].to_vec()
+            }
+            Op::CompositeInsert => {
+                let (object, into) = (operand(operands, 0)?, operand(operands, 1)?);
+                let part = composite::part(types, self.ty(into)?, &operands[2..])?;
+                composite::expect_type(part.ty, self.ty(object)?)?;
+                composite::expect_type(ty, self.ty(into)?)?;
+                let mut all = self.bits(types, into)?.to_vec();
+                all[part.range()].copy_from_slice(&self.bits(types, object)?);
+                all
+            }
+            Op::VectorShuffle => {
+                let (a, b) = (operand(operands, 0)?, operand(operands, 1)?);
+                let picks = composite::shuffle(types, ty, [self.ty(a)?, self.ty(b)?], &operands[2..])?;
+                let all = [&*self.bits(types, a)?, &*self.bits(types, b)?].concat();
+                picks.into_iter().map(|pick| pick.map_or(0, |pick| all[pick])).collect()
+            }
+            Op::Select => self.select(types, ty, operands)?,
+            op => self.arithmetic(types, op, ty, operands)?,
+        };
+        Ok(result.into())
+    }
+
+    fn select(&mut self, types: &mut Types, ty: Id, operands: &[Id]) -> Checked<Vec<u64>> {
+        let [condition, then, otherwise] = *operands else { return Err("OpSelect takes 3 operands".into()) };
+        composite::expect_type(ty, self.ty(then)?)?;
+        composite::expect_type(ty, self.ty(otherwise)?)?;
+        composite::check_condition(types, self.ty(condition)?, ty)?;
+        let conditions = self.bits(types, condition)?;
+        let (then, otherwise) = (self.bits(types, then)?, self.bits(types, otherwise)?);
+        let pick = |at: usize| conditions[at.min(conditions.len() - 1)] != 0;
+        Ok((0..then.len()).map(|at| if pick(at) { then[at] } else { otherwise[at] }).collect())
+    }
+
+    fn arithmetic(&mut self, types: &mut Types, op: Op, ty: Id, operands: &[Id]) -> Checked<Vec<u64>> {
+        let mut values: Vec<(SmallVec<[Value; 4]>, Shape)> = Vec::new();
+        for &id in operands {
+            let ty = self.ty(id)?;
+            let shape = types.shape(ty)?.ok_or_else(|| format!("%{id} is not a scalar, vector or matrix"))?;
+            let bits = self.bits(types, id)?;
+            let element = shape.element();
+            values.push((bits.iter().map(|&bits| self.scratch.constant_bits(element, bits)).collect(), shape));
+        }
+        let values: Vec<Operand<'_>> = values.iter().map(|(values, shape)| Operand { values, shape: *shape }).collect();
+        let shape = types.shape(ty)?.ok_or("the result is not a scalar, vector or matrix")?;
+        let result = arithmetic::translate(&mut self.scratch, op, &shape, &values)
+            .ok_or_else(|| format!("OpSpecConstantOp {op:?} is not supported"))?
+            .map_err(|message| format!("OpSpecConstantOp {op:?}: {message}"))?;
+        result
+            .into_iter()
+            .map(|value| self.scratch.kernel().constant(value))
+            .collect::<Option<Vec<u64>>>()
+            .ok_or_else(|| format!("OpSpecConstantOp {op:?} has no constant result"))
+    }
+}

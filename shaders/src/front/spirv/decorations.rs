@@ -1,0 +1,171 @@
+//! Decorations and names, gathered by target.
+
+use std::collections::HashMap;
+
+use spirv::{BuiltIn, Decoration, Op};
+
+use super::words::{Checked, Id, Inst, operand, string};
+
+/// What decorations say about an id.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Decorations {
+    pub(super) set: Option<u32>,
+    pub(super) binding: Option<u32>,
+    pub(super) builtin: Option<BuiltIn>,
+    pub(super) spec_id: Option<u32>,
+    pub(super) array_stride: Option<u32>,
+    pub(super) buffer_block: bool,
+    pub(super) block: bool,
+    pub(super) memory: MemoryDecorations,
+}
+
+/// Decorations of variables and members that say how memory is used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MemoryDecorations {
+    pub(super) non_writable: bool,
+    pub(super) coherent: bool,
+    pub(super) volatile: bool,
+}
+
+/// What decorations say about a member of a structure.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MemberDecorations {
+    pub(super) offset: Option<u32>,
+    pub(super) matrix_stride: Option<u32>,
+    pub(super) row_major: bool,
+    pub(super) builtin: Option<BuiltIn>,
+    pub(super) memory: MemoryDecorations,
+}
+
+/// All decorations and names of a module.
+#[derive(Debug, Default)]
+pub(super) struct Annotations {
+    ids: HashMap<Id, Decorations>,
+    members: HashMap<(Id, u32), MemberDecorations>,
+    names: HashMap<Id, String>,
+}
+
+impl Annotations {
+    /// Decorations of an id, if it has any.
+    pub(super) fn of(&self, id: Id) -> Option<&Decorations> {
+        self.ids.get(&id)
+    }
+
+    /// Decorations of a member, if it has any.
+    pub(super) fn of_member(&self, id: Id, member: u32) -> Option<&MemberDecorations> {
+        self.members.get(&(id, member))
+    }
+
+    /// `OpName` of an id; empty without one.
+    pub(super) fn name(&self, id: Id) -> &str {
+        self.names.get(&id).map_or("", String::as_str)
+    }
+
+    /// The ids with a decoration that `wanted` accepts, in ascending order.
+    pub(super) fn ids_with<'a>(&'a self, wanted: impl Fn(&Decorations) -> bool + 'a) -> Vec<Id> {
+        let mut ids: Vec<Id> = self.ids.iter().filter(|(_, d)| wanted(d)).map(|(&id, _)| id).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// Takes an annotation or name; `false` if the instruction is something else.
+    pub(super) fn take(&mut self, inst: &Inst, operands: &[u32]) -> Checked<bool> {
+        match inst.op {
+            Op::Name => {
+                let (name, _) = string(&operands[1..])?;
+                self.names.insert(operand(operands, 0)?, name);
+            }
+            Op::Decorate | Op::DecorateId => {
+                let decorations = self.ids.entry(operand(operands, 0)?).or_default();
+                decorate(decorations, operand(operands, 1)?, &operands[2..])?;
+            }
+            Op::MemberDecorate => {
+                let key = (operand(operands, 0)?, operand(operands, 1)?);
+                let decorations = self.members.entry(key).or_default();
+                decorate_member(decorations, operand(operands, 2)?, &operands[3..])?;
+            }
+            Op::GroupDecorate => self.group(operands)?,
+            Op::GroupMemberDecorate => return Err("member decoration groups are not supported".into()),
+            Op::MemberName | Op::DecorationGroup | Op::DecorateString | Op::MemberDecorateString => {}
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// `OpGroupDecorate`: the targets get what the group has.
+    fn group(&mut self, operands: &[u32]) -> Checked<()> {
+        let group = self.ids.get(&operand(operands, 0)?).cloned().unwrap_or_default();
+        for &target in &operands[1..] {
+            self.ids.entry(target).or_default().merge(&group);
+        }
+        Ok(())
+    }
+}
+
+impl Decorations {
+    fn merge(&mut self, other: &Self) {
+        self.set = self.set.or(other.set);
+        self.binding = self.binding.or(other.binding);
+        self.builtin = self.builtin.or(other.builtin);
+        self.spec_id = self.spec_id.or(other.spec_id);
+        self.array_stride = self.array_stride.or(other.array_stride);
+        self.buffer_block |= other.buffer_block;
+        self.block |= other.block;
+        self.memory = self.memory.or(other.memory);
+    }
+}
+
+impl MemoryDecorations {
+    /// Both together.
+    pub(super) fn or(self, other: Self) -> Self {
+        Self {
+            non_writable: self.non_writable || other.non_writable,
+            coherent: self.coherent || other.coherent,
+            volatile: self.volatile || other.volatile,
+        }
+    }
+
+    fn take(&mut self, decoration: Decoration) {
+        match decoration {
+            Decoration::NonWritable => self.non_writable = true,
+            Decoration::Coherent => self.coherent = true,
+            Decoration::Volatile => self.volatile = true,
+            _ => {}
+        }
+    }
+}
+
+fn decoration(word: u32) -> Checked<Decoration> {
+    Decoration::from_u32(word).ok_or_else(|| format!("unknown decoration {word}"))
+}
+
+fn builtin(word: u32) -> Checked<BuiltIn> {
+    BuiltIn::from_u32(word).ok_or_else(|| format!("unknown built-in {word}"))
+}
+
+fn decorate(to: &mut Decorations, word: u32, literals: &[u32]) -> Checked<()> {
+    let decoration = decoration(word)?;
+    match decoration {
+        Decoration::DescriptorSet => to.set = Some(operand(literals, 0)?),
+        Decoration::Binding => to.binding = Some(operand(literals, 0)?),
+        Decoration::BuiltIn => to.builtin = Some(builtin(operand(literals, 0)?)?),
+        Decoration::SpecId => to.spec_id = Some(operand(literals, 0)?),
+        Decoration::ArrayStride => to.array_stride = Some(operand(literals, 0)?),
+        Decoration::BufferBlock => to.buffer_block = true,
+        Decoration::Block => to.block = true,
+        other => to.memory.take(other),
+    }
+    Ok(())
+}
+
+fn decorate_member(to: &mut MemberDecorations, word: u32, literals: &[u32]) -> Checked<()> {
+    let decoration = decoration(word)?;
+    match decoration {
+        Decoration::Offset => to.offset = Some(operand(literals, 0)?),
+        Decoration::MatrixStride => to.matrix_stride = Some(operand(literals, 0)?),
+        Decoration::RowMajor => to.row_major = true,
+        Decoration::BuiltIn => to.builtin = Some(builtin(operand(literals, 0)?)?),
+        other => to.memory.take(other),
+    }
+    Ok(())
+}

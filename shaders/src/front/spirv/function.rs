@@ -1,0 +1,259 @@
+//! Functions: each call is translated in its place.
+//!
+//! Recursion is refused, as SPIR-V asks. Pointers that are passed are known at the call, so nothing of them is left in
+//! the kernel. Returns jump to a block after the call, which is the merge block of a construct that the call opens; where a
+//! function returns in one place, outside of all constructs, the caller just goes on there.
+
+use std::collections::HashMap;
+
+use smallvec::SmallVec;
+
+use super::super::Error;
+use super::body::{BasicBlock, Function, Reach};
+use super::composite::{Composite, expect_type};
+use super::translate::{Bound, Translator};
+use super::types::Type;
+use super::words::{Checked, Id, Inst, operand};
+use crate::ir::{Block, BlockCall, InstData, Merge};
+
+/// Deepest nesting of calls.
+const MAX_DEPTH: usize = 64;
+
+/// A function while it is inlined.
+#[derive(Debug)]
+pub(super) struct Frame<'m> {
+    /// The function.
+    pub(super) function: &'m Function,
+    /// What its ids stand for, as far as they are defined.
+    pub(super) values: HashMap<Id, Bound>,
+    /// The kernel's block of each of its blocks, as far as control or a construct gets there.
+    pub(super) blocks: Vec<Option<Block>>,
+    /// Label of the block that is translated.
+    pub(super) label: Id,
+    /// What a return does.
+    pub(super) exit: Exit,
+}
+
+/// What a return does.
+#[derive(Clone, Debug)]
+pub(super) enum Exit {
+    /// Ends the invocation.
+    Kernel,
+    /// Stays open, for the caller to go on: the block and the value returned.
+    GoOn(Option<(Block, Option<Composite>)>),
+    /// Jumps, with the value's scalars.
+    Join(Block),
+}
+
+impl<'m> Frame<'m> {
+    /// Before the first block.
+    pub(super) fn new(function: &'m Function, exit: Exit) -> Self {
+        Self { function, values: HashMap::new(), blocks: vec![None; function.blocks.len()], label: 0, exit }
+    }
+}
+
+impl<'m> Translator<'m> {
+    /// Translates the entry point's function into the current block.
+    pub(super) fn entry(&mut self) -> Result<(), Error> {
+        let function = self.frame.function;
+        self.calls.push(function.id);
+        let is_void = matches!(self.types.get(function.result).map(|info| info.ty.clone()), Ok(Type::Void));
+        if !function.params.is_empty() || !is_void {
+            return Err(self.sections.error(function.word, "an entry point takes no parameters and returns nothing"));
+        }
+        self.body()
+    }
+
+    /// `OpFunctionCall`.
+    pub(super) fn call(&mut self, inst: &Inst) -> Result<(), Error> {
+        let prepared = self.prepare(inst).map_err(|message| self.error(inst, &message))?;
+        let (function, values) = prepared;
+        let join = if function.single_exit.is_some() {
+            None
+        } else {
+            let join = self.open_join(function).map_err(|message| self.error(inst, &message))?;
+            Some(join)
+        };
+        let exit = join.map_or(Exit::GoOn(None), Exit::Join);
+        let mut frame = Frame::new(function, exit);
+        frame.values = values;
+        let caller = std::mem::replace(&mut self.frame, frame);
+        self.calls.push(function.id);
+        let result = self.body();
+        self.calls.pop();
+        let callee = std::mem::replace(&mut self.frame, caller);
+        result?;
+        self.builder.set_origin(inst.word);
+        let value = match (callee.exit, join) {
+            (_, Some(join)) => self.joined(function, join),
+            (Exit::GoOn(Some((block, value))), None) => {
+                self.builder.switch_to(block);
+                value
+            }
+            _ => return Err(self.error(inst, "the function does not return")),
+        };
+        if let Some(value) = value {
+            self.bind(inst.id, value);
+        }
+        Ok(())
+    }
+
+    /// The function that is called, with its parameters' values.
+    fn prepare(&mut self, inst: &Inst) -> Checked<(&'m Function, HashMap<Id, Bound>)> {
+        let operands = self.sections.words.operands(inst);
+        let id = operand(operands, 0)?;
+        let function = self.sections.functions.get(&id).ok_or_else(|| format!("%{id} is not a function"))?;
+        let name = self.sections.describe(id);
+        if self.calls.contains(&id) {
+            return Err(format!("function {name} calls itself; SPIR-V forbids recursion"));
+        }
+        if self.calls.len() >= MAX_DEPTH {
+            return Err(format!("calls nest deeper than {MAX_DEPTH}"));
+        }
+        if function.blocks.is_empty() {
+            return Err(format!("function {name} has no body"));
+        }
+        expect_type(function.result, inst.ty)?;
+        self.check_signature(function)?;
+        self.spend(function.blocks.len())?;
+        let arguments = &operands[1..];
+        if arguments.len() != function.params.len() {
+            return Err(format!(
+                "{} arguments for the {} parameters of {name}",
+                arguments.len(),
+                function.params.len()
+            ));
+        }
+        let mut values = HashMap::new();
+        for (&(param, ty), &argument) in function.params.iter().zip(arguments) {
+            values.insert(param, self.argument(ty, argument)?);
+        }
+        Ok((function, values))
+    }
+
+    fn check_signature(&self, function: &Function) -> Checked<()> {
+        let matches = match &self.types.get(function.ty)?.ty {
+            Type::Function { result, params } => {
+                *result == function.result && params.iter().eq(function.params.iter().map(|(_, ty)| ty))
+            }
+            _ => false,
+        };
+        if matches { Ok(()) } else { Err("the function does not have its OpTypeFunction".into()) }
+    }
+
+    fn argument(&mut self, ty: Id, argument: Id) -> Checked<Bound> {
+        if matches!(self.types.get(ty)?.ty, Type::Pointer { .. }) {
+            let pointer = self.pointer(argument)?;
+            pointer.expect_type(&self.types, ty)?;
+            return Ok(Bound::Pointer(pointer));
+        }
+        let value = self.value(argument)?;
+        expect_type(ty, value.ty)?;
+        Ok(Bound::Value(value))
+    }
+
+    /// Ends the current block with a construct around the call; gives the block after it.
+    fn open_join(&mut self, function: &Function) -> Checked<Block> {
+        let join = self.builder.create_block();
+        for &scalar in &*self.types.scalars(function.result)? {
+            self.builder.add_param(join, scalar.ty());
+        }
+        let inner = self.builder.create_block();
+        self.builder.set_merge(Merge::Selection { merge: join });
+        self.builder.push(InstData::Jump { to: BlockCall::new(inner) });
+        self.builder.switch_to(inner);
+        Ok(join)
+    }
+
+    fn joined(&mut self, function: &Function, join: Block) -> Option<Composite> {
+        self.builder.switch_to(join);
+        let params = self.builder.kernel().blocks[join].params.clone();
+        let is_void = matches!(self.types.get(function.result).map(|info| info.ty.clone()), Ok(Type::Void));
+        (!is_void).then(|| Composite { ty: function.result, values: params.as_slice().into() })
+    }
+
+    /// All blocks of the frame's function, the first of them in the current block.
+    fn body(&mut self) -> Result<(), Error> {
+        let function = self.frame.function;
+        self.create_blocks(function)?;
+        for (index, block) in function.blocks.iter().enumerate() {
+            let Some(into) = self.frame.blocks[index] else { continue };
+            self.builder.switch_to(into);
+            self.builder.set_origin(block.word);
+            if block.reach != Reach::Yes {
+                self.builder.push(InstData::Unreachable);
+                continue;
+            }
+            self.frame.label = block.label;
+            self.bind_phis(block, into)?;
+            for inst in &block.body {
+                self.instruction(inst)?;
+            }
+            self.terminate(block)?;
+        }
+        Ok(())
+    }
+
+    fn create_blocks(&mut self, function: &Function) -> Result<(), Error> {
+        for (index, block) in function.blocks.iter().enumerate() {
+            if block.reach == Reach::No {
+                continue;
+            }
+            let into = if index == 0 { self.builder.current() } else { self.builder.create_block() };
+            self.frame.blocks[index] = Some(into);
+            if block.reach == Reach::Yes {
+                for phi in &block.phis {
+                    self.declare_phi(block, phi, into).map_err(|message| self.error(phi, &message))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn declare_phi(&mut self, block: &BasicBlock, phi: &Inst, into: Block) -> Checked<()> {
+        let operands = self.sections.words.operands(phi);
+        for parent in operands.iter().skip(1).step_by(2) {
+            if !block.predecessors.contains(parent) {
+                return Err(format!("%{parent} is named as a parent, but does not branch to %{}", block.label));
+            }
+        }
+        let scalars = self.types.scalars(phi.ty)?;
+        self.spend(scalars.len())?;
+        for scalar in &*scalars {
+            self.builder.add_param(into, scalar.ty());
+        }
+        Ok(())
+    }
+
+    fn bind_phis(&mut self, block: &BasicBlock, into: Block) -> Result<(), Error> {
+        let params = self.builder.kernel().blocks[into].params.clone();
+        let mut rest = params.as_slice();
+        for phi in &block.phis {
+            let count = self.types.scalars(phi.ty).map_err(|message| self.error(phi, &message))?.len();
+            let (values, after) = rest.split_at(count.min(rest.len()));
+            self.bind(phi.id, Composite { ty: phi.ty, values: values.into() });
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// A branch from the current block to a block of the function, with what its phis take from here.
+    pub(super) fn edge(&mut self, label: Id) -> Checked<BlockCall> {
+        let function = self.frame.function;
+        let no_block = || format!("%{label} is no block of the function");
+        let index = *function.index.get(&label).ok_or_else(no_block)?;
+        let block = self.frame.blocks[index].ok_or_else(no_block)?;
+        let mut args = SmallVec::new();
+        for phi in &function.blocks[index].phis {
+            let operands = self.sections.words.operands(phi);
+            let from = self.frame.label;
+            let pair = operands.chunks_exact(2).find(|pair| pair[1] == from);
+            let pair = pair.ok_or_else(|| format!("OpPhi %{} has no value for its parent %{from}", phi.id))?;
+            let value = self.value(pair[0])?;
+            expect_type(phi.ty, value.ty)?;
+            self.spend(value.values.len())?;
+            args.extend_from_slice(&value.values);
+        }
+        Ok(BlockCall { block, args })
+    }
+}

@@ -1,0 +1,171 @@
+//! Where the scalars of a type lie in memory.
+//!
+//! Blocks have an explicit layout: `Offset`, `ArrayStride`, `MatrixStride`, row or column major. Variables of a workgroup
+//! or invocation have none: there every scalar takes the next four bytes, and a bool is a word of 0 or 1.
+
+use super::decorations::MemoryDecorations;
+use super::types::{Member, Scalar, Type, Types};
+use super::words::{Checked, Id};
+
+/// Which rules hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Decorations say.
+    Explicit,
+    /// Packed.
+    Natural,
+}
+
+/// What a structure's member says about the matrices in it, and about its memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MatrixLayout {
+    /// `MatrixStride`.
+    pub(super) stride: Option<u32>,
+    /// `RowMajor`.
+    pub(super) row_major: bool,
+    /// `NonWritable`, `Coherent` and `Volatile`.
+    pub(super) memory: MemoryDecorations,
+}
+
+/// How the parts of a type lie: type and layout, and what outer types said about vectors and matrices.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// The type.
+    pub(super) ty: Id,
+    /// The rules.
+    pub(super) layout: Layout,
+    /// From the structure's member around it.
+    pub(super) matrix: MatrixLayout,
+    /// Bytes from one component of a vector to the next: more than 4 in a column of a row-major matrix.
+    pub(super) component_stride: u32,
+}
+
+/// Parts of an array, matrix or vector: what they are and how far apart.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts {
+    /// Place of the first part.
+    pub(super) place: Place,
+    /// Bytes from one to the next.
+    pub(super) stride: u32,
+}
+
+/// A scalar in memory, by its byte offset.
+pub(super) type Spot = (u32, Scalar);
+
+impl Place {
+    /// A whole variable.
+    pub(super) fn new(ty: Id, layout: Layout) -> Self {
+        Self { ty, layout, matrix: MatrixLayout::default(), component_stride: 4 }
+    }
+
+    /// The parts of an array, matrix or vector.
+    pub(super) fn parts(self, types: &Types) -> Checked<Parts> {
+        let info = types.get(self.ty)?;
+        let explicit = self.layout == Layout::Explicit;
+        match &info.ty {
+            Type::Array { element, stride, .. } | Type::RuntimeArray { element, stride } => {
+                let stride = match (explicit, stride) {
+                    (true, Some(stride)) => word_multiple("ArrayStride", *stride)?,
+                    (true, None) => return Err(format!("array %{} has no ArrayStride", self.ty)),
+                    (false, _) => natural_bytes(types, *element)?,
+                };
+                Ok(Parts { place: Self { ty: *element, ..self }, stride })
+            }
+            Type::Matrix { column, rows, .. } => {
+                let stride = match (explicit, self.matrix.stride) {
+                    (true, Some(stride)) => word_multiple("MatrixStride", stride)?,
+                    (true, None) => return Err(format!("matrix %{} has no MatrixStride", self.ty)),
+                    (false, _) => rows * 4,
+                };
+                let row_major = explicit && self.matrix.row_major;
+                let (stride, component_stride) = if row_major { (4, stride) } else { (stride, 4) };
+                Ok(Parts { place: Self { ty: *column, component_stride, ..self }, stride })
+            }
+            Type::Vector { element, .. } => {
+                Ok(Parts { place: Self { ty: *element, component_stride: 4, ..self }, stride: self.component_stride })
+            }
+            _ => Err(format!("%{} has no elements", self.ty)),
+        }
+    }
+
+    /// A member of a structure and its byte offset.
+    pub(super) fn member(self, member: &Member, index: u32) -> Checked<(Self, u32)> {
+        let offset = match self.layout {
+            Layout::Natural => member.first.checked_mul(4).ok_or("a variable is too large")?,
+            Layout::Explicit => match member.offset {
+                Some(offset) => word_multiple("Offset", offset)?,
+                None => return Err(format!("member {index} of %{} has no Offset", self.ty)),
+            },
+        };
+        Ok((Self { ty: member.ty, matrix: member.matrix, ..self }, offset))
+    }
+
+    /// Every scalar of a value, in the value's order. The caller has checked that there are not too many.
+    pub(super) fn spots(self, types: &Types, from: u32, into: &mut Vec<Spot>) -> Checked<()> {
+        let info = types.get(self.ty)?;
+        match &info.ty {
+            Type::Scalar(scalar) => into.push((from, *scalar)),
+            Type::Struct { members } => {
+                for (index, member) in (0..).zip(members) {
+                    let (place, offset) = self.member(member, index)?;
+                    place.spots(types, add(from, offset)?, into)?;
+                }
+            }
+            Type::Vector { count, .. } | Type::Array { count, .. } => self.repeat(types, *count, from, into)?,
+            Type::Matrix { columns, .. } => self.repeat(types, *columns, from, into)?,
+            _ => return Err(format!("%{} has no size", self.ty)),
+        }
+        Ok(())
+    }
+
+    fn repeat(self, types: &Types, count: u32, from: u32, into: &mut Vec<Spot>) -> Checked<()> {
+        let parts = self.parts(types)?;
+        for index in 0..count {
+            let offset = index.checked_mul(parts.stride).ok_or_else(overflow)?;
+            parts.place.spots(types, add(from, offset)?, into)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes from the start to the end of the fixed part: a runtime array at the end counts nothing.
+    pub(super) fn bytes(self, types: &Types) -> Checked<u32> {
+        let info = types.get(self.ty)?;
+        match &info.ty {
+            Type::Scalar(_) => Ok(4),
+            Type::Struct { members } => {
+                let mut end = 0;
+                for (index, member) in (0..).zip(members) {
+                    let (place, offset) = self.member(member, index)?;
+                    end = end.max(add(offset, place.bytes(types)?)?);
+                }
+                Ok(end)
+            }
+            Type::RuntimeArray { .. } => self.parts(types).map(|_| 0),
+            Type::Vector { count, .. } | Type::Array { count, .. } => self.repeated_bytes(types, *count),
+            Type::Matrix { columns, .. } => self.repeated_bytes(types, *columns),
+            _ => Err(format!("%{} has no size", self.ty)),
+        }
+    }
+
+    fn repeated_bytes(self, types: &Types, count: u32) -> Checked<u32> {
+        let parts = self.parts(types)?;
+        let last = (count - 1).checked_mul(parts.stride).ok_or_else(overflow)?;
+        add(last, parts.place.bytes(types)?)
+    }
+}
+
+fn natural_bytes(types: &Types, ty: Id) -> Checked<u32> {
+    types.get(ty)?.scalars.checked_mul(4).ok_or_else(overflow)
+}
+
+fn add(a: u32, b: u32) -> Checked<u32> {
+    a.checked_add(b).ok_or_else(overflow)
+}
+
+fn overflow() -> String {
+    "a memory layout overflows 32 bits".into()
+}
+
+fn word_multiple(what: &str, bytes: u32) -> Checked<u32> {
+    if bytes.is_multiple_of(4) { Ok(bytes) } else { Err(format!("{what} {bytes} is not a multiple of 4")) }
+}

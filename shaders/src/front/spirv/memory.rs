@@ -1,0 +1,248 @@
+//! Instructions that go to memory: variables of functions, loads, stores, copies, the length of runtime arrays.
+
+use std::rc::Rc;
+
+use spirv::{MemoryAccess, Op, StorageClass};
+
+use super::composite::{Composite, expect_type};
+use super::layout::{Layout, Spot};
+use super::pointer::{Input, Pointer, Root};
+use super::translate::{Bound, Translator, shared};
+use super::types::{Scalar, Type};
+use super::words::{Checked, Id, Inst, operand};
+use crate::ir::{self, Access, InstData, Value};
+
+impl Translator<'_> {
+    /// The instructions of this chapter; `None` for any other.
+    pub(super) fn memory(&mut self, inst: &Inst, operands: &[u32]) -> Option<Checked<()>> {
+        Some(match inst.op {
+            Op::Variable => self.function_variable(inst, operands),
+            Op::AccessChain | Op::InBoundsAccessChain => self.access_chain(inst, operands),
+            Op::Load => self.load_op(inst, operands),
+            Op::Store => self.store_op(operands),
+            Op::CopyMemory => self.copy_memory(operands),
+            Op::CopyObject => self.copy_object(inst, operands),
+            Op::ArrayLength => self.array_length(inst, operands),
+            _ => return None,
+        })
+    }
+
+    fn function_variable(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+        let Type::Pointer { class: StorageClass::Function, pointee } = self.types.get(inst.ty)?.ty else {
+            return Err("a variable in a function must have storage class Function".into());
+        };
+        let pointer = self.storage(inst.id, StorageClass::Function, pointee)?;
+        self.bind_pointer(inst.id, pointer.clone());
+        let Some(&initializer) = operands.get(1) else { return Ok(()) };
+        // The entry point runs once, and memory starts as 0.
+        let is_null = self.constants.get(initializer).is_some_and(|constant| constant.bits.is_none());
+        if is_null && self.calls.len() == 1 {
+            return Ok(());
+        }
+        let value = self.value(initializer)?;
+        self.store(&pointer, &value, Access::default())
+    }
+
+    fn load_op(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+        let pointer = self.pointer(operand(operands, 0)?)?;
+        let (access, _) = self.memory_operands(&operands[1..])?;
+        let value = self.load(&pointer, access)?;
+        expect_type(inst.ty, value.ty)?;
+        self.bind(inst.id, value);
+        Ok(())
+    }
+
+    fn store_op(&mut self, operands: &[u32]) -> Checked<()> {
+        let pointer = self.pointer(operand(operands, 0)?)?;
+        let value = self.value(operand(operands, 1)?)?;
+        let (access, _) = self.memory_operands(&operands[2..])?;
+        self.store(&pointer, &value, access)
+    }
+
+    fn copy_memory(&mut self, operands: &[u32]) -> Checked<()> {
+        let target = self.pointer(operand(operands, 0)?)?;
+        let source = self.pointer(operand(operands, 1)?)?;
+        let (to, rest) = self.memory_operands(&operands[2..])?;
+        let from = if rest.is_empty() { to } else { self.memory_operands(rest)?.0 };
+        let value = self.load(&source, from)?;
+        self.store(&target, &value, to)
+    }
+
+    fn copy_object(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+        let from = operand(operands, 0)?;
+        if let Some(Bound::Pointer(pointer)) = self.frame.values.get(&from).cloned() {
+            pointer.expect_type(&self.types, inst.ty)?;
+            self.bind_pointer(inst.id, pointer);
+            return Ok(());
+        }
+        if self.variables.is_global(from) {
+            let pointer = self.pointer(from)?;
+            pointer.expect_type(&self.types, inst.ty)?;
+            self.bind_pointer(inst.id, pointer);
+            return Ok(());
+        }
+        let value = self.value(from)?;
+        expect_type(inst.ty, value.ty)?;
+        self.bind(inst.id, value);
+        Ok(())
+    }
+
+    /// `(size - offset) / stride`, 0 where the buffer does not reach the array.
+    fn array_length(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+        let pointer = self.pointer(operand(operands, 0)?)?;
+        let number = operand(operands, 1)?;
+        let Root::Buffer { buffer, .. } = pointer.root else {
+            return Err("asks for the length of an array that is not in a buffer".into());
+        };
+        let info = self.types.get(pointer.pointee())?;
+        let Type::Struct { members } = &info.ty else { return Err("the pointer is not to a structure".into()) };
+        let member = members.get(number as usize).ok_or_else(|| format!("no member {number}"))?;
+        let (place, offset) = pointer.place.member(member, number)?;
+        if !matches!(self.types.get(place.ty)?.ty, Type::RuntimeArray { .. }) {
+            return Err(format!("member {number} is not a runtime array"));
+        }
+        let stride = place.parts(&self.types)?.stride;
+        if stride == 0 {
+            return Err("the array has an ArrayStride of 0".into());
+        }
+        let offset = self.offset(&pointer, offset);
+        let size = self.builder.push_value(InstData::BufferSize { buffer }, ir::Type::I32);
+        let end = self.builder.pure(ir::Op::UMax, &[size, offset]);
+        let bytes = self.builder.pure(ir::Op::ISub, &[end, offset]);
+        let stride = self.builder.constant(stride);
+        let count = self.builder.pure(ir::Op::UDiv, &[bytes, stride]);
+        if !matches!(self.types.get(inst.ty)?.ty, Type::Scalar(Scalar::Int)) {
+            return Err("the result is not an integer".into());
+        }
+        self.bind(inst.id, Composite { ty: inst.ty, values: Rc::from([count]) });
+        Ok(())
+    }
+
+    /// The memory operands at the start of a list, and what follows them.
+    fn memory_operands<'a>(&self, operands: &'a [u32]) -> Checked<(Access, &'a [u32])> {
+        let mut access = Access::default();
+        let Some((&word, mut rest)) = operands.split_first() else { return Ok((access, operands)) };
+        let mask = MemoryAccess::from_bits(word).ok_or_else(|| format!("unknown memory operands {word:#x}"))?;
+        let mut next = || {
+            let (&first, after) = rest.split_first().ok_or("a memory operand is missing")?;
+            rest = after;
+            Checked::Ok(first)
+        };
+        if mask.contains(MemoryAccess::ALIGNED) {
+            next()?;
+        }
+        // Loads make visible and stores make available; a copy may name both, with a scope each.
+        for bit in [MemoryAccess::MAKE_POINTER_AVAILABLE, MemoryAccess::MAKE_POINTER_VISIBLE] {
+            if mask.contains(bit) {
+                access.available_visible = Some(self.scope(next()?)?);
+            }
+        }
+        access.volatile = mask.contains(MemoryAccess::VOLATILE);
+        access.non_private = mask.contains(MemoryAccess::NON_PRIVATE_POINTER);
+        let known = MemoryAccess::ALIGNED
+            | MemoryAccess::MAKE_POINTER_AVAILABLE
+            | MemoryAccess::MAKE_POINTER_VISIBLE
+            | MemoryAccess::VOLATILE
+            | MemoryAccess::NON_PRIVATE_POINTER
+            | MemoryAccess::NONTEMPORAL;
+        if known.contains(mask) {
+            Ok((access, rest))
+        } else {
+            Err(format!("memory operands {mask:?} are not supported"))
+        }
+    }
+
+    fn spots(&mut self, pointer: &Pointer) -> Checked<Vec<Spot>> {
+        let count = self.types.scalars(pointer.pointee())?.len();
+        self.spend(count)?;
+        let mut spots = Vec::with_capacity(count);
+        pointer.place.spots(&self.types, 0, &mut spots)?;
+        let has_bool = spots.iter().any(|(_, scalar)| *scalar == Scalar::Bool);
+        if has_bool && pointer.place.layout == Layout::Explicit {
+            return Err("a bool has no place in a block".into());
+        }
+        Ok(spots)
+    }
+
+    fn combine(&self, pointer: &Pointer, access: Access) -> Access {
+        let declared = self.access_of(pointer);
+        Access {
+            volatile: access.volatile || declared.volatile,
+            non_private: access.non_private || declared.non_private,
+            ..access
+        }
+    }
+
+    /// Loads what a pointer points to.
+    pub(super) fn load(&mut self, pointer: &Pointer, access: Access) -> Checked<Composite> {
+        let access = self.combine(pointer, access);
+        let spots = self.spots(pointer)?;
+        let mut values = Vec::with_capacity(spots.len());
+        for (delta, scalar) in spots {
+            let value = match self.ir_place(pointer, delta)? {
+                Some(place) => self.load_scalar(place, scalar, access),
+                None => self.load_input(pointer, delta)?,
+            };
+            values.push(value);
+        }
+        Ok(Composite { ty: pointer.pointee(), values: values.into() })
+    }
+
+    fn load_scalar(&mut self, place: ir::Place, scalar: Scalar, access: Access) -> Value {
+        if scalar != Scalar::Bool {
+            return self.builder.load(scalar.ty(), place, access);
+        }
+        let word = self.builder.load(ir::Type::I32, place, access);
+        let zero = self.builder.constant(0u32);
+        self.builder.pure(ir::Op::INe, &[word, zero])
+    }
+
+    fn load_input(&mut self, pointer: &Pointer, delta: u32) -> Checked<Value> {
+        let Root::Input { source } = pointer.root else { return Err("the pointer has no place in memory".into()) };
+        let components: Rc<[Value]> = match source {
+            Input::Constant(value) => shared([self.builder.constant(value)]),
+            Input::BuiltIn(builtin) => {
+                let count = super::entry::components(builtin);
+                shared((0..count).map(|component| self.builtin(builtin, component)).collect::<Vec<_>>())
+            }
+        };
+        let offset = self.offset(pointer, delta);
+        let four = self.builder.constant(2u32);
+        let index = self.builder.pure(ir::Op::LShr, &[offset, four]);
+        Ok(self.pick(&components, index))
+    }
+
+    /// Stores a value where a pointer points.
+    pub(super) fn store(&mut self, pointer: &Pointer, value: &Composite, access: Access) -> Checked<()> {
+        expect_type(pointer.pointee(), value.ty)?;
+        pointer.check_writable()?;
+        let access = self.combine(pointer, access);
+        for ((delta, scalar), &value) in self.spots(pointer)?.into_iter().zip(&*value.values) {
+            let value = match scalar {
+                Scalar::Bool => self.builder.pure(ir::Op::BoolToInt, &[value]),
+                _ => value,
+            };
+            if let Some(place) = self.ir_place(pointer, delta)? {
+                self.builder.store(place, value, access);
+            }
+        }
+        Ok(())
+    }
+
+    /// The scalar place that an atomic works on.
+    pub(super) fn atomic_place(&mut self, id: Id) -> Checked<(Pointer, ir::Place)> {
+        let pointer = self.pointer(id)?;
+        if !matches!(self.types.get(pointer.pointee())?.ty, Type::Scalar(Scalar::Int)) {
+            return Err("atomics are supported on 32-bit integers only".into());
+        }
+        let allowed = match pointer.root {
+            Root::Buffer { space, .. } => space == ir::BufferSpace::Storage,
+            Root::Variable { .. } => pointer.class == StorageClass::Workgroup,
+            _ => false,
+        };
+        match self.ir_place(&pointer, 0)? {
+            Some(place) if allowed => Ok((pointer, place)),
+            _ => Err(format!("an atomic on memory of storage class {:?}", pointer.class)),
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! A parsed module: its sections, and what holds whatever the entry point and specialization.
+
+use std::collections::HashMap;
+
+use spirv::{ExecutionModel, Op};
+
+use super::super::Error;
+use super::body::Function;
+use super::capability;
+use super::decorations::Annotations;
+use super::lines::Lines;
+use super::words::{Checked, Id, Inst, Words, op_name, operand, string};
+
+/// A compute entry point.
+#[derive(Debug)]
+pub(super) struct EntryPoint {
+    /// Its name.
+    pub(super) name: String,
+    /// Its function.
+    pub(super) function: Id,
+    /// Word of the `OpEntryPoint`.
+    pub(super) word: u32,
+}
+
+/// A module, cut into sections.
+#[derive(Debug)]
+pub(super) struct Sections {
+    /// The instructions.
+    pub(super) words: Words,
+    /// Debug lines.
+    pub(super) lines: Lines,
+    /// Decorations and names.
+    pub(super) annotations: Annotations,
+    /// Compute entry points.
+    pub(super) entry_points: Vec<EntryPoint>,
+    /// `OpExecutionMode` and `OpExecutionModeId`.
+    pub(super) execution_modes: Vec<Inst>,
+    /// Types, constants and global variables, in order.
+    pub(super) declarations: Vec<Inst>,
+    /// Sets of extended instructions.
+    pub(super) sets: HashMap<Id, ExtendedSet>,
+    /// Functions.
+    pub(super) functions: HashMap<Id, Function>,
+    /// Whether the memory model is Vulkan's, not GLSL450's.
+    pub(super) vulkan_memory_model: bool,
+}
+
+/// A set of extended instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ExtendedSet {
+    /// `GLSL.std.450`.
+    Glsl450,
+    /// `NonSemantic.*`: has no effect.
+    NonSemantic,
+}
+
+impl Sections {
+    /// Reads all sections.
+    pub(super) fn parse(words: &[u32]) -> Result<Self, Error> {
+        let words = Words::parse(words)?;
+        let lines = Lines::collect(&words);
+        let mut this = Self {
+            words,
+            lines,
+            annotations: Annotations::default(),
+            entry_points: Vec::new(),
+            execution_modes: Vec::new(),
+            declarations: Vec::new(),
+            sets: HashMap::new(),
+            functions: HashMap::new(),
+            vulkan_memory_model: false,
+        };
+        let body = this.words.insts.iter().position(|inst| inst.op == Op::Function).unwrap_or(this.words.insts.len());
+        this.globals(body)?;
+        this.read_functions(body)?;
+        Ok(this)
+    }
+
+    /// An error at a word, with the source line that holds there.
+    pub(super) fn error(&self, word: u32, message: impl Into<String>) -> Error {
+        Error { message: message.into(), word: Some(word as usize), line: self.lines.at(word).cloned() }
+    }
+
+    /// An id with its name, for messages.
+    pub(super) fn describe(&self, id: Id) -> String {
+        match self.annotations.name(id) {
+            "" => format!("%{id}"),
+            name => format!("%{id} ({name})"),
+        }
+    }
+
+    fn globals(&mut self, end: usize) -> Result<(), Error> {
+        let mut has_memory_model = false;
+        for at in 0..end {
+            let inst = self.words.insts[at];
+            let taken = self.global(&inst, &mut has_memory_model);
+            taken.map_err(|message| self.error(inst.word, message))?;
+        }
+        if !has_memory_model {
+            return Err(self.error(5, "the module has no OpMemoryModel"));
+        }
+        Ok(())
+    }
+
+    fn global(&mut self, inst: &Inst, has_memory_model: &mut bool) -> Checked<()> {
+        let operands = self.words.operands(inst);
+        if self.annotations.take(inst, operands)? {
+            return Ok(());
+        }
+        match inst.op {
+            Op::Capability => capability::check(operands)?,
+            Op::MemoryModel => {
+                self.vulkan_memory_model = capability::is_vulkan_memory_model(operands)?;
+                *has_memory_model = true;
+            }
+            Op::ExtInstImport => {
+                let set = extended_set(operands)?;
+                self.sets.insert(inst.id, set);
+            }
+            Op::EntryPoint => {
+                let entry = entry_point(inst, operands)?;
+                self.entry_points.extend(entry);
+            }
+            Op::ExecutionMode | Op::ExecutionModeId => self.execution_modes.push(*inst),
+            Op::ExtInst => self.non_semantic(operands)?,
+            op if is_debug(op) => {}
+            op if is_declaration(op) => self.declarations.push(*inst),
+            op => return Err(format!("{} is not supported outside of a function", op_name(op))),
+        }
+        Ok(())
+    }
+
+    /// An extended instruction outside of a function.
+    fn non_semantic(&self, operands: &[u32]) -> Checked<()> {
+        match self.sets.get(&operand(operands, 0)?) {
+            Some(ExtendedSet::NonSemantic) => Ok(()),
+            _ => Err("OpExtInst outside of a function".into()),
+        }
+    }
+
+    fn read_functions(&mut self, mut at: usize) -> Result<(), Error> {
+        while at < self.words.insts.len() {
+            let inst = self.words.insts[at];
+            if is_debug(inst.op) {
+                at += 1;
+                continue;
+            }
+            if inst.op == Op::ExtInst {
+                self.non_semantic(self.words.operands(&inst)).map_err(|message| self.error(inst.word, message))?;
+                at += 1;
+                continue;
+            }
+            let (function, end) =
+                Function::parse(&self.words, at).map_err(|(word, message)| self.error(word, message))?;
+            self.functions.insert(function.id, function);
+            at = end;
+        }
+        for entry in &self.entry_points {
+            if !self.functions.contains_key(&entry.function) {
+                return Err(self.error(entry.word, format!("entry point {:?} names no function", entry.name)));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn extended_set(operands: &[u32]) -> Checked<ExtendedSet> {
+    let (name, _) = string(operands)?;
+    match name.as_str() {
+        "GLSL.std.450" => Ok(ExtendedSet::Glsl450),
+        name if name.starts_with("NonSemantic.") => Ok(ExtendedSet::NonSemantic),
+        name => Err(format!("extended instruction set {name:?} is not supported")),
+    }
+}
+
+/// `OpEntryPoint`; `None` for stages other than compute.
+fn entry_point(inst: &Inst, operands: &[u32]) -> Checked<Option<EntryPoint>> {
+    if operand(operands, 0)? != ExecutionModel::GLCompute as u32 {
+        return Ok(None);
+    }
+    let function = operand(operands, 1)?;
+    let (name, _) = string(&operands[2..])?;
+    Ok(Some(EntryPoint { name, function, word: inst.word }))
+}
+
+/// Instructions without effect, which may stand nearly anywhere.
+pub(super) fn is_debug(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Nop
+            | Op::Source
+            | Op::SourceContinued
+            | Op::SourceExtension
+            | Op::String
+            | Op::Line
+            | Op::NoLine
+            | Op::ModuleProcessed
+            | Op::Extension
+    )
+}
+
+fn is_declaration(op: Op) -> bool {
+    op.is_type() || op.is_constant() || matches!(op, Op::Variable | Op::Undef)
+}

@@ -1,0 +1,208 @@
+//! Pointers: resolved while translating, as functions are inlined and pointers cannot be stored.
+
+use spirv::StorageClass;
+
+use super::decorations::MemoryDecorations;
+use super::layout::{Layout, Place};
+use super::translate::{Bound, Translator};
+use super::types::{Type, Types};
+use super::words::{Checked, Id, Inst, operand};
+use crate::ir::{self, Access, Binding, BufferSpace, BuiltIn, Value, Variable};
+
+/// The memory that a pointer goes into.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Root {
+    /// An array of descriptors, to be indexed; with the number of the first element, once it is known in part.
+    Descriptors { binding: Binding, space: BufferSpace, index: Option<Value> },
+    /// A descriptor's buffer.
+    Buffer { space: BufferSpace, buffer: Value },
+    /// The push constants.
+    Push,
+    /// A variable with storage.
+    Variable { variable: Variable },
+    /// A built-in.
+    Input { source: Input },
+}
+
+/// Where the scalars of an input variable come from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Input {
+    /// The invocation.
+    BuiltIn(BuiltIn),
+    /// Always the same.
+    Constant(u32),
+}
+
+/// A pointer: a root, and the offset and type of what it points to.
+#[derive(Clone, Debug)]
+pub(super) struct Pointer {
+    /// Storage class.
+    pub(super) class: StorageClass,
+    /// What it points to.
+    pub(super) place: Place,
+    /// Into which memory.
+    pub(super) root: Root,
+    /// The part of the byte offset that is known when the kernel runs.
+    dynamic: Option<Value>,
+    /// The part that is known now.
+    delta: u32,
+    /// Decorations of the variable and of the members on the way.
+    pub(super) memory: MemoryDecorations,
+}
+
+impl Pointer {
+    /// To a whole variable.
+    pub(super) fn new(class: StorageClass, place: Place, root: Root, memory: MemoryDecorations) -> Self {
+        Self { class, place, root, dynamic: None, delta: 0, memory }
+    }
+
+    /// Type of what it points to.
+    pub(super) fn pointee(&self) -> Id {
+        self.place.ty
+    }
+
+    /// Whether stores and atomics may go there.
+    pub(super) fn check_writable(&self) -> Checked<()> {
+        let writable = match self.root {
+            Root::Buffer { space, .. } => space == BufferSpace::Storage,
+            Root::Variable { .. } => true,
+            Root::Descriptors { .. } | Root::Push | Root::Input { .. } => false,
+        };
+        match (writable, self.memory.non_writable) {
+            (true, false) => Ok(()),
+            (true, true) => Err("writes memory that is NonWritable".into()),
+            (false, _) => Err(format!("writes through a pointer of storage class {:?}", self.class)),
+        }
+    }
+
+    /// That a pointer type declares what the pointer is.
+    pub(super) fn expect_type(&self, types: &Types, ty: Id) -> Checked<()> {
+        match types.get(ty)?.ty {
+            Type::Pointer { class, pointee } if class == self.class && pointee == self.place.ty => Ok(()),
+            Type::Pointer { class, pointee } => Err(format!(
+                "the pointer type %{ty} is {class:?} to %{pointee}, but the pointer is {:?} to %{}",
+                self.class, self.place.ty
+            )),
+            _ => Err(format!("%{ty} is not a pointer type")),
+        }
+    }
+}
+
+impl Translator<'_> {
+    /// The pointer of an id.
+    pub(super) fn pointer(&mut self, id: Id) -> Checked<Pointer> {
+        match self.frame.values.get(&id) {
+            Some(Bound::Pointer(pointer)) => Ok(pointer.clone()),
+            Some(Bound::Value(_)) => Err(format!("{} is not a pointer", self.sections.describe(id))),
+            None => self.global(id),
+        }
+    }
+
+    /// `OpAccessChain` and `OpInBoundsAccessChain`.
+    pub(super) fn access_chain(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+        let mut pointer = self.pointer(operand(operands, 0)?)?;
+        for &index in &operands[1..] {
+            self.step(&mut pointer, index)?;
+        }
+        pointer.expect_type(&self.types, inst.ty)?;
+        self.bind_pointer(inst.id, pointer);
+        Ok(())
+    }
+
+    fn step(&mut self, pointer: &mut Pointer, index: Id) -> Checked<()> {
+        self.spend(0)?;
+        if let Root::Descriptors { binding, space, index: before } = pointer.root {
+            return self.step_descriptor(pointer, binding, space, before, index);
+        }
+        let info = self.types.get(pointer.place.ty)?;
+        if let Type::Struct { members } = &info.ty {
+            let number = self.constants.uint(&self.types, index)?;
+            let member = members.get(number as usize).ok_or_else(|| format!("no member {number}"))?;
+            let (place, offset) = pointer.place.member(member, number)?;
+            pointer.place = place;
+            pointer.delta = pointer.delta.checked_add(offset).ok_or("an offset overflows 32 bits")?;
+            if place.layout == Layout::Explicit {
+                pointer.memory = pointer.memory.or(member.matrix.memory);
+            }
+            return Ok(());
+        }
+        let parts = pointer.place.parts(&self.types)?;
+        let index = self.integer(index)?;
+        self.advance(pointer, index, parts.stride);
+        pointer.place = parts.place;
+        Ok(())
+    }
+
+    fn advance(&mut self, pointer: &mut Pointer, index: Value, stride: u32) {
+        if let Some(index) = self.builder.kernel().constant(index) {
+            pointer.delta = ir::element(pointer.delta, index as u32, stride);
+            return;
+        }
+        let base = match pointer.dynamic {
+            Some(base) => base,
+            None => self.builder.constant(std::mem::take(&mut pointer.delta)),
+        };
+        pointer.dynamic = Some(self.builder.element(base, index, stride));
+    }
+
+    /// Indexes an array of descriptors, or one dimension of several.
+    fn step_descriptor(
+        &mut self,
+        pointer: &mut Pointer,
+        binding: Binding,
+        space: BufferSpace,
+        before: Option<Value>,
+        index: Id,
+    ) -> Checked<()> {
+        let index = self.integer(index)?;
+        let Type::Array { element, .. } = self.types.get(pointer.place.ty)?.ty else {
+            return Err("indexes what is no array of descriptors".into());
+        };
+        pointer.place.ty = element;
+        let inner = super::variables::descriptor_count(&self.types, element)?;
+        let index = match before {
+            None if inner == 1 => index,
+            None => {
+                let zero = self.builder.constant(0u32);
+                self.builder.element(zero, index, inner)
+            }
+            Some(before) => self.builder.element(before, index, inner),
+        };
+        pointer.root = match self.types.get(element)?.ty {
+            Type::Array { .. } => Root::Descriptors { binding, space, index: Some(index) },
+            _ => Root::Buffer { space, buffer: self.buffer(binding, index) },
+        };
+        Ok(())
+    }
+
+    /// The byte offset `delta` after where a pointer points.
+    pub(super) fn offset(&mut self, pointer: &Pointer, delta: u32) -> Value {
+        // Beyond 32 bits there is no memory; the sum stays there.
+        let delta = self.builder.constant(pointer.delta.saturating_add(delta));
+        match pointer.dynamic {
+            Some(base) => self.builder.element(base, delta, 1),
+            None => delta,
+        }
+    }
+
+    /// The place of a scalar, `delta` bytes after where a pointer points; `None` for inputs, which have none.
+    pub(super) fn ir_place(&mut self, pointer: &Pointer, delta: u32) -> Checked<Option<ir::Place>> {
+        let offset = self.offset(pointer, delta);
+        Ok(Some(match pointer.root {
+            Root::Buffer { space, buffer } => ir::Place::Buffer { space, buffer, offset },
+            Root::Push => ir::Place::Push { offset },
+            Root::Variable { variable } => ir::Place::Variable { variable, offset },
+            Root::Input { .. } => return Ok(None),
+            Root::Descriptors { .. } => return Err("accesses an array of descriptors as a whole".into()),
+        }))
+    }
+
+    /// How a pointer's decorations say that memory is accessed.
+    pub(super) fn access_of(&self, pointer: &Pointer) -> Access {
+        Access {
+            volatile: pointer.memory.volatile,
+            non_private: pointer.memory.coherent && !self.sections.vulkan_memory_model,
+            available_visible: None,
+        }
+    }
+}

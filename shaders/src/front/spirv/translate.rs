@@ -1,0 +1,264 @@
+//! The state of a translation, and which chapter takes which instruction.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use smallvec::SmallVec;
+use spirv::{GlslStd450Op, Op};
+
+use super::super::Error;
+use super::arithmetic::{self, Operand, Shape};
+use super::composite::Composite;
+use super::constants::Constants;
+use super::function::Frame;
+use super::glsl450;
+use super::module::{ExtendedSet, Sections};
+use super::pointer::Pointer;
+use super::types::{Scalar, Type, Types};
+use super::variables::Variables;
+use super::words::{Checked, Id, Inst, op_name, operand};
+use crate::ir::{Builder, Value};
+
+/// Most instructions of a kernel.
+const MAX_INSTS: usize = 1 << 20;
+
+/// Most instructions read and scalars moved, each time that a function is inlined anew: what bounds call trees that grow
+/// without leaving instructions.
+const MAX_WORK: usize = 1 << 22;
+
+/// What an id of a function stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Bound {
+    Value(Composite),
+    Pointer(Pointer),
+}
+
+/// One entry point on its way to a kernel.
+pub(super) struct Translator<'m> {
+    /// The module.
+    pub(super) sections: &'m Sections,
+    /// Its types.
+    pub(super) types: Types,
+    /// Its constants.
+    pub(super) constants: Constants,
+    /// Takes the kernel's instructions.
+    pub(super) builder: Builder,
+    /// Memory declared so far.
+    pub(super) variables: Variables,
+    /// The function being inlined.
+    pub(super) frame: Frame<'m>,
+    /// Functions being inlined, the entry point first.
+    pub(super) calls: Vec<Id>,
+    materialised: HashMap<Id, Composite>,
+    work: usize,
+}
+
+impl<'m> Translator<'m> {
+    /// At the start of an entry point's function.
+    pub(super) fn new(
+        sections: &'m Sections,
+        types: Types,
+        constants: Constants,
+        builder: Builder,
+        frame: Frame<'m>,
+    ) -> Self {
+        Self {
+            sections,
+            types,
+            constants,
+            builder,
+            variables: Variables::default(),
+            frame,
+            calls: Vec::new(),
+            materialised: HashMap::new(),
+            work: 0,
+        }
+    }
+
+    /// Counts work, so that no module can make it endless.
+    pub(super) fn spend(&mut self, scalars: usize) -> Checked<()> {
+        self.work += 1 + scalars;
+        if self.work > MAX_WORK {
+            return Err("the kernel is too large when all calls are inlined".into());
+        }
+        if self.builder.kernel().insts.len() > MAX_INSTS {
+            return Err(format!("the kernel has more than {MAX_INSTS} instructions when all calls are inlined"));
+        }
+        Ok(())
+    }
+
+    /// The value of an id.
+    pub(super) fn value(&mut self, id: Id) -> Checked<Composite> {
+        match self.frame.values.get(&id) {
+            Some(Bound::Value(value)) => Ok(value.clone()),
+            Some(Bound::Pointer(_)) => Err(format!("{} is a pointer, not a value", self.sections.describe(id))),
+            None => self.constant(id),
+        }
+    }
+
+    fn constant(&mut self, id: Id) -> Checked<Composite> {
+        if let Some(value) = self.materialised.get(&id) {
+            return Ok(value.clone());
+        }
+        let Some(constant) = self.constants.get(id) else {
+            return Err(format!("{} is not a value that is defined here", self.sections.describe(id)));
+        };
+        let ty = constant.ty;
+        let bits = self.constants.bits(&mut self.types, id)?;
+        let scalars = self.types.scalars(ty)?;
+        self.spend(scalars.len())?;
+        let values = scalars.iter().zip(&*bits).map(|(s, &bits)| self.builder.constant_bits(s.ty(), bits)).collect();
+        let value = Composite { ty, values };
+        self.materialised.insert(id, value.clone());
+        Ok(value)
+    }
+
+    /// The value of an id that must be one 32-bit integer.
+    pub(super) fn integer(&mut self, id: Id) -> Checked<Value> {
+        self.scalar(id, Scalar::Int)
+    }
+
+    /// The value of an id that must be one scalar of this type.
+    pub(super) fn scalar(&mut self, id: Id, wanted: Scalar) -> Checked<Value> {
+        let value = self.value(id)?;
+        match self.types.get(value.ty)?.ty {
+            Type::Scalar(scalar) if scalar == wanted => Ok(value.values[0]),
+            _ => Err(format!("{} is not a scalar of type {}", self.sections.describe(id), wanted.ty())),
+        }
+    }
+
+    /// A new id's value.
+    pub(super) fn bind(&mut self, id: Id, value: Composite) {
+        self.frame.values.insert(id, Bound::Value(value));
+    }
+
+    /// A new id's pointer.
+    pub(super) fn bind_pointer(&mut self, id: Id, pointer: Pointer) {
+        self.frame.values.insert(id, Bound::Pointer(pointer));
+    }
+
+    /// Translates an instruction that is neither `OpPhi` nor merge or terminator.
+    pub(super) fn instruction(&mut self, inst: &Inst) -> Result<(), Error> {
+        self.builder.set_origin(inst.word);
+        if inst.op == Op::FunctionCall {
+            return self.call(inst);
+        }
+        self.spend(0).and_then(|()| self.one(inst)).map_err(|message| self.error(inst, &message))
+    }
+
+    /// An error at an instruction, which it names.
+    pub(super) fn error(&self, inst: &Inst, message: &str) -> Error {
+        self.sections.error(inst.word, format!("{}: {message}", op_name(inst.op)))
+    }
+
+    fn one(&mut self, inst: &Inst) -> Checked<()> {
+        let operands = self.sections.words.operands(inst);
+        if let Some(result) = self.memory(inst, operands) {
+            return result;
+        }
+        if let Some(result) = self.atomic(inst, operands) {
+            return result;
+        }
+        if inst.op == Op::ExtInst {
+            return self.extended(inst, operands);
+        }
+        let value = match self.composite(inst, operands) {
+            Some(value) => value?,
+            None => self.arithmetic(inst, operands)?,
+        };
+        self.bind(inst.id, value);
+        Ok(())
+    }
+
+    fn arithmetic(&mut self, inst: &Inst, operands: &[Id]) -> Checked<Composite> {
+        if inst.id == 0 || inst.ty == 0 {
+            return Err("the instruction is not supported".into());
+        }
+        let shape = self.result_shape(inst.ty)?;
+        let operands = match self.operands(operands) {
+            Ok(operands) => operands,
+            // Operands of foreign instructions may be anything: say first that the instruction is the problem.
+            Err(message) => match arithmetic::translate(&mut self.builder, inst.op, &shape, &[]) {
+                None => return Err("the instruction is not supported".into()),
+                Some(_) => return Err(message),
+            },
+        };
+        let views: SmallVec<[Operand<'_>; 4]> = views(&operands);
+        let values = arithmetic::translate(&mut self.builder, inst.op, &shape, &views)
+            .ok_or("the instruction is not supported")??;
+        self.typed(inst.ty, &values)
+    }
+
+    /// The shape of a result; of its first member, where it is a structure of two.
+    fn result_shape(&self, ty: Id) -> Checked<Shape> {
+        let info = self.types.get(ty)?;
+        let first = match &info.ty {
+            Type::Struct { members } if members.len() == 2 => members[0].ty,
+            _ => ty,
+        };
+        self.types.shape(first)?.ok_or_else(|| format!("%{ty} is not the type of a scalar, vector or matrix"))
+    }
+
+    fn operands(&mut self, ids: &[Id]) -> Checked<SmallVec<[(Composite, Shape); 4]>> {
+        ids.iter()
+            .map(|&id| {
+                let value = self.value(id)?;
+                let shape = self.types.shape(value.ty)?;
+                let describe = || format!("{} is not a scalar, vector or matrix", self.sections.describe(id));
+                Ok((value, shape.ok_or_else(describe)?))
+            })
+            .collect()
+    }
+
+    /// Gives scalars a type that they must fit.
+    fn typed(&mut self, ty: Id, values: &[Value]) -> Checked<Composite> {
+        let scalars = self.types.scalars(ty)?;
+        let fits = scalars.len() == values.len()
+            && scalars.iter().zip(values).all(|(scalar, &value)| scalar.ty() == self.builder.ty(value));
+        if fits { Ok(Composite { ty, values: values.into() }) } else { Err("the result has the wrong type".into()) }
+    }
+
+    fn extended(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+        let set = operand(operands, 0)?;
+        match self.sections.sets.get(&set) {
+            Some(ExtendedSet::NonSemantic) => return Ok(()),
+            Some(ExtendedSet::Glsl450) => {}
+            None => return Err(format!("%{set} is not a set of extended instructions")),
+        }
+        let number = operand(operands, 1)?;
+        let op = GlslStd450Op::from_u32(number).ok_or_else(|| format!("GLSL.std.450 has no instruction {number}"))?;
+        let arguments = &operands[2..];
+        self.glsl450(inst, op, arguments).map_err(|message| format!("{op:?}: {message}"))
+    }
+
+    fn glsl450(&mut self, inst: &Inst, op: GlslStd450Op, arguments: &[Id]) -> Checked<()> {
+        // The second result goes where the last operand points.
+        let (arguments, second) = match (op, arguments.split_last()) {
+            (GlslStd450Op::Modf | GlslStd450Op::Frexp, Some((&pointer, rest))) => (rest, Some(self.pointer(pointer)?)),
+            _ => (arguments, None),
+        };
+        let shape = self.result_shape(inst.ty)?;
+        let operands = self.operands(arguments)?;
+        let values = glsl450::extended(&mut self.builder, op, &shape, &views(&operands))?;
+        let first = match second {
+            None => self.typed(inst.ty, &values)?,
+            Some(pointer) => {
+                let (first, second) = values.split_at(shape.len().min(values.len()));
+                let second = self.typed(pointer.pointee(), second)?;
+                self.store(&pointer, &second, Default::default())?;
+                self.typed(inst.ty, first)?
+            }
+        };
+        self.bind(inst.id, first);
+        Ok(())
+    }
+}
+
+fn views(operands: &[(Composite, Shape)]) -> SmallVec<[Operand<'_>; 4]> {
+    operands.iter().map(|(value, shape)| Operand { values: &value.values, shape: *shape }).collect()
+}
+
+/// Scalars as a shared list.
+pub(super) fn shared(values: impl IntoIterator<Item = Value>) -> Rc<[Value]> {
+    values.into_iter().collect()
+}

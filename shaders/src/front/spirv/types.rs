@@ -1,0 +1,322 @@
+//! Types, after specialization: what a value explodes into and how large it is.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use spirv::{Op, StorageClass};
+
+use super::arithmetic::Shape;
+use super::decorations::Annotations;
+use super::layout::MatrixLayout;
+use super::words::{Checked, Id, Inst, op_name, operand};
+use crate::ir;
+
+/// Deepest nesting of types (SPIR-V's universal limit for structures).
+const MAX_DEPTH: u32 = 255;
+
+/// Most scalars that one value may explode into.
+const MAX_SCALARS: u32 = 1 << 16;
+
+/// Most scalars of all types together whose lists are kept.
+const MAX_FLAT: usize = 1 << 24;
+
+/// Most types that one type may name, each as often as it is named.
+const MAX_NODES: u32 = 1 << 16;
+
+/// A scalar type. Only built-ins and constants look at a sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scalar {
+    Bool,
+    Int,
+    Float,
+}
+
+impl Scalar {
+    /// The IR's type.
+    pub(super) fn ty(self) -> ir::Type {
+        match self {
+            Self::Bool => ir::Type::Bool,
+            Self::Int => ir::Type::I32,
+            Self::Float => ir::Type::F32,
+        }
+    }
+}
+
+/// A type.
+#[derive(Clone, Debug)]
+pub(super) enum Type {
+    Void,
+    Scalar(Scalar),
+    Vector { element: Id, scalar: Scalar, count: u32 },
+    Matrix { column: Id, columns: u32, rows: u32 },
+    Array { element: Id, count: u32, stride: Option<u32> },
+    RuntimeArray { element: Id, stride: Option<u32> },
+    Struct { members: Vec<Member> },
+    Pointer { class: StorageClass, pointee: Id },
+    Function { result: Id, params: Vec<Id> },
+}
+
+/// A member of a structure.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    /// Its type.
+    pub(super) ty: Id,
+    /// `Offset`, for memory with an explicit layout.
+    pub(super) offset: Option<u32>,
+    /// How the matrices in it are laid out.
+    pub(super) matrix: MatrixLayout,
+    /// Scalars of the members before it.
+    pub(super) first: u32,
+}
+
+/// A type and what follows from it.
+#[derive(Clone, Debug)]
+pub(super) struct Info {
+    /// The type.
+    pub(super) ty: Type,
+    /// Scalars it explodes into, clamped; 0 for types without values and runtime arrays.
+    pub(super) scalars: u32,
+    /// Nesting.
+    depth: u32,
+    /// Types in it, each as often as it is named.
+    nodes: u32,
+    /// Whether it has a runtime array as (last member of) itself.
+    pub(super) unsized_tail: bool,
+}
+
+/// The types of a module, by id.
+#[derive(Debug, Default)]
+pub(super) struct Types {
+    infos: HashMap<Id, Rc<Info>>,
+    flat: HashMap<Id, Rc<[Scalar]>>,
+    flat_len: usize,
+}
+
+impl Types {
+    /// The type of an id.
+    pub(super) fn get(&self, id: Id) -> Checked<Rc<Info>> {
+        self.infos.get(&id).cloned().ok_or_else(|| format!("%{id} is not a type"))
+    }
+
+    /// The scalars of a value of this type, in order.
+    pub(super) fn scalars(&mut self, id: Id) -> Checked<Rc<[Scalar]>> {
+        if let Some(flat) = self.flat.get(&id) {
+            return Ok(flat.clone());
+        }
+        let info = self.get(id)?;
+        if info.unsized_tail || matches!(info.ty, Type::Pointer { .. } | Type::Function { .. }) {
+            return Err(format!("%{id} is not the type of a value"));
+        }
+        if info.scalars > MAX_SCALARS {
+            return Err(format!("a value of type %{id} has {} scalars, more than {MAX_SCALARS}", info.scalars));
+        }
+        self.flat_len += info.scalars as usize;
+        if self.flat_len > MAX_FLAT {
+            return Err("the module has too many large types".into());
+        }
+        let mut list = Vec::with_capacity(info.scalars as usize);
+        self.flatten(&info, &mut list)?;
+        let flat: Rc<[Scalar]> = list.into();
+        self.flat.insert(id, flat.clone());
+        Ok(flat)
+    }
+
+    fn flatten(&self, info: &Info, into: &mut Vec<Scalar>) -> Checked<()> {
+        match &info.ty {
+            Type::Scalar(scalar) => into.push(*scalar),
+            Type::Vector { scalar, count, .. } => into.extend(std::iter::repeat_n(*scalar, *count as usize)),
+            Type::Matrix { .. } => into.extend(std::iter::repeat_n(Scalar::Float, info.scalars as usize)),
+            Type::Array { element, count, .. } => {
+                let from = into.len();
+                self.flatten(&*self.get(*element)?, into)?;
+                let one = into[from..].to_vec();
+                (1..*count).for_each(|_| into.extend_from_slice(&one));
+            }
+            Type::Struct { members } => {
+                for member in members {
+                    self.flatten(&*self.get(member.ty)?, into)?;
+                }
+            }
+            Type::Void | Type::RuntimeArray { .. } | Type::Pointer { .. } | Type::Function { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// The shape that arithmetic sees; `None` for arrays and structures.
+    pub(super) fn shape(&self, id: Id) -> Checked<Option<Shape>> {
+        Ok(match self.get(id)?.ty {
+            Type::Scalar(scalar) => Some(Shape::Scalar(scalar.ty())),
+            Type::Vector { scalar, count, .. } => Some(Shape::Vector(scalar.ty(), count)),
+            Type::Matrix { columns, rows, .. } => Some(Shape::Matrix { columns, rows }),
+            _ => None,
+        })
+    }
+
+    /// Type of part `index` of a composite, and where its scalars start.
+    pub(super) fn part(&self, id: Id, index: u32) -> Checked<(Id, u32)> {
+        let info = self.get(id)?;
+        let (element, count) = match &info.ty {
+            Type::Vector { element, count, .. } => (*element, *count),
+            Type::Matrix { column, columns, .. } => (*column, *columns),
+            Type::Array { element, count, .. } => (*element, *count),
+            Type::Struct { members } => {
+                let member = members.get(index as usize);
+                return member.map(|m| (m.ty, m.first)).ok_or_else(|| format!("%{id} has no member {index}"));
+            }
+            _ => return Err(format!("%{id} has no parts")),
+        };
+        if index >= count {
+            return Err(format!("index {index} is beyond the {count} parts of %{id}"));
+        }
+        Ok((element, index.saturating_mul(self.get(element)?.scalars)))
+    }
+
+    /// How many parts a composite has.
+    pub(super) fn parts(&self, id: Id) -> Checked<u32> {
+        match &self.get(id)?.ty {
+            Type::Vector { count, .. } | Type::Array { count, .. } => Ok(*count),
+            Type::Matrix { columns, .. } => Ok(*columns),
+            Type::Struct { members } => Ok(members.len() as u32),
+            _ => Err(format!("%{id} is not a composite type")),
+        }
+    }
+
+    /// Takes an `OpType…`; `count` gives an array's length by the constant's id.
+    pub(super) fn declare(
+        &mut self,
+        inst: &Inst,
+        operands: &[u32],
+        annotations: &Annotations,
+        count: impl Fn(&Self, Id) -> Checked<u32>,
+    ) -> Checked<()> {
+        let id = inst.id;
+        let stride = annotations.of(id).and_then(|d| d.array_stride);
+        let at = |index| operand(operands, index);
+        let ty = match inst.op {
+            Op::TypeVoid => Type::Void,
+            Op::TypeBool => Type::Scalar(Scalar::Bool),
+            Op::TypeInt => match at(0)? {
+                32 => Type::Scalar(Scalar::Int),
+                width => return Err(format!("{width}-bit integers are not supported")),
+            },
+            Op::TypeFloat => match (at(0)?, operands.get(1)) {
+                (32, None) => Type::Scalar(Scalar::Float),
+                (width, None) => return Err(format!("{width}-bit floats are not supported")),
+                (_, Some(_)) => return Err("floats with an encoding are not supported".into()),
+            },
+            Op::TypeVector => self.vector(at(0)?, at(1)?)?,
+            Op::TypeMatrix => self.matrix(at(0)?, at(1)?)?,
+            Op::TypeArray => {
+                self.element(at(0)?)?;
+                match count(self, at(1)?)? {
+                    0 => return Err("an array has 0 elements".into()),
+                    count => Type::Array { element: at(0)?, count, stride },
+                }
+            }
+            Op::TypeRuntimeArray => {
+                self.element(at(0)?)?;
+                Type::RuntimeArray { element: at(0)?, stride }
+            }
+            Op::TypeStruct => self.structure(id, operands, annotations)?,
+            Op::TypePointer => {
+                let class = StorageClass::from_u32(at(0)?).ok_or("unknown storage class")?;
+                self.get(at(1)?)?;
+                Type::Pointer { class, pointee: at(1)? }
+            }
+            Op::TypeFunction => {
+                operands.iter().try_for_each(|&ty| self.get(ty).map(|_| ()))?;
+                Type::Function { result: at(0)?, params: operands[1..].to_vec() }
+            }
+            op => return Err(format!("{} is not supported", op_name(op))),
+        };
+        let info = self.measure(ty)?;
+        self.infos.insert(id, Rc::new(info));
+        Ok(())
+    }
+
+    fn vector(&self, element: Id, count: u32) -> Checked<Type> {
+        match self.get(element)?.ty {
+            Type::Scalar(scalar) if (2..=4).contains(&count) => Ok(Type::Vector { element, scalar, count }),
+            Type::Scalar(_) => Err(format!("a vector of {count} components")),
+            _ => Err(format!("a vector of %{element}, which is no scalar")),
+        }
+    }
+
+    fn matrix(&self, column: Id, columns: u32) -> Checked<Type> {
+        match self.get(column)?.ty {
+            Type::Vector { scalar: Scalar::Float, count, .. } if (2..=4).contains(&columns) => {
+                Ok(Type::Matrix { column, columns, rows: count })
+            }
+            _ => Err(format!("a matrix of {columns} columns of %{column}")),
+        }
+    }
+
+    /// What an array or structure may hold.
+    fn element(&self, id: Id) -> Checked<Rc<Info>> {
+        let info = self.get(id)?;
+        match info.ty {
+            Type::Void | Type::Pointer { .. } | Type::Function { .. } => {
+                Err(format!("%{id} cannot be part of an array or structure"))
+            }
+            // Without scalars, nothing would bound the work that a count of them makes.
+            _ if info.scalars == 0 && !info.unsized_tail => {
+                Err(format!("%{id}, an empty structure, as part of an array or structure is not supported"))
+            }
+            _ => Ok(info),
+        }
+    }
+
+    fn structure(&self, id: Id, types: &[Id], annotations: &Annotations) -> Checked<Type> {
+        let mut members = Vec::with_capacity(types.len());
+        let mut first = 0u32;
+        for (index, &ty) in (0u32..).zip(types) {
+            let info = self.element(ty)?;
+            if info.unsized_tail && index as usize + 1 != types.len() {
+                return Err(format!("member {index} is a runtime array, but not the last member"));
+            }
+            let decorations = annotations.of_member(id, index).cloned().unwrap_or_default();
+            let matrix = MatrixLayout {
+                stride: decorations.matrix_stride,
+                row_major: decorations.row_major,
+                memory: decorations.memory,
+            };
+            members.push(Member { ty, offset: decorations.offset, matrix, first });
+            first = first.saturating_add(info.scalars);
+        }
+        Ok(Type::Struct { members })
+    }
+
+    fn measure(&self, ty: Type) -> Checked<Info> {
+        let (mut scalars, mut depth, mut nodes, mut unsized_tail) = (0u32, 0, 1u32, false);
+        let mut part = |id: Id, times: u32| {
+            let info = self.get(id)?;
+            scalars = scalars.saturating_add(info.scalars.saturating_mul(times));
+            depth = depth.max(info.depth);
+            nodes = nodes.saturating_add(info.nodes);
+            unsized_tail |= info.unsized_tail;
+            Checked::Ok(())
+        };
+        match &ty {
+            Type::Scalar(_) => scalars = 1,
+            Type::Vector { element, count, .. } => part(*element, *count)?,
+            Type::Matrix { column, columns, .. } => part(*column, *columns)?,
+            Type::Array { element, count, .. } => part(*element, *count)?,
+            Type::RuntimeArray { element, .. } => {
+                part(*element, 0)?;
+                if unsized_tail {
+                    return Err("a runtime array of runtime arrays".into());
+                }
+                unsized_tail = true;
+            }
+            Type::Struct { members } => members.iter().try_for_each(|member| part(member.ty, 1))?,
+            Type::Void | Type::Pointer { .. } | Type::Function { .. } => {}
+        }
+        if depth >= MAX_DEPTH {
+            return Err(format!("types nest deeper than {MAX_DEPTH}"));
+        }
+        if nodes > MAX_NODES {
+            return Err(format!("a type is made of more than {MAX_NODES} others"));
+        }
+        Ok(Info { ty, scalars, depth: depth + 1, nodes, unsized_tail })
+    }
+}

@@ -1,0 +1,264 @@
+//! Variables: descriptor bindings, push constants, workgroup and private memory, built-ins.
+//!
+//! A kernel declares what its entry point reaches and nothing else, so each variable is declared when it is first used.
+
+use std::collections::HashMap;
+
+use cranelift_entity::{EntityRef, PrimaryMap};
+use spirv::StorageClass;
+
+use super::decorations::MemoryDecorations;
+use super::layout::{Layout, Place};
+use super::pointer::{Pointer, Root};
+use super::translate::Translator;
+use super::types::{Type, Types};
+use super::words::{Checked, Id, Inst};
+use crate::abi::MAX_PUSH_BYTES;
+use crate::ir::{
+    self, Access, Binding, BindingData, BindingKind, BufferSpace, BuiltIn, InstData, Kernel, Value, VariableData,
+    VariableSpace,
+};
+
+/// Most bytes of workgroup memory.
+const MAX_SHARED_BYTES: u32 = 1 << 20;
+
+/// Most bytes of private memory of one invocation.
+const MAX_PRIVATE_BYTES: u32 = 1 << 18;
+
+/// Most elements of a descriptor array.
+const MAX_DESCRIPTORS: u32 = 1 << 16;
+
+/// What was declared so far.
+#[derive(Debug, Default)]
+pub(super) struct Variables {
+    declarations: HashMap<Id, Inst>,
+    globals: HashMap<Id, Pointer>,
+    /// One for each variable of a function, whatever the number of calls: without recursion only one is alive.
+    storage: HashMap<Id, ir::Variable>,
+    buffers: HashMap<(Binding, u64), Value>,
+    builtins: HashMap<(BuiltIn, u8), Value>,
+}
+
+impl Variables {
+    /// Learns the module's global variables.
+    pub(super) fn declare(&mut self, inst: &Inst) {
+        self.declarations.insert(inst.id, *inst);
+    }
+
+    /// Whether an id is a global variable.
+    pub(super) fn is_global(&self, id: Id) -> bool {
+        self.declarations.contains_key(&id)
+    }
+}
+
+/// How many descriptors a type stands for: 1 for a block, more for arrays of it.
+pub(super) fn descriptor_count(types: &Types, ty: Id) -> Checked<u32> {
+    match &types.get(ty)?.ty {
+        Type::Struct { .. } => Ok(1),
+        Type::Array { element, count, .. } => {
+            let all = count.checked_mul(descriptor_count(types, *element)?);
+            all.filter(|&all| all <= MAX_DESCRIPTORS)
+                .ok_or_else(|| format!("a descriptor array has more than {MAX_DESCRIPTORS} elements"))
+        }
+        Type::RuntimeArray { .. } => Err("descriptor arrays without a size are not supported".into()),
+        _ => Err(format!("%{ty} is not a block")),
+    }
+}
+
+/// The structure within the arrays.
+fn block_of(types: &Types, ty: Id) -> Checked<Id> {
+    match &types.get(ty)?.ty {
+        Type::Array { element, .. } => block_of(types, *element),
+        _ => Ok(ty),
+    }
+}
+
+impl Translator<'_> {
+    /// The pointer to a global variable, which is declared on the way.
+    pub(super) fn global(&mut self, id: Id) -> Checked<Pointer> {
+        if let Some(pointer) = self.variables.globals.get(&id) {
+            return Ok(pointer.clone());
+        }
+        let Some(inst) = self.variables.declarations.get(&id).copied() else {
+            return Err(format!("{} is not a pointer that is defined here", self.sections.describe(id)));
+        };
+        let pointer = self.declare(&inst).map_err(|message| format!("{}: {message}", self.sections.describe(id)))?;
+        self.variables.globals.insert(id, pointer.clone());
+        Ok(pointer)
+    }
+
+    fn declare(&mut self, inst: &Inst) -> Checked<Pointer> {
+        let Type::Pointer { class, pointee } = self.types.get(inst.ty)?.ty else {
+            return Err(format!("%{} is not a pointer type", inst.ty));
+        };
+        match class {
+            StorageClass::StorageBuffer | StorageClass::Uniform => self.declare_binding(inst.id, class, pointee),
+            StorageClass::PushConstant => self.declare_push(class, pointee),
+            StorageClass::Workgroup | StorageClass::Private => self.declare_storage(inst, class, pointee),
+            StorageClass::Input => self.declare_input(inst.id, pointee),
+            class => Err(format!("storage class {class:?} is not supported")),
+        }
+    }
+
+    fn declare_binding(&mut self, id: Id, class: StorageClass, ty: Id) -> Checked<Pointer> {
+        let decorations = self.sections.annotations.of(id).cloned().unwrap_or_default();
+        let count = descriptor_count(&self.types, ty)?;
+        let block = block_of(&self.types, ty)?;
+        let block_decorations = self.sections.annotations.of(block).cloned().unwrap_or_default();
+        let space = match (class, block_decorations.buffer_block, block_decorations.block) {
+            (StorageClass::StorageBuffer, _, true) | (StorageClass::Uniform, true, _) => BufferSpace::Storage,
+            (StorageClass::Uniform, false, true) => BufferSpace::Uniform,
+            _ => return Err(format!("the type %{block} is not decorated as Block")),
+        };
+        let (Some(set), Some(number)) = (decorations.set, decorations.binding) else {
+            return Err("a resource without DescriptorSet and Binding".into());
+        };
+        let place = Place::new(ty, Layout::Explicit);
+        let min_bytes = Place { ty: block, ..place }.bytes(&self.types)?;
+        let read_only =
+            space == BufferSpace::Uniform || decorations.memory.non_writable || self.all_members_non_writable(block)?;
+        let kind = match space {
+            BufferSpace::Storage => BindingKind::StorageBuffer,
+            BufferSpace::Uniform => BindingKind::UniformBuffer,
+        };
+        let data = BindingData { set, binding: number, kind, count, min_bytes, read_only };
+        let binding = self.merge_binding(data)?;
+        let root = match self.types.get(ty)?.ty {
+            Type::Array { .. } => Root::Descriptors { binding, space, index: None },
+            _ => {
+                let first = self.builder.constant(0u32);
+                Root::Buffer { space, buffer: self.buffer(binding, first) }
+            }
+        };
+        Ok(Pointer::new(class, place, root, decorations.memory))
+    }
+
+    fn all_members_non_writable(&self, block: Id) -> Checked<bool> {
+        match &self.types.get(block)?.ty {
+            Type::Struct { members } => {
+                Ok(!members.is_empty() && members.iter().all(|member| member.matrix.memory.non_writable))
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Several variables may share a binding: it must serve all of them.
+    fn merge_binding(&mut self, data: BindingData) -> Checked<Binding> {
+        let bindings = &mut self.builder.kernel().bindings;
+        let same = |(_, other): &(Binding, &mut BindingData)| (other.set, other.binding) == (data.set, data.binding);
+        let Some((binding, other)) = bindings.iter_mut().find(same) else { return Ok(bindings.push(data)) };
+        if (other.kind, other.count) != (data.kind, data.count) {
+            let BindingData { set, binding, .. } = data;
+            return Err(format!("two variables want different descriptors at set {set}, binding {binding}"));
+        }
+        other.min_bytes = other.min_bytes.max(data.min_bytes);
+        other.read_only &= data.read_only;
+        Ok(binding)
+    }
+
+    /// A descriptor's buffer: once, at the start, where the element is known.
+    pub(super) fn buffer(&mut self, binding: Binding, index: Value) -> Value {
+        let data = InstData::Buffer { binding, index };
+        let Some(element) = self.builder.kernel().constant(index) else {
+            return self.builder.push_value(data, ir::Type::Buffer);
+        };
+        let builder = &mut self.builder;
+        let make = || builder.in_prologue(|builder| builder.push_value(data, ir::Type::Buffer));
+        *self.variables.buffers.entry((binding, element)).or_insert_with(make)
+    }
+
+    /// A component of a built-in: once, at the start.
+    pub(super) fn builtin(&mut self, builtin: BuiltIn, component: u8) -> Value {
+        let builder = &mut self.builder;
+        let make = || builder.in_prologue(|builder| builder.builtin(builtin, component));
+        *self.variables.builtins.entry((builtin, component)).or_insert_with(make)
+    }
+
+    fn declare_push(&mut self, class: StorageClass, ty: Id) -> Checked<Pointer> {
+        let place = Place::new(ty, Layout::Explicit);
+        let bytes = place.bytes(&self.types)?;
+        if bytes as usize > MAX_PUSH_BYTES || self.types.get(ty)?.unsized_tail {
+            return Err(format!("push constants of {bytes} bytes, more than {MAX_PUSH_BYTES}"));
+        }
+        let kernel = self.builder.kernel();
+        kernel.push_bytes = kernel.push_bytes.max(bytes);
+        Ok(Pointer::new(class, place, Root::Push, MemoryDecorations::default()))
+    }
+
+    fn declare_storage(&mut self, inst: &Inst, class: StorageClass, ty: Id) -> Checked<Pointer> {
+        let pointer = self.storage(inst.id, class, ty)?;
+        let Some(&initializer) = self.sections.words.operands(inst).get(1) else { return Ok(pointer) };
+        let constant = self.constants.get(initializer).ok_or("the initializer is not a constant")?;
+        if constant.bits.is_none() {
+            return Ok(pointer);
+        }
+        if class == StorageClass::Workgroup {
+            return Err("workgroup memory can only be initialized with OpConstantNull".into());
+        }
+        let value = self.value(initializer)?;
+        let before = self.builder.set_prologue(true);
+        let stored = self.store(&pointer, &value, Access::default());
+        self.builder.set_prologue(before);
+        stored.map(|()| pointer)
+    }
+
+    /// Memory for a variable.
+    pub(super) fn storage(&mut self, id: Id, class: StorageClass, ty: Id) -> Checked<Pointer> {
+        let variable = match self.variables.storage.get(&id) {
+            Some(&variable) => variable,
+            None => self.allocate(id, class, ty)?,
+        };
+        let memory = self.sections.annotations.of(id).map(|decorations| decorations.memory).unwrap_or_default();
+        Ok(Pointer::new(class, Place::new(ty, Layout::Natural), Root::Variable { variable }, memory))
+    }
+
+    fn allocate(&mut self, id: Id, class: StorageClass, ty: Id) -> Checked<ir::Variable> {
+        let (space, limit) = match class {
+            StorageClass::Workgroup => (VariableSpace::Workgroup, MAX_SHARED_BYTES),
+            _ => (VariableSpace::Private, MAX_PRIVATE_BYTES),
+        };
+        let info = self.types.get(ty)?;
+        if info.unsized_tail || info.scalars == 0 {
+            return Err("a variable of a type without size".into());
+        }
+        let name = self.sections.annotations.name(id).to_owned();
+        let kernel = self.builder.kernel();
+        let before = match space {
+            VariableSpace::Workgroup => kernel.shared_bytes(),
+            VariableSpace::Private => kernel.private_bytes(),
+        };
+        let bytes = info.scalars.checked_mul(4).filter(|&bytes| bytes <= limit - before.min(limit));
+        let bytes = bytes.ok_or_else(|| format!("more than {limit} bytes of {class:?} variables"))?;
+        let variable = kernel.variables.push(VariableData { space, bytes, name });
+        self.variables.storage.insert(id, variable);
+        Ok(variable)
+    }
+
+    fn declare_input(&mut self, id: Id, ty: Id) -> Checked<Pointer> {
+        let builtin = self.sections.annotations.of(id).and_then(|decorations| decorations.builtin);
+        let builtin = builtin.ok_or("an input that is no built-in")?;
+        let (source, shape) = super::entry::input(builtin)?;
+        if self.types.shape(ty)? != Some(shape) {
+            return Err(format!("built-in {builtin:?} has the wrong type"));
+        }
+        let place = Place::new(ty, Layout::Natural);
+        Ok(Pointer::new(StorageClass::Input, place, Root::Input { source }, MemoryDecorations::default()))
+    }
+}
+
+/// Puts the bindings in the order of set and binding number.
+pub(super) fn sort_bindings(kernel: &mut Kernel) {
+    let mut order: Vec<Binding> = kernel.bindings.keys().collect();
+    order.sort_by_key(|&binding| (kernel.bindings[binding].set, kernel.bindings[binding].binding));
+    let mut places = vec![Binding::new(0); order.len()];
+    let mut sorted = PrimaryMap::new();
+    for binding in order {
+        places[binding.index()] = sorted.push(kernel.bindings[binding].clone());
+    }
+    kernel.bindings = sorted;
+    for inst in kernel.insts.values_mut() {
+        if let InstData::Buffer { binding, .. } = inst {
+            *binding = places[binding.index()];
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Words to instructions: the stream is measured first, then `rspirv`'s parser holds every instruction against the grammar.
+//!
+//! The parser does not tell word offsets, and trusts word counts when it reads strings; so the counts are scanned and
+//! checked here before it sees a word. It also cannot read every `OpSpecConstantOp` (it takes each operand of the nested
+//! instruction exactly once) and panics on some, so it sees an `OpUndef` in the place of each; the reader takes those apart
+//! itself.
+
+use rspirv::binary::{Consumer, ParseAction, ParseState, Parser};
+use rspirv::dr;
+use spirv::Op;
+
+use super::super::Error;
+
+/// An id of the module.
+pub(super) type Id = u32;
+
+/// What may go wrong inside an instruction; whoever walks the instructions adds the place.
+pub(super) type Checked<T> = Result<T, String>;
+
+/// Most words of a module: 16 MiB.
+const MAX_WORDS: usize = 1 << 22;
+
+/// Largest id bound (SPIR-V, universal limits).
+const MAX_BOUND: u32 = 1 << 22;
+
+/// SPIR-V 1.6 is the newest version.
+const MAX_MINOR_VERSION: u8 = 6;
+
+const HEADER_WORDS: usize = 5;
+
+/// One instruction of the module.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Inst {
+    /// Word offset of its first word.
+    pub(super) word: u32,
+    /// Opcode.
+    pub(super) op: Op,
+    /// Result type; 0 where there is none.
+    pub(super) ty: Id,
+    /// Result id; 0 where there is none.
+    pub(super) id: Id,
+    /// Where the operands start that follow type and id.
+    first: u32,
+    /// Where the next instruction starts.
+    end: u32,
+}
+
+/// The words of a module, cut into instructions.
+#[derive(Debug)]
+pub(super) struct Words {
+    words: Box<[u32]>,
+    /// Instructions in order.
+    pub(super) insts: Vec<Inst>,
+}
+
+impl Words {
+    /// Cuts and checks the stream.
+    pub(super) fn parse(words: &[u32]) -> Result<Self, Error> {
+        let offsets = scan(words)?;
+        let mut collector = Collector { words, offsets: &offsets, insts: Vec::with_capacity(offsets.len()) };
+        let result = Parser::new(&grammar_stream(words, &offsets), &mut collector).parse();
+        let insts = collector.insts;
+        if let Err(state) = result {
+            let word = offsets.get(insts.len()).map_or(0, |at| *at as usize);
+            return Err(error(word, describe(&state, words[word])));
+        }
+        let this = Self { words: words.into(), insts };
+        this.check_ids()?;
+        Ok(this)
+    }
+
+    /// Operands after result type and result id.
+    pub(super) fn operands(&self, inst: &Inst) -> &[u32] {
+        &self.words[inst.first as usize..inst.end as usize]
+    }
+
+    /// Result ids are in the bound and defined once.
+    fn check_ids(&self) -> Result<(), Error> {
+        let bound = self.words[3];
+        let mut seen = std::collections::HashSet::new();
+        for inst in &self.insts {
+            // OpTypeForwardPointer and the like have no result; 0 stands for that, and is never a valid id.
+            let has_id = inst.id != 0;
+            if has_id && inst.id >= bound {
+                return Err(error(inst.word as usize, format!("id %{} is not below the bound {bound}", inst.id)));
+            }
+            if has_id && !seen.insert(inst.id) {
+                return Err(error(inst.word as usize, format!("id %{} is defined twice", inst.id)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Operand `index` of an instruction's operands.
+pub(super) fn operand(operands: &[u32], index: usize) -> Checked<u32> {
+    operands.get(index).copied().ok_or_else(|| format!("operand {index} is missing"))
+}
+
+/// A string at the start of `words`, and the words after it.
+pub(super) fn string(words: &[u32]) -> Checked<(String, &[u32])> {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).take_while(|&byte| byte != 0).collect();
+    let rest = words.get(bytes.len() / 4 + 1..).ok_or("a string has no end")?;
+    String::from_utf8(bytes).map(|text| (text, rest)).map_err(|_| "a string is not UTF-8".to_owned())
+}
+
+/// `OpName` of an opcode.
+pub(super) fn op_name(op: Op) -> String {
+    format!("Op{op:?}")
+}
+
+fn error(word: usize, message: impl Into<String>) -> Error {
+    Error { message: message.into(), word: Some(word), line: None }
+}
+
+/// Word offset of each instruction; header and word counts are right.
+fn scan(words: &[u32]) -> Result<Vec<u32>, Error> {
+    match words.first() {
+        Some(&spirv::MAGIC_NUMBER) => {}
+        Some(&first) if first == spirv::MAGIC_NUMBER.swap_bytes() => {
+            return Err(error(0, "the module is in the other byte order"));
+        }
+        _ => return Err(error(0, "not a SPIR-V module: the magic number is missing")),
+    }
+    if words.len() < HEADER_WORDS {
+        return Err(error(words.len(), "the module ends within its header"));
+    }
+    let [zero, minor, major, top] = words[1].to_le_bytes();
+    if (zero, top) != (0, 0) || major != 1 || minor > MAX_MINOR_VERSION {
+        return Err(error(1, format!("SPIR-V version {major}.{minor} is not supported")));
+    }
+    if words.len() > MAX_WORDS {
+        return Err(error(MAX_WORDS, format!("the module has more than {MAX_WORDS} words")));
+    }
+    if words[3] > MAX_BOUND {
+        return Err(error(3, format!("the id bound {} is above {MAX_BOUND}", words[3])));
+    }
+    let mut offsets = Vec::new();
+    let mut at = HEADER_WORDS;
+    while at < words.len() {
+        let count = (words[at] >> 16) as usize;
+        if count == 0 {
+            return Err(error(at, "an instruction has a word count of 0"));
+        }
+        if count > words.len() - at {
+            return Err(error(at, format!("an instruction of {count} words runs beyond the end of the module")));
+        }
+        offsets.push(at as u32);
+        at += count;
+    }
+    Ok(offsets)
+}
+
+fn is_spec_constant_op(words: &[u32], at: usize) -> bool {
+    words[at] & 0xffff == Op::SpecConstantOp as u32 && words[at] >> 16 >= 4
+}
+
+/// The stream as the grammar sees it: `OpUndef` with the same type and id in the place of each `OpSpecConstantOp`.
+fn grammar_stream(words: &[u32], offsets: &[u32]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(words.len() * 4);
+    let mut put = |words: &[u32]| words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+    put(&words[..HEADER_WORDS]);
+    for &at in offsets {
+        let at = at as usize;
+        if is_spec_constant_op(words, at) {
+            put(&[3 << 16 | Op::Undef as u32, words[at + 1], words[at + 2]]);
+        } else {
+            put(&words[at..at + (words[at] >> 16) as usize]);
+        }
+    }
+    bytes
+}
+
+/// Keeps what the parser found of each instruction.
+struct Collector<'a> {
+    words: &'a [u32],
+    offsets: &'a [u32],
+    insts: Vec<Inst>,
+}
+
+impl Consumer for Collector<'_> {
+    fn initialize(&mut self) -> ParseAction {
+        ParseAction::Continue
+    }
+
+    fn finalize(&mut self) -> ParseAction {
+        ParseAction::Continue
+    }
+
+    fn consume_header(&mut self, _: dr::ModuleHeader) -> ParseAction {
+        ParseAction::Continue
+    }
+
+    fn consume_instruction(&mut self, inst: dr::Instruction) -> ParseAction {
+        let word = self.offsets[self.insts.len()];
+        let first = word + 1 + u32::from(inst.result_type.is_some()) + u32::from(inst.result_id.is_some());
+        let masked = is_spec_constant_op(self.words, word as usize);
+        self.insts.push(Inst {
+            word,
+            op: if masked { Op::SpecConstantOp } else { inst.class.opcode },
+            ty: inst.result_type.unwrap_or(0),
+            id: inst.result_id.unwrap_or(0),
+            first,
+            end: word + (self.words[word as usize] >> 16),
+        });
+        ParseAction::Continue
+    }
+}
+
+/// What the parser says about the instruction whose first word is `word`.
+fn describe(state: &ParseState, word: u32) -> String {
+    let opcode = word & 0xffff;
+    match (state, Op::from_u32(opcode)) {
+        (ParseState::OpcodeUnknown(..), _) => format!("unknown opcode {opcode}"),
+        (ParseState::OperandExpected(..), Some(op)) => format!("{} has too few operands", op_name(op)),
+        (ParseState::OperandExceeded(..), Some(op)) => format!("{} has too many operands", op_name(op)),
+        (ParseState::OperandError(error), Some(op)) => format!("{}: bad operand: {error}", op_name(op)),
+        (ParseState::TypeUnsupported(..), Some(op)) => format!("{}: a literal of an unsupported width", op_name(op)),
+        (state, _) => state.to_string(),
+    }
+}
