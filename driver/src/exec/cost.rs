@@ -50,7 +50,7 @@ impl Costs {
     /// Starts the clock if the kernel is unknown, or once in a while; `count` is the caller's own.
     pub(super) fn start(&self, code: &Arc<dyn Code>, count: &mut u64) -> Option<Instant> {
         *count = count.wrapping_add(1);
-        (*count % AGAIN == 0 || self.of(code).is_none()).then(Instant::now)
+        (count.is_multiple_of(AGAIN) || self.of(code).is_none()).then(Instant::now)
     }
 
     /// Keeps what `groups` workgroups took.

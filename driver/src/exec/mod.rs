@@ -4,7 +4,7 @@ mod board;
 mod cost;
 mod crew;
 mod line;
-#[cfg(all(test, loom))]
+#[cfg(test)]
 mod loom_tests;
 mod phase;
 mod plan;
@@ -12,7 +12,7 @@ mod queue;
 mod run;
 mod shared;
 pub(crate) mod sync;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;
 mod watchdog;
 pub(crate) mod work;

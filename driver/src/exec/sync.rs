@@ -6,7 +6,7 @@
 #[cfg(not(loom))]
 mod primitive {
     pub(crate) use parking_lot::{Condvar, Mutex};
-    pub(crate) use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+    pub(crate) use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 }
 
 #[cfg(loom)]
@@ -16,7 +16,7 @@ mod primitive {
     use std::ops::{Deref, DerefMut};
     use std::time::{Duration, Instant};
 
-    pub(crate) use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+    pub(crate) use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 
     #[derive(Debug)]
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);

@@ -1,5 +1,7 @@
 //! The executor as its users see it, with kernels written in Rust.
 
+#![cfg(not(loom))]
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::queue::QueueState;
 use super::shared::Shared;
-use super::sync::{AtomicUsize, Condvar, Mutex, Ordering};
+use super::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence};
 
 /// Looks per time limit: an overrun is seen at most this part too late.
 const LOOKS: u32 = 16;
@@ -48,9 +48,10 @@ impl Nap {
 
     /// A conductor starts. Whether the caller has to start the watchdog's thread.
     pub(super) fn begin(&self) -> bool {
-        // SeqCst, here and in `doze`: either this load sees ASLEEP, or `doze` sees the conductor.
-        self.active.fetch_add(1, Ordering::SeqCst);
-        self.state.load(Ordering::SeqCst) == ASLEEP && self.rouse()
+        self.active.fetch_add(1, Ordering::Relaxed);
+        // SeqCst: pairs with the fence in `doze`. Either this load sees ASLEEP, or `doze` sees the conductor.
+        fence(Ordering::SeqCst);
+        self.state.load(Ordering::Relaxed) == ASLEEP && self.rouse()
     }
 
     /// A conductor ends.
@@ -62,26 +63,28 @@ impl Nap {
     #[cold]
     fn rouse(&self) -> bool {
         let mut sleep = self.sleep.lock();
-        // SeqCst: the store is under the lock, as is the test in `doze`.
-        self.state.store(AWAKE, Ordering::SeqCst);
+        // Relaxed: under the lock, as is the test in `doze`.
+        self.state.store(AWAKE, Ordering::Relaxed);
         self.wake.notify_all();
         !std::mem::replace(&mut sleep.started, true)
     }
 
     /// Whether a conductor is at work.
     pub(super) fn is_active(&self) -> bool {
-        self.active.load(Ordering::SeqCst) != 0
+        // Relaxed: a conductor seen late is seen at the next look.
+        self.active.load(Ordering::Relaxed) != 0
     }
 
     /// The watchdog sleeps until a conductor starts, or returns at once if one is there.
     pub(super) fn doze(&self) {
         let mut sleep = self.sleep.lock();
-        self.state.store(ASLEEP, Ordering::SeqCst);
-        // SeqCst: pairs with `begin`.
-        while !sleep.closing && !self.is_active() && self.state.load(Ordering::SeqCst) == ASLEEP {
+        self.state.store(ASLEEP, Ordering::Relaxed);
+        // SeqCst: pairs with the fence in `begin`.
+        fence(Ordering::SeqCst);
+        while !sleep.closing && !self.is_active() && self.state.load(Ordering::Relaxed) == ASLEEP {
             self.wake.wait(&mut sleep);
         }
-        self.state.store(AWAKE, Ordering::SeqCst);
+        self.state.store(AWAKE, Ordering::Relaxed);
     }
 
     /// The watchdog waits for its next look. Whether the executor is closing and nothing runs: then it ends.
@@ -107,7 +110,7 @@ impl Nap {
     pub(super) fn start_failed(&self) {
         let mut sleep = self.sleep.lock();
         sleep.started = false;
-        self.state.store(ASLEEP, Ordering::SeqCst);
+        self.state.store(ASLEEP, Ordering::Relaxed);
     }
 }
 
