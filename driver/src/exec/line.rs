@@ -14,7 +14,9 @@ pub(super) struct Line<B> {
     inner: Mutex<Inner<B>>,
     /// Serial of the last batch that retired.
     retired: AtomicU64,
-    /// Notified when a batch retires while somebody waits for that.
+    /// Serial of the last batch of which everybody has been told. Written under the lock of `inner`.
+    settled: AtomicU64,
+    /// Notified when a batch settles while somebody waits for that.
     moved: Condvar,
 }
 
@@ -57,7 +59,7 @@ impl<B> Line<B> {
     /// An empty line.
     pub(super) fn new() -> Self {
         let inner = Inner { pending: VecDeque::new(), submitted: 0, role: Role::Idle, waiters: 0 };
-        Self { inner: Mutex::new(inner), retired: AtomicU64::new(0), moved: Condvar::new() }
+        Self { inner: Mutex::new(inner), retired: AtomicU64::new(0), settled: AtomicU64::new(0), moved: Condvar::new() }
     }
 
     /// Puts a batch at the end, made with its serial.
@@ -89,15 +91,21 @@ impl<B> Line<B> {
 
     /// Serial of the last batch that retired; all before it have retired too. Never goes back.
     pub(super) fn retired(&self) -> u64 {
-        // Acquire: pairs with the Release in `Conductor::finish`; what the batch wrote is visible.
+        // Acquire: pairs with the Release in `Conductor::retire`; what the batch wrote is visible.
         self.retired.load(Ordering::Acquire)
     }
 
-    /// Sleeps until the batch with this serial has retired.
-    pub(super) fn wait_retired(&self, serial: u64) {
+    /// Serial of the last batch that retired and whose fence, too, is signalled.
+    pub(super) fn settled(&self) -> u64 {
+        // Acquire: pairs with the Release in `Conductor::settle`; what the batch wrote is visible.
+        self.settled.load(Ordering::Acquire)
+    }
+
+    /// Sleeps until the batch with this serial has settled.
+    pub(super) fn wait_settled(&self, serial: u64) {
         let mut inner = self.inner.lock();
         inner.waiters += 1;
-        while self.retired() < serial {
+        while self.settled() < serial {
             self.moved.wait(&mut inner);
         }
         inner.waiters -= 1;
@@ -120,17 +128,23 @@ impl<B> Conductor<'_, B> {
         front
     }
 
-    /// Takes the batch out of the line. It has not retired before `finish`.
+    /// Takes the batch out of the line. It has not retired before `retire`.
     pub(super) fn pop(&self) {
         let popped = self.line.inner.lock().pending.pop_front();
         drop(popped); // after the lock: the conductor's own handle is the last
     }
 
     /// Says that the batch has retired.
-    pub(super) fn finish(&self, serial: u64) {
-        let inner = self.line.inner.lock();
+    pub(super) fn retire(&self, serial: u64) {
         // Release: pairs with the Acquire in `Line::retired`; publishes what the batch wrote.
         self.line.retired.store(serial, Ordering::Release);
+    }
+
+    /// Says that everybody has been told so.
+    pub(super) fn settle(&self, serial: u64) {
+        let inner = self.line.inner.lock();
+        // Release: pairs with the Acquire in `Line::settled`. Under the lock, so that a waiter is before its test or asleep.
+        self.line.settled.store(serial, Ordering::Release);
         if inner.waiters > 0 {
             self.line.moved.notify_all();
         }

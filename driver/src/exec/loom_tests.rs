@@ -49,7 +49,8 @@ fn serve(line: &Line<u64>, run: &Plain) {
     while let Some(batch) = role.front() {
         assert_eq!(run.fetch_add(1, Relaxed) as u64 + 1, *batch);
         role.pop();
-        role.finish(*batch);
+        role.retire(*batch);
+        role.settle(*batch);
     }
 }
 
@@ -67,7 +68,7 @@ fn hand_over_leaves_no_batch_behind() {
             move || (0..2).for_each(|_| submit(&line, &run))
         });
         submit(&line, &run);
-        line.wait_retired(line.submitted());
+        line.wait_settled(line.submitted());
         other.join().unwrap();
         assert_eq!((run.load(Relaxed), line.retired()), (3, 3));
     });
@@ -87,13 +88,14 @@ fn a_conductor_that_leaves_is_followed_by_one_other() {
             if let Some(batch) = role.front() {
                 assert_eq!(run.fetch_add(1, Relaxed) as u64 + 1, *batch);
                 role.pop();
-                role.finish(*batch);
+                role.retire(*batch);
+                role.settle(*batch);
             }
             if role.leave() {
                 serve(&line, &run);
             }
         }
-        line.wait_retired(2);
+        line.wait_settled(2);
         other.join().unwrap();
         assert_eq!((run.load(Relaxed), line.retired()), (2, 2));
     });

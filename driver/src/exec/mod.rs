@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use queue::{QueueState, WAIT_SPIN};
-pub(crate) use work::{Batch, DispatchWork, Groups, MAX_GROUPS, Phase, Recording, Work};
+pub(crate) use work::{DispatchWork, Groups, MAX_GROUPS, Phase, Recording, Work};
 
 use shared::Shared;
 

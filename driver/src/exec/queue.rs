@@ -166,11 +166,11 @@ impl QueueState {
         names.filter(|names| !names.is_empty()).unwrap_or_else(|| "a transfer".to_owned())
     }
 
-    /// Waits until everything submitted so far has retired; works meanwhile.
+    /// Waits until everything submitted so far has retired and its fences are signalled; works meanwhile.
     pub(crate) fn wait_idle(self: &Arc<Self>) -> Result<(), DeviceError> {
         let serial = self.line.submitted();
-        if !self.help(&|| self.retired() >= serial) {
-            self.line.wait_retired(serial);
+        if !self.help(&|| self.line.settled() >= serial) {
+            self.line.wait_settled(serial);
         }
         self.shared.check()
     }
@@ -208,18 +208,19 @@ impl QueueState {
     }
 }
 
-/// Drops what the batch owns, then says that it has retired, then signals its fence.
+/// Drops what the batch owns, then says that it has retired, then signals its fence, then lets go who waits for idle.
 fn retire(role: &Conductor<'_, Submitted>, submitted: Arc<Submitted>, result: Result<(), DeviceError>) {
     role.pop();
     let serial = submitted.serial;
     let fence = submitted.batch.fence.clone();
     // A destructor that panics must not take the queue with it.
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(submitted)));
-    role.finish(serial);
+    role.retire(serial);
     let result = result.and_then(|()| {
         dropped.map_err(|panic| DeviceError::DeviceLost(format!("a destructor panicked: {}", said(&*panic))))
     });
     fence.inspect(|fence| fence.settle(result));
+    role.settle(serial);
 }
 
 /// The kernels of a phase, each once, the first few.
