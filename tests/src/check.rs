@@ -81,7 +81,7 @@ pub fn run(case: &Case, kernel: &Kernel, engine: Engine) -> Result<Memory, Strin
 }
 
 /// One slice for each descriptor of the kernel; what a case does not bind is empty.
-fn descriptors(kernel: &Kernel, slots: &BTreeMap<Slot, GuestSlice>) -> Vec<GuestSlice> {
+pub fn descriptors(kernel: &Kernel, slots: &BTreeMap<Slot, GuestSlice>) -> Vec<GuestSlice> {
     let bindings = kernel.bindings.values();
     let wanted =
         bindings.flat_map(|data| (0..data.count).map(|element| Slot { set: data.set, binding: data.binding, element }));

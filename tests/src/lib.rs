@@ -7,4 +7,6 @@ pub mod case;
 pub mod check;
 pub mod corpus;
 pub mod engine;
+pub mod mutate;
 pub mod values;
+pub mod watch;

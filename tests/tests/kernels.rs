@@ -7,6 +7,7 @@ use spelter_tests::{check, corpus};
 fn main() {
     let arguments = Arguments::from_args();
     let files = corpus::files();
+    assert!(!files.is_empty(), "no kernels in {}", corpus::root().display());
     let trials = files.into_iter().map(|path| {
         Trial::test(corpus::name(&path), move || {
             let case = Case::read(&path)?;

@@ -1,0 +1,118 @@
+//! Every test file, broken in many ways: an error or a run, never a panic, a hang or runaway memory.
+//!
+//! `SPELTER_MUTANTS=N` makes N mutants of each file (default 64), `SPELTER_SEED=S` begins at another seed. A failure names
+//! file and seed; `SPELTER_MUTANT=FILE:SEED` runs that one alone.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+
+use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES};
+use spelter_shaders::back::Scratch;
+use spelter_shaders::compile::Module;
+use spelter_shaders::guest::GuestSlice;
+use spelter_tests::case::{Case, Slot};
+use spelter_tests::engine::{self, Engine};
+use spelter_tests::watch::{self, Watched};
+use spelter_tests::{check, corpus, mutate};
+
+thread_local! {
+    /// The thread's last panic: its message with its place.
+    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+#[test]
+fn no_mutant_panics_or_hangs() {
+    std::panic::set_hook(Box::new(|info| {
+        let message = info.payload_as_str().unwrap_or("a panic without a message");
+        let place = info.location().map(ToString::to_string).unwrap_or_default();
+        PANIC.set(format!("{place}: {message}"));
+    }));
+    let cases: Vec<Case> = corpus::files().iter().map(|path| Case::read(path).unwrap()).collect();
+    let failures = Mutex::new(BTreeMap::<String, Vec<String>>::new());
+    watch::run(|index, threads, watched| {
+        for case in cases.iter().skip(index).step_by(threads) {
+            for (name, panic) in mutants(case, watched) {
+                failures.lock().unwrap().entry(panic).or_default().push(name);
+            }
+        }
+    });
+    let _ = std::panic::take_hook();
+    let failures = failures.into_inner().unwrap();
+    let report: Vec<_> =
+        failures.iter().map(|(panic, names)| format!("{panic}\n  {} times: {}", names.len(), names[0])).collect();
+    assert!(report.is_empty(), "mutants that panicked:\n{}", report.join("\n"));
+}
+
+/// Runs the mutants of a file; those that panicked, by name, with the panic.
+fn mutants(case: &Case, watched: &Watched) -> Vec<(String, String)> {
+    let file = corpus::name(&case.path);
+    let only = std::env::var("SPELTER_MUTANT").ok();
+    let number = |name: &str, default: u64| std::env::var(name).ok().map_or(default, |n| n.parse().unwrap());
+    let first = number("SPELTER_SEED", 0);
+    let seeds = match only.as_deref().map(|only| only.split_once(':').unwrap()) {
+        Some((wanted, seed)) if wanted == file => seed.parse().unwrap()..seed.parse::<u64>().unwrap() + 1,
+        Some(_) => 0..0,
+        None => first..first + number("SPELTER_MUTANTS", 64),
+    };
+    let bench = Bench::new(case);
+    let mut failures = Vec::new();
+    for seed in seeds {
+        let name = format!("{file}:{seed}");
+        watched.begin(name.clone());
+        if catch_unwind(AssertUnwindSafe(|| bench.mutant(case, seed, watched))).is_err() {
+            failures.push((name, PANIC.take()));
+        }
+    }
+    failures
+}
+
+/// What the mutants of a file share: the original's words and its buffers.
+struct Bench {
+    words: Option<Vec<u32>>,
+    slots: BTreeMap<Slot, GuestSlice>,
+    engines: Vec<Engine>,
+}
+
+impl Bench {
+    fn new(case: &Case) -> Self {
+        let slots = case.binds.iter().map(|(slot, words)| (*slot, GuestSlice::leak(words.len() * 4))).collect();
+        Self { words: corpus::spirv(case).ok(), slots, engines: engine::engines() }
+    }
+
+    /// Every second mutant of a WGSL file is one of its text, the others are of its SPIR-V.
+    fn mutant(&self, case: &Case, seed: u64, watched: &Watched) {
+        let module = match &self.words {
+            Some(words) if !case.is_wgsl() || seed.is_multiple_of(2) => Module::from_spirv(&mutate::words(words, seed)),
+            _ if case.is_wgsl() => Module::from_wgsl(&mutate::text(&case.text, seed)),
+            _ => return,
+        };
+        let Ok(module) = module else { return };
+        for entry in module.entry_points() {
+            let Ok(kernel) = module.kernel(entry, &case.specialization) else { continue };
+            self.fill(case);
+            let buffers = check::descriptors(&kernel, &self.slots);
+            let args = DispatchArgs {
+                buffers: &buffers,
+                push: &[0; MAX_PUSH_BYTES],
+                num_workgroups: [2, 1, 1],
+                stop: &watched.stop,
+            };
+            for engine in &self.engines {
+                let code = (engine.prepare)(&kernel);
+                watched.runs();
+                engine::dispatch(&*code, &args, &mut Scratch::default());
+            }
+        }
+    }
+
+    fn fill(&self, case: &Case) {
+        for (slot, words) in &case.binds {
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.bits.to_le_bytes()).collect();
+            self.slots[slot].write(0, &bytes);
+        }
+    }
+}
