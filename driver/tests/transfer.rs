@@ -1,4 +1,5 @@
 //! Copies, fills and updates, as a program sees them.
+#![allow(clippy::unwrap_used)]
 
 use spelter_driver::{Buffer, Device, DeviceMemory, DeviceOptions, vk};
 
