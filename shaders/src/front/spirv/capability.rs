@@ -25,6 +25,9 @@ fn is_supported(capability: Capability) -> bool {
             | C::GroupNonUniform
             | C::VulkanMemoryModel
             | C::VulkanMemoryModelDeviceScope
+            // Pointers are resolved while translating; those that cannot be are refused where they occur.
+            | C::VariablePointersStorageBuffer
+            | C::VariablePointers
             | C::UniformBufferArrayDynamicIndexing
             | C::StorageBufferArrayDynamicIndexing
             | C::SampledImageArrayDynamicIndexing
