@@ -11,15 +11,16 @@ pub struct Error {
     pub message: String,
     /// Word of the SPIR-V module (0 is the magic number); `None` for WGSL.
     pub word: Option<usize>,
-    /// Source position, where the module has debug lines. For WGSL the message shows it already, with the line's text.
+    /// Source position, where the module has debug lines; of a text, where the message does not show it itself.
     pub line: Option<SourceLine>,
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
-        let Some(word) = self.word else { return Ok(()) };
-        write!(f, " (SPIR-V word {word})")?;
+        if let Some(word) = self.word {
+            write!(f, " (SPIR-V word {word})")?;
+        }
         if let Some(line) = &self.line {
             write!(f, " at {}:{}", line.file, line.line)?;
             if line.column != 0 {
