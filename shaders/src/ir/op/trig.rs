@@ -32,10 +32,14 @@ in_double! {
     tanh;
     /// Inverse of the hyperbolic sine (`Asinh`).
     asinh;
-    /// Inverse of the hyperbolic cosine; NaN below 1 (`Acosh`).
-    acosh;
     /// Inverse of the hyperbolic tangent; NaN beyond 1 (`Atanh`).
     atanh;
+}
+
+/// Inverse of the hyperbolic cosine; NaN below 1 (`Acosh`).
+pub fn acosh(a: f32) -> f32 {
+    // The crate's function gives numbers for large negative arguments.
+    if a < 1.0 { f32::NAN } else { libm::acosh(f64::from(a)) as f32 }
 }
 
 /// Angle of the point (`x`, `y`), in the right quadrant (`Atan2`).

@@ -9,6 +9,10 @@ mod float;
 mod int;
 mod logic;
 mod matrix;
+#[cfg(test)]
+pub(super) mod testing;
+#[cfg(test)]
+mod tests;
 
 use smallvec::SmallVec;
 

@@ -6,6 +6,8 @@ mod componentwise;
 mod geometry;
 mod matrix;
 mod pack;
+#[cfg(test)]
+mod precision;
 
 use spirv::GlslStd450Op as Glsl;
 

@@ -1,0 +1,56 @@
+//! Runs instructions on constants, for tests: the builder folds, so the answer is there without an interpreter.
+
+use super::{Operand, Outcome, Shape, translate};
+use crate::front::spirv::glsl450::extended;
+use crate::ir::{Builder, Kernel, Type, Value};
+
+/// An instruction of either set.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) enum Which {
+    Core(spirv::Op),
+    Glsl(spirv::GlslStd450Op),
+}
+
+pub(in super::super) fn builder() -> Builder {
+    Builder::new(Kernel::new("test", [1, 1, 1]))
+}
+
+pub(in super::super) fn apply(
+    builder: &mut Builder,
+    which: Which,
+    result: Shape,
+    operands: &[Operand<'_>],
+) -> Option<Outcome> {
+    match which {
+        Which::Core(op) => translate(builder, op, &result, operands),
+        Which::Glsl(instruction) => Some(extended(builder, instruction, &result, operands)),
+    }
+}
+
+/// The bits that come out when operands with these shapes have these bits, scalar after scalar.
+pub(in super::super) fn evaluate(
+    builder: &mut Builder,
+    which: Which,
+    result: Shape,
+    shapes: &[Shape],
+    bits: &[u32],
+) -> Result<Vec<u32>, String> {
+    let mut rest = bits;
+    let mut operands: Vec<(Shape, Vec<Value>)> = Vec::new();
+    for &shape in shapes {
+        let (own, others) = rest.split_at(shape.len());
+        rest = others;
+        let constants = own.iter().map(|&bits| builder.constant_bits(shape.element(), bits.into()));
+        operands.push((shape, constants.collect()));
+    }
+    let operands: Vec<_> = operands.iter().map(|(shape, values)| Operand { values, shape: *shape }).collect();
+    let values = apply(builder, which, result, &operands).expect("an instruction of these chapters")?;
+    Ok(values.iter().map(|&value| builder.kernel().constant(value).expect("folded") as u32).collect())
+}
+
+pub(in super::super) const BOOL: Shape = Shape::Scalar(Type::Bool);
+pub(in super::super) const INT: Shape = Shape::Scalar(Type::I32);
+pub(in super::super) const FLOAT: Shape = Shape::Scalar(Type::F32);
+pub(in super::super) const VEC2: Shape = Shape::Vector(Type::F32, 2);
+pub(in super::super) const VEC3: Shape = Shape::Vector(Type::F32, 3);
+pub(in super::super) const VEC4: Shape = Shape::Vector(Type::F32, 4);

@@ -1,0 +1,92 @@
+//! Each float instruction against a reference that was computed another way, with its error in units in the last place.
+//!
+//! References use double precision and the platform's own mathematics, which shares no code with ours. The largest
+//! errors found stand in `docs/precision.md`; the test fails when that table is out of date, `BLESS=1` rewrites it.
+
+mod core_cases;
+mod error;
+mod float_cases;
+mod geometry_cases;
+mod input;
+mod integer_cases;
+mod report;
+
+use super::super::arithmetic::Shape;
+use super::super::arithmetic::testing::{Which, builder, evaluate};
+use error::{Answer, error_of};
+use input::{Input, Random};
+
+/// Inputs for each instruction.
+const INPUTS: usize = 20_000;
+
+/// One instruction with what is right for it.
+struct Case {
+    which: Which,
+    result: Shape,
+    operands: &'static [(Shape, Input)],
+    reference: fn(&[u32]) -> Vec<Answer>,
+    /// Largest error allowed, in units in the last place.
+    bound: f64,
+    /// What Vulkan asks.
+    rule: &'static str,
+}
+
+fn cases() -> Vec<Case> {
+    [core_cases::cases(), float_cases::cases(), geometry_cases::cases(), integer_cases::cases()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// The largest error over all inputs; panics on the first that is above the bound.
+fn largest_error(case: &Case) -> f64 {
+    let mut random = Random::new(7);
+    let shapes: Vec<Shape> = case.operands.iter().map(|&(shape, _)| shape).collect();
+    let mut largest = 0f64;
+    let mut current = builder();
+    for number in 0..INPUTS {
+        if number % 512 == 0 {
+            current = builder();
+        }
+        let bits = input::operands(case.operands, &mut random);
+        let found = evaluate(&mut current, case.which, case.result, &shapes, &bits)
+            .unwrap_or_else(|problem| panic!("{:?}: {problem}", case.which));
+        let wanted = (case.reference)(&bits);
+        assert_eq!(found.len(), wanted.len(), "{:?}", case.which);
+        for (&found, wanted) in found.iter().zip(&wanted) {
+            let error = error_of(found, wanted);
+            assert!(
+                error <= case.bound,
+                "{:?} of {bits:x?} gave {found:#x} ({:e}), which is {error} units from {wanted:x?}",
+                case.which,
+                f32::from_bits(found)
+            );
+            largest = largest.max(error);
+        }
+    }
+    largest
+}
+
+#[test]
+fn every_instruction_keeps_to_its_precision() {
+    let rows: Vec<_> = cases().iter().map(|case| report::row(case, largest_error(case))).collect();
+    report::check(&rows);
+}
+
+#[test]
+fn every_extended_instruction_is_measured_or_refused() {
+    let measured = cases();
+    for number in 1..=81 {
+        let instruction = spirv::GlslStd450Op::from_u32(number).expect("GLSL.std.450 has 81 instructions");
+        let known = measured.iter().any(|case| matches!(case.which, Which::Glsl(other) if other == instruction));
+        let refused = crate::front::spirv::glsl450::extended(
+            &mut builder(),
+            instruction,
+            &super::super::arithmetic::testing::FLOAT,
+            &[],
+        )
+        .expect_err("nothing takes no operands");
+        assert!(refused.contains(&format!("{instruction:?}")), "{refused}");
+        assert_eq!(refused.contains("is not supported"), !known, "{refused}");
+    }
+}

@@ -1,0 +1,36 @@
+//! The table in `docs/precision.md`.
+
+use std::path::PathBuf;
+
+use super::{Case, Which};
+
+const BEGIN: &str = "<!-- errors: written by BLESS=1 cargo test -p spelter-shaders precision -->\n";
+const END: &str = "<!-- end of errors -->\n";
+
+/// One line of the table.
+pub(super) fn row(case: &Case, largest: f64) -> String {
+    let name = match case.which {
+        Which::Core(op) => format!("`Op{op:?}`"),
+        Which::Glsl(instruction) => format!("`{instruction:?}`"),
+    };
+    let size = match case.operands.first().map(|&(shape, _)| shape) {
+        Some(super::Shape::Matrix { columns, rows }) => format!(" {columns}×{rows}"),
+        _ => String::new(),
+    };
+    let found = if largest == 0.0 { "exact".into() } else { format!("{largest:.2}") };
+    format!("| {name}{size} | {} | {found} |\n", case.rule)
+}
+
+/// Compares the table with the one in the book, or writes it there.
+pub(super) fn check(rows: &[String]) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/precision.md");
+    let text = std::fs::read_to_string(&path).expect("docs/precision.md");
+    let (head, rest) = text.split_once(BEGIN).expect("where the table begins");
+    let (old, tail) = rest.split_once(END).expect("where the table ends");
+    let table = format!("\n| Instruction | Vulkan asks | Largest error |\n| --- | --- | --- |\n{}\n", rows.concat());
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, [head, BEGIN, &table, END, tail].concat()).expect("docs/precision.md can be written");
+    } else {
+        assert_eq!(old, table, "docs/precision.md is out of date: run with BLESS=1");
+    }
+}
