@@ -220,7 +220,8 @@ impl Function {
 }
 
 impl BasicBlock {
-    fn is_loop_header(&self) -> bool {
+    /// Whether the block opens a loop.
+    pub(super) fn is_loop_header(&self) -> bool {
         self.merge.is_some_and(|merge| merge.op == Op::LoopMerge)
     }
 

@@ -41,12 +41,15 @@ impl Translator<'_> {
             Op::Unreachable => InstData::Unreachable,
             _ => return Err("the instruction is not supported".into()),
         };
-        self.open_construct(block)?;
+        if !self.frame.construct_is_open {
+            self.open_construct(block)?;
+        }
         self.builder.push(data);
         Ok(())
     }
 
-    fn open_construct(&mut self, block: &BasicBlock) -> Checked<()> {
+    /// Says in the current block which construct the block of the function opens.
+    pub(super) fn open_construct(&mut self, block: &BasicBlock) -> Checked<()> {
         let merge = match *block.merge_targets.as_slice() {
             [] => return Ok(()),
             [merge] => Merge::Selection { merge: self.block(merge)? },

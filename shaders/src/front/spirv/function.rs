@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use smallvec::SmallVec;
+use spirv::Op;
 
 use super::super::Error;
 use super::body::{BasicBlock, Function, Reach};
@@ -30,6 +31,8 @@ pub(super) struct Frame<'m> {
     pub(super) blocks: Vec<Option<Block>>,
     /// Label of the block that is translated.
     pub(super) label: Id,
+    /// Whether the block's construct is open already, as its head was split off.
+    pub(super) construct_is_open: bool,
     /// What a return does.
     pub(super) exit: Exit,
 }
@@ -48,7 +51,8 @@ pub(super) enum Exit {
 impl<'m> Frame<'m> {
     /// Before the first block.
     pub(super) fn new(function: &'m Function, exit: Exit) -> Self {
-        Self { function, values: HashMap::new(), blocks: vec![None; function.blocks.len()], label: 0, exit }
+        let blocks = vec![None; function.blocks.len()];
+        Self { function, values: HashMap::new(), blocks, label: 0, construct_is_open: false, exit }
     }
 }
 
@@ -186,10 +190,25 @@ impl<'m> Translator<'m> {
             }
             self.frame.label = block.label;
             self.bind_phis(block, into)?;
+            self.split_head(block).map_err(|message| self.error(&block.terminator, &message))?;
             for inst in &block.body {
                 self.instruction(inst)?;
             }
             self.terminate(block)?;
+        }
+        Ok(())
+    }
+
+    /// Loops go back to a block that opens them, so the header of a loop must not spread over the blocks of a call: if it
+    /// contains one, what follows its phis moves to a block of its own.
+    fn split_head(&mut self, block: &BasicBlock) -> Checked<()> {
+        self.frame.construct_is_open = false;
+        if block.is_loop_header() && block.body.iter().any(|inst| inst.op == Op::FunctionCall) {
+            self.open_construct(block)?;
+            let rest = self.builder.create_block();
+            self.builder.push(InstData::Jump { to: BlockCall::new(rest) });
+            self.builder.switch_to(rest);
+            self.frame.construct_is_open = true;
         }
         Ok(())
     }
