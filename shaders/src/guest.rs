@@ -7,8 +7,10 @@
 //! # Safety
 //!
 //! The one obligation is at [`GuestSlice::new`]: the range stays mapped, readable and writable as long as any copy of
-//! the slice is used, and Rust references never point into it. The driver meets it by keeping the allocation alive (an
-//! `Arc` in the batch) until the batch that uses it has retired.
+//! the slice is used, and no Rust references point into it but those to atomics. The driver meets it by keeping the
+//! allocation alive (an `Arc` in the batch) until the batch that uses it has retired.
+
+mod bulk;
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -142,69 +144,16 @@ impl GuestSlice {
         }
     }
 
-    fn double_word(&self, offset: u64) -> Option<&AtomicU64> {
-        let at = self.at(offset, 8)?.cast::<u64>();
-        // SAFETY: in bounds by `at`, mapped by the contract of `new`, aligned by this test, accessed only atomically.
-        at.is_aligned().then(|| unsafe { AtomicU64::from_ptr(at) })
-    }
-
-    /// Copies bytes out from `offset` on; bytes outside the range read as 0.
-    pub fn read(self, offset: u64, into: &mut [u8]) {
-        let mut done = 0;
-        while done < into.len() {
-            let from = offset.saturating_add(done as u64);
-            match self.double_word(from) {
-                Some(word) if into.len() - done >= 8 => {
-                    into[done..done + 8].copy_from_slice(&word.load(Relaxed).to_ne_bytes());
-                    done += 8;
-                }
-                _ => {
-                    into[done] = self.load_u8(from);
-                    done += 1;
-                }
-            }
+    /// The aligned 64-bit words of the range, and how many bytes come before them.
+    fn double_words(&self) -> (usize, &[AtomicU64]) {
+        let head = self.base.addr().wrapping_neg() as u64 % 8;
+        let count = self.len.saturating_sub(head) / 8;
+        if count == 0 {
+            return (self.len.min(head) as usize, &[]);
         }
-    }
-
-    /// Copies bytes in from `offset` on; bytes outside the range are dropped.
-    pub fn write(self, offset: u64, from: &[u8]) {
-        let mut done = 0;
-        while done < from.len() {
-            let to = offset.saturating_add(done as u64);
-            match (self.double_word(to), from[done..].first_chunk::<8>()) {
-                (Some(word), Some(bytes)) => {
-                    word.store(u64::from_ne_bytes(*bytes), Relaxed);
-                    done += 8;
-                }
-                _ => {
-                    self.store_u8(to, from[done]);
-                    done += 1;
-                }
-            }
-        }
-    }
-
-    /// Copies `len` bytes from `source` at `from` to this range at `to`, in ascending order; cut at either end.
-    pub fn copy_from(self, to: u64, source: Self, from: u64, len: u64) {
-        let source = source.slice(from, len);
-        let into = self.slice(to, source.len);
-        let len = into.len.min(source.len);
-        let mut buffer = [0u8; 4096];
-        let mut done = 0;
-        while done < len {
-            let part = (len - done).min(buffer.len() as u64);
-            let bytes = &mut buffer[..part as usize];
-            source.read(done, bytes);
-            into.write(done, bytes);
-            done += part;
-        }
-    }
-
-    /// Fills `offset .. offset + len` with a repeated word; a rest of less than a word is left alone.
-    pub fn fill(self, offset: u64, len: u64, word: u32) {
-        let part = self.slice(offset, len);
-        for at in (0..part.len / 4).map(|i| i * 4) {
-            part.store_u32(at, word);
-        }
+        let at = self.base.wrapping_add(head as usize).cast::<AtomicU64>();
+        // SAFETY: `head + count * 8` is at most `len`, so mapped by the contract of `new`; aligned by `head`; a slice of
+        // atomics may be accessed by others meanwhile, as long as they, too, access it atomically, as they do.
+        (head as usize, unsafe { std::slice::from_raw_parts(at, count as usize) })
     }
 }
