@@ -9,7 +9,8 @@ use ash::vk;
 use crate::command::CommandPool;
 use crate::descriptor::{Binding, DescriptorPool, DescriptorSetLayout};
 use crate::error::Error;
-use crate::exec::{Executor, ExecutorOptions};
+use crate::exec::work::Batch;
+use crate::exec::{Executor, ExecutorOptions, QueueState};
 use crate::limits::Limits;
 use crate::memory::{Heap, default_bytes};
 use crate::pipeline::{ComputePipeline, PipelineLayout, PushRange, ShaderModule, Specialization};
@@ -65,7 +66,7 @@ pub struct Device {
 
 struct Inner {
     executor: Arc<Executor>,
-    queues: Vec<Arc<crate::exec::QueueState>>,
+    queues: Vec<Arc<QueueState>>,
     heap: Arc<Heap>,
     properties: Properties,
     memory_types: [vk::MemoryType; 1],
@@ -186,6 +187,15 @@ impl Device {
     /// `vkCreateFence`.
     pub fn create_fence(&self, signaled: bool) -> Fence {
         Fence::new(self, signaled)
+    }
+
+    /// [`Error::DeviceLost`] with the reason, if the device is lost.
+    pub(crate) fn check_alive(&self) -> Result<(), Error> {
+        if self.is_lost() {
+            // A lost device takes nothing any more, and says why.
+            self.inner.queues[0].submit(Batch::default())?;
+        }
+        Ok(())
     }
 
     pub(crate) fn heap(&self) -> &Arc<Heap> {

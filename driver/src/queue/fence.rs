@@ -37,8 +37,8 @@ impl Fence {
     /// `vkWaitForFences`: whether the fence was signalled before the time was over; no time means for ever.
     /// [`Error::DeviceLost`] if it never will be.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<bool, Error> {
-        if !self.is_signaled() && self.inner.device.is_lost() {
-            return Err(Error::DeviceLost("it was lost before".into()));
+        if !self.is_signaled() {
+            self.inner.device.check_alive()?;
         }
         Ok(self.inner.state.wait(timeout)?)
     }

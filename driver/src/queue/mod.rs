@@ -28,7 +28,7 @@ impl Queue {
     /// `vkQueueSubmit`: runs the command buffers one after the other, then signals the fence. The result is the serial of
     /// the submission; [`Queue::retired`] reaches it when all of it is done.
     pub fn submit(&self, commands: &[&CommandBuffer], fence: Option<&Fence>) -> Result<u64, Error> {
-        self.check_alive()?;
+        self.device.check_alive()?;
         let at = "vkQueueSubmit";
         let same = commands.iter().all(|c| c.device().is(&self.device));
         require(same, at, "VUID-vkQueueSubmit-pCommandBuffers-00074", || "a command buffer of another device".into())?;
@@ -47,7 +47,7 @@ impl Queue {
 
     /// `vkQueueWaitIdle`: returns when all that was submitted to this queue is done.
     pub fn wait_idle(&self) -> Result<(), Error> {
-        self.check_alive()?;
+        self.device.check_alive()?;
         Ok(self.state.wait_idle()?)
     }
 
@@ -59,10 +59,6 @@ impl Queue {
     /// The device that the queue belongs to.
     pub fn device(&self) -> &Device {
         &self.device
-    }
-
-    fn check_alive(&self) -> Result<(), Error> {
-        if self.device.is_lost() { Err(Error::DeviceLost("it was lost before".into())) } else { Ok(()) }
     }
 }
 

@@ -73,6 +73,16 @@ pub struct Kernel {
 
 impl Kernel {
     pub fn new(device: &Device, wgsl: &str, bindings: &[(DescriptorType, u32)], push_bytes: u32) -> Self {
+        Self::named(device, wgsl, "main", bindings, push_bytes)
+    }
+
+    pub fn named(
+        device: &Device,
+        wgsl: &str,
+        entry: &str,
+        bindings: &[(DescriptorType, u32)],
+        push_bytes: u32,
+    ) -> Self {
         let bindings: Vec<Binding> =
             (0..).zip(bindings).map(|(binding, &(ty, count))| Binding { binding, ty, count }).collect();
         let set_layout = device.create_descriptor_set_layout(&bindings).unwrap();
@@ -80,7 +90,7 @@ impl Kernel {
         let push = if push_bytes == 0 { &[][..] } else { &push[..] };
         let layout = device.create_pipeline_layout(&[&set_layout], push).unwrap();
         let module = device.create_shader_module_wgsl(wgsl).unwrap();
-        let pipeline = device.create_compute_pipeline(&module, "main", &Specialization::new(), &layout).unwrap();
+        let pipeline = device.create_compute_pipeline(&module, entry, &Specialization::new(), &layout).unwrap();
         Self { set_layout, layout, pipeline }
     }
 
