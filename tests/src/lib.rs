@@ -8,5 +8,6 @@ pub mod check;
 pub mod corpus;
 pub mod engine;
 pub mod mutate;
+pub mod program;
 pub mod values;
 pub mod watch;

@@ -38,9 +38,49 @@ pub fn words(module: &[u32], seed: u64) -> Vec<u32> {
     let mut rng = Rng::new(seed);
     let mut words = module.to_vec();
     for _ in 0..=rng.below(3) {
-        change(&mut words, &mut rng);
+        // Most rough changes are refused by the first look; gentle ones come further.
+        if rng.below(4) == 0 { change(&mut words, &mut rng) } else { adjust(&mut words, &mut rng) }
     }
     words
+}
+
+/// A change that keeps the shape of the module: another constant, layout, operation, operand or branch target.
+fn adjust(words: &mut [u32], rng: &mut Rng) {
+    const CONSTANT: u32 = 43;
+    const DECORATE: u32 = 71;
+    const MEMBER_DECORATE: u32 = 72;
+    const LABEL: u32 = 248;
+    let instructions = instructions(words);
+    let opcode = |at: usize| words[at] & 0xffff;
+    let wanted = rng.below(6);
+    let is_wanted = |(at, length): &(usize, usize)| match wanted {
+        0 => opcode(*at) == CONSTANT,
+        1 => matches!(opcode(*at), DECORATE | MEMBER_DECORATE) && *length > 3,
+        2 => (245..=254).contains(&opcode(*at)) && *length > 1,
+        _ => opcode(*at) > 53 && opcode(*at) < 245 && *length > 3,
+    };
+    let list: Vec<_> = instructions.iter().filter(|instruction| is_wanted(instruction)).copied().collect();
+    if list.is_empty() {
+        return;
+    }
+    let (at, length) = rng.pick(&list);
+    let alike: Vec<_> = list.iter().filter(|(_, other)| *other == length).map(|(other, _)| *other).collect();
+    let other = rng.pick(&alike);
+    let labels = instructions.iter().filter(|(at, length)| opcode(*at) == LABEL && *length == 2);
+    let labels: Vec<_> = labels.map(|(at, _)| words[at + 1]).collect();
+    let operand = 3 + rng.below(length.saturating_sub(3));
+    match wanted {
+        0 | 1 if rng.below(2) == 0 => words[at + length - 1] = rng.pick(&WORDS),
+        0 | 1 => words[at + length - 1] = rng.bits() as u32 % 100,
+        2 if !labels.is_empty() => words[at + 1 + rng.below(length - 1)] = rng.pick(&labels),
+        2 => {}
+        3 => words[at] = words[other],
+        4 => words[at + operand] = words[other + operand],
+        _ => {
+            let same_type: Vec<_> = list.iter().filter(|(other, _)| words[other + 1] == words[at + 1]).collect();
+            words[at + operand] = words[rng.pick(&same_type).0 + 2];
+        }
+    }
 }
 
 fn change(words: &mut Vec<u32>, rng: &mut Rng) {

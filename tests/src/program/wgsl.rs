@@ -1,0 +1,70 @@
+//! A program as WGSL text, with `s` and the counters in variables.
+
+use super::{Block, SELECTORS, Statement, Switch};
+
+/// A module that stores what 16 invocations make of their index.
+pub fn write(program: &Block) -> String {
+    let mut text = String::from(
+        "@group(0) @binding(0) var<storage, read_write> out: array<u32>;
+@compute @workgroup_size(16)
+fn main(@builtin(local_invocation_index) index: u32) {
+    out[index] = program(index);
+}
+fn program(index: u32) -> u32 {
+    var s = index;
+",
+    );
+    block(program, &mut text);
+    if !program.last().is_some_and(|last| matches!(last, Statement::Return(_))) {
+        text += "return s;\n";
+    }
+    text + "}\n"
+}
+
+fn block(statements: &Block, text: &mut String) {
+    for statement in statements {
+        match statement {
+            Statement::Step(n) => *text += &format!("s = s * 3u + {n}u;\n"),
+            Statement::If(test, then, otherwise) => {
+                let (factor, modulus, less) = (test.factor, test.modulus, test.less);
+                *text += &format!("if (s * {factor}u + index) % {modulus}u < {less}u {{\n");
+                block(then, text);
+                *text += "} else {\n";
+                block(otherwise, text);
+                *text += "}\n";
+            }
+            Statement::Switch(switch) => choose(switch, text),
+            Statement::Loop(repeated) => {
+                let (rounds, spread) = (repeated.rounds, repeated.spread);
+                let limit = format!("{rounds}u + index % {spread}u");
+                *text += "{ var i = 0u;\nloop {\n";
+                if !repeated.tested_last {
+                    *text += &format!("if i >= {limit} {{ break; }}\n");
+                }
+                *text += "s += i;\n";
+                block(&repeated.body, text);
+                *text += "continuing { i += 1u;\n";
+                if repeated.tested_last {
+                    *text += &format!("break if i >= {limit};\n");
+                }
+                *text += "} } }\n";
+            }
+            Statement::BreakSwitch | Statement::BreakLoop => *text += "break;\n",
+            Statement::Continue => *text += "continue;\n",
+            Statement::Return(n) => *text += &format!("return s + {n}u;\n"),
+        }
+    }
+}
+
+fn choose(switch: &Switch, text: &mut String) {
+    *text += &format!("switch s % {SELECTORS}u {{\n");
+    for (n, (body, _)) in switch.cases.iter().enumerate() {
+        *text += &if n == switch.default { "default: {\n".to_owned() } else { format!("case {n}u: {{\n") };
+        block(body, text);
+        *text += "}\n";
+    }
+    if switch.default >= switch.cases.len() {
+        *text += "default: { }\n";
+    }
+    *text += "}\n";
+}
