@@ -4,6 +4,7 @@
 //! [`abi`] is what a kernel receives when it runs; [`guest`] is the only file that touches guest memory.
 
 pub mod abi;
+pub mod analysis;
 pub mod back;
 pub mod compile;
 pub mod front;

@@ -21,7 +21,7 @@ pub enum InstData {
         /// As many operands as the op's signature has.
         args: SmallVec<[Value; 4]>,
     },
-    /// `select v0, v1, v2`: `v1` if the bool `v0` is true, else `v2`; of any type, `buffer` included.
+    /// `select.i32 v0, v1, v2`: `v1` if the bool `v0` is true, else `v2`; of any type, `buffer` included.
     Select {
         /// The bool.
         condition: Value,
@@ -77,8 +77,8 @@ pub enum InstData {
         /// Memory operands.
         access: Access,
     },
-    /// `atomic.iadd storage v0 + v1, v2 device relaxed`: the result is the old value. Outside the buffer nothing happens
-    /// and the result is 0.
+    /// `atomic.iadd storage v0 + v1, v2 device relaxed`: the result is the old value, except for stores, which have none.
+    /// Outside the buffer or variable, or at an offset that is not a multiple of 4, nothing happens and the result is 0.
     Atomic {
         /// What is done.
         op: AtomicOp,
@@ -279,6 +279,28 @@ impl InstData {
     /// Whether the instruction ends its block.
     pub fn is_terminator(&self) -> bool {
         matches!(self, Self::Jump { .. } | Self::Branch { .. } | Self::Switch { .. } | Self::Return | Self::Unreachable)
+    }
+
+    /// Type of the result; `None` for instructions without one. `type_of` knows the types of operands: only a `select`
+    /// asks for one, and has what it answers.
+    pub fn result_type(&self, type_of: impl FnOnce(Value) -> Option<Type>) -> Option<Type> {
+        match self {
+            Self::Const { ty, .. } | Self::Load { ty, .. } => Some(*ty),
+            Self::Pure { op, .. } => Some(op.result()),
+            Self::Select { then, .. } => type_of(*then),
+            Self::BuiltIn { .. } | Self::Element { .. } | Self::BufferSize { .. } => Some(Type::I32),
+            Self::Buffer { .. } => Some(Type::Buffer),
+            Self::Atomic { op: AtomicOp::Store, .. } => None,
+            Self::Atomic { .. } => Some(Type::I32),
+            Self::Store { .. }
+            | Self::Barrier { .. }
+            | Self::Fence { .. }
+            | Self::Jump { .. }
+            | Self::Branch { .. }
+            | Self::Switch { .. }
+            | Self::Return
+            | Self::Unreachable => None,
+        }
     }
 
     /// Targets of a terminator, in the order they are printed; empty for other instructions.

@@ -7,9 +7,16 @@
 mod builder;
 mod entities;
 mod inst;
+mod inst_parse;
 mod kernel;
+mod lexer;
+mod names;
 pub mod op;
+mod parse;
+mod print;
 mod types;
+mod verify;
+mod verify_inst;
 
 pub use builder::{Builder, element};
 pub use entities::{Binding, Block, Inst, Value, Variable};
@@ -18,4 +25,6 @@ pub use kernel::{
     BindingData, BindingKind, BlockData, Kernel, Merge, SourceLine, ValueDef, VariableData, VariableSpace,
 };
 pub use op::Op;
+pub use parse::ParseError;
 pub use types::{Scalar, Type};
+pub use verify::{VerifyError, verify};

@@ -1,0 +1,231 @@
+//! Which block stands on every way from the entry to which other block.
+//!
+//! Semi-dominators with path compression, then each immediate dominator as the nearest common ancestor (Semi-NCA: Georgiadis,
+//! "Linear-Time Algorithms for Dominators and Related Problems", 2005). Iteration over the graph until nothing changes would be
+//! shorter, but is quadratic for a function with many early returns, which anybody can write. No recursion.
+
+use cranelift_entity::SecondaryMap;
+
+use crate::ir::{Block, Kernel};
+
+/// The dominator tree of the blocks that control can reach.
+#[derive(Debug)]
+pub struct Dominators {
+    /// Number in depth-first preorder, plus 1; 0 for blocks that control never reaches.
+    number: SecondaryMap<Block, u32>,
+    blocks: Vec<Block>,
+    /// Immediate dominator by number; that of the entry is the entry.
+    idoms: Vec<usize>,
+    /// Where a walk through the dominator tree enters and leaves each block.
+    spans: Vec<(u32, u32)>,
+}
+
+impl Dominators {
+    /// Computes the tree. Targets of branches must be blocks of the kernel. Without blocks the tree is empty.
+    pub fn new(kernel: &Kernel) -> Self {
+        let graph = Graph::new(kernel);
+        let idoms = graph.idoms();
+        let spans = spans(&idoms);
+        Self { number: graph.number, blocks: graph.blocks, idoms, spans }
+    }
+
+    /// Whether control can reach the block.
+    pub fn is_reachable(&self, block: Block) -> bool {
+        self.number[block] != 0
+    }
+
+    /// The last block before `block` on every way to it; `None` for the entry and for blocks out of reach.
+    pub fn idom(&self, block: Block) -> Option<Block> {
+        let number = (self.number[block] as usize).checked_sub(1).filter(|&number| number != 0)?;
+        Some(self.blocks[self.idoms[number]])
+    }
+
+    /// Whether every way from the entry to `block` leads through `above`, which may be the same. Not for blocks out of
+    /// reach.
+    pub fn dominates(&self, above: Block, block: Block) -> bool {
+        let span = |block: Block| (self.number[block] as usize).checked_sub(1).map(|number| self.spans[number]);
+        match (span(above), span(block)) {
+            (Some(above), Some(block)) => above.0 <= block.0 && block.1 <= above.1,
+            _ => false,
+        }
+    }
+}
+
+/// The blocks in depth-first preorder, by number.
+struct Graph {
+    number: SecondaryMap<Block, u32>,
+    blocks: Vec<Block>,
+    parents: Vec<usize>,
+    predecessors: Vec<Vec<usize>>,
+}
+
+impl Graph {
+    fn new(kernel: &Kernel) -> Self {
+        let mut graph =
+            Self { number: SecondaryMap::new(), blocks: Vec::new(), parents: Vec::new(), predecessors: Vec::new() };
+        let mut stack: Vec<(usize, Block)> = kernel.layout.first().map(|&entry| (0, entry)).into_iter().collect();
+        while let Some((from, block)) = stack.pop() {
+            if graph.number[block] == 0 {
+                graph.blocks.push(block);
+                graph.parents.push(from);
+                graph.predecessors.push(Vec::new());
+                graph.number[block] = graph.blocks.len() as u32;
+                let number = graph.blocks.len() - 1;
+                if let Some(&last) = kernel.blocks[block].insts.last() {
+                    stack.extend(kernel.insts[last].targets().iter().map(|call| (number, call.block)));
+                }
+            }
+            let number = graph.number[block] as usize - 1;
+            graph.predecessors[number].push(from);
+        }
+        graph
+    }
+
+    fn idoms(&self) -> Vec<usize> {
+        let count = self.blocks.len();
+        let mut forest =
+            Forest { ancestor: self.parents.clone(), label: (0..count).collect(), semi: (0..count).collect() };
+        for block in (1..count).rev() {
+            let reached = self.predecessors[block].iter().map(|&from| forest.lowest(from, block)).min();
+            forest.semi[block] = reached.unwrap_or(block);
+        }
+        let mut idoms = self.parents.clone();
+        for block in 1..count {
+            let mut idom = idoms[block];
+            while idom > forest.semi[block] {
+                idom = idoms[idom];
+            }
+            idoms[block] = idom;
+        }
+        idoms
+    }
+}
+
+/// The part of the depth-first tree that has its semi-dominators, with shortened ways up.
+struct Forest {
+    ancestor: Vec<usize>,
+    label: Vec<usize>,
+    semi: Vec<usize>,
+}
+
+impl Forest {
+    /// The least semi-dominator on the way up from `from`, among blocks after `limit`; `from` itself outside them.
+    fn lowest(&mut self, from: usize, limit: usize) -> usize {
+        if from <= limit {
+            return from;
+        }
+        let mut way = vec![from];
+        while let Some(&top) = way.last()
+            && self.ancestor[top] > limit
+        {
+            way.push(self.ancestor[top]);
+        }
+        // From the top down: everything on the way now hangs below `limit` or before, and knows the least label.
+        let mut above = way.pop();
+        while let (Some(top), Some(block)) = (above, way.pop()) {
+            if self.semi[self.label[top]] < self.semi[self.label[block]] {
+                self.label[block] = self.label[top];
+            }
+            self.ancestor[block] = self.ancestor[top];
+            above = Some(block);
+        }
+        self.semi[self.label[from]]
+    }
+}
+
+/// Enters and leaves every block once, parents before children: an immediate dominator has the smaller number.
+fn spans(idoms: &[usize]) -> Vec<(u32, u32)> {
+    let mut sizes = vec![1u32; idoms.len()];
+    for block in (1..idoms.len()).rev() {
+        sizes[idoms[block]] += sizes[block];
+    }
+    let mut spans = vec![(0, 0); idoms.len()];
+    let mut next = vec![1u32; idoms.len()];
+    for block in 0..idoms.len() {
+        let start = if block == 0 { 0 } else { next[idoms[block]] };
+        if block != 0 {
+            next[idoms[block]] += sizes[block];
+        }
+        next[block] = start + 1;
+        spans[block] = (start, start + sizes[block] - 1);
+    }
+    spans
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::Dominators;
+    use crate::ir::{Block, Kernel};
+
+    /// Blocks with the given branches; those without any return.
+    fn graph(edges: &[(u32, u32)], count: u32) -> Kernel {
+        let mut text = String::from("kernel \"k\" 1, 1, 1\n");
+        for block in 0..count {
+            let targets: Vec<u32> = edges.iter().filter(|edge| edge.0 == block).map(|edge| edge.1).collect();
+            text += &format!("block{block}:\n  v{block} = const.i32 0\n  ");
+            text += &match targets.split_first() {
+                None => "return\n".to_owned(),
+                Some((first, rest)) => {
+                    let cases: Vec<_> = rest.iter().enumerate().map(|(i, to)| format!("{i}: block{to}")).collect();
+                    format!("switch v{block}, block{first} [{}]\n", cases.join(", "))
+                }
+            };
+        }
+        Kernel::parse(&text).unwrap()
+    }
+
+    /// Blocks that the entry reaches without `without`.
+    fn reach(edges: &[(u32, u32)], without: Option<u32>) -> BTreeSet<u32> {
+        let mut reached = BTreeSet::new();
+        let mut stack = vec![0];
+        while let Some(block) = stack.pop() {
+            if Some(block) != without && reached.insert(block) {
+                stack.extend(edges.iter().filter(|edge| edge.0 == block).map(|edge| edge.1));
+            }
+        }
+        reached
+    }
+
+    proptest! {
+        #[test]
+        fn a_dominator_is_what_cannot_be_avoided(edges in proptest::collection::vec((0u32..12, 1u32..12), 0..40)) {
+            let dominators = Dominators::new(&graph(&edges, 12));
+            let reached = reach(&edges, None);
+            for above in 0..12 {
+                let avoidable = reach(&edges, Some(above));
+                for block in 0..12 {
+                    let [a, b] = [above, block].map(Block::from_u32);
+                    prop_assert_eq!(dominators.is_reachable(b), reached.contains(&block));
+                    let expected = reached.contains(&block) && !avoidable.contains(&block);
+                    prop_assert_eq!(dominators.dominates(a, b), expected, "block{} block{}", above, block);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_chain_with_early_returns_is_no_problem() {
+        let count = 20_000;
+        let edges: Vec<_> = (0..count - 2).flat_map(|i| [(i, i + 1), (i, count - 1)]).collect();
+        // Built by hand: the helper above is quadratic.
+        let mut kernel = graph(&[], 1);
+        kernel.layout.clear();
+        kernel.blocks.clear();
+        for _ in 0..count {
+            kernel.layout.push(kernel.blocks.push(crate::ir::BlockData::default()));
+        }
+        for pair in edges.chunks(2) {
+            let [then, otherwise] = [pair[0].1, pair[1].1].map(|to| crate::ir::BlockCall::new(Block::from_u32(to)));
+            let condition = crate::ir::Value::from_u32(0);
+            let inst = kernel.insts.push(crate::ir::InstData::Branch { condition, then, otherwise });
+            kernel.blocks[Block::from_u32(pair[0].0)].insts.push(inst);
+        }
+        let dominators = Dominators::new(&kernel);
+        assert_eq!(dominators.idom(Block::from_u32(count - 1)), Some(Block::from_u32(0)));
+        assert_eq!(dominators.idom(Block::from_u32(count - 2)), Some(Block::from_u32(count - 3)));
+    }
+}

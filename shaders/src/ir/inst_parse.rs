@@ -1,0 +1,222 @@
+//! Reads one instruction of the text form: the mnemonic decides what follows.
+
+use smallvec::SmallVec;
+
+use super::lexer::{Line, hexadecimal};
+use super::names::SEMANTICS;
+use super::parse::{ParseError, Parser};
+use super::{Access, AtomicOp, BlockCall, BufferSpace, BuiltIn, InstData, Op, Place, Scope, Semantics, Type, Value};
+
+type Result<T> = std::result::Result<T, ParseError>;
+
+/// An instruction and the type of its result.
+pub(super) fn instruction(parser: &mut Parser, line: &mut Line<'_>) -> Result<(InstData, Option<Type>)> {
+    let unknown = line.error("no such instruction");
+    let word = line.word("an instruction", Some)?;
+    if let Some(op) = Op::from_name(word) {
+        return Ok((pure(parser, line, op)?, Some(op.result())));
+    }
+    let data = match word.split_once('.') {
+        Some(("const", ty)) => constant(line, Type::from_name(ty).ok_or(unknown)?)?,
+        Some(("select", ty)) => {
+            // The operands may come later in the text, so their types are not known here.
+            let ty = Type::from_name(ty).ok_or(unknown)?;
+            return Ok((select(parser, line)?, Some(ty)));
+        }
+        Some(("load", ty)) => load(parser, line, Type::from_name(ty).ok_or(unknown)?)?,
+        Some(("atomic", op)) => atomic(parser, line, AtomicOp::from_name(op).ok_or(unknown)?)?,
+        Some(_) => return Err(unknown),
+        None => match other(parser, line, word)? {
+            Some(data) => data,
+            None => control(parser, line, word)?.ok_or(unknown)?,
+        },
+    };
+    let ty = data.result_type(|_| None);
+    Ok((data, ty))
+}
+
+fn pure(parser: &mut Parser, line: &mut Line<'_>, op: Op) -> Result<InstData> {
+    let mut args = SmallVec::new();
+    for place in 0..op.params().len() {
+        if place > 0 {
+            line.expect(',')?;
+        }
+        args.push(parser.value(line)?);
+    }
+    Ok(InstData::Pure { op, args })
+}
+
+fn constant(line: &mut Line<'_>, ty: Type) -> Result<InstData> {
+    let bits = match ty {
+        Type::Bool if line.eat_word("false") => 0,
+        Type::Bool if line.eat_word("true") => 1,
+        _ => line.number_as("a constant of the type", |text| match (ty, hexadecimal(text)) {
+            (_, Some(bits)) => Some(bits),
+            (Type::I32, None) => {
+                let wide: i64 = text.parse().ok()?;
+                (wide >= i64::from(i32::MIN) && wide <= i64::from(u32::MAX)).then_some(u64::from(wide as u32))
+            }
+            (Type::F32, None) => Some(u64::from(text.parse::<f32>().ok()?.to_bits())),
+            (Type::Bool | Type::Buffer, None) => None,
+        })?,
+    };
+    Ok(InstData::Const { ty, bits })
+}
+
+fn select(parser: &mut Parser, line: &mut Line<'_>) -> Result<InstData> {
+    let condition = parser.value(line)?;
+    line.expect(',')?;
+    let then = parser.value(line)?;
+    line.expect(',')?;
+    Ok(InstData::Select { condition, then, otherwise: parser.value(line)? })
+}
+
+/// Instructions without a dot that do not end a block.
+fn other(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<InstData>> {
+    Ok(Some(match word {
+        "builtin" => {
+            let (builtin, component) = line.word("a built-in with its component", |word| {
+                let (name, component) = word.split_once('.')?;
+                Some((BuiltIn::from_name(name)?, component.parse().ok()?))
+            })?;
+            InstData::BuiltIn { builtin, component }
+        }
+        "element" => {
+            let base = parser.value(line)?;
+            line.expect(',')?;
+            let index = parser.value(line)?;
+            line.expect('*')?;
+            InstData::Element { base, index, stride: line.unsigned()? }
+        }
+        "buffer" => {
+            let binding = parser.declared_binding(line)?;
+            line.expect('[')?;
+            let index = parser.value(line)?;
+            line.expect(']')?;
+            InstData::Buffer { binding, index }
+        }
+        "buffer_size" => InstData::BufferSize { buffer: parser.value(line)? },
+        "store" => {
+            let place = place(parser, line)?;
+            line.expect(',')?;
+            let value = parser.value(line)?;
+            InstData::Store { place, value, access: access(line)? }
+        }
+        "barrier" => {
+            let (execution, memory) = (scope(line)?, scope(line)?);
+            InstData::Barrier { execution, memory, semantics: semantics(line)? }
+        }
+        "fence" => {
+            let scope = scope(line)?;
+            InstData::Fence { scope, semantics: semantics(line)? }
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// Instructions that end a block.
+fn control(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<InstData>> {
+    Ok(Some(match word {
+        "jump" => InstData::Jump { to: call(parser, line)? },
+        "branch" => {
+            let condition = parser.value(line)?;
+            line.expect(',')?;
+            let then = call(parser, line)?;
+            line.expect(',')?;
+            InstData::Branch { condition, then, otherwise: call(parser, line)? }
+        }
+        "switch" => switch(parser, line)?,
+        "return" => InstData::Return,
+        "unreachable" => InstData::Unreachable,
+        _ => return Ok(None),
+    }))
+}
+
+fn switch(parser: &mut Parser, line: &mut Line<'_>) -> Result<InstData> {
+    let selector = parser.value(line)?;
+    line.expect(',')?;
+    let default = call(parser, line)?;
+    line.expect('[')?;
+    let mut cases = Vec::new();
+    while !line.eat(']') {
+        if !cases.is_empty() {
+            line.expect(',')?;
+        }
+        let literal = line.unsigned()?;
+        line.expect(':')?;
+        cases.push((literal, call(parser, line)?));
+    }
+    Ok(InstData::Switch { selector, default, cases })
+}
+
+fn call(parser: &mut Parser, line: &mut Line<'_>) -> Result<BlockCall> {
+    let mut call = BlockCall::new(parser.block(line)?);
+    if line.eat('(') {
+        call.args.push(parser.value(line)?);
+        while line.eat(',') {
+            call.args.push(parser.value(line)?);
+        }
+        line.expect(')')?;
+    }
+    Ok(call)
+}
+
+fn load(parser: &mut Parser, line: &mut Line<'_>, ty: Type) -> Result<InstData> {
+    let place = place(parser, line)?;
+    Ok(InstData::Load { ty, place, access: access(line)? })
+}
+
+fn atomic(parser: &mut Parser, line: &mut Line<'_>, op: AtomicOp) -> Result<InstData> {
+    let place = place(parser, line)?;
+    let mut operand = |line: &mut Line<'_>| -> Result<Option<Value>> {
+        if line.eat(',') { parser.value(line).map(Some) } else { Ok(None) }
+    };
+    let (value, comparator) = (operand(line)?, operand(line)?);
+    let (scope, order) = (scope(line)?, semantics(line)?);
+    let unequal = if line.eat_word("unequal") { semantics(line)? } else { Semantics::default() };
+    Ok(InstData::Atomic { op, place, value, comparator, scope, semantics: order, unequal })
+}
+
+fn place(parser: &mut Parser, line: &mut Line<'_>) -> Result<Place> {
+    if line.eat_word("push") {
+        line.expect('+')?;
+        return Ok(Place::Push { offset: parser.value(line)? });
+    }
+    if let Ok(space) = line.word("a space", BufferSpace::from_name) {
+        let buffer = parser.value(line)?;
+        line.expect('+')?;
+        return Ok(Place::Buffer { space, buffer, offset: parser.value(line)? });
+    }
+    let variable = parser.declared_variable(line)?;
+    line.expect('+')?;
+    Ok(Place::Variable { variable, offset: parser.value(line)? })
+}
+
+fn access(line: &mut Line<'_>) -> Result<Access> {
+    let (volatile, non_private) = (line.eat_word("volatile"), line.eat_word("non_private"));
+    let available_visible = if line.eat_word("made") { Some(scope(line)?) } else { None };
+    Ok(Access { volatile, non_private, available_visible })
+}
+
+fn scope(line: &mut Line<'_>) -> Result<Scope> {
+    line.word("a scope", Scope::from_name)
+}
+
+/// `relaxed`, or names and numbers with `|` between them.
+fn semantics(line: &mut Line<'_>) -> Result<Semantics> {
+    if line.eat_word("relaxed") {
+        return Ok(Semantics(0));
+    }
+    let mut bits = 0;
+    loop {
+        bits |= if line.peek_word().is_some() {
+            let bit = |word: &str| SEMANTICS.iter().find(|(_, name)| *name == word).map(|(bit, _)| *bit);
+            line.word("memory semantics", bit)?
+        } else {
+            line.unsigned()?
+        };
+        if !line.eat('|') {
+            return Ok(Semantics(bits));
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Names in the text form of what is not in the op table: printer and parser share these lists.
+
+use super::{AtomicOp, BufferSpace, BuiltIn, Scope, VariableSpace};
+
+macro_rules! names {
+    ($($ty:ident { $($variant:ident $name:literal)* })*) => {
+        $(impl $ty {
+            /// The name in the text form.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+
+            /// What has that name in the text form.
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+        })*
+    };
+}
+
+names! {
+    Scope {
+        CrossDevice "cross_device"
+        Device "device"
+        Workgroup "workgroup"
+        Subgroup "subgroup"
+        Invocation "invocation"
+        QueueFamily "queue_family"
+    }
+    AtomicOp {
+        Load "load"
+        Store "store"
+        Exchange "exchange"
+        CompareExchange "compare_exchange"
+        Add "iadd"
+        Sub "isub"
+        SMin "smin"
+        UMin "umin"
+        SMax "smax"
+        UMax "umax"
+        And "and"
+        Or "or"
+        Xor "xor"
+    }
+    BuiltIn {
+        NumWorkgroups "num_workgroups"
+        WorkgroupId "workgroup_id"
+        LocalInvocationId "local_invocation_id"
+        GlobalInvocationId "global_invocation_id"
+        LocalInvocationIndex "local_invocation_index"
+        NumSubgroups "num_subgroups"
+        SubgroupId "subgroup_id"
+        SubgroupLocalInvocationId "subgroup_local_invocation_id"
+    }
+    BufferSpace {
+        Storage "storage"
+        Uniform "uniform"
+    }
+    VariableSpace {
+        Workgroup "workgroup"
+        Private "private"
+    }
+}
+
+/// Bits of SPIR-V's `Memory Semantics` by name. Others are printed as a number.
+pub(super) const SEMANTICS: &[(u32, &str)] = &[
+    (0x2, "acquire"),
+    (0x4, "release"),
+    (0x8, "acq_rel"),
+    (0x10, "seq_cst"),
+    (0x40, "storage"),
+    (0x80, "subgroup"),
+    (0x100, "workgroup"),
+    (0x200, "cross_workgroup"),
+    (0x400, "atomic_counter"),
+    (0x800, "image"),
+    (0x1000, "output"),
+    (0x2000, "available"),
+    (0x4000, "visible"),
+    (0x8000, "volatile"),
+];

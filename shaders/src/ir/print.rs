@@ -1,0 +1,211 @@
+//! Prints kernels as text: what [`Kernel::parse`] reads. `docs/ir.md` describes the form.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::names::SEMANTICS;
+use super::{
+    Access, Binding, BindingData, BindingKind, Block, BlockCall, Inst, InstData, Kernel, Merge, Place, Semantics, Type,
+    Value, VariableData,
+};
+
+impl Display for Kernel {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.workgroup_size;
+        writeln!(f, "kernel \"{}\" {x}, {y}, {z}", self.name.escape_default())?;
+        if self.push_bytes != 0 {
+            writeln!(f, "push {}", self.push_bytes)?;
+        }
+        for (binding, data) in &self.bindings {
+            print_binding(f, binding, data)?;
+        }
+        for (variable, VariableData { space, bytes, name }) in &self.variables {
+            writeln!(f, "{variable} = {} {bytes} \"{}\"", space.name(), name.escape_default())?;
+        }
+        self.layout.iter().try_for_each(|&block| self.print_block(f, block))
+    }
+}
+
+fn print_binding(f: &mut Formatter<'_>, binding: Binding, data: &BindingData) -> fmt::Result {
+    let BindingData { set, binding: number, kind, count, min_bytes, read_only } = data;
+    let kind = match kind {
+        BindingKind::StorageBuffer => "storage",
+        BindingKind::UniformBuffer => "uniform",
+    };
+    let read_only = if *read_only { " read_only" } else { "" };
+    writeln!(f, "{binding} = {kind} {set}.{number}[{count}] {min_bytes}{read_only}")
+}
+
+impl Kernel {
+    fn print_block(&self, f: &mut Formatter<'_>, block: Block) -> fmt::Result {
+        let Some(data) = self.blocks.get(block) else { return writeln!(f, "\n{block}:") };
+        write!(f, "\n{block}")?;
+        let params = data.params.iter().map(|&param| Param(param, self.values.get(param).map(|def| def.ty())));
+        list(f, "(", params, ")")?;
+        writeln!(f, ":")?;
+        for (place, &inst) in data.insts.iter().enumerate() {
+            if place + 1 == data.insts.len() {
+                print_merge(f, data.merge)?;
+            }
+            writeln!(f, "    {}", self.display_inst(inst))?;
+        }
+        Ok(())
+    }
+
+    /// An instruction as the text form has it, with its result; for messages.
+    pub fn display_inst(&self, inst: Inst) -> impl Display + '_ {
+        InstText { kernel: self, inst }
+    }
+}
+
+fn print_merge(f: &mut Formatter<'_>, merge: Option<Merge>) -> fmt::Result {
+    match merge {
+        None => Ok(()),
+        Some(Merge::Selection { merge }) => writeln!(f, "    selection {merge}"),
+        Some(Merge::Loop { merge, continuing }) => writeln!(f, "    loop {merge}, {continuing}"),
+    }
+}
+
+struct Param(Value, Option<Type>);
+
+impl Display for Param {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.0, self.1.map_or("?", Type::name))
+    }
+}
+
+struct InstText<'a> {
+    kernel: &'a Kernel,
+    inst: Inst,
+}
+
+impl Display for InstText<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Some(data) = self.kernel.insts.get(self.inst) else { return write!(f, "{}", self.inst) };
+        let Some(value) = self.kernel.results[self.inst] else { return write!(f, "{data}") };
+        write!(f, "{value} = ")?;
+        match data {
+            // The only operation that says too little about its type: its operands may come later in the text.
+            InstData::Select { condition, then, otherwise } => {
+                let ty = self.kernel.values.get(value).map_or("?", |def| def.ty().name());
+                write!(f, "select.{ty} {condition}, {then}, {otherwise}")
+            }
+            data => write!(f, "{data}"),
+        }
+    }
+}
+
+impl Display for InstData {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Const { ty, bits } => print_const(f, *ty, *bits),
+            Self::Pure { op, args } => list(f, &format!("{} ", op.name()), args, ""),
+            Self::Select { condition, then, otherwise } => write!(f, "select {condition}, {then}, {otherwise}"),
+            Self::BuiltIn { builtin, component } => write!(f, "builtin {}.{component}", builtin.name()),
+            Self::Element { base, index, stride } => write!(f, "element {base}, {index} * {stride}"),
+            Self::Buffer { binding, index } => write!(f, "buffer {binding}[{index}]"),
+            Self::BufferSize { buffer } => write!(f, "buffer_size {buffer}"),
+            Self::Load { ty, place, access } => write!(f, "load.{ty} {place}{access}"),
+            Self::Store { place, value, access } => write!(f, "store {place}, {value}{access}"),
+            Self::Atomic { .. } => print_atomic(f, self),
+            Self::Barrier { execution, memory, semantics } => {
+                write!(f, "barrier {} {} {semantics}", execution.name(), memory.name())
+            }
+            Self::Fence { scope, semantics } => write!(f, "fence {} {semantics}", scope.name()),
+            Self::Jump { to } => write!(f, "jump {to}"),
+            Self::Branch { condition, then, otherwise } => write!(f, "branch {condition}, {then}, {otherwise}"),
+            Self::Switch { selector, default, cases } => print_switch(f, *selector, default, cases),
+            Self::Return => f.write_str("return"),
+            Self::Unreachable => f.write_str("unreachable"),
+        }
+    }
+}
+
+fn print_const(f: &mut Formatter<'_>, ty: Type, bits: u64) -> fmt::Result {
+    write!(f, "const.{ty} ")?;
+    let word = u32::try_from(bits).ok();
+    match (ty, word) {
+        (Type::Bool, Some(0)) => f.write_str("false"),
+        (Type::Bool, Some(1)) => f.write_str("true"),
+        (Type::I32, Some(word)) => write!(f, "{}", word.cast_signed()),
+        (Type::F32, Some(word)) if f32::from_bits(word).is_finite() => write!(f, "{:?}", f32::from_bits(word)),
+        // NaNs and infinities by their bits, and so what the verifier will refuse.
+        _ => write!(f, "{bits:#x}"),
+    }
+}
+
+fn print_atomic(f: &mut Formatter<'_>, data: &InstData) -> fmt::Result {
+    let InstData::Atomic { op, place, value, comparator, scope, semantics, unequal } = data else { return Ok(()) };
+    write!(f, "atomic.{} {place}", op.name())?;
+    for operand in value.iter().chain(comparator) {
+        write!(f, ", {operand}")?;
+    }
+    write!(f, " {} {semantics}", scope.name())?;
+    if unequal.0 != 0 { write!(f, " unequal {unequal}") } else { Ok(()) }
+}
+
+fn print_switch(
+    f: &mut Formatter<'_>,
+    selector: Value,
+    default: &BlockCall,
+    cases: &[(u32, BlockCall)],
+) -> fmt::Result {
+    write!(f, "switch {selector}, {default} [")?;
+    for (place, (literal, call)) in cases.iter().enumerate() {
+        let comma = if place == 0 { "" } else { ", " };
+        write!(f, "{comma}{literal}: {call}")?;
+    }
+    f.write_str("]")
+}
+
+impl Display for BlockCall {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.block)?;
+        list(f, "(", &self.args, ")")
+    }
+}
+
+impl Display for Place {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Buffer { space, buffer, offset } => write!(f, "{} {buffer} + {offset}", space.name()),
+            Self::Push { offset } => write!(f, "push + {offset}"),
+            Self::Variable { variable, offset } => write!(f, "{variable} + {offset}"),
+        }
+    }
+}
+
+impl Display for Access {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.volatile {
+            f.write_str(" volatile")?;
+        }
+        if self.non_private {
+            f.write_str(" non_private")?;
+        }
+        self.available_visible.map_or(Ok(()), |scope| write!(f, " made {}", scope.name()))
+    }
+}
+
+impl Display for Semantics {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.0 == 0 {
+            return f.write_str("relaxed");
+        }
+        let (mut rest, mut bar) = (self.0, "");
+        for &(bit, name) in SEMANTICS.iter().filter(|(bit, _)| self.0 & bit != 0) {
+            write!(f, "{bar}{name}")?;
+            (rest, bar) = (rest & !bit, "|");
+        }
+        if rest != 0 { write!(f, "{bar}{rest:#x}") } else { Ok(()) }
+    }
+}
+
+/// Items between commas; nothing at all without items.
+fn list<T: Display>(f: &mut Formatter<'_>, open: &str, items: impl IntoIterator<Item = T>, close: &str) -> fmt::Result {
+    let mut separator = open;
+    for item in items {
+        write!(f, "{separator}{item}")?;
+        separator = ", ";
+    }
+    if separator == open { Ok(()) } else { f.write_str(close) }
+}

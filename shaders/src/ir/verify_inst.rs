@@ -1,0 +1,116 @@
+//! What each instruction asks of its operands: the verifier's knowledge of single instructions.
+
+use smallvec::SmallVec;
+
+use super::{AtomicOp, BufferSpace, BuiltIn, InstData, Kernel, Place, Type, Value};
+
+/// Operands with the types they must have. Block arguments are not among them.
+pub(super) type Operands = SmallVec<[(Value, Type); 4]>;
+
+/// The types that an instruction's operands must have, or the rule that the instruction breaks in itself.
+pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands, String> {
+    let mut operands = Operands::new();
+    match *data {
+        InstData::Const { ty, bits } => check_const(ty, bits)?,
+        InstData::Pure { op, ref args } => {
+            let params = op.params();
+            if args.len() != params.len() {
+                return Err(format!("{} takes {} operands, not {}", op.name(), params.len(), args.len()));
+            }
+            operands.extend(args.iter().copied().zip(params.iter().copied()));
+        }
+        InstData::Select { condition, then, otherwise } => {
+            operands.push((condition, Type::Bool));
+            operands.extend(kernel.values.get(then).map(|def| (otherwise, def.ty())));
+        }
+        InstData::BuiltIn { builtin, component } => check_component(builtin, component)?,
+        InstData::Element { base, index, .. } => operands.extend([(base, Type::I32), (index, Type::I32)]),
+        InstData::Buffer { binding, index } => {
+            if !kernel.bindings.is_valid(binding) {
+                return Err(format!("{binding} is not in the kernel"));
+            }
+            operands.push((index, Type::I32));
+        }
+        InstData::BufferSize { buffer } => operands.push((buffer, Type::Buffer)),
+        InstData::Load { ty, ref place, .. } => {
+            in_memory(ty)?;
+            place_types(kernel, place, &mut operands)?;
+        }
+        InstData::Store { ref place, value, .. } => {
+            if let Some(def) = kernel.values.get(value) {
+                in_memory(def.ty())?;
+            }
+            writable(place)?;
+            place_types(kernel, place, &mut operands)?;
+        }
+        InstData::Atomic { .. } => atomic_types(kernel, data, &mut operands)?,
+        InstData::Branch { condition, .. } => operands.push((condition, Type::Bool)),
+        InstData::Switch { selector, .. } => operands.push((selector, Type::I32)),
+        InstData::Barrier { .. }
+        | InstData::Fence { .. }
+        | InstData::Jump { .. }
+        | InstData::Return
+        | InstData::Unreachable => {}
+    }
+    Ok(operands)
+}
+
+fn check_const(ty: Type, bits: u64) -> Result<(), String> {
+    let limit = match ty {
+        Type::Bool => 1,
+        Type::I32 | Type::F32 => u64::from(u32::MAX),
+        Type::Buffer => return Err("there are no constants of type buffer".into()),
+    };
+    if bits > limit { Err(format!("{bits:#x} is no {ty}")) } else { Ok(()) }
+}
+
+fn check_component(builtin: BuiltIn, component: u8) -> Result<(), String> {
+    let components = match builtin {
+        BuiltIn::NumWorkgroups | BuiltIn::WorkgroupId | BuiltIn::LocalInvocationId | BuiltIn::GlobalInvocationId => 3,
+        BuiltIn::LocalInvocationIndex
+        | BuiltIn::NumSubgroups
+        | BuiltIn::SubgroupId
+        | BuiltIn::SubgroupLocalInvocationId => 1,
+    };
+    if component < components { Ok(()) } else { Err(format!("{} has {components} components", builtin.name())) }
+}
+
+fn in_memory(ty: Type) -> Result<(), String> {
+    if ty.bytes().is_some() { Ok(()) } else { Err(format!("memory holds no {ty}")) }
+}
+
+fn writable(place: &Place) -> Result<(), String> {
+    match place {
+        Place::Push { .. } => Err("push constants are constant".into()),
+        Place::Buffer { space: BufferSpace::Uniform, .. } => Err("uniform buffers are constant".into()),
+        Place::Buffer { .. } | Place::Variable { .. } => Ok(()),
+    }
+}
+
+fn place_types(kernel: &Kernel, place: &Place, operands: &mut Operands) -> Result<(), String> {
+    match *place {
+        Place::Buffer { buffer, offset, .. } => operands.extend([(buffer, Type::Buffer), (offset, Type::I32)]),
+        Place::Push { offset } => operands.push((offset, Type::I32)),
+        Place::Variable { variable, offset } => {
+            if !kernel.variables.is_valid(variable) {
+                return Err(format!("{variable} is not in the kernel"));
+            }
+            operands.push((offset, Type::I32));
+        }
+    }
+    Ok(())
+}
+
+fn atomic_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Result<(), String> {
+    let &InstData::Atomic { op, ref place, value, comparator, .. } = data else { return Ok(()) };
+    writable(place)?;
+    place_types(kernel, place, operands)?;
+    if value.is_some() == (op == AtomicOp::Load) {
+        return Err(format!("atomic.{} has the wrong number of operands", op.name()));
+    }
+    if comparator.is_some() != (op == AtomicOp::CompareExchange) {
+        return Err(format!("atomic.{} has the wrong number of operands", op.name()));
+    }
+    operands.extend(value.into_iter().chain(comparator).map(|operand| (operand, Type::I32)));
+    Ok(())
+}
