@@ -8,7 +8,6 @@ pub mod command;
 pub mod descriptor;
 mod device;
 pub mod error;
-#[allow(dead_code)] // until the executor lands whole
 mod exec;
 mod limits;
 mod memory;

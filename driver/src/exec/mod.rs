@@ -1,80 +1,67 @@
 //! The executor: queues' batches, run by worker threads. `README.md` has the protocol.
 
+mod board;
+mod cost;
+mod crew;
+mod line;
+#[cfg(test)]
+mod loom_tests;
+mod phase;
 mod plan;
+mod queue;
 mod run;
+mod shared;
+pub(crate) mod sync;
+#[cfg(test)]
+mod tests;
+mod watchdog;
 pub(crate) mod work;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use spelter_shaders::back::Scratch;
-
-use crate::error::DeviceError;
-use crate::exec::plan::Plan;
-use crate::exec::work::Batch;
-
+pub(crate) use queue::{QueueState, WAIT_SPIN};
 pub(crate) use work::{DispatchWork, Groups, MAX_GROUPS, Phase, Recording, Work};
 
+use shared::Shared;
+
+/// What an executor is made with.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct ExecutorOptions {
+    /// Threads that run kernels at once; at least 1.
     pub(crate) workers: usize,
+    /// A phase that runs longer loses the device.
     pub(crate) time_limit: Duration,
 }
 
+/// The workers of one device. Threads start when there is work for them.
+///
+/// Dropping it waits for batches that run or are in line, and for the threads, except on a thread that is itself
+/// running a batch of any device: there the threads end by themselves.
+#[derive(Debug)]
 pub(crate) struct Executor {
-    stop: AtomicU32,
-    lost: Arc<AtomicBool>,
+    shared: Arc<Shared>,
 }
 
 impl Executor {
-    pub(crate) fn new(_options: ExecutorOptions) -> Arc<Self> {
-        Arc::new(Self { stop: AtomicU32::new(0), lost: Arc::default() })
+    /// An executor without work and without threads.
+    pub(crate) fn new(options: ExecutorOptions) -> Arc<Self> {
+        Arc::new(Self { shared: Arc::new(Shared::new(options.workers, options.time_limit)) })
     }
-    pub(crate) fn queue(self: &Arc<Self>) -> Arc<QueueState> {
-        Arc::new(QueueState {
-            executor: Arc::clone(self),
-            serial: Mutex::new((0, Scratch::default())),
-            retired: AtomicU64::new(0),
-        })
+
+    /// A new queue. It should be used no longer than the executor: its batches then fail.
+    pub(crate) fn queue(&self) -> Arc<QueueState> {
+        QueueState::new(&self.shared)
     }
+
+    /// Whether the device is lost. It stays so.
     pub(crate) fn is_lost(&self) -> bool {
-        self.lost.load(Ordering::Acquire)
+        self.shared.is_lost()
     }
 }
 
-pub(crate) struct QueueState {
-    executor: Arc<Executor>,
-    serial: Mutex<(u64, Scratch)>,
-    retired: AtomicU64,
-}
-
-impl QueueState {
-    pub(crate) fn submit(self: &Arc<Self>, batch: Batch) -> Result<u64, DeviceError> {
-        let mut guard = self.serial.lock();
-        let (serial, scratch) = &mut *guard;
-        *serial += 1;
-        let mut plan = Plan::default();
-        for phase in batch.recordings.iter().flat_map(|r| &r.phases) {
-            plan.count(phase);
-            if let Err(halt) = run::run(phase, &plan, 0..plan.units(), &self.executor.stop, scratch) {
-                self.executor.lost.store(true, Ordering::Release);
-                return Err(DeviceError::DeviceLost(format!("{halt:?}")));
-            }
-        }
-        let fence = batch.fence.clone();
-        drop(batch);
-        self.retired.store(*serial, Ordering::Release);
-        if let Some(fence) = fence {
-            fence.signal();
-        }
-        Ok(*serial)
-    }
-    pub(crate) fn wait_idle(&self) -> Result<(), DeviceError> {
-        drop(self.serial.lock());
-        Ok(())
-    }
-    pub(crate) fn retired(&self) -> u64 {
-        self.retired.load(Ordering::Acquire)
+impl Drop for Executor {
+    fn drop(&mut self) {
+        self.shared.shut();
     }
 }

@@ -5,8 +5,6 @@
 
 use std::ops::Range;
 
-use spelter_shaders::guest::GuestSlice;
-
 use super::work::{Groups, MAX_GROUPS, Work};
 
 /// Bytes of a copy or fill in one unit: long enough to forget the cost of taking it, short enough to share out.
@@ -93,14 +91,15 @@ fn units_of(work: &Work, groups: [u32; 3]) -> u64 {
         // Above the limit nothing runs (VUID-VkDispatchIndirectCommand-x-00417): no count of workgroups overflows.
         Work::Dispatch(_) if groups.iter().any(|&count| count > MAX_GROUPS) => 0,
         Work::Dispatch(_) => groups.iter().map(|&count| u64::from(count)).product(),
-        Work::Copy { from, to } => from.len().min(to.len()).div_ceil(PIECE),
-        Work::Fill { to, .. } => to.len().div_ceil(PIECE),
-        Work::Update { to, .. } => GuestSlice::len(*to).min(1),
+        Work::Copy { .. } | Work::Fill { .. } => work.bytes().div_ceil(PIECE),
+        Work::Update { .. } => work.bytes().min(1),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use spelter_shaders::guest::GuestSlice;
+
     use super::*;
 
     fn fill(len: u64) -> Work {

@@ -3,49 +3,64 @@
 use std::any::Any;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use spelter_shaders::abi::{DispatchArgs, Outcome};
 use spelter_shaders::back::Scratch;
 
 use super::plan::{PIECE, Piece, Plan};
-use super::work::{DispatchWork, Work};
+use super::shared::Shared;
+use super::work::{DispatchWork, Phase, Work};
 
 /// Why units were left undone.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Halt {
-    /// The stop flag was seen.
-    Stopped,
+    /// This kernel saw the stop flag.
+    Stopped(Arc<str>),
     /// A kernel panicked, which is a fault of ours; what it said.
     Panicked(String),
 }
 
-/// Runs the units `range` of a phase, in order. Units of a command that was halted may have run in part.
-pub(super) fn run(
-    phase: &[Work],
-    plan: &Plan,
-    range: Range<u64>,
-    stop: &AtomicU32,
-    scratch: &mut Scratch,
-) -> Result<(), Halt> {
-    plan.pieces(range).try_for_each(|piece| run_piece(&phase[piece.command], piece, stop, scratch))
+/// A phase that runs.
+pub(super) struct Run<'a> {
+    /// Whose stop flag and costs.
+    pub(super) shared: &'a Shared,
+    /// The commands.
+    pub(super) phase: &'a Phase,
+    /// Their units.
+    pub(super) plan: &'a Plan,
 }
 
-fn run_piece(work: &Work, piece: Piece, stop: &AtomicU32, scratch: &mut Scratch) -> Result<(), Halt> {
-    let bytes = (piece.units.start * PIECE, (piece.units.end - piece.units.start) * PIECE);
-    match work {
-        Work::Dispatch(dispatch) => return run_caught(dispatch, piece, stop, scratch),
-        Work::Copy { from, to } => to.copy_from(bytes.0, *from, bytes.0, bytes.1),
-        Work::Fill { to, word } => to.fill(bytes.0, bytes.1, *word),
-        Work::Update { to, bytes } => to.write(0, bytes),
+impl Run<'_> {
+    /// Runs a range of units in order. The units of a command that was halted may have run in part. `count` is the
+    /// caller's count of measurements.
+    pub(super) fn units(&self, range: Range<u64>, scratch: &mut Scratch, count: &mut u64) -> Result<(), Halt> {
+        self.plan.pieces(range).try_for_each(|piece| self.piece(piece, scratch, count))
     }
-    Ok(())
-}
 
-fn run_caught(work: &DispatchWork, piece: Piece, stop: &AtomicU32, scratch: &mut Scratch) -> Result<(), Halt> {
-    // A kernel that panicked leaves its scratch and its buffers in any state: the device is lost, nobody reads them.
-    let result = catch_unwind(AssertUnwindSafe(|| run_workgroups(work, piece, stop, scratch)));
-    result.unwrap_or_else(|panic| Err(Halt::Panicked(format!("kernel `{}` panicked: {}", work.name, said(&*panic)))))
+    fn piece(&self, piece: Piece, scratch: &mut Scratch, count: &mut u64) -> Result<(), Halt> {
+        let (at, len) = (piece.units.start * PIECE, (piece.units.end - piece.units.start) * PIECE);
+        match &self.phase[piece.command] {
+            Work::Dispatch(dispatch) => return self.dispatch(dispatch, piece, scratch, count),
+            Work::Copy { from, to } => to.copy_from(at, *from, at, len),
+            Work::Fill { to, word } => to.fill(at, len, *word),
+            Work::Update { to, bytes } => to.write(0, bytes),
+        }
+        Ok(())
+    }
+
+    fn dispatch(&self, work: &DispatchWork, piece: Piece, scratch: &mut Scratch, count: &mut u64) -> Result<(), Halt> {
+        let groups = piece.units.end - piece.units.start;
+        let clock = self.shared.costs.start(&work.code, count);
+        // A kernel that panicked leaves its scratch and its buffers in any state: the device is lost, nobody reads them.
+        let result = catch_unwind(AssertUnwindSafe(|| run_workgroups(work, piece, &self.shared.stop, scratch)));
+        if let Some(started) = clock {
+            self.shared.costs.stop(&work.code, started.elapsed(), groups);
+        }
+        result
+            .unwrap_or_else(|panic| Err(Halt::Panicked(format!("kernel `{}` panicked: {}", work.name, said(&*panic)))))
+    }
 }
 
 fn run_workgroups(work: &DispatchWork, piece: Piece, stop: &AtomicU32, scratch: &mut Scratch) -> Result<(), Halt> {
@@ -54,7 +69,7 @@ fn run_workgroups(work: &DispatchWork, piece: Piece, stop: &AtomicU32, scratch: 
     for _ in piece.units {
         let workgroup = std::array::from_fn(|i| work.base[i].wrapping_add(at[i]));
         if work.code.run(&args, workgroup, scratch) == Outcome::Stopped {
-            return Err(Halt::Stopped);
+            return Err(Halt::Stopped(Arc::clone(&work.name)));
         }
         step(&mut at, piece.groups);
     }

@@ -45,6 +45,18 @@ pub(crate) enum Work {
     },
 }
 
+impl Work {
+    /// Bytes that a transfer writes; 0 of a dispatch.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Self::Dispatch(_) => 0,
+            Self::Copy { from, to } => from.len().min(to.len()),
+            Self::Fill { to, .. } => to.len(),
+            Self::Update { to, bytes } => to.len().min(bytes.len() as u64),
+        }
+    }
+}
+
 /// A dispatch with its pipeline and descriptors.
 pub(crate) struct DispatchWork {
     /// The entry point, for messages.

@@ -1,44 +1,118 @@
 //! Fences: signalled by a queue, waited for by the host.
 
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
-
 use crate::error::DeviceError;
+use crate::exec::sync::{AtomicUsize, Condvar, Mutex, Ordering, spin_until};
+use crate::exec::{QueueState, WAIT_SPIN};
 
+const WAITING: usize = 0;
+const SIGNALED: usize = 1;
+const LOST: usize = 2;
+
+/// The state of a `VkFence`.
 #[derive(Debug)]
 pub(crate) struct FenceState {
-    signaled: Mutex<bool>,
-    changed: Condvar,
+    /// Written under the lock of `inner`; read without it.
+    state: AtomicUsize,
+    inner: Mutex<Inner>,
+    settled: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// The queue that will signal, once it is known: waiters help it.
+    home: Weak<QueueState>,
+    /// Why the device is lost, in state `LOST`.
+    lost: Option<DeviceError>,
 }
 
 impl FenceState {
+    /// A fence in either state (`VK_FENCE_CREATE_SIGNALED_BIT`).
     pub(crate) fn new(signaled: bool) -> Self {
-        Self { signaled: Mutex::new(signaled), changed: Condvar::new() }
+        Self {
+            state: AtomicUsize::new(if signaled { SIGNALED } else { WAITING }),
+            inner: Mutex::new(Inner::default()),
+            settled: Condvar::new(),
+        }
     }
+
+    /// Whether the fence is signalled (`vkGetFenceStatus`).
     pub(crate) fn is_signaled(&self) -> bool {
-        *self.signaled.lock()
+        self.state() == SIGNALED
     }
+
+    /// Makes the fence wait for its next submission (`vkResetFences`). It must not belong to a batch in line
+    /// (VUID-vkResetFences-pFences-01123).
     pub(crate) fn reset(&self) {
-        *self.signaled.lock() = false;
+        let mut inner = self.inner.lock();
+        *inner = Inner::default();
+        // Relaxed: the caller orders a reset before the submission that uses the fence again.
+        self.state.store(WAITING, Ordering::Relaxed);
     }
+
+    /// Waits until the fence is signalled; `false` if the timeout came first. Without a timeout the thread works on the
+    /// queue meanwhile; with one it sleeps, since a kernel may take longer than the timeout.
+    ///
+    /// A fence that was never submitted is waited for, too: another thread may submit it.
     pub(crate) fn wait(&self, timeout: Option<Duration>) -> Result<bool, DeviceError> {
-        let deadline = timeout.and_then(|t| Instant::now().checked_add(t));
-        let mut signaled = self.signaled.lock();
-        while !*signaled {
+        let settled = match timeout {
+            Some(timeout) => self.sleep(Instant::now().checked_add(timeout), timeout),
+            None => self.work() || self.sleep(None, WAIT_SPIN),
+        };
+        match self.inner.lock().lost.clone() {
+            Some(lost) => Err(lost),
+            None => Ok(settled),
+        }
+    }
+
+    fn state(&self) -> usize {
+        // Acquire: pairs with the Release in `settle`; what the batch wrote is visible.
+        self.state.load(Ordering::Acquire)
+    }
+
+    fn is_settled(&self) -> bool {
+        self.state() != WAITING
+    }
+
+    /// Works on the queue; whether the fence is settled.
+    fn work(&self) -> bool {
+        if self.is_settled() {
+            return true;
+        }
+        let home = self.inner.lock().home.upgrade();
+        home.is_some_and(|queue| queue.help(&|| self.is_settled()))
+    }
+
+    /// Spins shortly, then sleeps; whether the fence is settled.
+    fn sleep(&self, deadline: Option<Instant>, spin: Duration) -> bool {
+        if spin_until(spin.min(WAIT_SPIN), || self.is_settled()) {
+            return true;
+        }
+        let mut inner = self.inner.lock();
+        while !self.is_settled() {
             match deadline {
-                Some(at) => {
-                    if self.changed.wait_until(&mut signaled, at).timed_out() {
-                        break;
-                    }
-                }
-                None => self.changed.wait(&mut signaled),
+                None => self.settled.wait(&mut inner),
+                Some(deadline) if self.settled.wait_until(&mut inner, deadline).timed_out() => break,
+                Some(_) => {}
             }
         }
-        Ok(*signaled)
+        self.is_settled()
     }
-    pub(crate) fn signal(&self) {
-        *self.signaled.lock() = true;
-        self.changed.notify_all();
+
+    /// The fence now belongs to a batch of this queue.
+    pub(crate) fn attach(&self, queue: &Arc<QueueState>) {
+        self.inner.lock().home = Arc::downgrade(queue);
+    }
+
+    /// The batch has retired, or the device is lost.
+    pub(crate) fn settle(&self, result: Result<(), DeviceError>) {
+        let mut inner = self.inner.lock();
+        let state = if result.is_ok() { SIGNALED } else { LOST };
+        *inner = Inner { home: Weak::new(), lost: result.err() };
+        // Release: pairs with the Acquire in `state`. Under the lock, so that a waiter is before its test or asleep.
+        self.state.store(state, Ordering::Release);
+        self.settled.notify_all();
     }
 }

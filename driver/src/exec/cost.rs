@@ -1,0 +1,98 @@
+//! What a workgroup of a kernel costs, learned from running it: the hint by which small work is kept on one thread.
+//!
+//! A wrong hint costs time, never correctness: entries may collide, be stale, or belong to a kernel that is gone.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use spelter_shaders::back::Code;
+
+use super::plan::{PIECE, Plan};
+use super::sync::{AtomicU64, Ordering};
+use super::work::{DispatchWork, Groups, Phase, Work};
+
+/// Kernels remembered at a time.
+const ENTRIES: usize = 256;
+/// Bits of an entry that hold nanoseconds (four minutes); the others hold a part of the kernel's address.
+const TIME_BITS: u32 = 38;
+const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
+/// A known kernel is measured again every so many times.
+const AGAIN: u64 = 64;
+/// Bytes that a copy or fill moves in a nanosecond, roughly.
+const BYTES_PER_NANOSECOND: u64 = 8;
+
+/// Nanoseconds per workgroup, by kernel.
+#[derive(Debug)]
+pub(super) struct Costs {
+    entries: [AtomicU64; ENTRIES],
+}
+
+impl Costs {
+    /// Nothing is known.
+    pub(super) fn new() -> Self {
+        Self { entries: std::array::from_fn(|_| AtomicU64::new(0)) }
+    }
+
+    /// Where a kernel is kept, and its tag there.
+    fn find(&self, code: &Arc<dyn Code>) -> (&AtomicU64, u64) {
+        let hash = (Arc::as_ptr(code).addr() as u64 >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (&self.entries[(hash >> 56) as usize % ENTRIES], hash << 8 & !TIME_MASK)
+    }
+
+    /// Nanoseconds that a workgroup took when last measured.
+    fn of(&self, code: &Arc<dyn Code>) -> Option<u64> {
+        let (entry, tag) = self.find(code);
+        // Relaxed: a hint, whole in one word.
+        let entry = entry.load(Ordering::Relaxed);
+        (entry & !TIME_MASK == tag && entry & TIME_MASK != 0).then_some(entry & TIME_MASK)
+    }
+
+    /// Starts the clock if the kernel is unknown, or once in a while; `count` is the caller's own.
+    pub(super) fn start(&self, code: &Arc<dyn Code>, count: &mut u64) -> Option<Instant> {
+        *count = count.wrapping_add(1);
+        (count.is_multiple_of(AGAIN) || self.of(code).is_none()).then(Instant::now)
+    }
+
+    /// Keeps what `groups` workgroups took.
+    pub(super) fn stop(&self, code: &Arc<dyn Code>, took: Duration, groups: u64) {
+        let (entry, tag) = self.find(code);
+        let nanoseconds = took.as_nanos() / u128::from(groups.max(1));
+        let nanoseconds = (nanoseconds as u64).clamp(1, TIME_MASK);
+        // Relaxed: a hint, whole in one word.
+        entry.store(tag | nanoseconds, Ordering::Relaxed);
+    }
+
+    /// Nanoseconds that a phase takes on one thread, if all of it is known; looks no further than `enough`.
+    pub(super) fn phase(&self, phase: &Phase, plan: &Plan, enough: u64) -> Option<u64> {
+        let mut sum = 0u64;
+        for (i, work) in phase.iter().enumerate() {
+            let units = plan.units_of(i);
+            let cost = match work {
+                _ if units == 0 => 0,
+                Work::Dispatch(dispatch) => self.of(&dispatch.code)?.saturating_mul(units),
+                _ => bytes(units * PIECE.min(work.bytes())),
+            };
+            sum = sum.saturating_add(cost);
+            if sum >= enough {
+                break;
+            }
+        }
+        Some(sum)
+    }
+
+    /// Nanoseconds of one command before it is planned; `None` if unknown.
+    pub(super) fn work(&self, work: &Work) -> Option<u64> {
+        match work {
+            Work::Dispatch(DispatchWork { code, groups: Groups::Direct(groups), .. }) => {
+                let groups = groups.iter().fold(1u64, |product, &count| product.saturating_mul(u64::from(count)));
+                Some(self.of(code)?.saturating_mul(groups))
+            }
+            Work::Dispatch(_) => None,
+            _ => Some(bytes(work.bytes())),
+        }
+    }
+}
+
+fn bytes(count: u64) -> u64 {
+    count / BYTES_PER_NANOSECOND
+}

@@ -1,0 +1,238 @@
+//! The protocols of README.md under every interleaving that loom can think of. A lost wake-up shows as a deadlock.
+
+#![cfg(loom)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize as Plain, Ordering::Relaxed};
+use std::time::Duration;
+
+use loom::thread;
+
+use super::board::{Board, Job, Spawn};
+use super::crew::Crew;
+use super::line::Line;
+use super::watchdog::Nap;
+use crate::sync::FenceState;
+
+type TestBoard = Board<u32, Units, u8>;
+
+/// What a crew runs: a counter per unit, outside of the model.
+#[derive(Debug)]
+struct Units([Plain; 3]);
+
+impl Units {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(std::array::from_fn(|_| Plain::new(0))))
+    }
+
+    fn run(&self, range: std::ops::Range<u64>) {
+        range.for_each(|unit| {
+            self.0[unit as usize].fetch_add(1, Relaxed);
+        });
+    }
+}
+
+/// Explores all interleavings, or those with at most so many `preemptions`: switches that nobody asked for.
+fn model(preemptions: Option<usize>, run: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = preemptions;
+    builder.check(run);
+}
+
+fn board(slots: usize) -> Arc<TestBoard> {
+    Arc::new(Board::new(vec![0; slots], Duration::ZERO))
+}
+
+/// Serves a line as a conductor does; counts in `run` and checks the order.
+fn serve(line: &Line<u64>, run: &Plain) {
+    let Some(role) = line.claim() else { return };
+    while let Some(batch) = role.front() {
+        assert_eq!(run.fetch_add(1, Relaxed) as u64 + 1, *batch);
+        role.pop();
+        role.retire(*batch);
+        role.settle(*batch);
+    }
+}
+
+#[test]
+fn hand_over_leaves_no_batch_behind() {
+    model(None, || {
+        let (line, run) = (Arc::new(Line::new()), Arc::new(Plain::new(0)));
+        let submit = |line: &Line<u64>, run: &Plain| {
+            if line.push(Arc::new).was_idle {
+                serve(line, run);
+            }
+        };
+        let other = thread::spawn({
+            let (line, run) = (Arc::clone(&line), Arc::clone(&run));
+            move || (0..2).for_each(|_| submit(&line, &run))
+        });
+        submit(&line, &run);
+        line.wait_settled(line.submitted());
+        other.join().unwrap();
+        assert_eq!((run.load(Relaxed), line.retired()), (3, 3));
+    });
+}
+
+#[test]
+fn a_conductor_that_leaves_is_followed_by_one_other() {
+    model(None, || {
+        let (line, run) = (Arc::new(Line::new()), Arc::new(Plain::new(0)));
+        line.push(Arc::new);
+        line.push(Arc::new);
+        let other = thread::spawn({
+            let (line, run) = (Arc::clone(&line), Arc::clone(&run));
+            move || serve(&line, &run)
+        });
+        if let Some(role) = line.claim() {
+            if let Some(batch) = role.front() {
+                assert_eq!(run.fetch_add(1, Relaxed) as u64 + 1, *batch);
+                role.pop();
+                role.retire(*batch);
+                role.settle(*batch);
+            }
+            if role.leave() {
+                serve(&line, &run);
+            }
+        }
+        line.wait_settled(2);
+        other.join().unwrap();
+        assert_eq!((run.load(Relaxed), line.retired()), (2, 2));
+    });
+}
+
+#[test]
+fn a_post_finds_a_sleeper_or_is_found() {
+    model(None, || {
+        let board = board(1);
+        let worker = thread::spawn({
+            let board = Arc::clone(&board);
+            move || {
+                let mut seen = 0;
+                while let Some((job, slot, _)) = board.next() {
+                    seen += matches!(job, Job::Conduct(_)) as usize;
+                    drop(job);
+                    let Spawn(_) = board.release(slot);
+                }
+                seen
+            }
+        });
+        // The first call counts a thread that is to be started: the one above. Later ones must wake it.
+        let Spawn(_) = board.post(&Arc::new(1));
+        let Spawn(_) = board.post(&Arc::new(2));
+        board.shut();
+        assert_eq!(worker.join().unwrap(), 2);
+    });
+}
+
+#[test]
+fn a_released_slot_finds_the_worker_that_lacked_it() {
+    model(None, || {
+        let board = board(1);
+        let slot = board.claim().unwrap();
+        let worker = thread::spawn({
+            let board = Arc::clone(&board);
+            move || {
+                let (job, slot, _) = board.next().unwrap();
+                drop(job);
+                let Spawn(_) = board.release(slot);
+            }
+        });
+        let Spawn(_) = board.post(&Arc::new(1));
+        let Spawn(_) = board.release(slot);
+        worker.join().unwrap();
+        assert!(board.claim().is_some());
+    });
+}
+
+#[test]
+fn late_joiners_run_nothing_twice_and_keep_nothing() {
+    model(None, || {
+        let (board, units) = (board(2), Units::new());
+        let slot = board.claim().unwrap();
+        let crew = Crew::new(0..3, 2, Arc::clone(&units));
+        let Spawn(_) = board.open(&crew, 1, 7);
+        let joiner = thread::spawn({
+            let board = Arc::clone(&board);
+            move || {
+                let Some(member) = board.join(7) else { return };
+                while let Some(range) = member.crew().take() {
+                    member.payload().unwrap().run(range);
+                }
+            }
+        });
+        while let Some(range) = crew.take() {
+            units.run(range);
+        }
+        board.close(&crew);
+        crew.disband();
+        // From here on the conductor's own handle is the only one, and all units have run.
+        assert_eq!(Arc::strong_count(&units), 1);
+        assert!(units.0.iter().all(|count| count.load(Relaxed) == 1));
+        let Spawn(_) = board.release(slot);
+        joiner.join().unwrap();
+    });
+}
+
+#[test]
+fn a_vacated_seat_is_taken_again() {
+    model(Some(3), || {
+        let (board, units) = (board(2), Units::new());
+        let crew = Crew::new(0..3, 2, Arc::clone(&units));
+        let Spawn(_) = board.open(&crew, 1, 7);
+        let members: Vec<_> = (0..2)
+            .map(|_| {
+                let board = Arc::clone(&board);
+                thread::spawn(move || {
+                    let Some(member) = board.join(7) else { return };
+                    if let Some(range) = member.crew().take() {
+                        member.payload().unwrap().run(range);
+                    }
+                    board.vacate(member.crew());
+                })
+            })
+            .collect();
+        while let Some(range) = crew.take() {
+            units.run(range);
+        }
+        board.close(&crew);
+        crew.disband();
+        assert_eq!(Arc::strong_count(&units), 1);
+        assert!(units.0.iter().all(|count| count.load(Relaxed) == 1));
+        members.into_iter().for_each(|member| member.join().unwrap());
+    });
+}
+
+#[test]
+fn the_watchdog_does_not_sleep_through_a_conductor() {
+    model(None, || {
+        let nap = Arc::new(Nap::new());
+        nap.begin(); // starts the watchdog
+        nap.end();
+        let watchdog = thread::spawn({
+            let nap = Arc::clone(&nap);
+            move || {
+                nap.doze();
+                assert!(nap.is_active());
+            }
+        });
+        nap.begin();
+        watchdog.join().unwrap();
+        nap.end();
+    });
+}
+
+#[test]
+fn a_settled_fence_wakes_its_waiters() {
+    model(None, || {
+        let fence = Arc::new(FenceState::new(false));
+        let waiters: Vec<_> = (0..2)
+            .map(|_| {
+                let fence = Arc::clone(&fence);
+                thread::spawn(move || assert_eq!(fence.wait(None), Ok(true)))
+            })
+            .collect();
+        fence.settle(Ok(()));
+        waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+    });
+}

@@ -1,0 +1,240 @@
+//! A queue: takes batches, and is served by one conductor at a time.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::line::{Conductor, Line};
+use super::phase;
+use super::run::said;
+use super::shared::{Shared, Slot};
+use super::sync::{AtomicU64, Ordering, spin_until};
+use super::work::{Batch, Recording, Work};
+use crate::error::DeviceError;
+
+/// Batches known to take less than this (in nanoseconds) are run by the thread that submits them.
+const INLINE: u64 = 20_000;
+/// A batch with more commands is not looked at any further.
+const INLINE_COMMANDS: usize = 64;
+/// How long a waiter spins before it sleeps.
+pub(crate) const WAIT_SPIN: std::time::Duration = std::time::Duration::from_micros(20);
+/// Looks for work that a waiter makes in vain before it sleeps.
+const WAIT_LOOKS: u32 = 3;
+
+/// A queue of an executor.
+#[derive(Debug)]
+pub(crate) struct QueueState {
+    shared: Arc<Shared>,
+    line: Line<Submitted>,
+    /// Phases started and ended: odd while one runs. Written by the conductor, read by the watchdog.
+    tick: AtomicU64,
+    /// Recording and phase that run, in 32 bits each.
+    place: AtomicU64,
+}
+
+/// A batch in line.
+#[derive(Debug)]
+struct Submitted {
+    serial: u64,
+    batch: Batch,
+}
+
+impl QueueState {
+    pub(super) fn new(shared: &Arc<Shared>) -> Arc<Self> {
+        let queue = Arc::new(Self {
+            shared: Arc::clone(shared),
+            line: Line::new(),
+            tick: AtomicU64::new(0),
+            place: AtomicU64::new(0),
+        });
+        shared.register(&queue);
+        queue
+    }
+
+    /// Puts a batch in line and returns its serial, which counts up from 1. A tiny batch on an idle queue has run when
+    /// this returns. On a lost device the fence, too, is told so.
+    pub(crate) fn submit(self: &Arc<Self>, batch: Batch) -> Result<u64, DeviceError> {
+        if let Err(lost) = self.check() {
+            batch.fence.inspect(|fence| fence.settle(Err(lost.clone())));
+            return Err(lost);
+        }
+        if let Some(fence) = &batch.fence {
+            fence.attach(self);
+        }
+        let tiny = self.is_tiny(&batch);
+        let pushed = self.line.push(|serial| Arc::new(Submitted { serial, batch }));
+        if pushed.was_idle && !(tiny && self.serve_inline()) && !self.shared.post(self) {
+            self.serve_inline();
+        }
+        Ok(pushed.serial)
+    }
+
+    fn check(&self) -> Result<(), DeviceError> {
+        self.shared.check()?;
+        if self.shared.board.is_shut() {
+            return Err(DeviceError::DeviceLost("the device was destroyed".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Whether the whole batch is known to be not worth a worker.
+    fn is_tiny(&self, batch: &Batch) -> bool {
+        let commands = || batch.recordings.iter().flat_map(|recording| recording.phases.iter().flatten());
+        if commands().nth(INLINE_COMMANDS).is_some() {
+            return false;
+        }
+        let cost = commands().try_fold(0u64, |sum, work| Some(sum.saturating_add(self.shared.costs.work(work)?)));
+        cost.is_some_and(|cost| cost < INLINE)
+    }
+
+    /// Runs one batch on this thread, if a slot is free and nobody else has come.
+    fn serve_inline(self: &Arc<Self>) -> bool {
+        let Some(mut held) = self.shared.claim() else { return false };
+        let Some(role) = self.line.claim() else { return true };
+        self.conduct(role, &mut held.slot, || false);
+        true
+    }
+
+    /// Serves the queue, on a worker, until the line is empty or other queues wait.
+    pub(super) fn serve(self: &Arc<Self>, slot: &mut Slot) {
+        if let Some(role) = self.line.claim() {
+            self.conduct(role, slot, || !self.shared.board.is_crowded());
+        }
+    }
+
+    /// Runs batches in order, at least one; after each, leaves unless it is to `stay`.
+    fn conduct(self: &Arc<Self>, role: Conductor<'_, Submitted>, slot: &mut Slot, mut stay: impl FnMut() -> bool) {
+        self.shared.wake_watchdog();
+        loop {
+            let Some(submitted) = role.front() else { break };
+            let result = self.run(&submitted, slot);
+            retire(&role, submitted, result);
+            if !stay() {
+                self.hand_over(role, slot);
+                break;
+            }
+        }
+        self.shared.nap().end();
+    }
+
+    fn hand_over(self: &Arc<Self>, role: Conductor<'_, Submitted>, slot: &mut Slot) {
+        if role.leave() && !self.shared.post(self) {
+            // No thread could be started: there is nobody but us.
+            if let Some(role) = self.line.claim() {
+                self.conduct(role, slot, || true);
+            }
+        }
+    }
+
+    fn run(self: &Arc<Self>, submitted: &Submitted, slot: &mut Slot) -> Result<(), DeviceError> {
+        let owner = Arc::as_ptr(self).addr();
+        for (r, recording) in submitted.batch.recordings.iter().enumerate() {
+            for p in 0..recording.phases.len() {
+                self.shared.check()?;
+                self.mark((r as u64) << 32 | p as u64);
+                phase::run(&self.shared, recording, p, owner, slot);
+                self.mark_end();
+            }
+        }
+        self.shared.check()
+    }
+
+    /// A phase starts.
+    fn mark(&self, place: u64) {
+        // Relaxed: the watchdog reads the place only of a tick that has stood still for the time limit.
+        self.place.store(place, Ordering::Relaxed);
+        self.mark_end();
+    }
+
+    /// A phase starts or ends. Only the conductor writes, so this needs no read-modify-write.
+    fn mark_end(&self) {
+        self.tick.store(self.tick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// Odd while a phase runs; for the watchdog.
+    pub(super) fn tick(&self) -> u64 {
+        self.tick.load(Ordering::Relaxed)
+    }
+
+    /// Names what is running; for the watchdog.
+    pub(super) fn running(&self) -> String {
+        let place = self.place.load(Ordering::Relaxed);
+        let (recording, phase) = ((place >> 32) as usize, place as u32 as usize);
+        let names = self.line.look(|submitted| {
+            let recording = submitted.batch.recordings.get(recording);
+            recording.map(|recording| names(recording, phase)).unwrap_or_default()
+        });
+        names.filter(|names| !names.is_empty()).unwrap_or_else(|| "a transfer".to_owned())
+    }
+
+    /// Waits until everything submitted so far has retired and its fences are signalled; works meanwhile.
+    pub(crate) fn wait_idle(self: &Arc<Self>) -> Result<(), DeviceError> {
+        let serial = self.line.submitted();
+        if !self.help(&|| self.line.settled() >= serial) {
+            self.line.wait_settled(serial);
+        }
+        self.shared.check()
+    }
+
+    /// Serial of the last batch that has retired: what it owned is dropped, unless others own it too. Never goes back.
+    pub(crate) fn retired(&self) -> u64 {
+        self.line.retired()
+    }
+
+    /// Works on this queue until `done`. `false` if there was nothing to do for this thread: it may sleep.
+    pub(crate) fn help(self: &Arc<Self>, done: &dyn Fn() -> bool) -> bool {
+        for _ in 0..WAIT_LOOKS {
+            while !done() && self.help_once(done) {
+                if self.shared.board.is_crowded() {
+                    return done(); // make room: others wait for the slots
+                }
+            }
+            if spin_until(WAIT_SPIN, done) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Becomes conductor or joins the phase that runs; whether there was something to do.
+    fn help_once(self: &Arc<Self>, done: &dyn Fn() -> bool) -> bool {
+        let Some(mut held) = self.shared.claim() else { return false };
+        if let Some(role) = self.line.claim() {
+            self.conduct(role, &mut held.slot, || !done() && !self.shared.board.is_crowded());
+            return true;
+        }
+        let Some(member) = self.shared.board.join(Arc::as_ptr(self).addr()) else { return false };
+        phase::member_of(&self.shared, member, &mut held.slot);
+        true
+    }
+}
+
+/// Drops what the batch owns, then says that it has retired, then signals its fence, then lets go who waits for idle.
+fn retire(role: &Conductor<'_, Submitted>, submitted: Arc<Submitted>, result: Result<(), DeviceError>) {
+    role.pop();
+    let serial = submitted.serial;
+    let fence = submitted.batch.fence.clone();
+    // A destructor that panics must not take the queue with it.
+    let dropped = catch_unwind(AssertUnwindSafe(|| drop(submitted)));
+    role.retire(serial);
+    let result = result.and_then(|()| {
+        dropped.map_err(|panic| DeviceError::DeviceLost(format!("a destructor panicked: {}", said(&*panic))))
+    });
+    fence.inspect(|fence| fence.settle(result));
+    role.settle(serial);
+}
+
+/// The kernels of a phase, each once, the first few.
+fn names(recording: &Recording, phase: usize) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for work in recording.phases.get(phase).into_iter().flatten() {
+        if let Work::Dispatch(dispatch) = work
+            && !names.contains(&&*dispatch.name)
+        {
+            names.push(&dispatch.name);
+        }
+        if names.len() > 3 {
+            break;
+        }
+    }
+    names.iter().map(|name| format!("kernel `{name}`")).collect::<Vec<_>>().join(" or ")
+}

@@ -1,0 +1,203 @@
+//! What all threads of one executor share.
+
+use std::cell::Cell;
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use spelter_shaders::back::Scratch;
+
+use super::board::{Board, Job, Spawn};
+use super::cost::Costs;
+use super::phase::{SharedPhase, member_of};
+use super::plan::Plan;
+use super::queue::QueueState;
+use super::sync::{Mutex, Ordering};
+use super::watchdog::{Nap, watch};
+use crate::error::DeviceError;
+
+/// The right to run kernels, and the memory to do it with. There are as many as workers.
+#[derive(Debug, Default)]
+pub(super) struct Slot {
+    /// The kernels' memory.
+    pub(super) scratch: Scratch,
+    /// A plan to fill, for phases that are run alone.
+    pub(super) plan: Plan,
+    /// Kernels that were run, to measure some of them.
+    pub(super) count: u64,
+}
+
+thread_local! {
+    /// Slots that this thread holds. Such a thread must not wait for workers: they may wait for its slot.
+    static HELD: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Whether this thread holds a slot of any executor.
+pub(super) fn holds_slot() -> bool {
+    HELD.get() > 0
+}
+
+/// State of an executor; its threads keep it alive.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) board: Board<QueueState, SharedPhase, Slot>,
+    pub(super) costs: Costs,
+    /// What kernels poll. Set once, when the device is lost.
+    pub(super) stop: AtomicU32,
+    lost: OnceLock<String>,
+    nap: Nap,
+    workers: usize,
+    time_limit: Duration,
+    queues: Mutex<Vec<Weak<QueueState>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Shared {
+    pub(super) fn new(workers: usize, time_limit: Duration) -> Self {
+        let workers = workers.max(1);
+        let slots = std::iter::repeat_with(Slot::default).take(workers).collect();
+        Self {
+            board: Board::new(slots, idle_spin(workers)),
+            costs: Costs::new(),
+            stop: AtomicU32::new(0),
+            lost: OnceLock::new(),
+            nap: Nap::new(),
+            workers,
+            time_limit,
+            queues: Mutex::new(Vec::new()),
+            threads: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Threads that may run kernels at once.
+    pub(super) fn workers(&self) -> usize {
+        self.workers
+    }
+
+    pub(super) fn time_limit(&self) -> Duration {
+        self.time_limit
+    }
+
+    pub(super) fn nap(&self) -> &Nap {
+        &self.nap
+    }
+
+    /// Whether the device is lost: all threads leave what they do.
+    pub(super) fn is_lost(&self) -> bool {
+        // Acquire: pairs with the Release in `lose`; the reason is there.
+        self.stop.load(Ordering::Acquire) != 0
+    }
+
+    /// Loses the device; the first reason stays.
+    pub(super) fn lose(&self, why: String) {
+        let _ = self.lost.set(why);
+        // Release: pairs with the Acquire in `is_lost`. Kernels read it relaxed and do not ask why.
+        self.stop.store(1, Ordering::Release);
+    }
+
+    /// The error that says why the device is lost, if it is.
+    pub(super) fn check(&self) -> Result<(), DeviceError> {
+        if !self.is_lost() {
+            return Ok(());
+        }
+        Err(DeviceError::DeviceLost(self.lost.get().cloned().unwrap_or_default()))
+    }
+
+    /// The queues that are alive.
+    pub(super) fn queues(&self) -> Vec<Arc<QueueState>> {
+        let mut queues = self.queues.lock();
+        queues.retain(|queue| queue.strong_count() > 0);
+        queues.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Makes the watchdog look at a queue.
+    pub(super) fn register(&self, queue: &Arc<QueueState>) {
+        self.queues.lock().push(Arc::downgrade(queue));
+    }
+
+    /// A slot, if one is free.
+    pub(super) fn claim(self: &Arc<Self>) -> Option<SlotGuard> {
+        self.board.claim().map(|slot| SlotGuard::new(self, slot))
+    }
+
+    /// Wants a conductor for a queue. `false` if there is no thread that could come.
+    pub(super) fn post(self: &Arc<Self>, queue: &Arc<QueueState>) -> bool {
+        let spawn = self.board.post(queue);
+        self.spawn(spawn)
+    }
+
+    /// Starts worker threads. `false` if that failed and there are none at all.
+    pub(super) fn spawn(self: &Arc<Self>, Spawn(count): Spawn) -> bool {
+        (0..count).all(|_| {
+            let shared = Arc::clone(self);
+            self.start("spelter-worker", move || work(&shared)) || self.board.spawn_failed()
+        })
+    }
+
+    /// A conductor starts: the watchdog has to be awake until [`Nap::end`].
+    pub(super) fn wake_watchdog(self: &Arc<Self>) {
+        if self.nap.begin() {
+            let shared = Arc::clone(self);
+            if !self.start("spelter-watchdog", move || watch(&shared)) {
+                self.nap.start_failed();
+            }
+        }
+    }
+
+    fn start(&self, name: &str, run: impl FnOnce() + Send + 'static) -> bool {
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);
+        thread.map(|thread| self.threads.lock().push(thread)).is_ok()
+    }
+
+    /// Lets all threads end when nothing is left to do, and waits for that unless they may be waiting for this thread.
+    pub(super) fn shut(&self) {
+        self.board.shut();
+        self.nap.close();
+        while !holds_slot() {
+            let Some(thread) = self.threads.lock().pop() else { break };
+            // Workers catch the panics of kernels and of what batches own; another one has been reported by its thread.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// How long an idle worker spins: short where it would take a core from the others.
+fn idle_spin(workers: usize) -> Duration {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    Duration::from_micros(if workers < cores { 20 } else { 5 })
+}
+
+/// A slot in use; given back on drop.
+#[derive(Debug)]
+pub(super) struct SlotGuard {
+    shared: Arc<Shared>,
+    pub(super) slot: Slot,
+}
+
+impl SlotGuard {
+    fn new(shared: &Arc<Shared>, slot: Slot) -> Self {
+        HELD.set(HELD.get() + 1);
+        Self { shared: Arc::clone(shared), slot }
+    }
+}
+
+impl Drop for SlotGuard {
+    fn drop(&mut self) {
+        HELD.set(HELD.get() - 1);
+        let spawn = self.shared.board.release(std::mem::take(&mut self.slot));
+        self.shared.spawn(spawn);
+    }
+}
+
+/// A worker's thread.
+fn work(shared: &Arc<Shared>) {
+    while let Some((job, slot, spawn)) = shared.board.next() {
+        let mut held = SlotGuard::new(shared, slot);
+        shared.spawn(spawn);
+        match job {
+            Job::Conduct(queue) => queue.serve(&mut held.slot),
+            Job::Join(member) => member_of(shared, member, &mut held.slot),
+        }
+    }
+}

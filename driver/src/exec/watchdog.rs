@@ -1,0 +1,159 @@
+//! Ends phases that run longer than the time limit.
+//!
+//! A conductor counts a tick when a phase starts and when it ends, which costs a plain store; the watchdog looks now
+//! and then, and a tick that is odd (a phase runs) and has not moved for the limit is an overrun. While nothing runs the
+//! watchdog sleeps: the conductor that comes first wakes it, all others see with one load that it is awake.
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use super::queue::QueueState;
+use super::shared::Shared;
+use super::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence};
+
+/// Looks per time limit: an overrun is seen at most this part too late.
+const LOOKS: u32 = 16;
+/// Looks without a conductor after which the watchdog sleeps.
+const PATIENCE: u32 = 2;
+
+/// No thread yet, or it sleeps.
+const ASLEEP: usize = 0;
+const AWAKE: usize = 1;
+
+/// Whether the watchdog has to be awake. See README.md, "watchdog's nap".
+#[derive(Debug)]
+pub(super) struct Nap {
+    /// Conductors at work.
+    active: AtomicUsize,
+    state: AtomicUsize,
+    sleep: Mutex<Sleep>,
+    wake: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Sleep {
+    started: bool,
+    closing: bool,
+}
+
+impl Nap {
+    pub(super) fn new() -> Self {
+        Self {
+            active: AtomicUsize::new(0),
+            state: AtomicUsize::new(ASLEEP),
+            sleep: Mutex::new(Sleep::default()),
+            wake: Condvar::new(),
+        }
+    }
+
+    /// A conductor starts. Whether the caller has to start the watchdog's thread.
+    pub(super) fn begin(&self) -> bool {
+        self.active.fetch_add(1, Ordering::Relaxed);
+        // SeqCst: pairs with the fence in `doze`. Either this load sees ASLEEP, or `doze` sees the conductor.
+        fence(Ordering::SeqCst);
+        self.state.load(Ordering::Relaxed) == ASLEEP && self.rouse()
+    }
+
+    /// A conductor ends.
+    pub(super) fn end(&self) {
+        // Relaxed: nothing is published; a late sight of it costs one look more.
+        self.active.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn rouse(&self) -> bool {
+        let mut sleep = self.sleep.lock();
+        // Relaxed: under the lock, as is the test in `doze`.
+        self.state.store(AWAKE, Ordering::Relaxed);
+        self.wake.notify_all();
+        !std::mem::replace(&mut sleep.started, true)
+    }
+
+    /// Whether a conductor is at work.
+    pub(super) fn is_active(&self) -> bool {
+        // Relaxed: a conductor seen late is seen at the next look.
+        self.active.load(Ordering::Relaxed) != 0
+    }
+
+    /// The watchdog sleeps until a conductor starts, or returns at once if one is there.
+    pub(super) fn doze(&self) {
+        let mut sleep = self.sleep.lock();
+        self.state.store(ASLEEP, Ordering::Relaxed);
+        // SeqCst: pairs with the fence in `begin`.
+        fence(Ordering::SeqCst);
+        while !sleep.closing && !self.is_active() && self.state.load(Ordering::Relaxed) == ASLEEP {
+            self.wake.wait(&mut sleep);
+        }
+        self.state.store(AWAKE, Ordering::Relaxed);
+    }
+
+    /// The watchdog waits for its next look. Whether the executor is closing and nothing runs: then it ends.
+    fn pause(&self, period: Duration) -> bool {
+        let mut sleep = self.sleep.lock();
+        if !sleep.closing {
+            self.wake.wait_for(&mut sleep, period);
+        } else if self.is_active() {
+            drop(sleep);
+            std::thread::sleep(period.min(Duration::from_millis(1)));
+            return false;
+        }
+        sleep.closing && !self.is_active()
+    }
+
+    /// Lets the watchdog end when nothing runs.
+    pub(super) fn close(&self) {
+        self.sleep.lock().closing = true;
+        self.wake.notify_all();
+    }
+
+    /// The thread could not be started: the next conductor tries again.
+    pub(super) fn start_failed(&self) {
+        let mut sleep = self.sleep.lock();
+        sleep.started = false;
+        self.state.store(ASLEEP, Ordering::Relaxed);
+    }
+}
+
+/// What the watchdog saw of a queue when it looked last.
+struct Seen {
+    queue: Weak<QueueState>,
+    tick: u64,
+    since: Instant,
+}
+
+/// The watchdog's thread.
+pub(super) fn watch(shared: &Shared) {
+    let limit = shared.time_limit();
+    let period = (limit / LOOKS).clamp(Duration::from_millis(1), Duration::from_secs(1));
+    let mut seen = Vec::new();
+    let mut idle = 0;
+    while !shared.nap().pause(period) {
+        if shared.nap().is_active() {
+            idle = 0;
+            look(shared, &mut seen, limit);
+        } else if idle < PATIENCE {
+            idle += 1;
+        } else {
+            seen.clear();
+            shared.nap().doze();
+        }
+    }
+}
+
+fn look(shared: &Shared, seen: &mut Vec<Seen>, limit: Duration) {
+    let queues = shared.queues();
+    seen.retain(|seen| seen.queue.strong_count() > 0);
+    let now = Instant::now();
+    for queue in queues {
+        let tick = queue.tick();
+        let Some(last) = seen.iter_mut().find(|seen| std::ptr::eq(seen.queue.as_ptr(), Arc::as_ptr(&queue))) else {
+            seen.push(Seen { queue: Arc::downgrade(&queue), tick, since: now });
+            continue;
+        };
+        if last.tick != tick {
+            (last.tick, last.since) = (tick, now);
+        } else if tick % 2 == 1 && now.duration_since(last.since) >= limit {
+            shared.lose(format!("{} ran longer than the time limit of {limit:?}", queue.running()));
+        }
+    }
+}
