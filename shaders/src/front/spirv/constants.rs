@@ -119,10 +119,7 @@ impl Constants {
             Op::SpecConstantOp => Some(self.operation(types, inst.ty, operands)?),
             op => return Err(format!("{} is not supported", op_name(op))),
         };
-        self.scalars += bits.as_ref().map_or(0, |bits| bits.len());
-        if self.scalars > MAX_SCALARS {
-            return Err("the module's constants are too large".into());
-        }
+        self.spend(bits.as_ref().map_or(0, |bits| bits.len()))?;
         self.table.insert(inst.id, Constant { ty: inst.ty, bits });
         Ok(())
     }
@@ -141,11 +138,28 @@ impl Constants {
         Ok(all.into())
     }
 
+    fn spend(&mut self, scalars: usize) -> Checked<()> {
+        self.scalars += scalars;
+        if self.scalars > MAX_SCALARS { Err("the module's constants are too large".into()) } else { Ok(()) }
+    }
+
+    /// Large operands cost time even where the result is small. Literals are among the words; they name nothing large.
+    fn charge(&mut self, types: &Types, operands: &[u32]) -> Checked<()> {
+        for operand in operands {
+            if let Some(constant) = self.table.get(operand) {
+                let scalars = types.get(constant.ty)?.scalars;
+                self.spend(scalars as usize)?;
+            }
+        }
+        Ok(())
+    }
+
     /// `OpSpecConstantOp`.
     fn operation(&mut self, types: &mut Types, ty: Id, operands: &[u32]) -> Checked<Rc<[u64]>> {
         let number = operand(operands, 0)?;
         let op = Op::from_u32(number).ok_or_else(|| format!("OpSpecConstantOp: unknown opcode {number}"))?;
         let operands = &operands[1..];
+        self.charge(types, operands)?;
         let result = match op {
             Op::CompositeExtract => {
                 let from = operand(operands, 0)?;

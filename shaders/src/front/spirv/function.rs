@@ -265,6 +265,8 @@ impl<'m> Translator<'m> {
         let mut args = SmallVec::new();
         for phi in &function.blocks[index].phis {
             let operands = self.sections.words.operands(phi);
+            // Finding the parent takes time too, where there are very many.
+            self.spend(operands.len() / 8)?;
             let from = self.frame.label;
             let pair = operands.chunks_exact(2).find(|pair| pair[1] == from);
             let pair = pair.ok_or_else(|| format!("OpPhi %{} has no value for its parent %{from}", phi.id))?;

@@ -85,7 +85,7 @@ impl Sections {
     pub(super) fn describe(&self, id: Id) -> String {
         match self.annotations.name(id) {
             "" => format!("%{id}"),
-            name => format!("%{id} ({name})"),
+            name => format!("%{id} ({})", name.escape_debug()),
         }
     }
 

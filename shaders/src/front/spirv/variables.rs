@@ -25,6 +25,9 @@ const MAX_SHARED_BYTES: u32 = 1 << 20;
 /// Most bytes of private memory of one invocation.
 const MAX_PRIVATE_BYTES: u32 = 1 << 18;
 
+/// Most descriptor bindings of a kernel.
+const MAX_BINDINGS: usize = 1 << 12;
+
 /// Most elements of a descriptor array.
 const MAX_DESCRIPTORS: u32 = 1 << 16;
 
@@ -37,6 +40,8 @@ pub(super) struct Variables {
     storage: HashMap<Id, ir::Variable>,
     buffers: HashMap<(Binding, u64), Value>,
     builtins: HashMap<(BuiltIn, u8), Value>,
+    shared_bytes: u32,
+    private_bytes: u32,
 }
 
 impl Variables {
@@ -146,7 +151,11 @@ impl Translator<'_> {
     fn merge_binding(&mut self, data: BindingData) -> Checked<Binding> {
         let bindings = &mut self.builder.kernel().bindings;
         let same = |(_, other): &(Binding, &mut BindingData)| (other.set, other.binding) == (data.set, data.binding);
-        let Some((binding, other)) = bindings.iter_mut().find(same) else { return Ok(bindings.push(data)) };
+        let count = bindings.len();
+        let Some((binding, other)) = bindings.iter_mut().find(same) else {
+            let fits = count < MAX_BINDINGS;
+            return if fits { Ok(bindings.push(data)) } else { Err(format!("more than {MAX_BINDINGS} bindings")) };
+        };
         if (other.kind, other.count) != (data.kind, data.count) {
             let BindingData { set, binding, .. } = data;
             return Err(format!("two variables want different descriptors at set {set}, binding {binding}"));
@@ -213,22 +222,19 @@ impl Translator<'_> {
     }
 
     fn allocate(&mut self, id: Id, class: StorageClass, ty: Id) -> Checked<ir::Variable> {
-        let (space, limit) = match class {
-            StorageClass::Workgroup => (VariableSpace::Workgroup, MAX_SHARED_BYTES),
-            _ => (VariableSpace::Private, MAX_PRIVATE_BYTES),
+        let (space, used, limit) = match class {
+            StorageClass::Workgroup => (VariableSpace::Workgroup, &mut self.variables.shared_bytes, MAX_SHARED_BYTES),
+            _ => (VariableSpace::Private, &mut self.variables.private_bytes, MAX_PRIVATE_BYTES),
         };
         let info = self.types.get(ty)?;
         if info.unsized_tail || info.scalars == 0 {
             return Err("a variable of a type without size".into());
         }
         let name = self.sections.annotations.name(id).to_owned();
-        let kernel = self.builder.kernel();
-        let before = match space {
-            VariableSpace::Workgroup => kernel.shared_bytes(),
-            VariableSpace::Private => kernel.private_bytes(),
-        };
-        let bytes = info.scalars.checked_mul(4).filter(|&bytes| bytes <= limit - before.min(limit));
+        let bytes = info.scalars.checked_mul(4).filter(|bytes| bytes.div_ceil(16) <= (limit - *used) / 16);
         let bytes = bytes.ok_or_else(|| format!("more than {limit} bytes of {class:?} variables"))?;
+        *used += bytes.next_multiple_of(16);
+        let kernel = self.builder.kernel();
         let variable = kernel.variables.push(VariableData { space, bytes, name });
         self.variables.storage.insert(id, variable);
         Ok(variable)

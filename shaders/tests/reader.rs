@@ -1,0 +1,184 @@
+//! What the SPIR-V reader tells about a kernel beside its instructions: bindings, variables, memory operands, lines.
+
+use std::collections::BTreeMap;
+
+use spelter_shaders::compile::Module;
+use spelter_shaders::front::spvasm;
+use spelter_shaders::ir::{Access, BindingData, BindingKind, Inst, InstData, Kernel, Merge, Scope, VariableSpace};
+
+fn wgsl(source: &str) -> Kernel {
+    let module = Module::from_wgsl(source).unwrap_or_else(|error| panic!("{error}"));
+    let entry = module.entry_points().next().unwrap().to_owned();
+    module.kernel(&entry, &BTreeMap::new()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn assembled(text: &str) -> Vec<u32> {
+    spvasm::assemble(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn spirv(text: &str) -> Kernel {
+    let module = Module::from_spirv(&assembled(text)).unwrap_or_else(|error| panic!("{error}"));
+    module.kernel("main", &BTreeMap::new()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn insts(kernel: &Kernel) -> impl Iterator<Item = Inst> {
+    kernel.layout.iter().flat_map(|&block| kernel.blocks[block].insts.iter().copied())
+}
+
+/// A module with one buffer of words at 0.0 and a body.
+fn with_body(capabilities: &str, model: &str, decorations: &str, body: &str) -> String {
+    format!(
+        "OpCapability Shader
+        {capabilities}
+        OpMemoryModel Logical {model}
+        OpEntryPoint GLCompute %main \"main\"
+        OpExecutionMode %main LocalSize 1 1 1
+        OpDecorate %words ArrayStride 4
+        OpDecorate %Block Block
+        OpMemberDecorate %Block 0 Offset 0
+        OpDecorate %buffer DescriptorSet 0
+        OpDecorate %buffer Binding 0
+        {decorations}
+        %void = OpTypeVoid
+        %fn = OpTypeFunction %void
+        %u32 = OpTypeInt 32 0
+        %0 = OpConstant %u32 0
+        %1 = OpConstant %u32 1
+        %2 = OpConstant %u32 2
+        %5 = OpConstant %u32 5
+        %words = OpTypeRuntimeArray %u32
+        %Block = OpTypeStruct %words
+        %ptr_Block = OpTypePointer StorageBuffer %Block
+        %ptr_word = OpTypePointer StorageBuffer %u32
+        %buffer = OpVariable %ptr_Block StorageBuffer
+        %main = OpFunction %void None %fn
+        %entry = OpLabel
+        {body}
+        OpReturn
+        OpFunctionEnd"
+    )
+}
+
+#[test]
+fn bindings_are_those_that_are_used_in_order() {
+    let kernel = wgsl(
+        "struct Params { scale: f32, matrix: mat3x3<f32> }
+        struct List { count: u32, items: array<vec4<f32>> }
+        @group(1) @binding(0) var<uniform> params: Params;
+        @group(0) @binding(7) var<storage, read> source: List;
+        @group(0) @binding(2) var<storage, read_write> destination: array<f32, 4>;
+        @group(0) @binding(3) var<storage, read_write> unused: array<f32>;
+        fn never() { unused[0] = 1.0; }
+        @compute @workgroup_size(2, 3, 4)
+        fn main() { destination[1] = params.matrix[1].y + source.items[source.count].x; }",
+    );
+    let binding =
+        |set, binding, kind, min_bytes, read_only| BindingData { set, binding, kind, count: 1, min_bytes, read_only };
+    let expected = [
+        binding(0, 2, BindingKind::StorageBuffer, 16, false),
+        binding(0, 7, BindingKind::StorageBuffer, 16, true),
+        binding(1, 0, BindingKind::UniformBuffer, 60, true),
+    ];
+    assert_eq!(kernel.bindings.values().cloned().collect::<Vec<_>>(), expected);
+    assert_eq!(kernel.workgroup_size, [2, 3, 4]);
+}
+
+#[test]
+fn a_function_has_its_variables_once_however_often_it_is_called() {
+    let kernel = wgsl(
+        "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+        var<workgroup> tile: array<vec3<u32>, 10>;
+        fn pick(i: u32) -> u32 { var table = array<u32, 16>(); table[i] = i; return table[i * i % 16u]; }
+        @compute @workgroup_size(1)
+        fn main() { tile[0] = vec3<u32>(data[0]); data[1] = pick(data[0]) + pick(data[2]) + pick(tile[0].x); }",
+    );
+    let sizes = |space| kernel.variables.values().filter(|v| v.space == space).map(|v| v.bytes).collect::<Vec<_>>();
+    assert_eq!(sizes(VariableSpace::Private).iter().filter(|&&bytes| bytes == 64).count(), 1);
+    assert_eq!(sizes(VariableSpace::Workgroup), [120]);
+}
+
+#[test]
+fn instructions_know_their_source_line() {
+    let source = "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+@compute @workgroup_size(1)
+fn main() {
+    let a = data[0];
+
+    data[1] = a;
+}";
+    let kernel = wgsl(source);
+    let line = |wanted: fn(&InstData) -> bool| {
+        let inst = insts(&kernel).find(|&inst| wanted(&kernel.insts[inst])).unwrap();
+        kernel.line_of(inst).map(|line| line.line)
+    };
+    assert_eq!(line(|data| matches!(data, InstData::Load { .. })), Some(4));
+    assert_eq!(line(|data| matches!(data, InstData::Store { .. })), Some(6));
+}
+
+#[test]
+fn memory_operands_are_kept() {
+    let kernel = spirv(&with_body(
+        "OpCapability VulkanMemoryModel",
+        "Vulkan",
+        "",
+        "%p = OpAccessChain %ptr_word %buffer %0 %0
+        %a = OpLoad %u32 %p Aligned|MakePointerVisible|NonPrivatePointer 4 %5
+        %b = OpLoad %u32 %p Volatile
+        OpStore %p %a MakePointerAvailable|NonPrivatePointer %2",
+    ));
+    let accesses: Vec<Access> = insts(&kernel)
+        .filter_map(|inst| match kernel.insts[inst] {
+            InstData::Load { access, .. } | InstData::Store { access, .. } => Some(access),
+            _ => None,
+        })
+        .collect();
+    let shared = |scope| Access { volatile: false, non_private: true, available_visible: Some(scope) };
+    let volatile = Access { volatile: true, ..Access::default() };
+    assert_eq!(accesses, [shared(Scope::QueueFamily), volatile, shared(Scope::Workgroup)]);
+}
+
+#[test]
+fn coherent_and_volatile_variables_are_accessed_so() {
+    let kernel = spirv(&with_body(
+        "",
+        "GLSL450",
+        "OpDecorate %buffer Coherent\n OpMemberDecorate %Block 0 Volatile",
+        "%p = OpAccessChain %ptr_word %buffer %0 %0\n OpStore %p %5",
+    ));
+    let access = insts(&kernel).find_map(|inst| match kernel.insts[inst] {
+        InstData::Store { access, .. } => Some(access),
+        _ => None,
+    });
+    assert_eq!(access, Some(Access { volatile: true, non_private: true, available_visible: None }));
+}
+
+#[test]
+fn constructs_are_kept() {
+    let kernel = wgsl(
+        "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+        @compute @workgroup_size(1)
+        fn main() { for (var i = 0u; i < data[0]; i++) { if data[i] == 3u { data[i] = 4u; } } }",
+    );
+    let merges: Vec<Merge> = kernel.layout.iter().filter_map(|&block| kernel.blocks[block].merge).collect();
+    assert_eq!(merges.iter().filter(|merge| matches!(merge, Merge::Loop { .. })).count(), 1);
+    for merge in merges {
+        let (Merge::Selection { merge } | Merge::Loop { merge, .. }) = merge;
+        assert!(kernel.layout.contains(&merge));
+    }
+}
+
+#[test]
+fn constants_that_nothing_uses_are_left_out() {
+    let kernel = spirv(&with_body("", "GLSL450", "", "%x = OpIAdd %u32 %5 %2"));
+    assert_eq!(insts(&kernel).count(), 1, "only the return is left");
+}
+
+#[test]
+fn every_prefix_is_refused() {
+    let words = assembled(&with_body("", "GLSL450", "", "%p = OpAccessChain %ptr_word %buffer %0 %0\n OpStore %p %5"));
+    for length in 0..words.len() {
+        let kernel = Module::from_spirv(&words[..length]).and_then(|module| module.kernel("main", &BTreeMap::new()));
+        let error = kernel.expect_err("a module cut short");
+        assert!(!error.message.is_empty());
+    }
+}
