@@ -8,7 +8,7 @@ use spelter_shaders::ir::{Access, BindingData, BindingKind, Inst, InstData, Kern
 
 fn wgsl(source: &str) -> Kernel {
     let module = Module::from_wgsl(source).unwrap_or_else(|error| panic!("{error}"));
-    let entry = module.entry_points().next().unwrap().to_owned();
+    let entry = module.entry_points().next().expect("an entry point").to_owned();
     module.kernel(&entry, &BTreeMap::new()).unwrap_or_else(|error| panic!("{error}"))
 }
 

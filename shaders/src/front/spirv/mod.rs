@@ -28,7 +28,7 @@ mod words;
 use std::collections::BTreeMap;
 
 use super::Error;
-use crate::ir::{Builder, Kernel};
+use crate::ir::{self, Builder, Kernel};
 use function::{Exit, Frame};
 use module::{EntryPoint, Sections};
 use translate::Translator;
@@ -75,7 +75,16 @@ impl Module {
         let mut kernel = translator.builder.finish();
         variables::sort_bindings(&mut kernel);
         kernel.lines = sections.lines.table();
+        self.verify(&kernel)?;
         Ok(kernel)
+    }
+
+    /// What the reader does not check itself, above all that definitions dominate their uses.
+    fn verify(&self, kernel: &Kernel) -> Result<(), Error> {
+        ir::verify(kernel).map_err(|error| match error.inst.map(|inst| kernel.origins[inst]) {
+            Some(word) if word != 0 => self.sections.error(word, error.message),
+            _ => Error { message: error.message, word: None, line: None },
+        })
     }
 
     fn entry_point(&self, name: &str) -> Result<&EntryPoint, Error> {
