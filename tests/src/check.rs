@@ -8,7 +8,7 @@ use spelter_shaders::back::Scratch;
 use spelter_shaders::compile::Module;
 use spelter_shaders::front::{Error, spvasm};
 use spelter_shaders::guest::GuestSlice;
-use spelter_shaders::ir::Kernel;
+use spelter_shaders::ir::{Kernel, verify};
 
 use crate::case::{Case, Expect, Slot};
 use crate::engine::{self, Engine};
@@ -29,6 +29,7 @@ pub fn check(case: &Case) -> Result<(), String> {
         (Err(error), Some(wanted)) => return Err(format!("wrong refusal\n  expected: {wanted}\n  got:      {error}")),
         (Err(error), None) => return Err(format!("was refused: {error}")),
     };
+    verify(&kernel).map_err(|error| format!("the reader made a bad kernel: {error}"))?;
     let mut first: Option<(Engine, Memory)> = None;
     for engine in engine::engines() {
         let memory = run(case, &kernel, engine)?;

@@ -2,7 +2,7 @@
 
 use spelter_shaders::back::{Code, Scratch};
 use spelter_shaders::compile;
-use spelter_shaders::ir::Kernel;
+use spelter_shaders::ir::{Kernel, verify};
 
 /// A way to run a kernel.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +15,18 @@ pub struct Engine {
 
 /// All engines of this machine; the first is the oracle.
 pub fn engines() -> Vec<Engine> {
-    vec![Engine { name: "interpreter", prepare: compile::compile }]
+    vec![
+        Engine { name: "interpreter", prepare: compile::compile },
+        Engine { name: "interpreter of the IR's text", prepare: |kernel| compile::compile(&through_text(kernel)) },
+    ]
+}
+
+/// A kernel printed and parsed again: nothing that matters may be lost.
+fn through_text(kernel: &Kernel) -> Kernel {
+    let text = kernel.to_string();
+    let parsed = Kernel::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    verify(&parsed).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    parsed
 }
 
 /// Runs all workgroups of a dispatch in order; stops where the stop flag is seen.

@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// How often the watchdog looks.
-const TICK: Duration = Duration::from_millis(20);
+const TICK: Duration = Duration::from_millis(4);
 
 /// Looks after which an input counts as hung: a minute.
-const HUNG: u64 = 3000;
+const HUNG: u64 = 15_000;
 
 /// Memory of the whole process that no input may reach.
 const MOST_BYTES: u64 = 3 << 30;

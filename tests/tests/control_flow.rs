@@ -11,6 +11,7 @@ use spelter_shaders::back::Scratch;
 use spelter_shaders::compile::Module;
 use spelter_shaders::front::spvasm;
 use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::ir::verify;
 use spelter_tests::engine;
 use spelter_tests::program::{self, Block, Loop, Statement, Switch, Test};
 
@@ -51,6 +52,7 @@ fn programs() -> impl Strategy<Value = Block> {
 /// What 16 invocations store, by every engine.
 fn results(module: &Module) -> Vec<(&'static str, Vec<u32>)> {
     let kernel = module.kernel("main", &BTreeMap::new()).unwrap();
+    verify(&kernel).unwrap();
     let stop = AtomicU32::new(0);
     engine::engines()
         .into_iter()
