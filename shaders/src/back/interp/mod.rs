@@ -17,7 +17,7 @@ mod slots;
 
 use super::{Code, Scratch};
 use crate::abi::{DispatchArgs, Outcome};
-use crate::ir::Kernel;
+use crate::ir::{Kernel, verify};
 use code::{CodeBlock, End, Tables};
 
 /// A kernel as the interpreter runs it.
@@ -36,8 +36,9 @@ pub struct Program {
 }
 
 impl Program {
-    /// Prepares a kernel. It must be one that [`verify`](crate::ir::verify) accepts; another one may panic.
+    /// Prepares a kernel. It must be one that [`verify`] accepts; another one may panic, and does in debug builds.
     pub fn new(kernel: &Kernel) -> Self {
+        debug_assert_eq!(verify(kernel), Ok(()), "{kernel}");
         let slots = slots::assign(kernel);
         let (blocks, tables) = decode::decode(kernel, &slots);
         let live = |block: &CodeBlock| match block.end {
