@@ -100,6 +100,7 @@ impl Module {
 /// What may go to the reader beyond the base language.
 fn accepted() -> Capabilities {
     Capabilities::IMMEDIATES
+        | Capabilities::SHADER_FLOAT16_IN_FLOAT32
         | Capabilities::BUFFER_BINDING_ARRAY
         | Capabilities::STORAGE_BUFFER_BINDING_ARRAY
         | Capabilities::MEMORY_DECORATION_COHERENT
