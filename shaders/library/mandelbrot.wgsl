@@ -29,7 +29,7 @@ fn colour(c: vec2<f32>) -> vec3<f32> {
     }
     let smooth_steps = f32(steps) + 1.0 - log2(0.5 * log2(square.x + square.y));
     let turn = log2(max(smooth_steps, 1.0)) * 3.0;
-    return 0.5 - 0.5 * cos(turn + vec3<f32>(0.4, 1.0, 1.9));
+    return 0.5 - 0.5 * cos(turn + vec3<f32>(3.5, 4.1, 5.0));
 }
 
 @compute @workgroup_size(8, 8)

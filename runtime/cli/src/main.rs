@@ -1,2 +1,43 @@
-//! To be filled.
-fn main() {}
+//! The program `spelter`: runs compute programs from the command line.
+
+mod args;
+mod demo;
+mod device;
+mod failure;
+mod info;
+mod output;
+mod random;
+mod run;
+mod slot;
+mod value;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use failure::Failure;
+use output::Output;
+
+/// Ends with status 0, or with 1 and one message; clap has ended wrong usage with 2 before.
+fn main() -> ExitCode {
+    match start(&Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::report(&failure);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(cli: &Cli) -> Result<(), Failure> {
+    let mut output = Output::new();
+    let result = match &cli.command {
+        Command::Run(args) => run::run(args, &mut output),
+        Command::Demo(args) => demo::run(args, &mut output),
+        Command::Info(args) => info::run(args, &mut output),
+    };
+    // What was printed before a failure stands before its message.
+    let flushed = output.flush();
+    result.and(flushed)
+}

@@ -1,0 +1,30 @@
+//! How often each byte value occurs in four megabytes, counted with atomics in shared memory.
+
+use super::check;
+use super::stage::{Done, Stage};
+use crate::failure::Failure;
+use crate::random::Random;
+
+const WORDS: usize = 1 << 20;
+/// Words that a workgroup counts.
+const BLOCK: usize = 4096;
+
+pub(super) fn run(mut stage: Stage<'_>) -> Result<Done, Failure> {
+    let mut random = Random::new(4);
+    // Small values are common: many invocations meet at the same bins.
+    let bytes: Vec<u8> = (0..WORDS * 4).map(|_| (random.fraction() * random.fraction() * 256.0) as u8).collect();
+    let program = stage.context.program_wgsl(include_str!("../../../../shaders/library/histogram.wgsl"))?;
+    let (input, bins) = (stage.buffer(&bytes)?, stage.words(256)?);
+
+    stage.timed(|context| {
+        let dispatch = context.dispatch(&program).bind(0, 0, &input).bind(0, 1, &bins);
+        dispatch.push(&(WORDS as u32)).groups([(WORDS / BLOCK) as u32, 1, 1])
+    })?;
+
+    let mut want = [0u32; 256];
+    for &byte in &bytes {
+        want[usize::from(byte)] += 1;
+    }
+    check::equal(&stage.context.read::<u32>(&bins)?, &want)?;
+    Ok(stage.done((WORDS * 4) as f64 / 1e6, "MB/s").note("4 MB, 256 bins"))
+}

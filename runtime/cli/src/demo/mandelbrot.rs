@@ -1,0 +1,80 @@
+//! The Mandelbrot set with smooth colours, four samples for each pixel.
+
+use super::check;
+use super::picture::Picture;
+use super::stage::{Done, Stage};
+use crate::failure::Failure;
+
+/// What the kernel takes as its uniform block.
+#[repr(C)]
+#[derive(Clone, Copy, bytemuck::NoUninit)]
+struct View {
+    centre: [f32; 2],
+    pixel: f32,
+    limit: u32,
+    size: [u32; 2],
+}
+
+/// A valley of sea horses.
+const VIEW: View = View { centre: [-0.7478, 0.1075], pixel: 0.0115 / 432.0, limit: 300, size: [432, 288] };
+
+pub(super) fn run(mut stage: Stage<'_>) -> Result<Done, Failure> {
+    let [width, height] = VIEW.size;
+    let pixels = (width * height) as usize;
+    let program = stage.context.program_wgsl(include_str!("../../../../shaders/library/mandelbrot.wgsl"))?;
+    let (view, picture) = (stage.buffer(&[VIEW])?, stage.words(pixels)?);
+
+    stage.timed(|context| {
+        let dispatch = context.dispatch(&program).bind(0, 0, &view).bind(0, 1, &picture);
+        dispatch.invocations([width, height, 1])
+    })?;
+
+    let got: Vec<u32> = stage.context.read(&picture)?;
+    let bytes: Vec<u8> = got.iter().flat_map(|pixel| pixel.to_le_bytes().into_iter().take(3)).collect();
+    let (want, steps) = reference();
+    // The steps are the same operations in the same order; logarithms and cosines may differ in their last bits. A point
+    // at the very edge escapes elsewhere if a device fuses a product and a sum, hence a share of pixels is let through.
+    let differ = check::pictures(&bytes, &want, 2, pixels / 200)?;
+    let note = format!("{width} x {height}, 4 samples; {differ} pixels differ in rounding");
+    Ok(stage.done(steps as f64 / 1e6, "M steps/s").note(note).picture(Picture { width, height, bytes }))
+}
+
+/// The picture, and the steps that all its points take.
+fn reference() -> (Vec<u8>, u64) {
+    let [width, height] = VIEW.size;
+    let corner: [f32; 2] = std::array::from_fn(|i| VIEW.centre[i] - 0.5 * VIEW.pixel * VIEW.size[i] as f32);
+    let mut all = 0;
+    let mut bytes = Vec::new();
+    for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
+        let mut sum = [0.0f32; 3];
+        for offset in [[0.25f32, 0.25], [0.75, 0.25], [0.25, 0.75], [0.75, 0.75]] {
+            let point =
+                [corner[0] + (x as f32 + offset[0]) * VIEW.pixel, corner[1] + (y as f32 + offset[1]) * VIEW.pixel];
+            let (steps, square) = escape(point);
+            all += u64::from(steps);
+            let colour = if steps == VIEW.limit { [0.0; 3] } else { palette(steps, square) };
+            sum = std::array::from_fn(|i| sum[i] + colour[i]);
+        }
+        bytes.extend(sum.map(|s| (s * 0.25 * 255.0 + 0.5) as u8));
+    }
+    (bytes, all)
+}
+
+/// Steps until a point escapes, and the square of how far away it is then.
+fn escape(c: [f32; 2]) -> (u32, f32) {
+    let (mut x, mut y) = (0.0f32, 0.0f32);
+    let (mut xx, mut yy) = (0.0f32, 0.0f32);
+    let mut steps = 0;
+    while steps < VIEW.limit && xx + yy < 1024.0 {
+        (x, y) = (xx - yy + c[0], 2.0 * x * y + c[1]);
+        (xx, yy) = (x * x, y * y);
+        steps += 1;
+    }
+    (steps, xx + yy)
+}
+
+fn palette(steps: u32, square: f32) -> [f32; 3] {
+    let smooth = steps as f32 + 1.0 - (0.5 * square.log2()).log2();
+    let turn = smooth.max(1.0).log2() * 3.0;
+    [3.5f32, 4.1, 5.0].map(|phase| 0.5 - 0.5 * (turn + phase).cos())
+}

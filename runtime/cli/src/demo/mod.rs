@@ -1,0 +1,151 @@
+//! `spelter demo`: real programs, each checked against a reference and measured.
+
+mod check;
+mod histogram;
+mod mandelbrot;
+mod matmul;
+mod nbody;
+mod pathtracer;
+mod picture;
+mod reduce;
+mod saxpy;
+mod scan;
+mod scene;
+mod stage;
+mod trace;
+
+use std::path::{Path, PathBuf};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+use spelter::Context;
+
+use crate::args::DemoArgs;
+use crate::device;
+use crate::failure::Failure;
+use crate::output::Output;
+use stage::{Done, Stage};
+
+/// A program of the gallery.
+struct Demo {
+    name: &'static str,
+    about: &'static str,
+    run: fn(Stage<'_>) -> Result<Done, Failure>,
+}
+
+/// The gallery, in the order in which it is run.
+const GALLERY: [Demo; 8] = [
+    Demo { name: "saxpy", about: "y = a x + y", run: saxpy::run },
+    Demo { name: "reduce", about: "a sum, by a tree in shared memory", run: reduce::run },
+    Demo { name: "scan", about: "prefix sums over several workgroups", run: scan::run },
+    Demo { name: "histogram", about: "counts of bytes, with shared atomics", run: histogram::run },
+    Demo { name: "matmul", about: "a matrix product, in shared tiles", run: matmul::run },
+    Demo { name: "nbody", about: "bodies that attract each other", run: nbody::run },
+    Demo { name: "mandelbrot", about: "a picture with smooth colours", run: mandelbrot::run },
+    Demo { name: "pathtracer", about: "spheres of glass, metal and clay", run: pathtracer::run },
+];
+
+/// Computes the demos that were asked for.
+pub(crate) fn run(args: &DemoArgs, output: &mut Output) -> Result<(), Failure> {
+    let chosen = chosen(&args.names)?;
+    if args.list {
+        return list(&chosen, args.json, output);
+    }
+    let context = device::context(&args.device)?;
+    for demo in chosen {
+        let bar = progress(demo.name, args.json);
+        let done = (demo.run)(Stage::new(&context, &bar));
+        bar.finish_and_clear();
+        let done = done.map_err(|failure| Failure(format!("demo {}: {failure}", demo.name)))?;
+        let saved = save(demo.name, &done, &args.out)?;
+        report(demo.name, &done, saved.as_deref(), args.json, &context, output)?;
+        output.flush()?;
+    }
+    Ok(())
+}
+
+fn chosen(names: &[String]) -> Result<Vec<&'static Demo>, Failure> {
+    if names.is_empty() {
+        return Ok(GALLERY.iter().collect());
+    }
+    names
+        .iter()
+        .map(|name| {
+            GALLERY.iter().find(|demo| demo.name == name).ok_or_else(|| {
+                let all: Vec<_> = GALLERY.iter().map(|demo| demo.name).collect();
+                Failure(format!("no demo {name:?}; there are {}", all.join(", ")))
+            })
+        })
+        .collect()
+}
+
+fn list(demos: &[&Demo], json: bool, output: &mut Output) -> Result<(), Failure> {
+    if json {
+        return demos.iter().try_for_each(|demo| output.json(&json!({ "name": demo.name, "about": demo.about })));
+    }
+    let rows: Vec<_> = demos.iter().map(|demo| (demo.name, demo.about.to_owned())).collect();
+    output.table(&rows)
+}
+
+/// A bar on standard error if that is a terminal; invisible otherwise.
+fn progress(name: &'static str, quiet: bool) -> ProgressBar {
+    if quiet {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(1);
+    if let Ok(style) = ProgressStyle::with_template("{msg:10} {bar:32} {elapsed}") {
+        bar.set_style(style);
+    }
+    bar.set_message(name);
+    bar.enable_steady_tick(std::time::Duration::from_millis(100));
+    bar
+}
+
+fn save(name: &str, done: &Done, folder: &Path) -> Result<Option<PathBuf>, Failure> {
+    let Some(picture) = &done.picture else { return Ok(None) };
+    std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
+    let path = folder.join(format!("{name}.png"));
+    picture.save(&path)?;
+    Ok(Some(path))
+}
+
+fn report(
+    name: &str,
+    done: &Done,
+    saved: Option<&Path>,
+    json: bool,
+    context: &Context,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    if json {
+        return output.json(&json!({
+            "name": name,
+            "correct": true,
+            "seconds": done.seconds,
+            "rate": done.rate,
+            "unit": done.unit,
+            "note": done.note,
+            "picture": saved.map(|path| path.display().to_string()),
+            "workers": context.device().properties().workers,
+        }));
+    }
+    let saved = saved.map(|path| format!(" → {}", path.display())).unwrap_or_default();
+    let (good, name) = (output.good("ok"), output.strong(&format!("{name:10}")));
+    let note = output.faint(&done.note);
+    output.line(format!(
+        "{good}  {name} {:>9} {:12} {:>7.3} s  {note}{saved}",
+        figures(done.rate),
+        done.unit,
+        done.seconds
+    ))
+}
+
+/// Three figures or so.
+fn figures(number: f64) -> String {
+    match number {
+        n if n >= 100.0 => format!("{n:.0}"),
+        n if n >= 10.0 => format!("{n:.1}"),
+        n if n >= 1.0 => format!("{n:.2}"),
+        n => format!("{n:.3}"),
+    }
+}

@@ -1,0 +1,67 @@
+//! A path tracer: loops that end at different times in neighbouring invocations, and branches everywhere.
+
+use super::check;
+use super::picture::Picture;
+use super::scene::{camera, spheres};
+use super::stage::{Done, Stage};
+use super::trace::Tracer;
+use crate::failure::Failure;
+
+const WIDTH: u32 = 384;
+const HEIGHT: u32 = 216;
+/// Samples of a pixel in each direction.
+const STRATA: u32 = 4;
+/// Samples of a pixel in one dispatch.
+const SAMPLES: u32 = 2;
+
+/// What the kernel takes as push constants.
+#[repr(C)]
+#[derive(Clone, Copy, bytemuck::NoUninit)]
+struct Samples {
+    first: u32,
+    count: u32,
+    strata: u32,
+}
+
+pub(super) fn run(mut stage: Stage<'_>) -> Result<Done, Failure> {
+    let spheres = spheres();
+    let camera = camera(WIDTH, HEIGHT, spheres.len() as u32);
+    let pixels = (WIDTH * HEIGHT) as usize;
+    let program = stage.context.program_wgsl(include_str!("../../../../shaders/library/pathtracer.wgsl"))?;
+    let (camera_buffer, sphere_buffer) = (stage.buffer(&[camera])?, stage.buffer(&spheres)?);
+    let light = stage.words(pixels * 4)?;
+
+    let samples = STRATA * STRATA;
+    stage.bar.set_length(u64::from(samples / SAMPLES));
+    for first in (0..samples).step_by(SAMPLES as usize) {
+        stage.timed(|context| {
+            let dispatch = context.dispatch(&program).bind(0, 0, &camera_buffer).bind(0, 1, &sphere_buffer);
+            let push = Samples { first, count: SAMPLES, strata: STRATA };
+            dispatch.bind(0, 2, &light).push(&push).invocations([WIDTH, HEIGHT, 1])
+        })?;
+        stage.bar.inc(1);
+    }
+
+    let got: Vec<[f32; 4]> = stage.context.read(&light)?;
+    let bytes = developed(&got);
+    let want = developed(&Tracer::new(camera, &spheres, STRATA).picture());
+    // The reference does the same operations in the same order. Where a device rounds one otherwise, a path may take
+    // another turn and its pixel becomes another one; that must stay rare.
+    let differ = check::pictures(&bytes, &want, 2, pixels / 50)?;
+    let note = format!("{WIDTH} x {HEIGHT}, {samples} samples; {differ} pixels differ in rounding");
+    let paths = pixels as f64 * f64::from(samples) / 1e6;
+    let picture = Picture { width: WIDTH, height: HEIGHT, bytes };
+    Ok(stage.done(paths, "M paths/s").note(note).picture(picture))
+}
+
+/// The mean light of each pixel as bytes of red, green and blue.
+fn developed(light: &[[f32; 4]]) -> Vec<u8> {
+    light.iter().flat_map(|sum| [0, 1, 2].map(|i| tone(sum[i] / sum[3]))).collect()
+}
+
+/// Bright light fades into white; then the curve of screens.
+fn tone(light: f32) -> u8 {
+    let exposed = light * 0.85;
+    let mapped = exposed * (1.0 + exposed / 9.0) / (1.0 + exposed * 0.45);
+    (mapped.clamp(0.0, 1.0).powf(1.0 / 2.2) * 255.0 + 0.5) as u8
+}

@@ -1,0 +1,16 @@
+//! The device that the options ask for.
+
+use spelter::Context;
+
+use crate::args::DeviceArgs;
+use crate::failure::Failure;
+
+/// A context with these options.
+pub(crate) fn context(args: &DeviceArgs) -> Result<Context, Failure> {
+    let builder = Context::builder().time_limit(args.time_limit);
+    let builder = match args.workers {
+        Some(workers) => builder.workers(workers.into()),
+        None => builder,
+    };
+    Ok(builder.build()?)
+}

@@ -1,0 +1,105 @@
+//! `spelter info`: what the device is and can do.
+
+use serde_json::json;
+
+use crate::args::InfoArgs;
+use crate::device;
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// Shows the device.
+pub(crate) fn run(args: &InfoArgs, output: &mut Output) -> Result<(), Failure> {
+    let context = device::context(&args.device)?;
+    let device = context.device();
+    let (properties, limits) = (device.properties(), device.limits());
+    let memory: u64 = device.memory_heaps().iter().map(|heap| heap.size).sum();
+    let version = properties.api_version;
+    let vulkan = format!("{}.{}", version >> 22, (version >> 12) & 0x3ff);
+    if args.json {
+        return output.json(&json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "device": properties.device_name,
+            "vulkan": vulkan,
+            "workers": properties.workers,
+            "time_limit_seconds": args.device.time_limit.as_secs_f64(),
+            "kernels": "interpreted",
+            "cpu_simd": simd(),
+            "memory_bytes": memory,
+            "limits": {
+                "workgroup_size": limits.max_compute_work_group_size,
+                "workgroup_invocations": limits.max_compute_work_group_invocations,
+                "workgroup_count": limits.max_compute_work_group_count,
+                "shared_memory_bytes": limits.max_compute_shared_memory_size,
+                "push_constant_bytes": limits.max_push_constants_size,
+                "groups": limits.max_bound_descriptor_sets,
+                "storage_buffer_bytes": limits.max_storage_buffer_range,
+                "uniform_buffer_bytes": limits.max_uniform_buffer_range,
+                "subgroup_size": limits.subgroup_size,
+            },
+        }));
+    }
+    let [x, y, z] = limits.max_compute_work_group_size;
+    let [gx, gy, gz] = limits.max_compute_work_group_count;
+    output.table(&[
+        ("spelter", env!("CARGO_PKG_VERSION").to_owned()),
+        ("device", properties.device_name.clone()),
+        ("rules", format!("Vulkan {vulkan}, without a claim of conformance")),
+        ("workers", properties.workers.to_string()),
+        ("time limit", format!("{} s", args.device.time_limit.as_secs_f64())),
+        ("SIMD", format!("the CPU has {}; kernels are interpreted", simd())),
+        ("memory", bytes(memory)),
+        ("workgroup", format!("{x} x {y} x {z}, at most {} invocations", limits.max_compute_work_group_invocations)),
+        ("workgroups", format!("{gx} x {gy} x {gz}")),
+        ("subgroup", format!("{} invocations", limits.subgroup_size)),
+        ("shared memory", bytes(limits.max_compute_shared_memory_size.into())),
+        ("push constants", bytes(limits.max_push_constants_size.into())),
+        ("groups", limits.max_bound_descriptor_sets.to_string()),
+        ("storage buffer", bytes(limits.max_storage_buffer_range.into())),
+        ("uniform buffer", bytes(limits.max_uniform_buffer_range.into())),
+    ])
+}
+
+/// The widest SIMD instructions of the CPU.
+fn simd() -> &'static str {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let avx512 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        match (avx512, is_x86_feature_detected!("avx2")) {
+            (true, _) => "AVX-512",
+            (false, true) => "AVX2",
+            (false, false) => "SSE2",
+        }
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        "NEON"
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        "none that is known"
+    }
+}
+
+/// A size in the largest unit that leaves at least 1.
+fn bytes(count: u64) -> String {
+    let units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let unit = (0..units.len()).rev().find(|&u| count >> (10 * u) != 0).unwrap_or(0);
+    let number = count as f64 / (1u64 << (10 * unit)) as f64;
+    if number.fract() == 0.0 { format!("{number} {}", units[unit]) } else { format!("{number:.1} {}", units[unit]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(
+            [0, 256, 65_536, 1536, u64::from(u32::MAX)].map(bytes),
+            ["0 bytes", "256 bytes", "64 KiB", "1.5 KiB", "4.0 GiB"]
+        );
+    }
+}

@@ -1,0 +1,80 @@
+//! All that the program prints goes through here: a reader that goes away is no error, colours are for terminals only.
+
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
+
+use crate::failure::Failure;
+
+/// Standard output, locked and buffered.
+pub(crate) struct Output {
+    to: BufWriter<StdoutLock<'static>>,
+    terminal: bool,
+}
+
+impl Output {
+    /// Takes standard output.
+    pub(crate) fn new() -> Self {
+        let stdout = io::stdout().lock();
+        let terminal = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        Self { to: BufWriter::new(stdout), terminal }
+    }
+
+    /// Prints a line.
+    pub(crate) fn line(&mut self, text: impl AsRef<str>) -> Result<(), Failure> {
+        alive(writeln!(self.to, "{}", text.as_ref()))
+    }
+
+    /// Prints a JSON value on a line of its own.
+    pub(crate) fn json(&mut self, value: &serde_json::Value) -> Result<(), Failure> {
+        alive(writeln!(self.to, "{value}"))
+    }
+
+    /// Prints `name  value` lines, the values below each other.
+    pub(crate) fn table(&mut self, rows: &[(&str, String)]) -> Result<(), Failure> {
+        let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+        rows.iter().try_for_each(|(name, value)| {
+            let pad = " ".repeat(width - name.chars().count());
+            let name = self.faint(name);
+            self.line(format!("{name}{pad}  {value}"))
+        })
+    }
+
+    /// Passes on what is buffered.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        alive(self.to.flush())
+    }
+
+    /// Text that recedes, on a terminal.
+    pub(crate) fn faint(&self, text: &str) -> String {
+        self.styled("2", text)
+    }
+
+    /// Text that says that all is well, on a terminal.
+    pub(crate) fn good(&self, text: &str) -> String {
+        self.styled("32", text)
+    }
+
+    /// Text that stands out, on a terminal.
+    pub(crate) fn strong(&self, text: &str) -> String {
+        self.styled("1", text)
+    }
+
+    fn styled(&self, code: &str, text: &str) -> String {
+        if self.terminal { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// Prints the message of a failure to standard error. If even that is gone there is nobody to tell.
+pub(crate) fn report(failure: &Failure) {
+    let mut stderr = io::stderr().lock();
+    let colour = stderr.is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let label = if colour { "\x1b[1;31merror\x1b[0m" } else { "error" };
+    let _ = writeln!(stderr, "{label}: {failure}");
+}
+
+/// A closed pipe means that the reader has seen enough.
+fn alive(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => Ok(result?),
+    }
+}

@@ -1,0 +1,89 @@
+//! Reads a shader file, by its extension.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use spelter::{Constant, Context, Program, Source};
+use spelter_shaders::front::spvasm;
+
+use crate::args::RunArgs;
+use crate::failure::Failure;
+
+/// The magic number of SPIR-V in the other byte order.
+const SWAPPED_MAGIC: u32 = spirv_magic().swap_bytes();
+
+const fn spirv_magic() -> u32 {
+    0x0723_0203
+}
+
+/// A shader in memory.
+pub(super) struct Shader {
+    path: PathBuf,
+    contents: Contents,
+}
+
+enum Contents {
+    Wgsl(String),
+    Spirv(Vec<u32>),
+}
+
+/// Reads a `.wgsl`, `.spv` or `.spvasm` file.
+pub(super) fn load(path: &Path) -> Result<Shader, Failure> {
+    let contents = match path.extension().and_then(OsStr::to_str) {
+        Some("wgsl") => Contents::Wgsl(text(path)?),
+        Some("spv") => Contents::Spirv(words(&bytes(path)?).map_err(|problem| Failure::file(path, problem))?),
+        Some("spvasm") => Contents::Spirv(spvasm::assemble(&text(path)?).map_err(|error| Failure::file(path, error))?),
+        _ => return Err(Failure::file(path, "not a shader: the name must end with .wgsl, .spv or .spvasm")),
+    };
+    Ok(Shader { path: path.to_owned(), contents })
+}
+
+impl Shader {
+    /// The program of the chosen entry point, specialized.
+    pub(super) fn program(&self, context: &Context, args: &RunArgs) -> Result<Program, Failure> {
+        let source = match &self.contents {
+            Contents::Wgsl(text) => Source::Wgsl(text),
+            Contents::Spirv(words) => Source::Spirv(words),
+        };
+        let mut builder = context.program(source);
+        if let Some(entry) = &args.entry {
+            builder = builder.entry(entry);
+        }
+        for spec in &args.spec {
+            builder = builder.specialize(spec.id, Constant::from(spec.bits));
+        }
+        let program = builder.build().map_err(|error| Failure::file(&self.path, error))?;
+        args.spec.iter().try_for_each(|spec| check_known(spec.id, &program))?;
+        Ok(program)
+    }
+}
+
+/// Vulkan ignores constants that a shader does not have; on a command line one is a mistake.
+fn check_known(id: u32, program: &Program) -> Result<(), Failure> {
+    let ids = program.specialization_ids();
+    if ids.contains(&id) {
+        return Ok(());
+    }
+    let list: Vec<_> = ids.iter().map(u32::to_string).collect();
+    let has = if list.is_empty() { "none".into() } else { list.join(", ") };
+    Err(Failure(format!("--spec {id}: the shader has no such specialization constant; it has {has}")))
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| Failure::file(path, error))
+}
+
+fn text(path: &Path) -> Result<String, Failure> {
+    String::from_utf8(bytes(path)?).map_err(|error| Failure::file(path, format!("not a text: {error}")))
+}
+
+fn words(bytes: &[u8]) -> Result<Vec<u32>, String> {
+    let (words, rest) = bytes.as_chunks::<4>();
+    if !rest.is_empty() || words.is_empty() {
+        return Err(format!("no SPIR-V: {} bytes are no whole number of words", bytes.len()));
+    }
+    let words: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    // SPIR-V may be stored in either byte order; the magic number tells.
+    let swapped = words[0] == SWAPPED_MAGIC;
+    Ok(if swapped { words.into_iter().map(u32::swap_bytes).collect() } else { words })
+}

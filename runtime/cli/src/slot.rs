@@ -1,0 +1,227 @@
+//! Where a value goes: `G.B=VALUE`, `ID=VALUE`, and the other arguments that are more than a word.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::value::{Scalar, Value, words};
+
+/// A descriptor: set, binding and element of the binding's array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Slot {
+    pub(crate) group: u32,
+    pub(crate) binding: u32,
+    pub(crate) element: u32,
+}
+
+impl FromStr for Slot {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parse = || {
+            let (group, rest) = text.split_once('.')?;
+            let (binding, element) = match rest.split_once('[') {
+                Some((binding, element)) => (binding, element.strip_suffix(']')?),
+                None => (rest, "0"),
+            };
+            Some(Self { group: digits(group)?, binding: digits(binding)?, element: digits(element)? })
+        };
+        parse().ok_or_else(|| format!("{text:?} is no binding: use G.B, such as 0.1"))
+    }
+}
+
+/// A number without sign or space.
+fn digits(text: &str) -> Option<u32> {
+    if text.bytes().all(|b| b.is_ascii_digit()) { text.parse().ok() } else { None }
+}
+
+impl fmt::Display for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.group, self.binding)?;
+        if self.element != 0 { write!(f, "[{}]", self.element) } else { Ok(()) }
+    }
+}
+
+/// Cuts `G.B=REST`.
+fn at_slot(text: &str) -> Result<(Slot, &str), String> {
+    let (slot, rest) = text.split_once('=').ok_or_else(|| format!("{text:?} has no =: use G.B=…"))?;
+    Ok((slot.parse()?, rest))
+}
+
+/// `--bind G.B=VALUE`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Bind {
+    pub(crate) slot: Slot,
+    pub(crate) value: Value,
+}
+
+impl FromStr for Bind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (slot, value) = at_slot(text)?;
+        Ok(Self { slot, value: value.parse()? })
+    }
+}
+
+/// `--save G.B=FILE`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Save {
+    pub(crate) slot: Slot,
+    pub(crate) path: PathBuf,
+}
+
+impl FromStr for Save {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (slot, path) = at_slot(text)?;
+        if path.is_empty() { Err("no file name after =".into()) } else { Ok(Self { slot, path: path.into() }) }
+    }
+}
+
+/// `--out G.B=TYPE[:FIRST..LAST]`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Print {
+    pub(crate) slot: Slot,
+    pub(crate) scalar: Scalar,
+    /// Elements; `None` is all of them.
+    pub(crate) range: Option<(u64, u64)>,
+}
+
+impl FromStr for Print {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (slot, rest) = at_slot(text)?;
+        let (scalar, range) = match rest.split_once(':') {
+            Some((scalar, range)) => (scalar, Some(element_range(range)?)),
+            None => (rest, None),
+        };
+        Ok(Self { slot, scalar: scalar.parse()?, range })
+    }
+}
+
+fn element_range(text: &str) -> Result<(u64, u64), String> {
+    let parse = || {
+        let (first, last) = text.split_once("..")?;
+        Some((first.parse().ok()?, last.parse().ok()?))
+    };
+    match parse() {
+        Some((first, last)) if first <= last => Ok((first, last)),
+        Some(_) => Err(format!("{text:?} ends before it starts")),
+        None => Err(format!("{text:?} is no range: use FIRST..LAST")),
+    }
+}
+
+/// `--push TYPE:…`, as words.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Push(pub(crate) Vec<u32>);
+
+impl FromStr for Push {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (scalar, list) = text.split_once(':').ok_or_else(|| format!("{text:?} has no type: use TYPE:a,b,c"))?;
+        Ok(Self(words(scalar.parse()?, list)?))
+    }
+}
+
+/// `--spec ID=VALUE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spec {
+    pub(crate) id: u32,
+    pub(crate) bits: u32,
+}
+
+impl FromStr for Spec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (id, value) = text.split_once('=').ok_or_else(|| format!("{text:?} has no =: use ID=VALUE"))?;
+        let id = digits(id).ok_or_else(|| format!("{id:?} is no SpecId"))?;
+        Ok(Self { id, bits: constant(value)? })
+    }
+}
+
+fn constant(text: &str) -> Result<u32, String> {
+    match text {
+        "true" => return Ok(1),
+        "false" => return Ok(0),
+        _ => {}
+    }
+    let integer = Scalar::U32.parse(text).or_else(|_| Scalar::I32.parse(text));
+    let looks_integral = text.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit());
+    match integer {
+        Err(_) if looks_integral => Err(format!("{text:?} does not fit 32 bits")),
+        Err(_) => Scalar::F32.parse(text).map_err(|_| format!("{text:?} is no constant: use 3, -1, 1.5 or true")),
+        bits => bits,
+    }
+}
+
+/// `--groups X[,Y[,Z]]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Groups(pub(crate) [u32; 3]);
+
+impl FromStr for Groups {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut groups = [1; 3];
+        for (i, part) in text.split(',').enumerate() {
+            let group = groups.get_mut(i).ok_or("more than three numbers")?;
+            *group = part.trim().parse().map_err(|_| format!("{part:?} is no number of workgroups"))?;
+        }
+        Ok(Self(groups))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot(group: u32, binding: u32, element: u32) -> Slot {
+        Slot { group, binding, element }
+    }
+
+    #[test]
+    fn slots() {
+        assert_eq!("0.1".parse(), Ok(slot(0, 1, 0)));
+        assert_eq!("3.12[4]".parse(), Ok(slot(3, 12, 4)));
+        for text in ["", "0", "0.", ".1", "0.1[", "0.1[x]", "-0.1", "0.+1", "0.1.2"] {
+            assert!(text.parse::<Slot>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn prints() {
+        let print = |text: &str| text.parse::<Print>();
+        assert_eq!(print("0.1=f32"), Ok(Print { slot: slot(0, 1, 0), scalar: Scalar::F32, range: None }));
+        assert_eq!(print("0.1=u32:2..5").map(|p| p.range), Ok(Some((2, 5))));
+        for text in ["0.1", "0.1=f64", "0.1=f32:3", "0.1=f32:5..2", "0.1=f32:..2", "0.1=f32:a..b"] {
+            assert!(print(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn constants() {
+        let bits = |text: &str| text.parse::<Spec>().map(|s| s.bits);
+        assert_eq!(bits("0=3"), Ok(3));
+        assert_eq!(bits("0=-1"), Ok(u32::MAX));
+        assert_eq!(bits("0=1.5"), Ok(1.5f32.to_bits()));
+        assert_eq!(bits("0=-1e3"), Ok((-1000.0f32).to_bits()));
+        assert_eq!(bits("0=true"), Ok(1));
+        for text in ["3", "x=1", "0=", "0=y", "0=5000000000", "0=-3000000000", "-1=1"] {
+            assert!(bits(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn groups() {
+        assert_eq!("4".parse(), Ok(Groups([4, 1, 1])));
+        assert_eq!("4,5,6".parse(), Ok(Groups([4, 5, 6])));
+        for text in ["", "1,", "1,2,3,4", "-1", "99999999999"] {
+            assert!(text.parse::<Groups>().is_err(), "{text}");
+        }
+    }
+}

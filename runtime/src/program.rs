@@ -1,0 +1,284 @@
+//! Programs: a shader, an entry point and specialization constants, made ready to be dispatched.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ash::vk;
+use spelter_driver::{ComputePipeline, DescriptorSetLayout, Device, PipelineLayout, PushRange, ShaderModule};
+use spelter_shaders::compile::Module;
+use spelter_shaders::ir::{BindingData, Kernel};
+
+pub use spelter_shaders::ir::BindingKind;
+
+use crate::context::Context;
+use crate::descriptors::descriptor_type;
+use crate::error::Error;
+
+/// The text or words of a shader.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'a> {
+    /// WGSL text. Push constants are `var<immediate>` there.
+    Wgsl(&'a str),
+    /// SPIR-V words.
+    Spirv(&'a [u32]),
+}
+
+impl<'a> From<&'a str> for Source<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Wgsl(text)
+    }
+}
+
+impl<'a> From<&'a [u32]> for Source<'a> {
+    fn from(words: &'a [u32]) -> Self {
+        Self::Spirv(words)
+    }
+}
+
+/// An entry point ready to be dispatched. A handle: clones name the same program.
+#[derive(Clone, Debug)]
+pub struct Program {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    id: u64,
+    context: u64,
+    entry: String,
+    workgroup_size: [u32; 3],
+    push_bytes: u32,
+    specialization_ids: Vec<u32>,
+    bindings: Vec<BindingInfo>,
+    sets: Vec<SetLayout>,
+    pipeline: ComputePipeline,
+}
+
+/// A binding that a program takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BindingInfo {
+    /// The descriptor set; `@group` in WGSL.
+    pub group: u32,
+    /// The binding in it.
+    pub binding: u32,
+    /// Storage or uniform.
+    pub kind: BindingKind,
+    /// Elements of an array of buffers; 1 for a single one.
+    pub count: u32,
+    /// Bytes that the fixed part of the block takes. A smaller buffer is legal: what lies beyond its end reads as 0.
+    pub min_bytes: u32,
+    /// The program only reads it.
+    pub read_only: bool,
+}
+
+impl BindingInfo {
+    pub(crate) fn ty(&self) -> vk::DescriptorType {
+        descriptor_type(self.kind)
+    }
+}
+
+impl From<&BindingData> for BindingInfo {
+    fn from(data: &BindingData) -> Self {
+        Self {
+            group: data.set,
+            binding: data.binding,
+            kind: data.kind,
+            count: data.count,
+            min_bytes: data.min_bytes,
+            read_only: data.read_only || data.kind == BindingKind::UniformBuffer,
+        }
+    }
+}
+
+/// The layout of one descriptor set, with its bindings in order.
+#[derive(Debug)]
+pub(crate) struct SetLayout {
+    pub(crate) layout: DescriptorSetLayout,
+    pub(crate) bindings: Vec<BindingInfo>,
+}
+
+impl Program {
+    /// Name of the entry point.
+    pub fn entry(&self) -> &str {
+        &self.inner.entry
+    }
+
+    /// Invocations of a workgroup in each direction, specialized.
+    pub fn workgroup_size(&self) -> [u32; 3] {
+        self.inner.workgroup_size
+    }
+
+    /// Bytes of push constants that the program declares.
+    pub fn push_bytes(&self) -> u32 {
+        self.inner.push_bytes
+    }
+
+    /// The bindings that the entry point uses, by group and binding.
+    pub fn bindings(&self) -> &[BindingInfo] {
+        &self.inner.bindings
+    }
+
+    /// The `SpecId`s of the shader's specialization constants; WGSL's are the `@id`s of its overrides.
+    pub fn specialization_ids(&self) -> &[u32] {
+        &self.inner.specialization_ids
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.inner.id
+    }
+
+    /// Whether the program was made by the context of this number.
+    pub(crate) fn is_of(&self, context: u64) -> bool {
+        self.inner.context == context
+    }
+
+    pub(crate) fn pipeline(&self) -> &ComputePipeline {
+        &self.inner.pipeline
+    }
+
+    /// Layouts of sets 0, 1 …; one that the program does not use has no bindings.
+    pub(crate) fn sets(&self) -> &[SetLayout] {
+        &self.inner.sets
+    }
+}
+
+/// Makes a [`Program`]: see [`Context::program`].
+#[derive(Clone, Debug)]
+#[must_use = "a builder makes nothing until `build`"]
+pub struct ProgramBuilder<'a> {
+    context: &'a Context,
+    source: Source<'a>,
+    entry: Option<&'a str>,
+    constants: BTreeMap<u32, u32>,
+}
+
+impl<'a> ProgramBuilder<'a> {
+    pub(crate) fn new(context: &'a Context, source: Source<'a>) -> Self {
+        Self { context, source, entry: None, constants: BTreeMap::new() }
+    }
+
+    /// Names the entry point. May be left out where the shader has only one.
+    pub fn entry(mut self, name: &'a str) -> Self {
+        self.entry = Some(name);
+        self
+    }
+
+    /// Sets a specialization constant by its `SpecId`. Ids that the shader does not have are ignored, as in Vulkan.
+    pub fn specialize(mut self, id: u32, value: impl Into<Constant>) -> Self {
+        self.constants.insert(id, value.into().bits);
+        self
+    }
+
+    /// Reads, specializes and compiles the shader.
+    ///
+    /// [`Error::Shader`] if it is refused, [`Error::EntryPoint`] if it does not have the entry point, or has several
+    /// and none was named.
+    pub fn build(self) -> Result<Program, Error> {
+        let device = self.context.device();
+        let (module, shader) = match self.source {
+            Source::Wgsl(text) => (Module::from_wgsl(text)?, device.create_shader_module_wgsl(text)?),
+            Source::Spirv(words) => (Module::from_spirv(words)?, device.create_shader_module(words)?),
+        };
+        let entry = choose_entry(&module, self.entry)?;
+        let kernel = module.kernel(&entry, &self.constants)?;
+        create(self.context, &shader, entry, &self.constants, &kernel)
+    }
+}
+
+/// The 32 bits of a specialization constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Constant {
+    bits: u32,
+}
+
+impl From<u32> for Constant {
+    fn from(bits: u32) -> Self {
+        Self { bits }
+    }
+}
+
+impl From<i32> for Constant {
+    fn from(value: i32) -> Self {
+        Self { bits: value.cast_unsigned() }
+    }
+}
+
+impl From<f32> for Constant {
+    fn from(value: f32) -> Self {
+        Self { bits: value.to_bits() }
+    }
+}
+
+impl From<bool> for Constant {
+    fn from(value: bool) -> Self {
+        Self { bits: value.into() }
+    }
+}
+
+fn choose_entry(module: &Module, name: Option<&str>) -> Result<String, Error> {
+    let names: Vec<&str> = module.entry_points().collect();
+    let list = names.join(", ");
+    match (name, names.as_slice()) {
+        (_, []) => Err(Error::EntryPoint("the shader has no compute entry point".into())),
+        (Some(name), names) if names.contains(&name) => Ok(name.to_owned()),
+        (Some(name), _) => Err(Error::EntryPoint(format!("no entry point {name:?}; the shader has {list}"))),
+        (None, [only]) => Ok((*only).to_owned()),
+        (None, _) => Err(Error::EntryPoint(format!("several entry points: name one of {list}"))),
+    }
+}
+
+fn create(
+    context: &Context,
+    shader: &ShaderModule,
+    entry: String,
+    constants: &BTreeMap<u32, u32>,
+    kernel: &Kernel,
+) -> Result<Program, Error> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let device = context.device();
+    let mut bindings: Vec<_> = kernel.bindings.values().map(BindingInfo::from).collect();
+    bindings.sort_by_key(|b| (b.group, b.binding));
+    let sets = set_layouts(device, &bindings)?;
+    let layout = pipeline_layout(device, &sets, kernel.push_bytes)?;
+    let pipeline = device.create_compute_pipeline(shader, &entry, constants, &layout)?;
+    let inner = Inner {
+        id: NEXT.fetch_add(1, Ordering::Relaxed),
+        context: context.id(),
+        entry,
+        workgroup_size: kernel.workgroup_size,
+        push_bytes: kernel.push_bytes,
+        specialization_ids: shader.specialization_ids().collect(),
+        bindings,
+        sets,
+        pipeline,
+    };
+    Ok(Program { inner: Arc::new(inner) })
+}
+
+/// One layout for each set up to the last that the program uses.
+fn set_layouts(device: &Device, bindings: &[BindingInfo]) -> Result<Vec<SetLayout>, Error> {
+    let most = device.limits().max_bound_descriptor_sets;
+    if let Some(binding) = bindings.iter().find(|b| b.group >= most) {
+        let problem = format!("groups are numbered 0 to {}", most - 1);
+        return Err(Error::binding(binding.group, binding.binding, problem));
+    }
+    let sets = bindings.iter().map(|b| b.group + 1).max().unwrap_or(0);
+    (0..sets)
+        .map(|set| {
+            let bindings: Vec<_> = bindings.iter().filter(|b| b.group == set).copied().collect();
+            let entries: Vec<_> = bindings
+                .iter()
+                .map(|b| spelter_driver::Binding { binding: b.binding, ty: b.ty(), count: b.count })
+                .collect();
+            Ok(SetLayout { layout: device.create_descriptor_set_layout(&entries)?, bindings })
+        })
+        .collect()
+}
+
+fn pipeline_layout(device: &Device, sets: &[SetLayout], push_bytes: u32) -> Result<PipelineLayout, Error> {
+    let layouts: Vec<_> = sets.iter().map(|set| &set.layout).collect();
+    let push = PushRange { offset: 0, size: push_bytes.next_multiple_of(4) };
+    let push = if push_bytes == 0 { &[][..] } else { &[push][..] };
+    Ok(device.create_pipeline_layout(&layouts, push)?)
+}
