@@ -13,6 +13,7 @@ use std::sync::Mutex;
 use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES};
 use spelter_shaders::back::Scratch;
 use spelter_shaders::compile::Module;
+use spelter_shaders::front::spvasm;
 use spelter_shaders::guest::GuestSlice;
 use spelter_tests::case::{Case, Slot};
 use spelter_tests::engine::{self, Engine};
@@ -85,12 +86,16 @@ impl Bench {
         Self { words: corpus::spirv(case).ok(), slots, engines: engine::engines() }
     }
 
-    /// Every second mutant of a WGSL file is one of its text, the others are of its SPIR-V.
+    /// Every second mutant of a WGSL file and every eighth of another is one of its text, the others are of its SPIR-V.
     fn mutant(&self, case: &Case, seed: u64, watched: &Watched) {
         let module = match &self.words {
-            Some(words) if !case.is_wgsl() || seed.is_multiple_of(2) => Module::from_spirv(&mutate::words(words, seed)),
+            Some(words) if case.is_wgsl() && seed.is_multiple_of(2) => Module::from_spirv(&mutate::words(words, seed)),
             _ if case.is_wgsl() => Module::from_wgsl(&mutate::text(&case.text, seed)),
-            _ => return,
+            Some(_) if seed % 8 == 7 => {
+                spvasm::assemble(&mutate::text(&case.text, seed)).and_then(|words| Module::from_spirv(&words))
+            }
+            Some(words) => Module::from_spirv(&mutate::words(words, seed)),
+            None => return,
         };
         let Ok(module) = module else { return };
         for entry in module.entry_points() {

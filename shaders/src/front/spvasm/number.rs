@@ -114,7 +114,7 @@ fn hexadecimal_float(text: &str, bits: u32) -> Option<u64> {
     };
     let bias = (1 << (bits.cast_signed() - 2 - fraction_bits)) - 1;
     let (digits, exponent) = text.split_once(['p', 'P']).unwrap_or((text, "0"));
-    let exponent: i32 = exponent.parse().ok().filter(|e: &i32| e.abs() < 100_000)?;
+    let exponent: i32 = exponent.parse().ok().filter(|e: &i32| e.unsigned_abs() < 100_000)?;
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     if fraction.len() > 16 || whole.starts_with('+') || fraction.starts_with('+') {
         return None;

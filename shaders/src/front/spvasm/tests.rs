@@ -56,7 +56,14 @@ fn literals_by_type() {
     assert_eq!(literal("f", "!0x7fc00001"), [0x7fc0_0001]);
     assert_eq!(literal("d", "0.5"), [0, 0x3fe0_0000]);
     assert_eq!(literal("s", "1.5"), [0x3e00]);
-    for (ty, text) in [("u", "-1"), ("i", "2147483648"), ("f", "1e99"), ("f", "0x1.0000001p0"), ("h", "0x1ffff")] {
+    for (ty, text) in [
+        ("u", "-1"),
+        ("i", "2147483648"),
+        ("f", "1e99"),
+        ("f", "0x1p-2147483648"),
+        ("f", "0x1.0000001p0"),
+        ("h", "0x1ffff"),
+    ] {
         let message = refused(&format!("{types}\n%c = OpConstant %{ty} {text}"));
         assert!(message.contains(text) && message.contains("spvasm:2:20"), "{message}");
     }
@@ -92,5 +99,12 @@ fn errors_have_a_place() {
         ("%r = OpExtInst %t %g FMin %a", "the set was not imported by OpExtInstImport at spvasm:1:22"),
     ] {
         assert_eq!(refused(text), message);
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_text_is_words_or_an_error(text in "(Op(Name|TypeInt|TypeFloat|Constant|Switch|ExtInst|Store|Nop)|%[ab1]|[0-9x.p+-]{1,9}|[!\"|=;\\\\\n ]){0,20}") {
+        let _ = assemble(&text);
     }
 }
