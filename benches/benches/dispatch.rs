@@ -108,11 +108,28 @@ fn spread(_: &mut Criterion) {
     let (one, two) = (Bench::new(1), Bench::new(2));
     let [of_one, of_two] = [&one, &two].map(|bench| bench.record(&bench.busy, 1, 1000, false));
     let times = best([&mut || one.run(&of_one), &mut || two.run(&of_two)]);
-    let ratio = times[1].as_secs_f64() / times[0].as_secs_f64();
+    let ratio = |[one, two]: [Duration; 2]| two.as_secs_f64() / one.as_secs_f64();
+    let (ours, plain) = (ratio(times), ratio(plain_threads()));
     println!(
-        "1,000 equal workgroups: 1 worker {:?}, 2 workers {:?}, ratio {ratio:.3} (at most 0.6)",
+        "1,000 equal workgroups: 1 worker {:?}, 2 workers {:?}, ratio {ours:.3} (at most 0.6)",
         times[0], times[1]
     );
+    println!("the same with plain threads: ratio {plain:.3}; if this is far from 0.5 the machine is busy");
+}
+
+/// A loop on one thread, and half of it on each of two.
+fn plain_threads() -> [Duration; 2] {
+    let work = |trips: u32| black_box((0..trips).fold(1u32, |x, i| black_box(x.wrapping_mul(1_664_525) ^ i)));
+    let mut one = || {
+        work(60_000_000);
+    };
+    let mut two = || {
+        std::thread::scope(|scope| {
+            scope.spawn(|| work(30_000_000));
+            scope.spawn(|| work(30_000_000));
+        });
+    };
+    best([&mut one, &mut two])
 }
 
 /// Copies as the device makes them, against plain slices copied by as many threads.
