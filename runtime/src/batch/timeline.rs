@@ -16,6 +16,8 @@ pub(crate) struct Timeline {
     serial: u64,
     recording: Option<Batch>,
     in_flight: VecDeque<InFlight>,
+    /// Why a batch could not be submitted. Its commands are lost, so nothing after it can be right.
+    failed: Option<Error>,
 }
 
 /// A submitted batch, kept with all it owns until its fence is signalled.
@@ -27,8 +29,14 @@ struct InFlight {
 
 impl Timeline {
     pub(crate) fn new(device: &Device) -> Self {
-        let (recording, in_flight) = (None, VecDeque::new());
-        Self { device: device.clone(), queue: device.queue(), serial: 1, recording, in_flight }
+        Self {
+            device: device.clone(),
+            queue: device.queue(),
+            serial: 1,
+            recording: None,
+            in_flight: VecDeque::new(),
+            failed: None,
+        }
     }
 
     /// The batch being recorded; a long one is submitted first and a new one begun.
@@ -48,18 +56,28 @@ impl Timeline {
         self.retire();
         if let Some(batch) = self.recording.take() {
             self.serial += 1;
-            batch.commands.end()?;
-            let fence = self.device.create_fence(false);
-            self.queue.submit(&[&batch.commands], Some(&fence))?;
-            self.in_flight.push_back(InFlight { batch, fence });
+            match self.submit(&batch) {
+                Ok(fence) => self.in_flight.push_back(InFlight { batch, fence }),
+                Err(error) => self.failed = Some(error),
+            }
         }
-        Ok(self.serial - 1)
+        match &self.failed {
+            Some(error) => Err(error.clone()),
+            None => Ok(self.serial - 1),
+        }
+    }
+
+    fn submit(&self, batch: &Batch) -> Result<Fence, Error> {
+        batch.commands.end()?;
+        let fence = self.device.create_fence(false);
+        self.queue.submit(&[&batch.commands], Some(&fence))?;
+        Ok(fence)
     }
 
     /// Submits what was recorded if the batch `serial` is among it. The fences to wait for, without holding the
     /// timeline, until it has retired.
     pub(crate) fn fences_until(&mut self, serial: u64) -> Result<Vec<Fence>, Error> {
-        if serial >= self.serial {
+        if serial >= self.serial || self.failed.is_some() {
             self.flush()?;
         }
         let until = self.in_flight.iter().take_while(|flight| flight.batch.serial <= serial);

@@ -1,0 +1,86 @@
+//! Runs the program and looks at what it prints; shaders are written to a folder of the test's own.
+
+#![allow(dead_code)] // each test file uses some of it
+#![allow(clippy::unwrap_used)] // what fails here fails the test
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+/// A folder for the files of one test.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    /// An empty folder. `test` is the test's name: no two tests share one.
+    pub(crate) fn new(test: &str) -> Self {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    /// A folder with one shader in it.
+    pub(crate) fn with(test: &str, name: &str, text: &str) -> Self {
+        let folder = Self::new(test);
+        folder.write(name, text.as_bytes());
+        folder
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
+        std::fs::write(self.0.join(name), bytes).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.0.join(name)).unwrap()
+    }
+
+    /// Runs `spelter` in the folder. Arguments are cut at spaces.
+    pub(crate) fn spelter(&self, line: &str) -> Ended {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spelter"));
+        command.current_dir(&self.0).args(line.split_whitespace()).stdin(Stdio::null());
+        Ended::from(command.output().unwrap())
+    }
+
+    /// Standard output of a run that must end well.
+    pub(crate) fn good(&self, line: &str) -> String {
+        let ended = self.spelter(line);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{line}");
+        ended.stdout
+    }
+
+    /// The JSON object of a run that must end well.
+    pub(crate) fn json(&self, line: &str) -> serde_json::Value {
+        serde_json::from_str(&self.good(line)).unwrap()
+    }
+
+    /// The message of a run that must end with status 1: one line, nothing on standard output.
+    pub(crate) fn error(&self, line: &str) -> String {
+        let ended = self.spelter(line);
+        assert_eq!((ended.status, ended.stdout.as_str()), (1, ""), "{line}\n{}", ended.stderr);
+        let message = ended.stderr.trim_end().strip_prefix("error: ").unwrap_or_else(|| panic!("{}", ended.stderr));
+        message.to_owned()
+    }
+
+    /// The message of wrong usage: status 2.
+    pub(crate) fn usage(&self, line: &str) -> String {
+        let ended = self.spelter(line);
+        assert_eq!((ended.status, ended.stdout.as_str()), (2, ""), "{line}\n{}", ended.stderr);
+        ended.stderr
+    }
+}
+
+/// How the program ended.
+pub(crate) struct Ended {
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        Self {
+            status: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}

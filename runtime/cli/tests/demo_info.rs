@@ -1,0 +1,75 @@
+//! `spelter demo` and `spelter info`, and what the program does when its reader goes away.
+
+mod common;
+
+use std::process::{Command, Stdio};
+
+use common::Folder;
+
+#[test]
+fn the_gallery_is_listed() {
+    let folder = Folder::new("list");
+    let names: Vec<String> =
+        folder.good("demo --list").lines().filter_map(|l| l.split_whitespace().next().map(String::from)).collect();
+    assert_eq!(names, ["saxpy", "reduce", "scan", "histogram", "matmul", "nbody", "mandelbrot", "pathtracer"]);
+    assert_eq!(folder.json("demo scan --list --json")["name"], "scan");
+}
+
+#[test]
+fn a_demo_computes_and_is_checked() {
+    let folder = Folder::new("demo");
+    let lines = folder.good("demo scan histogram --json --workers 2");
+    let lines: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<_> = lines.iter().map(|line| line["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["scan", "histogram"]);
+    assert!(lines.iter().all(|line| line["correct"] == true && line["rate"].as_f64() > Some(0.0)));
+    assert!(folder.good("demo histogram").starts_with("ok  histogram"));
+}
+
+#[test]
+fn an_unknown_demo() {
+    let message = Folder::new("unknown-demo").error("demo tetris");
+    assert!(message.starts_with("no demo \"tetris\"; there are saxpy, reduce"), "{message}");
+}
+
+#[test]
+fn info() {
+    let folder = Folder::new("info");
+    let shown = folder.json("info --json --workers 3 --time-limit 1.5");
+    assert_eq!((&shown["workers"], &shown["time_limit_seconds"]), (&3.into(), &1.5.into()));
+    assert!(shown["memory_bytes"].as_u64() > Some(0));
+    assert!(shown["limits"]["workgroup_invocations"].as_u64() >= Some(256));
+    let text = folder.good("info");
+    for word in ["spelter", "workers", "SIMD", "memory", "push constants"] {
+        assert!(text.contains(word), "{text}");
+    }
+    assert!(!text.contains('\x1b'), "colours are for terminals");
+}
+
+#[test]
+fn versions_and_help() {
+    let folder = Folder::new("help");
+    assert!(folder.good("--version").starts_with("spelter "));
+    assert!(folder.good("run --help").contains("TYPE:random:N:SEED"));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let folder = Folder::with(
+        "pipe",
+        "fill.wgsl",
+        "@group(0) @binding(0) var<storage, read_write> a: array<u32>; @compute @workgroup_size(1) fn main() { a[0] = 1u; }",
+    );
+    let at = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("pipe");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_spelter"))
+        .args(["run", "fill.wgsl", "--bind", "0.0=u32:range:1000000", "--out", "0.0=u32"])
+        .current_dir(at)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!((ended.status.code(), String::from_utf8(ended.stderr).unwrap()), (Some(0), String::new()));
+    drop(folder);
+}

@@ -1,0 +1,148 @@
+//! Status 1 with one message that names the place, or 2 for wrong usage. Never a panic.
+
+mod common;
+
+use common::Folder;
+
+const ADD: &str = "
+struct Head { count: u32, rest: u32 }
+@group(0) @binding(0) var<uniform> head: Head;
+@group(0) @binding(1) var<storage, read_write> to: array<u32>;
+@compute @workgroup_size(1)
+fn main() { to[0] += head.count; }";
+
+const ENDLESS: &str = "
+@group(0) @binding(0) var<storage, read_write> to: array<u32>;
+@compute @workgroup_size(1)
+fn main() { while to[0] == 0u { to[1] += 1u; } }";
+
+const GOOD: &str = "run add.wgsl --uniform 0.0=u32:1,2 --bind 0.1=zeros:4";
+
+fn add(test: &str) -> Folder {
+    Folder::with(test, "add.wgsl", ADD)
+}
+
+#[test]
+fn files() {
+    let folder = add("bad-files");
+    folder.write("broken.wgsl", b"fn main( {");
+    folder.write("binary.wgsl", &[0xff, 0xfe]);
+    folder.write("odd.spv", &[3, 2, 0x23]);
+    folder.write("empty.spv", &[]);
+    folder.write("junk.spv", &[0xab; 64]);
+    folder.write("junk.spvasm", b"OpNonsense %1");
+    folder.write("shader.glsl", b"void main() {}");
+    for (line, part) in [
+        ("run missing.wgsl", "missing.wgsl: No such file"),
+        ("run broken.wgsl", "broken.wgsl: "),
+        ("run binary.wgsl", "binary.wgsl: not a text"),
+        ("run odd.spv", "odd.spv: no SPIR-V: 3 bytes"),
+        ("run empty.spv", "empty.spv: no SPIR-V"),
+        ("run junk.spv", "junk.spv: "),
+        ("run junk.spvasm", "OpNonsense"),
+        ("run shader.glsl", "the name must end with .wgsl, .spv or .spvasm"),
+        ("run add.wgsl --uniform 0.0=@none.bin --bind 0.1=zeros:4", "none.bin: No such file"),
+    ] {
+        let message = folder.error(line);
+        assert!(message.contains(part), "{line}: {message}");
+    }
+    let unwritable = folder.spelter(&format!("{GOOD} --save 0.1=no/such/file"));
+    assert_eq!(unwritable.status, 1);
+    assert!(unwritable.stderr.starts_with("error: no/such/file: "), "{}", unwritable.stderr);
+}
+
+#[test]
+fn bindings() {
+    let folder = add("bad-bindings");
+    for (line, message) in [
+        ("run add.wgsl --bind 0.1=zeros:4", "binding 0.0, a uniform buffer, has no buffer: use --uniform 0.0=VALUE"),
+        (
+            "run add.wgsl --bind 2.7=zeros:4",
+            "--bind 2.7: \"main\" does not use it; it uses 0.0 (uniform buffer), 0.1 (storage buffer)",
+        ),
+        ("run add.wgsl --bind 0.0=zeros:8", "--bind 0.0: it is a uniform buffer: use --uniform"),
+        ("run add.wgsl --uniform 0.0[1]=zeros:8", "--uniform 0.0[1]: the binding has 1 elements"),
+        (
+            "run add.wgsl --uniform 0.0=u32:1 --bind 0.1=zeros:4",
+            "binding 0.0: 4 bytes are too few: its block takes at least 8",
+        ),
+        ("run add.wgsl --bind 0.1=zeros:4 --bind 0.1=zeros:8", "binding 0.1 is given twice"),
+    ] {
+        assert_eq!(folder.error(line), message, "{line}");
+    }
+}
+
+#[test]
+fn sizes() {
+    let folder = add("bad-sizes");
+    for (line, part) in [
+        ("run add.wgsl --uniform 0.0=zeros:0 --bind 0.1=zeros:4", "VUID-VkBufferCreateInfo-size-00912"),
+        ("run add.wgsl --uniform 0.0=zeros:65552 --bind 0.1=zeros:4", "VUID-VkWriteDescriptorSet-descriptorType-00332"),
+        ("run add.wgsl --uniform 0.0=u32:1,2 --bind 0.1=zeros:18446744073709551615", "binding 0.1: "),
+        (
+            "run add.wgsl --uniform 0.0=u32:1,2 --bind 0.1=zeros:1000000000000",
+            "VUID-vkAllocateMemory-pAllocateInfo-01713",
+        ),
+    ] {
+        let message = folder.error(line);
+        assert!(message.contains(part), "{line}: {message}");
+    }
+}
+
+#[test]
+fn dispatches() {
+    let folder = add("bad-dispatches");
+    let huge = folder.error(&format!("{GOOD} --groups 1,70000"));
+    assert!(huge.contains("VUID-vkCmdDispatch-groupCountY-00387"), "{huge}");
+    let push = folder.error(&format!("{GOOD} --push u32:1"));
+    assert_eq!(push, "push constants: \"main\" declares 0 bytes, --push gives 4");
+}
+
+#[test]
+fn outputs() {
+    let folder = add("bad-outputs");
+    let missing = folder.error(&format!("{GOOD} --out 0.2=u32"));
+    assert_eq!(missing, "--out 0.2: no buffer is bound to it; bound are 0.1, 0.0");
+    let beyond = folder.error(&format!("{GOOD} --out 0.1=u32:0..2"));
+    assert_eq!(beyond, "--out 0.1: elements 0..2 of a buffer of 1 elements");
+    let save = folder.error(&format!("{GOOD} --save 1.0=file"));
+    assert_eq!(save, "--save 1.0: no buffer is bound to it; bound are 0.1, 0.0");
+}
+
+#[test]
+fn a_kernel_that_runs_too_long_is_stopped() {
+    let folder = Folder::with("endless", "endless.wgsl", ENDLESS);
+    let message = folder.error("run endless.wgsl --bind 0.0=zeros:8 --time-limit 0.2 --workers 1");
+    assert!(message.starts_with("device lost: "), "{message}");
+}
+
+#[test]
+fn wrong_usage() {
+    let folder = add("usage");
+    for line in [
+        "",
+        "walk",
+        "run",
+        "run add.wgsl --what",
+        "run add.wgsl --groups 1,2,3,4",
+        "run add.wgsl --groups x",
+        "run add.wgsl --bind 0.1",
+        "run add.wgsl --bind 0=u32:1",
+        "run add.wgsl --bind 0.1=u64:1",
+        "run add.wgsl --bind 0.1=u32:-1",
+        "run add.wgsl --bind 0.1=u32:range:99999999999",
+        "run add.wgsl --bind 0.1=f32:random:3",
+        "run add.wgsl --out 0.1=f32:2..1",
+        "run add.wgsl --save 0.1=",
+        "run add.wgsl --push 1,2",
+        "run add.wgsl --spec 1",
+        "run add.wgsl --spec 1=5000000000",
+        "run add.wgsl --repeat 0",
+        "run add.wgsl --workers 0",
+        "run add.wgsl --time-limit -1",
+        "run add.wgsl --time-limit nan",
+        "info extra",
+    ] {
+        folder.usage(line);
+    }
+}

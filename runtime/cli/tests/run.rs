@@ -1,0 +1,195 @@
+//! `spelter run`: what each option does.
+
+mod common;
+
+use common::Folder;
+
+const DOUBLE: &str = "
+@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+@compute @workgroup_size(4)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if id.x < arrayLength(&data) { data[id.x] *= 2u; }
+}";
+
+const SCALE: &str = "
+struct Push { factor: f32, shift: f32 }
+var<immediate> push: Push;
+@group(0) @binding(0) var<storage, read> source: array<f32>;
+@group(1) @binding(2) var<storage, read_write> to: array<f32>;
+@compute @workgroup_size(2)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) { to[id.x] = source[id.x] * push.factor + push.shift; }";
+
+const UNIFORM: &str = "
+@group(0) @binding(0) var<uniform> addend: vec4<i32>;
+@group(0) @binding(1) var<storage, read_write> to: array<i32>;
+@compute @workgroup_size(1)
+fn main(@builtin(workgroup_id) id: vec3<u32>) { to[id.x] += addend[id.x]; }";
+
+const WHERE: &str = "
+@group(0) @binding(0) var<storage, read_write> seen: array<u32>;
+@compute @workgroup_size(1)
+fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>) {
+    seen[id.x + n.x * (id.y + n.y * id.z)] = id.x + 10u * id.y + 100u * id.z;
+}";
+
+const ENTRIES: &str = "
+@group(0) @binding(0) var<storage, read_write> to: array<u32>;
+@compute @workgroup_size(1) fn one() { to[0] = 1u; }
+@compute @workgroup_size(1) fn two() { to[0] = 2u; }";
+
+const CONSTANTS: &str = "
+@id(0) override a: u32 = 1u;
+@id(1) override b: i32 = 1;
+@id(2) override c: f32 = 1.0;
+@id(3) override d: bool = false;
+@group(0) @binding(0) var<storage, read_write> to: array<f32>;
+@compute @workgroup_size(1)
+fn main() { to[0] = f32(a); to[1] = f32(b); to[2] = c; to[3] = select(0.0, 1.0, d); }";
+
+const ASSEMBLY: &str = "
+OpCapability Shader
+OpMemoryModel Logical GLSL450
+OpEntryPoint GLCompute %main \"main\"
+OpExecutionMode %main LocalSize 1 1 1
+OpDecorate %array ArrayStride 4
+OpDecorate %block BufferBlock
+OpMemberDecorate %block 0 Offset 0
+OpDecorate %buffer DescriptorSet 0
+OpDecorate %buffer Binding 3
+%void = OpTypeVoid
+%signature = OpTypeFunction %void
+%uint = OpTypeInt 32 0
+%array = OpTypeRuntimeArray %uint
+%block = OpTypeStruct %array
+%pointer = OpTypePointer Uniform %block
+%element = OpTypePointer Uniform %uint
+%buffer = OpVariable %pointer Uniform
+%zero = OpConstant %uint 0
+%answer = OpConstant %uint 42
+%main = OpFunction %void None %signature
+%label = OpLabel
+%to = OpAccessChain %element %buffer %zero %zero
+OpStore %to %answer
+OpReturn
+OpFunctionEnd
+";
+
+#[test]
+fn values_in_and_out() {
+    let folder = Folder::with("values", "double.wgsl", DOUBLE);
+    assert_eq!(folder.good("run double.wgsl --bind 0.0=u32:1,2,0x10 --out 0.0=u32"), "0.0 u32  2 4 32\n");
+    assert_eq!(folder.good("run double.wgsl --bind 0.0=i32:-1,5 --out 0.0=i32:0..1"), "0.0 i32  -2\n");
+    assert_eq!(folder.good("run double.wgsl --bind 0.0=u32:1,2,3"), "");
+}
+
+#[test]
+fn long_lists_come_in_rows() {
+    let folder = Folder::with("rows", "double.wgsl", DOUBLE);
+    let shown = folder.good("run double.wgsl --bind 0.0=u32:range:12 --groups 3 --out 0.0=u32:1..11");
+    assert_eq!(shown, "0.0 u32\n 1   2  4  6  8 10 12 14 16\n 9  18 20\n");
+}
+
+#[test]
+fn push_constants_are_joined() {
+    let folder = Folder::with("push", "scale.wgsl", SCALE);
+    let line = "run scale.wgsl --bind 0.0=f32:1,2.5 --bind 1.2=zeros:8 --push f32:2 --push f32:0.5 --out 1.2=f32";
+    assert_eq!(folder.good(line), "1.2 f32  2.5 5.5\n");
+    assert_eq!(folder.good(&line.replace("--push f32:2 --push f32:0.5", "--push f32:-1,0")), "1.2 f32  -1 -2.5\n");
+}
+
+#[test]
+fn uniform_buffers() {
+    let folder = Folder::with("uniform", "add.wgsl", UNIFORM);
+    let line = "run add.wgsl --uniform 0.0=i32:1,-2,3,4 --bind 0.1=i32:range:3 --groups 3 --out 0.1=i32";
+    assert_eq!(folder.good(line), "0.1 i32  1 -1 5\n");
+}
+
+#[test]
+fn groups_in_three_directions() {
+    let folder = Folder::with("groups", "where.wgsl", WHERE);
+    let line = "run where.wgsl --bind 0.0=zeros:32 --groups 2,2,2 --out 0.0=u32";
+    assert_eq!(folder.good(line), "0.0 u32  0 1 10 11 100 101 110 111\n");
+    assert_eq!(folder.good("run where.wgsl --bind 0.0=u32:7 --groups 0,5 --out 0.0=u32"), "0.0 u32  7\n");
+}
+
+#[test]
+fn entry_points() {
+    let folder = Folder::with("entries", "entries.wgsl", ENTRIES);
+    let line = "run entries.wgsl --bind 0.0=zeros:4 --out 0.0=u32";
+    assert_eq!(folder.good(&format!("{line} --entry two")), "0.0 u32  2\n");
+    assert_eq!(folder.error(line), "entries.wgsl: several entry points: name one of one, two");
+    let unknown = folder.error(&format!("{line} --entry three"));
+    assert_eq!(unknown, "entries.wgsl: no entry point \"three\"; the shader has one, two");
+}
+
+#[test]
+fn specialization_constants() {
+    let folder = Folder::with("constants", "constants.wgsl", CONSTANTS);
+    let line = "run constants.wgsl --bind 0.0=zeros:16 --out 0.0=f32";
+    assert_eq!(folder.good(line), "0.0 f32  1 1 1 0\n");
+    let set = "--spec 0=3 --spec 1=-1 --spec 2=1.5 --spec 3=true";
+    assert_eq!(folder.good(&format!("{line} {set}")), "0.0 f32  3 -1 1.5 1\n");
+    let unknown = folder.error(&format!("{line} --spec 9=1"));
+    assert!(
+        unknown.contains("--spec 9: the shader has no such specialization constant; it has 0, 1, 2, 3"),
+        "{unknown}"
+    );
+}
+
+#[test]
+fn spirv_as_text_and_as_words_in_either_byte_order() {
+    let folder = Folder::with("spirv", "answer.spvasm", ASSEMBLY);
+    let options = "--bind 0.3=zeros:4 --out 0.3=u32";
+    assert_eq!(folder.good(&format!("run answer.spvasm {options}")), "0.3 u32  42\n");
+    let words = spelter_shaders::front::spvasm::assemble(ASSEMBLY).unwrap();
+    folder.write("little.spv", &words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<_>>());
+    folder.write("big.spv", &words.iter().flat_map(|w| w.to_be_bytes()).collect::<Vec<_>>());
+    assert_eq!(folder.good(&format!("run little.spv {options}")), "0.3 u32  42\n");
+    assert_eq!(folder.good(&format!("run big.spv {options}")), "0.3 u32  42\n");
+}
+
+#[test]
+fn files_in_and_out() {
+    let folder = Folder::with("files", "double.wgsl", DOUBLE);
+    folder.write("in.bin", &[1, 0, 0, 0, 0, 1, 0, 0]);
+    folder.good("run double.wgsl --bind 0.0=@in.bin --save 0.0=out.bin");
+    assert_eq!(folder.read("out.bin"), [2, 0, 0, 0, 0, 2, 0, 0]);
+}
+
+#[test]
+fn random_values_are_the_same_for_the_same_seed() {
+    let folder = Folder::with("random", "double.wgsl", DOUBLE);
+    let line = |seed| format!("run double.wgsl --bind 0.0=u32:random:4:{seed} --out 0.0=u32");
+    assert_eq!(folder.good(&line(1)), folder.good(&line(1)));
+    assert_ne!(folder.good(&line(1)), folder.good(&line(2)));
+}
+
+#[test]
+fn repeats_go_on_from_what_was_written() {
+    let folder = Folder::with("repeat", "double.wgsl", DOUBLE);
+    let line = "run double.wgsl --bind 0.0=u32:1 --repeat 3 --workers 1 --out 0.0=u32";
+    assert_eq!(folder.good(line), "0.0 u32  8\n");
+    let timed = folder.good(&format!("{line} --time"));
+    for word in ["median", "best", "invocations/s"] {
+        assert!(timed.contains(word), "{timed}");
+    }
+    let once = folder.good("run double.wgsl --bind 0.0=u32:1 --time");
+    assert!(once.contains("median") && !once.contains("invocations/s"), "{once}");
+}
+
+#[test]
+fn json() {
+    let folder = Folder::with("json", "scale.wgsl", SCALE);
+    let line =
+        "run scale.wgsl --bind 0.0=f32:1,2 --bind 1.2=zeros:8 --push f32:inf,0.1 --out 1.2=f32 --out 0.0=f32:1..2";
+    let shown = folder.json(&format!("{line} --json --repeat 2 --workers 1"));
+    let outputs = serde_json::json!([
+        { "binding": "1.2", "type": "f32", "first": 0, "values": ["inf", "inf"] },
+        { "binding": "0.0", "type": "f32", "first": 1, "values": [2.0] },
+    ]);
+    assert_eq!(shown["outputs"], outputs);
+    assert_eq!((&shown["entry"], &shown["workers"]), (&"main".into(), &1.into()));
+    assert_eq!(shown["times"]["repeats"], 2);
+    assert!(shown["times"]["best_seconds"].as_f64() <= shown["times"]["median_seconds"].as_f64());
+    assert!(shown["times"]["invocations_per_second"].as_f64() > Some(0.0));
+}

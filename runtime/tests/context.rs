@@ -1,0 +1,181 @@
+//! The runtime as a user meets it: results in order without a barrier in sight, and errors that name place and rule.
+
+use std::time::Duration;
+
+use spelter::{Context, Error, Source};
+
+const ADD: &str = "
+@group(0) @binding(0) var<storage, read> source: array<u32>;
+@group(0) @binding(1) var<storage, read_write> to: array<u32>;
+@compute @workgroup_size(4)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if id.x < arrayLength(&to) { to[id.x] += source[id.x]; }
+}";
+
+const PUSH: &str = "
+struct Push { a: u32, b: f32 }
+var<immediate> push: Push;
+@group(2) @binding(5) var<uniform> offset: vec2<u32>;
+@group(0) @binding(0) var<storage, read_write> to: array<u32>;
+@compute @workgroup_size(1)
+fn main() { to[0] = push.a + u32(push.b) + offset.y; }";
+
+fn message<T>(result: Result<T, Error>) -> String {
+    result.err().map(|e| e.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn dispatches_that_depend_on_each_other_run_in_order() {
+    let context = Context::builder().workers(2).build().unwrap();
+    let add = context.program_wgsl(ADD).unwrap();
+    let (a, b) = (context.buffer_from(&[1u32; 64]).unwrap(), context.buffer_from(&[0u32; 64]).unwrap());
+    // A Fibonacci sequence: each dispatch reads what the one before wrote. More than one batch holds.
+    for _ in 0..700 {
+        context.dispatch(&add).bind(0, 0, &a).bind(0, 1, &b).invocations([64, 1, 1]).unwrap();
+        context.dispatch(&add).bind(0, 0, &b).bind(0, 1, &a).invocations([64, 1, 1]).unwrap();
+    }
+    let (mut x, mut y) = (1u32, 0u32);
+    for _ in 0..700 {
+        y = y.wrapping_add(x);
+        x = x.wrapping_add(y);
+    }
+    assert_eq!(context.read::<u32>(&a).unwrap(), [x; 64]);
+    assert_eq!(context.read::<u32>(&b).unwrap(), [y; 64]);
+}
+
+#[test]
+fn transfers_keep_their_place_among_dispatches() {
+    let context = Context::new().unwrap();
+    let add = context.program_wgsl(ADD).unwrap();
+    let (one, sum) = (context.buffer_from(&[1u32; 8]).unwrap(), context.buffer_zeroed(32).unwrap());
+    let copy = context.buffer_zeroed(32).unwrap();
+    let dispatch = || context.dispatch(&add).bind(0, 0, &one).bind(0, 1, &sum).groups([2, 1, 1]).unwrap();
+    context.fill(&sum, 10).unwrap();
+    dispatch();
+    context.copy(&sum, 0, &copy, 0, 32).unwrap();
+    dispatch();
+    context.write(&one, 0, &[100u32]).unwrap();
+    dispatch();
+    assert_eq!(context.read::<u32>(&copy).unwrap(), [11; 8]);
+    assert_eq!(context.read::<u32>(&sum).unwrap(), [112, 13, 13, 13, 13, 13, 13, 13]);
+}
+
+#[test]
+fn uniforms_ranges_and_push_constants() {
+    let context = Context::new().unwrap();
+    let program = context.program_wgsl(PUSH).unwrap();
+    assert_eq!((program.push_bytes(), program.bindings().len()), (8, 2));
+    let offset = context.buffer_from(&[0u32, 0, 0, 0, 5, 600, 0, 0]).unwrap();
+    let to = context.buffer_zeroed(4).unwrap();
+    let dispatch = context.dispatch(&program).bind(0, 0, &to).bind_range(2, 5, &offset, 16..32);
+    dispatch.push(&30u32).push(&4.0f32).groups([1, 1, 1]).unwrap();
+    assert_eq!(context.read::<u32>(&to).unwrap(), [634]);
+}
+
+#[test]
+fn specialization_and_entry_points() {
+    let context = Context::new().unwrap();
+    let text = "@id(7) override n: u32 = 1u;
+        @group(0) @binding(0) var<storage, read_write> to: array<u32>;
+        @compute @workgroup_size(1) fn small() { to[0] = n; }
+        @compute @workgroup_size(1) fn large() { to[0] = n * 100u; }";
+    let program = context.program(text).entry("large").specialize(7, 3u32).build().unwrap();
+    let to = context.buffer_zeroed(4).unwrap();
+    context.dispatch(&program).bind(0, 0, &to).groups([1, 1, 1]).unwrap();
+    assert_eq!(context.read::<u32>(&to).unwrap(), [300]);
+    assert_eq!(program.specialization_ids(), [7]);
+    assert_eq!(message(context.program_wgsl(text)), "several entry points: name one of small, large");
+}
+
+#[test]
+fn bindings_that_do_not_fit() {
+    let context = Context::new().unwrap();
+    let add = context.program_wgsl(ADD).unwrap();
+    let buffer = context.buffer_zeroed(32).unwrap();
+    let stranger = Context::new().unwrap().buffer_zeroed(32).unwrap();
+    let dispatch = || context.dispatch(&add).bind(0, 0, &buffer);
+    assert_eq!(message(dispatch().groups([1, 1, 1])), "binding 0.1: no buffer is bound to it");
+    let unknown = dispatch().bind(0, 1, &buffer).bind(3, 9, &buffer).groups([1, 1, 1]);
+    assert_eq!(message(unknown), "binding 3.9: \"main\" does not use it; it uses 0.0, 0.1");
+    let other = dispatch().bind(0, 1, &stranger).groups([1, 1, 1]);
+    assert_eq!(message(other), "binding 0.1: the buffer is of another context");
+    let beyond = dispatch().bind_range(0, 1, &buffer, 16..48).groups([1, 1, 1]);
+    assert_eq!(message(beyond), "binding 0.1: bytes 16..48 of a buffer of 32 bytes");
+    let askew = dispatch().bind_range(0, 1, &buffer, 4..8).groups([1, 1, 1]);
+    assert!(message(askew).contains("VUID-VkWriteDescriptorSet-descriptorType-00328"));
+}
+
+#[test]
+fn dispatches_that_do_not_fit_leave_the_batch_as_it_was() {
+    let context = Context::new().unwrap();
+    let add = context.program_wgsl(ADD).unwrap();
+    let (one, sum) = (context.buffer_from(&[1u32; 4]).unwrap(), context.buffer_zeroed(16).unwrap());
+    let dispatch = || context.dispatch(&add).bind(0, 0, &one).bind(0, 1, &sum);
+    dispatch().groups([1, 1, 1]).unwrap();
+    assert!(message(dispatch().groups([1, 1, 70_000])).contains("VUID-vkCmdDispatch-groupCountZ-00388"));
+    assert!(message(dispatch().push(&1u32).groups([1, 1, 1])).starts_with("push constants: "));
+    dispatch().groups([0, 1, 1]).unwrap();
+    dispatch().groups([1, 1, 1]).unwrap();
+    assert_eq!(context.read::<u32>(&sum).unwrap(), [2; 4]);
+}
+
+#[test]
+fn ranges_that_do_not_fit() {
+    let context = Context::new().unwrap();
+    let buffer = context.buffer_from(&[1u8, 2, 3, 4, 5, 6]).unwrap();
+    assert!(matches!(context.read::<u32>(&buffer), Err(Error::Range(_))));
+    assert!(matches!(context.read_range::<u8>(&buffer, 5..7), Err(Error::Range(_))));
+    assert!(matches!(context.write(&buffer, 4, &[1u32]), Err(Error::Range(_))));
+    assert!(matches!(context.write(&buffer, u64::MAX, &[1u32]), Err(Error::Range(_))));
+    assert!(matches!(context.copy(&buffer, 4, &buffer, 0, 4), Err(Error::Range(_))));
+    assert!(matches!(context.buffer_from::<u32>(&[]), Err(Error::Misuse(_))));
+    assert_eq!(context.read::<u8>(&buffer).unwrap(), [1, 2, 3, 4, 5, 6]);
+}
+
+#[test]
+fn bad_shaders_are_errors() {
+    let context = Context::new().unwrap();
+    assert!(matches!(context.program_wgsl("fn main( {"), Err(Error::Shader(_))));
+    assert!(matches!(context.program(Source::Spirv(&[1, 2, 3])).build(), Err(Error::Shader(_))));
+    assert_eq!(message(context.program_wgsl("fn f() {}")), "the shader has no compute entry point");
+}
+
+#[test]
+fn a_lost_context_says_so_and_others_go_on() {
+    let lost = Context::builder().workers(1).time_limit(Duration::from_millis(100)).build().unwrap();
+    let text = "@group(0) @binding(0) var<storage, read_write> to: array<u32>;
+        @compute @workgroup_size(1) fn main() { while to[0] == 0u { to[1] += 1u; } }";
+    let program = lost.program_wgsl(text).unwrap();
+    let to = lost.buffer_zeroed(8).unwrap();
+    lost.dispatch(&program).bind(0, 0, &to).groups([1, 1, 1]).unwrap();
+    assert!(matches!(lost.wait(), Err(Error::DeviceLost(_))));
+    assert!(matches!(lost.read::<u32>(&to), Err(Error::DeviceLost(_))));
+    // What is recorded now cannot run; nobody may read as if it had.
+    let late = lost.buffer_zeroed(8).unwrap();
+    lost.dispatch(&program).bind(0, 0, &late).groups([1, 1, 1]).unwrap();
+    assert!(matches!(lost.read::<u32>(&late), Err(Error::DeviceLost(_))));
+    assert!(matches!(lost.read::<u32>(&late), Err(Error::DeviceLost(_))));
+    let other = Context::new().unwrap();
+    let add = other.program_wgsl(ADD).unwrap();
+    let sum = other.buffer_from(&[3u32]).unwrap();
+    other.dispatch(&add).bind(0, 0, &sum).bind(0, 1, &sum).groups([1, 1, 1]).unwrap();
+    assert_eq!(other.read::<u32>(&sum).unwrap(), [6]);
+}
+
+#[test]
+fn one_context_on_several_threads() {
+    let context = Context::new().unwrap();
+    let add = context.program_wgsl(ADD).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4u32 {
+            let (context, add) = (context.clone(), add.clone());
+            scope.spawn(move || {
+                let (from, to) = (context.buffer_from(&[thread; 16]).unwrap(), context.buffer_zeroed(64).unwrap());
+                for turn in 1..=20 {
+                    context.dispatch(&add).bind(0, 0, &from).bind(0, 1, &to).groups([4, 1, 1]).unwrap();
+                    assert_eq!(context.read::<u32>(&to).unwrap(), [thread * turn; 16]);
+                }
+            });
+        }
+    });
+}
