@@ -39,7 +39,7 @@ impl<'a> Line<'a> {
         let (mut rest, mut column) = (text, 1);
         loop {
             let trimmed = rest.trim_start();
-            column += (rest.chars().count() - trimmed.chars().count()) as u32;
+            column += rest[..rest.len() - trimmed.len()].chars().count() as u32;
             let Some(first) = trimmed.chars().next().filter(|&first| first != ';') else { return Ok(line) };
             let (kind, bytes) = token(trimmed, first).map_err(|message| line.error_at(column, message))?;
             line.tokens.push(Token { column, kind });
