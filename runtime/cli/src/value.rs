@@ -57,7 +57,7 @@ impl Scalar {
         match self {
             Self::U32 => bits.to_string(),
             Self::I32 => bits.cast_signed().to_string(),
-            Self::F32 => f32::from_bits(bits).to_string(),
+            Self::F32 => show_float(f32::from_bits(bits)),
         }
     }
 
@@ -88,6 +88,13 @@ impl Scalar {
             Self::F32 => random.fraction().to_bits(),
         }
     }
+}
+
+/// Very large and very small numbers with an exponent, others without.
+fn show_float(value: f32) -> String {
+    let size = value.abs();
+    let plain = size == 0.0 || (1e-4..1e9).contains(&size) || !size.is_finite();
+    if plain { value.to_string() } else { format!("{value:e}") }
 }
 
 fn parse_u32(text: &str) -> Option<u32> {
@@ -194,7 +201,13 @@ mod tests {
                 assert_eq!(scalar.parse(&scalar.show(bits)), Ok(bits));
             }
         }
-        assert_eq!(Scalar::F32.show(0x3dcc_cccd), "0.1");
+        for (value, shown) in
+            [(0.1f32, "0.1"), (-0.0, "-0"), (123_456.7, "123456.7"), (1e-30, "1e-30"), (-2.5e9, "-2.5e9")]
+        {
+            assert_eq!(Scalar::F32.show(value.to_bits()), shown);
+            assert_eq!(Scalar::F32.parse(shown), Ok(value.to_bits()));
+            assert!(Scalar::F32.json(value.to_bits()).is_number());
+        }
         assert_eq!(Scalar::F32.json(0x3dcc_cccd).to_string(), "0.1");
         assert_eq!(Scalar::F32.json(f32::NAN.to_bits()).to_string(), "\"NaN\"");
     }
