@@ -74,7 +74,9 @@ pub(super) fn workgroup_size(
     let invocations = size.iter().try_fold(1u64, |all, &one| all.checked_mul(u64::from(one))).unwrap_or(u64::MAX);
     if invocations == 0 || invocations > MAX_INVOCATIONS {
         let [x, y, z] = size;
-        let message = format!("a workgroup of {x} x {y} x {z} invocations, where 1 to {MAX_INVOCATIONS} are possible");
+        let message = format!(
+            "a workgroup of {x} x {y} x {z} invocations, where 1 to {MAX_INVOCATIONS} are possible (VUID-RuntimeSpirv-x-06432)"
+        );
         return Err(sections.error(entry.word, message));
     }
     Ok(size)
