@@ -13,7 +13,7 @@ use crate::exec::work::Batch;
 use crate::exec::{Executor, ExecutorOptions, QueueState};
 use crate::limits::Limits;
 use crate::memory::{Heap, default_bytes};
-use crate::pipeline::{ComputePipeline, PipelineLayout, PushRange, ShaderModule, Specialization};
+use crate::pipeline::{ComputePipeline, PipelineLayout, PushRange, ShaderModule, Specialization, SpecializedShader};
 use crate::queue::{Fence, Queue};
 use crate::resource::{Buffer, DeviceMemory};
 
@@ -176,7 +176,16 @@ impl Device {
         specialization: &Specialization,
         layout: &PipelineLayout,
     ) -> Result<ComputePipeline, Error> {
-        ComputePipeline::new(self, module, entry, specialization, layout)
+        self.create_compute_pipeline_from(&module.specialize(entry, specialization)?, layout)
+    }
+
+    /// `vkCreateComputePipelines` for a shader that was specialized before, say to find its layout.
+    pub fn create_compute_pipeline_from(
+        &self,
+        shader: &SpecializedShader,
+        layout: &PipelineLayout,
+    ) -> Result<ComputePipeline, Error> {
+        ComputePipeline::new(self, shader, layout)
     }
 
     /// `vkCreateCommandPool`, with `RESET_COMMAND_BUFFER`.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ash::vk;
-use spelter_driver::{ComputePipeline, DescriptorSetLayout, Device, PipelineLayout, PushRange, ShaderModule};
-use spelter_shaders::compile::Module;
-use spelter_shaders::ir::{BindingData, Kernel};
+use spelter_driver::{
+    ComputePipeline, DescriptorSetLayout, Device, PipelineLayout, PushRange, ShaderModule, SpecializedShader,
+};
+use spelter_shaders::ir::BindingData;
 
 pub use spelter_shaders::ir::BindingKind;
 
@@ -176,13 +177,13 @@ impl<'a> ProgramBuilder<'a> {
     /// and none was named.
     pub fn build(self) -> Result<Program, Error> {
         let device = self.context.device();
-        let (module, shader) = match self.source {
-            Source::Wgsl(text) => (Module::from_wgsl(text)?, device.create_shader_module_wgsl(text)?),
-            Source::Spirv(words) => (Module::from_spirv(words)?, device.create_shader_module(words)?),
+        let module = match self.source {
+            Source::Wgsl(text) => device.create_shader_module_wgsl(text)?,
+            Source::Spirv(words) => device.create_shader_module(words)?,
         };
         let entry = choose_entry(&module, self.entry)?;
-        let kernel = module.kernel(&entry, &self.constants)?;
-        create(self.context, &shader, entry, &self.constants, &kernel)
+        let shader = module.specialize(&entry, &self.constants)?;
+        create(self.context, entry, &shader, module.specialization_ids().collect())
     }
 }
 
@@ -216,7 +217,7 @@ impl From<bool> for Constant {
     }
 }
 
-fn choose_entry(module: &Module, name: Option<&str>) -> Result<String, Error> {
+fn choose_entry(module: &ShaderModule, name: Option<&str>) -> Result<String, Error> {
     let names: Vec<&str> = module.entry_points().collect();
     let list = names.join(", ");
     match (name, names.as_slice()) {
@@ -230,25 +231,24 @@ fn choose_entry(module: &Module, name: Option<&str>) -> Result<String, Error> {
 
 fn create(
     context: &Context,
-    shader: &ShaderModule,
     entry: String,
-    constants: &BTreeMap<u32, u32>,
-    kernel: &Kernel,
+    shader: &SpecializedShader,
+    specialization_ids: Vec<u32>,
 ) -> Result<Program, Error> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let device = context.device();
+    let (device, kernel) = (context.device(), shader.kernel());
     let mut bindings: Vec<_> = kernel.bindings.values().map(BindingInfo::from).collect();
     bindings.sort_by_key(|b| (b.group, b.binding));
     let sets = set_layouts(device, &bindings)?;
     let layout = pipeline_layout(device, &sets, kernel.push_bytes)?;
-    let pipeline = device.create_compute_pipeline(shader, &entry, constants, &layout)?;
+    let pipeline = device.create_compute_pipeline_from(shader, &layout)?;
     let inner = Inner {
         id: NEXT.fetch_add(1, Ordering::Relaxed),
         context: context.id(),
         entry,
         workgroup_size: kernel.workgroup_size,
         push_bytes: kernel.push_bytes,
-        specialization_ids: shader.specialization_ids().collect(),
+        specialization_ids,
         bindings,
         sets,
         pipeline,

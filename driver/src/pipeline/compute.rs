@@ -7,7 +7,7 @@ use spelter_shaders::back::Code;
 use spelter_shaders::compile::compile;
 use spelter_shaders::ir::{BindingData, BindingKind, Kernel, VariableSpace};
 
-use super::{PipelineLayout, PushRange, ShaderModule, Specialization};
+use super::{PipelineLayout, PushRange, SpecializedShader};
 use crate::descriptor::is_uniform;
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
@@ -41,27 +41,20 @@ pub(crate) struct Taken {
 }
 
 impl ComputePipeline {
-    pub(crate) fn new(
-        device: &Device,
-        module: &ShaderModule,
-        entry: &str,
-        specialization: &Specialization,
-        layout: &PipelineLayout,
-    ) -> Result<Self, Error> {
+    pub(crate) fn new(device: &Device, shader: &SpecializedShader, layout: &PipelineLayout) -> Result<Self, Error> {
         let at = "vkCreateComputePipelines";
-        let same = module.device().is(device) && layout.device().is(device);
+        let same = shader.device().is(device) && layout.device().is(device);
         require(same, at, "VUID-VkComputePipelineCreateInfo-commonparent", || "objects of another device".into())?;
-        check_entry(at, module, entry)?;
-        let kernel = module.module().kernel(entry, specialization)?;
-        check_size(at, &kernel)?;
-        check_private(&kernel)?;
-        check_push(at, &kernel, layout.push())?;
+        let kernel = shader.kernel();
+        check_size(at, kernel)?;
+        check_private(kernel)?;
+        check_push(at, kernel, layout.push())?;
         let takes = kernel.bindings.values().map(|binding| take(at, binding, layout)).collect::<Result<_, _>>()?;
         let inner = Inner {
             device: device.clone(),
             layout: layout.clone(),
-            name: entry.into(),
-            code: compile(&kernel).into(),
+            name: kernel.name.as_str().into(),
+            code: compile(kernel).into(),
             workgroup_size: kernel.workgroup_size,
             takes,
             push_bytes: kernel.push_bytes,
@@ -111,15 +104,6 @@ impl fmt::Debug for ComputePipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ComputePipeline(`{}` {:?})", self.inner.name, self.inner.workgroup_size)
     }
-}
-
-fn check_entry(at: &str, module: &ShaderModule, entry: &str) -> Result<(), Misuse> {
-    let found = module.entry_points().any(|name| name == entry);
-    require(found, at, "VUID-VkPipelineShaderStageCreateInfo-pName-00707", || {
-        let names: Vec<String> = module.entry_points().map(|name| format!("`{name}`")).collect();
-        let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        format!("no compute entry point `{entry}`; there is {there}")
-    })
 }
 
 fn check_size(at: &str, kernel: &Kernel) -> Result<(), Misuse> {

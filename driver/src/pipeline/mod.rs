@@ -6,4 +6,4 @@ mod module;
 
 pub use compute::ComputePipeline;
 pub use layout::{PipelineLayout, PushRange};
-pub use module::{ShaderModule, Specialization};
+pub use module::{ShaderModule, Specialization, SpecializedShader};

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use spelter_shaders::compile::Module;
+use spelter_shaders::ir::Kernel;
 
 use crate::device::Device;
-use crate::error::{Error, require};
+use crate::error::{Error, Misuse, require};
 
 /// `SpecId` → the constant's 32 bits (`VkSpecializationInfo`). Ids that a module does not have are ignored.
 pub type Specialization = BTreeMap<u32, u32>;
@@ -39,11 +40,37 @@ impl ShaderModule {
         self.module.specialization_ids()
     }
 
-    pub(crate) fn device(&self) -> &Device {
-        &self.device
+    /// One entry point with its constants set: what a pipeline is made of, and what tells which layout it needs.
+    pub fn specialize(&self, entry: &str, specialization: &Specialization) -> Result<SpecializedShader, Error> {
+        self.check_entry(entry)?;
+        let kernel = self.module.kernel(entry, specialization)?;
+        Ok(SpecializedShader { device: self.device.clone(), kernel: Arc::new(kernel) })
     }
 
-    pub(crate) fn module(&self) -> &Module {
-        &self.module
+    fn check_entry(&self, entry: &str) -> Result<(), Misuse> {
+        let vuid = "VUID-VkPipelineShaderStageCreateInfo-pName-00707";
+        require(self.entry_points().any(|name| name == entry), "vkCreateComputePipelines", vuid, || {
+            let names: Vec<String> = self.entry_points().map(|name| format!("`{name}`")).collect();
+            let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            format!("no compute entry point `{entry}`; there is {there}")
+        })
+    }
+}
+
+/// An entry point of a shader module with its constants set (`VkPipelineShaderStageCreateInfo`). A handle.
+#[derive(Clone, Debug)]
+pub struct SpecializedShader {
+    device: Device,
+    kernel: Arc<Kernel>,
+}
+
+impl SpecializedShader {
+    /// The kernel: name, workgroup size, bindings, push constants.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    pub(crate) fn device(&self) -> &Device {
+        &self.device
     }
 }
