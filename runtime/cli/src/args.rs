@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 
 use crate::slot::{Bind, Groups, Print, Push, Save, Spec};
@@ -86,6 +87,7 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// Which programs; all if none is named.
+    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(crate::demo::names()))]
     pub(crate) names: Vec<String>,
     /// Where pictures go.
     #[arg(long, value_name = "DIR", default_value = "demo-out")]
