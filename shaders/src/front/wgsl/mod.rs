@@ -1,5 +1,7 @@
 //! WGSL through naga: parsed, validated, specialized, written as SPIR-V. The one reader takes it from there.
 
+mod guard;
+
 use std::collections::BTreeMap;
 
 use naga::back::{PipelineConstants, pipeline_constants, spv};
@@ -8,7 +10,7 @@ use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{ScalarKind, ShaderStage, TypeInner};
 
 use super::{Error, spirv};
-use crate::ir::Kernel;
+use crate::ir::{Kernel, SourceLine};
 
 /// The name by which messages call the text: the caller knows the file, this crate does not.
 const FILE: &str = "wgsl";
@@ -24,6 +26,7 @@ pub struct Module {
 impl Module {
     /// Parses and validates.
     pub fn parse(source: &str) -> Result<Self, Error> {
+        guard::check(source).map_err(|(problem, at)| refused_at(&problem, at, source))?;
         let module = naga::front::wgsl::parse_str(source)
             .map_err(|error| refused(&error.emit_to_string_with_path(source, FILE)))?;
         let info = Validator::new(ValidationFlags::all(), accepted())
@@ -116,6 +119,15 @@ fn unchecked() -> BoundsCheckPolicies {
     }
 }
 
+/// A place that naga has not seen: its line and column go with the message.
+fn refused_at(problem: &str, at: usize, source: &str) -> Error {
+    let before = &source[..at.min(source.len())];
+    let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+    let line = before.matches('\n').count() as u32 + 1;
+    let column = before[line_start..].chars().count() as u32 + 1;
+    Error { message: problem.to_owned(), word: None, line: Some(SourceLine { file: FILE.into(), line, column }) }
+}
+
 /// naga's message shows the place and the line itself.
 fn refused(message: &str) -> Error {
     let message = message.trim();
@@ -138,6 +150,25 @@ mod tests {
     fn a_validation_error_shows_the_line() {
         let error = Module::parse("@compute @workgroup_size(1) fn main() {\n  let x: u32 = 1.5;\n}").unwrap_err();
         assert!(error.to_string().contains("wgsl:2:7"), "{error}");
+    }
+
+    /// What the guard lets through must fit the stack of an ordinary thread, which a test runs on.
+    #[test]
+    fn the_longest_chains_fit_the_stack() {
+        let declare = "@group(0) @binding(0) var<storage, read_write> o: array<u32>;";
+        let body = |text: &str| format!("{declare} @compute @workgroup_size(1) fn main() {{ {text} }}");
+        let links: String = (0..2000).map(|i| format!("const c{i} = c{} + 1u;", i + 1)).collect();
+        for source in [
+            body(&format!("o[0] = {}1u;", "o[1]+".repeat(499))),
+            body(&format!("o[0] = u32({}1i);", "- ".repeat(990))),
+            body(&format!("if o[0] == 1u {{}} {}", "else if o[1] == 2u { o[2] = 3u; }".repeat(400))),
+            format!("{links} const c2000 = 1u; {}", body("o[0] = c0;")),
+        ] {
+            let module = Module::parse(&source).unwrap();
+            assert!(module.kernel("main", &BTreeMap::new()).is_ok());
+        }
+        let error = Module::parse(&body(&format!("\no[0] = {}1u;", "1u+".repeat(16_000)))).unwrap_err();
+        assert_eq!(error.to_string(), "more than 1000 operators and brackets in one expression at wgsl:2:3004");
     }
 
     #[test]
