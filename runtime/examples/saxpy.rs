@@ -1,5 +1,7 @@
 //! y = a * x + y on CPU workers: the program of the README.
 
+#![allow(clippy::print_stdout)] // an example shows its result
+
 use spelter::Context;
 
 const SAXPY: &str = "
@@ -17,6 +19,6 @@ fn main() -> Result<(), spelter::Error> {
     let x = context.buffer_from(&[1.0f32, 2.0, 3.0])?;
     let y = context.buffer_from(&[10.0f32, 20.0, 30.0])?;
     context.dispatch(&program).bind(0, 0, &x).bind(0, 1, &y).push(&2.0f32).invocations([3, 1, 1])?;
-    assert_eq!(context.read::<f32>(&y)?, [12.0, 24.0, 36.0]);
+    println!("{:?}", context.read::<f32>(&y)?); // [12.0, 24.0, 36.0]
     Ok(())
 }

@@ -52,7 +52,7 @@ impl<'a> Dispatch<'a> {
         self.bind_element(group, binding, 0, buffer, 0..buffer.size())
     }
 
-    /// Binds the bytes `range` of a buffer. Its start must be a multiple of 16.
+    /// Binds the bytes `range` of a buffer. It holds at least one byte and starts at a multiple of 16.
     pub fn bind_range(self, group: u32, binding: u32, buffer: &Buffer, range: Range<u64>) -> Self {
         self.bind_element(group, binding, 0, buffer, range)
     }
@@ -63,7 +63,34 @@ impl<'a> Dispatch<'a> {
         self
     }
 
-    /// Appends push constants. The program must get as many bytes as it declares.
+    /// Appends push constants. All together must be as many bytes as the program declares; bytes above that, up to the
+    /// next multiple of 16, are padding and are dropped. A struct takes the derives of [`bytemuck`]:
+    ///
+    /// ```
+    /// use spelter::bytemuck::{self, NoUninit};
+    ///
+    /// #[derive(Clone, Copy, NoUninit)]
+    /// #[bytemuck(crate = "spelter::bytemuck")]
+    /// #[repr(C)]
+    /// struct Push {
+    ///     factor: f32,
+    ///     shift: f32,
+    /// }
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let program = context.program_wgsl(
+    /// #     "struct Push { factor: f32, shift: f32 }
+    /// #      var<immediate> push: Push;
+    /// #      @group(0) @binding(0) var<storage, read_write> out: array<f32>;
+    /// #      @compute @workgroup_size(1) fn main() { out[0] = out[0] * push.factor + push.shift; }",
+    /// # )?;
+    /// # let out = context.buffer_from(&[1.5f32])?;
+    /// context.dispatch(&program).bind(0, 0, &out).push(&Push { factor: 2.0, shift: 0.5 }).groups([1, 1, 1])?;
+    /// # assert_eq!(context.read::<f32>(&out)?, [3.5]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn push<T: NoUninit>(mut self, value: &T) -> Self {
         self.push.extend_from_slice(bytemuck::bytes_of(value));
         self
@@ -80,6 +107,7 @@ impl<'a> Dispatch<'a> {
     ///
     /// [`Error::Binding`] if a buffer is missing, from another context or not in the program, [`Error::Push`] if there
     /// are too few or too many push constants, [`Error::Misuse`] for what the driver refuses: too many workgroups, say.
+    /// The kernel runs later, so what goes wrong then, [`Error::DeviceLost`] for one, may come from a later call.
     pub fn groups(self, groups: [u32; 3]) -> Result<(), Error> {
         let push = self.checked_push()?;
         let bound = self.checked_bindings()?;
@@ -107,7 +135,7 @@ impl<'a> Dispatch<'a> {
         Ok(())
     }
 
-    /// The push constants, cut to what the program declares: a Rust struct may end with padding.
+    /// The push constants, cut to what the program declares: a struct may end with padding, to an alignment of 16 at most.
     fn checked_push(&self) -> Result<Vec<u8>, Error> {
         let (given, wanted) = (self.push.len(), self.program.push_bytes() as usize);
         if given < wanted || given > wanted.next_multiple_of(16) {
@@ -150,9 +178,12 @@ impl<'a> Dispatch<'a> {
         if !buffer.is_of(self.context.id()) {
             return error("the buffer is of another context");
         }
-        if range.start >= range.end || range.end > buffer.size() {
-            let size = buffer.size();
-            return error(&format!("bytes {}..{} of a buffer of {size} bytes", range.start, range.end));
+        let size = buffer.size();
+        if range.start >= range.end || range.end > size {
+            let rule = if range.end > size { "range-00342" } else { "range-00341" };
+            let Range { start, end } = range;
+            let vuid = format!("VUID-VkDescriptorBufferInfo-{rule}");
+            return error(&format!("bytes {start}..{end} of a buffer of {size} bytes ({vuid})"));
         }
         Ok(Bound { object: Arc::clone(buffer.object()), offset: range.start, bytes: range.end - range.start })
     }

@@ -4,6 +4,9 @@
 //! binds buffers to a program and runs it. Barriers, descriptor sets and submissions are the context's business. Below
 //! it lies [`spelter_driver`], with Vulkan's own objects.
 
+/// Structs become push constants and buffers by this crate's derives.
+pub use bytemuck;
+
 mod barrier;
 mod batch;
 mod context;

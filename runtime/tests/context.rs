@@ -20,6 +20,37 @@ var<immediate> push: Push;
 @compute @workgroup_size(1)
 fn main() { to[0] = push.a + u32(push.b) + offset.y; }";
 
+const TWO_BUFFERS: &str = "
+OpCapability Shader
+OpMemoryModel Logical GLSL450
+OpEntryPoint GLCompute %main \"main\"
+OpExecutionMode %main LocalSize 1 1 1
+OpDecorate %array ArrayStride 4
+OpDecorate %block BufferBlock
+OpMemberDecorate %block 0 Offset 0
+OpDecorate %buffers DescriptorSet 0
+OpDecorate %buffers Binding 0
+%void = OpTypeVoid
+%signature = OpTypeFunction %void
+%uint = OpTypeInt 32 0
+%zero = OpConstant %uint 0
+%one = OpConstant %uint 1
+%two = OpConstant %uint 2
+%answer = OpConstant %uint 42
+%array = OpTypeRuntimeArray %uint
+%block = OpTypeStruct %array
+%blocks = OpTypeArray %block %two
+%pointer = OpTypePointer Uniform %blocks
+%element = OpTypePointer Uniform %uint
+%buffers = OpVariable %pointer Uniform
+%main = OpFunction %void None %signature
+%label = OpLabel
+%to = OpAccessChain %element %buffers %one %zero %zero
+OpStore %to %answer
+OpReturn
+OpFunctionEnd
+";
+
 fn message<T>(result: Result<T, Error>) -> String {
     result.err().map(|e| e.to_string()).unwrap_or_default()
 }
@@ -100,9 +131,48 @@ fn bindings_that_do_not_fit() {
     let other = dispatch().bind(0, 1, &stranger).groups([1, 1, 1]);
     assert_eq!(message(other), "binding 0.1: the buffer is of another context");
     let beyond = dispatch().bind_range(0, 1, &buffer, 16..48).groups([1, 1, 1]);
-    assert_eq!(message(beyond), "binding 0.1: bytes 16..48 of a buffer of 32 bytes");
+    let rule = "(VUID-VkDescriptorBufferInfo-range-00342)";
+    assert_eq!(message(beyond), format!("binding 0.1: bytes 16..48 of a buffer of 32 bytes {rule}"));
+    let empty = dispatch().bind_range(0, 1, &buffer, 16..16).groups([1, 1, 1]);
+    let rule = "(VUID-VkDescriptorBufferInfo-range-00341)";
+    assert_eq!(message(empty), format!("binding 0.1: bytes 16..16 of a buffer of 32 bytes {rule}"));
     let askew = dispatch().bind_range(0, 1, &buffer, 4..8).groups([1, 1, 1]);
-    assert!(message(askew).contains("VUID-VkWriteDescriptorSet-descriptorType-00328"));
+    let rule = "(VUID-VkWriteDescriptorSet-descriptorType-00328)";
+    assert_eq!(message(askew), format!("binding 0.1: offset 4 is no multiple of 16 {rule}"));
+}
+
+#[test]
+fn a_bad_element_of_an_array_of_buffers_is_named() {
+    let context = Context::new().unwrap();
+    let program = context.program_spirv(&spelter_shaders::front::spvasm::assemble(TWO_BUFFERS).unwrap()).unwrap();
+    let buffer = context.buffer_zeroed(32).unwrap();
+    let dispatch = || context.dispatch(&program).bind(0, 0, &buffer);
+    let askew = dispatch().bind_element(0, 0, 1, &buffer, 4..8).groups([1, 1, 1]);
+    let rule = "(VUID-VkWriteDescriptorSet-descriptorType-00328)";
+    assert_eq!(message(askew), format!("binding 0.0: element 1: offset 4 is no multiple of 16 {rule}"));
+    dispatch().bind_element(0, 0, 1, &buffer, 16..32).groups([1, 1, 1]).unwrap();
+    assert_eq!(context.read::<u32>(&buffer).unwrap(), [0, 0, 0, 0, 42, 0, 0, 0]);
+}
+
+#[test]
+fn push_constants_may_end_with_padding() {
+    let context = Context::new().unwrap();
+    let text = "var<immediate> n: u32;
+        @group(0) @binding(0) var<storage, read_write> to: array<u32>;
+        @compute @workgroup_size(1) fn main() { to[0] = n; }";
+    let program = context.program_wgsl(text).unwrap();
+    let to = context.buffer_zeroed(4).unwrap();
+    let with = |words: usize| {
+        (0..words).fold(context.dispatch(&program).bind(0, 0, &to), |d, word| d.push(&(7 + word as u32)))
+    };
+    for words in 1..=4 {
+        with(words).groups([1, 1, 1]).unwrap();
+        assert_eq!(context.read::<u32>(&to).unwrap(), [7]);
+    }
+    for words in [0, 5] {
+        let given = format!("push constants: \"main\" declares 4 bytes, {} were given", words * 4);
+        assert_eq!(message(with(words).groups([1, 1, 1])), given);
+    }
 }
 
 #[test]

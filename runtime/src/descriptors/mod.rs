@@ -8,7 +8,7 @@ use spelter_driver::{BufferInfo, DescriptorPool, DescriptorSet, Device};
 
 use crate::error::Error;
 use crate::object::ResourceObject;
-use crate::program::{Program, SetLayout};
+use crate::program::{BindingInfo, Program, SetLayout};
 
 /// Sets in a pool; when it is used up the next one is made.
 const SETS_IN_POOL: u32 = 32;
@@ -71,12 +71,21 @@ fn write(set: &DescriptorSet, layout: &SetLayout, bound: &[Bound]) -> Result<(),
     let mut rest = bound;
     for binding in &layout.bindings {
         let (now, later) = rest.split_at(binding.count as usize);
-        let infos: Vec<_> =
-            now.iter().map(|b| BufferInfo { buffer: b.object.buffer(), offset: b.offset, range: b.bytes }).collect();
-        set.write(binding.binding, 0, binding.ty(), &infos)?;
+        for (element, bound) in (0u32..).zip(now) {
+            let info = BufferInfo { buffer: bound.object.buffer(), offset: bound.offset, range: bound.bytes };
+            let written = set.write(binding.binding, element, binding.ty(), &[info]);
+            written.map_err(|error| refused(binding, element, error))?;
+        }
         rest = later;
     }
     Ok(())
+}
+
+/// What the driver refuses, at the binding that the caller knows.
+fn refused(binding: &BindingInfo, element: u32, error: spelter_driver::Error) -> Error {
+    let spelter_driver::Error::Misuse(misuse) = error else { return error.into() };
+    let at = if binding.count == 1 { String::new() } else { format!("element {element}: ") };
+    Error::binding(binding.group, binding.binding, format!("{at}{} ({})", misuse.problem, misuse.vuid))
 }
 
 /// The Vulkan type of a kind of binding.
