@@ -12,6 +12,9 @@ pub enum Error {
     /// The program has several entry points and none was named, or has none of that name.
     #[error("{0}")]
     EntryPoint(String),
+    /// A specialization constant was set to a value of another type.
+    #[error("specialization constant {0}")]
+    Constant(String),
     /// A binding of a dispatch does not fit the program.
     #[error("binding {group}.{binding}: {problem}")]
     Binding {

@@ -21,5 +21,5 @@ mod transfer;
 pub use context::{Context, ContextBuilder};
 pub use dispatch::Dispatch;
 pub use error::Error;
-pub use program::{BindingInfo, BindingKind, Constant, Program, ProgramBuilder, Source};
+pub use program::{BindingInfo, BindingKind, Constant, Program, ProgramBuilder, Source, SpecializationConstant};
 pub use resource::Buffer;

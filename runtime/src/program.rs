@@ -1,6 +1,7 @@
 //! Programs: a shader, an entry point and specialization constants, made ready to be dispatched.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,8 +9,10 @@ use ash::vk;
 use spelter_driver::{
     ComputePipeline, DescriptorSetLayout, Device, PipelineLayout, PushRange, ShaderModule, SpecializedShader,
 };
+use spelter_shaders::front::ConstantType;
 use spelter_shaders::ir::BindingData;
 
+pub use spelter_shaders::front::SpecializationConstant;
 pub use spelter_shaders::ir::BindingKind;
 
 use crate::context::Context;
@@ -50,7 +53,7 @@ struct Inner {
     entry: String,
     workgroup_size: [u32; 3],
     push_bytes: u32,
-    specialization_ids: Vec<u32>,
+    specialization: Vec<SpecializationConstant>,
     bindings: Vec<BindingInfo>,
     sets: Vec<SetLayout>,
     pipeline: ComputePipeline,
@@ -120,9 +123,9 @@ impl Program {
         &self.inner.bindings
     }
 
-    /// The `SpecId`s of the shader's specialization constants; WGSL's are the `@id`s of its overrides.
-    pub fn specialization_ids(&self) -> &[u32] {
-        &self.inner.specialization_ids
+    /// The shader's specialization constants; in WGSL its overrides.
+    pub fn specialization_constants(&self) -> &[SpecializationConstant] {
+        &self.inner.specialization
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -151,7 +154,7 @@ pub struct ProgramBuilder<'a> {
     context: &'a Context,
     source: Source<'a>,
     entry: Option<&'a str>,
-    constants: BTreeMap<u32, u32>,
+    constants: BTreeMap<u32, Constant>,
 }
 
 impl<'a> ProgramBuilder<'a> {
@@ -165,9 +168,10 @@ impl<'a> ProgramBuilder<'a> {
         self
     }
 
-    /// Sets a specialization constant by its `SpecId`. Ids that the shader does not have are ignored, as in Vulkan.
+    /// Sets a specialization constant by its `SpecId`, in WGSL its `@id`. Ids that the shader does not have are ignored,
+    /// as in Vulkan; a value of another type than the constant's is [`Error::Constant`], found by `build`.
     pub fn specialize(mut self, id: u32, value: impl Into<Constant>) -> Self {
-        self.constants.insert(id, value.into().bits);
+        self.constants.insert(id, value.into());
         self
     }
 
@@ -182,40 +186,65 @@ impl<'a> ProgramBuilder<'a> {
             Source::Spirv(words) => device.create_shader_module(words)?,
         };
         let entry = choose_entry(&module, self.entry)?;
-        let shader = module.specialize(&entry, &self.constants)?;
-        create(self.context, entry, &shader, module.specialization_ids().collect())
+        let declared = module.specialization_constants();
+        let bits = self.constants.iter().map(|(&id, value)| Ok((id, value.bits_for(id, &declared)?)));
+        let shader = module.specialize(&entry, &bits.collect::<Result<_, Error>>()?)?;
+        create(self.context, entry, &shader, declared)
     }
 }
 
-/// The 32 bits of a specialization constant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Constant {
-    bits: u32,
+/// The value of a specialization constant: `3u32.into()`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Constant {
+    /// Unsigned; also for an `i32` that has the value.
+    U32(u32),
+    /// Signed; also for a `u32` that has the value.
+    I32(i32),
+    /// Float.
+    F32(f32),
+    /// Boolean.
+    Bool(bool),
 }
 
-impl From<u32> for Constant {
-    fn from(bits: u32) -> Self {
-        Self { bits }
+impl Constant {
+    /// The 32 bits of the value for the constant `id`, whose type it must have.
+    fn bits_for(self, id: u32, declared: &[SpecializationConstant]) -> Result<u32, Error> {
+        let Some(constant) = declared.iter().find(|constant| constant.id == Some(id)) else { return Ok(0) };
+        let bits = match (constant.ty, self) {
+            (ConstantType::U32, Self::U32(value)) => Some(value),
+            (ConstantType::U32, Self::I32(value)) => u32::try_from(value).ok(),
+            (ConstantType::I32, Self::I32(value)) => Some(value.cast_unsigned()),
+            (ConstantType::I32, Self::U32(value)) => i32::try_from(value).ok().map(i32::cast_unsigned),
+            (ConstantType::F32, Self::F32(value)) => Some(value.to_bits()),
+            (ConstantType::Bool, Self::Bool(value)) => Some(value.into()),
+            _ => None,
+        };
+        bits.ok_or_else(|| Error::Constant(format!("{constant} cannot be {self}")))
     }
 }
 
-impl From<i32> for Constant {
-    fn from(value: i32) -> Self {
-        Self { bits: value.cast_unsigned() }
+impl fmt::Display for Constant {
+    /// As Rust writes the literal: `2`, `2.0`, `true`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::U32(value) => write!(f, "{value}"),
+            Self::I32(value) => write!(f, "{value}"),
+            Self::F32(value) => write!(f, "{value:?}"),
+            Self::Bool(value) => write!(f, "{value}"),
+        }
     }
 }
 
-impl From<f32> for Constant {
-    fn from(value: f32) -> Self {
-        Self { bits: value.to_bits() }
-    }
+macro_rules! constant_from {
+    ($($ty:ident $variant:ident),*) => {
+        $(impl From<$ty> for Constant {
+            fn from(value: $ty) -> Self {
+                Self::$variant(value)
+            }
+        })*
+    };
 }
-
-impl From<bool> for Constant {
-    fn from(value: bool) -> Self {
-        Self { bits: value.into() }
-    }
-}
+constant_from!(u32 U32, i32 I32, f32 F32, bool Bool);
 
 fn choose_entry(module: &ShaderModule, name: Option<&str>) -> Result<String, Error> {
     let names: Vec<&str> = module.entry_points().collect();
@@ -233,7 +262,7 @@ fn create(
     context: &Context,
     entry: String,
     shader: &SpecializedShader,
-    specialization_ids: Vec<u32>,
+    specialization: Vec<SpecializationConstant>,
 ) -> Result<Program, Error> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let (device, kernel) = (context.device(), shader.kernel());
@@ -248,7 +277,7 @@ fn create(
         entry,
         workgroup_size: kernel.workgroup_size,
         push_bytes: kernel.push_bytes,
-        specialization_ids,
+        specialization,
         bindings,
         sets,
         pipeline,

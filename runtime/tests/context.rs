@@ -114,7 +114,11 @@ fn specialization_and_entry_points() {
     let to = context.buffer_zeroed(4).unwrap();
     context.dispatch(&program).bind(0, 0, &to).groups([1, 1, 1]).unwrap();
     assert_eq!(context.read::<u32>(&to).unwrap(), [300]);
-    assert_eq!(program.specialization_ids(), [7]);
+    assert_eq!(program.specialization_constants()[0].to_string(), "7 (n: u32)");
+    let set = |value: spelter::Constant| message(context.program(text).entry("small").specialize(7, value).build());
+    assert_eq!(set(1.5.into()), "specialization constant 7 (n: u32) cannot be 1.5");
+    assert_eq!(set((-1).into()), "specialization constant 7 (n: u32) cannot be -1");
+    assert_eq!(set(true.into()), "specialization constant 7 (n: u32) cannot be true");
     assert_eq!(message(context.program_wgsl(text)), "several entry points: name one of small, large");
 }
 

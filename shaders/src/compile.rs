@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::back::{Code, interp};
-use crate::front::{Error, spirv, wgsl};
+use crate::front::{Error, SpecializationConstant, spirv, wgsl};
 use crate::ir::Kernel;
 
 /// A module that was read and found valid as far as that is independent of entry point and specialization.
@@ -35,13 +35,12 @@ impl Module {
         names.into_iter()
     }
 
-    /// The ids of specialization constants (`SpecId`, `@id`), in the module's order.
-    pub fn specialization_ids(&self) -> impl Iterator<Item = u32> {
-        let ids: Vec<u32> = match self {
-            Self::Spirv(module) => module.specialization_ids().collect(),
-            Self::Wgsl(module) => module.specialization_ids().collect(),
-        };
-        ids.into_iter()
+    /// The specialization constants, in the module's order.
+    pub fn specialization_constants(&self) -> Vec<SpecializationConstant> {
+        match self {
+            Self::Spirv(module) => module.specialization_constants().collect(),
+            Self::Wgsl(module) => module.specialization_constants().collect(),
+        }
     }
 
     /// Specializes an entry point: the scalar IR, verified. `specialization` maps `SpecId` to the constant's 32 bits; ids

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use spelter_shaders::compile::Module;
+use spelter_shaders::front::SpecializationConstant;
 use spelter_shaders::ir::Kernel;
 
 use crate::device::Device;
@@ -35,9 +36,9 @@ impl ShaderModule {
         self.module.entry_points()
     }
 
-    /// Ids of the specialization constants.
-    pub fn specialization_ids(&self) -> impl Iterator<Item = u32> {
-        self.module.specialization_ids()
+    /// The specialization constants, in the module's order.
+    pub fn specialization_constants(&self) -> Vec<SpecializationConstant> {
+        self.module.specialization_constants()
     }
 
     /// One entry point with its constants set: what a pipeline is made of, and what tells which layout it needs.

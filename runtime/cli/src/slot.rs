@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use spelter::Constant;
+
 use crate::value::{Scalar, Value, words};
 
 /// A descriptor: set, binding and element of the binding's array.
@@ -128,10 +130,10 @@ impl FromStr for Push {
 }
 
 /// `--spec ID=VALUE`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spec {
     pub(crate) id: u32,
-    pub(crate) bits: u32,
+    pub(crate) value: Constant,
 }
 
 impl FromStr for Spec {
@@ -140,22 +142,25 @@ impl FromStr for Spec {
     fn from_str(text: &str) -> Result<Self, String> {
         let (id, value) = text.split_once('=').ok_or_else(|| format!("{text:?} has no =: use ID=VALUE"))?;
         let id = digits(id).ok_or_else(|| format!("{id:?} is no SpecId"))?;
-        Ok(Self { id, bits: constant(value)? })
+        Ok(Self { id, value: constant(value)? })
     }
 }
 
-fn constant(text: &str) -> Result<u32, String> {
-    match text {
-        "true" => return Ok(1),
-        "false" => return Ok(0),
-        _ => {}
+/// A value by its looks: `true`, `3`, `-1`, `1.5`. Whether the constant is of that type the program knows.
+fn constant(text: &str) -> Result<Constant, String> {
+    if let Ok(value) = text.parse::<bool>() {
+        return Ok(value.into());
     }
-    let integer = Scalar::U32.parse(text).or_else(|_| Scalar::I32.parse(text));
     let looks_integral = text.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit());
-    match integer {
-        Err(_) if looks_integral => Err(format!("{text:?} does not fit 32 bits")),
-        Err(_) => Scalar::F32.parse(text).map_err(|_| format!("{text:?} is no constant: use 3, -1, 1.5 or true")),
-        bits => bits,
+    let unsigned = Scalar::U32.parse(text).map(Constant::U32);
+    let signed = Scalar::I32.parse(text).map(|bits| Constant::I32(bits.cast_signed()));
+    match unsigned.or(signed) {
+        Err(_) if looks_integral && !text.is_empty() => Err(format!("{text:?} does not fit 32 bits")),
+        Err(_) => match Scalar::F32.parse(text) {
+            Ok(bits) => Ok(Constant::F32(f32::from_bits(bits))),
+            Err(_) => Err(format!("{text:?} is not a constant: use 3, -1, 1.5 or true")),
+        },
+        integer => integer,
     }
 }
 
@@ -205,14 +210,14 @@ mod tests {
 
     #[test]
     fn constants() {
-        let bits = |text: &str| text.parse::<Spec>().map(|s| s.bits);
-        assert_eq!(bits("0=3"), Ok(3));
-        assert_eq!(bits("0=-1"), Ok(u32::MAX));
-        assert_eq!(bits("0=1.5"), Ok(1.5f32.to_bits()));
-        assert_eq!(bits("0=-1e3"), Ok((-1000.0f32).to_bits()));
-        assert_eq!(bits("0=true"), Ok(1));
+        let value = |text: &str| text.parse::<Spec>().map(|s| s.value);
+        assert_eq!(value("0=3"), Ok(Constant::U32(3)));
+        assert_eq!(value("0=-1"), Ok(Constant::I32(-1)));
+        assert_eq!(value("0=1.5"), Ok(Constant::F32(1.5)));
+        assert_eq!(value("0=-1e3"), Ok(Constant::F32(-1000.0)));
+        assert_eq!(value("0=true"), Ok(Constant::Bool(true)));
         for text in ["3", "x=1", "0=", "0=y", "0=5000000000", "0=-3000000000", "-1=1"] {
-            assert!(bits(text).is_err(), "{text}");
+            assert!(value(text).is_err(), "{text}");
         }
     }
 

@@ -131,9 +131,13 @@ fn specialization_constants() {
     assert_eq!(folder.good(&format!("{line} {set}")), "0.0 f32  3 -1 1.5 1\n");
     let unknown = folder.error(&format!("{line} --spec 9=1"));
     assert!(
-        unknown.contains("--spec 9: the shader has no such specialization constant; it has 0, 1, 2, 3"),
+        unknown.contains("--spec 9: the shader has no such specialization constant; it has 0 (a: u32), 1 (b: i32)"),
         "{unknown}"
     );
+    let float = folder.error(&format!("{line} --spec 2=2"));
+    assert_eq!(float, "constants.wgsl: specialization constant 2 (c: f32) cannot be 2");
+    let unsigned = folder.error(&format!("{line} --spec 0=1.5"));
+    assert_eq!(unsigned, "constants.wgsl: specialization constant 0 (a: u32) cannot be 1.5");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use spelter::{Constant, Context, Program, Source};
+use spelter::{Context, Program, Source};
 use spelter_shaders::front::spvasm;
 
 use crate::args::RunArgs;
@@ -50,7 +50,7 @@ impl Shader {
             builder = builder.entry(entry);
         }
         for spec in &args.spec {
-            builder = builder.specialize(spec.id, Constant::from(spec.bits));
+            builder = builder.specialize(spec.id, spec.value);
         }
         let program = builder.build().map_err(|error| Failure::file(&self.path, error))?;
         args.spec.iter().try_for_each(|spec| check_known(spec.id, &program))?;
@@ -60,11 +60,11 @@ impl Shader {
 
 /// Vulkan ignores constants that a shader does not have; on a command line one is a mistake.
 fn check_known(id: u32, program: &Program) -> Result<(), Failure> {
-    let ids = program.specialization_ids();
-    if ids.contains(&id) {
+    let constants = program.specialization_constants();
+    if constants.iter().any(|constant| constant.id == Some(id)) {
         return Ok(());
     }
-    let list: Vec<_> = ids.iter().map(u32::to_string).collect();
+    let list: Vec<_> = constants.iter().map(ToString::to_string).collect();
     let has = if list.is_empty() { "none".into() } else { list.join(", ") };
     Err(Failure(format!("--spec {id}: the shader has no such specialization constant; it has {has}")))
 }

@@ -25,9 +25,11 @@ mod types;
 mod variables;
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use super::Error;
+use spirv::Op;
+
+use super::{ConstantType, Error, SpecializationConstant};
 use crate::ir::{self, Builder, Kernel};
 use function::{Exit, Frame};
 use module::{EntryPoint, Sections};
@@ -50,10 +52,27 @@ impl Module {
         self.sections.entry_points.iter().map(|entry| entry.name.as_str())
     }
 
-    /// The `SpecId`s, in the order in which the constants are declared.
-    pub fn specialization_ids(&self) -> impl Iterator<Item = u32> {
-        let annotations = &self.sections.annotations;
-        self.sections.declarations.iter().filter_map(|inst| annotations.of(inst.id)?.spec_id)
+    /// The constants with a `SpecId`, in the order in which they are declared.
+    pub fn specialization_constants(&self) -> impl Iterator<Item = SpecializationConstant> {
+        let Sections { declarations, annotations, words, .. } = &*self.sections;
+        let types: HashMap<_, _> = declarations
+            .iter()
+            .filter_map(|inst| {
+                let ty = match (inst.op, words.operands(inst)) {
+                    (Op::TypeBool, _) => ConstantType::Bool,
+                    (Op::TypeInt, [_, 0, ..]) => ConstantType::U32,
+                    (Op::TypeInt, _) => ConstantType::I32,
+                    (Op::TypeFloat, _) => ConstantType::F32,
+                    _ => return None,
+                };
+                Some((inst.id, ty))
+            })
+            .collect();
+        declarations.iter().filter_map(move |inst| {
+            let id = Some(annotations.of(inst.id)?.spec_id?);
+            let ty = *types.get(&inst.ty)?;
+            Some(SpecializationConstant { id, name: annotations.name(inst.id).to_owned(), ty })
+        })
     }
 
     /// Specializes an entry point and translates it.
@@ -68,7 +87,7 @@ impl Module {
         }
         let builder = Builder::new(Kernel::new(entry.name.clone(), size));
         let mut translator = Translator::new(sections, types, constants, builder, Frame::new(function, Exit::Kernel));
-        for inst in sections.declarations.iter().filter(|inst| inst.op == spirv::Op::Variable) {
+        for inst in sections.declarations.iter().filter(|inst| inst.op == Op::Variable) {
             translator.variables.declare(inst);
         }
         translator.entry()?;

@@ -9,7 +9,7 @@ use naga::proc::{BoundsCheckPolicies, BoundsCheckPolicy};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{ScalarKind, ShaderStage, TypeInner};
 
-use super::{Error, spirv};
+use super::{ConstantType, Error, SpecializationConstant, spirv};
 use crate::ir::{Kernel, SourceLine};
 
 /// The name by which messages call the text: the caller knows the file, this crate does not.
@@ -44,9 +44,23 @@ impl Module {
             .map(|entry| entry.name.as_str())
     }
 
-    /// The `@id`s of overrides.
-    pub fn specialization_ids(&self) -> impl Iterator<Item = u32> {
-        self.module.overrides.iter().filter_map(|(_, constant)| constant.id).map(u32::from)
+    /// The overrides, in the order of the text.
+    pub fn specialization_constants(&self) -> impl Iterator<Item = SpecializationConstant> {
+        self.module.overrides.iter().filter_map(|(_, constant)| {
+            let TypeInner::Scalar(scalar) = self.module.types[constant.ty].inner else { return None };
+            let ty = match scalar.kind {
+                ScalarKind::Bool => ConstantType::Bool,
+                ScalarKind::Sint => ConstantType::I32,
+                ScalarKind::Uint => ConstantType::U32,
+                ScalarKind::Float => ConstantType::F32,
+                ScalarKind::AbstractInt | ScalarKind::AbstractFloat => return None,
+            };
+            Some(SpecializationConstant {
+                id: constant.id.map(u32::from),
+                name: constant.name.clone().unwrap_or_default(),
+                ty,
+            })
+        })
     }
 
     /// Specializes an entry point. An unknown name is the reader's error, which lists the known ones.
@@ -177,7 +191,8 @@ mod tests {
             @group(0) @binding(0) var<storage, read_write> out: array<f32>;
             @compute @workgroup_size(1) fn main() { out[0] = select(0.0, f32(a) + b, c); }";
         let module = Module::parse(source).unwrap();
-        assert_eq!(module.specialization_ids().collect::<Vec<_>>(), [7, 8]);
+        let constants: Vec<_> = module.specialization_constants().map(|constant| constant.to_string()).collect();
+        assert_eq!(constants, ["7 (a: i32)", "8 (b: f32)", "`c`, which has no @id and cannot be set"]);
         let values = BTreeMap::from([(7, (-3i32).cast_unsigned()), (8, 0.5f32.to_bits()), (99, 1)]);
         assert_eq!(module.constants(&values), PipelineConstants::from_iter([("7".into(), -3.0), ("8".into(), 0.5)]));
         let missing = module.to_spirv("main", &BTreeMap::new()).unwrap_err();
