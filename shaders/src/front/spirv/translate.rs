@@ -148,7 +148,10 @@ impl<'m> Translator<'m> {
 
     /// An error at an instruction, which it names.
     pub(super) fn error(&self, inst: &Inst, message: &str) -> Error {
-        self.sections.error(inst.word, format!("{}: {message}", op_name(inst.op)))
+        let name = op_name(inst.op);
+        // The chapters that serve more than one caller name the instruction themselves.
+        let message = if message.starts_with(&name) { message.to_owned() } else { format!("{name}: {message}") };
+        self.sections.error(inst.word, message)
     }
 
     fn one(&mut self, inst: &Inst) -> Checked<()> {

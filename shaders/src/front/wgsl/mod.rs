@@ -32,7 +32,9 @@ impl Module {
         let info = Validator::new(ValidationFlags::all(), accepted())
             .validate(&module)
             .map_err(|error| refused(&error.emit_to_string_with_path(source, FILE)))?;
-        Ok(Self { source: source.to_owned(), module, info })
+        let module = Self { source: source.to_owned(), module, info };
+        module.check_supported()?;
+        Ok(module)
     }
 
     /// Names of the compute entry points, in the order of the text.
@@ -69,7 +71,28 @@ impl Module {
             return Err(Error::no_entry_point(entry, self.entry_points()));
         }
         let words = self.to_spirv(entry, specialization)?;
-        spirv::Module::parse(&words)?.kernel(entry, &BTreeMap::new())
+        let kernel = spirv::Module::parse(&words).and_then(|module| module.kernel(entry, &BTreeMap::new()));
+        // Words of a module that the caller has never seen help nobody.
+        kernel.map_err(|error| Error { word: None, ..error })
+    }
+
+    /// Refuses what the reader would refuse, where the text has a place for it.
+    fn check_supported(&self) -> Result<(), Error> {
+        for (handle, variable) in self.module.global_variables.iter() {
+            let mut ty = variable.ty;
+            if let TypeInner::BindingArray { base, .. } = self.module.types[ty].inner {
+                ty = base;
+            }
+            let what = match self.module.types[ty].inner {
+                TypeInner::Image { .. } => "images are",
+                TypeInner::Sampler { .. } => "samplers are",
+                _ => continue,
+            };
+            let name = variable.name.as_deref().unwrap_or_default();
+            let at = self.module.global_variables.get_span(handle).to_range().map_or(0, |range| range.start);
+            return Err(refused_at(&format!("`{name}`: {what} not supported"), at, &self.source));
+        }
+        Ok(())
     }
 
     /// The SPIR-V that [`Module::kernel`] reads: one entry point, overrides applied.
@@ -183,6 +206,16 @@ mod tests {
         }
         let error = Module::parse(&body(&format!("\no[0] = {}1u;", "1u+".repeat(16_000)))).unwrap_err();
         assert_eq!(error.to_string(), "more than 1000 operators and brackets in one expression at wgsl:2:3004");
+    }
+
+    #[test]
+    fn what_is_not_supported_is_named_where_it_stands() {
+        let text = "@compute @workgroup_size(1) fn main() { }\n  @group(0) @binding(0) var tex: texture_2d<f32>;";
+        let error = Module::parse(text).unwrap_err().to_string();
+        assert!(error.starts_with("`tex`: images are not supported at wgsl:2:"), "{error}");
+        let large = Module::parse("@compute @workgroup_size(2048) fn main() { }").unwrap();
+        let error = large.kernel("main", &BTreeMap::new()).unwrap_err().to_string();
+        assert!(error.ends_with("(VUID-RuntimeSpirv-x-06432)"), "{error}");
     }
 
     #[test]
