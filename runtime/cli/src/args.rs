@@ -33,7 +33,7 @@ pub(crate) enum Command {
 #[command(after_help = "\
 VALUE is one of
   zeros:BYTES         that many bytes, all 0
-  TYPE:a,b,c          values of TYPE: u32, i32 or f32
+  TYPE:a,b,c          values of TYPE: u32, i32 or f32; 0x… gives the bits of a u32 or i32 in hexadecimal
   TYPE:range:N        0, 1, 2 … N-1
   TYPE:random:N:SEED  N random values, the same for the same seed; f32 are from 0 up to 1
   @FILE               the bytes of a file
@@ -41,7 +41,9 @@ VALUE is one of
 G.B is a descriptor set (WGSL: group) and a binding; G.B[I] is element I of an array of descriptors.
 
 Example:
-  spelter run double.wgsl --bind 0.0=f32:range:1024 --groups 16 --out 0.0=f32:0..8")]
+  spelter run double.wgsl --bind 0.0=u32:range:1024 --groups 16 --out 0.0=u32:0..8
+prints, for the shader in README.md that doubles an array<u32>:
+  0.0 u32  0 2 4 6 8 10 12 14")]
 pub(crate) struct RunArgs {
     /// The shader: .wgsl, .spv (SPIR-V words) or .spvasm (SPIR-V text).
     pub(crate) file: PathBuf,
@@ -49,28 +51,29 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) entry: Option<String>,
     /// Workgroups in each direction.
-    #[arg(long, value_name = "X[,Y[,Z]]", default_value = "1")]
+    #[arg(long, value_name = "X[,Y[,Z]]", default_value = "1", allow_hyphen_values = true)]
     pub(crate) groups: Groups,
     /// Fill a storage buffer.
-    #[arg(long, value_name = "G.B=VALUE")]
+    #[arg(long, value_name = "G.B=VALUE", allow_hyphen_values = true)]
     pub(crate) bind: Vec<Bind>,
     /// Fill a uniform buffer.
-    #[arg(long, value_name = "G.B=VALUE")]
+    #[arg(long, value_name = "G.B=VALUE", allow_hyphen_values = true)]
     pub(crate) uniform: Vec<Bind>,
-    /// Push constants; several are joined.
-    #[arg(long, value_name = "TYPE:a,b,c")]
+    /// Push constants; several are joined. Padding up to a multiple of 16 bytes may follow.
+    #[arg(long, value_name = "TYPE:a,b,c", allow_hyphen_values = true)]
     pub(crate) push: Vec<Push>,
     /// Set a specialization constant: 3, -1, 1.5 (a float needs the point) or true.
     #[arg(long, value_name = "ID=VALUE", allow_hyphen_values = true)]
     pub(crate) spec: Vec<Spec>,
     /// Print a buffer, or the elements FIRST up to, not including, LAST.
-    #[arg(long, value_name = "G.B=TYPE[:FIRST..LAST]")]
+    #[arg(long, value_name = "G.B=TYPE[:FIRST..LAST]", allow_hyphen_values = true)]
     pub(crate) out: Vec<Print>,
     /// Write the bytes of a buffer to a file.
-    #[arg(long, value_name = "G.B=FILE")]
+    #[arg(long, value_name = "G.B=FILE", allow_hyphen_values = true)]
     pub(crate) save: Vec<Save>,
     /// Run several times; the buffers keep what the run before wrote.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
     /// Print how long a run takes: median and best.
     #[arg(long)]
@@ -118,10 +121,11 @@ pub(crate) struct InfoArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DeviceArgs {
     /// Worker threads; as many as the machine runs at once if not given.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) workers: Option<u16>,
     /// How long a dispatch may take before the device is lost.
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds, allow_hyphen_values = true)]
     pub(crate) time_limit: Duration,
 }
 

@@ -1,5 +1,6 @@
 //! All that the program prints goes through here: a reader that goes away is no error, colours are for terminals only.
 
+use std::fmt;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
 
 use crate::failure::Failure;
@@ -69,6 +70,11 @@ pub(crate) fn report(failure: &Failure) {
     let colour = stderr.is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let label = if colour { "\x1b[1;31merror\x1b[0m" } else { "error" };
     let _ = writeln!(stderr, "{label}: {failure}");
+}
+
+/// Tells, on standard error, what is no failure but may surprise.
+pub(crate) fn note(text: impl fmt::Display) {
+    let _ = writeln!(io::stderr().lock(), "note: {text}");
 }
 
 /// A closed pipe means that the reader has seen enough.

@@ -32,6 +32,13 @@ impl FromStr for Slot {
     }
 }
 
+impl Slot {
+    /// The slot of an array of descriptors, element 0 too.
+    pub(crate) fn with_element(self) -> String {
+        format!("{}.{}[{}]", self.group, self.binding, self.element)
+    }
+}
+
 /// A number without sign or space.
 fn digits(text: &str) -> Option<u32> {
     if text.bytes().all(|b| b.is_ascii_digit()) { text.parse().ok() } else { None }
@@ -175,7 +182,7 @@ impl FromStr for Groups {
         let mut groups = [1; 3];
         for (i, part) in text.split(',').enumerate() {
             let group = groups.get_mut(i).ok_or("more than three numbers")?;
-            *group = part.trim().parse().map_err(|_| format!("{part:?} is no number of workgroups"))?;
+            *group = part.trim().parse().map_err(|_| format!("{part:?} is not a number of workgroups"))?;
         }
         Ok(Self(groups))
     }

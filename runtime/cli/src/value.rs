@@ -45,11 +45,20 @@ impl Scalar {
     pub(crate) fn parse(self, text: &str) -> Result<u32, String> {
         let text = text.trim();
         let bits = match self {
-            Self::U32 => parse_u32(text),
-            Self::I32 => text.parse::<i32>().ok().map(i32::cast_unsigned),
+            Self::U32 => hexadecimal(text).or_else(|| text.parse().ok()),
+            Self::I32 => hexadecimal(text).or_else(|| text.parse().ok().map(i32::cast_unsigned)),
             Self::F32 => text.parse::<f32>().ok().map(f32::to_bits),
         };
-        bits.ok_or_else(|| format!("{text:?} is no {self}"))
+        bits.ok_or_else(|| format!("{text:?} is not {}", self.described()))
+    }
+
+    /// The type with its article and what it holds, for messages.
+    fn described(self) -> String {
+        match self {
+            Self::U32 => format!("a u32, a whole number from 0 to {}", u32::MAX),
+            Self::I32 => format!("an i32, a whole number from {} to {}", i32::MIN, i32::MAX),
+            Self::F32 => "an f32, a number such as 1.5, -2e3, inf or nan".into(),
+        }
     }
 
     /// The value of 32 bits as text that reads back as the same value.
@@ -97,11 +106,11 @@ fn show_float(value: f32) -> String {
     if plain { value.to_string() } else { format!("{value:e}") }
 }
 
-fn parse_u32(text: &str) -> Option<u32> {
-    match text.strip_prefix("0x") {
-        Some(digits) => u32::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
-    }
+/// The 32 bits after `0x`.
+fn hexadecimal(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
+    // `from_str_radix` takes a sign as well.
+    if digits.starts_with('+') { None } else { u32::from_str_radix(digits, 16).ok() }
 }
 
 /// What a buffer holds at first.
@@ -171,7 +180,7 @@ mod tests {
     #[test]
     fn lists_and_ranges() {
         assert_eq!(bits("u32:1, 2,0xff"), [1, 2, 255]);
-        assert_eq!(bits("i32:-1,3"), [u32::MAX, 3]);
+        assert_eq!(bits("i32:-1,3,0x10,0XFFFFFFFF"), [u32::MAX, 3, 16, u32::MAX]);
         assert_eq!(bits("f32:1.5,-inf"), [1.5f32.to_bits(), f32::NEG_INFINITY.to_bits()]);
         assert_eq!(bits("f32:range:3"), [0.0f32, 1.0, 2.0].map(f32::to_bits));
         assert!(bits("u32:range:0").is_empty());
@@ -188,9 +197,30 @@ mod tests {
     fn refused() {
         let bad =
             ["", "u32", "u8:1", "u32:", "u32:-1", "u32:1,,2", "i32:3000000000", "f32:x", "zeros:", "zeros:-4", "@"];
-        let worse = ["u32:range:", "u32:range:99999999999", "u32:random:3", "u32:random:3:x", "u32:random::1"];
+        let worse = [
+            "u32:0x",
+            "u32:0x+1",
+            "i32:0x100000000",
+            "u32:range:",
+            "u32:range:99999999999",
+            "u32:random:3",
+            "u32:random:3:x",
+            "u32:random::1",
+        ];
         for text in bad.into_iter().chain(worse) {
             assert!(text.parse::<Value>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_expected_is_said() {
+        for (scalar, text, message) in [
+            (Scalar::U32, "99999999999", "\"99999999999\" is not a u32, a whole number from 0 to 4294967295"),
+            (Scalar::U32, "-1", "\"-1\" is not a u32, a whole number from 0 to 4294967295"),
+            (Scalar::I32, "1.5", "\"1.5\" is not an i32, a whole number from -2147483648 to 2147483647"),
+            (Scalar::F32, "x", "\"x\" is not an f32, a number such as 1.5, -2e3, inf or nan"),
+        ] {
+            assert_eq!(scalar.parse(text), Err(message.to_owned()));
         }
     }
 

@@ -27,6 +27,12 @@ fn a_demo_computes_and_is_checked() {
 }
 
 #[test]
+fn pictures_go_to_a_folder() {
+    let folder = Folder::with("not-a-folder", "file", "");
+    assert_eq!(folder.error("demo saxpy --out file"), "file: not a directory");
+}
+
+#[test]
 fn an_unknown_demo() {
     let message = Folder::new("unknown-demo").usage("demo tetris");
     assert!(message.contains("'tetris'") && message.contains("saxpy, reduce"), "{message}");

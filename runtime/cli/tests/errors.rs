@@ -37,7 +37,7 @@ fn files() {
         ("run broken.wgsl", "broken.wgsl: "),
         ("run binary.wgsl", "binary.wgsl: not a text"),
         ("run odd.spv", "odd.spv: no SPIR-V: 3 bytes"),
-        ("run empty.spv", "empty.spv: no SPIR-V"),
+        ("run empty.spv", "empty.spv: the file is empty"),
         ("run junk.spv", "junk.spv: "),
         ("run junk.spvasm", "OpNonsense"),
         ("run shader.glsl", "the name must end with .wgsl, .spv or .spvasm"),
@@ -46,9 +46,26 @@ fn files() {
         let message = folder.error(line);
         assert!(message.contains(part), "{line}: {message}");
     }
-    let unwritable = folder.spelter(&format!("{GOOD} --save 0.1=no/such/file"));
-    assert_eq!(unwritable.status, 1);
-    assert!(unwritable.stderr.starts_with("error: no/such/file: "), "{}", unwritable.stderr);
+}
+
+#[test]
+fn places_in_a_shader_name_its_file() {
+    let folder = add("places");
+    folder.write("broken.wgsl", b"\nfn main( {");
+    folder.write("broken.spvasm", b"\nOpNonsense %1");
+    let wgsl = folder.error("run broken.wgsl");
+    assert!(wgsl.contains("\u{250c}\u{2500} broken.wgsl:2:10"), "{wgsl}");
+    let assembly = folder.error("run broken.spvasm");
+    assert!(assembly.ends_with(" at broken.spvasm:2:1"), "{assembly}");
+}
+
+#[test]
+fn files_that_cannot_be_written_stop_the_run_before_it_starts() {
+    let folder = Folder::with("unwritable", "endless.wgsl", ENDLESS);
+    for (path, problem) in [("no/such/file", "its folder does not exist"), (".", "is a folder")] {
+        let line = format!("run endless.wgsl --bind 0.0=zeros:8 --time-limit 5 --save 0.0={path}");
+        assert_eq!(folder.error(&line), format!("{path}: {problem}"));
+    }
 }
 
 #[test]
@@ -64,7 +81,7 @@ fn bindings() {
         ("run add.wgsl --uniform 0.0[1]=zeros:8", "--uniform 0.0[1]: the binding has 1 elements"),
         (
             "run add.wgsl --uniform 0.0=u32:1 --bind 0.1=zeros:4",
-            "binding 0.0: 4 bytes are too few: its block takes at least 8",
+            "--uniform 0.0: 4 bytes are too few: its block takes at least 8",
         ),
         ("run add.wgsl --bind 0.1=zeros:4 --bind 0.1=zeros:8", "binding 0.1 is given twice"),
     ] {
@@ -75,10 +92,16 @@ fn bindings() {
 #[test]
 fn sizes() {
     let folder = add("bad-sizes");
+    folder.write("empty", &[]);
     for (line, part) in [
-        ("run add.wgsl --uniform 0.0=zeros:0 --bind 0.1=zeros:4", "VUID-VkBufferCreateInfo-size-00912"),
-        ("run add.wgsl --uniform 0.0=zeros:65552 --bind 0.1=zeros:4", "VUID-VkWriteDescriptorSet-descriptorType-00332"),
-        ("run add.wgsl --uniform 0.0=u32:1,2 --bind 0.1=zeros:18446744073709551615", "binding 0.1: "),
+        ("run add.wgsl --uniform 0.0=zeros:0 --bind 0.1=zeros:4", "--uniform 0.0: a buffer needs at least one byte"),
+        ("run add.wgsl --uniform 0.0=u32:1,2 --bind 0.1=u32:range:0", "--bind 0.1: a buffer needs at least one byte"),
+        ("run add.wgsl --uniform 0.0=u32:1,2 --bind 0.1=@empty", "--bind 0.1: a buffer needs at least one byte"),
+        (
+            "run add.wgsl --uniform 0.0=zeros:65552 --bind 0.1=zeros:4",
+            "--uniform 0.0: range 65552 above the limit 65536 (VUID-VkWriteDescriptorSet-descriptorType-00332)",
+        ),
+        ("run add.wgsl --uniform 0.0=u32:1,2 --bind 0.1=zeros:18446744073709551615", "--bind 0.1: "),
         (
             "run add.wgsl --uniform 0.0=u32:1,2 --bind 0.1=zeros:1000000000000",
             "VUID-vkAllocateMemory-pAllocateInfo-01713",
@@ -93,9 +116,10 @@ fn sizes() {
 fn dispatches() {
     let folder = add("bad-dispatches");
     let huge = folder.error(&format!("{GOOD} --groups 1,70000"));
-    assert!(huge.contains("VUID-vkCmdDispatch-groupCountY-00387"), "{huge}");
+    let rule = "(VUID-vkCmdDispatch-groupCountY-00387)";
+    assert_eq!(huge, format!("--groups, Y: 70000 workgroups above the limit 65535 {rule}"));
     let push = folder.error(&format!("{GOOD} --push u32:1"));
-    assert_eq!(push, "push constants: \"main\" declares 0 bytes, --push gives 4");
+    assert_eq!(push, "--push: \"main\" declares 0 bytes, 4 were given");
 }
 
 #[test]
@@ -144,5 +168,24 @@ fn wrong_usage() {
         "info extra",
     ] {
         folder.usage(line);
+    }
+}
+
+#[test]
+fn negative_values_are_values() {
+    let folder = add("negative");
+    for (line, part) in [
+        ("run add.wgsl --groups -1", "\"-1\" is not a number of workgroups"),
+        ("run add.wgsl --repeat -1", "-1 is not in 1.."),
+        ("run add.wgsl --workers -1", "-1 is not in 1..=1024"),
+        ("run add.wgsl --time-limit -1", "must be more than 0"),
+        ("run add.wgsl --spec -1=1", "\"-1\" is no SpecId"),
+        ("run add.wgsl --push -1", "use TYPE:a,b,c"),
+        ("run add.wgsl --bind -1", "use G.B="),
+        ("run add.wgsl --out -1.0=u32", "is no binding"),
+        ("run add.wgsl --bind 0.1=u32:-1", "\"-1\" is not a u32, a whole number from 0 to 4294967295"),
+    ] {
+        let message = folder.usage(line);
+        assert!(message.contains(part), "{line}: {message}");
     }
 }

@@ -79,14 +79,48 @@ fn values_in_and_out() {
     let folder = Folder::with("values", "double.wgsl", DOUBLE);
     assert_eq!(folder.good("run double.wgsl --bind 0.0=u32:1,2,0x10 --out 0.0=u32"), "0.0 u32  2 4 32\n");
     assert_eq!(folder.good("run double.wgsl --bind 0.0=i32:-1,5 --out 0.0=i32:0..1"), "0.0 i32  -2\n");
-    assert_eq!(folder.good("run double.wgsl --bind 0.0=u32:1,2,3"), "");
+    assert_eq!(folder.good("run double.wgsl --bind 0.0=i32:0x10,0XFFFFFFFF --out 0.0=i32"), "0.0 i32  32 -2\n");
+}
+
+#[test]
+fn the_example_of_the_help_prints_what_it_says() {
+    // The README's kernel has more invocations in a workgroup.
+    let folder = Folder::with("example", "double.wgsl", &DOUBLE.replace("workgroup_size(4)", "workgroup_size(64)"));
+    let help = folder.good("run --help");
+    let line = help.lines().find_map(|line| line.trim().strip_prefix("spelter run ")).unwrap();
+    assert!(help.contains(&folder.good(&format!("run {line}"))), "{help}");
+}
+
+#[test]
+fn a_run_that_shows_nothing_says_so() {
+    let folder = Folder::with("nothing", "double.wgsl", DOUBLE);
+    let ended = folder.spelter("run double.wgsl --bind 0.0=u32:1,2,3");
+    let note = "note: the kernel ran; --out, --save, --time or --json show what it did\n";
+    assert_eq!((ended.status, ended.stdout.as_str(), ended.stderr.as_str()), (0, "", note));
+    folder.json("run double.wgsl --bind 0.0=u32:1,2,3 --json");
+}
+
+#[test]
+fn bytes_that_are_no_whole_element_are_told() {
+    let folder = Folder::with("rest", "double.wgsl", DOUBLE);
+    folder.write("in.bin", &[1, 0, 0, 0, 9, 9]);
+    let ended = folder.spelter("run double.wgsl --bind 0.0=@in.bin --out 0.0=u32");
+    let note = "note: --out 0.0: the last 2 of 6 bytes are no whole element and not shown\n";
+    assert_eq!((ended.status, ended.stdout.as_str(), ended.stderr.as_str()), (0, "0.0 u32  2\n", note));
+    assert_eq!(folder.good("run double.wgsl --bind 0.0=@in.bin --out 0.0=u32:0..1"), "0.0 u32  2\n");
+}
+
+#[test]
+fn a_byte_order_mark_and_an_extension_in_capitals() {
+    let folder = Folder::with("capitals", "DOUBLE.WGSL", &format!("\u{feff}{DOUBLE}"));
+    assert_eq!(folder.good("run DOUBLE.WGSL --bind 0.0=u32:3 --out 0.0=u32"), "0.0 u32  6\n");
 }
 
 #[test]
 fn long_lists_come_in_rows() {
     let folder = Folder::with("rows", "double.wgsl", DOUBLE);
     let shown = folder.good("run double.wgsl --bind 0.0=u32:range:12 --groups 3 --out 0.0=u32:1..11");
-    assert_eq!(shown, "0.0 u32\n 1   2  4  6  8 10 12 14 16\n 9  18 20\n");
+    assert_eq!(shown, "0.0 u32\n[1]   2  4  6  8 10 12 14 16\n[9]  18 20\n");
 }
 
 #[test]
@@ -95,6 +129,10 @@ fn push_constants_are_joined() {
     let line = "run scale.wgsl --bind 0.0=f32:1,2.5 --bind 1.2=zeros:8 --push f32:2 --push f32:0.5 --out 1.2=f32";
     assert_eq!(folder.good(line), "1.2 f32  2.5 5.5\n");
     assert_eq!(folder.good(&line.replace("--push f32:2 --push f32:0.5", "--push f32:-1,0")), "1.2 f32  -1 -2.5\n");
+    let padded = line.replace("--push f32:2 --push f32:0.5", "--push f32:2,0.5,0,0");
+    assert_eq!(folder.good(&padded), "1.2 f32  2.5 5.5\n");
+    let message = folder.error(&padded.replace("0,0 ", "0,0,0 "));
+    assert_eq!(message, "--push: \"main\" declares 8 bytes, 20 were given");
 }
 
 #[test]
@@ -138,6 +176,7 @@ fn specialization_constants() {
     assert_eq!(float, "constants.wgsl: specialization constant 2 (c: f32) cannot be 2");
     let unsigned = folder.error(&format!("{line} --spec 0=1.5"));
     assert_eq!(unsigned, "constants.wgsl: specialization constant 0 (a: u32) cannot be 1.5");
+    assert_eq!(folder.error(&format!("{line} --spec 0=1 --spec 1=2 --spec 0=3")), "--spec 0 is given twice");
 }
 
 #[test]
@@ -150,6 +189,20 @@ fn spirv_as_text_and_as_words_in_either_byte_order() {
     folder.write("big.spv", &words.iter().flat_map(|w| w.to_be_bytes()).collect::<Vec<_>>());
     assert_eq!(folder.good(&format!("run little.spv {options}")), "0.3 u32  42\n");
     assert_eq!(folder.good(&format!("run big.spv {options}")), "0.3 u32  42\n");
+}
+
+#[test]
+fn an_element_of_an_array_of_buffers_is_shown_as_one() {
+    let array = ASSEMBLY
+        .replace(
+            "%pointer = OpTypePointer Uniform %block",
+            "%two = OpConstant %uint 2\n%blocks = OpTypeArray %block %two\n%pointer = OpTypePointer Uniform %blocks",
+        )
+        .replace("%buffer %zero %zero", "%buffer %zero %zero %zero");
+    let folder = Folder::with("array", "array.spvasm", &array);
+    let line = "run array.spvasm --bind 0.3[0]=zeros:4 --bind 0.3[1]=u32:7 --out 0.3[0]=u32 --out 0.3[1]=u32";
+    assert_eq!(folder.good(line), "0.3[0] u32  42\n0.3[1] u32  7\n");
+    assert_eq!(folder.json(&format!("{line} --json"))["outputs"][0]["binding"], "0.3[0]");
 }
 
 #[test]

@@ -51,6 +51,9 @@ pub(crate) fn run(args: &DemoArgs, output: &mut Output) -> Result<(), Failure> {
     if args.list {
         return list(&chosen, args.json, output);
     }
+    if args.out.exists() && !args.out.is_dir() {
+        return Err(Failure::file(&args.out, "not a directory"));
+    }
     let context = device::context(&args.device)?;
     for demo in chosen {
         let bar = progress(demo.name, args.json);

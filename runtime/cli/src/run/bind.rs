@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use spelter::bytemuck::NoUninit;
 use spelter::{BindingInfo, BindingKind, Buffer, Context, Program};
 
 use crate::args::RunArgs;
@@ -12,6 +13,8 @@ use crate::value::Value;
 /// A buffer and where it is bound.
 pub(super) struct Bound {
     pub(super) slot: Slot,
+    /// The slot as it is shown: with its element if the binding is an array.
+    pub(super) name: String,
     pub(super) buffer: Buffer,
 }
 
@@ -28,7 +31,7 @@ pub(super) fn all(context: &Context, program: &Program, args: &RunArgs) -> Resul
     for info in program.bindings() {
         check_filled(info, &seen)?;
     }
-    given.into_iter().map(|(_, _, bind)| filled(context, program, bind)).collect()
+    given.into_iter().map(|(option, _, bind)| filled(context, program, option, bind)).collect()
 }
 
 /// What the options bind, with the kind that each stands for.
@@ -67,28 +70,46 @@ fn check_filled(info: &BindingInfo, seen: &BTreeSet<Slot>) -> Result<(), Failure
     Ok(())
 }
 
-fn filled(context: &Context, program: &Program, bind: &Bind) -> Result<Bound, Failure> {
-    let at_slot = |error: spelter::Error| Failure(format!("binding {}: {error}", bind.slot));
+fn filled(context: &Context, program: &Program, option: &str, bind: &Bind) -> Result<Bound, Failure> {
+    let slot = bind.slot;
+    let wrong = |problem: String| Failure(format!("{option} {slot}: {problem}"));
     let buffer = match &bind.value {
-        Value::Zeros(bytes) => context.buffer_zeroed(*bytes).map_err(at_slot)?,
-        Value::Words(words) => context.buffer_from(words).map_err(at_slot)?,
+        Value::Zeros(0) => Err(nothing()),
+        Value::Zeros(bytes) => context.buffer_zeroed(*bytes).map_err(|error| error.to_string()),
+        Value::Words(words) => from_values(context, words),
         Value::File(path) => {
             let bytes = std::fs::read(path).map_err(|error| Failure::file(path, error))?;
-            context.buffer_from(&bytes).map_err(at_slot)?
+            from_values(context, &bytes)
         }
     };
-    check_size(program, bind.slot, &buffer)?;
-    Ok(Bound { slot: bind.slot, buffer })
+    let buffer = buffer.map_err(wrong)?;
+    let info = info_of(program, slot);
+    check_size(info, &buffer).map_err(wrong)?;
+    let is_array = info.is_some_and(|info| info.count > 1);
+    let name = if is_array { slot.with_element() } else { slot.to_string() };
+    Ok(Bound { slot, name, buffer })
+}
+
+fn from_values<T: NoUninit>(context: &Context, values: &[T]) -> Result<Buffer, String> {
+    if values.is_empty() { Err(nothing()) } else { context.buffer_from(values).map_err(|error| error.to_string()) }
+}
+
+fn nothing() -> String {
+    "a buffer needs at least one byte".into()
 }
 
 /// A buffer smaller than the block is legal, as what lies beyond it reads as 0; on a command line it is a mistake.
-fn check_size(program: &Program, slot: Slot, buffer: &Buffer) -> Result<(), Failure> {
-    let least = info_of(program, slot).map_or(0, |info| info.min_bytes);
-    if buffer.size() < u64::from(least) {
-        let problem = format!("{} bytes are too few: its block takes at least {least}", buffer.size());
-        return Err(Failure(format!("binding {slot}: {problem}")));
+fn check_size(info: Option<&BindingInfo>, buffer: &Buffer) -> Result<(), String> {
+    let (bytes, least) = (buffer.size(), info.map_or(0, |info| info.min_bytes));
+    if bytes < u64::from(least) {
+        return Err(format!("{bytes} bytes are too few: its block takes at least {least}"));
     }
     Ok(())
+}
+
+/// The option that fills a binding of the program.
+pub(super) fn option_of(program: &Program, group: u32, binding: u32) -> Option<&'static str> {
+    info_of(program, Slot { group, binding, element: 0 }).map(|info| option_for(info.kind))
 }
 
 /// The bindings that a program has, for messages.

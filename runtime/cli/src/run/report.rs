@@ -1,15 +1,17 @@
 //! What a run shows: values of buffers, files, times.
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
-use spelter::{Buffer, Context, Program};
+use spelter::{Context, Program};
 
 use super::bind::Bound;
 use crate::args::RunArgs;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::slot::{Print, Slot};
+use crate::value::Scalar;
 
 /// Values on a line of a long list.
 const ON_A_LINE: usize = 8;
@@ -17,7 +19,7 @@ const ON_A_LINE: usize = 8;
 /// Makes sure, before anything runs, that what `--out` and `--save` name is there.
 pub(super) fn check(bound: &[Bound], args: &RunArgs) -> Result<(), Failure> {
     for print in &args.out {
-        let elements = find(bound, "--out", print.slot)?.size() / 4;
+        let elements = find(bound, "--out", print.slot)?.buffer.size() / 4;
         if let Some((first, last)) = print.range
             && last > elements
         {
@@ -25,13 +27,40 @@ pub(super) fn check(bound: &[Bound], args: &RunArgs) -> Result<(), Failure> {
             return Err(Failure(format!("--out {slot}: elements {first}..{last} of a buffer of {elements} elements")));
         }
     }
-    args.save.iter().try_for_each(|save| find(bound, "--save", save.slot).map(drop))
+    args.save.iter().try_for_each(|save| {
+        find(bound, "--save", save.slot)?;
+        check_path(&save.path)
+    })
+}
+
+/// A file can be written there, as far as its folder goes: better known before a long run than after it.
+fn check_path(path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if folder.is_some_and(|folder| !folder.is_dir()) {
+        return Err(Failure::file(path, "its folder does not exist"));
+    }
+    if path.is_dir() { Err(Failure::file(path, "is a folder")) } else { Ok(()) }
+}
+
+/// After a good run, says what may surprise: bytes that are not shown, or that nothing is.
+pub(super) fn notes(bound: &[Bound], args: &RunArgs) {
+    if args.out.is_empty() && args.save.is_empty() && !args.time && !args.json {
+        output::note("the kernel ran; --out, --save, --time or --json show what it did");
+    }
+    for print in args.out.iter().filter(|print| print.range.is_none()) {
+        if let Ok(Bound { name, buffer, .. }) = find(bound, "--out", print.slot)
+            && buffer.size() % 4 != 0
+        {
+            let (rest, size) = (buffer.size() % 4, buffer.size());
+            output::note(format!("--out {name}: the last {rest} of {size} bytes are no whole element and not shown"));
+        }
+    }
 }
 
 /// Writes the files of `--save`.
 pub(super) fn save(context: &Context, bound: &[Bound], args: &RunArgs) -> Result<(), Failure> {
     args.save.iter().try_for_each(|save| {
-        let bytes: Vec<u8> = context.read(find(bound, "--save", save.slot)?)?;
+        let bytes: Vec<u8> = context.read(&find(bound, "--save", save.slot)?.buffer)?;
         std::fs::write(&save.path, bytes).map_err(|error| Failure::file(&save.path, error))
     })
 }
@@ -45,8 +74,7 @@ pub(super) fn print(
     args: &RunArgs,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let values = args.out.iter().map(|print| Ok((print, read(context, bound, print)?)));
-    let values: Vec<(&Print, Vec<u32>)> = values.collect::<Result<_, Failure>>()?;
+    let values: Vec<Shown> = args.out.iter().map(|print| read(context, bound, print)).collect::<Result<_, _>>()?;
     let times = Times::new(times, program, args);
     if args.json {
         return output.json(&json!({
@@ -55,54 +83,67 @@ pub(super) fn print(
             "groups": args.groups.0,
             "workgroup_size": program.workgroup_size(),
             "workers": context.device().properties().workers,
-            "outputs": values.iter().map(|(print, words)| json_values(print, words)).collect::<Vec<_>>(),
+            "outputs": values.iter().map(Shown::json).collect::<Vec<_>>(),
             "times": times.json(),
         }));
     }
-    values.iter().try_for_each(|(print, words)| text_values(print, words, output))?;
+    values.iter().try_for_each(|shown| shown.print(output))?;
     if args.time { times.print(output) } else { Ok(()) }
 }
 
-fn find<'a>(bound: &'a [Bound], option: &str, slot: Slot) -> Result<&'a Buffer, Failure> {
+fn find<'a>(bound: &'a [Bound], option: &str, slot: Slot) -> Result<&'a Bound, Failure> {
     let Some(found) = bound.iter().find(|bound| bound.slot == slot) else {
-        let list: Vec<_> = bound.iter().map(|bound| bound.slot.to_string()).collect();
+        let list: Vec<_> = bound.iter().map(|bound| bound.name.as_str()).collect();
         let has = if list.is_empty() { "nothing is bound".into() } else { format!("bound are {}", list.join(", ")) };
         return Err(Failure(format!("{option} {slot}: no buffer is bound to it; {has}")));
     };
-    Ok(&found.buffer)
+    Ok(found)
 }
 
-fn read(context: &Context, bound: &[Bound], print: &Print) -> Result<Vec<u32>, Failure> {
-    let buffer = find(bound, "--out", print.slot)?;
+/// Values of a buffer, as `--out` asked for them.
+struct Shown<'a> {
+    name: &'a str,
+    scalar: Scalar,
+    first: u64,
+    words: Vec<u32>,
+}
+
+fn read<'a>(context: &Context, bound: &'a [Bound], print: &Print) -> Result<Shown<'a>, Failure> {
+    let Bound { name, buffer, .. } = find(bound, "--out", print.slot)?;
     let (first, last) = print.range.unwrap_or((0, buffer.size() / 4));
-    Ok(context.read_range(buffer, first * 4..last * 4)?)
+    let words = context.read_range(buffer, first * 4..last * 4)?;
+    Ok(Shown { name, scalar: print.scalar, first, words })
 }
 
-fn json_values(print: &Print, words: &[u32]) -> Json {
-    json!({
-        "binding": print.slot.to_string(),
-        "type": print.scalar.to_string(),
-        "first": print.range.map_or(0, |(first, _)| first),
-        "values": words.iter().map(|&bits| print.scalar.json(bits)).collect::<Vec<_>>(),
-    })
-}
-
-/// A short list on one line, a long one in rows that begin with the index of their first element.
-fn text_values(print: &Print, words: &[u32], output: &mut Output) -> Result<(), Failure> {
-    let shown: Vec<String> = words.iter().map(|&bits| print.scalar.show(bits)).collect();
-    let head = output.faint(&format!("{} {}", print.slot, print.scalar));
-    if shown.len() <= ON_A_LINE {
-        return output.line(format!("{head}  {}", shown.join(" ")));
+impl Shown<'_> {
+    fn json(&self) -> Json {
+        json!({
+            "binding": self.name,
+            "type": self.scalar.to_string(),
+            "first": self.first,
+            "values": self.words.iter().map(|&bits| self.scalar.json(bits)).collect::<Vec<_>>(),
+        })
     }
-    output.line(head)?;
-    let first = print.range.map_or(0, |(first, _)| first as usize);
-    let width = shown.iter().map(String::len).max().unwrap_or(0);
-    let index_width = (first + shown.len()).to_string().len();
-    shown.chunks(ON_A_LINE).enumerate().try_for_each(|(row, values)| {
-        let index = output.faint(&format!("{:>index_width$}", first + row * ON_A_LINE));
-        let values: Vec<_> = values.iter().map(|value| format!("{value:>width$}")).collect();
-        output.line(format!("{index}  {}", values.join(" ")))
-    })
+
+    /// A short list on one line, a long one in rows that begin with the index of their first element: `[8]`.
+    fn print(&self, output: &mut Output) -> Result<(), Failure> {
+        let shown: Vec<String> = self.words.iter().map(|&bits| self.scalar.show(bits)).collect();
+        let head = output.faint(&format!("{} {}", self.name, self.scalar));
+        if shown.len() <= ON_A_LINE {
+            return output.line(format!("{head}  {}", shown.join(" ")));
+        }
+        output.line(head)?;
+        let first = self.first as usize;
+        let width = shown.iter().map(String::len).max().unwrap_or(0);
+        let last_row = first + (shown.len() - 1) / ON_A_LINE * ON_A_LINE;
+        let index_width = last_row.to_string().len() + 2;
+        shown.chunks(ON_A_LINE).enumerate().try_for_each(|(row, values)| {
+            let index = format!("[{}]", first + row * ON_A_LINE);
+            let index = output.faint(&format!("{index:>index_width$}"));
+            let values: Vec<_> = values.iter().map(|value| format!("{value:>width$}")).collect();
+            output.line(format!("{index}  {}", values.join(" ")))
+        })
+    }
 }
 
 /// What the repetitions took.

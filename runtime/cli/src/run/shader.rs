@@ -1,6 +1,8 @@
 //! Reads a shader file, by its extension.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use spelter::{Context, Program, Source};
@@ -8,6 +10,7 @@ use spelter_shaders::front::spvasm;
 
 use crate::args::RunArgs;
 use crate::failure::Failure;
+use crate::slot::Spec;
 
 /// The magic number of SPIR-V in the other byte order.
 const SWAPPED_MAGIC: u32 = spirv_magic().swap_bytes();
@@ -29,10 +32,11 @@ enum Contents {
 
 /// Reads a `.wgsl`, `.spv` or `.spvasm` file.
 pub(super) fn load(path: &Path) -> Result<Shader, Failure> {
-    let contents = match path.extension().and_then(OsStr::to_str) {
+    let extension = path.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase);
+    let contents = match extension.as_deref() {
         Some("wgsl") => Contents::Wgsl(text(path)?),
         Some("spv") => Contents::Spirv(words(&bytes(path)?).map_err(|problem| Failure::file(path, problem))?),
-        Some("spvasm") => Contents::Spirv(spvasm::assemble(&text(path)?).map_err(|error| Failure::file(path, error))?),
+        Some("spvasm") => Contents::Spirv(spvasm::assemble(&text(path)?).map_err(|error| refused(path, error))?),
         _ => return Err(Failure::file(path, "not a shader: the name must end with .wgsl, .spv or .spvasm")),
     };
     Ok(Shader { path: path.to_owned(), contents })
@@ -41,6 +45,7 @@ pub(super) fn load(path: &Path) -> Result<Shader, Failure> {
 impl Shader {
     /// The program of the chosen entry point, specialized.
     pub(super) fn program(&self, context: &Context, args: &RunArgs) -> Result<Program, Failure> {
+        check_once(&args.spec)?;
         let source = match &self.contents {
             Contents::Wgsl(text) => Source::Wgsl(text),
             Contents::Spirv(words) => Source::Spirv(words),
@@ -52,9 +57,29 @@ impl Shader {
         for spec in &args.spec {
             builder = builder.specialize(spec.id, spec.value);
         }
-        let program = builder.build().map_err(|error| Failure::file(&self.path, error))?;
+        let program = builder.build().map_err(|error| refused(&self.path, error))?;
         args.spec.iter().try_for_each(|spec| check_known(spec.id, &program))?;
         Ok(program)
+    }
+}
+
+/// The message for a shader that is refused. The shaders' reader knows no files and calls a text `wgsl` or `spvasm`:
+/// its places get the file's name, so that an editor finds them.
+fn refused(path: &Path, error: impl fmt::Display) -> Failure {
+    let mut message = error.to_string();
+    for text in ["wgsl", "spvasm"] {
+        for before in ["┌─ ", " at "] {
+            message = message.replace(&format!("{before}{text}:"), &format!("{before}{}:", path.display()));
+        }
+    }
+    Failure::file(path, message)
+}
+
+fn check_once(specs: &[Spec]) -> Result<(), Failure> {
+    let mut seen = BTreeSet::new();
+    match specs.iter().find(|spec| !seen.insert(spec.id)) {
+        Some(twice) => Err(Failure(format!("--spec {} is given twice", twice.id))),
+        None => Ok(()),
     }
 }
 
@@ -70,16 +95,19 @@ fn check_known(id: u32, program: &Program) -> Result<(), Failure> {
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).map_err(|error| Failure::file(path, error))
+    let bytes = std::fs::read(path).map_err(|error| Failure::file(path, error))?;
+    if bytes.is_empty() { Err(Failure::file(path, "the file is empty")) } else { Ok(bytes) }
 }
 
+/// The text of a file, without the byte order mark that some editors put before it.
 fn text(path: &Path) -> Result<String, Failure> {
-    String::from_utf8(bytes(path)?).map_err(|error| Failure::file(path, format!("not a text: {error}")))
+    let text = String::from_utf8(bytes(path)?).map_err(|error| Failure::file(path, format!("not a text: {error}")))?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
 fn words(bytes: &[u8]) -> Result<Vec<u32>, String> {
     let (words, rest) = bytes.as_chunks::<4>();
-    if !rest.is_empty() || words.is_empty() {
+    if !rest.is_empty() {
         return Err(format!("no SPIR-V: {} bytes are no whole number of words", bytes.len()));
     }
     let words: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();

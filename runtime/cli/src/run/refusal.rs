@@ -1,0 +1,27 @@
+//! What the runtime refuses of a dispatch, in the words of the command line: the option that gave it.
+
+use spelter::{Error, Program};
+
+use super::bind;
+use crate::failure::Failure;
+
+/// The message for an error of a dispatch.
+pub(super) fn failure(error: Error, program: &Program) -> Failure {
+    match &error {
+        Error::Binding { group, binding, problem } => match bind::option_of(program, *group, *binding) {
+            Some(option) => Failure(format!("{option} {group}.{binding}: {problem}")),
+            None => error.into(),
+        },
+        Error::Misuse(misuse) => match misuse.vuid.strip_prefix("VUID-vkCmdDispatch-groupCount") {
+            Some(rule) => Failure(format!("--groups, {}: {} ({})", axis(rule), misuse.problem, misuse.vuid)),
+            None => error.into(),
+        },
+        Error::Push(problem) => Failure(format!("--push: {problem}")),
+        _ => error.into(),
+    }
+}
+
+/// The direction that a rule on group counts is about: its id goes on with X, Y or Z.
+fn axis(rule: &str) -> &str {
+    rule.split('-').next().unwrap_or(rule)
+}
