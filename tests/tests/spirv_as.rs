@@ -1,27 +1,75 @@
 //! Our assembler against `spirv-as`: the same words for every test file and for disassemblies of compiled shaders.
 //!
-//! Without SPIRV-Tools the comparison is skipped, loudly; where `CI` is set their absence is a failure.
+//! Where SPIRV-Tools are absent the tests are reported as ignored, with the reason on standard error; where `CI` is set
+//! they fail. So does the test of the peers' shaders, which also needs `glslangValidator` and `SPELTER_PEER_SHADERS`.
 
-#![expect(clippy::print_stderr, reason = "a test that is skipped must say so")]
+#![expect(clippy::print_stderr, reason = "a test that does not run must say so")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failing test panics")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use libtest_mimic::{Arguments, Trial};
 use spelter_shaders::front::spvasm;
 use spelter_tests::case::Case;
 use spelter_tests::corpus;
 
-#[test]
-fn same_words_as_spirv_as() {
-    if !tools_are_here() {
-        return;
+/// Names the folder of the peers' `.comp` files.
+const SHADERS: &str = "SPELTER_PEER_SHADERS";
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let tools = missing(&["spirv-as", "spirv-dis"]);
+    let peers = tools.clone().or_else(|| missing(&["glslangValidator"])).or_else(|| {
+        let absent = std::env::var_os(SHADERS).is_none();
+        absent.then(|| format!("needs {SHADERS}=<folder of .comp files>"))
+    });
+    let trials = vec![
+        trial("same_words_for_every_test_kernel", tools.clone(), test_kernels),
+        trial("same_words_for_every_kind_of_operand", tools, kinds_of_operands),
+        trial("same_words_for_the_shaders_of_peers", peers, shaders_of_peers),
+    ];
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// The need for the programs that are not installed.
+fn missing(programs: &[&str]) -> Option<String> {
+    let absent = |name: &&&str| Command::new(name).arg("--version").stdout(Stdio::null()).status().is_err();
+    programs.iter().find(absent).map(|name| format!("needs {name}"))
+}
+
+/// A test that is ignored where something is missing, and fails where `CI` is set too.
+fn trial(name: &'static str, missing: Option<String>, test: fn()) -> Trial {
+    if let Some(missing) = &missing {
+        eprintln!("{name}: NOT RUN: {missing}");
     }
+    let ignored = missing.is_some() && std::env::var_os("CI").is_none();
+    let run = move || match missing {
+        Some(missing) => Err(missing.into()),
+        None => {
+            test();
+            Ok(())
+        }
+    };
+    Trial::test(name, run).with_ignored_flag(ignored)
+}
+
+fn test_kernels() {
     let texts = corpus::files().into_iter().map(|path| match path.extension() {
         Some(extension) if extension == "wgsl" => naga_disassembled(&path),
         _ => std::fs::read_to_string(&path).ok().map(|text| (path, text)),
     });
+    compare(texts.flatten());
+}
+
+fn shaders_of_peers() {
+    compare(peers().into_iter());
+}
+
+/// Both assemblers make the same words of each text, or both refuse it.
+fn compare(texts: impl Iterator<Item = (PathBuf, String)>) {
     let mut compared = 0;
-    for (path, text) in texts.flatten().chain(peers()) {
+    for (path, text) in texts {
         let Ok(ours) = spvasm::assemble(&text) else {
             let refused = theirs(&text).is_none();
             assert!(refused, "{}: spirv-as takes it: {:?}", path.display(), spvasm::assemble(&text));
@@ -33,28 +81,14 @@ fn same_words_as_spirv_as() {
         assert_eq!(difference, None, "{}: first different word", path.display());
         compared += 1;
     }
-    eprintln!("{compared} modules compared with spirv-as");
+    assert!(compared > 0, "nothing was compared");
 }
 
-#[test]
-fn same_words_for_every_kind_of_operand() {
-    if !tools_are_here() {
-        return;
-    }
+fn kinds_of_operands() {
     let text = include_str!("spirv_as.spvasm");
     let ours = spvasm::assemble(text).unwrap();
     let theirs = theirs(text).expect("spirv-as takes the file");
     assert_eq!(ours[3..], theirs[3..]);
-}
-
-/// A panic under CI and a loud skip elsewhere.
-fn tools_are_here() -> bool {
-    let found = Command::new("spirv-as").arg("--version").stdout(Stdio::null()).status().is_ok();
-    assert!(found || std::env::var_os("CI").is_none(), "CI needs spirv-as (SPIRV-Tools)");
-    if !found {
-        eprintln!("SKIPPED: spirv-as is not installed, our assembler was compared with nothing");
-    }
-    found
 }
 
 /// What `spirv-as` makes of a text.
@@ -72,9 +106,9 @@ fn naga_disassembled(path: &Path) -> Option<(PathBuf, String)> {
     Some((path.to_owned(), String::from_utf8(text).ok()?))
 }
 
-/// Shaders in the folder that `SPELTER_PEER_SHADERS` names, through `glslangValidator` and `spirv-dis`.
+/// Shaders in the folder of [`SHADERS`], through `glslangValidator` and `spirv-dis`.
 fn peers() -> Vec<(PathBuf, String)> {
-    let Some(folder) = std::env::var_os("SPELTER_PEER_SHADERS") else { return Vec::new() };
+    let Some(folder) = std::env::var_os(SHADERS) else { return Vec::new() };
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let disassembled = |path: PathBuf| {
         let spirv = std::env::temp_dir().join(format!("spelter-{}.spv", std::process::id()));
