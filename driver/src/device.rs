@@ -9,8 +9,7 @@ use ash::vk;
 use crate::command::CommandPool;
 use crate::descriptor::{Binding, DescriptorPool, DescriptorSetLayout};
 use crate::error::Error;
-use crate::exec::work::Batch;
-use crate::exec::{Executor, ExecutorOptions, QueueState};
+use crate::exec::{Executor, ExecutorOptions, Loss, QueueState};
 use crate::limits::Limits;
 use crate::memory::{Heap, default_bytes};
 use crate::pipeline::{ComputePipeline, PipelineLayout, PushRange, ShaderModule, Specialization, SpecializedShader};
@@ -112,7 +111,7 @@ impl Device {
 
     /// Whether the device is lost; it stays so.
     pub fn is_lost(&self) -> bool {
-        self.inner.executor.is_lost()
+        self.loss().is_lost()
     }
 
     /// The first queue (`vkGetDeviceQueue` with index 0).
@@ -200,11 +199,11 @@ impl Device {
 
     /// [`Error::DeviceLost`] with the reason, if the device is lost.
     pub(crate) fn check_alive(&self) -> Result<(), Error> {
-        if self.is_lost() {
-            // A lost device takes nothing any more, and says why.
-            self.inner.queues[0].submit(Batch::default())?;
-        }
-        Ok(())
+        Ok(self.loss().check()?)
+    }
+
+    pub(crate) fn loss(&self) -> &Arc<Loss> {
+        self.inner.executor.loss()
     }
 
     pub(crate) fn heap(&self) -> &Arc<Heap> {

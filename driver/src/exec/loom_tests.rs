@@ -11,6 +11,7 @@ use loom::thread;
 use super::board::{Board, Job, Spawn};
 use super::crew::Crew;
 use super::line::Line;
+use super::loss::Loss;
 use super::watchdog::Nap;
 use crate::sync::FenceState;
 
@@ -224,8 +225,8 @@ fn the_watchdog_does_not_sleep_through_a_conductor() {
 
 #[test]
 fn a_settled_fence_wakes_its_waiters() {
-    model(None, || {
-        let fence = Arc::new(FenceState::new(false));
+    model(Some(3), || {
+        let fence = Arc::new(FenceState::new(false, &Arc::default()));
         let waiters: Vec<_> = (0..2)
             .map(|_| {
                 let fence = Arc::clone(&fence);
@@ -233,6 +234,22 @@ fn a_settled_fence_wakes_its_waiters() {
             })
             .collect();
         fence.settle(Ok(()));
+        waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+    });
+}
+
+#[test]
+fn a_lost_device_wakes_who_waits_for_a_fence_in_no_line() {
+    model(Some(3), || {
+        let loss = Arc::new(Loss::default());
+        let fence = Arc::new(FenceState::new(false, &loss));
+        let waiters: Vec<_> = (0..2)
+            .map(|_| {
+                let fence = Arc::clone(&fence);
+                thread::spawn(move || assert!(fence.wait(None).is_err()))
+            })
+            .collect();
+        loss.lose("why".to_owned());
         waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
     });
 }

@@ -6,6 +6,7 @@ mod crew;
 mod line;
 #[cfg(test)]
 mod loom_tests;
+mod loss;
 mod phase;
 mod plan;
 mod queue;
@@ -20,6 +21,7 @@ pub(crate) mod work;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) use loss::Loss;
 pub(crate) use queue::{QueueState, WAIT_SPIN};
 pub(crate) use work::{DispatchWork, Groups, MAX_GROUPS, Phase, Recording, Work};
 
@@ -54,9 +56,9 @@ impl Executor {
         QueueState::new(&self.shared)
     }
 
-    /// Whether the device is lost. It stays so.
-    pub(crate) fn is_lost(&self) -> bool {
-        self.shared.is_lost()
+    /// Whether the device is lost, and why. Fences need it.
+    pub(crate) fn loss(&self) -> &Arc<Loss> {
+        &self.shared.loss
     }
 }
 

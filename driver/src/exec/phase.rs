@@ -31,7 +31,7 @@ pub(super) fn run(shared: &Arc<Shared>, recording: &Arc<Recording>, phase: usize
     let units = slot.plan.units();
     let seats = seats(shared, recording, phase, &slot.plan, units);
     let done = if seats > 0 { 0 } else { alone(shared, recording, phase, slot, units) };
-    if done < units && !shared.is_lost() {
+    if done < units && !shared.loss.is_lost() {
         let seats = seats.max(most_seats(shared, units - done));
         let plan = std::mem::take(&mut slot.plan);
         let payload = Arc::new(SharedPhase { recording: Arc::clone(recording), phase, plan });
@@ -118,7 +118,7 @@ impl SharedPhase {
     fn run(&self, shared: &Shared, range: std::ops::Range<u64>, slot: &mut Slot) -> bool {
         let run = Run { shared, phase: &self.recording.phases[self.phase], plan: &self.plan };
         match run.units(range, &mut slot.scratch, &mut slot.count) {
-            Ok(()) => !shared.is_lost(),
+            Ok(()) => !shared.loss.is_lost(),
             Err(halt) => {
                 report(shared, halt);
                 false
@@ -129,7 +129,7 @@ impl SharedPhase {
 
 /// Loses the device, unless it is lost already and the kernel ended because of that.
 fn report(shared: &Shared, halt: Halt) {
-    shared.lose(match halt {
+    shared.loss.lose(match halt {
         Halt::Stopped(name) => format!("kernel `{name}` was stopped"),
         Halt::Panicked(why) => why,
     });

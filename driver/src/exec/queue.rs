@@ -69,7 +69,7 @@ impl QueueState {
     }
 
     fn check(&self) -> Result<(), DeviceError> {
-        self.shared.check()?;
+        self.shared.loss.check()?;
         if self.shared.board.is_shut() {
             return Err(DeviceError::DeviceLost("the device was destroyed".to_owned()));
         }
@@ -129,13 +129,13 @@ impl QueueState {
         let owner = Arc::as_ptr(self).addr();
         for (r, recording) in submitted.batch.recordings.iter().enumerate() {
             for p in 0..recording.phases.len() {
-                self.shared.check()?;
+                self.shared.loss.check()?;
                 self.mark((r as u64) << 32 | p as u64);
                 phase::run(&self.shared, recording, p, owner, slot);
                 self.mark_end();
             }
         }
-        self.shared.check()
+        self.shared.loss.check()
     }
 
     /// A phase starts.
@@ -172,7 +172,7 @@ impl QueueState {
         if !self.help(&|| self.line.settled() >= serial) {
             self.line.wait_settled(serial);
         }
-        self.shared.check()
+        self.shared.loss.check()
     }
 
     /// Serial of the last batch that has retired: what it owned is dropped, unless others own it too. Never goes back.

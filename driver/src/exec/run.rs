@@ -54,7 +54,7 @@ impl Run<'_> {
         let groups = piece.units.end - piece.units.start;
         let clock = self.shared.costs.start(&work.code, count);
         // A kernel that panicked leaves its scratch and its buffers in any state: the device is lost, nobody reads them.
-        let result = catch_unwind(AssertUnwindSafe(|| run_workgroups(work, piece, &self.shared.stop, scratch)));
+        let result = catch_unwind(AssertUnwindSafe(|| run_workgroups(work, piece, self.shared.loss.stop(), scratch)));
         if let Some(started) = clock {
             self.shared.costs.stop(&work.code, started.elapsed(), groups);
         }

@@ -1,8 +1,7 @@
 //! What all threads of one executor share.
 
 use std::cell::Cell;
-use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -10,12 +9,12 @@ use spelter_shaders::back::Scratch;
 
 use super::board::{Board, Job, Spawn};
 use super::cost::Costs;
+use super::loss::Loss;
 use super::phase::{SharedPhase, member_of};
 use super::plan::Plan;
 use super::queue::QueueState;
-use super::sync::{Mutex, Ordering};
+use super::sync::Mutex;
 use super::watchdog::{Nap, watch};
-use crate::error::DeviceError;
 
 /// The right to run kernels, and the memory to do it with. There are as many as workers.
 #[derive(Debug, Default)]
@@ -43,9 +42,7 @@ pub(super) fn holds_slot() -> bool {
 pub(super) struct Shared {
     pub(super) board: Board<QueueState, SharedPhase, Slot>,
     pub(super) costs: Costs,
-    /// What kernels poll. Set once, when the device is lost.
-    pub(super) stop: AtomicU32,
-    lost: OnceLock<String>,
+    pub(super) loss: Arc<Loss>,
     nap: Nap,
     workers: usize,
     time_limit: Duration,
@@ -60,8 +57,7 @@ impl Shared {
         Self {
             board: Board::new(slots, idle_spin(workers)),
             costs: Costs::new(),
-            stop: AtomicU32::new(0),
-            lost: OnceLock::new(),
+            loss: Arc::default(),
             nap: Nap::new(),
             workers,
             time_limit,
@@ -81,27 +77,6 @@ impl Shared {
 
     pub(super) fn nap(&self) -> &Nap {
         &self.nap
-    }
-
-    /// Whether the device is lost: all threads leave what they do.
-    pub(super) fn is_lost(&self) -> bool {
-        // Acquire: pairs with the Release in `lose`; the reason is there.
-        self.stop.load(Ordering::Acquire) != 0
-    }
-
-    /// Loses the device; the first reason stays.
-    pub(super) fn lose(&self, why: String) {
-        let _ = self.lost.set(why);
-        // Release: pairs with the Acquire in `is_lost`. Kernels read it relaxed and do not ask why.
-        self.stop.store(1, Ordering::Release);
-    }
-
-    /// The error that says why the device is lost, if it is.
-    pub(super) fn check(&self) -> Result<(), DeviceError> {
-        if !self.is_lost() {
-            return Ok(());
-        }
-        Err(DeviceError::DeviceLost(self.lost.get().cloned().unwrap_or_default()))
     }
 
     /// The queues that are alive.

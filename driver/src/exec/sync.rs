@@ -1,7 +1,8 @@
 //! The primitives of every protocol in this folder: the machine's, or loom's under `cfg(loom)`.
 //!
 //! Nothing in `exec/` or `sync/` takes a lock or an atomic from elsewhere, so that loom explores the code that runs.
-//! (One exception: the stop flag, which kernels know as a `std` atomic and which carries no data.)
+//! (One exception: the stop flag, which kernels know as a `std` atomic. The loss sets it before it takes the lock under which a
+//! sleeper tests it.)
 
 #[cfg(not(loom))]
 mod primitive {

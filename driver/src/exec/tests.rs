@@ -68,8 +68,8 @@ fn executor(workers: usize) -> Arc<Executor> {
     Executor::new(ExecutorOptions { workers, time_limit: Duration::from_secs(60) })
 }
 
-fn batch(phases: Vec<Phase>) -> (Batch, Arc<FenceState>) {
-    let fence = Arc::new(FenceState::new(false));
+fn batch(executor: &Executor, phases: Vec<Phase>) -> (Batch, Arc<FenceState>) {
+    let fence = Arc::new(FenceState::new(false, executor.loss()));
     let recordings = vec![Arc::new(Recording { phases, keep_alive: Vec::new() })];
     (Batch { recordings, fence: Some(Arc::clone(&fence)) }, fence)
 }
@@ -100,7 +100,7 @@ fn every_workgroup_runs_once_whatever_the_workers() {
         let memory = memory(4 * 30 * 20 * 10);
         for round in 1..=20 {
             let work = || dispatch("count", &code, &[memory.slice()], Groups::Direct([30, 20, 10]));
-            let (batch, fence) = batch(vec![vec![work()], vec![work()]]);
+            let (batch, fence) = batch(&executor, vec![vec![work()], vec![work()]]);
             queue.submit(batch).unwrap();
             assert!(fence.wait(None).unwrap());
             assert!(words(memory.slice()).iter().all(|&word| word == round * 2));
@@ -125,7 +125,7 @@ fn phases_do_not_overlap() {
         buffers.resize(i + 1, GuestSlice::EMPTY);
         vec![dispatch("check", &code, &buffers, Groups::Direct([25, 2, 1]))]
     };
-    let (batch, fence) = batch((0..phases).map(phase).collect());
+    let (batch, fence) = batch(&executor, (0..phases).map(phase).collect());
     queue.submit(batch).unwrap();
     assert_eq!(fence.wait(None), Ok(true));
     assert_eq!(memory.slice().load_u32(0), phases as u32 * 50);
@@ -145,7 +145,8 @@ fn batches_of_a_queue_run_in_order_and_queues_beside_each_other() {
                         let word = args.buffers[0].atomic_u32(0).unwrap();
                         assert_eq!(word.swap(i + 1, SeqCst), i);
                     });
-                    let (batch, fence) = batch(vec![vec![dispatch("next", &code, &[slice], Groups::Direct([1; 3]))]]);
+                    let (batch, fence) =
+                        batch(executor, vec![vec![dispatch("next", &code, &[slice], Groups::Direct([1; 3]))]]);
                     assert_eq!(queue.submit(batch).unwrap(), u64::from(i) + 1);
                     if i % 7 == 0 {
                         assert_eq!(fence.wait(None), Ok(true));
@@ -176,7 +177,7 @@ fn copies_fills_and_updates_move_every_byte() {
         vec![Work::Update { to: a.slice().slice(100, 1000), bytes: Arc::clone(&bytes) }],
         vec![Work::Copy { from: a.slice(), to: b.slice() }],
     ];
-    let (batch, fence) = batch(phases);
+    let (batch, fence) = batch(&executor, phases);
     queue.submit(batch).unwrap();
     assert_eq!(fence.wait(None), Ok(true));
     let mut expect: Vec<u8> = [4, 3, 2, 1].repeat(size as usize / 4);
@@ -200,7 +201,7 @@ fn indirect_sizes_are_read_when_the_phase_starts() {
     let too_many = [MAX_GROUPS + 1, 1, 1];
     let phases =
         vec![indirect(), update([2, 3, 4]), indirect(), update(too_many), indirect(), update([5, 0, 5]), indirect()];
-    let (batch, fence) = batch(phases);
+    let (batch, fence) = batch(&executor, phases);
     queue.submit(batch).unwrap();
     assert_eq!(fence.wait(None), Ok(true));
     assert_eq!(words(counts.slice()), [1; 24]);
@@ -216,7 +217,7 @@ fn a_base_is_added_to_the_workgroup() {
     if let Work::Dispatch(dispatch) = &mut work {
         dispatch.base = [7, 8, 9];
     }
-    let (batch, fence) = batch(vec![vec![work]]);
+    let (batch, fence) = batch(&executor, vec![vec![work]]);
     queue.submit(batch).unwrap();
     fence.wait(None).unwrap();
     assert_eq!(words(memory.slice()), [7, 8, 9]);
@@ -226,8 +227,8 @@ fn a_base_is_added_to_the_workgroup() {
 fn a_kernel_over_the_limit_loses_the_device_and_only_that() {
     let lost = Executor::new(ExecutorOptions { workers: 2, time_limit: Duration::from_millis(100) });
     let (queue, other) = (lost.queue(), lost.queue());
-    let (first, first_fence) = batch(vec![vec![one("spin_forever", &endless())]]);
-    let (second, second_fence) = batch(vec![vec![one("never", &kernel(|_, _| ()))]]);
+    let (first, first_fence) = batch(&lost, vec![vec![one("spin_forever", &endless())]]);
+    let (second, second_fence) = batch(&lost, vec![vec![one("never", &kernel(|_, _| ()))]]);
     queue.submit(first).unwrap();
     let _ = queue.submit(second);
     for fence in [&first_fence, &second_fence] {
@@ -236,15 +237,15 @@ fn a_kernel_over_the_limit_loses_the_device_and_only_that() {
         assert!(matches!(fence.wait(Some(Duration::ZERO)), Err(DeviceError::DeviceLost(_))));
         assert!(!fence.is_signaled());
     }
-    assert!(lost.is_lost());
+    assert!(lost.loss().is_lost());
     assert!(queue.wait_idle().is_err());
     assert_eq!(queue.retired(), 2);
-    let (late, late_fence) = batch(vec![]);
+    let (late, late_fence) = batch(&lost, vec![]);
     assert!(other.submit(late).is_err());
     assert!(late_fence.wait(None).is_err());
 
     let executor = executor(1);
-    let (batch, fence) = batch(vec![vec![one("fine", &kernel(|_, _| ()))]]);
+    let (batch, fence) = batch(&executor, vec![vec![one("fine", &kernel(|_, _| ()))]]);
     executor.queue().submit(batch).unwrap();
     assert_eq!(fence.wait(None), Ok(true));
 }
@@ -254,7 +255,7 @@ fn a_panic_in_a_kernel_loses_the_device_and_hangs_nobody() {
     let executor = executor(2);
     let queue = executor.queue();
     let code = kernel(|_, [x, ..]| assert!(x != 70, "seventy"));
-    let (batch, fence) = batch(vec![vec![dispatch("buggy", &code, &[], Groups::Direct([100, 1, 1]))]]);
+    let (batch, fence) = batch(&executor, vec![vec![dispatch("buggy", &code, &[], Groups::Direct([100, 1, 1]))]]);
     queue.submit(batch).unwrap();
     let Err(DeviceError::DeviceLost(why)) = fence.wait(None) else { panic!("not lost") };
     assert!(why.contains("buggy") && why.contains("seventy"), "{why}");
@@ -271,7 +272,7 @@ fn a_timeout_is_kept_while_a_kernel_runs() {
             std::thread::yield_now();
         }
     });
-    let (batch, fence) = batch(vec![vec![one("wait", &code)]]);
+    let (batch, fence) = batch(&executor, vec![vec![one("wait", &code)]]);
     queue.submit(batch).unwrap();
     assert_eq!(fence.wait(Some(Duration::ZERO)), Ok(false));
     assert_eq!(fence.wait(Some(Duration::from_millis(5))), Ok(false));
@@ -289,7 +290,7 @@ fn a_retired_batch_owns_nothing() {
     let code = kernel(|_, _| ());
     for _ in 0..200 {
         let phases = vec![vec![dispatch("many", &code, &[], Groups::Direct([64, 1, 1]))]];
-        let fence = Arc::new(FenceState::new(false));
+        let fence = Arc::new(FenceState::new(false, executor.loss()));
         let recording = Arc::new(Recording { phases, keep_alive: vec![Arc::clone(&owned) as _] });
         queue.submit(Batch { recordings: vec![recording], fence: Some(Arc::clone(&fence)) }).unwrap();
         fence.wait(None).unwrap();
@@ -308,7 +309,7 @@ fn dropping_the_executor_waits_for_its_batches() {
             std::thread::sleep(Duration::from_millis(2));
             done.fetch_add(1, SeqCst);
         });
-        queue.submit(batch(vec![vec![one("slow", &code)]]).0).unwrap();
+        queue.submit(batch(&executor, vec![vec![one("slow", &code)]]).0).unwrap();
     }
     drop(executor);
     assert_eq!(done.load(SeqCst), 5);
@@ -320,7 +321,7 @@ fn the_last_handle_may_drop_inside_a_batch() {
     for _ in 0..20 {
         let executor = executor(2);
         let queue = executor.queue();
-        let fence = Arc::new(FenceState::new(false));
+        let fence = Arc::new(FenceState::new(false, executor.loss()));
         let slow = kernel(|_, _| std::thread::sleep(Duration::from_millis(1)));
         let recording = Recording {
             phases: vec![vec![dispatch("slow", &slow, &[], Groups::Direct([4, 1, 1]))]],
@@ -350,7 +351,7 @@ fn two_workers_run_at_once_and_never_more() {
                 let queue = executor.queue();
                 for _ in 0..10 {
                     let groups = Groups::Direct([8, 1, 1]);
-                    let (batch, fence) = batch(vec![vec![dispatch("count", &code, &[], groups)]]);
+                    let (batch, fence) = batch(&executor, vec![vec![dispatch("count", &code, &[], groups)]]);
                     queue.submit(batch).unwrap();
                     fence.wait(None).unwrap();
                 }
@@ -364,7 +365,7 @@ fn two_workers_run_at_once_and_never_more() {
 fn a_fence_is_used_again_after_a_reset() {
     let executor = executor(2);
     let queue = executor.queue();
-    let fence = Arc::new(FenceState::new(true));
+    let fence = Arc::new(FenceState::new(true, executor.loss()));
     let runs = Arc::new(AtomicU64::new(0));
     let code = kernel({
         let runs = Arc::clone(&runs);

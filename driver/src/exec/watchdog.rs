@@ -153,7 +153,7 @@ fn look(shared: &Shared, seen: &mut Vec<Seen>, limit: Duration) {
         if last.tick != tick {
             (last.tick, last.since) = (tick, now);
         } else if tick % 2 == 1 && now.duration_since(last.since) >= limit {
-            shared.lose(format!("{} ran longer than the time limit of {limit:?}", queue.running()));
+            shared.loss.lose(format!("{} ran longer than the time limit of {limit:?}", queue.running()));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::device::Device;
-use crate::error::{Error, require};
+use crate::error::{DeviceError, Error, require};
 use crate::sync::FenceState;
 
 /// A fence (`VkFence`): signalled when the submission that it was given to is done. A handle.
@@ -25,7 +25,7 @@ struct Inner {
 
 impl Fence {
     pub(crate) fn new(device: &Device, signaled: bool) -> Self {
-        let state = Arc::new(FenceState::new(signaled));
+        let state = Arc::new(FenceState::new(signaled, device.loss()));
         Self { inner: Arc::new(Inner { device: device.clone(), state, taken: Mutex::new(false) }) }
     }
 
@@ -37,9 +37,6 @@ impl Fence {
     /// `vkWaitForFences`: whether the fence was signalled before the time was over; no time means for ever.
     /// [`Error::DeviceLost`] if it never will be.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<bool, Error> {
-        if !self.is_signaled() {
-            self.inner.device.check_alive()?;
-        }
         Ok(self.inner.state.wait(timeout)?)
     }
 
@@ -57,6 +54,14 @@ impl Fence {
 
     pub(crate) fn device(&self) -> &Device {
         &self.inner.device
+    }
+
+    /// The device is lost, and a submission that was to have the fence failed. A fence of a submission in line is left
+    /// alone: its queue tells it.
+    pub(super) fn lose(&self, lost: &DeviceError) {
+        if let Ok(guard) = self.associate() {
+            guard.state().settle(Err(lost.clone()));
+        }
     }
 
     /// Takes the fence for a submission.

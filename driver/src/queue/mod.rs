@@ -27,8 +27,13 @@ impl Queue {
 
     /// `vkQueueSubmit`: runs the command buffers one after the other, then signals the fence. The result is the serial of
     /// the submission; [`Queue::retired`] reaches it when all of it is done.
+    ///
+    /// On a lost device nothing runs, and a fence that belongs to no other submission is told so.
     pub fn submit(&self, commands: &[&CommandBuffer], fence: Option<&Fence>) -> Result<u64, Error> {
-        self.device.check_alive()?;
+        if let Err(lost) = self.device.loss().check() {
+            fence.filter(|fence| fence.device().is(&self.device)).inspect(|fence| fence.lose(&lost));
+            return Err(lost.into());
+        }
         let at = "vkQueueSubmit";
         let same = commands.iter().all(|c| c.device().is(&self.device));
         require(same, at, "VUID-vkQueueSubmit-pCommandBuffers-00074", || "a command buffer of another device".into())?;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::DeviceError;
 use crate::exec::sync::{AtomicUsize, Condvar, Mutex, Ordering, spin_until};
-use crate::exec::{QueueState, WAIT_SPIN};
+use crate::exec::{Loss, QueueState, WAIT_SPIN};
 
 const WAITING: usize = 0;
 const SIGNALED: usize = 1;
@@ -18,23 +18,26 @@ pub(crate) struct FenceState {
     state: AtomicUsize,
     inner: Mutex<Inner>,
     settled: Condvar,
+    /// Of the device.
+    loss: Arc<Loss>,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// The queue that will signal, once it is known: waiters help it.
-    home: Weak<QueueState>,
+    /// The queue that will settle the fence, once it is known: waiters help it.
+    home: Option<Weak<QueueState>>,
     /// Why the device is lost, in state `LOST`.
     lost: Option<DeviceError>,
 }
 
 impl FenceState {
-    /// A fence in either state (`VK_FENCE_CREATE_SIGNALED_BIT`).
-    pub(crate) fn new(signaled: bool) -> Self {
+    /// A fence of a device, in either state (`VK_FENCE_CREATE_SIGNALED_BIT`).
+    pub(crate) fn new(signaled: bool, loss: &Arc<Loss>) -> Self {
         Self {
             state: AtomicUsize::new(if signaled { SIGNALED } else { WAITING }),
             inner: Mutex::new(Inner::default()),
             settled: Condvar::new(),
+            loss: Arc::clone(loss),
         }
     }
 
@@ -55,15 +58,21 @@ impl FenceState {
     /// Waits until the fence is signalled; `false` if the timeout came first. Without a timeout the thread works on the
     /// queue meanwhile; with one it sleeps, since a kernel may take longer than the timeout.
     ///
-    /// A fence that was never submitted is waited for, too: another thread may submit it.
-    pub(crate) fn wait(&self, timeout: Option<Duration>) -> Result<bool, DeviceError> {
+    /// A fence that was never submitted is waited for, too: another thread may submit it, or the device may be lost.
+    /// A fence in line on a lost device is settled by the queue, after what its batch owned was dropped.
+    pub(crate) fn wait(self: &Arc<Self>, timeout: Option<Duration>) -> Result<bool, DeviceError> {
         let settled = match timeout {
             Some(timeout) => self.sleep(Instant::now().checked_add(timeout), timeout),
             None => self.work() || self.sleep(None, WAIT_SPIN),
         };
-        match self.inner.lock().lost.clone() {
+        let inner = self.inner.lock();
+        let (lost, in_line) = (inner.lost.clone(), inner.home.is_some());
+        drop(inner);
+        match lost {
             Some(lost) => Err(lost),
-            None => Ok(settled),
+            None if settled => Ok(true),
+            None if in_line && timeout.is_some() => Ok(false),
+            None => self.loss.check().map(|()| false),
         }
     }
 
@@ -81,17 +90,25 @@ impl FenceState {
         if self.is_settled() {
             return true;
         }
-        let home = self.inner.lock().home.upgrade();
+        let home = self.inner.lock().home.as_ref().and_then(Weak::upgrade);
         home.is_some_and(|queue| queue.help(&|| self.is_settled()))
     }
 
     /// Spins shortly, then sleeps; whether the fence is settled.
-    fn sleep(&self, deadline: Option<Instant>, spin: Duration) -> bool {
+    fn sleep(self: &Arc<Self>, deadline: Option<Instant>, spin: Duration) -> bool {
         if spin_until(spin.min(WAIT_SPIN), || self.is_settled()) {
             return true;
         }
+        self.loss.watch(self);
+        let settled = self.sleep_watched(deadline);
+        self.loss.forget(self);
+        settled
+    }
+
+    fn sleep_watched(&self, deadline: Option<Instant>) -> bool {
         let mut inner = self.inner.lock();
-        while !self.is_settled() {
+        // Nobody settles a fence that is in no line of a lost device.
+        while !(self.is_settled() || inner.home.is_none() && self.loss.is_lost()) {
             match deadline {
                 None => self.settled.wait(&mut inner),
                 Some(deadline) if self.settled.wait_until(&mut inner, deadline).timed_out() => break,
@@ -103,16 +120,23 @@ impl FenceState {
 
     /// The fence now belongs to a batch of this queue.
     pub(crate) fn attach(&self, queue: &Arc<QueueState>) {
-        self.inner.lock().home = Arc::downgrade(queue);
+        self.inner.lock().home = Some(Arc::downgrade(queue));
     }
 
     /// The batch has retired, or the device is lost.
     pub(crate) fn settle(&self, result: Result<(), DeviceError>) {
         let mut inner = self.inner.lock();
         let state = if result.is_ok() { SIGNALED } else { LOST };
-        *inner = Inner { home: Weak::new(), lost: result.err() };
+        *inner = Inner { home: None, lost: result.err() };
         // Release: pairs with the Acquire in `state`. Under the lock, so that a waiter is before its test or asleep.
         self.state.store(state, Ordering::Release);
+        self.settled.notify_all();
+    }
+
+    /// The device is lost: waiters look whether anybody will settle the fence.
+    pub(crate) fn wake(&self) {
+        // Under the lock, so that a waiter is before its test or asleep.
+        let _inner = self.inner.lock();
         self.settled.notify_all();
     }
 }
