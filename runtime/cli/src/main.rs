@@ -4,6 +4,7 @@ mod args;
 mod demo;
 mod device;
 mod failure;
+mod file;
 mod info;
 mod output;
 mod random;

@@ -42,6 +42,12 @@ fn files() {
         ("run junk.spvasm", "OpNonsense"),
         ("run shader.glsl", "the name must end with .wgsl, .spv or .spvasm"),
         ("run add.wgsl --uniform 0.0=@none.bin --bind 0.1=zeros:4", "none.bin: No such file"),
+        ("run add.wgsl --uniform 0.0=@. --bind 0.1=zeros:4", ".: not a regular file"),
+        ("run add.wgsl --uniform 0.0=@/dev/zero --bind 0.1=zeros:4", "/dev/zero: "),
+        (
+            "run add.wgsl --uniform 0.0=u32:1,2 --bind 0.1=zeros:4194308 --out 0.1=u32",
+            "--out 0.1: 1048577 values are too many to print: use FIRST..LAST, or --save",
+        ),
     ] {
         let message = folder.error(line);
         assert!(message.contains(part), "{line}: {message}");

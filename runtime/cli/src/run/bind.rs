@@ -7,6 +7,7 @@ use spelter::{BindingInfo, BindingKind, Buffer, Context, Program};
 
 use crate::args::RunArgs;
 use crate::failure::Failure;
+use crate::file;
 use crate::slot::{Bind, Slot};
 use crate::value::Value;
 
@@ -78,8 +79,8 @@ fn filled(context: &Context, program: &Program, option: &str, bind: &Bind) -> Re
         Value::Zeros(bytes) => context.buffer_zeroed(*bytes).map_err(|error| error.to_string()),
         Value::Words(words) => from_values(context, words),
         Value::File(path) => {
-            let bytes = std::fs::read(path).map_err(|error| Failure::file(path, error))?;
-            from_values(context, &bytes)
+            let most = context.device().limits().max_storage_buffer_range;
+            from_values(context, &file::read(path, most.into())?)
         }
     };
     let buffer = buffer.map_err(wrong)?;

@@ -16,15 +16,23 @@ use crate::value::Scalar;
 /// Values on a line of a long list.
 const ON_A_LINE: usize = 8;
 
+/// Most values that one `--out` prints; each takes many times its own size on the way.
+const MAX_SHOWN: u64 = 1 << 20;
+
 /// Makes sure, before anything runs, that what `--out` and `--save` name is there.
 pub(super) fn check(bound: &[Bound], args: &RunArgs) -> Result<(), Failure> {
     for print in &args.out {
+        let slot = print.slot;
         let elements = find(bound, "--out", print.slot)?.buffer.size() / 4;
         if let Some((first, last)) = print.range
             && last > elements
         {
-            let slot = print.slot;
             return Err(Failure(format!("--out {slot}: elements {first}..{last} of a buffer of {elements} elements")));
+        }
+        let (first, last) = print.range.unwrap_or((0, elements));
+        if last - first > MAX_SHOWN {
+            let problem = "values are too many to print: use FIRST..LAST, or --save";
+            return Err(Failure(format!("--out {slot}: {} {problem}", last - first)));
         }
     }
     args.save.iter().try_for_each(|save| {

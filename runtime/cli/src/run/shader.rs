@@ -10,7 +10,11 @@ use spelter_shaders::front::spvasm;
 
 use crate::args::RunArgs;
 use crate::failure::Failure;
+use crate::file;
 use crate::slot::Spec;
+
+/// Bytes of a shader file: more than the reader takes in any form.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// The magic number of SPIR-V in the other byte order.
 const SWAPPED_MAGIC: u32 = spirv_magic().swap_bytes();
@@ -95,7 +99,7 @@ fn check_known(id: u32, program: &Program) -> Result<(), Failure> {
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
-    let bytes = std::fs::read(path).map_err(|error| Failure::file(path, error))?;
+    let bytes = file::read(path, MAX_BYTES)?;
     if bytes.is_empty() { Err(Failure::file(path, "the file is empty")) } else { Ok(bytes) }
 }
 
