@@ -21,7 +21,8 @@ use crate::resource::{Buffer, DeviceMemory};
 pub struct DeviceOptions {
     /// Worker threads; 0 counts as 1. By default as many as the machine runs at once.
     pub workers: usize,
-    /// The longest that one submission may run before the device is lost. By default 60 seconds.
+    /// The longest that one command (a dispatch or a transfer) may run before the device is lost: commands without a
+    /// barrier between them overlap, and the time counts from the start of the latest. By default 60 seconds.
     pub time_limit: Duration,
     /// Bytes of device memory. By default three quarters of the machine's.
     pub heap_size: u64,

@@ -9,6 +9,7 @@ mod loom_tests;
 mod loss;
 mod phase;
 mod plan;
+mod progress;
 mod queue;
 mod run;
 mod shared;
@@ -32,7 +33,7 @@ use shared::Shared;
 pub(crate) struct ExecutorOptions {
     /// Threads that run kernels at once; at least 1.
     pub(crate) workers: usize,
-    /// A phase that runs longer loses the device.
+    /// A command that runs longer loses the device.
     pub(crate) time_limit: Duration,
 }
 

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use super::crew::{Crew, Member};
 use super::plan::Plan;
+use super::progress::Progress;
 use super::run::{Halt, Run};
 use super::shared::{Shared, Slot};
-use super::work::Recording;
+use super::work::{Phase, Recording};
 
 /// Work worth waking a sleeping thread for: that alone takes some 40 µs.
 const SHARE_COLD: u64 = 60_000;
@@ -22,20 +23,33 @@ pub(super) struct SharedPhase {
     recording: Arc<Recording>,
     phase: usize,
     plan: Plan,
+    progress: Arc<Progress>,
 }
 
-/// Runs a phase to its end, or until the device is lost. `owner` tells queues apart.
-pub(super) fn run(shared: &Arc<Shared>, recording: &Arc<Recording>, phase: usize, owner: usize, slot: &mut Slot) {
+/// Tells on the board whose phase it is.
+pub(super) fn owner(progress: &Arc<Progress>) -> usize {
+    Arc::as_ptr(progress).addr()
+}
+
+/// Runs a phase to its end, or until the device is lost. `progress` is the queue's.
+pub(super) fn run(
+    shared: &Arc<Shared>,
+    recording: &Arc<Recording>,
+    phase: usize,
+    progress: &Arc<Progress>,
+    slot: &mut Slot,
+) {
     let work = &recording.phases[phase];
     slot.plan.count(work);
     let units = slot.plan.units();
     let seats = seats(shared, recording, phase, &slot.plan, units);
-    let done = if seats > 0 { 0 } else { alone(shared, recording, phase, slot, units) };
+    let done = if seats > 0 { 0 } else { alone(shared, work, progress, slot, units) };
     if done < units && !shared.loss.is_lost() {
         let seats = seats.max(most_seats(shared, units - done));
         let plan = std::mem::take(&mut slot.plan);
-        let payload = Arc::new(SharedPhase { recording: Arc::clone(recording), phase, plan });
-        with_crew(shared, payload, done..units, seats, owner, slot);
+        let payload =
+            Arc::new(SharedPhase { recording: Arc::clone(recording), phase, plan, progress: Arc::clone(progress) });
+        with_crew(shared, payload, done..units, seats, slot);
     }
 }
 
@@ -60,12 +74,12 @@ fn seats(shared: &Shared, recording: &Recording, phase: usize, plan: &Plan, unit
 }
 
 /// Runs units alone, until all are done or it turns out that help is worth while; how many are done.
-fn alone(shared: &Shared, recording: &Recording, phase: usize, slot: &mut Slot, units: u64) -> u64 {
+fn alone(shared: &Shared, phase: &Phase, progress: &Progress, slot: &mut Slot, units: u64) -> u64 {
     let started = (units > 1 && shared.workers() > 1).then(Instant::now);
     let (mut done, mut chunk) = (0, if started.is_some() { 1 } else { units });
     while done < units {
         let end = units.min(done + chunk);
-        let run = Run { shared, phase: &recording.phases[phase], plan: &slot.plan };
+        let run = Run { shared, phase, plan: &slot.plan, progress };
         if let Err(halt) = run.units(done..end, &mut slot.scratch, &mut slot.count) {
             report(shared, halt);
             break;
@@ -84,11 +98,10 @@ fn with_crew(
     payload: Arc<SharedPhase>,
     units: std::ops::Range<u64>,
     seats: usize,
-    owner: usize,
     slot: &mut Slot,
 ) {
     let crew = Crew::new(units, seats + 1, Arc::clone(&payload));
-    let spawn = shared.board.open(&crew, seats, owner);
+    let spawn = shared.board.open(&crew, seats, owner(&payload.progress));
     shared.spawn(spawn);
     while let Some(range) = crew.take() {
         if !payload.run(shared, range, slot) {
@@ -116,7 +129,7 @@ pub(super) fn member_of(shared: &Arc<Shared>, member: Member<SharedPhase>, slot:
 impl SharedPhase {
     /// Runs a range of units; whether to go on.
     fn run(&self, shared: &Shared, range: std::ops::Range<u64>, slot: &mut Slot) -> bool {
-        let run = Run { shared, phase: &self.recording.phases[self.phase], plan: &self.plan };
+        let run = Run { shared, phase: &self.recording.phases[self.phase], plan: &self.plan, progress: &self.progress };
         match run.units(range, &mut slot.scratch, &mut slot.count) {
             Ok(()) => !shared.loss.is_lost(),
             Err(halt) => {

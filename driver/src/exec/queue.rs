@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::line::{Conductor, Line};
 use super::phase;
+use super::progress::{Mark, Progress};
 use super::run::said;
 use super::shared::{Shared, Slot};
-use super::sync::{AtomicU64, Ordering, spin_until};
+use super::sync::spin_until;
 use super::work::{Batch, Recording, Work};
 use crate::error::DeviceError;
 
@@ -25,10 +26,7 @@ const WAIT_LOOKS: u32 = 3;
 pub(crate) struct QueueState {
     shared: Arc<Shared>,
     line: Line<Submitted>,
-    /// Phases started and ended: odd while one runs. Written by the conductor, read by the watchdog.
-    tick: AtomicU64,
-    /// Recording and phase that run, in 32 bits each.
-    place: AtomicU64,
+    progress: Arc<Progress>,
 }
 
 /// A batch in line.
@@ -40,12 +38,7 @@ struct Submitted {
 
 impl QueueState {
     pub(super) fn new(shared: &Arc<Shared>) -> Arc<Self> {
-        let queue = Arc::new(Self {
-            shared: Arc::clone(shared),
-            line: Line::new(),
-            tick: AtomicU64::new(0),
-            place: AtomicU64::new(0),
-        });
+        let queue = Arc::new(Self { shared: Arc::clone(shared), line: Line::new(), progress: Arc::default() });
         shared.register(&queue);
         queue
     }
@@ -126,39 +119,25 @@ impl QueueState {
     }
 
     fn run(self: &Arc<Self>, submitted: &Submitted, slot: &mut Slot) -> Result<(), DeviceError> {
-        let owner = Arc::as_ptr(self).addr();
         for (r, recording) in submitted.batch.recordings.iter().enumerate() {
             for p in 0..recording.phases.len() {
                 self.shared.loss.check()?;
-                self.mark((r as u64) << 32 | p as u64);
-                phase::run(&self.shared, recording, p, owner, slot);
-                self.mark_end();
+                self.progress.begin(r, p);
+                phase::run(&self.shared, recording, p, &self.progress, slot);
+                self.progress.end();
             }
         }
         self.shared.loss.check()
     }
 
-    /// A phase starts.
-    fn mark(&self, place: u64) {
-        // Relaxed: the watchdog reads the place only of a tick that has stood still for the time limit.
-        self.place.store(place, Ordering::Relaxed);
-        self.mark_end();
-    }
-
-    /// A phase starts or ends. Only the conductor writes, so this needs no read-modify-write.
-    fn mark_end(&self) {
-        self.tick.store(self.tick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-    }
-
-    /// Odd while a phase runs; for the watchdog.
-    pub(super) fn tick(&self) -> u64 {
-        self.tick.load(Ordering::Relaxed)
+    /// How far this queue is; for the watchdog.
+    pub(super) fn mark(&self) -> Mark {
+        self.progress.mark()
     }
 
     /// Names what is running; for the watchdog.
     pub(super) fn running(&self) -> String {
-        let place = self.place.load(Ordering::Relaxed);
-        let (recording, phase) = ((place >> 32) as usize, place as u32 as usize);
+        let (recording, phase) = self.progress.place();
         let names = self.line.look(|submitted| {
             let recording = submitted.batch.recordings.get(recording);
             recording.map(|recording| names(recording, phase)).unwrap_or_default()
@@ -202,7 +181,7 @@ impl QueueState {
             self.conduct(role, &mut held.slot, || !done() && !self.shared.board.is_crowded());
             return true;
         }
-        let Some(member) = self.shared.board.join(Arc::as_ptr(self).addr()) else { return false };
+        let Some(member) = self.shared.board.join(phase::owner(&self.progress)) else { return false };
         phase::member_of(&self.shared, member, &mut held.slot);
         true
     }

@@ -10,6 +10,7 @@ use spelter_shaders::abi::{DispatchArgs, Outcome};
 use spelter_shaders::back::Scratch;
 
 use super::plan::{PIECE, Piece, Plan};
+use super::progress::Progress;
 use super::shared::Shared;
 use super::work::{DispatchWork, Phase, Work};
 
@@ -30,6 +31,8 @@ pub(super) struct Run<'a> {
     pub(super) phase: &'a Phase,
     /// Their units.
     pub(super) plan: &'a Plan,
+    /// What the watchdog looks at.
+    pub(super) progress: &'a Progress,
 }
 
 impl Run<'_> {
@@ -40,6 +43,10 @@ impl Run<'_> {
     }
 
     fn piece(&self, piece: Piece, scratch: &mut Scratch, count: &mut u64) -> Result<(), Halt> {
+        if piece.units.start == 0 && !piece.units.is_empty() {
+            // One thread gets the first unit: each command is counted once.
+            self.progress.enter_command();
+        }
         let (at, len) = (piece.units.start * PIECE, (piece.units.end - piece.units.start) * PIECE);
         match &self.phase[piece.command] {
             Work::Dispatch(dispatch) => return self.dispatch(dispatch, piece, scratch, count),

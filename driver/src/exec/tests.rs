@@ -384,3 +384,34 @@ fn a_fence_is_used_again_after_a_reset() {
         assert_eq!(runs.load(SeqCst), i);
     }
 }
+
+#[test]
+fn the_time_limit_counts_for_each_command_of_a_phase() {
+    let limited = |workers| Executor::new(ExecutorOptions { workers, time_limit: Duration::from_millis(250) });
+    let slow = kernel(|_, _| std::thread::sleep(Duration::from_millis(20)));
+    let fast = kernel(|_, _| ());
+    for (workers, fasts) in [(1, 0), (2, 0), (2, 112)] {
+        // With 112 fast ones after them, all slow ones are in the first chunk: others start after them, and end before.
+        let executor = limited(workers);
+        let slows = if fasts == 0 { 40 } else { 16 };
+        let phase = (0..slows).map(|_| one("slow", &slow)).chain((0..fasts).map(|_| one("fast", &fast))).collect();
+        let (batch, fence) = batch(&executor, vec![phase]);
+        executor.queue().submit(batch).unwrap();
+        assert_eq!(fence.wait(None), Ok(true));
+    }
+}
+
+#[test]
+fn a_huge_grid_is_one_command() {
+    let executor = Executor::new(ExecutorOptions { workers: 2, time_limit: Duration::from_millis(100) });
+    let code: Arc<dyn Code> = Arc::new(Kernel(|args: &DispatchArgs<'_>, _| {
+        std::thread::sleep(Duration::from_micros(50));
+        if args.stop.load(SeqCst) == 0 { Outcome::Done } else { Outcome::Stopped }
+    }));
+    let before = (0..4).map(|_| one("before", &code));
+    let phase = before.chain([dispatch("huge", &code, &[], Groups::Direct([MAX_GROUPS, MAX_GROUPS, 1]))]).collect();
+    let (batch, fence) = batch(&executor, vec![phase]);
+    executor.queue().submit(batch).unwrap();
+    let Err(DeviceError::DeviceLost(why)) = fence.wait(None) else { panic!("not lost") };
+    assert!(why.contains("huge"), "{why}");
+}

@@ -1,12 +1,13 @@
-//! Ends phases that run longer than the time limit.
+//! Ends commands that run longer than the time limit.
 //!
-//! A conductor counts a tick when a phase starts and when it ends, which costs a plain store; the watchdog looks now
-//! and then, and a tick that is odd (a phase runs) and has not moved for the limit is an overrun. While nothing runs the
+//! Phases and commands are counted when they start (`progress.rs`), which reads no clock; the watchdog looks now and
+//! then, and counts that have not moved for the limit while a phase runs are an overrun. While nothing runs the
 //! watchdog sleeps: the conductor that comes first wakes it, all others see with one load that it is awake.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use super::progress::Mark;
 use super::queue::QueueState;
 use super::shared::Shared;
 use super::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence};
@@ -117,7 +118,7 @@ impl Nap {
 /// What the watchdog saw of a queue when it looked last.
 struct Seen {
     queue: Weak<QueueState>,
-    tick: u64,
+    mark: Mark,
     since: Instant,
 }
 
@@ -145,14 +146,14 @@ fn look(shared: &Shared, seen: &mut Vec<Seen>, limit: Duration) {
     seen.retain(|seen| seen.queue.strong_count() > 0);
     let now = Instant::now();
     for queue in queues {
-        let tick = queue.tick();
+        let mark = queue.mark();
         let Some(last) = seen.iter_mut().find(|seen| std::ptr::eq(seen.queue.as_ptr(), Arc::as_ptr(&queue))) else {
-            seen.push(Seen { queue: Arc::downgrade(&queue), tick, since: now });
+            seen.push(Seen { queue: Arc::downgrade(&queue), mark, since: now });
             continue;
         };
-        if last.tick != tick {
-            (last.tick, last.since) = (tick, now);
-        } else if tick % 2 == 1 && now.duration_since(last.since) >= limit {
+        if last.mark != mark {
+            (last.mark, last.since) = (mark, now);
+        } else if mark.is_running() && now.duration_since(last.since) >= limit {
             shared.loss.lose(format!("{} ran longer than the time limit of {limit:?}", queue.running()));
         }
     }
