@@ -1,18 +1,27 @@
 //! Guest memory: the only raw loads and stores in the workspace.
 //!
 //! Kernels, host mappings and copies may race, legally in Vulkan's eyes, so guest memory is never `&[u8]`.
-//! A [`GuestSlice`] is a range of it; every access is checked against the range and made with relaxed atomics of
-//! the access's width, so a race yields a stale or fresh value and never undefined behaviour.
+//! A [`GuestSlice`] is a range of it. Every access is checked against the range and is a relaxed access of an aligned
+//! 32-bit word, so a race yields a stale or fresh word and never undefined behaviour.
 //!
 //! # Safety
 //!
-//! The one obligation is at [`GuestSlice::new`]: the range stays mapped, readable and writable as long as any copy of
-//! the slice is used, and no Rust references point into it but those to atomics. The driver meets it by keeping the
-//! allocation alive (an `Arc` in the batch) until the batch that uses it has retired.
+//! The one obligation is at [`GuestSlice::new`]: the range, rounded outwards to multiples of 4 bytes, stays mapped,
+//! readable and writable as long as any copy of the slice is used, and is accessed through guest slices only. The driver
+//! meets it by mapping whole pages and by keeping the allocation alive (an `Arc` in the batch) until the batch that uses
+//! it has retired.
+//!
+//! That is enough. Memory is touched in two places: `words` gives the aligned words that a range touches, `atomic_u32` an
+//! aligned word inside it, both as [`AtomicU32`]. They are mapped, because the rounded range is, and a part of a slice
+//! rounds to a part of the rounded slice. Two accesses are to the same word or to words that share no byte, since all
+//! are aligned and of one size: Rust lets atomics of one size race, and forbids races of atomics that overlap in part.
+//! A byte is therefore a part of its word: loaded with it, and stored by an exchange that leaves the other bytes as
+//! another thread made them. No reference other than to these atomics points into the memory, and nothing else accesses
+//! it.
 
 mod bulk;
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// A range of guest memory. Copying it copies the reference, not the bytes.
 #[repr(C)]
@@ -22,7 +31,7 @@ pub struct GuestSlice {
     len: u64,
 }
 
-// SAFETY: every access through a `GuestSlice` is atomic, and `new` obliges the caller to keep the range mapped whatever
+// SAFETY: every access through a `GuestSlice` is an atomic one of an aligned word, and `new` obliges the caller to keep the range mapped whatever
 // thread uses it.
 unsafe impl Send for GuestSlice {}
 // SAFETY: as for `Send`.
@@ -34,8 +43,9 @@ impl GuestSlice {
 
     /// # Safety
     ///
-    /// `base .. base + len` must stay mapped, readable and writable while any copy of the slice is used, and must not
-    /// be accessed through Rust references meanwhile.
+    /// `base .. base + len`, rounded outwards to multiples of 4 bytes, must stay mapped, readable and writable while any
+    /// copy of the slice is used; `base` must be a pointer to all of it; and meanwhile it must be accessed through guest
+    /// slices only.
     pub const unsafe fn new(base: *mut u8, len: u64) -> Self {
         Self { base, len }
     }
@@ -45,10 +55,10 @@ impl GuestSlice {
     pub fn leak(bytes: usize) -> Self {
         /// A cache line, so that no kernel's alignment is a matter of luck.
         #[repr(align(64))]
-        struct Line(#[expect(dead_code, reason = "read and written through the slice only")] [AtomicU64; 8]);
-        let lines = (0..bytes.div_ceil(64)).map(|_| Line(std::array::from_fn(|_| AtomicU64::new(0))));
+        struct Line(#[expect(dead_code, reason = "read and written through the slice only")] [AtomicU32; 16]);
+        let lines = (0..bytes.div_ceil(64)).map(|_| Line(std::array::from_fn(|_| AtomicU32::new(0))));
         let base = Box::into_raw(lines.collect::<Box<[Line]>>()).cast::<u8>();
-        // SAFETY: the memory was given up for good, so it stays mapped and no Rust reference points into it.
+        // SAFETY: the memory was given up for good, so it stays mapped and nothing else accesses it; lines are whole words.
         unsafe { Self::new(base, bytes as u64) }
     }
 
@@ -78,82 +88,112 @@ impl GuestSlice {
         Self { base: self.base.wrapping_add(offset as usize), len }
     }
 
-    /// Pointer to `size` bytes at `offset` if they lie in the range.
-    fn at(self, offset: u64, size: u64) -> Option<*mut u8> {
-        let end = offset.checked_add(size)?;
-        (end <= self.len).then(|| self.base.wrapping_add(offset as usize))
+    /// Whether `size` bytes at `offset` lie in the range.
+    fn has(self, offset: u64, size: u64) -> bool {
+        offset.checked_add(size).is_some_and(|end| end <= self.len)
     }
 
-    fn word(&self, offset: u64) -> Option<&AtomicU32> {
-        let at = self.at(offset, 4)?.cast::<u32>();
-        // SAFETY: in bounds by `at`, mapped by the contract of `new`, aligned by this test, accessed only atomically.
+    /// The aligned words that the range touches, and how many bytes of the first come before the range.
+    #[inline]
+    fn words(&self) -> (usize, &[AtomicU32]) {
+        if self.len == 0 {
+            return (0, &[]);
+        }
+        let phase = self.base.addr() % 4;
+        let at = self.base.wrapping_sub(phase).cast::<AtomicU32>();
+        let count = (phase + self.len as usize).div_ceil(4);
+        // SAFETY: these are the words of the range rounded outwards, mapped by the contract of `new`; `at` is aligned by
+        // `phase`; whatever else accesses them does so as the same `AtomicU32`s.
+        (phase, unsafe { std::slice::from_raw_parts(at, count) })
+    }
+
+    /// The words that lie in the range as a whole, and how many bytes of the range come before them.
+    fn whole_words(&self) -> (usize, &[AtomicU32]) {
+        let (phase, words) = self.words();
+        let head = (phase.wrapping_neg() % 4).min(self.len as usize);
+        let count = (self.len as usize - head) / 4;
+        let first = usize::from(phase != 0);
+        (head, words.get(first..first + count).unwrap_or_default())
+    }
+
+    /// The word at `offset` as an atomic; `None` outside the range or where it is not aligned.
+    #[inline]
+    pub fn atomic_u32(&self, offset: u64) -> Option<&AtomicU32> {
+        if !self.has(offset, 4) {
+            return None;
+        }
+        let at = self.base.wrapping_add(offset as usize).cast::<u32>();
+        // SAFETY: in the range by the test above, so mapped by the contract of `new`; aligned by this test; whatever
+        // else accesses the word does so as the same `AtomicU32`.
         at.is_aligned().then(|| unsafe { AtomicU32::from_ptr(at) })
     }
 
     /// The 32-bit word at byte `offset`, little-endian; 0 outside the range.
     #[inline]
     pub fn load_u32(self, offset: u64) -> u32 {
-        match self.word(offset) {
+        match self.atomic_u32(offset) {
             Some(word) => u32::from_le(word.load(Relaxed)),
             None => self.load_unaligned(offset),
         }
     }
 
-    /// Stores a 32-bit word at byte `offset`, little-endian; dropped outside the range.
+    /// Stores a 32-bit word at byte `offset`, little-endian; dropped outside the range. Unaligned, it is two stores.
     #[inline]
     pub fn store_u32(self, offset: u64, value: u32) {
-        match self.word(offset) {
+        match self.atomic_u32(offset) {
             Some(word) => word.store(value.to_le(), Relaxed),
-            None if self.at(offset, 4).is_some() => {
-                for (i, byte) in value.to_le_bytes().into_iter().enumerate() {
-                    self.store_u8(offset + i as u64, byte);
-                }
-            }
-            None => {}
+            None => self.store_unaligned(offset, value),
         }
     }
 
     #[cold]
     fn load_unaligned(self, offset: u64) -> u32 {
-        if self.at(offset, 4).is_none() {
+        if !self.has(offset, 4) {
             return 0;
         }
-        u32::from_le_bytes(std::array::from_fn(|i| self.load_u8(offset + i as u64)))
+        match self.slice(offset, 4).words() {
+            (phase, [low, high]) => {
+                let both = [low, high].map(|word| u64::from(u32::from_le(word.load(Relaxed))));
+                ((both[0] | both[1] << 32) >> (phase * 8)) as u32
+            }
+            _ => 0,
+        }
     }
 
-    /// The word at `offset` as an atomic; `None` outside the range or where it is not aligned.
-    #[inline]
-    pub fn atomic_u32(&self, offset: u64) -> Option<&AtomicU32> {
-        self.word(offset)
+    #[cold]
+    fn store_unaligned(self, offset: u64, value: u32) {
+        if !self.has(offset, 4) {
+            return;
+        }
+        if let (phase, [low, high]) = self.slice(offset, 4).words() {
+            let place = |bits: u32| u64::from(bits) << (phase * 8);
+            let (mask, value) = (place(u32::MAX), place(value));
+            replace_bits(low, mask as u32, value as u32);
+            replace_bits(high, (mask >> 32) as u32, (value >> 32) as u32);
+        }
     }
 
     /// The byte at `offset`; 0 outside the range.
     pub fn load_u8(self, offset: u64) -> u8 {
-        match self.at(offset, 1) {
-            // SAFETY: in bounds by `at`, mapped by the contract of `new`, any address is aligned for a byte.
-            Some(at) => unsafe { AtomicU8::from_ptr(at) }.load(Relaxed),
-            None => 0,
+        match self.slice(offset, 1).words() {
+            (phase, [word, ..]) => (u32::from_le(word.load(Relaxed)) >> (phase * 8)) as u8,
+            _ => 0,
         }
     }
 
-    /// Stores the byte at `offset`; dropped outside the range.
+    /// Stores the byte at `offset`, and leaves its neighbours as they are; dropped outside the range.
     pub fn store_u8(self, offset: u64, value: u8) {
-        if let Some(at) = self.at(offset, 1) {
-            // SAFETY: in bounds by `at`, mapped by the contract of `new`, any address is aligned for a byte.
-            unsafe { AtomicU8::from_ptr(at) }.store(value, Relaxed);
+        if let (phase, [word, ..]) = self.slice(offset, 1).words() {
+            replace_bits(word, 0xff << (phase * 8), u32::from(value) << (phase * 8));
         }
     }
+}
 
-    /// The aligned 64-bit words of the range, and how many bytes come before them.
-    fn double_words(&self) -> (usize, &[AtomicU64]) {
-        let head = self.base.addr().wrapping_neg() as u64 % 8;
-        let count = self.len.saturating_sub(head) / 8;
-        if count == 0 {
-            return (self.len.min(head) as usize, &[]);
-        }
-        let at = self.base.wrapping_add(head as usize).cast::<AtomicU64>();
-        // SAFETY: `head + count * 8` is at most `len`, so mapped by the contract of `new`; aligned by `head`; a slice of
-        // atomics may be accessed by others meanwhile, as long as they, too, access it atomically, as they do.
-        (head as usize, unsafe { std::slice::from_raw_parts(at, count as usize) })
+/// Replaces the bits of `mask` in a little-endian word; the others stay as another thread may make them meanwhile.
+fn replace_bits(word: &AtomicU32, mask: u32, value: u32) {
+    let (mask, value) = (mask.to_le(), value.to_le());
+    let mut old = word.load(Relaxed);
+    while let Err(now) = word.compare_exchange_weak(old, old & !mask | value, Relaxed, Relaxed) {
+        old = now;
     }
 }

@@ -1,8 +1,9 @@
-//! Whole ranges at a time: reads, writes, copies and fills of guest memory, 64 bits per access where they can be.
+//! Whole ranges at a time: reads, writes, copies and fills of guest memory, word by word.
 //!
-//! A relaxed load and store of 64 bits moves bytes about as fast as memory gives them; single bytes are for the ends.
+//! Words are 32 bits, as everywhere in guest memory, since atomics of two sizes must not race. Copies load several
+//! before they store them; single bytes are for the ends, at most three at each.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::GuestSlice;
 
@@ -12,14 +13,14 @@ impl GuestSlice {
         let part = self.slice(offset, into.len() as u64);
         let (inside, outside) = into.split_at_mut(part.len as usize);
         outside.fill(0);
-        let (head, words) = part.double_words();
+        let (head, words) = part.whole_words();
         let (first, rest) = inside.split_at_mut(head);
-        let (middle, last) = rest.split_at_mut(words.len() * 8);
+        let (middle, last) = rest.split_at_mut(words.len() * 4);
         part.read_bytes(0, first);
-        for (bytes, word) in middle.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+        for (bytes, word) in middle.as_chunks_mut::<4>().0.iter_mut().zip(words) {
             *bytes = word.load(Relaxed).to_ne_bytes();
         }
-        part.read_bytes(head + words.len() * 8, last);
+        part.read_bytes(head + words.len() * 4, last);
     }
 
     fn read_bytes(self, offset: usize, into: &mut [u8]) {
@@ -31,14 +32,14 @@ impl GuestSlice {
     /// Copies bytes in from `offset` on; bytes outside the range are dropped.
     pub fn write(self, offset: u64, from: &[u8]) {
         let part = self.slice(offset, from.len() as u64);
-        let (head, words) = part.double_words();
+        let (head, words) = part.whole_words();
         let (first, rest) = from[..part.len as usize].split_at(head);
-        let (middle, last) = rest.split_at(words.len() * 8);
+        let (middle, last) = rest.split_at(words.len() * 4);
         part.write_bytes(0, first);
-        for (bytes, word) in middle.as_chunks::<8>().0.iter().zip(words) {
-            word.store(u64::from_ne_bytes(*bytes), Relaxed);
+        for (bytes, word) in middle.as_chunks::<4>().0.iter().zip(words) {
+            word.store(u32::from_ne_bytes(*bytes), Relaxed);
         }
-        part.write_bytes(head + words.len() * 8, last);
+        part.write_bytes(head + words.len() * 4, last);
     }
 
     fn write_bytes(self, offset: usize, from: &[u8]) {
@@ -52,17 +53,17 @@ impl GuestSlice {
         let source = source.slice(from, len);
         let into = self.slice(to, source.len);
         let source = source.slice(0, into.len);
-        let (into_head, into_words) = into.double_words();
-        let (source_head, source_words) = source.double_words();
+        let (into_head, into_words) = into.whole_words();
+        let (source_head, source_words) = source.whole_words();
         // Where the target's words begin that have a source word at or before their own beginning.
         let late = usize::from(into_head < source_head);
         let into_words = into_words.get(late..).unwrap_or_default();
-        let start = (into_head + late * 8).min(into.len as usize);
+        let start = (into_head + late * 4).min(into.len as usize);
         let ahead = start.saturating_sub(source_head);
-        let source_words = source_words.get(ahead / 8..).unwrap_or_default();
+        let source_words = source_words.get(ahead / 4..).unwrap_or_default();
         into.copy_bytes(source, 0, start);
-        let words = copy_words(into_words, source_words, ahead % 8);
-        into.copy_bytes(source, start + words * 8, into.len as usize);
+        let words = copy_words(into_words, source_words, ahead % 4);
+        into.copy_bytes(source, start + words * 4, into.len as usize);
     }
 
     fn copy_bytes(self, source: Self, start: usize, end: usize) {
@@ -75,34 +76,51 @@ impl GuestSlice {
     pub fn fill(self, offset: u64, len: u64, word: u32) {
         let part = self.slice(offset, len);
         let part = part.slice(0, part.len / 4 * 4);
-        let (head, words) = part.double_words();
+        let (head, words) = part.whole_words();
         let bytes = word.to_le_bytes();
-        let pattern: [u8; 8] = std::array::from_fn(|i| bytes[(head + i) % 4]);
+        let pattern: [u8; 4] = std::array::from_fn(|i| bytes[(head + i) % 4]);
         let byte = |at: usize| part.store_u8(at as u64, bytes[at % 4]);
         (0..head).for_each(byte);
         for word in words {
-            word.store(u64::from_ne_bytes(pattern), Relaxed);
+            word.store(u32::from_ne_bytes(pattern), Relaxed);
         }
-        (head + words.len() * 8..part.len as usize).for_each(byte);
+        (head + words.len() * 4..part.len as usize).for_each(byte);
     }
 }
 
+/// Words that a copy loads before it stores them.
+const BLOCK: usize = 8;
+
 /// Copies to words from words that begin `shift` bytes later; how many could be copied.
-fn copy_words(into: &[AtomicU64], source: &[AtomicU64], shift: usize) -> usize {
+fn copy_words(into: &[AtomicU32], source: &[AtomicU32], shift: usize) -> usize {
     if shift == 0 {
-        for (into, source) in into.iter().zip(source) {
-            into.store(source.load(Relaxed), Relaxed);
-        }
-        return into.len().min(source.len());
+        let count = into.len().min(source.len());
+        copy_aligned(&into[..count], &source[..count]);
+        return count;
     }
     let Some((first, source)) = source.split_first() else { return 0 };
-    let mut low = u64::from_le(first.load(Relaxed));
+    let mut low = u32::from_le(first.load(Relaxed));
     for (into, source) in into.iter().zip(source) {
-        let high = u64::from_le(source.load(Relaxed));
-        into.store((low >> (shift * 8) | high << (64 - shift * 8)).to_le(), Relaxed);
+        let high = u32::from_le(source.load(Relaxed));
+        into.store((low >> (shift * 8) | high << (32 - shift * 8)).to_le(), Relaxed);
         low = high;
     }
     into.len().min(source.len())
+}
+
+/// Copies words to equally many.
+fn copy_aligned(into: &[AtomicU32], source: &[AtomicU32]) {
+    let (into_blocks, into_rest) = into.as_chunks::<BLOCK>();
+    let (source_blocks, source_rest) = source.as_chunks::<BLOCK>();
+    for (into, source) in into_blocks.iter().zip(source_blocks) {
+        let words: [u32; BLOCK] = std::array::from_fn(|at| source[at].load(Relaxed));
+        for (into, word) in into.iter().zip(words) {
+            into.store(word, Relaxed);
+        }
+    }
+    for (into, source) in into_rest.iter().zip(source_rest) {
+        into.store(source.load(Relaxed), Relaxed);
+    }
 }
 
 #[cfg(test)]
@@ -163,6 +181,76 @@ mod tests {
             prop_assert_eq!(bytes(target), expected);
             prop_assert_eq!(bytes(source), source_bytes);
         }
+
+        #[test]
+        fn stores_at_word_edges_leave_their_neighbours(place in 0..8u64, at in 0..40u64, value: u32) {
+            let around = GuestSlice::leak(64);
+            around.fill(0, 64, 0xA5A5_A5A5);
+            let slice = around.slice(place, 32);
+            let mut expected = bytes(around);
+
+            slice.store_u32(at, value);
+            let whole = at + 4 <= 32;
+            if whole {
+                replace(&mut expected, place + at, &value.to_le_bytes());
+            }
+            prop_assert_eq!(slice.load_u32(at), if whole { value } else { 0 });
+            prop_assert_eq!(bytes(around), expected.clone());
+
+            slice.store_u8(at, 0x3C);
+            if at < 32 {
+                replace(&mut expected, place + at, &[0x3C]);
+            }
+            prop_assert_eq!(bytes(around), expected.clone());
+            prop_assert_eq!(slice.load_u8(at), if at < 32 { 0x3C } else { 0 });
+            prop_assert_eq!(slice.atomic_u32(at).is_some(), whole && (place + at) % 4 == 0);
+        }
+
+        #[test]
+        fn bulk_stores_leave_their_neighbours(
+            (to, from) in (0..64u64, 0..64u64), len in 0..60u64, place in 0..8u64, word: u32,
+        ) {
+            let around = GuestSlice::leak(160);
+            (0..160).for_each(|i| around.store_u8(i, i as u8));
+            let slice = around.slice(place, 128);
+            let mut expected = bytes(around);
+
+            // Ascending order: a copy downwards is whole, one upwards over itself is anybody's guess inside.
+            slice.copy_from(to, slice, from, len);
+            let (start, end) = ((place + to) as usize, (place + to + len) as usize);
+            if to <= from || to >= from + len {
+                let first = (place + from) as usize;
+                expected.copy_within(first..first + len as usize, start);
+            } else {
+                expected[start..end].copy_from_slice(&bytes(around)[start..end]);
+            }
+            prop_assert_eq!(bytes(around), expected.clone());
+
+            slice.write(to, &vec![0xEE; len as usize]);
+            expected[start..end].fill(0xEE);
+            prop_assert_eq!(bytes(around), expected.clone());
+
+            slice.fill(from, len, word);
+            replace(&mut expected, place + from, &word.to_le_bytes().repeat(len as usize / 4));
+            prop_assert_eq!(bytes(around), expected);
+        }
+    }
+
+    #[test]
+    fn neighbouring_bytes_of_a_word_from_two_threads() {
+        const TIMES: u32 = 50_000;
+        let word = GuestSlice::leak(4);
+        let count = |at: u64| {
+            for i in 0..TIMES {
+                assert_eq!(word.load_u8(at), i as u8, "byte {at} was lost");
+                word.store_u8(at, (i + 1) as u8);
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| count(1));
+            scope.spawn(|| count(2));
+        });
+        assert_eq!(bytes(word), [0, TIMES as u8, TIMES as u8, 0]);
     }
 
     #[test]
