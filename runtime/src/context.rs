@@ -62,7 +62,7 @@ impl ContextBuilder {
         self
     }
 
-    /// How long a dispatch or copy may run before the context is lost; 60 seconds by default.
+    /// How long one dispatch or transfer may run before the context is lost; 60 seconds by default.
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.options.time_limit = limit;
         self

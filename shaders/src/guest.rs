@@ -31,8 +31,8 @@ pub struct GuestSlice {
     len: u64,
 }
 
-// SAFETY: every access through a `GuestSlice` is an atomic one of an aligned word, and `new` obliges the caller to keep the range mapped whatever
-// thread uses it.
+// SAFETY: every access through a `GuestSlice` is an atomic one of an aligned word, and `new` obliges the caller to keep the
+// range mapped whatever thread uses it.
 unsafe impl Send for GuestSlice {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for GuestSlice {}

@@ -124,7 +124,7 @@ pub(crate) struct DeviceArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) workers: Option<u16>,
-    /// How long a dispatch may take before the device is lost.
+    /// How long one dispatch or transfer may run before the device is lost.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds, allow_hyphen_values = true)]
     pub(crate) time_limit: Duration,
 }
