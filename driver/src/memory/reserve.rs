@@ -43,8 +43,8 @@ impl Reservation {
     /// The whole range. Not to be used after the reservation is dropped.
     pub(super) fn slice(&self) -> GuestSlice {
         let base = self.map.as_mut_ptr().wrapping_add(self.skip);
-        // SAFETY: `skip + len` is at most the mapping's length; the mapping lives as long as `self`, which outlives
-        // every use of the slice by this module's rule; no reference points into it.
+        // SAFETY: `skip` and `skip + len`, rounded outwards to words, lie in the mapping, which consists of whole pages; it
+        // lives as long as `self`, which outlives every use of the slice by this module's rule; nothing else accesses it.
         unsafe { GuestSlice::new(base, self.len as u64) }
     }
 
