@@ -101,7 +101,6 @@ macro_rules! define_op {
 table::for_each_op!(define_op);
 
 /// Hands the whole table to a macro: `for_each_op!(callback)` calls it with `Variant "name" chapter::function;` entries.
-#[allow(unused_imports)]
 pub(crate) use table::for_each_op;
 
 impl Op {
