@@ -187,7 +187,10 @@ impl<'a> ProgramBuilder<'a> {
         };
         let entry = choose_entry(&module, self.entry)?;
         let declared = module.specialization_constants();
-        let bits = self.constants.iter().map(|(&id, value)| Ok((id, value.bits_for(id, &declared)?)));
+        let bits = self.constants.iter().filter_map(|(&id, value)| {
+            let constant = declared.iter().find(|constant| constant.id == Some(id))?;
+            Some(value.bits_for(constant).map(|bits| (id, bits)))
+        });
         let shader = module.specialize(&entry, &bits.collect::<Result<_, Error>>()?)?;
         create(self.context, entry, &shader, declared)
     }
@@ -207,9 +210,8 @@ pub enum Constant {
 }
 
 impl Constant {
-    /// The 32 bits of the value for the constant `id`, whose type it must have.
-    fn bits_for(self, id: u32, declared: &[SpecializationConstant]) -> Result<u32, Error> {
-        let Some(constant) = declared.iter().find(|constant| constant.id == Some(id)) else { return Ok(0) };
+    /// The 32 bits of the value for a constant, whose type it must have.
+    fn bits_for(self, constant: &SpecializationConstant) -> Result<u32, Error> {
         let bits = match (constant.ty, self) {
             (ConstantType::U32, Self::U32(value)) => Some(value),
             (ConstantType::U32, Self::I32(value)) => u32::try_from(value).ok(),
