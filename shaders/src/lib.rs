@@ -10,3 +10,5 @@ pub mod compile;
 pub mod front;
 pub mod guest;
 pub mod ir;
+pub mod lower;
+pub mod opt;

@@ -1,0 +1,134 @@
+//! Natural loops: which blocks a loop is made of, and which loop is inside which.
+
+use cranelift_entity::SecondaryMap;
+
+use super::Dominators;
+use crate::ir::{Block, Kernel};
+
+/// A natural loop: all that is on a way from its header back to its header.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    /// The only block through which control enters.
+    pub header: Block,
+    /// Blocks that branch back to the header.
+    pub latches: Vec<Block>,
+    /// All blocks of the loop, those of inner loops included, in the layout's order; the header is the first.
+    pub blocks: Vec<Block>,
+    /// The innermost loop around this one, by its place in [`Loops::all`].
+    pub parent: Option<usize>,
+}
+
+/// The loops of a kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Loops {
+    /// All loops in the layout's order of their headers: outer loops come before those inside.
+    pub all: Vec<Loop>,
+    innermost: SecondaryMap<Block, Option<usize>>,
+}
+
+impl Loops {
+    /// Finds the loops by their back edges; a branch backwards to a block that does not dominate it makes no loop here.
+    pub fn new(kernel: &Kernel, dominators: &Dominators) -> Self {
+        let mut loops = Self::default();
+        let (predecessors, positions) = (predecessors(kernel), positions(kernel));
+        for &header in &kernel.layout {
+            let back = |block: &Block| dominators.is_reachable(*block) && dominators.dominates(header, *block);
+            let latches: Vec<Block> = predecessors[header].iter().copied().filter(back).collect();
+            if latches.is_empty() {
+                continue;
+            }
+            let mut blocks = body(header, &latches, &predecessors, dominators);
+            blocks.sort_by_key(|&block| positions[block]);
+            let number = loops.all.len();
+            let parent = loops.innermost[header];
+            for &block in &blocks {
+                loops.innermost[block] = Some(number);
+            }
+            loops.all.push(Loop { header, latches, blocks, parent });
+        }
+        loops
+    }
+
+    /// The innermost loop that a block is in, by its place in [`Loops::all`].
+    pub fn of(&self, block: Block) -> Option<usize> {
+        self.innermost[block]
+    }
+
+    /// The loop that a block is the header of.
+    pub fn headed_by(&self, block: Block) -> Option<&Loop> {
+        self.of(block).map(|number| &self.all[number]).filter(|found| found.header == block)
+    }
+
+    /// How many loops a block is in.
+    pub fn depth(&self, block: Block) -> usize {
+        std::iter::successors(self.of(block), |&number| self.all[number].parent).count()
+    }
+}
+
+/// Predecessors of every block in the layout, each once.
+pub fn predecessors(kernel: &Kernel) -> SecondaryMap<Block, Vec<Block>> {
+    let mut predecessors: SecondaryMap<Block, Vec<Block>> = SecondaryMap::new();
+    for &block in &kernel.layout {
+        let Some(&last) = kernel.blocks[block].insts.last() else { continue };
+        for call in kernel.insts[last].targets() {
+            let list = &mut predecessors[call.block];
+            if list.last() != Some(&block) {
+                list.push(block);
+            }
+        }
+    }
+    predecessors
+}
+
+/// Place of every block in the layout.
+pub fn positions(kernel: &Kernel) -> SecondaryMap<Block, u32> {
+    let mut positions = SecondaryMap::new();
+    for (position, &block) in kernel.layout.iter().enumerate() {
+        positions[block] = position as u32;
+    }
+    positions
+}
+
+fn body(
+    header: Block,
+    latches: &[Block],
+    predecessors: &SecondaryMap<Block, Vec<Block>>,
+    dominators: &Dominators,
+) -> Vec<Block> {
+    let mut blocks = vec![header];
+    let mut seen = cranelift_entity::EntitySet::new();
+    seen.insert(header);
+    let mut stack = latches.to_vec();
+    while let Some(block) = stack.pop() {
+        if dominators.is_reachable(block) && seen.insert(block) {
+            blocks.push(block);
+            stack.extend(&predecessors[block]);
+        }
+    }
+    blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_loops_one_in_the_other_with_a_block_that_leaves_both() {
+        let text = "kernel \"k\" 1, 1, 1\n\
+            block0:\n    v0 = const.bool true\n    jump block1()\n\
+            block1:\n    loop block6, block5\n    branch v0, block2, block6\n\
+            block2:\n    loop block5, block4\n    branch v0, block3, block5\n\
+            block3:\n    selection block4\n    branch v0, block4, block7\n\
+            block7:\n    return\n\
+            block4:\n    jump block2()\n\
+            block5:\n    jump block1()\n\
+            block6:\n    return\n";
+        let kernel = Kernel::parse(&text.replace("()", "")).expect("the text is a kernel");
+        let loops = Loops::new(&kernel, &Dominators::new(&kernel));
+        let numbers = |list: &[Block]| list.iter().map(|block| block.as_u32()).collect::<Vec<_>>();
+        let found: Vec<_> = loops.all.iter().map(|l| (numbers(&l.blocks), numbers(&l.latches), l.parent)).collect();
+        assert_eq!(found, [(vec![1, 2, 3, 4, 5], vec![5], None), (vec![2, 3, 4], vec![4], Some(0))]);
+        let depths: Vec<_> = kernel.layout.iter().map(|&block| loops.depth(block)).collect();
+        assert_eq!(depths, [0, 1, 2, 2, 0, 2, 1, 0]);
+    }
+}

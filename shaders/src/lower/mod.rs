@@ -1,0 +1,1 @@
+//! Lowering: what the machine does not have becomes what it has, still as scalar IR.

@@ -1,0 +1,26 @@
+//! Optimisation: scalar IR to better scalar IR, one file per pass, their order here.
+//!
+//! A pass keeps what [`crate::ir::verify`] asks for, the layout's reverse postorder and the merge annotations included.
+//! It may not change what a kernel computes, except for passes that say so (contraction).
+
+use crate::ir::Kernel;
+
+/// One pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass {
+    /// Name in timings and dumps.
+    pub name: &'static str,
+    /// Changes the kernel in place.
+    pub run: fn(&mut Kernel),
+}
+
+/// All passes, in the order in which they run.
+pub const PASSES: &[Pass] = &[];
+
+/// Runs all passes; `after` sees the kernel after each, for timings and dumps.
+pub fn optimize(kernel: &mut Kernel, mut after: impl FnMut(&Pass, &Kernel)) {
+    for pass in PASSES {
+        (pass.run)(kernel);
+        after(pass, kernel);
+    }
+}
