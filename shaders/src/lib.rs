@@ -12,3 +12,4 @@ pub mod guest;
 pub mod ir;
 pub mod lower;
 pub mod opt;
+pub mod simd;

@@ -1,0 +1,573 @@
+//! Instructions of the SIMD form: a virtual ISA of 16 lanes with scalars beside.
+//!
+//! There is no hidden execution mask: whatever writes memory names the lanes for which it does. Everything else
+//! computes in all lanes; what it yields in lanes that are off is of no account.
+
+use smallvec::SmallVec;
+
+use super::{Block, Type, Value};
+use crate::ir::{AtomicOp, Op};
+
+/// Lanes of a vector: the invocations of a subgroup.
+pub const LANES: u32 = 16;
+
+/// One instruction.
+#[derive(Clone, Debug, PartialEq)]
+pub enum InstData {
+    /// `const.s32 7`: a constant; of a vector, the same in each lane; of a mask, a bit for each lane.
+    Const {
+        /// Type of the result.
+        ty: Type,
+        /// Its bits.
+        bits: u64,
+    },
+    /// `lanes [0, 1, 2, …]`: a `v32` with a constant of its own in each lane.
+    Lanes {
+        /// Lane 0 first.
+        values: Box<[u32; LANES as usize]>,
+    },
+    /// `undef.v32`: any bits. Stands where no lane looks.
+    Undef {
+        /// Type of the result.
+        ty: Type,
+    },
+    /// An operation of the scalar IR's table that lowering leaves, on scalars or in each
+    /// lane: `iadd v1, v2`. Operands are all scalars (`s1`, `s32`) or all vectors (`mask`, `v32`), and so is the result.
+    /// Scalars hold integers and truth values only: an operation with a float operand or result is on vectors.
+    Pure {
+        /// Which one.
+        op: Op,
+        /// As many operands as the op's signature has.
+        args: SmallVec<[Value; 4]>,
+    },
+    /// `select v0, v1, v2`: `v1` where `v0`, else `v2`. An `s1` selects between values of any type, a `mask` lane by lane.
+    Select {
+        /// `s1` or `mask`.
+        condition: Value,
+        /// Result where true.
+        then: Value,
+        /// Result where false.
+        otherwise: Value,
+    },
+    /// `wide.add v0, v1`: 64-bit arithmetic.
+    Wide {
+        /// Which operation.
+        op: WideOp,
+        /// Its operands.
+        args: SmallVec<[Value; 2]>,
+    },
+    /// `splat v0`: a scalar in each lane, `s32` to `v32` or `s1` to `mask`.
+    Splat {
+        /// The scalar.
+        value: Value,
+    },
+    /// `extract v0, v1`: the `s32` in lane `v1` (0 to 15) of a `v32`.
+    Extract {
+        /// The vector.
+        vector: Value,
+        /// `s32`.
+        lane: Value,
+    },
+    /// `first_lane v0`: number of the lowest lane that is on, as `s32`; 16 if none is.
+    FirstLane {
+        /// The mask.
+        mask: Value,
+    },
+    /// `any v0`: whether a lane of the mask is on, as `s1`.
+    Any {
+        /// The mask.
+        mask: Value,
+    },
+    /// `context workgroup_id.0`: a field of what the kernel was called with.
+    Context {
+        /// Which one.
+        field: Field,
+    },
+    /// `buffer_base v0`: host address (`s64`) of the descriptor with that number (`s32`) in the flattened list; any
+    /// address if there is none.
+    BufferBase {
+        /// The descriptor's number.
+        buffer: Value,
+    },
+    /// `buffer_len v0`: its bytes as `s64`, at most `u32::MAX`; 0 if there is none.
+    BufferLen {
+        /// The descriptor's number.
+        buffer: Value,
+    },
+    /// `load.s32 v0 + v1 * 4 + 8 if v1 < v2`: one 32-bit word, in each lane if the result is `v32`; 0 where the index is
+    /// not below the limit.
+    Load {
+        /// `s32` or `v32`.
+        ty: Type,
+        /// Where.
+        address: Address,
+    },
+    /// `store v0 + v1 * 4 + 8 if v1 < v2, v3 mask v4`: of the lanes that are on the last one's word.
+    Store {
+        /// Where.
+        address: Address,
+        /// `s32` or `v32`.
+        value: Value,
+        /// Lanes that store; nothing happens if none does.
+        mask: Value,
+    },
+    /// `load_row v0 + v1 if < v2`: in lane `l` the word number `i = v1 + l` (modulo 2³²) from `v0` on; 0 where `i` is not
+    /// below the limit.
+    LoadRow {
+        /// Where.
+        row: Row,
+    },
+    /// `store_row v0 + v1 if < v2, v3 mask v4`: as [`InstData::LoadRow`]; dropped where `i` is not below the limit.
+    StoreRow {
+        /// Where.
+        row: Row,
+        /// `v32`.
+        value: Value,
+        /// Lanes that store.
+        mask: Value,
+    },
+    /// `load_elements v0 + v1 if < [v2, v3]`: lane `l` loads all `n` words of element `i = v1 + l` (modulo 2³²), which
+    /// begins `4 * n * i` bytes after `v0`; as many results (`v32`) as there are limits. Word `k` is 0 where `i` is not below
+    /// limit `k`.
+    LoadElements {
+        /// Address of element 0, `s64`.
+        base: Value,
+        /// Element of lane 0, `s32`.
+        index: Value,
+        /// For each word of an element (2 to 4 of them) how many elements have it in bounds: `s32`, none above the one
+        /// before.
+        limits: SmallVec<[Value; 4]>,
+    },
+    /// `store_elements v0 + v1 if < [v2, v3], [v4, v5] mask v6`: as [`InstData::LoadElements`].
+    StoreElements {
+        /// Address of element 0, `s64`.
+        base: Value,
+        /// Element of lane 0, `s32`.
+        index: Value,
+        /// As for loads.
+        limits: SmallVec<[Value; 4]>,
+        /// The words, `v32`.
+        values: SmallVec<[Value; 4]>,
+        /// Lanes that store.
+        mask: Value,
+    },
+    /// `gather v0 + v1 * 4 + 8 mask v2`: a word for each lane that is on, 0 for the others.
+    Gather {
+        /// Where.
+        lanes: LaneAddress,
+        /// Lanes that load; their addresses are valid.
+        mask: Value,
+    },
+    /// `scatter v0 + v1 * 4 + 8, v2 mask v3`: in order of the lanes, so the highest of those that share a word wins.
+    Scatter {
+        /// Where.
+        lanes: LaneAddress,
+        /// `v32`.
+        value: Value,
+        /// Lanes that store; their addresses are valid.
+        mask: Value,
+    },
+    /// `atomic.iadd v0 + v1 * 4, v2 lock mask v3`: in order of the lanes. The result (`v32`) holds the old values and is 0 in
+    /// lanes that are off; atomic stores have none.
+    Atomic {
+        /// What is done.
+        op: AtomicOp,
+        /// Where; aligned in lanes that are on.
+        lanes: LaneAddress,
+        /// Operand, `v32`; absent for loads.
+        value: Option<Value>,
+        /// What to compare with, `v32`, for [`AtomicOp::CompareExchange`].
+        comparator: Option<Value>,
+        /// Whether other threads may touch the word meanwhile.
+        lock: bool,
+        /// Whether a store has to be sequentially consistent.
+        sequential: bool,
+        /// Lanes that take part; their addresses are valid.
+        mask: Value,
+    },
+    /// `fence`: a sequentially consistent fence. Weaker ones are nothing on this machine, as memory operations stay in
+    /// order.
+    Fence,
+    /// `frame_load.v32 v0 + 64`: what a `frame_store` of the same type put there.
+    FrameLoad {
+        /// Type of the result.
+        ty: Type,
+        /// Address of the frame, `s64`.
+        frame: Value,
+        /// Bytes from its beginning.
+        at: u32,
+    },
+    /// `frame_store v0 + 64, v1`: keeps a value of any type; all lanes of it. Vectors take 64 bytes, masks and scalars 8.
+    FrameStore {
+        /// Address of the frame, `s64`.
+        frame: Value,
+        /// Bytes from its beginning.
+        at: u32,
+        /// The value.
+        value: Value,
+    },
+    /// `zero v0, 256`: so many bytes (a multiple of 4) become 0.
+    Zero {
+        /// Address, `s64`.
+        base: Value,
+        /// How many bytes.
+        bytes: u32,
+    },
+    /// `poll`: ends the kernel as stopped if the stop flag is set. Stands on every way around a loop that may be long.
+    Poll,
+    /// `jump block1(v0, v1)`.
+    Jump {
+        /// Target.
+        to: BlockCall,
+    },
+    /// `branch v0, block1, block2(v3)`: for all lanes together.
+    Branch {
+        /// `s1`.
+        condition: Value,
+        /// Taken if true.
+        then: BlockCall,
+        /// Taken if false.
+        otherwise: BlockCall,
+    },
+    /// `switch v0, block9 [1: block2, 5: block3(v1)]`: for all lanes together.
+    Switch {
+        /// `s32`.
+        selector: Value,
+        /// Taken when no case matches.
+        default: BlockCall,
+        /// Literals, all different, with their targets.
+        cases: Vec<(u32, BlockCall)>,
+    },
+    /// The workgroup is done.
+    Return,
+}
+
+/// A branch target with the arguments for its parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockCall {
+    /// Target.
+    pub block: Block,
+    /// One value for each parameter of the target.
+    pub args: SmallVec<[Value; 4]>,
+}
+
+/// An address that all lanes share: `base + index * scale + disp`, valid if `index < limit`, unsigned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// Host address, `s64`.
+    pub base: Value,
+    /// Index and limit, both `s32` or both `s64`; without them the address is `base + disp` and valid.
+    pub index: Option<(Value, Value)>,
+    /// 1, 2, 4 or 8.
+    pub scale: u8,
+    /// Bytes.
+    pub disp: i32,
+}
+
+/// Consecutive words: lane `l` has the one at `base + 4 * i`, `i = index + l` modulo 2³², valid if `i < limit`, unsigned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Host address of word 0, `s64`.
+    pub base: Value,
+    /// Word of lane 0, `s32`.
+    pub index: Value,
+    /// Number of valid words, `s32`, at most 2³⁰.
+    pub limit: Value,
+}
+
+/// An address for each lane: `base + index * scale + disp`, the index unsigned. In lanes that are on `index * scale` is
+/// below 2³².
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneAddress {
+    /// Host address, `s64`.
+    pub base: Value,
+    /// `v32`.
+    pub index: Value,
+    /// 1, 2, 4 or 8.
+    pub scale: u8,
+    /// Bytes.
+    pub disp: i32,
+}
+
+/// 64-bit operations on scalars, all unsigned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WideOp {
+    /// `s32` to `s64`, zeros above.
+    Extend,
+    /// `s64` to `s32`, the low half.
+    Truncate,
+    /// Wrapping sum.
+    Add,
+    /// Difference, 0 instead of less.
+    SubSat,
+    /// Low half of the product.
+    Mul,
+    /// High half of the 128-bit product.
+    MulHigh,
+    /// Lesser.
+    Min,
+    /// First shifted right by the second, a constant below 64.
+    Shr,
+    /// First less than second: `s1`.
+    Lt,
+}
+
+/// A field of the context that a kernel is called with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Field {
+    /// `NumWorkgroups`, component 0 to 2: `s32`.
+    NumWorkgroups(u8),
+    /// `WorkgroupId`, component 0 to 2: `s32`.
+    WorkgroupId(u8),
+    /// Address of the push constants: `s64`.
+    Push,
+    /// Address of workgroup memory: `s64`.
+    Shared,
+    /// Address of private memory, [`Kernel::private_bytes`](super::Kernel::private_bytes) for each subgroup: `s64`.
+    Private,
+    /// Address of the frames, [`Kernel::frame_bytes`](super::Kernel::frame_bytes) for each subgroup: `s64`.
+    Frames,
+}
+
+impl WideOp {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Extend,
+        Self::Truncate,
+        Self::Add,
+        Self::SubSat,
+        Self::Mul,
+        Self::MulHigh,
+        Self::Min,
+        Self::Shr,
+        Self::Lt,
+    ];
+
+    /// The name in the text form, after `wide.`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Extend => "extend",
+            Self::Truncate => "truncate",
+            Self::Add => "add",
+            Self::SubSat => "sub_sat",
+            Self::Mul => "mul",
+            Self::MulHigh => "mul_high",
+            Self::Min => "min",
+            Self::Shr => "shr",
+            Self::Lt => "lt",
+        }
+    }
+
+    /// Types of the operands.
+    pub fn params(self) -> &'static [Type] {
+        match self {
+            Self::Extend => &[Type::S32],
+            Self::Truncate => &[Type::S64],
+            _ => &[Type::S64, Type::S64],
+        }
+    }
+
+    /// Type of the result.
+    pub fn result(self) -> Type {
+        match self {
+            Self::Truncate => Type::S32,
+            Self::Lt => Type::S1,
+            _ => Type::S64,
+        }
+    }
+
+    /// What the operation computes; operands of 32 bits have zeros above.
+    pub fn fold(self, args: &[u64]) -> u64 {
+        match (self, args) {
+            (Self::Extend, &[a]) => a,
+            (Self::Truncate, &[a]) => u64::from(a as u32),
+            (Self::Add, &[a, b]) => a.wrapping_add(b),
+            (Self::SubSat, &[a, b]) => a.saturating_sub(b),
+            (Self::Mul, &[a, b]) => a.wrapping_mul(b),
+            (Self::MulHigh, &[a, b]) => ((u128::from(a) * u128::from(b)) >> 64) as u64,
+            (Self::Min, &[a, b]) => a.min(b),
+            (Self::Shr, &[a, b]) => a.checked_shr(b as u32).unwrap_or(0),
+            (Self::Lt, &[a, b]) => u64::from(a < b),
+            _ => unreachable!("operands of {}: {args:?}", self.name()),
+        }
+    }
+}
+
+impl Field {
+    /// Type of the field.
+    pub fn ty(self) -> Type {
+        match self {
+            Self::NumWorkgroups(_) | Self::WorkgroupId(_) => Type::S32,
+            Self::Push | Self::Shared | Self::Private | Self::Frames => Type::S64,
+        }
+    }
+}
+
+impl BlockCall {
+    /// A target without arguments.
+    pub fn new(block: Block) -> Self {
+        Self { block, args: SmallVec::new() }
+    }
+}
+
+impl InstData {
+    /// Whether the instruction ends its block.
+    pub fn is_terminator(&self) -> bool {
+        matches!(self, Self::Jump { .. } | Self::Branch { .. } | Self::Switch { .. } | Self::Return)
+    }
+
+    /// Targets of a terminator, in the order they are printed; empty for other instructions.
+    pub fn targets(&self) -> SmallVec<[&BlockCall; 2]> {
+        match self {
+            Self::Jump { to } => smallvec::smallvec![to],
+            Self::Branch { then, otherwise, .. } => smallvec::smallvec![then, otherwise],
+            Self::Switch { default, cases, .. } => {
+                std::iter::once(default).chain(cases.iter().map(|(_, call)| call)).collect()
+            }
+            _ => SmallVec::new(),
+        }
+    }
+
+    /// As [`InstData::targets`], to be changed.
+    pub fn targets_mut(&mut self) -> SmallVec<[&mut BlockCall; 2]> {
+        match self {
+            Self::Jump { to } => smallvec::smallvec![to],
+            Self::Branch { then, otherwise, .. } => smallvec::smallvec![then, otherwise],
+            Self::Switch { default, cases, .. } => {
+                std::iter::once(default).chain(cases.iter_mut().map(|(_, call)| call)).collect()
+            }
+            _ => SmallVec::new(),
+        }
+    }
+
+    /// Calls `visit` with every value used, block arguments included, in the order they are printed.
+    pub fn for_each_use(&self, mut visit: impl FnMut(Value)) {
+        // One place knows the operands: on a copy, so that the mutable walk serves both.
+        self.clone().for_each_use_mut(|value| visit(*value));
+    }
+
+    /// Calls `visit` with every value used, to be replaced.
+    pub fn for_each_use_mut(&mut self, mut visit: impl FnMut(&mut Value)) {
+        match self {
+            Self::Const { .. }
+            | Self::Lanes { .. }
+            | Self::Undef { .. }
+            | Self::Context { .. }
+            | Self::Fence
+            | Self::Poll
+            | Self::Jump { .. }
+            | Self::Return => {}
+            Self::Pure { args, .. } => args.iter_mut().for_each(&mut visit),
+            Self::Wide { args, .. } => args.iter_mut().for_each(&mut visit),
+            Self::Select { condition, then, otherwise } => {
+                [condition, then, otherwise].into_iter().for_each(&mut visit)
+            }
+            Self::Splat { value } => visit(value),
+            Self::Extract { vector, lane } => [vector, lane].into_iter().for_each(&mut visit),
+            Self::FirstLane { mask } | Self::Any { mask } => visit(mask),
+            Self::BufferBase { buffer } | Self::BufferLen { buffer } => visit(buffer),
+            Self::Load { address, .. } => address.for_each_use_mut(&mut visit),
+            Self::Store { address, value, mask } => {
+                address.for_each_use_mut(&mut visit);
+                [value, mask].into_iter().for_each(&mut visit);
+            }
+            Self::LoadRow { row } => row.for_each_use_mut(&mut visit),
+            Self::StoreRow { row, value, mask } => {
+                row.for_each_use_mut(&mut visit);
+                [value, mask].into_iter().for_each(&mut visit);
+            }
+            Self::LoadElements { base, index, limits } => {
+                [base, index].into_iter().chain(limits).for_each(&mut visit);
+            }
+            Self::StoreElements { base, index, limits, values, mask } => {
+                [base, index].into_iter().chain(limits).chain(values).chain([mask]).for_each(&mut visit);
+            }
+            Self::Gather { lanes, mask } => {
+                lanes.for_each_use_mut(&mut visit);
+                visit(mask);
+            }
+            Self::Scatter { lanes, value, mask } => {
+                lanes.for_each_use_mut(&mut visit);
+                [value, mask].into_iter().for_each(&mut visit);
+            }
+            Self::Atomic { lanes, value, comparator, mask, .. } => {
+                lanes.for_each_use_mut(&mut visit);
+                value.iter_mut().chain(comparator).chain([mask]).for_each(&mut visit);
+            }
+            Self::FrameLoad { frame, .. } => visit(frame),
+            Self::FrameStore { frame, value, .. } => [frame, value].into_iter().for_each(&mut visit),
+            Self::Zero { base, .. } => visit(base),
+            Self::Branch { condition, .. } => visit(condition),
+            Self::Switch { selector, .. } => visit(selector),
+        }
+        for call in self.targets_mut() {
+            call.args.iter_mut().for_each(&mut visit);
+        }
+    }
+
+    /// Types of the results. `type_of` knows the types of operands.
+    pub fn result_types(&self, type_of: impl Fn(Value) -> Type) -> SmallVec<[Type; 4]> {
+        let one = |ty| SmallVec::from_slice(&[ty]);
+        match self {
+            Self::Const { ty, .. } | Self::Undef { ty } | Self::Load { ty, .. } | Self::FrameLoad { ty, .. } => {
+                one(*ty)
+            }
+            Self::Lanes { .. } | Self::LoadRow { .. } | Self::Gather { .. } => one(Type::V32),
+            Self::Pure { op, args } => one(pure_result(*op, args.iter().any(|&arg| type_of(arg).is_vector()))),
+            Self::Select { then, .. } => one(type_of(*then)),
+            Self::Wide { op, .. } => one(op.result()),
+            Self::Splat { value } => one(type_of(*value).widened().unwrap_or(Type::V32)),
+            Self::Extract { .. } | Self::FirstLane { .. } => one(Type::S32),
+            Self::Any { .. } => one(Type::S1),
+            Self::Context { field } => one(field.ty()),
+            Self::BufferBase { .. } | Self::BufferLen { .. } => one(Type::S64),
+            Self::LoadElements { limits, .. } => limits.iter().map(|_| Type::V32).collect(),
+            Self::Atomic { op: AtomicOp::Store, .. } => SmallVec::new(),
+            Self::Atomic { .. } => one(Type::V32),
+            Self::Store { .. }
+            | Self::StoreRow { .. }
+            | Self::StoreElements { .. }
+            | Self::Scatter { .. }
+            | Self::Fence
+            | Self::FrameStore { .. }
+            | Self::Zero { .. }
+            | Self::Poll
+            | Self::Jump { .. }
+            | Self::Branch { .. }
+            | Self::Switch { .. }
+            | Self::Return => SmallVec::new(),
+        }
+    }
+}
+
+impl Address {
+    fn for_each_use_mut(&mut self, visit: &mut impl FnMut(&mut Value)) {
+        visit(&mut self.base);
+        if let Some((index, limit)) = &mut self.index {
+            visit(index);
+            visit(limit);
+        }
+    }
+}
+
+impl Row {
+    fn for_each_use_mut(&mut self, visit: &mut impl FnMut(&mut Value)) {
+        [&mut self.base, &mut self.index, &mut self.limit].into_iter().for_each(visit);
+    }
+}
+
+impl LaneAddress {
+    fn for_each_use_mut(&mut self, visit: &mut impl FnMut(&mut Value)) {
+        [&mut self.base, &mut self.index].into_iter().for_each(visit);
+    }
+}
+
+/// Type of a pure operation's result, on vectors or on scalars.
+pub fn pure_result(op: Op, vector: bool) -> Type {
+    match (op.result(), vector) {
+        (crate::ir::Type::Bool, false) => Type::S1,
+        (crate::ir::Type::Bool, true) => Type::Mask,
+        (_, false) => Type::S32,
+        (_, true) => Type::V32,
+    }
+}

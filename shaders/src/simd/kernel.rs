@@ -1,0 +1,113 @@
+//! A kernel in the SIMD form: it runs one workgroup, subgroup by subgroup.
+
+use cranelift_entity::{PrimaryMap, SecondaryMap};
+use smallvec::SmallVec;
+
+use super::{Block, Inst, InstData, Type, Value};
+
+/// A kernel for whole workgroups.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Name of the entry point.
+    pub name: String,
+    /// Descriptors in the flattened list.
+    pub descriptors: u32,
+    /// Bytes of workgroup memory.
+    pub shared_bytes: u32,
+    /// Bytes of private memory for one workgroup.
+    pub private_bytes: u32,
+    /// Bytes of frames for one workgroup.
+    pub frame_bytes: u32,
+    /// All blocks; `layout` says which are in use.
+    pub blocks: PrimaryMap<Block, BlockData>,
+    /// Blocks in order, entry first: a block comes after all that dominate it.
+    pub layout: Vec<Block>,
+    /// All instructions.
+    pub insts: PrimaryMap<Inst, InstData>,
+    /// Results of an instruction.
+    pub results: SecondaryMap<Inst, SmallVec<[Value; 4]>>,
+    /// All values.
+    pub values: PrimaryMap<Value, ValueDef>,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueDef {
+    /// Result of an instruction.
+    Result {
+        /// The instruction.
+        inst: Inst,
+        /// Its place among the results.
+        index: u32,
+        /// Its type.
+        ty: Type,
+    },
+    /// Parameter of a block.
+    Param {
+        /// The block.
+        block: Block,
+        /// Its place in the list.
+        index: u32,
+        /// Its type.
+        ty: Type,
+    },
+}
+
+impl ValueDef {
+    /// The value's type.
+    pub fn ty(self) -> Type {
+        match self {
+            Self::Result { ty, .. } | Self::Param { ty, .. } => ty,
+        }
+    }
+}
+
+/// A basic block: parameters, instructions, the last of which is its only terminator.
+#[derive(Clone, Debug, Default)]
+pub struct BlockData {
+    /// Values that each branch to the block passes.
+    pub params: SmallVec<[Value; 4]>,
+    /// Instructions in order.
+    pub insts: Vec<Inst>,
+    /// The lanes that are on in this block, where the block works for lanes at all.
+    pub exec: Option<Value>,
+}
+
+impl Kernel {
+    /// A kernel without blocks.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            descriptors: 0,
+            shared_bytes: 0,
+            private_bytes: 0,
+            frame_bytes: 0,
+            blocks: PrimaryMap::new(),
+            layout: Vec::new(),
+            insts: PrimaryMap::new(),
+            results: SecondaryMap::new(),
+            values: PrimaryMap::new(),
+        }
+    }
+
+    /// Type of a value.
+    pub fn ty(&self, value: Value) -> Type {
+        self.values[value].ty()
+    }
+
+    /// The instruction that defines a value; `None` for parameters.
+    pub fn definition(&self, value: Value) -> Option<&InstData> {
+        match self.values[value] {
+            ValueDef::Result { inst, .. } => Some(&self.insts[inst]),
+            ValueDef::Param { .. } => None,
+        }
+    }
+
+    /// Bits of a value that is a constant: the same in each lane, for vectors.
+    pub fn constant(&self, value: Value) -> Option<u64> {
+        match self.definition(value)? {
+            InstData::Const { bits, .. } => Some(*bits),
+            _ => None,
+        }
+    }
+}

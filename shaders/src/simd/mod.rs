@@ -1,0 +1,13 @@
+//! The SIMD form: the scalar IR of one invocation becomes code for whole workgroups, 16 invocations at a time.
+//!
+//! Read `inst.rs` for what the virtual machine can do and `docs/simd.md` for the text form.
+
+mod entities;
+mod inst;
+mod kernel;
+mod types;
+
+pub use entities::{Block, Inst, Value};
+pub use inst::{Address, BlockCall, Field, InstData, LANES, LaneAddress, Row, WideOp, pure_result};
+pub use kernel::{BlockData, Kernel, ValueDef};
+pub use types::Type;
