@@ -182,3 +182,23 @@ fn every_prefix_is_refused() {
         assert!(!error.message.is_empty());
     }
 }
+
+#[test]
+fn no_contraction_marks_all_that_an_instruction_becomes() {
+    let types = "%f32 = OpTypeFloat 32\n%v2 = OpTypeVector %f32 2\n%0 = OpConstant %u32 0";
+    let body = "
+        %p = OpAccessChain %ptr_word %buffer %0 %0
+        %word = OpLoad %u32 %p
+        %x = OpConvertUToF %f32 %word
+        %pair = OpCompositeConstruct %v2 %x %x
+        %exact = OpDot %f32 %pair %pair
+        %product = OpFMul %f32 %exact %x
+        %sum = OpFAdd %f32 %product %x
+        %back = OpConvertFToU %u32 %sum
+        OpStore %p %back";
+    let text = with_body("", "GLSL450", "OpDecorate %exact NoContraction", body);
+    let text = spirv(&text.replace("%0 = OpConstant %u32 0", types)).to_string();
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains("= fmul") || line.contains("= fadd")).collect();
+    let marked: Vec<bool> = lines.iter().map(|line| line.ends_with(" no_contraction")).collect();
+    assert_eq!(marked, [true, true, true, false, false], "{text}");
+}

@@ -2,6 +2,8 @@
 
 mod dominators;
 mod loops;
+mod tree;
 
 pub use dominators::Dominators;
 pub use loops::{Loop, Loops, positions, predecessors};
+pub use tree::{Step, dominator_walk};

@@ -21,6 +21,7 @@ pub struct Builder {
     in_prologue: bool,
     constant_values: HashMap<(Type, u64), Value>,
     origin: u32,
+    no_contraction: bool,
 }
 
 impl Builder {
@@ -28,7 +29,15 @@ impl Builder {
     pub fn new(mut kernel: Kernel) -> Self {
         let current = kernel.blocks.push(BlockData::default());
         kernel.layout.push(current);
-        Self { kernel, current, prologue: Vec::new(), in_prologue: false, constant_values: HashMap::new(), origin: 0 }
+        Self {
+            kernel,
+            current,
+            prologue: Vec::new(),
+            in_prologue: false,
+            constant_values: HashMap::new(),
+            origin: 0,
+            no_contraction: false,
+        }
     }
 
     /// The kernel so far: to declare bindings and variables, and to ask for types.
@@ -39,6 +48,11 @@ impl Builder {
     /// Instructions that follow come from this word of the module.
     pub fn set_origin(&mut self, word: u32) {
         self.origin = word;
+    }
+
+    /// Whether float operations that follow must stay as they are: `NoContraction`.
+    pub fn set_no_contraction(&mut self, on: bool) {
+        self.no_contraction = on;
     }
 
     /// A new block; it has no place in the order until [`Builder::switch_to`].
@@ -95,8 +109,12 @@ impl Builder {
 
     /// Appends an instruction without a result.
     pub fn push(&mut self, data: InstData) -> Inst {
+        let is_float = matches!(&data, InstData::Pure { op, .. } if op.result() == Type::F32);
         let inst = self.kernel.insts.push(data);
         self.kernel.origins[inst] = self.origin;
+        if self.no_contraction && is_float {
+            self.kernel.no_contraction.insert(inst);
+        }
         if self.in_prologue {
             self.prologue.push(inst);
         } else {

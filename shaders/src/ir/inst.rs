@@ -275,6 +275,45 @@ pub enum BuiltIn {
     SubgroupLocalInvocationId,
 }
 
+/// One place knows the operands, for both walks: `$iter` is `iter` or `iter_mut`, `$place` the walk of [`Place`].
+macro_rules! walk_operands {
+    ($data:ident, $visit:ident, $iter:ident, $place:ident) => {
+        match $data {
+            Self::Const { .. }
+            | Self::BuiltIn { .. }
+            | Self::Barrier { .. }
+            | Self::Fence { .. }
+            | Self::Return
+            | Self::Unreachable => {}
+            Self::Pure { args, .. } => args.$iter().for_each(&mut $visit),
+            Self::Select { condition, then, otherwise } => {
+                [condition, then, otherwise].into_iter().for_each(&mut $visit)
+            }
+            Self::Element { base, index, .. } => [base, index].into_iter().for_each(&mut $visit),
+            Self::Buffer { index, .. } => $visit(index),
+            Self::BufferSize { buffer } => $visit(buffer),
+            Self::Load { place, .. } => place.$place(&mut $visit),
+            Self::Store { place, value, .. } => {
+                place.$place(&mut $visit);
+                $visit(value);
+            }
+            Self::Atomic { place, value, comparator, .. } => {
+                place.$place(&mut $visit);
+                value.$iter().chain(comparator).for_each(&mut $visit);
+            }
+            Self::Jump { to } => to.args.$iter().for_each(&mut $visit),
+            Self::Branch { condition, then, otherwise } => {
+                $visit(condition);
+                then.args.$iter().chain(otherwise.args.$iter()).for_each(&mut $visit);
+            }
+            Self::Switch { selector, default, cases } => {
+                $visit(selector);
+                default.args.$iter().for_each(&mut $visit);
+                cases.$iter().for_each(|(_, call)| call.args.$iter().for_each(&mut $visit));
+            }
+        }
+    };
+}
 impl InstData {
     /// Whether the instruction ends its block.
     pub fn is_terminator(&self) -> bool {
@@ -327,48 +366,41 @@ impl InstData {
         }
     }
 
+    /// The target of that number in [`InstData::targets`].
+    pub fn target(&self, number: usize) -> Option<&BlockCall> {
+        match (self, number) {
+            (Self::Jump { to }, 0) => Some(to),
+            (Self::Branch { then, .. }, 0) => Some(then),
+            (Self::Branch { otherwise, .. }, 1) => Some(otherwise),
+            (Self::Switch { default, .. }, 0) => Some(default),
+            (Self::Switch { cases, .. }, _) => cases.get(number.checked_sub(1)?).map(|(_, call)| call),
+            _ => None,
+        }
+    }
+
     /// Calls `visit` with every value used, block arguments included, in the order they are printed.
     pub fn for_each_use(&self, mut visit: impl FnMut(Value)) {
-        // One place knows the operands: on a copy, so that the mutable walk serves both.
-        self.clone().for_each_use_mut(|value| visit(*value));
+        let mut visit = |value: &Value| visit(*value);
+        walk_operands!(self, visit, iter, for_each_use);
     }
 
     /// Calls `visit` with every value used, to be replaced.
     pub fn for_each_use_mut(&mut self, mut visit: impl FnMut(&mut Value)) {
-        match self {
-            Self::Const { .. }
-            | Self::BuiltIn { .. }
-            | Self::Barrier { .. }
-            | Self::Fence { .. }
-            | Self::Return
-            | Self::Unreachable => {}
-            Self::Pure { args, .. } => args.iter_mut().for_each(&mut visit),
-            Self::Select { condition, then, otherwise } => {
-                [condition, then, otherwise].into_iter().for_each(&mut visit)
-            }
-            Self::Element { base, index, .. } => [base, index].into_iter().for_each(&mut visit),
-            Self::Buffer { index, .. } => visit(index),
-            Self::BufferSize { buffer } => visit(buffer),
-            Self::Load { place, .. } => place.for_each_use_mut(&mut visit),
-            Self::Store { place, value, .. } => {
-                place.for_each_use_mut(&mut visit);
-                visit(value);
-            }
-            Self::Atomic { place, value, comparator, .. } => {
-                place.for_each_use_mut(&mut visit);
-                value.iter_mut().chain(comparator).for_each(&mut visit);
-            }
-            Self::Jump { .. } => {}
-            Self::Branch { condition, .. } => visit(condition),
-            Self::Switch { selector, .. } => visit(selector),
-        }
-        for call in self.targets_mut() {
-            call.args.iter_mut().for_each(&mut visit);
-        }
+        walk_operands!(self, visit, iter_mut, for_each_use_mut);
     }
 }
 
 impl Place {
+    fn for_each_use(&self, visit: &mut impl FnMut(&Value)) {
+        match self {
+            Self::Buffer { buffer, offset, .. } => {
+                visit(buffer);
+                visit(offset);
+            }
+            Self::Push { offset } | Self::Variable { offset, .. } => visit(offset),
+        }
+    }
+
     fn for_each_use_mut(&mut self, visit: &mut impl FnMut(&mut Value)) {
         match self {
             Self::Buffer { buffer, offset, .. } => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cranelift_entity::{PrimaryMap, SecondaryMap};
+use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
 use smallvec::SmallVec;
 
 use super::{Binding, Block, Inst, InstData, Type, Value, Variable};
@@ -32,6 +32,8 @@ pub struct Kernel {
     pub values: PrimaryMap<Value, ValueDef>,
     /// Word of the SPIR-V module that an instruction comes from; 0 where there is none.
     pub origins: SecondaryMap<Inst, u32>,
+    /// Float operations that must not become part of a fused one (`NoContraction`, GLSL's `precise`).
+    pub no_contraction: EntitySet<Inst>,
     /// First word offset → source position, from `OpLine`; empty without debug lines.
     pub lines: BTreeMap<u32, SourceLine>,
 }
@@ -166,6 +168,7 @@ impl Kernel {
             results: SecondaryMap::new(),
             values: PrimaryMap::new(),
             origins: SecondaryMap::new(),
+            no_contraction: EntitySet::new(),
             lines: BTreeMap::new(),
         }
     }

@@ -8,8 +8,8 @@ use cranelift_entity::{EntityRef, EntitySet, PrimaryMap};
 use super::inst_parse::instruction;
 use super::lexer::Line;
 use super::{
-    Binding, BindingData, BindingKind, Block, BlockData, Kernel, Merge, Type, Value, ValueDef, Variable, VariableData,
-    VariableSpace,
+    Binding, BindingData, BindingKind, Block, BlockData, InstData, Kernel, Merge, Type, Value, ValueDef, Variable,
+    VariableData, VariableSpace,
 };
 
 /// Why a text is no kernel, and where.
@@ -195,7 +195,11 @@ impl Parser {
         };
         let without = line.error("the instruction has no result");
         let (data, ty) = instruction(self, line)?;
+        let precise = matches!(data, InstData::Pure { .. }) && line.eat_word("no_contraction");
         let inst = self.kernel.insts.push(data);
+        if precise {
+            self.kernel.no_contraction.insert(inst);
+        }
         self.kernel.blocks[block].insts.push(inst);
         if let Some(value) = result {
             let ty = ty.ok_or(without)?;

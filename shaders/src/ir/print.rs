@@ -90,7 +90,8 @@ impl Display for InstText<'_> {
                 write!(f, "select.{ty} {condition}, {then}, {otherwise}")
             }
             data => write!(f, "{data}"),
-        }
+        }?;
+        if self.kernel.no_contraction.contains(self.inst) { f.write_str(" no_contraction") } else { Ok(()) }
     }
 }
 

@@ -3,6 +3,10 @@
 //! A pass keeps what [`crate::ir::verify`] asks for, the layout's reverse postorder and the merge annotations included.
 //! It may not change what a kernel computes, except for passes that say so (contraction).
 
+mod aliases;
+mod dce;
+mod gvn;
+
 use crate::ir::Kernel;
 
 /// One pass.
@@ -14,8 +18,13 @@ pub struct Pass {
     pub run: fn(&mut Kernel),
 }
 
+/// Of two equal computations keeps the one that dominates the other.
+pub const GVN: Pass = Pass { name: "gvn", run: gvn::run };
+/// Removes what nobody needs.
+pub const DCE: Pass = Pass { name: "dce", run: dce::run };
+
 /// All passes, in the order in which they run.
-pub const PASSES: &[Pass] = &[];
+pub const PASSES: &[Pass] = &[GVN, DCE];
 
 /// Runs all passes; `after` sees the kernel after each, for timings and dumps.
 pub fn optimize(kernel: &mut Kernel, mut after: impl FnMut(&Pass, &Kernel)) {

@@ -16,6 +16,7 @@ pub(super) struct Decorations {
     pub(super) array_stride: Option<u32>,
     pub(super) buffer_block: bool,
     pub(super) block: bool,
+    pub(super) no_contraction: bool,
     pub(super) memory: MemoryDecorations,
 }
 
@@ -111,6 +112,7 @@ impl Decorations {
         self.array_stride = self.array_stride.or(other.array_stride);
         self.buffer_block |= other.buffer_block;
         self.block |= other.block;
+        self.no_contraction |= other.no_contraction;
         self.memory = self.memory.or(other.memory);
     }
 }
@@ -153,6 +155,7 @@ fn decorate(to: &mut Decorations, word: u32, literals: &[u32]) -> Checked<()> {
         Decoration::ArrayStride => to.array_stride = Some(operand(literals, 0)?),
         Decoration::BufferBlock => to.buffer_block = true,
         Decoration::Block => to.block = true,
+        Decoration::NoContraction => to.no_contraction = true,
         other => to.memory.take(other),
     }
     Ok(())

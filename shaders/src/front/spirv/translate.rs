@@ -140,6 +140,8 @@ impl<'m> Translator<'m> {
     /// Translates an instruction that is neither `OpPhi` nor merge or terminator.
     pub(super) fn instruction(&mut self, inst: &Inst) -> Result<(), Error> {
         self.builder.set_origin(inst.word);
+        let decorations = self.sections.annotations.of(inst.id);
+        self.builder.set_no_contraction(decorations.is_some_and(|decorations| decorations.no_contraction));
         if inst.op == Op::FunctionCall {
             return self.call(inst);
         }

@@ -1,4 +1,5 @@
-//! Float arithmetic and comparison, component by component. Nothing is contracted, so `NoContraction` asks for nothing.
+//! Float arithmetic and comparison, component by component. Nothing is contracted here; the
+//! builder marks what `NoContraction` keeps from it later.
 
 use spirv::Op as Spv;
 

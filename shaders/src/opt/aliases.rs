@@ -1,0 +1,54 @@
+//! Which value stands for which other one: passes note it as they go and rewrite all uses once, at their end.
+
+use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
+
+use crate::ir::{Kernel, Value};
+
+/// Values that others replace.
+#[derive(Debug, Default)]
+pub(super) struct Aliases {
+    instead: SecondaryMap<Value, PackedOption<Value>>,
+    any: bool,
+}
+
+impl Aliases {
+    /// Uses of `old` become uses of `new`, which must not be `old`, nor an alias of it.
+    pub(super) fn replace(&mut self, old: Value, new: Value) {
+        let new = self.resolve(new);
+        debug_assert_ne!(old, new);
+        self.instead[old] = new.into();
+        self.any = true;
+    }
+
+    /// What stands for the value in the end.
+    pub(super) fn resolve(&self, mut value: Value) -> Value {
+        while let Some(instead) = self.instead[value].expand() {
+            value = instead;
+        }
+        value
+    }
+
+    /// As [`Aliases::resolve`]; the way becomes short for those who ask again.
+    pub(super) fn shorten(&mut self, value: Value) -> Value {
+        let end = self.resolve(value);
+        let mut at = value;
+        while let Some(next) = self.instead[at].expand() {
+            self.instead[at] = end.into();
+            at = next;
+        }
+        end
+    }
+
+    /// Rewrites every use in the layout.
+    pub(super) fn apply(mut self, kernel: &mut Kernel) {
+        if !self.any {
+            return;
+        }
+        for &block in &kernel.layout {
+            for &inst in &kernel.blocks[block].insts {
+                kernel.insts[inst].for_each_use_mut(|value| *value = self.shorten(*value));
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Dead code elimination: instructions without effect whose results nobody needs, and such block parameters.
+//!
+//! Starts from what has an effect and follows operands. A block argument is needed only if its parameter is, so values that
+//! only run around a loop go too.
+
+use cranelift_entity::{EntitySet, SecondaryMap};
+use smallvec::SmallVec;
+
+use crate::ir::{Block, Inst, InstData, Kernel, Value, ValueDef};
+
+/// Runs the pass.
+pub(super) fn run(kernel: &mut Kernel) {
+    let live = live_values(kernel);
+    drop_params(kernel, &live);
+    let Kernel { layout, blocks, insts, results, .. } = kernel;
+    for &block in &*layout {
+        blocks[block]
+            .insts
+            .retain(|&inst| has_effect(&insts[inst]) || results[inst].is_some_and(|value| live.contains(value)));
+    }
+}
+
+/// Whether the instruction stays although nobody needs its result.
+fn has_effect(data: &InstData) -> bool {
+    match data {
+        InstData::Load { access, .. } => access.volatile,
+        InstData::Store { .. } | InstData::Atomic { .. } | InstData::Barrier { .. } | InstData::Fence { .. } => true,
+        data => data.is_terminator(),
+    }
+}
+
+fn live_values(kernel: &Kernel) -> EntitySet<Value> {
+    let mut marker = Marker { live: EntitySet::with_capacity(kernel.values.len()), stack: Vec::new() };
+    let calls = calls(kernel);
+    for &block in &kernel.layout {
+        for &inst in &kernel.blocks[block].insts {
+            marker.mark_root(&kernel.insts[inst]);
+        }
+    }
+    while let Some(value) = marker.stack.pop() {
+        match kernel.values[value] {
+            ValueDef::Result { inst, .. } => kernel.insts[inst].for_each_use(|operand| marker.mark(operand)),
+            ValueDef::Param { block, index, .. } => {
+                for &(inst, number) in &calls[block] {
+                    let call = kernel.insts[inst].target(number as usize);
+                    if let Some(&arg) = call.and_then(|call| call.args.get(index as usize)) {
+                        marker.mark(arg);
+                    }
+                }
+            }
+        }
+    }
+    marker.live
+}
+
+struct Marker {
+    live: EntitySet<Value>,
+    /// Live values whose operands are not marked yet.
+    stack: Vec<Value>,
+}
+
+impl Marker {
+    fn mark(&mut self, value: Value) {
+        if self.live.insert(value) {
+            self.stack.push(value);
+        }
+    }
+
+    /// Operands of instructions with an effect; not the arguments of branches.
+    fn mark_root(&mut self, data: &InstData) {
+        match data {
+            InstData::Branch { condition: value, .. } | InstData::Switch { selector: value, .. } => self.mark(*value),
+            InstData::Jump { .. } => {}
+            data if has_effect(data) => data.for_each_use(|value| self.mark(value)),
+            _ => {}
+        }
+    }
+}
+
+/// Every branch to a block: its terminator, and the number of the target there.
+fn calls(kernel: &Kernel) -> SecondaryMap<Block, SmallVec<[(Inst, u32); 2]>> {
+    let mut calls: SecondaryMap<Block, SmallVec<[(Inst, u32); 2]>> = SecondaryMap::new();
+    for inst in kernel.layout.iter().filter_map(|&block| kernel.blocks[block].insts.last().copied()) {
+        for (number, call) in kernel.insts[inst].targets().iter().enumerate() {
+            calls[call.block].push((inst, number as u32));
+        }
+    }
+    calls
+}
+
+/// Takes parameters that are not live out of their blocks, and the arguments for them out of the branches.
+fn drop_params(kernel: &mut Kernel, live: &EntitySet<Value>) {
+    let Kernel { layout, blocks, insts, values, .. } = kernel;
+    for inst in layout.iter().filter_map(|&block| blocks[block].insts.last().copied()) {
+        for call in insts[inst].targets_mut() {
+            let mut params = blocks[call.block].params.iter();
+            call.args.retain(|_| params.next().is_none_or(|&param| live.contains(param)));
+        }
+    }
+    for &block in &*layout {
+        let params = &mut blocks[block].params;
+        params.retain(|param| live.contains(*param));
+        for (place, &param) in params.iter().enumerate() {
+            if let ValueDef::Param { index, .. } = &mut values[param] {
+                *index = place as u32;
+            }
+        }
+    }
+}

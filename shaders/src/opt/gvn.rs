@@ -1,0 +1,158 @@
+//! Global value numbering: of two instructions that compute the same, the one that dominates the other is enough.
+//!
+//! A walk through the dominator tree keeps a table from what an instruction computes to the first value that is that;
+//! leaving a block takes its entries out again. Loads take part where memory cannot change: push constants and uniform
+//! buffers.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use super::aliases::Aliases;
+use crate::analysis::{Dominators, Step, dominator_walk};
+use crate::ir::{Block, BufferSpace, Inst, InstData, Kernel, Op, Place, Value};
+
+/// Runs the pass.
+pub(super) fn run(kernel: &mut Kernel) {
+    let walk = dominator_walk(kernel, &Dominators::new(kernel));
+    let table = HashMap::with_capacity_and_hasher(kernel.insts.len(), RandomState::default());
+    let mut numbering = Numbering { kernel, table, undo: Vec::new(), aliases: Aliases::default() };
+    let mut marks = Vec::new();
+    for step in walk {
+        match step {
+            Step::Enter(block) => {
+                marks.push(numbering.undo.len());
+                numbering.block(block);
+            }
+            Step::Leave(_) => numbering.leave(marks.pop().unwrap_or(0)),
+        }
+    }
+    let aliases = numbering.aliases;
+    aliases.apply(kernel);
+}
+
+/// What an instruction computes, from which values. Two instructions with one key have one result.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    /// Kind of instruction, operation, constant, component or stride.
+    what: (u8, u8, u64),
+    operands: [u32; 4],
+}
+
+/// Stands where a key has no operand: no value has this number.
+const NONE: u32 = u32::MAX;
+
+impl Key {
+    fn new(kind: u8, which: u8, number: u64, values: &[Value]) -> Self {
+        let mut operands = [NONE; 4];
+        for (operand, value) in operands.iter_mut().zip(values) {
+            *operand = value.as_u32();
+        }
+        Self { what: (kind, which, number), operands }
+    }
+
+    /// `None` for what has an effect or reads memory that can change.
+    fn of(data: &InstData) -> Option<Self> {
+        Some(match *data {
+            InstData::Const { ty, bits } => Self::new(0, ty as u8, bits, &[]),
+            InstData::Pure { op, ref args } => {
+                let mut key = Self::new(1, op as u8, 0, args);
+                if is_commutative(op) && key.operands[0] > key.operands[1] {
+                    key.operands.swap(0, 1);
+                }
+                key
+            }
+            InstData::Select { condition, then, otherwise } => Self::new(2, 0, 0, &[condition, then, otherwise]),
+            InstData::BuiltIn { builtin, component } => Self::new(3, builtin as u8, component.into(), &[]),
+            InstData::Element { base, index, stride } => Self::new(4, 0, stride.into(), &[base, index]),
+            InstData::Buffer { binding, index } => Self::new(5, 0, binding.as_u32().into(), &[index]),
+            InstData::BufferSize { buffer } => Self::new(6, 0, 0, &[buffer]),
+            InstData::Load { access, .. } if access.volatile => return None,
+            InstData::Load { ty, place: Place::Push { offset }, .. } => Self::new(7, ty as u8, 0, &[offset]),
+            InstData::Load { ty, place: Place::Buffer { space: BufferSpace::Uniform, buffer, offset }, .. } => {
+                Self::new(8, ty as u8, 0, &[buffer, offset])
+            }
+            _ => return None,
+        })
+    }
+}
+
+struct Numbering<'k> {
+    kernel: &'k mut Kernel,
+    table: HashMap<Key, Inst, RandomState>,
+    /// Keys entered, each with what stood there before.
+    undo: Vec<(Key, Option<Inst>)>,
+    aliases: Aliases,
+}
+
+impl Numbering<'_> {
+    fn block(&mut self, block: Block) {
+        let mut insts = std::mem::take(&mut self.kernel.blocks[block].insts);
+        insts.retain(|&inst| self.stays(inst));
+        self.kernel.blocks[block].insts = insts;
+    }
+
+    fn leave(&mut self, mark: usize) {
+        for (key, before) in self.undo.drain(mark..).rev() {
+            match before {
+                Some(inst) => self.table.insert(key, inst),
+                None => self.table.remove(&key),
+            };
+        }
+    }
+
+    /// Whether the instruction is the first of its kind here; if not, its result has got an alias.
+    fn stays(&mut self, inst: Inst) -> bool {
+        let data = &mut self.kernel.insts[inst];
+        data.for_each_use_mut(|value| *value = self.aliases.shorten(*value));
+        let (Some(key), Some(value)) = (Key::of(data), self.kernel.results[inst]) else { return true };
+        let first = self.table.get(&key).copied();
+        if let Some(other) = first.filter(|&other| self.may_stand_for(other, inst))
+            && let Some(instead) = self.kernel.results[other]
+        {
+            self.aliases.replace(value, instead);
+            return false;
+        }
+        self.table.insert(key, inst);
+        self.undo.push((key, first));
+        true
+    }
+
+    /// What must not be contracted may stand for what may be, not the other way around.
+    fn may_stand_for(&self, first: Inst, inst: Inst) -> bool {
+        let precise = &self.kernel.no_contraction;
+        precise.contains(first) || !precise.contains(inst)
+    }
+}
+
+/// Whether the first two operands may change places without a change of bits. `fmin` and `fmax` may not: of zeros they
+/// take the first.
+fn is_commutative(op: Op) -> bool {
+    use Op::*;
+    matches!(
+        op,
+        IAdd | IMul
+            | UMulHigh
+            | SMulHigh
+            | UMin
+            | UMax
+            | SMin
+            | SMax
+            | UCarry
+            | IEq
+            | INe
+            | And
+            | Or
+            | Xor
+            | LAnd
+            | LOr
+            | LXor
+            | FAdd
+            | FMul
+            | Fma
+            | FOrdEq
+            | FOrdNe
+            | FUnordEq
+            | FUnordNe
+    )
+}
