@@ -1,0 +1,91 @@
+//! Integer division by a number that is not known: two steps with a float reciprocal.
+//!
+//! The reciprocal is a little too small, by more than what conversions and products round away. So each step takes off
+//! a multiple of the divisor that is not too large. The first leaves less than the divisor and about 2^-20 of the
+//! dividend, the second less than twice the divisor; a comparison does the rest.
+//!
+//! Only the reciprocal is a division, and it depends on the divisor alone: a loop with one divisor computes it once.
+
+use super::emit::Emit;
+use crate::ir::{Op, Value};
+
+/// `1 - 2^-21`. A step rounds four times (dividend, divisor, reciprocal, product), each by up to 2^-24.
+const SLIGHTLY_LESS: f32 = 1.0 - 1.0 / 2_097_152.0;
+
+pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> {
+    let &[a, b] = args else { return None };
+    Some(match op {
+        Op::UDiv => quotient(e, a, b),
+        Op::UMod => remainder(e, a, b),
+        Op::SDiv => signed_quotient(e, a, b),
+        Op::SRem => signed_remainder(e, a, b),
+        Op::SMod => {
+            let rem = signed_remainder(e, a, b);
+            let differ = e.xor(rem, b);
+            let differ = e.slt(differ, 0i32);
+            let not_zero = e.ine(rem, 0u32);
+            let adjust = e.land(differ, not_zero);
+            let moved = e.iadd(rem, b);
+            e.select(adjust, moved, rem)
+        }
+        _ => return None,
+    })
+}
+
+/// A quotient that is right or one too small, with what it leaves. Anything if the divisor is 0.
+fn almost(e: &mut Emit<'_>, a: Value, b: Value) -> [Value; 2] {
+    let divisor = e.uint_to_float(b);
+    let reciprocal = e.fdiv(SLIGHTLY_LESS, divisor);
+    let [first, rest] = step(e, a, b, reciprocal);
+    let [second, rest] = step(e, rest, b, reciprocal);
+    [e.iadd(first, second), rest]
+}
+
+fn step(e: &mut Emit<'_>, a: Value, b: Value, reciprocal: Value) -> [Value; 2] {
+    let dividend = e.uint_to_float(a);
+    let product = e.fmul(dividend, reciprocal);
+    let quotient = e.float_to_uint(product);
+    let taken = e.imul(quotient, b);
+    [quotient, e.isub(a, taken)]
+}
+
+fn quotient(e: &mut Emit<'_>, a: Value, b: Value) -> Value {
+    let [quotient, rest] = almost(e, a, b);
+    let one_more = e.ule(b, rest);
+    let one_more = e.bool_to_int(one_more);
+    let quotient = e.iadd(quotient, one_more);
+    zero_by_zero(e, b, quotient)
+}
+
+fn remainder(e: &mut Emit<'_>, a: Value, b: Value) -> Value {
+    let [_, rest] = almost(e, a, b);
+    // The difference wraps, and is the larger one, if there is no more to take.
+    let less = e.isub(rest, b);
+    let remainder = e.umin(rest, less);
+    zero_by_zero(e, b, remainder)
+}
+
+fn zero_by_zero(e: &mut Emit<'_>, b: Value, result: Value) -> Value {
+    let by_zero = e.ieq(b, 0u32);
+    e.select(by_zero, 0u32, result)
+}
+
+fn signed_quotient(e: &mut Emit<'_>, a: Value, b: Value) -> Value {
+    let magnitudes = [e.sabs(a), e.sabs(b)];
+    let magnitude = quotient(e, magnitudes[0], magnitudes[1]);
+    let signs = e.xor(a, b);
+    with_sign_of(e, magnitude, signs)
+}
+
+fn signed_remainder(e: &mut Emit<'_>, a: Value, b: Value) -> Value {
+    let magnitudes = [e.sabs(a), e.sabs(b)];
+    let magnitude = remainder(e, magnitudes[0], magnitudes[1]);
+    with_sign_of(e, magnitude, a)
+}
+
+/// Negated if `sign` is negative.
+fn with_sign_of(e: &mut Emit<'_>, magnitude: Value, sign: Value) -> Value {
+    let mask = e.ashr(sign, 31u32);
+    let flipped = e.xor(magnitude, mask);
+    e.isub(flipped, mask)
+}

@@ -1,0 +1,382 @@
+//! Replaces instructions by expansions: new instructions go before the one that is replaced, constants go to the head
+//! of the entry block, and what is rarely needed can go to a block of its own.
+
+#![allow(dead_code, reason = "chapters to come use the rest")]
+
+use std::collections::HashMap;
+
+use cranelift_entity::SecondaryMap;
+use smallvec::SmallVec;
+
+use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Op, Scalar, Type, Value, ValueDef};
+
+/// Replaces each operation that `wanted` names by what `expansion` emits for it.
+pub(super) fn expand(
+    kernel: &mut Kernel,
+    wanted: impl Fn(Op) -> bool,
+    expansion: fn(&mut Emit<'_>, Op, &[Value]) -> Option<Value>,
+) {
+    let layout = std::mem::take(&mut kernel.layout);
+    let Some(&entry) = layout.first() else { return };
+    let mut emit = Emit::new(kernel, entry);
+    for block in layout {
+        emit.expand_block(block, &wanted, expansion);
+    }
+    emit.finish(entry);
+}
+
+/// Emits at the place of the instruction that is being replaced.
+pub(super) struct Emit<'a> {
+    kernel: &'a mut Kernel,
+    /// The block that instructions go to, and those that it has so far.
+    current: Block,
+    insts: Vec<Inst>,
+    /// The construct that the terminator of the block being expanded opens, while that block is in pieces.
+    merge: Option<Merge>,
+    /// New constants, for the head of the entry.
+    prologue: Vec<Inst>,
+    constants: HashMap<(Type, u64), Value>,
+    replaced: SecondaryMap<Value, Option<Value>>,
+    origin: u32,
+}
+
+impl<'a> Emit<'a> {
+    fn new(kernel: &'a mut Kernel, current: Block) -> Self {
+        Self {
+            kernel,
+            current,
+            insts: Vec::new(),
+            merge: None,
+            prologue: Vec::new(),
+            constants: HashMap::new(),
+            replaced: SecondaryMap::new(),
+            origin: 0,
+        }
+    }
+
+    fn expand_block(
+        &mut self,
+        block: Block,
+        wanted: impl Fn(Op) -> bool,
+        expansion: fn(&mut Self, Op, &[Value]) -> Option<Value>,
+    ) {
+        let insts = std::mem::take(&mut self.kernel.blocks[block].insts);
+        self.current = block;
+        self.insts = Vec::with_capacity(insts.len());
+        self.merge = self.kernel.blocks[block].merge;
+        for inst in insts {
+            match &self.kernel.insts[inst] {
+                InstData::Pure { op, args } if wanted(*op) => {
+                    let (op, mut args) = (*op, args.clone());
+                    args.iter_mut().for_each(|arg| *arg = self.resolve(*arg));
+                    self.origin = self.kernel.origins[inst];
+                    match expansion(self, op, &args) {
+                        Some(result) => self.replace(inst, result),
+                        None => self.insts.push(inst),
+                    }
+                }
+                _ => self.insts.push(inst),
+            }
+        }
+        self.end_block(block);
+    }
+
+    /// Uses of the instruction's result become uses of `by`.
+    fn replace(&mut self, inst: Inst, by: Value) {
+        let Some(value) = self.kernel.results[inst].take() else { return };
+        // A value that replaces itself is in a circle of definitions, where control never comes.
+        let by = if self.resolve(by) == value { self.constant(0, self.kernel.ty(value)) } else { by };
+        self.replaced[value] = Some(by);
+    }
+
+    /// What takes the place of a value; shortens the way for those who ask again.
+    fn resolve(&mut self, mut value: Value) -> Value {
+        while let Some(next) = self.replaced[value] {
+            if let Some(after) = self.replaced[next] {
+                self.replaced[value] = Some(after);
+            }
+            value = next;
+        }
+        value
+    }
+
+    fn finish(mut self, entry: Block) {
+        self.kernel.blocks[entry].insts.splice(0..0, std::mem::take(&mut self.prologue));
+        for place in 0..self.kernel.layout.len() {
+            let insts = std::mem::take(&mut self.kernel.blocks[self.kernel.layout[place]].insts);
+            for &inst in &insts {
+                let mut data = std::mem::replace(&mut self.kernel.insts[inst], InstData::Unreachable);
+                data.for_each_use_mut(|value| *value = self.resolve(*value));
+                self.kernel.insts[inst] = data;
+            }
+            self.kernel.blocks[self.kernel.layout[place]].insts = insts;
+        }
+    }
+
+    /// A constant by its bits.
+    fn constant(&mut self, bits: u64, ty: Type) -> Value {
+        if let Some(&value) = self.constants.get(&(ty, bits)) {
+            return value;
+        }
+        let inst = self.kernel.insts.push(InstData::Const { ty, bits });
+        self.prologue.push(inst);
+        let value = self.define(inst, ty);
+        self.constants.insert((ty, bits), value);
+        value
+    }
+
+    fn define(&mut self, inst: Inst, ty: Type) -> Value {
+        let value = self.kernel.values.push(ValueDef::Result { inst, ty });
+        self.kernel.results[inst] = Some(value);
+        value
+    }
+
+    fn push(&mut self, data: InstData) -> Inst {
+        let inst = self.kernel.insts.push(data);
+        self.kernel.origins[inst] = self.origin;
+        self.insts.push(inst);
+        inst
+    }
+
+    /// An operation; folded where all operands are constants.
+    fn pure<const N: usize>(&mut self, op: Op, args: [Value; N]) -> Value {
+        let bits: Option<SmallVec<[u64; 4]>> = args.iter().map(|&arg| self.kernel.constant(arg)).collect();
+        if let Some(bits) = bits {
+            return self.constant(op.fold(&bits), op.result());
+        }
+        if let Some(value) = self.neutral(op, &args) {
+            return value;
+        }
+        let inst = self.push(InstData::Pure { op, args: SmallVec::from_slice(&args) });
+        self.define(inst, op.result())
+    }
+
+    /// Truth values of which one is known: special cases of constant operands fall away.
+    fn neutral(&self, op: Op, args: &[Value]) -> Option<Value> {
+        let absorbing = match op {
+            Op::LAnd => 0,
+            Op::LOr => 1,
+            _ => return None,
+        };
+        let (known, other) = match self.kernel.constant(args[0]) {
+            Some(_) => (args[0], args[1]),
+            None => (args[1], args[0]),
+        };
+        self.kernel.constant(known).map(|bits| if bits == absorbing { known } else { other })
+    }
+
+    /// `condition ? then : otherwise`.
+    pub(super) fn select(&mut self, condition: Value, then: impl Operand, otherwise: impl Operand) -> Value {
+        let (then, otherwise) = (then.value(self), otherwise.value(self));
+        match self.kernel.constant(condition) {
+            Some(0) => otherwise,
+            Some(_) => then,
+            None => {
+                let ty = self.kernel.ty(then);
+                let inst = self.push(InstData::Select { condition, then, otherwise });
+                self.define(inst, ty)
+            }
+        }
+    }
+
+    /// `common` where `condition` is false, else what `emit` makes of it, in a block that is entered only then.
+    pub(super) fn rarely<const N: usize>(
+        &mut self,
+        condition: Value,
+        common: [Value; N],
+        emit: impl FnOnce(&mut Self) -> [Value; N],
+    ) -> [Value; N] {
+        self.leave_loop_header();
+        let [rare, merge] = std::array::from_fn(|_| self.kernel.blocks.push(BlockData::default()));
+        let params = common.map(|value| self.add_param(merge, value));
+        let call = |args: [Value; N]| BlockCall { block: merge, args: SmallVec::from_slice(&args) };
+        let (then, otherwise) = (BlockCall::new(rare), call(common));
+        self.push(InstData::Branch { condition, then, otherwise });
+        self.start(rare, Some(Merge::Selection { merge }));
+        let results = emit(self);
+        self.push(InstData::Jump { to: call(results) });
+        self.start(merge, None);
+        params
+    }
+
+    fn add_param(&mut self, block: Block, like: Value) -> Value {
+        let index = self.kernel.blocks[block].params.len() as u32;
+        let ty = self.kernel.ty(like);
+        let value = self.kernel.values.push(ValueDef::Param { block, index, ty });
+        self.kernel.blocks[block].params.push(value);
+        value
+    }
+
+    /// A loop's header keeps its annotation and goes on in a block that can have one of its own.
+    fn leave_loop_header(&mut self) {
+        let Some(Merge::Loop { .. }) = self.kernel.blocks[self.current].merge else { return };
+        let next = self.kernel.blocks.push(BlockData::default());
+        self.push(InstData::Jump { to: BlockCall::new(next) });
+        self.start(next, self.merge);
+    }
+
+    /// Ends the current block, which opens `merge`, and goes on in `next`.
+    fn start(&mut self, next: Block, merge: Option<Merge>) {
+        self.kernel.blocks[self.current].merge = merge;
+        self.place();
+        self.current = next;
+    }
+
+    /// The current block takes its place in the layout.
+    fn place(&mut self) {
+        self.kernel.blocks[self.current].insts = std::mem::take(&mut self.insts);
+        self.kernel.layout.push(self.current);
+    }
+
+    /// Ends the expansion of `block`: what is left of it takes over the terminator, and the construct that this opens.
+    fn end_block(&mut self, block: Block) {
+        if self.current != block {
+            match self.merge {
+                Some(Merge::Loop { merge, continuing }) => self.end_loop_header(block, merge, continuing),
+                selection => self.kernel.blocks[self.current].merge = selection,
+            }
+        }
+        self.place();
+    }
+
+    /// The header's terminator has moved to the current block.
+    fn end_loop_header(&mut self, header: Block, merge: Block, continuing: Block) {
+        if continuing == header {
+            // A loop of one block: the terminator alone becomes the continue target.
+            let last = self.insts.pop();
+            let next = self.kernel.blocks.push(BlockData::default());
+            self.push(InstData::Jump { to: BlockCall::new(next) });
+            self.start(next, None);
+            self.insts.extend(last);
+            self.kernel.blocks[header].merge = Some(Merge::Loop { merge, continuing: next });
+            return;
+        }
+        let inside = |call: &&BlockCall| call.block != merge && call.block != continuing;
+        let targets = self.insts.last().map(|&last| self.kernel.insts[last].targets());
+        if targets.is_some_and(|targets| targets.into_iter().filter(inside).count() > 1) {
+            self.kernel.blocks[self.current].merge = Some(Merge::Selection { merge: continuing });
+        }
+    }
+}
+
+/// A value, or a number that becomes a constant.
+pub(super) trait Operand {
+    /// The value.
+    fn value(self, e: &mut Emit<'_>) -> Value;
+}
+
+impl Operand for Value {
+    fn value(self, _: &mut Emit<'_>) -> Value {
+        self
+    }
+}
+
+impl<T: Scalar> Operand for T {
+    fn value(self, e: &mut Emit<'_>) -> Value {
+        e.constant(self.to_bits(), T::TYPE)
+    }
+}
+
+macro_rules! define_methods {
+    ($($name:ident $op:ident $($arg:ident)+;)*) => {
+        /// One method for each basic operation that expansions use.
+        impl Emit<'_> {
+            $(
+                pub(super) fn $name(&mut self, $($arg: impl Operand),+) -> Value {
+                    let args = [$($arg.value(self)),+];
+                    self.pure(Op::$op, args)
+                }
+            )*
+        }
+    };
+}
+
+define_methods! {
+    iadd IAdd a b;
+    isub ISub a b;
+    imul IMul a b;
+    umul_high UMulHigh a b;
+    ineg INeg a;
+    sabs SAbs a;
+    umin UMin a b;
+    umax UMax a b;
+    smin SMin a b;
+    smax SMax a b;
+    ieq IEq a b;
+    ine INe a b;
+    ult ULt a b;
+    ule ULe a b;
+    slt SLt a b;
+    and And a b;
+    or Or a b;
+    xor Xor a b;
+    not Not a;
+    shl Shl a b;
+    lshr LShr a b;
+    ashr AShr a b;
+    land LAnd a b;
+    lor LOr a b;
+    lnot LNot a;
+    bool_to_int BoolToInt a;
+    find_umsb FindUMsb a;
+    fadd FAdd a b;
+    fsub FSub a b;
+    fmul FMul a b;
+    fdiv FDiv a b;
+    fneg FNeg a;
+    fma Fma a b c;
+    fabs FAbs a;
+    fmin FMin a b;
+    fmax FMax a b;
+    sqrt Sqrt a;
+    trunc Trunc a;
+    floor Floor a;
+    ford_eq FOrdEq a b;
+    ford_ne FOrdNe a b;
+    ford_lt FOrdLt a b;
+    ford_le FOrdLe a b;
+    is_nan IsNan a;
+    is_inf IsInf a;
+    float_bits FloatBits a;
+    float_from_bits FloatFromBits a;
+    float_to_uint FloatToUInt a;
+    float_to_sint FloatToSInt a;
+    uint_to_float UIntToFloat a;
+    sint_to_float SIntToFloat a;
+    half_bits HalfBits a;
+    half_from_bits HalfFromBits a;
+}
+
+/// Idioms that several chapters need.
+impl Emit<'_> {
+    /// The sign bit of a float, in its place.
+    pub(super) fn sign_bit(&mut self, a: impl Operand) -> Value {
+        let bits = self.float_bits(a);
+        self.and(bits, 0x8000_0000u32)
+    }
+
+    /// A float with its sign flipped where `sign`, a word with at most the topmost bit, says so.
+    pub(super) fn flip_sign(&mut self, a: Value, sign: Value) -> Value {
+        let bits = self.float_bits(a);
+        let flipped = self.xor(bits, sign);
+        self.float_from_bits(flipped)
+    }
+
+    /// The magnitude of `a` with the sign of `sign`.
+    pub(super) fn copysign(&mut self, a: impl Operand, sign: Value) -> Value {
+        let magnitude = self.fabs(a);
+        let sign = self.sign_bit(sign);
+        let bits = self.float_bits(magnitude);
+        let bits = self.or(bits, sign);
+        self.float_from_bits(bits)
+    }
+
+    /// A polynomial by Horner's rule; the highest coefficient first.
+    pub(super) fn polynomial(&mut self, a: Value, coefficients: &[f32]) -> Value {
+        let mut sum = coefficients[0].value(self);
+        for &coefficient in &coefficients[1..] {
+            sum = self.fma(sum, a, coefficient);
+        }
+        sum
+    }
+}

@@ -1,0 +1,91 @@
+//! Simple float operations: clamps, blends, remainders.
+//!
+//! A remainder takes one division, as Vulkan allows: exact where the quotient is below 2^24, and then less than the
+//! divisor; beyond that the quotient has no digits to be exact with.
+
+use super::emit::Emit;
+use crate::ir::{Op, Value};
+
+pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> {
+    Some(match (op, args) {
+        (Op::FRem, &[a, b]) => {
+            let magnitude = remainder(e, a, b);
+            let sign = e.sign_bit(a);
+            e.flip_sign(magnitude, sign)
+        }
+        (Op::FMod, &[a, b]) => modulo(e, a, b),
+        (Op::FSign, &[a]) => {
+            let one = e.copysign(1f32, a);
+            let signed = e.ford_ne(a, 0f32);
+            e.select(signed, one, a)
+        }
+        (Op::FClamp, &[a, low, high]) => clamp(e, a, low, high),
+        (Op::Fract, &[a]) => {
+            let whole = e.floor(a);
+            e.fsub(a, whole)
+        }
+        (Op::InverseSqrt, &[a]) => {
+            let root = e.sqrt(a);
+            e.fdiv(1f32, root)
+        }
+        (Op::FMix, &[a, b, t]) => {
+            let rest = e.fsub(1f32, t);
+            let first = e.fmul(a, rest);
+            e.fma(b, t, first)
+        }
+        (Op::Step, &[edge, a]) => {
+            let below = e.ford_lt(a, edge);
+            e.select(below, 0f32, 1f32)
+        }
+        (Op::SmoothStep, &[low, high, a]) => {
+            let [way, length] = [e.fsub(a, low), e.fsub(high, low)];
+            let t = e.fdiv(way, length);
+            let t = clamp(e, t, 0f32, 1f32);
+            let factor = e.fma(t, -2f32, 3f32);
+            let square = e.fmul(t, t);
+            e.fmul(square, factor)
+        }
+        _ => return None,
+    })
+}
+
+/// `fclamp`.
+pub(super) fn clamp(
+    e: &mut Emit<'_>,
+    a: Value,
+    low: impl super::emit::Operand,
+    high: impl super::emit::Operand,
+) -> Value {
+    let at_least = e.fmax(a, low);
+    e.fmin(at_least, high)
+}
+
+/// What is left of the magnitude of `a` after taking off multiples of that of `b`.
+fn remainder(e: &mut Emit<'_>, a: Value, b: Value) -> Value {
+    let [a, b] = [e.fabs(a), e.fabs(b)];
+    let quotient = e.fdiv(a, b);
+    let whole = e.trunc(quotient);
+    let whole = e.fneg(whole);
+    let rest = e.fma(whole, b, a);
+    // The quotient may have been rounded up to a whole number.
+    let back = e.fadd(rest, b);
+    let too_much = e.ford_lt(rest, 0f32);
+    let rest = e.select(too_much, back, rest);
+    // Also where the divisor is infinite.
+    let smaller = e.ford_lt(a, b);
+    e.select(smaller, a, rest)
+}
+
+fn modulo(e: &mut Emit<'_>, a: Value, b: Value) -> Value {
+    let rest = remainder(e, a, b);
+    let size = e.fabs(b);
+    let other_end = e.fsub(size, rest);
+    let [a_bits, b_bits] = [e.float_bits(a), e.float_bits(b)];
+    let differ = e.xor(a_bits, b_bits);
+    let differ = e.slt(differ, 0i32);
+    let not_zero = e.ford_ne(rest, 0f32);
+    let from_end = e.land(differ, not_zero);
+    let magnitude = e.select(from_end, other_end, rest);
+    let sign = e.sign_bit(b);
+    e.flip_sign(magnitude, sign)
+}

@@ -1,0 +1,65 @@
+//! Pure operations that the machine does not have become operations that it has: divisions, bit fields, packing,
+//! and the transcendental functions as polynomials within Vulkan's error bounds.
+//!
+//! A chapter holds the expansions of related operations; `emit` puts their instructions where the operation stood. What
+//! comes out is scalar IR again, so the interpreter can run it and machine code must agree with that bit for bit.
+//! Expansions are free of branches, but for the reduction of very large angles.
+
+mod divide;
+mod emit;
+mod field;
+mod float;
+mod int;
+mod pack;
+mod parts;
+
+use crate::ir::{Kernel, Op, Value};
+use emit::Emit;
+
+/// What the back end wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MathOptions {
+    /// Keeps `inverse_sqrt` for the machine's estimate and a Newton step; otherwise it becomes a root and a division.
+    pub fast_inverse_sqrt: bool,
+}
+
+/// Expands every operation that is not basic, in the whole kernel; transcendental functions stay so far.
+pub fn run(kernel: &mut Kernel, options: MathOptions) {
+    emit::expand(kernel, |op| !is_basic(op) || (op == Op::InverseSqrt && !options.fast_inverse_sqrt), expansion);
+}
+
+/// Whether back ends implement the operation, with the bits of its function in `ir/op/` (`inverse_sqrt` within 2 units
+/// in the last place).
+pub fn is_basic(op: Op) -> bool {
+    is_basic_integer(op) || is_basic_float(op)
+}
+
+fn is_basic_integer(op: Op) -> bool {
+    use Op::*;
+    let arithmetic = matches!(op, IAdd | ISub | IMul | UMulHigh | SMulHigh | INeg | SAbs | UMin | UMax | SMin | SMax);
+    let comparison = matches!(op, IEq | INe | ULt | ULe | SLt | SLe);
+    let bits = matches!(op, And | Or | Xor | Not | Shl | LShr | AShr | BitCount | FindUMsb);
+    let bools = matches!(op, LAnd | LOr | LXor | LNot | BoolToInt);
+    arithmetic || comparison || bits || bools
+}
+
+fn is_basic_float(op: Op) -> bool {
+    use Op::*;
+    let arithmetic = matches!(op, FAdd | FSub | FMul | FDiv | FNeg | Fma | FAbs | FMin | FMax | Sqrt | InverseSqrt);
+    let ordered = matches!(op, FOrdEq | FOrdNe | FOrdLt | FOrdLe | IsNan | IsInf);
+    let unordered = matches!(op, FUnordEq | FUnordNe | FUnordLt | FUnordLe);
+    let rounding = matches!(op, RoundEven | Trunc | Floor | Ceil);
+    let integers = matches!(op, FloatToSInt | FloatToUInt | SIntToFloat | UIntToFloat);
+    let bits = matches!(op, FloatBits | FloatFromBits | HalfBits | HalfFromBits);
+    arithmetic || ordered || unordered || rounding || integers || bits
+}
+
+/// Expands the operations of a chapter; `None` for others.
+type Chapter = fn(&mut Emit<'_>, Op, &[Value]) -> Option<Value>;
+
+/// The instructions for an operation; the value that takes its result's place. Transcendental functions stay so far.
+fn expansion(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> {
+    const CHAPTERS: &[Chapter] =
+        &[int::expand, divide::expand, field::expand, float::expand, parts::expand, pack::expand];
+    CHAPTERS.iter().find_map(|chapter| chapter(e, op, args))
+}

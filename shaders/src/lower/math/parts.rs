@@ -1,0 +1,77 @@
+//! Floats taken apart at the point or at the exponent, and put together again.
+
+use super::emit::Emit;
+use crate::ir::{Op, Value};
+
+pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> {
+    Some(match (op, args) {
+        (Op::ModfFract, &[a]) => {
+            let whole = e.trunc(a);
+            let fraction = e.fsub(a, whole);
+            let infinite = e.is_inf(a);
+            let fraction = e.select(infinite, 0f32, fraction);
+            e.copysign(fraction, a)
+        }
+        (Op::FrexpSignificand, &[a]) => {
+            let Parts { bits, number, .. } = parts(e, a);
+            let kept = e.and(bits, 0x807f_ffffu32);
+            let placed = e.or(kept, 0x3f00_0000u32);
+            let significand = e.float_from_bits(placed);
+            e.select(number, significand, a)
+        }
+        (Op::FrexpExponent, &[a]) => {
+            let Parts { bits, bias, number } = parts(e, a);
+            let field = e.lshr(bits, 23u32);
+            let field = e.and(field, 0xffu32);
+            let exponent = e.isub(field, bias);
+            e.select(number, exponent, 0u32)
+        }
+        (Op::Ldexp, &[a, exponent]) => ldexp(e, a, exponent),
+        _ => return None,
+    })
+}
+
+struct Parts {
+    /// Those of the number with denormals scaled up.
+    bits: Value,
+    /// What the exponent field has too much.
+    bias: Value,
+    /// Neither 0 nor infinite nor NaN.
+    number: Value,
+}
+
+fn parts(e: &mut Emit<'_>, a: Value) -> Parts {
+    let size = e.fabs(a);
+    let denormal = e.ford_lt(size, f32::MIN_POSITIVE);
+    let scaled = e.fmul(a, 16_777_216f32);
+    let normal = e.select(denormal, scaled, a);
+    let bits = e.float_bits(normal);
+    let bias = e.select(denormal, 126u32 + 24, 126u32);
+    let not_zero = e.ford_lt(0f32, size);
+    let finite = e.ford_lt(size, f32::INFINITY);
+    Parts { bits, bias, number: e.land(not_zero, finite) }
+}
+
+/// Multiplies by three powers of 2. The last takes as much as it can: if a product before it is rounded, being
+/// denormal, then the result is 0 anyway.
+fn ldexp(e: &mut Emit<'_>, a: Value, exponent: Value) -> Value {
+    // Beyond 278 every result is 0 or infinity.
+    let exponent = e.smax(exponent, -278i32);
+    let exponent = e.smin(exponent, 278i32);
+    let last = e.smax(exponent, -126i32);
+    let last = e.smin(last, 127i32);
+    let rest = e.isub(exponent, last);
+    let first = e.ashr(rest, 1u32);
+    let second = e.isub(rest, first);
+    [first, second, last].into_iter().fold(a, |product, exponent| {
+        let power = power_of_two(e, exponent);
+        e.fmul(product, power)
+    })
+}
+
+/// `2^exponent` for -126 to 127.
+fn power_of_two(e: &mut Emit<'_>, exponent: Value) -> Value {
+    let field = e.iadd(exponent, 127u32);
+    let bits = e.shl(field, 23u32);
+    e.float_from_bits(bits)
+}
