@@ -3,6 +3,7 @@
 use spelter_shaders::back::{Code, Scratch};
 use spelter_shaders::compile;
 use spelter_shaders::ir::{Kernel, verify};
+use spelter_shaders::opt;
 
 /// A way to run a kernel.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +19,7 @@ pub fn engines() -> Vec<Engine> {
     vec![
         Engine { name: "interpreter", prepare: compile::compile },
         Engine { name: "interpreter of the IR's text", prepare: |kernel| compile::compile(&through_text(kernel)) },
+        Engine { name: "interpreter of the optimised kernel", prepare: |kernel| compile::compile(&optimised(kernel)) },
     ]
 }
 
@@ -27,6 +29,15 @@ fn through_text(kernel: &Kernel) -> Kernel {
     let parsed = Kernel::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     verify(&parsed).unwrap_or_else(|error| panic!("{error}\n{text}"));
     parsed
+}
+
+/// A kernel after all passes, each of which must leave one that is valid.
+fn optimised(kernel: &Kernel) -> Kernel {
+    let mut kernel = kernel.clone();
+    opt::optimize(&mut kernel, |pass, after| {
+        verify(after).unwrap_or_else(|error| panic!("{}: {error}\n{after}", pass.name));
+    });
+    kernel
 }
 
 /// Runs all workgroups of a dispatch in order; stops where the stop flag is seen.

@@ -240,7 +240,7 @@ pub fn element(base: u32, index: u32, stride: u32) -> u32 {
 }
 
 /// Blocks reachable from `entry`; a loop's merge comes after its body, so that a loop is one run of blocks.
-fn reverse_postorder(kernel: &Kernel, entry: Block) -> Vec<Block> {
+pub(crate) fn reverse_postorder(kernel: &Kernel, entry: Block) -> Vec<Block> {
     let mut seen = EntitySet::with_capacity(kernel.blocks.len());
     let mut postorder = Vec::new();
     let mut stack = vec![(entry, successors(kernel, entry))];

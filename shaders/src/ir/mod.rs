@@ -18,6 +18,7 @@ mod types;
 mod verify;
 mod verify_inst;
 
+pub(crate) use builder::reverse_postorder;
 pub use builder::{Builder, element};
 pub use entities::{Binding, Block, Inst, Value, Variable};
 pub use inst::{Access, AtomicOp, BlockCall, BufferSpace, BuiltIn, InstData, Place, Scope, Semantics};

@@ -4,6 +4,7 @@
 //! It may not change what a kernel computes, except for passes that say so (contraction).
 
 mod aliases;
+mod cfg;
 mod dce;
 mod gvn;
 
@@ -22,9 +23,11 @@ pub struct Pass {
 pub const GVN: Pass = Pass { name: "gvn", run: gvn::run };
 /// Removes what nobody needs.
 pub const DCE: Pass = Pass { name: "dce", run: dce::run };
+/// Straightens control flow.
+pub const CFG: Pass = Pass { name: "cfg", run: cfg::run };
 
 /// All passes, in the order in which they run.
-pub const PASSES: &[Pass] = &[GVN, DCE];
+pub const PASSES: &[Pass] = &[CFG, GVN, DCE];
 
 /// Runs all passes; `after` sees the kernel after each, for timings and dumps.
 pub fn optimize(kernel: &mut Kernel, mut after: impl FnMut(&Pass, &Kernel)) {

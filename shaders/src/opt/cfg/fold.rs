@@ -1,0 +1,121 @@
+//! Terminators that are decided: constant conditions, and ways that are one.
+
+use super::{insert_before_end, terminator};
+use crate::ir::{Block, BlockCall, InstData, Kernel, Op, Type, Value};
+
+/// Literals that are worth a comparison each instead of a switch.
+const FEW_LITERALS: usize = 3;
+
+/// Makes jumps and branches of simpler kind where control has less choice. Says whether there were any.
+pub(super) fn terminators(kernel: &mut Kernel) -> bool {
+    let mut changed = false;
+    for place in 0..kernel.layout.len() {
+        let block = kernel.layout[place];
+        while let Some(data) = folded(kernel, block)
+            && let Some(last) = terminator(kernel, block)
+        {
+            kernel.insts[last] = data;
+            changed = true;
+        }
+    }
+    changed
+}
+
+/// What the terminator becomes. Terminators get simpler each time, so this ends.
+fn folded(kernel: &mut Kernel, block: Block) -> Option<InstData> {
+    let last = terminator(kernel, block)?;
+    match &kernel.insts[last] {
+        InstData::Branch { condition, then, otherwise } => match kernel.constant(*condition) {
+            Some(0) => Some(InstData::Jump { to: otherwise.clone() }),
+            Some(_) => Some(InstData::Jump { to: then.clone() }),
+            None if then.block == otherwise.block => {
+                let (condition, then, otherwise) = (*condition, then.clone(), otherwise.clone());
+                Some(InstData::Jump { to: selected(kernel, block, condition, then, &otherwise) })
+            }
+            None => None,
+        },
+        InstData::Switch { selector, default, cases } => match kernel.constant(*selector) {
+            Some(bits) => {
+                let taken = cases.iter().find(|case| u64::from(case.0) == bits).map_or(default, |case| &case.1);
+                Some(InstData::Jump { to: taken.clone() })
+            }
+            None => {
+                let (selector, default) = (*selector, default.clone());
+                let cases: Vec<_> = cases.iter().filter(|case| case.1 != default).cloned().collect();
+                switch(kernel, block, selector, default, cases)
+            }
+        },
+        _ => None,
+    }
+}
+
+/// One call for two to the same block: arguments that differ are selected.
+fn selected(
+    kernel: &mut Kernel,
+    block: Block,
+    condition: Value,
+    mut then: BlockCall,
+    otherwise: &BlockCall,
+) -> BlockCall {
+    for (arg, &other) in then.args.iter_mut().zip(&otherwise.args) {
+        if *arg != other {
+            let ty = kernel.ty(*arg);
+            let data = InstData::Select { condition, then: *arg, otherwise: other };
+            *arg = insert_before_end(kernel, block, data, ty);
+        }
+    }
+    then
+}
+
+/// A switch whose cases all differ from the default.
+fn switch(
+    kernel: &mut Kernel,
+    block: Block,
+    selector: Value,
+    default: BlockCall,
+    cases: Vec<(u32, BlockCall)>,
+) -> Option<InstData> {
+    let Some((_, first)) = cases.first().cloned() else { return Some(InstData::Jump { to: default }) };
+    if cases.iter().all(|case| case.1 == first)
+        && let Some(condition) = is_one_of(kernel, block, selector, cases.iter().map(|case| case.0).collect())
+    {
+        return Some(InstData::Branch { condition, then: first, otherwise: default });
+    }
+    let last = terminator(kernel, block)?;
+    match &mut kernel.insts[last] {
+        // Fewer cases are no other terminator.
+        InstData::Switch { cases: old, .. } if old.len() != cases.len() => *old = cases,
+        _ => {}
+    }
+    None
+}
+
+/// Whether the selector is one of the literals, if that is cheap to ask.
+fn is_one_of(kernel: &mut Kernel, block: Block, selector: Value, mut literals: Vec<u32>) -> Option<Value> {
+    literals.sort_unstable();
+    let (&first, &last) = (literals.first()?, literals.last()?);
+    let ask = |kernel: &mut Kernel, op: Op, a, b| {
+        let data = InstData::Pure { op, args: smallvec::smallvec![a, b] };
+        insert_before_end(kernel, block, data, op.result())
+    };
+    if literals.len() > 1 && (last - first) as usize == literals.len() - 1 {
+        let first = constant(kernel, block, first);
+        let count = constant(kernel, block, literals.len() as u32);
+        let distance = ask(kernel, Op::ISub, selector, first);
+        return Some(ask(kernel, Op::ULt, distance, count));
+    }
+    if literals.len() > FEW_LITERALS {
+        return None;
+    }
+    let mut any = None;
+    for literal in literals {
+        let literal = constant(kernel, block, literal);
+        let equal = ask(kernel, Op::IEq, selector, literal);
+        any = Some(any.map_or(equal, |any| ask(kernel, Op::LOr, any, equal)));
+    }
+    any
+}
+
+fn constant(kernel: &mut Kernel, block: Block, literal: u32) -> Value {
+    insert_before_end(kernel, block, InstData::Const { ty: Type::I32, bits: u64::from(literal) }, Type::I32)
+}
