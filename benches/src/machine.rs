@@ -1,0 +1,125 @@
+//! What this machine can do at most, with all its threads: bandwidth of memory and caches, multiply-adds.
+//!
+//! Measured when first asked for, so that one kernel alone is measured quickly, and once for each working set: what
+//! stays in a cache is read faster.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::time::Duration;
+
+use rayon::prelude::*;
+
+use crate::measure::best_within;
+use crate::unit::{Limit, Unit};
+use crate::work::Cost;
+
+/// How long each limit is measured.
+const PERIOD: Duration = Duration::from_millis(400);
+/// Elements that a thread takes at once.
+const CHUNK: usize = 64 << 10;
+/// Larger than last-level caches are.
+const LARGE: usize = 512 << 20;
+
+/// The measured limits.
+#[derive(Debug, Default)]
+pub struct Machine {
+    multiply_adds: OnceCell<f64>,
+    /// Bytes per second of reads and of triads, by the bytes of all arrays.
+    bandwidth: RefCell<BTreeMap<(bool, usize), f64>>,
+}
+
+impl Machine {
+    /// The most that work of this cost can reach, in its unit.
+    pub fn limit(&self, limit: Limit, unit: Unit, cost: Cost) -> Option<f64> {
+        let seconds = match limit {
+            Limit::Read => cost.bytes / self.read(cost.working_set),
+            Limit::Triad => cost.bytes / self.triad(cost.working_set),
+            Limit::MultiplyAdd => cost.amount / self.multiply_adds(),
+            Limit::Unknown => return None,
+        };
+        Some(unit.figure(cost.amount, seconds))
+    }
+
+    /// Floating-point operations per second, two for each multiply-add.
+    pub fn multiply_adds(&self) -> f64 {
+        *self.multiply_adds.get_or_init(|| {
+            let seconds = best_within(PERIOD, || {
+                rayon::broadcast(|_| multiply_add_chains(black_box(0.999), black_box(0.001)));
+            });
+            (2 * rayon::current_num_threads() * ROUNDS * CHAINS * LANES) as f64 / seconds
+        })
+    }
+
+    /// Bytes per second when so many are read again and again.
+    pub fn read(&self, bytes: usize) -> f64 {
+        self.bandwidth_of(false, bytes, measure_read)
+    }
+
+    /// Bytes per second of STREAM's triad, with three arrays of so many bytes together.
+    pub fn triad(&self, bytes: usize) -> f64 {
+        self.bandwidth_of(true, bytes, measure_triad)
+    }
+
+    /// Bandwidth of memory itself, in bytes per second: read and triad.
+    pub fn memory(&self) -> [f64; 2] {
+        [self.read(LARGE), self.triad(LARGE)]
+    }
+
+    fn bandwidth_of(&self, writes: bool, bytes: usize, measure: fn(usize) -> f64) -> f64 {
+        *self.bandwidth.borrow_mut().entry((writes, bytes)).or_insert_with(|| measure(bytes))
+    }
+}
+
+fn measure_read(bytes: usize) -> f64 {
+    let data = vec![1u32; (bytes / 4).max(CHUNK)];
+    let seconds = best_within(PERIOD, || {
+        black_box(black_box(&data).par_chunks(CHUNK).map(sum).reduce(|| 0, u32::wrapping_add));
+    });
+    (data.len() * 4) as f64 / seconds
+}
+
+fn measure_triad(bytes: usize) -> f64 {
+    let elements = (bytes / 12).max(CHUNK);
+    let (mut a, b, c) = (vec![0.0f32; elements], vec![1.0f32; elements], vec![2.0f32; elements]);
+    let seconds = best_within(PERIOD, || {
+        let sources = b.par_chunks(CHUNK).zip(c.par_chunks(CHUNK));
+        a.par_chunks_mut(CHUNK).zip(sources).for_each(|(a, (b, c))| triad(a, b, c));
+        black_box(&mut a);
+    });
+    (elements * 12) as f64 / seconds
+}
+
+native! {
+    fn sum(values: &[u32]) -> u32 {
+        values.iter().fold(0, |sum, &value| sum.wrapping_add(value))
+    }
+}
+
+native! {
+    fn triad(a: &mut [f32], b: &[f32], c: &[f32]) {
+        for ((a, &b), &c) in a.iter_mut().zip(b).zip(c) {
+            *a = c.mul_add(3.0, b);
+        }
+    }
+}
+
+/// Lanes of a vector with AVX-512; fewer make two or four vectors of a chain.
+const LANES: usize = 16;
+/// Enough chains to hide the latency of each.
+const CHAINS: usize = 12;
+const ROUNDS: usize = 1 << 20;
+
+native! {
+    fn multiply_add_chains(factor: f32, term: f32) {
+        let mut chains = black_box([[1.0f32; LANES]; CHAINS]);
+        for _ in 0..ROUNDS {
+            for chain in &mut chains {
+                for lane in chain {
+                    *lane = lane.mul_add(factor, term);
+                }
+            }
+        }
+        black_box(chains);
+    }
+}

@@ -1,0 +1,15 @@
+//! Plain Rust built for the CPU that it runs on, whatever flags the benches are built with.
+//!
+//! `native!` compiles a function three times, for AVX-512, for AVX2 and for any CPU of the target, and picks at run time.
+//! Helpers that such a function calls must be `#[inline(always)]`, or they are compiled for any CPU.
+
+/// Defines a function that is compiled for several CPUs and called as the best of them.
+macro_rules! native {
+    ($($function:tt)*) => {
+        #[multiversion::multiversion(targets(
+            "x86_64+avx2+avx512bw+avx512cd+avx512dq+avx512f+avx512vl+bmi1+bmi2+f16c+fma+lzcnt+movbe+popcnt",
+            "x86_64+avx2+bmi1+bmi2+f16c+fma+lzcnt+movbe+popcnt",
+        ))]
+        $($function)*
+    };
+}
