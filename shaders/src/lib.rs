@@ -13,3 +13,4 @@ pub mod ir;
 pub mod lower;
 pub mod opt;
 pub mod simd;
+mod text;

@@ -2,10 +2,10 @@
 
 use smallvec::SmallVec;
 
-use super::lexer::{Line, hexadecimal};
 use super::names::SEMANTICS;
-use super::parse::{ParseError, Parser};
+use super::parse::Parser;
 use super::{Access, AtomicOp, BlockCall, BufferSpace, BuiltIn, InstData, Op, Place, Scope, Semantics, Type, Value};
+use crate::text::{Line, ParseError, hexadecimal};
 
 type Result<T> = std::result::Result<T, ParseError>;
 

@@ -9,7 +9,6 @@ mod entities;
 mod inst;
 mod inst_parse;
 mod kernel;
-mod lexer;
 mod names;
 pub mod op;
 mod parse;
@@ -26,6 +25,7 @@ pub use kernel::{
     BindingData, BindingKind, BlockData, Kernel, Merge, SourceLine, ValueDef, VariableData, VariableSpace,
 };
 pub use op::Op;
-pub use parse::ParseError;
 pub use types::{Scalar, Type};
 pub use verify::{VerifyError, verify};
+
+pub use crate::text::ParseError;

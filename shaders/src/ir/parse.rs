@@ -3,26 +3,14 @@
 //! Names stay: `v7` of the text is value 7 of the kernel. What was parsed is not yet known to make sense; that is for
 //! [`verify`](super::verify()) to say.
 
-use cranelift_entity::{EntityRef, EntitySet, PrimaryMap};
+use cranelift_entity::{EntityRef, EntitySet};
 
 use super::inst_parse::instruction;
-use super::lexer::Line;
 use super::{
     Binding, BindingData, BindingKind, Block, BlockData, InstData, Kernel, Merge, Type, Value, ValueDef, Variable,
     VariableData, VariableSpace,
 };
-
-/// Why a text is no kernel, and where.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{line}:{column}: {message}")]
-pub struct ParseError {
-    /// Line, from 1.
-    pub line: u32,
-    /// Column in characters, from 1.
-    pub column: u32,
-    /// What was expected or is wrong.
-    pub message: String,
-}
+use crate::text::{Line, ParseError, id, id_limit, named};
 
 type Result<T> = std::result::Result<T, ParseError>;
 
@@ -42,7 +30,7 @@ impl Kernel {
             defined: EntitySet::new(),
             placed: EntitySet::new(),
             uses: Vec::new(),
-            limit: text.len().max(1 << 16),
+            limit: id_limit(text.len()),
         };
         for line in lines {
             let mut line = line?;
@@ -78,8 +66,7 @@ pub(super) struct Parser {
     placed: EntitySet<Block>,
     /// Every use with its line and column.
     uses: Vec<(Value, (u32, u32))>,
-    /// Ids of values and blocks stay below: tables are as long as their greatest id says, which must not be a way to
-    /// ask for any amount of memory.
+    /// Ids of values and blocks stay below.
     limit: usize,
 }
 
@@ -254,28 +241,4 @@ impl Parser {
             }
         }
     }
-}
-
-/// An id with its table made long enough.
-fn named<K: EntityRef, V>(
-    line: &mut Line<'_>,
-    what: &str,
-    prefix: &str,
-    table: &mut PrimaryMap<K, V>,
-    limit: usize,
-    fill: impl Fn() -> V,
-) -> Result<K> {
-    let id: K = line.word(what, |word| id(prefix, word).filter(|id: &K| id.index() < limit))?;
-    while !table.is_valid(id) {
-        table.push(fill());
-    }
-    Ok(id)
-}
-
-/// `v7` with prefix `v` → 7; only as it is printed, so that two names are never one id.
-fn id<K: EntityRef>(prefix: &str, word: &str) -> Option<K> {
-    let digits = word.strip_prefix(prefix)?;
-    let number: u32 = digits.parse().ok()?;
-    (digits == "0" || !digits.starts_with(['0', '+'])).then_some(number)?;
-    (number < u32::MAX).then(|| K::new(number as usize))
 }

@@ -7,6 +7,7 @@ use super::{
     Access, Binding, BindingData, BindingKind, Block, BlockCall, Inst, InstData, Kernel, Merge, Place, Semantics, Type,
     Value, VariableData,
 };
+use crate::text::{list, switch};
 
 impl Display for Kernel {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -114,7 +115,7 @@ impl Display for InstData {
             Self::Fence { scope, semantics } => write!(f, "fence {} {semantics}", scope.name()),
             Self::Jump { to } => write!(f, "jump {to}"),
             Self::Branch { condition, then, otherwise } => write!(f, "branch {condition}, {then}, {otherwise}"),
-            Self::Switch { selector, default, cases } => print_switch(f, *selector, default, cases),
+            Self::Switch { selector, default, cases } => switch(f, selector, default, cases),
             Self::Return => f.write_str("return"),
             Self::Unreachable => f.write_str("unreachable"),
         }
@@ -142,20 +143,6 @@ fn print_atomic(f: &mut Formatter<'_>, data: &InstData) -> fmt::Result {
     }
     write!(f, " {} {semantics}", scope.name())?;
     if unequal.0 != 0 { write!(f, " unequal {unequal}") } else { Ok(()) }
-}
-
-fn print_switch(
-    f: &mut Formatter<'_>,
-    selector: Value,
-    default: &BlockCall,
-    cases: &[(u32, BlockCall)],
-) -> fmt::Result {
-    write!(f, "switch {selector}, {default} [")?;
-    for (place, (literal, call)) in cases.iter().enumerate() {
-        let comma = if place == 0 { "" } else { ", " };
-        write!(f, "{comma}{literal}: {call}")?;
-    }
-    f.write_str("]")
 }
 
 impl Display for BlockCall {
@@ -199,14 +186,4 @@ impl Display for Semantics {
         }
         if rest != 0 { write!(f, "{bar}{rest:#x}") } else { Ok(()) }
     }
-}
-
-/// Items between commas; nothing at all without items.
-fn list<T: Display>(f: &mut Formatter<'_>, open: &str, items: impl IntoIterator<Item = T>, close: &str) -> fmt::Result {
-    let mut separator = open;
-    for item in items {
-        write!(f, "{separator}{item}")?;
-        separator = ", ";
-    }
-    if separator == open { Ok(()) } else { f.write_str(close) }
 }

@@ -4,10 +4,16 @@
 
 mod entities;
 mod inst;
+mod inst_parse;
 mod kernel;
+mod names;
+mod parse;
+mod print;
 mod types;
 
 pub use entities::{Block, Inst, Value};
 pub use inst::{Address, BlockCall, Field, InstData, LANES, LaneAddress, Row, WideOp, pure_result};
 pub use kernel::{BlockData, Kernel, ValueDef};
 pub use types::Type;
+
+pub use crate::text::ParseError;

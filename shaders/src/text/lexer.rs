@@ -1,6 +1,6 @@
 //! Cuts a line of the text form into tokens, and reads them one by one with the place for messages.
 
-use super::parse::ParseError;
+use super::ParseError;
 
 type Result<T> = std::result::Result<T, ParseError>;
 
@@ -24,7 +24,7 @@ enum Kind<'a> {
 
 /// The tokens of one line.
 #[derive(Debug)]
-pub(super) struct Line<'a> {
+pub(crate) struct Line<'a> {
     number: u32,
     tokens: Vec<Token<'a>>,
     at: usize,
@@ -34,7 +34,7 @@ pub(super) struct Line<'a> {
 
 impl<'a> Line<'a> {
     /// Cuts line `number`; a `;` outside quotes begins a comment.
-    pub(super) fn new(number: u32, text: &'a str) -> Result<Self> {
+    pub(crate) fn new(number: u32, text: &'a str) -> Result<Self> {
         let mut line = Self { number, tokens: Vec::new(), at: 0, end: text.chars().count() as u32 + 1 };
         let (mut rest, mut column) = (text, 1);
         loop {
@@ -49,17 +49,17 @@ impl<'a> Line<'a> {
     }
 
     /// Whether all tokens have been read.
-    pub(super) fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.at == self.tokens.len()
     }
 
     /// Line and column of the next token.
-    pub(super) fn position(&self) -> (u32, u32) {
+    pub(crate) fn position(&self) -> (u32, u32) {
         (self.number, self.tokens.get(self.at).map_or(self.end, |token| token.column))
     }
 
     /// An error at the next token.
-    pub(super) fn error(&self, message: impl Into<String>) -> ParseError {
+    pub(crate) fn error(&self, message: impl Into<String>) -> ParseError {
         self.error_at(self.position().1, message)
     }
 
@@ -68,7 +68,7 @@ impl<'a> Line<'a> {
     }
 
     /// The next token if it is a word, which stays.
-    pub(super) fn peek_word(&self) -> Option<&'a str> {
+    pub(crate) fn peek_word(&self) -> Option<&'a str> {
         match self.tokens.get(self.at)?.kind {
             Kind::Word(word) => Some(word),
             _ => None,
@@ -76,12 +76,12 @@ impl<'a> Line<'a> {
     }
 
     /// Whether the token after the next one is that symbol.
-    pub(super) fn second_is(&self, symbol: char) -> bool {
+    pub(crate) fn second_is(&self, symbol: char) -> bool {
         self.tokens.get(self.at + 1).is_some_and(|token| matches!(token.kind, Kind::Symbol(is) if is == symbol))
     }
 
     /// Takes a word for which `read` has a meaning.
-    pub(super) fn word<T>(&mut self, what: &str, read: impl FnOnce(&'a str) -> Option<T>) -> Result<T> {
+    pub(crate) fn word<T>(&mut self, what: &str, read: impl FnOnce(&'a str) -> Option<T>) -> Result<T> {
         match self.peek_word().and_then(read) {
             Some(meaning) => {
                 self.at += 1;
@@ -92,14 +92,14 @@ impl<'a> Line<'a> {
     }
 
     /// Takes that very word, if it comes next.
-    pub(super) fn eat_word(&mut self, word: &str) -> bool {
+    pub(crate) fn eat_word(&mut self, word: &str) -> bool {
         let found = self.peek_word() == Some(word);
         self.at += usize::from(found);
         found
     }
 
     /// Takes that symbol, if it comes next.
-    pub(super) fn eat(&mut self, symbol: char) -> bool {
+    pub(crate) fn eat(&mut self, symbol: char) -> bool {
         let found =
             self.tokens.get(self.at).is_some_and(|token| matches!(token.kind, Kind::Symbol(is) if is == symbol));
         self.at += usize::from(found);
@@ -107,12 +107,12 @@ impl<'a> Line<'a> {
     }
 
     /// Takes that symbol.
-    pub(super) fn expect(&mut self, symbol: char) -> Result<()> {
+    pub(crate) fn expect(&mut self, symbol: char) -> Result<()> {
         if self.eat(symbol) { Ok(()) } else { Err(self.error(format!("expected `{symbol}`"))) }
     }
 
     /// Takes a number for which `read` has a meaning.
-    pub(super) fn number_as<T>(&mut self, what: &str, read: impl FnOnce(&'a str) -> Option<T>) -> Result<T> {
+    pub(crate) fn number_as<T>(&mut self, what: &str, read: impl FnOnce(&'a str) -> Option<T>) -> Result<T> {
         let number = match self.tokens.get(self.at) {
             Some(&Token { kind: Kind::Number(number), .. }) => read(number),
             _ => None,
@@ -123,7 +123,7 @@ impl<'a> Line<'a> {
     }
 
     /// Takes an unsigned 32-bit number, decimal or hexadecimal.
-    pub(super) fn unsigned(&mut self) -> Result<u32> {
+    pub(crate) fn unsigned(&mut self) -> Result<u32> {
         self.number_as("a number below 2^32", |text| match hexadecimal(text) {
             Some(bits) => u32::try_from(bits).ok(),
             None => text.parse().ok(),
@@ -131,7 +131,7 @@ impl<'a> Line<'a> {
     }
 
     /// Takes a quoted text.
-    pub(super) fn text(&mut self) -> Result<String> {
+    pub(crate) fn text(&mut self) -> Result<String> {
         match self.tokens.get_mut(self.at) {
             Some(Token { kind: Kind::Text(text), .. }) => {
                 self.at += 1;
@@ -142,13 +142,13 @@ impl<'a> Line<'a> {
     }
 
     /// Holds that nothing is left.
-    pub(super) fn finish(&self) -> Result<()> {
+    pub(crate) fn finish(&self) -> Result<()> {
         if self.is_done() { Ok(()) } else { Err(self.error("expected the end of the line")) }
     }
 }
 
 /// The number that `0x…` is.
-pub(super) fn hexadecimal(text: &str) -> Option<u64> {
+pub(crate) fn hexadecimal(text: &str) -> Option<u64> {
     text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok())
 }
 
@@ -169,7 +169,7 @@ fn token(text: &str, first: char) -> std::result::Result<(Kind<'_>, usize), Stri
         let bytes = text.char_indices().find(|&(at, c)| !inside(at, c)).map_or(text.len(), |(at, _)| at);
         return Ok((Kind::Number(&text[..bytes]), bytes));
     }
-    if ",:=+*|()[]".contains(first) { Ok((Kind::Symbol(first), 1)) } else { Err(format!("unexpected {first:?}")) }
+    if ",:=+*|<()[]".contains(first) { Ok((Kind::Symbol(first), 1)) } else { Err(format!("unexpected {first:?}")) }
 }
 
 /// A text in quotes, with the escapes of [`str::escape_default`].

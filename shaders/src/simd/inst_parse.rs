@@ -1,0 +1,304 @@
+//! Reads one instruction of the text form: the mnemonic decides what follows.
+
+use smallvec::SmallVec;
+
+use super::parse::Parser;
+use super::{Address, BlockCall, Field, InstData, LANES, LaneAddress, Row, Type, Value, WideOp};
+use crate::ir::{AtomicOp, Op};
+use crate::text::{Line, ParseError, hexadecimal};
+
+type Result<T> = std::result::Result<T, ParseError>;
+
+/// An instruction.
+pub(super) fn instruction(parser: &mut Parser, line: &mut Line<'_>) -> Result<InstData> {
+    let unknown = line.error("no such instruction");
+    let word = line.word("an instruction", Some)?;
+    if let Some(op) = Op::from_name(word) {
+        return Ok(InstData::Pure { op, args: values(parser, line, op.params().len())? });
+    }
+    match word.split_once('.') {
+        Some((word, detail)) => detailed(parser, line, word, detail)?.ok_or(unknown),
+        None => match simple(parser, line, word)? {
+            Some(data) => Ok(data),
+            None => match memory(parser, line, word)? {
+                Some(data) => Ok(data),
+                None => control(parser, line, word)?.ok_or(unknown),
+            },
+        },
+    }
+}
+
+/// Instructions with a type or an operation after the dot.
+fn detailed(parser: &mut Parser, line: &mut Line<'_>, word: &str, detail: &str) -> Result<Option<InstData>> {
+    let ty = Type::from_name(detail);
+    Ok(Some(match (word, ty) {
+        ("const", Some(ty)) => InstData::Const { ty, bits: bits(line, ty)? },
+        ("undef", Some(ty)) => InstData::Undef { ty },
+        ("load", Some(ty)) => InstData::Load { ty, address: address(parser, line)? },
+        ("frame_load", Some(ty)) => {
+            let (frame, at) = frame(parser, line)?;
+            InstData::FrameLoad { ty, frame, at }
+        }
+        ("wide", None) => {
+            let Some(op) = WideOp::from_name(detail) else { return Ok(None) };
+            InstData::Wide { op, args: values(parser, line, op.params().len())?.into_iter().collect() }
+        }
+        ("atomic", None) => {
+            let Some(op) = AtomicOp::from_name(detail) else { return Ok(None) };
+            atomic(parser, line, op)?
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// Instructions without a dot that neither touch memory nor end a block.
+fn simple(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<InstData>> {
+    Ok(Some(match word {
+        "lanes" => lanes(line)?,
+        "select" => {
+            let (condition, then, otherwise) = (parser.value(line)?, operand(parser, line)?, operand(parser, line)?);
+            InstData::Select { condition, then, otherwise }
+        }
+        "splat" => InstData::Splat { value: parser.value(line)? },
+        "extract" => InstData::Extract { vector: parser.value(line)?, lane: operand(parser, line)? },
+        "first_lane" => InstData::FirstLane { mask: parser.value(line)? },
+        "any" => InstData::Any { mask: parser.value(line)? },
+        "context" => InstData::Context { field: line.word("a field of the context", Field::from_name)? },
+        "buffer_base" => InstData::BufferBase { buffer: parser.value(line)? },
+        "buffer_len" => InstData::BufferLen { buffer: parser.value(line)? },
+        "fence" => InstData::Fence,
+        "poll" => InstData::Poll,
+        _ => return Ok(None),
+    }))
+}
+
+/// Instructions without a dot that have an address.
+fn memory(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<InstData>> {
+    Ok(Some(match word {
+        "store" => {
+            let (address, value) = (address(parser, line)?, operand(parser, line)?);
+            InstData::Store { address, value, mask: mask(parser, line)? }
+        }
+        "load_row" => InstData::LoadRow { row: row(parser, line)? },
+        "store_row" => {
+            let (row, value) = (row(parser, line)?, operand(parser, line)?);
+            InstData::StoreRow { row, value, mask: mask(parser, line)? }
+        }
+        "load_elements" => {
+            let (base, index, limits) = elements(parser, line)?;
+            InstData::LoadElements { base, index, limits }
+        }
+        "store_elements" => {
+            let (base, index, limits) = elements(parser, line)?;
+            line.expect(',')?;
+            let values = brackets(parser, line)?;
+            InstData::StoreElements { base, index, limits, values, mask: mask(parser, line)? }
+        }
+        "gather" => {
+            let lanes = lane_address(parser, line)?;
+            InstData::Gather { lanes, mask: mask(parser, line)? }
+        }
+        "scatter" => {
+            let (lanes, value) = (lane_address(parser, line)?, operand(parser, line)?);
+            InstData::Scatter { lanes, value, mask: mask(parser, line)? }
+        }
+        "frame_store" => {
+            let (frame, at) = frame(parser, line)?;
+            InstData::FrameStore { frame, at, value: operand(parser, line)? }
+        }
+        "zero" => {
+            let base = parser.value(line)?;
+            line.expect(',')?;
+            InstData::Zero { base, bytes: line.unsigned()? }
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// Instructions that end a block.
+fn control(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<InstData>> {
+    Ok(Some(match word {
+        "jump" => InstData::Jump { to: call(parser, line)? },
+        "branch" => {
+            let condition = parser.value(line)?;
+            line.expect(',')?;
+            let then = call(parser, line)?;
+            line.expect(',')?;
+            InstData::Branch { condition, then, otherwise: call(parser, line)? }
+        }
+        "switch" => switch(parser, line)?,
+        "return" => InstData::Return,
+        _ => return Ok(None),
+    }))
+}
+
+fn switch(parser: &mut Parser, line: &mut Line<'_>) -> Result<InstData> {
+    let selector = parser.value(line)?;
+    line.expect(',')?;
+    let default = call(parser, line)?;
+    line.expect('[')?;
+    let mut cases = Vec::new();
+    while !line.eat(']') {
+        if !cases.is_empty() {
+            line.expect(',')?;
+        }
+        let literal = line.unsigned()?;
+        line.expect(':')?;
+        cases.push((literal, call(parser, line)?));
+    }
+    Ok(InstData::Switch { selector, default, cases })
+}
+
+fn call(parser: &mut Parser, line: &mut Line<'_>) -> Result<BlockCall> {
+    let mut call = BlockCall::new(parser.block(line)?);
+    if line.eat('(') {
+        call.args.push(parser.value(line)?);
+        while line.eat(',') {
+            call.args.push(parser.value(line)?);
+        }
+        line.expect(')')?;
+    }
+    Ok(call)
+}
+
+/// So many values between commas.
+fn values(parser: &mut Parser, line: &mut Line<'_>, count: usize) -> Result<SmallVec<[Value; 4]>> {
+    let mut values = SmallVec::new();
+    for place in 0..count {
+        values.push(if place == 0 { parser.value(line)? } else { operand(parser, line)? });
+    }
+    Ok(values)
+}
+
+/// `, v0`
+fn operand(parser: &mut Parser, line: &mut Line<'_>) -> Result<Value> {
+    line.expect(',')?;
+    parser.value(line)
+}
+
+/// `mask v0`
+fn mask(parser: &mut Parser, line: &mut Line<'_>) -> Result<Value> {
+    line.word("`mask`", |word| (word == "mask").then_some(()))?;
+    parser.value(line)
+}
+
+/// `[v0, v1]`, as many as there are.
+fn brackets(parser: &mut Parser, line: &mut Line<'_>) -> Result<SmallVec<[Value; 4]>> {
+    let mut values = SmallVec::new();
+    line.expect('[')?;
+    while !line.eat(']') {
+        values.push(if values.is_empty() { parser.value(line)? } else { operand(parser, line)? });
+    }
+    Ok(values)
+}
+
+/// A constant of a type; words also as floats, with a point or an exponent.
+fn bits(line: &mut Line<'_>, ty: Type) -> Result<u64> {
+    match ty {
+        Type::S1 if line.eat_word("false") => Ok(0),
+        Type::S1 if line.eat_word("true") => Ok(1),
+        _ => line.number_as("a constant of the type", |text| match (ty, hexadecimal(text)) {
+            (_, Some(bits)) => Some(bits),
+            (Type::V32, None) if text.contains(['.', 'e']) => Some(u64::from(text.parse::<f32>().ok()?.to_bits())),
+            (Type::V32 | Type::S32, None) => {
+                let wide: i64 = text.parse().ok()?;
+                (wide >= i64::from(i32::MIN) && wide <= i64::from(u32::MAX)).then_some(u64::from(wide as u32))
+            }
+            (Type::S64 | Type::Mask, None) => text.parse().ok(),
+            (Type::S1, None) => None,
+        }),
+    }
+}
+
+/// `[0, 1, 2, …]`, a word for each lane.
+fn lanes(line: &mut Line<'_>) -> Result<InstData> {
+    let mut values = Box::new([0; LANES as usize]);
+    for (lane, value) in values.iter_mut().enumerate() {
+        line.expect(if lane == 0 { '[' } else { ',' })?;
+        let error = line.error("expected a constant of 32 bits");
+        *value = u32::try_from(bits(line, Type::V32)?).map_err(|_| error)?;
+    }
+    line.expect(']')?;
+    Ok(InstData::Lanes { values })
+}
+
+/// ` + 8` may follow.
+fn disp(line: &mut Line<'_>) -> Result<i32> {
+    if line.eat('+') { line.number_as("a signed number of 32 bits", |text| text.parse().ok()) } else { Ok(0) }
+}
+
+/// `* 4`
+fn scale(line: &mut Line<'_>) -> Result<u8> {
+    line.expect('*')?;
+    line.number_as("a scale", |text| text.parse().ok())
+}
+
+/// `v0 + 8` or `v0 + v1 * 4 + 8 if v1 < v2`
+fn address(parser: &mut Parser, line: &mut Line<'_>) -> Result<Address> {
+    let base = parser.value(line)?;
+    if !line.eat('+') {
+        return Ok(Address { base, index: None, scale: 1, disp: 0 });
+    }
+    if line.peek_word().is_none() {
+        let disp = line.number_as("an index or a signed number of 32 bits", |text| text.parse().ok())?;
+        return Ok(Address { base, index: None, scale: 1, disp });
+    }
+    let index = parser.value(line)?;
+    let (scale, disp) = (scale(line)?, disp(line)?);
+    line.word("`if`", |word| (word == "if").then_some(()))?;
+    let other = line.error(format!("expected {index}"));
+    if parser.value(line)? != index {
+        return Err(other);
+    }
+    line.expect('<')?;
+    Ok(Address { base, index: Some((index, parser.value(line)?)), scale, disp })
+}
+
+/// `v0 + v1 * 4 + 8`
+fn lane_address(parser: &mut Parser, line: &mut Line<'_>) -> Result<LaneAddress> {
+    let (base, index) = base_and_index(parser, line)?;
+    Ok(LaneAddress { base, index, scale: scale(line)?, disp: disp(line)? })
+}
+
+/// `v0 + v1 if < v2`
+fn row(parser: &mut Parser, line: &mut Line<'_>) -> Result<Row> {
+    let (base, index) = base_and_index(parser, line)?;
+    below(line)?;
+    Ok(Row { base, index, limit: parser.value(line)? })
+}
+
+/// `v0 + v1 if < [v2, v3]`
+fn elements(parser: &mut Parser, line: &mut Line<'_>) -> Result<(Value, Value, SmallVec<[Value; 4]>)> {
+    let (base, index) = base_and_index(parser, line)?;
+    below(line)?;
+    Ok((base, index, brackets(parser, line)?))
+}
+
+fn base_and_index(parser: &mut Parser, line: &mut Line<'_>) -> Result<(Value, Value)> {
+    let base = parser.value(line)?;
+    line.expect('+')?;
+    Ok((base, parser.value(line)?))
+}
+
+/// `if <`
+fn below(line: &mut Line<'_>) -> Result<()> {
+    line.word("`if`", |word| (word == "if").then_some(()))?;
+    line.expect('<')
+}
+
+/// `v0 + 64`
+fn frame(parser: &mut Parser, line: &mut Line<'_>) -> Result<(Value, u32)> {
+    let frame = parser.value(line)?;
+    line.expect('+')?;
+    Ok((frame, line.unsigned()?))
+}
+
+fn atomic(parser: &mut Parser, line: &mut Line<'_>, op: AtomicOp) -> Result<InstData> {
+    let lanes = lane_address(parser, line)?;
+    let mut operand = |line: &mut Line<'_>| -> Result<Option<Value>> {
+        if line.eat(',') { parser.value(line).map(Some) } else { Ok(None) }
+    };
+    let (value, comparator) = (operand(line)?, operand(line)?);
+    let (lock, sequential) = (line.eat_word("lock"), line.eat_word("sequential"));
+    Ok(InstData::Atomic { op, lanes, value, comparator, lock, sequential, mask: mask(parser, line)? })
+}

@@ -1,0 +1,47 @@
+//! Names in the text form of what the kernel is called with, and of 64-bit operations: printer and parser share them.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::{Field, WideOp};
+
+impl WideOp {
+    /// The operation that [`WideOp::name`] names.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|op| op.name() == name)
+    }
+}
+
+impl Field {
+    /// The field that is printed so.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "push" => return Some(Self::Push),
+            "shared" => return Some(Self::Shared),
+            "private" => return Some(Self::Private),
+            "frames" => return Some(Self::Frames),
+            _ => {}
+        }
+        let (name, digits) = name.split_once('.')?;
+        // Only as it is printed.
+        let component: u8 = digits.parse().ok()?;
+        (digits == "0" || !digits.starts_with(['0', '+'])).then_some(())?;
+        match name {
+            "num_workgroups" => Some(Self::NumWorkgroups(component)),
+            "workgroup_id" => Some(Self::WorkgroupId(component)),
+            _ => None,
+        }
+    }
+}
+
+impl Display for Field {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NumWorkgroups(component) => write!(f, "num_workgroups.{component}"),
+            Self::WorkgroupId(component) => write!(f, "workgroup_id.{component}"),
+            Self::Push => f.write_str("push"),
+            Self::Shared => f.write_str("shared"),
+            Self::Private => f.write_str("private"),
+            Self::Frames => f.write_str("frames"),
+        }
+    }
+}

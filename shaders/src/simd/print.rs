@@ -1,0 +1,199 @@
+//! Prints kernels as text: what [`Kernel::parse`] reads. `docs/simd.md` describes the form.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::{Address, Block, BlockCall, Inst, InstData, Kernel, LaneAddress, Row, Type, Value};
+use crate::text::{list, switch};
+
+impl Display for Kernel {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "simd kernel \"{}\"", self.name.escape_default())?;
+        let head = [
+            ("descriptors", self.descriptors),
+            ("shared", self.shared_bytes),
+            ("private", self.private_bytes),
+            ("frames", self.frame_bytes),
+        ];
+        for (name, number) in head.into_iter().filter(|(_, number)| *number != 0) {
+            writeln!(f, "{name} {number}")?;
+        }
+        self.layout.iter().try_for_each(|&block| self.print_block(f, block))
+    }
+}
+
+impl Kernel {
+    fn print_block(&self, f: &mut Formatter<'_>, block: Block) -> fmt::Result {
+        let Some(data) = self.blocks.get(block) else { return writeln!(f, "\n{block}:") };
+        write!(f, "\n{block}")?;
+        let params = data.params.iter().map(|&param| Param(param, self.values.get(param).map(|def| def.ty())));
+        list(f, "(", params, ")")?;
+        if let Some(exec) = data.exec {
+            write!(f, " exec {exec}")?;
+        }
+        writeln!(f, ":")?;
+        data.insts.iter().try_for_each(|&inst| writeln!(f, "    {}", self.display_inst(inst)))
+    }
+
+    /// An instruction as the text form has it, with its results; for messages.
+    pub fn display_inst(&self, inst: Inst) -> impl Display + '_ {
+        InstText { kernel: self, inst }
+    }
+}
+
+struct Param(Value, Option<Type>);
+
+impl Display for Param {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.0, self.1.map_or("?", Type::name))
+    }
+}
+
+struct InstText<'a> {
+    kernel: &'a Kernel,
+    inst: Inst,
+}
+
+impl Display for InstText<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Some(data) = self.kernel.insts.get(self.inst) else { return write!(f, "{}", self.inst) };
+        list(f, "", &self.kernel.results[self.inst], " = ")?;
+        write!(f, "{data}")
+    }
+}
+
+impl Display for InstData {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Const { ty, bits } => write!(f, "const.{ty} {}", Bits(*ty, *bits)),
+            Self::Lanes { values } => list(f, "lanes [", values.iter().map(|&word| Bits(Type::V32, word.into())), "]"),
+            Self::Undef { ty } => write!(f, "undef.{ty}"),
+            Self::Pure { op, args } => list(f, &format!("{} ", op.name()), args, ""),
+            Self::Select { condition, then, otherwise } => write!(f, "select {condition}, {then}, {otherwise}"),
+            Self::Wide { op, args } => list(f, &format!("wide.{} ", op.name()), args, ""),
+            Self::Splat { value } => write!(f, "splat {value}"),
+            Self::Extract { vector, lane } => write!(f, "extract {vector}, {lane}"),
+            Self::FirstLane { mask } => write!(f, "first_lane {mask}"),
+            Self::Any { mask } => write!(f, "any {mask}"),
+            Self::Context { field } => write!(f, "context {field}"),
+            Self::BufferBase { buffer } => write!(f, "buffer_base {buffer}"),
+            Self::BufferLen { buffer } => write!(f, "buffer_len {buffer}"),
+            Self::Fence => f.write_str("fence"),
+            Self::Poll => f.write_str("poll"),
+            Self::Jump { to } => write!(f, "jump {to}"),
+            Self::Branch { condition, then, otherwise } => write!(f, "branch {condition}, {then}, {otherwise}"),
+            Self::Switch { selector, default, cases } => switch(f, selector, default, cases),
+            Self::Return => f.write_str("return"),
+            memory => print_memory(f, memory),
+        }
+    }
+}
+
+/// Instructions with an address.
+fn print_memory(f: &mut Formatter<'_>, data: &InstData) -> fmt::Result {
+    match data {
+        InstData::Load { ty, address } => write!(f, "load.{ty} {address}"),
+        InstData::Store { address, value, mask } => write!(f, "store {address}, {value} mask {mask}"),
+        InstData::LoadRow { row } => write!(f, "load_row {row}"),
+        InstData::StoreRow { row, value, mask } => write!(f, "store_row {row}, {value} mask {mask}"),
+        InstData::LoadElements { base, index, limits } => {
+            write!(f, "load_elements {base} + {index} if < {}", Brackets(limits))
+        }
+        InstData::StoreElements { base, index, limits, values, mask } => {
+            let (limits, values) = (Brackets(limits), Brackets(values));
+            write!(f, "store_elements {base} + {index} if < {limits}, {values} mask {mask}")
+        }
+        InstData::Gather { lanes, mask } => write!(f, "gather {lanes} mask {mask}"),
+        InstData::Scatter { lanes, value, mask } => write!(f, "scatter {lanes}, {value} mask {mask}"),
+        InstData::Atomic { op, lanes, value, comparator, lock, sequential, mask } => {
+            write!(f, "atomic.{} {lanes}", op.name())?;
+            for operand in value.iter().chain(comparator) {
+                write!(f, ", {operand}")?;
+            }
+            let lock = if *lock { " lock" } else { "" };
+            let sequential = if *sequential { " sequential" } else { "" };
+            write!(f, "{lock}{sequential} mask {mask}")
+        }
+        InstData::FrameLoad { ty, frame, at } => write!(f, "frame_load.{ty} {frame} + {at}"),
+        InstData::FrameStore { frame, at, value } => write!(f, "frame_store {frame} + {at}, {value}"),
+        InstData::Zero { base, bytes } => write!(f, "zero {base}, {bytes}"),
+        _ => Ok(()),
+    }
+}
+
+/// A constant of a type, as it is easiest to read. The parser takes every spelling for every type that it fits.
+struct Bits(Type, u64);
+
+impl Display for Bits {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self(ty, bits) = *self;
+        match (ty, u32::try_from(bits).ok()) {
+            (Type::S1, Some(0)) => f.write_str("false"),
+            (Type::S1, Some(1)) => f.write_str("true"),
+            (Type::S32, Some(word)) => write!(f, "{}", word.cast_signed()),
+            (Type::S64, _) => write!(f, "{bits}"),
+            (Type::V32, Some(word)) => print_word(f, word),
+            // Masks, and what the verifier will refuse.
+            _ => write!(f, "{bits:#x}"),
+        }
+    }
+}
+
+/// A word that may be an integer or a float: small integers in decimal, floats with few digits as such, else the bits.
+fn print_word(f: &mut Formatter<'_>, word: u32) -> fmt::Result {
+    let float = f32::from_bits(word);
+    let digits = format!("{float:?}");
+    if word.cast_signed().unsigned_abs() < 1 << 16 {
+        write!(f, "{}", word.cast_signed())
+    } else if float.is_normal() && digits.len() <= 8 {
+        f.write_str(&digits)
+    } else {
+        write!(f, "{word:#x}")
+    }
+}
+
+/// Values in brackets, which stay if there are none.
+struct Brackets<'a>(&'a [Value]);
+
+impl Display for Brackets<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        list(f, "", self.0, "")?;
+        f.write_str("]")
+    }
+}
+
+impl Display for BlockCall {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.block)?;
+        list(f, "(", &self.args, ")")
+    }
+}
+
+/// `+ 8`, nothing for 0.
+fn print_disp(f: &mut Formatter<'_>, disp: i32) -> fmt::Result {
+    if disp == 0 { Ok(()) } else { write!(f, " + {disp}") }
+}
+
+impl Display for Address {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { base, index, scale, disp } = *self;
+        write!(f, "{base}")?;
+        let Some((index, limit)) = index else { return print_disp(f, disp) };
+        write!(f, " + {index} * {scale}")?;
+        print_disp(f, disp)?;
+        write!(f, " if {index} < {limit}")
+    }
+}
+
+impl Display for Row {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} + {} if < {}", self.base, self.index, self.limit)
+    }
+}
+
+impl Display for LaneAddress {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} + {} * {}", self.base, self.index, self.scale)?;
+        print_disp(f, self.disp)
+    }
+}

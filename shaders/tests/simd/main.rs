@@ -1,0 +1,3 @@
+//! The SIMD form at its boundaries.
+
+mod text;
