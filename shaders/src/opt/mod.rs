@@ -7,6 +7,7 @@ mod aliases;
 mod cfg;
 mod dce;
 mod gvn;
+mod variables;
 
 use crate::ir::Kernel;
 
@@ -25,9 +26,11 @@ pub const GVN: Pass = Pass { name: "gvn", run: gvn::run };
 pub const DCE: Pass = Pass { name: "dce", run: dce::run };
 /// Straightens control flow.
 pub const CFG: Pass = Pass { name: "cfg", run: cfg::run };
+/// Makes words of private variables values.
+pub const VARIABLES: Pass = Pass { name: "variables", run: variables::run };
 
 /// All passes, in the order in which they run.
-pub const PASSES: &[Pass] = &[CFG, GVN, DCE];
+pub const PASSES: &[Pass] = &[CFG, VARIABLES, CFG, GVN, DCE];
 
 /// Runs all passes; `after` sees the kernel after each, for timings and dumps.
 pub fn optimize(kernel: &mut Kernel, mut after: impl FnMut(&Pass, &Kernel)) {

@@ -93,12 +93,23 @@ impl Maker<'_> {
         self.define(value);
     }
 
+    /// An offset that is known, or an element of an array.
+    fn offset(&mut self) -> Value {
+        let first = self.pick(12) * 4;
+        match self.pick(8) {
+            0..4 => self.builder.constant(first),
+            which => {
+                let index = self.value(Type::I32);
+                let mask = self.builder.constant(BUFFER_WORDS * 2 - 1);
+                let index = self.builder.pure(Op::And, &[index, mask]);
+                let base = self.builder.constant(if which == 4 { 0 } else { first });
+                self.builder.element(base, index, 4)
+            }
+        }
+    }
+
     fn place(&mut self) -> Place {
-        let index = self.value(Type::I32);
-        let mask = self.builder.constant(BUFFER_WORDS * 2 - 1);
-        let index = self.builder.pure(Op::And, &[index, mask]);
-        let base = self.builder.constant(0u32);
-        let offset = self.builder.element(base, index, 4);
+        let offset = self.offset();
         match self.pick(3) {
             0 => Place::Buffer { space: BufferSpace::Storage, buffer: self.buffer, offset },
             which => Place::Variable { variable: self.variables[which as usize - 1], offset },

@@ -28,6 +28,11 @@ pub(super) fn run(kernel: &mut Kernel) {
             return;
         }
     }
+    prune(kernel);
+}
+
+/// Drops blocks that control never reaches, no more.
+pub(super) fn prune(kernel: &mut Kernel) {
     constructs::tidy(kernel);
     lay_out(kernel);
 }

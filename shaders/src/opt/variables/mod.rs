@@ -1,0 +1,68 @@
+//! Private variables become values: each word that is only accessed at constant offsets, and not below an access whose
+//! offset is not known, is its own little variable with a value at every point.
+//!
+//! `words` says which words these are, `frontier` where values of several ways come together and a block parameter is needed,
+//! `replace` walks down the dominator tree with the current value of every word. Variables that are left without use go.
+
+mod frontier;
+mod replace;
+mod words;
+
+use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
+
+use super::cfg;
+use crate::analysis::Dominators;
+use crate::ir::{InstData, Kernel, Place, Variable, VariableData, VariableSpace};
+use words::Words;
+
+/// Runs the pass.
+pub(super) fn run(kernel: &mut Kernel) {
+    if kernel.variables.values().all(|data| data.space != VariableSpace::Private) {
+        return;
+    }
+    cfg::prune(kernel);
+    let dominators = Dominators::new(kernel);
+    let mut words = Words::find(kernel);
+    let joins = frontier::joins(kernel, &dominators, &mut words);
+    replace::run(kernel, &dominators, &words, &joins);
+    drop_unused(kernel);
+}
+
+/// The variable that an instruction accesses.
+fn variable_of(data: &InstData) -> Option<Variable> {
+    match data {
+        InstData::Load { place: Place::Variable { variable, .. }, .. }
+        | InstData::Store { place: Place::Variable { variable, .. }, .. }
+        | InstData::Atomic { place: Place::Variable { variable, .. }, .. } => Some(*variable),
+        _ => None,
+    }
+}
+
+/// Takes private variables out of the kernel that nothing accesses.
+fn drop_unused(kernel: &mut Kernel) {
+    let mut used = EntitySet::with_capacity(kernel.variables.len());
+    for &inst in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts) {
+        used.extend(variable_of(&kernel.insts[inst]));
+    }
+    let stays =
+        |variable: Variable, data: &VariableData| data.space != VariableSpace::Private || used.contains(variable);
+    if kernel.variables.iter().all(|(variable, data)| stays(variable, data)) {
+        return;
+    }
+    let mut places: SecondaryMap<Variable, Variable> = SecondaryMap::with_default(Variable::from_u32(0));
+    let mut left = PrimaryMap::new();
+    for (variable, data) in std::mem::take(&mut kernel.variables) {
+        if stays(variable, &data) {
+            places[variable] = left.push(data);
+        }
+    }
+    kernel.variables = left;
+    for &inst in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts) {
+        if let InstData::Load { place, .. } | InstData::Store { place, .. } | InstData::Atomic { place, .. } =
+            &mut kernel.insts[inst]
+            && let Place::Variable { variable, .. } = place
+        {
+            *variable = places[*variable];
+        }
+    }
+}
