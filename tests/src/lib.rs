@@ -7,6 +7,7 @@ pub mod case;
 pub mod check;
 pub mod corpus;
 pub mod engine;
+pub mod fuzz;
 pub mod mutate;
 pub mod program;
 pub mod values;

@@ -1,0 +1,265 @@
+//! Runs programs on every engine, with the same memory, and compares every byte afterwards.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome};
+use spelter_shaders::back::{Code, Scratch};
+use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::ir::{Kernel, verify};
+use spelter_shaders::opt;
+
+use super::feature::{Feature, Features};
+use super::program::Program;
+use crate::engine::{self, Engine};
+
+/// Bytes around each buffer that nobody may touch.
+const GUARD: usize = 128;
+
+/// How often the watchdog looks.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Looks after which a run is stopped: 20 seconds. Programs take well below one.
+const PATIENCE: u32 = 200;
+
+thread_local! {
+    /// The thread's last panic: its message with its place.
+    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// What is wrong with a program's run.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// Which two runs differ, or what failed. The same fault of a smaller program has the same.
+    pub what: String,
+    /// Where, and how.
+    pub detail: String,
+}
+
+/// Memory and engines for one program after the other.
+#[derive(Debug)]
+pub struct Bench {
+    engines: Vec<Engine>,
+    arena: GuestSlice,
+    scratch: Scratch,
+    watch: Arc<Watch>,
+}
+
+#[derive(Debug, Default)]
+struct Watch {
+    stop: AtomicU32,
+    /// Odd while something runs.
+    runs: AtomicU64,
+}
+
+/// Where a program's buffers lie in the arena, and what it begins with.
+struct Image {
+    /// First byte and length of each buffer.
+    places: Vec<(usize, usize)>,
+    bytes: Vec<u8>,
+}
+
+impl Default for Bench {
+    fn default() -> Self {
+        Self::new(engine::engines())
+    }
+}
+
+impl Bench {
+    /// For these engines; the first is the oracle.
+    pub fn new(engines: Vec<Engine>) -> Self {
+        let watch = Arc::new(Watch::default());
+        let weak = Arc::downgrade(&watch);
+        std::thread::spawn(move || guard(&weak));
+        Self { engines, arena: GuestSlice::EMPTY, scratch: Scratch::default(), watch }
+    }
+
+    /// Runs the program in every way and compares.
+    pub fn check(&mut self, program: &Program) -> Result<(), Finding> {
+        let image = Image::new(program);
+        verify(&program.kernel).map_err(|error| finding("the generator made a bad kernel", error))?;
+        let oracle = self.engines[0];
+        let expected = self.run(oracle, &program.kernel, program, &image)?;
+        for engine in self.engines.clone().into_iter().skip(1) {
+            let got = self.run(engine, &program.kernel, program, &image)?;
+            compare(program, &image, engine.name, &expected, &got)?;
+        }
+        let optimized = optimized(&program.kernel)?;
+        let got = self.run(oracle, &optimized, program, &image)?;
+        compare(program, &image, "optimisation", &expected, &got)
+    }
+
+    /// What the oracle counts in the last buffer of a program with marks.
+    pub fn reached(&mut self, program: &Program) -> Result<Features, Finding> {
+        let image = Image::new(program);
+        let memory = self.run(self.engines[0], &program.kernel, program, &image)?;
+        let mut reached = Features::default();
+        let first = image.places.last().map_or(0, |place| place.0);
+        for (&feature, count) in Feature::ALL.iter().zip(memory[first..].chunks_exact(4)) {
+            if count != [0; 4] {
+                reached.insert(feature);
+            }
+        }
+        Ok(reached)
+    }
+
+    /// One run on fresh memory: what the arena holds afterwards.
+    fn run(&mut self, engine: Engine, kernel: &Kernel, program: &Program, image: &Image) -> Result<Vec<u8>, Finding> {
+        let code = caught(engine.name, "panics when it prepares", || (engine.prepare)(kernel))?;
+        self.load(image);
+        let buffers: Vec<GuestSlice> =
+            image.places.iter().map(|&(first, bytes)| self.arena.slice(first as u64, bytes as u64)).collect();
+        let mut push = [0; MAX_PUSH_BYTES];
+        let pushed = program.push.len().min(MAX_PUSH_BYTES);
+        push[..pushed].copy_from_slice(&program.push[..pushed]);
+        let watch = Arc::clone(&self.watch);
+        watch.stop.store(0, Relaxed);
+        watch.runs.fetch_add(1, Relaxed);
+        let args = DispatchArgs { buffers: &buffers, push: &push, num_workgroups: program.groups, stop: &watch.stop };
+        let outcome =
+            caught(engine.name, "panics when it runs", || dispatch(&*code, &args, program, &mut self.scratch));
+        watch.runs.fetch_add(1, Relaxed);
+        if outcome? == Outcome::Stopped {
+            return Err(finding(&format!("{}: hangs", engine.name), "was stopped by the watchdog"));
+        }
+        let mut memory = vec![0; image.bytes.len()];
+        self.arena.read(0, &mut memory);
+        Ok(memory)
+    }
+
+    /// Puts a program's first memory into the arena, which grows to what is needed.
+    fn load(&mut self, image: &Image) {
+        if (self.arena.len() as usize) < image.bytes.len() {
+            self.arena = GuestSlice::leak(image.bytes.len().next_power_of_two());
+        }
+        self.arena.write(0, &image.bytes);
+    }
+}
+
+impl Image {
+    fn new(program: &Program) -> Self {
+        let mut bytes: Vec<u8> = Vec::new();
+        let mut places = Vec::new();
+        for buffer in &program.buffers {
+            let first = (bytes.len() + GUARD).next_multiple_of(64) + buffer.lead as usize;
+            // Unlike what a program computes, and different everywhere.
+            bytes.extend((bytes.len()..first).map(|at| (at * 37 + 101) as u8));
+            places.push((first, buffer.bytes.len()));
+            bytes.extend_from_slice(&buffer.bytes);
+        }
+        bytes.extend((bytes.len()..(bytes.len() + GUARD).next_multiple_of(64)).map(|at| (at * 37 + 101) as u8));
+        Self { places, bytes }
+    }
+}
+
+fn dispatch(code: &dyn Code, args: &DispatchArgs<'_>, program: &Program, scratch: &mut Scratch) -> Outcome {
+    for workgroup in program.workgroups() {
+        if code.run(args, workgroup, scratch) == Outcome::Stopped {
+            return Outcome::Stopped;
+        }
+    }
+    Outcome::Done
+}
+
+/// The kernel after all passes, each of which must leave a good one.
+fn optimized(kernel: &Kernel) -> Result<Kernel, Finding> {
+    let mut kernel = kernel.clone();
+    let mut result = Ok(());
+    caught("optimisation", "panics", || {
+        opt::optimize(&mut kernel, |pass, kernel| {
+            if let (Ok(()), Err(error)) = (&result, verify(kernel)) {
+                result = Err(finding(&format!("pass {} makes a bad kernel", pass.name), error));
+            }
+        });
+    })?;
+    result.map(|()| kernel)
+}
+
+fn finding(what: &str, detail: impl ToString) -> Finding {
+    Finding { what: what.into(), detail: detail.to_string() }
+}
+
+/// Turns a panic into a finding.
+fn caught<R>(who: &str, what: &str, work: impl FnOnce() -> R) -> Result<R, Finding> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+        let bare = || payload.downcast_ref::<&str>().map(ToString::to_string);
+        let bare = || bare().or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
+        let message = match PANIC.take() {
+            known if !known.is_empty() => known,
+            _ => bare(),
+        };
+        // Numbers differ from program to program; the place does not.
+        let place = message.split_whitespace().next().unwrap_or_default();
+        finding(&format!("{who} {what}: {place}"), &message)
+    })
+}
+
+/// From now on panics are kept as findings' details instead of being printed.
+pub fn quiet_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        let message = info.payload_as_str().unwrap_or("a panic without a message");
+        let place = info.location().map(ToString::to_string).unwrap_or_default();
+        PANIC.set(format!("{place}: {message}"));
+    }));
+}
+
+fn compare(program: &Program, image: &Image, who: &str, expected: &[u8], got: &[u8]) -> Result<(), Finding> {
+    if expected == got {
+        return Ok(());
+    }
+    let differing: Vec<usize> = (0..expected.len()).filter(|&at| expected[at] != got[at]).collect();
+    let first = differing[0];
+    let inside = image.places.iter().position(|&(start, bytes)| (start..start + bytes).contains(&first));
+    let Some(number) = inside else {
+        let detail = format!("byte {first} of the arena, outside of all buffers; {} bytes", differing.len());
+        return Err(finding(&format!("{who}: writes out of bounds"), detail));
+    };
+    let (start, bytes) = image.places[number];
+    let word = (first - start) / 4 * 4;
+    let show = |memory: &[u8]| {
+        let mut word_bytes = [0; 4];
+        let end = (word + 4).min(bytes);
+        word_bytes[..end - word].copy_from_slice(&memory[start + word..start + end]);
+        let bits = u32::from_le_bytes(word_bytes);
+        format!("0x{bits:08x} ({}, {})", bits.cast_signed(), f32::from_bits(bits))
+    };
+    let detail = format!(
+        "{}, byte {word}: expected {}, got {}; {} bytes differ",
+        program.name_of(number),
+        show(expected),
+        show(got),
+        differing.len()
+    );
+    Err(finding(&format!("{who}: wrong memory"), detail))
+}
+
+impl Program {
+    /// Binding and element of a buffer.
+    pub fn name_of(&self, buffer: usize) -> String {
+        let mut rest = buffer;
+        for (binding, data) in &self.kernel.bindings {
+            if rest < data.count as usize {
+                return format!("{binding}[{rest}]");
+            }
+            rest -= data.count as usize;
+        }
+        format!("buffer {buffer}")
+    }
+}
+
+/// Stops a run that takes too long; ends when its bench is gone.
+fn guard(watch: &Weak<Watch>) {
+    let (mut seen, mut looks) = (0, 0);
+    loop {
+        std::thread::sleep(TICK);
+        let Some(watch) = watch.upgrade() else { return };
+        let runs = watch.runs.load(Relaxed);
+        (seen, looks) = if runs == seen { (seen, looks + 1) } else { (runs, 0) };
+        if looks >= PATIENCE && runs % 2 == 1 {
+            watch.stop.store(1, Relaxed);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The state of a growing program, and the small steps that all chapters of the generator share.
+
+use spelter_shaders::ir::{
+    Access, AtomicOp, BufferSpace, Builder, InstData, Op, Place, Scalar, Scope as Reach, Semantics, Value,
+};
+
+use super::feature::{Feature, Features};
+use super::flow::Construct;
+use super::layout::Memory;
+use super::scope::{Class, Kind, Level, Scope};
+use super::tape::Tape;
+
+/// What a generator may make.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Operations whose result is not exact: to be lowered before engines can be compared.
+    pub transcendental: bool,
+    /// Barriers after which invocations that have returned are not waited for.
+    pub loose_returns: bool,
+    /// Offsets that are not multiples of 4.
+    pub unaligned: bool,
+    /// Makes the program count in a buffer of its own, the last, how often control comes to each feature.
+    pub marks: bool,
+}
+
+impl Options {
+    /// Everything that every engine must agree on.
+    pub const ALL: Self = Self { transcendental: false, loose_returns: true, unaligned: true, marks: false };
+}
+
+/// A growing program.
+pub(super) struct Maker {
+    pub(super) builder: Builder,
+    pub(super) tape: Tape,
+    pub(super) options: Options,
+    pub(super) features: Features,
+    pub(super) scope: Scope,
+    pub(super) memory: Memory,
+    /// Who comes to the current place together.
+    pub(super) ctx: Level,
+    /// Whether control cannot come to the current place.
+    pub(super) dead: bool,
+    /// Constructs around the current place, outermost first.
+    pub(super) constructs: Vec<Construct>,
+    /// By phase number: whether the memory is open for all to read, and for none to write.
+    pub(super) phases: Vec<bool>,
+    /// Statements that may still be made.
+    pub(super) fuel: u32,
+    /// Trips of the loops around, multiplied.
+    pub(super) work: u32,
+}
+
+impl Maker {
+    /// Notes a feature, and that control comes to it here.
+    pub(super) fn mark(&mut self, feature: Feature) {
+        self.features.insert(feature);
+        if let (Some(buffer), false) = (self.memory.marks, self.dead) {
+            let [one, offset] = [1, feature as u32 * 4].map(|number: u32| self.constant(number));
+            let place = Place::Buffer { space: BufferSpace::Storage, buffer, offset };
+            // Not by `atomic`: marks must not take numbers from the tape.
+            self.builder.push_value(
+                InstData::Atomic {
+                    op: AtomicOp::Add,
+                    place,
+                    value: Some(one),
+                    comparator: None,
+                    scope: Reach::Device,
+                    semantics: Semantics(0),
+                    unequal: Semantics(0),
+                },
+                Kind::Int.ty(),
+            );
+        }
+    }
+
+    pub(super) fn constant<T: Scalar>(&mut self, value: T) -> Value {
+        let value = self.builder.constant(value);
+        self.scope.constant(value);
+        value
+    }
+
+    pub(super) fn define(&mut self, value: Value, kind: Kind, level: Level) -> Value {
+        let class = match kind {
+            Kind::Buffer(class) => Some(class),
+            _ => None,
+        };
+        self.scope.define(value, class, level);
+        value
+    }
+
+    /// The least level of some values.
+    pub(super) fn level(&self, values: &[Value]) -> Level {
+        values.iter().map(|&value| self.scope.level(value)).min().unwrap_or(Level::Workgroup)
+    }
+
+    /// A pure operation that does not enter the scope.
+    pub(super) fn op(&mut self, op: Op, args: &[Value]) -> Value {
+        let level = self.level(args);
+        let value = self.builder.pure(op, args);
+        if self.builder.kernel().constant(value).is_some() {
+            self.scope.constant(value);
+        } else {
+            self.scope.note(value, level);
+        }
+        value
+    }
+
+    /// A pure operation on a value and a number.
+    pub(super) fn op_with(&mut self, op: Op, value: Value, number: u32) -> Value {
+        let number = self.constant(number);
+        self.op(op, &[value, number])
+    }
+
+    /// `base + index * stride`, saturating, outside of the scope.
+    pub(super) fn element(&mut self, base: Value, index: Value, stride: u32) -> Value {
+        let level = self.level(&[base, index]);
+        let value = self.builder.element(base, index, stride);
+        if self.builder.kernel().constant(value).is_some() {
+            self.scope.constant(value);
+        } else {
+            self.scope.note(value, level);
+        }
+        value
+    }
+
+    /// A value of a kind, mostly one of the latest.
+    pub(super) fn value(&mut self, kind: Kind) -> Value {
+        self.value_at(kind, Level::Invocation)
+    }
+
+    /// A value of a kind that is the same for `level`. There is always one: the first values of the scope.
+    pub(super) fn value_at(&mut self, kind: Kind, level: Level) -> Value {
+        let found = self.scope.find(&self.builder, kind, level);
+        let among = match self.tape.pick(4) {
+            0 => 3,
+            1 | 2 => 10,
+            _ => u32::MAX,
+        };
+        let at = self.tape.pick(among.min(found.len() as u32));
+        found[at as usize]
+    }
+
+    /// A kind of value that can be handed over an edge.
+    pub(super) fn kind(&mut self) -> Kind {
+        self.tape.of(&[
+            Kind::Int,
+            Kind::Bool,
+            Kind::Float,
+            Kind::Int,
+            Kind::Buffer(Class::ReadOnly),
+            Kind::Int,
+            Kind::Float,
+            Kind::Buffer(Class::Own),
+        ])
+    }
+
+    /// Memory operands, which change nothing.
+    pub(super) fn access(&mut self) -> Access {
+        let choice = self.tape.pick(24);
+        Access {
+            volatile: choice == 1,
+            non_private: matches!(choice, 2 | 3),
+            available_visible: (choice == 3).then_some(Reach::Device),
+        }
+    }
+
+    /// An atomic with some scope and order, neither of which changes the answer.
+    pub(super) fn atomic(
+        &mut self,
+        op: AtomicOp,
+        place: Place,
+        value: Option<Value>,
+        comparator: Option<Value>,
+    ) -> Option<Value> {
+        let (scope, semantics) = self.tape.of(&[
+            (Reach::Device, Semantics(0)),
+            (Reach::Workgroup, Semantics(0)),
+            (Reach::Device, Semantics(0x8 | 0x40)),
+            (Reach::Workgroup, Semantics(0x8 | 0x100)),
+            (Reach::QueueFamily, Semantics(0x40 | 0x4)),
+        ]);
+        // Loads do not release and stores do not acquire.
+        let semantics = match op {
+            AtomicOp::Load if semantics.0 != 0 => Semantics(0x2 | 0x40),
+            AtomicOp::Store if semantics.0 != 0 => Semantics(0x4 | 0x40),
+            _ => semantics,
+        };
+        let data = InstData::Atomic { op, place, value, comparator, scope, semantics, unequal: Semantics(0) };
+        if op == AtomicOp::Store {
+            self.builder.push(data);
+            return None;
+        }
+        Some(self.builder.push_value(data, Kind::Int.ty()))
+    }
+}

@@ -1,0 +1,28 @@
+//! Differential fuzzing: random structured programs whose answer is determined, run on every engine.
+//!
+//! [`generate`] makes a verified kernel with its dispatch and memory from a [`Tape`]. Nothing in it depends on the order in
+//! which invocations run: `layout` says why. [`Bench`] runs a program on every engine and compares every byte, [`shrink`]
+//! makes what disagrees small, [`text`] keeps it as a file that runs again. [`Coverage`] counts what was tested.
+
+mod bench;
+mod expression;
+mod feature;
+mod flow;
+mod index;
+mod layout;
+mod maker;
+mod memory;
+mod program;
+mod scope;
+mod setup;
+mod statement;
+mod sync;
+mod tape;
+
+pub use bench::{Bench, Finding, quiet_panics};
+pub use expression::is_transcendental;
+pub use feature::{Coverage, Feature, Features};
+pub use maker::Options;
+pub use program::{Buffer, Generated, Program, fill};
+pub use setup::generate;
+pub use tape::Tape;

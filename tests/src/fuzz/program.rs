@@ -1,0 +1,68 @@
+//! A generated program: a kernel and all that it runs on.
+
+use spelter_shaders::ir::Kernel;
+
+use super::feature::Features;
+use crate::mutate::Rng;
+
+/// A kernel with its dispatch and memory.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// What runs.
+    pub kernel: Kernel,
+    /// Workgroups.
+    pub groups: [u32; 3],
+    /// The first workgroup's id.
+    pub base: [u32; 3],
+    /// Push constants; at most as many bytes as a device offers.
+    pub push: Vec<u8>,
+    /// One for each descriptor, in the kernel's order.
+    pub buffers: Vec<Buffer>,
+}
+
+/// The memory behind a descriptor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Buffer {
+    /// Bytes from an address that is a multiple of 64 to the first byte.
+    pub lead: u32,
+    /// First contents.
+    pub bytes: Vec<u8>,
+}
+
+/// A program with what the generator knows about it.
+#[derive(Clone, Debug)]
+pub struct Generated {
+    /// The program.
+    pub program: Program,
+    /// What it contains.
+    pub features: Features,
+}
+
+impl Program {
+    /// Ids of the workgroups in order.
+    pub fn workgroups(&self) -> impl Iterator<Item = [u32; 3]> {
+        let ([x, y, z], [bx, by, bz]) = (self.groups, self.base);
+        let of = |base: u32, count: u32| (0..count).map(move |at| base.wrapping_add(at));
+        of(bz, z).flat_map(move |z| of(by, y).flat_map(move |y| of(bx, x).map(move |x| [x, y, z])))
+    }
+}
+
+/// Contents for a buffer: the same for the same seed and style.
+pub fn fill(bytes: usize, seed: u32, style: u32) -> Vec<u8> {
+    let mut rng = Rng::new(u64::from(seed));
+    let mut word = |at: usize| {
+        let bits = rng.bits();
+        let small = (bits >> 40) as u32 % 16;
+        match (style, bits & 3) {
+            (0, _) => 0,
+            (1, _) => small,
+            (2, _) | (4, 0) => (bits >> 32) as u32,
+            (3, _) | (4, 1) => ((small as f32 - 7.5) * 0.375 * (at % 5) as f32).to_bits(),
+            (_, 2) => small.wrapping_sub(8),
+            _ => at as u32,
+        }
+    };
+    let mut filled: Vec<u8> = (0..bytes.div_ceil(4)).flat_map(|at| word(at).to_le_bytes()).collect();
+    filled.truncate(bytes);
+    filled
+}

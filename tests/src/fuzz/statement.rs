@@ -1,0 +1,446 @@
+//! Statements: sequences, selections, switches and loops.
+
+use spelter_shaders::ir::{BlockCall, InstData, Merge, Op, Value};
+
+use super::feature::Feature;
+use super::flow::{Role, Shape, Target};
+use super::maker::Maker;
+use super::scope::{Kind, Level};
+
+/// Trips of all loops around a place, multiplied, at most.
+const MOST_TRIPS: u32 = 72;
+
+impl Maker {
+    /// Statements until the tape says 0, fuel is out or control has gone.
+    pub(super) fn region(&mut self, depth: u32) {
+        loop {
+            let nested = !self.constructs.is_empty();
+            if self.fuel == 0 || self.dead || self.tape.pick(if nested { 6 } else { 60 }) == 0 {
+                return;
+            }
+            let choice = self.tape.pick(39) + 1;
+            self.fuel -= 1;
+            self.statement(choice, depth);
+        }
+    }
+
+    fn statement(&mut self, choice: u32, depth: u32) {
+        match choice {
+            1..=8 => self.pure(),
+            9 | 10 => self.fresh(),
+            11 => self.compare(),
+            12 => self.select(),
+            13 | 14 => self.chain(),
+            15..=17 => self.read(),
+            18 => self.descriptor(),
+            19..=21 => self.own(),
+            22 => self.private(),
+            23 => self.atomic_own(),
+            24 | 25 => self.count(),
+            26..=28 => self.synchronise(),
+            29 => self.shown(),
+            // Those who have returned would have made fewer stores than the others.
+            30 if self.ctx == Level::Workgroup && !self.options.loose_returns => self.uniform_store(),
+            30 => self.size(),
+            31 => self.leader(),
+            32 | 33 if depth > 0 => self.branch(depth - 1),
+            34 | 35 if depth > 0 => self.repeat(depth - 1),
+            36 if depth > 0 => self.switch(depth - 1),
+            37 if !self.constructs.is_empty() => self.leave_if(),
+            38 | 39 => self.guarded_leave(),
+            _ => self.pure(),
+        }
+    }
+
+    /// Statements without control flow.
+    fn straight(&mut self) {
+        for _ in 0..self.tape.pick(4) {
+            match self.tape.pick(5) {
+                0 | 1 => self.pure(),
+                2 => self.fresh(),
+                3 => self.read(),
+                _ => self.chain(),
+            }
+        }
+    }
+
+    /// A condition: uniform, or true for some.
+    pub(super) fn condition(&mut self) -> Value {
+        match self.tape.pick(8) {
+            0..=2 => self.divergent_bool(),
+            3 | 4 => self.value_at(Kind::Bool, Level::Workgroup),
+            5 => {
+                let value = self.value_at(Kind::Int, Level::Workgroup);
+                let bit = 1 << self.tape.pick(4);
+                let bit = self.op_with(Op::And, value, bit);
+                let condition = self.op_with(Op::INe, bit, 0);
+                let level = self.scope.level(condition);
+                self.define(condition, Kind::Bool, level)
+            }
+            6 => self.value_at(Kind::Bool, Level::Subgroup),
+            _ => self.value(Kind::Bool),
+        }
+    }
+
+    fn branch(&mut self, depth: u32) {
+        let condition = self.condition();
+        self.branch_on(condition, |maker, arm| {
+            maker.region(depth);
+            if arm < 2 && !maker.dead && maker.tape.chance(10) {
+                maker.leave();
+            }
+        });
+    }
+
+    /// An early way out for those for whom a condition holds.
+    fn guarded_leave(&mut self) {
+        let condition = self.condition();
+        let kinds = Vec::new();
+        self.selection(condition, kinds, true, |maker, _| {
+            maker.straight();
+            maker.leave();
+        });
+    }
+
+    fn branch_on(&mut self, condition: Value, arm: impl FnMut(&mut Self, u32)) {
+        let kinds = self.kinds();
+        let one_arm = self.tape.pick(3) == 1;
+        self.selection(condition, kinds, one_arm, arm);
+    }
+
+    fn selection(&mut self, condition: Value, kinds: Vec<Kind>, one_arm: bool, mut arm: impl FnMut(&mut Self, u32)) {
+        let merge = self.target(kinds);
+        let merge_block = merge.block;
+        let feature = match (self.builder.kernel().constant(condition), self.scope.level(condition)) {
+            (Some(_), _) => Feature::BranchConstant,
+            (_, Level::Workgroup) => Feature::BranchUniform,
+            _ => Feature::BranchDivergent,
+        };
+        self.mark(feature);
+        if one_arm {
+            self.mark(Feature::BranchOneArm);
+        }
+        let at = self.open(Shape::Selection, self.ctx, merge, None);
+        let inside = self.ctx.min(self.scope.level(condition));
+        self.ctx = inside;
+        let [then, otherwise] = std::array::from_fn(|_| self.builder.create_block());
+        let to_otherwise = if one_arm { self.edge_to(at, Role::Merge) } else { BlockCall::new(otherwise) };
+        self.builder.set_merge(Merge::Selection { merge: merge_block });
+        let flip = one_arm && self.tape.pick(4) == 3;
+        let (first, second) = (BlockCall::new(then), to_otherwise);
+        let (first, second) = if flip { (second, first) } else { (first, second) };
+        self.builder.push(InstData::Branch { condition, then: first, otherwise: second });
+        let values = self.scope.values().to_vec();
+        let phases = self.phases.clone();
+        for (number, block) in [then, otherwise].into_iter().enumerate().take(if one_arm { 1 } else { 2 }) {
+            self.builder.switch_to(block);
+            self.scope.restore(&values);
+            (self.ctx, self.dead) = (inside, false);
+            self.phases.clone_from(&phases);
+            arm(self, number as u32);
+            self.finish(Role::Merge);
+        }
+        self.close();
+    }
+
+    /// How often a loop may go round: the number as a value, and the most it can be.
+    fn trips(&mut self) -> (Value, u32) {
+        let most = [2u32, 1, 3, 5, 18, 34].map(|most| most.min(MOST_TRIPS / self.work).max(1));
+        let most = self.tape.of(&most);
+        let level = match self.tape.pick(5) {
+            0 => return (self.constant(most), most),
+            1 => Level::Workgroup,
+            2 => Level::Subgroup,
+            _ => Level::Invocation,
+        };
+        let value = match self.tape.pick(3) {
+            0 if level == Level::Invocation => self.lane(),
+            _ => self.value_at(Kind::Int, level),
+        };
+        (self.op_with(Op::UMod, value, most + 1), most)
+    }
+
+    fn repeat(&mut self, depth: u32) {
+        let (trips, most) = self.trips();
+        let mut level = self.ctx.min(self.scope.level(trips));
+        if self.tape.chance(3) {
+            // Some may leave earlier than others.
+            level = Level::Invocation;
+        }
+        self.mark_loop(level, most);
+        let work = self.work;
+        self.work *= most;
+        match self.tape.pick(8) {
+            0..=2 => self.counted_loop(trips, level, depth, false),
+            3 | 4 => self.counted_loop(trips, level, depth, true),
+            5 | 6 => self.tested_last(trips, level, depth),
+            _ => self.one_block(trips, level),
+        }
+        self.work = work;
+    }
+
+    fn mark_loop(&mut self, level: Level, most: u32) {
+        self.mark(match level {
+            Level::Workgroup => Feature::LoopUniform,
+            Level::Subgroup => Feature::LoopSubgroup,
+            Level::Invocation => Feature::LoopDivergent,
+        });
+        if most > 16 {
+            self.mark(Feature::LoopLong);
+        }
+        if self.constructs.iter().any(|construct| construct.shape == Shape::Loop) {
+            self.mark(Feature::LoopNested);
+        }
+        if self.constructs.iter().any(|construct| construct.shape == Shape::Switch) {
+            self.mark(Feature::LoopInSwitch);
+        }
+    }
+
+    /// Jumps to a loop's header with the counter and what else goes round.
+    fn enter_loop(&mut self) -> Header {
+        let kinds = self.kinds();
+        let block = self.builder.create_block();
+        let zero = self.constant(0u32);
+        let mut call = BlockCall::new(block);
+        call.args.push(zero);
+        let mut levels = Vec::new();
+        for &kind in &kinds {
+            let arg = self.value(kind);
+            call.args.push(arg);
+            // What comes round must be the same for as many.
+            levels.push(if self.tape.pick(2) == 0 { Level::Invocation } else { self.scope.level(arg) });
+        }
+        self.builder.push(InstData::Jump { to: call });
+        self.builder.switch_to(block);
+        let counter = self.builder.add_param(block, Kind::Int.ty());
+        self.define(counter, Kind::Int, Level::Workgroup);
+        for (&kind, &level) in kinds.iter().zip(&levels) {
+            let param = self.builder.add_param(block, kind.ty());
+            self.define(param, kind, level);
+        }
+        Header { block, counter, kinds, levels }
+    }
+
+    /// The edge back to the header.
+    fn round(&mut self, header: &Header, next: Value) -> BlockCall {
+        let mut call = BlockCall::new(header.block);
+        call.args.push(next);
+        for (&kind, &level) in header.kinds.iter().zip(&header.levels) {
+            let arg = self.value_at(kind, level);
+            call.args.push(arg);
+        }
+        call
+    }
+
+    /// Opens a loop whose header is the current block.
+    fn open_loop(&mut self, level: Level, continuing: Target) -> usize {
+        let kinds = self.kinds();
+        let merge = self.target(kinds);
+        self.builder.set_merge(Merge::Loop { merge: merge.block, continuing: continuing.block });
+        let at = self.open(Shape::Loop, level, merge, Some(continuing));
+        self.ctx = level;
+        at
+    }
+
+    /// Tested in the header, or, if `endless` as far as the header knows, in the body.
+    fn counted_loop(&mut self, trips: Value, level: Level, depth: u32, endless: bool) {
+        let outside = self.scope.len();
+        let header = self.enter_loop();
+        if self.tape.pick(3) == 2 {
+            self.straight();
+        }
+        let kinds = self.kinds();
+        let continuing = self.target(kinds);
+        let at = self.open_loop(level, continuing);
+        self.constructs[at].begins_at(outside);
+        if endless {
+            self.mark(Feature::LoopEndless);
+            let body = BlockCall::new(self.builder.create_block());
+            let block = body.block;
+            self.builder.push(InstData::Jump { to: body });
+            self.builder.switch_to(block);
+            self.straight();
+        }
+        let more = self.op(Op::ULt, &[header.counter, trips]);
+        let leave = self.edge_to(at, Role::Merge);
+        let body = BlockCall::new(self.builder.create_block());
+        let block = body.block;
+        self.builder.push(InstData::Branch { condition: more, then: body, otherwise: leave });
+        self.builder.switch_to(block);
+        self.region(depth);
+        self.finish(Role::Continue);
+        if self.arrive_at_continue(level, &header) {
+            self.straight();
+            let next = self.op_with(Op::IAdd, header.counter, 1);
+            let call = self.round(&header, next);
+            self.jump(call);
+        }
+        self.close();
+    }
+
+    /// Goes round at least once; the continue block decides.
+    fn tested_last(&mut self, trips: Value, level: Level, depth: u32) {
+        self.mark(Feature::LoopTestedLast);
+        let outside = self.scope.len();
+        let header = self.enter_loop();
+        let kinds = self.kinds();
+        let continuing = self.target(kinds);
+        let at = self.open_loop(level, continuing);
+        self.constructs[at].begins_at(outside);
+        let body = BlockCall::new(self.builder.create_block());
+        let block = body.block;
+        self.builder.push(InstData::Jump { to: body });
+        self.builder.switch_to(block);
+        self.region(depth);
+        self.finish(Role::Continue);
+        if self.arrive_at_continue(level, &header) {
+            self.straight();
+            self.end_of_trip(&header, trips, at);
+        }
+        self.close();
+    }
+
+    fn end_of_trip(&mut self, header: &Header, trips: Value, at: usize) {
+        let next = self.op_with(Op::IAdd, header.counter, 1);
+        let more = self.op(Op::ULt, &[next, trips]);
+        let again = self.round(header, next);
+        let leave = self.edge_to(at, Role::Merge);
+        self.builder.push(InstData::Branch { condition: more, then: again, otherwise: leave });
+        self.dead = true;
+    }
+
+    /// The header is its own continue target.
+    fn one_block(&mut self, trips: Value, level: Level) {
+        self.mark(Feature::LoopOneBlock);
+        let outside = self.scope.len();
+        let header = self.enter_loop();
+        let kinds = self.kinds();
+        let merge = self.target(kinds);
+        self.builder.set_merge(Merge::Loop { merge: merge.block, continuing: header.block });
+        let at = self.open(Shape::Loop, level, merge, None);
+        self.constructs[at].begins_at(outside);
+        self.ctx = level;
+        self.straight();
+        if self.tape.pick(2) == 1 {
+            self.own();
+        }
+        self.end_of_trip(&header, trips, at);
+        self.close();
+    }
+
+    /// Goes on in the continue construct. `false` if nobody comes there: it only leads back then, as shaders' do.
+    fn arrive_at_continue(&mut self, level: Level, header: &Header) -> bool {
+        let Some(target) = self.take_continue() else { return false };
+        self.ctx = level;
+        if let Some(construct) = self.constructs.last() {
+            self.phases = construct.phases.clone();
+        }
+        let comes = self.arrive(&target);
+        if !comes {
+            self.features.insert(Feature::ContinueUnreachable);
+            self.arrive_at_nobody(&target);
+            let call = self.round(header, header.counter);
+            self.jump(call);
+        }
+        comes
+    }
+
+    fn switch(&mut self, depth: u32) {
+        let selector = self.selector();
+        let count = self.tape.pick(4) as usize + 1;
+        let feature = match self.scope.level(selector) {
+            Level::Workgroup => Feature::SwitchUniform,
+            _ => Feature::SwitchDivergent,
+        };
+        self.mark(feature);
+        let kinds = self.kinds();
+        let merge = self.target(kinds);
+        let merge_block = merge.block;
+        let at = self.open(Shape::Switch, self.ctx, merge, None);
+        let inside = self.ctx.min(self.scope.level(selector));
+        self.ctx = inside;
+        let falls: Vec<bool> = (0..count).map(|number| number + 1 < count && self.tape.pick(3) == 1).collect();
+        let mut cases = Vec::new();
+        for number in 0..count {
+            let kinds = if number > 0 && falls[number - 1] { self.kinds() } else { Vec::new() };
+            cases.push(self.target(kinds));
+        }
+        self.builder.set_merge(Merge::Selection { merge: merge_block });
+        let data = self.targets(selector, at, &mut cases);
+        self.builder.push(data);
+        let phases = self.phases.clone();
+        for number in 0..count {
+            self.ctx = inside.min(cases[number].spread());
+            self.phases.clone_from(&phases);
+            if !self.arrive(&cases[number]) {
+                continue;
+            }
+            self.region(depth);
+            if !self.dead && falls[number] {
+                self.settle(&phases);
+                self.mark(Feature::SwitchFallthrough);
+                let call = self.edge(&mut cases[number + 1]);
+                self.jump(call);
+            }
+            self.finish(Role::Merge);
+        }
+        self.close();
+    }
+
+    fn selector(&mut self) -> Value {
+        let level = if self.tape.pick(3) == 1 { Level::Workgroup } else { Level::Invocation };
+        let value = self.value_at(Kind::Int, level);
+        match self.tape.pick(4) {
+            0 => self.op_with(Op::And, value, 3),
+            1 => self.op_with(Op::UMod, value, 5),
+            2 => {
+                let lane = self.lane();
+                self.op_with(Op::UMod, lane, 6)
+            }
+            _ => value,
+        }
+    }
+
+    /// The switch: its literals and where they lead.
+    fn targets(&mut self, selector: Value, at: usize, cases: &mut [Target]) -> InstData {
+        let mut calls = Vec::new();
+        let mut literal = 0;
+        for case in cases.iter_mut() {
+            for again in 0..2 {
+                if again == 1 {
+                    if self.tape.pick(4) != 1 {
+                        break;
+                    }
+                    self.mark(Feature::SwitchSharedTarget);
+                }
+                let call = self.edge(case);
+                calls.push((literal, call));
+                literal += 1 + self.tape.pick(2);
+            }
+        }
+        if self.tape.chance(8)
+            && let Some((exit, role)) = self.exit_of_loop()
+        {
+            self.mark(Feature::SwitchExit);
+            self.escape_to(exit);
+            let call = self.edge_to(exit, role);
+            calls.push((literal, call));
+        }
+        let default = match self.tape.pick(3) {
+            0 => self.edge_to(at, Role::Merge),
+            _ => {
+                let number = self.tape.pick(cases.len() as u32) as usize;
+                self.edge(&mut cases[number])
+            }
+        };
+        InstData::Switch { selector, default, cases: calls }
+    }
+}
+
+/// The head of a loop: what goes round.
+struct Header {
+    block: spelter_shaders::ir::Block,
+    counter: Value,
+    kinds: Vec<Kind>,
+    levels: Vec<Level>,
+}

@@ -1,0 +1,84 @@
+//! Random structured programs on every engine: a fixed part of what the program `fuzz` does for hours.
+
+use spelter_shaders::compile;
+use spelter_shaders::ir::{InstData, Kernel, Scope, Semantics, verify};
+use spelter_tests::engine::{Engine, engines};
+use spelter_tests::fuzz::{Bench, Coverage, Feature, Features, Generated, Options, Tape, generate};
+
+/// Programs of each test.
+const PROGRAMS: u64 = 1500;
+
+fn programs(options: Options) -> impl Iterator<Item = (u64, Generated)> {
+    (0..PROGRAMS).map(move |seed| (seed, generate(Tape::random(seed), options).0))
+}
+
+#[test]
+fn engines_agree_on_random_programs() {
+    let mut bench = Bench::default();
+    for (seed, generated) in programs(Options::ALL) {
+        verify(&generated.program.kernel).unwrap();
+        if let Err(finding) = bench.check(&generated.program) {
+            panic!("seed {seed}: {}: {}", finding.what, finding.detail);
+        }
+    }
+}
+
+/// Subgroup barriers before everything that touches memory make the interpreter change from one invocation to the next
+/// there.
+fn interleaved(kernel: &Kernel) -> Kernel {
+    let mut kernel = kernel.clone();
+    for &block in &kernel.layout {
+        let mut insts = Vec::new();
+        for &inst in &kernel.blocks[block].insts {
+            let touches =
+                matches!(kernel.insts[inst], InstData::Load { .. } | InstData::Store { .. } | InstData::Atomic { .. });
+            if touches {
+                let (execution, memory, semantics) = (Scope::Subgroup, Scope::Subgroup, Semantics(0));
+                insts.push(kernel.insts.push(InstData::Barrier { execution, memory, semantics }));
+            }
+            insts.push(inst);
+        }
+        kernel.blocks[block].insts = insts;
+    }
+    kernel
+}
+
+/// Without this a difference between engines would prove nothing.
+#[test]
+fn answers_do_not_depend_on_the_order_of_invocations() {
+    let turns = Engine { name: "invocations in turns", prepare: |kernel| compile::compile(&interleaved(kernel)) };
+    let mut bench = Bench::new(vec![engines()[0], turns]);
+    // Their own subgroup barriers must stay in step.
+    let own = |generated: &Generated| generated.features.has(Feature::BarrierSubgroup);
+    for (seed, generated) in programs(Options::ALL).filter(|(_, generated)| !own(generated)) {
+        if let Err(finding) = bench.check(&generated.program) {
+            panic!("seed {seed}: {}: {}", finding.what, finding.detail);
+        }
+    }
+}
+
+#[test]
+fn every_feature_is_generated_and_reached() {
+    let mut bench = Bench::default();
+    let (mut coverage, mut reached) = (Coverage::default(), Features::default());
+    for (_, generated) in programs(Options { marks: true, transcendental: true, ..Options::ALL }) {
+        coverage.add(&generated.features);
+        let comes = bench.reached(&generated.program).unwrap();
+        comes.iter().for_each(|feature| reached.insert(feature));
+    }
+    let missing: Vec<_> = Feature::ALL.iter().filter(|&&feature| coverage.percent(feature).0 == 0.0).collect();
+    assert!(missing.is_empty(), "never generated: {missing:?}");
+    let unreached: Vec<_> =
+        Feature::ALL.iter().filter(|&&feature| feature.is_at_a_place() && !reached.has(feature)).collect();
+    assert!(unreached.is_empty(), "never reached: {unreached:?}");
+}
+
+#[test]
+fn a_tape_gives_its_program_again() {
+    for seed in 0..50 {
+        let (first, tape) = generate(Tape::random(seed), Options::ALL);
+        let (again, _) = generate(Tape::fixed(tape.into_words()), Options::ALL);
+        assert_eq!(first.program.kernel.to_string(), again.program.kernel.to_string());
+        assert_eq!(first.program.buffers, again.program.buffers);
+    }
+}
