@@ -1,8 +1,6 @@
 //! Replaces instructions by expansions: new instructions go before the one that is replaced, constants go to the head
 //! of the entry block, and what is rarely needed can go to a block of its own.
 
-#![allow(dead_code, reason = "chapters to come use the rest")]
-
 use std::collections::HashMap;
 
 use cranelift_entity::SecondaryMap;
@@ -14,7 +12,7 @@ use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Op, 
 pub(super) fn expand(
     kernel: &mut Kernel,
     wanted: impl Fn(Op) -> bool,
-    expansion: fn(&mut Emit<'_>, Op, &[Value]) -> Option<Value>,
+    expansion: fn(&mut Emit<'_>, Op, &[Value]) -> Value,
 ) {
     let layout = std::mem::take(&mut kernel.layout);
     let Some(&entry) = layout.first() else { return };
@@ -37,7 +35,10 @@ pub(super) struct Emit<'a> {
     prologue: Vec<Inst>,
     constants: HashMap<(Type, u64), Value>,
     replaced: SecondaryMap<Value, Option<Value>>,
+    /// Reduced angles of the block being expanded: sine and cosine of one angle share them.
+    angles: HashMap<Value, [Value; 2]>,
     origin: u32,
+    precise: bool,
 }
 
 impl<'a> Emit<'a> {
@@ -50,7 +51,9 @@ impl<'a> Emit<'a> {
             prologue: Vec::new(),
             constants: HashMap::new(),
             replaced: SecondaryMap::new(),
+            angles: HashMap::new(),
             origin: 0,
+            precise: false,
         }
     }
 
@@ -58,22 +61,22 @@ impl<'a> Emit<'a> {
         &mut self,
         block: Block,
         wanted: impl Fn(Op) -> bool,
-        expansion: fn(&mut Self, Op, &[Value]) -> Option<Value>,
+        expansion: fn(&mut Self, Op, &[Value]) -> Value,
     ) {
         let insts = std::mem::take(&mut self.kernel.blocks[block].insts);
         self.current = block;
         self.insts = Vec::with_capacity(insts.len());
         self.merge = self.kernel.blocks[block].merge;
+        self.angles.clear();
         for inst in insts {
             match &self.kernel.insts[inst] {
                 InstData::Pure { op, args } if wanted(*op) => {
                     let (op, mut args) = (*op, args.clone());
                     args.iter_mut().for_each(|arg| *arg = self.resolve(*arg));
                     self.origin = self.kernel.origins[inst];
-                    match expansion(self, op, &args) {
-                        Some(result) => self.replace(inst, result),
-                        None => self.insts.push(inst),
-                    }
+                    self.precise = self.kernel.no_contraction.contains(inst);
+                    let result = expansion(self, op, &args);
+                    self.replace(inst, result);
                 }
                 _ => self.insts.push(inst),
             }
@@ -148,7 +151,31 @@ impl<'a> Emit<'a> {
             return value;
         }
         let inst = self.push(InstData::Pure { op, args: SmallVec::from_slice(&args) });
+        if matches!(op, Op::FAdd | Op::FSub | Op::FMul) {
+            // Expansions count on where they round.
+            self.kernel.no_contraction.insert(inst);
+        }
         self.define(inst, op.result())
+    }
+
+    /// The number that a value is, if it is a constant.
+    pub(super) fn known(&self, value: Value) -> Option<f32> {
+        self.kernel.constant(value).map(|bits| f32::from_bits(bits as u32))
+    }
+
+    /// Whether the operation being expanded must round as its definition does (`NoContraction`).
+    pub(super) fn is_precise(&self) -> bool {
+        self.precise
+    }
+
+    /// The reduced angle of `angle`, from an expansion before this one in the block, or as `reduce` makes it.
+    pub(super) fn angle(&mut self, angle: Value, reduce: impl FnOnce(&mut Self, Value) -> [Value; 2]) -> [Value; 2] {
+        if let Some(&reduced) = self.angles.get(&angle) {
+            return reduced;
+        }
+        let reduced = reduce(self, angle);
+        self.angles.insert(angle, reduced);
+        reduced
     }
 
     /// Truth values of which one is known: special cases of constant operands fall away.
@@ -334,13 +361,10 @@ define_methods! {
     ford_eq FOrdEq a b;
     ford_ne FOrdNe a b;
     ford_lt FOrdLt a b;
-    ford_le FOrdLe a b;
-    is_nan IsNan a;
     is_inf IsInf a;
     float_bits FloatBits a;
     float_from_bits FloatFromBits a;
     float_to_uint FloatToUInt a;
-    float_to_sint FloatToSInt a;
     uint_to_float UIntToFloat a;
     sint_to_float SIntToFloat a;
     half_bits HalfBits a;

@@ -3,7 +3,7 @@
 //! A remainder takes one division, as Vulkan allows: exact where the quotient is below 2^24, and then less than the
 //! divisor; beyond that the quotient has no digits to be exact with.
 
-use super::emit::Emit;
+use super::emit::{Emit, Operand};
 use crate::ir::{Op, Value};
 
 pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> {
@@ -31,7 +31,7 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
         (Op::FMix, &[a, b, t]) => {
             let rest = e.fsub(1f32, t);
             let first = e.fmul(a, rest);
-            e.fma(b, t, first)
+            product_and_sum(e, b, t, first)
         }
         (Op::Step, &[edge, a]) => {
             let below = e.ford_lt(a, edge);
@@ -41,7 +41,8 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
             let [way, length] = [e.fsub(a, low), e.fsub(high, low)];
             let t = e.fdiv(way, length);
             let t = clamp(e, t, 0f32, 1f32);
-            let factor = e.fma(t, -2f32, 3f32);
+            let [minus_two, three] = [(-2f32).value(e), 3f32.value(e)];
+            let factor = product_and_sum(e, minus_two, t, three);
             let square = e.fmul(t, t);
             e.fmul(square, factor)
         }
@@ -49,13 +50,17 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
     })
 }
 
+/// `a * b + c`, in one rounding where that is allowed.
+fn product_and_sum(e: &mut Emit<'_>, a: Value, b: Value, c: Value) -> Value {
+    if e.is_precise() {
+        let product = e.fmul(a, b);
+        return e.fadd(product, c);
+    }
+    e.fma(a, b, c)
+}
+
 /// `fclamp`.
-pub(super) fn clamp(
-    e: &mut Emit<'_>,
-    a: Value,
-    low: impl super::emit::Operand,
-    high: impl super::emit::Operand,
-) -> Value {
+pub(super) fn clamp(e: &mut Emit<'_>, a: Value, low: impl Operand, high: impl Operand) -> Value {
     let at_least = e.fmax(a, low);
     e.fmin(at_least, high)
 }

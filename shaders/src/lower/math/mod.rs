@@ -5,13 +5,20 @@
 //! comes out is scalar IR again, so the interpreter can run it and machine code must agree with that bit for bit.
 //! Expansions are free of branches, but for the reduction of very large angles.
 
+mod angle;
+mod arc;
 mod divide;
 mod emit;
+mod exp;
 mod field;
 mod float;
+mod hyperbolic;
 mod int;
+mod log;
 mod pack;
 mod parts;
+mod pow;
+mod trig;
 
 use crate::ir::{Kernel, Op, Value};
 use emit::Emit;
@@ -23,7 +30,7 @@ pub struct MathOptions {
     pub fast_inverse_sqrt: bool,
 }
 
-/// Expands every operation that is not basic, in the whole kernel; transcendental functions stay so far.
+/// Expands every operation that is not basic, in the whole kernel.
 pub fn run(kernel: &mut Kernel, options: MathOptions) {
     emit::expand(kernel, |op| !is_basic(op) || (op == Op::InverseSqrt && !options.fast_inverse_sqrt), expansion);
 }
@@ -57,9 +64,22 @@ fn is_basic_float(op: Op) -> bool {
 /// Expands the operations of a chapter; `None` for others.
 type Chapter = fn(&mut Emit<'_>, Op, &[Value]) -> Option<Value>;
 
-/// The instructions for an operation; the value that takes its result's place. Transcendental functions stay so far.
-fn expansion(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> {
-    const CHAPTERS: &[Chapter] =
-        &[int::expand, divide::expand, field::expand, float::expand, parts::expand, pack::expand];
-    CHAPTERS.iter().find_map(|chapter| chapter(e, op, args))
+/// The instructions for an operation; the value that takes its result's place.
+fn expansion(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Value {
+    const CHAPTERS: &[Chapter] = &[
+        int::expand,
+        divide::expand,
+        field::expand,
+        float::expand,
+        parts::expand,
+        pack::expand,
+        exp::expand,
+        log::expand,
+        pow::expand,
+        trig::expand,
+        arc::expand,
+        hyperbolic::expand,
+    ];
+    let found = CHAPTERS.iter().find_map(|chapter| chapter(e, op, args));
+    found.unwrap_or_else(|| unreachable!("no chapter expands {}", op.name()))
 }

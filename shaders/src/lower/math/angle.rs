@@ -1,0 +1,93 @@
+//! Angles brought to -π/4 .. π/4, with the number of quarter turns taken off.
+//!
+//! Up to 2^22 three constants that add up to π/2 do it: a fused product and sum leaves the difference exact. Larger
+//! angles need the digits of 2/π that their own exponent asks for (Payne and Hanek); that is done in integers, in a
+//! block of its own, which vectors without such an angle skip.
+
+use std::f32::consts::{FRAC_2_PI, FRAC_PI_2};
+
+use super::emit::Emit;
+use crate::ir::Value;
+
+/// Above this the constants have too few digits.
+const LARGE: f32 = 4_194_304.0;
+
+/// 1.5 × 2^23: added to a small number it leaves the nearest integer in the low bits.
+const TO_INTEGER: f32 = 12_582_912.0;
+
+/// π/2 in three parts, negated.
+const MINUS_HALF_PI: [f32; 3] = [-FRAC_PI_2, 4.371_139e-8, 1.715_124_5e-15];
+
+/// The quarter turns in the magnitude of `a`, modulo 4 in the low bits, and the angle that is left. NaN for infinity.
+pub(super) fn reduce(e: &mut Emit<'_>, a: Value) -> [Value; 2] {
+    let size = e.fabs(a);
+    let moved = e.fma(size, FRAC_2_PI, TO_INTEGER);
+    let turns = e.float_bits(moved);
+    let whole = e.fsub(moved, TO_INTEGER);
+    let rest = MINUS_HALF_PI.iter().fold(size, |rest, &part| e.fma(whole, part, rest));
+    let large = e.ford_lt(LARGE, size);
+    e.rarely(large, [turns, rest], |e| reduce_large(e, size))
+}
+
+/// 2/π in binary, from the digit with weight 4 on.
+const DIGITS: [u32; 7] = [0x145f_306d, 0xc9c8_82a5, 0x3f84_eafa, 0x3ea6_9bb8, 0x1b6c_52b3, 0x2788_7208, 0x3fca_2c75];
+
+/// Multiplies the significand with 96 digits of 2/π: those before count whole turns, those behind are too small.
+fn reduce_large(e: &mut Emit<'_>, size: Value) -> [Value; 2] {
+    let bits = e.float_bits(size);
+    let exponent = e.lshr(bits, 23u32);
+    let first = e.isub(exponent, 127u32 + 22);
+    let window = digits(e, first);
+    let significand = e.and(bits, 0x007f_ffffu32);
+    let significand = e.or(significand, 0x0080_0000u32);
+
+    // Quarter turns as a number with 2 digits before the point and 62 behind it.
+    let high = e.imul(significand, window[0]);
+    let middle = e.umul_high(significand, window[1]);
+    let low = e.imul(significand, window[1]);
+    let carried = e.umul_high(significand, window[2]);
+    let low = e.iadd(low, carried);
+    let carry = e.ult(low, carried);
+    let carry = e.bool_to_int(carry);
+    let high = e.iadd(high, middle);
+    let high = e.iadd(high, carry);
+
+    // The nearest whole number, and the signed rest, of which 2^32 would be a quarter turn.
+    let rounded = e.iadd(high, 0x2000_0000u32);
+    let turns = e.lshr(rounded, 30u32);
+    let up = e.shl(high, 2u32);
+    let from_low = e.lshr(low, 30u32);
+    let rest = e.or(up, from_low);
+    // All digits but the last 8, exactly, and those with 24 more: one rounding.
+    let coarse = e.and(rest, 0xffff_ff00u32);
+    let coarse = e.sint_to_float(coarse);
+    let fine_high = e.shl(rest, 24u32);
+    let fine_low = e.lshr(low, 6u32);
+    let fine_low = e.and(fine_low, 0x00ff_ffffu32);
+    let fine = e.or(fine_high, fine_low);
+    let fine = e.uint_to_float(fine);
+    let rest = e.fma(fine, 1.0 / 16_777_216f32, coarse);
+    let unit = FRAC_PI_2 / 4_294_967_296f32;
+    let excess = e.fmul(rest, -4.371_139e-8 / 4_294_967_296f32);
+    let rest = e.fma(rest, unit, excess);
+    let finite = e.ford_lt(size, f32::INFINITY);
+    [turns, e.select(finite, rest, f32::NAN)]
+}
+
+/// 96 digits of 2/π from `first` on, which is less than 128.
+fn digits(e: &mut Emit<'_>, first: Value) -> [Value; 3] {
+    let [skip_two, skip_one] = [64u32, 32].map(|digits| {
+        let bit = e.and(first, digits);
+        e.ine(bit, 0u32)
+    });
+    let pairs: [Value; 5] = std::array::from_fn(|place| e.select(skip_two, DIGITS[place + 2], DIGITS[place]));
+    let words: [Value; 4] = std::array::from_fn(|place| e.select(skip_one, pairs[place + 1], pairs[place]));
+    // Shifts count modulo 32: of the next word come the digits that 31 - first and then one more leave.
+    let others = e.not(first);
+    std::array::from_fn(|place| {
+        let high = e.shl(words[place], first);
+        let low = e.lshr(words[place + 1], 1u32);
+        let low = e.lshr(low, others);
+        e.or(high, low)
+    })
+}
