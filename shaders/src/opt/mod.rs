@@ -7,6 +7,7 @@ mod aliases;
 mod cfg;
 mod dce;
 mod gvn;
+mod unroll;
 mod variables;
 
 use crate::ir::Kernel;
@@ -28,9 +29,11 @@ pub const DCE: Pass = Pass { name: "dce", run: dce::run };
 pub const CFG: Pass = Pass { name: "cfg", run: cfg::run };
 /// Makes words of private variables values.
 pub const VARIABLES: Pass = Pass { name: "variables", run: variables::run };
+/// Writes loops of few trips out.
+pub const UNROLL: Pass = Pass { name: "unroll", run: unroll::run };
 
 /// All passes, in the order in which they run.
-pub const PASSES: &[Pass] = &[CFG, VARIABLES, CFG, GVN, DCE];
+pub const PASSES: &[Pass] = &[CFG, VARIABLES, CFG, UNROLL, VARIABLES, CFG, GVN, DCE];
 
 /// Runs all passes; `after` sees the kernel after each, for timings and dumps.
 pub fn optimize(kernel: &mut Kernel, mut after: impl FnMut(&Pass, &Kernel)) {

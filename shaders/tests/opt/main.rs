@@ -7,6 +7,7 @@ mod gvn;
 #[path = "../ir/random.rs"]
 mod random;
 mod same_results;
+mod unroll;
 mod variables;
 
 use std::sync::atomic::AtomicU32;

@@ -38,7 +38,7 @@ pub(super) fn prune(kernel: &mut Kernel) {
 }
 
 /// Puts the blocks into reverse postorder.
-fn lay_out(kernel: &mut Kernel) {
+pub(super) fn lay_out(kernel: &mut Kernel) {
     kernel.layout = reverse_postorder(kernel, kernel.layout[0]);
 }
 

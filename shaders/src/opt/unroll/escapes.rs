@@ -1,0 +1,62 @@
+//! Values of a loop that are used behind it. They leave through a parameter of the block behind, so that each trip's copy
+//! of the exit can pass its own.
+
+use cranelift_entity::SecondaryMap;
+use smallvec::SmallVec;
+
+use super::Nest;
+use crate::ir::{Block, Kernel, Value};
+
+/// The blocks outside its innermost loop that use a value.
+pub(super) struct Escapes {
+    used_in: SecondaryMap<Value, SmallVec<[Block; 2]>>,
+}
+
+impl Escapes {
+    /// For all loops.
+    pub(super) fn new(kernel: &Kernel, nest: &Nest) -> Self {
+        let mut used_in: SecondaryMap<Value, SmallVec<[Block; 2]>> = SecondaryMap::new();
+        for &block in &kernel.layout {
+            for &inst in &kernel.blocks[block].insts {
+                kernel.insts[inst].for_each_use(|value| {
+                    let Some(home) = nest.home(kernel, value) else { return };
+                    let Some(number) = nest.loops.of(home) else { return };
+                    let used_in = &mut used_in[value];
+                    if used_in.last() != Some(&block) && !nest.contains(number, block) {
+                        used_in.push(block);
+                    }
+                });
+            }
+        }
+        Self { used_in }
+    }
+
+    /// What leaves one loop, and through which of the blocks that its `exits` lead to. `None` if that is not one block, or
+    /// if control comes to it from elsewhere too.
+    pub(super) fn of_loop(
+        &self,
+        kernel: &Kernel,
+        nest: &Nest,
+        number: usize,
+        exits: &[Block],
+    ) -> Option<Vec<(Value, Block)>> {
+        let from_loop = |exit: Block| nest.predecessors[exit].iter().all(|&block| nest.contains(number, block));
+        let mut escaping: Vec<(Value, Block)> = Vec::new();
+        for &block in &nest.loops.all[number].blocks {
+            let data = &kernel.blocks[block];
+            let results = data.insts.iter().filter_map(|&inst| kernel.results[inst]);
+            for value in data.params.iter().copied().chain(results) {
+                for &user in self.used_in[value].iter().filter(|&&user| !nest.contains(number, user)) {
+                    let exit = exits.iter().copied().find(|&exit| nest.dominators.dominates(exit, user))?;
+                    match escaping.last() {
+                        Some(&(last, through)) if last == value && through == exit => {}
+                        Some(&(last, _)) if last == value => return None,
+                        _ if from_loop(exit) => escaping.push((value, exit)),
+                        _ => return None,
+                    }
+                }
+            }
+        }
+        Some(escaping)
+    }
+}
