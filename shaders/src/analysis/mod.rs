@@ -1,9 +1,15 @@
 //! What can be found out about a kernel without changing it.
 
 mod dominators;
+mod flow;
 mod loops;
+mod patterns;
 mod tree;
+mod uniformity;
 
 pub use dominators::Dominators;
+pub use flow::{Flow, Next};
 pub use loops::{Loop, Loops, positions, predecessors};
+pub use patterns::{Pattern, Patterns, Shape};
 pub use tree::{Step, dominator_walk};
+pub use uniformity::Uniformity;

@@ -391,6 +391,13 @@ impl InstData {
 }
 
 impl Place {
+    /// The byte offset.
+    pub fn offset(&self) -> Value {
+        match *self {
+            Self::Buffer { offset, .. } | Self::Push { offset } | Self::Variable { offset, .. } => offset,
+        }
+    }
+
     fn for_each_use(&self, visit: &mut impl FnMut(&Value)) {
         match self {
             Self::Buffer { buffer, offset, .. } => {

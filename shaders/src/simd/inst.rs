@@ -12,7 +12,7 @@ use crate::ir::{AtomicOp, Op};
 pub const LANES: u32 = 16;
 
 /// One instruction.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum InstData {
     /// `const.s32 7`: a constant; of a vector, the same in each lane; of a mask, a bit for each lane.
     Const {
@@ -243,7 +243,7 @@ pub enum InstData {
 }
 
 /// A branch target with the arguments for its parameters.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BlockCall {
     /// Target.
     pub block: Block,
@@ -252,7 +252,7 @@ pub struct BlockCall {
 }
 
 /// An address that all lanes share: `base + index * scale + disp`, valid if `index < limit`, unsigned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
     /// Host address, `s64`.
     pub base: Value,
@@ -265,7 +265,7 @@ pub struct Address {
 }
 
 /// Consecutive words: lane `l` has the one at `base + 4 * i`, `i = index + l` modulo 2³², valid if `i < limit`, unsigned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Row {
     /// Host address of word 0, `s64`.
     pub base: Value,
@@ -277,7 +277,7 @@ pub struct Row {
 
 /// An address for each lane: `base + index * scale + disp`, the index unsigned. In lanes that are on `index * scale` is
 /// below 2³².
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LaneAddress {
     /// Host address, `s64`.
     pub base: Value,

@@ -2,6 +2,7 @@
 //!
 //! Read `inst.rs` for what the virtual machine can do and `docs/simd.md` for the text form.
 
+mod builder;
 mod entities;
 mod inst;
 mod inst_parse;
@@ -9,7 +10,9 @@ mod kernel;
 mod names;
 mod parse;
 mod print;
+mod ssa;
 mod types;
+mod widen;
 
 pub use entities::{Block, Inst, Value};
 pub use inst::{Address, BlockCall, Field, InstData, LANES, LaneAddress, Row, WideOp, pure_result};
@@ -17,3 +20,4 @@ pub use kernel::{BlockData, Kernel, ValueDef};
 pub use types::Type;
 
 pub use crate::text::ParseError;
+pub use widen::{Unsupported, widen};

@@ -1,0 +1,297 @@
+//! Variables while the SIMD form is built: what is written in one block and read in another becomes block parameters.
+//!
+//! Braun et al., "Simple and Efficient Construction of Static Single Assignment Form" (2013), with work lists instead of
+//! recursion. Two things are added. A *start* block begins anew: variables that were not written since have their
+//! default. A *resume* block goes on after a barrier: what is read there was kept in the subgroup's frame.
+
+use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
+use foldhash::HashMap;
+
+use super::builder::Builder;
+use super::{Block, InstData, Type, Value};
+
+/// A variable.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Variable(u32);
+entity_impl!(Variable, "variable");
+
+/// What a variable that was never written has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unwritten {
+    /// Nobody reads it.
+    Undef,
+    /// No lanes.
+    Empty,
+}
+
+#[derive(Debug)]
+struct VariableData {
+    ty: Type,
+    default: Unwritten,
+    /// Place in the frame, once it is needed.
+    slot: Option<u32>,
+}
+
+/// How reading goes on at a block's beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Head {
+    /// Predecessors may still come.
+    #[default]
+    Open,
+    /// All predecessors are known.
+    Sealed,
+    /// Variables have their default.
+    Start,
+    /// Variables are in the frame.
+    Resume,
+}
+
+#[derive(Debug)]
+struct Phi {
+    block: Block,
+    variable: Variable,
+    value: Value,
+    /// One for each predecessor, once all are known.
+    operands: Vec<Value>,
+}
+
+/// A value of a variable that is kept over a barrier.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    variable: Variable,
+    resume: Block,
+    value: Value,
+}
+
+/// A barrier: where subgroups stop, where they go on, and the address of their frame in both.
+#[derive(Clone, Copy, Debug)]
+struct Barrier {
+    stop: Block,
+    frame: Value,
+}
+
+/// The variables of a kernel that is built.
+#[derive(Debug, Default)]
+pub(super) struct Variables {
+    all: PrimaryMap<Variable, VariableData>,
+    values: HashMap<(Block, Variable), Value>,
+    heads: SecondaryMap<Block, Head>,
+    pub(super) predecessors: SecondaryMap<Block, Vec<Block>>,
+    open: HashMap<Block, Vec<usize>>,
+    phis: Vec<Phi>,
+    phi_of: HashMap<Value, usize>,
+    phi_users: HashMap<Value, Vec<usize>>,
+    unfilled: Vec<usize>,
+    aliases: HashMap<Value, Value>,
+    barriers: HashMap<Block, Barrier>,
+    kept: Vec<Kept>,
+    /// Bytes of the frame so far.
+    pub(super) frame_bytes: u32,
+}
+
+impl Variables {
+    /// A new variable.
+    pub(super) fn declare(&mut self, ty: Type, default: Unwritten) -> Variable {
+        self.all.push(VariableData { ty, default, slot: None })
+    }
+
+    /// Type of a variable.
+    pub(super) fn ty(&self, variable: Variable) -> Type {
+        self.all[variable].ty
+    }
+
+    /// Writes a variable at the end of a block, as far as it is built.
+    pub(super) fn write(&mut self, block: Block, variable: Variable, value: Value) {
+        self.values.insert((block, variable), value);
+    }
+
+    /// What stands for a value: a parameter that always has one value is that value.
+    pub(super) fn resolve(&self, mut value: Value) -> Value {
+        while let Some(&other) = self.aliases.get(&value) {
+            value = other;
+        }
+        value
+    }
+
+    /// A block at which variables begin anew.
+    pub(super) fn mark_start(&mut self, block: Block) {
+        self.heads[block] = Head::Start;
+    }
+
+    /// A block that goes on after the barrier at the end of `stop`.
+    pub(super) fn mark_resume(&mut self, block: Block, stop: Block, frame: Value) {
+        self.heads[block] = Head::Resume;
+        self.barriers.insert(block, Barrier { stop, frame });
+    }
+
+    fn slot(&mut self, variable: Variable) -> u32 {
+        if let Some(slot) = self.all[variable].slot {
+            return slot;
+        }
+        let (size, align) = if self.all[variable].ty == Type::V32 { (64, 64) } else { (8, 8) };
+        let slot = self.frame_bytes.next_multiple_of(align);
+        self.frame_bytes = slot + size;
+        self.all[variable].slot = Some(slot);
+        slot
+    }
+}
+
+impl Builder {
+    /// Reads a variable at the end of a block, as far as it is built.
+    pub(super) fn read(&mut self, variable: Variable, block: Block) -> Value {
+        let value = self.find(variable, block);
+        while let Some(phi) = self.variables.unfilled.pop() {
+            self.fill(phi);
+        }
+        self.variables.resolve(value)
+    }
+
+    /// All predecessors of a block are known.
+    pub(super) fn seal(&mut self, block: Block) {
+        if self.variables.heads[block] != Head::Open {
+            return;
+        }
+        self.variables.heads[block] = Head::Sealed;
+        let open = self.variables.open.remove(&block).unwrap_or_default();
+        self.variables.unfilled.extend(open);
+        while let Some(phi) = self.variables.unfilled.pop() {
+            self.fill(phi);
+        }
+    }
+
+    /// The nearest definition upwards; makes a parameter where ways come together.
+    fn find(&mut self, variable: Variable, from: Block) -> Value {
+        let mut block = from;
+        let value = loop {
+            if let Some(&value) = self.variables.values.get(&(block, variable)) {
+                break value;
+            }
+            match (self.variables.heads[block], self.variables.predecessors[block].as_slice()) {
+                (Head::Sealed, &[only]) => block = only,
+                (Head::Sealed, []) | (Head::Start, _) => break self.default_of(variable),
+                (Head::Resume, _) => break self.keep(variable, block),
+                (Head::Sealed | Head::Open, _) => break self.make_phi(variable, block),
+            }
+        };
+        if block != from {
+            self.variables.values.insert((block, variable), value);
+        }
+        self.variables.values.insert((from, variable), value);
+        value
+    }
+
+    fn default_of(&mut self, variable: Variable) -> Value {
+        let VariableData { ty, default, .. } = self.variables.all[variable];
+        match default {
+            Unwritten::Undef => self.emit_one(InstData::Undef { ty }),
+            Unwritten::Empty => self.constant(ty, 0),
+        }
+    }
+
+    fn make_phi(&mut self, variable: Variable, block: Block) -> Value {
+        let ty = self.variables.all[variable].ty;
+        let value = self.param_later(block, ty);
+        let number = self.variables.phis.len();
+        self.variables.phis.push(Phi { block, variable, value, operands: Vec::new() });
+        self.variables.phi_of.insert(value, number);
+        self.variables.values.insert((block, variable), value);
+        if self.variables.heads[block] == Head::Open {
+            self.variables.open.entry(block).or_default().push(number);
+        } else {
+            self.variables.unfilled.push(number);
+        }
+        value
+    }
+
+    fn fill(&mut self, number: usize) {
+        let (block, variable, value) = {
+            let phi = &self.variables.phis[number];
+            (phi.block, phi.variable, phi.value)
+        };
+        for predecessor in self.variables.predecessors[block].clone() {
+            let operand = self.find(variable, predecessor);
+            let operand = self.variables.resolve(operand);
+            self.variables.phis[number].operands.push(operand);
+            if self.variables.phi_of.contains_key(&operand) && operand != value {
+                self.variables.phi_users.entry(operand).or_default().push(number);
+            }
+        }
+        self.simplify(number);
+    }
+
+    /// A parameter that is always one value, or itself, is that value; those that it was passed to may become so, too.
+    fn simplify(&mut self, number: usize) {
+        let mut work = vec![number];
+        while let Some(number) = work.pop() {
+            let phi = &self.variables.phis[number];
+            if self.variables.aliases.contains_key(&phi.value)
+                || phi.operands.len() != self.variables.predecessors[phi.block].len()
+            {
+                continue;
+            }
+            let mut only = None;
+            let several = phi.operands.iter().any(|&operand| {
+                let operand = self.variables.resolve(operand);
+                operand != phi.value && *only.get_or_insert(operand) != operand
+            });
+            let (Some(only), false) = (only, several) else { continue };
+            let value = phi.value;
+            self.variables.aliases.insert(value, only);
+            let users = self.variables.phi_users.remove(&value).unwrap_or_default();
+            if self.variables.phi_of.contains_key(&only) {
+                self.variables.phi_users.entry(only).or_default().extend(&users);
+            }
+            work.extend(users);
+        }
+    }
+
+    /// Takes a variable from the frame in a resume block; it will be put there at the barrier.
+    fn keep(&mut self, variable: Variable, resume: Block) -> Value {
+        let (ty, at) = (self.variables.all[variable].ty, self.variables.slot(variable));
+        let frame = self.variables.barriers[&resume].frame;
+        let value = self.emit_at_head(resume, InstData::FrameLoad { ty, frame, at });
+        self.variables.kept.push(Kept { variable, resume, value });
+        value
+    }
+
+    /// Puts into the frames what is read after barriers.
+    pub(super) fn fill_frames(&mut self) {
+        while let Some(Kept { variable, resume, value }) = self.variables.kept.pop() {
+            let Barrier { stop, frame } = self.variables.barriers[&resume];
+            let kept = self.read(variable, stop);
+            let at = self.variables.slot(variable);
+            // The frame holds it already if it came from this very slot.
+            let same = matches!(self.kernel.definition(kept),
+                Some(&InstData::FrameLoad { at: from, .. }) if from == at);
+            let undef = matches!(self.kernel.definition(kept), Some(InstData::Undef { .. }));
+            if !same && !undef {
+                self.emit_before_end(stop, InstData::FrameStore { frame, at, value: kept });
+            }
+            debug_assert!(!self.variables.aliases.contains_key(&value));
+        }
+    }
+
+    /// Gives parameters to blocks and arguments to branches, and replaces what turned out to be the same.
+    pub(super) fn finish_variables(&mut self) {
+        let phis = std::mem::take(&mut self.variables.phis);
+        for phi in &phis {
+            if self.variables.aliases.contains_key(&phi.value) {
+                continue;
+            }
+            self.place_param(phi.block, phi.value);
+            let predecessors = self.variables.predecessors[phi.block].clone();
+            for (predecessor, &operand) in predecessors.into_iter().zip(&phi.operands) {
+                let operand = self.variables.resolve(operand);
+                self.pass(predecessor, phi.block, operand);
+            }
+        }
+        let variables = &self.variables;
+        let aliased = !variables.aliases.is_empty();
+        for data in self.kernel.insts.values_mut().filter(|_| aliased) {
+            data.for_each_use_mut(|value| *value = variables.resolve(*value));
+        }
+        for data in self.kernel.blocks.values_mut() {
+            data.exec = data.exec.map(|exec| variables.resolve(exec));
+        }
+    }
+}

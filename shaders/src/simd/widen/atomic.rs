@@ -1,0 +1,183 @@
+//! Atomics and fences.
+//!
+//! A workgroup runs on one thread, so memory that only the workgroup sees, or an order that only it asks for, needs no
+//! lock. Lanes take their turn in order.
+
+use super::access::Target;
+use super::{Type, Value, Widen};
+use crate::analysis::Shape;
+use crate::ir::{self, AtomicOp, InstData as Scalar, Op, Place, Scope, Semantics};
+use crate::simd::{Address, InstData, LaneAddress};
+
+/// SPIR-V's `SequentiallyConsistent`.
+const SEQUENTIALLY_CONSISTENT: u32 = 0x10;
+
+/// Whether a scope reaches beyond the workgroup.
+fn is_wide(scope: Scope) -> bool {
+    matches!(scope, Scope::CrossDevice | Scope::Device | Scope::QueueFamily)
+}
+
+/// The operation on values, for memory that nobody else sees.
+fn modify(op: AtomicOp) -> Option<Op> {
+    Some(match op {
+        AtomicOp::Add => Op::IAdd,
+        AtomicOp::Sub => Op::ISub,
+        AtomicOp::SMin => Op::SMin,
+        AtomicOp::UMin => Op::UMin,
+        AtomicOp::SMax => Op::SMax,
+        AtomicOp::UMax => Op::UMax,
+        AtomicOp::And => Op::And,
+        AtomicOp::Or => Op::Or,
+        AtomicOp::Xor => Op::Xor,
+        AtomicOp::Load | AtomicOp::Store | AtomicOp::Exchange | AtomicOp::CompareExchange => return None,
+    })
+}
+
+/// What an atomic does, in the form of vectors.
+#[derive(Clone, Copy, Debug)]
+struct Atomic {
+    op: AtomicOp,
+    value: Option<Value>,
+    comparator: Option<Value>,
+    lock: bool,
+    sequential: bool,
+}
+
+impl Widen<'_> {
+    /// `fence`, or the memory part of a barrier. All orders but sequential consistency are this machine's own.
+    pub(super) fn fence(&mut self, scope: Scope, semantics: Semantics) {
+        if is_wide(scope) && semantics.0 & SEQUENTIALLY_CONSISTENT != 0 {
+            self.builder.emit(InstData::Fence);
+        }
+    }
+
+    /// `atomic`.
+    pub(super) fn atomic(&mut self, result: Option<ir::Value>, data: &Scalar) {
+        let Scalar::Atomic { op, place, value, comparator, scope, semantics, .. } = *data else { return };
+        let [value, comparator] = [value, comparator].map(|value| value.map(|value| self.vector(value)));
+        let lock = is_wide(scope) && matches!(place, Place::Buffer { .. });
+        let sequential = lock && semantics.0 & SEQUENTIALLY_CONSISTENT != 0;
+        let atomic = Atomic { op, value, comparator, lock, sequential };
+        let old = match place {
+            Place::Push { .. } => self.read_only(&place, op),
+            Place::Variable { variable, .. } if self.is_private(variable) => {
+                let (_, offset) = self.place_of(&place);
+                let target = self.private(variable, &offset);
+                self.private_atomic(target, atomic, offset.is_aligned())
+            }
+            Place::Buffer { buffer, offset, .. } if self.shape(buffer) != Shape::Uniform => {
+                let offset = self.offset(offset);
+                self.prepare_terms(&offset);
+                let ty = (op != AtomicOp::Store).then_some(Type::V32);
+                self.for_each_buffer(buffer, ty, |widen, number, _| {
+                    let base = widen.builder.emit_one(InstData::BufferBase { buffer: number });
+                    let len = widen.builder.emit_one(InstData::BufferLen { buffer: number });
+                    let target = widen.target(super::address::Region { base, len }, &offset);
+                    widen.atomic_at(target, atomic, offset.is_aligned())
+                })
+            }
+            _ => {
+                let (region, offset) = self.place_of(&place);
+                let target = self.target(region, &offset);
+                self.atomic_at(target, atomic, offset.is_aligned())
+            }
+        };
+        if let (Some(result), Some(old)) = (result, old) {
+            self.define_as(result, old);
+        }
+    }
+
+    /// Push constants are only read; no other atomic gets there.
+    fn read_only(&mut self, place: &Place, op: AtomicOp) -> Option<Value> {
+        let (region, offset) = self.place_of(place);
+        let target = self.target(region, &offset);
+        (op != AtomicOp::Store).then(|| self.load_target(target, ir::Type::F32))
+    }
+
+    /// An atomic on memory that others see.
+    fn atomic_at(&mut self, target: Target, atomic: Atomic, aligned: bool) -> Option<Value> {
+        let (lanes, mask) = self.lanes_of_target(target);
+        let mask = if aligned { mask } else { self.aligned_lanes(lanes, mask) };
+        let Atomic { op, value, comparator, lock, sequential } = atomic;
+        let data = InstData::Atomic { op, lanes, value, comparator, lock, sequential, mask };
+        if op == AtomicOp::Store {
+            self.builder.emit(data);
+            return None;
+        }
+        Some(self.builder.emit_value(data))
+    }
+
+    /// An address for each lane, and the lanes that are on and in bounds.
+    fn lanes_of_target(&mut self, target: Target) -> (LaneAddress, Value) {
+        match target {
+            Target::Lanes(lanes, mask) => (lanes, mask),
+            Target::Row(row) => {
+                let first = self.builder.splat(row.index);
+                let ids = self.lane_ids();
+                let index = self.builder.pure(Op::IAdd, &[first, ids]);
+                let limit = self.builder.splat(row.limit);
+                let inside = self.builder.pure(Op::ULt, &[index, limit]);
+                let mask = self.builder.and(self.exec, inside);
+                (LaneAddress { base: row.base, index, scale: 4, disp: 0 }, mask)
+            }
+            Target::Word(Address { base, index, scale, disp }) => {
+                let Some((index, limit)) = index else {
+                    let index = self.builder.constant(Type::V32, 0);
+                    return (LaneAddress { base, index, scale, disp }, self.exec);
+                };
+                let inside = if self.builder.ty(index) == Type::S64 {
+                    self.builder.wide(crate::simd::WideOp::Lt, &[index, limit])
+                } else {
+                    self.builder.pure(Op::ULt, &[index, limit])
+                };
+                let inside = self.builder.splat(inside);
+                let mask = self.builder.and(self.exec, inside);
+                let index = if self.builder.ty(index) == Type::S64 {
+                    self.builder.wide(crate::simd::WideOp::Truncate, &[index])
+                } else {
+                    index
+                };
+                let index = self.builder.splat(index);
+                (LaneAddress { base, index, scale, disp }, mask)
+            }
+        }
+    }
+
+    /// Lanes whose address is a multiple of 4; regions are aligned.
+    fn aligned_lanes(&mut self, lanes: LaneAddress, mask: Value) -> Value {
+        let bytes = self.times(lanes.index, u32::from(lanes.scale));
+        let disp = self.builder.constant(Type::V32, u64::from(lanes.disp.cast_unsigned()));
+        let offset = self.builder.pure(Op::IAdd, &[bytes, disp]);
+        let base = self.builder.wide(crate::simd::WideOp::Truncate, &[lanes.base]);
+        let base = self.builder.splat(base);
+        let offset = self.builder.pure(Op::IAdd, &[offset, base]);
+        let three = self.builder.constant(Type::V32, 3);
+        let low = self.builder.pure(Op::And, &[offset, three]);
+        let zero = self.builder.constant(Type::V32, 0);
+        let aligned = self.builder.pure(Op::IEq, &[low, zero]);
+        self.builder.and(mask, aligned)
+    }
+
+    /// An atomic on memory of each lane's own: a load, an operation and a store.
+    fn private_atomic(&mut self, target: Target, atomic: Atomic, aligned: bool) -> Option<Value> {
+        if !aligned {
+            // Words of private memory are never split, and `check` refuses kernels that try.
+            return None;
+        }
+        let (lanes, mask) = self.lanes_of_target(target);
+        let old = self.builder.emit_value(InstData::Gather { lanes, mask });
+        let new = match (atomic.op, atomic.value, atomic.comparator) {
+            (AtomicOp::Store | AtomicOp::Exchange, Some(value), _) => Some(value),
+            (AtomicOp::CompareExchange, Some(value), Some(comparator)) => {
+                let equal = self.builder.pure(Op::IEq, &[old, comparator]);
+                Some(self.builder.select(equal, value, old))
+            }
+            (op, Some(value), _) => modify(op).map(|op| self.builder.pure(op, &[old, value])),
+            _ => None,
+        };
+        if let Some(value) = new {
+            self.builder.emit(InstData::Scatter { lanes, value, mask });
+        }
+        (atomic.op != AtomicOp::Store).then_some(old)
+    }
+}

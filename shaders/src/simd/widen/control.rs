@@ -1,0 +1,535 @@
+//! Control flow: uniform branches stay branches, the others park their lanes.
+//!
+//! Every scalar block has a SIMD block, in the layout's order. A parked block begins with its lanes, and is jumped over
+//! without any. Parameters, parked lanes and values that several blocks use are variables; `ssa` makes block parameters
+//! of them where that is needed.
+
+use cranelift_entity::{EntitySet, SecondaryMap};
+use foldhash::HashMap;
+
+use super::super::ssa::{Unwritten, Variable};
+use super::values::type_of;
+use super::{Block, Type, Value, Widen};
+use crate::analysis::{Next, Shape, positions, predecessors};
+use crate::ir::{self, BlockCall, InstData as Scalar};
+use crate::simd::{self, InstData};
+
+/// Where lanes are, while blocks are translated.
+#[derive(Debug, Default)]
+pub(super) struct Control {
+    /// The SIMD block of each scalar block.
+    blocks: SecondaryMap<ir::Block, Option<Block>>,
+    /// Where a divergent loop ends.
+    loop_ends: Vec<Option<Block>>,
+    positions: SecondaryMap<ir::Block, u32>,
+    /// Blocks that run for all of the subgroup's lanes.
+    full: EntitySet<ir::Block>,
+    /// Lanes parked at a block.
+    parked: HashMap<ir::Block, Variable>,
+    /// What is passed to a parameter.
+    passed: HashMap<ir::Value, Variable>,
+    /// The lanes of a block all of which come together later.
+    whole: HashMap<ir::Block, Variable>,
+    /// The lanes that are on now.
+    lanes: Option<Variable>,
+    /// Branches that are the first to park lanes at a block, so that none are there yet.
+    first: HashMap<ir::Block, ir::Block>,
+    /// By loop: values to forget before it is entered.
+    thaw: HashMap<usize, Vec<Variable>>,
+    /// After the last subgroup's instruction.
+    end: Option<Block>,
+}
+
+impl Widen<'_> {
+    /// Translates all blocks, from the current SIMD block on; all ways end in `end`.
+    pub(super) fn region(&mut self, end: Block) {
+        self.prepare(end);
+        let kernel = self.kernel;
+        let first = self.simd_block(kernel.layout[0]);
+        self.builder.jump(first);
+        for &block in &kernel.layout {
+            self.enter(block);
+            self.translate(block);
+            for number in self.loops_ending(block) {
+                self.close(number);
+            }
+        }
+    }
+
+    fn prepare(&mut self, end: Block) {
+        let kernel = self.kernel;
+        self.control.end = Some(end);
+        self.control.positions = positions(kernel);
+        self.control.loop_ends = vec![None; self.uniformity.loops.all.len()];
+        self.control.lanes = Some(self.builder.variables.declare(Type::Mask, Unwritten::Empty));
+        self.find_full();
+        for &block in &kernel.layout {
+            if let Some(from) = self.uniformity.flow.whole(block).filter(|_| !self.control.full.contains(block)) {
+                let variables = &mut self.builder.variables;
+                let lanes = &mut self.control.whole;
+                lanes.entry(from).or_insert_with(|| variables.declare(Type::Mask, Unwritten::Empty));
+            }
+            for call in targets(kernel, block) {
+                if self.control.positions[call.block] > self.control.positions[block]
+                    && !self.uniformity.flow.leaves(block, call.block)
+                {
+                    self.control.first.entry(call.block).or_insert(block);
+                }
+            }
+        }
+        // A block may be reached out of a divergent loop before its first edge in order: then none is the first.
+        for &block in &kernel.layout {
+            for call in targets(kernel, block) {
+                if self.uniformity.flow.leaves(block, call.block) {
+                    self.control.first.remove(&call.block);
+                }
+            }
+        }
+        self.find_thaws();
+    }
+
+    /// Blocks that all of the subgroup's lanes come to.
+    fn find_full(&mut self) {
+        let kernel = self.kernel;
+        let predecessors = predecessors(kernel);
+        let mut full: EntitySet<ir::Block> = EntitySet::new();
+        full.extend(kernel.layout.iter().copied());
+        loop {
+            let mut changed = false;
+            for &block in kernel.layout.iter().skip(1) {
+                let stays = if self.uniformity.flow.is_parked(block) {
+                    self.uniformity.flow.whole(block).is_some_and(|from| full.contains(from))
+                } else {
+                    let all = |from: &ir::Block| full.contains(*from) && !self.uniformity.is_divergent(*from);
+                    predecessors[block].iter().all(all)
+                };
+                if !stays && full.contains(block) {
+                    full.remove(block);
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        self.control.full = full;
+    }
+
+    /// Finds before which loop what lanes took out of it in an earlier run has to be forgotten: the outermost one that they
+    /// leave one by one.
+    fn find_thaws(&mut self) {
+        let loops = &self.uniformity.loops;
+        for (&value, &variable) in &self.frozen {
+            let Some(home) = self.uniformity.home(value) else { continue };
+            let around = std::iter::successors(loops.of(home), |&number| loops.all[number].parent);
+            let outermost = around.filter(|&number| self.uniformity.flow.is_divergent(number)).last();
+            if let Some(number) = outermost {
+                self.control.thaw.entry(number).or_default().push(variable);
+            }
+        }
+    }
+
+    fn simd_block(&mut self, block: ir::Block) -> Block {
+        match self.control.blocks[block] {
+            Some(found) => found,
+            None => {
+                let made = self.builder.create_block();
+                self.control.blocks[block] = Some(made);
+                made
+            }
+        }
+    }
+
+    fn loop_end(&mut self, number: usize) -> Block {
+        match self.control.loop_ends[number] {
+            Some(found) => found,
+            None => {
+                let made = self.builder.create_block();
+                self.control.loop_ends[number] = Some(made);
+                made
+            }
+        }
+    }
+
+    fn lanes_variable(&mut self) -> Variable {
+        let variables = &mut self.builder.variables;
+        *self.control.lanes.get_or_insert_with(|| variables.declare(Type::Mask, Unwritten::Empty))
+    }
+
+    fn parked_variable(&mut self, block: ir::Block) -> Variable {
+        let variables = &mut self.builder.variables;
+        *self.control.parked.entry(block).or_insert_with(|| variables.declare(Type::Mask, Unwritten::Empty))
+    }
+
+    fn passed_variable(&mut self, param: ir::Value) -> Variable {
+        let ty = type_of(self.kernel.ty(param), self.uniformity.shape(param));
+        let variables = &mut self.builder.variables;
+        *self.control.passed.entry(param).or_insert_with(|| variables.declare(ty, Unwritten::Undef))
+    }
+
+    fn write(&mut self, variable: Variable, value: Value) {
+        let block = self.builder.current();
+        self.builder.variables.write(block, variable, value);
+    }
+
+    fn read(&mut self, variable: Variable) -> Value {
+        let block = self.builder.current();
+        self.builder.read(variable, block)
+    }
+
+    /// Begins a block: finds its lanes and parameters.
+    fn enter(&mut self, block: ir::Block) {
+        let here = self.simd_block(block);
+        self.builder.switch_to(here);
+        self.block = block;
+        self.local.clear();
+        let header = self.uniformity.loops.headed_by(block).is_some();
+        if !header {
+            self.builder.seal(here);
+        }
+        self.exec = self.lanes_of(block);
+        if header {
+            self.forget(block);
+        }
+        let lanes = self.lanes_variable();
+        self.write(lanes, self.exec);
+        self.note_exec();
+        if let Some(&whole) = self.control.whole.get(&block) {
+            self.write(whole, self.exec);
+        }
+        let kernel = self.kernel;
+        for &param in &kernel.blocks[block].params {
+            let passed = self.passed_variable(param);
+            let value = self.read(passed);
+            self.define(param, value);
+        }
+    }
+
+    /// Notes in the SIMD block which lanes it works for.
+    pub(super) fn note_exec(&mut self) {
+        let block = self.builder.current();
+        self.builder.kernel.blocks[block].exec = Some(self.exec);
+    }
+
+    /// The lanes of a block; control goes elsewhere if there are none.
+    fn lanes_of(&mut self, block: ir::Block) -> Value {
+        let full = self.control.full.contains(block);
+        let flow = &self.uniformity.flow;
+        if !flow.is_parked(block) {
+            let lanes = self.lanes_variable();
+            return if full { self.subgroup.lanes } else { self.read(lanes) };
+        }
+        let lanes = match flow.whole(block) {
+            _ if full => self.subgroup.lanes,
+            Some(from) => {
+                let variables = &mut self.builder.variables;
+                let whole = &mut self.control.whole;
+                let whole = *whole.entry(from).or_insert_with(|| variables.declare(Type::Mask, Unwritten::Empty));
+                self.read(whole)
+            }
+            None => {
+                let parked = self.parked_variable(block);
+                let lanes = self.read(parked);
+                let none = self.builder.constant(Type::Mask, 0);
+                self.write(parked, none);
+                lanes
+            }
+        };
+        if flow.maybe_empty(block) {
+            let any = self.builder.any(lanes);
+            let body = self.builder.create_block();
+            let instead = self.outside(flow.instead(block));
+            self.builder.branch(any, body, instead);
+            self.builder.switch_to(body);
+            self.builder.seal(body);
+        }
+        lanes
+    }
+
+    /// At a loop's header: nothing of an earlier trip is read in this one, save what is passed to the header.
+    fn forget(&mut self, header: ir::Block) {
+        let Some(number) = self.uniformity.loops.of(header) else { return };
+        let kernel = self.kernel;
+        let last = self.uniformity.loops.all[number].blocks.last().copied().unwrap_or(header);
+        let range = self.control.positions[header] as usize..=self.control.positions[last] as usize;
+        for &block in &kernel.layout[range] {
+            let none = self.builder.constant(Type::Mask, 0);
+            if block != header {
+                if self.uniformity.flow.is_parked(block) {
+                    let parked = self.parked_variable(block);
+                    self.write(parked, none);
+                }
+                for &param in &kernel.blocks[block].params {
+                    let passed = self.passed_variable(param);
+                    self.forget_variable(passed);
+                }
+            }
+            if let Some(&whole) = self.control.whole.get(&block) {
+                self.write(whole, none);
+            }
+            let results = kernel.blocks[block].insts.iter().filter_map(|&inst| kernel.results[inst]);
+            for value in kernel.blocks[block].params.iter().copied().chain(results) {
+                if self.shared.contains(value) {
+                    let variable = self.variable(value);
+                    self.forget_variable(variable);
+                }
+            }
+        }
+    }
+
+    fn forget_variable(&mut self, variable: Variable) {
+        let ty = self.builder.variables.ty(variable);
+        let undef = self.builder.emit_one(InstData::Undef { ty });
+        self.write(variable, undef);
+    }
+
+    /// The SIMD block where control goes on.
+    fn place(&mut self, next: Next) -> Block {
+        match next {
+            Next::Block(block) => self.simd_block(block),
+            Next::LoopEnd(number) => self.loop_end(number),
+            Next::End => self.control.end.unwrap_or_else(|| unreachable!("a region has an end")),
+        }
+    }
+
+    /// Where control goes on from a block that is not a loop's latch: no lanes went back to the loop's header in this
+    /// trip, so a loop that comes to its end is over.
+    fn outside(&mut self, mut next: Next) -> Block {
+        while let Next::LoopEnd(number) = next {
+            next = self.uniformity.flow.after_loop(number);
+        }
+        self.place(next)
+    }
+
+    /// Ends the current block; what its terminator asks for.
+    pub(super) fn leave(&mut self, data: &Scalar) {
+        let block = self.block;
+        match data {
+            Scalar::Jump { to } => self.follow(to),
+            Scalar::Branch { condition, then, otherwise } if self.shape(*condition) == Shape::Uniform => {
+                let condition = self.scalar(*condition);
+                let [first, second] = [self.builder.create_block(), self.builder.create_block()];
+                self.builder.branch(condition, first, second);
+                for (edge, call) in [(first, then), (second, otherwise)] {
+                    self.follow_from(edge, call);
+                }
+            }
+            Scalar::Branch { condition, then, otherwise } => {
+                let condition = self.vector(*condition);
+                let lanes = self.builder.and(self.exec, condition);
+                let others = self.builder.and_not(self.exec, condition);
+                self.park(then, lanes);
+                self.park(otherwise, others);
+                self.go(self.uniformity.flow.after(block));
+            }
+            Scalar::Switch { selector, default, cases } if self.shape(*selector) == Shape::Uniform => {
+                let selector = self.scalar(*selector);
+                let edges: Vec<(u32, Block)> =
+                    cases.iter().map(|&(literal, _)| (literal, self.builder.create_block())).collect();
+                let other = self.builder.create_block();
+                let call = simd::BlockCall::new;
+                let targets = edges.iter().map(|&(literal, edge)| (literal, call(edge))).collect();
+                self.builder.terminate(InstData::Switch { selector, default: call(other), cases: targets });
+                let calls = cases.iter().map(|(_, call)| call).chain([default]);
+                for (edge, call) in edges.into_iter().map(|(_, edge)| edge).chain([other]).zip(calls) {
+                    self.follow_from(edge, call);
+                }
+            }
+            Scalar::Switch { selector, default, cases } => {
+                let selector = self.vector(*selector);
+                let mut rest = self.exec;
+                for (literal, call) in cases {
+                    let literal = self.builder.constant(Type::V32, u64::from(*literal));
+                    let equal = self.builder.pure(ir::Op::IEq, &[selector, literal]);
+                    let lanes = self.builder.and(self.exec, equal);
+                    rest = self.builder.and_not(rest, equal);
+                    self.park(call, lanes);
+                }
+                self.park(default, rest);
+                self.go(self.uniformity.flow.after(block));
+            }
+            _ => self.go(self.uniformity.flow.after(block)),
+        }
+    }
+
+    /// Goes on after all lanes of the block have been parked, or have ended.
+    fn go(&mut self, next: Next) {
+        let latch = targets(self.kernel, self.block)
+            .iter()
+            .any(|call| self.control.positions[call.block] <= self.control.positions[self.block]);
+        let place = if latch { self.place(next) } else { self.outside(next) };
+        self.builder.jump(place);
+    }
+
+    /// An edge of a uniform branch, which all lanes take, in a block of its own.
+    fn follow_from(&mut self, edge: Block, call: &BlockCall) {
+        self.builder.switch_to(edge);
+        self.builder.seal(edge);
+        self.note_exec();
+        self.follow(call);
+    }
+
+    /// All lanes take an edge.
+    fn follow(&mut self, call: &BlockCall) {
+        let (from, to) = (self.control.positions[self.block], self.control.positions[call.block]);
+        if to <= from {
+            return self.repeat(call);
+        }
+        let flow = &self.uniformity.flow;
+        self.thaw(call.block);
+        if flow.is_parked(call.block) {
+            self.park(call, self.exec);
+        } else {
+            self.pass_all(call);
+        }
+        // Lanes may wait before the target, or for the end of a loop that is left.
+        let target = Next::Block(call.block);
+        let next = match flow.instead(self.block) {
+            Next::Block(other) if self.control.positions[other] < to => Next::Block(other),
+            Next::LoopEnd(number) if self.leaves(number, to) => Next::LoopEnd(number),
+            _ => target,
+        };
+        debug_assert!(next == target || flow.is_parked(call.block), "{} to {}", self.block, call.block);
+        let place = self.outside(next);
+        self.builder.jump(place);
+    }
+
+    fn leaves(&self, number: usize, to: u32) -> bool {
+        let last = self.uniformity.loops.all[number].blocks.last();
+        last.is_none_or(|&last| to > self.control.positions[last])
+    }
+
+    /// Before a loop is entered, what lanes took out of an earlier run of it is forgotten.
+    fn thaw(&mut self, target: ir::Block) {
+        let loops = &self.uniformity.loops;
+        if loops.headed_by(target).is_none() {
+            return;
+        }
+        let variables = loops.of(target).and_then(|number| self.control.thaw.get(&number)).cloned();
+        for variable in variables.unwrap_or_default() {
+            self.forget_variable(variable);
+        }
+    }
+
+    /// All lanes go back to a loop's header.
+    fn repeat(&mut self, call: &BlockCall) {
+        self.pass_all(call);
+        let number = self.uniformity.loops.of(call.block).unwrap_or(0);
+        if self.uniformity.flow.is_divergent(number) {
+            let parked = self.parked_variable(call.block);
+            self.write(parked, self.exec);
+        }
+        self.builder.emit(InstData::Poll);
+        let header = self.simd_block(call.block);
+        self.builder.jump(header);
+    }
+
+    /// Passes arguments that replace those before.
+    fn pass_all(&mut self, call: &BlockCall) {
+        let kernel = self.kernel;
+        let values: Vec<Value> = call
+            .args
+            .iter()
+            .zip(&kernel.blocks[call.block].params)
+            .map(|(&arg, &param)| self.argument(arg, param))
+            .collect();
+        for (&param, value) in kernel.blocks[call.block].params.iter().zip(values) {
+            let passed = self.passed_variable(param);
+            self.write(passed, value);
+        }
+    }
+
+    /// A value in the form of a parameter.
+    fn argument(&mut self, value: ir::Value, param: ir::Value) -> Value {
+        match self.uniformity.shape(param) {
+            Shape::Varying => self.vector(value),
+            _ => self.get(value),
+        }
+    }
+
+    /// Some lanes wait at a block.
+    fn park(&mut self, call: &BlockCall, lanes: Value) {
+        if self.builder.kernel.constant(lanes) == Some(0) {
+            return;
+        }
+        let kernel = self.kernel;
+        let back = self.control.positions[call.block] <= self.control.positions[self.block];
+        // The first branch finds nobody there; a header's lanes come from its latch alone.
+        let alone = back
+            || self.uniformity.loops.headed_by(call.block).is_some()
+            || self.control.first.get(&call.block) == Some(&self.block);
+        // Only its first edge, though: a switch may have several to one block.
+        if alone && !back && self.control.first.get(&call.block) == Some(&self.block) {
+            self.control.first.remove(&call.block);
+        }
+        self.thaw_parked(call.block, back);
+        if self.uniformity.flow.whole(call.block).is_none() {
+            let parked = self.parked_variable(call.block);
+            let all = if alone {
+                lanes
+            } else {
+                let before = self.read(parked);
+                self.builder.or(before, lanes)
+            };
+            self.write(parked, all);
+        }
+        for (&arg, &param) in call.args.iter().zip(&kernel.blocks[call.block].params) {
+            let value = self.argument(arg, param);
+            let passed = self.passed_variable(param);
+            let value = if alone {
+                value
+            } else {
+                let before = self.read(passed);
+                self.builder.select(lanes, value, before)
+            };
+            self.write(passed, value);
+        }
+    }
+
+    fn thaw_parked(&mut self, target: ir::Block, back: bool) {
+        if !back {
+            self.thaw(target);
+        }
+    }
+
+    /// Divergent loops that end after a block, inner ones first, and uniform ones.
+    fn loops_ending(&self, block: ir::Block) -> Vec<usize> {
+        let loops = &self.uniformity.loops;
+        let around = std::iter::successors(loops.of(block), |&number| loops.all[number].parent);
+        around.filter(|&number| loops.all[number].blocks.last() == Some(&block)).collect()
+    }
+
+    /// Ends a loop: a divergent one goes on while lanes are parked at its header.
+    fn close(&mut self, number: usize) {
+        let header = self.uniformity.loops.all[number].header;
+        let top = self.simd_block(header);
+        if let Some(end) = self.control.loop_ends[number] {
+            self.builder.switch_to(end);
+            self.builder.seal(end);
+            let parked = self.parked_variable(header);
+            let lanes = self.read(parked);
+            let any = self.builder.any(lanes);
+            let back = self.builder.create_block();
+            let out = self.place(self.uniformity.flow.after_loop(number));
+            self.builder.branch(any, back, out);
+            self.builder.switch_to(back);
+            self.builder.seal(back);
+            self.builder.emit(InstData::Poll);
+            self.builder.jump(top);
+        }
+        self.builder.seal(top);
+    }
+
+    /// After a barrier: the lanes and what is local have to be found anew.
+    pub(super) fn resume(&mut self) {
+        self.local.clear();
+        let lanes = self.lanes_variable();
+        self.exec = if self.control.full.contains(self.block) { self.subgroup.lanes } else { self.read(lanes) };
+        self.note_exec();
+    }
+}
+
+/// Edges out of a block.
+fn targets(kernel: &ir::Kernel, block: ir::Block) -> smallvec::SmallVec<[&BlockCall; 2]> {
+    kernel.blocks[block].insts.last().map(|&last| kernel.insts[last].targets()).unwrap_or_default()
+}

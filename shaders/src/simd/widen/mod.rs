@@ -1,0 +1,183 @@
+//! Widening: the scalar IR of one invocation becomes code for a workgroup, 16 invocations at a time.
+//!
+//! `control` turns branches into masks and jumps, as [`Flow`](crate::analysis::Flow) says; `subgroups` runs that for each subgroup and splits
+//! it at barriers; `values` knows in which form a value is; `pure`, `address`, `access` and `atomic` translate
+//! instructions.
+
+mod access;
+mod address;
+mod atomic;
+mod control;
+mod normalise;
+mod pure;
+mod subgroups;
+mod values;
+
+use cranelift_entity::{EntitySet, SecondaryMap};
+use foldhash::HashMap;
+
+use super::builder::Builder;
+use super::ssa::Variable;
+use super::{Block, Kernel, LANES, Type, Value};
+use crate::analysis::Uniformity;
+use crate::ir;
+
+/// Most blocks of a kernel that is widened.
+const MAX_BLOCKS: usize = 1 << 16;
+
+/// Why a kernel cannot be widened: the interpreter has to run it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unsupported(pub String);
+
+/// Widens a kernel that the verifier accepts and in which lowering has left basic operations only.
+///
+/// # Errors
+///
+/// What the SIMD form cannot express, or not in reasonable space.
+pub fn widen(kernel: &ir::Kernel) -> Result<Kernel, Unsupported> {
+    let kernel = normalise::normalise(kernel);
+    if kernel.layout.len() > MAX_BLOCKS {
+        return Err(Unsupported(format!("{} blocks are more than {MAX_BLOCKS}", kernel.layout.len())));
+    }
+    let uniformity = Uniformity::new(&kernel);
+    let mut widen = Widen::new(&kernel, &uniformity);
+    widen.check()?;
+    widen.subgroups();
+    Ok(widen.builder.finish())
+}
+
+/// What a scalar value became.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    /// A value that can be used everywhere.
+    Outer(Value),
+    /// Written to this variable where it is defined.
+    Variable(Variable),
+}
+
+struct Widen<'a> {
+    kernel: &'a ir::Kernel,
+    uniformity: &'a Uniformity,
+    builder: Builder,
+    /// Values of the block that is translated now.
+    local: HashMap<ir::Value, Value>,
+    forms: SecondaryMap<ir::Value, Option<Form>>,
+    /// What lanes that left a loop took with them.
+    frozen: HashMap<ir::Value, Variable>,
+    /// Values that other blocks use.
+    shared: EntitySet<ir::Value>,
+    /// Offsets of elements that are used as numbers, too.
+    numbers: EntitySet<ir::Value>,
+    /// The scalar block that is translated now.
+    block: ir::Block,
+    /// Its lanes.
+    exec: Value,
+    control: control::Control,
+    subgroup: subgroups::Subgroup,
+    /// First descriptor of each binding.
+    descriptors: SecondaryMap<ir::Binding, u32>,
+    /// Byte offset of each variable in its space.
+    places: SecondaryMap<ir::Variable, u32>,
+}
+
+impl<'a> Widen<'a> {
+    fn new(kernel: &'a ir::Kernel, uniformity: &'a Uniformity) -> Self {
+        let mut simd = Kernel::new(kernel.name.clone());
+        simd.shared_bytes = kernel.shared_bytes();
+        let mut descriptors = SecondaryMap::new();
+        for (binding, data) in &kernel.bindings {
+            descriptors[binding] = simd.descriptors;
+            simd.descriptors += data.count;
+        }
+        let mut places = SecondaryMap::new();
+        let mut next = [0; 2];
+        for (variable, data) in &kernel.variables {
+            let next = &mut next[usize::from(data.space == ir::VariableSpace::Private)];
+            places[variable] = *next;
+            *next += data.bytes.next_multiple_of(16);
+        }
+        let mut builder = Builder::new(simd);
+        let exec = builder.constant(Type::Mask, super::builder::ALL);
+        let subgroup = subgroups::Subgroup::new(&mut builder, kernel);
+        let mut widen = Self {
+            kernel,
+            uniformity,
+            builder,
+            local: HashMap::default(),
+            forms: SecondaryMap::new(),
+            frozen: HashMap::default(),
+            shared: EntitySet::new(),
+            numbers: EntitySet::new(),
+            block: kernel.layout[0],
+            exec,
+            control: control::Control::default(),
+            subgroup,
+            descriptors,
+            places,
+        };
+        widen.find_shared();
+        widen.find_numbers();
+        widen
+    }
+
+    /// Refuses what has no SIMD form.
+    fn check(&self) -> Result<(), Unsupported> {
+        let subgroups = u64::from(self.kernel.invocations().div_ceil(LANES));
+        let private = u64::from(self.kernel.private_bytes()) * u64::from(LANES) * subgroups;
+        if private > u64::from(u32::MAX / 2) {
+            return Err(Unsupported(format!("{private} bytes of private memory for a workgroup")));
+        }
+        for &block in &self.kernel.layout {
+            for &inst in &self.kernel.blocks[block].insts {
+                if let ir::InstData::Load { place, .. }
+                | ir::InstData::Store { place, .. }
+                | ir::InstData::Atomic { place, .. } = &self.kernel.insts[inst]
+                    && let ir::Place::Variable { variable, offset } = *place
+                    && self.is_private(variable)
+                    && !self.offset(offset).is_aligned()
+                {
+                    return Err(Unsupported(format!("{variable} is accessed at offsets that are no multiples of 4")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds offsets that are used for something else than to address memory, or after a loop that lanes left at
+    /// different times.
+    fn find_numbers(&mut self) {
+        let kernel = self.kernel;
+        for &block in &kernel.layout {
+            for &inst in &kernel.blocks[block].insts {
+                let data = &kernel.insts[inst];
+                let offset = match data {
+                    ir::InstData::Load { place, .. }
+                    | ir::InstData::Store { place, .. }
+                    | ir::InstData::Atomic { place, .. } => Some(place.offset()),
+                    ir::InstData::Element { base, .. } => Some(*base),
+                    _ => None,
+                };
+                let mut left = offset;
+                data.for_each_use(|value| {
+                    let addresses = left == Some(value) && !self.uniformity.is_frozen(value, block);
+                    if addresses {
+                        left = None;
+                    } else {
+                        self.numbers.insert(value);
+                    }
+                });
+            }
+        }
+        // What a number is made of is needed as a number.
+        for &block in kernel.layout.iter().rev() {
+            for &inst in kernel.blocks[block].insts.iter().rev() {
+                if let (ir::InstData::Element { base, .. }, Some(result)) = (&kernel.insts[inst], kernel.results[inst])
+                    && self.numbers.contains(result)
+                {
+                    self.numbers.insert(*base);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! In which form a scalar value is, and how it gets into the form that an instruction wants.
+
+use super::super::ssa::{Unwritten, Variable};
+use super::{Form, Type, Value, Widen};
+use crate::analysis::Shape;
+use crate::ir::{self, Op};
+use crate::simd::InstData;
+
+/// The type in which a value of that shape is kept. A pattern is kept as its base.
+pub(super) fn type_of(ty: ir::Type, shape: Shape) -> Type {
+    match (ty, shape) {
+        (ir::Type::Bool, Shape::Uniform) => Type::S1,
+        (ir::Type::Bool, _) => Type::Mask,
+        (ir::Type::F32, _) => Type::V32,
+        (ir::Type::I32, Shape::Uniform | Shape::Pattern(_)) | (ir::Type::Buffer, Shape::Uniform) => Type::S32,
+        (ir::Type::I32 | ir::Type::Buffer, _) => Type::V32,
+    }
+}
+
+impl Widen<'_> {
+    /// Finds the values that are used outside the block that defines them.
+    pub(super) fn find_shared(&mut self) {
+        for &block in &self.kernel.layout {
+            for &inst in &self.kernel.blocks[block].insts {
+                self.kernel.insts[inst].for_each_use(|value| {
+                    if self.uniformity.home(value) != Some(block) {
+                        self.shared.insert(value);
+                        if self.uniformity.is_frozen(value, block) {
+                            let ty = type_of(self.kernel.ty(value), Shape::Varying);
+                            let variables = &mut self.builder.variables;
+                            self.frozen.entry(value).or_insert_with(|| variables.declare(ty, Unwritten::Undef));
+                        }
+                    }
+                });
+            }
+        }
+    }
+
+    /// The shape of a value where it is used now.
+    pub(super) fn shape(&self, value: ir::Value) -> Shape {
+        self.uniformity.shape_in(value, self.block)
+    }
+
+    /// Notes what a scalar value became.
+    pub(super) fn define(&mut self, value: ir::Value, to: Value) {
+        debug_assert_eq!(
+            self.builder.ty(to),
+            type_of(self.kernel.ty(value), self.uniformity.shape(value)),
+            "{value} in {:?}",
+            self.block
+        );
+        if let Some(&frozen) = self.frozen.get(&value) {
+            self.freeze(value, to, frozen);
+        }
+        if self.builder.is_outer(to) && self.uniformity.home(value).is_some_and(|home| !self.is_param(value, home)) {
+            self.forms[value] = Some(Form::Outer(to));
+            return;
+        }
+        self.local.insert(value, to);
+        if self.shared.contains(value) {
+            let variable = self.variable(value);
+            self.builder.variables.write(self.builder.current(), variable, to);
+        }
+    }
+
+    fn is_param(&self, value: ir::Value, home: ir::Block) -> bool {
+        self.kernel.blocks[home].params.contains(&value)
+    }
+
+    /// The variable of a value that several blocks use.
+    pub(super) fn variable(&mut self, value: ir::Value) -> Variable {
+        if let Some(Form::Variable(variable)) = self.forms[value] {
+            return variable;
+        }
+        let ty = type_of(self.kernel.ty(value), self.uniformity.shape(value));
+        let variable = self.builder.variables.declare(ty, Unwritten::Undef);
+        self.forms[value] = Some(Form::Variable(variable));
+        variable
+    }
+
+    /// Lanes that are on take the value along; lanes that left keep theirs.
+    fn freeze(&mut self, value: ir::Value, to: Value, frozen: Variable) {
+        let block = self.builder.current();
+        let shape = self.uniformity.shape(value);
+        let wide = self.widened(to, shape);
+        let before = self.builder.read(frozen, block);
+        let after = self.builder.select(self.exec, wide, before);
+        self.builder.variables.write(block, frozen, after);
+    }
+
+    /// The value in the form that it is kept in here: the type is that of [`type_of`] for the shape here.
+    pub(super) fn get(&mut self, value: ir::Value) -> Value {
+        let block = self.builder.current();
+        if let Some(&frozen) = self.frozen.get(&value)
+            && self.uniformity.is_frozen(value, self.block)
+        {
+            return self.builder.read(frozen, block);
+        }
+        if let Some(&local) = self.local.get(&value) {
+            return local;
+        }
+        match self.forms[value] {
+            Some(Form::Outer(outer)) => outer,
+            Some(Form::Variable(variable)) => self.builder.read(variable, block),
+            None => {
+                let variable = self.variable(value);
+                self.builder.read(variable, block)
+            }
+        }
+    }
+
+    /// A kept value in each lane.
+    fn widened(&mut self, value: Value, shape: Shape) -> Value {
+        let ty = self.builder.ty(value);
+        if ty.is_vector() {
+            return value;
+        }
+        let splat = self.builder.splat(value);
+        match shape {
+            Shape::Pattern(pattern) => {
+                let values = Box::new(*self.uniformity.patterns.lanes(pattern));
+                let lanes = self.builder.emit_one(InstData::Lanes { values });
+                self.builder.pure(Op::IAdd, &[splat, lanes])
+            }
+            _ => splat,
+        }
+    }
+
+    /// The value in each lane, as `v32` or `mask`.
+    pub(super) fn vector(&mut self, value: ir::Value) -> Value {
+        let shape = self.shape(value);
+        let kept = self.get(value);
+        self.widened(kept, shape)
+    }
+
+    /// A uniform value as `s1` or `s32`; the lanes of a uniform float have the same bits.
+    pub(super) fn scalar(&mut self, value: ir::Value) -> Value {
+        debug_assert_eq!(self.shape(value), Shape::Uniform);
+        let kept = self.get(value);
+        self.of_all_lanes(kept)
+    }
+
+    /// What all lanes of a vector have.
+    pub(super) fn of_all_lanes(&mut self, value: Value) -> Value {
+        match self.builder.ty(value) {
+            Type::V32 => match self.builder.kernel.constant(value) {
+                Some(bits) => self.builder.s32(bits as u32),
+                None => {
+                    let lane = self.builder.s32(0);
+                    self.builder.emit_one(InstData::Extract { vector: value, lane })
+                }
+            },
+            Type::Mask => self.builder.any(value),
+            _ => value,
+        }
+    }
+
+    /// A result that is kept as its shape says.
+    pub(super) fn define_as(&mut self, value: ir::Value, to: Value) {
+        let ty = type_of(self.kernel.ty(value), self.uniformity.shape(value));
+        let to = match (ty.is_vector(), self.builder.ty(to).is_vector()) {
+            (true, false) => self.builder.splat(to),
+            (false, true) => self.of_all_lanes(to),
+            _ => to,
+        };
+        self.define(value, to);
+    }
+}
