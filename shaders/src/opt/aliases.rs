@@ -13,12 +13,16 @@ pub(super) struct Aliases {
 }
 
 impl Aliases {
-    /// Uses of `old` become uses of `new`, which must not be `old`, nor an alias of it.
-    pub(super) fn replace(&mut self, old: Value, new: Value) {
+    /// Uses of `old` become uses of `new`. `false` if they are one: a value that is defined by itself, as it may be where
+    /// control never comes.
+    pub(super) fn replace(&mut self, old: Value, new: Value) -> bool {
         let new = self.resolve(new);
-        debug_assert_ne!(old, new);
+        if old == new {
+            return false;
+        }
         self.instead[old] = new.into();
         self.any = true;
+        true
     }
 
     /// What stands for the value in the end.

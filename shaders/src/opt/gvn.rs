@@ -10,7 +10,7 @@ use foldhash::fast::RandomState;
 
 use super::aliases::Aliases;
 use crate::analysis::{Dominators, Step, dominator_walk};
-use crate::ir::{Block, BufferSpace, Inst, InstData, Kernel, Op, Place, Value};
+use crate::ir::{Block, BufferSpace, Inst, InstData, Kernel, Place, Value};
 
 /// Runs the pass.
 pub(super) fn run(kernel: &mut Kernel) {
@@ -57,7 +57,7 @@ impl Key {
             InstData::Const { ty, bits } => Self::new(0, ty as u8, bits, &[]),
             InstData::Pure { op, ref args } => {
                 let mut key = Self::new(1, op as u8, 0, args);
-                if is_commutative(op) && key.operands[0] > key.operands[1] {
+                if op.is_commutative() && key.operands[0] > key.operands[1] {
                     key.operands.swap(0, 1);
                 }
                 key
@@ -110,8 +110,7 @@ impl Numbering<'_> {
         if let Some(other) = first.filter(|&other| self.may_stand_for(other, inst))
             && let Some(instead) = self.kernel.results[other]
         {
-            self.aliases.replace(value, instead);
-            return false;
+            return !self.aliases.replace(value, instead);
         }
         self.table.insert(key, inst);
         self.undo.push((key, first));
@@ -123,36 +122,4 @@ impl Numbering<'_> {
         let precise = &self.kernel.no_contraction;
         precise.contains(first) || !precise.contains(inst)
     }
-}
-
-/// Whether the first two operands may change places without a change of bits. `fmin` and `fmax` may not: of zeros they
-/// take the first.
-fn is_commutative(op: Op) -> bool {
-    use Op::*;
-    matches!(
-        op,
-        IAdd | IMul
-            | UMulHigh
-            | SMulHigh
-            | UMin
-            | UMax
-            | SMin
-            | SMax
-            | UCarry
-            | IEq
-            | INe
-            | And
-            | Or
-            | Xor
-            | LAnd
-            | LOr
-            | LXor
-            | FAdd
-            | FMul
-            | Fma
-            | FOrdEq
-            | FOrdNe
-            | FUnordEq
-            | FUnordNe
-    )
 }

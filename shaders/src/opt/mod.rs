@@ -6,7 +6,11 @@
 mod aliases;
 mod cfg;
 mod dce;
+mod editor;
+mod flatten;
 mod gvn;
+mod licm;
+mod peephole;
 mod unroll;
 mod variables;
 
@@ -25,6 +29,12 @@ pub struct Pass {
 pub const GVN: Pass = Pass { name: "gvn", run: gvn::run };
 /// Removes what nobody needs.
 pub const DCE: Pass = Pass { name: "dce", run: dce::run };
+/// Simplifies single instructions by algebra.
+pub const PEEPHOLE: Pass = Pass { name: "peephole", run: peephole::run };
+/// Makes small selections choices between values.
+pub const FLATTEN: Pass = Pass { name: "flatten", run: flatten::run };
+/// Moves out of loops what does not change in them.
+pub const LICM: Pass = Pass { name: "licm", run: licm::run };
 /// Straightens control flow.
 pub const CFG: Pass = Pass { name: "cfg", run: cfg::run };
 /// Makes words of private variables values.
@@ -33,7 +43,9 @@ pub const VARIABLES: Pass = Pass { name: "variables", run: variables::run };
 pub const UNROLL: Pass = Pass { name: "unroll", run: unroll::run };
 
 /// All passes, in the order in which they run.
-pub const PASSES: &[Pass] = &[CFG, VARIABLES, CFG, UNROLL, VARIABLES, CFG, GVN, DCE];
+pub const PASSES: &[Pass] = &[
+    CFG, VARIABLES, CFG, PEEPHOLE, GVN, UNROLL, VARIABLES, CFG, PEEPHOLE, GVN, FLATTEN, CFG, GVN, LICM, PEEPHOLE, DCE,
+];
 
 /// Runs all passes; `after` sees the kernel after each, for timings and dumps.
 pub fn optimize(kernel: &mut Kernel, mut after: impl FnMut(&Pass, &Kernel)) {

@@ -3,7 +3,11 @@
 
 mod cfg;
 mod dce;
+mod expression;
+mod flatten;
 mod gvn;
+mod licm;
+mod peephole;
 #[path = "../ir/random.rs"]
 mod random;
 mod same_results;

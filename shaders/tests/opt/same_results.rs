@@ -30,7 +30,8 @@ proptest! {
     fn each_pass_keeps_what_is_computed(tape in proptest::collection::vec(any::<u32>(), 0..400), barriers: bool) {
         let kernel = random::kernel(&tape, barriers);
         let expected = run(&kernel, &input());
-        for pass in PASSES {
+        let first = |place: usize| PASSES.iter().position(|pass| pass.name == PASSES[place].name) == Some(place);
+        for pass in (0..PASSES.len()).filter(|&place| first(place)).map(|place| &PASSES[place]) {
             same_after(pass, &mut kernel.clone(), &expected)?;
         }
     }

@@ -108,4 +108,14 @@ impl Op {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|op| op.name() == name)
     }
+
+    /// Whether the first two operands may change places without a change of bits. `fmin` and `fmax` may not: of zeros they
+    /// take the first.
+    pub fn is_commutative(self) -> bool {
+        use Op::*;
+        let integers =
+            matches!(self, IAdd | IMul | UMulHigh | SMulHigh | UMin | UMax | SMin | SMax | UCarry | IEq | INe);
+        let bits = matches!(self, And | Or | Xor | LAnd | LOr | LXor);
+        integers || bits || matches!(self, FAdd | FMul | Fma | FOrdEq | FOrdNe | FUnordEq | FUnordNe)
+    }
 }

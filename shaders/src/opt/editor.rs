@@ -1,0 +1,229 @@
+//! Rewrites instructions one by one, in the layout's order: an instruction becomes another one, or its result becomes another
+//! value, or it stays. Constants end up at the head of the entry block, each once.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use smallvec::SmallVec;
+
+use super::aliases::Aliases;
+use crate::ir::{Block, Inst, InstData, Kernel, Op, Scalar, Type, Value, ValueDef};
+
+/// What takes an instruction's place.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum New {
+    /// The result is that value; the instruction goes.
+    Same(Value),
+    /// Another instruction with the same result.
+    Inst(InstData),
+}
+
+/// How often one instruction is rewritten, and how deep in what rewriting emits.
+const ROUNDS: u32 = 8;
+
+/// The rules of a pass: what an instruction, whose operands are final, becomes.
+pub(super) trait Rules {
+    /// `None` if nothing is to be done.
+    fn rewrite(&mut self, editor: &mut Editor<'_>, data: &InstData) -> Option<New>;
+}
+
+/// Applies the rules to every instruction of the kernel.
+pub(super) fn edit(kernel: &mut Kernel, rules: &mut impl Rules) {
+    let mut editor = Editor::new(kernel);
+    for position in 0..editor.kernel.layout.len() {
+        let block = editor.kernel.layout[position];
+        editor.edit_block(block, rules);
+    }
+    editor.finish();
+}
+
+/// A kernel that is being rewritten.
+pub(super) struct Editor<'k> {
+    kernel: &'k mut Kernel,
+    aliases: Aliases,
+    /// Instructions so far of the block being rewritten.
+    insts: Vec<Inst>,
+    constants: HashMap<(Type, u64), Value, RandomState>,
+    prologue: Vec<Inst>,
+    /// The instruction being rewritten: what is emitted for it comes from its place.
+    at: Option<Inst>,
+}
+
+impl<'k> Editor<'k> {
+    fn new(kernel: &'k mut Kernel) -> Self {
+        Self {
+            kernel,
+            aliases: Aliases::default(),
+            insts: Vec::new(),
+            constants: HashMap::default(),
+            prologue: Vec::new(),
+            at: None,
+        }
+    }
+
+    fn edit_block(&mut self, block: Block, rules: &mut impl Rules) {
+        let old = std::mem::take(&mut self.kernel.blocks[block].insts);
+        self.insts = Vec::with_capacity(old.len() + 4);
+        for inst in old {
+            self.edit_inst(inst, rules);
+        }
+        self.kernel.blocks[block].insts = std::mem::take(&mut self.insts);
+    }
+
+    fn edit_inst(&mut self, inst: Inst, rules: &mut impl Rules) {
+        self.at = Some(inst);
+        // Taken out while rules look at it, which saves a copy.
+        let mut data = std::mem::replace(&mut self.kernel.insts[inst], InstData::Unreachable);
+        data.for_each_use_mut(|value| *value = self.aliases.shorten(*value));
+        let mut same = None;
+        for _ in 0..ROUNDS {
+            match rules.rewrite(self, &data) {
+                Some(New::Inst(other)) => data = other,
+                Some(New::Same(value)) => {
+                    same = Some(value);
+                    break;
+                }
+                None => break,
+            }
+        }
+        let is_constant = matches!(data, InstData::Const { .. });
+        if let (InstData::Const { ty, bits }, Some(result)) = (&data, self.kernel.results[inst]) {
+            same = same.or(self.adopt_constant(inst, result, (*ty, *bits)));
+        }
+        self.kernel.insts[inst] = data;
+        let replaced = match (same, self.kernel.results[inst]) {
+            (Some(same), Some(result)) => self.aliases.replace(result, same),
+            _ => false,
+        };
+        if !replaced && !is_constant {
+            self.insts.push(inst);
+        }
+    }
+
+    /// Moves a constant to the prologue; the one with the same bits that is there already, if there is one.
+    fn adopt_constant(&mut self, inst: Inst, result: Value, key: (Type, u64)) -> Option<Value> {
+        let first = *self.constants.entry(key).or_insert(result);
+        if first == result {
+            self.prologue.push(inst);
+            return None;
+        }
+        Some(first)
+    }
+
+    fn finish(self) {
+        let Self { kernel, aliases, prologue, .. } = self;
+        if let Some(&entry) = kernel.layout.first() {
+            kernel.blocks[entry].insts.splice(0..0, prologue);
+        }
+        aliases.apply(kernel);
+    }
+
+    /// The kernel as it is now.
+    pub(super) fn kernel(&self) -> &Kernel {
+        self.kernel
+    }
+
+    /// Type of a value.
+    pub(super) fn ty(&self, value: Value) -> Type {
+        self.kernel.ty(value)
+    }
+
+    /// The bits of a constant.
+    pub(super) fn bits(&self, value: Value) -> Option<u32> {
+        self.kernel.constant(value).map(|bits| bits as u32)
+    }
+
+    /// The instruction that defines a value.
+    pub(super) fn definition(&self, value: Value) -> Option<&InstData> {
+        match self.kernel.values[value] {
+            ValueDef::Result { inst, .. } => Some(&self.kernel.insts[inst]),
+            ValueDef::Param { .. } => None,
+        }
+    }
+
+    /// The operands of the operation that defines a value, if it is that one.
+    pub(super) fn args<const N: usize>(&self, value: Value, wanted: Op) -> Option<[Value; N]> {
+        match self.definition(value)? {
+            InstData::Pure { op, args } if *op == wanted => args[..].try_into().ok(),
+            _ => None,
+        }
+    }
+
+    /// The operands where a value is an operation on something and a constant.
+    pub(super) fn with_constant(&self, value: Value, wanted: Op) -> Option<(Value, u32)> {
+        let [a, b] = self.args(value, wanted)?;
+        Some((a, self.bits(b)?))
+    }
+
+    /// A constant by its bits.
+    pub(super) fn constant_bits(&mut self, ty: Type, bits: u64) -> Value {
+        if let Some(&value) = self.constants.get(&(ty, bits)) {
+            return value;
+        }
+        let inst = self.kernel.insts.push(InstData::Const { ty, bits });
+        self.prologue.push(inst);
+        let value = self.kernel.values.push(ValueDef::Result { inst, ty });
+        self.kernel.results[inst] = Some(value);
+        self.constants.insert((ty, bits), value);
+        value
+    }
+
+    /// A constant.
+    pub(super) fn constant<T: Scalar>(&mut self, value: T) -> Value {
+        self.constant_bits(T::TYPE, value.to_bits())
+    }
+
+    /// The result is a constant.
+    pub(super) fn known<T: Scalar>(&mut self, value: T) -> Option<New> {
+        Some(New::Same(self.constant(value)))
+    }
+
+    /// Another operation takes the instruction's place; folded where all operands are constants.
+    pub(super) fn becomes<const N: usize>(&mut self, op: Op, args: [Value; N]) -> Option<New> {
+        Some(match self.fold(op, &args) {
+            Some(value) => New::Same(value),
+            None => New::Inst(InstData::Pure { op, args: SmallVec::from_slice(&args) }),
+        })
+    }
+
+    /// As [`Editor::becomes`], with a constant as second operand.
+    pub(super) fn becomes_with(&mut self, op: Op, value: Value, constant: u32) -> Option<New> {
+        let constant = self.constant(constant);
+        self.becomes(op, [value, constant])
+    }
+
+    /// The constant that an operation on constants is.
+    pub(super) fn fold(&mut self, op: Op, args: &[Value]) -> Option<Value> {
+        let bits: SmallVec<[u64; 4]> = args.iter().map(|&arg| self.kernel.constant(arg)).collect::<Option<_>>()?;
+        Some(self.constant_bits(op.result(), op.fold(&bits)))
+    }
+
+    /// Emits an operation before the instruction that is being rewritten.
+    pub(super) fn pure<const N: usize>(&mut self, op: Op, args: [Value; N]) -> Value {
+        match self.fold(op, &args) {
+            Some(value) => value,
+            None => self.emit(InstData::Pure { op, args: SmallVec::from_slice(&args) }, op.result()),
+        }
+    }
+
+    /// As [`Editor::pure`], with a constant as second operand.
+    pub(super) fn pure_with(&mut self, op: Op, value: Value, constant: u32) -> Value {
+        let constant = self.constant(constant);
+        self.pure(op, [value, constant])
+    }
+
+    /// Emits an instruction before the one that is being rewritten.
+    pub(super) fn emit(&mut self, data: InstData, ty: Type) -> Value {
+        let inst = self.kernel.insts.push(data);
+        if let Some(at) = self.at {
+            self.kernel.origins[inst] = self.kernel.origins[at];
+            if self.kernel.no_contraction.contains(at) {
+                self.kernel.no_contraction.insert(inst);
+            }
+        }
+        self.insts.push(inst);
+        let value = self.kernel.values.push(ValueDef::Result { inst, ty });
+        self.kernel.results[inst] = Some(value);
+        value
+    }
+}

@@ -1,0 +1,217 @@
+//! If-conversion: a selection whose sides do next to nothing becomes choices between values.
+//!
+//! Sides are empty or a few cheap operations, without memory or anything that others could see. What the sides hand to the
+//! merge block is selected. Blocks are looked at from the last to the first, so that inner selections go first and what is
+//! left of them can be a side of the next.
+
+use cranelift_entity::{EntitySet, SecondaryMap};
+use smallvec::SmallVec;
+
+use super::aliases::Aliases;
+use super::cfg::create;
+use crate::ir::{Block, BlockCall, Inst, InstData, Kernel, Merge, Op, Type, Value};
+
+/// Operations in both sides together, at most.
+const MOST_OPS: usize = 6;
+
+/// Operations and choices together, at most.
+const MOST: usize = 8;
+
+/// Runs the pass.
+pub(super) fn run(kernel: &mut Kernel) {
+    let mut flattener = Flattener::new(kernel);
+    for place in (0..flattener.kernel.layout.len()).rev() {
+        let block = flattener.kernel.layout[place];
+        if !flattener.gone.contains(block)
+            && let Some(selection) = flattener.selection(block)
+        {
+            flattener.flatten(block, selection);
+        }
+    }
+    let Flattener { kernel, gone, aliases, .. } = flattener;
+    kernel.layout.retain(|&block| !gone.contains(block));
+    aliases.apply(kernel);
+}
+
+/// A branch whose two ways come together at once.
+struct Selection {
+    condition: Value,
+    /// The blocks between, with nothing but cheap operations.
+    sides: SmallVec<[Block; 2]>,
+    /// What either way passes to the merge block.
+    then: BlockCall,
+    otherwise: BlockCall,
+}
+
+struct Flattener<'k> {
+    kernel: &'k mut Kernel,
+    /// How many branches lead to each block.
+    ways: SecondaryMap<Block, u32>,
+    /// How many annotations name each block.
+    names: SecondaryMap<Block, u32>,
+    gone: EntitySet<Block>,
+    aliases: Aliases,
+}
+
+impl<'k> Flattener<'k> {
+    fn new(kernel: &'k mut Kernel) -> Self {
+        let (mut ways, mut names) = (SecondaryMap::new(), SecondaryMap::new());
+        for &block in &kernel.layout {
+            match kernel.blocks[block].merge {
+                None => {}
+                Some(Merge::Selection { merge }) => names[merge] += 1,
+                Some(Merge::Loop { merge, continuing }) => {
+                    names[merge] += 1;
+                    names[continuing] += 1;
+                }
+            }
+            let Some(&last) = kernel.blocks[block].insts.last() else { continue };
+            kernel.insts[last].targets().iter().for_each(|call| ways[call.block] += 1);
+        }
+        Self { kernel, ways, names, gone: EntitySet::new(), aliases: Aliases::default() }
+    }
+
+    fn selection(&self, block: Block) -> Option<Selection> {
+        let data = &self.kernel.blocks[block];
+        let InstData::Branch { condition, then, otherwise } = &self.kernel.insts[*data.insts.last()?] else {
+            return None;
+        };
+        let [behind_then, behind_otherwise] = [then, otherwise].map(|call| self.behind(call));
+        // Without sides, with one, with two.
+        let (sides, then, otherwise): (SmallVec<[Block; 2]>, _, _) = match (behind_then, behind_otherwise) {
+            _ if then.block == otherwise.block => (SmallVec::new(), then, otherwise),
+            (Some(next), _) if next.block == otherwise.block => (smallvec::smallvec![then.block], next, otherwise),
+            (_, Some(next)) if next.block == then.block => (smallvec::smallvec![otherwise.block], then, next),
+            (Some(a), Some(b)) if a.block == b.block => (smallvec::smallvec![then.block, otherwise.block], a, b),
+            _ => return None,
+        };
+        let fits = match data.merge {
+            None => true,
+            Some(Merge::Selection { merge }) => merge == then.block,
+            Some(Merge::Loop { .. }) => false,
+        };
+        if !fits || then.block == block || !self.is_cheap(&sides, then, otherwise) {
+            return None;
+        }
+        Some(Selection { condition: *condition, sides, then: then.clone(), otherwise: otherwise.clone() })
+    }
+
+    /// Where a side goes on, if the target can be one: a block of its own that ends in a jump.
+    fn behind(&self, call: &BlockCall) -> Option<&BlockCall> {
+        let block = &self.kernel.blocks[call.block];
+        let own = self.ways[call.block] == 1 && self.names[call.block] == 0;
+        if !own || !block.params.is_empty() || block.merge.is_some() {
+            return None;
+        }
+        match &self.kernel.insts[*block.insts.last()?] {
+            InstData::Jump { to } => Some(to),
+            _ => None,
+        }
+    }
+
+    fn is_cheap(&self, sides: &[Block], then: &BlockCall, otherwise: &BlockCall) -> bool {
+        let mut ops = 0;
+        for &side in sides {
+            let Some((_, insts)) = self.kernel.blocks[side].insts.split_last() else { return false };
+            for &inst in insts {
+                match cost(&self.kernel.insts[inst]) {
+                    Some(cost) if ops + cost <= MOST_OPS => ops += cost,
+                    _ => return false,
+                }
+            }
+        }
+        let mut choices = then.args.iter().zip(&otherwise.args).filter(|(a, b)| a != b);
+        // Buffers stay what all invocations agree on.
+        choices.clone().count() + ops <= MOST && choices.all(|(&a, _)| self.kernel.ty(a) != Type::Buffer)
+    }
+
+    fn flatten(&mut self, block: Block, selection: Selection) {
+        let Selection { condition, sides, then, otherwise } = selection;
+        let Some(branch) = self.kernel.blocks[block].insts.pop() else { return };
+        let origin = self.kernel.origins[branch];
+        let merge = then.block;
+        for &side in &sides {
+            let mut insts = std::mem::take(&mut self.kernel.blocks[side].insts);
+            insts.pop();
+            self.kernel.blocks[block].insts.extend(insts);
+            self.gone.insert(side);
+        }
+        let pairs = then.args.into_iter().zip(otherwise.args);
+        let args = pairs.map(|(then, otherwise)| self.choose(block, condition, then, otherwise, origin)).collect();
+        self.kernel.insts[branch] = InstData::Jump { to: BlockCall { block: merge, args } };
+        self.kernel.blocks[block].insts.push(branch);
+        if self.kernel.blocks[block].merge.take().is_some() {
+            self.names[merge] -= 1;
+        }
+        self.ways[merge] -= 1;
+        if self.ways[merge] == 1 && self.names[merge] == 0 {
+            self.join(block, merge, branch);
+        }
+    }
+
+    fn choose(&mut self, block: Block, condition: Value, then: Value, otherwise: Value, origin: u32) -> Value {
+        if then == otherwise {
+            return then;
+        }
+        let ty = self.kernel.ty(then);
+        let (inst, value) = create(self.kernel, InstData::Select { condition, then, otherwise }, ty, origin);
+        self.kernel.blocks[block].insts.push(inst);
+        value
+    }
+
+    /// Takes a block into its only predecessor, which jumps to it.
+    fn join(&mut self, block: Block, next: Block, jump: Inst) {
+        let taken = std::mem::take(&mut self.kernel.blocks[next]);
+        if let InstData::Jump { to } = &self.kernel.insts[jump] {
+            for (&param, &arg) in taken.params.iter().zip(&to.args) {
+                self.aliases.replace(param, arg);
+            }
+        }
+        let head = &mut self.kernel.blocks[block];
+        head.insts.pop();
+        head.insts.extend(taken.insts);
+        head.merge = taken.merge;
+        self.gone.insert(next);
+    }
+}
+
+/// What it costs to do an instruction although its result may not be wanted; `None` if that is too much or not allowed.
+fn cost(data: &InstData) -> Option<usize> {
+    match data {
+        InstData::Const { .. } => Some(0),
+        InstData::Select { .. } | InstData::Element { .. } | InstData::BuiltIn { .. } => Some(1),
+        InstData::Pure { op, .. } => is_cheap(*op).then_some(1),
+        _ => None,
+    }
+}
+
+/// Whether the operation is one or two instructions of the machine.
+fn is_cheap(op: Op) -> bool {
+    use Op::*;
+    let integers = matches!(
+        op,
+        IAdd | ISub
+            | IMul
+            | INeg
+            | SAbs
+            | UMin
+            | UMax
+            | SMin
+            | SMax
+            | IEq
+            | INe
+            | ULt
+            | ULe
+            | SLt
+            | SLe
+            | UClamp
+            | SClamp
+    );
+    let bits = matches!(op, And | Or | Xor | Not | Shl | LShr | AShr | LAnd | LOr | LXor | LNot);
+    let floats =
+        matches!(op, FAdd | FSub | FMul | FNeg | Fma | FAbs | FMin | FMax | FClamp | Floor | Ceil | Trunc | RoundEven);
+    let comparisons =
+        matches!(op, FOrdEq | FOrdNe | FOrdLt | FOrdLe | FUnordEq | FUnordNe | FUnordLt | FUnordLe | IsNan | IsInf);
+    let conversions = matches!(op, BoolToInt | FloatBits | FloatFromBits | FloatToSInt | SIntToFloat);
+    integers || bits || floats || comparisons || conversions
+}

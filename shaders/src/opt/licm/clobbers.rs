@@ -1,0 +1,87 @@
+//! What a loop may do to memory that somebody reads.
+//!
+//! Variables have memory of their own; storage buffers may be one and the same. Barriers, fences and atomics that acquire
+//! show what other invocations wrote; writes that race without any of these need not be seen.
+
+use cranelift_entity::EntitySet;
+
+use crate::analysis::Loops;
+use crate::ir::{Access, BufferSpace, InstData, Kernel, Place, Semantics, Variable, VariableSpace};
+
+/// Effects on memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clobbers {
+    /// A storage buffer is written to.
+    storage: bool,
+    /// Writes of others become visible.
+    others: bool,
+    /// These variables are written to, or shared with others whose writes become visible.
+    variables: EntitySet<Variable>,
+}
+
+/// What each loop does, inner loops included.
+pub(super) fn of_loops(kernel: &Kernel, loops: &Loops) -> Vec<Clobbers> {
+    let mut all = vec![Clobbers::default(); loops.all.len()];
+    for &block in &kernel.layout {
+        let Some(number) = loops.of(block) else { continue };
+        for &inst in &kernel.blocks[block].insts {
+            all[number].add(&kernel.insts[inst]);
+        }
+    }
+    // Inner loops have greater numbers.
+    for number in (0..all.len()).rev() {
+        if all[number].others {
+            let shared = kernel.variables.iter().filter(|(_, data)| data.space == VariableSpace::Workgroup);
+            all[number].variables.extend(shared.map(|(variable, _)| variable));
+        }
+        if let Some(parent) = loops.all[number].parent {
+            let inner = all[number].clone();
+            let outer = &mut all[parent];
+            outer.storage |= inner.storage;
+            outer.others |= inner.others;
+            outer.variables.extend(inner.variables.iter());
+        }
+    }
+    all
+}
+
+impl Clobbers {
+    fn add(&mut self, data: &InstData) {
+        match data {
+            InstData::Store { place, .. } => self.write(place),
+            InstData::Atomic { place, semantics, unequal, .. } => {
+                self.write(place);
+                self.others |= acquires(*semantics) || acquires(*unequal);
+            }
+            InstData::Barrier { .. } | InstData::Fence { .. } => self.others = true,
+            _ => {}
+        }
+    }
+
+    fn write(&mut self, place: &Place) {
+        match place {
+            Place::Buffer { .. } => self.storage = true,
+            Place::Variable { variable, .. } => _ = self.variables.insert(*variable),
+            Place::Push { .. } => {}
+        }
+    }
+
+    /// Whether a load may give something else on another trip.
+    pub(super) fn may_change(&self, place: &Place, access: Access) -> bool {
+        if access.volatile {
+            return true;
+        }
+        match place {
+            Place::Push { .. } | Place::Buffer { space: BufferSpace::Uniform, .. } => false,
+            // Coherent loads are how invocations wait for each other, whether they may or not.
+            _ if access.non_private || access.available_visible.is_some() => true,
+            Place::Buffer { .. } => self.storage || self.others,
+            Place::Variable { variable, .. } => self.variables.contains(*variable),
+        }
+    }
+}
+
+/// Acquire, acquire and release, or sequentially consistent.
+fn acquires(semantics: Semantics) -> bool {
+    semantics.0 & (0x2 | 0x8 | 0x10) != 0
+}

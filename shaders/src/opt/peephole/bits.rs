@@ -1,0 +1,116 @@
+//! And, or, exclusive or, complement.
+
+use crate::ir::{Op, Value};
+use crate::opt::editor::{Editor, New, New::Same};
+
+pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New> {
+    match (op, args) {
+        (Op::And, &[a, b]) => match e.bits(b) {
+            Some(mask) => masked(e, a, b, mask),
+            None => both(e, Op::And, a, b, 0),
+        },
+        (Op::Or, &[a, b]) => match e.bits(b) {
+            Some(0) => Some(Same(a)),
+            Some(u32::MAX) => Some(Same(b)),
+            Some(c) => {
+                let (x, more) = e.with_constant(a, Op::Or)?;
+                e.becomes_with(Op::Or, x, c | more)
+            }
+            None => both(e, Op::Or, a, b, u32::MAX),
+        },
+        (Op::Xor, &[a, b]) => match e.bits(b) {
+            Some(c) => flipped(e, a, c),
+            None => exclusive(e, a, b),
+        },
+        (Op::Not, &[a]) => {
+            if let Some([x]) = e.args(a, Op::Not) {
+                return Some(Same(x));
+            }
+            let (x, c) = e.with_constant(a, Op::Xor)?;
+            e.becomes_with(Op::Xor, x, !c)
+        }
+        _ => None,
+    }
+}
+
+/// `and` and `or` of unknown operands; `opposite` is what a value and its complement give.
+fn both(e: &mut Editor<'_>, op: Op, a: Value, b: Value, opposite: u32) -> Option<New> {
+    if a == b {
+        return Some(Same(a));
+    }
+    for (a, b) in [(a, b), (b, a)] {
+        if let Some([x, y]) = e.args(a, op)
+            && (x == b || y == b)
+        {
+            return Some(Same(a));
+        }
+        if e.args(a, Op::Not) == Some([b]) {
+            return e.known(opposite);
+        }
+    }
+    None
+}
+
+/// `a & mask`, where `b` is the mask.
+fn masked(e: &mut Editor<'_>, a: Value, b: Value, mask: u32) -> Option<New> {
+    match mask {
+        0 => return Some(Same(b)),
+        u32::MAX => return Some(Same(a)),
+        _ => {}
+    }
+    if let Some((x, more)) = e.with_constant(a, Op::And) {
+        return e.becomes_with(Op::And, x, mask & more);
+    }
+    if let Some((x, set)) = e.with_constant(a, Op::Or) {
+        match set & mask {
+            0 => return e.becomes(Op::And, [x, b]),
+            all if all == mask => return Some(Same(b)),
+            _ => {}
+        }
+    }
+    // Bits that can be 1 at all.
+    let possible = if let Some((_, by)) = e.with_constant(a, Op::LShr) {
+        u32::MAX.wrapping_shr(by)
+    } else if let Some((_, by)) = e.with_constant(a, Op::Shl) {
+        u32::MAX.wrapping_shl(by)
+    } else {
+        let [_] = e.args(a, Op::BoolToInt)?;
+        1
+    };
+    match mask & possible {
+        0 => e.known(0u32),
+        all if all == possible => Some(Same(a)),
+        _ => None,
+    }
+}
+
+/// `a ^ c`
+fn flipped(e: &mut Editor<'_>, a: Value, c: u32) -> Option<New> {
+    match c {
+        0 => return Some(Same(a)),
+        u32::MAX => return e.becomes(Op::Not, [a]),
+        _ => {}
+    }
+    if let Some((x, more)) = e.with_constant(a, Op::Xor) {
+        return e.becomes_with(Op::Xor, x, c ^ more);
+    }
+    let [x] = e.args(a, Op::Not)?;
+    e.becomes_with(Op::Xor, x, !c)
+}
+
+fn exclusive(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
+    if a == b {
+        return e.known(0u32);
+    }
+    for (a, b) in [(a, b), (b, a)] {
+        match e.args(a, Op::Xor) {
+            Some([x, y]) if y == b => return Some(Same(x)),
+            Some([x, y]) if x == b => return Some(Same(y)),
+            _ => {}
+        }
+        if e.args(a, Op::Not) == Some([b]) {
+            return e.known(u32::MAX);
+        }
+    }
+    None
+}

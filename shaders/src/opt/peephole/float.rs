@@ -1,0 +1,97 @@
+//! Floats: only what rounds, signs and overflows in the same way. Adding a positive zero is not nothing: it turns the
+//! negative one positive.
+
+use crate::ir::{Op, Value};
+use crate::opt::editor::{Editor, New, New::Same};
+
+pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New> {
+    match (op, args) {
+        (Op::FAdd, &[a, b]) => sum(e, a, b),
+        (Op::FSub, &[a, b]) => difference(e, a, b),
+        (Op::FMul, &[a, b]) => product(e, a, b),
+        (Op::FDiv, &[a, b]) => quotient(e, a, b),
+        (Op::Fma, &[a, b, c]) => fused(e, a, b, c),
+        (Op::FNeg, &[a]) => e.args(a, Op::FNeg).map(|[x]| Same(x)),
+        (Op::FAbs, &[a]) => match (e.args::<1>(a, Op::FAbs), e.args(a, Op::FNeg)) {
+            (Some(_), _) => Some(Same(a)),
+            (_, Some([x])) => e.becomes(Op::FAbs, [x]),
+            _ => None,
+        },
+        (Op::FloatBits, &[a]) => e.args(a, Op::FloatFromBits).map(|[x]| Same(x)),
+        (Op::FloatFromBits, &[a]) => e.args(a, Op::FloatBits).map(|[x]| Same(x)),
+        _ => None,
+    }
+}
+
+/// The number, if it is one that is known.
+fn number(e: &Editor<'_>, value: Value) -> Option<f32> {
+    e.bits(value).map(f32::from_bits)
+}
+
+fn is(e: &Editor<'_>, value: Value, wanted: f32) -> bool {
+    e.bits(value) == Some(wanted.to_bits())
+}
+
+fn sum(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
+    if is(e, b, -0.0) {
+        return Some(Same(a));
+    }
+    if let Some([y]) = e.args(b, Op::FNeg) {
+        return e.becomes(Op::FSub, [a, y]);
+    }
+    let [x] = e.args(a, Op::FNeg)?;
+    e.becomes(Op::FSub, [b, x])
+}
+
+fn difference(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
+    if is(e, b, 0.0) {
+        return Some(Same(a));
+    }
+    if is(e, a, -0.0) {
+        return e.becomes(Op::FNeg, [b]);
+    }
+    let [y] = e.args(b, Op::FNeg)?;
+    e.becomes(Op::FAdd, [a, y])
+}
+
+fn product(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
+    if is(e, b, 1.0) {
+        return Some(Same(a));
+    }
+    if is(e, b, -1.0) {
+        return e.becomes(Op::FNeg, [a]);
+    }
+    let [x] = e.args(a, Op::FNeg)?;
+    if let Some(factor) = number(e, b) {
+        let factor = e.constant(-factor);
+        return e.becomes(Op::FMul, [x, factor]);
+    }
+    let [y] = e.args(b, Op::FNeg)?;
+    e.becomes(Op::FMul, [x, y])
+}
+
+/// A division by a power of two is a product, to the last bit.
+fn quotient(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
+    if let Some(divisor) = number(e, b) {
+        let reciprocal = 1.0 / divisor;
+        let is_power = divisor.to_bits() & 0x007f_ffff == 0;
+        if !(is_power && divisor.is_normal() && reciprocal.is_normal()) {
+            return None;
+        }
+        let reciprocal = e.constant(reciprocal);
+        return e.becomes(Op::FMul, [a, reciprocal]);
+    }
+    let ([x], [y]) = (e.args(a, Op::FNeg)?, e.args(b, Op::FNeg)?);
+    e.becomes(Op::FDiv, [x, y])
+}
+
+fn fused(e: &mut Editor<'_>, a: Value, b: Value, c: Value) -> Option<New> {
+    if is(e, b, 1.0) {
+        return e.becomes(Op::FAdd, [a, c]);
+    }
+    if is(e, c, -0.0) {
+        return e.becomes(Op::FMul, [a, b]);
+    }
+    let ([x], [y]) = (e.args(a, Op::FNeg)?, e.args(b, Op::FNeg)?);
+    e.becomes(Op::Fma, [x, y, c])
+}

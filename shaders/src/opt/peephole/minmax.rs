@@ -1,0 +1,61 @@
+//! Lesser, greater, and what is held between limits.
+
+use crate::ir::{Op, Value};
+use crate::opt::editor::{Editor, New, New::Same};
+
+pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New> {
+    match (op, args) {
+        (Op::UMin | Op::UMax | Op::SMin | Op::SMax | Op::FMin | Op::FMax, &[a, b]) => choice(e, op, a, b),
+        (Op::UClamp, &[a, low, high]) => clamp(e, [Op::UMin, Op::UMax], [a, low, high], [0, u32::MAX]),
+        (Op::SClamp, &[a, low, high]) => {
+            let limits = [i32::MIN, i32::MAX].map(i32::cast_unsigned);
+            clamp(e, [Op::SMin, Op::SMax], [a, low, high], limits)
+        }
+        _ => None,
+    }
+}
+
+fn choice(e: &mut Editor<'_>, op: Op, a: Value, b: Value) -> Option<New> {
+    if a == b {
+        return Some(Same(a));
+    }
+    if let Some([x, y]) = e.args::<2>(a, op) {
+        if b == x || b == y {
+            // The inner one has chosen already, of zeros and NaN too.
+            return Some(Same(a));
+        }
+        if let Some(both) = e.fold(op, &[y, b]) {
+            return e.becomes(op, [x, both]);
+        }
+    }
+    let neutral = match op {
+        Op::UMin => u32::MAX,
+        Op::UMax => 0,
+        Op::SMin => i32::MAX.cast_unsigned(),
+        Op::SMax => i32::MIN.cast_unsigned(),
+        _ => return None,
+    };
+    match e.bits(b)? {
+        c if c == neutral => Some(Same(a)),
+        // The complement of the neutral value is the extreme at the other end.
+        c if c == !neutral => Some(Same(b)),
+        _ => None,
+    }
+}
+
+/// `min(max(a, low), high)`, where a limit may be none; `least` and `greatest` of all values.
+fn clamp(
+    e: &mut Editor<'_>,
+    [min, max]: [Op; 2],
+    [a, low, high]: [Value; 3],
+    [least, greatest]: [u32; 2],
+) -> Option<New> {
+    if e.bits(low) == Some(least) || low == high {
+        return if low == high { Some(Same(high)) } else { e.becomes(min, [a, high]) };
+    }
+    if e.bits(high) == Some(greatest) {
+        return e.becomes(max, [a, low]);
+    }
+    let crossed = e.fold(max, &[low, high])?;
+    (e.bits(crossed) == e.bits(low)).then_some(Same(high))
+}

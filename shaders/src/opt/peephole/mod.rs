@@ -1,0 +1,89 @@
+//! Algebra on single instructions and their operands, all of which keeps bits exactly: what is folded, replaced by an operand,
+//! or becomes a cheaper operation.
+//!
+//! Rules stand by chapter of operations. A constant operand comes second where the order does not matter. NaN is one value
+//! for these rules, as it is for the operations.
+
+mod bits;
+mod compare;
+mod element;
+mod field;
+mod float;
+mod int;
+mod logic;
+mod minmax;
+mod select;
+mod shift;
+
+use super::editor::{Editor, New, Rules, edit};
+use crate::abi::SUBGROUP_SIZE;
+use crate::ir::{BuiltIn, InstData, Kernel, Op, Value};
+
+/// Runs the pass.
+pub(super) fn run(kernel: &mut Kernel) {
+    edit(kernel, &mut Algebra);
+}
+
+/// The rules of this pass.
+struct Algebra;
+
+/// Rules for the operations of a chapter; `None` for others and if nothing is to be done.
+type Chapter = fn(&mut Editor<'_>, Op, &[Value]) -> Option<New>;
+
+const CHAPTERS: &[Chapter] = &[
+    int::rewrite,
+    minmax::rewrite,
+    bits::rewrite,
+    shift::rewrite,
+    field::rewrite,
+    logic::rewrite,
+    compare::rewrite,
+    float::rewrite,
+];
+
+impl Rules for Algebra {
+    fn rewrite(&mut self, editor: &mut Editor<'_>, data: &InstData) -> Option<New> {
+        match data {
+            InstData::Pure { op, args } => pure(editor, *op, args),
+            InstData::Select { condition, then, otherwise } => select::rewrite(editor, *condition, *then, *otherwise),
+            InstData::Element { base, index, stride } => element::rewrite(editor, *base, *index, *stride),
+            InstData::BuiltIn { builtin, component } => built_in(editor, *builtin, *component),
+            InstData::Branch { condition, then, otherwise } => {
+                let [condition] = editor.args(*condition, Op::LNot)?;
+                let (then, otherwise) = (otherwise.clone(), then.clone());
+                Some(New::Inst(InstData::Branch { condition, then, otherwise }))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn pure(editor: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New> {
+    if let Some(folded) = editor.fold(op, args) {
+        return Some(New::Same(folded));
+    }
+    if op.is_commutative() && editor.bits(args[0]).is_some() && editor.bits(args[1]).is_none() {
+        let mut args: smallvec::SmallVec<[Value; 4]> = args.into();
+        args.swap(0, 1);
+        return Some(New::Inst(InstData::Pure { op, args }));
+    }
+    CHAPTERS.iter().find_map(|chapter| chapter(editor, op, args))
+}
+
+/// Built-ins that the workgroup's size decides, and one name for those that are the same.
+fn built_in(editor: &mut Editor<'_>, builtin: BuiltIn, component: u8) -> Option<New> {
+    let size = editor.kernel().workgroup_size;
+    let invocations = editor.kernel().invocations();
+    let known = match builtin {
+        BuiltIn::LocalInvocationId if size.get(usize::from(component)) == Some(&1) => 0,
+        // All others are 1, so this component counts the invocations.
+        BuiltIn::LocalInvocationId if size.get(usize::from(component)) == Some(&invocations) => {
+            return Some(New::Inst(InstData::BuiltIn { builtin: BuiltIn::LocalInvocationIndex, component: 0 }));
+        }
+        BuiltIn::LocalInvocationIndex | BuiltIn::SubgroupLocalInvocationId if invocations == 1 => 0,
+        BuiltIn::SubgroupId if invocations <= SUBGROUP_SIZE => 0,
+        BuiltIn::NumSubgroups => invocations.div_ceil(SUBGROUP_SIZE),
+        _ => return None,
+    };
+    editor.known(known)
+}
