@@ -1,6 +1,7 @@
 //! Loads and stores: one word for all lanes, a row of words, or a word for each lane.
 
 use super::address::{Offset, Region, Term};
+use super::elements::Plan;
 use super::{Type, Value, Widen};
 use crate::abi::MAX_PUSH_BYTES;
 use crate::analysis::{Patterns, Shape};
@@ -22,8 +23,21 @@ impl Widen<'_> {
     /// Translates the instructions of the current scalar block.
     pub(super) fn translate(&mut self, block: ir::Block) {
         let kernel = self.kernel;
+        let plans = self.plan_elements(block);
         for &inst in &kernel.blocks[block].insts {
             let (data, result) = (&kernel.insts[inst], kernel.results[inst]);
+            match plans.at(inst) {
+                None => {}
+                Some(Plan::Elsewhere) => continue,
+                Some(Plan::Load(group)) => {
+                    self.load_elements(&plans, group);
+                    continue;
+                }
+                Some(Plan::Store(group)) => {
+                    self.store_elements(&plans, group);
+                    continue;
+                }
+            }
             if self.computes(result, data) {
                 continue;
             }

@@ -8,6 +8,7 @@ mod access;
 mod address;
 mod atomic;
 mod control;
+mod elements;
 mod normalise;
 mod pure;
 mod subgroups;
