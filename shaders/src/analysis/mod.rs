@@ -4,6 +4,7 @@ mod dominators;
 mod flow;
 mod loops;
 mod patterns;
+mod ranges;
 mod tree;
 mod uniformity;
 
@@ -11,5 +12,6 @@ pub use dominators::Dominators;
 pub use flow::{Flow, Next};
 pub use loops::{Loop, Loops, positions, predecessors};
 pub use patterns::{Pattern, Patterns, Shape};
+pub use ranges::{Range, Ranges};
 pub use tree::{Step, dominator_walk};
 pub use uniformity::Uniformity;

@@ -10,6 +10,7 @@ mod licm;
 mod peephole;
 #[path = "../ir/random.rs"]
 mod random;
+mod ranges;
 mod same_results;
 mod unroll;
 mod variables;
@@ -52,20 +53,39 @@ fn check(pass: Pass, before: &str, after: &str) {
     verify(&kernel).unwrap_or_else(|error| panic!("{error}\n{kernel}"));
 }
 
-/// The words in a buffer after one workgroup has run on it, with the same words in all bindings' places.
+/// The words in the buffer after one workgroup has run on it; it stands at all bindings.
 fn run(kernel: &Kernel, input: &[u32]) -> Vec<u32> {
+    let buffer = buffer(input);
+    run_on(kernel, &vec![buffer; kernel.bindings.len()]);
+    words(buffer)
+}
+
+/// As [`run`], with a buffer for each binding.
+fn run_with(kernel: &Kernel, inputs: &[&[u32]]) -> Vec<Vec<u32>> {
+    let buffers: Vec<_> = inputs.iter().map(|input| buffer(input)).collect();
+    run_on(kernel, &buffers);
+    buffers.into_iter().map(words).collect()
+}
+
+fn buffer(input: &[u32]) -> GuestSlice {
     let slice = GuestSlice::leak(input.len() * 4);
     for (place, &word) in input.iter().enumerate() {
         slice.store_u32(place as u64 * 4, word);
     }
+    slice
+}
+
+fn words(buffer: GuestSlice) -> Vec<u32> {
+    (0..buffer.len() / 4).map(|place| buffer.load_u32(place * 4)).collect()
+}
+
+fn run_on(kernel: &Kernel, buffers: &[GuestSlice]) {
     let mut push = [0; MAX_PUSH_BYTES];
     for (place, byte) in push.iter_mut().enumerate() {
         *byte = place as u8;
     }
     let stop = AtomicU32::new(0);
-    let buffers = vec![slice; kernel.bindings.len()];
-    let args = DispatchArgs { buffers: &buffers, push: &push, num_workgroups: [7, 8, 9], stop: &stop };
+    let args = DispatchArgs { buffers, push: &push, num_workgroups: [7, 8, 9], stop: &stop };
     let outcome = Program::new(kernel).run(&args, [1, 2, 3], &mut Scratch::default());
     assert_eq!(outcome, Outcome::Done);
-    (0..input.len()).map(|place| slice.load_u32(place as u64 * 4)).collect()
 }

@@ -1,0 +1,103 @@
+//! What may be known about one `i32`: the domain of the range analysis.
+
+/// A set of `i32` values, taken as unsigned: an interval, and a power of two that divides them all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The least.
+    pub low: u32,
+    /// The greatest.
+    pub high: u32,
+    /// All are multiples of two to the power of this; 32 for nothing but 0.
+    pub zeros: u8,
+    /// As `zeros`, but `u32::MAX`, which `element` gives in place of what is too large, does not count.
+    pub zeros_unless_max: u8,
+}
+
+impl Range {
+    /// Any value.
+    pub const ANY: Self = Self { low: 0, high: u32::MAX, zeros: 0, zeros_unless_max: 0 };
+
+    /// That value.
+    pub fn exact(value: u32) -> Self {
+        let zeros = value.trailing_zeros() as u8;
+        let zeros_unless_max = if value == u32::MAX { 32 } else { zeros };
+        Self { low: value, high: value, zeros, zeros_unless_max }
+    }
+
+    /// From `low` to `high`.
+    pub fn between(low: u32, high: u32) -> Self {
+        if low == high { Self::exact(low) } else { Self { low, high, zeros: 0, zeros_unless_max: 0 } }
+    }
+
+    /// At most `high`.
+    pub fn up_to(high: u32) -> Self {
+        Self::between(0, high)
+    }
+
+    /// The same values, all known to be multiples of two to the power of `zeros`.
+    pub fn with_zeros(mut self, zeros: u32) -> Self {
+        if zeros >= 32 || self.zeros >= 32 {
+            return Self::exact(0);
+        }
+        self.zeros = self.zeros.max(zeros as u8);
+        self.zeros_unless_max = self.zeros_unless_max.max(self.zeros);
+        self.high &= !((1 << self.zeros) - 1);
+        self.low = self.low.min(self.high);
+        self
+    }
+
+    /// The only value, if there is one.
+    pub fn value(self) -> Option<u32> {
+        (self.low == self.high).then_some(self.low)
+    }
+
+    /// Whether no value is negative when taken as signed.
+    pub fn is_natural(self) -> bool {
+        self.high <= i32::MAX.cast_unsigned()
+    }
+
+    /// The values of both.
+    pub fn join(self, other: Self) -> Self {
+        Self {
+            low: self.low.min(other.low),
+            high: self.high.max(other.high),
+            zeros: self.zeros.min(other.zeros),
+            zeros_unless_max: self.zeros_unless_max.min(other.zeros_unless_max),
+        }
+    }
+
+    /// The values that both have. Where there is none control does not come, and anything is true.
+    pub fn meet(self, other: Self) -> Self {
+        let (low, high) = (self.low.max(other.low), self.high.min(other.high));
+        if low > high {
+            return self;
+        }
+        if low == high {
+            return Self::exact(low);
+        }
+        let zeros = self.zeros.max(other.zeros);
+        let zeros_unless_max = self.zeros_unless_max.max(other.zeros_unless_max);
+        let strict = if high < u32::MAX { zeros.max(zeros_unless_max) } else { zeros };
+        Self { low, high, zeros, zeros_unless_max }.with_zeros(strict.into())
+    }
+
+    /// Whether all values of `other` are here too.
+    pub(super) fn contains(self, other: Self) -> bool {
+        self.join(other) == self
+    }
+
+    /// A superset of both that is reached after few steps however `other` grows: for values that run around loops. The
+    /// first time a divisor may become smaller, later only vanish.
+    pub(super) fn widen(self, other: Self, first: bool) -> Self {
+        let mut both = self.join(other);
+        if !first && (both.zeros < self.zeros || both.zeros_unless_max < self.zeros_unless_max) {
+            (both.zeros, both.zeros_unless_max) = (0, 0);
+        }
+        let high = match both.high {
+            high if high == self.high => high,
+            high if high <= i32::MAX.cast_unsigned() => i32::MAX.cast_unsigned(),
+            _ => u32::MAX,
+        };
+        Self { low: if both.low < self.low { 0 } else { both.low }, high, ..both }
+    }
+}

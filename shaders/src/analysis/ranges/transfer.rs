@@ -1,0 +1,159 @@
+//! The range of each operation's result from those of its operands.
+
+use super::range::Range;
+use crate::abi::SUBGROUP_SIZE;
+use crate::ir::{BuiltIn, Kernel, Op};
+
+/// A built-in's values. Those that the dispatch decides can be anything.
+pub(super) fn builtin(kernel: &Kernel, builtin: BuiltIn, component: u8) -> Range {
+    let invocations = kernel.invocations();
+    let below = |limit: u32| Range::up_to(limit.saturating_sub(1));
+    match builtin {
+        BuiltIn::LocalInvocationId => {
+            kernel.workgroup_size.get(usize::from(component)).map_or(Range::ANY, |&size| below(size))
+        }
+        BuiltIn::LocalInvocationIndex => below(invocations),
+        BuiltIn::NumSubgroups => Range::exact(invocations.div_ceil(SUBGROUP_SIZE)),
+        BuiltIn::SubgroupId => below(invocations.div_ceil(SUBGROUP_SIZE)),
+        BuiltIn::SubgroupLocalInvocationId => below(invocations.min(SUBGROUP_SIZE)),
+        BuiltIn::NumWorkgroups | BuiltIn::WorkgroupId | BuiltIn::GlobalInvocationId => Range::ANY,
+    }
+}
+
+/// `base + index * stride`, which stops at `u32::MAX`.
+pub(super) fn element(base: Range, index: Range, stride: u32) -> Range {
+    let at = |base: u32, index: u32| u64::from(base) + u64::from(index) * u64::from(stride);
+    let clamped = |wide: u64| u32::try_from(wide).unwrap_or(u32::MAX);
+    let (low, high) = (at(base.low, index.low), at(base.high, index.high));
+    let step = u32::from(index.zeros) + stride.trailing_zeros();
+    let range = Range::between(clamped(low), clamped(high));
+    if high <= u64::from(u32::MAX) {
+        range.with_zeros(step.min(base.zeros.into()))
+    } else {
+        let zeros = step.min(base.zeros_unless_max.into()).min(32) as u8;
+        Range { zeros_unless_max: range.zeros_unless_max.max(zeros), ..range }
+    }
+}
+
+/// An operation of the table with an `i32` as result.
+pub(super) fn pure(op: Op, args: &[Range]) -> Range {
+    match *args {
+        [a] => unary(op, a),
+        [a, b] => arithmetic(op, a, b).or_else(|| bits(op, a, b)).or_else(|| choice(op, a, b)).unwrap_or(Range::ANY),
+        [a, b, c] => ternary(op, a, b, c),
+        _ => Range::ANY,
+    }
+}
+
+fn unary(op: Op, a: Range) -> Range {
+    match op {
+        Op::BoolToInt => Range::up_to(1),
+        Op::BitCount => Range::up_to(32),
+        Op::PackSnorm8 | Op::PackUnorm8 => Range::up_to(0xff),
+        Op::HalfBits | Op::PackSnorm16 | Op::PackUnorm16 => Range::up_to(0xffff),
+        Op::Not => Range::between(!a.high, !a.low),
+        Op::SAbs if a.is_natural() => a,
+        Op::SSign if a.is_natural() => Range::between(a.low.min(1), a.high.min(1)),
+        Op::INeg => Range::ANY.with_zeros(a.zeros.into()),
+        _ => Range::ANY,
+    }
+}
+
+/// `None` for operations of other chapters.
+fn arithmetic(op: Op, a: Range, b: Range) -> Option<Range> {
+    let zeros = u32::from(a.zeros.min(b.zeros));
+    let natural = a.is_natural() && b.is_natural();
+    Some(match op {
+        Op::IAdd => checked(a.low.checked_add(b.low), a.high.checked_add(b.high)).with_zeros(zeros),
+        Op::ISub => checked(a.low.checked_sub(b.high), a.high.checked_sub(b.low)).with_zeros(zeros),
+        Op::IMul => {
+            let zeros = u32::from(a.zeros) + u32::from(b.zeros);
+            checked(a.low.checked_mul(b.low), a.high.checked_mul(b.high)).with_zeros(zeros)
+        }
+        Op::UMulHigh => {
+            let high = |a: u32, b: u32| ((u64::from(a) * u64::from(b)) >> 32) as u32;
+            Range::between(high(a.low, b.low), high(a.high, b.high))
+        }
+        Op::UDiv => quotient(a, b),
+        Op::SDiv if natural => quotient(a, b),
+        Op::UMod => remainder(a, b),
+        Op::SRem | Op::SMod if natural => remainder(a, b),
+        Op::UCarry | Op::UBorrow => Range::up_to(1),
+        _ => return None,
+    })
+}
+
+/// From one bound to the other, unless the upper one wraps around.
+fn checked(low: Option<u32>, high: Option<u32>) -> Range {
+    low.zip(high).map_or(Range::ANY, |(low, high)| Range::between(low, high))
+}
+
+/// A division by 0 gives 0.
+fn quotient(a: Range, b: Range) -> Range {
+    let low = a.low.checked_div(b.high).filter(|_| b.low > 0).unwrap_or(0);
+    Range::between(low, a.high / b.low.max(1))
+}
+
+fn remainder(a: Range, b: Range) -> Range {
+    if a.high < b.low { a } else { Range::up_to(a.high.min(b.high.saturating_sub(1))) }
+}
+
+fn bits(op: Op, a: Range, b: Range) -> Option<Range> {
+    // All bits below the highest that can be set.
+    let mask = u32::MAX.checked_shr((a.high | b.high).leading_zeros()).unwrap_or(0);
+    Some(match op {
+        Op::And => Range::up_to(a.high.min(b.high)).with_zeros(a.zeros.max(b.zeros).into()),
+        Op::Or => Range::between(a.low.max(b.low), mask).with_zeros(a.zeros.min(b.zeros).into()),
+        Op::Xor => Range::up_to(mask).with_zeros(a.zeros.min(b.zeros).into()),
+        Op::Shl => match b.value() {
+            Some(by) => {
+                let by = by % 32;
+                let shifted = |bound: u32| bound.checked_mul(1 << by);
+                checked(shifted(a.low), shifted(a.high)).with_zeros(u32::from(a.zeros) + by)
+            }
+            None => Range::ANY.with_zeros(a.zeros.into()),
+        },
+        Op::LShr => shifted_right(a, b),
+        Op::AShr if a.is_natural() => shifted_right(a, b),
+        _ => return None,
+    })
+}
+
+fn shifted_right(a: Range, b: Range) -> Range {
+    match b.value() {
+        Some(by) => {
+            let by = by % 32;
+            Range::between(a.low >> by, a.high >> by).with_zeros(u32::from(a.zeros).saturating_sub(by))
+        }
+        None => Range::up_to(a.high),
+    }
+}
+
+fn choice(op: Op, a: Range, b: Range) -> Option<Range> {
+    let natural = a.is_natural() && b.is_natural();
+    let either = a.join(b);
+    Some(match op {
+        Op::UMin => Range { low: either.low, high: a.high.min(b.high), ..either },
+        Op::SMin if natural => Range { low: either.low, high: a.high.min(b.high), ..either },
+        Op::UMax => Range { low: a.low.max(b.low), high: either.high, ..either },
+        Op::SMax if natural => Range { low: a.low.max(b.low), high: either.high, ..either },
+        // Of a natural number and any other the greater one is natural.
+        Op::SMax if a.is_natural() || b.is_natural() => {
+            let low = if a.is_natural() { a.low } else { b.low };
+            Range { low, high: i32::MAX.cast_unsigned(), ..either }
+        }
+        _ => return None,
+    })
+}
+
+fn ternary(op: Op, a: Range, b: Range, c: Range) -> Range {
+    match op {
+        Op::UClamp => choice(Op::UMax, a, b).and_then(|least| choice(Op::UMin, least, c)).unwrap_or(Range::ANY),
+        Op::SClamp => choice(Op::SMax, a, b).and_then(|least| choice(Op::SMin, least, c)).unwrap_or(Range::ANY),
+        Op::BitUExtract => match (b.value(), c.value()) {
+            (_, Some(count)) if count < 32 => Range::up_to(((1 << count) - 1).min(a.high)),
+            _ => Range::up_to(a.high),
+        },
+        _ => Range::ANY,
+    }
+}
