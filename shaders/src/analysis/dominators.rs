@@ -4,13 +4,53 @@
 //! "Linear-Time Algorithms for Dominators and Related Problems", 2005). Iteration over the graph until nothing changes would be
 //! shorter, but is quadratic for a function with many early returns, which anybody can write. No recursion.
 
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntityRef, SecondaryMap};
 
-use crate::ir::{Block, Kernel};
+use crate::{ir, simd};
+
+/// Blocks with branches between them: kernels in either form.
+pub trait FlowGraph {
+    /// Names a block.
+    type Block: EntityRef;
+
+    /// Where control begins, if there are blocks at all.
+    fn entry(&self) -> Option<Self::Block>;
+
+    /// Calls `visit` with every target of the block's terminator.
+    fn successors(&self, block: Self::Block, visit: impl FnMut(Self::Block));
+}
+
+impl FlowGraph for ir::Kernel {
+    type Block = ir::Block;
+
+    fn entry(&self) -> Option<ir::Block> {
+        self.layout.first().copied()
+    }
+
+    fn successors(&self, block: ir::Block, visit: impl FnMut(ir::Block)) {
+        if let Some(&last) = self.blocks[block].insts.last() {
+            self.insts[last].targets().iter().map(|call| call.block).for_each(visit);
+        }
+    }
+}
+
+impl FlowGraph for simd::Kernel {
+    type Block = simd::Block;
+
+    fn entry(&self) -> Option<simd::Block> {
+        self.layout.first().copied()
+    }
+
+    fn successors(&self, block: simd::Block, visit: impl FnMut(simd::Block)) {
+        if let Some(&last) = self.blocks[block].insts.last() {
+            self.insts[last].targets().iter().map(|call| call.block).for_each(visit);
+        }
+    }
+}
 
 /// The dominator tree of the blocks that control can reach.
 #[derive(Debug)]
-pub struct Dominators {
+pub struct Dominators<Block: EntityRef = ir::Block> {
     /// Number in depth-first preorder, plus 1; 0 for blocks that control never reaches.
     number: SecondaryMap<Block, u32>,
     blocks: Vec<Block>,
@@ -20,9 +60,9 @@ pub struct Dominators {
     spans: Vec<(u32, u32)>,
 }
 
-impl Dominators {
+impl<Block: EntityRef> Dominators<Block> {
     /// Computes the tree. Targets of branches must be blocks of the kernel. Without blocks the tree is empty.
-    pub fn new(kernel: &Kernel) -> Self {
+    pub fn new(kernel: &impl FlowGraph<Block = Block>) -> Self {
         let graph = Graph::new(kernel);
         let idoms = graph.idoms();
         let spans = spans(&idoms);
@@ -52,18 +92,18 @@ impl Dominators {
 }
 
 /// The blocks in depth-first preorder, by number.
-struct Graph {
+struct Graph<Block: EntityRef> {
     number: SecondaryMap<Block, u32>,
     blocks: Vec<Block>,
     parents: Vec<usize>,
     predecessors: Vec<Vec<usize>>,
 }
 
-impl Graph {
-    fn new(kernel: &Kernel) -> Self {
+impl<Block: EntityRef> Graph<Block> {
+    fn new(kernel: &impl FlowGraph<Block = Block>) -> Self {
         let mut graph =
             Self { number: SecondaryMap::new(), blocks: Vec::new(), parents: Vec::new(), predecessors: Vec::new() };
-        let mut stack: Vec<(usize, Block)> = kernel.layout.first().map(|&entry| (0, entry)).into_iter().collect();
+        let mut stack: Vec<(usize, Block)> = kernel.entry().map(|entry| (0, entry)).into_iter().collect();
         while let Some((from, block)) = stack.pop() {
             if graph.number[block] == 0 {
                 graph.blocks.push(block);
@@ -71,9 +111,7 @@ impl Graph {
                 graph.predecessors.push(Vec::new());
                 graph.number[block] = graph.blocks.len() as u32;
                 let number = graph.blocks.len() - 1;
-                if let Some(&last) = kernel.blocks[block].insts.last() {
-                    stack.extend(kernel.insts[last].targets().iter().map(|call| (number, call.block)));
-                }
+                kernel.successors(block, |to| stack.push((number, to)));
             }
             let number = graph.number[block] as usize - 1;
             graph.predecessors[number].push(from);

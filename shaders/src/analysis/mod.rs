@@ -8,7 +8,7 @@ mod ranges;
 mod tree;
 mod uniformity;
 
-pub use dominators::Dominators;
+pub use dominators::{Dominators, FlowGraph};
 pub use flow::{Flow, Next};
 pub use loops::{Loop, Loops, positions, predecessors};
 pub use patterns::{Pattern, Patterns, Shape};

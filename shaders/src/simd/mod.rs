@@ -11,13 +11,18 @@ mod names;
 mod parse;
 mod print;
 mod ssa;
+mod subsets;
 mod types;
+mod verify;
+mod verify_inst;
+mod verify_lanes;
 mod widen;
 
 pub use entities::{Block, Inst, Value};
 pub use inst::{Address, BlockCall, Field, InstData, LANES, LaneAddress, Row, WideOp, pure_result};
 pub use kernel::{BlockData, Kernel, ValueDef};
 pub use types::Type;
+pub use verify::{VerifyError, verify};
 
 pub use crate::text::ParseError;
 pub use widen::{Unsupported, widen};

@@ -1,7 +1,7 @@
 //! Reads kernels from text, as the printer writes it. `docs/simd.md` describes the form.
 //!
 //! Names stay: `v7` of the text is value 7 of the kernel. A value's definition stands above its uses, so the types of
-//! operands are known when an instruction is read. Whether the kernel makes sense is for the verifier to say.
+//! operands are known when an instruction is read. Whether the kernel makes sense is for [`verify`](super::verify()) to say.
 
 use cranelift_entity::{EntityRef, EntitySet};
 use smallvec::SmallVec;

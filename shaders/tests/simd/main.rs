@@ -1,3 +1,5 @@
 //! The SIMD form at its boundaries.
 
+mod lanes;
 mod text;
+mod verify;

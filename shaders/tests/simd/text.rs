@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use spelter_shaders::ir::{AtomicOp, Op};
-use spelter_shaders::simd::{Block, BlockCall, Field, InstData, Kernel, LaneAddress, Type, Value, ValueDef, WideOp};
+use spelter_shaders::simd::{
+    Block, BlockCall, Field, InstData, Kernel, LaneAddress, Type, Value, ValueDef, WideOp, verify,
+};
 
 /// One of everything, exactly as it is printed.
 pub(crate) const EVERYTHING: &str = r#"simd kernel "all \u{e4}\n\""
@@ -35,7 +37,7 @@ block0:
     v20 = wide.lt v17, v18
     v21 = splat v0
     v22 = splat v20
-    v23 = extract v9, v0
+    v23 = extract v9, v11
     v24 = first_lane v13
     v25 = any v13
     v26 = context workgroup_id.2
@@ -44,8 +46,8 @@ block0:
     v29 = context shared
     v30 = context private
     v31 = context frames
-    v32 = buffer_base v0
-    v33 = buffer_len v0
+    v32 = buffer_base v11
+    v33 = buffer_len v11
     v34 = load.s32 v32
     v35 = load.s32 v32 + -8
     v36 = load.v32 v32 + v17 * 8 if v17 < v33
@@ -266,7 +268,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_the_parser_panic(cuts in proptest::collection::vec((any::<prop::sample::Index>(), "[ -~\n]{0,3}", 0usize..4), 1..6)) {
+    fn no_text_makes_parser_or_verifier_panic(cuts in proptest::collection::vec((any::<prop::sample::Index>(), "[ -~\n]{0,3}", 0usize..4), 1..6)) {
         let mut text: Vec<char> = EVERYTHING.chars().collect();
         for (at, with, without) in cuts {
             let at = at.index(text.len());
@@ -274,6 +276,7 @@ proptest! {
             text.splice(at..end, with.chars());
         }
         if let Ok(kernel) = Kernel::parse(&text.into_iter().collect::<String>()) {
+            let _ = verify(&kernel);
             let text = kernel.to_string();
             prop_assert_eq!(Kernel::parse(&text).unwrap().to_string(), text);
         }

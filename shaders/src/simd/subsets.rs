@@ -1,0 +1,389 @@
+//! Proves that the lanes of one mask are among those of another.
+//!
+//! A question is a pair of masks. It is put down to questions about operands: `land(a, b)` has no lane that `a` has not,
+//! `lor(a, b)` has none if neither operand has, and a block parameter has none if no argument for it has. A question that
+//! comes back while it is being answered, around a loop, is taken for proven: each time around, it is about masks that
+//! were computed before. What was proven under such an assumption is forgotten if the assumption proves wrong.
+//!
+//! A value has many lives in a loop. An answer says that whenever both masks are there, in a block that both definitions
+//! dominate, the latest of the one is part of the latest of the other. That is why a parameter is only compared through its
+//! arguments with masks that were there before its block, or that are parameters of the same block; and why what comes out
+//! of a frame is only compared with masks that the subgroup has whenever it runs.
+
+use std::collections::HashMap;
+
+use cranelift_entity::{EntitySet, SecondaryMap};
+use foldhash::fast::RandomState;
+use smallvec::SmallVec;
+
+use super::{Block, Inst, InstData, Kernel, LANES, Type, Value, ValueDef};
+use crate::analysis::Dominators;
+use crate::ir::Op;
+
+/// Whether the first mask is part of the second.
+type Question = (Value, Value);
+
+/// Questions that together answer another one.
+type All = SmallVec<[Question; 2]>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// Being looked for, or found under the assumptions that were open.
+    Yes,
+    /// Found: assumptions cannot turn this into a yes.
+    No,
+}
+
+/// A question that is being answered.
+struct Open {
+    question: Question,
+    /// Each of them would do.
+    ways: SmallVec<[All; 2]>,
+    /// The way that is being tried, and its next question.
+    way: usize,
+    next: usize,
+    /// What was proven since it was opened begins here in [`Subsets::proven`].
+    mark: usize,
+}
+
+/// Answers, and what is needed to find them.
+pub(super) struct Subsets<'a> {
+    kernel: &'a Kernel,
+    dominators: &'a Dominators<Block>,
+    /// Block of each value in the layout.
+    homes: SecondaryMap<Value, Option<Block>>,
+    /// Every branch to a block from blocks in reach: the terminator and the number of the target.
+    calls: SecondaryMap<Block, SmallVec<[(Inst, u32); 2]>>,
+    /// Masks that are kept in frames, by the frame's address and their place in it.
+    kept: HashMap<(Value, u32), SmallVec<[Value; 2]>, RandomState>,
+    /// Masks that a subgroup has whenever it runs.
+    lasting: EntitySet<Value>,
+    answers: HashMap<Question, Answer, RandomState>,
+    /// What was proven while questions are open, in order.
+    proven: Vec<Question>,
+    /// Steps left: the time is linear, whatever the masks look like.
+    steps: usize,
+}
+
+impl<'a> Subsets<'a> {
+    /// Knows nothing yet. The kernel's values and blocks must be what the tables say. `lasting` are masks that are the
+    /// same each time they are computed for one subgroup.
+    pub(super) fn new(kernel: &'a Kernel, dominators: &'a Dominators<Block>, lasting: EntitySet<Value>) -> Self {
+        let mut homes = SecondaryMap::with_capacity(kernel.values.len());
+        let mut calls: SecondaryMap<Block, SmallVec<[(Inst, u32); 2]>> = SecondaryMap::new();
+        let mut kept: HashMap<_, SmallVec<[Value; 2]>, _> = HashMap::with_hasher(RandomState::default());
+        let mut size = 0;
+        for &block in &kernel.layout {
+            let data = &kernel.blocks[block];
+            size += data.params.len() + data.insts.len();
+            data.params.iter().for_each(|&param| homes[param] = Some(block));
+            for &inst in &data.insts {
+                kernel.results[inst].iter().for_each(|&value| homes[value] = Some(block));
+                if let InstData::FrameStore { frame, at, value } = kernel.insts[inst]
+                    && kernel.ty(value) == Type::Mask
+                {
+                    kept.entry((frame, at)).or_default().push(value);
+                }
+            }
+            let Some(&last) = data.insts.last().filter(|_| dominators.is_reachable(block)) else { continue };
+            for (number, call) in kernel.insts[last].targets().iter().enumerate() {
+                size += call.args.len();
+                calls[call.block].push((last, number as u32));
+            }
+        }
+        let answers = HashMap::with_hasher(RandomState::default());
+        let steps = 1000 + 64 * size;
+        Self { kernel, dominators, homes, calls, kept, lasting, answers, proven: Vec::new(), steps }
+    }
+
+    /// Whether the search was given up for its length: a no may be wrong.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.steps == 0
+    }
+
+    /// Whether `mask` is known to have no lane that `of` has not. Both are masks of blocks in reach.
+    pub(super) fn contains(&mut self, of: Value, mask: Value) -> bool {
+        let mut open = Vec::new();
+        let mut answer = self.ask((mask, of), &mut open);
+        while let Some(top) = open.last_mut() {
+            match answer.take() {
+                Some(true) => top.next += 1,
+                Some(false) => (top.way, top.next) = (top.way + 1, 0),
+                None => {}
+            }
+            answer = match top.ways.get(top.way).map(|way| way.get(top.next).copied()) {
+                Some(Some(question)) => self.ask(question, &mut open),
+                Some(None) => self.close(&mut open, true),
+                None => self.close(&mut open, false),
+            };
+        }
+        self.proven.clear();
+        answer == Some(true)
+    }
+
+    /// The answer if it is at hand; else opens the question.
+    fn ask(&mut self, question: Question, open: &mut Vec<Open>) -> Option<bool> {
+        if let Some(answer) = self.at_once(question) {
+            return Some(answer);
+        }
+        if let Some(answer) = self.answers.get(&question) {
+            return Some(*answer == Answer::Yes);
+        }
+        if self.is_exhausted() {
+            return Some(false);
+        }
+        let ways = self.ways(question);
+        self.steps = self.steps.saturating_sub(1 + ways.iter().map(SmallVec::len).sum::<usize>());
+        self.answers.insert(question, Answer::Yes);
+        open.push(Open { question, ways, way: 0, next: 0, mark: self.proven.len() });
+        None
+    }
+
+    fn close(&mut self, open: &mut Vec<Open>, yes: bool) -> Option<bool> {
+        let Open { question, mark, .. } = open.pop()?;
+        if yes {
+            self.proven.push(question);
+        } else {
+            for assumed in self.proven.drain(mark..) {
+                self.answers.remove(&assumed);
+            }
+            self.answers.insert(question, Answer::No);
+        }
+        Some(yes)
+    }
+
+    /// The answer that needs no search.
+    fn at_once(&self, (mask, of): Question) -> Option<bool> {
+        let all = (1 << LANES) - 1;
+        match (self.kernel.constant(mask), self.kernel.constant(of)) {
+            _ if mask == of => Some(true),
+            (Some(0), _) => Some(true),
+            (_, Some(of)) if of & all == all => Some(true),
+            (Some(mask), Some(of)) => Some(mask & !of == 0),
+            _ => None,
+        }
+    }
+
+    /// What the question can be put down to.
+    fn ways(&self, (mask, of): Question) -> SmallVec<[All; 2]> {
+        let mut ways = SmallVec::new();
+        match self.kernel.definition(mask) {
+            Some(InstData::Pure { op: Op::LAnd, args }) => {
+                ways.extend(args.iter().map(|&arg| All::from_slice(&[(arg, of)])));
+            }
+            Some(InstData::Pure { op: Op::LOr | Op::LXor, args }) => {
+                ways.push(args.iter().map(|&arg| (arg, of)).collect());
+            }
+            Some(&InstData::Select { condition, then, otherwise }) => {
+                ways.push([(then, of), (otherwise, of)].into());
+                if self.kernel.ty(condition) == Type::Mask {
+                    ways.push([(condition, of), (otherwise, of)].into());
+                }
+            }
+            Some(&InstData::FrameLoad { frame, at, .. }) if self.is_lasting(of) => {
+                ways.extend(
+                    self.kept.get(&(frame, at)).map(|kept| kept.iter().map(|&mask| (mask, of)).collect::<All>()),
+                );
+            }
+            _ => {}
+        }
+        match self.kernel.definition(of) {
+            Some(InstData::Pure { op: Op::LAnd, args }) => {
+                ways.push(args.iter().map(|&arg| (mask, arg)).collect());
+            }
+            Some(InstData::Pure { op: Op::LOr, args }) => {
+                ways.extend(args.iter().map(|&arg| All::from_slice(&[(mask, arg)])));
+            }
+            Some(&InstData::Select { then, otherwise, .. }) => {
+                ways.push([(mask, then), (mask, otherwise)].into());
+            }
+            _ => {}
+        }
+        ways.extend(self.through_branches(mask, of));
+        ways
+    }
+
+    /// Questions about the arguments of the branches to a block that has `mask` or `of` as a parameter.
+    fn through_branches(&self, mask: Value, of: Value) -> impl Iterator<Item = All> {
+        let param = |value: Value| match self.kernel.values[value] {
+            ValueDef::Param { block, index, .. } => Some((block, index)),
+            ValueDef::Result { .. } => None,
+        };
+        let ways = match (param(mask), param(of)) {
+            (Some((block, m)), Some((other, o))) if block == other => {
+                [Some(self.arguments(block, |args| (args[m as usize], args[o as usize]))), None]
+            }
+            (mask_at, of_at) => {
+                let mask_at = mask_at.filter(|&(block, _)| self.is_before(of, block));
+                let of_at = of_at.filter(|&(block, _)| self.is_before(mask, block));
+                [
+                    mask_at.map(|(block, index)| self.arguments(block, |args| (args[index as usize], of))),
+                    of_at.map(|(block, index)| self.arguments(block, |args| (mask, args[index as usize]))),
+                ]
+            }
+        };
+        ways.into_iter().flatten()
+    }
+
+    /// Whether the mask is the same whenever the subgroup runs, so also when something was kept in its frame.
+    fn is_lasting(&self, mask: Value) -> bool {
+        self.lasting.contains(mask) || self.kernel.constant(mask).is_some()
+    }
+
+    /// Whether the value is the same each time control comes to the block: a constant, or defined in another block that
+    /// dominates this one.
+    fn is_before(&self, value: Value, block: Block) -> bool {
+        self.kernel.constant(value).is_some()
+            || self.homes[value].is_some_and(|home| home != block && self.dominators.dominates(home, block))
+    }
+
+    fn arguments(&self, block: Block, question: impl Fn(&[Value]) -> Question) -> All {
+        let calls = self.calls[block].iter();
+        let targets = calls.filter_map(|&(inst, number)| self.kernel.insts[inst].target(number as usize));
+        targets.map(|call| question(&call.args)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::simd::{BlockCall, BlockData};
+
+    /// Numbers to build and run kernels from.
+    struct Tape<'a>(std::slice::Iter<'a, u32>);
+
+    impl Tape<'_> {
+        fn below(&mut self, end: usize) -> usize {
+            self.0.next().map_or(0, |&number| number as usize % end)
+        }
+    }
+
+    fn push(kernel: &mut Kernel, block: Block, data: InstData, ty: Type) {
+        let inst = kernel.insts.push(data);
+        let value = kernel.values.push(ValueDef::Result { inst, index: 0, ty });
+        kernel.results[inst].push(value);
+        kernel.blocks[block].insts.push(inst);
+    }
+
+    /// Masks that a block may use at its end.
+    fn visible(kernel: &Kernel, dominators: &Dominators<Block>, block: Block) -> Vec<Value> {
+        let above = kernel.layout.iter().filter(|&&above| above == block || dominators.dominates(above, block));
+        let values = above.flat_map(|&above| {
+            let data = &kernel.blocks[above];
+            data.params.iter().copied().chain(data.insts.iter().flat_map(|&inst| kernel.results[inst].to_vec()))
+        });
+        values.filter(|&value| kernel.ty(value) == Type::Mask).collect()
+    }
+
+    /// Blocks with any branches between them, parameters and masks.
+    fn kernel(tape: &mut Tape<'_>) -> Kernel {
+        let mut kernel = Kernel::new("k");
+        let count = 2 + tape.below(6);
+        let mut ends = Vec::new();
+        for number in 0..count {
+            let block = kernel.blocks.push(BlockData::default());
+            for index in 0..tape.below(3).min(number) as u32 {
+                let param = kernel.values.push(ValueDef::Param { block, index, ty: Type::Mask });
+                kernel.blocks[block].params.push(param);
+            }
+            let [to, then, otherwise] =
+                std::array::from_fn(|_| BlockCall::new(Block::from_u32(1 + tape.below(count - 1) as u32)));
+            let data = InstData::Branch { condition: Value::from_u32(0), then, otherwise };
+            let end = if tape.below(4) == 0 { InstData::Jump { to } } else { data };
+            ends.push(kernel.insts.push(end));
+            kernel.blocks[block].insts.push(ends[number]);
+        }
+        kernel.layout = kernel.blocks.keys().collect();
+        let dominators = Dominators::new(&kernel);
+        kernel.layout.retain(|&block| dominators.is_reachable(block));
+        let depth = |&block: &Block| std::iter::successors(Some(block), |&block| dominators.idom(block)).count();
+        kernel.layout.sort_by_key(depth);
+        for block in kernel.layout.clone() {
+            kernel.blocks[block].insts.clear();
+            for _ in 0..1 + tape.below(4) {
+                let masks = visible(&kernel, &dominators, block);
+                let data = mask(tape, &masks);
+                push(&mut kernel, block, data, Type::Mask);
+            }
+            kernel.blocks[block].insts.push(ends[block.as_u32() as usize]);
+        }
+        for block in kernel.layout.clone() {
+            let masks = visible(&kernel, &dominators, block);
+            let Kernel { insts, blocks, .. } = &mut kernel;
+            for call in insts[ends[block.as_u32() as usize]].targets_mut() {
+                call.args = blocks[call.block].params.iter().map(|_| masks[tape.below(masks.len())]).collect();
+            }
+        }
+        kernel
+    }
+
+    fn mask(tape: &mut Tape<'_>, masks: &[Value]) -> InstData {
+        let choice = if masks.is_empty() { tape.below(2) } else { tape.below(10) };
+        let mut any = || masks[tape.below(masks.len())];
+        match choice {
+            0 => InstData::Undef { ty: Type::Mask },
+            1 => InstData::Const { ty: Type::Mask, bits: [0, 3, 7, 0xffff][tape.below(4)] },
+            2..=4 => InstData::Pure { op: Op::LAnd, args: [any(), any()].into_iter().collect() },
+            5 | 6 => InstData::Pure { op: Op::LOr, args: [any(), any()].into_iter().collect() },
+            7 => InstData::Pure { op: Op::LXor, args: [any(), any()].into_iter().collect() },
+            8 => InstData::Pure { op: Op::LNot, args: [any()].into_iter().collect() },
+            _ => InstData::Select { condition: any(), then: any(), otherwise: any() },
+        }
+    }
+
+    /// What an instruction makes of masks; what is undefined is anything, anew each time.
+    fn fold(data: &InstData, masks: &[u16], tape: &mut Tape<'_>) -> u16 {
+        let of = |value: Value| masks[value.as_u32() as usize];
+        match data {
+            InstData::Const { bits, .. } => *bits as u16,
+            InstData::Pure { op: Op::LAnd, args } => of(args[0]) & of(args[1]),
+            InstData::Pure { op: Op::LOr, args } => of(args[0]) | of(args[1]),
+            InstData::Pure { op: Op::LXor, args } => of(args[0]) ^ of(args[1]),
+            InstData::Pure { op: Op::LNot, args } => !of(args[0]),
+            InstData::Select { condition, then, otherwise } => {
+                of(*condition) & of(*then) | !of(*condition) & of(*otherwise)
+            }
+            _ => tape.below(1 << 16) as u16,
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+        #[test]
+        fn what_is_proven_holds(
+            build in proptest::collection::vec(any::<u32>(), 150),
+            run in proptest::collection::vec(any::<u32>(), 300),
+        ) {
+            let kernel = kernel(&mut Tape(build.iter()));
+            let dominators = Dominators::new(&kernel);
+            let mut subsets = Subsets::new(&kernel, &dominators, EntitySet::new());
+            let mut tape = Tape(run.iter());
+            let mut masks = vec![0u16; kernel.values.len()];
+            let mut block = kernel.layout[0];
+            for _ in 0..40 {
+                for &inst in &kernel.blocks[block].insts {
+                    if let Some(value) = kernel.results[inst].first() {
+                        masks[value.as_u32() as usize] = fold(&kernel.insts[inst], &masks, &mut tape);
+                    }
+                }
+                let visible = visible(&kernel, &dominators, block);
+                for &mask in &visible {
+                    for &of in &visible {
+                        let [m, o] = [mask, of].map(|value| masks[value.as_u32() as usize]);
+                        prop_assert!(m & !o == 0 || !subsets.contains(of, mask), "{mask} {of} in {block}\n{kernel}");
+                    }
+                }
+                let end = kernel.blocks[block].insts.last().map(|&last| &kernel.insts[last]);
+                let targets = end.map(InstData::targets).unwrap_or_default();
+                let call = targets[tape.below(targets.len())];
+                let args: Vec<u16> = call.args.iter().map(|arg| masks[arg.as_u32() as usize]).collect();
+                for (param, arg) in kernel.blocks[call.block].params.iter().zip(args) {
+                    masks[param.as_u32() as usize] = arg;
+                }
+                block = call.block;
+            }
+        }
+    }
+}

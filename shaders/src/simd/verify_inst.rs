@@ -1,0 +1,229 @@
+//! What each instruction asks of its operands: the verifier's knowledge of single instructions.
+
+use smallvec::SmallVec;
+
+use super::{Address, Field, InstData, Kernel, LANES, LaneAddress, Row, Type, Value, WideOp};
+use crate::ir::{self, AtomicOp, Op};
+use crate::lower::math::is_basic;
+
+/// Operands with the types they must have. Block arguments are not among them.
+pub(super) type Operands = SmallVec<[(Value, Type); 4]>;
+
+type Result<T = ()> = std::result::Result<T, String>;
+
+/// The types that an instruction's operands must have, or the rule that the instruction breaks in itself. All operands are
+/// in the kernel.
+pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands> {
+    let mut operands = Operands::new();
+    match *data {
+        InstData::Const { ty, bits } => check_const(ty, bits)?,
+        InstData::Pure { op, ref args } => pure_types(kernel, op, args, &mut operands)?,
+        InstData::Select { condition, then, otherwise } => {
+            let ty = kernel.ty(then);
+            if kernel.ty(condition) == Type::Mask {
+                vector(ty)?;
+            } else {
+                operands.push((condition, Type::S1));
+            }
+            operands.push((otherwise, ty));
+        }
+        InstData::Wide { op, ref args } => wide_types(kernel, op, args, &mut operands)?,
+        InstData::Splat { value } => match kernel.ty(value) {
+            Type::S1 | Type::S32 => {}
+            ty => return Err(format!("there is no splat of {ty}")),
+        },
+        InstData::Extract { vector, lane } => {
+            if let Some(lane) = kernel.constant(lane).filter(|&lane| lane >= u64::from(LANES)) {
+                return Err(format!("there is no lane {lane}"));
+            }
+            operands.extend([(vector, Type::V32), (lane, Type::S32)]);
+        }
+        InstData::FirstLane { mask } | InstData::Any { mask } => operands.push((mask, Type::Mask)),
+        InstData::Context { field } => check_field(field)?,
+        InstData::BufferBase { buffer } | InstData::BufferLen { buffer } => {
+            if let Some(number) = kernel.constant(buffer).filter(|&number| number >= u64::from(kernel.descriptors)) {
+                return Err(format!("there is no descriptor {number}"));
+            }
+            operands.push((buffer, Type::S32));
+        }
+        InstData::Branch { condition, .. } => operands.push((condition, Type::S1)),
+        InstData::Switch { selector, .. } => operands.push((selector, Type::S32)),
+        InstData::Lanes { .. }
+        | InstData::Undef { .. }
+        | InstData::Fence
+        | InstData::Poll
+        | InstData::Jump { .. }
+        | InstData::Return => {}
+        ref memory => memory_types(kernel, memory, &mut operands)?,
+    }
+    Ok(operands)
+}
+
+/// Instructions with an address.
+fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Result {
+    match *data {
+        InstData::Load { ty, address } => {
+            word(ty)?;
+            address_types(kernel, address, operands)?;
+        }
+        InstData::Store { address, value, mask } => {
+            word(kernel.ty(value))?;
+            address_types(kernel, address, operands)?;
+            operands.push((mask, Type::Mask));
+        }
+        InstData::LoadRow { row } => row_types(row, operands),
+        InstData::StoreRow { row, value, mask } => {
+            row_types(row, operands);
+            operands.extend([(value, Type::V32), (mask, Type::Mask)]);
+        }
+        InstData::LoadElements { base, index, ref limits } => element_types(base, index, limits, operands)?,
+        InstData::StoreElements { base, index, ref limits, ref values, mask } => {
+            element_types(base, index, limits, operands)?;
+            if values.len() != limits.len() {
+                return Err(format!("{} words have {} limits", values.len(), limits.len()));
+            }
+            operands.extend(values.iter().map(|&value| (value, Type::V32)));
+            operands.push((mask, Type::Mask));
+        }
+        InstData::Gather { lanes, mask } => {
+            lane_types(lanes, operands)?;
+            operands.push((mask, Type::Mask));
+        }
+        InstData::Scatter { lanes, value, mask } => {
+            lane_types(lanes, operands)?;
+            operands.extend([(value, Type::V32), (mask, Type::Mask)]);
+        }
+        InstData::Atomic { op, lanes, value, comparator, mask, .. } => {
+            let expected = (op != AtomicOp::Load, op == AtomicOp::CompareExchange);
+            if (value.is_some(), comparator.is_some()) != expected {
+                return Err(format!("atomic.{} has the wrong number of operands", op.name()));
+            }
+            lane_types(lanes, operands)?;
+            operands.extend(value.into_iter().chain(comparator).map(|operand| (operand, Type::V32)));
+            operands.push((mask, Type::Mask));
+        }
+        InstData::FrameLoad { ty, frame, at } => frame_types(kernel, ty, frame, at, operands)?,
+        InstData::FrameStore { frame, at, value } => frame_types(kernel, kernel.ty(value), frame, at, operands)?,
+        InstData::Zero { base, bytes } => {
+            if bytes % 4 != 0 {
+                return Err(format!("{bytes} bytes are no whole words"));
+            }
+            operands.push((base, Type::S64));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn check_const(ty: Type, bits: u64) -> Result {
+    let limit = match ty {
+        Type::S1 => 1,
+        Type::S32 | Type::V32 => u64::from(u32::MAX),
+        Type::S64 => u64::MAX,
+        Type::Mask => (1 << LANES) - 1,
+    };
+    if bits > limit { Err(format!("{bits:#x} is no {ty}")) } else { Ok(()) }
+}
+
+fn check_field(field: Field) -> Result {
+    match field {
+        Field::NumWorkgroups(component) | Field::WorkgroupId(component) if component > 2 => {
+            Err(format!("there is no {field}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn vector(ty: Type) -> Result {
+    if ty.is_vector() { Ok(()) } else { Err(format!("{ty} is no vector")) }
+}
+
+/// What memory holds.
+fn word(ty: Type) -> Result {
+    if matches!(ty, Type::S32 | Type::V32) { Ok(()) } else { Err(format!("memory holds no {ty}")) }
+}
+
+fn pure_types(kernel: &Kernel, op: Op, args: &[Value], operands: &mut Operands) -> Result {
+    let params = op.params();
+    if args.len() != params.len() {
+        return Err(format!("{} takes {} operands, not {}", op.name(), params.len(), args.len()));
+    }
+    if !is_basic(op) {
+        return Err(format!("lowering leaves no {}", op.name()));
+    }
+    let vector = args.iter().any(|&arg| kernel.ty(arg).is_vector());
+    if !vector && (op.result() == ir::Type::F32 || params.contains(&ir::Type::F32)) {
+        return Err(format!("{} is on vectors only", op.name()));
+    }
+    for (&arg, param) in args.iter().zip(params) {
+        let ty = match (param, vector) {
+            (ir::Type::Bool, false) => Type::S1,
+            (ir::Type::Bool, true) => Type::Mask,
+            (_, false) => Type::S32,
+            (_, true) => Type::V32,
+        };
+        operands.push((arg, ty));
+    }
+    Ok(())
+}
+
+fn wide_types(kernel: &Kernel, op: WideOp, args: &[Value], operands: &mut Operands) -> Result {
+    let params = op.params();
+    if args.len() != params.len() {
+        return Err(format!("wide.{} takes {} operands, not {}", op.name(), params.len(), args.len()));
+    }
+    if op == WideOp::Shr && kernel.constant(args[1]).is_none_or(|shift| shift >= 64) {
+        return Err(format!("{} is no constant below 64", args[1]));
+    }
+    operands.extend(args.iter().copied().zip(params.iter().copied()));
+    Ok(())
+}
+
+fn check_scale(scale: u8) -> Result {
+    if matches!(scale, 1 | 2 | 4 | 8) { Ok(()) } else { Err(format!("there is no scale {scale}")) }
+}
+
+fn address_types(kernel: &Kernel, address: Address, operands: &mut Operands) -> Result {
+    check_scale(address.scale)?;
+    operands.push((address.base, Type::S64));
+    match address.index {
+        None if address.scale != 1 => Err(format!("scale {} without an index", address.scale)),
+        None => Ok(()),
+        Some((index, limit)) => {
+            let ty = kernel.ty(index);
+            if !matches!(ty, Type::S32 | Type::S64) {
+                return Err(format!("{index} is {ty}, not s32 or s64"));
+            }
+            operands.push((limit, ty));
+            Ok(())
+        }
+    }
+}
+
+fn row_types(row: Row, operands: &mut Operands) {
+    operands.extend([(row.base, Type::S64), (row.index, Type::S32), (row.limit, Type::S32)]);
+}
+
+fn element_types(base: Value, index: Value, limits: &[Value], operands: &mut Operands) -> Result {
+    if !(2..=4).contains(&limits.len()) {
+        return Err(format!("elements have 2 to 4 words, not {}", limits.len()));
+    }
+    operands.extend([(base, Type::S64), (index, Type::S32)]);
+    operands.extend(limits.iter().map(|&limit| (limit, Type::S32)));
+    Ok(())
+}
+
+fn lane_types(lanes: LaneAddress, operands: &mut Operands) -> Result {
+    check_scale(lanes.scale)?;
+    operands.extend([(lanes.base, Type::S64), (lanes.index, Type::V32)]);
+    Ok(())
+}
+
+fn frame_types(kernel: &Kernel, ty: Type, frame: Value, at: u32, operands: &mut Operands) -> Result {
+    let bytes = if ty == Type::V32 { 4 * u64::from(LANES) } else { 8 };
+    if u64::from(at) + bytes > u64::from(kernel.frame_bytes) {
+        return Err(format!("a {ty} at {at} does not fit a frame of {} bytes", kernel.frame_bytes));
+    }
+    operands.push((frame, Type::S64));
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! Proves that lanes act only where they are on: every side effect names a mask that is part of its block's execution mask,
+//! and that mask is part of the one with which the subgroup began.
+
+use cranelift_entity::{EntitySet, SecondaryMap};
+
+use super::subsets::Subsets;
+use super::verify::{Result, broken, general};
+use super::{Block, Field, InstData, Kernel, Value};
+use crate::analysis::Dominators;
+use crate::ir::AtomicOp;
+
+/// Checks all blocks in reach. The rest of the verifier must have passed the kernel.
+pub(super) fn check_lanes(kernel: &Kernel, dominators: &Dominators<Block>) -> Result {
+    let starts = starts(kernel, dominators);
+    let mut lasting = EntitySet::new();
+    starts.values().flatten().for_each(|start| _ = lasting.insert(start.1));
+    let mut subsets = Subsets::new(kernel, dominators, lasting);
+    for &block in kernel.layout.iter().filter(|&&block| dominators.is_reachable(block)) {
+        let data = &kernel.blocks[block];
+        if let (Some(exec), Some((start, lanes))) = (data.exec, starts[block])
+            && !subsets.contains(lanes, exec)
+        {
+            return general(format!("{block}: {}", not_part(&subsets, exec, lanes, start)));
+        }
+        for &inst in &data.insts {
+            let Some(mask) = effect(kernel, &kernel.insts[inst]) else { continue };
+            let Some(exec) = data.exec else { return broken(kernel, inst, "the block has no execution mask") };
+            if !subsets.contains(exec, mask) {
+                return broken(kernel, inst, not_part(&subsets, mask, exec, block));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// For each block, the one where the subgroup began, with its mask: the first with an execution mask on the way down the
+/// dominator tree. `None` for blocks above.
+fn starts(kernel: &Kernel, dominators: &Dominators<Block>) -> SecondaryMap<Block, Option<(Block, Value)>> {
+    let mut starts = SecondaryMap::new();
+    for &block in kernel.layout.iter().filter(|&&block| dominators.is_reachable(block)) {
+        let above = dominators.idom(block).and_then(|idom| starts[idom]);
+        starts[block] = above.or(kernel.blocks[block].exec.map(|exec| (block, exec)));
+    }
+    starts
+}
+
+fn not_part(subsets: &Subsets<'_>, mask: Value, of: Value, block: Block) -> String {
+    let end = if subsets.is_exhausted() { "; the search was too long" } else { "" };
+    format!("{mask} is not known to be part of {of}, the execution mask of {block}{end}")
+}
+
+/// The mask of an instruction that changes memory for lanes. What is stored right at the frames' address is the workgroup's
+/// own, as frames are.
+fn effect(kernel: &Kernel, data: &InstData) -> Option<Value> {
+    let frames = InstData::Context { field: Field::Frames };
+    match *data {
+        InstData::Atomic { op: AtomicOp::Load, .. } => None,
+        InstData::Store { address, .. } if kernel.definition(address.base) == Some(&frames) => None,
+        InstData::Store { mask, .. }
+        | InstData::StoreRow { mask, .. }
+        | InstData::StoreElements { mask, .. }
+        | InstData::Scatter { mask, .. }
+        | InstData::Atomic { mask, .. } => Some(mask),
+        _ => None,
+    }
+}
