@@ -96,28 +96,6 @@ fn loops_keep_their_headers() {
 }
 
 #[test]
-fn a_header_that_selects_inside_the_loop_gets_a_construct_for_that() {
-    let kernel = check(
-        "jump block1(v0)
-        block1(v10: i32):
-            v11 = sin v2\n v12 = ult v10, v3\n v13 = const.f32 0.0\n v14 = ford_lt v11, v13\n v15 = const.i32 1
-            loop block5, block4
-            branch v14, block2, block3
-        block2:
-            v16 = iadd v10, v15\n jump block4(v16)
-        block3:
-            v17 = iadd v10, v3\n jump block4(v17)
-        block4(v18: i32):
-            v19 = ult v18, v3\n branch v19, block1(v18), block5
-        block5:
-            store storage v1 + v3, v11\n return",
-    );
-    let selections =
-        kernel.layout.iter().filter(|&&block| matches!(kernel.blocks[block].merge, Some(Merge::Selection { .. })));
-    assert_eq!(selections.count(), 2, "{kernel}");
-}
-
-#[test]
 fn a_loop_of_one_block_gets_a_continue_target() {
     let kernel = check(
         "jump block1(v0, v2)

@@ -134,6 +134,20 @@ fn precision_of_every_rounded_operation() {
 }
 
 #[test]
+fn powers_with_constant_exponents() {
+    let case = Case { op: Op::Pow, rule: "", bound: 4.0, reference: Two(f64::powf) };
+    let others = [0.0, -0.0, -2.0, 0.25, 2.2, 1.0 / 2.4, 6.0, 7.5, 1e10, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+    for exponent in [-1.0, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0].into_iter().chain(others) {
+        let bits = exponent.to_bits();
+        let text = crate::text_of(Op::Pow).replace("pow v30, v31", "pow v30, v50");
+        let text = text.replace("v0 = const.i32 0\n", &format!("v0 = const.i32 0\nv50 = const.f32 {bits:#x}\n"));
+        let inputs: Vec<_> = [specials(Op::Pow), draws(Op::Pow, 2000, 5)].concat();
+        let inputs: Vec<_> = inputs.into_iter().map(|input| vec![input[0], bits]).collect();
+        largest_error(&case, &Runner::of_text(&text, 2), &inputs);
+    }
+}
+
+#[test]
 fn operations_are_exact_or_measured() {
     let measured: Vec<Op> = cases().iter().map(|case| case.op).collect();
     let elsewhere = [Op::FRem, Op::FMod, Op::FMix, Op::SmoothStep];

@@ -78,8 +78,12 @@ struct Runner {
 
 impl Runner {
     fn new(op: Op) -> Self {
-        let program = Program::new(&lowered(parse(&text_of(op)), EXACT));
-        let operands = op.params().len();
+        Self::of_text(&text_of(op), op.params().len())
+    }
+
+    /// Of a kernel with the operands and the result where [`text_of`] has them.
+    fn of_text(text: &str, operands: usize) -> Self {
+        let program = Program::new(&lowered(parse(text), EXACT));
         Self { program, operands, buffer: GuestSlice::leak(LANES * 4 * (operands + 1)) }
     }
 

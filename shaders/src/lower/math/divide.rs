@@ -12,6 +12,9 @@ use crate::ir::{Op, Value};
 /// `1 - 2^-21`. A step rounds four times (dividend, divisor, reciprocal, product), each by up to 2^-24.
 const SLIGHTLY_LESS: f32 = 1.0 - 1.0 / 2_097_152.0;
 
+/// 1.5 × 2^23: added to a small number it leaves the nearest integer in the low bits.
+const TO_INTEGER: f32 = 12_582_912.0;
+
 pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> {
     let &[a, b] = args else { return None };
     Some(match op {
@@ -36,17 +39,23 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
 fn almost(e: &mut Emit<'_>, a: Value, b: Value) -> [Value; 2] {
     let divisor = e.uint_to_float(b);
     let reciprocal = e.fdiv(SLIGHTLY_LESS, divisor);
-    let [first, rest] = step(e, a, b, reciprocal);
-    let [second, rest] = step(e, rest, b, reciprocal);
+    let dividend = e.uint_to_float(a);
+    let product = e.fmul(dividend, reciprocal);
+    let first = e.float_to_uint(product);
+    let rest = less_multiple(e, a, first, b);
+    // This quotient is below 2^13: the nearest integer to a half less is at hand without a conversion, and not too large.
+    let dividend = e.uint_to_float(rest);
+    let product = e.fma(dividend, reciprocal, -0.5f32);
+    let moved = e.fadd(product, TO_INTEGER);
+    let bits = e.float_bits(moved);
+    let second = e.isub(bits, TO_INTEGER.to_bits());
+    let rest = less_multiple(e, rest, second, b);
     [e.iadd(first, second), rest]
 }
 
-fn step(e: &mut Emit<'_>, a: Value, b: Value, reciprocal: Value) -> [Value; 2] {
-    let dividend = e.uint_to_float(a);
-    let product = e.fmul(dividend, reciprocal);
-    let quotient = e.float_to_uint(product);
-    let taken = e.imul(quotient, b);
-    [quotient, e.isub(a, taken)]
+fn less_multiple(e: &mut Emit<'_>, a: Value, factor: Value, b: Value) -> Value {
+    let taken = e.imul(factor, b);
+    e.isub(a, taken)
 }
 
 fn quotient(e: &mut Emit<'_>, a: Value, b: Value) -> Value {

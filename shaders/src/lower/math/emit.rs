@@ -14,8 +14,12 @@ pub(super) fn expand(
     wanted: impl Fn(Op) -> bool,
     expansion: fn(&mut Emit<'_>, Op, &[Value]) -> Value,
 ) {
+    let is_wanted = |&inst: &Inst| matches!(kernel.insts[inst], InstData::Pure { op, .. } if wanted(op));
+    if !kernel.layout.iter().any(|&block| kernel.blocks[block].insts.iter().any(is_wanted)) {
+        return;
+    }
     let layout = std::mem::take(&mut kernel.layout);
-    let Some(&entry) = layout.first() else { return };
+    let entry = layout[0];
     let mut emit = Emit::new(kernel, entry);
     for block in layout {
         emit.expand_block(block, &wanted, expansion);
@@ -276,12 +280,6 @@ impl<'a> Emit<'a> {
             self.start(next, None);
             self.insts.extend(last);
             self.kernel.blocks[header].merge = Some(Merge::Loop { merge, continuing: next });
-            return;
-        }
-        let inside = |call: &&BlockCall| call.block != merge && call.block != continuing;
-        let targets = self.insts.last().map(|&last| self.kernel.insts[last].targets());
-        if targets.is_some_and(|targets| targets.into_iter().filter(inside).count() > 1) {
-            self.kernel.blocks[self.current].merge = Some(Merge::Selection { merge: continuing });
         }
     }
 }

@@ -7,21 +7,33 @@ use crate::ir::{Op, Value};
 
 pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> {
     let (Op::Pow, &[a, b]) = (op, args) else { return None };
-    Some(by_multiplication(e, a, b).unwrap_or_else(|| pow(e, a, b)))
+    Some(simple(e, a, b).unwrap_or_else(|| pow(e, a, b)))
 }
 
-/// Powers with a small constant exponent.
-fn by_multiplication(e: &mut Emit<'_>, a: Value, b: Value) -> Option<Value> {
-    let exponent = e.known(b).filter(|exponent| [1.0, 2.0, 3.0, 4.0].contains(exponent))?;
-    if exponent == 1.0 {
-        return Some(a);
-    }
-    let square = e.fmul(a, a);
+/// Powers with constant exponents that shaders like.
+fn simple(e: &mut Emit<'_>, a: Value, b: Value) -> Option<Value> {
+    let exponent = e.known(b)?;
     Some(match exponent {
-        3.0 => e.fmul(square, a),
-        4.0 => e.fmul(square, square),
-        _ => square,
+        -1.0 => e.fdiv(1f32, a),
+        0.5 => root(e, a),
+        1.0 => a,
+        2.0 => e.fmul(a, a),
+        3.0..=5.0 if exponent.fract() == 0.0 => {
+            let square = e.fmul(a, a);
+            let other = if exponent == 3.0 { a } else { square };
+            let product = e.fmul(square, other);
+            if exponent == 5.0 { e.fmul(product, a) } else { product }
+        }
+        _ => return None,
     })
+}
+
+/// As the root, but positive where that of the negative zero and of the negative infinity are not.
+fn root(e: &mut Emit<'_>, a: Value) -> Value {
+    let radicand = e.fadd(a, 0f32);
+    let root = e.sqrt(radicand);
+    let infinite = e.ford_eq(a, f32::NEG_INFINITY);
+    e.select(infinite, f32::INFINITY, root)
 }
 
 fn pow(e: &mut Emit<'_>, a: Value, b: Value) -> Value {
