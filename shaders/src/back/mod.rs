@@ -1,6 +1,7 @@
 //! Ways to run a kernel: one trait, one implementation for each.
 
 pub mod interp;
+pub mod x86;
 
 use crate::abi::{DispatchArgs, Outcome};
 

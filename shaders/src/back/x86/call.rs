@@ -1,0 +1,118 @@
+//! Calling the generated function.
+//!
+//! # Safety
+//!
+//! The machine code is trusted as far as the compiler is: it was generated from a kernel that the SIMD form's verifier accepts.
+//! What it may touch, and why that is sound:
+//!
+//! - *The context*, read only, alive for the call: it is on this function's stack.
+//! - *Guest memory*, inside the slices of the context only: every access was checked against a slice's length, or lies in
+//!   it by the verifier's rules. The slices are mapped by the contract of [`GuestSlice::new`], and code accesses
+//!   them by machine loads and stores, which may race as the atomics of `guest.rs` may.
+//! - *Push constants*, read only, inside their array. *The stop flag*, read only, as a machine load: a relaxed atomic.
+//! - *Scratch memory*, for shared and private memory and frames: as many bytes as the kernel declares, borrowed mutably
+//!   for the call.
+//! - *The stack*: its own frame, of bounded size, below the caller's.
+//! - *Registers*: those that `extern "sysv64"` gives away. MXCSR is as Rust assumes it, and is not changed.
+
+use std::mem::offset_of;
+use std::sync::atomic::AtomicU32;
+
+use super::code_memory::CodeMemory;
+use crate::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome};
+use crate::guest::GuestSlice;
+
+/// What the generated function gets: read by field offset.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct Context {
+    pub buffers: *const GuestSlice,
+    pub push: *const [u8; MAX_PUSH_BYTES],
+    pub stop: *const AtomicU32,
+    pub shared: *mut u64,
+    pub private: *mut u64,
+    pub frames: *mut u64,
+    pub num_workgroups: [u32; 3],
+    pub workgroup: [u32; 3],
+}
+
+/// Byte offsets of [`Context`]'s fields.
+pub(super) mod offset {
+    use super::{Context, offset_of};
+    pub(in super::super) const BUFFERS: i32 = offset_of!(Context, buffers) as i32;
+    pub(in super::super) const PUSH: i32 = offset_of!(Context, push) as i32;
+    pub(in super::super) const STOP: i32 = offset_of!(Context, stop) as i32;
+    pub(in super::super) const SHARED: i32 = offset_of!(Context, shared) as i32;
+    pub(in super::super) const PRIVATE: i32 = offset_of!(Context, private) as i32;
+    pub(in super::super) const FRAMES: i32 = offset_of!(Context, frames) as i32;
+    pub(in super::super) const NUM_WORKGROUPS: i32 = offset_of!(Context, num_workgroups) as i32;
+    pub(in super::super) const WORKGROUP: i32 = offset_of!(Context, workgroup) as i32;
+}
+
+/// How much memory a kernel needs, and how many descriptors it names.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Needs {
+    pub descriptors: usize,
+    pub shared_bytes: usize,
+    pub private_bytes: usize,
+    pub frame_bytes: usize,
+}
+
+/// Runs the function at `entry` for one workgroup.
+pub(super) fn run(
+    code: &CodeMemory,
+    entry: usize,
+    needs: Needs,
+    args: &DispatchArgs<'_>,
+    workgroup: [u32; 3],
+    words: &mut Vec<u64>,
+) -> Outcome {
+    // The code reads the slices of all descriptors that it names; a caller may have passed fewer.
+    let mut padded = Vec::new();
+    let mut buffers = args.buffers;
+    if buffers.len() < needs.descriptors {
+        padded.extend_from_slice(buffers);
+        padded.resize(needs.descriptors, GuestSlice::EMPTY);
+        buffers = &padded;
+    }
+    let [shared, private, frames] = areas(words, [needs.shared_bytes, needs.private_bytes, needs.frame_bytes]);
+    let context = Context {
+        buffers: buffers.as_ptr(),
+        push: args.push,
+        stop: args.stop,
+        shared,
+        private,
+        frames,
+        num_workgroups: args.num_workgroups,
+        workgroup,
+    };
+    call(code, entry, &context)
+}
+
+/// Areas of so many bytes in `words`, each on a cache line of its own.
+fn areas<const N: usize>(words: &mut Vec<u64>, bytes: [usize; N]) -> [*mut u64; N] {
+    const LINE: usize = 8;
+    let sizes = bytes.map(|bytes| bytes.div_ceil(64) * LINE);
+    let needed = sizes.iter().sum::<usize>() + LINE;
+    if words.len() < needed {
+        words.resize(needed, 0);
+    }
+    let first = words.as_mut_ptr();
+    let mut at = first.addr().wrapping_neg() % 64 / 8;
+    sizes.map(|size| {
+        let area = first.wrapping_add(at);
+        at += size;
+        area
+    })
+}
+
+fn call(code: &CodeMemory, entry: usize, context: &Context) -> Outcome {
+    type Entry = unsafe extern "sysv64" fn(&Context) -> u32;
+    let address = code.bytes()[entry..].as_ptr();
+    // SAFETY: the code generator put a function of this type there, and the pages are executable and mapped while `code`
+    // is borrowed.
+    let function = unsafe { std::mem::transmute::<*const u8, Entry>(address) };
+    // SAFETY: the function keeps to the rules at the top of this file, and the context is what it expects.
+    let result = unsafe { function(context) };
+    if result == 0 { Outcome::Done } else { Outcome::Stopped }
+}

@@ -1,0 +1,272 @@
+//! Bytes of code: instructions through iced's encoder, branches and labels of our own.
+
+use iced_x86::{Code, ConditionCode, Encoder, IcedError, Instruction, MemoryOperand, OpKind, Register};
+
+use super::super::pool::Constant;
+use super::super::vcode::{Arg, Asm, Base, Memory, SCRATCH_BYTES, VCode};
+use super::Regs;
+
+/// A place in the code, perhaps one that is not reached yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Label(u32);
+
+const UNBOUND: u32 = u32::MAX;
+
+/// The code so far. Its addresses count from the beginning of the pool, which stands in front.
+pub(in super::super) struct Assembler<'a> {
+    encoder: Encoder,
+    code: &'a VCode,
+    /// Where the next byte goes, from the beginning of the pool.
+    at: u32,
+    start: u32,
+    labels: Vec<u32>,
+    /// Ends of 32-bit displacements with their targets.
+    fixups: Vec<(u32, Label)>,
+    cold: Option<Label>,
+    stopped: Label,
+    error: Option<IcedError>,
+}
+
+impl<'a> Assembler<'a> {
+    pub(super) fn new(code: &'a VCode, pool_bytes: usize) -> Self {
+        let start = pool_bytes as u32;
+        let mut encoder = Encoder::new(64);
+        encoder.set_buffer(Vec::with_capacity(code.len() * 8 + 256));
+        let mut asm = Self {
+            encoder,
+            code,
+            at: start,
+            start,
+            labels: Vec::new(),
+            fixups: Vec::new(),
+            cold: None,
+            stopped: Label(0),
+            error: None,
+        };
+        asm.stopped = asm.label();
+        asm
+    }
+
+    /// Writes an instruction; the first that cannot be encoded is the error of the whole.
+    pub(in super::super) fn put(&mut self, instruction: Result<Instruction, IcedError>) {
+        match instruction.and_then(|instruction| self.encoder.encode(&instruction, u64::from(self.at))) {
+            Ok(bytes) => self.at += bytes as u32,
+            Err(error) => self.error = self.error.take().or(Some(error)),
+        }
+    }
+
+    /// As [`Assembler::put`] under a mask; with `zeroing`, the other lanes become 0.
+    pub(in super::super) fn put_masked(
+        &mut self,
+        mask: Register,
+        zeroing: bool,
+        instruction: Result<Instruction, IcedError>,
+    ) {
+        self.put(instruction.map(|mut instruction| {
+            instruction.set_op_mask(mask);
+            instruction.set_zeroing_masking(zeroing);
+            instruction
+        }));
+    }
+
+    /// A template with its registers.
+    pub(super) fn template(&mut self, asm: &Asm, regs: Regs<'_>) {
+        let mut instruction = Instruction::default();
+        instruction.set_code(asm.code);
+        for (place, arg) in asm.args.iter().enumerate() {
+            let place = place as u32;
+            match *arg {
+                Arg::None => break,
+                Arg::Slot(slot, view) => {
+                    instruction.set_op_kind(place, OpKind::Register);
+                    instruction.set_op_register(place, regs.view(slot, view));
+                }
+                Arg::Memory => {
+                    instruction.set_op_kind(place, OpKind::Memory);
+                    self.address(&mut instruction, &asm.memory, regs);
+                }
+                Arg::Immediate(kind) => {
+                    instruction.set_op_kind(place, kind);
+                    set_immediate(&mut instruction, kind, asm.immediate);
+                }
+            }
+        }
+        if let Some(mask) = asm.mask {
+            instruction.set_op_mask(regs.mask(mask));
+            instruction.set_zeroing_masking(asm.zeroing);
+        }
+        self.put(Ok(instruction));
+    }
+
+    fn address(&self, instruction: &mut Instruction, memory: &Memory, regs: Regs<'_>) {
+        let (base, disp) = match memory.base {
+            Base::Slot(slot) => (regs.gpr(slot), memory.disp),
+            Base::Pool => (Register::RIP, self.code.pool.offset(memory.disp)),
+        };
+        instruction.set_memory_base(base);
+        if let Some(index) = memory.index {
+            instruction.set_memory_index(regs.gpr(index));
+        }
+        instruction.set_memory_index_scale(u32::from(memory.scale));
+        instruction.set_memory_displacement64(i64::from(disp) as u64);
+        instruction.set_memory_displ_size(u32::from(disp != 0 || base == Register::RIP));
+        instruction.set_is_broadcast(memory.broadcast);
+    }
+
+    /// A word or vector of the pool.
+    pub(in super::super) fn constant(&self, constant: Constant, broadcast: bool) -> MemoryOperand {
+        let at = i64::from(self.code.pool.offset(constant.disp()));
+        MemoryOperand::new(Register::RIP, Register::None, 1, at, 1, broadcast, Register::None)
+    }
+
+    /// The scratch area on the stack.
+    pub(in super::super) fn scratch(&self, at: i32, broadcast: bool) -> MemoryOperand {
+        debug_assert!(self.code.scratch && at < SCRATCH_BYTES);
+        MemoryOperand::new(Register::RSP, Register::None, 1, i64::from(at), 1, broadcast, Register::None)
+    }
+
+    pub(in super::super) fn label(&mut self) -> Label {
+        self.labels.push(UNBOUND);
+        Label(self.labels.len() as u32 - 1)
+    }
+
+    pub(in super::super) fn bind(&mut self, label: Label) {
+        self.labels[label.0 as usize] = self.at;
+    }
+
+    /// Where code leads that ends the kernel as stopped.
+    pub(in super::super) fn stopped(&self) -> Label {
+        self.stopped
+    }
+
+    /// The beginning of the cold part of the sequence that is being written. It returns to the sequence's end.
+    pub(in super::super) fn cold(&mut self) -> Label {
+        let label = self.cold.unwrap_or_else(|| self.label());
+        self.cold = Some(label);
+        label
+    }
+
+    pub(super) fn take_cold(&mut self) -> Option<Label> {
+        self.cold.take()
+    }
+
+    pub(in super::super) fn jump(&mut self, to: Label) {
+        self.branch(to, 0xeb, &[0xe9]);
+    }
+
+    pub(in super::super) fn jump_if(&mut self, condition: ConditionCode, to: Label) {
+        let number = condition_number(condition);
+        self.branch(to, 0x70 | number, &[0x0f, 0x80 | number]);
+    }
+
+    /// Short where the target is known and near.
+    fn branch(&mut self, to: Label, short: u8, long: &[u8]) {
+        let target = self.labels[to.0 as usize];
+        if target != UNBOUND && self.at + 2 - target <= 128 {
+            let distance = (target as i32 - self.at as i32 - 2) as u8;
+            self.bytes(&[short, distance]);
+            return;
+        }
+        self.bytes(long);
+        self.bytes(&[0; 4]);
+        self.fixups.push((self.at, to));
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.encoder.write_u8(byte));
+        self.at += bytes.len() as u32;
+    }
+
+    /// The code with all branches set.
+    pub(super) fn finish(mut self) -> Result<Vec<u8>, IcedError> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        let mut bytes = self.encoder.take_buffer();
+        for (end, label) in self.fixups {
+            let distance = self.labels[label.0 as usize].wrapping_sub(end);
+            let field = (end - self.start) as usize;
+            bytes[field - 4..field].copy_from_slice(&distance.to_le_bytes());
+        }
+        Ok(bytes)
+    }
+}
+
+fn set_immediate(instruction: &mut Instruction, kind: OpKind, value: i64) {
+    match kind {
+        OpKind::Immediate8 => instruction.set_immediate8(value as u8),
+        OpKind::Immediate8to32 => instruction.set_immediate8to32(value as i32),
+        OpKind::Immediate8to64 => instruction.set_immediate8to64(value),
+        OpKind::Immediate32 => instruction.set_immediate32(value as u32),
+        OpKind::Immediate32to64 => instruction.set_immediate32to64(value),
+        _ => instruction.set_immediate64(value as u64),
+    }
+}
+
+/// The condition's number in opcodes.
+fn condition_number(condition: ConditionCode) -> u8 {
+    match condition {
+        ConditionCode::o => 0,
+        ConditionCode::no => 1,
+        ConditionCode::b => 2,
+        ConditionCode::ae => 3,
+        ConditionCode::e => 4,
+        ConditionCode::ne => 5,
+        ConditionCode::be => 6,
+        ConditionCode::a => 7,
+        ConditionCode::s => 8,
+        ConditionCode::ns => 9,
+        ConditionCode::p => 10,
+        ConditionCode::np => 11,
+        ConditionCode::l => 12,
+        ConditionCode::ge => 13,
+        ConditionCode::le => 14,
+        ConditionCode::g => 15,
+        ConditionCode::None => unreachable!("a branch without a condition is a jump"),
+    }
+}
+
+/// The condition that holds where this one does not.
+pub(in super::super) fn negated(condition: ConditionCode) -> ConditionCode {
+    const ALL: [ConditionCode; 16] = [
+        ConditionCode::o,
+        ConditionCode::no,
+        ConditionCode::b,
+        ConditionCode::ae,
+        ConditionCode::e,
+        ConditionCode::ne,
+        ConditionCode::be,
+        ConditionCode::a,
+        ConditionCode::s,
+        ConditionCode::ns,
+        ConditionCode::p,
+        ConditionCode::np,
+        ConditionCode::l,
+        ConditionCode::ge,
+        ConditionCode::le,
+        ConditionCode::g,
+    ];
+    ALL[usize::from(condition_number(condition) ^ 1)]
+}
+
+/// `setcc`, `cmovcc` of 32 and of 64 bits for a condition.
+pub(in super::super) fn conditional(condition: ConditionCode) -> (Code, Code, Code) {
+    match condition_number(condition) {
+        0 => (Code::Seto_rm8, Code::Cmovo_r32_rm32, Code::Cmovo_r64_rm64),
+        1 => (Code::Setno_rm8, Code::Cmovno_r32_rm32, Code::Cmovno_r64_rm64),
+        2 => (Code::Setb_rm8, Code::Cmovb_r32_rm32, Code::Cmovb_r64_rm64),
+        3 => (Code::Setae_rm8, Code::Cmovae_r32_rm32, Code::Cmovae_r64_rm64),
+        4 => (Code::Sete_rm8, Code::Cmove_r32_rm32, Code::Cmove_r64_rm64),
+        5 => (Code::Setne_rm8, Code::Cmovne_r32_rm32, Code::Cmovne_r64_rm64),
+        6 => (Code::Setbe_rm8, Code::Cmovbe_r32_rm32, Code::Cmovbe_r64_rm64),
+        7 => (Code::Seta_rm8, Code::Cmova_r32_rm32, Code::Cmova_r64_rm64),
+        8 => (Code::Sets_rm8, Code::Cmovs_r32_rm32, Code::Cmovs_r64_rm64),
+        9 => (Code::Setns_rm8, Code::Cmovns_r32_rm32, Code::Cmovns_r64_rm64),
+        10 => (Code::Setp_rm8, Code::Cmovp_r32_rm32, Code::Cmovp_r64_rm64),
+        11 => (Code::Setnp_rm8, Code::Cmovnp_r32_rm32, Code::Cmovnp_r64_rm64),
+        12 => (Code::Setl_rm8, Code::Cmovl_r32_rm32, Code::Cmovl_r64_rm64),
+        13 => (Code::Setge_rm8, Code::Cmovge_r32_rm32, Code::Cmovge_r64_rm64),
+        14 => (Code::Setle_rm8, Code::Cmovle_r32_rm32, Code::Cmovle_r64_rm64),
+        _ => (Code::Setg_rm8, Code::Cmovg_r32_rm32, Code::Cmovg_r64_rm64),
+    }
+}

@@ -1,0 +1,252 @@
+//! Registers into templates, templates into bytes.
+//!
+//! The image is the constant pool, then the code. Hot code stands in block order; what only out-of-bounds accesses need
+//! follows after the last block, so that straight-line code is what the processor fetches.
+
+mod assembler;
+mod frame;
+mod moves;
+mod regs;
+
+use iced_x86::{Code, ConditionCode, Instruction, Register};
+use regalloc2::{self as ra, Edit, InstPosition, Output};
+
+pub(super) use assembler::{Assembler, Label, conditional, negated};
+pub(super) use regs::Regs;
+
+use super::vcode::{Base, Bound, Check, Kind, VCode, View};
+use super::{CompileError, Isa};
+use frame::Frame;
+
+/// The finished function: `bytes` begins with the pool, the function with `entry`.
+#[derive(Debug)]
+pub(super) struct Image {
+    pub bytes: Vec<u8>,
+    pub entry: usize,
+}
+
+/// Code to write after all blocks: for which instruction, where it begins and where it returns to.
+struct Cold {
+    inst: usize,
+    entry: Label,
+    back: Label,
+}
+
+struct Encode<'a> {
+    code: &'a VCode,
+    out: &'a Output,
+    /// The next of the allocator's moves.
+    edit: usize,
+    asm: Assembler<'a>,
+    frame: Frame,
+    isa: Isa,
+    labels: Vec<Label>,
+    /// The block that each block stands for: blocks that only jump stand for their target and are not written.
+    stands_for: Vec<usize>,
+    cold: Vec<Cold>,
+}
+
+/// Encodes a function for which registers are known.
+pub(super) fn encode(code: &VCode, out: &Output, isa: Isa) -> Result<Image, CompileError> {
+    let mut bytes = code.pool.bytes();
+    let entry = bytes.len();
+    let mut asm = Assembler::new(code, entry);
+    let frame = Frame::new(code, out)?;
+    let labels = code.blocks.iter().map(|_| asm.label()).collect();
+    let stands_for = thread_jumps(code, out);
+    let mut encode = Encode { code, out, edit: 0, asm, frame, isa, labels, stands_for, cold: Vec::new() };
+    encode.frame.enter(&mut encode.asm);
+    encode.blocks();
+    encode.cold_code();
+    bytes.extend(encode.asm.finish().map_err(|error| CompileError::Encoding(error.to_string()))?);
+    Ok(Image { bytes, entry })
+}
+
+/// For each block the one that branches to it may as well go to. Chains are followed a few steps: blocks that split an
+/// edge are single.
+fn thread_jumps(code: &VCode, out: &Output) -> Vec<usize> {
+    let edited = |inst: u32| {
+        let at = out.edits.partition_point(|(point, _)| (point.inst().index() as u32) < inst);
+        out.edits.get(at).is_some_and(|(point, _)| point.inst().index() as u32 == inst)
+    };
+    let next = |block: usize| {
+        let data = &code.blocks[block];
+        let empty = data.end == data.first + 1 && matches!(code.kind(data.first as usize), Kind::Jump);
+        (block != 0 && empty && !edited(data.first)).then(|| data.succs[0].index())
+    };
+    let last = |block: usize| {
+        let mut at = block;
+        for _ in 0..4 {
+            match next(at) {
+                Some(to) => at = to,
+                None => return at,
+            }
+        }
+        block
+    };
+    (0..code.blocks.len()).map(last).collect()
+}
+
+impl Encode<'_> {
+    fn blocks(&mut self) {
+        let written: Vec<usize> =
+            (0..self.code.blocks.len()).filter(|&block| self.stands_for[block] == block).collect();
+        for (place, &block) in written.iter().enumerate() {
+            self.asm.bind(self.labels[block]);
+            let (first, end) = (self.code.blocks[block].first as usize, self.code.blocks[block].end as usize);
+            // Moves of blocks that are not written have been left behind.
+            while self.out.edits.get(self.edit).is_some_and(|(point, _)| point.inst().index() < first) {
+                self.edit += 1;
+            }
+            for inst in first..end {
+                self.moves(inst, InstPosition::Before);
+                self.inst(inst, block, written.get(place + 1).copied());
+                self.moves(inst, InstPosition::After);
+            }
+        }
+    }
+
+    /// The allocator's moves at a place.
+    fn moves(&mut self, inst: usize, position: InstPosition) {
+        while let Some((point, Edit::Move { from, to })) = self.out.edits.get(self.edit) {
+            if point.inst().index() != inst || point.pos() != position {
+                return;
+            }
+            self.edit += 1;
+            moves::write(*from, *to, self.isa, &self.frame, &mut self.asm);
+        }
+    }
+
+    fn inst(&mut self, inst: usize, block: usize, next: Option<usize>) {
+        let regs = Regs(self.out.inst_allocs(ra::Inst::new(inst)));
+        match self.code.kind(inst) {
+            Kind::Define => {}
+            Kind::Asm(asm) => self.asm.template(asm, regs),
+            Kind::Checked(asm, check) => {
+                let cold = self.asm.cold();
+                self.check(*check, cold, regs);
+                self.asm.template(asm, regs);
+            }
+            Kind::Sequence(sequence) => sequence.hot(regs, &mut self.asm),
+            Kind::Jump => self.jump(self.target(block, 0), next),
+            Kind::Branch(condition) => {
+                let (then, otherwise) = (self.target(block, 0), self.target(block, 1));
+                if next == Some(then) {
+                    self.asm.jump_if(negated(*condition), self.labels[otherwise]);
+                } else {
+                    self.asm.jump_if(*condition, self.labels[then]);
+                    self.jump(otherwise, next);
+                }
+            }
+            Kind::Switch(cases) => {
+                let selector = regs.gpr32(0);
+                self.switch(selector, cases, block);
+                self.jump(self.target(block, 0), next);
+            }
+            Kind::Return => {
+                self.asm.put(Ok(zero(Register::EAX)));
+                self.frame.leave(&mut self.asm);
+            }
+        }
+        if let Some(entry) = self.asm.take_cold() {
+            let back = self.asm.label();
+            self.asm.bind(back);
+            self.cold.push(Cold { inst, entry, back });
+        }
+    }
+
+    /// The block that successor `number` stands for.
+    fn target(&self, block: usize, number: usize) -> usize {
+        self.stands_for[self.code.blocks[block].succs[number].index()]
+    }
+
+    fn jump(&mut self, to: usize, next: Option<usize>) {
+        if next != Some(to) {
+            self.asm.jump(self.labels[to]);
+        }
+    }
+
+    /// Leads to `cold` unless the index is below the limit.
+    fn check(&mut self, check: Check, cold: Label, regs: Regs<'_>) {
+        let (by_reg, by_imm) = match check.view {
+            View::Dword => (Code::Cmp_r32_rm32, Code::Cmp_rm32_imm32),
+            _ => (Code::Cmp_r64_rm64, Code::Cmp_rm64_imm32),
+        };
+        let reg = |slot| regs.view(slot, check.view);
+        let condition = match (check.index, check.limit) {
+            (Bound::Slot(index), Bound::Slot(limit)) => {
+                self.asm.put(Instruction::with2(by_reg, reg(index), reg(limit)));
+                ConditionCode::ae
+            }
+            (Bound::Slot(index), Bound::Constant(limit)) => {
+                self.asm.put(Instruction::with2(by_imm, reg(index), limit));
+                ConditionCode::ae
+            }
+            (Bound::Constant(index), Bound::Slot(limit)) => {
+                self.asm.put(Instruction::with2(by_imm, reg(limit), index));
+                ConditionCode::be
+            }
+            (Bound::Constant(index), Bound::Constant(limit)) => {
+                if index as u32 >= limit as u32 {
+                    self.asm.jump(cold);
+                }
+                return;
+            }
+        };
+        self.asm.jump_if(condition, cold);
+    }
+
+    /// A binary search among the sorted cases; goes on behind it if there is none.
+    fn switch(&mut self, selector: Register, cases: &[(u32, u32)], block: usize) {
+        let compare = |asm: &mut Assembler<'_>, value: u32| {
+            asm.put(Instruction::with2(Code::Cmp_rm32_imm32, selector, value.cast_signed()));
+        };
+        if cases.len() <= 4 {
+            for &(value, number) in cases {
+                compare(&mut self.asm, value);
+                self.asm.jump_if(ConditionCode::e, self.labels[self.target(block, number as usize)]);
+            }
+            return;
+        }
+        let (low, high) = cases.split_at(cases.len() / 2);
+        let (upper, done) = (self.asm.label(), self.asm.label());
+        compare(&mut self.asm, high[0].0);
+        self.asm.jump_if(ConditionCode::ae, upper);
+        self.switch(selector, low, block);
+        self.asm.jump(done);
+        self.asm.bind(upper);
+        self.switch(selector, high, block);
+        self.asm.bind(done);
+    }
+
+    fn cold_code(&mut self) {
+        for Cold { inst, entry, back } in std::mem::take(&mut self.cold) {
+            self.asm.bind(entry);
+            let regs = Regs(self.out.inst_allocs(ra::Inst::new(inst)));
+            match self.code.kind(inst) {
+                Kind::Checked(asm, _) => {
+                    let mut zeros = *asm;
+                    zeros.memory.base = Base::Pool;
+                    zeros.memory.index = None;
+                    zeros.memory.scale = 1;
+                    zeros.memory.disp = self.code.zero_word.disp();
+                    self.asm.template(&zeros, regs);
+                }
+                Kind::Sequence(sequence) => sequence.cold(regs, &mut self.asm),
+                _ => {}
+            }
+            self.asm.jump(back);
+        }
+        self.asm.bind(self.asm.stopped());
+        self.asm.put(Instruction::with2(Code::Mov_r32_imm32, Register::EAX, 1));
+        self.frame.leave(&mut self.asm);
+    }
+}
+
+fn zero(reg: Register) -> Instruction {
+    let mut instruction = Instruction::default();
+    instruction.set_code(Code::Xor_r32_rm32);
+    instruction.set_op0_register(reg);
+    instruction.set_op1_register(reg);
+    instruction
+}

@@ -1,0 +1,58 @@
+//! The constant pool: words and vectors that code reads, in front of it.
+
+use foldhash::HashMap;
+
+/// Constants of one function; equal ones stand once.
+#[derive(Debug, Default)]
+pub(super) struct Pool {
+    vectors: Vec<[u32; 16]>,
+    vector_at: HashMap<[u32; 16], u32>,
+    words: Vec<u32>,
+    word_at: HashMap<u32, u32>,
+}
+
+/// A place in the pool. Where words begin is known only when all vectors are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Constant(i32);
+
+impl Pool {
+    /// A word; broadcast operands read it for all lanes.
+    pub(super) fn word(&mut self, bits: u32) -> Constant {
+        let next = self.words.len() as u32;
+        let at = *self.word_at.entry(bits).or_insert(next);
+        if at == next {
+            self.words.push(bits);
+        }
+        Constant(!(at as i32 * 4))
+    }
+
+    /// A vector of 64 bytes, aligned.
+    pub(super) fn vector(&mut self, lanes: [u32; 16]) -> Constant {
+        let next = self.vectors.len() as u32;
+        let at = *self.vector_at.entry(lanes).or_insert(next);
+        if at == next {
+            self.vectors.push(lanes);
+        }
+        Constant(at as i32 * 64)
+    }
+
+    /// Bytes from the pool's beginning, once it is complete.
+    pub(super) fn offset(&self, disp: i32) -> i32 {
+        if disp < 0 { self.vectors.len() as i32 * 64 + !disp } else { disp }
+    }
+
+    /// The pool's bytes, a multiple of 64.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let words = self.vectors.iter().flatten().chain(&self.words);
+        let mut bytes: Vec<u8> = words.flat_map(|word| word.to_le_bytes()).collect();
+        bytes.resize(bytes.len().next_multiple_of(64), 0);
+        bytes
+    }
+}
+
+impl Constant {
+    /// The displacement that stands for it in a memory operand on [`super::vcode::Base::Pool`].
+    pub(super) fn disp(self) -> i32 {
+        self.0
+    }
+}

@@ -1,0 +1,82 @@
+//! Conversions in lanes.
+
+use iced_x86::Code;
+
+use super::super::super::CompileError;
+use super::super::super::vcode::{Build, View};
+use super::super::Select;
+use super::operand::Source;
+use crate::ir::Op;
+use crate::simd::{Inst, Value};
+
+const COMPARE: Code = Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae;
+
+impl Select<'_> {
+    pub(super) fn conversion(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
+        match op {
+            Op::SIntToFloat => self.unary_lanes(inst, Code::EVEX_Vcvtdq2ps_zmm_k1z_zmmm512b32_er, args[0]),
+            Op::UIntToFloat => self.unary_lanes(inst, Code::EVEX_Vcvtudq2ps_zmm_k1z_zmmm512b32_er, args[0]),
+            Op::FloatToSInt => self.float_to_signed(inst, args[0]),
+            Op::FloatToUInt => self.float_to_unsigned(inst, args[0]),
+            Op::HalfBits => self.float_to_half(inst, args[0]),
+            Op::HalfFromBits => self.half_to_float(inst, args[0]),
+            _ => Err(CompileError::Unsupported(op)),
+        }
+    }
+
+    /// The machine yields `i32::MIN` out of range: right below it, replaced above it, zeroed for NaN.
+    fn float_to_signed(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+        const ORDERED: u8 = 7;
+        const NOT_LESS: u8 = 0x1d;
+        let arg = self.reg(arg)?;
+        let (number, above, converted) = (self.mask_reg(), self.mask_reg(), self.lanes_reg());
+        let build = Build::new(COMPARE).def(number, View::Mask).reads(arg, View::Zmm);
+        self.push_with(build, Source::Reg(arg), Some(ORDERED));
+        let build = Build::new(COMPARE).def(above, View::Mask).reads(arg, View::Zmm);
+        self.push_with(build, Source::Word((2f32).powi(31).to_bits()), Some(NOT_LESS));
+        let build = Build::new(Code::EVEX_Vcvttps2dq_zmm_k1z_zmmm512b32_sae).def(converted, View::Zmm);
+        build.reads(arg, View::Zmm).mask(number).zeroing().push(&mut self.code);
+        let memory =
+            super::super::super::vcode::Memory { broadcast: false, ..self.pool_word(i32::MAX.cast_unsigned()) };
+        let result = self.define(inst);
+        let build = Build::new(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32).modify(result, converted, View::Zmm);
+        build.memory(memory).mask(above).push(&mut self.code);
+        Ok(())
+    }
+
+    /// The machine yields `u32::MAX` out of range: right above it; what is not positive becomes 0.
+    fn float_to_unsigned(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+        const GREATER: u8 = 0x1e;
+        let arg = self.reg(arg)?;
+        let positive = self.mask_reg();
+        let build = Build::new(COMPARE).def(positive, View::Mask).reads(arg, View::Zmm);
+        self.push_with(build, Source::Word(0), Some(GREATER));
+        let result = self.define(inst);
+        let build = Build::new(Code::EVEX_Vcvttps2udq_zmm_k1z_zmmm512b32_sae).def(result, View::Zmm);
+        build.reads(arg, View::Zmm).mask(positive).zeroing().push(&mut self.code);
+        Ok(())
+    }
+
+    fn float_to_half(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+        const NEAREST: u8 = 0;
+        let arg = self.reg(arg)?;
+        let halves = self.lanes_reg();
+        let build = Build::new(Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae).def(halves, View::Ymm);
+        build.reads(arg, View::Zmm).imm8(NEAREST).push(&mut self.code);
+        let result = self.define(inst);
+        let build = Build::new(Code::EVEX_Vpmovzxwd_zmm_k1z_ymmm256).def(result, View::Zmm);
+        build.reads(halves, View::Ymm).push(&mut self.code);
+        Ok(())
+    }
+
+    fn half_to_float(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+        let arg = self.reg(arg)?;
+        let halves = self.lanes_reg();
+        let build = Build::new(Code::EVEX_Vpmovdw_ymmm256_k1z_zmm).def(halves, View::Ymm);
+        build.reads(arg, View::Zmm).push(&mut self.code);
+        let result = self.define(inst);
+        let build = Build::new(Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae).def(result, View::Zmm);
+        build.reads(halves, View::Ymm).push(&mut self.code);
+        Ok(())
+    }
+}

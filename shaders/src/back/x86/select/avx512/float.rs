@@ -1,0 +1,130 @@
+//! Float arithmetic in lanes, rounded to nearest, with denormals.
+
+use iced_x86::Code;
+
+use super::super::super::CompileError;
+use super::super::super::vcode::{Build, View};
+use super::super::Select;
+use super::operand::Source;
+use crate::ir::Op;
+use crate::simd::{Inst, Value};
+
+const COMPARE: Code = Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae;
+const UNORDERED: u8 = 3;
+const SIGN: u32 = 0x8000_0000;
+
+impl Select<'_> {
+    /// Operations on floats that are neither a single plain instruction nor a comparison.
+    pub(super) fn float_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
+        match op {
+            Op::Fma => self.fma(inst, args),
+            Op::FNeg => self.with_constant(inst, Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, args[0], SIGN),
+            Op::FAbs => self.with_constant(inst, Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, args[0], !SIGN),
+            Op::FMin => self.number_min(inst, Code::EVEX_Vminps_zmm_k1z_zmm_zmmm512b32_sae, args),
+            Op::FMax => self.number_min(inst, Code::EVEX_Vmaxps_zmm_k1z_zmm_zmmm512b32_sae, args),
+            Op::Sqrt => self.unary_lanes(inst, Code::EVEX_Vsqrtps_zmm_k1z_zmmm512b32_er, args[0]),
+            Op::InverseSqrt => self.inverse_sqrt(inst, args[0]),
+            // Exceptions of the rounding are of no account.
+            Op::RoundEven => self.round(inst, 0x8, args[0]),
+            Op::Floor => self.round(inst, 0x9, args[0]),
+            Op::Ceil => self.round(inst, 0xa, args[0]),
+            Op::Trunc => self.round(inst, 0xb, args[0]),
+            Op::IsInf => {
+                const INFINITIES: u8 = 0x18;
+                let arg = self.source(args[0])?;
+                let result = self.define(inst);
+                let build = Build::new(Code::EVEX_Vfpclassps_kr_k1_zmmm512b32_imm8).def(result, View::Mask);
+                self.push_with(build, arg, Some(INFINITIES));
+                Ok(())
+            }
+            _ => self.conversion(inst, op, args),
+        }
+    }
+
+    fn round(&mut self, inst: Inst, mode: u8, arg: Value) -> Result<(), CompileError> {
+        let arg = self.source(arg)?;
+        let result = self.define(inst);
+        let build = Build::new(Code::EVEX_Vrndscaleps_zmm_k1z_zmmm512b32_imm8_sae).def(result, View::Zmm);
+        self.push_with(build, arg, Some(mode));
+        Ok(())
+    }
+
+    /// One factor or the addend may be in memory; the result takes over the register of another operand.
+    fn fma(&mut self, inst: Inst, args: &[Value]) -> Result<(), CompileError> {
+        let (mut a, mut b, c) = (args[0], args[1], args[2]);
+        if self.is_memory(a) && !self.is_memory(b) {
+            (a, b) = (b, a);
+        }
+        let (code, tied, register, last) = if self.is_memory(b) || !self.is_memory(c) {
+            (Code::EVEX_Vfmadd231ps_zmm_k1z_zmm_zmmm512b32_er, c, a, b)
+        } else {
+            (Code::EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er, a, b, c)
+        };
+        let [tied, register] = [self.reg(tied)?, self.reg(register)?];
+        let last = self.source(last)?;
+        let result = self.define(inst);
+        self.push_with(Build::new(code).modify(result, tied, View::Zmm).reads(register, View::Zmm), last, None);
+        Ok(())
+    }
+
+    /// The lesser or greater as `op/float.rs` has it: the second where it is strictly beyond the first, or where the
+    /// first is NaN.
+    ///
+    /// The machine yields its last operand unless the other is strictly beyond it. With the operands exchanged that is right
+    /// unless the first is NaN; as they are it is right unless the second is NaN, or both are zeros.
+    fn number_min(&mut self, inst: Inst, code: Code, args: &[Value]) -> Result<(), CompileError> {
+        let number = |value| self.constant(value).map(|bits| f32::from_bits(bits as u32)).filter(|x| !x.is_nan());
+        let (first, second) = (number(args[0]), number(args[1]));
+        if second.is_some_and(|second| second != 0.0) {
+            let a = self.reg(args[0])?;
+            let b = self.source(args[1])?;
+            let result = self.define(inst);
+            self.push_with(Build::new(code).def(result, View::Zmm).reads(a, View::Zmm), b, None);
+            return Ok(());
+        }
+        let b = self.reg(args[1])?;
+        if first.is_some() {
+            let a = self.source(args[0])?;
+            let result = self.define(inst);
+            self.push_with(Build::new(code).def(result, View::Zmm).reads(b, View::Zmm), a, None);
+            return Ok(());
+        }
+        let a = self.reg(args[0])?;
+        let (nan, lesser) = (self.mask_reg(), self.lanes_reg());
+        let build = Build::new(COMPARE).def(nan, View::Mask).reads(a, View::Zmm).reads(a, View::Zmm);
+        build.imm8(UNORDERED).push(&mut self.code);
+        self.lanes3(code, lesser, b, a);
+        let result = self.define(inst);
+        let build = Build::new(Code::EVEX_Vmovaps_zmm_k1z_zmmm512).modify(result, lesser, View::Zmm);
+        build.reads(b, View::Zmm).mask(nan).push(&mut self.code);
+        Ok(())
+    }
+
+    /// The machine's estimate `y` of 14 bits, and a step of Newton's, `y + ½y(1 − (a·y)·y)`; within 2 ULP. Denormals
+    /// are scaled up first, since the product with their root would lose bits. Where the step makes NaN of an estimate that
+    /// is none, for 0 and infinity, the estimate is the result.
+    fn inverse_sqrt(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+        const MUL: Code = Code::EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er;
+        let arg = self.reg(arg)?;
+        let [estimate, product, error, half, refined] = std::array::from_fn(|_| self.lanes_reg());
+        let (one, bad) = (self.lanes_reg(), self.mask_reg());
+        Build::new(Code::EVEX_Vrsqrt14ps_zmm_k1z_zmmm512b32)
+            .def(estimate, View::Zmm)
+            .reads(arg, View::Zmm)
+            .push(&mut self.code);
+        self.lanes3(MUL, product, arg, estimate);
+        self.set_lanes(one, 1f32.to_bits());
+        let build = Build::new(Code::EVEX_Vfnmadd213ps_zmm_k1z_zmm_zmmm512b32_er).modify(error, product, View::Zmm);
+        build.reads(estimate, View::Zmm).reads(one, View::Zmm).push(&mut self.code);
+        let build = Build::new(MUL).def(half, View::Zmm).reads(estimate, View::Zmm);
+        self.push_with(build, Source::Word(0.5f32.to_bits()), None);
+        let build = Build::new(Code::EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er).modify(refined, half, View::Zmm);
+        build.reads(error, View::Zmm).reads(estimate, View::Zmm).push(&mut self.code);
+        let build = Build::new(COMPARE).def(bad, View::Mask).reads(refined, View::Zmm).reads(refined, View::Zmm);
+        build.imm8(UNORDERED).push(&mut self.code);
+        let result = self.define(inst);
+        let build = Build::new(Code::EVEX_Vmovaps_zmm_k1z_zmmm512).modify(result, refined, View::Zmm);
+        build.reads(estimate, View::Zmm).mask(bad).push(&mut self.code);
+        Ok(())
+    }
+}

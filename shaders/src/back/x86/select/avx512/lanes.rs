@@ -1,0 +1,127 @@
+//! Between scalars and vectors, and choices between vectors.
+
+use iced_x86::Code;
+
+use super::super::super::CompileError;
+use super::super::super::vcode::{Build, Kind, View};
+use super::super::Select;
+use crate::simd::{Inst, Type, Value};
+
+impl Select<'_> {
+    /// A definition without code.
+    pub(super) fn undefined(&mut self, inst: Inst) {
+        let result = self.define(inst);
+        self.code.push(Kind::Define, &[regalloc2::Operand::reg_def(result)]);
+    }
+
+    pub(super) fn splat(&mut self, inst: Inst, value: Value) -> Result<(), CompileError> {
+        if self.kernel.ty(value) == Type::S1 {
+            let truth = self.reg(value)?;
+            let result = self.define(inst);
+            self.spread_truth(result, truth);
+            return Ok(());
+        }
+        let constant = self.constant(value);
+        let scalar = if constant.is_none() { Some(self.reg(value)?) } else { None };
+        let result = self.define(inst);
+        match (constant, scalar) {
+            (Some(bits), _) => self.set_lanes(result, bits as u32),
+            (None, Some(scalar)) => {
+                let build = Build::new(Code::EVEX_Vpbroadcastd_zmm_k1z_r32).def(result, View::Zmm);
+                build.reads(scalar, View::Dword).push(&mut self.code);
+            }
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn extract(&mut self, inst: Inst, vector: Value, lane: Value) -> Result<(), CompileError> {
+        let vector = self.reg(vector)?;
+        let Some(lane) = self.constant(lane).map(|lane| lane as u8 & 15) else {
+            let lane = self.reg(lane)?;
+            let [index, moved] = [self.lanes_reg(), self.lanes_reg()];
+            let build = Build::new(Code::EVEX_Vmovd_xmm_rm32).def(index, View::Xmm).reads(lane, View::Dword);
+            build.push(&mut self.code);
+            self.lanes3(Code::EVEX_Vpermd_zmm_k1z_zmm_zmmm512b32, moved, index, vector);
+            self.lowest(inst, moved);
+            return Ok(());
+        };
+        if lane == 0 {
+            self.lowest(inst, vector);
+            return Ok(());
+        }
+        let mut quarter = vector;
+        if lane >= 4 {
+            quarter = self.lanes_reg();
+            let build = Build::new(Code::EVEX_Vextracti32x4_xmmm128_k1z_zmm_imm8).def(quarter, View::Xmm);
+            build.reads(vector, View::Zmm).imm8(lane / 4).push(&mut self.code);
+        }
+        let result = self.define(inst);
+        let build = Build::new(Code::EVEX_Vpextrd_rm32_xmm_imm8).def(result, View::Dword).reads(quarter, View::Xmm);
+        build.imm8(lane % 4).push(&mut self.code);
+        Ok(())
+    }
+
+    fn lowest(&mut self, inst: Inst, vector: regalloc2::VReg) {
+        let result = self.define(inst);
+        let build = Build::new(Code::EVEX_Vmovd_rm32_xmm).def(result, View::Dword).reads(vector, View::Xmm);
+        build.push(&mut self.code);
+    }
+
+    /// A choice by lane, or for all of them, between vectors or between masks.
+    pub(super) fn vector_select(
+        &mut self,
+        inst: Inst,
+        condition: Value,
+        then: Value,
+        otherwise: Value,
+    ) -> Result<(), CompileError> {
+        let mut mask = self.reg(condition)?;
+        if self.kernel.ty(condition) == Type::S1 {
+            let truth = mask;
+            mask = self.mask_reg();
+            self.spread_truth(mask, truth);
+        }
+        if self.kernel.ty(then) == Type::Mask {
+            return self.mask_select(inst, mask, then, otherwise);
+        }
+        if self.constant(otherwise) == Some(0) {
+            let then = self.reg(then)?;
+            let result = self.define(inst);
+            let build = Build::new(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512).def(result, View::Zmm);
+            build.reads(then, View::Zmm).mask(mask).zeroing().push(&mut self.code);
+            return Ok(());
+        }
+        let otherwise = self.reg(otherwise)?;
+        let then = self.source(then)?;
+        let result = self.define(inst);
+        let build = Build::new(Code::EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32).def(result, View::Zmm);
+        self.push_with(build.reads(otherwise, View::Zmm).mask(mask), then, None);
+        Ok(())
+    }
+
+    fn mask_select(
+        &mut self,
+        inst: Inst,
+        mask: regalloc2::VReg,
+        then: Value,
+        otherwise: Value,
+    ) -> Result<(), CompileError> {
+        let [then, otherwise] = self.both(&[then, otherwise])?;
+        let [on, off] = [self.mask_reg(), self.mask_reg()];
+        self.masks3(Code::VEX_Kandw_kr_kr_kr, on, mask, then);
+        self.masks3(Code::VEX_Kandnw_kr_kr_kr, off, mask, otherwise);
+        let result = self.define(inst);
+        self.masks3(Code::VEX_Korw_kr_kr_kr, result, on, off);
+        Ok(())
+    }
+
+    /// The same word of memory in each lane.
+    pub(super) fn load_broadcast(&mut self, inst: Inst, address: &crate::simd::Address) -> Result<(), CompileError> {
+        let checked = self.address(address)?;
+        let result = self.define(inst);
+        let build = Build::new(Code::EVEX_Vbroadcastss_zmm_k1z_xmmm32).def(result, View::Zmm).at(&checked.place);
+        self.push_checked(build, &checked);
+        Ok(())
+    }
+}

@@ -1,0 +1,119 @@
+//! Masks: 16 bits in a mask register.
+
+use iced_x86::{Code, ConditionCode, OpKind};
+use regalloc2::{RegClass, VReg};
+
+use super::super::super::CompileError;
+use super::super::super::vcode::{Build, Memory, View};
+use super::super::Select;
+use crate::ir::Op;
+use crate::simd::{Inst, InstData, Value};
+
+/// All lanes.
+pub(super) const ALL: u16 = u16::MAX;
+
+impl Select<'_> {
+    pub(super) fn mask_reg(&mut self) -> VReg {
+        self.code.vreg(RegClass::Vector)
+    }
+
+    /// An operation on masks.
+    pub(super) fn mask_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
+        match op {
+            Op::LAnd => self.mask_and(inst, args[0], args[1]),
+            Op::LOr => self.mask_binary(inst, Code::VEX_Korw_kr_kr_kr, args),
+            Op::LXor => self.mask_binary(inst, Code::VEX_Kxorw_kr_kr_kr, args),
+            Op::LNot => {
+                let arg = self.reg(args[0])?;
+                let result = self.define(inst);
+                let build = Build::new(Code::VEX_Knotw_kr_kr).def(result, View::Mask).reads(arg, View::Mask);
+                build.push(&mut self.code);
+                Ok(())
+            }
+            Op::BoolToInt => {
+                let mask = self.reg(args[0])?;
+                let memory = Memory { broadcast: false, ..self.pool_word(1) };
+                let result = self.define(inst);
+                let build = Build::new(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32).def(result, View::Zmm);
+                build.memory(memory).mask(mask).zeroing().push(&mut self.code);
+                Ok(())
+            }
+            _ => Err(CompileError::Unsupported(op)),
+        }
+    }
+
+    fn mask_binary(&mut self, inst: Inst, code: Code, args: &[Value]) -> Result<(), CompileError> {
+        let [a, b] = self.both(args)?;
+        let result = self.define(inst);
+        self.masks3(code, result, a, b);
+        Ok(())
+    }
+
+    pub(super) fn masks3(&mut self, code: Code, result: VReg, a: VReg, b: VReg) {
+        Build::new(code).def(result, View::Mask).reads(a, View::Mask).reads(b, View::Mask).push(&mut self.code);
+    }
+
+    /// The machine's "and not" complements its first operand.
+    fn mask_and(&mut self, inst: Inst, a: Value, b: Value) -> Result<(), CompileError> {
+        for (not, other) in [(a, b), (b, a)] {
+            if let Some((waiting, InstData::Pure { op: Op::LNot, args })) = self.waiting(not) {
+                self.put_off[waiting] = 0;
+                let [arg, other] = [self.reg(args[0])?, self.reg(other)?];
+                let result = self.define(inst);
+                self.masks3(Code::VEX_Kandnw_kr_kr_kr, result, arg, other);
+                return Ok(());
+            }
+        }
+        self.mask_binary(inst, Code::VEX_Kandw_kr_kr_kr, &[a, b])
+    }
+
+    /// Sets the flags by whether a lane is on.
+    pub(in super::super) fn any(&mut self, mask: Value) -> Result<ConditionCode, CompileError> {
+        let mask = self.reg(mask)?;
+        let build = Build::new(Code::VEX_Kortestw_kr_kr).reads(mask, View::Mask).reads(mask, View::Mask);
+        build.push(&mut self.code);
+        Ok(ConditionCode::ne)
+    }
+
+    /// A constant mask in a register.
+    pub(in super::super) fn set_mask(&mut self, reg: VReg, bits: u16) {
+        match bits {
+            0 => Build::new(Code::VEX_Kxorw_kr_kr_kr).def(reg, View::Mask).again(0).again(0).push(&mut self.code),
+            ALL => Build::new(Code::VEX_Kxnorw_kr_kr_kr).def(reg, View::Mask).again(0).again(0).push(&mut self.code),
+            _ => {
+                let word = self.general();
+                self.set(word, u64::from(bits));
+                self.mask_from_general(reg, word);
+            }
+        }
+    }
+
+    pub(super) fn mask_from_general(&mut self, result: VReg, word: VReg) {
+        let build = Build::new(Code::VEX_Kmovw_kr_r32).def(result, View::Mask).reads(word, View::Dword);
+        build.push(&mut self.code);
+    }
+
+    /// All lanes or none, by a truth value in a general register.
+    pub(super) fn spread_truth(&mut self, result: VReg, truth: VReg) {
+        let negated = self.general();
+        Build::new(Code::Neg_rm32).modify(negated, truth, View::Dword).push(&mut self.code);
+        self.mask_from_general(result, negated);
+    }
+
+    /// The number of the lowest lane that is on, with a bit above all lanes for none.
+    pub(super) fn first_lane(&mut self, inst: Inst, mask: Value) -> Result<(), CompileError> {
+        let mask = self.reg(mask)?;
+        let [word, stopped] = [self.general(), self.general()];
+        Build::new(Code::VEX_Kmovw_r32_kr).def(word, View::Dword).reads(mask, View::Mask).push(&mut self.code);
+        let build = Build::new(Code::Or_rm32_imm32).modify(stopped, word, View::Dword);
+        build.imm(OpKind::Immediate32, 0x1_0000).push(&mut self.code);
+        let result = self.define(inst);
+        Build::new(Code::Tzcnt_r32_rm32).def(result, View::Dword).reads(stopped, View::Dword).push(&mut self.code);
+        Ok(())
+    }
+
+    /// Whether a value is the constant mask of all lanes.
+    pub(super) fn is_all(&self, mask: Value) -> bool {
+        self.constant(mask).is_some_and(|bits| bits as u16 == ALL)
+    }
+}

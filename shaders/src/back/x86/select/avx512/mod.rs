@@ -1,0 +1,60 @@
+//! AVX-512: a vector is one register, a mask a mask register of 16 bits.
+
+mod convert;
+mod float;
+mod frames;
+mod gather;
+mod integer;
+mod lanes;
+mod mask;
+mod operand;
+mod row;
+mod uniform;
+
+use super::super::CompileError;
+use super::Select;
+use crate::simd::{Inst, InstData, Type, Value};
+
+impl Select<'_> {
+    /// An instruction on vectors.
+    pub(super) fn vector_inst(&mut self, inst: Inst, data: &InstData) -> Result<(), CompileError> {
+        match data {
+            InstData::Lanes { values } => {
+                let result = self.define(inst);
+                self.load_constant_lanes(result, **values);
+            }
+            // No code: whatever the register holds.
+            InstData::Undef { .. } => self.undefined(inst),
+            InstData::Pure { op, args } => {
+                let operands_are_masks = self.kernel.ty(args[0]) == Type::Mask;
+                if operands_are_masks {
+                    self.mask_op(inst, *op, args)?;
+                } else {
+                    self.lane_op(inst, *op, args)?;
+                }
+            }
+            InstData::Select { condition, then, otherwise } => {
+                self.vector_select(inst, *condition, *then, *otherwise)?
+            }
+            InstData::Splat { value } => self.splat(inst, *value)?,
+            InstData::Extract { vector, lane } => self.extract(inst, *vector, *lane)?,
+            InstData::FirstLane { mask } => self.first_lane(inst, *mask)?,
+            InstData::Any { .. } => self.truth(inst)?,
+            InstData::Load { address, .. } => self.load_broadcast(inst, address)?,
+            InstData::Store { address, value, mask } => self.store_uniform(address, *value, *mask)?,
+            InstData::LoadRow { row } => self.load_row(inst, row)?,
+            InstData::StoreRow { row, value, mask } => self.store_row(row, *value, *mask)?,
+            InstData::Gather { lanes, mask } => self.gather(inst, lanes, *mask)?,
+            InstData::Scatter { lanes, value, mask } => self.scatter(lanes, *value, *mask)?,
+            InstData::FrameLoad { ty, frame, at } => self.vector_frame_load(inst, *ty, *frame, *at)?,
+            InstData::FrameStore { frame, at, value } => self.vector_frame_store(*frame, *at, *value)?,
+            InstData::Zero { base, bytes } => self.zero(*base, *bytes)?,
+            _ => return Err(CompileError::Encoding(format!("{data:?}"))),
+        }
+        Ok(())
+    }
+
+    fn both(&mut self, args: &[Value]) -> Result<[regalloc2::VReg; 2], CompileError> {
+        Ok([self.reg(args[0])?, self.reg(args[1])?])
+    }
+}

@@ -1,0 +1,158 @@
+//! Blocks and branches.
+//!
+//! A branch with arguments, or from a block with several successors to one with several predecessors, gets a block of its
+//! own: the allocator puts moves there. It stands right behind the branch, and nothing is left of it without moves.
+
+use cranelift_entity::SecondaryMap;
+use iced_x86::{Code, OpKind};
+use regalloc2::{self as ra, Operand};
+use smallvec::SmallVec;
+
+use super::super::CompileError;
+use super::super::vcode::{BlockCode, Build, Expand, Kind, Place, View};
+use super::super::{call::offset, encode};
+use super::{Select, class_of};
+use crate::simd::{Block, BlockCall, InstData, Value};
+
+/// Numbers of blocks in the machine code.
+#[derive(Debug, Default)]
+pub(super) struct Edges {
+    numbers: SecondaryMap<Block, u32>,
+    preds: SecondaryMap<Block, u32>,
+}
+
+impl Edges {
+    pub(super) fn number(&self, block: Block) -> usize {
+        self.numbers[block] as usize
+    }
+
+    /// Whether a branch to `call` among several gets a block of its own.
+    fn is_split(&self, call: &BlockCall) -> bool {
+        !call.args.is_empty() || self.preds[call.block] > 1
+    }
+}
+
+impl Select<'_> {
+    fn terminator_of(&self, block: Block) -> Option<&InstData> {
+        self.kernel.blocks[block].insts.last().map(|&inst| &self.kernel.insts[inst])
+    }
+
+    /// Numbers the blocks, those that split edges behind the ones they come from, and gives parameters registers.
+    pub(super) fn lay_out(&mut self) {
+        let kernel = self.kernel;
+        let mut edges = Edges::default();
+        for &block in &kernel.layout {
+            for call in self.terminator_of(block).map(InstData::targets).unwrap_or_default() {
+                edges.preds[call.block] += 1;
+            }
+        }
+        let mut next = 0;
+        for &block in &kernel.layout {
+            edges.numbers[block] = next;
+            next += 1;
+            let targets = self.terminator_of(block).map(InstData::targets).unwrap_or_default();
+            if targets.len() > 1 {
+                next += targets.iter().filter(|call| edges.is_split(call)).count() as u32;
+            }
+        }
+        self.edges = edges;
+        self.code.blocks.resize_with(next as usize, BlockCode::default);
+        for &block in &kernel.layout {
+            for &param in &kernel.blocks[block].params {
+                let reg = self.code.vreg(class_of(kernel.ty(param)));
+                self.regs[param] = Some(reg);
+                self.code.blocks[self.edges.number(block)].params.push(reg);
+            }
+        }
+    }
+
+    /// Writes the end of a block and the blocks that split its edges.
+    pub(super) fn terminator(&mut self, data: &InstData) -> Result<(), CompileError> {
+        let at = self.edges.number(self.block);
+        match data {
+            InstData::Jump { to } => {
+                let args = self.arguments(to)?;
+                self.code.push(Kind::Jump, &[]);
+                self.finish_jump(at, to.block, args);
+                return Ok(());
+            }
+            InstData::Return => {
+                self.code.push(Kind::Return, &[]);
+                self.code.end(at);
+                return Ok(());
+            }
+            InstData::Branch { condition, .. } => {
+                let condition = self.condition(*condition)?;
+                self.code.push(Kind::Branch(condition), &[]);
+            }
+            InstData::Switch { selector, cases, .. } => {
+                let selector = self.reg(*selector)?;
+                let mut sorted: Vec<(u32, u32)> =
+                    cases.iter().zip(1..).map(|(&(literal, _), number)| (literal, number)).collect();
+                sorted.sort_unstable();
+                self.code.push(Kind::Switch(sorted.into()), &[Operand::reg_use(selector)]);
+            }
+            _ => unreachable!("not a terminator: {data:?}"),
+        }
+        self.code.end(at);
+        self.split(at, &data.targets())
+    }
+
+    fn split(&mut self, at: usize, targets: &[&BlockCall]) -> Result<(), CompileError> {
+        let mut next = at + 1;
+        for call in targets {
+            if !self.edges.is_split(call) {
+                self.code.blocks[at].succs.push(ra::Block::new(self.edges.number(call.block)));
+                continue;
+            }
+            self.code.blocks[at].succs.push(ra::Block::new(next));
+            self.code.begin(next);
+            let args = self.arguments(call)?;
+            self.code.push(Kind::Jump, &[]);
+            self.finish_jump(next, call.block, args);
+            next += 1;
+        }
+        Ok(())
+    }
+
+    fn finish_jump(&mut self, from: usize, to: Block, args: SmallVec<[ra::VReg; 4]>) {
+        self.code.end(from);
+        let block = &mut self.code.blocks[from];
+        block.succs.push(ra::Block::new(self.edges.numbers[to] as usize));
+        block.args = args;
+    }
+
+    fn arguments(&mut self, call: &BlockCall) -> Result<SmallVec<[ra::VReg; 4]>, CompileError> {
+        call.args.iter().map(|&arg: &Value| self.reg(arg)).collect()
+    }
+
+    /// Fills in predecessors.
+    pub(super) fn link(&mut self) {
+        for from in 0..self.code.blocks.len() {
+            for to in self.code.blocks[from].succs.clone() {
+                self.code.blocks[to.index()].preds.push(ra::Block::new(from));
+            }
+        }
+    }
+
+    /// Ends the kernel if it was asked to stop.
+    pub(super) fn poll(&mut self) {
+        let flag = self.general();
+        let place = Place { base: self.context, index: None, scale: 1, disp: offset::STOP, broadcast: false };
+        Build::new(Code::Mov_r64_rm64).def(flag, View::Qword).at(&place).push(&mut self.code);
+        let place = Place { base: flag, index: None, scale: 1, disp: 0, broadcast: false };
+        Build::new(Code::Cmp_rm32_imm8).at(&place).imm(OpKind::Immediate8to32, 0).push(&mut self.code);
+        self.code.push(Kind::Sequence(Box::new(LeaveIfStopped)), &[]);
+    }
+}
+
+/// Leaves the kernel if the flags say that the stop flag is set.
+#[derive(Debug)]
+struct LeaveIfStopped;
+
+impl Expand for LeaveIfStopped {
+    fn hot(&self, _: encode::Regs<'_>, asm: &mut encode::Assembler<'_>) {
+        let stopped = asm.stopped();
+        asm.jump_if(iced_x86::ConditionCode::ne, stopped);
+    }
+}

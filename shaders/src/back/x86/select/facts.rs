@@ -1,0 +1,100 @@
+//! What selection has to know about a value before it meets it: how often it is used, and whether it is another one.
+
+use cranelift_entity::SecondaryMap;
+
+use crate::ir::Op;
+use crate::simd::{Block, Inst, InstData, Kernel, Type, Value, WideOp};
+
+/// Facts about all values of a kernel.
+#[derive(Debug)]
+pub(super) struct Facts {
+    uses: SecondaryMap<Value, u32>,
+    /// The block of a use; the only use's, if there is one.
+    user: SecondaryMap<Value, Option<Block>>,
+    live: SecondaryMap<Inst, bool>,
+    alias: SecondaryMap<Value, Option<Value>>,
+}
+
+impl Facts {
+    /// Counts the uses by what has an effect, or is used itself. A value is used only after its definition in the layout,
+    /// so one walk backwards sees all uses first.
+    pub(super) fn new(kernel: &Kernel) -> Self {
+        let mut facts = Self {
+            uses: SecondaryMap::with_capacity(kernel.values.len()),
+            user: SecondaryMap::with_capacity(kernel.values.len()),
+            live: SecondaryMap::with_capacity(kernel.insts.len()),
+            alias: aliases(kernel),
+        };
+        for &block in kernel.layout.iter().rev() {
+            for &inst in kernel.blocks[block].insts.iter().rev() {
+                let data = &kernel.insts[inst];
+                let used = kernel.results[inst].iter().any(|&result| facts.uses[result] > 0);
+                if !(used || has_effect(data)) || facts.is_alias(kernel, inst) {
+                    continue;
+                }
+                facts.live[inst] = true;
+                data.for_each_use(|value| facts.count(value, block));
+            }
+        }
+        facts
+    }
+
+    fn count(&mut self, value: Value, block: Block) {
+        let value = self.canonical(value);
+        self.uses[value] += 1;
+        self.user[value] = Some(block);
+    }
+
+    fn is_alias(&self, kernel: &Kernel, inst: Inst) -> bool {
+        kernel.results[inst].first().is_some_and(|&result| self.alias[result].is_some())
+    }
+
+    /// The value that this one is the same bits as.
+    pub(super) fn canonical(&self, value: Value) -> Value {
+        self.alias[value].unwrap_or(value)
+    }
+
+    /// Whether code has to be written for the instruction.
+    pub(super) fn live(&self, inst: Inst) -> bool {
+        self.live[inst]
+    }
+
+    /// Whether the value is used once, in this block.
+    pub(super) fn single_use(&self, value: Value, block: Block) -> bool {
+        self.uses[value] == 1 && self.user[value] == Some(block)
+    }
+}
+
+/// Values that are another one's bits: views of floats as integers, truth values as numbers, and 32 bits as 64, as
+/// registers hold zeros above.
+fn aliases(kernel: &Kernel) -> SecondaryMap<Value, Option<Value>> {
+    let mut alias: SecondaryMap<Value, Option<Value>> = SecondaryMap::with_capacity(kernel.values.len());
+    for &block in &kernel.layout {
+        for &inst in &kernel.blocks[block].insts {
+            let source = match &kernel.insts[inst] {
+                InstData::Pure { op: Op::FloatBits | Op::FloatFromBits, args } => args[0],
+                InstData::Pure { op: Op::BoolToInt, args } if kernel.ty(args[0]) == Type::S1 => args[0],
+                InstData::Wide { op: WideOp::Extend, args } => args[0],
+                _ => continue,
+            };
+            alias[kernel.results[inst][0]] = Some(alias[source].unwrap_or(source));
+        }
+    }
+    alias
+}
+
+fn has_effect(data: &InstData) -> bool {
+    data.is_terminator()
+        || matches!(
+            data,
+            InstData::Store { .. }
+                | InstData::StoreRow { .. }
+                | InstData::StoreElements { .. }
+                | InstData::Scatter { .. }
+                | InstData::Atomic { .. }
+                | InstData::Fence
+                | InstData::FrameStore { .. }
+                | InstData::Zero { .. }
+                | InstData::Poll
+        )
+}

@@ -1,0 +1,213 @@
+//! Scalars in memory: fields of the context, descriptors, frames, and words that all lanes share.
+
+use iced_x86::{Code, ConditionCode, OpKind};
+use regalloc2::{Operand, VReg};
+
+use super::super::CompileError;
+use super::super::call::offset;
+use super::super::encode::conditional;
+use super::super::vcode::{Bound, Build, Check, Kind, Place, View};
+use super::Select;
+use crate::simd::{Address, Field, Inst, InstData, Type, Value, WideOp};
+
+/// Bytes of a descriptor's slice: address and length.
+const SLICE_BYTES: u32 = 16;
+const LEN_AT: i32 = 8;
+
+/// An address with what it is valid under.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Checked {
+    pub place: Place,
+    pub bounds: Option<(Side, Side)>,
+    pub view: View,
+}
+
+/// An index or a limit.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Side {
+    Reg(VReg),
+    Constant(i32),
+}
+
+impl Select<'_> {
+    /// `base + disp` without an index.
+    pub(super) fn at(base: VReg, disp: i32) -> Place {
+        Place { base, index: None, scale: 1, disp, broadcast: false }
+    }
+
+    fn load_dword(&mut self, result: VReg, place: &Place) {
+        Build::new(Code::Mov_r32_rm32).def(result, View::Dword).at(place).push(&mut self.code);
+    }
+
+    fn load_qword(&mut self, result: VReg, place: &Place) {
+        Build::new(Code::Mov_r64_rm64).def(result, View::Qword).at(place).push(&mut self.code);
+    }
+
+    pub(super) fn context_field(&mut self, inst: Inst, field: Field) {
+        let component = |first: i32, number: u8| first + 4 * i32::from(number.min(2));
+        let at = match field {
+            Field::NumWorkgroups(number) => component(offset::NUM_WORKGROUPS, number),
+            Field::WorkgroupId(number) => component(offset::WORKGROUP, number),
+            Field::Push => offset::PUSH,
+            Field::Shared => offset::SHARED,
+            Field::Private => offset::PRIVATE,
+            Field::Frames => offset::FRAMES,
+        };
+        let place = Self::at(self.context, at);
+        let result = self.define(inst);
+        if field.ty() == Type::S32 { self.load_dword(result, &place) } else { self.load_qword(result, &place) }
+    }
+
+    /// Address of a descriptor's slice. The caller passes at least as many as the kernel has; a number that is not
+    /// below that counts as 0.
+    fn slice(&mut self, buffer: Value, disp: i32) -> Result<Place, CompileError> {
+        let list = self.general();
+        self.load_qword(list, &Self::at(self.context, offset::BUFFERS));
+        if let Some(number) = self.constant(buffer) {
+            let number = if number < u64::from(self.kernel.descriptors) { number as u32 } else { 0 };
+            return Ok(Self::at(list, number.saturating_mul(SLICE_BYTES).cast_signed() + disp));
+        }
+        let number = self.reg(buffer)?;
+        let [none, valid, scaled] = [self.general(), self.general(), self.general()];
+        self.set(none, 0);
+        self.compare_with(number, self.kernel.descriptors);
+        let build = Build::new(conditional(ConditionCode::ae).1).modify(valid, number, View::Dword);
+        build.reads(none, View::Dword).push(&mut self.code);
+        Build::new(Code::Shl_rm64_imm8).modify(scaled, valid, View::Qword).imm8(4).push(&mut self.code);
+        Ok(Place { index: Some(scaled), ..Self::at(list, disp) })
+    }
+
+    fn compare_with(&mut self, reg: VReg, constant: u32) {
+        let build = Build::new(Code::Cmp_rm32_imm32).reads(reg, View::Dword);
+        build.imm(OpKind::Immediate32, i64::from(constant)).push(&mut self.code);
+    }
+
+    pub(super) fn buffer_base(&mut self, inst: Inst, buffer: Value) -> Result<(), CompileError> {
+        if self.kernel.descriptors == 0 {
+            let result = self.define(inst);
+            self.set(result, 0);
+            return Ok(());
+        }
+        let place = self.slice(buffer, 0)?;
+        let result = self.define(inst);
+        self.load_qword(result, &place);
+        Ok(())
+    }
+
+    pub(super) fn buffer_len(&mut self, inst: Inst, buffer: Value) -> Result<(), CompileError> {
+        let descriptors = self.kernel.descriptors;
+        let constant = self.constant(buffer);
+        if descriptors == 0 || constant.is_some_and(|number| number >= u64::from(descriptors)) {
+            let result = self.define(inst);
+            self.set(result, 0);
+            return Ok(());
+        }
+        let place = self.slice(buffer, LEN_AT)?;
+        let [len, most] = [self.general(), self.general()];
+        self.load_qword(len, &place);
+        self.set(most, u64::from(u32::MAX));
+        Build::new(Code::Cmp_r64_rm64).reads(len, View::Qword).reads(most, View::Qword).push(&mut self.code);
+        let clamp = conditional(ConditionCode::a).2;
+        if constant.is_some() {
+            let result = self.define(inst);
+            Build::new(clamp).modify(result, len, View::Qword).reads(most, View::Qword).push(&mut self.code);
+            return Ok(());
+        }
+        let [clamped, none] = [self.general(), self.general()];
+        Build::new(clamp).modify(clamped, len, View::Qword).reads(most, View::Qword).push(&mut self.code);
+        self.set(none, 0);
+        let number = self.reg(buffer)?;
+        self.compare_with(number, descriptors);
+        let result = self.define(inst);
+        let build = Build::new(conditional(ConditionCode::ae).2).modify(result, clamped, View::Qword);
+        build.reads(none, View::Qword).push(&mut self.code);
+        Ok(())
+    }
+
+    pub(super) fn frame_load(&mut self, inst: Inst, ty: Type, frame: Value, at: u32) -> Result<(), CompileError> {
+        let place = Self::at(self.reg(frame)?, at.cast_signed());
+        let result = self.define(inst);
+        if ty == Type::S64 {
+            self.load_qword(result, &place)
+        } else {
+            self.load_dword(result, &place)
+        }
+        Ok(())
+    }
+
+    pub(super) fn frame_store(&mut self, frame: Value, at: u32, value: Value) -> Result<(), CompileError> {
+        let place = Self::at(self.reg(frame)?, at.cast_signed());
+        let reg = self.reg(value)?;
+        let (code, view) = match self.kernel.ty(value) {
+            Type::S64 => (Code::Mov_rm64_r64, View::Qword),
+            _ => (Code::Mov_rm32_r32, View::Dword),
+        };
+        Build::new(code).at(&place).reads(reg, view).push(&mut self.code);
+        Ok(())
+    }
+
+    /// The base of an address with a constant sum taken into the displacement, where both fit.
+    pub(super) fn base(&mut self, base: Value, disp: i32) -> Result<(VReg, i32), CompileError> {
+        if let Some(InstData::Wide { op: WideOp::Add, args }) = self.kernel.definition(self.facts.canonical(base))
+            && let Some(constant) = self.immediate(args[1])
+            && let Some(disp) = disp.checked_add(constant)
+            && disp.unsigned_abs() < 1 << 30
+        {
+            return Ok((self.reg(args[0])?, disp));
+        }
+        Ok((self.reg(base)?, disp))
+    }
+
+    /// Registers for an address and its check. An access that is in bounds by its constants has none.
+    pub(super) fn address(&mut self, address: &Address) -> Result<Checked, CompileError> {
+        let Some((index, limit)) = address.index else {
+            let (base, disp) = self.base(address.base, address.disp)?;
+            return Ok(Checked { place: Self::at(base, disp), bounds: None, view: View::Dword });
+        };
+        let view = if self.kernel.ty(index) == Type::S64 { View::Qword } else { View::Dword };
+        let (base, disp) = self.base(address.base, address.disp)?;
+        // A constant index moves into the displacement.
+        let small = self.constant(index).filter(|&bits| bits < 1 << 20);
+        let moved = small.and_then(|bits| disp.checked_add(bits as i32 * i32::from(address.scale)));
+        let limit_constant = self.immediate(limit).filter(|&limit| view == View::Dword || limit >= 0);
+        if let (Some(bits), Some(disp)) = (small, moved) {
+            let place = Self::at(base, disp);
+            let bounds = match limit_constant {
+                Some(limit) if (bits as u32) < limit.cast_unsigned() => None,
+                Some(limit) => Some((Side::Constant(bits as i32), Side::Constant(limit))),
+                None => Some((Side::Constant(bits as i32), Side::Reg(self.reg(limit)?))),
+            };
+            return Ok(Checked { place, bounds, view });
+        }
+        let index = self.reg(index)?;
+        let limit = match limit_constant {
+            Some(limit) => Side::Constant(limit),
+            None => Side::Reg(self.reg(limit)?),
+        };
+        let place = Place { base, index: Some(index), scale: address.scale, disp, broadcast: false };
+        Ok(Checked { place, bounds: Some((Side::Reg(index), limit)), view })
+    }
+
+    /// Pushes an instruction with a memory operand at a checked place; out of bounds it reads zeros.
+    pub(super) fn push_checked(&mut self, mut build: Build, checked: &Checked) {
+        let Some((index, limit)) = checked.bounds else {
+            build.push(&mut self.code);
+            return;
+        };
+        let mut side = |side| match side {
+            Side::Reg(reg) => Bound::Slot(build.slot(Operand::reg_use(reg))),
+            Side::Constant(value) => Bound::Constant(value),
+        };
+        let check = Check { index: side(index), limit: side(limit), view: checked.view };
+        self.code.push(Kind::Checked(build.asm, check), &build.operands);
+    }
+
+    /// A word that all lanes share, as a scalar.
+    pub(super) fn load(&mut self, inst: Inst, address: &Address) -> Result<(), CompileError> {
+        let checked = self.address(address)?;
+        let result = self.define(inst);
+        let build = Build::new(Code::Mov_r32_rm32).def(result, View::Dword).at(&checked.place);
+        self.push_checked(build, &checked);
+        Ok(())
+    }
+}

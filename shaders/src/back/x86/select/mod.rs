@@ -1,0 +1,265 @@
+//! Instruction selection: each SIMD instruction becomes a few machine instructions.
+//!
+//! One walk over the layout. Pure instructions with a single use in their own block are *put off*: no code is written
+//! where they stand, their user takes them in (a compare into the branch, a load as memory operand) or else has them written
+//! in front of it. Constants are put off always: as immediates, as operands in the pool. Loads that were put off
+//! are written at the latest before anything that may change memory.
+//!
+//! A register of a scalar has zeros above the scalar's bits.
+
+mod avx512;
+mod compare;
+mod control;
+mod facts;
+mod memory;
+mod scalar;
+mod wide;
+
+use cranelift_entity::SecondaryMap;
+use iced_x86::{Code, OpKind};
+use regalloc2::{Operand, PReg, RegClass, VReg};
+
+use self::facts::Facts;
+use super::vcode::{Build, Kind, VCode, View};
+use super::{CompileError, Isa};
+use crate::ir::Op;
+use crate::simd::{Block, Inst, InstData, Kernel, Type, Value, ValueDef};
+
+/// Most instructions that wait for one another: writing them is recursive.
+const DEEPEST: u8 = 8;
+
+/// The state of the walk.
+pub(super) struct Select<'k> {
+    kernel: &'k Kernel,
+    facts: Facts,
+    code: VCode,
+    /// Where a value is; of a vector on AVX2, its lower half.
+    regs: SecondaryMap<Value, Option<VReg>>,
+    /// Instructions that are put off: how deep they are nested in those that would take them in, from 1 on.
+    put_off: SecondaryMap<Inst, u8>,
+    /// Loads among them, oldest first.
+    loads: Vec<Inst>,
+    /// The address of the [`Context`](super::call::Context).
+    context: VReg,
+    block: Block,
+    edges: control::Edges,
+}
+
+/// Machine code for a kernel, with virtual registers.
+pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode, CompileError> {
+    if isa != Isa::Avx512 {
+        return Err(CompileError::Unsupported(Op::IAdd));
+    }
+    let mut code = VCode::new(isa.vector_words());
+    let context = code.vreg(RegClass::Int);
+    let mut select = Select {
+        kernel,
+        facts: Facts::new(kernel),
+        code,
+        regs: SecondaryMap::with_capacity(kernel.values.len()),
+        put_off: SecondaryMap::with_capacity(kernel.insts.len()),
+        loads: Vec::new(),
+        context,
+        block: kernel.layout[0],
+        edges: control::Edges::default(),
+    };
+    select.code.zero_word = select.code.pool.word(0);
+    select.lay_out();
+    for &block in &kernel.layout {
+        select.block(block)?;
+        if !select.code.fits() {
+            return Err(CompileError::TooLarge);
+        }
+    }
+    select.link();
+    Ok(select.code)
+}
+
+impl<'k> Select<'k> {
+    fn block(&mut self, block: Block) -> Result<(), CompileError> {
+        self.block = block;
+        let at = self.edges.number(block);
+        self.code.begin(at);
+        if at == 0 {
+            // The first argument of a call.
+            const ARGUMENT: PReg = PReg::new(7, RegClass::Int);
+            self.code.push(Kind::Define, &[Operand::reg_fixed_def(self.context, ARGUMENT)]);
+        }
+        for &inst in &self.kernel.blocks[block].insts {
+            if !self.facts.live(inst) {
+                continue;
+            }
+            if self.may_wait(inst)
+                && let depth = self.depth(inst)
+                && depth <= DEEPEST
+            {
+                self.put_off[inst] = depth;
+                if matches!(self.kernel.insts[inst], InstData::Load { .. }) {
+                    self.loads.push(inst);
+                }
+                continue;
+            }
+            self.write(inst)?;
+        }
+        Ok(())
+    }
+
+    fn depth(&self, inst: Inst) -> u8 {
+        let mut depth = 0;
+        self.kernel.insts[inst].for_each_use(|value| {
+            depth = depth.max(self.waiting(value).map_or(0, |(inst, _)| self.put_off[inst]));
+        });
+        depth + 1
+    }
+
+    /// Whether an instruction is left to its only user.
+    fn may_wait(&self, inst: Inst) -> bool {
+        let single = |inst: Inst| self.facts.single_use(self.kernel.results[inst][0], self.block);
+        match &self.kernel.insts[inst] {
+            InstData::Const { .. } => true,
+            InstData::Any { .. } | InstData::Load { .. } => single(inst),
+            InstData::Wide { op, .. } => op.result() == Type::S1 && single(inst),
+            InstData::Pure { op, .. } => waits(*op) && single(inst),
+            _ => false,
+        }
+    }
+
+    /// Writes an instruction where the walk is.
+    fn write(&mut self, inst: Inst) -> Result<(), CompileError> {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        self.put_off[inst] = 0;
+        if touches_memory(data) {
+            for load in std::mem::take(&mut self.loads) {
+                if self.put_off[load] != 0 {
+                    self.write(load)?;
+                }
+            }
+        }
+        let vector = |value: Value| kernel.ty(value).is_vector();
+        match data {
+            InstData::Const { .. } => {}
+            InstData::Pure { op, args } if !args.iter().any(|&arg| vector(arg)) => self.scalar(inst, *op, args)?,
+            InstData::Wide { op, args } => self.wide(inst, *op, args)?,
+            InstData::Select { condition, then, otherwise } if !vector(*then) => {
+                self.scalar_select(inst, *condition, *then, *otherwise)?;
+            }
+            InstData::Undef { ty } if !ty.is_vector() => {
+                let result = self.define(inst);
+                self.set(result, 0);
+            }
+            InstData::Context { field } => self.context_field(inst, *field),
+            InstData::BufferBase { buffer } => self.buffer_base(inst, *buffer)?,
+            InstData::BufferLen { buffer } => self.buffer_len(inst, *buffer)?,
+            InstData::Fence => Build::new(Code::Mfence).push(&mut self.code),
+            InstData::FrameLoad { ty, frame, at } if !ty.is_vector() => self.frame_load(inst, *ty, *frame, *at)?,
+            InstData::FrameStore { frame, at, value } if !vector(*value) => self.frame_store(*frame, *at, *value)?,
+            InstData::Load { ty: Type::S32, address } => self.load(inst, address)?,
+            InstData::Poll => self.poll(),
+            InstData::Jump { .. } | InstData::Branch { .. } | InstData::Switch { .. } | InstData::Return => {
+                self.terminator(data)?;
+            }
+            _ => self.vector_inst(inst, data)?,
+        }
+        Ok(())
+    }
+
+    /// The register of a value, which is written now if it was put off.
+    fn reg(&mut self, value: Value) -> Result<VReg, CompileError> {
+        let value = self.facts.canonical(value);
+        if let Some(reg) = self.regs[value] {
+            return Ok(reg);
+        }
+        if let ValueDef::Result { inst, .. } = self.kernel.values[value] {
+            if let InstData::Const { ty, bits } = self.kernel.insts[inst] {
+                return Ok(self.constant_reg(ty, bits));
+            }
+            self.write(inst)?;
+        }
+        // The verifier saw to it that the definition came first; a kernel that it refused gets a register of its own.
+        let class = class_of(self.kernel.ty(value));
+        Ok(*self.regs[value].get_or_insert_with(|| self.code.vreg(class)))
+    }
+
+    /// A constant in a register of its own.
+    fn constant_reg(&mut self, ty: Type, bits: u64) -> VReg {
+        let reg = self.code.vreg(class_of(ty));
+        match ty {
+            Type::S1 | Type::S32 | Type::S64 => self.set(reg, bits),
+            Type::V32 => self.set_lanes(reg, bits as u32),
+            Type::Mask => self.set_mask(reg, bits as u16),
+        }
+        reg
+    }
+
+    /// Puts a number into a general register.
+    fn set(&mut self, reg: VReg, bits: u64) {
+        let build = match u32::try_from(bits) {
+            Ok(bits) => Build::new(Code::Mov_r32_imm32).def(reg, View::Dword).imm(OpKind::Immediate32, i64::from(bits)),
+            Err(_) => Build::new(Code::Mov_r64_imm64).def(reg, View::Qword).imm(OpKind::Immediate64, bits as i64),
+        };
+        build.push(&mut self.code);
+    }
+
+    /// A new register for the first result.
+    fn define(&mut self, inst: Inst) -> VReg {
+        self.define_nth(inst, 0)
+    }
+
+    fn define_nth(&mut self, inst: Inst, index: usize) -> VReg {
+        let value = self.kernel.results[inst][index];
+        let reg = self.code.vreg(class_of(self.kernel.ty(value)));
+        self.regs[value] = Some(reg);
+        reg
+    }
+
+    fn general(&mut self) -> VReg {
+        self.code.vreg(RegClass::Int)
+    }
+
+    /// Bits of a constant, seen through views of the same bits.
+    fn constant(&self, value: Value) -> Option<u64> {
+        self.kernel.constant(self.facts.canonical(value))
+    }
+
+    /// A constant as an immediate, which the machine extends by its sign.
+    fn immediate(&self, value: Value) -> Option<i32> {
+        let bits = self.constant(value)?;
+        if self.kernel.ty(value) == Type::S64 { i32::try_from(bits as i64).ok() } else { Some(bits as i32) }
+    }
+
+    /// The instruction behind a value that was put off, and is written by nobody else.
+    fn waiting(&self, value: Value) -> Option<(Inst, &'k InstData)> {
+        let ValueDef::Result { inst, .. } = self.kernel.values[self.facts.canonical(value)] else { return None };
+        (self.put_off[inst] != 0).then(|| (inst, &self.kernel.insts[inst]))
+    }
+}
+
+/// Operations that users may take in.
+fn waits(op: Op) -> bool {
+    matches!(op, Op::IEq | Op::INe | Op::ULt | Op::ULe | Op::SLt | Op::SLe | Op::LNot)
+}
+
+/// Whether loads must not be moved past the instruction.
+fn touches_memory(data: &InstData) -> bool {
+    data.is_terminator()
+        || matches!(
+            data,
+            InstData::Store { .. }
+                | InstData::StoreRow { .. }
+                | InstData::StoreElements { .. }
+                | InstData::Scatter { .. }
+                | InstData::Atomic { .. }
+                | InstData::Fence
+                | InstData::FrameStore { .. }
+                | InstData::Zero { .. }
+        )
+}
+
+fn class_of(ty: Type) -> RegClass {
+    match ty {
+        Type::S1 | Type::S32 | Type::S64 => RegClass::Int,
+        Type::V32 => RegClass::Float,
+        Type::Mask => RegClass::Vector,
+    }
+}

@@ -1,0 +1,351 @@
+//! Machine code before registers are assigned: what selection writes, `regalloc2` colours and `encode` turns to bytes.
+//!
+//! An instruction is a template whose operands are numbered slots. `regalloc2` sees only the slots; the encoder puts the
+//! registers in. Sequences that need branches of their own are one instruction here, too: see [`Expand`].
+
+use std::fmt::Debug;
+
+use iced_x86::{Code, ConditionCode, OpKind};
+use regalloc2::{self as ra, Operand, PReg, PRegSet, RegClass, VReg};
+use smallvec::SmallVec;
+
+use super::encode::{Assembler, Regs};
+use super::pool::{Constant, Pool};
+
+/// Bytes of stack that sequences may use between two instructions: a vector and a few words beside it.
+pub(super) const SCRATCH_BYTES: i32 = 128;
+
+/// How wide an operand's register is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum View {
+    Byte,
+    Dword,
+    Qword,
+    Xmm,
+    Ymm,
+    Zmm,
+    Mask,
+}
+
+/// An operand of the machine instruction, in the order of its encoding.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Arg {
+    None,
+    Slot(u8, View),
+    Memory,
+    Immediate(OpKind),
+}
+
+/// What an address begins with.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Base {
+    Slot(u8),
+    /// The constant pool; the displacement counts from its beginning.
+    Pool,
+}
+
+/// A memory operand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Memory {
+    pub base: Base,
+    pub index: Option<u8>,
+    pub scale: u8,
+    pub disp: i32,
+    /// One word for all lanes.
+    pub broadcast: bool,
+}
+
+/// A template of one machine instruction: at most one memory operand and one immediate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asm {
+    pub code: Code,
+    pub args: [Arg; 4],
+    pub memory: Memory,
+    pub immediate: i64,
+    pub mask: Option<u8>,
+    pub zeroing: bool,
+}
+
+/// Condition under which an access is in bounds: index below limit, unsigned.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Check {
+    pub index: Bound,
+    pub limit: Bound,
+    /// [`View::Dword`] or [`View::Qword`].
+    pub view: View,
+}
+
+/// One side of a [`Check`].
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Bound {
+    Slot(u8),
+    Constant(i32),
+}
+
+/// A sequence of machine instructions with branches inside, written when registers are known.
+pub(super) trait Expand: Debug + Send + Sync {
+    /// Writes the sequence where it stands.
+    fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>);
+
+    /// Writes what [`Assembler::cold`]'s label leads to; the encoder adds the way back.
+    fn cold(&self, _regs: Regs<'_>, _asm: &mut Assembler<'_>) {}
+}
+
+/// What one instruction does. Targets of branches are the block's successors, in order.
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// Operands are defined without code: arguments, and values of which nobody asks anything.
+    Define,
+    Asm(Asm),
+    /// The instruction, or out of bounds the same on a word of zeros.
+    Checked(Asm, Check),
+    Sequence(Box<dyn Expand>),
+    Jump,
+    /// To the first successor if the flags say so, else to the second.
+    Branch(ConditionCode),
+    /// By operand 0: the default is the first successor, the cases (sorted) are the others.
+    Switch(Box<[(u32, u32)]>),
+    /// Ends the kernel as done.
+    Return,
+}
+
+#[derive(Debug)]
+struct Slot {
+    kind: Kind,
+    operands: u32,
+}
+
+/// A basic block: instructions `first .. end`.
+#[derive(Debug, Default)]
+pub(super) struct BlockCode {
+    pub first: u32,
+    pub end: u32,
+    pub params: SmallVec<[VReg; 4]>,
+    pub succs: SmallVec<[ra::Block; 2]>,
+    pub preds: SmallVec<[ra::Block; 2]>,
+    /// Arguments of the one jump that ends the block.
+    pub args: SmallVec<[VReg; 4]>,
+}
+
+/// The whole function.
+#[derive(Debug, Default)]
+pub(super) struct VCode {
+    insts: Vec<Slot>,
+    operands: Vec<Operand>,
+    pub blocks: Vec<BlockCode>,
+    vregs: usize,
+    /// Whether an instruction uses the scratch area.
+    pub scratch: bool,
+    /// Words of a spilled vector: 8 or 4.
+    pub vector_words: usize,
+    pub pool: Pool,
+    /// A word of zeros in the pool, if an instruction is [`Kind::Checked`].
+    pub zero_word: Constant,
+}
+
+impl VCode {
+    pub(super) fn new(vector_words: usize) -> Self {
+        Self { vector_words, ..Self::default() }
+    }
+
+    pub(super) fn vreg(&mut self, class: RegClass) -> VReg {
+        // Past the limit numbers repeat; selection refuses the kernel before anything reads them.
+        let reg = VReg::new(self.vregs.min(VReg::MAX), class);
+        self.vregs += 1;
+        reg
+    }
+
+    pub(super) fn push(&mut self, kind: Kind, operands: &[Operand]) {
+        self.operands.extend_from_slice(operands);
+        self.insts.push(Slot { kind, operands: self.operands.len() as u32 });
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.insts.len()
+    }
+
+    /// Whether numbers still fit what the allocator packs them into.
+    pub(super) fn fits(&self) -> bool {
+        const MOST: usize = 1 << 18;
+        self.insts.len() <= MOST && self.vregs <= MOST && self.blocks.len() <= MOST
+    }
+
+    pub(super) fn kind(&self, inst: usize) -> &Kind {
+        &self.insts[inst].kind
+    }
+
+    pub(super) fn begin(&mut self, block: usize) {
+        self.blocks[block].first = self.insts.len() as u32;
+    }
+
+    pub(super) fn end(&mut self, block: usize) {
+        self.blocks[block].end = self.insts.len() as u32;
+    }
+}
+
+impl ra::Function for VCode {
+    fn num_insts(&self) -> usize {
+        self.insts.len()
+    }
+
+    fn num_blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    fn entry_block(&self) -> ra::Block {
+        ra::Block::new(0)
+    }
+
+    fn block_insns(&self, block: ra::Block) -> ra::InstRange {
+        let block = &self.blocks[block.index()];
+        ra::InstRange::new(ra::Inst::new(block.first as usize), ra::Inst::new(block.end as usize))
+    }
+
+    fn block_succs(&self, block: ra::Block) -> &[ra::Block] {
+        &self.blocks[block.index()].succs
+    }
+
+    fn block_preds(&self, block: ra::Block) -> &[ra::Block] {
+        &self.blocks[block.index()].preds
+    }
+
+    fn block_params(&self, block: ra::Block) -> &[VReg] {
+        &self.blocks[block.index()].params
+    }
+
+    fn is_ret(&self, inst: ra::Inst) -> bool {
+        matches!(self.insts[inst.index()].kind, Kind::Return)
+    }
+
+    fn is_branch(&self, inst: ra::Inst) -> bool {
+        matches!(self.insts[inst.index()].kind, Kind::Jump | Kind::Branch(_) | Kind::Switch(_))
+    }
+
+    fn branch_blockparams(&self, block: ra::Block, _: ra::Inst, _: usize) -> &[VReg] {
+        &self.blocks[block.index()].args
+    }
+
+    fn inst_operands(&self, inst: ra::Inst) -> &[Operand] {
+        let first = inst.index().checked_sub(1).map_or(0, |before| self.insts[before].operands);
+        &self.operands[first as usize..self.insts[inst.index()].operands as usize]
+    }
+
+    fn inst_clobbers(&self, _: ra::Inst) -> PRegSet {
+        PRegSet::empty()
+    }
+
+    fn num_vregs(&self) -> usize {
+        self.vregs
+    }
+
+    fn spillslot_size(&self, class: RegClass) -> usize {
+        if class == RegClass::Float { self.vector_words } else { 1 }
+    }
+}
+
+/// A template under construction, with its operands.
+#[derive(Clone, Debug)]
+pub(super) struct Build {
+    pub asm: Asm,
+    pub operands: SmallVec<[Operand; 6]>,
+    count: usize,
+}
+
+impl Build {
+    pub(super) fn new(code: Code) -> Self {
+        let memory = Memory { base: Base::Pool, index: None, scale: 1, disp: 0, broadcast: false };
+        let asm = Asm { code, args: [Arg::None; 4], memory, immediate: 0, mask: None, zeroing: false };
+        Self { asm, operands: SmallVec::new(), count: 0 }
+    }
+
+    fn arg(mut self, arg: Arg) -> Self {
+        self.asm.args[self.count] = arg;
+        self.count += 1;
+        self
+    }
+
+    /// Adds an operand that the encoding does not name; its slot.
+    pub(super) fn slot(&mut self, operand: Operand) -> u8 {
+        self.operands.push(operand);
+        self.operands.len() as u8 - 1
+    }
+
+    pub(super) fn def(mut self, reg: VReg, view: View) -> Self {
+        let slot = self.slot(Operand::reg_def(reg));
+        self.arg(Arg::Slot(slot, view))
+    }
+
+    /// A result that takes over the register of `from`, which the encoding does not name a second time.
+    pub(super) fn modify(mut self, reg: VReg, from: VReg, view: View) -> Self {
+        let slot = self.operands.len();
+        self.slot(Operand::reg_reuse_def(reg, slot + 1));
+        self.slot(Operand::reg_use(from));
+        self.arg(Arg::Slot(slot as u8, view))
+    }
+
+    /// An operand in the register of a slot that there is already.
+    pub(super) fn again(self, slot: u8) -> Self {
+        let view = self.asm.args.iter().find_map(|arg| match *arg {
+            Arg::Slot(other, view) if other == slot => Some(view),
+            _ => None,
+        });
+        self.arg(Arg::Slot(slot, view.unwrap_or(View::Qword)))
+    }
+
+    pub(super) fn reads(mut self, reg: VReg, view: View) -> Self {
+        let slot = self.slot(Operand::reg_use(reg));
+        self.arg(Arg::Slot(slot, view))
+    }
+
+    /// An operand in a register that the encoding implies.
+    pub(super) fn fixed(mut self, reg: VReg, at: PReg) -> Self {
+        self.slot(Operand::reg_fixed_use(reg, at));
+        self
+    }
+
+    pub(super) fn memory(mut self, memory: Memory) -> Self {
+        self.asm.memory = memory;
+        self.arg(Arg::Memory)
+    }
+
+    /// Memory at `base + index * scale + disp`.
+    pub(super) fn at(mut self, address: &Place) -> Self {
+        let base = Base::Slot(self.slot(Operand::reg_use(address.base)));
+        let index = address.index.map(|index| self.slot(Operand::reg_use(index)));
+        self.memory(Memory { base, index, scale: address.scale, disp: address.disp, broadcast: address.broadcast })
+    }
+
+    pub(super) fn imm(mut self, kind: OpKind, value: i64) -> Self {
+        self.asm.immediate = value;
+        self.arg(Arg::Immediate(kind))
+    }
+
+    pub(super) fn imm8(self, value: u8) -> Self {
+        self.imm(OpKind::Immediate8, i64::from(value))
+    }
+
+    pub(super) fn mask(mut self, mask: VReg) -> Self {
+        let slot = self.slot(Operand::reg_use(mask));
+        self.asm.mask = Some(slot);
+        self
+    }
+
+    pub(super) fn zeroing(mut self) -> Self {
+        self.asm.zeroing = true;
+        self
+    }
+
+    pub(super) fn push(self, code: &mut VCode) {
+        code.push(Kind::Asm(self.asm), &self.operands);
+    }
+}
+
+/// An address in registers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub base: VReg,
+    pub index: Option<VReg>,
+    pub scale: u8,
+    pub disp: i32,
+    pub broadcast: bool,
+}
