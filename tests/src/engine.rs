@@ -14,6 +14,13 @@ pub struct Engine {
     pub prepare: fn(&Kernel) -> Box<dyn Code>,
 }
 
+impl Engine {
+    /// Whether it makes machine code, after passes that may change the last bits of floats.
+    pub fn is_compiled(&self) -> bool {
+        self.name.starts_with("avx")
+    }
+}
+
 /// All engines of this machine; the first is the oracle.
 pub fn engines() -> Vec<Engine> {
     vec![

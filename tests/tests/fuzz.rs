@@ -1,9 +1,11 @@
 //! Random structured programs on every engine: a fixed part of what the program `fuzz` does for hours.
 
 use spelter_shaders::compile;
-use spelter_shaders::ir::{InstData, Kernel, Scope, Semantics, verify};
+use spelter_shaders::ir::{InstData, Kernel, Op, Scope, Semantics, verify};
 use spelter_tests::engine::{Engine, engines};
-use spelter_tests::fuzz::{Bench, Coverage, Feature, Features, Generated, Options, Tape, generate};
+use spelter_tests::fuzz::{
+    Bench, Coverage, Feature, Features, Generated, Options, Program, Tape, generate, reduce, shrink, text,
+};
 
 /// Programs of each test.
 const PROGRAMS: u64 = 1500;
@@ -80,5 +82,51 @@ fn a_tape_gives_its_program_again() {
         let (again, _) = generate(Tape::fixed(tape.into_words()), Options::ALL);
         assert_eq!(first.program.kernel.to_string(), again.program.kernel.to_string());
         assert_eq!(first.program.buffers, again.program.buffers);
+    }
+}
+
+/// A wrong engine: minimum of signed numbers taken for that of unsigned ones.
+fn wrong(kernel: &Kernel) -> Kernel {
+    let mut kernel = kernel.clone();
+    for inst in kernel.insts.keys() {
+        if let InstData::Pure { op: op @ Op::SMin, .. } = &mut kernel.insts[inst] {
+            *op = Op::UMin;
+        }
+    }
+    kernel
+}
+
+#[test]
+fn a_wrong_engine_is_found_and_what_it_fails_on_becomes_small() {
+    let wrong = Engine { name: "wrong", prepare: |kernel| compile::compile(&wrong(kernel)) };
+    let mut bench = Bench::new(vec![engines()[0], wrong]);
+    let mut fails =
+        |program: &Program| bench.check(program).is_err_and(|finding| finding.what == "wrong: wrong memory");
+    let found = (0..PROGRAMS).find_map(|seed| {
+        let (generated, tape) = generate(Tape::random(seed), Options::ALL);
+        fails(&generated.program).then(|| tape.into_words())
+    });
+    let tape = shrink(found.expect("no program shows it"), Options::ALL, 4000, &mut fails);
+    let (generated, _) = generate(Tape::fixed(tape), Options::ALL);
+    let program = reduce(generated.program, 4000, &mut fails);
+    let kernel = &program.kernel;
+    let insts: usize = kernel.layout.iter().map(|&block| kernel.blocks[block].insts.len()).sum();
+    assert!(insts < 25, "{insts} instructions are left:\n{kernel}");
+    let again = text::read(&text::write(&program, "it is wrong")).expect("what was written is read");
+    assert_eq!((again.buffers.clone(), again.push.clone()), (program.buffers.clone(), program.push.clone()));
+    assert!(fails(&again));
+}
+
+#[test]
+fn what_was_found_once_stays_right() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz-findings");
+    let mut bench = Bench::default();
+    let paths = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    for path in paths.filter(|path| path.extension().is_some_and(|extension| extension == "ir")) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let program = text::read(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        if let Err(finding) = bench.check(&program) {
+            panic!("{}: {}: {}", path.display(), finding.what, finding.detail);
+        }
     }
 }

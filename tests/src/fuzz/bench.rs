@@ -9,9 +9,11 @@ use std::time::Duration;
 use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome};
 use spelter_shaders::back::{Code, Scratch};
 use spelter_shaders::guest::GuestSlice;
-use spelter_shaders::ir::{Kernel, verify};
-use spelter_shaders::opt;
+use spelter_shaders::ir::{InstData, Kernel, Type, verify};
+use spelter_shaders::lower::math::MathOptions;
+use spelter_shaders::{lower, opt};
 
+use super::expression::is_transcendental;
 use super::feature::{Feature, Features};
 use super::program::Program;
 use crate::engine::{self, Engine};
@@ -83,13 +85,29 @@ impl Bench {
         verify(&program.kernel).map_err(|error| finding("the generator made a bad kernel", error))?;
         let oracle = self.engines[0];
         let expected = self.run(oracle, &program.kernel, program, &image)?;
-        for engine in self.engines.clone().into_iter().skip(1) {
+        let (compiled, others): (Vec<Engine>, Vec<Engine>) =
+            self.engines.iter().skip(1).copied().partition(|engine| engine.is_compiled());
+        // Optimised kernels come below, without contraction.
+        for engine in others.into_iter().filter(|engine| !engine.name.contains("optimised")) {
             let got = self.run(engine, &program.kernel, program, &image)?;
             compare(program, &image, engine.name, &expected, &got)?;
         }
-        let optimized = optimized(&program.kernel)?;
-        let got = self.run(oracle, &optimized, program, &image)?;
-        compare(program, &image, "optimisation", &expected, &got)
+        // Contraction changes results, all else must not.
+        let plain = uncontracted(&program.kernel);
+        let got = self.run(oracle, &optimized(&plain)?, program, &image)?;
+        compare(program, &image, "optimisation", &expected, &got)?;
+        if is_exact(&plain) {
+            let got = self.run(oracle, &lowered(&plain)?, program, &image)?;
+            compare(program, &image, "lowering", &expected, &got)?;
+        }
+        // What is left for compiled code to do must not change results any more.
+        let last = uncontracted(&optimized(&lowered(&program.kernel)?)?);
+        let expected = self.run(oracle, &last, program, &image)?;
+        for engine in compiled {
+            let got = self.run(engine, &last, program, &image)?;
+            compare(program, &image, engine.name, &expected, &got)?;
+        }
+        Ok(())
     }
 
     /// What the oracle counts in the last buffer of a program with marks.
@@ -162,6 +180,30 @@ fn dispatch(code: &dyn Code, args: &DispatchArgs<'_>, program: &Program, scratch
         }
     }
     Outcome::Done
+}
+
+/// The kernel with every operation as it is, none fused.
+fn uncontracted(kernel: &Kernel) -> Kernel {
+    let mut kernel = kernel.clone();
+    for (inst, data) in &kernel.insts {
+        if matches!(data, InstData::Pure { op, .. } if op.result() == Type::F32) {
+            kernel.no_contraction.insert(inst);
+        }
+    }
+    kernel
+}
+
+/// Whether no operation's result depends on how it is computed.
+fn is_exact(kernel: &Kernel) -> bool {
+    kernel.insts.values().all(|data| !matches!(data, InstData::Pure { op, .. } if is_transcendental(*op)))
+}
+
+/// The kernel made of what machines have.
+fn lowered(kernel: &Kernel) -> Result<Kernel, Finding> {
+    let mut kernel = kernel.clone();
+    caught("lowering", "panics", || lower::math::run(&mut kernel, MathOptions { fast_inverse_sqrt: false }))?;
+    verify(&kernel).map_err(|error| finding("lowering makes a bad kernel", error))?;
+    Ok(kernel)
 }
 
 /// The kernel after all passes, each of which must leave a good one.

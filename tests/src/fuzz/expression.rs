@@ -41,12 +41,13 @@ const COMMON: [Op; 28] = [
     Op::LNot,
 ];
 
-/// Whether engines may differ in the last bits of the result.
+/// Whether lowering may change the result: transcendental functions, and remainders of large quotients.
 pub fn is_transcendental(op: Op) -> bool {
     use Op::*;
     matches!(
         op,
-        InverseSqrt
+        FRem | FMod
+            | InverseSqrt
             | Exp
             | Exp2
             | Log
@@ -163,6 +164,8 @@ impl Maker {
     /// Float operations one on the result of the other, without a look at NaN between them.
     pub(super) fn chain(&mut self) {
         self.mark(Feature::FloatChain);
+        let precise = self.tape.chance(4);
+        self.builder.set_no_contraction(precise);
         let mut value = self.value(Kind::Float);
         for _ in 0..self.tape.pick(4) + 1 {
             let op = self.float_op(|op| op.result() == Type::F32);
@@ -170,6 +173,7 @@ impl Maker {
         }
         let last = self.float_op(|op| !shows_payload(op));
         let value = self.on_float(last, value);
+        self.builder.set_no_contraction(false);
         self.define_result(value, last.result());
     }
 

@@ -25,7 +25,7 @@ pub struct Options {
 
 impl Options {
     /// Everything that every engine must agree on.
-    pub const ALL: Self = Self { transcendental: false, loose_returns: true, unaligned: true, marks: false };
+    pub const ALL: Self = Self { transcendental: true, loose_returns: true, unaligned: true, marks: false };
 }
 
 /// A growing program.

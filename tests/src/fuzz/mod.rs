@@ -2,7 +2,7 @@
 //!
 //! [`generate`] makes a verified kernel with its dispatch and memory from a [`Tape`]. Nothing in it depends on the order in
 //! which invocations run: `layout` says why. [`Bench`] runs a program on every engine and compares every byte, [`shrink`]
-//! makes what disagrees small, [`text`] keeps it as a file that runs again. [`Coverage`] counts what was tested.
+//! and [`reduce`] make what disagrees small, [`text`] keeps it as a file that runs again. [`Coverage`] counts what was tested.
 
 mod bench;
 mod expression;
@@ -13,16 +13,21 @@ mod layout;
 mod maker;
 mod memory;
 mod program;
+mod reduce;
 mod scope;
 mod setup;
+mod shrink;
 mod statement;
 mod sync;
 mod tape;
+pub mod text;
 
 pub use bench::{Bench, Finding, quiet_panics};
 pub use expression::is_transcendental;
 pub use feature::{Coverage, Feature, Features};
 pub use maker::Options;
 pub use program::{Buffer, Generated, Program, fill};
+pub use reduce::reduce;
 pub use setup::generate;
+pub use shrink::shrink;
 pub use tape::Tape;

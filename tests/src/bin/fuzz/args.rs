@@ -1,0 +1,111 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+use spelter_tests::engine::{Engine, engines};
+use spelter_tests::fuzz::{Generated, Options, Tape, generate};
+
+/// Runs random kernels on every engine and compares all memory.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "fuzz")]
+pub(crate) struct Args {
+    /// Ends after this many seconds.
+    #[arg(long, default_value_t = 60)]
+    pub(crate) seconds: u64,
+    /// Ends after this many programs of this shard, if that is earlier.
+    #[arg(long)]
+    pub(crate) programs: Option<u64>,
+    /// Another seed gives other programs.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Takes programs I, I + N, I + 2N, …
+    #[arg(long, default_value = "0/1", value_parser = shard)]
+    pub(crate) shard: (u64, u64),
+    /// Processes; as many as the machine has threads where left out.
+    #[arg(long)]
+    pub(crate) threads: Option<u64>,
+    /// Runs only the oracle and engines whose name contains this.
+    #[arg(long)]
+    pub(crate) engine: Option<String>,
+    /// The folder for what was found.
+    #[arg(long, default_value = "fuzz-findings")]
+    pub(crate) out: PathBuf,
+    /// Prints findings and the report as JSON, one object in each line.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Runs these files instead, as they were found.
+    pub(crate) files: Vec<PathBuf>,
+    /// The number of this child.
+    #[arg(long, hide = true)]
+    child: Option<u64>,
+    /// Checks the program of a tape in a file.
+    #[arg(long, hide = true)]
+    check: Option<PathBuf>,
+    /// The first program of a child.
+    #[arg(long, hide = true, default_value_t = 0)]
+    pub(crate) first: u64,
+}
+
+/// What this process is for.
+pub(crate) enum Mode {
+    Parent,
+    Child { job: u64 },
+    Check { tape: PathBuf },
+    Files,
+}
+
+fn shard(text: &str) -> Result<(u64, u64), String> {
+    let parse = || {
+        let (index, count) = text.split_once('/')?;
+        let (index, count) = (index.parse().ok()?, count.parse().ok()?);
+        (index < count).then_some((index, count))
+    };
+    parse().ok_or_else(|| format!("`{text}` is not I/N with I below N"))
+}
+
+impl Args {
+    pub(crate) fn mode(&self) -> Mode {
+        match (self.child, &self.check) {
+            (Some(job), _) => Mode::Child { job },
+            (_, Some(tape)) => Mode::Check { tape: tape.clone() },
+            _ if self.files.is_empty() => Mode::Parent,
+            _ => Mode::Files,
+        }
+    }
+
+    pub(crate) fn engines(&self) -> Vec<Engine> {
+        let wanted = |engine: &Engine| self.engine.as_ref().is_none_or(|name| engine.name.contains(name.as_str()));
+        engines().into_iter().enumerate().filter(|(at, engine)| *at == 0 || wanted(engine)).map(|(_, e)| e).collect()
+    }
+
+    pub(crate) fn duration(&self) -> Duration {
+        Duration::from_secs(self.seconds)
+    }
+
+    pub(crate) fn threads(&self) -> u64 {
+        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u64)).max(1)
+    }
+
+    /// The tape of a program by its number.
+    pub(crate) fn tape(&self, number: u64) -> Tape {
+        Tape::random(self.seed.wrapping_mul(0x1_0000_0000_0000).wrapping_add(number))
+    }
+
+    /// A program by its number, with its tape.
+    pub(crate) fn program(&self, number: u64, options: Options) -> (Generated, Vec<u32>) {
+        let (generated, tape) = generate(self.tape(number), options);
+        (generated, tape.into_words())
+    }
+
+    /// What is generated.
+    pub(crate) fn options(&self) -> Options {
+        Options::ALL
+    }
+
+    /// Where a child notes the number of the program that it is at.
+    pub(crate) fn note(&self, job: u64) -> PathBuf {
+        self.out.join(format!(".at-{}-{job}", self.shard.0))
+    }
+}

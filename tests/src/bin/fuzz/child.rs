@@ -1,0 +1,119 @@
+//! A child: program after program, one JSON object in a line for each finding and, now and then, for what was done.
+
+use std::fs::File;
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use spelter_tests::fuzz::{
+    Bench, Coverage, Feature, Finding, Options, Program, Tape, generate, quiet_panics, reduce, shrink, text,
+};
+
+use crate::args::Args;
+
+/// How often a child says how far it is.
+const REPORT: Duration = Duration::from_millis(500);
+
+/// One program in so many runs with marks too.
+const MARKED: u64 = 64;
+
+/// Attempts to make a finding smaller.
+const SHRINK: u32 = 4000;
+
+/// Findings of the same kind that are made small and kept.
+const KEPT: u32 = 4;
+
+pub(crate) fn run(args: &Args, job: u64) -> ExitCode {
+    quiet_panics();
+    let Ok(note) = File::create(args.note(job)) else { return ExitCode::FAILURE };
+    Child { args, note, bench: Bench::new(args.engines()), coverage: Coverage::default(), kinds: Vec::new() }.work(job);
+    ExitCode::SUCCESS
+}
+
+struct Child<'a> {
+    args: &'a Args,
+    note: File,
+    bench: Bench,
+    coverage: Coverage,
+    /// Findings by kind.
+    kinds: Vec<(String, u32)>,
+}
+
+impl Child<'_> {
+    fn work(&mut self, job: u64) {
+        let (start, mut reported) = (Instant::now(), Instant::now());
+        let (index, count) = self.args.shard;
+        let threads = self.args.threads();
+        let mine = (0..self.args.programs.unwrap_or(u64::MAX)).filter(|at| at % threads == job);
+        for number in mine.map(|at| at * count + index).skip_while(|&number| number < self.args.first) {
+            if start.elapsed() > self.args.duration() {
+                break;
+            }
+            self.program(number);
+            if reported.elapsed() > REPORT {
+                reported = Instant::now();
+                self.report();
+            }
+        }
+        self.report();
+    }
+
+    fn program(&mut self, number: u64) {
+        // A child that dies is asked for this number.
+        let _ = self.note.seek(SeekFrom::Start(0)).and_then(|_| self.note.write_all(&number.to_le_bytes()));
+        let options = self.args.options();
+        let (generated, tape) = self.args.program(number, options);
+        self.coverage.add(&generated.features);
+        if number % MARKED == self.args.shard.0 {
+            let (marked, _) = self.args.program(number, Options { marks: true, ..options });
+            if let Ok(reached) = self.bench.reached(&marked.program) {
+                self.coverage.add_reached(&marked.features, &reached);
+            }
+        }
+        if let Err(finding) = self.bench.check(&generated.program) {
+            self.found(number, tape, &finding);
+        }
+    }
+
+    fn found(&mut self, number: u64, tape: Vec<u32>, finding: &Finding) {
+        let at = self.kinds.iter().position(|(kind, _)| *kind == finding.what).unwrap_or_else(|| {
+            self.kinds.push((finding.what.clone(), 0));
+            self.kinds.len() - 1
+        });
+        self.kinds[at].1 += 1;
+        if self.kinds[at].1 > KEPT {
+            println!("{}", json!({ "again": finding.what, "program": number }));
+            return;
+        }
+        println!("{}", json!({ "shrinking": finding.what, "program": number }));
+        let same =
+            |bench: &mut Bench, program: &Program| bench.check(program).is_err_and(|other| other.what == finding.what);
+        let bench = &mut self.bench;
+        let tape = shrink(tape, self.args.options(), SHRINK, &mut |program| same(bench, program));
+        let (generated, _) = generate(Tape::fixed(tape), self.args.options());
+        let program = reduce(generated.program, SHRINK, &mut |program| same(bench, program));
+        let detail = bench.check(&program).err().map_or_else(String::new, |finding| finding.detail);
+        let seed = self.args.seed;
+        let about = format!("{}: {detail}\nseed {seed}, program {number}", finding.what);
+        let text = text::write(&program, &about);
+        println!("{}", json!({ "finding": finding.what, "detail": detail, "program": number, "text": text }));
+    }
+
+    fn report(&self) {
+        let of =
+            |counts: &[u64]| -> Vec<u64> { Feature::ALL.iter().map(|&feature| counts[feature as usize]).collect() };
+        let coverage = &self.coverage;
+        println!(
+            "{}",
+            json!({
+                "programs": coverage.programs,
+                "looked_at": coverage.looked_at,
+                "contained": of(&coverage.contained),
+                "marked": of(&coverage.marked),
+                "reached": of(&coverage.reached),
+            })
+        );
+        let _ = std::io::stdout().flush();
+    }
+}

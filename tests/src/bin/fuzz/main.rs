@@ -1,0 +1,51 @@
+//! Runs random programs on every engine for as long as asked, keeps what disagrees as small files, and says what was
+//! covered.
+//!
+//! The work is done by child processes, since compiled code that is wrong may end its process. `--shard I/N` takes every
+//! Nth program; programs are numbered, and the same seed and number give the same program everywhere.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a program for the command line")]
+
+mod args;
+mod child;
+mod crash;
+mod parent;
+mod report;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use spelter_tests::fuzz::{Bench, quiet_panics, text};
+
+use args::{Args, Mode};
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match args.mode() {
+        Mode::Parent => parent::run(&args),
+        Mode::Child { job } => child::run(&args, job),
+        Mode::Check { tape } => crash::check(&args, &tape),
+        Mode::Files => files(&args),
+    }
+}
+
+/// Runs programs from files.
+fn files(args: &Args) -> ExitCode {
+    quiet_panics();
+    let mut bench = Bench::new(args.engines());
+    let mut good = true;
+    for path in &args.files {
+        let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
+        let result = text.and_then(|text| text::read(&text)).and_then(|program| {
+            bench.check(&program).map_err(|finding| format!("{}: {}", finding.what, finding.detail))
+        });
+        match result {
+            Ok(()) => println!("{}: all agree", path.display()),
+            Err(error) => {
+                println!("{}: {error}", path.display());
+                good = false;
+            }
+        }
+    }
+    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
