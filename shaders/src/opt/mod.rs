@@ -8,6 +8,7 @@ mod cfg;
 mod dce;
 mod editor;
 mod flatten;
+mod forward;
 mod gvn;
 mod licm;
 mod peephole;
@@ -41,10 +42,13 @@ pub const CFG: Pass = Pass { name: "cfg", run: cfg::run };
 pub const VARIABLES: Pass = Pass { name: "variables", run: variables::run };
 /// Writes loops of few trips out.
 pub const UNROLL: Pass = Pass { name: "unroll", run: unroll::run };
+/// Loads what is known not again.
+pub const FORWARD: Pass = Pass { name: "forward", run: forward::run };
 
 /// All passes, in the order in which they run.
 pub const PASSES: &[Pass] = &[
-    CFG, VARIABLES, CFG, PEEPHOLE, GVN, UNROLL, VARIABLES, CFG, PEEPHOLE, GVN, FLATTEN, CFG, GVN, LICM, PEEPHOLE, DCE,
+    CFG, VARIABLES, CFG, PEEPHOLE, GVN, UNROLL, VARIABLES, CFG, PEEPHOLE, GVN, FORWARD, FLATTEN, CFG, GVN, LICM,
+    PEEPHOLE, DCE,
 ];
 
 /// Runs all passes; `after` sees the kernel after each, for timings and dumps.

@@ -5,6 +5,7 @@ mod cfg;
 mod dce;
 mod expression;
 mod flatten;
+mod forward;
 mod gvn;
 mod licm;
 mod peephole;

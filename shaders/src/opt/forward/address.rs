@@ -1,0 +1,128 @@
+//! Where a memory access goes, as far as two of them can be compared: an object, what is unknown about the offset, and
+//! the constant part of it.
+//!
+//! Offsets saturate or wrap, but an access happens only below the end of a buffer, so of two accesses that happen with the
+//! same unknown part the places differ by just the constants' difference.
+
+use foldhash::HashMap;
+
+use crate::ir::{Binding, BufferSpace, InstData, Kernel, Op, Place, Value, ValueDef, Variable};
+
+/// What an access goes into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Object {
+    /// A variable.
+    Variable(Variable),
+    /// A storage buffer; the number is the same only for the same descriptor. Two descriptors may name one buffer.
+    Storage(u32),
+}
+
+/// A place that can be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Address {
+    pub(super) object: Object,
+    /// Whether others can see the memory.
+    pub(super) shared: bool,
+    root: u32,
+    constant: u32,
+}
+
+impl Address {
+    /// Whether no byte of one is a byte of the other.
+    pub(super) fn is_apart(&self, other: &Self) -> bool {
+        match (self.object, other.object) {
+            (Object::Storage(_), Object::Variable(_)) | (Object::Variable(_), Object::Storage(_)) => true,
+            (Object::Variable(one), Object::Variable(two)) if one != two => true,
+            (one, two) => {
+                let distance = self.constant.wrapping_sub(other.constant);
+                one == two && self.root == other.root && (4..=u32::MAX - 3).contains(&distance)
+            }
+        }
+    }
+}
+
+/// What is unknown about an offset.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Root {
+    Nothing,
+    Value(Value),
+    /// Another root plus a multiple of an index.
+    Element(u32, Value, u32),
+}
+
+/// Which descriptor a buffer is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Descriptor {
+    Constant(Binding, u64),
+    Dynamic(Binding, Value),
+    Value(Value),
+}
+
+/// Gives equal addresses equal numbers.
+#[derive(Default)]
+pub(super) struct Addresses {
+    roots: HashMap<Root, u32>,
+    descriptors: HashMap<Descriptor, u32>,
+}
+
+/// Arrays inside arrays that are looked through.
+const DEEPEST: usize = 8;
+
+impl Addresses {
+    /// The address of a place; `None` for memory that never changes.
+    pub(super) fn of(&mut self, kernel: &Kernel, place: &Place) -> Option<Address> {
+        let (object, offset) = match *place {
+            Place::Variable { variable, offset } => (Object::Variable(variable), offset),
+            Place::Buffer { space: BufferSpace::Storage, buffer, offset } => {
+                (Object::Storage(self.descriptor(kernel, buffer)), offset)
+            }
+            Place::Buffer { space: BufferSpace::Uniform, .. } | Place::Push { .. } => return None,
+        };
+        let (root, constant) = self.split(kernel, offset, DEEPEST);
+        Some(Address { object, shared: super::is_shared(kernel, object), root, constant })
+    }
+
+    fn descriptor(&mut self, kernel: &Kernel, buffer: Value) -> u32 {
+        let descriptor = match kernel.values[buffer] {
+            ValueDef::Result { inst, .. } => match kernel.insts[inst] {
+                InstData::Buffer { binding, index } => match kernel.constant(index) {
+                    Some(bits) => Descriptor::Constant(binding, bits),
+                    None => Descriptor::Dynamic(binding, index),
+                },
+                _ => Descriptor::Value(buffer),
+            },
+            ValueDef::Param { .. } => Descriptor::Value(buffer),
+        };
+        let next = self.descriptors.len() as u32;
+        *self.descriptors.entry(descriptor).or_insert(next)
+    }
+
+    fn root(&mut self, root: Root) -> u32 {
+        let next = self.roots.len() as u32;
+        *self.roots.entry(root).or_insert(next)
+    }
+
+    /// The root of an offset, and the constant that is added to it.
+    fn split(&mut self, kernel: &Kernel, offset: Value, depth: usize) -> (u32, u32) {
+        if let Some(bits) = kernel.constant(offset) {
+            return (self.root(Root::Nothing), bits as u32);
+        }
+        let data = match kernel.values[offset] {
+            ValueDef::Result { inst, .. } => Some(&kernel.insts[inst]),
+            ValueDef::Param { .. } => None,
+        };
+        match data {
+            Some(&InstData::Element { base, index, stride }) if depth > 0 => {
+                let (root, constant) = self.split(kernel, base, depth - 1);
+                (self.root(Root::Element(root, index, stride)), constant)
+            }
+            Some(InstData::Pure { op: Op::IAdd, args }) => match [args[0], args[1]].map(|arg| kernel.constant(arg)) {
+                // Not looked through: the other operand may have saturated before the constant is added.
+                [None, Some(bits)] => (self.root(Root::Value(args[0])), bits as u32),
+                [Some(bits), None] => (self.root(Root::Value(args[1])), bits as u32),
+                _ => (self.root(Root::Value(offset)), 0),
+            },
+            _ => (self.root(Root::Value(offset)), 0),
+        }
+    }
+}
