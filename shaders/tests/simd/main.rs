@@ -1,5 +1,8 @@
 //! The SIMD form at its boundaries.
 
 mod lanes;
+#[path = "../ir/random.rs"]
+mod random;
 mod text;
 mod verify;
+mod widened;

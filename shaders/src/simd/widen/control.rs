@@ -480,7 +480,10 @@ impl Widen<'_> {
                 value
             } else {
                 let before = self.read(passed);
-                self.builder.select(lanes, value, before)
+                // What lanes share is replaced for all of them, if one takes this edge.
+                let shared = self.uniformity.shape(param) != Shape::Varying;
+                let condition = if shared { self.builder.any(lanes) } else { lanes };
+                self.builder.select(condition, value, before)
             };
             self.write(passed, value);
         }

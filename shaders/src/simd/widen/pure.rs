@@ -18,7 +18,7 @@ impl Widen<'_> {
         let value = match shape {
             Shape::Pattern(_) => self.on_bases(op, args),
             Shape::Uniform if is_integer(op) => {
-                let args: smallvec::SmallVec<[Value; 4]> = args.iter().map(|&arg| self.scalar(arg)).collect();
+                let args: smallvec::SmallVec<[Value; 4]> = args.iter().map(|&arg| self.base(arg)).collect();
                 self.builder.pure(op, &args)
             }
             _ => {
@@ -27,6 +27,11 @@ impl Widen<'_> {
             }
         };
         self.define_as(result, value);
+    }
+
+    /// A uniform value, or the base of a pattern: two patterns may differ by what is uniform.
+    fn base(&mut self, value: ir::Value) -> Value {
+        if self.shape(value) == Shape::Uniform { self.scalar(value) } else { self.get(value) }
     }
 
     /// Sums, differences and products of patterns: what is left for the bases.

@@ -68,6 +68,8 @@ impl Subgroup {
         let params: Vec<Value> = (count > 1).then_some(number).into_iter().chain(waiting).collect();
         builder.begin_subgroup(&params);
         let lanes = lanes(builder, kernel, number);
+        // Here the subgroup begins: the verifier holds all later masks against this one.
+        builder.kernel.blocks[turn].exec = Some(lanes);
         let rounds = waiting.zip(frame_bytes).map(|(waiting, frame_bytes)| Rounds {
             waiting,
             next: builder.create_block(),
