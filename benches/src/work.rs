@@ -85,7 +85,7 @@ pub(crate) fn bound<'a>(context: &'a Context, program: &'a Program, buffers: &[&
     (0..).zip(buffers).fold(dispatch, |dispatch, (binding, buffer)| dispatch.bind(0, binding, buffer))
 }
 
-/// The text of a kernel: `shader!("fft")` of the benches, `shader!(library "saxpy")` of the shader library.
+/// The text of a kernel: `shader!("fft")` of the benches, `shader!(library "scan")` of the shader library.
 macro_rules! shader {
     ($name:literal) => {
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/", $name, ".wgsl"))

@@ -41,7 +41,7 @@ impl Saxpy {
         let whole = |seed| data::words(seed, count).iter().map(|word| (word & 7) as f32).collect();
         let (x, y): (Vec<_>, Vec<_>) = (whole(1), whole(2));
         Ok(Self {
-            program: context.program_wgsl(shader!(library "saxpy"))?,
+            program: context.program_wgsl(shader!("saxpy"))?,
             buffers: [context.buffer_from(&x)?, context.buffer_from(&y)?],
             context: context.clone(),
             x,
@@ -59,7 +59,7 @@ impl Work for Saxpy {
     fn record(&self) -> Result<(), Error> {
         let count = self.x.len() as u32;
         let dispatch = bound(&self.context, &self.program, &self.buffers.each_ref());
-        Ok(dispatch.push(&[A.to_bits(), count]).invocations([count, 1, 1])?)
+        Ok(dispatch.push(&[count, A.to_bits()]).invocations([count, 1, 1])?)
     }
 
     fn plain(&mut self) {
