@@ -1,9 +1,8 @@
 //! Replaces instructions by expansions: new instructions go before the one that is replaced, constants go to the head
 //! of the entry block, and what is rarely needed can go to a block of its own.
 
-use std::collections::HashMap;
-
 use cranelift_entity::SecondaryMap;
+use foldhash::{HashMap, HashMapExt};
 use smallvec::SmallVec;
 
 use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Op, Scalar, Type, Value, ValueDef};
@@ -39,6 +38,8 @@ pub(super) struct Emit<'a> {
     prologue: Vec<Inst>,
     constants: HashMap<(Type, u64), Value>,
     replaced: SecondaryMap<Value, Option<Value>>,
+    /// New instructions that no contraction may touch.
+    rounds: Vec<Inst>,
     /// Reduced angles of the block being expanded: sine and cosine of one angle share them.
     angles: HashMap<Value, [Value; 2]>,
     origin: u32,
@@ -55,6 +56,7 @@ impl<'a> Emit<'a> {
             prologue: Vec::new(),
             constants: HashMap::new(),
             replaced: SecondaryMap::new(),
+            rounds: Vec::new(),
             angles: HashMap::new(),
             origin: 0,
             precise: false,
@@ -109,6 +111,8 @@ impl<'a> Emit<'a> {
 
     fn finish(mut self, entry: Block) {
         self.kernel.blocks[entry].insts.splice(0..0, std::mem::take(&mut self.prologue));
+        // The last first: the set grows to exactly what it is asked for.
+        self.kernel.no_contraction.extend(self.rounds.iter().rev().copied());
         for place in 0..self.kernel.layout.len() {
             let insts = std::mem::take(&mut self.kernel.blocks[self.kernel.layout[place]].insts);
             for &inst in &insts {
@@ -157,7 +161,7 @@ impl<'a> Emit<'a> {
         let inst = self.push(InstData::Pure { op, args: SmallVec::from_slice(&args) });
         if matches!(op, Op::FAdd | Op::FSub | Op::FMul) {
             // Expansions count on where they round.
-            self.kernel.no_contraction.insert(inst);
+            self.rounds.push(inst);
         }
         self.define(inst, op.result())
     }
