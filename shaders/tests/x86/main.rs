@@ -3,7 +3,9 @@
 //! Each test runs on every instruction set that the machine has. A machine without AVX-512 fails the first test here, so
 //! that nobody takes silence for proof; `SPELTER_WITHOUT_AVX512=1` says that this is known.
 
+mod atomics;
 mod control;
+mod elements;
 mod memory;
 mod ops;
 

@@ -3,6 +3,7 @@
 //! [`compile`] is the whole of it: `select` writes machine instructions with virtual registers (`vcode`), `regalloc2`
 //! colours them, `encode` turns them into bytes, `code_memory` makes those executable and `call` calls them.
 
+mod atomic;
 mod call;
 mod code_memory;
 mod encode;

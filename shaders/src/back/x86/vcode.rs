@@ -12,8 +12,8 @@ use smallvec::SmallVec;
 use super::encode::{Assembler, Regs};
 use super::pool::{Constant, Pool};
 
-/// Bytes of stack that sequences may use between two instructions: a vector and a few words beside it.
-pub(super) const SCRATCH_BYTES: i32 = 128;
+/// Bytes of stack that sequences may use: four vectors and a few words beside them.
+pub(super) const SCRATCH_BYTES: i32 = 320;
 
 /// How wide an operand's register is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -59,6 +59,10 @@ impl Facts {
         self.live[inst]
     }
 
+    pub(super) fn is_used(&self, value: Value) -> bool {
+        self.uses[value] > 0
+    }
+
     /// Whether the value is used once, in this block.
     pub(super) fn single_use(&self, value: Value, block: Block) -> bool {
         self.uses[value] == 1 && self.user[value] == Some(block)

@@ -1,6 +1,8 @@
 //! AVX-512: a vector is one register, a mask a mask register of 16 bits.
 
+mod atomic;
 mod convert;
+mod elements;
 mod float;
 mod frames;
 mod gather;
@@ -49,7 +51,12 @@ impl Select<'_> {
             InstData::FrameLoad { ty, frame, at } => self.vector_frame_load(inst, *ty, *frame, *at)?,
             InstData::FrameStore { frame, at, value } => self.vector_frame_store(*frame, *at, *value)?,
             InstData::Zero { base, bytes } => self.zero(*base, *bytes)?,
-            _ => return Err(CompileError::Encoding(format!("{data:?}"))),
+            InstData::LoadElements { base, index, limits } => self.load_elements(inst, *base, *index, limits)?,
+            InstData::StoreElements { base, index, limits, values, mask } => {
+                self.store_elements(*base, *index, limits, values, *mask)?;
+            }
+            InstData::Atomic { .. } => self.atomic(inst, data)?,
+            _ => unreachable!("not on vectors: {data:?}"),
         }
         Ok(())
     }

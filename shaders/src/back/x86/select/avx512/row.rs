@@ -166,9 +166,9 @@ impl RowPlace {
 }
 
 /// In the scratch area: a vector, a mask, a limit.
-pub(super) const VECTOR_AT: i32 = 0;
-pub(super) const MASK_AT: i32 = 64;
-const LIMIT_AT: i32 = 72;
+const VECTOR_AT: i32 = 0;
+const MASK_AT: i32 = 256;
+pub(super) const LIMIT_AT: i32 = 264;
 
 /// Operand 0 becomes the row.
 #[derive(Debug)]

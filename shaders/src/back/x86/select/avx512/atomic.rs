@@ -1,0 +1,426 @@
+//! Atomics: lane by lane, in order; or once, where all lanes have one address and nobody asks for the old values.
+
+use iced_x86::{Code, ConditionCode, Instruction, Register};
+use regalloc2::{Operand, PReg, RegClass, VReg};
+use smallvec::SmallVec;
+
+use super::super::super::CompileError;
+use super::super::super::atomic::{
+    ACCUMULATOR, Atomic, Brought, COMPARATOR_AT, INDEX_AT, LaneMemory, Loop, RESULT_AT, Registers, VALUE_AT,
+};
+use super::super::super::encode::{Assembler, Regs};
+use super::super::super::vcode::{Build, Expand, Kind, View};
+use super::super::Select;
+use super::operand::Source;
+use crate::ir::AtomicOp;
+use crate::simd::{Inst, InstData, LANES, LaneAddress, Value};
+
+const STORE: Code = Code::EVEX_Vmovdqu32_zmmm512_k1z_zmm;
+
+/// Slots of the operands, added one by one.
+#[derive(Debug, Default)]
+struct Slots(SmallVec<[Operand; 16]>);
+
+impl Slots {
+    fn add(&mut self, operand: Operand) -> u8 {
+        self.0.push(operand);
+        self.0.len() as u8 - 1
+    }
+
+    /// A general register of no account.
+    fn general(&mut self, select: &mut Select<'_>) -> u8 {
+        let reg = select.general();
+        self.add(Operand::reg_temp(reg))
+    }
+
+    fn accumulator(&mut self, select: &mut Select<'_>) -> u8 {
+        let reg = select.general();
+        self.add(Operand::reg_fixed_def_at_start(reg, PReg::new(ACCUMULATOR, RegClass::Int)))
+    }
+}
+
+impl Select<'_> {
+    /// An atomic instruction; `data` is [`InstData::Atomic`].
+    pub(super) fn atomic(&mut self, inst: Inst, data: &InstData) -> Result<(), CompileError> {
+        let &InstData::Atomic { op, ref lanes, value, comparator, lock, sequential, mask } = data else {
+            unreachable!("not an atomic: {data:?}")
+        };
+        let result = self.kernel.results[inst].first().is_some_and(|&result| self.facts.is_used(result));
+        if op == AtomicOp::Load && !result {
+            return Ok(());
+        }
+        let atomic = Atomic { op, lock, sequential, result };
+        if let (false, Some(value), Some(index)) = (result, value, self.same_index(lanes.index))
+            && let Some(reduction) = Reduction::of(op)
+        {
+            return self.reduced(atomic, lanes, index, value, mask, reduction);
+        }
+        let increments = op == AtomicOp::Add && !result && !lock;
+        if let (true, Some(bits)) = (increments, value.and_then(|value| self.constant(value))) {
+            return self.increments(lanes, bits as u32, mask);
+        }
+        self.lane_by_lane(inst, atomic, lanes, [value, comparator], mask)
+    }
+
+    /// The scalar that all lanes have as their index.
+    fn same_index(&self, index: Value) -> Option<Value> {
+        let index = self.facts.canonical(index);
+        match self.kernel.definition(index)? {
+            InstData::Splat { value } => Some(*value),
+            InstData::Const { .. } => Some(index),
+            _ => None,
+        }
+    }
+
+    /// Bits of the mask in a general register.
+    fn mask_bits(&mut self, mask: Value) -> Result<VReg, CompileError> {
+        let bits = self.general();
+        if let Some(constant) = self.constant(mask) {
+            self.set(bits, constant & 0xffff);
+        } else {
+            let mask = self.reg(mask)?;
+            Build::new(Code::VEX_Kmovw_r32_kr).def(bits, View::Dword).reads(mask, View::Mask).push(&mut self.code);
+        }
+        Ok(bits)
+    }
+
+    /// What lanes bring: a vector, or a scalar that all of them have.
+    fn brought(&mut self, value: Option<Value>, slots: &mut Slots) -> Result<Operands, CompileError> {
+        let Some(value) = value else { return Ok(Operands::Nothing) };
+        let value = self.facts.canonical(value);
+        Ok(match self.kernel.definition(value) {
+            Some(InstData::Splat { value: scalar }) => {
+                let scalar = self.reg(*scalar)?;
+                Operands::Same(slots.add(Operand::reg_use(scalar)))
+            }
+            Some(InstData::Const { bits, .. }) => {
+                let scalar = self.general();
+                self.set(scalar, u64::from(*bits as u32));
+                Operands::Same(slots.add(Operand::reg_use(scalar)))
+            }
+            _ => Operands::Vector(slots.add(Operand::reg_use(self.reg(value)?))),
+        })
+    }
+
+    fn lane_by_lane(
+        &mut self,
+        inst: Inst,
+        atomic: Atomic,
+        lanes: &LaneAddress,
+        [value, comparator]: [Option<Value>; 2],
+        mask: Value,
+    ) -> Result<(), CompileError> {
+        let mut slots = Slots::default();
+        let (base, disp) = self.base(lanes.base, lanes.disp)?;
+        let index = self.reg(lanes.index)?;
+        let (value, comparator) = (self.brought(value, &mut slots)?, self.brought(comparator, &mut slots)?);
+        let bits = self.mask_bits(mask)?;
+        let left = self.general();
+        let result = atomic.result.then(|| self.define(inst));
+        let sequence = LaneByLane {
+            atomic,
+            base: slots.add(Operand::reg_use(base)),
+            index: slots.add(Operand::reg_use(index)),
+            scale: lanes.scale,
+            disp,
+            value,
+            comparator,
+            lanes: (slots.add(Operand::reg_use(bits)), slots.add(Operand::reg_temp(left))),
+            accumulator: slots.accumulator(self),
+            temps: std::array::from_fn(|_| slots.general(self)),
+            result: result.map(|result| slots.add(Operand::reg_def_at_start(result))),
+        };
+        self.code.scratch = true;
+        self.code.push(Kind::Sequence(Box::new(sequence)), &slots.0);
+        Ok(())
+    }
+
+    /// Adds a constant for each lane, without a lock.
+    fn increments(&mut self, lanes: &LaneAddress, by: u32, mask: Value) -> Result<(), CompileError> {
+        let mut slots = Slots::default();
+        let (base, disp) = self.base(lanes.base, lanes.disp)?;
+        let index = self.reg(lanes.index)?;
+        let bits = self.mask_bits(mask)?;
+        let sequence = Increments {
+            by,
+            base: slots.add(Operand::reg_use(base)),
+            index: slots.add(Operand::reg_use(index)),
+            scale: lanes.scale,
+            disp,
+            lanes: slots.add(Operand::reg_use(bits)),
+            temps: std::array::from_fn(|_| slots.general(self)),
+        };
+        self.code.scratch = true;
+        self.code.push(Kind::Sequence(Box::new(sequence)), &slots.0);
+        Ok(())
+    }
+
+    /// One operation with what all lanes together bring.
+    fn reduced(
+        &mut self,
+        atomic: Atomic,
+        lanes: &LaneAddress,
+        index: Value,
+        value: Value,
+        mask: Value,
+        reduction: Reduction,
+    ) -> Result<(), CompileError> {
+        let bits = self.mask_bits(mask)?;
+        let word = match self.constant(value) {
+            Some(step) if reduction.counts => self.step_for_each(bits, step as u32),
+            _ => self.reduce(reduction, value, mask)?,
+        };
+        let (base, disp) = self.base(lanes.base, lanes.disp)?;
+        let index = self.reg_as_scalar(index)?;
+        let mut slots = Slots::default();
+        let written = self.general();
+        let sequence = Once {
+            atomic,
+            base: slots.add(Operand::reg_use(base)),
+            index: slots.add(Operand::reg_use(index)),
+            scale: lanes.scale,
+            disp,
+            lanes: slots.add(Operand::reg_use(bits)),
+            word: (slots.add(Operand::reg_use(word)), slots.add(Operand::reg_temp(written))),
+            accumulator: slots.accumulator(self),
+            temp: slots.general(self),
+        };
+        self.code.push(Kind::Sequence(Box::new(sequence)), &slots.0);
+        Ok(())
+    }
+
+    /// An index in a general register, whether it is a scalar or a constant vector.
+    fn reg_as_scalar(&mut self, index: Value) -> Result<VReg, CompileError> {
+        match self.constant(index) {
+            Some(bits) => {
+                let reg = self.general();
+                self.set(reg, u64::from(bits as u32));
+                Ok(reg)
+            }
+            None => self.reg(index),
+        }
+    }
+
+    /// The number of lanes that are on times `step`.
+    fn step_for_each(&mut self, bits: VReg, step: u32) -> VReg {
+        let (count, product) = (self.general(), self.general());
+        Build::new(Code::Popcnt_r32_rm32).def(count, View::Dword).reads(bits, View::Dword).push(&mut self.code);
+        if step == 1 {
+            return count;
+        }
+        let build = Build::new(Code::Imul_r32_rm32_imm32).def(product, View::Dword).reads(count, View::Dword);
+        build.imm(iced_x86::OpKind::Immediate32, i64::from(step)).push(&mut self.code);
+        product
+    }
+
+    /// The lanes that are on, folded in halves.
+    fn reduce(&mut self, reduction: Reduction, value: Value, mask: Value) -> Result<VReg, CompileError> {
+        let mut whole = self.reg(value)?;
+        if !self.is_all(mask) {
+            let mask = self.reg(mask)?;
+            let neutral = self.lanes_reg();
+            self.set_lanes(neutral, reduction.neutral);
+            let kept = self.lanes_reg();
+            let build = Build::new(Code::EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32).def(kept, View::Zmm);
+            self.push_with(build.reads(neutral, View::Zmm).mask(mask), Source::Reg(whole), None);
+            whole = kept;
+        }
+        let half = Code::EVEX_Vshufi64x2_zmm_k1z_zmm_zmmm512b64_imm8;
+        let within = Code::EVEX_Vpshufd_zmm_k1z_zmmm512b32_imm8;
+        for (code, order) in [(half, 0x4e), (half, 0xb1), (within, 0x4e), (within, 0xb1)] {
+            let (moved, folded) = (self.lanes_reg(), self.lanes_reg());
+            let mut build = Build::new(code).def(moved, View::Zmm).reads(whole, View::Zmm);
+            if code == half {
+                build = build.reads(whole, View::Zmm);
+            }
+            build.imm8(order).push(&mut self.code);
+            self.lanes3(reduction.code, folded, whole, moved);
+            whole = folded;
+        }
+        let word = self.general();
+        Build::new(Code::EVEX_Vmovd_rm32_xmm).def(word, View::Dword).reads(whole, View::Xmm).push(&mut self.code);
+        Ok(word)
+    }
+}
+
+/// How lanes are combined before the one operation.
+#[derive(Clone, Copy, Debug)]
+struct Reduction {
+    code: Code,
+    /// What lanes that are off count as.
+    neutral: u32,
+    /// Whether equal values add up.
+    counts: bool,
+}
+
+impl Reduction {
+    fn of(op: AtomicOp) -> Option<Self> {
+        let (code, neutral) = match op {
+            AtomicOp::Add | AtomicOp::Sub => (Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, 0),
+            AtomicOp::SMin => (Code::EVEX_Vpminsd_zmm_k1z_zmm_zmmm512b32, 0x7fff_ffff),
+            AtomicOp::UMin => (Code::EVEX_Vpminud_zmm_k1z_zmm_zmmm512b32, u32::MAX),
+            AtomicOp::SMax => (Code::EVEX_Vpmaxsd_zmm_k1z_zmm_zmmm512b32, 0x8000_0000),
+            AtomicOp::UMax => (Code::EVEX_Vpmaxud_zmm_k1z_zmm_zmmm512b32, 0),
+            AtomicOp::And => (Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, u32::MAX),
+            AtomicOp::Or => (Code::EVEX_Vpord_zmm_k1z_zmm_zmmm512b32, 0),
+            AtomicOp::Xor => (Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, 0),
+            AtomicOp::Load | AtomicOp::Store | AtomicOp::Exchange | AtomicOp::CompareExchange => return None,
+        };
+        Some(Self { code, neutral, counts: matches!(op, AtomicOp::Add | AtomicOp::Sub) })
+    }
+}
+
+/// What lanes bring, by slot.
+#[derive(Clone, Copy, Debug)]
+enum Operands {
+    Nothing,
+    Same(u8),
+    Vector(u8),
+}
+
+impl Operands {
+    /// Puts vectors into the scratch area.
+    fn bring(self, regs: Regs<'_>, asm: &mut Assembler<'_>, at: i32) -> Brought {
+        match self {
+            Self::Nothing => Brought::Nothing,
+            Self::Same(slot) => Brought::Same(regs.gpr32(slot)),
+            Self::Vector(slot) => {
+                let place = asm.scratch(at, false);
+                asm.put(Instruction::with2(STORE, place, regs.zmm(slot)));
+                Brought::Lanes(at)
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct LaneByLane {
+    atomic: Atomic,
+    base: u8,
+    index: u8,
+    scale: u8,
+    disp: i32,
+    value: Operands,
+    comparator: Operands,
+    /// Bits of the mask, and a register for those that are left.
+    lanes: (u8, u8),
+    accumulator: u8,
+    /// For the lane, its index, its value, its comparator.
+    temps: [u8; 4],
+    result: Option<u8>,
+}
+
+impl Expand for LaneByLane {
+    fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let results = asm.scratch(RESULT_AT, false);
+        if let Some(result) = self.result {
+            let zmm = regs.zmm(result);
+            asm.put(Instruction::with3(Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, zmm, zmm, zmm));
+            asm.put(Instruction::with2(STORE, results, zmm));
+        }
+        let indices = asm.scratch(INDEX_AT, false);
+        asm.put(Instruction::with2(STORE, indices, regs.zmm(self.index)));
+        let (bits, left) = (regs.gpr32(self.lanes.0), regs.gpr32(self.lanes.1));
+        asm.put(Instruction::with2(Code::Mov_r32_rm32, left, bits));
+        let [lane, index, value, comparator] = self.temps;
+        let lanes = Loop {
+            lanes: left,
+            lane: regs.gpr(lane),
+            index: regs.gpr(index),
+            memory: LaneMemory { base: regs.gpr(self.base), scale: self.scale, disp: self.disp },
+            value: self.value.bring(regs, asm, VALUE_AT),
+            comparator: self.comparator.bring(regs, asm, COMPARATOR_AT),
+        };
+        let old = regs.gpr32(self.accumulator);
+        let registers = Registers { old, value: regs.gpr32(value), comparator: regs.gpr32(comparator) };
+        lanes.write(asm, &self.atomic, registers);
+        if let Some(result) = self.result {
+            asm.put(Instruction::with2(Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512, regs.zmm(result), results));
+        }
+    }
+}
+
+/// Adds `by` to a word for each lane: without a loop if all lanes are on.
+#[derive(Debug)]
+struct Increments {
+    by: u32,
+    base: u8,
+    index: u8,
+    scale: u8,
+    disp: i32,
+    lanes: u8,
+    temps: [u8; 3],
+}
+
+impl Increments {
+    fn add(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, index: Register) {
+        let memory = LaneMemory { base: regs.gpr(self.base), scale: self.scale, disp: self.disp }.at(index);
+        asm.put(match i8::try_from(self.by.cast_signed()) {
+            Ok(by) => Instruction::with2(Code::Add_rm32_imm8, memory, i32::from(by)),
+            Err(_) => Instruction::with2(Code::Add_rm32_imm32, memory, self.by.cast_signed()),
+        });
+    }
+}
+
+impl Expand for Increments {
+    fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let indices = asm.scratch(INDEX_AT, false);
+        asm.put(Instruction::with2(STORE, indices, regs.zmm(self.index)));
+        let cold = asm.cold();
+        asm.put(Instruction::with2(Code::Cmp_rm32_imm32, regs.gpr32(self.lanes), 0xffff));
+        asm.jump_if(ConditionCode::ne, cold);
+        for lane in 0..LANES {
+            // Two registers by turns, as loads may be far ahead of the sums.
+            let index = self.temps[lane as usize % 2];
+            let word = asm.scratch(INDEX_AT + 4 * lane.cast_signed(), false);
+            asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(index), word));
+            self.add(regs, asm, regs.gpr(index));
+        }
+    }
+
+    fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let [index, lane, left] = self.temps;
+        let (again, done) = (asm.label(), asm.label());
+        asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(left), regs.gpr32(self.lanes)));
+        asm.put(Instruction::with2(Code::Test_rm32_r32, regs.gpr32(left), regs.gpr32(left)));
+        asm.jump_if(ConditionCode::e, done);
+        asm.bind(again);
+        asm.put(Instruction::with2(Code::Tzcnt_r32_rm32, regs.gpr32(lane), regs.gpr32(left)));
+        let memory = LaneMemory { base: Register::RSP, scale: 4, disp: INDEX_AT }.at(regs.gpr(lane));
+        asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(index), memory));
+        self.add(regs, asm, regs.gpr(index));
+        asm.put(Instruction::with2(Code::VEX_Blsr_r32_rm32, regs.gpr32(left), regs.gpr32(left)));
+        asm.jump_if(ConditionCode::ne, again);
+        asm.bind(done);
+    }
+}
+
+/// One operation on one word, if a lane is on.
+#[derive(Debug)]
+struct Once {
+    atomic: Atomic,
+    base: u8,
+    index: u8,
+    scale: u8,
+    disp: i32,
+    lanes: u8,
+    /// The word, and a register for a copy.
+    word: (u8, u8),
+    accumulator: u8,
+    temp: u8,
+}
+
+impl Expand for Once {
+    fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let done = asm.label();
+        let lanes = regs.gpr32(self.lanes);
+        asm.put(Instruction::with2(Code::Test_rm32_r32, lanes, lanes));
+        asm.jump_if(ConditionCode::e, done);
+        let (word, value) = (regs.gpr32(self.word.0), regs.gpr32(self.word.1));
+        asm.put(Instruction::with2(Code::Mov_r32_rm32, value, word));
+        let memory = LaneMemory { base: regs.gpr(self.base), scale: self.scale, disp: self.disp };
+        let registers = Registers { old: regs.gpr32(self.accumulator), value, comparator: regs.gpr32(self.temp) };
+        self.atomic.operate(asm, memory.at(regs.gpr(self.index)), registers);
+        asm.bind(done);
+    }
+}
