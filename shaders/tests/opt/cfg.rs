@@ -144,6 +144,31 @@ fn a_break_written_as_a_selection_becomes_the_loops_exit() {
 }
 
 #[test]
+fn a_header_that_only_jumps_stays_a_header() {
+    let text = |header: &str, continuing: &str| {
+        format!(
+            "
+        block0:
+            v0 = const.i32 0
+            v1 = buffer binding0[v0]
+            jump block1
+        block1:
+            {header}
+            v2 = load.i32 storage v1 + v0
+            v3 = ult v0, v2
+            {continuing}
+        block4:
+            return"
+        )
+    };
+    let before = text(
+        "loop block4, block3\njump block2\nblock2:",
+        "branch v3, block5, block6\nblock5:\njump block3\nblock6:\njump block4\nblock3:\njump block1",
+    );
+    check(CFG, &before, &text("", "loop block4, block3\nbranch v3, block3, block4\nblock3:\njump block1"));
+}
+
+#[test]
 fn a_loop_that_never_goes_round_is_none() {
     let before = "
         block0:

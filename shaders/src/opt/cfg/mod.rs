@@ -18,12 +18,16 @@ const ROUNDS: usize = 8;
 /// Cleans up.
 pub(super) fn run(kernel: &mut Kernel) {
     for _ in 0..ROUNDS {
+        let before = kernel.layout.len();
         let mut changed = fold::terminators(kernel);
         changed |= constructs::tidy(kernel);
         changed |= params::simplify(kernel);
         changed |= thread::jumps(kernel);
         changed |= join::blocks(kernel);
-        lay_out(kernel);
+        // Merge blocks out of reach are not in the layout now, and come back.
+        if changed || kernel.layout.len() != before {
+            lay_out(kernel);
+        }
         if !changed {
             return;
         }

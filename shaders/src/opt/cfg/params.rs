@@ -21,72 +21,89 @@ pub(super) fn simplify(kernel: &mut Kernel) -> bool {
 }
 
 /// What is passed for one parameter.
-#[derive(Clone, Default)]
-struct Incoming {
+struct Param {
+    value: Value,
     args: SmallVec<[Value; 2]>,
     /// Arguments before this one are `same` or the parameter itself.
     checked: usize,
     same: Option<Value>,
+    /// Parameters that want to know when this one is replaced, by number.
+    watchers: SmallVec<[usize; 2]>,
 }
 
 /// Looks for parameters with one argument. Each looks at its arguments once: while two of them differ, only news about
 /// these two can matter.
 struct Search {
-    incoming: SecondaryMap<Value, Incoming>,
-    watchers: SecondaryMap<Value, SmallVec<[Value; 2]>>,
-    pending: Vec<Value>,
+    params: Vec<Param>,
+    /// Number of each parameter, plus 1.
+    numbers: SecondaryMap<Value, u32>,
     aliases: Aliases,
 }
 
 impl Search {
     fn new(kernel: &Kernel) -> Self {
-        let mut incoming: SecondaryMap<Value, Incoming> = SecondaryMap::new();
-        let mut pending = Vec::new();
+        let mut search = Self { params: Vec::new(), numbers: SecondaryMap::new(), aliases: Aliases::default() };
+        search.numbers.resize(kernel.values.len());
+        for &value in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].params) {
+            let (args, watchers) = (SmallVec::new(), SmallVec::new());
+            search.params.push(Param { value, args, checked: 0, same: None, watchers });
+            search.numbers[value] = search.params.len() as u32;
+        }
         for &block in &kernel.layout {
-            pending.extend(&kernel.blocks[block].params);
             let Some(last) = terminator(kernel, block) else { continue };
             for call in kernel.insts[last].targets() {
                 for (&param, &arg) in kernel.blocks[call.block].params.iter().zip(&call.args) {
-                    incoming[param].args.push(arg);
+                    if let Some(number) = search.number(param) {
+                        search.params[number].args.push(arg);
+                    }
                 }
             }
         }
-        pending.reverse();
-        Self { incoming, watchers: SecondaryMap::new(), pending, aliases: Aliases::default() }
+        search
+    }
+
+    fn number(&self, value: Value) -> Option<usize> {
+        (self.numbers[value] as usize).checked_sub(1)
     }
 
     /// Says too whether there were any.
     fn run(mut self) -> (Aliases, bool) {
         let mut any = false;
-        while let Some(param) = self.pending.pop() {
+        let mut pending: Vec<usize> = (0..self.params.len()).rev().collect();
+        while let Some(number) = pending.pop() {
+            let param = self.params[number].value;
             if self.aliases.shorten(param) == param
-                && let Some(value) = self.only_argument(param)
+                && let Some(value) = self.only_argument(number)
             {
                 self.aliases.replace(param, value);
                 any = true;
-                self.pending.extend(std::mem::take(&mut self.watchers[param]));
+                pending.extend(std::mem::take(&mut self.params[number].watchers));
             }
         }
         (self.aliases, any)
     }
 
-    fn only_argument(&mut self, param: Value) -> Option<Value> {
-        let incoming = &mut self.incoming[param];
+    fn only_argument(&mut self, number: usize) -> Option<Value> {
+        let Search { params, aliases, .. } = self;
+        let param = &mut params[number];
         loop {
-            incoming.same = incoming.same.map(|value| self.aliases.shorten(value)).filter(|&value| value != param);
-            let Some(&arg) = incoming.args.get(incoming.checked) else { return incoming.same };
-            let arg = self.aliases.shorten(arg);
-            match incoming.same {
-                _ if arg == param => {}
-                None => incoming.same = Some(arg),
+            param.same = param.same.map(|value| aliases.shorten(value)).filter(|&value| value != param.value);
+            let Some(&arg) = param.args.get(param.checked) else { return param.same };
+            let arg = aliases.shorten(arg);
+            match param.same {
+                _ if arg == param.value => {}
+                None => param.same = Some(arg),
                 Some(same) if same == arg => {}
                 Some(same) => {
-                    self.watchers[same].push(param);
-                    self.watchers[arg].push(param);
+                    for other in [same, arg] {
+                        if let Some(other) = self.number(other) {
+                            self.params[other].watchers.push(number);
+                        }
+                    }
                     return None;
                 }
             }
-            incoming.checked += 1;
+            param.checked += 1;
         }
     }
 }

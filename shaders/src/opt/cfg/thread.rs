@@ -6,8 +6,8 @@ use super::{named, terminator};
 use crate::analysis::positions;
 use crate::ir::{Block, BlockCall, InstData, Kernel, Merge};
 
-/// Leads branches around blocks that only jump. Blocks that a construct names stay where they are, and so do the blocks
-/// before loops. Says whether there were any.
+/// Leads branches around blocks that only jump. Blocks that a construct names stay where they are, and so do headers of
+/// loops and the blocks before them. Says whether there were any.
 pub(super) fn jumps(kernel: &mut Kernel) -> bool {
     let forwards = forwards(kernel);
     let mut changed = false;
@@ -35,7 +35,7 @@ fn forwards(kernel: &Kernel) -> SecondaryMap<Block, Option<BlockCall>> {
     // From the end, so that the rest of a chain is known.
     for &block in kernel.layout.iter().rev() {
         let data = &kernel.blocks[block];
-        if fixed.contains(block) || data.insts.len() != 1 || !data.params.is_empty() {
+        if fixed.contains(block) || data.insts.len() != 1 || !data.params.is_empty() || data.merge.is_some() {
             continue;
         }
         let Some(InstData::Jump { to }) = terminator(kernel, block).map(|last| &kernel.insts[last]) else { continue };
