@@ -41,7 +41,9 @@ pub(super) fn edit(kernel: &mut Kernel, rules: &mut impl Rules) {
 pub(super) struct Editor<'k> {
     kernel: &'k mut Kernel,
     aliases: Aliases,
-    /// Instructions so far of the block being rewritten.
+    /// The block being rewritten.
+    block: Option<Block>,
+    /// Its instructions so far.
     insts: Vec<Inst>,
     constants: HashMap<(Type, u64), Value, RandomState>,
     prologue: Vec<Inst>,
@@ -54,6 +56,7 @@ impl<'k> Editor<'k> {
         Self {
             kernel,
             aliases: Aliases::default(),
+            block: None,
             insts: Vec::new(),
             constants: HashMap::default(),
             prologue: Vec::new(),
@@ -63,6 +66,7 @@ impl<'k> Editor<'k> {
 
     fn edit_block(&mut self, block: Block, rules: &mut impl Rules) {
         let old = std::mem::take(&mut self.kernel.blocks[block].insts);
+        self.block = Some(block);
         self.insts = Vec::with_capacity(old.len() + 4);
         for inst in old {
             self.edit_inst(inst, rules);
@@ -121,6 +125,21 @@ impl<'k> Editor<'k> {
     /// The kernel as it is now.
     pub(super) fn kernel(&self) -> &Kernel {
         self.kernel
+    }
+
+    /// The block being rewritten.
+    pub(super) fn block(&self) -> Option<Block> {
+        self.block
+    }
+
+    /// Whether the instruction being rewritten must not be contracted.
+    pub(super) fn is_precise(&self) -> bool {
+        self.at.is_some_and(|at| self.kernel.no_contraction.contains(at))
+    }
+
+    /// The result of the instruction being rewritten.
+    pub(super) fn result(&self) -> Option<Value> {
+        self.kernel.results[self.at?]
     }
 
     /// Type of a value.

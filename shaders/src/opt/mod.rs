@@ -5,12 +5,14 @@
 
 mod aliases;
 mod cfg;
+mod contract;
 mod dce;
 mod editor;
 mod flatten;
 mod forward;
 mod gvn;
 mod licm;
+mod offsets;
 mod peephole;
 mod unroll;
 mod variables;
@@ -36,6 +38,8 @@ pub const PEEPHOLE: Pass = Pass { name: "peephole", run: peephole::run };
 pub const FLATTEN: Pass = Pass { name: "flatten", run: flatten::run };
 /// Moves out of loops what does not change in them.
 pub const LICM: Pass = Pass { name: "licm", run: licm::run };
+/// Uses what is known about the ranges of integers, and orders the sums of offsets.
+pub const OFFSETS: Pass = Pass { name: "offsets", run: offsets::run };
 /// Straightens control flow.
 pub const CFG: Pass = Pass { name: "cfg", run: cfg::run };
 /// Makes words of private variables values.
@@ -45,10 +49,13 @@ pub const UNROLL: Pass = Pass { name: "unroll", run: unroll::run };
 /// Loads what is known not again.
 pub const FORWARD: Pass = Pass { name: "forward", run: forward::run };
 
+/// Fuses products with sums. Changes results, so it is not among [`PASSES`].
+pub const CONTRACT: Pass = Pass { name: "contract", run: contract::run };
+
 /// All passes, in the order in which they run.
 pub const PASSES: &[Pass] = &[
-    CFG, VARIABLES, CFG, PEEPHOLE, GVN, UNROLL, VARIABLES, CFG, PEEPHOLE, GVN, FORWARD, FLATTEN, CFG, GVN, LICM,
-    PEEPHOLE, DCE,
+    CFG, VARIABLES, CFG, PEEPHOLE, GVN, UNROLL, VARIABLES, CFG, PEEPHOLE, GVN, FORWARD, FLATTEN, CFG, OFFSETS,
+    PEEPHOLE, GVN, LICM, PEEPHOLE, DCE,
 ];
 
 /// Runs all passes; `after` sees the kernel after each, for timings and dumps.

@@ -2,12 +2,14 @@
 //! in memory before and after.
 
 mod cfg;
+mod contract;
 mod dce;
 mod expression;
 mod flatten;
 mod forward;
 mod gvn;
 mod licm;
+mod offsets;
 mod peephole;
 #[path = "../ir/random.rs"]
 mod random;

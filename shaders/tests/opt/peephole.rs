@@ -176,7 +176,7 @@ fn offsets() {
 }
 
 /// What a kernel of one block stores, in order; `None` if the bits of a NaN get into an integer.
-fn stored(kernel: &Kernel, inputs: &[u32]) -> Option<Vec<u64>> {
+pub(crate) fn stored(kernel: &Kernel, inputs: &[u32]) -> Option<Vec<u64>> {
     let mut values: HashMap<Value, u64> = HashMap::new();
     let mut stored = Vec::new();
     for &inst in &kernel.blocks[kernel.layout[0]].insts {
@@ -242,7 +242,7 @@ const SPECIAL: [u32; 24] = [
 const KNOWN: usize = 82;
 
 /// A kernel with some random operations on unknown values and constants.
-fn random(tape: &[u32]) -> Kernel {
+pub(crate) fn random(tape: &[u32]) -> Kernel {
     let mut tape = tape.iter().copied();
     expression::kernel(|builder, unknown| {
         let mut values = unknown.to_vec();
@@ -284,7 +284,7 @@ fn random(tape: &[u32]) -> Kernel {
     })
 }
 
-fn input() -> impl Strategy<Value = u32> {
+pub(crate) fn input() -> impl Strategy<Value = u32> {
     prop_oneof![prop::sample::select(SPECIAL.to_vec()), any::<u32>(), 0u32..40, any::<f32>().prop_map(f32::to_bits)]
 }
 

@@ -1,0 +1,89 @@
+//! Operations that ranges decide.
+
+use crate::analysis::Range;
+use crate::ir::{Op, Value};
+use crate::opt::editor::{Editor, New, New::Same};
+
+pub(super) fn unary(e: &mut Editor<'_>, op: Op, a: Value, range: Range) -> Option<New> {
+    match op {
+        Op::SAbs if range.is_natural() => Some(Same(a)),
+        // Machines convert signed integers at least as fast.
+        Op::UIntToFloat if range.is_natural() => e.becomes(Op::SIntToFloat, [a]),
+        _ => None,
+    }
+}
+
+/// `clamp` of what is between the limits.
+pub(super) fn clamp(op: Op, value: Value, [a, low, high]: [Range; 3]) -> Option<New> {
+    let natural = [a, low, high].iter().all(|range| range.is_natural());
+    let applies = op == Op::UClamp || op == Op::SClamp && natural;
+    (applies && low.high <= a.low && a.high <= high.low).then_some(Same(value))
+}
+
+pub(super) fn binary(e: &mut Editor<'_>, op: Op, [a, b]: [Value; 2], [x, y]: [Range; 2]) -> Option<New> {
+    if let Some(truth) = comparison(op, x, y) {
+        return e.known(truth);
+    }
+    let natural = x.is_natural() && y.is_natural();
+    match op {
+        Op::And => masked(e, [a, b], x, e.bits(b)?),
+        Op::UMin | Op::UMax => greater(op == Op::UMin, [a, b], x, y),
+        Op::SMin | Op::SMax if natural => greater(op == Op::SMin, [a, b], x, y),
+        Op::UMod if x.high < y.low => Some(Same(a)),
+        Op::UDiv if x.high < y.low => e.known(0u32),
+        Op::SDiv if natural => e.becomes(Op::UDiv, [a, b]),
+        Op::SRem | Op::SMod if natural => e.becomes(Op::UMod, [a, b]),
+        Op::AShr if x.is_natural() => e.becomes(Op::LShr, [a, b]),
+        Op::UCarry if x.high.checked_add(y.high).is_some() => e.known(0u32),
+        Op::UBorrow if y.high <= x.low => e.known(0u32),
+        _ => None,
+    }
+}
+
+/// The lesser or the greater, where it is clear which one that is.
+fn greater(lesser: bool, [a, b]: [Value; 2], x: Range, y: Range) -> Option<New> {
+    if x.high <= y.low {
+        return Some(Same(if lesser { a } else { b }));
+    }
+    (y.high <= x.low).then_some(Same(if lesser { b } else { a }))
+}
+
+/// `a & mask`, where the mask takes all bits that can be there, or none.
+fn masked(e: &mut Editor<'_>, [a, _]: [Value; 2], x: Range, mask: u32) -> Option<New> {
+    let below = u32::MAX.checked_shr(x.high.leading_zeros()).unwrap_or(0);
+    let possible = below & u32::MAX.checked_shl(x.zeros.into()).unwrap_or(0);
+    match possible & mask {
+        0 => e.known(0u32),
+        all if all == possible => Some(Same(a)),
+        _ => None,
+    }
+}
+
+/// What a comparison gives, if it is always the same.
+fn comparison(op: Op, x: Range, y: Range) -> Option<bool> {
+    let less = |x: Range, y: Range| if x.high < y.low { Some(true) } else { (y.high <= x.low).then_some(false) };
+    let signed = |x: Range, y: Range| {
+        let negative = |range: Range| range.low > i32::MAX.cast_unsigned();
+        match (x.is_natural(), y.is_natural()) {
+            (true, true) => less(x, y),
+            (true, false) if negative(y) => Some(false),
+            (false, true) if negative(x) => Some(true),
+            _ => None,
+        }
+    };
+    match op {
+        Op::ULt => less(x, y),
+        Op::ULe => less(y, x).map(|less| !less),
+        Op::SLt => signed(x, y),
+        Op::SLe => signed(y, x).map(|less| !less),
+        Op::IEq => different(x, y).then_some(false),
+        Op::INe => different(x, y).then_some(true),
+        _ => None,
+    }
+}
+
+fn different(x: Range, y: Range) -> bool {
+    // A multiple of a power of two is no number that is not.
+    let odd = |x: Range, y: Range| y.value().is_some_and(|value| value.trailing_zeros() < u32::from(x.zeros));
+    x.high < y.low || y.high < x.low || odd(x, y) || odd(y, x)
+}

@@ -1,0 +1,133 @@
+//! Contraction.
+
+use proptest::prelude::*;
+use spelter_shaders::ir::{Op, verify};
+use spelter_shaders::opt::CONTRACT;
+
+use crate::peephole::stored;
+use crate::{check, expression};
+
+/// Holds what becomes of expressions against the expected ones.
+#[track_caller]
+fn become_these(pairs: &[(&str, &str)]) {
+    for (before, after) in pairs {
+        let mut kernel = expression::parse(before);
+        (CONTRACT.run)(&mut kernel);
+        assert_eq!(verify(&kernel), Ok(()), "{kernel}");
+        assert_eq!(&expression::print(&kernel), after, "{before}\n{kernel}");
+    }
+}
+
+#[test]
+fn products_go_into_sums_and_differences() {
+    become_these(&[
+        ("fadd(fmul(x, y), z)", "fma(x, y, z)"),
+        ("fadd(z, fmul(x, y))", "fma(x, y, z)"),
+        ("fsub(fmul(x, y), z)", "fma(x, y, fneg(z))"),
+        ("fsub(z, fmul(x, y))", "fma(fneg(x), y, z)"),
+        ("fsub(z, fmul(2.0, y))", "fma(-2.0, y, z)"),
+        ("fadd(fneg(fmul(x, y)), z)", "fma(fneg(x), y, z)"),
+        ("fsub(z, fneg(fmul(x, y)))", "fma(x, y, z)"),
+        ("fadd(fadd(fmul(x, x), fmul(y, y)), fmul(z, z))", "fma(z, z, fma(x, x, fmul(y, y)))"),
+        ("fadd(fadd(x, y), z)", "fadd(fadd(x, y), z)"),
+    ]);
+}
+
+#[test]
+fn a_product_that_stays_anyway_or_may_not_go_stays_apart() {
+    let text = "block0:
+        v0 = const.i32 0
+        v1 = load.f32 push + v0
+        v2 = fmul v1, v1
+        v3 = fadd v2, v1
+        store var0 + v0, v2
+        store var0 + v0, v3
+        v4 = fmul v3, v1 no_contraction
+        v5 = fadd v4, v1
+        store var0 + v0, v5
+        v6 = fmul v5, v1
+        v7 = fadd v6, v1 no_contraction
+        store var0 + v0, v7
+        v8 = fmul v7, v1
+        v9 = fneg v8
+        v10 = fadd v9, v1
+        store var0 + v0, v10
+        store var0 + v0, v9
+        return";
+    check(CONTRACT, text, text);
+}
+
+#[test]
+fn a_product_that_all_its_sums_take_in_goes() {
+    check(
+        CONTRACT,
+        "block0:
+            v0 = const.i32 0
+            v1 = load.f32 push + v0
+            v2 = fmul v1, v1
+            v3 = fadd v2, v1
+            v4 = fadd v1, v2
+            store var0 + v0, v3
+            store var0 + v0, v4
+            return",
+        "block0:
+            v0 = const.i32 0
+            v1 = load.f32 push + v0
+            v3 = fma v1, v1, v1
+            v4 = fma v1, v1, v1
+            store var0 + v0, v3
+            store var0 + v0, v4
+            return",
+    );
+}
+
+#[test]
+fn a_product_before_a_loop_stays_there() {
+    let text = "block0:
+        v0 = const.i32 0
+        v1 = load.f32 push + v0
+        v2 = fmul v1, v1
+        v3 = const.f32 9.0
+        jump block1(v1)
+    block1(v4: f32):
+        v5 = ford_lt v4, v3
+        loop block3, block2
+        branch v5, block2, block3
+    block2:
+        v6 = fadd v4, v2
+        jump block1(v6)
+    block3:
+        store var0 + v0, v4
+        return";
+    check(CONTRACT, text, text);
+}
+
+proptest! {
+    /// Where nothing needs rounding, it does not matter how often it is done.
+    #[test]
+    fn exact_sums_stay_the_same(
+        steps in proptest::collection::vec((0usize..4, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..12),
+        inputs in proptest::collection::vec(-2i32..=2, expression::UNKNOWN.len()),
+    ) {
+        let kernel = expression::kernel(|builder, unknown| {
+            let mut values = unknown[4..7].to_vec();
+            for (which, a, b) in &steps {
+                let (a, b) = (values[a.index(values.len())], values[b.index(values.len())]);
+                let value = match which {
+                    0 => builder.pure(Op::FNeg, &[a]),
+                    1 => builder.pure(Op::FAdd, &[a, b]),
+                    2 => builder.pure(Op::FSub, &[a, b]),
+                    _ => builder.pure(Op::FMul, &[a, unknown[4 + values.len() % 3]]),
+                };
+                values.push(value);
+            }
+            // Not all, so that some products are used by sums only.
+            values.split_off(values.len() / 2)
+        });
+        let mut contracted = kernel.clone();
+        (CONTRACT.run)(&mut contracted);
+        prop_assert_eq!(verify(&contracted), Ok(()));
+        let inputs: Vec<u32> = inputs.iter().map(|&number| (number as f32).to_bits()).collect();
+        prop_assert_eq!(stored(&contracted, &inputs), stored(&kernel, &inputs), "{}\n{}", kernel, contracted);
+    }
+}
