@@ -21,5 +21,7 @@ mod transfer;
 pub use context::{Context, ContextBuilder};
 pub use dispatch::Dispatch;
 pub use error::Error;
-pub use program::{BindingInfo, BindingKind, Constant, Program, ProgramBuilder, Source, SpecializationConstant};
+pub use program::{
+    BindingInfo, BindingKind, Constant, Program, ProgramBuilder, Source, SpecializationConstant, choose_entry,
+};
 pub use resource::Buffer;

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ash::vk;
-use spelter_driver::{
-    ComputePipeline, DescriptorSetLayout, Device, PipelineLayout, PushRange, ShaderModule, SpecializedShader,
-};
+use spelter_driver::{ComputePipeline, DescriptorSetLayout, Device, PipelineLayout, PushRange, SpecializedShader};
 use spelter_shaders::front::ConstantType;
 use spelter_shaders::ir::BindingData;
 
@@ -185,7 +183,7 @@ impl<'a> ProgramBuilder<'a> {
             Source::Wgsl(text) => device.create_shader_module_wgsl(text)?,
             Source::Spirv(words) => device.create_shader_module(words)?,
         };
-        let entry = choose_entry(&module, self.entry)?;
+        let entry = choose_entry(module.entry_points(), self.entry)?;
         let declared = module.specialization_constants();
         let bits = self.constants.iter().filter_map(|(&id, value)| {
             let constant = declared.iter().find(|constant| constant.id == Some(id))?;
@@ -210,8 +208,8 @@ pub enum Constant {
 }
 
 impl Constant {
-    /// The 32 bits of the value for a constant, whose type it must have.
-    fn bits_for(self, constant: &SpecializationConstant) -> Result<u32, Error> {
+    /// The 32 bits of the value for a constant, whose type it must have; else [`Error::Constant`].
+    pub fn bits_for(self, constant: &SpecializationConstant) -> Result<u32, Error> {
         let bits = match (constant.ty, self) {
             (ConstantType::U32, Self::U32(value)) => Some(value),
             (ConstantType::U32, Self::I32(value)) => u32::try_from(value).ok(),
@@ -248,8 +246,9 @@ macro_rules! constant_from {
 }
 constant_from!(u32 U32, i32 I32, f32 F32, bool Bool);
 
-fn choose_entry(module: &ShaderModule, name: Option<&str>) -> Result<String, Error> {
-    let names: Vec<&str> = module.entry_points().collect();
+/// The entry point of that name among those of a shader; without a name, the only one. Else [`Error::EntryPoint`].
+pub fn choose_entry<'a>(names: impl Iterator<Item = &'a str>, name: Option<&str>) -> Result<String, Error> {
+    let names: Vec<&str> = names.collect();
     let list = names.join(", ");
     match (name, names.as_slice()) {
         (_, []) => Err(Error::EntryPoint("the shader has no compute entry point".into())),

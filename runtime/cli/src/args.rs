@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::PossibleValuesParser;
-use clap::{Args, Parser, Subcommand};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use spelter_shaders::back::x86::Isa;
 
 use crate::slot::{Bind, Groups, Print, Push, Save, Spec};
 
@@ -22,6 +23,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a compute shader with buffers from the command line and show what it computes.
     Run(RunArgs),
+    /// Show what a compute shader becomes: intermediate forms, machine code, times.
+    Compile(CompileArgs),
     /// Compute a gallery of programs, check each against a reference and measure it.
     Demo(DemoArgs),
     /// Show the device: workers, SIMD, limits, memory, versions.
@@ -84,6 +87,65 @@ pub(crate) struct RunArgs {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `spelter compile`.
+#[derive(Debug, Args)]
+pub(crate) struct CompileArgs {
+    /// The shader: .wgsl, .spv (SPIR-V words) or .spvasm (SPIR-V text).
+    pub(crate) file: PathBuf,
+    /// The entry point; may be left out where the shader has only one.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) entry: Option<String>,
+    /// Set a specialization constant: 3, -1, 1.5 (a float needs the point) or true.
+    #[arg(long, value_name = "ID=VALUE", allow_hyphen_values = true)]
+    pub(crate) spec: Vec<Spec>,
+    /// What to print.
+    #[arg(long, value_enum, default_value_t = Emit::Ir)]
+    pub(crate) emit: Emit,
+    /// Leave the optimiser out; of --emit ir the lowering, too, so that it shows what was read.
+    #[arg(long)]
+    pub(crate) no_opt: bool,
+    /// The instructions of the machine code; the best that this machine has if not given.
+    #[arg(long, value_name = "NAME", value_parser = isa_names().map(isa))]
+    pub(crate) isa: Option<Isa>,
+    /// Tell how long each stage took, in comments after the text.
+    #[arg(long)]
+    pub(crate) time: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A form of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Emit {
+    /// The scalar form, optimised and lowered.
+    Ir,
+    /// The form with 16 lanes.
+    Simd,
+    /// Machine code.
+    Asm,
+}
+
+impl Emit {
+    /// The name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Ir => "ir",
+            Self::Simd => "simd",
+            Self::Asm => "asm",
+        }
+    }
+}
+
+fn isa_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(Isa::ALL.map(Isa::name))
+}
+
+/// The instruction set of a name that clap has found in the list.
+fn isa(name: String) -> Isa {
+    Isa::ALL.into_iter().find(|isa| isa.name() == name).unwrap_or(Isa::Avx2)
 }
 
 /// `spelter demo`.

@@ -1,6 +1,7 @@
-//! The program `spelter`: runs compute programs from the command line.
+//! The program `spelter`: runs compute programs from the command line, and shows what they become.
 
 mod args;
+mod compile;
 mod demo;
 mod device;
 mod failure;
@@ -9,6 +10,7 @@ mod info;
 mod output;
 mod random;
 mod run;
+mod shader;
 mod slot;
 mod value;
 
@@ -35,6 +37,7 @@ fn start(cli: &Cli) -> Result<(), Failure> {
     let mut output = Output::new();
     let result = match &cli.command {
         Command::Run(args) => run::run(args, &mut output),
+        Command::Compile(args) => compile::run(args, &mut output),
         Command::Demo(args) => demo::run(args, &mut output),
         Command::Info(args) => info::run(args, &mut output),
     };

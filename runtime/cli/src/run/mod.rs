@@ -3,7 +3,6 @@
 mod bind;
 mod refusal;
 mod report;
-mod shader;
 
 use std::time::{Duration, Instant};
 
@@ -13,13 +12,14 @@ use crate::args::RunArgs;
 use crate::device;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::shader;
 use bind::Bound;
 
 /// Runs the shader as the options say.
 pub(crate) fn run(args: &RunArgs, output: &mut Output) -> Result<(), Failure> {
     let shader = shader::load(&args.file)?;
     let context = device::context(&args.device)?;
-    let program = shader.program(&context, args)?;
+    let program = shader.program(&context, args.entry.as_deref(), &args.spec)?;
     let bound = bind::all(&context, &program, args)?;
     report::check(&bound, args)?;
     let times = dispatch(&context, &program, &bound, args)?;

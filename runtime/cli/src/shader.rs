@@ -1,14 +1,14 @@
 //! Reads a shader file, by its extension.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use spelter::{Context, Program, Source};
+use spelter::{Context, Program, Source, SpecializationConstant};
+use spelter_shaders::compile::Module;
 use spelter_shaders::front::spvasm;
 
-use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::file;
 use crate::slot::Spec;
@@ -24,7 +24,7 @@ const fn spirv_magic() -> u32 {
 }
 
 /// A shader in memory.
-pub(super) struct Shader {
+pub(crate) struct Shader {
     path: PathBuf,
     contents: Contents,
 }
@@ -35,7 +35,7 @@ enum Contents {
 }
 
 /// Reads a `.wgsl`, `.spv` or `.spvasm` file.
-pub(super) fn load(path: &Path) -> Result<Shader, Failure> {
+pub(crate) fn load(path: &Path) -> Result<Shader, Failure> {
     let extension = path.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase);
     let contents = match extension.as_deref() {
         Some("wgsl") => Contents::Wgsl(text(path)?),
@@ -48,23 +48,44 @@ pub(super) fn load(path: &Path) -> Result<Shader, Failure> {
 
 impl Shader {
     /// The program of the chosen entry point, specialized.
-    pub(super) fn program(&self, context: &Context, args: &RunArgs) -> Result<Program, Failure> {
-        check_once(&args.spec)?;
+    pub(crate) fn program(&self, context: &Context, entry: Option<&str>, specs: &[Spec]) -> Result<Program, Failure> {
+        check_once(specs)?;
         let source = match &self.contents {
             Contents::Wgsl(text) => Source::Wgsl(text),
             Contents::Spirv(words) => Source::Spirv(words),
         };
         let mut builder = context.program(source);
-        if let Some(entry) = &args.entry {
+        if let Some(entry) = entry {
             builder = builder.entry(entry);
         }
-        for spec in &args.spec {
+        for spec in specs {
             builder = builder.specialize(spec.id, spec.value);
         }
-        let program = builder.build().map_err(|error| refused(&self.path, error))?;
-        args.spec.iter().try_for_each(|spec| check_known(spec.id, &program))?;
+        let program = builder.build().map_err(|error| self.refused(error))?;
+        specs.iter().try_for_each(|spec| find(spec.id, program.specialization_constants()).map(|_| ()))?;
         Ok(program)
     }
+
+    /// What the shader's reader makes of it.
+    pub(crate) fn module(&self) -> Result<Module, Failure> {
+        let module = match &self.contents {
+            Contents::Wgsl(text) => Module::from_wgsl(text),
+            Contents::Spirv(words) => Module::from_spirv(words),
+        };
+        module.map_err(|error| self.refused(error))
+    }
+
+    /// The message for a shader that is refused.
+    pub(crate) fn refused(&self, error: impl fmt::Display) -> Failure {
+        refused(&self.path, error)
+    }
+}
+
+/// The bits of specialization constants by their ids.
+pub(crate) fn specialization(module: &Module, specs: &[Spec]) -> Result<BTreeMap<u32, u32>, Failure> {
+    check_once(specs)?;
+    let constants = module.specialization_constants();
+    specs.iter().map(|spec| Ok((spec.id, spec.value.bits_for(find(spec.id, &constants)?)?))).collect()
 }
 
 /// The message for a shader that is refused. The shaders' reader knows no files and calls a text `wgsl` or `spvasm`:
@@ -88,10 +109,9 @@ fn check_once(specs: &[Spec]) -> Result<(), Failure> {
 }
 
 /// Vulkan ignores constants that a shader does not have; on a command line one is a mistake.
-fn check_known(id: u32, program: &Program) -> Result<(), Failure> {
-    let constants = program.specialization_constants();
-    if constants.iter().any(|constant| constant.id == Some(id)) {
-        return Ok(());
+fn find(id: u32, constants: &[SpecializationConstant]) -> Result<&SpecializationConstant, Failure> {
+    if let Some(constant) = constants.iter().find(|constant| constant.id == Some(id)) {
+        return Ok(constant);
     }
     let list: Vec<_> = constants.iter().map(ToString::to_string).collect();
     let has = if list.is_empty() { "none".into() } else { list.join(", ") };

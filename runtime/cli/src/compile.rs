@@ -1,0 +1,104 @@
+//! `spelter compile`: what becomes of a shader, form by form, and how long that takes.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use spelter_shaders::back::x86::{self, Isa};
+use spelter_shaders::ir::Kernel;
+use spelter_shaders::lower::math::{self, MathOptions};
+use spelter_shaders::{opt, simd};
+
+use crate::args::{CompileArgs, Emit};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::shader;
+
+/// Prints the form that the options ask for.
+pub(crate) fn run(args: &CompileArgs, output: &mut Output) -> Result<(), Failure> {
+    let mut clock = Clock::new();
+    let shader = shader::load(&args.file)?;
+    clock.restart();
+    let module = shader.module()?;
+    clock.lap("read");
+    let entry = spelter::choose_entry(module.entry_points(), args.entry.as_deref()).map_err(|e| shader.refused(e))?;
+    let specialization = shader::specialization(&module, &args.spec)?;
+    let kernel = module.kernel(&entry, &specialization).map_err(|error| shader.refused(error))?;
+    clock.lap("specialize");
+    let isa = args.isa.or_else(|| Isa::available().next()).unwrap_or(Isa::Avx2);
+    let text = emit(kernel, args, isa, &mut clock).map_err(|problem| shader.refused(format!("{entry}: {problem}")))?;
+    if args.json {
+        return output.json(&json!({
+            "file": args.file.display().to_string(),
+            "entry": entry,
+            "emit": args.emit.name(),
+            "isa": (args.emit == Emit::Asm).then(|| isa.name()),
+            "text": text,
+            "times": clock.laps.iter().map(|(stage, time)| json!({ "stage": stage, "seconds": time.as_secs_f64() }))
+                .collect::<Vec<_>>(),
+        }));
+    }
+    output.line(text.trim_end())?;
+    if args.time { clock.print(output) } else { Ok(()) }
+}
+
+/// The kernel in the form that is asked for, or why it has none.
+fn emit(mut kernel: Kernel, args: &CompileArgs, isa: Isa, clock: &mut Clock) -> Result<String, String> {
+    if args.emit == Emit::Ir && args.no_opt {
+        return Ok(kernel.to_string());
+    }
+    if !args.no_opt {
+        opt::optimize(&mut kernel, |pass, _| clock.lap(pass.name));
+    }
+    math::run(&mut kernel, MathOptions { fast_inverse_sqrt: true });
+    clock.lap("math");
+    if !args.no_opt {
+        opt::optimize(&mut kernel, |pass, _| clock.lap(pass.name));
+    }
+    if args.emit == Emit::Ir {
+        return Ok(kernel.to_string());
+    }
+    let wide = simd::widen(&kernel).map_err(|error| error.to_string())?;
+    clock.lap("widen");
+    simd::verify(&wide).map_err(|error| format!("widening went wrong: {error}"))?;
+    clock.restart();
+    if args.emit == Emit::Simd {
+        return Ok(wide.to_string());
+    }
+    let program =
+        x86::compile_staged(&wide, isa, |stage| clock.lap(stage.name())).map_err(|error| error.to_string())?;
+    Ok(program.assembly())
+}
+
+/// What each stage took, in order.
+struct Clock {
+    start: Instant,
+    laps: Vec<(&'static str, Duration)>,
+}
+
+impl Clock {
+    fn new() -> Self {
+        Self { start: Instant::now(), laps: Vec::new() }
+    }
+
+    /// Forgets the time since the last stage.
+    fn restart(&mut self) {
+        self.start = Instant::now();
+    }
+
+    /// A stage is done.
+    fn lap(&mut self, stage: &'static str) {
+        self.laps.push((stage, self.start.elapsed()));
+        self.restart();
+    }
+
+    /// As comments, so that what is printed can still be read as a kernel.
+    fn print(&self, output: &mut Output) -> Result<(), Failure> {
+        let total = self.laps.iter().map(|lap| lap.1).sum();
+        let rows = self.laps.iter().copied().chain([("total", total)]);
+        output.line("")?;
+        for (stage, time) in rows {
+            output.line(format!("; {stage:<10} {:9.3} ms", time.as_secs_f64() * 1e3))?;
+        }
+        Ok(())
+    }
+}
