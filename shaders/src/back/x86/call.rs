@@ -13,7 +13,8 @@
 //! - *Scratch memory*, for shared and private memory and frames: as many bytes as the kernel declares, borrowed mutably
 //!   for the call.
 //! - *The stack*: its own frame, of bounded size, below the caller's.
-//! - *Registers*: those that `extern "sysv64"` gives away. MXCSR is as Rust assumes it, and is not changed.
+//! - *Registers*: those that `extern "sysv64"` gives away. MXCSR, if it is not as it has to be, is set for the time of the
+//!   call only.
 
 use std::mem::offset_of;
 use std::sync::atomic::AtomicU32;

@@ -136,6 +136,8 @@ pub(super) struct VCode {
     vregs: usize,
     /// Whether an instruction uses the scratch area.
     pub scratch: bool,
+    /// Whether an instruction rounds, or looks at denormals.
+    pub floats: bool,
     /// Words of a spilled vector: 8 or 4.
     pub vector_words: usize,
     pub pool: Pool,

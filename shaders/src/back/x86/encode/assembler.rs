@@ -159,6 +159,11 @@ impl<'a> Assembler<'a> {
         self.branch(to, 0x70 | number, &[0x0f, 0x80 | number]);
     }
 
+    pub(super) fn call(&mut self, to: Label) {
+        self.bytes(&[0xe8, 0, 0, 0, 0]);
+        self.fixups.push((self.at, to));
+    }
+
     /// Short where the target is known and near.
     fn branch(&mut self, to: Label, short: u8, long: &[u8]) {
         let target = self.labels[to.0 as usize];

@@ -4,6 +4,7 @@
 //! follows after the last block, so that straight-line code is what the processor fetches.
 
 mod assembler;
+mod float_mode;
 mod frame;
 mod moves;
 mod regs;
@@ -55,9 +56,13 @@ pub(super) fn encode(code: &VCode, out: &Output, isa: Isa) -> Result<Image, Comp
     let labels = code.blocks.iter().map(|_| asm.label()).collect();
     let stands_for = thread_jumps(code, out);
     let mut encode = Encode { code, out, edit: 0, asm, frame, isa, labels, stands_for, cold: Vec::new() };
+    let modes = code.floats.then(|| float_mode::check(&mut encode.asm));
     encode.frame.enter(&mut encode.asm);
     encode.blocks();
     encode.cold_code();
+    if let Some(labels) = modes {
+        float_mode::set_and_call(&mut encode.asm, labels);
+    }
     bytes.extend(encode.asm.finish().map_err(|error| CompileError::Encoding(error.to_string()))?);
     Ok(Image { bytes, entry })
 }

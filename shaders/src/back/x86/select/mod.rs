@@ -105,11 +105,20 @@ impl<'k> Select<'k> {
     }
 
     fn depth(&self, inst: Inst) -> u8 {
-        let mut depth = 0;
-        self.kernel.insts[inst].for_each_use(|value| {
-            depth = depth.max(self.waiting(value).map_or(0, |(inst, _)| self.put_off[inst]));
-        });
-        depth + 1
+        let args: &[Value] = match &self.kernel.insts[inst] {
+            InstData::Pure { args, .. } => args,
+            InstData::Wide { args, .. } => args,
+            InstData::Any { mask } => std::slice::from_ref(mask),
+            // A load's address does not wait.
+            _ => &[],
+        };
+        let depth = |&arg: &Value| self.waiting(arg).map_or(0, |(inst, _)| self.put_off[inst]);
+        args.iter().map(depth).max().unwrap_or(0) + 1
+    }
+
+    /// Whether it is no shift, or one by a constant.
+    fn shifts_by_constant(&self, op: Op, args: &[Value]) -> bool {
+        !matches!(op, Op::Shl | Op::LShr) || self.constant(args[1]).is_some()
     }
 
     /// Whether an instruction is left to its only user.
@@ -119,7 +128,10 @@ impl<'k> Select<'k> {
             InstData::Const { .. } => true,
             InstData::Any { .. } | InstData::Load { .. } => single(inst),
             InstData::Wide { op, .. } => op.result() == Type::S1 && single(inst),
-            InstData::Pure { op, .. } => waits(*op) && single(inst),
+            InstData::Pure { op, args } => {
+                let lanes = self.kernel.ty(args[0]) == Type::V32;
+                (waits(*op) || lanes && lanes_wait(*op) && self.shifts_by_constant(*op, args)) && single(inst)
+            }
             _ => false,
         }
     }
@@ -235,9 +247,32 @@ impl<'k> Select<'k> {
     }
 }
 
+/// Operations on lanes that users may take in: signs of factors, parts of rotations and of three-way logic.
+fn lanes_wait(op: Op) -> bool {
+    matches!(op, Op::FNeg | Op::And | Op::Or | Op::Xor | Op::Shl | Op::LShr)
+}
+
 /// Operations that users may take in.
 fn waits(op: Op) -> bool {
-    matches!(op, Op::IEq | Op::INe | Op::ULt | Op::ULe | Op::SLt | Op::SLe | Op::LNot)
+    matches!(
+        op,
+        Op::IEq
+            | Op::INe
+            | Op::ULt
+            | Op::ULe
+            | Op::SLt
+            | Op::SLe
+            | Op::LNot
+            | Op::FOrdEq
+            | Op::FOrdNe
+            | Op::FOrdLt
+            | Op::FOrdLe
+            | Op::FUnordEq
+            | Op::FUnordNe
+            | Op::FUnordLt
+            | Op::FUnordLe
+            | Op::IsNan
+    )
 }
 
 /// Whether loads must not be moved past the instruction.

@@ -7,7 +7,7 @@ use super::super::super::vcode::{Build, View};
 use super::super::Select;
 use super::operand::Source;
 use crate::ir::Op;
-use crate::simd::{Inst, Value};
+use crate::simd::{Inst, InstData, Value};
 
 const COMPARE: Code = Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae;
 const UNORDERED: u8 = 3;
@@ -49,22 +49,33 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// One factor or the addend may be in memory; the result takes over the register of another operand.
+    /// One factor or the addend may be in memory; the result takes over the register of another operand. Signs of operands
+    /// are part of the instruction.
     fn fma(&mut self, inst: Inst, args: &[Value]) -> Result<(), CompileError> {
-        let (mut a, mut b, c) = (args[0], args[1], args[2]);
-        if self.is_memory(a) && !self.is_memory(b) {
+        let [mut a, mut b, c] = [args[0], args[1], args[2]].map(|arg| self.without_sign(arg));
+        let signs = [a.1 != b.1, c.1];
+        if self.is_memory(a.0) && !self.is_memory(b.0) {
             (a, b) = (b, a);
         }
-        let (code, tied, register, last) = if self.is_memory(b) || !self.is_memory(c) {
-            (Code::EVEX_Vfmadd231ps_zmm_k1z_zmm_zmmm512b32_er, c, a, b)
-        } else {
-            (Code::EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er, a, b, c)
-        };
+        let add_last = !self.is_memory(b.0) && self.is_memory(c.0);
+        let (tied, register, last) = if add_last { (a.0, b.0, c.0) } else { (c.0, a.0, b.0) };
         let [tied, register] = [self.reg(tied)?, self.reg(register)?];
         let last = self.source(last)?;
         let result = self.define(inst);
-        self.push_with(Build::new(code).modify(result, tied, View::Zmm).reads(register, View::Zmm), last, None);
+        let build = Build::new(fma_code(signs, add_last)).modify(result, tied, View::Zmm).reads(register, View::Zmm);
+        self.push_with(build, last, None);
         Ok(())
+    }
+
+    /// The operand of a negation that waits, and that it is negated.
+    fn without_sign(&mut self, value: Value) -> (Value, bool) {
+        match self.waiting(value) {
+            Some((inst, InstData::Pure { op: Op::FNeg, args })) => {
+                self.put_off[inst] = 0;
+                (args[0], true)
+            }
+            _ => (value, false),
+        }
     }
 
     /// The lesser or greater as `op/float.rs` has it: the second where it is strictly beyond the first, or where the
@@ -127,4 +138,23 @@ impl Select<'_> {
         build.reads(estimate, View::Zmm).mask(bad).push(&mut self.code);
         Ok(())
     }
+}
+
+/// `±product ± addend`: the addend or a factor is the last operand.
+fn fma_code([product, addend]: [bool; 2], add_last: bool) -> Code {
+    let [factor_last_code, add_last_code] = match (product, addend) {
+        (false, false) => {
+            [Code::EVEX_Vfmadd231ps_zmm_k1z_zmm_zmmm512b32_er, Code::EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er]
+        }
+        (false, true) => {
+            [Code::EVEX_Vfmsub231ps_zmm_k1z_zmm_zmmm512b32_er, Code::EVEX_Vfmsub213ps_zmm_k1z_zmm_zmmm512b32_er]
+        }
+        (true, false) => {
+            [Code::EVEX_Vfnmadd231ps_zmm_k1z_zmm_zmmm512b32_er, Code::EVEX_Vfnmadd213ps_zmm_k1z_zmm_zmmm512b32_er]
+        }
+        (true, true) => {
+            [Code::EVEX_Vfnmsub231ps_zmm_k1z_zmm_zmmm512b32_er, Code::EVEX_Vfnmsub213ps_zmm_k1z_zmm_zmmm512b32_er]
+        }
+    };
+    if add_last { add_last_code } else { factor_last_code }
 }

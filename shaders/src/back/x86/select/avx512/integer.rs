@@ -6,19 +6,23 @@ use regalloc2::VReg;
 use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
 use super::super::Select;
+use super::compare::Comparison;
 use super::operand::Source;
-use crate::ir::Op;
-use crate::simd::{Inst, Value};
+use crate::ir::{Op, Type};
+use crate::simd::{Inst, InstData, Value};
 
 impl Select<'_> {
     /// An operation on lanes that are numbers.
     pub(super) fn lane_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
+        self.code.floats |= op.result() == Type::F32 || op.params().contains(&Type::F32);
+        if self.fused(inst, op, args)? {
+            return Ok(());
+        }
         if let Some((code, commutes)) = binary(op) {
             return self.binary(inst, code, commutes, args);
         }
-        if let Some((code, predicate)) = comparison(op) {
-            let args: Vec<Value> = args.iter().copied().cycle().take(2).collect();
-            return self.compare_lanes(inst, code, predicate, &args);
+        if let Some(comparison) = Comparison::of(op, args) {
+            return self.compare_lanes(inst, comparison, None);
         }
         match op {
             Op::Shl | Op::LShr | Op::AShr => self.shift_lanes(inst, op, args),
@@ -72,7 +76,7 @@ impl Select<'_> {
 
     /// Whether a value can be an operand in memory.
     pub(super) fn is_memory(&self, value: Value) -> bool {
-        self.constant(value).is_some() || self.waiting(value).is_some()
+        self.constant(value).is_some() || matches!(self.waiting(value), Some((_, InstData::Load { .. })))
     }
 
     /// `constant op arg`.
@@ -91,20 +95,6 @@ impl Select<'_> {
         let result = self.define(inst);
         let build = Build::new(code).def(result, View::Zmm).reads(arg, View::Zmm);
         self.push_with(build, Source::Word(bits), None);
-        Ok(())
-    }
-
-    pub(super) fn compare_lanes(
-        &mut self,
-        inst: Inst,
-        code: Code,
-        predicate: u8,
-        args: &[Value],
-    ) -> Result<(), CompileError> {
-        let a = self.reg(args[0])?;
-        let b = if args[0] == args[1] { Source::Reg(a) } else { self.source(args[1])? };
-        let result = self.define(inst);
-        self.push_with(Build::new(code).def(result, View::Mask).reads(a, View::Zmm), b, Some(predicate));
         Ok(())
     }
 
@@ -191,33 +181,6 @@ fn binary(op: Op) -> Option<(Code, bool)> {
         Op::FSub => (Code::EVEX_Vsubps_zmm_k1z_zmm_zmmm512b32_er, false),
         Op::FMul => (Code::EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er, true),
         Op::FDiv => (Code::EVEX_Vdivps_zmm_k1z_zmm_zmmm512b32_er, false),
-        _ => return None,
-    })
-}
-
-/// Comparisons: the instruction and its predicate.
-fn comparison(op: Op) -> Option<(Code, u8)> {
-    const SIGNED: Code = Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8;
-    const UNSIGNED: Code = Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8;
-    const FLOAT: Code = Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae;
-    Some(match op {
-        Op::IEq => (SIGNED, 0),
-        Op::INe => (SIGNED, 4),
-        Op::ULt => (UNSIGNED, 1),
-        Op::ULe => (UNSIGNED, 2),
-        Op::SLt => (SIGNED, 1),
-        Op::SLe => (SIGNED, 2),
-        // Those that raise no exception on quiet NaN; Q and S forms compare the same.
-        Op::FOrdEq => (FLOAT, 0x00),
-        Op::FOrdNe => (FLOAT, 0x0c),
-        Op::FOrdLt => (FLOAT, 0x11),
-        Op::FOrdLe => (FLOAT, 0x12),
-        Op::FUnordEq => (FLOAT, 0x08),
-        Op::FUnordNe => (FLOAT, 0x04),
-        Op::FUnordLt => (FLOAT, 0x19),
-        Op::FUnordLe => (FLOAT, 0x1a),
-        // Unordered with itself.
-        Op::IsNan => (FLOAT, 0x03),
         _ => return None,
     })
 }

@@ -24,6 +24,9 @@ impl Select<'_> {
             Op::LOr => self.mask_binary(inst, Code::VEX_Korw_kr_kr_kr, args),
             Op::LXor => self.mask_binary(inst, Code::VEX_Kxorw_kr_kr_kr, args),
             Op::LNot => {
+                if let Some(comparison) = self.waiting_comparison(args[0]) {
+                    return self.compare_lanes(inst, comparison.negated(), None);
+                }
                 let arg = self.reg(args[0])?;
                 let result = self.define(inst);
                 let build = Build::new(Code::VEX_Knotw_kr_kr).def(result, View::Mask).reads(arg, View::Mask);
@@ -55,6 +58,12 @@ impl Select<'_> {
 
     /// The machine's "and not" complements its first operand.
     fn mask_and(&mut self, inst: Inst, a: Value, b: Value) -> Result<(), CompileError> {
+        for (compared, other) in [(a, b), (b, a)] {
+            if let Some(comparison) = self.waiting_comparison(compared) {
+                let among = self.reg(other)?;
+                return self.compare_lanes(inst, comparison, Some(among));
+            }
+        }
         for (not, other) in [(a, b), (b, a)] {
             if let Some((waiting, InstData::Pure { op: Op::LNot, args })) = self.waiting(not) {
                 self.put_off[waiting] = 0;

@@ -1,10 +1,12 @@
 //! AVX-512: a vector is one register, a mask a mask register of 16 bits.
 
 mod atomic;
+mod compare;
 mod convert;
 mod elements;
 mod float;
 mod frames;
+mod fused;
 mod gather;
 mod integer;
 mod lanes;

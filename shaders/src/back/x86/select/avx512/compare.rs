@@ -1,0 +1,96 @@
+//! Comparisons of lanes: a mask, perhaps of lanes that another mask has on.
+
+use iced_x86::Code;
+use regalloc2::VReg;
+
+use super::super::super::CompileError;
+use super::super::super::vcode::{Build, View};
+use super::super::Select;
+use super::operand::Source;
+use crate::ir::Op;
+use crate::simd::{Inst, InstData, Type, Value};
+
+/// A comparison as the machine has it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Comparison {
+    code: Code,
+    predicate: u8,
+    args: [Value; 2],
+}
+
+impl Comparison {
+    /// The machine's comparison for an operation on lanes.
+    pub(super) fn of(op: Op, args: &[Value]) -> Option<Self> {
+        let (code, predicate) = comparison(op)?;
+        let last = args.get(1).unwrap_or(&args[0]);
+        Some(Self { code, predicate, args: [args[0], *last] })
+    }
+
+    /// The one that holds where this one does not: predicates come in such pairs.
+    pub(super) fn negated(self) -> Self {
+        Self { predicate: self.predicate ^ 4, ..self }
+    }
+}
+
+impl Select<'_> {
+    /// Takes in a comparison that waits, or one that is to be negated.
+    pub(super) fn waiting_comparison(&mut self, mask: Value) -> Option<Comparison> {
+        let (inst, data) = self.waiting(mask)?;
+        let InstData::Pure { op, args } = data else { return None };
+        let comparison = if *op == Op::LNot {
+            self.waiting_comparison(args[0])?.negated()
+        } else if self.kernel.ty(args[0]) == Type::V32 {
+            Comparison::of(*op, args)?
+        } else {
+            return None;
+        };
+        self.put_off[inst] = 0;
+        Some(comparison)
+    }
+
+    /// Writes a comparison, of lanes in `among` only if there is one.
+    pub(super) fn compare_lanes(
+        &mut self,
+        inst: Inst,
+        comparison: Comparison,
+        among: Option<VReg>,
+    ) -> Result<(), CompileError> {
+        let Comparison { code, predicate, args: [a, b] } = comparison;
+        let first = self.reg(a)?;
+        let second = if a == b { Source::Reg(first) } else { self.source(b)? };
+        let result = self.define(inst);
+        let mut build = Build::new(code).def(result, View::Mask).reads(first, View::Zmm);
+        if let Some(among) = among {
+            build = build.mask(among);
+        }
+        self.push_with(build, second, Some(predicate));
+        Ok(())
+    }
+}
+
+/// The instruction and its predicate.
+fn comparison(op: Op) -> Option<(Code, u8)> {
+    const SIGNED: Code = Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8;
+    const UNSIGNED: Code = Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8;
+    const FLOAT: Code = Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae;
+    Some(match op {
+        Op::IEq => (SIGNED, 0),
+        Op::INe => (SIGNED, 4),
+        Op::ULt => (UNSIGNED, 1),
+        Op::ULe => (UNSIGNED, 2),
+        Op::SLt => (SIGNED, 1),
+        Op::SLe => (SIGNED, 2),
+        // Those that raise no exception on quiet NaN; Q and S forms compare the same.
+        Op::FOrdEq => (FLOAT, 0x00),
+        Op::FOrdNe => (FLOAT, 0x0c),
+        Op::FOrdLt => (FLOAT, 0x11),
+        Op::FOrdLe => (FLOAT, 0x12),
+        Op::FUnordEq => (FLOAT, 0x08),
+        Op::FUnordNe => (FLOAT, 0x04),
+        Op::FUnordLt => (FLOAT, 0x19),
+        Op::FUnordLe => (FLOAT, 0x1a),
+        // Unordered with itself.
+        Op::IsNan => (FLOAT, 0x03),
+        _ => return None,
+    })
+}

@@ -1,0 +1,66 @@
+//! Two operations on lanes that are one instruction: rotations, and logic of three operands.
+
+use iced_x86::Code;
+
+use super::super::super::CompileError;
+use super::super::super::vcode::{Build, View};
+use super::super::Select;
+use crate::ir::Op;
+use crate::simd::{Inst, InstData, Value};
+
+/// Truth tables of the three operands of a three-way operation.
+const TABLES: [u8; 3] = [0xf0, 0xcc, 0xaa];
+
+impl Select<'_> {
+    /// Writes the operation together with one that waits, if there is an instruction for both.
+    pub(super) fn fused(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<bool, CompileError> {
+        if op == Op::Or && self.rotation(inst, args)? {
+            return Ok(true);
+        }
+        let Some(outer) = logic(op) else { return Ok(false) };
+        for (inner, other) in [(args[0], args[1]), (args[1], args[0])] {
+            let Some((waiting, InstData::Pure { op, args })) = self.waiting(inner) else { continue };
+            let Some(inner) = logic(*op) else { continue };
+            self.put_off[waiting] = 0;
+            let [first, second] = self.both(args)?;
+            let third = self.source(other)?;
+            let result = self.define(inst);
+            let build = Build::new(Code::EVEX_Vpternlogd_zmm_k1z_zmm_zmmm512b32_imm8);
+            let build = build.modify(result, first, View::Zmm).reads(second, View::Zmm);
+            let [a, b, c] = TABLES;
+            self.push_with(build, third, Some(outer(inner(a, b), c)));
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// A rotation is written as two shifts of one value.
+    fn rotation(&mut self, inst: Inst, args: &[Value]) -> Result<bool, CompileError> {
+        for (left, right) in [(args[0], args[1]), (args[1], args[0])] {
+            let Some((shl, InstData::Pure { op: Op::Shl, args: left })) = self.waiting(left) else { continue };
+            let Some((lshr, InstData::Pure { op: Op::LShr, args: right })) = self.waiting(right) else { continue };
+            let (Some(up), Some(down)) = (self.constant(left[1]), self.constant(right[1])) else { continue };
+            let one = self.facts.canonical(left[0]) == self.facts.canonical(right[0]);
+            if !one || up.wrapping_add(down) & 31 != 0 || up & 31 == 0 {
+                continue;
+            }
+            self.put_off[shl] = 0;
+            self.put_off[lshr] = 0;
+            let value = self.source(left[0])?;
+            let result = self.define(inst);
+            let build = Build::new(Code::EVEX_Vprold_zmm_k1z_zmmm512b32_imm8).def(result, View::Zmm);
+            self.push_with(build, value, Some(up as u8 & 31));
+            return Ok(true);
+        }
+        Ok(false)
+    }
+}
+
+fn logic(op: Op) -> Option<fn(u8, u8) -> u8> {
+    match op {
+        Op::And => Some(|a, b| a & b),
+        Op::Or => Some(|a, b| a | b),
+        Op::Xor => Some(|a, b| a ^ b),
+        _ => None,
+    }
+}
