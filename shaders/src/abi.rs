@@ -10,6 +10,10 @@ pub const MAX_PUSH_BYTES: usize = 256;
 /// Invocations in a subgroup (`subgroupSize`).
 pub const SUBGROUP_SIZE: u32 = 16;
 
+/// Workgroups that a dispatch may have in each dimension, its base included (`maxComputeWorkGroupCount`): every
+/// `WorkgroupId` is below, and the compiler counts on it.
+pub const MAX_WORKGROUPS: u32 = 65_535;
+
 /// Everything about a dispatch that all its workgroups share.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +22,7 @@ pub struct DispatchArgs<'a> {
     pub buffers: &'a [GuestSlice],
     /// Push constants; bytes that were never pushed are 0.
     pub push: &'a [u8; MAX_PUSH_BYTES],
-    /// `NumWorkgroups`.
+    /// `NumWorkgroups`, each at most [`MAX_WORKGROUPS`].
     pub num_workgroups: [u32; 3],
     /// Non-zero asks the kernel to end early. Polled at every loop's back edge; the driver sets it when the time limit
     /// is over. Relaxed: it carries no data.

@@ -7,14 +7,14 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use spelter_shaders::abi::MAX_PUSH_BYTES;
+use spelter_shaders::abi::{MAX_PUSH_BYTES, MAX_WORKGROUPS};
 use spelter_shaders::back::Code;
 use spelter_shaders::guest::GuestSlice;
 
 use crate::sync::FenceState;
 
 /// The most workgroups in one dimension (`maxComputeWorkGroupCount`). A dispatch above it runs nothing.
-pub(crate) const MAX_GROUPS: u32 = 65_535;
+pub(crate) const MAX_GROUPS: u32 = MAX_WORKGROUPS;
 
 /// One command, ready to run.
 #[derive(Debug)]

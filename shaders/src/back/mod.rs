@@ -8,7 +8,7 @@ use crate::abi::{DispatchArgs, Outcome};
 /// A kernel made ready to run on this machine.
 pub trait Code: Send + Sync + std::fmt::Debug {
     /// Runs one workgroup to its end, or until the stop flag is seen. `workgroup` is the `WorkgroupId`, the dispatch's
-    /// base included.
+    /// base included; below [`MAX_WORKGROUPS`](crate::abi::MAX_WORKGROUPS) in each dimension.
     fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome;
 }
 

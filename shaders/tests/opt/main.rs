@@ -15,6 +15,7 @@ mod peephole;
 mod random;
 mod ranges;
 mod same_results;
+mod speed;
 mod unroll;
 mod variables;
 

@@ -27,8 +27,9 @@ fn operations_bound_their_results() {
     let body = "block0:
         v0 = builtin local_invocation_id.0
         v1 = builtin local_invocation_id.1
-        v2 = builtin global_invocation_id.0
         v3 = const.i32 12
+        v2 = load.i32 push + v3
+        v17 = builtin global_invocation_id.0
         v4 = const.i32 4
         v5 = and v2, v3
         v6 = shl v0, v4
@@ -62,6 +63,7 @@ fn operations_bound_their_results() {
             (14, 0, MAX, 1),
             (15, 5, 12, 1),
             (16, 0, 9, 1),
+            (17, 0, 65_535 * 8 - 1, 1),
         ],
     );
     let ranges = Ranges::new(&parse(body));
@@ -116,9 +118,9 @@ fn loops_bound_their_counters() {
 #[test]
 fn branches_tell_about_what_they_compare() {
     let body = "block0:
-        v0 = builtin global_invocation_id.0
-        v1 = builtin global_invocation_id.1
         v2 = const.i32 100
+        v0 = load.i32 push + v2
+        v1 = load.i32 push + v2
         v3 = const.i32 50
         v4 = ult v0, v2
         v5 = slt v3, v1

@@ -1,22 +1,23 @@
 //! The range of each operation's result from those of its operands.
 
 use super::range::Range;
-use crate::abi::SUBGROUP_SIZE;
+use crate::abi::{MAX_WORKGROUPS, SUBGROUP_SIZE};
 use crate::ir::{BuiltIn, Kernel, Op};
 
-/// A built-in's values. Those that the dispatch decides can be anything.
+/// A built-in's values.
 pub(super) fn builtin(kernel: &Kernel, builtin: BuiltIn, component: u8) -> Range {
     let invocations = kernel.invocations();
     let below = |limit: u32| Range::up_to(limit.saturating_sub(1));
+    let size = kernel.workgroup_size.get(usize::from(component)).copied();
     match builtin {
-        BuiltIn::LocalInvocationId => {
-            kernel.workgroup_size.get(usize::from(component)).map_or(Range::ANY, |&size| below(size))
-        }
+        BuiltIn::NumWorkgroups => Range::up_to(MAX_WORKGROUPS),
+        BuiltIn::WorkgroupId => below(MAX_WORKGROUPS),
+        BuiltIn::GlobalInvocationId => size.and_then(|size| size.checked_mul(MAX_WORKGROUPS)).map_or(Range::ANY, below),
+        BuiltIn::LocalInvocationId => size.map_or(Range::ANY, below),
         BuiltIn::LocalInvocationIndex => below(invocations),
         BuiltIn::NumSubgroups => Range::exact(invocations.div_ceil(SUBGROUP_SIZE)),
         BuiltIn::SubgroupId => below(invocations.div_ceil(SUBGROUP_SIZE)),
         BuiltIn::SubgroupLocalInvocationId => below(invocations.min(SUBGROUP_SIZE)),
-        BuiltIn::NumWorkgroups | BuiltIn::WorkgroupId | BuiltIn::GlobalInvocationId => Range::ANY,
     }
 }
 
