@@ -133,16 +133,13 @@ impl Encode<'_> {
                 self.asm.template(asm, regs);
             }
             Kind::Sequence(sequence) => sequence.hot(regs, &mut self.asm),
-            Kind::Jump => self.jump(self.target(block, 0), next),
-            Kind::Branch(condition) => {
-                let (then, otherwise) = (self.target(block, 0), self.target(block, 1));
-                if next == Some(then) {
-                    self.asm.jump_if(negated(*condition), self.labels[otherwise]);
-                } else {
-                    self.asm.jump_if(*condition, self.labels[then]);
-                    self.jump(otherwise, next);
+            Kind::Jump => {
+                let to = self.target(block, 0);
+                if next == Some(to) || !self.repeat(to, next) {
+                    self.jump(to, next);
                 }
             }
+            Kind::Branch(condition) => self.branch(*condition, block, next),
             Kind::Switch(cases) => {
                 let selector = regs.gpr32(0);
                 self.switch(selector, cases, block);
@@ -158,6 +155,39 @@ impl Encode<'_> {
             self.asm.bind(back);
             self.cold.push(Cold { inst, entry, back });
         }
+    }
+
+    fn branch(&mut self, condition: ConditionCode, block: usize, next: Option<usize>) {
+        let (then, otherwise) = (self.target(block, 0), self.target(block, 1));
+        if next == Some(then) {
+            self.asm.jump_if(negated(condition), self.labels[otherwise]);
+        } else {
+            self.asm.jump_if(condition, self.labels[then]);
+            self.jump(otherwise, next);
+        }
+    }
+
+    /// Writes a short block that decides a branch once more, instead of a jump to it: a loop then has one branch.
+    fn repeat(&mut self, block: usize, next: Option<usize>) -> bool {
+        const SHORT: u32 = 4;
+        let (first, end) = (self.code.blocks[block].first, self.code.blocks[block].end);
+        let (plain, last) = (first as usize..end as usize - 1, end as usize - 1);
+        let Kind::Branch(condition) = *self.code.kind(last) else { return false };
+        if end - first > SHORT || !plain.clone().all(|inst| matches!(self.code.kind(inst), Kind::Asm(_))) {
+            return false;
+        }
+        let here = self.edit;
+        self.edit = self.out.edits.partition_point(|(point, _)| point.inst().index() < plain.start);
+        for inst in plain.start..=last {
+            self.moves(inst, InstPosition::Before);
+            if let Kind::Asm(asm) = self.code.kind(inst) {
+                self.asm.template(asm, Regs(self.out.inst_allocs(ra::Inst::new(inst))));
+                self.moves(inst, InstPosition::After);
+            }
+        }
+        self.edit = here;
+        self.branch(condition, block, next);
+        true
     }
 
     /// The block that successor `number` stands for.

@@ -48,7 +48,7 @@ pub(super) struct Select<'k> {
 /// Machine code for a kernel, with virtual registers.
 pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode, CompileError> {
     if isa != Isa::Avx512 {
-        return Err(CompileError::Unsupported(Op::IAdd));
+        return Err(CompileError::Isa(isa));
     }
     let mut code = VCode::new(isa.vector_words());
     let context = code.vreg(RegClass::Int);

@@ -39,17 +39,10 @@ impl Select<'_> {
         Ok(LanePlace { base: whole, index: moved, scale: 1, disp: 0 })
     }
 
-    /// A mask register that may be written over.
-    fn mask_copy(&mut self, mask: Value) -> Result<VReg, CompileError> {
-        let mask = self.reg(mask)?;
-        let copy = self.mask_reg();
-        Build::new(Code::VEX_Kmovw_kr_km16).def(copy, View::Mask).reads(mask, View::Mask).push(&mut self.code);
-        Ok(copy)
-    }
-
     pub(super) fn gather(&mut self, inst: Inst, lanes: &LaneAddress, mask: Value) -> Result<(), CompileError> {
         let place = self.lane_place(lanes)?;
-        let mask = self.mask_copy(mask)?;
+        // The machine uses the mask up; the allocator copies one that is needed later.
+        let mask = self.reg(mask)?;
         let (zeros, used) = (self.lanes_reg(), self.mask_reg());
         self.set_lanes(zeros, 0);
         let result = self.define(inst);
@@ -70,7 +63,8 @@ impl Select<'_> {
     pub(super) fn scatter(&mut self, lanes: &LaneAddress, value: Value, mask: Value) -> Result<(), CompileError> {
         let value = self.reg(value)?;
         let place = self.lane_place(lanes)?;
-        let mask = self.mask_copy(mask)?;
+        // The machine uses the mask up; the allocator copies one that is needed later.
+        let mask = self.reg(mask)?;
         let used = self.mask_reg();
         let operands = [
             Operand::reg_reuse_def(used, 1),
