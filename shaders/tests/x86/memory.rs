@@ -245,3 +245,49 @@ fn frames_keep_values_of_all_types() {
     expected.extend([64 + 16 + 1, 0]);
     assert_eq!(result[..18], expected);
 }
+
+#[test]
+fn sums_of_addresses_are_taken_in() {
+    let data: Vec<u32> = (0..40).collect();
+    check(
+        "    v10 = const.s64 8
+    v11 = const.s64 4
+    v12 = const.s32 0
+    v13 = const.mask 0x1
+    v14 = wide.add v0, v10
+    v15 = wide.add v14, v11
+    v16 = wide.add v15, v11
+    v17 = wide.add v16, v10
+    v18 = ult v12, v1
+    branch v18, block1, block2
+
+block1:
+    v20 = load.s32 v17 + 4
+    store v14 + 0, v20 mask v13
+    jump block3(v16)
+
+block2:
+    v21 = load.s32 v15 + 4
+    store v14 + 4, v21 mask v13
+    jump block3(v14)
+
+block3(v30: s64):
+    v31 = wide.lt v15, v30
+    v32 = load.s32 v30 + 0
+    v33 = load_row v17 + v12 if < v1
+    v34 = const.v32 0
+    v35 = load.s32 v15 + v12 * 4 + 4 if v12 < v1
+    v36 = select v31, v32, v35
+    store v16 + v12 * 4 + 100 if v12 < v1, v36 mask v13
+    v37 = const.s32 1
+    store v16 + v37 * 4 + 100 if v37 < v1, v33 mask v13",
+        &data,
+        &{
+            let mut expected = data.clone();
+            expected[2] = 7;
+            expected[29] = 4;
+            expected[30] = 6;
+            expected
+        },
+    );
+}

@@ -8,7 +8,7 @@ use super::super::call::offset;
 use super::super::encode::conditional;
 use super::super::vcode::{Bound, Build, Check, Kind, Place, View};
 use super::Select;
-use crate::simd::{Address, Field, Inst, InstData, Type, Value, WideOp};
+use crate::simd::{Address, Field, Inst, Type, Value, ValueDef};
 
 /// Bytes of a descriptor's slice: address and length.
 const SLICE_BYTES: u32 = 16;
@@ -148,12 +148,13 @@ impl Select<'_> {
 
     /// The base of an address with a constant sum taken into the displacement, where both fit.
     pub(super) fn base(&mut self, base: Value, disp: i32) -> Result<(VReg, i32), CompileError> {
-        if let Some(InstData::Wide { op: WideOp::Add, args }) = self.kernel.definition(self.facts.canonical(base))
-            && let Some(constant) = self.immediate(args[1])
-            && let Some(disp) = disp.checked_add(constant)
+        if let ValueDef::Result { inst, .. } = self.kernel.values[self.facts.canonical(base)]
+            && self.put_off[inst] != 0
+            && let Some((sum_of, bytes)) = self.offset(inst)
+            && let Some(disp) = disp.checked_add(bytes)
             && disp.unsigned_abs() < 1 << 30
         {
-            return Ok((self.reg(args[0])?, disp));
+            return Ok((self.reg(sum_of)?, disp));
         }
         Ok((self.reg(base)?, disp))
     }

@@ -23,7 +23,7 @@ use self::facts::Facts;
 use super::vcode::{Build, Kind, VCode, View};
 use super::{CompileError, Isa};
 use crate::ir::Op;
-use crate::simd::{Block, Inst, InstData, Kernel, Type, Value, ValueDef};
+use crate::simd::{Block, Inst, InstData, Kernel, Type, Value, ValueDef, WideOp};
 
 /// Most instructions that wait for one another: writing them is recursive.
 const DEEPEST: u8 = 8;
@@ -125,8 +125,9 @@ impl<'k> Select<'k> {
     fn may_wait(&self, inst: Inst) -> bool {
         let single = |inst: Inst| self.facts.single_use(self.kernel.results[inst][0], self.block);
         match &self.kernel.insts[inst] {
-            InstData::Const { .. } => true,
+            InstData::Const { .. } | InstData::Lanes { .. } => true,
             InstData::Any { .. } | InstData::Load { .. } => single(inst),
+            InstData::Wide { op: WideOp::Add, .. } => self.offset(inst).is_some(),
             InstData::Wide { op, .. } => op.result() == Type::S1 && single(inst),
             InstData::Pure { op, args } => {
                 let lanes = self.kernel.ty(args[0]) == Type::V32;
@@ -150,7 +151,7 @@ impl<'k> Select<'k> {
         }
         let vector = |value: Value| kernel.ty(value).is_vector();
         match data {
-            InstData::Const { .. } => {}
+            InstData::Const { .. } | InstData::Lanes { .. } => {}
             InstData::Pure { op, args } if !args.iter().any(|&arg| vector(arg)) => self.scalar(inst, *op, args)?,
             InstData::Wide { op, args } => self.wide(inst, *op, args)?,
             InstData::Select { condition, then, otherwise } if !vector(*then) => {
@@ -183,14 +184,34 @@ impl<'k> Select<'k> {
             return Ok(reg);
         }
         if let ValueDef::Result { inst, .. } = self.kernel.values[value] {
-            if let InstData::Const { ty, bits } = self.kernel.insts[inst] {
-                return Ok(self.constant_reg(ty, bits));
+            match &self.kernel.insts[inst] {
+                InstData::Const { ty, bits } => return Ok(self.constant_reg(*ty, *bits)),
+                InstData::Lanes { values } => return Ok(self.constant_lanes(**values)),
+                _ => {}
+            }
+            if let Some((base, disp)) = self.offset(inst) {
+                let place = Self::at(self.reg(base)?, disp);
+                let sum = self.general();
+                Build::new(Code::Lea_r64_m).def(sum, View::Qword).at(&place).push(&mut self.code);
+                return Ok(sum);
             }
             self.write(inst)?;
         }
         // The verifier saw to it that the definition came first; a kernel that it refused gets a register of its own.
         let class = class_of(self.kernel.ty(value));
         Ok(*self.regs[value].get_or_insert_with(|| self.code.vreg(class)))
+    }
+
+    /// The base and the bytes beside it, of an address that is their sum: left to all its users, who take the sum in. Of
+    /// sums of sums only every other one is, so that none leads far.
+    fn offset(&self, inst: Inst) -> Option<(Value, i32)> {
+        let InstData::Wide { op: WideOp::Add, args } = &self.kernel.insts[inst] else { return None };
+        let disp = self.immediate(args[1])?;
+        let of_a_sum = match self.kernel.values[self.facts.canonical(args[0])] {
+            ValueDef::Result { inst, .. } => self.put_off[inst] != 0,
+            ValueDef::Param { .. } => false,
+        };
+        (!of_a_sum || self.put_off[inst] != 0).then_some((args[0], disp))
     }
 
     /// A constant in a register of its own.

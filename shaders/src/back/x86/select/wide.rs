@@ -31,12 +31,24 @@ impl Select<'_> {
                 Build::new(Code::Lea_r64_m).def(result, View::Qword).at(&place).push(&mut self.code);
             }
             WideOp::SubSat => {
-                let b = self.reg(args[1])?;
+                let b = match self.immediate(args[1]) {
+                    Some(constant) => Err(constant),
+                    None => Ok(self.reg(args[1])?),
+                };
                 let [none, difference] = [self.general(), self.general()];
                 let result = self.define(inst);
                 self.set(none, 0);
-                let build = Build::new(Code::Sub_r64_rm64).modify(difference, a, View::Qword);
-                build.reads(b, View::Qword).push(&mut self.code);
+                let build = match b {
+                    Ok(b) => {
+                        let build = Build::new(Code::Sub_r64_rm64).modify(difference, a, View::Qword);
+                        build.reads(b, View::Qword)
+                    }
+                    Err(constant) => {
+                        let build = Build::new(Code::Sub_rm64_imm32).modify(difference, a, View::Qword);
+                        build.imm(OpKind::Immediate32to64, i64::from(constant))
+                    }
+                };
+                build.push(&mut self.code);
                 let build = Build::new(conditional(ConditionCode::b).2).modify(result, difference, View::Qword);
                 build.reads(none, View::Qword).push(&mut self.code);
             }

@@ -23,10 +23,6 @@ impl Select<'_> {
     /// An instruction on vectors.
     pub(super) fn vector_inst(&mut self, inst: Inst, data: &InstData) -> Result<(), CompileError> {
         match data {
-            InstData::Lanes { values } => {
-                let result = self.define(inst);
-                self.load_constant_lanes(result, **values);
-            }
             // No code: whatever the register holds.
             InstData::Undef { .. } => self.undefined(inst),
             InstData::Pure { op, args } => {

@@ -79,6 +79,13 @@ impl Select<'_> {
         Build::new(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32).def(reg, View::Zmm).memory(memory).push(&mut self.code);
     }
 
+    /// A constant for each lane in a register of its own.
+    pub(in super::super) fn constant_lanes(&mut self, values: [u32; 16]) -> VReg {
+        let reg = self.lanes_reg();
+        self.load_constant_lanes(reg, values);
+        reg
+    }
+
     pub(super) fn load_constant_lanes(&mut self, reg: VReg, values: [u32; 16]) {
         let memory = Self::pool_vector(self.code.pool.vector(values));
         Build::new(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512).def(reg, View::Zmm).memory(memory).push(&mut self.code);
