@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ash::vk;
+use spelter_shaders::compile::Backend;
 
 use crate::command::CommandPool;
 use crate::descriptor::{Binding, DescriptorPool, DescriptorSetLayout};
@@ -28,6 +29,8 @@ pub struct DeviceOptions {
     pub heap_size: u64,
     /// Queues, at least 1. By default 4.
     pub queues: usize,
+    /// What runs kernels. By default the fastest that the machine has.
+    pub backend: Backend,
 }
 
 impl Default for DeviceOptions {
@@ -37,6 +40,7 @@ impl Default for DeviceOptions {
             time_limit: Duration::from_secs(60),
             heap_size: default_bytes(),
             queues: 4,
+            backend: Backend::best(),
         }
     }
 }
@@ -54,6 +58,8 @@ pub struct Properties {
     pub driver_version: u32,
     /// Worker threads.
     pub workers: usize,
+    /// What runs kernels; a kernel that it cannot run is interpreted.
+    pub backend: Backend,
 }
 
 /// A Vulkan device made of CPU threads (`VkDevice`). A handle: clones name the same device.
@@ -81,7 +87,7 @@ impl Device {
         let executor = Executor::new(ExecutorOptions { workers, time_limit: options.time_limit });
         let inner = Inner {
             queues: (0..options.queues.max(1)).map(|_| executor.queue()).collect(),
-            properties: properties(workers),
+            properties: properties(workers, options.backend),
             memory_types: [memory_type()],
             memory_heaps: [vk::MemoryHeap { size: heap.size(), flags: vk::MemoryHeapFlags::DEVICE_LOCAL }],
             executor,
@@ -223,11 +229,11 @@ impl fmt::Debug for Device {
     }
 }
 
-fn properties(workers: usize) -> Properties {
+fn properties(workers: usize, backend: Backend) -> Properties {
     let plural = if workers == 1 { "" } else { "s" };
     let part = |text: &str| text.parse().unwrap_or(0);
     Properties {
-        device_name: format!("Spelter (interpreter, {workers} worker{plural})"),
+        device_name: format!("Spelter ({backend}, {workers} worker{plural})"),
         device_type: vk::PhysicalDeviceType::CPU,
         api_version: vk::API_VERSION_1_3,
         driver_version: vk::make_api_version(
@@ -237,6 +243,7 @@ fn properties(workers: usize) -> Properties {
             part(env!("CARGO_PKG_VERSION_PATCH")),
         ),
         workers,
+        backend,
     }
 }
 

@@ -25,3 +25,4 @@ pub use limits::Limits;
 pub use pipeline::{ComputePipeline, PipelineLayout, PushRange, ShaderModule, Specialization, SpecializedShader};
 pub use queue::{Fence, Queue};
 pub use resource::{Buffer, DeviceMemory};
+pub use spelter_shaders::compile::Backend;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytemuck::NoUninit;
 use parking_lot::Mutex;
-use spelter_driver::{Device, DeviceOptions};
+use spelter_driver::{Backend, Device, DeviceOptions};
 
 use crate::batch::Timeline;
 use crate::dispatch::Dispatch;
@@ -71,6 +71,12 @@ impl ContextBuilder {
     /// The most bytes of device memory; three quarters of the machine's by default. Only what is used is taken.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.options.heap_size = bytes;
+        self
+    }
+
+    /// What runs kernels: by default the fastest back end that the machine has.
+    pub fn backend(mut self, backend: Backend) -> Self {
+        self.options.backend = backend;
         self
     }
 

@@ -25,3 +25,4 @@ pub use program::{
     BindingInfo, BindingKind, Constant, Program, ProgramBuilder, Source, SpecializationConstant, choose_entry,
 };
 pub use resource::Buffer;
+pub use spelter_driver::Backend;

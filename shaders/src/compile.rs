@@ -1,10 +1,15 @@
-//! The whole pipeline on one page: text or words → module → kernel → code.
+//! The whole pipeline on one page: text or words → module → kernel → optimised, lowered, widened → code.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
+use crate::back::x86::{self, Isa};
 use crate::back::{Code, interp};
 use crate::front::{Error, SpecializationConstant, spirv, wgsl};
 use crate::ir::Kernel;
+use crate::lower::math::{self, MathOptions};
+use crate::{opt, simd};
 
 /// A module that was read and found valid as far as that is independent of entry point and specialization.
 #[derive(Debug)]
@@ -53,7 +58,122 @@ impl Module {
     }
 }
 
+/// What runs kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Backend {
+    /// The interpreter: one invocation at a time, on every machine.
+    Interpreter,
+    /// Machine code, 16 invocations at a time.
+    X86(Isa),
+}
+
+impl Backend {
+    /// Those that this machine has, the fastest first.
+    pub fn available() -> impl Iterator<Item = Self> {
+        Isa::available().map(Self::X86).chain([Self::Interpreter])
+    }
+
+    /// The fastest of this machine.
+    pub fn best() -> Self {
+        Self::available().next().unwrap_or(Self::Interpreter)
+    }
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Interpreter => "interpreter",
+            Self::X86(isa) => isa.name(),
+        }
+    }
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Backend {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match Self::available().find(|backend| backend.name() == name) {
+            Some(backend) => Ok(backend),
+            None => {
+                let names: Vec<&str> = Self::available().map(Self::name).collect();
+                Err(format!("`{name}` is no back end of this machine; there are {}", names.join(", ")))
+            }
+        }
+    }
+}
+
+/// How free compilation is with floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Floats {
+    /// A product and a sum may become one operation, rounded once.
+    pub contract: bool,
+    /// `InverseSqrt` may be two units in the last place off.
+    pub fast_inverse_sqrt: bool,
+}
+
+impl Floats {
+    /// What Vulkan allows: as fast as can be.
+    pub const FAST: Self = Self { contract: true, fast_inverse_sqrt: true };
+    /// Every operation rounded for itself, so that back ends agree on all bits.
+    pub const EXACT: Self = Self { contract: false, fast_inverse_sqrt: false };
+}
+
+/// A kernel made ready to run.
+#[derive(Debug)]
+pub struct Compiled {
+    /// What runs.
+    pub code: Box<dyn Code>,
+    /// What runs it: the interpreter if there is no machine code for this kernel.
+    pub backend: Backend,
+    /// Why it is not the back end that was asked for.
+    pub fallback: Option<String>,
+}
+
 /// Makes a kernel ready to run.
-pub fn compile(kernel: &Kernel) -> Box<dyn Code> {
+pub fn compile(kernel: &Kernel, backend: Backend) -> Compiled {
+    let Backend::X86(isa) = backend else {
+        return interpreted(kernel, None);
+    };
+    match machine_code(kernel, isa) {
+        Ok(code) => Compiled { code, backend, fallback: None },
+        Err(reason) => interpreted(kernel, Some(reason)),
+    }
+}
+
+fn interpreted(kernel: &Kernel, fallback: Option<String>) -> Compiled {
+    Compiled { code: interpret(kernel), backend: Backend::Interpreter, fallback }
+}
+
+/// Makes a kernel ready for the interpreter, as it is.
+pub fn interpret(kernel: &Kernel) -> Box<dyn Code> {
     Box::new(interp::Program::new(kernel))
+}
+
+fn machine_code(kernel: &Kernel, isa: Isa) -> Result<Box<dyn Code>, String> {
+    let lowered = lower(kernel, Floats::FAST, |_, _| {});
+    let wide = simd::widen(&lowered).map_err(|error| error.to_string())?;
+    let program = x86::compile(&wide, isa).map_err(|error| error.to_string())?;
+    Ok(Box::new(program))
+}
+
+/// Optimises a kernel and leaves only operations that machines have; `after` sees the kernel after each step.
+pub fn lower(kernel: &Kernel, floats: Floats, mut after: impl FnMut(&'static str, &Kernel)) -> Kernel {
+    let mut kernel = kernel.clone();
+    opt::optimize(&mut kernel, |pass, kernel| after(pass.name, kernel));
+    if floats.contract {
+        (opt::CONTRACT.run)(&mut kernel);
+        after(opt::CONTRACT.name, &kernel);
+    }
+    math::run(&mut kernel, MathOptions { fast_inverse_sqrt: floats.fast_inverse_sqrt });
+    after("math", &kernel);
+    for pass in opt::CLEANUP {
+        (pass.run)(&mut kernel);
+        after(pass.name, &kernel);
+    }
+    kernel
 }

@@ -1,9 +1,10 @@
 //! What runs kernels: every engine in the list runs every test file, and all must agree.
 
+use spelter_shaders::back::x86::{self, Isa};
 use spelter_shaders::back::{Code, Scratch};
-use spelter_shaders::compile;
+use spelter_shaders::compile::{self, Floats};
 use spelter_shaders::ir::{Kernel, verify};
-use spelter_shaders::opt;
+use spelter_shaders::{opt, simd};
 
 /// A way to run a kernel.
 #[derive(Clone, Copy, Debug)]
@@ -23,11 +24,39 @@ impl Engine {
 
 /// All engines of this machine; the first is the oracle.
 pub fn engines() -> Vec<Engine> {
+    let mut engines = interpreters();
+    if Isa::available().any(|isa| isa == Isa::Avx512) {
+        engines.push(Engine { name: "avx512", prepare: |kernel| compiled(kernel, Isa::Avx512) });
+    }
+    engines
+}
+
+fn interpreters() -> Vec<Engine> {
     vec![
-        Engine { name: "interpreter", prepare: compile::compile },
-        Engine { name: "interpreter of the IR's text", prepare: |kernel| compile::compile(&through_text(kernel)) },
-        Engine { name: "interpreter of the optimised kernel", prepare: |kernel| compile::compile(&optimised(kernel)) },
+        Engine { name: "interpreter", prepare: compile::interpret },
+        Engine { name: "interpreter of the IR's text", prepare: |kernel| compile::interpret(&through_text(kernel)) },
+        Engine {
+            name: "interpreter of the optimised kernel",
+            prepare: |kernel| compile::interpret(&optimised(kernel)),
+        },
     ]
+}
+
+/// Machine code, with floats as exact as the interpreter's where Vulkan asks for it: every form on the way is verified, and
+/// no kernel of the tests may be one that only the interpreter can run.
+fn compiled(kernel: &Kernel, isa: Isa) -> Box<dyn Code> {
+    let lowered = lowered(kernel);
+    let wide = simd::widen(&lowered).unwrap_or_else(|error| panic!("{error}\n{lowered}"));
+    simd::verify(&wide).unwrap_or_else(|error| panic!("{error}\n{lowered}\n{wide}"));
+    let program = x86::compile(&wide, isa).unwrap_or_else(|error| panic!("{error}\n{lowered}\n{wide}"));
+    Box::new(program)
+}
+
+/// What machine code is made of: the interpreter gives the same bits for it as machine code does.
+pub fn lowered(kernel: &Kernel) -> Kernel {
+    compile::lower(kernel, Floats::EXACT, |step, after| {
+        verify(after).unwrap_or_else(|error| panic!("{step}: {error}\n{after}"));
+    })
 }
 
 /// A kernel printed and parsed again: nothing that matters may be lost.

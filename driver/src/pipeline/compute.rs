@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use spelter_shaders::back::Code;
-use spelter_shaders::compile::compile;
+use spelter_shaders::compile::{Backend, compile};
 use spelter_shaders::ir::{BindingData, BindingKind, Kernel, VariableSpace};
 
 use super::{PipelineLayout, PushRange, SpecializedShader};
@@ -26,6 +26,7 @@ struct Inner {
     device: Device,
     layout: PipelineLayout,
     name: Arc<str>,
+    backend: Backend,
     code: Arc<dyn Code>,
     workgroup_size: [u32; 3],
     takes: Vec<Taken>,
@@ -50,11 +51,13 @@ impl ComputePipeline {
         check_private(kernel)?;
         check_push(at, kernel, layout.push())?;
         let takes = kernel.bindings.values().map(|binding| take(at, binding, layout)).collect::<Result<_, _>>()?;
+        let compiled = compile(kernel, device.properties().backend);
         let inner = Inner {
             device: device.clone(),
             layout: layout.clone(),
             name: kernel.name.as_str().into(),
-            code: compile(kernel).into(),
+            backend: compiled.backend,
+            code: compiled.code.into(),
             workgroup_size: kernel.workgroup_size,
             takes,
             push_bytes: kernel.push_bytes,
@@ -65,6 +68,11 @@ impl ComputePipeline {
     /// Invocations of a workgroup in each dimension, specialized.
     pub fn workgroup_size(&self) -> [u32; 3] {
         self.inner.workgroup_size
+    }
+
+    /// What runs the kernel: the interpreter, where the device's back end has no code for it.
+    pub fn backend(&self) -> Backend {
+        self.inner.backend
     }
 
     /// The layout that the pipeline was created with.

@@ -14,7 +14,13 @@ pub fn device() -> Device {
 }
 
 pub fn options() -> DeviceOptions {
-    DeviceOptions { workers: 2, heap_size: 64 << 20, time_limit: Duration::from_secs(600), queues: 2 }
+    DeviceOptions {
+        workers: 2,
+        heap_size: 64 << 20,
+        time_limit: Duration::from_secs(600),
+        queues: 2,
+        ..DeviceOptions::default()
+    }
 }
 
 /// A buffer of words, for any use, with memory of its own.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use spelter::Backend;
 use spelter_shaders::back::x86::Isa;
 
 use crate::slot::{Bind, Groups, Print, Push, Save, Spec};
@@ -186,6 +187,9 @@ pub(crate) struct DeviceArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) workers: Option<u16>,
+    /// What runs kernels: avx512, avx2 or interpreter; the fastest that the machine has if not given.
+    #[arg(long, value_name = "NAME", env = "SPELTER_BACKEND")]
+    pub(crate) backend: Option<Backend>,
     /// How long one dispatch or transfer may run before the device is lost.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds, allow_hyphen_values = true)]
     pub(crate) time_limit: Duration,

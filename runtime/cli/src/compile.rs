@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use spelter_shaders::back::x86::{self, Isa};
+use spelter_shaders::compile::{self, Floats};
 use spelter_shaders::ir::Kernel;
 use spelter_shaders::lower::math::{self, MathOptions};
-use spelter_shaders::{opt, simd};
+use spelter_shaders::simd;
 
 use crate::args::{CompileArgs, Emit};
 use crate::failure::Failure;
@@ -46,13 +47,11 @@ fn emit(mut kernel: Kernel, args: &CompileArgs, isa: Isa, clock: &mut Clock) -> 
     if args.emit == Emit::Ir && args.no_opt {
         return Ok(kernel.to_string());
     }
-    if !args.no_opt {
-        opt::optimize(&mut kernel, |pass, _| clock.lap(pass.name));
-    }
-    math::run(&mut kernel, MathOptions { fast_inverse_sqrt: true });
-    clock.lap("math");
-    if !args.no_opt {
-        opt::optimize(&mut kernel, |pass, _| clock.lap(pass.name));
+    if args.no_opt {
+        math::run(&mut kernel, MathOptions { fast_inverse_sqrt: true });
+        clock.lap("math");
+    } else {
+        kernel = compile::lower(&kernel, Floats::FAST, |step, _| clock.lap(step));
     }
     if args.emit == Emit::Ir {
         return Ok(kernel.to_string());

@@ -12,5 +12,9 @@ pub(crate) fn context(args: &DeviceArgs) -> Result<Context, Failure> {
         Some(workers) => builder.workers(workers.into()),
         None => builder,
     };
+    let builder = match args.backend {
+        Some(backend) => builder.backend(backend),
+        None => builder,
+    };
     Ok(builder.build()?)
 }

@@ -1,6 +1,7 @@
 //! `spelter info`: what the device is and can do.
 
 use serde_json::json;
+use spelter::Backend;
 
 use crate::args::InfoArgs;
 use crate::device;
@@ -22,7 +23,8 @@ pub(crate) fn run(args: &InfoArgs, output: &mut Output) -> Result<(), Failure> {
             "vulkan": vulkan,
             "workers": properties.workers,
             "time_limit_seconds": args.device.time_limit.as_secs_f64(),
-            "kernels": "interpreted",
+            "backend": properties.backend.name(),
+            "backends": backends(),
             "cpu_simd": simd(),
             "memory_bytes": memory,
             "limits": {
@@ -46,7 +48,8 @@ pub(crate) fn run(args: &InfoArgs, output: &mut Output) -> Result<(), Failure> {
         ("rules", format!("Vulkan {vulkan}, without a claim of conformance")),
         ("workers", properties.workers.to_string()),
         ("time limit", format!("{} s", args.device.time_limit.as_secs_f64())),
-        ("SIMD", format!("the CPU has {}; kernels are interpreted", simd())),
+        ("kernels", kernels(properties.backend)),
+        ("SIMD", format!("the CPU has {}", simd())),
         ("memory", bytes(memory)),
         ("workgroup", format!("{x} x {y} x {z}, at most {} invocations", limits.max_compute_work_group_invocations)),
         ("workgroups", format!("{gx} x {gy} x {gz}")),
@@ -57,6 +60,22 @@ pub(crate) fn run(args: &InfoArgs, output: &mut Output) -> Result<(), Failure> {
         ("storage buffer", bytes(limits.max_storage_buffer_range.into())),
         ("uniform buffer", bytes(limits.max_uniform_buffer_range.into())),
     ])
+}
+
+/// The back ends of this machine, the fastest first.
+fn backends() -> Vec<&'static str> {
+    Backend::available().map(Backend::name).collect()
+}
+
+/// How kernels run, and why no faster.
+fn kernels(backend: Backend) -> String {
+    match backend {
+        Backend::X86(isa) => format!("compiled for {}; this machine has {}", isa.name(), backends().join(", ")),
+        Backend::Interpreter if backends().len() > 1 => {
+            format!("interpreted, as asked for; this machine has {}", backends().join(", "))
+        }
+        Backend::Interpreter => "interpreted: this CPU has no AVX2, which compiled kernels need".to_owned(),
+    }
 }
 
 /// The widest SIMD instructions of the CPU.

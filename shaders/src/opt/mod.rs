@@ -58,6 +58,9 @@ pub const PASSES: &[Pass] = &[
     PEEPHOLE, GVN, LICM, PEEPHOLE, DCE,
 ];
 
+/// What is worth doing once more after lowering.
+pub const CLEANUP: &[Pass] = &[PEEPHOLE, GVN, LICM, DCE];
+
 /// Runs all passes; `after` sees the kernel after each, for timings and dumps.
 pub fn optimize(kernel: &mut Kernel, mut after: impl FnMut(&Pass, &Kernel)) {
     for pass in PASSES {

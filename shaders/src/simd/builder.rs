@@ -28,6 +28,8 @@ pub(super) struct Builder {
     level: SecondaryMap<Value, u8>,
     outer: HashMap<InstData, Value>,
     locals: HashMap<InstData, Value>,
+    /// The blocks of instructions whose results are not used everywhere.
+    homes: SecondaryMap<Inst, Block>,
     /// Loads at the head of resume blocks.
     heads: HashMap<Block, Vec<Inst>>,
 }
@@ -45,6 +47,7 @@ impl Builder {
             level: SecondaryMap::new(),
             outer: HashMap::default(),
             locals: HashMap::default(),
+            homes: SecondaryMap::with_default(entry),
             heads: HashMap::default(),
         }
     }
@@ -158,6 +161,7 @@ impl Builder {
     pub(super) fn emit(&mut self, data: InstData) -> Inst {
         let inst = self.add(data);
         let block = self.current;
+        self.homes[inst] = block;
         self.kernel.blocks[block].insts.push(inst);
         inst
     }
@@ -213,8 +217,23 @@ impl Builder {
     /// Puts an instruction at the head of a resume block.
     pub(super) fn emit_at_head(&mut self, block: Block, data: InstData) -> Value {
         let inst = self.add(data);
+        self.homes[inst] = block;
         self.heads.entry(block).or_default().push(inst);
         self.kernel.results[inst][0]
+    }
+
+    /// Puts an instruction behind the definition of a value.
+    pub(super) fn emit_after(&mut self, value: Value, data: InstData) {
+        let inst = self.add(data);
+        let (block, at) = match self.kernel.values[value] {
+            ValueDef::Param { block, .. } => (block, 0),
+            ValueDef::Result { inst: definition, .. } => {
+                let block = self.homes[definition];
+                let insts = &self.kernel.blocks[block].insts;
+                (block, insts.iter().position(|&other| other == definition).map_or(0, |at| at + 1))
+            }
+        };
+        self.kernel.blocks[block].insts.insert(at, inst);
     }
 
     /// Puts an instruction before the terminator of a block.

@@ -30,6 +30,18 @@ struct VariableData {
     default: Unwritten,
     /// Place in the frame, once it is needed.
     slot: Option<u32>,
+    /// The one value that is ever written to it, if it is known.
+    only: Option<Only>,
+}
+
+/// The one value of a variable.
+#[derive(Clone, Copy, Debug)]
+struct Only {
+    value: Value,
+    /// The innermost loop around its definition.
+    within: Option<usize>,
+    /// Whether it is in the frame from its definition on.
+    stored: bool,
 }
 
 /// How reading goes on at a block's beginning.
@@ -64,10 +76,12 @@ struct Kept {
 }
 
 /// A barrier: where subgroups stop, where they go on, and the address of their frame in both.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Barrier {
     stop: Block,
     frame: Value,
+    /// Loops around it.
+    loops: Vec<usize>,
 }
 
 /// The variables of a kernel that is built.
@@ -92,7 +106,7 @@ pub(super) struct Variables {
 impl Variables {
     /// A new variable.
     pub(super) fn declare(&mut self, ty: Type, default: Unwritten) -> Variable {
-        self.all.push(VariableData { ty, default, slot: None })
+        self.all.push(VariableData { ty, default, slot: None, only: None })
     }
 
     /// Type of a variable.
@@ -103,6 +117,12 @@ impl Variables {
     /// Writes a variable at the end of a block, as far as it is built.
     pub(super) fn write(&mut self, block: Block, variable: Variable, value: Value) {
         self.values.insert((block, variable), value);
+    }
+
+    /// As [`Variables::write`], for the only value that the variable ever has; `within` is the innermost loop around.
+    pub(super) fn write_only(&mut self, block: Block, variable: Variable, value: Value, within: Option<usize>) {
+        self.all[variable].only = Some(Only { value, within, stored: false });
+        self.write(block, variable, value);
     }
 
     /// What stands for a value: a parameter that always has one value is that value.
@@ -118,10 +138,10 @@ impl Variables {
         self.heads[block] = Head::Start;
     }
 
-    /// A block that goes on after the barrier at the end of `stop`.
-    pub(super) fn mark_resume(&mut self, block: Block, stop: Block, frame: Value) {
+    /// A block that goes on after the barrier at the end of `stop`, which is inside `loops`.
+    pub(super) fn mark_resume(&mut self, block: Block, stop: Block, frame: Value, loops: Vec<usize>) {
         self.heads[block] = Head::Resume;
-        self.barriers.insert(block, Barrier { stop, frame });
+        self.barriers.insert(block, Barrier { stop, frame, loops });
     }
 
     fn slot(&mut self, variable: Variable) -> u32 {
@@ -257,7 +277,19 @@ impl Builder {
     /// Puts into the frames what is read after barriers.
     pub(super) fn fill_frames(&mut self) {
         while let Some(Kept { variable, resume, value }) = self.variables.kept.pop() {
-            let Barrier { stop, frame } = self.variables.barriers[&resume];
+            let Barrier { stop, frame, ref loops } = self.variables.barriers[&resume];
+            if let Some(only) = self.variables.all[variable].only
+                && only.within.is_none_or(|number| loops.contains(&number))
+                && !self.is_outer(self.variables.resolve(only.value))
+            {
+                if !only.stored {
+                    self.variables.all[variable].only = Some(Only { stored: true, ..only });
+                    let at = self.variables.slot(variable);
+                    let kept = self.variables.resolve(only.value);
+                    self.emit_after(kept, InstData::FrameStore { frame, at, value: kept });
+                }
+                continue;
+            }
             let kept = self.read(variable, stop);
             let at = self.variables.slot(variable);
             // The frame holds it already if it came from this very slot.

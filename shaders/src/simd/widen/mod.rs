@@ -123,17 +123,19 @@ impl<'a> Widen<'a> {
     }
 
     /// Refuses what has no SIMD form.
-    fn check(&self) -> Result<(), Unsupported> {
+    fn check(&mut self) -> Result<(), Unsupported> {
         let subgroups = u64::from(self.kernel.invocations().div_ceil(LANES));
         let private = u64::from(self.kernel.private_bytes()) * u64::from(LANES) * subgroups;
         if private > u64::from(u32::MAX / 2) {
             return Err(Unsupported(format!("{private} bytes of private memory for a workgroup")));
         }
-        for &block in &self.kernel.layout {
-            for &inst in &self.kernel.blocks[block].insts {
+        let kernel = self.kernel;
+        for &block in &kernel.layout {
+            self.block = block;
+            for &inst in &kernel.blocks[block].insts {
                 if let ir::InstData::Load { place, .. }
                 | ir::InstData::Store { place, .. }
-                | ir::InstData::Atomic { place, .. } = &self.kernel.insts[inst]
+                | ir::InstData::Atomic { place, .. } = &kernel.insts[inst]
                     && let ir::Place::Variable { variable, offset } = *place
                     && self.is_private(variable)
                     && !self.offset(offset).is_aligned()

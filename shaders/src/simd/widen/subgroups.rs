@@ -203,7 +203,9 @@ impl Widen<'_> {
         self.set_state(state);
         let one = self.builder.s32(1);
         self.builder.terminate(InstData::Jump { to: BlockCall { block: next, args: [one].into_iter().collect() } });
-        self.builder.variables.mark_resume(resume, stop, frame);
+        let loops = &self.uniformity.loops;
+        let around = std::iter::successors(loops.of(self.block), |&number| loops.all[number].parent).collect();
+        self.builder.variables.mark_resume(resume, stop, frame, around);
         self.builder.switch_to(resume);
         self.resume();
     }

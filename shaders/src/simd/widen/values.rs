@@ -3,7 +3,7 @@
 use super::super::ssa::{Unwritten, Variable};
 use super::{Form, Type, Value, Widen};
 use crate::analysis::Shape;
-use crate::ir::{self, Op};
+use crate::ir::{self, InstData as Scalar, Op};
 use crate::simd::InstData;
 
 /// The type in which a value of that shape is kept. A pattern is kept as its base.
@@ -20,19 +20,32 @@ pub(super) fn type_of(ty: ir::Type, shape: Shape) -> Type {
 impl Widen<'_> {
     /// Finds the values that are used outside the block that defines them.
     pub(super) fn find_shared(&mut self) {
-        for &block in &self.kernel.layout {
-            for &inst in &self.kernel.blocks[block].insts {
-                self.kernel.insts[inst].for_each_use(|value| {
-                    if self.uniformity.home(value) != Some(block) {
-                        self.shared.insert(value);
-                        if self.uniformity.is_frozen(value, block) {
-                            let ty = type_of(self.kernel.ty(value), Shape::Varying);
-                            let variables = &mut self.builder.variables;
-                            self.frozen.entry(value).or_insert_with(|| variables.declare(ty, Unwritten::Undef));
-                        }
-                    }
-                });
+        let kernel = self.kernel;
+        for &block in &kernel.layout {
+            self.block = block;
+            for &inst in &kernel.blocks[block].insts {
+                kernel.insts[inst].for_each_use(|value| self.note_use(value));
+                // An access looks at the parts of its offset, wherever they were put together.
+                if let Scalar::Load { place, .. } | Scalar::Store { place, .. } | Scalar::Atomic { place, .. } =
+                    &kernel.insts[inst]
+                {
+                    let offset = self.offset(place.offset());
+                    offset.uniform.iter().chain(&offset.lanes).for_each(|term| self.note_use(term.value));
+                }
             }
+        }
+    }
+
+    fn note_use(&mut self, value: ir::Value) {
+        let block = self.block;
+        if self.uniformity.home(value) == Some(block) {
+            return;
+        }
+        self.shared.insert(value);
+        if self.uniformity.is_frozen(value, block) {
+            let ty = type_of(self.kernel.ty(value), Shape::Varying);
+            let variables = &mut self.builder.variables;
+            self.frozen.entry(value).or_insert_with(|| variables.declare(ty, Unwritten::Undef));
         }
     }
 
@@ -59,7 +72,8 @@ impl Widen<'_> {
         self.local.insert(value, to);
         if self.shared.contains(value) {
             let variable = self.variable(value);
-            self.builder.variables.write(self.builder.current(), variable, to);
+            let within = self.uniformity.loops.of(self.block);
+            self.builder.variables.write_only(self.builder.current(), variable, to, within);
         }
     }
 
