@@ -15,7 +15,8 @@ use crate::ir::{Block, BufferSpace, Inst, InstData, Kernel, Place, Value};
 /// Runs the pass.
 pub(super) fn run(kernel: &mut Kernel) {
     let walk = dominator_walk(kernel, &Dominators::new(kernel));
-    let table = HashMap::with_capacity_and_hasher(kernel.insts.len(), RandomState::default());
+    let size = kernel.layout.iter().map(|&block| kernel.blocks[block].insts.len()).sum();
+    let table = HashMap::with_capacity_and_hasher(size, RandomState::default());
     let mut numbering = Numbering { kernel, table, undo: Vec::new(), aliases: Aliases::default() };
     let mut marks = Vec::new();
     for step in walk {

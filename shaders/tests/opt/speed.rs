@@ -22,7 +22,7 @@ fn kernel(loops: usize) -> Kernel {
         write!(
             text,
             "block{header}(v{i}: i32):
-                v{c} = ult v{i}, v7\n loop block{next}, block{join}\n branch v{c}, block{body}, block{next}(v{i})
+                v{c} = ult v{i}, v7\n loop block{next}, block{join}\n branch v{c}, block{body}, block{next}(v0)
             block{body}:
                 v{s} = imul v{i}, v2\n v{t} = iadd v{s}, v3\n v{u} = iadd v{t}, v1\n v{o} = element v0, v{u} * 4
                 v{x} = load.f32 storage v4 + v{o}\n v{p} = imul v7, v2\n v{q} = element v0, v{p} * 4

@@ -50,8 +50,9 @@ impl Ranges {
                 break;
             }
         }
-        analysis.narrow();
-        analysis.pass(&walk);
+        if analysis.narrow() {
+            analysis.pass(&walk);
+        }
         let above = above(kernel, &dominators, &analysis.facts);
         Self { ranges: analysis.ranges, facts: analysis.facts, above }
     }
@@ -267,14 +268,18 @@ impl<'k> Analysis<'k> {
         right
     }
 
-    /// What came in is all that there is.
-    fn narrow(&mut self) {
+    /// What came in is all that there is. Whether that is less than was assumed.
+    fn narrow(&mut self) -> bool {
+        let mut less = false;
         for &block in &self.kernel.layout {
             let Some(assumed) = &mut self.assumed[block] else { continue };
             for (assumed, came) in assumed.iter_mut().zip(&self.incoming[block].ranges) {
-                *assumed = came.unwrap_or(*assumed);
+                let came = came.unwrap_or(*assumed);
+                less |= *assumed != came;
+                *assumed = came;
             }
         }
+        less
     }
 
     fn result(&self, data: &InstData) -> Range {
