@@ -1,6 +1,6 @@
-//! Angles brought to -π/4 .. π/4, with the number of quarter turns taken off.
+//! Angles brought to -π/4 .. π/4, or a hundredth more, with the number of quarter turns taken off.
 //!
-//! Up to 2^22 three constants that add up to π/2 do it: a fused product and sum leaves the difference exact. Larger
+//! Up to 2^18 three constants that add up to π/2 do it: a fused product and sum leaves the difference exact. Larger
 //! angles need the digits of 2/π that their own exponent asks for (Payne and Hanek); that is done in integers, in a
 //! block of its own, which vectors without such an angle skip.
 
@@ -9,8 +9,8 @@ use std::f32::consts::{FRAC_2_PI, FRAC_PI_2};
 use super::emit::Emit;
 use crate::ir::Value;
 
-/// Above this the constants have too few digits.
-const LARGE: f32 = 4_194_304.0;
+/// Above this the number of turns is not known well enough to leave at most π/4 and a hundredth.
+const LARGE: f32 = 262_144.0;
 
 /// 1.5 × 2^23: added to a small number it leaves the nearest integer in the low bits.
 const TO_INTEGER: f32 = 12_582_912.0;
@@ -29,14 +29,14 @@ pub(super) fn reduce(e: &mut Emit<'_>, a: Value) -> [Value; 2] {
     e.rarely(large, [turns, rest], |e| reduce_large(e, size))
 }
 
-/// 2/π in binary, from the digit with weight 4 on.
-const DIGITS: [u32; 7] = [0x145f_306d, 0xc9c8_82a5, 0x3f84_eafa, 0x3ea6_9bb8, 0x1b6c_52b3, 0x2788_7208, 0x3fca_2c75];
+/// 2/π in binary, from the digit with weight 64 on.
+const DIGITS: [u32; 7] = [0x0145_f306, 0xdc9c_882a, 0x53f8_4eaf, 0xa3ea_69bb, 0x81b6_c52b, 0x3278_8720, 0x83fc_a2c7];
 
 /// Multiplies the significand with 96 digits of 2/π: those before count whole turns, those behind are too small.
 fn reduce_large(e: &mut Emit<'_>, size: Value) -> [Value; 2] {
     let bits = e.float_bits(size);
     let exponent = e.lshr(bits, 23u32);
-    let first = e.isub(exponent, 127u32 + 22);
+    let first = e.isub(exponent, 127u32 + 18);
     let window = digits(e, first);
     let significand = e.and(bits, 0x007f_ffffu32);
     let significand = e.or(significand, 0x0080_0000u32);

@@ -14,13 +14,13 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
     }
 }
 
-/// `(sin r - r) / r³` as a polynomial of r², to π/4, within 2^-28 of the sine.
-const SIN: [f32; 3] = [-0.000_195_166_58, 0.008_332_173, -0.166_666_55];
+/// `(sin r - r) / r³` as a polynomial of r², to 0.797, within 2^-27 of the sine.
+const SIN: [f32; 3] = [-0.000_195_077_36, 0.008_332_109, -0.166_666_54];
 
-/// `(cos r - 1) / r²` as a polynomial of r², to π/4, within 2^-33.
-const COS: [f32; 4] = [2.443_245_3e-5, -0.001_388_731, 0.041_666_646, -0.5];
+/// `(cos r - 1) / r²` as a polynomial of r², to 0.797, within 2^-32.
+const COS: [f32; 4] = [2.442_212e-5, -0.001_388_722, 0.041_666_646, -0.5];
 
-/// Sine and cosine from -π/4 to π/4.
+/// Sine and cosine of a reduced angle.
 fn both(e: &mut Emit<'_>, rest: Value) -> [Value; 2] {
     let square = e.fmul(rest, rest);
     let sine = e.polynomial(square, &SIN);
