@@ -188,3 +188,40 @@ fn many_values_alive_are_spilled() {
     }
     assert_eq!(run(&text, &[&input])[0], expected);
 }
+
+#[test]
+fn undefined_values_cost_nothing_and_harm_nothing() {
+    let lanes: Vec<u32> = (0..16).collect();
+    let expected: Vec<u32> = (0..16).map(|lane| if lane < 4 { lane } else { lane + 1 }).collect();
+    check(
+        "    v10 = const.s32 0
+    v11 = load_row v0 + v10 if < v1
+    v12 = const.v32 4
+    v13 = ult v11, v12
+    v14 = const.mask 0xffff
+    v15 = undef.v32
+    v16 = undef.mask
+    v17 = undef.s32
+    v18 = undef.s64
+    v19 = undef.s1
+    jump block1(v10, v15, v16, v17, v18, v19)
+
+block1(v20: s32, v21: v32, v22: mask, v23: s32, v24: s64, v25: s1):
+    v26 = select v13, v11, v21
+    v27 = const.s32 1
+    v28 = iadd v20, v27
+    v29 = const.s32 2
+    v30 = ult v28, v29
+    v31 = const.v32 1
+    v32 = iadd v11, v31
+    v33 = lnot v13
+    v34 = buffer_len v10
+    branch v30, block1(v28, v32, v33, v28, v34, v30), block2
+
+block2:
+    v35 = lor v22, v13
+    store_row v0 + v10 if < v1, v26 mask v35",
+        &lanes,
+        &expected,
+    );
+}

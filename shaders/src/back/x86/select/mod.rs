@@ -17,7 +17,7 @@ mod wide;
 
 use cranelift_entity::SecondaryMap;
 use iced_x86::{Code, OpKind};
-use regalloc2::{Operand, PReg, RegClass, VReg};
+use regalloc2::{Operand, OperandConstraint, OperandKind, OperandPos, PReg, RegClass, VReg};
 
 use self::facts::Facts;
 use super::vcode::{Build, Kind, VCode, View};
@@ -125,7 +125,7 @@ impl<'k> Select<'k> {
     fn may_wait(&self, inst: Inst) -> bool {
         let single = |inst: Inst| self.facts.single_use(self.kernel.results[inst][0], self.block);
         match &self.kernel.insts[inst] {
-            InstData::Const { .. } | InstData::Lanes { .. } => true,
+            InstData::Const { .. } | InstData::Lanes { .. } | InstData::Undef { .. } => true,
             InstData::Any { .. } | InstData::Load { .. } => single(inst),
             InstData::Wide { op: WideOp::Add, .. } => self.offset(inst).is_some(),
             InstData::Wide { op, .. } => op.result() == Type::S1 && single(inst),
@@ -151,15 +151,11 @@ impl<'k> Select<'k> {
         }
         let vector = |value: Value| kernel.ty(value).is_vector();
         match data {
-            InstData::Const { .. } | InstData::Lanes { .. } => {}
+            InstData::Const { .. } | InstData::Lanes { .. } | InstData::Undef { .. } => {}
             InstData::Pure { op, args } if !args.iter().any(|&arg| vector(arg)) => self.scalar(inst, *op, args)?,
             InstData::Wide { op, args } => self.wide(inst, *op, args)?,
             InstData::Select { condition, then, otherwise } if !vector(*then) => {
                 self.scalar_select(inst, *condition, *then, *otherwise)?;
-            }
-            InstData::Undef { ty } if !ty.is_vector() => {
-                let result = self.define(inst);
-                self.set(result, 0);
             }
             InstData::Context { field } => self.context_field(inst, *field),
             InstData::BufferBase { buffer } => self.buffer_base(inst, *buffer)?,
@@ -187,6 +183,8 @@ impl<'k> Select<'k> {
             match &self.kernel.insts[inst] {
                 InstData::Const { ty, bits } => return Ok(self.constant_reg(*ty, *bits)),
                 InstData::Lanes { values } => return Ok(self.constant_lanes(**values)),
+                InstData::Undef { ty } if ty.is_vector() => return Ok(self.undefined(*ty)),
+                InstData::Undef { ty } => return Ok(self.constant_reg(*ty, 0)),
                 _ => {}
             }
             if let Some((base, disp)) = self.offset(inst) {
@@ -212,6 +210,14 @@ impl<'k> Select<'k> {
             ValueDef::Param { .. } => false,
         };
         (!of_a_sum || self.put_off[inst] != 0).then_some((args[0], disp))
+    }
+
+    /// A value without code: each use has its own, wherever the allocator has room.
+    fn undefined(&mut self, ty: Type) -> VReg {
+        let reg = self.code.vreg(class_of(ty));
+        let anywhere = Operand::new(reg, OperandConstraint::Any, OperandKind::Def, OperandPos::Late);
+        self.code.push(Kind::Define, &[anywhere]);
+        reg
     }
 
     /// A constant in a register of its own.

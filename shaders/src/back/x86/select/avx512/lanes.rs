@@ -3,17 +3,11 @@
 use iced_x86::Code;
 
 use super::super::super::CompileError;
-use super::super::super::vcode::{Build, Kind, View};
+use super::super::super::vcode::{Build, View};
 use super::super::Select;
 use crate::simd::{Inst, Type, Value};
 
 impl Select<'_> {
-    /// A definition without code.
-    pub(super) fn undefined(&mut self, inst: Inst) {
-        let result = self.define(inst);
-        self.code.push(Kind::Define, &[regalloc2::Operand::reg_def(result)]);
-    }
-
     pub(super) fn splat(&mut self, inst: Inst, value: Value) -> Result<(), CompileError> {
         if self.kernel.ty(value) == Type::S1 {
             let truth = self.reg(value)?;

@@ -23,8 +23,6 @@ impl Select<'_> {
     /// An instruction on vectors.
     pub(super) fn vector_inst(&mut self, inst: Inst, data: &InstData) -> Result<(), CompileError> {
         match data {
-            // No code: whatever the register holds.
-            InstData::Undef { .. } => self.undefined(inst),
             InstData::Pure { op, args } => {
                 let operands_are_masks = self.kernel.ty(args[0]) == Type::Mask;
                 if operands_are_masks {
