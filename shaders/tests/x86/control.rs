@@ -225,3 +225,27 @@ block2:
         &expected,
     );
 }
+
+#[test]
+fn a_switch_without_cases_jumps() {
+    check(
+        "    v10 = const.s32 0
+    v11 = const.s32 5
+    v12 = const.mask 0x1
+    jump block1(v10)
+
+block1(v13: s32):
+    v14 = const.s32 1
+    v15 = iadd v13, v14
+    v16 = ult v15, v11
+    branch v16, block1(v15), block2
+
+block2:
+    switch v15, block3(v15) []
+
+block3(v17: s32):
+    store v0 + v10 * 4 if v10 < v1, v17 mask v12",
+        &[0],
+        &[5],
+    );
+}

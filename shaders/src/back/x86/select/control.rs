@@ -70,6 +70,9 @@ impl Select<'_> {
     pub(super) fn terminator(&mut self, data: &InstData) -> Result<(), CompileError> {
         let at = self.edges.number(self.block);
         match data {
+            InstData::Switch { default: to, cases, .. } if cases.is_empty() => {
+                return self.terminator(&InstData::Jump { to: to.clone() });
+            }
             InstData::Jump { to } => {
                 let args = self.arguments(to)?;
                 self.code.push(Kind::Jump, &[]);
