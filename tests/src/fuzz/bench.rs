@@ -7,11 +7,12 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome};
+use spelter_shaders::back::x86::{self, Isa};
 use spelter_shaders::back::{Code, Scratch};
+use spelter_shaders::compile::{self, Floats};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{InstData, Kernel, Type, verify};
-use spelter_shaders::lower::math::MathOptions;
-use spelter_shaders::{lower, opt};
+use spelter_shaders::{opt, simd};
 
 use super::expression::is_transcendental;
 use super::feature::{Feature, Features};
@@ -26,6 +27,9 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Looks after which a run is stopped: 20 seconds. Programs take well below one.
 const PATIENCE: u32 = 200;
+
+/// What machine code is made with: all that the lowered kernel shows.
+const FLOATS: Floats = Floats { contract: true, fast_inverse_sqrt: false };
 
 thread_local! {
     /// The thread's last panic: its message with its place.
@@ -66,8 +70,59 @@ struct Image {
 
 impl Default for Bench {
     fn default() -> Self {
-        Self::new(engine::engines())
+        Self::new(all_engines())
     }
+}
+
+/// All engines; those that make machine code take kernels that are lowered already.
+pub fn all_engines() -> Vec<Engine> {
+    let mut engines = engine::engines();
+    for engine in &mut engines {
+        match engine.name {
+            "avx512" => engine.prepare = |kernel| machine_code(kernel, Isa::Avx512),
+            "avx2" => engine.prepare = |kernel| machine_code(kernel, Isa::Avx2),
+            _ => {}
+        }
+    }
+    engines
+}
+
+/// The lowered and optimised kernel, its SIMD form and its machine code, as text.
+pub fn stages(kernel: &Kernel) -> String {
+    let last = match lowered(kernel, FLOATS) {
+        Ok(kernel) => kernel,
+        Err(finding) => return finding.what,
+    };
+    let mut text = last.to_string();
+    match simd::widen(&last) {
+        Ok(wide) => {
+            text += &format!("\n{wide}\n");
+            for isa in Isa::available() {
+                let code = caught(isa.name(), "panics", || x86::compile(&wide, isa));
+                text += &match code {
+                    Ok(Ok(code)) => code.assembly(),
+                    Ok(Err(error)) => error.to_string(),
+                    Err(finding) => finding.what,
+                };
+            }
+        }
+        Err(error) => text += &error.to_string(),
+    }
+    text
+}
+
+/// Machine code of a kernel that is lowered. What cannot be compiled is a finding, since users' kernels look the same; but
+/// unaligned variables are for the interpreter.
+fn machine_code(kernel: &Kernel, isa: Isa) -> Box<dyn Code> {
+    let wide = match simd::widen(kernel) {
+        Ok(wide) => wide,
+        Err(error) if error.to_string().contains("no multiples of 4") => return compile::interpret(kernel),
+        Err(error) => panic!("{error}"),
+    };
+    if let Err(error) = simd::verify(&wide) {
+        panic!("widening makes a bad kernel: {error}");
+    }
+    Box::new(x86::compile(&wide, isa).unwrap_or_else(|error| panic!("{error}")))
 }
 
 impl Bench {
@@ -97,11 +152,11 @@ impl Bench {
         let got = self.run(oracle, &optimized(&plain)?, program, &image)?;
         compare(program, &image, "optimisation", &expected, &got)?;
         if is_exact(&plain) {
-            let got = self.run(oracle, &lowered(&plain)?, program, &image)?;
+            let got = self.run(oracle, &lowered(&plain, Floats::EXACT)?, program, &image)?;
             compare(program, &image, "lowering", &expected, &got)?;
         }
         // What is left for compiled code to do must not change results any more.
-        let last = uncontracted(&optimized(&lowered(&program.kernel)?)?);
+        let last = lowered(&program.kernel, FLOATS)?;
         let expected = self.run(oracle, &last, program, &image)?;
         for engine in compiled {
             let got = self.run(engine, &last, program, &image)?;
@@ -198,12 +253,17 @@ fn is_exact(kernel: &Kernel) -> bool {
     kernel.insts.values().all(|data| !matches!(data, InstData::Pure { op, .. } if is_transcendental(*op)))
 }
 
-/// The kernel made of what machines have.
-fn lowered(kernel: &Kernel) -> Result<Kernel, Finding> {
-    let mut kernel = kernel.clone();
-    caught("lowering", "panics", || lower::math::run(&mut kernel, MathOptions { fast_inverse_sqrt: false }))?;
-    verify(&kernel).map_err(|error| finding("lowering makes a bad kernel", error))?;
-    Ok(kernel)
+/// The kernel optimised and made of what machines have; every step must leave a good one.
+fn lowered(kernel: &Kernel, floats: Floats) -> Result<Kernel, Finding> {
+    let mut result = Ok(());
+    let lowered = caught("lowering", "panics", || {
+        compile::lower(kernel, floats, |step, kernel| {
+            if let (Ok(()), Err(error)) = (&result, verify(kernel)) {
+                result = Err(finding(&format!("{step} makes a bad kernel"), error));
+            }
+        })
+    })?;
+    result.map(|()| lowered)
 }
 
 /// The kernel after all passes, each of which must leave a good one.

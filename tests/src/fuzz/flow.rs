@@ -4,7 +4,7 @@
 //! innermost switch if no loop is between, to the next case. Values are in scope wherever they dominate, so what a loop or
 //! an arm defined is used after it, whenever the graph allows.
 
-use spelter_shaders::ir::{AtomicOp, Block, BlockCall, BufferSpace, InstData, Op, Place, Value};
+use spelter_shaders::ir::{Access, AtomicOp, Block, BlockCall, BufferSpace, InstData, Op, Place, Value};
 
 use super::feature::Feature;
 use super::maker::Maker;
@@ -390,7 +390,11 @@ impl Maker {
         let base = self.constant(0u32);
         let offset = self.element(base, global, 4);
         let place = Place::Buffer { space: BufferSpace::Storage, buffer, offset };
-        // Whoever comes here twice has a wrong answer.
-        self.atomic(AtomicOp::Add, place, Some(sum), None);
+        if self.options.atomics {
+            // Whoever comes here twice has a wrong answer.
+            self.atomic(AtomicOp::Add, place, Some(sum), None);
+        } else {
+            self.builder.store(place, sum, Access::default());
+        }
     }
 }

@@ -186,7 +186,8 @@ impl Maker {
             self.mark_store(region, out);
         }
         let room = region.rule.per > 1 && !region.rule.apart && self.builder.kernel().constant(k) == Some(0);
-        if self.options.unaligned && room && self.tape.chance(16) {
+        let buffer = matches!(region.home, Home::Buffers(_));
+        if self.options.unaligned && room && buffer && self.tape.chance(16) {
             // The bytes up to the next word are the invocation's too.
             self.mark(Feature::LoadUnaligned);
             let bytes = self.tape.pick(3) + 1;

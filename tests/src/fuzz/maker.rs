@@ -19,13 +19,16 @@ pub struct Options {
     pub loose_returns: bool,
     /// Offsets that are not multiples of 4.
     pub unaligned: bool,
+    /// Atomics; without them answers are stored.
+    pub atomics: bool,
     /// Makes the program count in a buffer of its own, the last, how often control comes to each feature.
     pub marks: bool,
 }
 
 impl Options {
     /// Everything that every engine must agree on.
-    pub const ALL: Self = Self { transcendental: true, loose_returns: true, unaligned: true, marks: false };
+    pub const ALL: Self =
+        Self { transcendental: true, loose_returns: true, unaligned: true, atomics: true, marks: false };
 }
 
 /// A growing program.

@@ -7,6 +7,8 @@ use std::collections::HashSet;
 
 use spelter_shaders::ir::{AtomicOp, BlockCall, Inst, InstData, Kernel, Merge, Place, Type, Value, ValueDef, verify};
 
+use spelter_shaders::opt;
+
 use super::program::Program;
 
 /// Looks for a smaller program that still `fails`, in at most `most` attempts.
@@ -16,6 +18,7 @@ pub fn reduce(program: Program, most: u32, fails: &mut dyn FnMut(&Program) -> bo
         let before = size(&reducer.best.kernel);
         reducer.memory();
         reducer.skip();
+        reducer.tidy();
         reducer.remove();
         reducer.flatten();
         if size(&reducer.best.kernel) >= before || reducer.left == 0 {
@@ -45,6 +48,15 @@ impl Reducer<'_> {
             self.best = program;
         }
         fails
+    }
+
+    /// Straight jumps, nothing unused.
+    fn tidy(&mut self) {
+        for pass in [opt::CFG, opt::DCE] {
+            let mut tidied = self.best.clone();
+            (pass.run)(&mut tidied.kernel);
+            self.accept(tidied);
+        }
     }
 
     /// Fewer workgroups, zeros in buffers.

@@ -35,8 +35,8 @@ impl Maker {
             18 => self.descriptor(),
             19..=21 => self.own(),
             22 => self.private(),
-            23 => self.atomic_own(),
-            24 | 25 => self.count(),
+            23 if self.options.atomics => self.atomic_own(),
+            24 | 25 if self.options.atomics => self.count(),
             26..=28 => self.synchronise(),
             29 => self.shown(),
             // Those who have returned would have made fewer stores than the others.

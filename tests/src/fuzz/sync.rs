@@ -263,7 +263,8 @@ impl Maker {
             Place::Variable { offset, .. } => self.level(&[offset]),
             _ => Level::Invocation,
         };
-        if self.tape.pick(4) == 3
+        if self.options.atomics
+            && self.tape.pick(4) == 3
             && let Some(value) = self.atomic(AtomicOp::Load, place, None, None)
         {
             self.define(value, Kind::Int, level);

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
-use spelter_tests::engine::{Engine, engines};
-use spelter_tests::fuzz::{Generated, Options, Tape, generate};
+use spelter_tests::engine::Engine;
+use spelter_tests::fuzz::{Generated, Options, Tape, all_engines, generate};
 
 /// Runs random kernels on every engine and compares all memory.
 #[derive(Clone, Debug, Parser)]
@@ -29,12 +29,21 @@ pub(crate) struct Args {
     /// Runs only the oracle and engines whose name contains this.
     #[arg(long)]
     pub(crate) engine: Option<String>,
+    /// Leaves atomics out.
+    #[arg(long)]
+    pub(crate) no_atomics: bool,
+    /// Leaves barriers out that come after some invocations have returned.
+    #[arg(long)]
+    pub(crate) strict_returns: bool,
     /// The folder for what was found.
     #[arg(long, default_value = "fuzz-findings")]
     pub(crate) out: PathBuf,
     /// Prints findings and the report as JSON, one object in each line.
     #[arg(long)]
     pub(crate) json: bool,
+    /// With files: prints the lowered and optimised kernel and its SIMD form too.
+    #[arg(long)]
+    pub(crate) show: bool,
     /// Runs these files instead, as they were found.
     pub(crate) files: Vec<PathBuf>,
     /// The number of this child.
@@ -77,7 +86,12 @@ impl Args {
 
     pub(crate) fn engines(&self) -> Vec<Engine> {
         let wanted = |engine: &Engine| self.engine.as_ref().is_none_or(|name| engine.name.contains(name.as_str()));
-        engines().into_iter().enumerate().filter(|(at, engine)| *at == 0 || wanted(engine)).map(|(_, e)| e).collect()
+        all_engines()
+            .into_iter()
+            .enumerate()
+            .filter(|(at, engine)| *at == 0 || wanted(engine))
+            .map(|(_, e)| e)
+            .collect()
     }
 
     pub(crate) fn duration(&self) -> Duration {
@@ -101,7 +115,8 @@ impl Args {
 
     /// What is generated.
     pub(crate) fn options(&self) -> Options {
-        Options::ALL
+        let (atomics, loose_returns) = (!self.no_atomics, !self.strict_returns);
+        Options { atomics, loose_returns, ..Options::ALL }
     }
 
     /// Where a child notes the number of the program that it is at.

@@ -15,7 +15,7 @@ mod report;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use spelter_tests::fuzz::{Bench, quiet_panics, text};
+use spelter_tests::fuzz::{Bench, quiet_panics, stages, text};
 
 use args::{Args, Mode};
 
@@ -37,6 +37,9 @@ fn files(args: &Args) -> ExitCode {
     for path in &args.files {
         let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
         let result = text.and_then(|text| text::read(&text)).and_then(|program| {
+            if args.show {
+                println!("{}", stages(&program.kernel));
+            }
             bench.check(&program).map_err(|finding| format!("{}: {}", finding.what, finding.detail))
         });
         match result {

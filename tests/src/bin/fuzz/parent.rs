@@ -110,6 +110,11 @@ fn spawn(args: &Args, job: u64, first: u64, seconds: u64, sender: &Sender<Event>
     if let Some(engine) = &args.engine {
         command.arg("--engine").arg(engine);
     }
+    for (name, wanted) in [("--no-atomics", args.no_atomics), ("--strict-returns", args.strict_returns)] {
+        if wanted {
+            command.arg(name);
+        }
+    }
     command.arg("--shard").arg(format!("{}/{}", args.shard.0, args.shard.1)).arg("--out").arg(&args.out);
     let mut process = command.stdout(Stdio::piped()).spawn().ok()?;
     let output = process.stdout.take()?;
