@@ -41,7 +41,9 @@ pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
         InstData::FirstLane { mask } | InstData::Any { mask } => operands.push((mask, Type::Mask)),
         InstData::Context { field } => check_field(field)?,
         InstData::BufferBase { buffer } | InstData::BufferLen { buffer } => {
-            if let Some(number) = kernel.constant(buffer).filter(|&number| number >= u64::from(kernel.descriptors)) {
+            // `u32::MAX` names none on purpose: an index outside of its array.
+            let named = kernel.constant(buffer).filter(|&number| number != u64::from(u32::MAX));
+            if let Some(number) = named.filter(|&number| number >= u64::from(kernel.descriptors)) {
                 return Err(format!("there is no descriptor {number}"));
             }
             operands.push((buffer, Type::S32));
