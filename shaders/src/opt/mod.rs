@@ -52,10 +52,10 @@ pub const FORWARD: Pass = Pass { name: "forward", run: forward::run };
 /// Fuses products with sums. Changes results, so it is not among [`PASSES`].
 pub const CONTRACT: Pass = Pass { name: "contract", run: contract::run };
 
-/// All passes, in the order in which they run.
+/// All passes, in the order in which they run. After the last that decides branches, control flow is straightened again.
 pub const PASSES: &[Pass] = &[
     CFG, VARIABLES, CFG, PEEPHOLE, GVN, UNROLL, VARIABLES, CFG, PEEPHOLE, GVN, FORWARD, FLATTEN, CFG, OFFSETS,
-    PEEPHOLE, GVN, LICM, PEEPHOLE, DCE,
+    PEEPHOLE, GVN, PEEPHOLE, CFG, LICM, DCE,
 ];
 
 /// What is worth doing once more after lowering.
