@@ -249,3 +249,26 @@ block3(v17: s32):
         &[5],
     );
 }
+
+#[test]
+fn constant_and_undefined_conditions_are_conditions() {
+    for (condition, word) in [("const.s1 true", 1), ("const.s1 false", 2), ("undef.s1", 2)] {
+        check(
+            &format!(
+                "    v10 = const.s32 0
+    v11 = const.s32 1
+    v12 = const.s32 2
+    v13 = const.mask 0x1
+    v14 = {condition}
+    v15 = select v14, v11, v12
+    store v0 + v10 * 4 + 4 if v10 < v1, v15 mask v13
+    branch v14, block1(v11), block1(v12)
+
+block1(v20: s32):
+    store v0 + v10 * 4 if v10 < v1, v20 mask v13"
+            ),
+            &[0, 0],
+            &[word, word],
+        );
+    }
+}

@@ -15,7 +15,7 @@ impl Select<'_> {
     /// registers by now.
     pub(super) fn condition(&mut self, value: Value) -> Result<ConditionCode, CompileError> {
         if let Some((inst, data)) = self.waiting(value)
-            && !matches!(data, InstData::Load { .. } | InstData::Const { .. })
+            && matches!(data, InstData::Pure { .. } | InstData::Wide { .. } | InstData::Any { .. })
         {
             self.put_off[inst] = 0;
             return self.compare(inst);
