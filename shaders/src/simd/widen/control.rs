@@ -64,7 +64,9 @@ impl Widen<'_> {
         self.control.lanes = Some(self.builder.variables.declare(Type::Mask, Unwritten::Empty));
         self.find_full();
         for &block in &kernel.layout {
-            if let Some(from) = self.uniformity.flow.whole(block).filter(|_| !self.control.full.contains(block)) {
+            let flow = &self.uniformity.flow;
+            let known = self.control.full.contains(block) && !flow.maybe_empty(block);
+            if let Some(from) = flow.whole(block).filter(|_| !known) {
                 let variables = &mut self.builder.variables;
                 let lanes = &mut self.control.whole;
                 lanes.entry(from).or_insert_with(|| variables.declare(Type::Mask, Unwritten::Empty));
@@ -220,7 +222,8 @@ impl Widen<'_> {
             return if full { self.subgroup.lanes } else { self.read(lanes) };
         }
         let lanes = match flow.whole(block) {
-            _ if full => self.subgroup.lanes,
+            // Lanes that come here at all are all lanes; where control may come without, that has to be seen.
+            _ if full && !flow.maybe_empty(block) => self.subgroup.lanes,
             Some(from) => {
                 let variables = &mut self.builder.variables;
                 let whole = &mut self.control.whole;
@@ -243,7 +246,7 @@ impl Widen<'_> {
             self.builder.switch_to(body);
             self.builder.seal(body);
         }
-        lanes
+        if full { self.subgroup.lanes } else { lanes }
     }
 
     /// At a loop's header: nothing of an earlier trip is read in this one, save what is passed to the header.
