@@ -154,11 +154,24 @@ pub fn interpret(kernel: &Kernel) -> Box<dyn Code> {
     Box::new(interp::Program::new(kernel))
 }
 
+/// Most instructions of a kernel that becomes machine code: more would take seconds.
+const MOST_INSTRUCTIONS: usize = 1 << 17;
+
 fn machine_code(kernel: &Kernel, isa: Isa) -> Result<Box<dyn Code>, String> {
+    check_size(kernel)?;
     let lowered = lower(kernel, Floats::FAST, |_, _| {});
+    check_size(&lowered)?;
     let wide = simd::widen(&lowered).map_err(|error| error.to_string())?;
     let program = x86::compile(&wide, isa).map_err(|error| error.to_string())?;
     Ok(Box::new(program))
+}
+
+fn check_size(kernel: &Kernel) -> Result<(), String> {
+    let instructions: usize = kernel.layout.iter().map(|&block| kernel.blocks[block].insts.len()).sum();
+    if instructions > MOST_INSTRUCTIONS {
+        return Err(format!("{instructions} instructions are more than {MOST_INSTRUCTIONS}"));
+    }
+    Ok(())
 }
 
 /// Optimises a kernel and leaves only operations that machines have; `after` sees the kernel after each step.
