@@ -25,9 +25,10 @@ impl Engine {
 /// All engines of this machine; the first is the oracle.
 pub fn engines() -> Vec<Engine> {
     let mut engines = interpreters();
-    if Isa::available().any(|isa| isa == Isa::Avx512) {
-        engines.push(Engine { name: "avx512", prepare: |kernel| compiled(kernel, Isa::Avx512) });
-    }
+    engines.extend(Isa::available().map(|isa| match isa {
+        Isa::Avx512 => Engine { name: isa.name(), prepare: |kernel| compiled(kernel, Isa::Avx512) },
+        Isa::Avx2 => Engine { name: isa.name(), prepare: |kernel| compiled(kernel, Isa::Avx2) },
+    }));
     engines
 }
 

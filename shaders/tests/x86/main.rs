@@ -51,24 +51,26 @@ fn run_program(program: &Program, buffers: &[GuestSlice], workgroup: [u32; 3], s
 
 /// The instruction sets that kernels are run on.
 fn engines() -> Vec<Isa> {
-    Isa::available().filter(|&isa| isa == Isa::Avx512).collect()
+    Isa::available().collect()
 }
 
 /// What one workgroup leaves in copies of the buffers, on each instruction set; all have to agree.
 #[track_caller]
 fn run(text: &str, buffers: &[&[u32]]) -> Vec<Vec<u32>> {
-    let kernel = parse(text);
-    let mut results: Vec<Vec<Vec<u32>>> = Vec::new();
-    for isa in engines() {
-        let program = compile(&kernel, isa).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let slices: Vec<GuestSlice> = buffers.iter().map(|words| buffer(words)).collect();
-        assert_eq!(run_program(&program, &slices, [3, 4, 5], false), Outcome::Done);
-        results.push(slices.into_iter().map(words).collect());
-    }
+    let results: Vec<Vec<Vec<u32>>> = engines().into_iter().map(|isa| run_on(isa, text, buffers)).collect();
     if let [first, others @ ..] = &results[..] {
         others.iter().for_each(|other| assert_eq!(first, other, "{text}"));
     }
     results.into_iter().next().unwrap_or_else(|| buffers.iter().map(|words| words.to_vec()).collect())
+}
+
+/// What one workgroup leaves in copies of the buffers.
+#[track_caller]
+fn run_on(isa: Isa, text: &str, buffers: &[&[u32]]) -> Vec<Vec<u32>> {
+    let program = compile(&parse(text), isa).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let slices: Vec<GuestSlice> = buffers.iter().map(|words| buffer(words)).collect();
+    assert_eq!(run_program(&program, &slices, [3, 4, 5], false), Outcome::Done);
+    slices.into_iter().map(words).collect()
 }
 
 /// A kernel on buffer 0, as it is afterwards. `v0` is its address, `v1` the number of its words.

@@ -86,9 +86,6 @@ impl Isa {
 /// Why a kernel has no machine code. Another back end can run it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
-    /// There is no selection for the instruction set.
-    #[error("no machine code for {}", .0.name())]
-    Isa(Isa),
     /// An operation that lowering should have replaced.
     #[error("no machine code for `{}`", .0.name())]
     Unsupported(Op),

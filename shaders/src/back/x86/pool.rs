@@ -9,6 +9,7 @@ pub(super) struct Pool {
     vector_at: HashMap<[u32; 16], u32>,
     words: Vec<u32>,
     word_at: HashMap<u32, u32>,
+    windows: Option<Constant>,
 }
 
 /// A place in the pool. Where words begin is known only when all vectors are.
@@ -34,6 +35,15 @@ impl Pool {
             self.vectors.push(lanes);
         }
         Constant(at as i32 * 64)
+    }
+
+    /// 16 words of zeros, 16 of ones, 16 of zeros: masks of neighbouring lanes are windows of it.
+    pub(super) fn windows(&mut self) -> Constant {
+        *self.windows.get_or_insert_with(|| {
+            let at = self.vectors.len() as i32 * 64;
+            self.vectors.extend([[0; 16], [u32::MAX; 16], [0; 16]]);
+            Constant(at)
+        })
     }
 
     /// Bytes from the pool's beginning, once it is complete.

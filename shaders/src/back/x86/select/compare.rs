@@ -3,10 +3,11 @@
 use iced_x86::{Code, ConditionCode, OpKind};
 use regalloc2::VReg;
 
-use super::super::CompileError;
 use super::super::encode::negated;
 use super::super::vcode::{Build, View};
+use super::super::{CompileError, Isa};
 use super::Select;
+use super::avx2::Halves;
 use crate::ir::Op;
 use crate::simd::{Inst, InstData, Type, Value, WideOp};
 
@@ -47,6 +48,7 @@ impl Select<'_> {
                 self.compare_values(condition, args[0], args[1])
             }
             InstData::Wide { op: WideOp::Lt, args } => self.compare_values(ConditionCode::b, args[0], args[1]),
+            InstData::Any { mask } if self.isa == Isa::Avx2 => Halves(self).any(*mask),
             InstData::Any { mask } => self.any(*mask),
             _ => unreachable!("not a comparison: {inst}"),
         }

@@ -11,8 +11,9 @@ use smallvec::SmallVec;
 use super::super::CompileError;
 use super::super::vcode::{BlockCode, Build, Expand, Kind, Place, View};
 use super::super::{call::offset, encode};
+use super::avx2::Halves;
 use super::{Select, class_of};
-use crate::simd::{Block, BlockCall, InstData, Value};
+use crate::simd::{Block, BlockCall, InstData};
 
 /// Numbers of blocks in the machine code.
 #[derive(Debug, Default)]
@@ -59,9 +60,15 @@ impl Select<'_> {
         self.code.blocks.resize_with(next as usize, BlockCode::default);
         for &block in &kernel.layout {
             for &param in &kernel.blocks[block].params {
+                let at = self.edges.number(block);
+                if self.in_halves(param) {
+                    let halves = Halves(self).define_param(param);
+                    self.code.blocks[at].params.extend(halves);
+                    continue;
+                }
                 let reg = self.code.vreg(class_of(kernel.ty(param)));
                 self.regs[param] = Some(reg);
-                self.code.blocks[self.edges.number(block)].params.push(reg);
+                self.code.blocks[at].params.push(reg);
             }
         }
     }
@@ -126,7 +133,14 @@ impl Select<'_> {
     }
 
     fn arguments(&mut self, call: &BlockCall) -> Result<SmallVec<[ra::VReg; 4]>, CompileError> {
-        call.args.iter().map(|&arg: &Value| self.reg(arg)).collect()
+        let mut regs = SmallVec::new();
+        for &arg in &call.args {
+            match self.in_halves(arg) {
+                true => regs.extend(Halves(self).pair(arg)?),
+                false => regs.push(self.reg(arg)?),
+            }
+        }
+        Ok(regs)
     }
 
     /// Fills in predecessors.

@@ -7,6 +7,7 @@
 //!
 //! A register of a scalar has zeros above the scalar's bits.
 
+mod avx2;
 mod avx512;
 mod compare;
 mod control;
@@ -19,6 +20,7 @@ use cranelift_entity::SecondaryMap;
 use iced_x86::{Code, OpKind};
 use regalloc2::{Operand, OperandConstraint, OperandKind, OperandPos, PReg, RegClass, VReg};
 
+use self::avx2::Halves;
 use self::facts::Facts;
 use super::vcode::{Build, Kind, VCode, View};
 use super::{CompileError, Isa};
@@ -33,8 +35,11 @@ pub(super) struct Select<'k> {
     kernel: &'k Kernel,
     facts: Facts,
     code: VCode,
+    isa: Isa,
     /// Where a value is; of a vector on AVX2, its lower half.
     regs: SecondaryMap<Value, Option<VReg>>,
+    /// The upper halves, if they are not the same as the lower ones.
+    highs: SecondaryMap<Value, Option<VReg>>,
     /// Instructions that are put off: how deep they are nested in those that would take them in, from 1 on.
     put_off: SecondaryMap<Inst, u8>,
     /// Loads among them, oldest first.
@@ -47,16 +52,15 @@ pub(super) struct Select<'k> {
 
 /// Machine code for a kernel, with virtual registers.
 pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode, CompileError> {
-    if isa != Isa::Avx512 {
-        return Err(CompileError::Isa(isa));
-    }
     let mut code = VCode::new(isa.vector_words());
     let context = code.vreg(RegClass::Int);
     let mut select = Select {
         kernel,
         facts: Facts::new(kernel),
         code,
+        isa,
         regs: SecondaryMap::with_capacity(kernel.values.len()),
+        highs: SecondaryMap::new(),
         put_off: SecondaryMap::with_capacity(kernel.insts.len()),
         loads: Vec::new(),
         context,
@@ -168,6 +172,7 @@ impl<'k> Select<'k> {
             InstData::Jump { .. } | InstData::Branch { .. } | InstData::Switch { .. } | InstData::Return => {
                 self.terminator(data)?;
             }
+            _ if self.isa == Isa::Avx2 => Halves(self).vector_inst(inst, data)?,
             _ => self.vector_inst(inst, data)?,
         }
         Ok(())
@@ -210,6 +215,11 @@ impl<'k> Select<'k> {
             ValueDef::Param { .. } => false,
         };
         (!of_a_sum || self.put_off[inst] != 0).then_some((args[0], disp))
+    }
+
+    /// Whether a value has two registers.
+    fn in_halves(&self, value: Value) -> bool {
+        self.isa == Isa::Avx2 && self.kernel.ty(value).is_vector()
     }
 
     /// A value without code: each use has its own, wherever the allocator has room.

@@ -1,0 +1,141 @@
+//! AVX2: a vector is two registers of 8 lanes, a mask a vector whose lanes are all ones or all zeros.
+//!
+//! Where both halves hold the same, as those of a splat do, they may be one register; operations on such vectors are
+//! written once.
+
+mod atomic;
+mod compare;
+mod convert;
+mod elements;
+mod float;
+mod frames;
+mod gather;
+mod integer;
+mod lanes;
+mod mask;
+mod operand;
+mod row;
+mod uniform;
+
+use std::ops::{Deref, DerefMut};
+
+use iced_x86::ConditionCode;
+use regalloc2::{RegClass, VReg};
+
+use self::operand::Pair;
+use super::super::CompileError;
+use super::Select;
+use crate::simd::{Inst, InstData, Type, Value, ValueDef};
+
+/// Selection with vectors in halves.
+pub(super) struct Halves<'s, 'k>(pub &'s mut Select<'k>);
+
+impl<'k> Deref for Halves<'_, 'k> {
+    type Target = Select<'k>;
+
+    fn deref(&self) -> &Select<'k> {
+        self.0
+    }
+}
+
+impl DerefMut for Halves<'_, '_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.0
+    }
+}
+
+impl Halves<'_, '_> {
+    /// An instruction on vectors.
+    pub(super) fn vector_inst(&mut self, inst: Inst, data: &InstData) -> Result<(), CompileError> {
+        match data {
+            InstData::Pure { op, args } => {
+                let operands_are_masks = self.kernel.ty(args[0]) == Type::Mask;
+                let result = if operands_are_masks { self.mask_op(*op, args)? } else { self.lane_op(*op, args)? };
+                self.bind(inst, result);
+            }
+            InstData::Select { condition, then, otherwise } => {
+                let result = self.vector_select(*condition, *then, *otherwise)?;
+                self.bind(inst, result);
+            }
+            InstData::Splat { value } => {
+                let result = self.splat(*value)?;
+                self.bind(inst, result);
+            }
+            InstData::Extract { vector, lane } => self.extract(inst, *vector, *lane)?,
+            InstData::FirstLane { mask } => self.first_lane(inst, *mask)?,
+            InstData::Any { .. } => self.truth(inst)?,
+            InstData::FrameLoad { ty, frame, at } => self.vector_frame_load(inst, *ty, *frame, *at)?,
+            InstData::FrameStore { frame, at, value } => self.vector_frame_store(*frame, *at, *value)?,
+            InstData::Zero { base, bytes } => self.zero(*base, *bytes)?,
+            InstData::Atomic { .. } => self.atomic(inst, data)?,
+            _ => self.access(inst, data)?,
+        }
+        Ok(())
+    }
+
+    fn access(&mut self, inst: Inst, data: &InstData) -> Result<(), CompileError> {
+        match data {
+            InstData::Load { address, .. } => self.load_broadcast(inst, address),
+            InstData::Store { address, value, mask } => self.store_uniform(address, *value, *mask),
+            InstData::LoadRow { row } => self.load_row(inst, row),
+            InstData::StoreRow { row, value, mask } => self.store_row(row, *value, *mask),
+            InstData::Gather { lanes, mask } => self.gather(inst, lanes, *mask),
+            InstData::Scatter { lanes, value, mask } => self.scatter(lanes, *value, *mask),
+            InstData::LoadElements { base, index, limits } => self.load_elements(inst, *base, *index, limits),
+            InstData::StoreElements { base, index, limits, values, mask } => {
+                self.store_elements(*base, *index, limits, values, *mask)
+            }
+            _ => unreachable!("not on vectors: {data:?}"),
+        }
+    }
+
+    fn lanes_reg(&mut self) -> VReg {
+        self.code.vreg(RegClass::Float)
+    }
+
+    /// Makes registers the first result.
+    fn bind(&mut self, inst: Inst, registers: Pair) {
+        self.bind_nth(inst, 0, registers);
+    }
+
+    fn bind_nth(&mut self, inst: Inst, number: usize, [low, high]: Pair) {
+        let value = self.kernel.results[inst][number];
+        self.regs[value] = Some(low);
+        self.highs[value] = Some(high);
+    }
+
+    /// New registers for the parameter of a block.
+    pub(super) fn define_param(&mut self, param: Value) -> Pair {
+        let pair = [self.lanes_reg(), self.lanes_reg()];
+        self.regs[param] = Some(pair[0]);
+        self.highs[param] = Some(pair[1]);
+        pair
+    }
+
+    /// The registers of a vector or mask, which is written now if it was put off.
+    pub(super) fn pair(&mut self, value: Value) -> Result<Pair, CompileError> {
+        let value = self.facts.canonical(value);
+        if self.regs[value].is_none()
+            && let ValueDef::Result { inst, .. } = self.kernel.values[value]
+        {
+            let kernel = self.kernel;
+            match &kernel.insts[inst] {
+                InstData::Const { ty: Type::Mask, bits } => return Ok(self.constant_mask(*bits as u16)),
+                InstData::Const { bits, .. } => return Ok(self.fill(*bits as u32)),
+                InstData::Lanes { values } => return Ok(self.load_lanes(**values)),
+                InstData::Undef { .. } => {
+                    let any = self.undefined(Type::V32);
+                    return Ok([any, any]);
+                }
+                _ => {}
+            }
+        }
+        let low = self.reg(value)?;
+        Ok([low, self.highs[value].unwrap_or(low)])
+    }
+
+    /// Sets the flags by whether a lane is on.
+    pub(super) fn any(&mut self, mask: Value) -> Result<ConditionCode, CompileError> {
+        self.any_lane(mask)
+    }
+}

@@ -1,0 +1,285 @@
+//! Consecutive words: two accesses for all lanes where the whole row is in bounds, masked ones where it is not.
+
+use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
+use regalloc2::{Operand, VReg};
+use smallvec::SmallVec;
+
+use super::super::super::CompileError;
+use super::super::super::encode::{Assembler, Label, Regs};
+use super::super::super::pool::Constant;
+use super::super::super::vcode::{Build, Expand, Kind, Place, View};
+use super::Halves;
+use crate::simd::{Inst, LANES, Row, Value};
+
+const LOAD: Code = Code::VEX_Vmovups_ymm_ymmm256;
+const STORE: Code = Code::VEX_Vmovups_ymmm256_ymm;
+/// In the scratch area.
+const SAVED_AT: i32 = 0;
+
+/// A row's address with slots for its registers.
+#[derive(Clone, Copy, Debug)]
+struct RowPlace {
+    base: u8,
+    disp: i32,
+    index: u8,
+    limit: Result<u8, u32>,
+    /// Registers of no account.
+    temps: [u8; 2],
+    windows: Constant,
+}
+
+/// Where rows stand that are in bounds by their constants.
+enum Where {
+    Inside(Place),
+    Checked { base: VReg, disp: i32 },
+}
+
+impl Halves<'_, '_> {
+    fn row(&mut self, row: &Row) -> Result<Where, CompileError> {
+        let (base, disp) = self.base(row.base, 0)?;
+        if let (Some(index), Some(limit)) = (self.constant(row.index), self.constant(row.limit))
+            && index + u64::from(LANES) <= limit
+            && index < 1 << 24
+            && let Some(disp) = disp.checked_add(index as i32 * 4)
+        {
+            return Ok(Where::Inside(Self::place(base, disp)));
+        }
+        Ok(Where::Checked { base, disp })
+    }
+
+    /// `base + disp` without an index.
+    pub(super) fn place(base: VReg, disp: i32) -> Place {
+        Place { base, index: None, scale: 1, disp, broadcast: false }
+    }
+
+    /// Adds the row's operands behind those that there are.
+    fn row_slots(
+        &mut self,
+        row: &Row,
+        (base, disp): (VReg, i32),
+        operands: &mut SmallVec<[Operand; 8]>,
+    ) -> Result<RowPlace, CompileError> {
+        let index = self.reg(row.index)?;
+        let limit = match self.constant(row.limit) {
+            Some(limit) => Err(limit as u32),
+            None => Ok(self.reg(row.limit)?),
+        };
+        let temps = [self.general(), self.general()];
+        let mut slot = |operand| {
+            operands.push(operand);
+            operands.len() as u8 - 1
+        };
+        let (base, index) = (slot(Operand::reg_use(base)), slot(Operand::reg_use(index)));
+        let limit = limit.map_or_else(Err, |reg| Ok(slot(Operand::reg_use(reg))));
+        let temps = temps.map(|temp| slot(Operand::reg_temp(temp)));
+        self.code.scratch = true;
+        Ok(RowPlace { base, disp, index, limit, temps, windows: self.code.pool.windows() })
+    }
+
+    pub(super) fn load_row(&mut self, inst: Inst, row: &Row) -> Result<(), CompileError> {
+        let place = self.row(row)?;
+        let results = [self.lanes_reg(), self.lanes_reg()];
+        match place {
+            Where::Inside(place) => {
+                for (result, at) in results.into_iter().zip([0, 32]) {
+                    let place = Place { disp: place.disp + at, ..place };
+                    Build::new(LOAD).def(result, View::Ymm).at(&place).push(&mut self.code);
+                }
+            }
+            Where::Checked { base, disp } => {
+                let mut operands: SmallVec<[Operand; 8]> = results.into_iter().map(Operand::reg_def_at_start).collect();
+                let place = self.row_slots(row, (base, disp), &mut operands)?;
+                self.code.push(Kind::Sequence(Box::new(LoadRow(place))), &operands);
+            }
+        }
+        self.bind(inst, results);
+        Ok(())
+    }
+
+    pub(super) fn store_row(&mut self, row: &Row, value: Value, mask: Value) -> Result<(), CompileError> {
+        let mask = if self.is_all(mask) { None } else { Some(self.pair(mask)?) };
+        let value = self.pair(value)?;
+        match self.row(row)? {
+            Where::Inside(place) => {
+                for half in 0..2 {
+                    let place = Place { disp: place.disp + 32 * half as i32, ..place };
+                    let build = match mask {
+                        None => Build::new(STORE).at(&place),
+                        Some(mask) => {
+                            Build::new(Code::VEX_Vmaskmovps_m256_ymm_ymm).at(&place).reads(mask[half], View::Ymm)
+                        }
+                    };
+                    build.reads(value[half], View::Ymm).push(&mut self.code);
+                }
+            }
+            Where::Checked { base, disp } => {
+                let mut operands: SmallVec<[Operand; 8]> = value.into_iter().map(Operand::reg_use).collect();
+                operands.extend(mask.into_iter().flatten().map(Operand::reg_use));
+                let place = self.row_slots(row, (base, disp), &mut operands)?;
+                self.code.push(Kind::Sequence(Box::new(StoreRow { place, masked: mask.is_some() })), &operands);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A base, an index and bytes.
+fn memory(base: Register, index: Register, scale: u32, disp: i32) -> MemoryOperand {
+    MemoryOperand::with_base_index_scale_displ_size(base, index, scale, i64::from(disp), 1)
+}
+
+impl RowPlace {
+    fn memory(&self, regs: Regs<'_>, index: Register, half: u8) -> MemoryOperand {
+        memory(regs.gpr(self.base), index, 4, self.disp + 32 * i32::from(half))
+    }
+
+    /// Leads to `cold` unless all 16 words are in bounds: limits are small, so the sum cannot be one that wrapped.
+    fn check(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, cold: Label) {
+        let temp = regs.gpr(self.temps[0]);
+        let last = MemoryOperand::with_base_displ_size(regs.gpr(self.index), i64::from(LANES - 1), 1);
+        asm.put(Instruction::with2(Code::Lea_r64_m, temp, last));
+        asm.put(match self.limit {
+            Ok(limit) => Instruction::with2(Code::Cmp_r64_rm64, temp, regs.gpr(limit)),
+            Err(limit) => Instruction::with2(Code::Cmp_rm64_imm32, temp, limit.min(1 << 30).cast_signed()),
+        });
+        asm.jump_if(ConditionCode::ae, cold);
+    }
+
+    /// The index with its sign: rows that begin below 0 and end above are the ones that wrapped.
+    fn signed_index(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, to: u8) -> Register {
+        let to = regs.gpr(to);
+        asm.put(Instruction::with2(Code::Movsxd_r64_rm32, to, regs.gpr32(self.index)));
+        to
+    }
+
+    /// Puts `-4 * clamp(end - index, 0, 16)` into the second temporary: how far a window that ends with that lane is moved.
+    fn moved(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, end: Option<Result<u8, u32>>) {
+        let lanes = self.signed_index(regs, asm, self.temps[1]);
+        let narrow = regs.gpr32(self.temps[1]);
+        asm.put(Instruction::with1(Code::Neg_rm64, lanes));
+        match end {
+            None => {}
+            Some(Ok(limit)) => asm.put(Instruction::with2(Code::Add_r64_rm64, lanes, regs.gpr(limit))),
+            Some(Err(limit)) => {
+                asm.put(Instruction::with2(Code::Add_rm64_imm32, lanes, limit.min(1 << 30).cast_signed()));
+            }
+        }
+        let (not_above, not_below) = (asm.label(), asm.label());
+        asm.put(Instruction::with2(Code::Cmp_rm64_imm8, lanes, LANES.cast_signed()));
+        asm.jump_if(ConditionCode::l, not_above);
+        asm.put(Instruction::with2(Code::Mov_r32_imm32, narrow, LANES.cast_signed()));
+        asm.bind(not_above);
+        asm.put(Instruction::with2(Code::Test_rm64_r64, lanes, lanes));
+        asm.jump_if(ConditionCode::ns, not_below);
+        asm.put(Instruction::with2(Code::Xor_r32_rm32, narrow, narrow));
+        asm.bind(not_below);
+        asm.put(Instruction::with2(Code::Shl_rm64_imm8, lanes, 2));
+        asm.put(Instruction::with1(Code::Neg_rm64, lanes));
+    }
+
+    /// Hands addresses of masks to `each`, first of lanes at or above 0, then of lanes below the limit. The first temporary
+    /// has the index with its sign in the end.
+    fn windows(
+        &self,
+        regs: Regs<'_>,
+        asm: &mut Assembler<'_>,
+        mut each: impl FnMut(&mut Assembler<'_>, bool, [MemoryOperand; 2]),
+    ) {
+        let [table, moved] = self.temps.map(|temp| regs.gpr(temp));
+        // A window that begins with the ones, moved back, has zeros first; one behind them has ones first.
+        for (first, at, end) in [(true, 64, None), (false, 128, Some(self.limit))] {
+            self.moved(regs, asm, end);
+            let windows = asm.constant(self.windows, false);
+            asm.put(Instruction::with2(Code::Lea_r64_m, table, windows));
+            each(asm, first, [at, at + 32].map(|at| memory(table, moved, 1, at)));
+        }
+        self.signed_index(regs, asm, self.temps[0]);
+    }
+}
+
+/// Operands 0 and 1 become the row.
+#[derive(Debug)]
+struct LoadRow(RowPlace);
+
+impl Expand for LoadRow {
+    fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let cold = asm.cold();
+        self.0.check(regs, asm, cold);
+        for half in 0..2 {
+            let memory = self.0.memory(regs, regs.gpr(self.0.index), half);
+            asm.put(Instruction::with2(LOAD, regs.ymm(half), memory));
+        }
+    }
+
+    fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        self.0.windows(regs, asm, |asm, first, windows| {
+            for (half, window) in (0..2).zip(windows) {
+                let lanes = regs.ymm(half);
+                asm.put(match first {
+                    true => Instruction::with2(LOAD, lanes, window),
+                    false => Instruction::with3(Code::VEX_Vandps_ymm_ymm_ymmm256, lanes, lanes, window),
+                });
+            }
+        });
+        for half in 0..2 {
+            let memory = self.0.memory(regs, regs.gpr(self.0.temps[0]), half);
+            let lanes = regs.ymm(half);
+            asm.put(Instruction::with3(Code::VEX_Vmaskmovps_ymm_ymm_m256, lanes, lanes, memory));
+        }
+    }
+}
+
+/// Stores operands 0 and 1 as the row, under operands 2 and 3 if `masked`.
+#[derive(Debug)]
+struct StoreRow {
+    place: RowPlace,
+    masked: bool,
+}
+
+impl Expand for StoreRow {
+    fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let cold = asm.cold();
+        self.place.check(regs, asm, cold);
+        for half in 0..2 {
+            let memory = self.place.memory(regs, regs.gpr(self.place.index), half);
+            asm.put(match self.masked {
+                true => {
+                    let store = Code::VEX_Vmaskmovps_m256_ymm_ymm;
+                    Instruction::with3(store, memory, regs.ymm(2 + half), regs.ymm(half))
+                }
+                false => Instruction::with2(STORE, memory, regs.ymm(half)),
+            });
+        }
+    }
+
+    /// Two registers that are no operands hold the masks.
+    fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let operands: SmallVec<[Register; 4]> =
+            (0..if self.masked { 4 } else { 2 }).map(|slot| regs.ymm(slot)).collect();
+        let mut free = (0..6).map(|number| Register::YMM0 + number).filter(|reg| !operands.contains(reg));
+        let masks = [free.next(), free.next()].map(|reg| reg.unwrap_or(Register::YMM15));
+        let saved = [SAVED_AT, SAVED_AT + 32].map(|at| asm.scratch(at, false));
+        for (mask, saved) in masks.into_iter().zip(saved) {
+            asm.put(Instruction::with2(STORE, saved, mask));
+        }
+        let and = Code::VEX_Vandps_ymm_ymm_ymmm256;
+        self.place.windows(regs, asm, |asm, first, windows| {
+            for (mask, window) in masks.into_iter().zip(windows) {
+                asm.put(match first {
+                    true => Instruction::with2(LOAD, mask, window),
+                    false => Instruction::with3(and, mask, mask, window),
+                });
+            }
+        });
+        for (half, mask) in (0..2).zip(masks) {
+            if self.masked {
+                asm.put(Instruction::with3(and, mask, mask, regs.ymm(2 + half)));
+            }
+            let memory = self.place.memory(regs, regs.gpr(self.place.temps[0]), half);
+            asm.put(Instruction::with3(Code::VEX_Vmaskmovps_m256_ymm_ymm, memory, mask, regs.ymm(half)));
+        }
+        for (mask, saved) in masks.into_iter().zip(saved) {
+            asm.put(Instruction::with2(LOAD, mask, saved));
+        }
+    }
+}
