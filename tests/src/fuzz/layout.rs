@@ -109,6 +109,13 @@ impl Rule {
 }
 
 impl Maker {
+    /// Whether memory that may be opened can be written here. Not where some may go on to return while others come to the
+    /// barrier that opens it: which of the two is first is open then.
+    pub(super) fn is_writable(&self, phase: Option<usize>) -> bool {
+        let apart = self.options.loose_returns && self.ctx != Level::Workgroup;
+        !self.is_open(phase) && !(phase.is_some() && apart)
+    }
+
     /// Whether a phase says that nobody writes now.
     pub(super) fn is_open(&self, phase: Option<usize>) -> bool {
         phase.is_some_and(|phase| self.phases[phase])

@@ -79,7 +79,7 @@ impl Maker {
 
     /// One of the regions where invocations may touch their own words now.
     fn closed_region(&mut self) -> Option<Region> {
-        let regions = self.memory.regions.iter().copied().filter(|region| !self.is_open(region.phase));
+        let regions = self.memory.regions.iter().copied().filter(|region| self.is_writable(region.phase));
         let regions: Vec<Region> = regions.collect();
         (!regions.is_empty()).then(|| self.tape.of(&regions))
     }

@@ -347,7 +347,7 @@ impl Maker {
 
     fn switch(&mut self, depth: u32) {
         let selector = self.selector();
-        let count = self.tape.pick(4) as usize + 1;
+        let count = self.tape.of(&[1, 2, 3, 4, 2, 3, 0]);
         let feature = match self.scope.level(selector) {
             Level::Workgroup => Feature::SwitchUniform,
             _ => Feature::SwitchDivergent,
@@ -404,7 +404,7 @@ impl Maker {
     /// The switch: its literals and where they lead.
     fn targets(&mut self, selector: Value, at: usize, cases: &mut [Target]) -> InstData {
         let mut calls = Vec::new();
-        let mut literal = 0;
+        let mut literal: u32 = self.tape.of(&[0, 0, 0, u32::MAX - 1]);
         for case in cases.iter_mut() {
             for again in 0..2 {
                 if again == 1 {
@@ -415,7 +415,7 @@ impl Maker {
                 }
                 let call = self.edge(case);
                 calls.push((literal, call));
-                literal += 1 + self.tape.pick(2);
+                literal = literal.wrapping_add(1 + self.tape.pick(2));
             }
         }
         if self.tape.chance(8)
@@ -428,6 +428,7 @@ impl Maker {
         }
         let default = match self.tape.pick(3) {
             0 => self.edge_to(at, Role::Merge),
+            _ if cases.is_empty() => self.edge_to(at, Role::Merge),
             _ => {
                 let number = self.tape.pick(cases.len() as u32) as usize;
                 self.edge(&mut cases[number])

@@ -81,7 +81,8 @@ impl Maker {
 
     fn regions(&self, open: bool) -> Vec<Region> {
         let regions = self.memory.regions.iter().copied();
-        regions.filter(|region| region.phase.is_some() && self.is_open(region.phase) == open).collect()
+        let fits = |region: &Region| if open { self.is_open(region.phase) } else { self.is_writable(region.phase) };
+        regions.filter(|region| region.phase.is_some() && fits(region)).collect()
     }
 
     /// Everybody writes, all wait, everybody reads what others wrote.
@@ -160,7 +161,7 @@ impl Maker {
             AtomicOp::Xor,
         ];
         let regions: Vec<Region> =
-            self.memory.regions.iter().copied().filter(|region| !self.is_open(region.phase)).collect();
+            self.memory.regions.iter().copied().filter(|region| self.is_writable(region.phase)).collect();
         if regions.is_empty() {
             return;
         }
@@ -185,7 +186,7 @@ impl Maker {
 
     /// An atomic that all invocations' atomics on that memory commute with. Its result is not used.
     pub(super) fn count(&mut self) {
-        let counters = self.memory.counters.iter().copied().filter(|counter| !self.is_open(counter.phase));
+        let counters = self.memory.counters.iter().copied().filter(|counter| self.is_writable(counter.phase));
         let counters: Vec<Counter> = counters.collect();
         if counters.is_empty() {
             return;
