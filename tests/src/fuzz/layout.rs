@@ -113,7 +113,7 @@ impl Maker {
     /// barrier that opens it: which of the two is first is open then.
     pub(super) fn is_writable(&self, phase: Option<usize>) -> bool {
         let apart = self.options.loose_returns && self.ctx != Level::Workgroup;
-        !self.is_open(phase) && !(phase.is_some() && apart)
+        !(self.is_open(phase) || phase.is_some() && apart)
     }
 
     /// Whether a phase says that nobody writes now.
