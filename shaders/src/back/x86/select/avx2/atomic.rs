@@ -1,6 +1,6 @@
 //! Atomics lane by lane, in order; or once, where all lanes have one address and nobody asks for the old values.
 
-use iced_x86::{Code, Instruction};
+use iced_x86::{Code, Instruction, OpKind};
 use regalloc2::{Operand, PReg, RegClass, VReg};
 use smallvec::SmallVec;
 
@@ -9,7 +9,7 @@ use super::super::super::atomic::{
     ACCUMULATOR, Atomic, Brought, COMPARATOR_AT, INDEX_AT, LaneMemory, Loop, RESULT_AT, Registers, VALUE_AT,
 };
 use super::super::super::encode::{Assembler, Regs};
-use super::super::super::vcode::{Expand, Kind};
+use super::super::super::vcode::{Build, Expand, Kind, View};
 use super::Halves;
 use super::operand::Pair;
 use crate::ir::AtomicOp;
@@ -54,9 +54,35 @@ impl Halves<'_, '_> {
         }
         let atomic = Atomic { op, lock, sequential, result };
         let bits = self.mask_bits(mask)?;
+        let counts = matches!(op, AtomicOp::Add | AtomicOp::Sub) && !result && self.same_index(lanes.index);
+        if let (true, Some(step)) = (counts, value.and_then(|value| self.constant(value))) {
+            return self.counted(atomic, lanes, step as u32, bits);
+        }
         if let Some(result) = self.lane_by_lane(atomic, lanes, [value, comparator], bits)? {
             self.bind(inst, result);
         }
+        Ok(())
+    }
+
+    /// Whether all lanes have one index.
+    fn same_index(&self, index: Value) -> bool {
+        let definition = self.kernel.definition(self.facts.canonical(index));
+        matches!(definition, Some(InstData::Splat { .. } | InstData::Const { .. }))
+    }
+
+    /// A constant added to one word for each lane is one sum: the lowest lane brings what all of them do.
+    fn counted(&mut self, atomic: Atomic, lanes: &LaneAddress, step: u32, bits: VReg) -> Result<(), CompileError> {
+        let [count, sum, lowest] = std::array::from_fn(|_| self.general());
+        Build::new(Code::Popcnt_r32_rm32).def(count, View::Dword).reads(bits, View::Dword).push(&mut self.code);
+        let build = Build::new(Code::Imul_r32_rm32_imm32).def(sum, View::Dword).reads(count, View::Dword);
+        build.imm(OpKind::Immediate32, i64::from(step)).push(&mut self.code);
+        Build::new(Code::VEX_Blsi_r32_rm32).def(lowest, View::Dword).reads(bits, View::Dword).push(&mut self.code);
+        let (base, disp) = self.base(lanes.base, lanes.disp)?;
+        let index = self.pair(lanes.index)?;
+        let mut slots = Slots::default();
+        let value = Operands::Same(slots.add(Operand::reg_use(sum)));
+        let place = Place { base, index, scale: lanes.scale, disp };
+        self.write_lanes(atomic, place, [value, Operands::Nothing], lowest, slots);
         Ok(())
     }
 
@@ -103,7 +129,19 @@ impl Halves<'_, '_> {
         bits: VReg,
     ) -> Result<Option<Pair>, CompileError> {
         let mut slots = Slots::default();
-        let (value, comparator) = (self.brought(value, &mut slots)?, self.brought(comparator, &mut slots)?);
+        let brought = [self.brought(value, &mut slots)?, self.brought(comparator, &mut slots)?];
+        Ok(self.write_lanes(atomic, place, brought, bits, slots))
+    }
+
+    /// As [`Halves::lanes_at`] with operands that have slots.
+    fn write_lanes(
+        &mut self,
+        atomic: Atomic,
+        place: Place,
+        [value, comparator]: [Operands; 2],
+        bits: VReg,
+        mut slots: Slots,
+    ) -> Option<Pair> {
         let result = atomic.result.then(|| [self.lanes_reg(), self.lanes_reg()]);
         let [left, accumulator] = [self.general(), self.general()];
         let temps: [VReg; 4] = std::array::from_fn(|_| self.general());
@@ -122,7 +160,7 @@ impl Halves<'_, '_> {
         };
         self.code.scratch = true;
         self.code.push(Kind::Sequence(Box::new(sequence)), &slots.0);
-        Ok(result)
+        result
     }
 }
 
