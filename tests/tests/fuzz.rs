@@ -8,7 +8,7 @@ use spelter_tests::fuzz::{
 };
 
 /// Programs of each test.
-const PROGRAMS: u64 = 1500;
+const PROGRAMS: u64 = 1000;
 
 fn programs(options: Options) -> impl Iterator<Item = (u64, Generated)> {
     (0..PROGRAMS).map(move |seed| (seed, generate(Tape::random(seed), options).0))

@@ -198,7 +198,9 @@ impl Maker {
             // The bytes up to the next word are the invocation's too.
             self.mark(Feature::LoadUnaligned);
             let bytes = self.tape.pick(3) + 1;
-            offset = self.op_with(Op::IAdd, offset, bytes);
+            // An offset that was led out of bounds must not come back.
+            let bytes = self.constant(bytes);
+            offset = self.element(offset, bytes, 1);
         }
         self.place(region.home, offset)
     }
