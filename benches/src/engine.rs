@@ -1,23 +1,29 @@
 //! What runs the kernels: contexts, each with a name for the table.
 
-use spelter::Context;
+use spelter::{Backend, Context};
 
 use crate::Error;
 
-/// A context and what its device says runs the kernels.
+/// A context and the back end that runs its kernels.
 #[derive(Debug)]
 pub struct Engine {
-    /// `interpreter`, for one.
+    /// `avx512`, for one.
     pub name: String,
     /// Where it runs.
     pub context: Context,
 }
 
-/// The engines to measure, the one that the targets are for first.
+/// The engines to measure, the one that the targets are for first: all compiled back ends of this machine, or the one
+/// that `SPELTER_BACKEND` names. The interpreter runs where there is no other, or where it is named.
 pub fn engines() -> Result<Vec<Engine>, Error> {
-    let context = Context::new()?;
-    // `Spelter (interpreter, 2 workers)`
-    let device = &context.device().properties().device_name;
-    let name = device.split(['(', ',']).nth(1).unwrap_or(device).to_owned();
-    Ok(vec![Engine { name, context }])
+    let backends: Vec<Backend> = match std::env::var("SPELTER_BACKEND") {
+        Ok(name) => vec![name.parse()?],
+        Err(_) => Backend::available().filter(|&backend| backend != Backend::Interpreter).collect(),
+    };
+    let backends = if backends.is_empty() { vec![Backend::Interpreter] } else { backends };
+    let engine = |backend: Backend| {
+        let context = Context::builder().backend(backend).build()?;
+        Ok(Engine { name: backend.name().to_owned(), context })
+    };
+    backends.into_iter().map(engine).collect()
 }
