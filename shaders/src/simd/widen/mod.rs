@@ -26,6 +26,9 @@ use crate::ir;
 /// Most blocks of a kernel that is widened.
 const MAX_BLOCKS: usize = 1 << 16;
 
+/// What SPIR-V's structured control flow rules out, and nobody checks.
+const IRREDUCIBLE: &str = "a loop has more than one way in";
+
 /// Why a kernel cannot be widened: the interpreter has to run it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -40,6 +43,9 @@ pub fn widen(kernel: &ir::Kernel) -> Result<Kernel, Unsupported> {
     let kernel = normalise::normalise(kernel);
     if kernel.layout.len() > MAX_BLOCKS {
         return Err(Unsupported(format!("{} blocks are more than {MAX_BLOCKS}", kernel.layout.len())));
+    }
+    if !normalise::is_reducible(&kernel) {
+        return Err(Unsupported(IRREDUCIBLE.into()));
     }
     let uniformity = Uniformity::new(&kernel);
     let mut widen = Widen::new(&kernel, &uniformity);

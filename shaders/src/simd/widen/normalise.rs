@@ -3,7 +3,7 @@
 use cranelift_entity::EntitySet;
 use smallvec::SmallVec;
 
-use crate::analysis::{Dominators, Loops, predecessors};
+use crate::analysis::{Dominators, Loops, positions, predecessors};
 use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Value, ValueDef};
 
 /// The kernel with a block before each loop that has several edges into it, and one behind each with several back;
@@ -30,6 +30,16 @@ pub(super) fn normalise(kernel: &Kernel) -> Kernel {
     }
     order(&mut kernel);
     kernel
+}
+
+/// Whether every edge backwards goes to a block that dominates where it comes from.
+pub(super) fn is_reducible(kernel: &Kernel) -> bool {
+    let (dominators, positions) = (Dominators::new(kernel), positions(kernel));
+    let fits = |from: Block, to: Block| positions[to] > positions[from] || dominators.dominates(to, from);
+    kernel.layout.iter().all(|&block| {
+        let targets = terminator(kernel, block).map(|last| kernel.insts[last].targets()).unwrap_or_default();
+        targets.iter().all(|call| fits(block, call.block))
+    })
 }
 
 /// Lets a block end after each barrier, so that no value is used behind one in the block that defines it.
