@@ -61,15 +61,12 @@ impl Widen<'_> {
         self.control.end = Some(end);
         self.control.positions = positions(kernel);
         self.control.loop_ends = vec![None; self.uniformity.loops.all.len()];
-        self.control.lanes = Some(self.builder.variables.declare(Type::Mask, Unwritten::Empty));
         self.find_full();
         for &block in &kernel.layout {
             let flow = &self.uniformity.flow;
             let known = self.control.full.contains(block) && !flow.maybe_empty(block);
             if let Some(from) = flow.whole(block).filter(|_| !known) {
-                let variables = &mut self.builder.variables;
-                let lanes = &mut self.control.whole;
-                lanes.entry(from).or_insert_with(|| variables.declare(Type::Mask, Unwritten::Empty));
+                self.whole_variable(from);
             }
             for call in targets(kernel, block) {
                 if self.control.positions[call.block] > self.control.positions[block]
@@ -163,6 +160,11 @@ impl Widen<'_> {
         *self.control.parked.entry(block).or_insert_with(|| variables.declare(Type::Mask, Unwritten::Empty))
     }
 
+    fn whole_variable(&mut self, from: ir::Block) -> Variable {
+        let variables = &mut self.builder.variables;
+        *self.control.whole.entry(from).or_insert_with(|| variables.declare(Type::Mask, Unwritten::Empty))
+    }
+
     fn passed_variable(&mut self, param: ir::Value) -> Variable {
         let ty = type_of(self.kernel.ty(param), self.uniformity.shape(param));
         let variables = &mut self.builder.variables;
@@ -225,9 +227,7 @@ impl Widen<'_> {
             // Lanes that come here at all are all lanes; where control may come without, that has to be seen.
             _ if full && !flow.maybe_empty(block) => self.subgroup.lanes,
             Some(from) => {
-                let variables = &mut self.builder.variables;
-                let whole = &mut self.control.whole;
-                let whole = *whole.entry(from).or_insert_with(|| variables.declare(Type::Mask, Unwritten::Empty));
+                let whole = self.whole_variable(from);
                 self.read(whole)
             }
             None => {
@@ -379,10 +379,10 @@ impl Widen<'_> {
             return self.repeat(call);
         }
         let flow = &self.uniformity.flow;
-        self.thaw(call.block);
         if flow.is_parked(call.block) {
             self.park(call, self.exec);
         } else {
+            self.thaw(call.block);
             self.pass_all(call);
         }
         // Lanes may wait before the target, or for the end of a loop that is left.
@@ -457,15 +457,16 @@ impl Widen<'_> {
         }
         let kernel = self.kernel;
         let back = self.control.positions[call.block] <= self.control.positions[self.block];
-        // The first branch finds nobody there; a header's lanes come from its latch alone.
-        let alone = back
-            || self.uniformity.loops.headed_by(call.block).is_some()
-            || self.control.first.get(&call.block) == Some(&self.block);
-        // Only its first edge, though: a switch may have several to one block.
-        if alone && !back && self.control.first.get(&call.block) == Some(&self.block) {
+        // The first branch finds nobody there. Only its first edge, though: a switch may have several to one block.
+        let first = !back && self.control.first.get(&call.block) == Some(&self.block);
+        if first {
             self.control.first.remove(&call.block);
         }
-        self.thaw_parked(call.block, back);
+        // A header's lanes come from its latch alone.
+        let alone = first || back || self.uniformity.loops.headed_by(call.block).is_some();
+        if !back {
+            self.thaw(call.block);
+        }
         if self.uniformity.flow.whole(call.block).is_none() {
             let parked = self.parked_variable(call.block);
             let all = if alone {
@@ -489,12 +490,6 @@ impl Widen<'_> {
                 self.builder.select(condition, value, before)
             };
             self.write(passed, value);
-        }
-    }
-
-    fn thaw_parked(&mut self, target: ir::Block, back: bool) {
-        if !back {
-            self.thaw(target);
         }
     }
 
