@@ -9,7 +9,14 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 use super::flow::Flow;
 use super::patterns::{Patterns, Shape};
 use super::{Dominators, Loops, predecessors};
-use crate::ir::{Block, Inst, InstData, Kernel, Op, Place, Type, Value, VariableSpace};
+use crate::ir::{Block, BuiltIn, Inst, InstData, Kernel, Op, Place, Type, Value, VariableSpace};
+
+/// Invocations that values are compared between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Among {
+    Subgroup,
+    Workgroup,
+}
 
 /// What is known about a kernel's values and branches.
 #[derive(Debug)]
@@ -30,11 +37,21 @@ pub struct Uniformity {
 impl Uniformity {
     /// Analyses a kernel whose loops have one edge into them and one back, with a layout of blocks that control can reach.
     pub fn new(kernel: &Kernel) -> Self {
+        Self::among(kernel, Among::Subgroup)
+    }
+
+    /// As [`Uniformity::new`], for all invocations of a workgroup: where that says "lane", it means any of them, and what
+    /// has no shape that all of them know is varying. Memory is taken to be free of data races.
+    pub fn of_workgroup(kernel: &Kernel) -> Self {
+        Self::among(kernel, Among::Workgroup)
+    }
+
+    fn among(kernel: &Kernel, among: Among) -> Self {
         let dominators = Dominators::new(kernel);
         let loops = Loops::new(kernel, &dominators);
         let mut divergent = EntitySet::new();
         let mut flow = Flow::new(kernel, &dominators, &loops, &divergent);
-        let mut solver = Solver::new(kernel, loops);
+        let mut solver = Solver::new(kernel, loops, among);
         loop {
             solver.solve(&flow);
             let mut changed = false;
@@ -71,6 +88,31 @@ impl Uniformity {
         self.divergent.contains(block)
     }
 
+    /// The blocks that all lanes come to together, each time that one does.
+    pub fn full(&self, kernel: &Kernel) -> EntitySet<Block> {
+        let predecessors = predecessors(kernel);
+        let mut full: EntitySet<Block> = EntitySet::new();
+        full.extend(kernel.layout.iter().copied());
+        loop {
+            let mut changed = false;
+            for &block in kernel.layout.iter().skip(1) {
+                let stays = if self.flow.is_parked(block) {
+                    self.flow.whole(block).is_some_and(|from| full.contains(from))
+                } else {
+                    let all = |from: &Block| full.contains(*from) && !self.is_divergent(*from);
+                    predecessors[block].iter().all(all)
+                };
+                if !stays && full.contains(block) {
+                    full.remove(block);
+                    changed = true;
+                }
+            }
+            if !changed {
+                return full;
+            }
+        }
+    }
+
     /// The block that defines a value.
     pub fn home(&self, value: Value) -> Option<Block> {
         self.homes[value]
@@ -90,6 +132,7 @@ fn frozen(loops: &Loops, flow: &Flow, home: Option<Block>, block: Block) -> bool
 
 struct Solver<'a> {
     kernel: &'a Kernel,
+    among: Among,
     loops: Loops,
     patterns: Patterns,
     shapes: SecondaryMap<Value, Option<Shape>>,
@@ -100,9 +143,10 @@ struct Solver<'a> {
 }
 
 impl<'a> Solver<'a> {
-    fn new(kernel: &'a Kernel, loops: Loops) -> Self {
+    fn new(kernel: &'a Kernel, loops: Loops, among: Among) -> Self {
         let mut solver = Self {
             kernel,
+            among,
             loops,
             patterns: Patterns::default(),
             shapes: SecondaryMap::new(),
@@ -191,6 +235,10 @@ impl<'a> Solver<'a> {
     fn evaluate(&mut self, flow: &Flow, block: Block, data: &InstData) -> Option<Shape> {
         Some(match data {
             InstData::Const { .. } => Shape::Uniform,
+            InstData::BuiltIn { builtin, .. } if self.among == Among::Workgroup => match builtin {
+                BuiltIn::NumWorkgroups | BuiltIn::WorkgroupId | BuiltIn::NumSubgroups => Shape::Uniform,
+                _ => Shape::Varying,
+            },
             InstData::BuiltIn { builtin, component } => {
                 self.patterns.builtin(*builtin, *component, self.kernel.workgroup_size)
             }

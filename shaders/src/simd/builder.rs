@@ -95,13 +95,6 @@ impl Builder {
         inst
     }
 
-    /// Appends an instruction with one result to a block that is not the current one.
-    pub(super) fn emit_last(&mut self, block: Block, data: InstData) -> Value {
-        let inst = self.add(data);
-        self.kernel.blocks[block].insts.push(inst);
-        self.kernel.results[inst][0]
-    }
-
     /// Ends a block that is not the current one, and whose targets do not look at their predecessors.
     pub(super) fn terminate_at(&mut self, block: Block, data: InstData) {
         let inst = self.add(data);
@@ -131,6 +124,14 @@ impl Builder {
         if let ValueDef::Param { index: at, .. } = &mut self.kernel.values[value] {
             *at = index;
         }
+    }
+
+    /// Makes a value that has no definition yet a parameter of a block.
+    pub(super) fn adopt_param(&mut self, block: Block, value: Value) {
+        if let ValueDef::Param { block: of, .. } = &mut self.kernel.values[value] {
+            *of = block;
+        }
+        self.place_param(block, value);
     }
 
     /// Adds an argument to the branch from one block to another.
@@ -400,13 +401,17 @@ impl Builder {
         }
     }
 
-    /// Fills parameters, and gives the kernel up without blocks that nothing jumps to.
-    pub(super) fn finish(mut self) -> Kernel {
+    /// Gives blocks their parameters and branches their arguments: no variable is read after that.
+    pub(super) fn fill_params(&mut self) {
         self.finish_variables();
         for (block, mut head) in std::mem::take(&mut self.heads) {
             head.append(&mut self.kernel.blocks[block].insts);
             self.kernel.blocks[block].insts = head;
         }
+    }
+
+    /// Gives the kernel up without blocks that nothing jumps to.
+    pub(super) fn finish(mut self) -> Kernel {
         let reached = self.reached();
         self.kernel.layout.retain(|&block| reached.contains(block));
         self.kernel

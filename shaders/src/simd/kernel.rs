@@ -71,6 +71,8 @@ pub struct BlockData {
     pub insts: Vec<Inst>,
     /// The lanes that are on in this block, where the block works for lanes at all.
     pub exec: Option<Value>,
+    /// Whether a subgroup begins here, or goes on after others had their turn: with the lanes of [`BlockData::exec`].
+    pub begins: bool,
 }
 
 impl Kernel {

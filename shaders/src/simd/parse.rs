@@ -91,7 +91,7 @@ impl Parser {
         Ok(())
     }
 
-    /// `block1(v3: s32, v4: v32) exec v2:`
+    /// `block1(v3: s32, v4: v32) exec v2:`, with `begin` for `exec` where subgroups begin.
     fn label(&mut self, line: &mut Line<'_>) -> Result<()> {
         let error = line.error("the block is there already");
         let block = self.block(line)?;
@@ -115,7 +115,9 @@ impl Parser {
             }
             line.expect(')')?;
         }
-        if line.eat_word("exec") {
+        let begins = line.eat_word("begin");
+        self.kernel.blocks[block].begins = begins;
+        if begins || line.eat_word("exec") {
             let position = line.position();
             let exec = self.value_id(line)?;
             self.exec_uses.push((exec, position));

@@ -28,7 +28,7 @@ impl Kernel {
         let params = data.params.iter().map(|&param| Param(param, self.values.get(param).map(|def| def.ty())));
         list(f, "(", params, ")")?;
         if let Some(exec) = data.exec {
-            write!(f, " exec {exec}")?;
+            write!(f, " {} {exec}", if data.begins { "begin" } else { "exec" })?;
         }
         writeln!(f, ":")?;
         data.insts.iter().try_for_each(|&inst| writeln!(f, "    {}", self.display_inst(inst)))

@@ -2,13 +2,15 @@
 //!
 //! Braun et al., "Simple and Efficient Construction of Static Single Assignment Form" (2013), with work lists instead of
 //! recursion. Two things are added. A *start* block begins anew: variables that were not written since have their
-//! default. A *resume* block goes on after a barrier: what is read there was kept in the subgroup's frame.
+//! default. A *resume* block goes on after a barrier: what is read there was kept in the subgroup's frame, or is carried
+//! over the barrier once for all subgroups if it is *common* to them.
 
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use foldhash::HashMap;
 
-use super::builder::Builder;
+use super::builder::{ALL, Builder};
 use super::{Block, InstData, Type, Value};
+use crate::ir::Op;
 
 /// A variable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,6 +30,8 @@ pub(super) enum Unwritten {
 struct VariableData {
     ty: Type,
     default: Unwritten,
+    /// Whether all subgroups have the same value whenever they are at a barrier.
+    common: bool,
     /// Place in the frame, once it is needed.
     slot: Option<u32>,
     /// The one value that is ever written to it, if it is known.
@@ -75,13 +79,28 @@ struct Kept {
     value: Value,
 }
 
-/// A barrier: where subgroups stop, where they go on, and the address of their frame in both.
+/// A value that is carried over a barrier for all subgroups.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Carried {
+    /// Where subgroups go on.
+    pub(super) resume: Block,
+    /// What it is called there: a parameter that has no block yet.
+    pub(super) param: Value,
+    /// What it was where they stopped.
+    pub(super) arg: Value,
+}
+
+/// A barrier where subgroups stop, to go on in a resume block.
 #[derive(Clone, Debug)]
-struct Barrier {
-    stop: Block,
-    frame: Value,
+pub(super) struct Barrier {
+    /// Where they stop.
+    pub(super) stop: Block,
+    /// The address of their frame in both.
+    pub(super) frame: Value,
+    /// Their lanes.
+    pub(super) lanes: Value,
     /// Loops around it.
-    loops: Vec<usize>,
+    pub(super) loops: Vec<usize>,
 }
 
 /// The variables of a kernel that is built.
@@ -99,6 +118,7 @@ pub(super) struct Variables {
     aliases: HashMap<Value, Value>,
     barriers: HashMap<Block, Barrier>,
     kept: Vec<Kept>,
+    carried: Vec<Carried>,
     /// Bytes of the frame so far.
     pub(super) frame_bytes: u32,
 }
@@ -106,7 +126,17 @@ pub(super) struct Variables {
 impl Variables {
     /// A new variable.
     pub(super) fn declare(&mut self, ty: Type, default: Unwritten) -> Variable {
-        self.all.push(VariableData { ty, default, slot: None, only: None })
+        self.all.push(VariableData { ty, default, common: false, slot: None, only: None })
+    }
+
+    /// Says that all subgroups have the same value of a variable whenever they are at a barrier where it is alive.
+    pub(super) fn make_common(&mut self, variable: Variable) {
+        self.all[variable].common = true;
+    }
+
+    /// What has to be carried over barriers.
+    pub(super) fn carried(&self) -> impl Iterator<Item = Carried> {
+        self.carried.iter().map(|carried| Carried { arg: self.resolve(carried.arg), ..*carried })
     }
 
     /// Type of a variable.
@@ -138,10 +168,10 @@ impl Variables {
         self.heads[block] = Head::Start;
     }
 
-    /// A block that goes on after the barrier at the end of `stop`, which is inside `loops`.
-    pub(super) fn mark_resume(&mut self, block: Block, stop: Block, frame: Value, loops: Vec<usize>) {
+    /// A block that goes on after a barrier.
+    pub(super) fn mark_resume(&mut self, block: Block, barrier: Barrier) {
         self.heads[block] = Head::Resume;
-        self.barriers.insert(block, Barrier { stop, frame, loops });
+        self.barriers.insert(block, barrier);
     }
 
     fn slot(&mut self, variable: Variable) -> u32 {
@@ -265,19 +295,41 @@ impl Builder {
         }
     }
 
-    /// Takes a variable from the frame in a resume block; it will be put there at the barrier.
+    /// Takes a variable from the frame in a resume block, or says that it is carried; [`Builder::keep_all`] does its part
+    /// at the barrier.
     fn keep(&mut self, variable: Variable, resume: Block) -> Value {
-        let (ty, at) = (self.variables.all[variable].ty, self.variables.slot(variable));
-        let frame = self.variables.barriers[&resume].frame;
-        let value = self.emit_at_head(resume, InstData::FrameLoad { ty, frame, at });
+        let VariableData { ty, common, .. } = self.variables.all[variable];
+        let value = if common {
+            self.param_later(resume, ty)
+        } else {
+            let Barrier { frame, lanes, .. } = self.variables.barriers[&resume];
+            let at = self.variables.slot(variable);
+            let kept = self.emit_at_head(resume, InstData::FrameLoad { ty, frame, at });
+            if ty == Type::Mask && self.kernel.constant(lanes) != Some(ALL) {
+                // Of no other lanes, whoever put it there.
+                let args = [kept, lanes].into_iter().collect();
+                self.emit_at_head(resume, InstData::Pure { op: Op::LAnd, args })
+            } else {
+                kept
+            }
+        };
         self.variables.kept.push(Kept { variable, resume, value });
         value
     }
 
-    /// Puts into the frames what is read after barriers.
-    pub(super) fn fill_frames(&mut self) {
+    /// Puts into the frames what is read after barriers, and finds what is carried.
+    pub(super) fn keep_all(&mut self) {
         while let Some(Kept { variable, resume, value }) = self.variables.kept.pop() {
-            let Barrier { stop, frame, ref loops } = self.variables.barriers[&resume];
+            let Barrier { stop, frame, ref loops, .. } = self.variables.barriers[&resume];
+            if self.variables.all[variable].common {
+                let arg = self.read(variable, stop);
+                if self.is_outer(arg) {
+                    self.variables.aliases.insert(value, arg);
+                } else {
+                    self.variables.carried.push(Carried { resume, param: value, arg });
+                }
+                continue;
+            }
             if let Some(only) = self.variables.all[variable].only
                 && only.within.is_none_or(|number| loops.contains(&number))
                 && !self.is_outer(self.variables.resolve(only.value))

@@ -54,8 +54,8 @@ pub(super) struct Subsets<'a> {
     homes: SecondaryMap<Value, Option<Block>>,
     /// Every branch to a block from blocks in reach: the terminator and the number of the target.
     calls: SecondaryMap<Block, SmallVec<[(Inst, u32); 2]>>,
-    /// Masks that are kept in frames, by the frame's address and their place in it.
-    kept: HashMap<(Value, u32), SmallVec<[Value; 2]>, RandomState>,
+    /// Masks that are kept in frames, by their place in them.
+    kept: HashMap<u32, SmallVec<[Value; 2]>, RandomState>,
     /// Masks that a subgroup has whenever it runs.
     lasting: EntitySet<Value>,
     answers: HashMap<Question, Answer, RandomState>,
@@ -79,10 +79,10 @@ impl<'a> Subsets<'a> {
             data.params.iter().for_each(|&param| homes[param] = Some(block));
             for &inst in &data.insts {
                 kernel.results[inst].iter().for_each(|&value| homes[value] = Some(block));
-                if let InstData::FrameStore { frame, at, value } = kernel.insts[inst]
+                if let InstData::FrameStore { at, value, .. } = kernel.insts[inst]
                     && kernel.ty(value) == Type::Mask
                 {
-                    kept.entry((frame, at)).or_default().push(value);
+                    kept.entry(at).or_default().push(value);
                 }
             }
             let Some(&last) = data.insts.last().filter(|_| dominators.is_reachable(block)) else { continue };
@@ -180,10 +180,8 @@ impl<'a> Subsets<'a> {
                     ways.push([(condition, of), (otherwise, of)].into());
                 }
             }
-            Some(&InstData::FrameLoad { frame, at, .. }) if self.is_lasting(of) => {
-                ways.extend(
-                    self.kept.get(&(frame, at)).map(|kept| kept.iter().map(|&mask| (mask, of)).collect::<All>()),
-                );
+            Some(&InstData::FrameLoad { at, .. }) if self.is_lasting(of) => {
+                ways.extend(self.kept.get(&at).map(|kept| kept.iter().map(|&mask| (mask, of)).collect::<All>()));
             }
             _ => {}
         }

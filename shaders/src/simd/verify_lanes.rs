@@ -33,13 +33,15 @@ pub(super) fn check_lanes(kernel: &Kernel, dominators: &Dominators<Block>) -> Re
     Ok(())
 }
 
-/// For each block, the one where the subgroup began, with its mask: the first with an execution mask on the way down the
-/// dominator tree. `None` for blocks above.
+/// For each block, the one where the subgroup began, with its mask: the last one that says so on the way down the dominator
+/// tree, or else the first with an execution mask. `None` for blocks above.
 fn starts(kernel: &Kernel, dominators: &Dominators<Block>) -> SecondaryMap<Block, Option<(Block, Value)>> {
     let mut starts = SecondaryMap::new();
     for &block in kernel.layout.iter().filter(|&&block| dominators.is_reachable(block)) {
         let above = dominators.idom(block).and_then(|idom| starts[idom]);
-        starts[block] = above.or(kernel.blocks[block].exec.map(|exec| (block, exec)));
+        let data = &kernel.blocks[block];
+        let here = data.exec.map(|exec| (block, exec));
+        starts[block] = if data.begins { here } else { above.or(here) };
     }
     starts
 }

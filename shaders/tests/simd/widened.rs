@@ -16,6 +16,100 @@ fn widened(kernel: &ir::Kernel) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+fn text_of(source: &str) -> String {
+    let kernel = ir::Kernel::parse(source).expect("the text is right");
+    let widened = widen(&kernel).expect("it has a SIMD form");
+    assert_eq!(verify(&widened), Ok(()), "{widened}");
+    widened.to_string()
+}
+
+fn count(text: &str, word: &str) -> usize {
+    text.matches(word).count()
+}
+
+#[test]
+fn barriers_in_a_line_split_the_subgroups_loop() {
+    let text = text_of(
+        "kernel \"line\" 64, 1, 1
+var0 = workgroup 256 \"tile\"
+
+block0:
+    v0 = builtin local_invocation_index.0
+    v1 = const.i32 0
+    v2 = element v1, v0 * 4
+    store var0 + v2, v0
+    barrier workgroup workgroup acq_rel|workgroup
+    v3 = load.i32 var0 + v1
+    barrier workgroup workgroup acq_rel|workgroup
+    store var0 + v2, v3
+    return
+",
+    );
+    // Three loops. The load's value is one for the workgroup: nothing is kept in frames, and nobody has a state.
+    assert_eq!([count(&text, " begin "), count(&text, "frame_"), count(&text, "switch")], [3, 0, 0], "{text}");
+}
+
+#[test]
+fn a_loop_around_a_barrier_is_one_turn_with_its_beginning() {
+    let text = text_of(
+        "kernel \"loop\" 64, 1, 1
+var0 = workgroup 256 \"tile\"
+
+block0:
+    v0 = builtin local_invocation_index.0
+    v1 = const.i32 0
+    v2 = const.i32 1
+    v3 = const.i32 9
+    v4 = element v1, v0 * 4
+    jump block1(v1)
+
+block1(v5: i32):
+    v6 = atomic.iadd var0 + v4, v5 workgroup relaxed
+    barrier workgroup workgroup acq_rel|workgroup
+    v7 = iadd v5, v2
+    v8 = ult v7, v3
+    branch v8, block2, block3
+
+block2:
+    jump block1(v7)
+
+block3:
+    return
+",
+    );
+    // The counter is carried for all of them; one switch tells the first trip from others, one whether there are more.
+    assert_eq!([count(&text, " begin "), count(&text, "frame_"), count(&text, "switch")], [1, 0, 2], "{text}");
+}
+
+#[test]
+fn subgroups_that_may_end_before_a_barrier_have_states() {
+    let text = text_of(
+        "kernel \"early\" 64, 1, 1
+var0 = workgroup 256 \"tile\"
+
+block0:
+    v0 = builtin local_invocation_index.0
+    v1 = const.i32 0
+    v2 = const.i32 20
+    v3 = element v1, v0 * 4
+    v4 = ult v0, v2
+    branch v4, block1, block2
+
+block1:
+    store var0 + v3, v0
+    barrier workgroup workgroup acq_rel|workgroup
+    v5 = load.i32 var0 + v1
+    store var0 + v3, v5
+    return
+
+block2:
+    return
+",
+    );
+    assert_eq!(count(&text, " begin "), 1, "{text}");
+    assert_eq!(count(&text, "switch"), 2, "{text}");
+}
+
 proptest! {
     #[test]
     fn widened_kernels_are_right_and_come_back(

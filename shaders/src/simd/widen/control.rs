@@ -10,7 +10,7 @@ use foldhash::HashMap;
 use super::super::ssa::{Unwritten, Variable};
 use super::values::type_of;
 use super::{Block, Type, Value, Widen};
-use crate::analysis::{Next, Shape, positions, predecessors};
+use crate::analysis::{Next, Shape, positions};
 use crate::ir::{self, BlockCall, InstData as Scalar};
 use crate::simd::{self, InstData};
 
@@ -61,7 +61,7 @@ impl Widen<'_> {
         self.control.end = Some(end);
         self.control.positions = positions(kernel);
         self.control.loop_ends = vec![None; self.uniformity.loops.all.len()];
-        self.find_full();
+        self.control.full = self.uniformity.full(kernel);
         for &block in &kernel.layout {
             let flow = &self.uniformity.flow;
             let known = self.control.full.contains(block) && !flow.maybe_empty(block);
@@ -85,33 +85,6 @@ impl Widen<'_> {
             }
         }
         self.find_thaws();
-    }
-
-    /// Blocks that all of the subgroup's lanes come to.
-    fn find_full(&mut self) {
-        let kernel = self.kernel;
-        let predecessors = predecessors(kernel);
-        let mut full: EntitySet<ir::Block> = EntitySet::new();
-        full.extend(kernel.layout.iter().copied());
-        loop {
-            let mut changed = false;
-            for &block in kernel.layout.iter().skip(1) {
-                let stays = if self.uniformity.flow.is_parked(block) {
-                    self.uniformity.flow.whole(block).is_some_and(|from| full.contains(from))
-                } else {
-                    let all = |from: &ir::Block| full.contains(*from) && !self.uniformity.is_divergent(*from);
-                    predecessors[block].iter().all(all)
-                };
-                if !stays && full.contains(block) {
-                    full.remove(block);
-                    changed = true;
-                }
-            }
-            if !changed {
-                break;
-            }
-        }
-        self.control.full = full;
     }
 
     /// Finds before which loop what lanes took out of it in an earlier run has to be forgotten: the outermost one that they
@@ -167,8 +140,13 @@ impl Widen<'_> {
 
     fn passed_variable(&mut self, param: ir::Value) -> Variable {
         let ty = type_of(self.kernel.ty(param), self.uniformity.shape(param));
-        let variables = &mut self.builder.variables;
-        *self.control.passed.entry(param).or_insert_with(|| variables.declare(ty, Unwritten::Undef))
+        if let Some(&variable) = self.control.passed.get(&param) {
+            return variable;
+        }
+        let variable = self.builder.variables.declare(ty, Unwritten::Undef);
+        self.note_common(variable, param);
+        self.control.passed.insert(param, variable);
+        variable
     }
 
     fn write(&mut self, variable: Variable, value: Value) {

@@ -12,6 +12,7 @@ mod elements;
 mod normalise;
 mod pure;
 mod subgroups;
+mod turns;
 mod values;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
@@ -50,8 +51,7 @@ pub fn widen(kernel: &ir::Kernel) -> Result<Kernel, Unsupported> {
     let uniformity = Uniformity::new(&kernel);
     let mut widen = Widen::new(&kernel, &uniformity);
     widen.check()?;
-    widen.subgroups();
-    Ok(widen.builder.finish())
+    Ok(widen.subgroups())
 }
 
 /// What a scalar value became.

@@ -88,8 +88,16 @@ impl Widen<'_> {
         }
         let ty = type_of(self.kernel.ty(value), self.uniformity.shape(value));
         let variable = self.builder.variables.declare(ty, Unwritten::Undef);
+        self.note_common(variable, value);
         self.forms[value] = Some(Form::Variable(variable));
         variable
+    }
+
+    /// Lets a variable be carried over barriers if all subgroups have the value.
+    pub(super) fn note_common(&mut self, variable: Variable, value: ir::Value) {
+        if self.subgroup.is_common(value) {
+            self.builder.variables.make_common(variable);
+        }
     }
 
     /// Lanes that are on take the value along; lanes that left keep theirs.
