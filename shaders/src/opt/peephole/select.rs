@@ -72,6 +72,9 @@ fn integer(e: &mut Editor<'_>, condition: Value, then: Value, otherwise: Value) 
         }
         _ => {}
     }
+    if let Some(new) = of_truths(e, condition, then, otherwise) {
+        return Some(new);
+    }
     let &InstData::Pure { op, ref args } = e.definition(condition)? else { return None };
     let &[a, b] = &args[..] else { return None };
     let (straight, crossed) = ([a, b] == [then, otherwise], [b, a] == [then, otherwise]);
@@ -87,4 +90,29 @@ fn integer(e: &mut Editor<'_>, condition: Value, then: Value, otherwise: Value) 
         _ => return None,
     };
     e.becomes(if straight { min } else { max }, [a, b])
+}
+
+/// A choice between truth values as numbers is a truth value as a number.
+fn of_truths(e: &mut Editor<'_>, condition: Value, then: Value, otherwise: Value) -> Option<New> {
+    let truth = match (e.args(then, Op::BoolToInt), e.args(otherwise, Op::BoolToInt)) {
+        (Some([then]), None) => match e.bits(otherwise)? {
+            0 => e.pure(Op::LAnd, [condition, then]),
+            1 => {
+                let not = e.pure(Op::LNot, [condition]);
+                e.pure(Op::LOr, [not, then])
+            }
+            _ => return None,
+        },
+        (None, Some([otherwise])) => match e.bits(then)? {
+            0 => {
+                let not = e.pure(Op::LNot, [condition]);
+                e.pure(Op::LAnd, [not, otherwise])
+            }
+            1 => e.pure(Op::LOr, [condition, otherwise]),
+            _ => return None,
+        },
+        (Some([then]), Some([otherwise])) => e.emit(InstData::Select { condition, then, otherwise }, Type::Bool),
+        (None, None) => return None,
+    };
+    e.becomes(Op::BoolToInt, [truth])
 }

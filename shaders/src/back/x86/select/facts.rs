@@ -3,7 +3,7 @@
 use cranelift_entity::SecondaryMap;
 
 use crate::ir::Op;
-use crate::simd::{Block, Inst, InstData, Kernel, Type, Value, WideOp};
+use crate::simd::{Block, Inst, InstData, Kernel, Type, Value, ValueDef, WideOp};
 
 /// Facts about all values of a kernel.
 #[derive(Debug)]
@@ -12,6 +12,8 @@ pub(super) struct Facts {
     /// The block of a use; the only use's, if there is one.
     user: SecondaryMap<Value, Option<Block>>,
     live: SecondaryMap<Inst, bool>,
+    /// The block of an instruction that is live.
+    home: SecondaryMap<Inst, Option<Block>>,
     alias: SecondaryMap<Value, Option<Value>>,
 }
 
@@ -23,6 +25,7 @@ impl Facts {
             uses: SecondaryMap::with_capacity(kernel.values.len()),
             user: SecondaryMap::with_capacity(kernel.values.len()),
             live: SecondaryMap::with_capacity(kernel.insts.len()),
+            home: SecondaryMap::with_capacity(kernel.insts.len()),
             alias: aliases(kernel),
         };
         for &block in kernel.layout.iter().rev() {
@@ -33,6 +36,7 @@ impl Facts {
                     continue;
                 }
                 facts.live[inst] = true;
+                facts.home[inst] = Some(block);
                 data.for_each_use(|value| facts.count(value, block));
             }
         }
@@ -66,6 +70,15 @@ impl Facts {
     /// Whether the value is used once, in this block.
     pub(super) fn single_use(&self, value: Value, block: Block) -> bool {
         self.uses[value] == 1 && self.user[value] == Some(block)
+    }
+
+    /// Whether the value is defined in this block and used once, in it.
+    pub(super) fn lives_within(&self, kernel: &Kernel, value: Value, block: Block) -> bool {
+        let home = match kernel.values[value] {
+            ValueDef::Result { inst, .. } => self.home[inst],
+            ValueDef::Param { block, .. } => Some(block),
+        };
+        home == Some(block) && self.single_use(value, block)
     }
 }
 

@@ -113,6 +113,7 @@ impl<'k> Select<'k> {
             InstData::Pure { args, .. } => args,
             InstData::Wide { args, .. } => args,
             InstData::Any { mask } => std::slice::from_ref(mask),
+            InstData::Splat { value } => std::slice::from_ref(value),
             // A load's address does not wait.
             _ => &[],
         };
@@ -130,12 +131,13 @@ impl<'k> Select<'k> {
         let single = |inst: Inst| self.facts.single_use(self.kernel.results[inst][0], self.block);
         match &self.kernel.insts[inst] {
             InstData::Const { .. } | InstData::Lanes { .. } | InstData::Undef { .. } => true,
-            InstData::Any { .. } | InstData::Load { .. } => single(inst),
+            InstData::Any { .. } | InstData::Load { .. } | InstData::Splat { .. } => single(inst),
             InstData::Wide { op: WideOp::Add, .. } => self.offset(inst).is_some(),
             InstData::Wide { op, .. } => op.result() == Type::S1 && single(inst),
             InstData::Pure { op, args } => {
                 let lanes = self.kernel.ty(args[0]) == Type::V32;
-                (waits(*op) || lanes && lanes_wait(*op) && self.shifts_by_constant(*op, args)) && single(inst)
+                let either = *op == Op::LOr && self.kernel.ty(args[0]) == Type::Mask;
+                (waits(*op) || either || lanes && lanes_wait(*op) && self.shifts_by_constant(*op, args)) && single(inst)
             }
             _ => false,
         }
@@ -275,6 +277,11 @@ impl<'k> Select<'k> {
     fn immediate(&self, value: Value) -> Option<i32> {
         let bits = self.constant(value)?;
         if self.kernel.ty(value) == Type::S64 { i32::try_from(bits as i64).ok() } else { Some(bits as i32) }
+    }
+
+    /// Whether the register of a value is free after its use by the instruction that is written now.
+    fn ends_here(&self, value: Value) -> bool {
+        self.facts.lives_within(self.kernel, self.facts.canonical(value), self.block)
     }
 
     /// The instruction behind a value that was put off, and is written by nobody else.

@@ -49,20 +49,31 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// One factor or the addend may be in memory; the result takes over the register of another operand. Signs of operands
-    /// are part of the instruction.
+    /// One factor or the addend may be in memory; the result takes over the register of another operand, of one that
+    /// nobody reads any more where there is one. Signs of operands are part of the instruction.
     fn fma(&mut self, inst: Inst, args: &[Value]) -> Result<(), CompileError> {
         let [mut a, mut b, c] = [args[0], args[1], args[2]].map(|arg| self.without_sign(arg));
         let signs = [a.1 != b.1, c.1];
         if self.is_memory(a.0) && !self.is_memory(b.0) {
             (a, b) = (b, a);
         }
-        let add_last = !self.is_memory(b.0) && self.is_memory(c.0);
-        let (tied, register, last) = if add_last { (a.0, b.0, c.0) } else { (c.0, a.0, b.0) };
+        let [a, b, c] = [a.0, b.0, c.0];
+        let [a_ends, b_ends, c_ends] = [a, b, c].map(|value| self.ends_here(value));
+        let (form, tied, register, last) = if self.is_memory(b) {
+            if a_ends && !c_ends && !self.is_memory(c) { (Form::F132, a, c, b) } else { (Form::F231, c, a, b) }
+        } else if self.is_memory(c) {
+            if b_ends && !a_ends { (Form::F213, b, a, c) } else { (Form::F213, a, b, c) }
+        } else if c_ends || !a_ends && !b_ends {
+            (Form::F231, c, a, b)
+        } else if a_ends {
+            (Form::F213, a, b, c)
+        } else {
+            (Form::F213, b, a, c)
+        };
         let [tied, register] = [self.reg(tied)?, self.reg(register)?];
         let last = self.source(last)?;
         let result = self.define(inst);
-        let build = Build::new(fma_code(signs, add_last)).modify(result, tied, View::Zmm).reads(register, View::Zmm);
+        let build = Build::new(fma_code(signs, form)).modify(result, tied, View::Zmm).reads(register, View::Zmm);
         self.push_with(build, last, None);
         Ok(())
     }
@@ -111,50 +122,69 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// The machine's estimate `y` of 14 bits, and a step of Newton's, `y + ½y(1 − (a·y)·y)`; within 2 ULP. Denormals
-    /// are scaled up first, since the product with their root would lose bits. Where the step makes NaN of an estimate that
-    /// is none, for 0 and infinity, the estimate is the result.
+    /// The machine's estimate `y` of 14 bits, and a step of Newton's, `y + ½y(1 − (a·y)·y)`; within 2 ULP. What the step adds
+    /// is NaN for 0 and infinity, where the estimate is right: the machine's minimum makes a number of it.
     fn inverse_sqrt(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
         const MUL: Code = Code::EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er;
+        const FNMADD: Code = Code::EVEX_Vfnmadd213ps_zmm_k1z_zmm_zmmm512b32_er;
+        // Larger than any error of the estimate.
+        const LIMIT: f32 = 1.0 / 1024.0;
         let arg = self.reg(arg)?;
-        let [estimate, product, error, half, refined] = std::array::from_fn(|_| self.lanes_reg());
-        let (one, bad) = (self.lanes_reg(), self.mask_reg());
+        let [estimate, product, error, number, half] = std::array::from_fn(|_| self.lanes_reg());
         Build::new(Code::EVEX_Vrsqrt14ps_zmm_k1z_zmmm512b32)
             .def(estimate, View::Zmm)
             .reads(arg, View::Zmm)
             .push(&mut self.code);
         self.lanes3(MUL, product, arg, estimate);
-        self.set_lanes(one, 1f32.to_bits());
-        let build = Build::new(Code::EVEX_Vfnmadd213ps_zmm_k1z_zmm_zmmm512b32_er).modify(error, product, View::Zmm);
-        build.reads(estimate, View::Zmm).reads(one, View::Zmm).push(&mut self.code);
+        let build = Build::new(FNMADD).modify(error, product, View::Zmm).reads(estimate, View::Zmm);
+        self.push_with(build, Source::Word(1f32.to_bits()), None);
+        let build = Build::new(Code::EVEX_Vminps_zmm_k1z_zmm_zmmm512b32_sae).def(number, View::Zmm);
+        self.push_with(build.reads(error, View::Zmm), Source::Word(LIMIT.to_bits()), None);
         let build = Build::new(MUL).def(half, View::Zmm).reads(estimate, View::Zmm);
         self.push_with(build, Source::Word(0.5f32.to_bits()), None);
-        let build = Build::new(Code::EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er).modify(refined, half, View::Zmm);
-        build.reads(error, View::Zmm).reads(estimate, View::Zmm).push(&mut self.code);
-        let build = Build::new(COMPARE).def(bad, View::Mask).reads(refined, View::Zmm).reads(refined, View::Zmm);
-        build.imm8(UNORDERED).push(&mut self.code);
         let result = self.define(inst);
-        let build = Build::new(Code::EVEX_Vmovaps_zmm_k1z_zmmm512).modify(result, refined, View::Zmm);
-        build.reads(estimate, View::Zmm).mask(bad).push(&mut self.code);
+        let build = Build::new(Code::EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er).modify(result, half, View::Zmm);
+        build.reads(number, View::Zmm).reads(estimate, View::Zmm).push(&mut self.code);
         Ok(())
     }
 }
 
-/// `±product ± addend`: the addend or a factor is the last operand.
-fn fma_code([product, addend]: [bool; 2], add_last: bool) -> Code {
-    let [factor_last_code, add_last_code] = match (product, addend) {
-        (false, false) => {
-            [Code::EVEX_Vfmadd231ps_zmm_k1z_zmm_zmmm512b32_er, Code::EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er]
-        }
-        (false, true) => {
-            [Code::EVEX_Vfmsub231ps_zmm_k1z_zmm_zmmm512b32_er, Code::EVEX_Vfmsub213ps_zmm_k1z_zmm_zmmm512b32_er]
-        }
-        (true, false) => {
-            [Code::EVEX_Vfnmadd231ps_zmm_k1z_zmm_zmmm512b32_er, Code::EVEX_Vfnmadd213ps_zmm_k1z_zmm_zmmm512b32_er]
-        }
-        (true, true) => {
-            [Code::EVEX_Vfnmsub231ps_zmm_k1z_zmm_zmmm512b32_er, Code::EVEX_Vfnmsub213ps_zmm_k1z_zmm_zmmm512b32_er]
-        }
+/// Which operands are factors, counted from 1; the others are the addend. The first is the result, too, and the last may be
+/// in memory.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    F132,
+    F213,
+    F231,
+}
+
+/// `±product ± addend`.
+fn fma_code([product, addend]: [bool; 2], form: Form) -> Code {
+    let [f132, f213, f231] = match (product, addend) {
+        (false, false) => [
+            Code::EVEX_Vfmadd132ps_zmm_k1z_zmm_zmmm512b32_er,
+            Code::EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er,
+            Code::EVEX_Vfmadd231ps_zmm_k1z_zmm_zmmm512b32_er,
+        ],
+        (false, true) => [
+            Code::EVEX_Vfmsub132ps_zmm_k1z_zmm_zmmm512b32_er,
+            Code::EVEX_Vfmsub213ps_zmm_k1z_zmm_zmmm512b32_er,
+            Code::EVEX_Vfmsub231ps_zmm_k1z_zmm_zmmm512b32_er,
+        ],
+        (true, false) => [
+            Code::EVEX_Vfnmadd132ps_zmm_k1z_zmm_zmmm512b32_er,
+            Code::EVEX_Vfnmadd213ps_zmm_k1z_zmm_zmmm512b32_er,
+            Code::EVEX_Vfnmadd231ps_zmm_k1z_zmm_zmmm512b32_er,
+        ],
+        (true, true) => [
+            Code::EVEX_Vfnmsub132ps_zmm_k1z_zmm_zmmm512b32_er,
+            Code::EVEX_Vfnmsub213ps_zmm_k1z_zmm_zmmm512b32_er,
+            Code::EVEX_Vfnmsub231ps_zmm_k1z_zmm_zmmm512b32_er,
+        ],
     };
-    if add_last { add_last_code } else { factor_last_code }
+    match form {
+        Form::F132 => f132,
+        Form::F213 => f213,
+        Form::F231 => f231,
+    }
 }

@@ -5,14 +5,15 @@ use iced_x86::Code;
 use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
 use super::super::Select;
-use crate::simd::{Inst, Type, Value};
+use crate::ir::Op;
+use crate::simd::{Inst, InstData, Type, Value};
 
 impl Select<'_> {
     pub(super) fn splat(&mut self, inst: Inst, value: Value) -> Result<(), CompileError> {
         if self.kernel.ty(value) == Type::S1 {
-            let truth = self.reg(value)?;
+            let spread = self.spread(value)?;
             let result = self.define(inst);
-            self.spread_truth(result, truth);
+            self.mask_from_general(result, spread);
             return Ok(());
         }
         let constant = self.constant(value);
@@ -70,14 +71,36 @@ impl Select<'_> {
         then: Value,
         otherwise: Value,
     ) -> Result<(), CompileError> {
-        let mut mask = self.reg(condition)?;
-        if self.kernel.ty(condition) == Type::S1 {
-            let truth = mask;
-            mask = self.mask_reg();
-            self.spread_truth(mask, truth);
+        let vector = self.kernel.ty(then) == Type::V32;
+        if vector && self.strict_min(inst, condition, then, otherwise)? {
+            return Ok(());
         }
-        if self.kernel.ty(then) == Type::Mask {
+        let mask = if self.kernel.ty(condition) == Type::S1 {
+            let spread = self.spread(condition)?;
+            let mask = self.mask_reg();
+            self.mask_from_general(mask, spread);
+            mask
+        } else {
+            self.reg(condition)?
+        };
+        if !vector {
             return self.mask_select(inst, mask, then, otherwise);
+        }
+        if let Some((waiting, &InstData::Splat { value })) = self.waiting(then) {
+            self.put_off[waiting] = 0;
+            let scalar = self.reg(value)?;
+            let build = Build::new(Code::EVEX_Vpbroadcastd_zmm_k1z_r32);
+            let zeroing = self.constant(otherwise) == Some(0);
+            let build = if zeroing {
+                let result = self.define(inst);
+                build.def(result, View::Zmm).zeroing()
+            } else {
+                let otherwise = self.reg(otherwise)?;
+                let result = self.define(inst);
+                build.modify(result, otherwise, View::Zmm)
+            };
+            build.reads(scalar, View::Dword).mask(mask).push(&mut self.code);
+            return Ok(());
         }
         if self.constant(otherwise) == Some(0) {
             let then = self.reg(then)?;
@@ -92,6 +115,37 @@ impl Select<'_> {
         let build = Build::new(Code::EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32).def(result, View::Zmm);
         self.push_with(build.reads(otherwise, View::Zmm).mask(mask), then, None);
         Ok(())
+    }
+
+    /// `a < b ? a : b` of floats is what the machine's minimum does, `a < b ? b : a` its maximum.
+    fn strict_min(
+        &mut self,
+        inst: Inst,
+        condition: Value,
+        then: Value,
+        otherwise: Value,
+    ) -> Result<bool, CompileError> {
+        let Some((waiting, InstData::Pure { op: Op::FOrdLt, args })) = self.waiting(condition) else {
+            return Ok(false);
+        };
+        let same = |a: Value, b: Value| {
+            self.facts.canonical(a) == self.facts.canonical(b)
+                || self.constant(a).is_some() && self.constant(a) == self.constant(b)
+        };
+        let code = if same(args[0], then) && same(args[1], otherwise) {
+            Code::EVEX_Vminps_zmm_k1z_zmm_zmmm512b32_sae
+        } else if same(args[1], then) && same(args[0], otherwise) {
+            Code::EVEX_Vmaxps_zmm_k1z_zmm_zmmm512b32_sae
+        } else {
+            return Ok(false);
+        };
+        self.put_off[waiting] = 0;
+        self.code.floats = true;
+        let then = self.reg(then)?;
+        let otherwise = self.source(otherwise)?;
+        let result = self.define(inst);
+        self.push_with(Build::new(code).def(result, View::Zmm).reads(then, View::Zmm), otherwise, None);
+        Ok(true)
     }
 
     fn mask_select(

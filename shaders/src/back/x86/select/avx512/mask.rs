@@ -4,10 +4,11 @@ use iced_x86::{Code, ConditionCode, OpKind};
 use regalloc2::{RegClass, VReg};
 
 use super::super::super::CompileError;
+use super::super::super::encode::conditional;
 use super::super::super::vcode::{Build, Memory, View};
 use super::super::Select;
 use crate::ir::Op;
-use crate::simd::{Inst, InstData, Value};
+use crate::simd::{Inst, InstData, Value, WideOp};
 
 /// All lanes.
 pub(super) const ALL: u16 = u16::MAX;
@@ -78,8 +79,13 @@ impl Select<'_> {
 
     /// Sets the flags by whether a lane is on.
     pub(in super::super) fn any(&mut self, mask: Value) -> Result<ConditionCode, CompileError> {
-        let mask = self.reg(mask)?;
-        let build = Build::new(Code::VEX_Kortestw_kr_kr).reads(mask, View::Mask).reads(mask, View::Mask);
+        let mut masks = [mask, mask];
+        if let Some((waiting, InstData::Pure { op: Op::LOr, args })) = self.waiting(mask) {
+            self.put_off[waiting] = 0;
+            masks = [args[0], args[1]];
+        }
+        let [a, b] = self.both(&masks)?;
+        let build = Build::new(Code::VEX_Kortestw_kr_kr).reads(a, View::Mask).reads(b, View::Mask);
         build.push(&mut self.code);
         Ok(ConditionCode::ne)
     }
@@ -102,11 +108,28 @@ impl Select<'_> {
         build.push(&mut self.code);
     }
 
-    /// All lanes or none, by a truth value in a general register.
-    pub(super) fn spread_truth(&mut self, result: VReg, truth: VReg) {
-        let negated = self.general();
-        Build::new(Code::Neg_rm32).modify(negated, truth, View::Dword).push(&mut self.code);
-        self.mask_from_general(result, negated);
+    /// All ones or all zeros in a general register, by a truth value.
+    pub(super) fn spread(&mut self, truth: Value) -> Result<VReg, CompileError> {
+        let result = self.general();
+        if let Some((waiting, data)) = self.waiting(truth)
+            && matches!(data, InstData::Pure { op: Op::ULt, .. } | InstData::Wide { op: WideOp::Lt, .. })
+        {
+            self.put_off[waiting] = 0;
+            let condition = self.compare(waiting)?;
+            if condition == ConditionCode::b {
+                // A register less itself less the carry.
+                Build::new(Code::Sbb_r32_rm32).def(result, View::Dword).again(0).push(&mut self.code);
+                return Ok(result);
+            }
+            let (byte, word) = (self.general(), self.general());
+            Build::new(conditional(condition).0).def(byte, View::Byte).push(&mut self.code);
+            Build::new(Code::Movzx_r32_rm8).def(word, View::Dword).reads(byte, View::Byte).push(&mut self.code);
+            Build::new(Code::Neg_rm32).modify(result, word, View::Dword).push(&mut self.code);
+            return Ok(result);
+        }
+        let truth = self.reg(truth)?;
+        Build::new(Code::Neg_rm32).modify(result, truth, View::Dword).push(&mut self.code);
+        Ok(result)
     }
 
     /// The number of the lowest lane that is on, with a bit above all lanes for none.
