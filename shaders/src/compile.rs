@@ -161,9 +161,23 @@ fn machine_code(kernel: &Kernel, isa: Isa) -> Result<Box<dyn Code>, String> {
     check_size(kernel)?;
     let lowered = lower(kernel, Floats::FAST, |_, _| {});
     check_size(&lowered)?;
-    let wide = simd::widen(&lowered).map_err(|error| error.to_string())?;
+    let wide = widen(&lowered, isa).map_err(|error| error.to_string())?;
     let program = x86::compile(&wide, isa).map_err(|error| error.to_string())?;
     Ok(Box::new(program))
+}
+
+/// Widens a lowered kernel as it is best for an instruction set.
+///
+/// # Errors
+///
+/// What the SIMD form cannot express.
+pub fn widen(kernel: &Kernel, isa: Isa) -> Result<simd::Kernel, simd::Unsupported> {
+    let mut wide = simd::widen(kernel)?;
+    if isa == Isa::Avx512 {
+        // AVX2's vectors are two halves: two chains of results as they are.
+        simd::pair(&mut wide, simd::Pairs::WhereFaster);
+    }
+    Ok(wide)
 }
 
 fn check_size(kernel: &Kernel) -> Result<(), String> {

@@ -25,10 +25,18 @@ impl Engine {
 /// All engines of this machine; the first is the oracle.
 pub fn engines() -> Vec<Engine> {
     let mut engines = interpreters();
-    engines.extend(Isa::available().map(|isa| match isa {
-        Isa::Avx512 => Engine { name: isa.name(), prepare: |kernel| compiled(kernel, Isa::Avx512) },
-        Isa::Avx2 => Engine { name: isa.name(), prepare: |kernel| compiled(kernel, Isa::Avx2) },
-    }));
+    for isa in Isa::available() {
+        engines.extend(match isa {
+            Isa::Avx512 => [
+                Engine { name: isa.name(), prepare: |kernel| compiled(kernel, Isa::Avx512, false) },
+                Engine { name: "avx512 in pairs", prepare: |kernel| compiled(kernel, Isa::Avx512, true) },
+            ],
+            Isa::Avx2 => [
+                Engine { name: isa.name(), prepare: |kernel| compiled(kernel, Isa::Avx2, false) },
+                Engine { name: "avx2 in pairs", prepare: |kernel| compiled(kernel, Isa::Avx2, true) },
+            ],
+        });
+    }
     engines
 }
 
@@ -44,15 +52,18 @@ fn interpreters() -> Vec<Engine> {
 }
 
 /// Machine code, with floats as exact as the interpreter's where Vulkan asks for it: every form on the way is verified, and
-/// no kernel of the tests may be one that only the interpreter can run.
-fn compiled(kernel: &Kernel, isa: Isa) -> Box<dyn Code> {
+/// no kernel of the tests may be one that only the interpreter can run. With `pairs`, subgroups run in pairs wherever they can.
+fn compiled(kernel: &Kernel, isa: Isa, pairs: bool) -> Box<dyn Code> {
     let lowered = lowered(kernel);
-    let wide = match simd::widen(&lowered) {
+    let mut wide = match simd::widen(&lowered) {
         Ok(wide) => wide,
         // Mutants of control flow may be what no valid shader is.
         Err(error) if error.to_string().contains("more than one way in") => return compile::interpret(&lowered),
         Err(error) => panic!("{error}\n{lowered}"),
     };
+    if pairs {
+        simd::pair(&mut wide, simd::Pairs::WherePossible);
+    }
     simd::verify(&wide).unwrap_or_else(|error| panic!("{error}\n{lowered}\n{wide}"));
     let program = x86::compile(&wide, isa).unwrap_or_else(|error| panic!("{error}\n{lowered}\n{wide}"));
     Box::new(program)

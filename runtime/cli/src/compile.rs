@@ -56,7 +56,7 @@ fn emit(mut kernel: Kernel, args: &CompileArgs, isa: Isa, clock: &mut Clock) -> 
     if args.emit == Emit::Ir {
         return Ok(kernel.to_string());
     }
-    let wide = simd::widen(&kernel).map_err(|error| error.to_string())?;
+    let wide = compile::widen(&kernel, isa).map_err(|error| error.to_string())?;
     clock.lap("widen");
     simd::verify(&wide).map_err(|error| format!("widening went wrong: {error}"))?;
     clock.restart();

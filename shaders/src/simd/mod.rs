@@ -8,6 +8,7 @@ mod inst;
 mod inst_parse;
 mod kernel;
 mod names;
+mod pair;
 mod parse;
 mod print;
 mod ssa;
@@ -21,6 +22,7 @@ mod widen;
 pub use entities::{Block, Inst, Value};
 pub use inst::{Address, BlockCall, Field, InstData, LANES, LaneAddress, Row, WideOp, pure_result};
 pub use kernel::{BlockData, Kernel, ValueDef};
+pub use pair::{Pairs, pair};
 pub use types::Type;
 pub use verify::{VerifyError, verify};
 

@@ -79,8 +79,10 @@ pub fn all_engines() -> Vec<Engine> {
     let mut engines = engine::engines();
     for engine in &mut engines {
         match engine.name {
-            "avx512" => engine.prepare = |kernel| machine_code(kernel, Isa::Avx512),
-            "avx2" => engine.prepare = |kernel| machine_code(kernel, Isa::Avx2),
+            "avx512" => engine.prepare = |kernel| machine_code(kernel, Isa::Avx512, false),
+            "avx512 in pairs" => engine.prepare = |kernel| machine_code(kernel, Isa::Avx512, true),
+            "avx2" => engine.prepare = |kernel| machine_code(kernel, Isa::Avx2, false),
+            "avx2 in pairs" => engine.prepare = |kernel| machine_code(kernel, Isa::Avx2, true),
             _ => {}
         }
     }
@@ -113,12 +115,15 @@ pub fn stages(kernel: &Kernel) -> String {
 
 /// Machine code of a kernel that is lowered. What cannot be compiled is a finding, since users' kernels look the same; but
 /// unaligned variables are for the interpreter.
-fn machine_code(kernel: &Kernel, isa: Isa) -> Box<dyn Code> {
-    let wide = match simd::widen(kernel) {
+fn machine_code(kernel: &Kernel, isa: Isa, pairs: bool) -> Box<dyn Code> {
+    let mut wide = match simd::widen(kernel) {
         Ok(wide) => wide,
         Err(error) if error.to_string().contains("no multiples of 4") => return compile::interpret(kernel),
         Err(error) => panic!("{error}"),
     };
+    if pairs {
+        simd::pair(&mut wide, simd::Pairs::WherePossible);
+    }
     if let Err(error) = simd::verify(&wide) {
         panic!("widening makes a bad kernel: {error}");
     }
