@@ -33,7 +33,8 @@ impl Loop {
         let data = BindingData { set: 0, binding: 0, kind, count: 1, min_bytes: 0, read_only: false };
         let binding = kernel.bindings.push(data);
         let space = VariableSpace::Workgroup;
-        let variable = kernel.variables.push(VariableData { space, bytes: 4 * INVOCATIONS, name: String::new() });
+        let (bytes, name, words) = (4 * INVOCATIONS, String::new(), Vec::new());
+        let variable = kernel.variables.push(VariableData { space, bytes, name, words });
         let mut builder = Builder::new(kernel);
         let zero = builder.constant(0u32);
         let global = builder.builtin(BuiltIn::GlobalInvocationId, 0);

@@ -133,13 +133,15 @@ pub enum BindingKind {
     UniformBuffer,
 }
 
-/// Memory of a workgroup or of an invocation.
+/// Memory of a workgroup or of an invocation, or a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariableData {
-    /// Shared by the workgroup, or each invocation's own.
+    /// Shared by the workgroup, each invocation's own, or constant.
     pub space: VariableSpace,
     /// Size in bytes, a multiple of 4. Initial contents are 0 (variables with an initialiser are stored to at the entry).
     pub bytes: u32,
+    /// Contents of a constant one, a word for every 4 bytes; others have none.
+    pub words: Vec<u32>,
     /// `OpName`, for messages; may be empty.
     pub name: String,
 }
@@ -151,6 +153,8 @@ pub enum VariableSpace {
     Workgroup,
     /// SPIR-V `Private` and `Function`: one for each invocation.
     Private,
+    /// A table that nobody writes: what a private variable is that always holds the same.
+    Constant,
 }
 
 impl Kernel {

@@ -64,6 +64,7 @@ names! {
     VariableSpace {
         Workgroup "workgroup"
         Private "private"
+        Constant "constant"
     }
 }
 

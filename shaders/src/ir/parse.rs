@@ -119,14 +119,22 @@ impl Parser {
         Ok(())
     }
 
-    /// `var0 = workgroup 256 "tile"`
+    /// `var0 = workgroup 256 "tile"`, `var1 = constant 8 "primes" [2, 3]`
     fn variable(&mut self, line: &mut Line<'_>) -> Result<()> {
         line.word("a variable", Some)?;
         line.expect('=')?;
-        let space = line.word("`workgroup` or `private`", VariableSpace::from_name)?;
+        let space = line.word("`workgroup`, `private` or `constant`", VariableSpace::from_name)?;
         let bytes = line.unsigned()?;
         let name = line.text()?;
-        self.kernel.variables.push(VariableData { space, bytes, name });
+        let mut words = Vec::new();
+        if line.eat('[') {
+            words.push(line.unsigned()?);
+            while line.eat(',') {
+                words.push(line.unsigned()?);
+            }
+            line.expect(']')?;
+        }
+        self.kernel.variables.push(VariableData { space, bytes, name, words });
         Ok(())
     }
 

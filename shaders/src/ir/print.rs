@@ -19,8 +19,13 @@ impl Display for Kernel {
         for (binding, data) in &self.bindings {
             print_binding(f, binding, data)?;
         }
-        for (variable, VariableData { space, bytes, name }) in &self.variables {
-            writeln!(f, "{variable} = {} {bytes} \"{}\"", space.name(), name.escape_default())?;
+        for (variable, VariableData { space, bytes, name, words }) in &self.variables {
+            write!(f, "{variable} = {} {bytes} \"{}\"", space.name(), name.escape_default())?;
+            if !words.is_empty() {
+                let words: Vec<String> = words.iter().map(u32::to_string).collect();
+                write!(f, " [{}]", words.join(", "))?;
+            }
+            writeln!(f)?;
         }
         self.layout.iter().try_for_each(|&block| self.print_block(f, block))
     }

@@ -64,8 +64,12 @@ fn check_tables(kernel: &Kernel) -> Result {
         if data.bytes % 4 != 0 {
             return general(format!("{variable}: {} bytes are no whole words", data.bytes));
         }
+        let words = if data.space == VariableSpace::Constant { data.bytes as usize / 4 } else { 0 };
+        if data.words.len() != words {
+            return general(format!("{variable}: {} words are there for {words}", data.words.len()));
+        }
     }
-    for space in [VariableSpace::Workgroup, VariableSpace::Private] {
+    for space in [VariableSpace::Workgroup, VariableSpace::Private, VariableSpace::Constant] {
         let sizes = kernel.variables.values().filter(|data| data.space == space).map(|data| u64::from(data.bytes) + 15);
         if u32::try_from(sizes.sum::<u64>()).is_err() {
             return general(format!("{} variables do not fit 4 GiB", space.name()));

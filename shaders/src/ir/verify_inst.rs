@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{AtomicOp, BufferSpace, BuiltIn, InstData, Kernel, Place, Type, Value};
+use super::{AtomicOp, BufferSpace, BuiltIn, InstData, Kernel, Place, Type, Value, VariableSpace};
 
 /// Operands with the types they must have. Block arguments are not among them.
 pub(super) type Operands = SmallVec<[(Value, Type); 4]>;
@@ -40,7 +40,7 @@ pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
             if let Some(def) = kernel.values.get(value) {
                 in_memory(def.ty())?;
             }
-            writable(place)?;
+            writable(kernel, place)?;
             place_types(kernel, place, &mut operands)?;
         }
         InstData::Atomic { .. } => atomic_types(kernel, data, &mut operands)?,
@@ -79,10 +79,15 @@ fn in_memory(ty: Type) -> Result<(), String> {
     if ty.bytes().is_some() { Ok(()) } else { Err(format!("memory holds no {ty}")) }
 }
 
-fn writable(place: &Place) -> Result<(), String> {
+fn writable(kernel: &Kernel, place: &Place) -> Result<(), String> {
     match place {
         Place::Push { .. } => Err("push constants are constant".into()),
         Place::Buffer { space: BufferSpace::Uniform, .. } => Err("uniform buffers are constant".into()),
+        Place::Variable { variable, .. }
+            if kernel.variables.get(*variable).is_some_and(|data| data.space == VariableSpace::Constant) =>
+        {
+            Err(format!("{variable} is constant"))
+        }
         Place::Buffer { .. } | Place::Variable { .. } => Ok(()),
     }
 }
@@ -103,7 +108,7 @@ fn place_types(kernel: &Kernel, place: &Place, operands: &mut Operands) -> Resul
 
 fn atomic_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Result<(), String> {
     let &InstData::Atomic { op, ref place, value, comparator, .. } = data else { return Ok(()) };
-    writable(place)?;
+    writable(kernel, place)?;
     place_types(kernel, place, operands)?;
     if value.is_some() == (op == AtomicOp::Load) {
         return Err(format!("atomic.{} has the wrong number of operands", op.name()));

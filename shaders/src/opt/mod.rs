@@ -14,6 +14,7 @@ mod gvn;
 mod licm;
 mod offsets;
 mod peephole;
+mod tables;
 mod unroll;
 mod variables;
 
@@ -44,6 +45,8 @@ pub const OFFSETS: Pass = Pass { name: "offsets", run: offsets::run };
 pub const CFG: Pass = Pass { name: "cfg", run: cfg::run };
 /// Makes words of private variables values.
 pub const VARIABLES: Pass = Pass { name: "variables", run: variables::run };
+/// Makes tables of private variables that always hold the same.
+pub const TABLES: Pass = Pass { name: "tables", run: tables::run };
 /// Writes loops of few trips out.
 pub const UNROLL: Pass = Pass { name: "unroll", run: unroll::run };
 /// Loads what is known not again.
@@ -54,7 +57,7 @@ pub const CONTRACT: Pass = Pass { name: "contract", run: contract::run };
 
 /// All passes, in the order in which they run. After the last that decides branches, control flow is straightened again.
 pub const PASSES: &[Pass] = &[
-    CFG, VARIABLES, CFG, PEEPHOLE, GVN, UNROLL, VARIABLES, CFG, PEEPHOLE, GVN, FORWARD, FLATTEN, CFG, OFFSETS,
+    CFG, VARIABLES, TABLES, CFG, PEEPHOLE, GVN, UNROLL, VARIABLES, CFG, PEEPHOLE, GVN, FORWARD, FLATTEN, CFG, OFFSETS,
     PEEPHOLE, GVN, PEEPHOLE, CFG, LICM, DCE,
 ];
 

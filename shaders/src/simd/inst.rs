@@ -327,6 +327,8 @@ pub enum Field {
     Private,
     /// Address of the frames, [`Kernel::frame_bytes`](super::Kernel::frame_bytes) for each subgroup: `s64`.
     Frames,
+    /// Address of [`Kernel::tables`](super::Kernel::tables): `s64`.
+    Tables,
 }
 
 impl WideOp {
@@ -398,7 +400,7 @@ impl Field {
     pub fn ty(self) -> Type {
         match self {
             Self::NumWorkgroups(_) | Self::WorkgroupId(_) => Type::S32,
-            Self::Push | Self::Shared | Self::Private | Self::Frames => Type::S64,
+            Self::Push | Self::Shared | Self::Private | Self::Frames | Self::Tables => Type::S64,
         }
     }
 }

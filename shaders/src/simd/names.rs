@@ -19,6 +19,7 @@ impl Field {
             "shared" => return Some(Self::Shared),
             "private" => return Some(Self::Private),
             "frames" => return Some(Self::Frames),
+            "tables" => return Some(Self::Tables),
             _ => {}
         }
         let (name, digits) = name.split_once('.')?;
@@ -42,6 +43,7 @@ impl Display for Field {
             Self::Shared => f.write_str("shared"),
             Self::Private => f.write_str("private"),
             Self::Frames => f.write_str("frames"),
+            Self::Tables => f.write_str("tables"),
         }
     }
 }

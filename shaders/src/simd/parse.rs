@@ -77,16 +77,25 @@ impl Parser {
         }
     }
 
-    /// `descriptors 2`
+    /// `descriptors 2`, `tables [2, 3]`
     fn declaration(&mut self, line: &mut Line<'_>) -> Result<()> {
         let kernel = &mut self.kernel;
-        let number = line.word("`descriptors`, `shared`, `private`, `frames` or a block", |word| match word {
-            "descriptors" => Some(&mut kernel.descriptors),
-            "shared" => Some(&mut kernel.shared_bytes),
-            "private" => Some(&mut kernel.private_bytes),
-            "frames" => Some(&mut kernel.frame_bytes),
-            _ => None,
-        })?;
+        if line.eat_word("tables") {
+            line.expect('[')?;
+            kernel.tables.push(line.unsigned()?);
+            while line.eat(',') {
+                kernel.tables.push(line.unsigned()?);
+            }
+            return line.expect(']');
+        }
+        let number =
+            line.word("`descriptors`, `shared`, `private`, `frames`, `tables` or a block", |word| match word {
+                "descriptors" => Some(&mut kernel.descriptors),
+                "shared" => Some(&mut kernel.shared_bytes),
+                "private" => Some(&mut kernel.private_bytes),
+                "frames" => Some(&mut kernel.frame_bytes),
+                _ => None,
+            })?;
         *number = line.unsigned()?;
         Ok(())
     }

@@ -17,6 +17,9 @@ impl Display for Kernel {
         for (name, number) in head.into_iter().filter(|(_, number)| *number != 0) {
             writeln!(f, "{name} {number}")?;
         }
+        if !self.tables.is_empty() {
+            list(f, "tables [", &self.tables, "]\n")?;
+        }
         self.layout.iter().try_for_each(|&block| self.print_block(f, block))
     }
 }

@@ -185,6 +185,7 @@ impl Evaluator<'_> {
             Place::Variable { variable, offset } => match self.kernel.variables[*variable].space {
                 VariableSpace::Workgroup => (&mut self.shared, offset),
                 VariableSpace::Private => (&mut self.private, offset),
+                VariableSpace::Constant => unreachable!("not generated"),
             },
             Place::Push { .. } => unreachable!("not generated"),
         };

@@ -16,7 +16,7 @@ pub(crate) fn kernel(tape: &[u32], barriers: bool) -> Kernel {
     let data = BindingData { set: 1, binding: 2, kind, count: 1, min_bytes: 0, read_only: false };
     let binding = kernel.bindings.push(data);
     let variables = [VariableSpace::Workgroup, VariableSpace::Private]
-        .map(|space| kernel.variables.push(VariableData { space, bytes: 32, name: "ünï".into() }));
+        .map(|space| kernel.variables.push(VariableData { space, bytes: 32, name: "ünï".into(), words: Vec::new() }));
     let mut builder = Builder::new(kernel);
     let zero = builder.constant(0u32);
     let index = builder.builtin(BuiltIn::LocalInvocationIndex, 0);

@@ -16,6 +16,7 @@ mod random;
 mod ranges;
 mod same_results;
 mod speed;
+mod tables;
 mod unroll;
 mod variables;
 

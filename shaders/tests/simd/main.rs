@@ -1,6 +1,7 @@
 //! The SIMD form at its boundaries.
 
 mod lanes;
+mod pairs;
 #[path = "../ir/random.rs"]
 mod random;
 mod text;

@@ -260,7 +260,7 @@ impl Setup {
     }
 
     fn variable(&mut self, space: VariableSpace, bytes: u32) -> spelter_shaders::ir::Variable {
-        self.kernel.variables.push(VariableData { space, bytes, name: String::new() })
+        self.kernel.variables.push(VariableData { space, bytes, name: String::new(), words: Vec::new() })
     }
 
     fn variables(&mut self) {

@@ -94,6 +94,8 @@ impl Wait {
 pub(super) struct Tables {
     pub bindings: Vec<BindingRange>,
     pub variables: Vec<VariableRange>,
+    /// Contents of the constant ones.
+    pub words: Vec<u32>,
     pub atomics: Vec<AtomicStep>,
     pub fences: Vec<Ordering>,
 }
@@ -105,7 +107,7 @@ pub(super) struct BindingRange {
     pub count: u32,
 }
 
-/// Where a variable lies: in shared memory, or relative to the invocation's private memory.
+/// Where a variable lies: in shared memory, relative to the invocation's private memory, or among [`Tables::words`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VariableRange {
     pub space: VariableSpace,

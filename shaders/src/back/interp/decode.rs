@@ -16,7 +16,12 @@ pub(super) fn decode(kernel: &Kernel, slots: &Slots) -> (Vec<CodeBlock>, Tables)
     for (number, &block) in kernel.layout.iter().enumerate() {
         order[block] = number as u32;
     }
-    let tables = Tables { bindings: bindings(kernel), variables: variables(kernel), ..Tables::default() };
+    let mut tables = Tables { bindings: bindings(kernel), variables: variables(kernel), ..Tables::default() };
+    for data in kernel.variables.values() {
+        let words = data.words.iter().copied();
+        tables.words.extend(words);
+        tables.words.resize(tables.words.len().next_multiple_of(4), 0);
+    }
     // One code block for each block; what follows a barrier or sits on an edge comes after them.
     let blocks = kernel.layout.iter().map(|_| None).collect();
     let mut decoder = Decoder { kernel, slots, order, tables, blocks, steps: Vec::new() };
@@ -37,11 +42,12 @@ fn bindings(kernel: &Kernel) -> Vec<BindingRange> {
 }
 
 fn variables(kernel: &Kernel) -> Vec<VariableRange> {
-    let (mut shared, mut private) = (0, 0);
+    let (mut shared, mut private, mut constant) = (0, 0, 0);
     let place = |data: &VariableData| {
         let end = match data.space {
             VariableSpace::Workgroup => &mut shared,
             VariableSpace::Private => &mut private,
+            VariableSpace::Constant => &mut constant,
         };
         let range = VariableRange { space: data.space, first_word: *end, bytes: data.bytes };
         *end += data.bytes.next_multiple_of(16) as usize / 4;

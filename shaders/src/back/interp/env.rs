@@ -81,6 +81,16 @@ impl<'a> Env<'a> {
         self.buffers.get(register as usize).copied().unwrap_or(GuestSlice::EMPTY)
     }
 
+    /// What is at an aligned byte offset inside a variable.
+    #[inline(always)]
+    pub(super) fn read_variable(&mut self, variable: VariableRange, offset: u32) -> Option<u32> {
+        if variable.space == VariableSpace::Constant {
+            let inside = offset.is_multiple_of(4) && offset < variable.bytes;
+            return inside.then(|| self.tables.words.get(variable.first_word + (offset / 4) as usize).copied())?;
+        }
+        self.variable_word(variable, offset).copied()
+    }
+
     /// The word of a variable at an aligned byte offset inside it.
     #[inline(always)]
     pub(super) fn variable_word(&mut self, variable: VariableRange, offset: u32) -> Option<&mut u32> {
@@ -90,6 +100,8 @@ impl<'a> Env<'a> {
         let base = match variable.space {
             VariableSpace::Workgroup => 0,
             VariableSpace::Private => self.private,
+            // Nobody writes there.
+            VariableSpace::Constant => return None,
         };
         self.memory.get_mut(base + variable.first_word + (offset / 4) as usize)
     }

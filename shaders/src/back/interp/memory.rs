@@ -81,8 +81,8 @@ fn load_push(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
 fn load_variable(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     let variable = env.tables.variables[step.extra as usize];
     let offset = step.word(regs, 0);
-    let word = match env.variable_word(variable, offset) {
-        Some(word) => *word,
+    let word = match env.read_variable(variable, offset) {
+        Some(word) => word,
         None if !offset.is_multiple_of(4) => load_unaligned(env, step.extra, offset),
         None => 0,
     };
@@ -102,8 +102,8 @@ fn store_variable(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
 /// The two words around an unaligned offset, as one little-endian number; `None` unless all four bytes are inside.
 fn around(env: &mut Env<'_>, variable: u32, offset: u32) -> Option<u64> {
     let variable = env.tables.variables[variable as usize];
-    let low = *env.variable_word(variable, offset & !3)?;
-    let high = *env.variable_word(variable, (offset & !3).checked_add(4)?)?;
+    let low = env.read_variable(variable, offset & !3)?;
+    let high = env.read_variable(variable, (offset & !3).checked_add(4)?)?;
     Some(u64::from(low) | u64::from(high) << 32)
 }
 

@@ -46,6 +46,14 @@ impl Pool {
         })
     }
 
+    /// A table of words, aligned to 64 bytes.
+    pub(super) fn table(&mut self, words: &[u32]) -> Constant {
+        let at = self.vectors.len() as i32 * 64;
+        self.vectors
+            .extend(words.chunks(16).map(|chunk| std::array::from_fn(|at| chunk.get(at).copied().unwrap_or(0))));
+        Constant(at)
+    }
+
     /// Bytes from the pool's beginning, once it is complete.
     pub(super) fn offset(&self, disp: i32) -> i32 {
         if disp < 0 { self.vectors.len() as i32 * 64 + !disp } else { disp }

@@ -235,7 +235,7 @@ impl Translator<'_> {
         let bytes = bytes.ok_or_else(|| format!("more than {limit} bytes of {class:?} variables"))?;
         *used += bytes.next_multiple_of(16);
         let kernel = self.builder.kernel();
-        let variable = kernel.variables.push(VariableData { space, bytes, name });
+        let variable = kernel.variables.push(VariableData { space, bytes, name, words: Vec::new() });
         self.variables.storage.insert(id, variable);
         Ok(variable)
     }

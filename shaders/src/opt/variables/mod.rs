@@ -17,7 +17,7 @@ use words::Words;
 
 /// Runs the pass.
 pub(super) fn run(kernel: &mut Kernel) {
-    if kernel.variables.values().all(|data| data.space != VariableSpace::Private) {
+    if kernel.variables.values().all(|data| data.space == VariableSpace::Workgroup) {
         return;
     }
     cfg::prune(kernel);
@@ -38,14 +38,14 @@ fn variable_of(data: &InstData) -> Option<Variable> {
     }
 }
 
-/// Takes private variables out of the kernel that nothing accesses.
+/// Takes variables out of the kernel that nothing accesses, but for those of the workgroup.
 fn drop_unused(kernel: &mut Kernel) {
     let mut used = EntitySet::with_capacity(kernel.variables.len());
     for &inst in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts) {
         used.extend(variable_of(&kernel.insts[inst]));
     }
     let stays =
-        |variable: Variable, data: &VariableData| data.space != VariableSpace::Private || used.contains(variable);
+        |variable: Variable, data: &VariableData| data.space == VariableSpace::Workgroup || used.contains(variable);
     if kernel.variables.iter().all(|(variable, data)| stays(variable, data)) {
         return;
     }

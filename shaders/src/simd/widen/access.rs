@@ -248,7 +248,9 @@ impl Widen<'_> {
                 (Region { base, len }, self.offset(offset))
             }
             Place::Variable { variable, offset } => {
-                let base = self.builder.emit_one(InstData::Context { field: Field::Shared });
+                let constant = self.kernel.variables[variable].space == VariableSpace::Constant;
+                let field = if constant { Field::Tables } else { Field::Shared };
+                let base = self.builder.emit_one(InstData::Context { field });
                 let skip = self.builder.s64(u64::from(self.places[variable]));
                 let base = self.builder.wide(WideOp::Add, &[base, skip]);
                 let len = self.builder.s64(u64::from(self.kernel.variables[variable].bytes));
@@ -263,6 +265,7 @@ impl Widen<'_> {
             return Target::Word(self.word(region, offset));
         }
         let skip = self.uniform_part(offset);
+        let whole = region.len;
         let region = self.skip(region, skip);
         if let [Term { value, stride: 4 }] = offset.lanes[..]
             && self.shape(value) == Shape::Pattern(Patterns::ROW)
@@ -271,13 +274,32 @@ impl Widen<'_> {
             let limit = self.count(region.len, 4);
             return Target::Row(Row { base: region.base, index, limit });
         }
+        let known = self.builder.kernel.constant(whole).is_some_and(|len| self.is_inside(len, offset));
         let (index, scale, inside) = self.lane_index(&offset.lanes, region.len);
-        let mask = self.builder.and(self.exec, inside);
+        let mask = if known { self.exec } else { self.builder.and(self.exec, inside) };
         Target::Lanes(LaneAddress { base: region.base, index, scale, disp: 0 }, mask)
+    }
+
+    /// Whether all lanes that are on are in bounds of memory whose length is known.
+    fn is_inside(&self, len: u64, offset: &Offset) -> bool {
+        let Some(ranges) = &self.ranges else { return false };
+        let largest = |term: &Term| u64::from(ranges.at(self.block, term.value).high) * u64::from(term.stride);
+        let end =
+            offset.uniform.iter().chain(&offset.lanes).map(largest).fold(offset.constant + 4, u64::saturating_add);
+        end <= len
     }
 
     /// The address of a word that all lanes access.
     fn word(&mut self, region: Region, offset: &Offset) -> Address {
+        if let (Some(len), Ok(disp)) = (self.builder.kernel.constant(region.len), i32::try_from(offset.constant))
+            && !offset.uniform.is_empty()
+            && self.is_inside(len, offset)
+        {
+            let steps = Offset { constant: 0, ..offset.clone() };
+            let skip = self.uniform_part(&steps);
+            let base = self.builder.wide(WideOp::Add, &[region.base, skip]);
+            return Address { base, index: None, scale: 1, disp };
+        }
         if let ([Term { value, stride: stride @ (1 | 2 | 4 | 8) }], Ok(disp)) =
             (&offset.uniform[..], i32::try_from(offset.constant))
         {
@@ -312,8 +334,12 @@ impl Widen<'_> {
             let bytes = self.uniform_part(offset);
             let two = self.builder.s64(2);
             let word = self.builder.wide(WideOp::Shr, &[bytes, two]);
-            let end = self.builder.s64(u64::from(words));
-            let word = self.builder.wide(WideOp::Min, &[word, end]);
+            let word = if self.is_inside(u64::from(words) * 4, offset) {
+                word
+            } else {
+                let end = self.builder.s64(u64::from(words));
+                self.builder.wide(WideOp::Min, &[word, end])
+            };
             let word = self.builder.wide(WideOp::Truncate, &[word]);
             let sixteen = self.builder.s32(LANES);
             let index = self.builder.pure(Op::IMul, &[word, sixteen]);

@@ -400,9 +400,16 @@ impl Widen<'_> {
             let parked = self.parked_variable(call.block);
             self.write(parked, self.exec);
         }
-        self.builder.emit(InstData::Poll);
+        self.poll(number);
         let header = self.simd_block(call.block);
         self.builder.jump(header);
+    }
+
+    /// Asks whether the kernel is to stop, on the way back to a loop's header.
+    fn poll(&mut self, number: usize) {
+        if !self.short[number] {
+            self.builder.emit(InstData::Poll);
+        }
     }
 
     /// Passes arguments that replace those before.
@@ -493,7 +500,7 @@ impl Widen<'_> {
             self.builder.branch(any, back, out);
             self.builder.switch_to(back);
             self.builder.seal(back);
-            self.builder.emit(InstData::Poll);
+            self.poll(number);
             self.builder.jump(top);
         }
         self.builder.seal(top);

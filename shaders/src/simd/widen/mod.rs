@@ -8,6 +8,7 @@ mod access;
 mod address;
 mod atomic;
 mod control;
+mod counted;
 mod elements;
 mod normalise;
 mod pure;
@@ -21,7 +22,7 @@ use foldhash::HashMap;
 use super::builder::Builder;
 use super::ssa::Variable;
 use super::{Block, Kernel, LANES, Type, Value};
-use crate::analysis::Uniformity;
+use crate::analysis::{Ranges, Uniformity};
 use crate::ir;
 
 /// Most blocks of a kernel that is widened.
@@ -86,6 +87,10 @@ struct Widen<'a> {
     descriptors: SecondaryMap<ir::Binding, u32>,
     /// Byte offset of each variable in its space.
     places: SecondaryMap<ir::Variable, u32>,
+    /// How large offsets can be, where there is memory of a known size.
+    ranges: Option<Ranges>,
+    /// By place in [`Loops::all`](crate::analysis::Loops::all): loops that need not ask whether to stop.
+    short: Vec<bool>,
 }
 
 impl<'a> Widen<'a> {
@@ -100,6 +105,12 @@ impl<'a> Widen<'a> {
         let mut places = SecondaryMap::new();
         let mut next = [0; 2];
         for (variable, data) in &kernel.variables {
+            if data.space == ir::VariableSpace::Constant {
+                places[variable] = simd.tables.len() as u32 * 4;
+                simd.tables.extend(&data.words);
+                simd.tables.resize(simd.tables.len().next_multiple_of(4), 0);
+                continue;
+            }
             let next = &mut next[usize::from(data.space == ir::VariableSpace::Private)];
             places[variable] = *next;
             *next += data.bytes.next_multiple_of(16);
@@ -122,6 +133,8 @@ impl<'a> Widen<'a> {
             subgroup,
             descriptors,
             places,
+            ranges: (!kernel.variables.is_empty()).then(|| Ranges::new(kernel)),
+            short: counted::short_loops(kernel, &uniformity.loops, &uniformity.dominators),
         };
         widen.find_shared();
         widen.find_numbers();

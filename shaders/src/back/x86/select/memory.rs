@@ -6,7 +6,7 @@ use regalloc2::{Operand, VReg};
 use super::super::CompileError;
 use super::super::call::offset;
 use super::super::encode::conditional;
-use super::super::vcode::{Bound, Build, Check, Kind, Place, View};
+use super::super::vcode::{Base, Bound, Build, Check, Kind, Memory, Place, View};
 use super::Select;
 use crate::simd::{Address, Field, Inst, Type, Value, ValueDef};
 
@@ -44,6 +44,13 @@ impl Select<'_> {
     }
 
     pub(super) fn context_field(&mut self, inst: Inst, field: Field) {
+        if field == Field::Tables {
+            let disp = self.code.pool.table(&self.kernel.tables).disp();
+            let result = self.define(inst);
+            let memory = Memory { base: Base::Pool, index: None, scale: 1, disp, broadcast: false };
+            Build::new(Code::Lea_r64_m).def(result, View::Qword).memory(memory).push(&mut self.code);
+            return;
+        }
         let component = |first: i32, number: u8| first + 4 * i32::from(number.min(2));
         let at = match field {
             Field::NumWorkgroups(number) => component(offset::NUM_WORKGROUPS, number),
@@ -51,7 +58,7 @@ impl Select<'_> {
             Field::Push => offset::PUSH,
             Field::Shared => offset::SHARED,
             Field::Private => offset::PRIVATE,
-            Field::Frames => offset::FRAMES,
+            Field::Frames | Field::Tables => offset::FRAMES,
         };
         let place = Self::at(self.context, at);
         let result = self.define(inst);
