@@ -25,6 +25,13 @@ fn engines_agree_on_random_programs() {
     }
 }
 
+/// A sum with 0 is no value of its own: its place in the scope once took the first value of its kind with it.
+#[test]
+fn there_is_a_value_of_each_kind_at_each_place() {
+    let seed = 77 << 48 | 21028;
+    verify(&generate(Tape::random(seed), Options::ALL).0.program.kernel).unwrap();
+}
+
 /// Subgroup barriers before everything that touches memory make the interpreter change from one invocation to the next
 /// there.
 fn interleaved(kernel: &Kernel) -> Kernel {

@@ -81,8 +81,12 @@ struct Known {
 }
 
 impl Scope {
-    /// Adds a value.
+    /// Adds a value, unless it is there already: folding gives operands back, and what is known of them holds where they
+    /// come from.
     pub(super) fn define(&mut self, value: Value, class: Option<Class>, level: Level) {
+        if self.values.contains(&value) {
+            return;
+        }
         if !self.known[value].constant {
             self.known[value] = Known { class, level, constant: false };
         }
