@@ -30,7 +30,7 @@ struct Reduce {
 
 impl Reduce {
     fn new(context: &Context, size: Size) -> Result<Self, Error> {
-        let elements = data::words(4, size.pick(5000, 16 << 20));
+        let elements = data::words(4, size.pick(5000, 32 << 20));
         let mut levels = vec![context.buffer_from(&elements)?];
         let mut count = elements.len();
         while count > 1 {

@@ -33,7 +33,7 @@ struct Scan {
 
 impl Scan {
     fn new(context: &Context, size: Size) -> Result<Self, Error> {
-        let elements = data::words(5, size.pick(3000, 8 << 20));
+        let elements = data::words(5, size.pick(3000, 16 << 20));
         let (mut inputs, mut outputs) = (vec![context.buffer_from(&elements)?], Vec::new());
         let mut count = elements.len();
         loop {

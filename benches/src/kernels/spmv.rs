@@ -36,24 +36,25 @@ struct Matrix {
 }
 
 impl Matrix {
-    /// A square one with 1 to 31 entries in each row.
-    fn new(rows: usize) -> Self {
+    /// One with 1 to 31 entries in each row.
+    fn new(rows: usize, width: usize) -> Self {
         let mut starts = vec![0];
         let mut end = 0;
         for row in 0..rows {
             end += 1 + data::word(7, row) % 31;
             starts.push(end);
         }
-        let columns = data::words(8, end as usize).iter().map(|word| word % rows as u32).collect();
+        let columns = data::words(8, end as usize).iter().map(|word| word % width as u32).collect();
         Self { starts, columns, values: data::floats(9, end as usize, -1.0, 1.0) }
     }
 }
 
 impl Spmv {
     fn new(context: &Context, size: Size) -> Result<Self, Error> {
-        let rows = size.pick(300, 256 << 10);
-        let matrix = Matrix::new(rows);
-        let x = data::floats(10, rows, -1.0, 1.0);
+        // The entries are too many for a cache, the vector that they are multiplied with is as long as the peers'.
+        let (rows, width) = size.pick((300, 200), (1 << 20, 256 << 10));
+        let matrix = Matrix::new(rows, width);
+        let x = data::floats(10, width, -1.0, 1.0);
         let y = vec![0.0; rows];
         let Matrix { starts, columns, values } = &matrix;
         let buffers = [
@@ -72,7 +73,7 @@ impl Work for Spmv {
     fn cost(&self) -> Cost {
         let entries = self.matrix.values.len() as f64;
         let working_set = self.buffers.iter().map(|buffer| buffer.size() as usize).sum();
-        // The matrix's entries are what is read once; the vectors stay in a cache.
+        // The matrix's entries are what is read once; the vector stays in a cache.
         Cost { amount: 2.0 * entries, bytes: 8.0 * entries, working_set }
     }
 

@@ -29,7 +29,7 @@ struct Transpose {
 
 impl Transpose {
     fn new(context: &Context, size: Size) -> Result<Self, Error> {
-        let size = size.pick(64, 2048);
+        let size = size.pick(64, 4096);
         let source = data::floats(6, size * size, -1.0, 1.0);
         let result = vec![0.0; size * size];
         let buffers = [context.buffer_from(&source)?, context.buffer_from(&result)?];
