@@ -19,6 +19,7 @@ mod unroll;
 mod variables;
 
 use crate::ir::Kernel;
+pub(crate) use licm::Clobbers;
 
 /// One pass.
 #[derive(Clone, Copy, Debug)]

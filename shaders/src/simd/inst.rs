@@ -158,6 +158,16 @@ pub enum InstData {
         /// Lanes that load; their addresses are valid.
         mask: Value,
     },
+    /// `gather_elements v0 + v1 masks [v2, v3]`: lane `l` loads 2 or 4 words next to each other, one result (`v32`) for each:
+    /// word `k` is number `v1 + k` (modulo 2³²) of those at `v0` in lanes that are on in mask `k`, 0 in the others.
+    GatherElements {
+        /// Address of word 0, `s64`.
+        base: Value,
+        /// Number of each lane's first word, `v32`.
+        index: Value,
+        /// For each word the lanes that load it; their addresses are valid.
+        masks: SmallVec<[Value; 4]>,
+    },
     /// `scatter v0 + v1 * 4 + 8, v2 mask v3`: in order of the lanes, so the highest of those that share a word wins.
     Scatter {
         /// Where.
@@ -501,6 +511,9 @@ impl InstData {
                 lanes.for_each_use_mut(&mut visit);
                 visit(mask);
             }
+            Self::GatherElements { base, index, masks } => {
+                [base, index].into_iter().chain(masks).for_each(&mut visit);
+            }
             Self::Scatter { lanes, value, mask } => {
                 lanes.for_each_use_mut(&mut visit);
                 [value, mask].into_iter().for_each(&mut visit);
@@ -536,6 +549,7 @@ impl InstData {
             Self::Any { .. } => one(Type::S1),
             Self::Context { field } => one(field.ty()),
             Self::BufferBase { .. } | Self::BufferLen { .. } => one(Type::S64),
+            Self::GatherElements { masks, .. } => masks.iter().map(|_| Type::V32).collect(),
             Self::LoadElements { limits, .. } => limits.iter().map(|_| Type::V32).collect(),
             Self::Atomic { op: AtomicOp::Store, .. } => SmallVec::new(),
             Self::Atomic { .. } => one(Type::V32),

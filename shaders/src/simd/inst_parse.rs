@@ -98,6 +98,11 @@ fn memory(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option
             let lanes = lane_address(parser, line)?;
             InstData::Gather { lanes, mask: mask(parser, line)? }
         }
+        "gather_elements" => {
+            let (base, index) = base_and_index(parser, line)?;
+            line.word("`masks`", |word| (word == "masks").then_some(()))?;
+            InstData::GatherElements { base, index, masks: brackets(parser, line)? }
+        }
         "scatter" => {
             let (lanes, value) = (lane_address(parser, line)?, operand(parser, line)?);
             InstData::Scatter { lanes, value, mask: mask(parser, line)? }

@@ -106,6 +106,9 @@ fn print_memory(f: &mut Formatter<'_>, data: &InstData) -> fmt::Result {
             write!(f, "store_elements {base} + {index} if < {limits}, {values} mask {mask}")
         }
         InstData::Gather { lanes, mask } => write!(f, "gather {lanes} mask {mask}"),
+        InstData::GatherElements { base, index, masks } => {
+            write!(f, "gather_elements {base} + {index} masks {}", Brackets(masks))
+        }
         InstData::Scatter { lanes, value, mask } => write!(f, "scatter {lanes}, {value} mask {mask}"),
         InstData::Atomic { op, lanes, value, comparator, lock, sequential, mask } => {
             write!(f, "atomic.{} {lanes}", op.name())?;

@@ -91,6 +91,13 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
             lane_types(lanes, operands)?;
             operands.push((mask, Type::Mask));
         }
+        InstData::GatherElements { base, index, ref masks } => {
+            if !matches!(masks.len(), 2 | 4) {
+                return Err(format!("elements are gathered by 2 or 4 words, not {}", masks.len()));
+            }
+            operands.extend([(base, Type::S64), (index, Type::V32)]);
+            operands.extend(masks.iter().map(|&mask| (mask, Type::Mask)));
+        }
         InstData::Scatter { lanes, value, mask } => {
             lane_types(lanes, operands)?;
             operands.extend([(value, Type::V32), (mask, Type::Mask)]);

@@ -59,6 +59,7 @@ block0:
     v39, v40 = load_elements v32 + v0 if < [v19, v0]
     store_elements v32 + v0 if < [v19, v0], [v39, v40] mask v13
     v41 = gather v32 + v9 * 4 mask v13
+    v52, v53 = gather_elements v32 + v9 masks [v13, v8]
     v42 = gather v32 + v9 * 4 + -2147483648 mask v13
     scatter v32 + v9 * 2 + 16, v41 mask v22
     v43 = atomic.load v32 + v9 * 4 mask v13

@@ -207,6 +207,12 @@ fn memory() {
     refused_inst("v9, v8 = load_elements v2 + v1 if < [v1, v3]", "v3 is v32, not s32");
     refused_inst("store_elements v2 + v1 if < [v1, v1], [v3] mask v4", "1 words have 2 limits");
     refused_inst("store_elements v2 + v1 if < [v1, v1], [v3, v1] mask v4", "v1 is s32, not v32");
+    refused_inst(
+        "v9, v8, v7 = gather_elements v2 + v3 masks [v4, v4, v4]",
+        "elements are gathered by 2 or 4 words, not 3",
+    );
+    refused_inst("v9, v8 = gather_elements v2 + v1 masks [v4, v4]", "v1 is s32, not v32");
+    refused_inst("v9, v8 = gather_elements v2 + v3 masks [v4, v1]", "v1 is s32, not mask");
     refused_inst("v9 = gather v2 + v1 * 4 mask v4", "v1 is s32, not v32");
     refused_inst("v9 = gather v2 + v3 * 16 mask v4", "there is no scale 16");
     refused_inst("scatter v2 + v3 * 4, v1 mask v4", "v1 is s32, not v32");

@@ -106,3 +106,64 @@ fn words_of_elements_are_stored() {
         }
     }
 }
+
+/// Numbers of first words: all in bounds, some not, some from which the sum wraps.
+const FIRST: [[u32; 16]; 3] = [
+    [0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 1, 5, 9, 13, 17, 36],
+    [39, 38, 37, 36, 35, 40, 41, 0x3fff_ffff, 0x8000_0000, 0, 7, 7, 7, 0xffff_ffff, 0xffff_fffe, 0xffff_fffc],
+    [0xffff_ffff; 16],
+];
+
+#[test]
+fn words_of_elements_anywhere_are_gathered() {
+    if engines().is_empty() {
+        return;
+    }
+    let data: Vec<u32> = (1000..1040).collect();
+    for count in [2, 4] {
+        for first in FIRST {
+            for masks in [[0xffff; 4], [0; 4], [0x3c5a; 4], [0x0010; 4], [0x00ff, 0xffff, 0x0ff0, 0xf00f], [0, 1, 0, 3]]
+            {
+                // Whether words beyond the end are left out, word by word, or those of all lanes with one of them.
+                for apart in [true, false] {
+                    let inside = |lane: usize, word: usize| {
+                        let words = if apart { word..word + 1 } else { 0..count };
+                        words.into_iter().all(|word| first[lane].wrapping_add(word as u32) < 40)
+                    };
+                    let on = |lane: usize, word: usize| masks[word] >> lane & 1 != 0 && inside(lane, word);
+                    let mut text = head(3) + "    v8 = const.s32 0\n    v9 = load_row v4 + v8 if < v5\n";
+                    for word in 0..count {
+                        let bits: u32 = (0..16).map(|lane| u32::from(on(lane, word)) << lane).sum();
+                        text += &format!("    v{} = const.mask {bits:#x}\n", 10 + word);
+                    }
+                    text += &format!(
+                        "    {} = gather_elements v0 + v9 masks [{}]\n    v50 = const.mask 0xffff\n",
+                        list(30, count),
+                        list(10, count)
+                    );
+                    for word in 0..count {
+                        text += &format!(
+                            "    v{k} = const.s32 {}\n    store_row v2 + v{k} if < v3, v{} mask v50\n",
+                            word * 16,
+                            30 + word,
+                            k = 60 + word
+                        );
+                    }
+                    text += "    return\n";
+                    let result = run(&text, &[&data, &vec![7; 16 * count], &first]).swap_remove(1);
+                    for word in 0..count {
+                        for lane in 0..16 {
+                            let number = first[lane].wrapping_add(word as u32);
+                            let expected = if on(lane, word) { data[number as usize] } else { 0 };
+                            assert_eq!(
+                                result[word * 16 + lane],
+                                expected,
+                                "word {word} of {count}, lane {lane}\n{text}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -10,7 +10,7 @@ use crate::ir::{Access, BufferSpace, InstData, Kernel, Place, Semantics, Variabl
 
 /// Effects on memory.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Clobbers {
+pub(crate) struct Clobbers {
     /// A storage buffer is written to.
     storage: bool,
     /// Writes of others become visible.
@@ -19,33 +19,33 @@ pub(super) struct Clobbers {
     variables: EntitySet<Variable>,
 }
 
-/// What each loop does, inner loops included.
-pub(super) fn of_loops(kernel: &Kernel, loops: &Loops) -> Vec<Clobbers> {
-    let mut all = vec![Clobbers::default(); loops.all.len()];
-    for &block in &kernel.layout {
-        let Some(number) = loops.of(block) else { continue };
-        for &inst in &kernel.blocks[block].insts {
-            all[number].add(&kernel.insts[inst]);
-        }
-    }
-    // Inner loops have greater numbers.
-    for number in (0..all.len()).rev() {
-        if all[number].others {
-            let shared = kernel.variables.iter().filter(|(_, data)| data.space == VariableSpace::Workgroup);
-            all[number].variables.extend(shared.map(|(variable, _)| variable));
-        }
-        if let Some(parent) = loops.all[number].parent {
-            let inner = all[number].clone();
-            let outer = &mut all[parent];
-            outer.storage |= inner.storage;
-            outer.others |= inner.others;
-            outer.variables.extend(inner.variables.iter());
-        }
-    }
-    all
-}
-
 impl Clobbers {
+    /// What each loop does, inner loops included.
+    pub(crate) fn of_loops(kernel: &Kernel, loops: &Loops) -> Vec<Self> {
+        let mut all = vec![Self::default(); loops.all.len()];
+        for &block in &kernel.layout {
+            let Some(number) = loops.of(block) else { continue };
+            for &inst in &kernel.blocks[block].insts {
+                all[number].add(&kernel.insts[inst]);
+            }
+        }
+        // Inner loops have greater numbers.
+        for number in (0..all.len()).rev() {
+            if all[number].others {
+                let shared = kernel.variables.iter().filter(|(_, data)| data.space == VariableSpace::Workgroup);
+                all[number].variables.extend(shared.map(|(variable, _)| variable));
+            }
+            if let Some(parent) = loops.all[number].parent {
+                let inner = all[number].clone();
+                let outer = &mut all[parent];
+                outer.storage |= inner.storage;
+                outer.others |= inner.others;
+                outer.variables.extend(inner.variables.iter());
+            }
+        }
+        all
+    }
+
     fn add(&mut self, data: &InstData) {
         match data {
             InstData::Store { place, .. } => self.write(place),
@@ -67,7 +67,7 @@ impl Clobbers {
     }
 
     /// Whether a load may give something else on another trip.
-    pub(super) fn may_change(&self, place: &Place, access: Access) -> bool {
+    pub(crate) fn may_change(&self, place: &Place, access: Access) -> bool {
         if access.volatile {
             return true;
         }

@@ -11,7 +11,7 @@ use cranelift_entity::SecondaryMap;
 
 use crate::analysis::{Dominators, Loops};
 use crate::ir::{Block, Inst, InstData, Kernel, Op, Type, Value};
-use clobbers::Clobbers;
+pub(crate) use clobbers::Clobbers;
 
 /// How many levels of loops an instruction may leave, and how far apart loops are compared: keeps deep nests linear.
 const LEVELS: usize = 24;
@@ -59,7 +59,7 @@ impl<'a> Motion<'a> {
             depths[number] = found.parent.map_or(1, |parent| depths[parent] + 1);
         }
         Self {
-            clobbers: clobbers::of_loops(kernel, loops),
+            clobbers: Clobbers::of_loops(kernel, loops),
             kernel,
             loops,
             depths,

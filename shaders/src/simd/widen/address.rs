@@ -72,7 +72,7 @@ impl Widen<'_> {
     }
 
     /// Whether lanes took the value out of a loop: what it was made of has gone on.
-    fn is_kept_apart(&self, value: ir::Value) -> bool {
+    pub(super) fn is_kept_apart(&self, value: ir::Value) -> bool {
         self.uniformity.is_frozen(value, self.block)
     }
 

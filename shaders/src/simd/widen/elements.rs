@@ -3,14 +3,16 @@
 //!
 //! A word of an element at a time would be a gather. Loads of one element are done with the first of them, stores with
 //! the last, as long as nothing between may touch the memory.
+//!
+//! Words next to each other that lanes load elsewhere, each at a place of its own, are gathered together, too.
 
 use foldhash::HashMap;
 use smallvec::SmallVec;
 
-use super::address::{Offset, Term};
-use super::{Value, Widen};
+use super::address::{Offset, Region, Term};
+use super::{Type, Value, Widen};
 use crate::analysis::{Patterns, Shape};
-use crate::ir::{self, BufferSpace, Inst, InstData as Scalar, Place};
+use crate::ir::{self, BufferSpace, Inst, InstData as Scalar, Op, Place};
 use crate::simd::InstData;
 
 /// Groups that are looked at for one more member.
@@ -27,12 +29,27 @@ enum Root {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Element {
     root: Root,
-    /// The index and the bytes of an element.
-    index: Term,
-    /// Bytes before element 0 that are known now.
-    skip: u64,
     /// Bytes before element 0 that all lanes share.
     uniform: SmallVec<[Term; 2]>,
+    lanes: Lanes,
+}
+
+/// Which element each lane has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Lanes {
+    /// Neighbours: the index and the bytes of an element, and bytes before element 0 that are known now.
+    Row { index: Term, skip: u64 },
+    /// Any.
+    Apart(SmallVec<[Term; 2]>),
+}
+
+/// The word of an element that an instruction accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Word {
+    /// From the element's beginning.
+    number: u64,
+    /// What is added to the only index of [`Lanes::Apart`], modulo 2³²: it counts words, too.
+    step: u32,
 }
 
 /// A part of an element, in the scalar IR.
@@ -40,8 +57,8 @@ struct Element {
 struct Group {
     element: Element,
     store: bool,
-    /// Instructions in order, with the word that each accesses.
-    members: SmallVec<[(Inst, usize); 4]>,
+    /// Instructions in order.
+    members: SmallVec<[(Inst, Word); 4]>,
 }
 
 /// What to do at an instruction instead of an access of its own.
@@ -89,12 +106,11 @@ impl Widen<'_> {
                 _ => continue,
             };
             let found = place.and_then(|place| self.element_of(place));
+            let found = found.filter(|(element, _)| !store || matches!(element.lanes, Lanes::Row { .. }));
             let joined = found.clone().and_then(|(element, word)| {
                 let fits = |&&group: &&usize| {
                     let group = &plans.groups[group];
-                    group.store == store
-                        && group.element == element
-                        && (!store || group.members.iter().all(|m| m.1 != word))
+                    group.store == store && group.takes(&element, word)
                 };
                 open.iter().find(fits).copied().map(|group| (group, word))
             });
@@ -124,31 +140,63 @@ impl Widen<'_> {
         matches!(place, Place::Variable { variable, .. } if self.is_private(*variable))
     }
 
-    /// The element that a place is a word of, if lanes access neighbours, and which word.
-    fn element_of(&self, place: &Place) -> Option<(Element, usize)> {
+    /// The element that a place is a word of, and which word.
+    fn element_of(&self, place: &Place) -> Option<(Element, Word)> {
         let root = match *place {
             Place::Buffer { buffer, .. } if self.shape(buffer) == Shape::Uniform => Root::Buffer(buffer),
             Place::Variable { variable, .. } if !self.is_private(variable) => Root::Variable(variable),
             _ => return None,
         };
-        let Offset { constant, uniform, lanes } = self.offset(place.offset());
-        let [index @ Term { value, stride: stride @ (8 | 12 | 16) }] = lanes[..] else { return None };
-        if self.shape(value) != Shape::Pattern(Patterns::ROW) || !constant.is_multiple_of(4) {
+        let offset = self.offset(place.offset());
+        if !offset.is_aligned() {
             return None;
         }
-        let word = constant % u64::from(stride) / 4;
-        Some((Element { root, index, skip: constant - word * 4, uniform }, word as usize))
+        let Offset { constant, uniform, mut lanes } = offset;
+        let mut step = 0;
+        if let [Term { value, stride }] = &mut lanes[..] {
+            match (self.shape(*value) == Shape::Pattern(Patterns::ROW), *stride) {
+                (true, 8 | 12 | 16) => {
+                    let word = constant % u64::from(*stride) / 4;
+                    let index = Term { value: *value, stride: *stride };
+                    let lanes = Lanes::Row { index, skip: constant - word * 4 };
+                    return Some((Element { root, uniform, lanes }, Word { number: word, step }));
+                }
+                (true, 4) => return None,
+                (false, 4) => (*value, step) = self.without_step(*value),
+                _ => {}
+            }
+        }
+        let word = Word { number: constant / 4, step };
+        (!lanes.is_empty()).then_some((Element { root, uniform, lanes: Lanes::Apart(lanes) }, word))
+    }
+
+    /// An index without a constant that is added to it.
+    fn without_step(&self, value: ir::Value) -> (ir::Value, u32) {
+        if let ir::ValueDef::Result { inst, .. } = self.kernel.values[value]
+            && let Scalar::Pure { op: Op::IAdd, args } = &self.kernel.insts[inst]
+            && let Some(step) = self.kernel.constant(args[1])
+            && !self.is_kept_apart(value)
+        {
+            return (args[0], step as u32);
+        }
+        (value, 0)
     }
 
     /// Loads all words of a group; what its instructions yield.
     pub(super) fn load_elements(&mut self, plans: &Plans, group: usize) {
         let Group { element, members, .. } = &plans.groups[group];
-        let (base, index, limits) = self.element_address(element, members[0].0);
-        let load = self.builder.emit(InstData::LoadElements { base, index, limits });
+        let (load, first) = match &element.lanes {
+            Lanes::Row { index, skip } => {
+                let (base, index, limits) = self.element_address(element, *index, *skip, members[0].0);
+                (InstData::LoadElements { base, index, limits }, Word { number: 0, step: 0 })
+            }
+            Lanes::Apart(lanes) => self.gathered_elements(&plans.groups[group], lanes),
+        };
+        let load = self.builder.emit(load);
         let words = self.builder.kernel.results[load].clone();
         for &(inst, word) in members {
             if let Some(result) = self.kernel.results[inst] {
-                self.define_as(result, words[word]);
+                self.define_as(result, words[word.distance(first)]);
             }
         }
     }
@@ -156,11 +204,12 @@ impl Widen<'_> {
     /// Stores all words of a group.
     pub(super) fn store_elements(&mut self, plans: &Plans, group: usize) {
         let Group { element, members, .. } = &plans.groups[group];
-        let (base, index, limits) = self.element_address(element, members[0].0);
-        let mut stored: SmallVec<[(usize, Value); 4]> = SmallVec::new();
+        let Lanes::Row { index, skip } = element.lanes else { return };
+        let (base, index, limits) = self.element_address(element, index, skip, members[0].0);
+        let mut stored: SmallVec<[(u64, Value); 4]> = SmallVec::new();
         for &(inst, word) in members {
             if let Scalar::Store { value, .. } = self.kernel.insts[inst] {
-                stored.push((word, self.vector(value)));
+                stored.push((word.number, self.vector(value)));
             }
         }
         stored.sort_by_key(|entry| entry.0);
@@ -169,17 +218,31 @@ impl Widen<'_> {
         self.builder.emit(InstData::StoreElements { base, index, limits, values, mask });
     }
 
-    /// Address, index and limits of a group's element.
-    fn element_address(&mut self, element: &Element, first: Inst) -> (Value, Value, SmallVec<[Value; 4]>) {
-        let region = match &self.kernel.insts[first] {
+    fn region_of(&mut self, inst: Inst) -> Region {
+        match &self.kernel.insts[inst] {
             Scalar::Load { place, .. } | Scalar::Store { place, .. } => self.place_of(place).0,
             _ => unreachable!("a group has loads and stores only"),
-        };
-        let before = Offset { constant: element.skip, uniform: element.uniform.clone(), lanes: SmallVec::new() };
+        }
+    }
+
+    /// What is left of a region behind bytes that are known and those that all lanes share.
+    fn behind(&mut self, region: Region, constant: u64, uniform: &[Term]) -> Region {
+        let before = Offset { constant, uniform: SmallVec::from_slice(uniform), lanes: SmallVec::new() };
         let skip = self.uniform_part(&before);
-        let region = self.skip(region, skip);
-        let index = self.get(element.index.value);
-        let stride = element.index.stride;
+        self.skip(region, skip)
+    }
+
+    /// Address, index and limits of a group's element.
+    fn element_address(
+        &mut self,
+        element: &Element,
+        Term { value, stride }: Term,
+        skip: u64,
+        first: Inst,
+    ) -> (Value, Value, SmallVec<[Value; 4]>) {
+        let region = self.region_of(first);
+        let region = self.behind(region, skip, &element.uniform);
+        let index = self.get(value);
         let limits = (0..stride / 4)
             .map(|word| {
                 let word = self.builder.s64(u64::from(word) * 4);
@@ -189,21 +252,107 @@ impl Widen<'_> {
             .collect();
         (region.base, index, limits)
     }
+
+    /// The load of all words of a group, each lane's at a place of its own, and the first word of them.
+    fn gathered_elements(&mut self, group: &Group, lanes: &[Term]) -> (InstData, Word) {
+        let (first, last) = group.span();
+        let region = self.region_of(group.members[0].0);
+        let start = self.behind(region, first.number * 4, &group.element.uniform);
+        let words = if last.distance(first) < 2 { 2 } else { 4 };
+        let mut masks: SmallVec<[Value; 4]> = SmallVec::new();
+        if let &[Term { value, stride: 4 }] = lanes {
+            let value = self.vector(value);
+            let index = self.plus(value, first.step);
+            for word in 0..words {
+                // Either the place where counting begins moves on, or the number does.
+                let moves = first.number != last.number;
+                let (skip, step) = if moves { (u64::from(word), 0) } else { (0, word) };
+                let rest = self.behind(region, (first.number + skip) * 4, &group.element.uniform);
+                let limit = self.count(rest.len, 4);
+                let limit = self.builder.splat(limit);
+                let number = self.plus(value, first.step.wrapping_add(step));
+                let inside = self.builder.pure(Op::ULt, &[number, limit]);
+                masks.push(self.builder.and(self.exec, inside));
+            }
+            return (InstData::GatherElements { base: start.base, index, masks }, first);
+        }
+        let mut index = None;
+        for word in 0..words {
+            let bytes = (first.number + u64::from(word)) * 4;
+            let rest = self.behind(region, bytes, &group.element.uniform);
+            let (place, scale, inside) = self.lane_index(lanes, rest.len);
+            masks.push(self.builder.and(self.exec, inside));
+            index = index.or(Some(self.times(place, u32::from(scale) / 4)));
+        }
+        let index = index.unwrap_or_else(|| unreachable!("elements of no words"));
+        (InstData::GatherElements { base: start.base, index, masks }, first)
+    }
+
+    fn plus(&mut self, vector: Value, constant: u32) -> Value {
+        if constant == 0 {
+            return vector;
+        }
+        let constant = self.builder.constant(Type::V32, u64::from(constant));
+        self.builder.pure(Op::IAdd, &[vector, constant])
+    }
+}
+
+impl Word {
+    /// How many words it is from `first`, which is not behind it.
+    fn distance(self, first: Self) -> usize {
+        (self.number - first.number) as usize + self.step.wrapping_sub(first.step) as usize
+    }
+}
+
+impl Group {
+    /// Whether an access to this word can be done together with those of the group.
+    fn takes(&self, element: &Element, word: Word) -> bool {
+        if self.element != *element {
+            return false;
+        }
+        match element.lanes {
+            Lanes::Row { .. } => !self.store || self.members.iter().all(|member| member.1 != word),
+            Lanes::Apart(_) => {
+                let mut with = self.clone();
+                with.members.push((self.members[0].0, word));
+                let (first, last) = with.span();
+                let number =
+                    first.number == last.number || with.members.iter().all(|member| member.1.step == word.step);
+                number && last.number - first.number < 4 && last.step.wrapping_sub(first.step) < 4
+            }
+        }
+    }
+
+    /// The first word and the last: those of numbers and of steps.
+    fn span(&self) -> (Word, Word) {
+        let words = self.members.iter().map(|member| member.1);
+        let origin = self.members[0].1.step;
+        // Steps close to each other, on both sides of 0 perhaps.
+        let steps = words.clone().map(|word| word.step.wrapping_sub(origin).cast_signed());
+        let (least, most) = (steps.clone().min().unwrap_or(0), steps.max().unwrap_or(0));
+        let numbers = words.map(|word| word.number);
+        let first = Word { number: numbers.clone().min().unwrap_or(0), step: origin.wrapping_add_signed(least) };
+        let last = Word { number: numbers.max().unwrap_or(0), step: origin.wrapping_add_signed(most) };
+        (first, last)
+    }
 }
 
 impl Plans {
     fn assign(&mut self) {
         for (number, group) in self.groups.iter().enumerate() {
-            let words = group.element.index.stride as usize / 4;
             let first = group.members[0].0;
+            let complete = match group.element.lanes {
+                Lanes::Row { index, .. } => !group.store || group.members.len() == index.stride as usize / 4,
+                Lanes::Apart(_) => !group.store && group.span().0 != group.span().1,
+            };
+            if !complete {
+                continue;
+            }
+            group.members.iter().for_each(|&(inst, _)| _ = self.plans.insert(inst, Plan::Elsewhere));
             if !group.store {
-                group.members.iter().for_each(|&(inst, _)| _ = self.plans.insert(inst, Plan::Elsewhere));
                 self.plans.insert(first, Plan::Load(number));
-            } else if group.members.len() == words {
-                group.members.iter().for_each(|&(inst, _)| _ = self.plans.insert(inst, Plan::Elsewhere));
-                if let Some(&(last, _)) = group.members.last() {
-                    self.plans.insert(last, Plan::Store(number));
-                }
+            } else if let Some(&(last, _)) = group.members.last() {
+                self.plans.insert(last, Plan::Store(number));
             }
         }
     }

@@ -1,11 +1,12 @@
 //! Widening: the scalar IR of one invocation becomes code for a workgroup, 16 invocations at a time.
 //!
 //! `control` turns branches into masks and jumps, as [`Flow`](crate::analysis::Flow) says; `subgroups` runs that for each subgroup and splits
-//! it at barriers; `values` knows in which form a value is; `pure`, `address`, `access` and `atomic` translate
+//! it at barriers; `ahead` prepares loops; `values` knows in which form a value is; `pure`, `address`, `access` and `atomic` translate
 //! instructions.
 
 mod access;
 mod address;
+mod ahead;
 mod atomic;
 mod control;
 mod counted;
@@ -42,14 +43,17 @@ pub struct Unsupported(pub String);
 ///
 /// What the SIMD form cannot express, or not in reasonable space.
 pub fn widen(kernel: &ir::Kernel) -> Result<Kernel, Unsupported> {
-    let kernel = normalise::normalise(kernel);
+    let mut kernel = normalise::normalise(kernel);
     if kernel.layout.len() > MAX_BLOCKS {
         return Err(Unsupported(format!("{} blocks are more than {MAX_BLOCKS}", kernel.layout.len())));
     }
     if !normalise::is_reducible(&kernel) {
         return Err(Unsupported(IRREDUCIBLE.into()));
     }
-    let uniformity = Uniformity::new(&kernel);
+    let mut uniformity = Uniformity::new(&kernel);
+    if ahead::load_ahead(&mut kernel, &uniformity) {
+        uniformity = Uniformity::new(&kernel);
+    }
     let mut widen = Widen::new(&kernel, &uniformity);
     widen.check()?;
     Ok(widen.subgroups())

@@ -10,6 +10,7 @@ mod elements;
 mod float;
 mod frames;
 mod gather;
+mod gather_elements;
 mod integer;
 mod lanes;
 mod mask;
@@ -81,6 +82,7 @@ impl Halves<'_, '_> {
             InstData::StoreRow { row, value, mask } => self.store_row(row, *value, *mask),
             InstData::Gather { lanes, mask } => self.gather(inst, lanes, *mask),
             InstData::Scatter { lanes, value, mask } => self.scatter(lanes, *value, *mask),
+            InstData::GatherElements { base, index, masks } => self.gather_elements(inst, *base, *index, masks),
             InstData::LoadElements { base, index, limits } => self.load_elements(inst, *base, *index, limits),
             InstData::StoreElements { base, index, limits, values, mask } => {
                 self.store_elements(*base, *index, limits, values, *mask)

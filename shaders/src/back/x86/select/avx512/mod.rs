@@ -8,6 +8,7 @@ mod float;
 mod frames;
 mod fused;
 mod gather;
+mod gather_elements;
 mod integer;
 mod lanes;
 mod mask;
@@ -47,6 +48,7 @@ impl Select<'_> {
             InstData::FrameLoad { ty, frame, at } => self.vector_frame_load(inst, *ty, *frame, *at)?,
             InstData::FrameStore { frame, at, value } => self.vector_frame_store(*frame, *at, *value)?,
             InstData::Zero { base, bytes } => self.zero(*base, *bytes)?,
+            InstData::GatherElements { base, index, masks } => self.gather_elements(inst, *base, *index, masks)?,
             InstData::LoadElements { base, index, limits } => self.load_elements(inst, *base, *index, limits)?,
             InstData::StoreElements { base, index, limits, values, mask } => {
                 self.store_elements(*base, *index, limits, values, *mask)?;
