@@ -1,29 +1,270 @@
-//! Memory for code: written first, then executable, never both.
+//! Memory for code: a few large regions with many kernels in each, pages written first, then executable, never both.
+//!
+//! A kernel has whole pages to itself, so that making them executable touches nobody else's. Pages of kernels that are
+//! gone are used again; a region that holds none is given back, but for one. Mapping pages for every kernel instead would
+//! cost more than some kernels' whole compilation, and a system has mappings for tens of thousands only.
 //!
 //! # Safety
 //!
-//! Making memory executable is safe in itself. What calls into it (`call.rs`) relies on this file: the pages hold exactly
-//! the bytes they were filled with, stay mapped as long as [`CodeMemory`] lives, and nobody can write them.
+//! What calls into the memory (`call.rs`) relies on this file: the pages of a [`CodeMemory`] hold exactly the bytes they
+//! were filled with, stay mapped and executable as long as it lives, and nobody can write them. That holds since
+//!
+//! - the arena hands out a page to one [`CodeMemory`] at a time, under its lock, and gets it back when that is dropped;
+//! - [`Region::fill`] writes pages that were handed out and of which no [`CodeMemory`] was made yet, and no others, and
+//!   the arena makes only pages writable that nobody has;
+//! - a region is unmapped with its last `Arc`, and every [`CodeMemory`] has one.
+//!
+//! A processor may have fetched old code from pages that are used again. They lose the right to be executed before they are
+//! written, and the system tells every processor that runs a thread of the process: none goes on with what it fetched.
 
-use memmap2::{Mmap, MmapMut};
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Pages with code.
+use memmap2::{MmapOptions, MmapRaw};
+use rustix::mm::{MprotectFlags, mprotect};
+
+/// What the system protects at once; machines that only look at the code may have larger pages.
+const PAGE: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
+
+/// Pages of a region, unless one kernel needs more.
+const REGION_PAGES: usize = (1 << 20) / PAGE;
+
+/// How much memory the process has for machine code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CodeUsage {
+    /// Kernels that have code.
+    pub kernels: usize,
+    /// Bytes of their pages.
+    pub used: usize,
+    /// Bytes of the regions they are in, used or not.
+    pub mapped: usize,
+}
+
+/// How much memory the process has for machine code now.
+pub fn code_usage() -> CodeUsage {
+    ARENA.usage()
+}
+
+/// The code of one kernel.
 #[derive(Debug)]
 pub(super) struct CodeMemory {
-    pages: Mmap,
-    bytes: usize,
+    arena: &'static Arena,
+    region: Arc<Region>,
+    pages: Range<usize>,
+    len: usize,
 }
 
 impl CodeMemory {
-    /// Maps pages, fills them and makes them executable.
-    pub(super) fn new(bytes: &[u8]) -> std::io::Result<Self> {
-        let mut pages = MmapMut::map_anon(bytes.len().max(1))?;
-        pages[..bytes.len()].copy_from_slice(bytes);
-        Ok(Self { pages: pages.make_exec()?, bytes: bytes.len() })
+    /// Takes pages, fills them and makes them executable.
+    pub(super) fn new(bytes: &[u8]) -> io::Result<Self> {
+        Self::new_in(&ARENA, bytes)
+    }
+
+    fn new_in(arena: &'static Arena, bytes: &[u8]) -> io::Result<Self> {
+        let (region, pages) = arena.take(bytes.len().div_ceil(PAGE).max(1))?;
+        let filled = region.fill(&pages, bytes);
+        // From here on the pages go back when this is dropped.
+        let memory = Self { arena, region, pages, len: bytes.len() };
+        filled.map(|()| memory)
     }
 
     /// The bytes as they were given; they can be executed.
     pub(super) fn bytes(&self) -> &[u8] {
-        &self.pages[..self.bytes]
+        let start = self.region.at(self.pages.start).cast_const();
+        // SAFETY: so many bytes of these pages were filled, and nobody writes them while `self` lives.
+        unsafe { std::slice::from_raw_parts(start, self.len) }
+    }
+}
+
+impl Drop for CodeMemory {
+    fn drop(&mut self) {
+        let emptied = self.arena.put_back(&self.region, self.pages.clone());
+        // Unmapped here, where the arena is not locked any more.
+        drop(emptied);
+    }
+}
+
+/// Pages in a row.
+#[derive(Debug)]
+struct Region {
+    map: MmapRaw,
+}
+
+impl Region {
+    fn new(pages: usize) -> io::Result<Self> {
+        let map = MmapOptions::new().len(pages * PAGE).map_anon()?;
+        Ok(Self { map: map.into() })
+    }
+
+    fn at(&self, page: usize) -> *mut u8 {
+        self.map.as_mut_ptr().wrapping_add(page * PAGE)
+    }
+
+    /// Fills pages that the arena has just handed out, and makes them executable.
+    fn fill(&self, pages: &Range<usize>, bytes: &[u8]) -> io::Result<()> {
+        // SAFETY: the pages are mapped, writable and large enough, and nobody else has them.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at(pages.start), bytes.len()) };
+        self.protect(pages, MprotectFlags::READ | MprotectFlags::EXEC)
+    }
+
+    fn protect(&self, pages: &Range<usize>, flags: MprotectFlags) -> io::Result<()> {
+        // SAFETY: the pages are in the mapping, and belong to nobody who could miss the rights that they lose.
+        Ok(unsafe { mprotect(self.at(pages.start).cast(), pages.len() * PAGE, flags) }?)
+    }
+}
+
+/// All regions of the process, and which of their pages are free.
+#[derive(Debug)]
+struct Arena {
+    rooms: Mutex<Vec<Room>>,
+}
+
+static ARENA: Arena = Arena { rooms: Mutex::new(Vec::new()) };
+
+/// A region with its free pages.
+#[derive(Debug)]
+struct Room {
+    region: Arc<Region>,
+    pages: usize,
+    /// Free pages that are writable.
+    open: Range<usize>,
+    /// Free pages that have to be made so: in order, not next to each other.
+    free: Vec<Range<usize>>,
+    kernels: usize,
+}
+
+impl Arena {
+    fn lock(&self) -> MutexGuard<'_, Vec<Room>> {
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, count: usize) -> io::Result<(Arc<Region>, Range<usize>)> {
+        let mut rooms = self.lock();
+        let has_open = |room: &Room| room.open.len() >= count;
+        let has_free = |room: &Room| room.free.iter().any(|run| run.len() >= count);
+        let place = if let Some(place) = rooms.iter().position(has_open) {
+            place
+        } else if let Some(place) = rooms.iter().position(has_free) {
+            rooms[place].open(count)?;
+            place
+        } else {
+            rooms.push(Room::new(count.max(REGION_PAGES))?);
+            rooms.len() - 1
+        };
+        Ok(rooms[place].take(count))
+    }
+
+    /// Takes pages back. A room that is empty now is returned, unless it is the only empty one.
+    fn put_back(&self, region: &Arc<Region>, pages: Range<usize>) -> Option<Room> {
+        let mut rooms = self.lock();
+        let place = rooms.iter().position(|room| Arc::ptr_eq(&room.region, region))?;
+        rooms[place].put_back(pages);
+        let spare = rooms[place].pages == REGION_PAGES && rooms.iter().filter(|room| room.kernels == 0).count() == 1;
+        (rooms[place].kernels == 0 && !spare).then(|| rooms.remove(place))
+    }
+
+    fn usage(&self) -> CodeUsage {
+        let rooms = self.lock();
+        let free = |room: &Room| room.free.iter().map(Range::len).sum::<usize>();
+        CodeUsage {
+            kernels: rooms.iter().map(|room| room.kernels).sum(),
+            used: rooms.iter().map(|room| (room.pages - room.open.len() - free(room)) * PAGE).sum(),
+            mapped: rooms.iter().map(|room| room.pages * PAGE).sum(),
+        }
+    }
+}
+
+impl Room {
+    fn new(pages: usize) -> io::Result<Self> {
+        let region = Arc::new(Region::new(pages)?);
+        Ok(Self { region, pages, open: 0..pages, free: Vec::new(), kernels: 0 })
+    }
+
+    /// Opens a run of free pages that is long enough: all of it, for the kernels to come.
+    fn open(&mut self, count: usize) -> io::Result<()> {
+        let Some(place) = self.free.iter().position(|run| run.len() >= count) else { return Ok(()) };
+        self.region.protect(&self.free[place], MprotectFlags::READ | MprotectFlags::WRITE)?;
+        let run = self.free.remove(place);
+        let rest = std::mem::replace(&mut self.open, run);
+        self.add_free(rest);
+        Ok(())
+    }
+
+    /// Takes pages that are open.
+    fn take(&mut self, count: usize) -> (Arc<Region>, Range<usize>) {
+        let pages = self.open.start..self.open.start + count;
+        self.open.start = pages.end;
+        self.kernels += 1;
+        (Arc::clone(&self.region), pages)
+    }
+
+    fn put_back(&mut self, pages: Range<usize>) {
+        self.kernels -= 1;
+        self.add_free(pages);
+    }
+
+    fn add_free(&mut self, pages: Range<usize>) {
+        if pages.start == pages.end {
+            return;
+        }
+        let place = self.free.partition_point(|run| run.start < pages.start);
+        self.free.insert(place, pages);
+        // With the run behind it, then with the one before.
+        for place in [place + 1, place] {
+            if place > 0 && place < self.free.len() && self.free[place - 1].end == self.free[place].start {
+                self.free[place - 1].end = self.free.remove(place).end;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arena() -> &'static Arena {
+        Box::leak(Box::new(Arena { rooms: Mutex::new(Vec::new()) }))
+    }
+
+    #[test]
+    fn pages_are_used_again_and_regions_given_back() {
+        let arena = arena();
+        let bytes = |number: usize| vec![number as u8; 1 + number * 997 % (3 * PAGE)];
+        let mut kernels: Vec<_> = (0..3 * REGION_PAGES).map(|number| (number, bytes(number))).collect();
+        let mut alive: Vec<_> =
+            kernels.iter().map(|(_, bytes)| CodeMemory::new_in(arena, bytes).expect("memory")).collect();
+        let full = arena.usage();
+        assert_eq!(full.kernels, alive.len());
+        assert!(full.mapped - full.used < 2 * PAGE * arena.lock().len(), "{full:?}");
+        // Every second one, forwards or backwards, comes and goes.
+        for round in 0..4 {
+            let mut number = 0;
+            alive.retain(|_| {
+                number += 1;
+                number % 2 == round % 2
+            });
+            let mut number = 0;
+            kernels.retain(|_| {
+                number += 1;
+                number % 2 == round % 2
+            });
+            let anew: Vec<_> = kernels.iter().map(|&(number, _)| (number + 1, bytes(number + 1))).collect();
+            alive.extend(anew.iter().map(|(_, bytes)| CodeMemory::new_in(arena, bytes).expect("memory")));
+            kernels.extend(anew);
+            assert!(alive.iter().zip(&kernels).all(|(memory, (_, bytes))| memory.bytes() == bytes));
+        }
+        assert!(arena.usage().mapped <= full.mapped + 2 * REGION_PAGES * PAGE, "{:?}", arena.usage());
+        alive.clear();
+        assert_eq!(arena.usage(), CodeUsage { kernels: 0, used: 0, mapped: REGION_PAGES * PAGE });
+    }
+
+    #[test]
+    fn a_kernel_may_be_larger_than_a_region() {
+        let arena = arena();
+        let large = CodeMemory::new_in(arena, &vec![7; REGION_PAGES * PAGE + 1]).expect("memory");
+        assert_eq!(large.bytes().len(), REGION_PAGES * PAGE + 1);
+        drop(large);
+        assert_eq!(arena.usage(), CodeUsage::default());
     }
 }

@@ -17,6 +17,7 @@ use iced_x86::Register;
 
 use self::call::Needs;
 use self::code_memory::CodeMemory;
+pub use self::code_memory::{CodeUsage, code_usage};
 use super::{Code, Scratch};
 use crate::abi::{DispatchArgs, Outcome};
 use crate::ir::Op;
@@ -142,9 +143,10 @@ pub fn compile(kernel: &Kernel, isa: Isa) -> Result<Program, CompileError> {
 pub fn compile_staged(kernel: &Kernel, isa: Isa, mut done: impl FnMut(Stage)) -> Result<Program, CompileError> {
     let code = select::select(kernel, isa)?;
     done(Stage::Select);
-    let registers = regalloc::allocate(&code, isa)?;
+    let mut tables = regalloc::Tables::default();
+    let registers = regalloc::allocate(&mut tables, &code, isa)?;
     done(Stage::Regalloc);
-    let image = encode::encode(&code, &registers, isa)?;
+    let image = encode::encode(&code, registers, isa)?;
     let memory = CodeMemory::new(&image.bytes).map_err(|error| CompileError::Memory(error.to_string()))?;
     done(Stage::Encode);
     let needs = Needs {

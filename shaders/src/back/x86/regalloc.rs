@@ -1,8 +1,9 @@
 //! Registers for the machine code: which there are, and the run of `regalloc2`.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 
-use regalloc2::{Algorithm, MachineEnv, Output, PReg, PRegSet, RegClass, RegallocOptions};
+use regalloc2::{Algorithm, Ctx, MachineEnv, Output, PReg, PRegSet, RegClass, RegallocOptions};
 
 use super::vcode::VCode;
 use super::{CompileError, Isa};
@@ -36,16 +37,45 @@ fn machine(isa: Isa) -> &'static MachineEnv {
     })
 }
 
+/// The allocator's tables, with what it found. A thread keeps them for its next kernel: making them anew costs as much
+/// as a small kernel does.
+#[derive(Default)]
+pub(super) struct Tables {
+    context: Option<Box<Ctx>>,
+}
+
+thread_local! {
+    static KEPT: Cell<Option<Box<Ctx>>> = const { Cell::new(None) };
+}
+
+/// Operands of the largest kernel whose tables are kept: they take about a hundred bytes for each.
+const MOST_KEPT: usize = 1 << 15;
+
+impl Drop for Tables {
+    fn drop(&mut self) {
+        if let Some(context) = self.context.take()
+            && context.output.allocs.len() <= MOST_KEPT
+        {
+            // A thread that ends may have no place for them any more.
+            let _ = KEPT.try_with(|kept| kept.set(Some(context)));
+        }
+    }
+}
+
 /// Assigns registers; in debug builds the result is proved right.
-pub(super) fn allocate(code: &VCode, isa: Isa) -> Result<Output, CompileError> {
+pub(super) fn allocate<'a>(tables: &'a mut Tables, code: &VCode, isa: Isa) -> Result<&'a Output, CompileError> {
     let env = machine(isa);
     let options =
         RegallocOptions { verbose_log: false, validate_ssa: cfg!(debug_assertions), algorithm: Algorithm::Ion };
-    let out = regalloc2::run(code, env, &options).map_err(|error| CompileError::Registers(error.to_string()))?;
+    let mut context = KEPT.try_with(Cell::take).ok().flatten().unwrap_or_default();
+    // After an error nobody can rely on the tables: they are dropped.
+    regalloc2::run_with_ctx(code, env, &options, &mut context)
+        .map_err(|error| CompileError::Registers(error.to_string()))?;
+    let out = &tables.context.insert(context).output;
     #[cfg(debug_assertions)]
     {
         let mut checker = regalloc2::checker::Checker::new(code, env);
-        checker.prepare(&out);
+        checker.prepare(out);
         checker.run().map_err(|errors| CompileError::Registers(format!("{errors:?}")))?;
     }
     Ok(out)
