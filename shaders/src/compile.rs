@@ -9,7 +9,7 @@ use crate::back::{Code, interp};
 use crate::front::{Error, SpecializationConstant, spirv, wgsl};
 use crate::ir::Kernel;
 use crate::lower::math::{self, MathOptions};
-use crate::{opt, simd};
+use crate::{float_mode, opt, simd};
 
 /// A module that was read and found valid as far as that is independent of entry point and specialization.
 #[derive(Debug)]
@@ -23,12 +23,12 @@ pub enum Module {
 impl Module {
     /// Reads a SPIR-V module.
     pub fn from_spirv(words: &[u32]) -> Result<Self, Error> {
-        spirv::Module::parse(words).map(Self::Spirv)
+        float_mode::with_default(|| spirv::Module::parse(words).map(Self::Spirv))
     }
 
     /// Reads WGSL text; it becomes SPIR-V when a kernel is asked for, since overrides must be known by then.
     pub fn from_wgsl(source: &str) -> Result<Self, Error> {
-        wgsl::Module::parse(source).map(|module| Self::Wgsl(Box::new(module)))
+        float_mode::with_default(|| wgsl::Module::parse(source).map(|module| Self::Wgsl(Box::new(module))))
     }
 
     /// Names of the compute entry points, in the module's order.
@@ -51,10 +51,10 @@ impl Module {
     /// Specializes an entry point: the scalar IR, verified. `specialization` maps `SpecId` to the constant's 32 bits; ids
     /// that the module does not have are ignored, as Vulkan asks.
     pub fn kernel(&self, entry: &str, specialization: &BTreeMap<u32, u32>) -> Result<Kernel, Error> {
-        match self {
+        float_mode::with_default(|| match self {
             Self::Spirv(module) => module.kernel(entry, specialization),
             Self::Wgsl(module) => module.kernel(entry, specialization),
-        }
+        })
     }
 }
 
@@ -139,7 +139,7 @@ pub fn compile(kernel: &Kernel, backend: Backend) -> Compiled {
     let Backend::X86(isa) = backend else {
         return interpreted(kernel, None);
     };
-    match machine_code(kernel, isa) {
+    match float_mode::with_default(|| machine_code(kernel, isa)) {
         Ok(code) => Compiled { code, backend, fallback: None },
         Err(reason) => interpreted(kernel, Some(reason)),
     }
@@ -162,6 +162,12 @@ fn machine_code(kernel: &Kernel, isa: Isa) -> Result<Box<dyn Code>, String> {
     let lowered = lower(kernel, Floats::FAST, |_, _| {});
     check_size(&lowered)?;
     let wide = widen(&lowered, isa).map_err(|error| error.to_string())?;
+    // Machine code does whatever the SIMD form says: a wrong one must not get there.
+    if cfg!(debug_assertions)
+        && let Err(error) = simd::verify(&wide)
+    {
+        panic!("widening made a wrong kernel: {error}\n{wide}");
+    }
     let program = x86::compile(&wide, isa).map_err(|error| error.to_string())?;
     Ok(Box::new(program))
 }

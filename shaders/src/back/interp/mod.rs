@@ -17,6 +17,7 @@ mod slots;
 
 use super::{Code, Scratch};
 use crate::abi::{DispatchArgs, Outcome};
+use crate::float_mode;
 use crate::ir::{Kernel, verify};
 use code::{CodeBlock, End, Tables};
 
@@ -64,6 +65,6 @@ impl Program {
 
 impl Code for Program {
     fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome {
-        run::workgroup(self, args, workgroup, &mut scratch.words)
+        float_mode::with_default(|| run::workgroup(self, args, workgroup, &mut scratch.words))
     }
 }
