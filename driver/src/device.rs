@@ -13,7 +13,10 @@ use crate::error::Error;
 use crate::exec::{Executor, ExecutorOptions, Loss, QueueState};
 use crate::limits::Limits;
 use crate::memory::{Heap, default_bytes};
-use crate::pipeline::{ComputePipeline, PipelineLayout, PushRange, ShaderModule, Specialization, SpecializedShader};
+use crate::pipeline::{
+    CacheStats, ComputePipeline, PipelineCache, PipelineLayout, PushRange, ShaderModule, Specialization,
+    SpecializedShader,
+};
 use crate::queue::{Fence, Queue};
 use crate::resource::{Buffer, DeviceMemory};
 
@@ -74,6 +77,7 @@ struct Inner {
     executor: Arc<Executor>,
     queues: Vec<Arc<QueueState>>,
     heap: Arc<Heap>,
+    pipelines: Arc<PipelineCache>,
     properties: Properties,
     memory_types: [vk::MemoryType; 1],
     memory_heaps: [vk::MemoryHeap; 1],
@@ -87,6 +91,7 @@ impl Device {
         let executor = Executor::new(ExecutorOptions { workers, time_limit: options.time_limit });
         let inner = Inner {
             queues: (0..options.queues.max(1)).map(|_| executor.queue()).collect(),
+            pipelines: Arc::default(),
             properties: properties(workers, options.backend),
             memory_types: [memory_type()],
             memory_heaps: [vk::MemoryHeap { size: heap.size(), flags: vk::MemoryHeapFlags::DEVICE_LOCAL }],
@@ -175,6 +180,10 @@ impl Device {
     }
 
     /// `vkCreateComputePipelines`: one entry point, specialized and compiled.
+    ///
+    /// While there is a pipeline of a module with the same words or text, the same entry point and the same values of
+    /// constants, nothing is compiled: both share the code, whatever their layouts. It goes with the last of them and of
+    /// the recordings that use it; nothing else keeps it.
     pub fn create_compute_pipeline(
         &self,
         module: &ShaderModule,
@@ -182,7 +191,7 @@ impl Device {
         specialization: &Specialization,
         layout: &PipelineLayout,
     ) -> Result<ComputePipeline, Error> {
-        self.create_compute_pipeline_from(&module.specialize(entry, specialization)?, layout)
+        ComputePipeline::of_module(self, module, entry, specialization, layout)
     }
 
     /// `vkCreateComputePipelines` for a shader that was specialized before, say to find its layout.
@@ -191,7 +200,12 @@ impl Device {
         shader: &SpecializedShader,
         layout: &PipelineLayout,
     ) -> Result<ComputePipeline, Error> {
-        ComputePipeline::new(self, shader, layout)
+        ComputePipeline::of_shader(self, shader, layout)
+    }
+
+    /// What pipelines had to be compiled for, and what they share.
+    pub fn pipeline_cache_stats(&self) -> CacheStats {
+        self.inner.pipelines.stats()
     }
 
     /// `vkCreateCommandPool`, with `RESET_COMMAND_BUFFER`.
@@ -211,6 +225,10 @@ impl Device {
 
     pub(crate) fn loss(&self) -> &Arc<Loss> {
         self.inner.executor.loss()
+    }
+
+    pub(crate) fn pipelines(&self) -> &Arc<PipelineCache> {
+        &self.inner.pipelines
     }
 
     pub(crate) fn heap(&self) -> &Arc<Heap> {

@@ -22,7 +22,9 @@ pub use descriptor::{Binding, BufferInfo, DescriptorPool, DescriptorSet, Descrip
 pub use device::{Device, DeviceOptions, Properties};
 pub use error::{DeviceError, Error, Misuse};
 pub use limits::Limits;
-pub use pipeline::{ComputePipeline, PipelineLayout, PushRange, ShaderModule, Specialization, SpecializedShader};
+pub use pipeline::{
+    CacheStats, ComputePipeline, PipelineLayout, PushRange, ShaderModule, Specialization, SpecializedShader,
+};
 pub use queue::{Fence, Queue};
 pub use resource::{Buffer, DeviceMemory};
 pub use spelter_shaders::compile::Backend;

@@ -7,7 +7,8 @@ use spelter_shaders::back::Code;
 use spelter_shaders::compile::{Backend, compile};
 use spelter_shaders::ir::{BindingData, BindingKind, Kernel, VariableSpace};
 
-use super::{PipelineLayout, PushRange, SpecializedShader};
+use super::cache::{CompiledKernel, Key, SharedKernel};
+use super::{PipelineLayout, PushRange, ShaderModule, Specialization, SpecializedShader};
 use crate::descriptor::is_uniform;
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
@@ -25,12 +26,8 @@ pub struct ComputePipeline {
 struct Inner {
     device: Device,
     layout: PipelineLayout,
-    name: Arc<str>,
-    backend: Backend,
-    code: Arc<dyn Code>,
-    workgroup_size: [u32; 3],
+    kernel: SharedKernel,
     takes: Vec<Taken>,
-    push_bytes: u32,
 }
 
 /// A run of slots that the kernel takes.
@@ -42,37 +39,47 @@ pub(crate) struct Taken {
 }
 
 impl ComputePipeline {
-    pub(crate) fn new(device: &Device, shader: &SpecializedShader, layout: &PipelineLayout) -> Result<Self, Error> {
-        let at = "vkCreateComputePipelines";
-        let same = shader.device().is(device) && layout.device().is(device);
-        require(same, at, "VUID-VkComputePipelineCreateInfo-commonparent", || "objects of another device".into())?;
-        let kernel = shader.kernel();
-        check_size(at, kernel)?;
-        check_private(kernel)?;
-        check_push(at, kernel, layout.push())?;
-        let takes = kernel.bindings.values().map(|binding| take(at, binding, layout)).collect::<Result<_, _>>()?;
-        let compiled = compile(kernel, device.properties().backend);
-        let inner = Inner {
-            device: device.clone(),
-            layout: layout.clone(),
-            name: kernel.name.as_str().into(),
-            backend: compiled.backend,
-            code: compiled.code.into(),
-            workgroup_size: kernel.workgroup_size,
-            takes,
-            push_bytes: kernel.push_bytes,
-        };
-        Ok(Self { inner: Arc::new(inner) })
+    pub(crate) fn of_module(
+        device: &Device,
+        module: &ShaderModule,
+        entry: &str,
+        specialization: &Specialization,
+        layout: &PipelineLayout,
+    ) -> Result<Self, Error> {
+        check_devices(device, module.device(), layout)?;
+        let compile = || compiled(device, &module.kernel(entry, specialization)?);
+        Self::new(device, module.key(entry, specialization), layout, compile)
+    }
+
+    pub(crate) fn of_shader(
+        device: &Device,
+        shader: &SpecializedShader,
+        layout: &PipelineLayout,
+    ) -> Result<Self, Error> {
+        check_devices(device, shader.device(), layout)?;
+        Self::new(device, shader.key().clone(), layout, || compiled(device, shader.kernel()))
+    }
+
+    fn new(
+        device: &Device,
+        key: Key,
+        layout: &PipelineLayout,
+        compile: impl FnOnce() -> Result<CompiledKernel, Error>,
+    ) -> Result<Self, Error> {
+        let kernel = device.pipelines().get(key, compile)?;
+        check_push(kernel.push_bytes, layout.push())?;
+        let takes = kernel.bindings.iter().map(|binding| take(binding, layout)).collect::<Result<_, _>>()?;
+        Ok(Self { inner: Arc::new(Inner { device: device.clone(), layout: layout.clone(), kernel, takes }) })
     }
 
     /// Invocations of a workgroup in each dimension, specialized.
     pub fn workgroup_size(&self) -> [u32; 3] {
-        self.inner.workgroup_size
+        self.inner.kernel.workgroup_size
     }
 
     /// What runs the kernel: the interpreter, where the device's back end has no code for it.
     pub fn backend(&self) -> Backend {
-        self.inner.backend
+        self.inner.kernel.backend
     }
 
     /// The layout that the pipeline was created with.
@@ -90,11 +97,11 @@ impl ComputePipeline {
     }
 
     pub(crate) fn name(&self) -> &Arc<str> {
-        &self.inner.name
+        &self.inner.kernel.name
     }
 
     pub(crate) fn code(&self) -> &Arc<dyn Code> {
-        &self.inner.code
+        &self.inner.kernel.code
     }
 
     /// The slots behind the kernel's bindings, in the kernel's order.
@@ -104,31 +111,53 @@ impl ComputePipeline {
 
     /// Bytes of push constants that the kernel declares.
     pub(crate) fn push_bytes(&self) -> u32 {
-        self.inner.push_bytes
+        self.inner.kernel.push_bytes
     }
 }
 
 impl fmt::Debug for ComputePipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ComputePipeline(`{}` {:?})", self.inner.name, self.inner.workgroup_size)
+        write!(f, "ComputePipeline(`{}` {:?})", self.name(), self.workgroup_size())
     }
 }
 
-fn check_size(at: &str, kernel: &Kernel) -> Result<(), Misuse> {
+const AT: &str = "vkCreateComputePipelines";
+
+fn check_devices(device: &Device, shader: &Device, layout: &PipelineLayout) -> Result<(), Misuse> {
+    let same = shader.is(device) && layout.device().is(device);
+    require(same, AT, "VUID-VkComputePipelineCreateInfo-commonparent", || "objects of another device".into())
+}
+
+/// What every pipeline of the kernel has, if the device can run it.
+fn compiled(device: &Device, kernel: &Kernel) -> Result<CompiledKernel, Error> {
+    check_size(kernel)?;
+    check_private(kernel)?;
+    let compiled = compile(kernel, device.properties().backend);
+    Ok(CompiledKernel {
+        name: kernel.name.as_str().into(),
+        backend: compiled.backend,
+        code: compiled.code.into(),
+        workgroup_size: kernel.workgroup_size,
+        bindings: kernel.bindings.values().cloned().collect(),
+        push_bytes: kernel.push_bytes,
+    })
+}
+
+fn check_size(kernel: &Kernel) -> Result<(), Misuse> {
     let limits = Limits::DEVICE;
     let size = kernel.workgroup_size;
     let vuids = ["VUID-RuntimeSpirv-x-06429", "VUID-RuntimeSpirv-y-06430", "VUID-RuntimeSpirv-z-06431"];
     for (dimension, vuid) in vuids.into_iter().enumerate() {
         let (has, most) = (size[dimension], limits.max_compute_work_group_size[dimension]);
-        require(has <= most, at, vuid, || format!("a workgroup of {size:?}: {has} above the limit {most}"))?;
+        require(has <= most, AT, vuid, || format!("a workgroup of {size:?}: {has} above the limit {most}"))?;
     }
     // Each factor is below 2^10 or so by now.
     let (all, most) = (size.iter().product::<u32>(), limits.max_compute_work_group_invocations);
-    require(all <= most, at, "VUID-RuntimeSpirv-x-06432", || {
+    require(all <= most, AT, "VUID-RuntimeSpirv-x-06432", || {
         format!("a workgroup of {size:?}: {all} invocations above the limit {most}")
     })?;
     let (shared, most) = (bytes(kernel, VariableSpace::Workgroup), limits.max_compute_shared_memory_size);
-    require(shared <= u64::from(most), at, "VUID-RuntimeSpirv-Workgroup-06530", || {
+    require(shared <= u64::from(most), AT, "VUID-RuntimeSpirv-Workgroup-06530", || {
         format!("{shared} bytes of workgroup memory above the limit {most}")
     })
 }
@@ -145,33 +174,33 @@ fn bytes(kernel: &Kernel, space: VariableSpace) -> u64 {
     variables.map(|variable| u64::from(variable.bytes).next_multiple_of(16)).sum()
 }
 
-fn check_push(at: &str, kernel: &Kernel, range: Option<PushRange>) -> Result<(), Misuse> {
-    if kernel.push_bytes == 0 {
+fn check_push(bytes: u32, range: Option<PushRange>) -> Result<(), Misuse> {
+    if bytes == 0 {
         return Ok(());
     }
     let range = range.ok_or_else(|| {
-        let problem = format!("the shader has {} bytes of push constants, the layout none", kernel.push_bytes);
-        Misuse::new(at, problem, "VUID-VkComputePipelineCreateInfo-layout-07987")
+        let problem = format!("the shader has {bytes} bytes of push constants, the layout none");
+        Misuse::new(AT, problem, "VUID-VkComputePipelineCreateInfo-layout-07987")
     })?;
     let end = range.offset + range.size;
-    require(kernel.push_bytes <= end, at, "VUID-VkComputePipelineCreateInfo-layout-10069", || {
-        format!("the shader has {} bytes of push constants, the layout's range ends at {end}", kernel.push_bytes)
+    require(bytes <= end, AT, "VUID-VkComputePipelineCreateInfo-layout-10069", || {
+        format!("the shader has {bytes} bytes of push constants, the layout's range ends at {end}")
     })
 }
 
 /// The slots behind a binding of the kernel, if the layout has them.
-fn take(at: &str, binding: &BindingData, layout: &PipelineLayout) -> Result<Taken, Misuse> {
+fn take(binding: &BindingData, layout: &PipelineLayout) -> Result<Taken, Misuse> {
     let &BindingData { set, binding: number, kind, count, .. } = binding;
     let place = format!("set {set}, binding {number}");
     let entry = layout.sets().get(set as usize).and_then(|layout| layout.entry(number)).ok_or_else(|| {
         let problem = format!("the shader uses {place}, which the layout does not have");
-        Misuse::new(at, problem, "VUID-VkComputePipelineCreateInfo-layout-07988")
+        Misuse::new(AT, problem, "VUID-VkComputePipelineCreateInfo-layout-07988")
     })?;
     let uniform = kind == BindingKind::UniformBuffer;
-    require(uniform == is_uniform(entry.ty), at, "VUID-VkComputePipelineCreateInfo-layout-07990", || {
+    require(uniform == is_uniform(entry.ty), AT, "VUID-VkComputePipelineCreateInfo-layout-07990", || {
         format!("{place} is a {} in the shader and {:?} in the layout", kind_name(kind), entry.ty)
     })?;
-    require(count as usize <= entry.count, at, "VUID-VkComputePipelineCreateInfo-layout-07991", || {
+    require(count as usize <= entry.count, AT, "VUID-VkComputePipelineCreateInfo-layout-07991", || {
         format!("{place} has {count} elements in the shader and {} in the layout", entry.count)
     })?;
     Ok(Taken { set: set as usize, first: entry.first, count: count as usize })

@@ -1,9 +1,12 @@
 //! Pipelines: modules, layouts, and the kernels that come of both.
 
+mod cache;
 mod compute;
 mod layout;
 mod module;
 
+pub use cache::CacheStats;
+pub(crate) use cache::PipelineCache;
 pub use compute::ComputePipeline;
 pub use layout::{PipelineLayout, PushRange};
 pub use module::{ShaderModule, Specialization, SpecializedShader};

@@ -7,6 +7,7 @@ use spelter_shaders::compile::Module;
 use spelter_shaders::front::SpecializationConstant;
 use spelter_shaders::ir::Kernel;
 
+use super::cache::{Key, Source, Text};
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
 
@@ -18,17 +19,24 @@ pub type Specialization = BTreeMap<u32, u32>;
 pub struct ShaderModule {
     device: Device,
     module: Arc<Module>,
+    source: Arc<Source>,
 }
 
 impl ShaderModule {
     pub(crate) fn from_spirv(device: &Device, words: &[u32]) -> Result<Self, Error> {
         let at = "vkCreateShaderModule";
         require(!words.is_empty(), at, "VUID-VkShaderModuleCreateInfo-codeSize-01085", || "codeSize is 0".into())?;
-        Ok(Self { device: device.clone(), module: Arc::new(Module::from_spirv(words)?) })
+        Ok(Self::new(device, Module::from_spirv(words)?, Text::Spirv(words.into())))
     }
 
     pub(crate) fn from_wgsl(device: &Device, source: &str) -> Result<Self, Error> {
-        Ok(Self { device: device.clone(), module: Arc::new(Module::from_wgsl(source)?) })
+        Ok(Self::new(device, Module::from_wgsl(source)?, Text::Wgsl(source.into())))
+    }
+
+    fn new(device: &Device, module: Module, text: Text) -> Self {
+        let ids = module.specialization_constants().into_iter().filter_map(|constant| constant.id);
+        let source = Arc::new(Source::new(text, ids));
+        Self { device: device.clone(), module: Arc::new(module), source }
     }
 
     /// Names of the compute entry points, in the module's order.
@@ -43,9 +51,22 @@ impl ShaderModule {
 
     /// One entry point with its constants set: what a pipeline is made of, and what tells which layout it needs.
     pub fn specialize(&self, entry: &str, specialization: &Specialization) -> Result<SpecializedShader, Error> {
+        let kernel = Arc::new(self.kernel(entry, specialization)?);
+        Ok(SpecializedShader { device: self.device.clone(), kernel, key: self.key(entry, specialization) })
+    }
+
+    pub(super) fn kernel(&self, entry: &str, specialization: &Specialization) -> Result<Kernel, Error> {
         self.check_entry(entry)?;
-        let kernel = self.module.kernel(entry, specialization)?;
-        Ok(SpecializedShader { device: self.device.clone(), kernel: Arc::new(kernel) })
+        Ok(self.module.kernel(entry, specialization)?)
+    }
+
+    /// What tells the kernel from those of other modules, entry points and constants.
+    pub(super) fn key(&self, entry: &str, specialization: &Specialization) -> Key {
+        Key::new(&self.source, entry, specialization)
+    }
+
+    pub(super) fn device(&self) -> &Device {
+        &self.device
     }
 
     fn check_entry(&self, entry: &str) -> Result<(), Misuse> {
@@ -63,6 +84,7 @@ impl ShaderModule {
 pub struct SpecializedShader {
     device: Device,
     kernel: Arc<Kernel>,
+    key: Key,
 }
 
 impl SpecializedShader {
@@ -71,7 +93,11 @@ impl SpecializedShader {
         &self.kernel
     }
 
-    pub(crate) fn device(&self) -> &Device {
+    pub(super) fn key(&self) -> &Key {
+        &self.key
+    }
+
+    pub(super) fn device(&self) -> &Device {
         &self.device
     }
 }
