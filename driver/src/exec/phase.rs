@@ -79,7 +79,7 @@ fn alone(shared: &Shared, phase: &Phase, progress: &Progress, slot: &mut Slot, u
     let (mut done, mut chunk) = (0, if started.is_some() { 1 } else { units });
     while done < units {
         let end = units.min(done + chunk);
-        let run = Run { shared, phase, plan: &slot.plan, progress };
+        let run = Run { shared, phase, plan: &slot.plan, progress, slot: slot.number };
         if let Err(halt) = run.units(done..end, &mut slot.scratch, &mut slot.count) {
             report(shared, halt);
             break;
@@ -129,7 +129,8 @@ pub(super) fn member_of(shared: &Arc<Shared>, member: Member<SharedPhase>, slot:
 impl SharedPhase {
     /// Runs a range of units; whether to go on.
     fn run(&self, shared: &Shared, range: std::ops::Range<u64>, slot: &mut Slot) -> bool {
-        let run = Run { shared, phase: &self.recording.phases[self.phase], plan: &self.plan, progress: &self.progress };
+        let phase = &self.recording.phases[self.phase];
+        let run = Run { shared, phase, plan: &self.plan, progress: &self.progress, slot: slot.number };
         match run.units(range, &mut slot.scratch, &mut slot.count) {
             Ok(()) => !shared.loss.is_lost(),
             Err(halt) => {

@@ -3,14 +3,24 @@
 use super::sync::{AtomicU64, Ordering};
 
 /// Counts for the watchdog, which only looks whether they move. All of it is relaxed: nothing is published by it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Progress {
     /// Phases started and ended: odd while one runs. Written by the conductor alone.
     tick: AtomicU64,
-    /// Commands whose first unit was started, by any thread.
-    commands: AtomicU64,
-    /// Recording and phase that run, in 32 bits each.
+    /// Recording and phase that run, in 32 bits each. Written by the conductor alone.
     place: AtomicU64,
+    /// Commands whose first unit was started, by slot. Only the thread that has the slot writes its count.
+    commands: Box<[Count]>,
+}
+
+/// A count on a cache line of its own.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Count(AtomicU64);
+
+/// For counts that one thread writes at a time: that needs no read-modify-write.
+fn step(count: &AtomicU64) {
+    count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
 }
 
 /// What the watchdog saw at one look.
@@ -28,6 +38,12 @@ impl Mark {
 }
 
 impl Progress {
+    /// For so many slots.
+    pub(super) fn new(slots: usize) -> Self {
+        let commands = (0..slots).map(|_| Count(AtomicU64::new(0))).collect();
+        Self { tick: AtomicU64::new(0), place: AtomicU64::new(0), commands }
+    }
+
     /// A phase starts.
     pub(super) fn begin(&self, recording: usize, phase: usize) {
         // The watchdog reads the place only of a mark that has stood still for the time limit.
@@ -35,24 +51,53 @@ impl Progress {
         self.end();
     }
 
-    /// A phase starts or ends. Only the conductor writes, so this needs no read-modify-write.
+    /// A phase starts or ends. Only the conductor writes.
     pub(super) fn end(&self) {
-        self.tick.store(self.tick.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        step(&self.tick);
     }
 
-    /// The first unit of a command starts.
-    pub(super) fn enter_command(&self) {
-        self.commands.fetch_add(1, Ordering::Relaxed);
+    /// The first unit of a command starts, on the thread that has this slot.
+    pub(super) fn enter_command(&self, slot: usize) {
+        step(&self.commands[slot].0);
     }
 
     /// How far the queue is now.
     pub(super) fn mark(&self) -> Mark {
-        Mark { tick: self.tick.load(Ordering::Relaxed), commands: self.commands.load(Ordering::Relaxed) }
+        // Each count only grows, so the sum moves if one of them does.
+        let commands = self.commands.iter().fold(0u64, |sum, count| sum.wrapping_add(count.0.load(Ordering::Relaxed)));
+        Mark { tick: self.tick.load(Ordering::Relaxed), commands }
     }
 
     /// Recording and phase that run.
     pub(super) fn place(&self) -> (usize, usize) {
         let place = self.place.load(Ordering::Relaxed);
         ((place >> 32) as usize, place as u32 as usize)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_moves_with_every_slot_and_with_phases() {
+        let progress = Progress::new(3);
+        let mut marks = vec![progress.mark()];
+        let mut looked = |progress: &Progress| {
+            let mark = progress.mark();
+            assert!(!marks.contains(&mark), "{mark:?}");
+            marks.push(mark);
+        };
+        progress.begin(4, 5);
+        looked(&progress);
+        assert!(progress.mark().is_running());
+        for slot in [0, 2, 1, 2] {
+            progress.enter_command(slot);
+            looked(&progress);
+        }
+        progress.end();
+        looked(&progress);
+        assert!(!progress.mark().is_running());
+        assert_eq!(progress.place(), (4, 5));
     }
 }

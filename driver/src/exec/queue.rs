@@ -38,7 +38,8 @@ struct Submitted {
 
 impl QueueState {
     pub(super) fn new(shared: &Arc<Shared>) -> Arc<Self> {
-        let queue = Arc::new(Self { shared: Arc::clone(shared), line: Line::new(), progress: Arc::default() });
+        let progress = Arc::new(Progress::new(shared.workers()));
+        let queue = Arc::new(Self { shared: Arc::clone(shared), line: Line::new(), progress });
         shared.register(&queue);
         queue
     }

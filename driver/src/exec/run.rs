@@ -33,6 +33,8 @@ pub(super) struct Run<'a> {
     pub(super) plan: &'a Plan,
     /// What the watchdog looks at.
     pub(super) progress: &'a Progress,
+    /// The number of the thread's slot.
+    pub(super) slot: usize,
 }
 
 impl Run<'_> {
@@ -45,7 +47,7 @@ impl Run<'_> {
     fn piece(&self, piece: Piece, scratch: &mut Scratch, count: &mut u64) -> Result<(), Halt> {
         if piece.units.start == 0 && !piece.units.is_empty() {
             // One thread gets the first unit: each command is counted once.
-            self.progress.enter_command();
+            self.progress.enter_command(self.slot);
         }
         let (at, len) = (piece.units.start * PIECE, (piece.units.end - piece.units.start) * PIECE);
         match &self.phase[piece.command] {

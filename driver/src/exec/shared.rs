@@ -19,6 +19,8 @@ use super::watchdog::{Nap, watch};
 /// The right to run kernels, and the memory to do it with. There are as many as workers.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
+    /// Below the number of workers, another for each slot.
+    pub(super) number: usize,
     /// The kernels' memory.
     pub(super) scratch: Scratch,
     /// A plan to fill, for phases that are run alone.
@@ -53,7 +55,7 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn new(workers: usize, time_limit: Duration) -> Self {
         let workers = workers.max(1);
-        let slots = std::iter::repeat_with(Slot::default).take(workers).collect();
+        let slots = (0..workers).map(|number| Slot { number, ..Slot::default() }).collect();
         Self {
             board: Board::new(slots, idle_spin(workers)),
             costs: Costs::new(),
