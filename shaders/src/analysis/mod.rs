@@ -7,6 +7,7 @@ mod patterns;
 mod ranges;
 mod tree;
 mod uniformity;
+mod zeros;
 
 pub use dominators::{Dominators, FlowGraph};
 pub use flow::{Flow, Next};

@@ -8,7 +8,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::flow::Flow;
 use super::patterns::{Patterns, Shape};
-use super::{Dominators, Loops, predecessors};
+use super::{Dominators, Loops, predecessors, zeros};
 use crate::ir::{Block, BuiltIn, Inst, InstData, Kernel, Op, Place, Type, Value, VariableSpace};
 
 /// Invocations that values are compared between.
@@ -30,6 +30,7 @@ pub struct Uniformity {
     /// Patterns that shapes name.
     pub patterns: Patterns,
     shapes: SecondaryMap<Value, Option<Shape>>,
+    zeros: SecondaryMap<Value, u8>,
     divergent: EntitySet<Block>,
     homes: SecondaryMap<Value, Option<Block>>,
 }
@@ -61,8 +62,8 @@ impl Uniformity {
                 }
             }
             if !changed {
-                let Solver { loops, patterns, shapes, homes, .. } = solver;
-                return Self { flow, loops, dominators, patterns, shapes, divergent, homes };
+                let Solver { loops, patterns, shapes, zeros, homes, .. } = solver;
+                return Self { flow, loops, dominators, patterns, shapes, zeros, divergent, homes };
             }
             flow = Flow::new(kernel, &dominators, &solver.loops, &divergent);
         }
@@ -71,6 +72,11 @@ impl Uniformity {
     /// How a value differs between lanes where it is defined. Values that no solution reached are uniform.
     pub fn shape(&self, value: Value) -> Shape {
         self.shapes[value].unwrap_or(Shape::Uniform)
+    }
+
+    /// How many of the lowest bits of a value that is uniform, or of the base of its pattern, are zero.
+    pub fn zeros(&self, value: Value) -> u8 {
+        self.zeros[value]
     }
 
     /// Whether lanes that use a value in `block` may have left, at different times, the loop that defines it.
@@ -136,6 +142,8 @@ struct Solver<'a> {
     loops: Loops,
     patterns: Patterns,
     shapes: SecondaryMap<Value, Option<Shape>>,
+    /// Low zeros of uniform values and of patterns' bases; too many while values are not known.
+    zeros: SecondaryMap<Value, u8>,
     homes: SecondaryMap<Value, Option<Block>>,
     block_of: SecondaryMap<Inst, Option<Block>>,
     users: SecondaryMap<Value, Vec<Inst>>,
@@ -150,6 +158,7 @@ impl<'a> Solver<'a> {
             loops,
             patterns: Patterns::default(),
             shapes: SecondaryMap::new(),
+            zeros: SecondaryMap::with_default(zeros::ALL),
             homes: SecondaryMap::new(),
             block_of: SecondaryMap::new(),
             users: SecondaryMap::new(),
@@ -185,7 +194,7 @@ impl<'a> Solver<'a> {
             let data = &self.kernel.insts[inst];
             if let Some(result) = self.kernel.results[inst] {
                 if let Some(shape) = self.evaluate(flow, block, data) {
-                    self.raise(result, shape, &mut work);
+                    self.raise(result, shape, self.zeros_of(data), &mut work);
                 }
             } else if data.is_terminator() {
                 self.pass(flow, block, data, &mut work);
@@ -193,7 +202,7 @@ impl<'a> Solver<'a> {
         }
     }
 
-    fn raise(&mut self, value: Value, shape: Shape, work: &mut Vec<Inst>) {
+    fn raise(&mut self, value: Value, shape: Shape, zeros: u8, work: &mut Vec<Inst>) {
         let joined = match self.shapes[value] {
             Some(before) if before != shape => Shape::Varying,
             _ => shape,
@@ -203,8 +212,10 @@ impl<'a> Solver<'a> {
             Shape::Pattern(_) if self.kernel.ty(value) != Type::I32 => Shape::Varying,
             other => other,
         };
-        if self.shapes[value] != Some(joined) {
+        let zeros = zeros.min(self.zeros[value]);
+        if self.shapes[value] != Some(joined) || self.zeros[value] != zeros {
             self.shapes[value] = Some(joined);
+            self.zeros[value] = zeros;
             work.extend(&self.users[value]);
         }
     }
@@ -227,7 +238,7 @@ impl<'a> Solver<'a> {
                 let Some(shape) = self.used(flow, arg, block) else { continue };
                 // A switch or a branch with both targets the same block mixes lanes even without other predecessors.
                 let shape = if mixed { Shape::Varying } else { shape };
-                self.raise(param, shape, work);
+                self.raise(param, shape, self.zeros[arg], work);
             }
         }
     }
@@ -271,6 +282,46 @@ impl<'a> Solver<'a> {
         })
     }
 
+    /// Low zeros of an instruction's result.
+    fn zeros_of(&self, data: &InstData) -> u8 {
+        match data {
+            InstData::Const { bits, .. } => zeros::of_constant(*bits),
+            InstData::BuiltIn { builtin, component } => {
+                zeros::of_builtin(*builtin, *component, self.kernel.workgroup_size)
+            }
+            InstData::Pure { op, args } => match args[..] {
+                [a, b] => {
+                    let second = self.kernel.constant(b).map(|bits| bits as u32);
+                    zeros::of_binary(*op, [self.zeros[a], self.zeros[b]], second)
+                }
+                _ => 0,
+            },
+            InstData::Select { then, otherwise, .. } => self.zeros[*then].min(self.zeros[*otherwise]),
+            _ => 0,
+        }
+    }
+
+    /// The shape of a mask, a union or a difference of bits: lanes' constants have to stay clear of the bases.
+    fn bitwise(&mut self, op: Op, args: [Value; 2], shapes: [Shape; 2]) -> Shape {
+        let (Some(a), Some(b)) = (self.patterns.offsets(shapes[0]), self.patterns.offsets(shapes[1])) else {
+            return Shape::Varying;
+        };
+        let [first, second] = args.map(|arg| self.kernel.constant(arg).map(|bits| bits as u32));
+        let zeros = match (first, second) {
+            (None, Some(_)) => self.zeros[args[0]],
+            (Some(_), None) => self.zeros[args[1]],
+            _ => self.zeros[args[0]].min(self.zeros[args[1]]),
+        };
+        // What a constant has there is the same in all lanes: the bases have it.
+        let [first, second] = [first, second].map(|bits| zeros::low_bits(bits.unwrap_or(0), zeros));
+        if a.iter().chain(&b).any(|&lane| zeros::low_bits(lane, zeros) != lane) {
+            return Shape::Varying;
+        }
+        let fold = |a: u32, b: u32| op.fold(&[a.into(), b.into()]) as u32;
+        let base = fold(first, second);
+        self.patterns.shape(std::array::from_fn(|lane| fold(a[lane] | first, b[lane] | second).wrapping_sub(base)))
+    }
+
     fn pure(&mut self, flow: &Flow, block: Block, op: Op, args: &[Value]) -> Option<Shape> {
         let shapes: Option<smallvec::SmallVec<[Shape; 4]>> =
             args.iter().map(|&arg| self.used(flow, arg, block)).collect();
@@ -285,6 +336,18 @@ impl<'a> Solver<'a> {
             Op::IMul => match (constant(0), constant(1)) {
                 (Some(factor), _) => self.patterns.combine(shapes[1], shapes[1], |a, _| a.wrapping_mul(factor)),
                 (_, Some(factor)) => self.patterns.combine(shapes[0], shapes[0], |a, _| a.wrapping_mul(factor)),
+                _ => Shape::Varying,
+            },
+            Op::And | Op::Or | Op::Xor => self.bitwise(op, [args[0], args[1]], [shapes[0], shapes[1]]),
+            Op::LShr | Op::AShr => match (constant(1), self.patterns.offsets(shapes[0])) {
+                (Some(amount), Some(lanes)) => {
+                    let zeros = self.zeros[args[0]].min(31);
+                    if lanes.iter().all(|&lane| zeros::low_bits(lane, zeros) == lane) {
+                        self.patterns.shape(lanes.map(|lane| lane.wrapping_shr(amount)))
+                    } else {
+                        Shape::Varying
+                    }
+                }
                 _ => Shape::Varying,
             },
             Op::Shl => match constant(1) {

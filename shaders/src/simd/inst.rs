@@ -68,6 +68,15 @@ pub enum InstData {
         /// `s32`.
         lane: Value,
     },
+    /// `pick v0, v1, [0, 17, …]`: in each lane the word of that lane of `v0`, or from 16 on of `v1`.
+    Pick {
+        /// Words 0 to 15.
+        first: Value,
+        /// Words 16 to 31.
+        second: Value,
+        /// The number of each lane's word.
+        words: Box<[u8; LANES as usize]>,
+    },
     /// `first_lane v0`: number of the lowest lane that is on, as `s32`; 16 if none is.
     FirstLane {
         /// The mask.
@@ -489,6 +498,7 @@ impl InstData {
             }
             Self::Splat { value } => visit(value),
             Self::Extract { vector, lane } => [vector, lane].into_iter().for_each(&mut visit),
+            Self::Pick { first, second, .. } => [first, second].into_iter().for_each(&mut visit),
             Self::FirstLane { mask } | Self::Any { mask } => visit(mask),
             Self::BufferBase { buffer } | Self::BufferLen { buffer } => visit(buffer),
             Self::Load { address, .. } => address.for_each_use_mut(&mut visit),
@@ -540,7 +550,7 @@ impl InstData {
             Self::Const { ty, .. } | Self::Undef { ty } | Self::Load { ty, .. } | Self::FrameLoad { ty, .. } => {
                 one(*ty)
             }
-            Self::Lanes { .. } | Self::LoadRow { .. } | Self::Gather { .. } => one(Type::V32),
+            Self::Lanes { .. } | Self::Pick { .. } | Self::LoadRow { .. } | Self::Gather { .. } => one(Type::V32),
             Self::Pure { op, args } => one(pure_result(*op, args.iter().any(|&arg| type_of(arg).is_vector()))),
             Self::Select { then, .. } => one(type_of(*then)),
             Self::Wide { op, .. } => one(op.result()),

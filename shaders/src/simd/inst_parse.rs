@@ -61,6 +61,11 @@ fn simple(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option
         }
         "splat" => InstData::Splat { value: parser.value(line)? },
         "extract" => InstData::Extract { vector: parser.value(line)?, lane: operand(parser, line)? },
+        "pick" => {
+            let [first, second] = [parser.value(line)?, operand(parser, line)?];
+            line.expect(',')?;
+            InstData::Pick { first, second, words: words(line)? }
+        }
         "first_lane" => InstData::FirstLane { mask: parser.value(line)? },
         "any" => InstData::Any { mask: parser.value(line)? },
         "context" => InstData::Context { field: line.word("a field of the context", Field::from_name)? },
@@ -225,6 +230,19 @@ fn lanes(line: &mut Line<'_>) -> Result<InstData> {
     }
     line.expect(']')?;
     Ok(InstData::Lanes { values })
+}
+
+/// `[0, 17, …]`, the number of a word for each lane.
+fn words(line: &mut Line<'_>) -> Result<Box<[u8; LANES as usize]>> {
+    let mut words = Box::new([0; LANES as usize]);
+    for (lane, word) in words.iter_mut().enumerate() {
+        line.expect(if lane == 0 { '[' } else { ',' })?;
+        let error = line.error("expected a number from 0 to 31");
+        let number = u8::try_from(bits(line, Type::V32)?).ok().filter(|&number| u32::from(number) < 2 * LANES);
+        *word = number.ok_or(error)?;
+    }
+    line.expect(']')?;
+    Ok(words)
 }
 
 /// ` + 8` may follow.

@@ -74,6 +74,10 @@ impl Display for InstData {
             Self::Select { condition, then, otherwise } => write!(f, "select {condition}, {then}, {otherwise}"),
             Self::Wide { op, args } => list(f, &format!("wide.{} ", op.name()), args, ""),
             Self::Splat { value } => write!(f, "splat {value}"),
+            Self::Pick { first, second, words } => {
+                write!(f, "pick {first}, {second}, ")?;
+                list(f, "[", words.iter(), "]")
+            }
             Self::Extract { vector, lane } => write!(f, "extract {vector}, {lane}"),
             Self::FirstLane { mask } => write!(f, "first_lane {mask}"),
             Self::Any { mask } => write!(f, "any {mask}"),

@@ -38,6 +38,12 @@ pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
             }
             operands.extend([(vector, Type::V32), (lane, Type::S32)]);
         }
+        InstData::Pick { first, second, ref words } => {
+            if let Some(word) = words.iter().find(|&&word| u32::from(word) >= 2 * LANES) {
+                return Err(format!("there is no word {word} of two vectors"));
+            }
+            operands.extend([(first, Type::V32), (second, Type::V32)]);
+        }
         InstData::FirstLane { mask } | InstData::Any { mask } => operands.push((mask, Type::Mask)),
         InstData::Context { field } => check_field(field)?,
         InstData::BufferBase { buffer } | InstData::BufferLen { buffer } => {

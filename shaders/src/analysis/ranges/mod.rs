@@ -14,7 +14,7 @@ use cranelift_entity::packed_option::PackedOption;
 use smallvec::SmallVec;
 
 use super::{Dominators, Step, dominator_walk};
-use crate::ir::{Block, BlockCall, InstData, Kernel, Type, Value};
+use crate::ir::{Block, BlockCall, InstData, Kernel, Op, Type, Value, ValueDef};
 use facts::{Facts, facts};
 pub use range::Range;
 
@@ -55,6 +55,30 @@ impl Ranges {
         }
         let above = above(kernel, &dominators, &analysis.facts);
         Self { ranges: analysis.ranges, facts: analysis.facts, above }
+    }
+
+    /// What an operation with an `i32` as result makes of operands.
+    pub fn evaluate(op: Op, args: &[Range]) -> Range {
+        transfer::pure(op, args)
+    }
+
+    /// What the operations that lead to a value tell about it, up to `depth` of them; branches are not looked at.
+    pub fn local(kernel: &Kernel, value: Value, depth: usize) -> Range {
+        let ValueDef::Result { inst, .. } = kernel.values[value] else { return Range::ANY };
+        if kernel.ty(value) != Type::I32 || depth == 0 {
+            return Range::ANY;
+        }
+        let of = |value: Value| Self::local(kernel, value, depth - 1);
+        match &kernel.insts[inst] {
+            InstData::Const { bits, .. } => Range::exact(*bits as u32),
+            InstData::BuiltIn { builtin, component } => transfer::builtin(kernel, *builtin, *component),
+            InstData::Pure { op, args } => {
+                let args: SmallVec<[Range; 4]> = args.iter().map(|&arg| of(arg)).collect();
+                transfer::pure(*op, &args)
+            }
+            &InstData::Element { base, index, stride } => transfer::element(of(base), of(index), stride),
+            _ => Range::ANY,
+        }
     }
 
     /// What is known about a value wherever it is used.

@@ -1,5 +1,7 @@
 //! What may be known about one `i32`: the domain of the range analysis.
 
+use crate::ir::Op;
+
 /// A set of `i32` values, taken as unsigned: an interval, and a power of two that divides them all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
@@ -49,6 +51,36 @@ impl Range {
     /// The only value, if there is one.
     pub fn value(self) -> Option<u32> {
         (self.low == self.high).then_some(self.low)
+    }
+
+    /// What a comparison of two values gives, if it is always the same.
+    pub fn compare(op: Op, x: Self, y: Self) -> Option<bool> {
+        let less = |x: Self, y: Self| if x.high < y.low { Some(true) } else { (y.high <= x.low).then_some(false) };
+        let signed = |x: Self, y: Self| {
+            let negative = |range: Self| range.low > i32::MAX.cast_unsigned();
+            match (x.is_natural(), y.is_natural()) {
+                (true, true) => less(x, y),
+                (true, false) if negative(y) => Some(false),
+                (false, true) if negative(x) => Some(true),
+                _ => None,
+            }
+        };
+        match op {
+            Op::ULt => less(x, y),
+            Op::ULe => less(y, x).map(|less| !less),
+            Op::SLt => signed(x, y),
+            Op::SLe => signed(y, x).map(|less| !less),
+            Op::IEq => x.differs(y).then_some(false),
+            Op::INe => x.differs(y).then_some(true),
+            _ => None,
+        }
+    }
+
+    /// Whether the two have no value in common.
+    pub fn differs(self, other: Self) -> bool {
+        // A multiple of a power of two is no number that is not.
+        let odd = |x: Self, y: Self| y.value().is_some_and(|value| value.trailing_zeros() < u32::from(x.zeros));
+        self.high < other.low || other.high < self.low || odd(self, other) || odd(other, self)
     }
 
     /// Whether no value is negative when taken as signed.

@@ -21,7 +21,7 @@ pub(super) fn clamp(op: Op, value: Value, [a, low, high]: [Range; 3]) -> Option<
 }
 
 pub(super) fn binary(e: &mut Editor<'_>, op: Op, [a, b]: [Value; 2], [x, y]: [Range; 2]) -> Option<New> {
-    if let Some(truth) = comparison(op, x, y) {
+    if let Some(truth) = Range::compare(op, x, y) {
         return e.known(truth);
     }
     let natural = x.is_natural() && y.is_natural();
@@ -57,33 +57,4 @@ fn masked(e: &mut Editor<'_>, [a, _]: [Value; 2], x: Range, mask: u32) -> Option
         all if all == possible => Some(Same(a)),
         _ => None,
     }
-}
-
-/// What a comparison gives, if it is always the same.
-fn comparison(op: Op, x: Range, y: Range) -> Option<bool> {
-    let less = |x: Range, y: Range| if x.high < y.low { Some(true) } else { (y.high <= x.low).then_some(false) };
-    let signed = |x: Range, y: Range| {
-        let negative = |range: Range| range.low > i32::MAX.cast_unsigned();
-        match (x.is_natural(), y.is_natural()) {
-            (true, true) => less(x, y),
-            (true, false) if negative(y) => Some(false),
-            (false, true) if negative(x) => Some(true),
-            _ => None,
-        }
-    };
-    match op {
-        Op::ULt => less(x, y),
-        Op::ULe => less(y, x).map(|less| !less),
-        Op::SLt => signed(x, y),
-        Op::SLe => signed(y, x).map(|less| !less),
-        Op::IEq => different(x, y).then_some(false),
-        Op::INe => different(x, y).then_some(true),
-        _ => None,
-    }
-}
-
-fn different(x: Range, y: Range) -> bool {
-    // A multiple of a power of two is no number that is not.
-    let odd = |x: Range, y: Range| y.value().is_some_and(|value| value.trailing_zeros() < u32::from(x.zeros));
-    x.high < y.low || y.high < x.low || odd(x, y) || odd(y, x)
 }

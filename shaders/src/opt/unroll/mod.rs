@@ -20,7 +20,8 @@ use trips::{Steps, Trips};
 /// Instructions that a loop may become.
 const BUDGET: usize = 512;
 
-/// Instructions that a loop may become whose counter indexes a private variable: its words become values then.
+/// Instructions that a loop may become whose counter indexes a private variable, so that its words become values, or that has
+/// barriers in it: subgroups take turns once for each, and what they do in between often depends on the counter.
 const INDEXED_BUDGET: usize = 2048;
 
 /// Instructions that all loops together may become, if the kernel has not more than that to begin with.
@@ -61,6 +62,11 @@ fn round(kernel: &mut Kernel, growth: &mut usize, steps: &mut Steps) -> bool {
     copier.finish();
     cfg::run(kernel);
     true
+}
+
+fn has_barriers(kernel: &Kernel, found: &Loop) -> bool {
+    let mut insts = found.blocks.iter().flat_map(|&block| &kernel.blocks[block].insts);
+    insts.any(|&inst| matches!(kernel.insts[inst], InstData::Barrier { .. }))
 }
 
 /// What is known about the loops of a kernel.
@@ -176,7 +182,8 @@ impl Nest {
         }
         let trips = trips::count(kernel, self, number, before, INDEXED_BUDGET / size, steps)?;
         let size = size * trips.times.max(1);
-        let fits = size <= BUDGET || size <= INDEXED_BUDGET && self.indexes_private(kernel, found);
+        let fits = size <= BUDGET
+            || size <= INDEXED_BUDGET && (has_barriers(kernel, found) || self.indexes_private(kernel, found));
         (fits && size <= growth).then_some((before, trips, size))
     }
 

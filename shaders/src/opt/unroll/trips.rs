@@ -1,12 +1,15 @@
-//! How often a loop goes round: its exit condition is computed, trip after trip, if it depends on constants only.
+//! How often a loop goes round: its exit condition is computed, trip after trip, from constants and from what is known about
+//! the ranges of built-ins.
 //!
-//! That takes in any counter: up, down, doubled, shifted, and whatever it is compared with.
+//! That takes in any counter: up, down, doubled, shifted, and whatever it is compared with; and one that begins with
+//! the invocation's index, as long as all invocations make equally many trips.
 
 use smallvec::SmallVec;
 
 use super::Nest;
+use crate::analysis::{Range, Ranges};
 use crate::ir::op::MAX_ARGS;
-use crate::ir::{Block, InstData, Kernel, Op, Value, ValueDef, element};
+use crate::ir::{Block, InstData, Kernel, Op, Type, Value, ValueDef, element};
 use crate::opt::cfg;
 
 /// The one way out that is known.
@@ -65,6 +68,47 @@ pub(super) fn count(
     None
 }
 
+/// Operations that a counter's first value depends on, at most.
+const DEPTH: usize = 6;
+
+/// What is known about a value in a trip.
+#[derive(Clone, Copy, Debug)]
+enum Known {
+    Bits(u64),
+    /// One of these words.
+    Word(Range),
+    Nothing,
+}
+
+impl Known {
+    fn of_word(range: Range) -> Self {
+        range.value().map_or(Self::Word(range), |value| Self::Bits(value.into()))
+    }
+
+    /// As a word, if it is one.
+    fn word(self) -> Option<Range> {
+        match self {
+            Self::Bits(bits) => Some(Range::exact(bits as u32)),
+            Self::Word(range) => Some(range),
+            Self::Nothing => None,
+        }
+    }
+
+    fn pure(op: Op, args: &[Self]) -> Self {
+        let bits = args.iter().map(|arg| if let Self::Bits(bits) = arg { Some(*bits) } else { None });
+        if let Some(bits) = bits.collect::<Option<SmallVec<[u64; MAX_ARGS]>>>() {
+            return Self::Bits(op.fold(&bits));
+        }
+        let words = args.iter().map(|arg| arg.word()).collect::<Option<SmallVec<[Range; MAX_ARGS]>>>();
+        let Some(words) = words.filter(|_| op.params().iter().all(|&ty| ty == Type::I32)) else { return Self::Nothing };
+        match (op.result(), &words[..]) {
+            (Type::I32, words) => Self::of_word(Ranges::evaluate(op, words)),
+            (Type::Bool, &[a, b]) => Range::compare(op, a, b).map_or(Self::Nothing, |truth| Self::Bits(truth.into())),
+            _ => Self::Nothing,
+        }
+    }
+}
+
 /// One operation of a condition: registers in, register out.
 struct Operation {
     what: What,
@@ -80,7 +124,7 @@ enum What {
 
 /// A condition as a function of the header's parameters, and these from one trip to the next.
 struct Program {
-    registers: Vec<u64>,
+    registers: Vec<Known>,
     operations: Vec<Operation>,
     /// Registers of parameters, and those that hold their next values.
     carried: Vec<(usize, usize)>,
@@ -107,7 +151,12 @@ impl Program {
                 let call = kernel.insts[last].targets().into_iter().find(|call| call.block == header)?;
                 call.args.get(index).copied()
             });
-            maker.registers[param] = kernel.constant(first?)?;
+            let first = first?;
+            maker.registers[param] = match kernel.constant(first) {
+                Some(bits) => Known::Bits(bits),
+                None if kernel.ty(first) == Type::I32 => Known::of_word(Ranges::local(kernel, first, DEPTH)),
+                None => return None,
+            };
             carried.push((param, maker.value(next?, 0)?));
         }
         Some(Self { registers: maker.registers, operations: maker.operations, carried, condition })
@@ -121,18 +170,27 @@ impl Program {
                 let arg = |number: usize| self.registers[operation.args[number]];
                 self.registers[operation.to] = match operation.what {
                     What::Pure(op) => {
-                        let args: SmallVec<[u64; MAX_ARGS]> =
+                        let args: SmallVec<[Known; MAX_ARGS]> =
                             operation.args.iter().map(|&from| self.registers[from]).collect();
-                        op.fold(&args)
+                        Known::pure(op, &args)
                     }
-                    What::Select => arg(if arg(0) != 0 { 1 } else { 2 }),
-                    What::Element(stride) => u64::from(element(arg(0) as u32, arg(1) as u32, stride)),
+                    What::Select => match arg(0) {
+                        Known::Bits(truth) => arg(if truth != 0 { 1 } else { 2 }),
+                        _ => Known::Nothing,
+                    },
+                    What::Element(stride) => match [arg(0), arg(1)] {
+                        [Known::Bits(base), Known::Bits(index)] => {
+                            Known::Bits(u64::from(element(base as u32, index as u32, stride)))
+                        }
+                        _ => Known::Nothing,
+                    },
                 };
             }
-            if (self.registers[self.condition] != 0) == leaves_if {
+            let Known::Bits(truth) = self.registers[self.condition] else { return None };
+            if (truth != 0) == leaves_if {
                 return Some(trip);
             }
-            let next: SmallVec<[u64; 4]> = self.carried.iter().map(|&(_, next)| self.registers[next]).collect();
+            let next: SmallVec<[Known; 4]> = self.carried.iter().map(|&(_, next)| self.registers[next]).collect();
             for (&(param, _), next) in self.carried.iter().zip(next) {
                 self.registers[param] = next;
             }
@@ -149,12 +207,12 @@ struct Maker<'a> {
     numbers: Vec<(Value, usize)>,
     /// Places of the header's parameters that were met.
     params: Vec<usize>,
-    registers: Vec<u64>,
+    registers: Vec<Known>,
     operations: Vec<Operation>,
 }
 
 impl Maker<'_> {
-    /// The register of a value; `None` if it depends on more than constants, or on too much.
+    /// The register of a value; `None` if it depends on more than is known, or on too much.
     fn value(&mut self, value: Value, depth: usize) -> Option<usize> {
         if let Some(&(_, register)) = self.numbers.iter().find(|known| known.0 == value) {
             return Some(register);
@@ -166,11 +224,12 @@ impl Maker<'_> {
         let register = match kernel.values[value] {
             ValueDef::Param { block, index, .. } if block == self.header => {
                 self.params.push(index as usize);
-                self.register(0)
+                self.register(Known::Nothing)
             }
             ValueDef::Param { .. } => return None,
             ValueDef::Result { inst, .. } => match &kernel.insts[inst] {
-                &InstData::Const { bits, .. } => self.register(bits),
+                &InstData::Const { bits, .. } => self.register(Known::Bits(bits)),
+                InstData::BuiltIn { .. } => self.register(Known::of_word(Ranges::local(self.kernel, value, 1))),
                 InstData::Pure { op, args } => self.operation(What::Pure(*op), args, depth)?,
                 &InstData::Select { condition, then, otherwise } => {
                     self.operation(What::Select, &[condition, then, otherwise], depth)?
@@ -185,14 +244,14 @@ impl Maker<'_> {
         Some(register)
     }
 
-    fn register(&mut self, bits: u64) -> usize {
-        self.registers.push(bits);
+    fn register(&mut self, known: Known) -> usize {
+        self.registers.push(known);
         self.registers.len() - 1
     }
 
     fn operation(&mut self, what: What, args: &[Value], depth: usize) -> Option<usize> {
         let args = args.iter().map(|&arg| self.value(arg, depth + 1)).collect::<Option<_>>()?;
-        let to = self.register(0);
+        let to = self.register(Known::Nothing);
         self.operations.push(Operation { what, args, to });
         Some(to)
     }

@@ -2,6 +2,7 @@
 
 use super::address::{Offset, Region, Term};
 use super::elements::Plan;
+use super::windows::cover;
 use super::{Type, Value, Widen};
 use crate::abi::MAX_PUSH_BYTES;
 use crate::analysis::{Patterns, Shape};
@@ -208,6 +209,7 @@ impl Widen<'_> {
         let target = match place {
             Place::Push { .. } => return,
             Place::Variable { variable, .. } if self.is_private(*variable) => self.private(*variable, &offset),
+            _ if self.all_lanes_are_on() && self.store_near(region, &offset, value) => return,
             _ => self.target(region, &offset),
         };
         let value = match target {
@@ -218,6 +220,20 @@ impl Widen<'_> {
             _ => self.vector(value),
         };
         self.store_target(target, value);
+    }
+
+    /// Stores words that lanes have close to each other, if it is such a store.
+    fn store_near(&mut self, region: Region, offset: &Offset, value: ir::Value) -> bool {
+        let Some(window) = self.window(offset) else { return false };
+        let places = window.places(0);
+        let rows = cover(places);
+        let near = Self::is_near(&rows, 1);
+        if near {
+            let value = self.vector(value);
+            let at = self.window_region(region, offset, &window);
+            self.store_window(at, &rows, &[places], &[value]);
+        }
+        near
     }
 
     /// Looks up what a loop over buffers is going to use, in the block before it.
@@ -362,6 +378,14 @@ impl Widen<'_> {
     }
 
     fn load_from(&mut self, region: Region, offset: &Offset, ty: ir::Type) -> Value {
+        if let Some(window) = self.window(offset) {
+            let places = window.places(0);
+            let rows = cover(places);
+            if Self::is_near(&rows, 1) {
+                let at = self.window_region(region, offset, &window);
+                return self.load_window(at, &rows, &[places])[0];
+            }
+        }
         let target = self.target(region, offset);
         self.load_target(target, ty)
     }

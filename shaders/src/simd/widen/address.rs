@@ -98,6 +98,11 @@ impl Widen<'_> {
     /// A uniform term in 64 bits.
     pub(super) fn scaled(&mut self, value: ir::Value, stride: u32) -> Value {
         let value = self.scalar(value);
+        self.scaled_base(value, stride)
+    }
+
+    /// An `s32` times so many bytes.
+    pub(super) fn scaled_base(&mut self, value: Value, stride: u32) -> Value {
         let wide = self.builder.wide(WideOp::Extend, &[value]);
         let factor = self.builder.s64(u64::from(stride));
         let term = self.builder.wide(WideOp::Mul, &[wide, factor]);

@@ -1,7 +1,8 @@
 //! Elements of two, three or four words that lanes access next to each other: the words of all lanes are loaded or
 //! stored together, as rows, and brought to their lanes by shuffles.
 //!
-//! A word of an element at a time would be a gather. Loads of one element are done with the first of them, stores with
+//! The same goes for elements at constant distances, as long as few rows hold them. A word of an element at a time would be
+//! a gather. Loads of one element are done with the first of them, stores with
 //! the last, as long as nothing between may touch the memory.
 //!
 //! Words next to each other that lanes load elsewhere, each at a place of its own, are gathered together, too.
@@ -10,6 +11,7 @@ use foldhash::HashMap;
 use smallvec::SmallVec;
 
 use super::address::{Offset, Region, Term};
+use super::windows::{Places, Window, cover};
 use super::{Type, Value, Widen};
 use crate::analysis::{Patterns, Shape};
 use crate::ir::{self, BufferSpace, Inst, InstData as Scalar, Op, Place};
@@ -17,6 +19,9 @@ use crate::simd::InstData;
 
 /// Groups that are looked at for one more member.
 const MOST_OPEN: usize = 16;
+
+/// Words of a long element that are accessed together.
+const MOST_WORDS: u64 = 4;
 
 /// What memory an element is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +44,8 @@ struct Element {
 enum Lanes {
     /// Neighbours: the index and the bytes of an element, and bytes before element 0 that are known now.
     Row { index: Term, skip: u64 },
+    /// Elements of a window: as [`Lanes::Row`].
+    Near { index: Term, skip: u64 },
     /// Any.
     Apart(SmallVec<[Term; 2]>),
 }
@@ -105,8 +112,8 @@ impl Widen<'_> {
                 Scalar::Atomic { .. } | Scalar::Barrier { .. } | Scalar::Fence { .. } => (None, true, false),
                 _ => continue,
             };
-            let found = place.and_then(|place| self.element_of(place));
-            let found = found.filter(|(element, _)| !store || matches!(element.lanes, Lanes::Row { .. }));
+            let found = place.and_then(|place| self.element_of(place, store));
+            let found = found.filter(|(element, _)| !store || !matches!(element.lanes, Lanes::Apart(_)));
             let joined = found.clone().and_then(|(element, word)| {
                 let fits = |&&group: &&usize| {
                     let group = &plans.groups[group];
@@ -140,8 +147,20 @@ impl Widen<'_> {
         matches!(place, Place::Variable { variable, .. } if self.is_private(*variable))
     }
 
+    /// Whether elements at a pattern of indices are close enough to each other to be accessed by rows.
+    fn is_close(&self, index: Term, store: bool) -> bool {
+        if store && (!matches!(index.stride, 8 | 12 | 16) || !self.all_lanes_are_on()) {
+            return false;
+        }
+        let offset = Offset { lanes: SmallVec::from_slice(&[index]), ..Offset::default() };
+        let words = u64::from(index.stride / 4).min(MOST_WORDS) as u32;
+        self.window(&offset).is_some_and(|window| {
+            Self::is_near(&cover((0..words).flat_map(|word| window.places(word))), words as usize)
+        })
+    }
+
     /// The element that a place is a word of, and which word.
-    fn element_of(&self, place: &Place) -> Option<(Element, Word)> {
+    fn element_of(&self, place: &Place, store: bool) -> Option<(Element, Word)> {
         let root = match *place {
             Place::Buffer { buffer, .. } if self.shape(buffer) == Shape::Uniform => Root::Buffer(buffer),
             Place::Variable { variable, .. } if !self.is_private(variable) => Root::Variable(variable),
@@ -162,6 +181,15 @@ impl Widen<'_> {
                     return Some((Element { root, uniform, lanes }, Word { number: word, step }));
                 }
                 (true, 4) => return None,
+                (_, stride) if self.is_close(Term { value: *value, stride }, store) => {
+                    if stride == 4 {
+                        return None;
+                    }
+                    // Of a long element, the nearest words are looked at together.
+                    let word = constant % u64::from(stride) / 4 % MOST_WORDS;
+                    let lanes = Lanes::Near { index: Term { value: *value, stride }, skip: constant - word * 4 };
+                    return Some((Element { root, uniform, lanes }, Word { number: word, step }));
+                }
                 (false, 4) => (*value, step) = self.without_step(*value),
                 _ => {}
             }
@@ -185,11 +213,24 @@ impl Widen<'_> {
     /// Loads all words of a group; what its instructions yield.
     pub(super) fn load_elements(&mut self, plans: &Plans, group: usize) {
         let Group { element, members, .. } = &plans.groups[group];
+        if let Some((window, at)) = self.window_of(element, members[0].0) {
+            let places: SmallVec<[Places; 4]> =
+                members.iter().map(|&(_, word)| window.places(word.number as u32)).collect();
+            let rows = cover(places.iter().flatten().copied());
+            let words = self.load_window(at, &rows, &places);
+            for (&(inst, _), word) in members.iter().zip(words) {
+                if let Some(result) = self.kernel.results[inst] {
+                    self.define_as(result, word);
+                }
+            }
+            return;
+        }
         let (load, first) = match &element.lanes {
             Lanes::Row { index, skip } => {
                 let (base, index, limits) = self.element_address(element, *index, *skip, members[0].0);
                 (InstData::LoadElements { base, index, limits }, Word { number: 0, step: 0 })
             }
+            Lanes::Near { .. } => unreachable!("elements that are close have a window"),
             Lanes::Apart(lanes) => self.gathered_elements(&plans.groups[group], lanes),
         };
         let load = self.builder.emit(load);
@@ -204,8 +245,6 @@ impl Widen<'_> {
     /// Stores all words of a group.
     pub(super) fn store_elements(&mut self, plans: &Plans, group: usize) {
         let Group { element, members, .. } = &plans.groups[group];
-        let Lanes::Row { index, skip } = element.lanes else { return };
-        let (base, index, limits) = self.element_address(element, index, skip, members[0].0);
         let mut stored: SmallVec<[(u64, Value); 4]> = SmallVec::new();
         for &(inst, word) in members {
             if let Scalar::Store { value, .. } = self.kernel.insts[inst] {
@@ -213,9 +252,27 @@ impl Widen<'_> {
             }
         }
         stored.sort_by_key(|entry| entry.0);
-        let values = stored.into_iter().map(|entry| entry.1).collect();
+        let values: SmallVec<[Value; 4]> = stored.into_iter().map(|entry| entry.1).collect();
+        if let Some((window, at)) = self.window_of(element, members[0].0) {
+            let places: SmallVec<[Places; 4]> = (0..values.len()).map(|word| window.places(word as u32)).collect();
+            let rows = cover(places.iter().flatten().copied());
+            return self.store_window(at, &rows, &places, &values);
+        }
+        let Lanes::Row { index, skip } = element.lanes else { return };
+        let (base, index, limits) = self.element_address(element, index, skip, members[0].0);
         let mask = self.exec;
         self.builder.emit(InstData::StoreElements { base, index, limits, values, mask });
+    }
+
+    /// The window of a group that has one, and where it begins.
+    fn window_of(&mut self, element: &Element, first: Inst) -> Option<(Window, (Value, Value))> {
+        let Lanes::Near { index, skip } = element.lanes else { return None };
+        let lanes = SmallVec::from_slice(&[index]);
+        let offset = Offset { constant: skip, uniform: element.uniform.clone(), lanes };
+        let window = self.window(&offset)?;
+        let region = self.region_of(first);
+        let at = self.window_region(region, &offset, &window);
+        Some((window, at))
     }
 
     fn region_of(&mut self, inst: Inst) -> Region {
@@ -311,7 +368,7 @@ impl Group {
             return false;
         }
         match element.lanes {
-            Lanes::Row { .. } => !self.store || self.members.iter().all(|member| member.1 != word),
+            Lanes::Row { .. } | Lanes::Near { .. } => !self.store || self.members.iter().all(|member| member.1 != word),
             Lanes::Apart(_) => {
                 let mut with = self.clone();
                 with.members.push((self.members[0].0, word));
@@ -342,7 +399,9 @@ impl Plans {
         for (number, group) in self.groups.iter().enumerate() {
             let first = group.members[0].0;
             let complete = match group.element.lanes {
-                Lanes::Row { index, .. } => !group.store || group.members.len() == index.stride as usize / 4,
+                Lanes::Row { index, .. } | Lanes::Near { index, .. } => {
+                    !group.store || group.members.len() == index.stride as usize / 4
+                }
                 Lanes::Apart(_) => !group.store && group.span().0 != group.span().1,
             };
             if !complete {

@@ -16,6 +16,7 @@ mod pure;
 mod subgroups;
 mod turns;
 mod values;
+mod windows;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use foldhash::HashMap;

@@ -63,6 +63,10 @@ impl Halves<'_, '_> {
                 self.bind(inst, result);
             }
             InstData::Extract { vector, lane } => self.extract(inst, *vector, *lane)?,
+            InstData::Pick { first, second, words } => {
+                let result = self.pick(*first, *second, words)?;
+                self.bind(inst, result);
+            }
             InstData::FirstLane { mask } => self.first_lane(inst, *mask)?,
             InstData::Any { .. } => self.truth(inst)?,
             InstData::FrameLoad { ty, frame, at } => self.vector_frame_load(inst, *ty, *frame, *at)?,

@@ -37,6 +37,7 @@ impl Select<'_> {
             }
             InstData::Splat { value } => self.splat(inst, *value)?,
             InstData::Extract { vector, lane } => self.extract(inst, *vector, *lane)?,
+            InstData::Pick { first, second, words } => self.pick(inst, *first, *second, words)?,
             InstData::FirstLane { mask } => self.first_lane(inst, *mask)?,
             InstData::Any { .. } => self.truth(inst)?,
             InstData::Load { address, .. } => self.load_broadcast(inst, address)?,

@@ -1,0 +1,52 @@
+//! How many of the lowest bits of a pattern's base are zero: as many bits of the lanes' constants are bits of the value, so
+//! that masks and shifts of the value are masks and shifts of the constants.
+
+use crate::abi::SUBGROUP_SIZE;
+use crate::ir::{BuiltIn, Op};
+
+/// All bits: nothing but 0.
+pub(super) const ALL: u8 = 32;
+
+/// Low zeros of a constant.
+pub(super) fn of_constant(bits: u64) -> u8 {
+    (bits as u32).trailing_zeros() as u8
+}
+
+/// Low zeros of a built-in's base, in all subgroups.
+pub(super) fn of_builtin(builtin: BuiltIn, component: u8, size: [u32; 3]) -> u8 {
+    let [x, y, z] = size;
+    let count = x.saturating_mul(y).saturating_mul(z).div_ceil(SUBGROUP_SIZE);
+    let (below, size) = match component {
+        0 => (1, x),
+        1 => (x, y),
+        _ => (x.saturating_mul(y), z),
+    };
+    let digit = |number: u32| number.saturating_mul(SUBGROUP_SIZE) / below.max(1) % size.max(1);
+    let local = || (0..count).map(|number| digit(number).trailing_zeros() as u8).min().unwrap_or(0);
+    match builtin {
+        BuiltIn::LocalInvocationIndex => SUBGROUP_SIZE.trailing_zeros() as u8,
+        BuiltIn::SubgroupLocalInvocationId => ALL,
+        BuiltIn::LocalInvocationId => local(),
+        BuiltIn::GlobalInvocationId => local().min(size.trailing_zeros() as u8),
+        BuiltIn::NumWorkgroups | BuiltIn::WorkgroupId | BuiltIn::NumSubgroups | BuiltIn::SubgroupId => 0,
+    }
+}
+
+/// Low zeros of what an operation makes of two bases.
+pub(super) fn of_binary(op: Op, [a, b]: [u8; 2], second: Option<u32>) -> u8 {
+    match (op, second) {
+        (Op::IAdd | Op::ISub | Op::Or | Op::Xor, _) => a.min(b),
+        (Op::And, Some(mask)) if low_bits(mask, a) == mask => ALL,
+        (Op::And, _) => a.max(b),
+        (Op::IMul, _) => (a + b).min(ALL),
+        (Op::Shl, Some(amount)) => (a + (amount & 31) as u8).min(ALL),
+        (Op::LShr | Op::AShr, Some(_)) if a == ALL => ALL,
+        (Op::LShr | Op::AShr, Some(amount)) => a.saturating_sub((amount & 31) as u8),
+        _ => 0,
+    }
+}
+
+/// The lowest bits of a word, as many as are zeros in a base.
+pub(super) fn low_bits(word: u32, zeros: u8) -> u32 {
+    if zeros >= ALL { word } else { word & ((1 << zeros) - 1) }
+}
