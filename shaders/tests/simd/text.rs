@@ -56,6 +56,7 @@ block0:
     store v32 + v0 * 1 if v0 < v19, v9 mask v13
     v38 = load_row v32 + v0 if < v19
     store_row v32 + v0 if < v19, v38 mask v13
+    v54 = pick v38, v9, [0, 31, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16]
     v39, v40 = load_elements v32 + v0 if < [v19, v0]
     store_elements v32 + v0 if < [v19, v0], [v39, v40] mask v13
     v41 = gather v32 + v9 * 4 mask v13

@@ -1,0 +1,171 @@
+//! Words that lanes access at constant distances: random ways to compute an index from the invocation's, loads and stores
+//! of one to four words there, against their meaning in Rust.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::atomic::AtomicU32;
+
+use proptest::prelude::*;
+use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES};
+use spelter_shaders::back::Scratch;
+use spelter_shaders::compile::Module;
+use spelter_shaders::guest::GuestSlice;
+use spelter_tests::engine;
+
+/// Words of each buffer.
+const WORDS: u32 = 4096;
+
+/// Invocations of a workgroup; two workgroups run.
+const SIZES: [u32; 3] = [16, 64, 40];
+
+/// One step of an index.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    And(u32),
+    Or(u32),
+    Xor(u32),
+    Shl(u32),
+    Shr(u32),
+    Add(u32),
+    Mul(u32),
+    /// The same, `xor`ed with its lowest bits and doubled: butterflies.
+    Spread(u32),
+}
+
+impl Step {
+    fn apply(self, index: u32) -> u32 {
+        match self {
+            Self::And(bits) => index & bits,
+            Self::Or(bits) => index | bits,
+            Self::Xor(bits) => index ^ bits,
+            Self::Shl(amount) => index << amount,
+            Self::Shr(amount) => index >> amount,
+            Self::Add(term) => index.wrapping_add(term),
+            Self::Mul(factor) => index.wrapping_mul(factor),
+            Self::Spread(bits) => ((index ^ (index & bits)) << 1) | (index & bits),
+        }
+    }
+
+    fn text(self, index: &str) -> String {
+        match self {
+            Self::And(bits) => format!("({index} & {bits}u)"),
+            Self::Or(bits) => format!("({index} | {bits}u)"),
+            Self::Xor(bits) => format!("({index} ^ {bits}u)"),
+            Self::Shl(amount) => format!("({index} << {amount}u)"),
+            Self::Shr(amount) => format!("({index} >> {amount}u)"),
+            Self::Add(term) => format!("({index} + {term}u)"),
+            Self::Mul(factor) => format!("({index} * {factor}u)"),
+            Self::Spread(bits) => format!("((({index} ^ ({index} & {bits}u)) << 1u) | ({index} & {bits}u))"),
+        }
+    }
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        prop_oneof![0..32u32, any::<u32>()].prop_map(Step::And),
+        (0..40u32).prop_map(Step::Or),
+        prop_oneof![0..32u32, any::<u32>()].prop_map(Step::Xor),
+        (0..3u32).prop_map(Step::Shl),
+        (0..6u32).prop_map(Step::Shr),
+        prop_oneof![0..40u32, Just(u32::MAX), Just(u32::MAX - 7)].prop_map(Step::Add),
+        (0..5u32).prop_map(Step::Mul),
+        (0..5u32).prop_map(|bits| Step::Spread((1 << bits) - 1)),
+    ]
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    size: u32,
+    load: Vec<Step>,
+    store: Vec<Step>,
+    /// Words of an element, and which of them are loaded.
+    words: u32,
+    odd_lanes_only: bool,
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let steps = || prop::collection::vec(step(), 0..4);
+    (0..SIZES.len(), steps(), steps(), 1..5u32, prop::bool::weighted(0.2)).prop_map(
+        |(size, load, store, words, odd_lanes_only)| Case { size: SIZES[size], load, store, words, odd_lanes_only },
+    )
+}
+
+impl Case {
+    fn text(&self) -> String {
+        let element = ["u32", "vec2<u32>", "array<u32, 3>", "vec4<u32>"][self.words as usize - 1];
+        let index = |steps: &[Step]| steps.iter().fold("id.x".to_owned(), |index, step| step.text(&index));
+        let (load, store) = (index(&self.load), index(&self.store));
+        let mut text = format!(
+            "@group(0) @binding(0) var<storage, read> source: array<{element}>;
+             @group(0) @binding(1) var<storage, read_write> result: array<{element}>;
+             @compute @workgroup_size({}) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{\n",
+            self.size
+        );
+        if self.odd_lanes_only {
+            text += "if (id.x & 1u) == 0u { return; }\n";
+        }
+        writeln!(text, "let at = {load}; let to = {store};").unwrap();
+        for word in 0..self.words {
+            let part = if self.words == 1 { String::new() } else { format!("[{word}]") };
+            writeln!(text, "let v{word} = source[at]{part};").unwrap();
+        }
+        for word in 0..self.words {
+            let part = if self.words == 1 { String::new() } else { format!("[{word}]") };
+            writeln!(text, "result[to]{part} = v{word} + 1u;").unwrap();
+        }
+        text + "}"
+    }
+
+    /// What the second buffer can have in the end: of words that several invocations store, any of theirs.
+    fn allows(&self, results: &[u32]) -> Result<(), String> {
+        let elements = WORDS / self.words;
+        let mut allowed: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for id in (0..2 * self.size).filter(|id| !self.odd_lanes_only || id % 2 == 1) {
+            let index = |steps: &[Step]| steps.iter().fold(id, |index, step| step.apply(index));
+            let (at, to) = (index(&self.load), index(&self.store));
+            for word in 0..self.words {
+                let loaded = if at < elements { source(at * self.words + word) } else { 0 };
+                if to < elements {
+                    allowed.entry(to * self.words + word).or_default().push(loaded + 1);
+                }
+            }
+        }
+        for (word, &found) in (0..).zip(results) {
+            let fine = allowed.get(&word).map_or(found == 0, |all| all.contains(&found));
+            if !fine {
+                return Err(format!("word {word} is {found}, should be {:?}", allowed.get(&word)));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn source(word: u32) -> u32 {
+    7 * word + 3
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn words_go_where_they_should(case in cases()) {
+        let text = case.text();
+        let module = Module::from_wgsl(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        let kernel = module.kernel("main", &BTreeMap::new()).unwrap();
+        // Not a word more than whole elements.
+        let bytes = (WORDS / case.words * case.words * 4) as usize;
+        let stop = AtomicU32::new(0);
+        for engine in engine::engines() {
+            let [from, to] = [GuestSlice::leak(bytes), GuestSlice::leak(bytes)];
+            (0..bytes as u32 / 4).for_each(|word| from.store_u32(u64::from(word) * 4, source(word)));
+            let args =
+                DispatchArgs { buffers: &[from, to], push: &[0; MAX_PUSH_BYTES], num_workgroups: [2, 1, 1], stop: &stop };
+            engine::dispatch(&*(engine.prepare)(&kernel), &args, &mut Scratch::default());
+            let results: Vec<u32> = (0..bytes as u64 / 4).map(|word| to.load_u32(word * 4)).collect();
+            let allowed = case.allows(&results);
+            prop_assert_eq!(allowed, Ok(()), "{}: {}", engine.name, text);
+        }
+    }
+}
