@@ -121,6 +121,50 @@ fn lanes_take_their_turns() {
     }
 }
 
+/// One operation on words next to each other, from number `first` on.
+fn neighbours(op: &str, first: u32, mask: u32, lock: &str, result: bool) {
+    let start: [u32; 20] = std::array::from_fn(|place| WORDS[place % 8].wrapping_add(place as u32));
+    let number = |lane: usize| first.wrapping_add(lane as u32);
+    // Lanes that are on have their words in bounds.
+    let mask = (0..16).filter(|&lane| mask >> lane & 1 != 0 && number(lane) < 20).map(|lane| 1 << lane).sum::<u32>();
+    let (value_text, values) = vector(21, Form::Lanes, &VALUES);
+    let mut text = format!(
+        "{}    v8 = const.s32 0\n    v9 = load.s32 v2 + v8 * 4 if v8 < v3\n    v18 = splat v9\n    v19 = lanes [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]\n    v20 = iadd v18, v19\n    v50 = const.mask {mask:#x}\n    v51 = const.mask 0xffff\n{value_text}    v30 = atomic.{op} v0 + v20 * 4, v21{lock} mask v50\n",
+        head(2),
+    );
+    if result {
+        text += "    store_row v2 + v8 if < v3, v30 mask v51\n";
+    }
+    text += "    return\n";
+    let (mut words, mut old) = (start, [0; 16]);
+    for lane in (0..16).filter(|lane| mask >> lane & 1 != 0) {
+        let word = &mut words[number(lane) as usize];
+        old[lane] = *word;
+        *word = after(op, *word, values[lane], 0);
+    }
+    let mut kept = [9; 16];
+    kept[0] = first;
+    let found = run(&text, &[&start, &kept]);
+    assert_eq!(found[0], words, "{text}");
+    assert_eq!(found[1], if result { old } else { kept }, "{text}");
+}
+
+#[test]
+fn words_next_to_each_other_change_together() {
+    if engines().is_empty() {
+        return;
+    }
+    for op in OPS.into_iter().filter(|op| !matches!(*op, "load" | "store" | "compare_exchange")) {
+        for first in [0, 1, 4, 7, 19, 0xffff_fffd] {
+            for mask in [0, 0xffff, 0x8421, 0xfff7] {
+                for lock in ["", " lock"] {
+                    [false, true].into_iter().for_each(|result| neighbours(op, first, mask, lock, result));
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn threads_lose_no_update() {
     use spelter_shaders::back::x86::compile;
@@ -137,18 +181,22 @@ fn threads_lose_no_update() {
             [8000, 8000],
         ),
         ("v23 = atomic.iadd v0 + v22 * 4, v21 lock mask v50\n", [16000, 0]),
+        (
+            "v30 = splat v8\n    v31 = lanes [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]\n    v32 = iadd v30, v31\n    v23 = atomic.iadd v0 + v32 * 4, v21 lock mask v50\n",
+            [1000, 1000],
+        ),
     ];
     for (op, expected) in forms {
         let kernel = super::parse(&body(op));
         for isa in engines() {
             let program = compile(&kernel, isa).unwrap();
-            let slice = super::buffer(&[0, 0]);
+            let slice = super::buffer(&[0; 32]);
             std::thread::scope(|scope| {
                 for _ in 0..2 {
                     scope.spawn(|| super::run_program(&program, &[slice], [0; 3], false));
                 }
             });
-            assert_eq!(super::words(slice), expected.map(|count| count * 2));
+            assert_eq!(super::words(slice)[..2], expected.map(|count| count * 2));
         }
     }
 }

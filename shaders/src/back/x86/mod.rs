@@ -7,7 +7,10 @@ mod atomic;
 mod call;
 mod code_memory;
 mod encode;
+mod increments;
 mod listing;
+mod neighbours;
+mod parts;
 mod pool;
 mod regalloc;
 mod select;
@@ -55,7 +58,7 @@ impl Isa {
             ($($feature:tt)*) => { $(std::arch::is_x86_feature_detected!($feature))&&* };
         }
         // Every machine with AVX2 has the bit operations; asking costs nothing.
-        let avx2 = all!("avx2" "fma" "f16c" "bmi1" "bmi2" "lzcnt" "popcnt");
+        let avx2 = all!("avx2" "fma" "f16c" "bmi1" "bmi2" "lzcnt" "popcnt" "cmpxchg16b");
         match self {
             Self::Avx512 => avx2 && all!("avx512f" "avx512bw" "avx512cd" "avx512dq" "avx512vl"),
             Self::Avx2 => avx2,

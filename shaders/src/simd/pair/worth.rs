@@ -135,7 +135,7 @@ fn latency(kernel: &Kernel, inst: Inst) -> u32 {
             _ => 1,
         },
         InstData::Load { .. } | InstData::LoadRow { .. } | InstData::LoadElements { .. } => 8,
-        InstData::Gather { .. } => 25,
+        InstData::Gather { .. } | InstData::GatherElements { .. } => 25,
         InstData::Splat { .. } | InstData::Extract { .. } | InstData::Any { .. } => 4,
         _ => 1,
     }
@@ -158,7 +158,10 @@ fn busy(kernel: &Kernel, blocks: &[Block]) -> u32 {
                     _ => {}
                 }
             }
-            InstData::Gather { .. } | InstData::Scatter { .. } | InstData::Atomic { .. } => all += 40,
+            InstData::Gather { .. }
+            | InstData::GatherElements { .. }
+            | InstData::Scatter { .. }
+            | InstData::Atomic { .. } => all += 40,
             InstData::Const { .. } | InstData::Lanes { .. } | InstData::Undef { .. } => {}
             _ => all += u32::from(vector),
         }

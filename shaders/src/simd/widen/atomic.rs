@@ -96,6 +96,17 @@ impl Widen<'_> {
 
     /// An atomic on memory that others see.
     fn atomic_at(&mut self, target: Target, atomic: Atomic, aligned: bool) -> Option<Value> {
+        match (atomic.op, &target) {
+            // The machine's own accesses are as atomic, and in order but for those that ask for more.
+            (AtomicOp::Load, Target::Row(_) | Target::Lanes(..)) if aligned => {
+                return Some(self.load_target(target, ir::Type::F32));
+            }
+            (AtomicOp::Store, _) if aligned && !atomic.sequential => {
+                atomic.value.into_iter().for_each(|value| self.store_target(target.clone(), value));
+                return None;
+            }
+            _ => {}
+        }
         let (lanes, mask) = self.lanes_of_target(target);
         let mask = if aligned { mask } else { self.aligned_lanes(lanes, mask) };
         let Atomic { op, value, comparator, lock, sequential } = atomic;

@@ -8,7 +8,8 @@ use super::super::call::offset;
 use super::super::encode::conditional;
 use super::super::vcode::{Base, Bound, Build, Check, Kind, Memory, Place, View};
 use super::Select;
-use crate::simd::{Address, Field, Inst, Type, Value, ValueDef};
+use crate::ir::Op;
+use crate::simd::{Address, Field, Inst, InstData, LaneAddress, Type, Value, ValueDef};
 
 /// Bytes of a descriptor's slice: address and length.
 const SLICE_BYTES: u32 = 16;
@@ -164,6 +165,25 @@ impl Select<'_> {
             return Ok((self.reg(sum_of)?, disp));
         }
         Ok((self.reg(base)?, disp))
+    }
+
+    /// The number of lane 0's word, a scalar, where lanes have words next to each other.
+    pub(super) fn row_index(&self, lanes: &LaneAddress) -> Option<Value> {
+        let definition = |value| self.kernel.definition(self.facts.canonical(value));
+        let InstData::Pure { op: Op::IAdd, args } = definition(lanes.index)? else { return None };
+        let [first, second] = [definition(args[0])?, definition(args[1])?];
+        let (InstData::Splat { value }, InstData::Lanes { values }) = (first, second) else { return None };
+        let in_row = values.iter().enumerate().all(|(lane, &number)| number == lane as u32);
+        (lanes.scale == 4 && in_row).then_some(*value)
+    }
+
+    /// The address of that word: words that begin below 0 and end above are ones whose numbers wrapped.
+    pub(super) fn row_place(&mut self, lanes: &LaneAddress, index: Value) -> Result<Place, CompileError> {
+        let (base, disp) = self.base(lanes.base, lanes.disp)?;
+        let (index, signed) = (self.reg(index)?, self.general());
+        let build = Build::new(Code::Movsxd_r64_rm32).def(signed, View::Qword);
+        build.reads(index, View::Dword).push(&mut self.code);
+        Ok(Place { base, index: Some(signed), scale: 4, disp, broadcast: false })
     }
 
     /// Registers for an address and its check. An access that is in bounds by its constants has none.

@@ -1,4 +1,5 @@
-//! Atomics lane by lane, in order; or once, where all lanes have one address and nobody asks for the old values.
+//! Atomics: lane by lane, in order; or once, where all lanes have one address and nobody asks for the old values; or
+//! together, where words are next to each other.
 
 use iced_x86::{Code, Instruction, OpKind};
 use regalloc2::{Operand, PReg, RegClass, VReg};
@@ -9,7 +10,9 @@ use super::super::super::atomic::{
     ACCUMULATOR, Atomic, Brought, COMPARATOR_AT, INDEX_AT, LaneMemory, Loop, RESULT_AT, Registers, VALUE_AT,
 };
 use super::super::super::encode::{Assembler, Regs};
-use super::super::super::vcode::{Build, Expand, Kind, View};
+use super::super::super::increments::Increments;
+use super::super::super::neighbours::{self, Neighbours};
+use super::super::super::vcode::{self, Build, Expand, Kind, View};
 use super::Halves;
 use super::operand::Pair;
 use crate::ir::AtomicOp;
@@ -53,10 +56,29 @@ impl Halves<'_, '_> {
             return Ok(());
         }
         let atomic = Atomic { op, lock, sequential, result };
+        if let (Some(index), Some(value)) = (self.row_index(lanes), value)
+            && self.neighbours(inst, atomic, lanes, index, value, mask)?
+        {
+            return Ok(());
+        }
         let bits = self.mask_bits(mask)?;
-        let counts = matches!(op, AtomicOp::Add | AtomicOp::Sub) && !result && self.same_index(lanes.index);
-        if let (true, Some(step)) = (counts, value.and_then(|value| self.constant(value))) {
-            return self.counted(atomic, lanes, step as u32, bits);
+        if let (false, Some(value)) = (result, value) {
+            let constant = self.constant(value).map(|bits| bits as u32);
+            let sum = matches!(op, AtomicOp::Add | AtomicOp::Sub);
+            match (self.same_index(lanes.index), constant) {
+                (true, Some(step)) if sum => {
+                    let word = self.step_for_each(bits, step);
+                    return self.once(atomic, lanes, word, bits);
+                }
+                (true, _) => {
+                    if let Some(reduction) = reduction(op) {
+                        let word = self.reduce(reduction, value, mask)?;
+                        return self.once(atomic, lanes, word, bits);
+                    }
+                }
+                (false, Some(by)) if op == AtomicOp::Add && !lock => return self.increments(lanes, by, bits),
+                _ => {}
+            }
         }
         if let Some(result) = self.lane_by_lane(atomic, lanes, [value, comparator], bits)? {
             self.bind(inst, result);
@@ -70,20 +92,109 @@ impl Halves<'_, '_> {
         matches!(definition, Some(InstData::Splat { .. } | InstData::Const { .. }))
     }
 
-    /// A constant added to one word for each lane is one sum: the lowest lane brings what all of them do.
-    fn counted(&mut self, atomic: Atomic, lanes: &LaneAddress, step: u32, bits: VReg) -> Result<(), CompileError> {
-        let [count, sum, lowest] = std::array::from_fn(|_| self.general());
+    /// The number of lanes that are on times `step`.
+    fn step_for_each(&mut self, bits: VReg, step: u32) -> VReg {
+        let [count, sum] = std::array::from_fn(|_| self.general());
         Build::new(Code::Popcnt_r32_rm32).def(count, View::Dword).reads(bits, View::Dword).push(&mut self.code);
         let build = Build::new(Code::Imul_r32_rm32_imm32).def(sum, View::Dword).reads(count, View::Dword);
         build.imm(OpKind::Immediate32, i64::from(step)).push(&mut self.code);
+        sum
+    }
+
+    /// The lanes that are on, folded in halves.
+    fn reduce(&mut self, (code, neutral): (Code, u32), value: Value, mask: Value) -> Result<VReg, CompileError> {
+        let mut lanes = self.pair(value)?;
+        if !self.is_all(mask) {
+            let (mask, neutral) = (self.pair(mask)?, self.fill(neutral));
+            lanes = self.blend(mask, lanes.into(), neutral);
+        }
+        let mut whole = self.lanes_reg();
+        let build = Build::new(code).def(whole, View::Ymm).reads(lanes[0], View::Ymm);
+        build.reads(lanes[1], View::Ymm).push(&mut self.code);
+        let within = Code::VEX_Vpshufd_ymm_ymmm256_imm8;
+        for (order, order_of) in [(Code::VEX_Vpermq_ymm_ymmm256_imm8, 0x4e), (within, 0x4e), (within, 0xb1)] {
+            let (moved, folded) = (self.lanes_reg(), self.lanes_reg());
+            let build = Build::new(order).def(moved, View::Ymm).reads(whole, View::Ymm);
+            build.imm8(order_of).push(&mut self.code);
+            let build = Build::new(code).def(folded, View::Ymm).reads(whole, View::Ymm);
+            build.reads(moved, View::Ymm).push(&mut self.code);
+            whole = folded;
+        }
+        let word = self.general();
+        let build = Build::new(Code::VEX_Vmovd_rm32_xmm).def(word, View::Dword).reads(whole, View::Xmm);
+        build.push(&mut self.code);
+        Ok(word)
+    }
+
+    /// One operation with what all lanes together bring: the lowest lane does it.
+    fn once(&mut self, atomic: Atomic, lanes: &LaneAddress, word: VReg, bits: VReg) -> Result<(), CompileError> {
+        let lowest = self.general();
         Build::new(Code::VEX_Blsi_r32_rm32).def(lowest, View::Dword).reads(bits, View::Dword).push(&mut self.code);
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
         let index = self.pair(lanes.index)?;
         let mut slots = Slots::default();
-        let value = Operands::Same(slots.add(Operand::reg_use(sum)));
+        let value = Operands::Same(slots.add(Operand::reg_use(word)));
         let place = Place { base, index, scale: lanes.scale, disp };
         self.write_lanes(atomic, place, [value, Operands::Nothing], lowest, slots);
         Ok(())
+    }
+
+    /// Adds a constant for each lane, without a lock.
+    fn increments(&mut self, lanes: &LaneAddress, by: u32, bits: VReg) -> Result<(), CompileError> {
+        let (base, disp) = self.base(lanes.base, lanes.disp)?;
+        let index = self.pair(lanes.index)?;
+        let increments = Increments { isa: self.isa, by, base, scale: lanes.scale, disp, index, bits };
+        increments.push(&mut self.code);
+        Ok(())
+    }
+
+    /// Words next to each other, together; whether there is a form for that.
+    fn neighbours(
+        &mut self,
+        inst: Inst,
+        atomic: Atomic,
+        lanes: &LaneAddress,
+        index: Value,
+        value: Value,
+        mask: Value,
+    ) -> Result<bool, CompileError> {
+        if atomic.lock {
+            if atomic.result || !neighbours::has_form(atomic.op) {
+                return Ok(false);
+            }
+            let (value, (base, disp)) = (self.pair(value)?, self.base(lanes.base, lanes.disp)?);
+            let (index, bits) = (self.reg(index)?, self.mask_bits(mask)?);
+            Neighbours { isa: self.isa, atomic, base, disp, index, bits, value }.push(&mut self.code);
+            return Ok(true);
+        }
+        let operation = match (atomic.op, reduction(atomic.op)) {
+            (AtomicOp::Sub, _) => Some(Code::VEX_Vpsubd_ymm_ymm_ymmm256),
+            (AtomicOp::Exchange, _) => None,
+            (_, Some((code, _))) => Some(code),
+            _ => return Ok(false),
+        };
+        let value = self.pair(value)?;
+        let place = self.row_place(lanes, index)?;
+        let mask = self.pair(mask)?;
+        let old = [self.lanes_reg(), self.lanes_reg()];
+        for half in 0..2 {
+            let place = vcode::Place { disp: place.disp + 32 * half as i32, ..place };
+            let load = Build::new(Code::VEX_Vmaskmovps_ymm_ymm_m256).def(old[half], View::Ymm);
+            load.reads(mask[half], View::Ymm).at(&place).push(&mut self.code);
+        }
+        let new = match operation {
+            Some(operation) => self.op2(operation, old, value),
+            None => value,
+        };
+        for half in 0..2 {
+            let place = vcode::Place { disp: place.disp + 32 * half as i32, ..place };
+            let store = Build::new(Code::VEX_Vmaskmovps_m256_ymm_ymm).at(&place);
+            store.reads(mask[half], View::Ymm).reads(new[half], View::Ymm).push(&mut self.code);
+        }
+        if atomic.result {
+            self.bind(inst, old);
+        }
+        Ok(true)
     }
 
     /// What lanes bring: a vector, or a scalar that all of them have.
@@ -162,6 +273,21 @@ impl Halves<'_, '_> {
         self.code.push(Kind::Sequence(Box::new(sequence)), &slots.0);
         result
     }
+}
+
+/// How lanes are combined before one operation, and what lanes that are off count as.
+fn reduction(op: AtomicOp) -> Option<(Code, u32)> {
+    Some(match op {
+        AtomicOp::Add | AtomicOp::Sub => (Code::VEX_Vpaddd_ymm_ymm_ymmm256, 0),
+        AtomicOp::SMin => (Code::VEX_Vpminsd_ymm_ymm_ymmm256, 0x7fff_ffff),
+        AtomicOp::UMin => (Code::VEX_Vpminud_ymm_ymm_ymmm256, u32::MAX),
+        AtomicOp::SMax => (Code::VEX_Vpmaxsd_ymm_ymm_ymmm256, 0x8000_0000),
+        AtomicOp::UMax => (Code::VEX_Vpmaxud_ymm_ymm_ymmm256, 0),
+        AtomicOp::And => (Code::VEX_Vpand_ymm_ymm_ymmm256, u32::MAX),
+        AtomicOp::Or => (Code::VEX_Vpor_ymm_ymm_ymmm256, 0),
+        AtomicOp::Xor => (Code::VEX_Vpxor_ymm_ymm_ymmm256, 0),
+        AtomicOp::Load | AtomicOp::Store | AtomicOp::Exchange | AtomicOp::CompareExchange => return None,
+    })
 }
 
 /// What lanes bring, by slot.

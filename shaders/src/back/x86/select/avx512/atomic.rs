@@ -1,6 +1,7 @@
-//! Atomics: lane by lane, in order; or once, where all lanes have one address and nobody asks for the old values.
+//! Atomics: lane by lane, in order; or once, where all lanes have one address and nobody asks for the old values; or
+//! together, where words are next to each other.
 
-use iced_x86::{Code, ConditionCode, Instruction, Register};
+use iced_x86::{Code, ConditionCode, Instruction};
 use regalloc2::{Operand, PReg, RegClass, VReg};
 use smallvec::SmallVec;
 
@@ -9,11 +10,13 @@ use super::super::super::atomic::{
     ACCUMULATOR, Atomic, Brought, COMPARATOR_AT, INDEX_AT, LaneMemory, Loop, RESULT_AT, Registers, VALUE_AT,
 };
 use super::super::super::encode::{Assembler, Regs};
+use super::super::super::increments::Increments;
+use super::super::super::neighbours::{self, Neighbours};
 use super::super::super::vcode::{Build, Expand, Kind, View};
 use super::super::Select;
 use super::operand::Source;
 use crate::ir::AtomicOp;
-use crate::simd::{Inst, InstData, LANES, LaneAddress, Value};
+use crate::simd::{Inst, InstData, LaneAddress, Value};
 
 const STORE: Code = Code::EVEX_Vmovdqu32_zmmm512_k1z_zmm;
 
@@ -54,6 +57,11 @@ impl Select<'_> {
             && let Some(reduction) = Reduction::of(op)
         {
             return self.reduced(atomic, lanes, index, value, mask, reduction);
+        }
+        if let (Some(index), Some(value)) = (self.row_index(lanes), value)
+            && self.neighbours(inst, atomic, lanes, index, value, mask)?
+        {
+            return Ok(());
         }
         let increments = op == AtomicOp::Add && !result && !lock;
         if let (true, Some(bits)) = (increments, value.and_then(|value| self.constant(value))) {
@@ -137,22 +145,52 @@ impl Select<'_> {
 
     /// Adds a constant for each lane, without a lock.
     fn increments(&mut self, lanes: &LaneAddress, by: u32, mask: Value) -> Result<(), CompileError> {
-        let mut slots = Slots::default();
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
         let index = self.reg(lanes.index)?;
         let bits = self.mask_bits(mask)?;
-        let sequence = Increments {
-            by,
-            base: slots.add(Operand::reg_use(base)),
-            index: slots.add(Operand::reg_use(index)),
-            scale: lanes.scale,
-            disp,
-            lanes: slots.add(Operand::reg_use(bits)),
-            temps: std::array::from_fn(|_| slots.general(self)),
-        };
-        self.code.scratch = true;
-        self.code.push(Kind::Sequence(Box::new(sequence)), &slots.0);
+        let increments = Increments { isa: self.isa, by, base, scale: lanes.scale, disp, index: [index, index], bits };
+        increments.push(&mut self.code);
         Ok(())
+    }
+
+    /// Words next to each other, together; whether there is a form for that.
+    fn neighbours(
+        &mut self,
+        inst: Inst,
+        atomic: Atomic,
+        lanes: &LaneAddress,
+        index: Value,
+        value: Value,
+        mask: Value,
+    ) -> Result<bool, CompileError> {
+        if atomic.lock {
+            if atomic.result || !neighbours::has_form(atomic.op) {
+                return Ok(false);
+            }
+            let (value, (base, disp)) = (self.reg(value)?, self.base(lanes.base, lanes.disp)?);
+            let (index, bits) = (self.reg(index)?, self.mask_bits(mask)?);
+            Neighbours { isa: self.isa, atomic, base, disp, index, bits, value: [value, value] }.push(&mut self.code);
+            return Ok(true);
+        }
+        let operation = match (atomic.op, Reduction::of(atomic.op)) {
+            (AtomicOp::Sub, _) => Some(Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32),
+            (AtomicOp::Exchange, _) => None,
+            (_, Some(reduction)) => Some(reduction.code),
+            _ => return Ok(false),
+        };
+        let value = self.reg(value)?;
+        let place = self.row_place(lanes, index)?;
+        let mask = self.reg(mask)?;
+        let old = if atomic.result { self.define(inst) } else { self.lanes_reg() };
+        let load = Build::new(Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512).def(old, View::Zmm);
+        load.at(&place).mask(mask).zeroing().push(&mut self.code);
+        let mut new = value;
+        if let Some(operation) = operation {
+            new = self.lanes_reg();
+            self.lanes3(operation, new, old, value);
+        }
+        Build::new(STORE).at(&place).reads(new, View::Zmm).mask(mask).push(&mut self.code);
+        Ok(true)
     }
 
     /// One operation with what all lanes together bring.
@@ -337,61 +375,6 @@ impl Expand for LaneByLane {
         if let Some(result) = self.result {
             asm.put(Instruction::with2(Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512, regs.zmm(result), results));
         }
-    }
-}
-
-/// Adds `by` to a word for each lane: without a loop if all lanes are on.
-#[derive(Debug)]
-struct Increments {
-    by: u32,
-    base: u8,
-    index: u8,
-    scale: u8,
-    disp: i32,
-    lanes: u8,
-    temps: [u8; 3],
-}
-
-impl Increments {
-    fn add(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, index: Register) {
-        let memory = LaneMemory { base: regs.gpr(self.base), scale: self.scale, disp: self.disp }.at(index);
-        asm.put(match i8::try_from(self.by.cast_signed()) {
-            Ok(by) => Instruction::with2(Code::Add_rm32_imm8, memory, i32::from(by)),
-            Err(_) => Instruction::with2(Code::Add_rm32_imm32, memory, self.by.cast_signed()),
-        });
-    }
-}
-
-impl Expand for Increments {
-    fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        let indices = asm.scratch(INDEX_AT, false);
-        asm.put(Instruction::with2(STORE, indices, regs.zmm(self.index)));
-        let cold = asm.cold();
-        asm.put(Instruction::with2(Code::Cmp_rm32_imm32, regs.gpr32(self.lanes), 0xffff));
-        asm.jump_if(ConditionCode::ne, cold);
-        for lane in 0..LANES {
-            // Two registers by turns, as loads may be far ahead of the sums.
-            let index = self.temps[lane as usize % 2];
-            let word = asm.scratch(INDEX_AT + 4 * lane.cast_signed(), false);
-            asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(index), word));
-            self.add(regs, asm, regs.gpr(index));
-        }
-    }
-
-    fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        let [index, lane, left] = self.temps;
-        let (again, done) = (asm.label(), asm.label());
-        asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(left), regs.gpr32(self.lanes)));
-        asm.put(Instruction::with2(Code::Test_rm32_r32, regs.gpr32(left), regs.gpr32(left)));
-        asm.jump_if(ConditionCode::e, done);
-        asm.bind(again);
-        asm.put(Instruction::with2(Code::Tzcnt_r32_rm32, regs.gpr32(lane), regs.gpr32(left)));
-        let memory = LaneMemory { base: Register::RSP, scale: 4, disp: INDEX_AT }.at(regs.gpr(lane));
-        asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(index), memory));
-        self.add(regs, asm, regs.gpr(index));
-        asm.put(Instruction::with2(Code::VEX_Blsr_r32_rm32, regs.gpr32(left), regs.gpr32(left)));
-        asm.jump_if(ConditionCode::ne, again);
-        asm.bind(done);
     }
 }
 

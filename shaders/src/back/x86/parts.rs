@@ -1,0 +1,68 @@
+//! Quarters of a vector, and words of them in general registers: cheaper than by way of memory.
+
+use iced_x86::{Code, Instruction, Register};
+
+use super::Isa;
+use super::encode::{Assembler, Regs};
+
+/// A vector in the slots of its lower and its upper half, which are the same slot if the register is whole.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts {
+    pub isa: Isa,
+    pub vector: [u8; 2],
+    /// The slot of a vector register of no account.
+    pub temp: u8,
+}
+
+impl Parts {
+    fn is_wide(self) -> bool {
+        self.isa == Isa::Avx512
+    }
+
+    /// Lanes `4 * number` to `4 * number + 3`: in the temporary, or where they are.
+    pub(super) fn quarter(self, regs: Regs<'_>, asm: &mut Assembler<'_>, number: u8) -> Register {
+        let half = self.vector[usize::from(number / 2)];
+        let temp = regs.xmm(self.temp);
+        match (self.is_wide(), number) {
+            (true, 0) => return regs.xmm(half),
+            (true, _) => {
+                let code = Code::EVEX_Vextracti32x4_xmmm128_k1z_zmm_imm8;
+                asm.put(Instruction::with3(code, temp, regs.zmm(half), i32::from(number)));
+            }
+            (false, 0 | 2) => return regs.xmm(half),
+            (false, _) => {
+                asm.put(Instruction::with3(Code::VEX_Vextracti128_xmmm128_ymm_imm8, temp, regs.ymm(half), 1));
+            }
+        }
+        temp
+    }
+
+    /// The halves of a quarter in general registers.
+    pub(super) fn split(self, asm: &mut Assembler<'_>, quarter: Register, [low, high]: [Register; 2]) {
+        let [first, second] = if self.is_wide() {
+            [Code::EVEX_Vmovq_rm64_xmm, Code::EVEX_Vpextrq_rm64_xmm_imm8]
+        } else {
+            [Code::VEX_Vmovq_rm64_xmm, Code::VEX_Vpextrq_rm64_xmm_imm8]
+        };
+        asm.put(Instruction::with2(first, low, quarter));
+        asm.put(Instruction::with3(second, high, quarter, 1));
+    }
+
+    /// The instruction that loads a quarter.
+    pub(super) fn load(self) -> Code {
+        if self.is_wide() { Code::EVEX_Vmovdqu32_xmm_k1z_xmmm128 } else { Code::VEX_Vmovdqu_xmm_xmmm128 }
+    }
+
+    /// Puts the vector into the scratch area.
+    pub(super) fn keep(self, regs: Regs<'_>, asm: &mut Assembler<'_>, at: i32) {
+        if self.is_wide() {
+            let place = asm.scratch(at, false);
+            let store = Code::EVEX_Vmovdqu32_zmmm512_k1z_zmm;
+            return asm.put(Instruction::with2(store, place, regs.zmm(self.vector[0])));
+        }
+        for (half, at) in self.vector.into_iter().zip([at, at + 32]) {
+            let place = asm.scratch(at, false);
+            asm.put(Instruction::with2(Code::VEX_Vmovdqu_ymmm256_ymm, place, regs.ymm(half)));
+        }
+    }
+}
