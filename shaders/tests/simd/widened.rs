@@ -82,6 +82,40 @@ block3:
 }
 
 #[test]
+fn a_part_for_the_first_invocations_is_run_by_their_subgroups_only() {
+    let text = text_of(
+        "kernel \"tree\" 64, 1, 1
+var0 = workgroup 256 \"tile\"
+
+block0:
+    v0 = builtin local_invocation_index.0
+    v1 = const.i32 0
+    v2 = const.i32 20
+    v3 = element v1, v0 * 4
+    store var0 + v3, v0
+    barrier workgroup workgroup acq_rel|workgroup
+    v4 = ult v0, v2
+    branch v4, block1, block2
+
+block1:
+    v5 = load.i32 var0 + v1
+    store var0 + v3, v5
+    jump block2
+
+block2:
+    return
+",
+    );
+    let number = |of: &str| {
+        let line = text.lines().find(|line| line.ends_with(&format!("= const.s32 {of}"))).unwrap_or_default();
+        line.split_whitespace().next().unwrap_or_default().to_owned()
+    };
+    // Four subgroups store, two have lanes below 20.
+    let ends = [number("4"), number("2")].map(|limit| text.contains(&format!(", {limit}\n    branch")));
+    assert_eq!(ends, [true, true], "{text}");
+}
+
+#[test]
 fn subgroups_that_may_end_before_a_barrier_have_states() {
     let text = text_of(
         "kernel \"early\" 64, 1, 1

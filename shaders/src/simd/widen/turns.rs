@@ -9,6 +9,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 use foldhash::HashMap;
 use smallvec::SmallVec;
 
+use super::needed::needed;
 use super::{Block, Type, Value};
 use crate::ir::Op;
 use crate::simd::builder::{ALL, Builder};
@@ -80,7 +81,13 @@ impl Turns {
             let [number, least] = self.begin(builder, turn, which);
             builder.kernel.layout.extend(&turn.blocks);
             let (next, values) = self.leave(builder, turn, number, &carried);
-            let next = self.repeat(builder, turn, number, least, next);
+            // What is carried on is known to the last subgroup.
+            let count = if self.together && next.is_none() && values.is_empty() {
+                needed(builder, turn.head, turn.latch, number, self.count)
+            } else {
+                self.count
+            };
+            let next = self.repeat(builder, turn, [number, least], count, next);
             self.go_on(builder, turn, next, |builder, part| self.call(builder, &turns, &carried, part, &values));
         }
         let to = self.call(builder, &turns, &carried, 0, &nothing);
@@ -328,8 +335,8 @@ impl Turns {
         &self,
         builder: &mut Builder,
         turn: &Turn,
-        number: Value,
-        least: Value,
+        [number, least]: [Value; 2],
+        count: u32,
         next: Option<Value>,
     ) -> Option<Value> {
         builder.switch_to(turn.latch);
@@ -337,7 +344,7 @@ impl Turns {
             builder.emit_value(InstData::Pure { op, args: args.into_iter().collect() })
         };
         let next = next.map(|state| if self.together { state } else { pure(builder, Op::UMin, [least, state]) });
-        let (one, count) = (builder.s32(1), builder.s32(self.count));
+        let (one, count) = (builder.s32(1), builder.s32(count));
         let number = pure(builder, Op::IAdd, [number, one]);
         let condition = pure(builder, Op::ULt, [number, count]);
         let least = next.filter(|_| !self.together);
