@@ -54,11 +54,6 @@ impl Halves<'_, '_> {
         })
     }
 
-    /// Lanes that are on in `mask` and in `other`.
-    pub(super) fn lanes_and(&mut self, mask: Pair, other: Pair) -> Pair {
-        self.op2(AND, mask, other)
-    }
-
     /// Sets the flags by whether a lane is on; of a complement, by whether not all are.
     pub(super) fn any_lane(&mut self, mask: Value) -> Result<ConditionCode, CompileError> {
         let mask = self.mask(mask)?;

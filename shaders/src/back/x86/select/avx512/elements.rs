@@ -1,5 +1,5 @@
-//! Elements of two to four words by neighbouring lanes: whole rows and shuffles where all are in bounds, a gather or
-//! scatter for each word where they are not.
+//! Elements of two to four words by neighbouring lanes: whole rows and shuffles where all are in bounds, masked ones where
+//! not all lanes store, a gather or scatter for each word where some are not in bounds.
 //!
 //! Row `r` of `n` holds words `16r` to `16r + 15` of the elements in memory, where lane `l` has words `nl` to `nl + n - 1`.
 
@@ -124,7 +124,13 @@ impl Select<'_> {
         });
         let orders = store_orders(limits.len()).into_iter().map(|order| self.code.pool.vector(order)).collect();
         let elements = self.elements(base, index, limits, &mut operands, orders)?;
-        self.code.push(Kind::Sequence(Box::new(StoreElements { elements, mask })), &operands);
+        operands.push(Operand::reg_temp(self.code.vreg(regalloc2::RegClass::Int)));
+        let bits = operands.len() as u8 - 1;
+        let firsts = (0..LANES).map(|lane| 1u64 << (lane as usize * limits.len())).sum::<u64>();
+        let mut words = [0; 16];
+        (words[0], words[1]) = (firsts as u32, (firsts >> 32) as u32);
+        let firsts = self.code.pool.vector(words);
+        self.code.push(Kind::Sequence(Box::new(StoreElements { elements, mask, bits, firsts })), &operands);
         Ok(())
     }
 }
@@ -327,18 +333,21 @@ impl Expand for LoadElements {
 struct StoreElements {
     elements: Elements,
     mask: Option<u8>,
+    /// A general register of no account.
+    bits: u8,
+    /// A bit for each element's first word, of the words of all rows.
+    firsts: Constant,
 }
 
-impl Expand for StoreElements {
-    fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        let Self { elements, mask } = self;
-        let cold = asm.cold();
-        if let Some(mask) = *mask {
-            let mask = regs.mask(mask);
-            asm.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, mask, mask));
-            asm.jump_if(ConditionCode::ae, cold);
-        }
-        elements.check(regs, asm, cold);
+impl StoreElements {
+    /// Hands the rows to `each`, in temporary 0, with their places.
+    fn rows(
+        &self,
+        regs: Regs<'_>,
+        asm: &mut Assembler<'_>,
+        mut each: impl FnMut(&mut Assembler<'_>, MemoryOperand, Register),
+    ) {
+        let Self { elements, .. } = self;
         elements.scale_index(regs, asm);
         let word = |number| elements.word(regs, number);
         let temp = |number| elements.temp(regs, number);
@@ -365,12 +374,48 @@ impl Expand for StoreElements {
                     asm.put(Instruction::with3(PICK, temp(0), temp(1), temp(2)));
                 }
             }
-            asm.put(Instruction::with2(STORE, elements.row(regs, row), temp(0)));
+            each(asm, elements.row(regs, row), temp(0));
         }
     }
 
+    /// Rows for some of the lanes: a bit of the mask becomes one for each word.
+    fn masked_rows(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, mask: Register) {
+        let bits = regs.gpr(self.bits);
+        asm.put(Instruction::with2(Code::VEX_Kmovw_r32_kr, regs.gpr32(self.bits), mask));
+        let firsts = asm.constant(self.firsts, false);
+        asm.put(Instruction::with3(Code::VEX_Pdep_r64_r64_rm64, bits, bits, firsts));
+        let all = (1 << self.elements.count()) - 1;
+        asm.put(Instruction::with3(Code::Imul_r64_rm64_imm8, bits, bits, all));
+        let lanes = regs.mask(self.elements.bounds);
+        self.rows(regs, asm, |asm, place, row| {
+            asm.put(Instruction::with2(Code::VEX_Kmovw_kr_r32, lanes, regs.gpr32(self.bits)));
+            asm.put_masked(lanes, false, Instruction::with2(STORE, place, row));
+            asm.put(Instruction::with2(Code::Shr_rm64_imm8, bits, LANES.cast_signed()));
+        });
+    }
+}
+
+impl Expand for StoreElements {
+    fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let cold = asm.cold();
+        if let Some(mask) = self.mask {
+            let mask = regs.mask(mask);
+            asm.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, mask, mask));
+            asm.jump_if(ConditionCode::ae, cold);
+        }
+        self.elements.check(regs, asm, cold);
+        self.rows(regs, asm, |asm, place, row| asm.put(Instruction::with2(STORE, place, row)));
+    }
+
     fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        let Self { elements, mask } = self;
+        let Self { elements, mask, .. } = self;
+        let (apart, done) = (asm.label(), asm.label());
+        if let Some(mask) = *mask {
+            elements.check(regs, asm, apart);
+            self.masked_rows(regs, asm, regs.mask(mask));
+            asm.jump(done);
+        }
+        asm.bind(apart);
         let among = mask.map_or(Register::None, |mask| regs.mask(mask));
         elements.numbers(regs, asm);
         for number in 0..elements.count() {
@@ -379,5 +424,6 @@ impl Expand for StoreElements {
             let scatter = Instruction::with2(Code::EVEX_Vpscatterdd_vm32z_k1_zmm, place, word);
             asm.put_masked(regs.mask(elements.bounds), false, scatter);
         }
+        asm.bind(done);
     }
 }
