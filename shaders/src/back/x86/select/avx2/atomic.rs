@@ -62,18 +62,23 @@ impl Halves<'_, '_> {
             return Ok(());
         }
         let bits = self.mask_bits(mask)?;
+        if result && self.same_index(lanes.index) && self.running(inst, atomic, lanes, value, mask, bits)? {
+            return Ok(());
+        }
         if let (false, Some(value)) = (result, value) {
             let constant = self.constant(value).map(|bits| bits as u32);
             let sum = matches!(op, AtomicOp::Add | AtomicOp::Sub);
             match (self.same_index(lanes.index), constant) {
                 (true, Some(step)) if sum => {
                     let word = self.step_for_each(bits, step);
-                    return self.once(atomic, lanes, word, bits);
+                    self.once(atomic, lanes, word, bits)?;
+                    return Ok(());
                 }
                 (true, _) => {
                     if let Some(reduction) = reduction(op) {
                         let word = self.reduce(reduction, value, mask)?;
-                        return self.once(atomic, lanes, word, bits);
+                        self.once(atomic, lanes, word, bits)?;
+                        return Ok(());
                     }
                 }
                 (false, Some(by)) if op == AtomicOp::Add && !lock => return self.increments(lanes, by, bits),
@@ -108,6 +113,15 @@ impl Halves<'_, '_> {
             let (mask, neutral) = (self.pair(mask)?, self.fill(neutral));
             lanes = self.blend(mask, lanes.into(), neutral);
         }
+        let whole = self.fold(code, lanes);
+        let word = self.general();
+        let build = Build::new(Code::VEX_Vmovd_rm32_xmm).def(word, View::Dword).reads(whole, View::Xmm);
+        build.push(&mut self.code);
+        Ok(word)
+    }
+
+    /// What all lanes make together, in each lane of a half.
+    pub(super) fn fold(&mut self, code: Code, lanes: Pair) -> VReg {
         let mut whole = self.lanes_reg();
         let build = Build::new(code).def(whole, View::Ymm).reads(lanes[0], View::Ymm);
         build.reads(lanes[1], View::Ymm).push(&mut self.code);
@@ -120,14 +134,17 @@ impl Halves<'_, '_> {
             build.reads(moved, View::Ymm).push(&mut self.code);
             whole = folded;
         }
-        let word = self.general();
-        let build = Build::new(Code::VEX_Vmovd_rm32_xmm).def(word, View::Dword).reads(whole, View::Xmm);
-        build.push(&mut self.code);
-        Ok(word)
+        whole
     }
 
-    /// One operation with what all lanes together bring: the lowest lane does it.
-    fn once(&mut self, atomic: Atomic, lanes: &LaneAddress, word: VReg, bits: VReg) -> Result<(), CompileError> {
+    /// One operation with what all lanes together bring: the lowest lane does it, and has the old value.
+    pub(super) fn once(
+        &mut self,
+        atomic: Atomic,
+        lanes: &LaneAddress,
+        word: VReg,
+        bits: VReg,
+    ) -> Result<Option<Pair>, CompileError> {
         let lowest = self.general();
         Build::new(Code::VEX_Blsi_r32_rm32).def(lowest, View::Dword).reads(bits, View::Dword).push(&mut self.code);
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
@@ -135,8 +152,7 @@ impl Halves<'_, '_> {
         let mut slots = Slots::default();
         let value = Operands::Same(slots.add(Operand::reg_use(word)));
         let place = Place { base, index, scale: lanes.scale, disp };
-        self.write_lanes(atomic, place, [value, Operands::Nothing], lowest, slots);
-        Ok(())
+        Ok(self.write_lanes(atomic, place, [value, Operands::Nothing], lowest, slots))
     }
 
     /// Adds a constant for each lane, without a lock.

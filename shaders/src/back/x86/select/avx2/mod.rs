@@ -16,6 +16,7 @@ mod lanes;
 mod mask;
 mod operand;
 mod row;
+mod running;
 mod uniform;
 
 use std::ops::{Deref, DerefMut};

@@ -58,6 +58,11 @@ impl Select<'_> {
         {
             return self.reduced(atomic, lanes, index, value, mask, reduction);
         }
+        if let (true, Some(index)) = (result, self.same_index(lanes.index))
+            && self.running(inst, atomic, lanes, index, value, mask)?
+        {
+            return Ok(());
+        }
         if let (Some(index), Some(value)) = (self.row_index(lanes), value)
             && self.neighbours(inst, atomic, lanes, index, value, mask)?
         {
@@ -81,7 +86,7 @@ impl Select<'_> {
     }
 
     /// Bits of the mask in a general register.
-    fn mask_bits(&mut self, mask: Value) -> Result<VReg, CompileError> {
+    pub(super) fn mask_bits(&mut self, mask: Value) -> Result<VReg, CompileError> {
         let bits = self.general();
         if let Some(constant) = self.constant(mask) {
             self.set(bits, constant & 0xffff);
@@ -208,10 +213,24 @@ impl Select<'_> {
             Some(step) if reduction.counts => self.step_for_each(bits, step as u32),
             _ => self.reduce(reduction, value, mask)?,
         };
+        self.once(atomic, lanes, index, bits, word)?;
+        Ok(())
+    }
+
+    /// One operation for all lanes, if any is on; a register with the old value, if somebody asks for it.
+    pub(super) fn once(
+        &mut self,
+        atomic: Atomic,
+        lanes: &LaneAddress,
+        index: Value,
+        bits: VReg,
+        word: VReg,
+    ) -> Result<Option<VReg>, CompileError> {
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
         let index = self.reg_as_scalar(index)?;
         let mut slots = Slots::default();
         let written = self.general();
+        let old = atomic.result.then(|| self.general());
         let sequence = Once {
             atomic,
             base: slots.add(Operand::reg_use(base)),
@@ -222,9 +241,10 @@ impl Select<'_> {
             word: (slots.add(Operand::reg_use(word)), slots.add(Operand::reg_temp(written))),
             accumulator: slots.accumulator(self),
             temp: slots.general(self),
+            old: old.map(|old| slots.add(Operand::reg_def_at_start(old))),
         };
         self.code.push(Kind::Sequence(Box::new(sequence)), &slots.0);
-        Ok(())
+        Ok(old)
     }
 
     /// An index in a general register, whether it is a scalar or a constant vector.
@@ -240,7 +260,7 @@ impl Select<'_> {
     }
 
     /// The number of lanes that are on times `step`.
-    fn step_for_each(&mut self, bits: VReg, step: u32) -> VReg {
+    pub(super) fn step_for_each(&mut self, bits: VReg, step: u32) -> VReg {
         let (count, product) = (self.general(), self.general());
         Build::new(Code::Popcnt_r32_rm32).def(count, View::Dword).reads(bits, View::Dword).push(&mut self.code);
         if step == 1 {
@@ -391,6 +411,8 @@ struct Once {
     word: (u8, u8),
     accumulator: u8,
     temp: u8,
+    /// What becomes the old value.
+    old: Option<u8>,
 }
 
 impl Expand for Once {
@@ -403,7 +425,10 @@ impl Expand for Once {
         asm.put(Instruction::with2(Code::Mov_r32_rm32, value, word));
         let memory = LaneMemory { base: regs.gpr(self.base), scale: self.scale, disp: self.disp };
         let registers = Registers { old: regs.gpr32(self.accumulator), value, comparator: regs.gpr32(self.temp) };
-        self.atomic.operate(asm, memory.at(regs.gpr(self.index)), registers);
+        let found = self.atomic.operate(asm, memory.at(regs.gpr(self.index)), registers);
+        if let Some(old) = self.old {
+            asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(old), found));
+        }
         asm.bind(done);
     }
 }

@@ -14,6 +14,7 @@ mod lanes;
 mod mask;
 mod operand;
 mod row;
+mod running;
 mod uniform;
 
 use super::super::CompileError;
