@@ -57,7 +57,7 @@ impl ShaderModule {
 
     pub(super) fn kernel(&self, entry: &str, specialization: &Specialization) -> Result<Kernel, Error> {
         self.check_entry(entry)?;
-        Ok(self.module.kernel(entry, specialization)?)
+        Ok(self.module.kernel_without_lines(entry, specialization)?)
     }
 
     /// What tells the kernel from those of other modules, entry points and constants.

@@ -5,6 +5,7 @@
 //! shorter, but is quadratic for a function with many early returns, which anybody can write. No recursion.
 
 use cranelift_entity::{EntityRef, SecondaryMap};
+use smallvec::SmallVec;
 
 use crate::{ir, simd};
 
@@ -96,7 +97,7 @@ struct Graph<Block: EntityRef> {
     number: SecondaryMap<Block, u32>,
     blocks: Vec<Block>,
     parents: Vec<usize>,
-    predecessors: Vec<Vec<usize>>,
+    predecessors: Vec<SmallVec<[u32; 4]>>,
 }
 
 impl<Block: EntityRef> Graph<Block> {
@@ -108,23 +109,27 @@ impl<Block: EntityRef> Graph<Block> {
             if graph.number[block] == 0 {
                 graph.blocks.push(block);
                 graph.parents.push(from);
-                graph.predecessors.push(Vec::new());
+                graph.predecessors.push(SmallVec::new());
                 graph.number[block] = graph.blocks.len() as u32;
                 let number = graph.blocks.len() - 1;
                 kernel.successors(block, |to| stack.push((number, to)));
             }
             let number = graph.number[block] as usize - 1;
-            graph.predecessors[number].push(from);
+            graph.predecessors[number].push(from as u32);
         }
         graph
     }
 
     fn idoms(&self) -> Vec<usize> {
         let count = self.blocks.len();
-        let mut forest =
-            Forest { ancestor: self.parents.clone(), label: (0..count).collect(), semi: (0..count).collect() };
+        let mut forest = Forest {
+            ancestor: self.parents.clone(),
+            label: (0..count).collect(),
+            semi: (0..count).collect(),
+            way: Vec::new(),
+        };
         for block in (1..count).rev() {
-            let reached = self.predecessors[block].iter().map(|&from| forest.lowest(from, block)).min();
+            let reached = self.predecessors[block].iter().map(|&from| forest.lowest(from as usize, block)).min();
             forest.semi[block] = reached.unwrap_or(block);
         }
         let mut idoms = self.parents.clone();
@@ -144,6 +149,8 @@ struct Forest {
     ancestor: Vec<usize>,
     label: Vec<usize>,
     semi: Vec<usize>,
+    /// Room for the way up.
+    way: Vec<usize>,
 }
 
 impl Forest {
@@ -152,7 +159,8 @@ impl Forest {
         if from <= limit {
             return from;
         }
-        let mut way = vec![from];
+        let mut way = std::mem::take(&mut self.way);
+        way.push(from);
         while let Some(&top) = way.last()
             && self.ancestor[top] > limit
         {
@@ -167,6 +175,7 @@ impl Forest {
             self.ancestor[block] = self.ancestor[top];
             above = Some(block);
         }
+        self.way = way;
         self.semi[self.label[from]]
     }
 }

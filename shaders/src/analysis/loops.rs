@@ -1,6 +1,7 @@
 //! Natural loops: which blocks a loop is made of, and which loop is inside which.
 
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntitySet, SecondaryMap};
+use smallvec::SmallVec;
 
 use super::Dominators;
 use crate::ir::{Block, Kernel};
@@ -30,6 +31,7 @@ impl Loops {
     /// Finds the loops by their back edges; a branch backwards to a block that does not dominate it makes no loop here.
     pub fn new(kernel: &Kernel, dominators: &Dominators) -> Self {
         let mut loops = Self::default();
+        loops.innermost.resize(kernel.blocks.len());
         let (predecessors, positions) = (predecessors(kernel), positions(kernel));
         for &header in &kernel.layout {
             let back = |block: &Block| dominators.is_reachable(*block) && dominators.dominates(header, *block);
@@ -65,9 +67,13 @@ impl Loops {
     }
 }
 
+/// The blocks before each block.
+pub type Predecessors = SecondaryMap<Block, SmallVec<[Block; 4]>>;
+
 /// Predecessors of every block in the layout, each once.
-pub fn predecessors(kernel: &Kernel) -> SecondaryMap<Block, Vec<Block>> {
-    let mut predecessors: SecondaryMap<Block, Vec<Block>> = SecondaryMap::new();
+pub fn predecessors(kernel: &Kernel) -> Predecessors {
+    let mut predecessors = Predecessors::new();
+    predecessors.resize(kernel.blocks.len());
     for &block in &kernel.layout {
         let Some(&last) = kernel.blocks[block].insts.last() else { continue };
         for call in kernel.insts[last].targets() {
@@ -83,20 +89,16 @@ pub fn predecessors(kernel: &Kernel) -> SecondaryMap<Block, Vec<Block>> {
 /// Place of every block in the layout.
 pub fn positions(kernel: &Kernel) -> SecondaryMap<Block, u32> {
     let mut positions = SecondaryMap::new();
+    positions.resize(kernel.blocks.len());
     for (position, &block) in kernel.layout.iter().enumerate() {
         positions[block] = position as u32;
     }
     positions
 }
 
-fn body(
-    header: Block,
-    latches: &[Block],
-    predecessors: &SecondaryMap<Block, Vec<Block>>,
-    dominators: &Dominators,
-) -> Vec<Block> {
+fn body(header: Block, latches: &[Block], predecessors: &Predecessors, dominators: &Dominators) -> Vec<Block> {
     let mut blocks = vec![header];
-    let mut seen = cranelift_entity::EntitySet::new();
+    let mut seen = EntitySet::new();
     seen.insert(header);
     let mut stack = latches.to_vec();
     while let Some(block) = stack.pop() {

@@ -11,7 +11,7 @@ mod zeros;
 
 pub use dominators::{Dominators, FlowGraph};
 pub use flow::{Flow, Next};
-pub use loops::{Loop, Loops, positions, predecessors};
+pub use loops::{Loop, Loops, Predecessors, positions, predecessors};
 pub use patterns::{Pattern, Patterns, Shape};
 pub use ranges::{Range, Ranges};
 pub use tree::{Step, dominator_walk};

@@ -8,7 +8,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::flow::Flow;
 use super::patterns::{Patterns, Shape};
-use super::{Dominators, Loops, predecessors, zeros};
+use super::{Dominators, Loops, Predecessors, predecessors, zeros};
 use crate::ir::{Block, BuiltIn, Inst, InstData, Kernel, Op, Place, Type, Value, VariableSpace};
 
 /// Invocations that values are compared between.
@@ -147,7 +147,7 @@ struct Solver<'a> {
     homes: SecondaryMap<Value, Option<Block>>,
     block_of: SecondaryMap<Inst, Option<Block>>,
     users: SecondaryMap<Value, Vec<Inst>>,
-    predecessors: SecondaryMap<Block, Vec<Block>>,
+    predecessors: Predecessors,
 }
 
 impl<'a> Solver<'a> {

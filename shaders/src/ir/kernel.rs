@@ -35,7 +35,7 @@ pub struct Kernel {
     /// Float operations that must not become part of a fused one (`NoContraction`, GLSL's `precise`).
     pub no_contraction: EntitySet<Inst>,
     /// First word offset → source position, from `OpLine`; empty without debug lines.
-    pub lines: BTreeMap<u32, SourceLine>,
+    pub lines: std::sync::Arc<BTreeMap<u32, SourceLine>>,
 }
 
 /// A position in the source that a module's debug lines name.
@@ -173,7 +173,7 @@ impl Kernel {
             values: PrimaryMap::new(),
             origins: SecondaryMap::new(),
             no_contraction: EntitySet::new(),
-            lines: BTreeMap::new(),
+            lines: Default::default(),
         }
     }
 

@@ -1,8 +1,8 @@
 //! Function bodies: parameters, blocks and their edges, checked for structure before anything is translated.
 
-use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use foldhash::{HashMap, HashSet};
 use spirv::Op;
 
 use super::lines::is_terminator;
@@ -136,8 +136,8 @@ impl Function {
 
     /// The rules of structured control flow that the reader relies on, and those whose breach is likely a mistake.
     fn check_structure(&self) -> Located<()> {
-        let mut exits: HashSet<Id> = HashSet::new();
-        let mut merges: HashSet<Id> = HashSet::new();
+        let mut exits: HashSet<Id> = HashSet::default();
+        let mut merges: HashSet<Id> = HashSet::default();
         for block in &self.blocks {
             for (place, &target) in block.merge_targets.iter().enumerate() {
                 exits.insert(target);
@@ -284,7 +284,7 @@ fn read_block(words: &Words, label: &Inst, insts: &[Inst], terminator: Inst) -> 
         terminator,
         targets: targets(words, &terminator),
         merge_targets,
-        predecessors: HashSet::new(),
+        predecessors: HashSet::default(),
         reach: Reach::No,
     })
 }

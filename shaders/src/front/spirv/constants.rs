@@ -1,8 +1,9 @@
 //! Constants, specialized and evaluated: nothing of them is left to the running kernel.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use foldhash::HashMap;
 use smallvec::SmallVec;
 use spirv::Op;
 
@@ -40,7 +41,7 @@ pub(super) struct Constants {
 pub(super) fn declare(sections: &Sections, specialization: &BTreeMap<u32, u32>) -> Result<(Types, Constants), Error> {
     let mut types = Types::default();
     let scratch = Builder::new(Kernel::new("", [1; 3]));
-    let mut constants = Constants { table: HashMap::new(), scratch, scalars: 0 };
+    let mut constants = Constants { table: HashMap::default(), scratch, scalars: 0 };
     for inst in &sections.declarations {
         let operands = sections.words.operands(inst);
         let result = match inst.op {

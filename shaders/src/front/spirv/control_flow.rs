@@ -1,7 +1,6 @@
 //! Merges and terminators.
 
-use std::collections::HashSet;
-
+use foldhash::HashSet;
 use spirv::Op;
 
 use super::super::Error;
@@ -67,7 +66,7 @@ impl Translator<'_> {
     fn switch(&mut self, operands: &[u32]) -> Checked<InstData> {
         let selector = self.integer(operand(operands, 0)?)?;
         let default = self.edge(operand(operands, 1)?)?;
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::default();
         let mut cases = Vec::new();
         for pair in operands[2..].chunks(2) {
             let (literal, label) = (operand(pair, 0)?, operand(pair, 1)?);

@@ -1,7 +1,6 @@
 //! Decorations and names, gathered by target.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use spirv::{BuiltIn, Decoration, Op};
 
 use super::words::{Checked, Id, Inst, operand, string};

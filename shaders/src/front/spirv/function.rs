@@ -4,8 +4,7 @@
 //! the kernel. Returns jump to a block after the call, which is the merge block of a construct that the call opens; where a
 //! function returns in one place, outside of all constructs, the caller just goes on there.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use smallvec::SmallVec;
 use spirv::Op;
 
@@ -52,7 +51,7 @@ impl<'m> Frame<'m> {
     /// Before the first block.
     pub(super) fn new(function: &'m Function, exit: Exit) -> Self {
         let blocks = vec![None; function.blocks.len()];
-        Self { function, values: HashMap::new(), blocks, label: 0, construct_is_open: false, exit }
+        Self { function, values: HashMap::default(), blocks, label: 0, construct_is_open: false, exit }
     }
 }
 
@@ -128,7 +127,7 @@ impl<'m> Translator<'m> {
                 function.params.len()
             ));
         }
-        let mut values = HashMap::new();
+        let mut values = HashMap::default();
         for (&(param, ty), &argument) in function.params.iter().zip(arguments) {
             values.insert(param, self.argument(ty, argument)?);
         }

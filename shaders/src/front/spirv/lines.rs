@@ -1,21 +1,26 @@
 //! Debug lines: from `OpString` and `OpLine` to the source position of a word.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
+use foldhash::HashMap;
 use spirv::Op;
 
 use super::words::{Id, Words, string};
 use crate::ir::SourceLine;
 
-/// First word offset → position from there on; `None` where a position ends.
+/// The positions that a module names.
 #[derive(Debug, Default)]
-pub(super) struct Lines(BTreeMap<u32, Option<SourceLine>>);
+pub(super) struct Lines {
+    /// First word offset → position from there on; `None` where a position ends.
+    lines: BTreeMap<u32, Option<SourceLine>>,
+    table: OnceLock<Arc<BTreeMap<u32, SourceLine>>>,
+}
 
 impl Lines {
     /// Collects the module's debug lines. They help messages only, so a line that names no string is skipped.
     pub(super) fn collect(words: &Words) -> Self {
-        let mut files: HashMap<Id, Arc<str>> = HashMap::new();
+        let mut files: HashMap<Id, Arc<str>> = HashMap::default();
         let mut lines = BTreeMap::new();
         let mut active = false;
         for inst in &words.insts {
@@ -40,17 +45,18 @@ impl Lines {
                 _ => {}
             }
         }
-        Self(lines)
+        Self { lines, table: OnceLock::new() }
     }
 
     /// The position that holds at a word.
     pub(super) fn at(&self, word: u32) -> Option<&SourceLine> {
-        self.0.range(..=word).next_back().and_then(|(_, line)| line.as_ref())
+        self.lines.range(..=word).next_back().and_then(|(_, line)| line.as_ref())
     }
 
-    /// The table as a kernel keeps it.
-    pub(super) fn table(&self) -> BTreeMap<u32, SourceLine> {
-        self.0.iter().filter_map(|(&word, line)| line.clone().map(|line| (word, line))).collect()
+    /// The table as kernels keep it.
+    pub(super) fn table(&self) -> Arc<BTreeMap<u32, SourceLine>> {
+        let known = |(&word, line): (&u32, &Option<SourceLine>)| line.clone().map(|line| (word, line));
+        Arc::clone(self.table.get_or_init(|| Arc::new(self.lines.iter().filter_map(known).collect())))
     }
 }
 

@@ -25,8 +25,9 @@ mod types;
 mod variables;
 mod words;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use foldhash::HashMap;
 use spirv::Op;
 
 use super::{ConstantType, Error, SpecializationConstant};

@@ -1,7 +1,6 @@
 //! A parsed module: its sections, and what holds whatever the entry point and specialization.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use spirv::{ExecutionModel, Op};
 
 use super::super::Error;
@@ -66,8 +65,8 @@ impl Sections {
             entry_points: Vec::new(),
             execution_modes: Vec::new(),
             declarations: Vec::new(),
-            sets: HashMap::new(),
-            functions: HashMap::new(),
+            sets: HashMap::default(),
+            functions: HashMap::default(),
             vulkan_memory_model: false,
         };
         let body = this.words.insts.iter().position(|inst| inst.op == Op::Function).unwrap_or(this.words.insts.len());

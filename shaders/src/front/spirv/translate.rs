@@ -1,8 +1,8 @@
 //! The state of a translation, and which chapter takes which instruction.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
+use foldhash::HashMap;
 use smallvec::SmallVec;
 use spirv::{GlslStd450Op, Op};
 
@@ -70,7 +70,7 @@ impl<'m> Translator<'m> {
             variables: Variables::default(),
             frame,
             calls: Vec::new(),
-            materialised: HashMap::new(),
+            materialised: HashMap::default(),
             work: 0,
         }
     }

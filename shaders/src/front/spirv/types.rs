@@ -1,8 +1,8 @@
 //! Types, after specialization: what a value explodes into and how large it is.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
+use foldhash::HashMap;
 use spirv::{Op, StorageClass};
 
 use super::arithmetic::Shape;

@@ -2,9 +2,8 @@
 //!
 //! A kernel declares what its entry point reaches and nothing else, so each variable is declared when it is first used.
 
-use std::collections::HashMap;
-
 use cranelift_entity::{EntityRef, PrimaryMap};
+use foldhash::HashMap;
 use spirv::StorageClass;
 
 use super::decorations::MemoryDecorations;

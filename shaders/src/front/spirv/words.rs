@@ -5,6 +5,7 @@
 //! instruction exactly once) and panics on some, so it sees an `OpUndef` in the place of each; the reader takes those apart
 //! itself.
 
+use foldhash::{HashSet, HashSetExt};
 use rspirv::binary::{Consumer, ParseAction, ParseState, Parser};
 use rspirv::dr;
 use spirv::Op;
@@ -77,7 +78,7 @@ impl Words {
     /// Result ids are in the bound and defined once.
     fn check_ids(&self) -> Result<(), Error> {
         let bound = self.words[3];
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::with_capacity(self.insts.len());
         for inst in &self.insts {
             // OpTypeForwardPointer and the like have no result; 0 stands for that, and is never a valid id.
             let has_id = inst.id != 0;

@@ -70,8 +70,18 @@ impl Module {
         if !self.entry_points().any(|name| name == entry) {
             return Err(Error::no_entry_point(entry, self.entry_points()));
         }
-        let words = self.to_spirv(entry, specialization)?;
-        let kernel = spirv::Module::parse(&words).and_then(|module| module.kernel(entry, &BTreeMap::new()));
+        self.read(entry, &self.to_spirv(entry, specialization)?)
+    }
+
+    /// As [`Module::kernel`], but without the lines of the text.
+    pub fn kernel_without_lines(&self, entry: &str, specialization: &BTreeMap<u32, u32>) -> Result<Kernel, Error> {
+        let read = self.spirv(entry, specialization, false).and_then(|words| self.read(entry, &words));
+        // An error is worth its line.
+        read.or_else(|_| self.kernel(entry, specialization))
+    }
+
+    fn read(&self, entry: &str, words: &[u32]) -> Result<Kernel, Error> {
+        let kernel = spirv::Module::parse(words).and_then(|module| module.kernel(entry, &BTreeMap::new()));
         // Words of a module that the caller has never seen help nobody.
         kernel.map_err(|error| Error { word: None, ..error })
     }
@@ -97,18 +107,23 @@ impl Module {
 
     /// The SPIR-V that [`Module::kernel`] reads: one entry point, overrides applied.
     pub fn to_spirv(&self, entry: &str, specialization: &BTreeMap<u32, u32>) -> Result<Vec<u32>, Error> {
+        self.spirv(entry, specialization, true)
+    }
+
+    /// With lines, or sooner.
+    fn spirv(&self, entry: &str, specialization: &BTreeMap<u32, u32>, lines: bool) -> Result<Vec<u32>, Error> {
         let constants = self.constants(specialization);
         let only = Some((ShaderStage::Compute, entry));
         let (module, info) = pipeline_constants::process_overrides(&self.module, &self.info, only, &constants)
             .map_err(|error| refused(&error.to_string()))?;
         let options = spv::Options {
             lang_version: (1, 3),
-            flags: spv::WriterFlags::DEBUG,
+            flags: if lines { spv::WriterFlags::DEBUG } else { spv::WriterFlags::empty() },
             // Every access is checked where it happens, and shared memory starts as zeros: the device's own rules.
             bounds_check_policies: unchecked(),
             zero_initialize_workgroup_memory: spv::ZeroInitializeWorkgroupMemoryMode::None,
             force_loop_bounding: false,
-            debug_info: Some(spv::DebugInfo {
+            debug_info: lines.then_some(spv::DebugInfo {
                 source_code: &self.source,
                 file_name: FILE,
                 language: ::spirv::SourceLanguage::WGSL,

@@ -34,6 +34,7 @@ fn reachable(kernel: &Kernel) -> EntitySet<Block> {
 fn drop_idle_loops(kernel: &mut Kernel, reached: &EntitySet<Block>) -> bool {
     let positions = positions(kernel);
     let mut latches: SecondaryMap<Block, Option<Block>> = SecondaryMap::new();
+    latches.resize(kernel.blocks.len());
     for &block in &kernel.layout {
         let Some(last) = terminator(kernel, block) else { continue };
         for call in kernel.insts[last].targets() {
@@ -59,6 +60,7 @@ fn drop_idle_loops(kernel: &mut Kernel, reached: &EntitySet<Block>) -> bool {
 /// A selection needs a merge block only if control has two ways that do not leave an outer construct at once.
 fn drop_idle_selections(kernel: &mut Kernel) -> bool {
     let mut names: SecondaryMap<Block, u32> = SecondaryMap::new();
+    names.resize(kernel.blocks.len());
     for &block in &kernel.layout {
         named(kernel.blocks[block].merge).for_each(|block| names[block] += 1);
     }

@@ -15,11 +15,14 @@ const MOST_TERMS: usize = 12;
 /// Puts the terms of all sums in order.
 pub(super) fn sums(kernel: &mut Kernel) {
     let order = Order::new(kernel);
+    // Made once for all blocks: an instruction is in one of them.
+    let mut inner = EntitySet::with_capacity(kernel.insts.len());
+    let mut parts = SecondaryMap::new();
     for place in 0..kernel.layout.len() {
         let block = kernel.layout[place];
-        let sums = order.sums(kernel, block);
+        let sums = order.sums(kernel, block, &mut inner);
         if !sums.is_empty() {
-            rebuild(kernel, block, &sums);
+            rebuild(kernel, block, &sums, &mut parts);
         }
     }
 }
@@ -45,6 +48,9 @@ impl Order {
             loop_depths.push(found.parent.map_or(1, |parent| loop_depths[parent] + 1));
         }
         let mut order = Self { uses: SecondaryMap::new(), depths: SecondaryMap::new(), homes: SecondaryMap::new() };
+        order.uses.resize(kernel.values.len());
+        order.depths.resize(kernel.blocks.len());
+        order.homes.resize(kernel.insts.len());
         for &block in &kernel.layout {
             order.depths[block] = loops.of(block).map_or(0, |number| loop_depths[number]);
             for &inst in &kernel.blocks[block].insts {
@@ -56,8 +62,7 @@ impl Order {
     }
 
     /// The sums of a block whose terms are to change places.
-    fn sums(&self, kernel: &Kernel, block: Block) -> Vec<Sum> {
-        let mut inner: EntitySet<Inst> = EntitySet::new();
+    fn sums(&self, kernel: &Kernel, block: Block, inner: &mut EntitySet<Inst>) -> Vec<Sum> {
         let mut sums = Vec::new();
         for &inst in kernel.blocks[block].insts.iter().rev() {
             if inner.contains(inst) || addends(kernel, inst).is_none() {
@@ -114,8 +119,8 @@ fn addends(kernel: &Kernel, inst: Inst) -> Option<[Value; 2]> {
 }
 
 /// Adds the sums up anew, where they were complete before.
-fn rebuild(kernel: &mut Kernel, block: Block, sums: &[Sum]) {
-    let mut parts: SecondaryMap<Inst, Option<u32>> = SecondaryMap::new();
+fn rebuild(kernel: &mut Kernel, block: Block, sums: &[Sum], parts: &mut SecondaryMap<Inst, Option<u32>>) {
+    parts.resize(kernel.insts.len());
     for (number, sum) in sums.iter().enumerate() {
         sum.insts.iter().for_each(|&inst| parts[inst] = Some(number as u32));
     }

@@ -11,7 +11,7 @@ mod trips;
 use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::cfg;
-use crate::analysis::{Dominators, Loop, Loops, predecessors};
+use crate::analysis::{Dominators, Loop, Loops, Predecessors, predecessors};
 use crate::ir::{Block, Inst, InstData, Kernel, Place, Value, ValueDef, VariableSpace};
 use copy::Copier;
 use escapes::Escapes;
@@ -73,7 +73,7 @@ fn has_barriers(kernel: &Kernel, found: &Loop) -> bool {
 struct Nest {
     dominators: Dominators,
     loops: Loops,
-    predecessors: SecondaryMap<Block, Vec<Block>>,
+    predecessors: Predecessors,
     /// The block of every instruction.
     homes: SecondaryMap<Inst, Option<Block>>,
 }
