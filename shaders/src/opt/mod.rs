@@ -58,17 +58,28 @@ pub const CONTRACT: Pass = Pass { name: "contract", run: contract::run };
 
 /// All passes, in the order in which they run. After the last that decides branches, control flow is straightened again.
 pub const PASSES: &[Pass] = &[
-    CFG, VARIABLES, TABLES, CFG, PEEPHOLE, GVN, UNROLL, VARIABLES, CFG, PEEPHOLE, GVN, FORWARD, FLATTEN, CFG, OFFSETS,
-    PEEPHOLE, GVN, PEEPHOLE, CFG, LICM, DCE,
+    CFG, VARIABLES, TABLES, CFG, PEEPHOLE, GVN, UNROLL, FORWARD, FLATTEN, CFG, OFFSETS, PEEPHOLE, GVN, PEEPHOLE, CFG,
+    LICM, DCE,
 ];
+
+/// What runs once more after [`UNROLL`], if it found a loop: counters and what they index are constants now.
+const UNROLLED: &[Pass] = &[VARIABLES, CFG, PEEPHOLE, GVN];
 
 /// What is worth doing once more after lowering.
 pub const CLEANUP: &[Pass] = &[PEEPHOLE, GVN, LICM, DCE];
 
 /// Runs all passes; `after` sees the kernel after each, for timings and dumps.
 pub fn optimize(kernel: &mut Kernel, mut after: impl FnMut(&Pass, &Kernel)) {
-    for pass in PASSES {
+    let mut run = |pass: &Pass, kernel: &mut Kernel| {
         (pass.run)(kernel);
         after(pass, kernel);
+    };
+    for pass in PASSES {
+        let blocks = kernel.blocks.len();
+        run(pass, kernel);
+        // Trips are copies of blocks.
+        if pass.name == UNROLL.name && kernel.blocks.len() > blocks {
+            UNROLLED.iter().for_each(|pass| run(pass, kernel));
+        }
     }
 }
