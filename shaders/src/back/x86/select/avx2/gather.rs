@@ -1,15 +1,16 @@
-//! A word for each lane, anywhere: gathers, and a loop over lanes where they store.
+//! A word for each lane, anywhere: gathers, and one store after another.
 
-use iced_x86::{Code, Instruction, MemoryOperand};
-use regalloc2::{Operand, VReg};
+use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
+use regalloc2::{Operand, RegClass, VReg};
+use smallvec::SmallVec;
 
 use super::super::super::CompileError;
-use super::super::super::atomic::Atomic;
+use super::super::super::atomic::{INDEX_AT, LaneMemory, VALUE_AT};
 use super::super::super::encode::{Assembler, Regs};
+use super::super::super::parts::Parts;
 use super::super::super::vcode::{Build, Expand, Kind, View};
 use super::Halves;
 use super::operand::Pair;
-use crate::ir::AtomicOp;
 use crate::simd::{Inst, LaneAddress, Value};
 
 /// Registers of an address for each lane, in the form the machine takes: the index is signed there.
@@ -67,8 +68,23 @@ impl Halves<'_, '_> {
 
     pub(super) fn scatter(&mut self, lanes: &LaneAddress, value: Value, mask: Value) -> Result<(), CompileError> {
         let bits = self.mask_bits(mask)?;
-        let atomic = Atomic { op: AtomicOp::Store, lock: false, sequential: false, result: false };
-        self.lane_by_lane(atomic, lanes, [Some(value), None], bits)?;
+        let (base, disp) = self.base(lanes.base, lanes.disp)?;
+        let mut operands: SmallVec<[Operand; 16]> = SmallVec::new();
+        let mut slot = |operand| {
+            operands.push(operand);
+            operands.len() as u8 - 1
+        };
+        let [index, value] = [lanes.index, value].map(|value| self.pair(value));
+        let [index, value] = [index?, value?].map(|pair| pair.map(|half| slot(Operand::reg_use(half))));
+        let (base, bits) = (slot(Operand::reg_use(base)), slot(Operand::reg_use(bits)));
+        let temps = [(); 3].map(|()| slot(Operand::reg_temp(self.code.vreg(RegClass::Int))));
+        let parts = [index, value].map(|vector| {
+            let temp = slot(Operand::reg_temp(self.code.vreg(RegClass::Float)));
+            Parts { isa: self.isa, vector, temp }
+        });
+        self.code.scratch = true;
+        let scatter = Scatter { parts, base, scale: lanes.scale, disp, bits, temps };
+        self.code.push(Kind::Sequence(Box::new(scatter)), &operands);
         Ok(())
     }
 }
@@ -92,5 +108,69 @@ impl Expand for Gather {
         );
         asm.put(Instruction::with3(Code::VEX_Vpxor_ymm_ymm_ymmm256, result, result, result));
         asm.put(Instruction::with3(Code::VEX_Vpgatherdd_ymm_vm32y_ymm, result, memory, regs.ymm(1)));
+    }
+}
+
+/// A store for each lane, in order: without a loop if all lanes are on. Indices and words come by way of registers.
+#[derive(Debug)]
+struct Scatter {
+    /// Indices and words.
+    parts: [Parts; 2],
+    base: u8,
+    scale: u8,
+    disp: i32,
+    bits: u8,
+    temps: [u8; 3],
+}
+
+impl Scatter {
+    fn at(&self, regs: Regs<'_>, index: Register) -> MemoryOperand {
+        LaneMemory { base: regs.gpr(self.base), scale: self.scale, disp: self.disp }.at(index)
+    }
+}
+
+impl Expand for Scatter {
+    fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let cold = asm.cold();
+        asm.put(Instruction::with2(Code::Cmp_rm32_imm32, regs.gpr32(self.bits), 0xffff));
+        asm.jump_if(ConditionCode::ne, cold);
+        let [indices, words] = self.parts;
+        let [first, second, index] = self.temps;
+        for quarter in 0..4 {
+            let places = indices.quarter(regs, asm, quarter);
+            let word = words.quarter(regs, asm, quarter);
+            indices.split(asm, places, [regs.gpr(first), regs.gpr(second)]);
+            for (pair, number) in [(first, 0), (second, 2)] {
+                asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(index), regs.gpr32(pair)));
+                asm.put(Instruction::with2(Code::Shr_rm64_imm8, regs.gpr(pair), 32));
+                for (index, number) in [(index, number), (pair, number + 1)] {
+                    let place = self.at(regs, regs.gpr(index));
+                    asm.put(match number {
+                        0 => Instruction::with2(Code::VEX_Vmovd_rm32_xmm, place, word),
+                        _ => Instruction::with3(Code::VEX_Vpextrd_rm32_xmm_imm8, place, word, number),
+                    });
+                }
+            }
+        }
+    }
+
+    fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let [indices, words] = self.parts;
+        let [index, lane, left] = self.temps;
+        let (again, done) = (asm.label(), asm.label());
+        indices.keep(regs, asm, INDEX_AT);
+        words.keep(regs, asm, VALUE_AT);
+        asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(left), regs.gpr32(self.bits)));
+        asm.put(Instruction::with2(Code::Test_rm32_r32, regs.gpr32(left), regs.gpr32(left)));
+        asm.jump_if(ConditionCode::e, done);
+        asm.bind(again);
+        asm.put(Instruction::with2(Code::Tzcnt_r32_rm32, regs.gpr32(lane), regs.gpr32(left)));
+        let kept = |at| LaneMemory { base: Register::RSP, scale: 4, disp: at }.at(regs.gpr(lane));
+        asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(index), kept(INDEX_AT)));
+        asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(lane), kept(VALUE_AT)));
+        asm.put(Instruction::with2(Code::Mov_rm32_r32, self.at(regs, regs.gpr(index)), regs.gpr32(lane)));
+        asm.put(Instruction::with2(Code::VEX_Blsr_r32_rm32, regs.gpr32(left), regs.gpr32(left)));
+        asm.jump_if(ConditionCode::ne, again);
+        asm.bind(done);
     }
 }
