@@ -9,7 +9,7 @@ use super::super::encode::conditional;
 use super::super::vcode::{Base, Bound, Build, Check, Kind, Memory, Place, View};
 use super::Select;
 use crate::ir::Op;
-use crate::simd::{Address, Field, Inst, InstData, LaneAddress, Type, Value, ValueDef};
+use crate::simd::{Address, Field, Inst, InstData, LANES, LaneAddress, Type, Value, ValueDef};
 
 /// Bytes of a descriptor's slice: address and length.
 const SLICE_BYTES: u32 = 16;
@@ -186,6 +186,13 @@ impl Select<'_> {
         Ok(Place { base, index: Some(signed), scale: 4, disp, broadcast: false })
     }
 
+    /// The register of the index of a row's first word, if all of the row is below the limit for certain.
+    pub(super) fn inside(&mut self, index: Value, limit: Value) -> Result<Option<VReg>, CompileError> {
+        let last = self.most.of(index).checked_add(LANES - 1);
+        let known = self.constant(limit).is_some_and(|limit| last.is_some_and(|last| u64::from(last) < limit));
+        if known { Ok(Some(self.reg(index)?)) } else { Ok(None) }
+    }
+
     /// Registers for an address and its check. An access that is in bounds by its constants has none.
     pub(super) fn address(&mut self, address: &Address) -> Result<Checked, CompileError> {
         let Some((index, limit)) = address.index else {
@@ -207,7 +214,12 @@ impl Select<'_> {
             };
             return Ok(Checked { place, bounds, view });
         }
+        let greatest = self.most.of(index);
         let index = self.reg(index)?;
+        if view == View::Dword && limit_constant.is_some_and(|limit| greatest < limit.cast_unsigned()) {
+            let place = Place { base, index: Some(index), scale: address.scale, disp, broadcast: false };
+            return Ok(Checked { place, bounds: None, view });
+        }
         let limit = match limit_constant {
             Some(limit) => Side::Constant(limit),
             None => Side::Reg(self.reg(limit)?),

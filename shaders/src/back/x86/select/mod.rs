@@ -13,6 +13,7 @@ mod compare;
 mod control;
 mod facts;
 mod memory;
+mod most;
 mod scalar;
 mod wide;
 
@@ -22,6 +23,7 @@ use regalloc2::{Operand, OperandConstraint, OperandKind, OperandPos, PReg, RegCl
 
 use self::avx2::Halves;
 use self::facts::Facts;
+use self::most::Most;
 use super::vcode::{Build, Kind, VCode, View};
 use super::{CompileError, Isa};
 use crate::ir::Op;
@@ -34,6 +36,7 @@ const DEEPEST: u8 = 8;
 pub(super) struct Select<'k> {
     kernel: &'k Kernel,
     facts: Facts,
+    most: Most,
     code: VCode,
     isa: Isa,
     /// Where a value is; of a vector on AVX2, its lower half.
@@ -57,6 +60,7 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode, CompileError> {
     let mut select = Select {
         kernel,
         facts: Facts::new(kernel),
+        most: Most::new(kernel),
         code,
         isa,
         regs: SecondaryMap::with_capacity(kernel.values.len()),

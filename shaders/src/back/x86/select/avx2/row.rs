@@ -44,6 +44,9 @@ impl Halves<'_, '_> {
         {
             return Ok(Where::Inside(Self::place(base, disp)));
         }
+        if let Some(index) = self.inside(row.index, row.limit)? {
+            return Ok(Where::Inside(Place { base, index: Some(index), scale: 4, disp, broadcast: false }));
+        }
         Ok(Where::Checked { base, disp })
     }
 

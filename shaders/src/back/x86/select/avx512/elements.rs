@@ -41,6 +41,8 @@ struct Elements {
     bounds: u8,
     orders: SmallVec<[Constant; 6]>,
     iota: Constant,
+    /// Whether all elements are in bounds for certain.
+    inside: bool,
 }
 
 impl Select<'_> {
@@ -54,6 +56,8 @@ impl Select<'_> {
         orders: SmallVec<[Constant; 6]>,
     ) -> Result<Elements, CompileError> {
         let (base, disp) = self.base(base, 0)?;
+        // The last limit is the least.
+        let inside = limits.last().map_or(Ok(None), |&limit| self.inside(index, limit))?.is_some();
         let index = self.reg(index)?;
         let mut bounds: SmallVec<[Result<regalloc2::VReg, u32>; 4]> = SmallVec::new();
         for &limit in limits {
@@ -84,6 +88,7 @@ impl Select<'_> {
             bounds,
             orders,
             iota: self.code.pool.vector(IOTA),
+            inside,
         })
     }
 
@@ -196,8 +201,12 @@ impl Elements {
         regs.zmm(self.temps + number)
     }
 
-    /// Leads to `cold` unless all lanes have all words in bounds: the last limit is the least.
-    fn check(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, cold: Label) {
+    /// Leads to what `away` gives unless all lanes have all words in bounds: the last limit is the least.
+    fn check<'a>(&self, regs: Regs<'_>, asm: &mut Assembler<'a>, away: impl FnOnce(&mut Assembler<'a>) -> Label) {
+        if self.inside {
+            return;
+        }
+        let cold = away(asm);
         let temp = regs.gpr(self.general);
         let last = MemoryOperand::with_base_displ_size(regs.gpr(self.index), i64::from(LANES - 1), 1);
         asm.put(Instruction::with2(Code::Lea_r64_m, temp, last));
@@ -279,8 +288,7 @@ struct LoadElements(Elements);
 impl Expand for LoadElements {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let Self(elements) = self;
-        let cold = asm.cold();
-        elements.check(regs, asm, cold);
+        elements.check(regs, asm, Assembler::cold);
         elements.scale_index(regs, asm);
         let word = |number| elements.word(regs, number);
         let temp = |number| elements.temp(regs, number);
@@ -397,13 +405,13 @@ impl StoreElements {
 
 impl Expand for StoreElements {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        let cold = asm.cold();
         if let Some(mask) = self.mask {
             let mask = regs.mask(mask);
             asm.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, mask, mask));
+            let cold = asm.cold();
             asm.jump_if(ConditionCode::ae, cold);
         }
-        self.elements.check(regs, asm, cold);
+        self.elements.check(regs, asm, Assembler::cold);
         self.rows(regs, asm, |asm, place, row| asm.put(Instruction::with2(STORE, place, row)));
     }
 
@@ -411,7 +419,7 @@ impl Expand for StoreElements {
         let Self { elements, mask, .. } = self;
         let (apart, done) = (asm.label(), asm.label());
         if let Some(mask) = *mask {
-            elements.check(regs, asm, apart);
+            elements.check(regs, asm, |_| apart);
             self.masked_rows(regs, asm, regs.mask(mask));
             asm.jump(done);
         }

@@ -48,6 +48,9 @@ impl Select<'_> {
         {
             return Ok(Where::Inside(Self::at(base, disp)));
         }
+        if let Some(index) = self.inside(row.index, row.limit)? {
+            return Ok(Where::Inside(Place { base, index: Some(index), scale: 4, disp, broadcast: false }));
+        }
         Ok(Where::Checked { base, disp })
     }
 
