@@ -1,5 +1,6 @@
 //! The SIMD form at its boundaries.
 
+mod ahead;
 mod lanes;
 mod pairs;
 #[path = "../ir/random.rs"]
