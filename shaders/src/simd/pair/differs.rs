@@ -3,7 +3,7 @@
 use cranelift_entity::SecondaryMap;
 
 use super::Turns;
-use crate::simd::{Address, InstData, Kernel, Value};
+use crate::simd::{Address, BlockCall, InstData, Kernel, Value};
 
 /// The values that differ between subgroups; `None` if a branch would have to send the two different ways, or if a
 /// subgroup without lanes could do harm.
@@ -39,8 +39,7 @@ fn sweep(kernel: &Kernel, turns: &Turns, differs: &mut SecondaryMap<Value, bool>
 fn can_share(kernel: &Kernel, turns: &Turns, differs: &SecondaryMap<Value, bool>, data: &InstData) -> bool {
     match data {
         InstData::Branch { condition, then, .. } => {
-            let lanes_decide = || matches!(kernel.definition(*condition), Some(InstData::Any { .. }));
-            !differs[*condition] || then.block == turns.header || lanes_decide()
+            !differs[*condition] || then.block == turns.header || lanes_decide(kernel, *condition, then)
         }
         InstData::Switch { selector, .. } => !differs[*selector],
         // Memory of the subgroup's own, and loops that count on a lane being on.
@@ -52,6 +51,23 @@ fn can_share(kernel: &Kernel, turns: &Turns, differs: &SecondaryMap<Value, bool>
         InstData::Load { address, .. } => is_checked(kernel, differs, address),
         _ => true,
     }
+}
+
+/// Whether a branch asks for lanes, which are then on in its first target: a subgroup without any does nothing there. A
+/// truth value that all lanes share comes as a mask, too; such a branch is not one that both subgroups can take.
+fn lanes_decide(kernel: &Kernel, condition: Value, then: &BlockCall) -> bool {
+    let Some(&InstData::Any { mask }) = kernel.definition(condition) else { return false };
+    let target = &kernel.blocks[then.block];
+    if target.exec.is_some() {
+        return target.exec == Some(mask);
+    }
+    // Back to a loop's header, which gets the lanes.
+    let Some((&last, others)) = target.insts.split_last() else { return false };
+    let InstData::Jump { to } = &kernel.insts[last] else { return false };
+    let header = &kernel.blocks[to.block];
+    let place = header.params.iter().position(|&param| Some(param) == header.exec);
+    others.iter().all(|&inst| matches!(kernel.insts[inst], InstData::Poll))
+        && place.is_some_and(|place| to.args[place] == mask)
 }
 
 /// Whether a load is checked, or from where both load.
