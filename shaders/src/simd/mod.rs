@@ -8,6 +8,7 @@ mod inst;
 mod inst_parse;
 mod kernel;
 mod names;
+mod operands;
 mod pair;
 mod parse;
 mod print;

@@ -1,0 +1,150 @@
+//! What instructions use and give: operands, one walk for looking and for replacing, and the types of results.
+
+use smallvec::SmallVec;
+
+use super::{Address, InstData, LaneAddress, Row, Type, Value, pure_result};
+use crate::ir::AtomicOp;
+
+/// One place knows the operands, for both walks: `$iter` is `iter` or `iter_mut`, `$walk` that of addresses, `$targets` gives
+/// the branches.
+macro_rules! walk_operands {
+    ($data:ident, $visit:ident, $iter:ident, $walk:ident, $targets:ident) => {
+        match $data {
+            Self::Const { .. }
+            | Self::Lanes { .. }
+            | Self::Undef { .. }
+            | Self::Context { .. }
+            | Self::Fence
+            | Self::Poll
+            | Self::Jump { .. }
+            | Self::Return => {}
+            Self::Pure { args, .. } => args.$iter().for_each(&mut $visit),
+            Self::Wide { args, .. } => args.$iter().for_each(&mut $visit),
+            Self::Select { condition, then, otherwise } => {
+                [condition, then, otherwise].into_iter().for_each(&mut $visit)
+            }
+            Self::Splat { value } => $visit(value),
+            Self::Extract { vector, lane } => [vector, lane].into_iter().for_each(&mut $visit),
+            Self::Pick { first, second, .. } => [first, second].into_iter().for_each(&mut $visit),
+            Self::FirstLane { mask } | Self::Any { mask } => $visit(mask),
+            Self::BufferBase { buffer } | Self::BufferLen { buffer } => $visit(buffer),
+            Self::Load { address, .. } => address.$walk(&mut $visit),
+            Self::Store { address, value, mask } => {
+                address.$walk(&mut $visit);
+                [value, mask].into_iter().for_each(&mut $visit);
+            }
+            Self::LoadRow { row } => row.$walk(&mut $visit),
+            Self::StoreRow { row, value, mask } => {
+                row.$walk(&mut $visit);
+                [value, mask].into_iter().for_each(&mut $visit);
+            }
+            Self::LoadElements { base, index, limits } => {
+                [base, index].into_iter().chain(limits).for_each(&mut $visit);
+            }
+            Self::StoreElements { base, index, limits, values, mask } => {
+                [base, index].into_iter().chain(limits).chain(values).chain([mask]).for_each(&mut $visit);
+            }
+            Self::Gather { lanes, mask } => {
+                lanes.$walk(&mut $visit);
+                $visit(mask);
+            }
+            Self::GatherElements { base, index, masks } => {
+                [base, index].into_iter().chain(masks).for_each(&mut $visit);
+            }
+            Self::Scatter { lanes, value, mask } => {
+                lanes.$walk(&mut $visit);
+                [value, mask].into_iter().for_each(&mut $visit);
+            }
+            Self::Atomic { lanes, value, comparator, mask, .. } => {
+                lanes.$walk(&mut $visit);
+                value.$iter().chain(comparator).chain([mask]).for_each(&mut $visit);
+            }
+            Self::FrameLoad { frame, .. } => $visit(frame),
+            Self::FrameStore { frame, value, .. } => [frame, value].into_iter().for_each(&mut $visit),
+            Self::Zero { base, .. } => $visit(base),
+            Self::Branch { condition, .. } => $visit(condition),
+            Self::Switch { selector, .. } => $visit(selector),
+        }
+        for call in $data.$targets() {
+            call.args.$iter().for_each(&mut $visit);
+        }
+    };
+}
+
+/// As [`walk_operands`], for what addresses are made of.
+macro_rules! walk_addresses {
+    ($walk:ident, $value:ty, $($reference:tt)+) => {
+        impl Address {
+            fn $walk($($reference)+ self, visit: &mut impl FnMut($value)) {
+                visit($($reference)+ self.base);
+                if let Some((index, limit)) = $($reference)+ self.index {
+                    visit(index);
+                    visit(limit);
+                }
+            }
+        }
+
+        impl Row {
+            fn $walk($($reference)+ self, visit: &mut impl FnMut($value)) {
+                [$($reference)+ self.base, $($reference)+ self.index, $($reference)+ self.limit].into_iter().for_each(visit);
+            }
+        }
+
+        impl LaneAddress {
+            fn $walk($($reference)+ self, visit: &mut impl FnMut($value)) {
+                [$($reference)+ self.base, $($reference)+ self.index].into_iter().for_each(visit);
+            }
+        }
+    };
+}
+
+walk_addresses!(for_each_use, &Value, &);
+walk_addresses!(for_each_use_mut, &mut Value, &mut);
+
+impl InstData {
+    /// Calls `visit` with every value used, block arguments included, in the order they are printed.
+    pub fn for_each_use(&self, mut visit: impl FnMut(Value)) {
+        let mut visit = |value: &Value| visit(*value);
+        walk_operands!(self, visit, iter, for_each_use, targets);
+    }
+
+    /// Calls `visit` with every value used, to be replaced.
+    pub fn for_each_use_mut(&mut self, mut visit: impl FnMut(&mut Value)) {
+        walk_operands!(self, visit, iter_mut, for_each_use_mut, targets_mut);
+    }
+
+    /// Types of the results. `type_of` knows the types of operands.
+    pub fn result_types(&self, type_of: impl Fn(Value) -> Type) -> SmallVec<[Type; 4]> {
+        let one = |ty| SmallVec::from_slice(&[ty]);
+        match self {
+            Self::Const { ty, .. } | Self::Undef { ty } | Self::Load { ty, .. } | Self::FrameLoad { ty, .. } => {
+                one(*ty)
+            }
+            Self::Lanes { .. } | Self::Pick { .. } | Self::LoadRow { .. } | Self::Gather { .. } => one(Type::V32),
+            Self::Pure { op, args } => one(pure_result(*op, args.iter().any(|&arg| type_of(arg).is_vector()))),
+            Self::Select { then, .. } => one(type_of(*then)),
+            Self::Wide { op, .. } => one(op.result()),
+            Self::Splat { value } => one(type_of(*value).widened().unwrap_or(Type::V32)),
+            Self::Extract { .. } | Self::FirstLane { .. } => one(Type::S32),
+            Self::Any { .. } => one(Type::S1),
+            Self::Context { field } => one(field.ty()),
+            Self::BufferBase { .. } | Self::BufferLen { .. } => one(Type::S64),
+            Self::GatherElements { masks, .. } => masks.iter().map(|_| Type::V32).collect(),
+            Self::LoadElements { limits, .. } => limits.iter().map(|_| Type::V32).collect(),
+            Self::Atomic { op: AtomicOp::Store, .. } => SmallVec::new(),
+            Self::Atomic { .. } => one(Type::V32),
+            Self::Store { .. }
+            | Self::StoreRow { .. }
+            | Self::StoreElements { .. }
+            | Self::Scatter { .. }
+            | Self::Fence
+            | Self::FrameStore { .. }
+            | Self::Zero { .. }
+            | Self::Poll
+            | Self::Jump { .. }
+            | Self::Branch { .. }
+            | Self::Switch { .. }
+            | Self::Return => SmallVec::new(),
+        }
+    }
+}
