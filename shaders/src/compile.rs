@@ -210,9 +210,12 @@ pub fn lower(kernel: &Kernel, floats: Floats, mut after: impl FnMut(&'static str
         (opt::CONTRACT.run)(&mut kernel);
         after(opt::CONTRACT.name, &kernel);
     }
+    let instructions = kernel.insts.len();
     math::run(&mut kernel, MathOptions { fast_inverse_sqrt: floats.fast_inverse_sqrt });
     after("math", &kernel);
-    for pass in opt::CLEANUP {
+    // Where nothing was expanded, products that were fused are all that is left to do.
+    let cleanup = if kernel.insts.len() == instructions { &[opt::DCE] } else { opt::CLEANUP };
+    for pass in cleanup {
         (pass.run)(&mut kernel);
         after(pass.name, &kernel);
     }

@@ -102,8 +102,14 @@ struct Graph<Block: EntityRef> {
 
 impl<Block: EntityRef> Graph<Block> {
     fn new(kernel: &impl FlowGraph<Block = Block>) -> Self {
-        let mut graph =
-            Self { number: SecondaryMap::new(), blocks: Vec::new(), parents: Vec::new(), predecessors: Vec::new() };
+        // Most kernels are small: no list grows step by step.
+        const ROOM: usize = 32;
+        let mut graph = Self {
+            number: SecondaryMap::with_capacity(ROOM),
+            blocks: Vec::with_capacity(ROOM),
+            parents: Vec::with_capacity(ROOM),
+            predecessors: Vec::with_capacity(ROOM),
+        };
         let mut stack: Vec<(usize, Block)> = kernel.entry().map(|entry| (0, entry)).into_iter().collect();
         while let Some((from, block)) = stack.pop() {
             if graph.number[block] == 0 {

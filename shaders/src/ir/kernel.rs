@@ -157,6 +157,9 @@ pub enum VariableSpace {
     Constant,
 }
 
+/// Room that is made for the instructions of a new kernel, so that small ones do not grow step by step.
+const ROOM: usize = 128;
+
 impl Kernel {
     /// A kernel without blocks.
     pub fn new(name: impl Into<String>, workgroup_size: [u32; 3]) -> Self {
@@ -168,10 +171,10 @@ impl Kernel {
             push_bytes: 0,
             blocks: PrimaryMap::new(),
             layout: Vec::new(),
-            insts: PrimaryMap::new(),
-            results: SecondaryMap::new(),
-            values: PrimaryMap::new(),
-            origins: SecondaryMap::new(),
+            insts: PrimaryMap::with_capacity(ROOM),
+            results: SecondaryMap::with_capacity(ROOM),
+            values: PrimaryMap::with_capacity(ROOM),
+            origins: SecondaryMap::with_capacity(ROOM),
             no_contraction: EntitySet::new(),
             lines: Default::default(),
         }

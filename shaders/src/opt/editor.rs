@@ -18,6 +18,9 @@ pub(super) enum New {
     Inst(InstData),
 }
 
+/// Different constants that most kernels do not have more of.
+const CONSTANTS: usize = 48;
+
 /// How often one instruction is rewritten, and how deep in what rewriting emits.
 const ROUNDS: u32 = 8;
 
@@ -58,7 +61,7 @@ impl<'k> Editor<'k> {
             aliases: Aliases::default(),
             block: None,
             insts: Vec::new(),
-            constants: HashMap::default(),
+            constants: HashMap::with_capacity_and_hasher(CONSTANTS, RandomState::default()),
             prologue: Vec::new(),
             at: None,
         }

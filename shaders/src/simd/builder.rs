@@ -2,7 +2,7 @@
 //! workgroup in the entry block.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
-use foldhash::HashMap;
+use foldhash::{HashMap, HashMapExt};
 use smallvec::SmallVec;
 
 use super::ssa::Variables;
@@ -11,6 +11,9 @@ use crate::ir::Op;
 
 /// All lanes.
 pub(super) const ALL: u64 = (1 << LANES) - 1;
+
+/// Different values that most kernels do not have more of.
+const VALUES: usize = 96;
 
 /// Appends instructions to the current block of a kernel.
 ///
@@ -45,8 +48,8 @@ impl Builder {
             current: entry,
             levels: SmallVec::from_slice(&[entry]),
             level: SecondaryMap::new(),
-            outer: HashMap::default(),
-            locals: HashMap::default(),
+            outer: HashMap::with_capacity(VALUES),
+            locals: HashMap::with_capacity(VALUES),
             homes: SecondaryMap::with_default(entry),
             heads: HashMap::default(),
         }

@@ -77,6 +77,9 @@ pub struct BlockData {
     pub begins: bool,
 }
 
+/// Room that is made for the instructions of a new kernel, so that small ones do not grow step by step.
+const ROOM: usize = 128;
+
 impl Kernel {
     /// A kernel without blocks.
     pub fn new(name: impl Into<String>) -> Self {
@@ -89,9 +92,9 @@ impl Kernel {
             tables: Vec::new(),
             blocks: PrimaryMap::new(),
             layout: Vec::new(),
-            insts: PrimaryMap::new(),
-            results: SecondaryMap::new(),
-            values: PrimaryMap::new(),
+            insts: PrimaryMap::with_capacity(ROOM),
+            results: SecondaryMap::with_capacity(ROOM),
+            values: PrimaryMap::with_capacity(ROOM),
         }
     }
 

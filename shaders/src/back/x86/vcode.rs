@@ -146,8 +146,10 @@ pub(super) struct VCode {
 }
 
 impl VCode {
-    pub(super) fn new(vector_words: usize) -> Self {
-        Self { vector_words, ..Self::default() }
+    /// With room for so many instructions.
+    pub(super) fn new(vector_words: usize, room: usize) -> Self {
+        let (insts, operands) = (Vec::with_capacity(room), Vec::with_capacity(3 * room));
+        Self { vector_words, insts, operands, ..Self::default() }
     }
 
     pub(super) fn vreg(&mut self, class: RegClass) -> VReg {

@@ -55,7 +55,7 @@ pub(super) struct Select<'k> {
 
 /// Machine code for a kernel, with virtual registers.
 pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode, CompileError> {
-    let mut code = VCode::new(isa.vector_words());
+    let mut code = VCode::new(isa.vector_words(), kernel.insts.len());
     let context = code.vreg(RegClass::Int);
     let mut select = Select {
         kernel,
