@@ -122,13 +122,20 @@ pub struct Floats {
     pub contract: bool,
     /// `InverseSqrt` may be two units in the last place off.
     pub fast_inverse_sqrt: bool,
+    /// Exponentials and logarithms may use operations on exponents, which AVX-512 has.
+    pub exponents: bool,
 }
 
 impl Floats {
     /// What Vulkan allows: as fast as can be.
-    pub const FAST: Self = Self { contract: true, fast_inverse_sqrt: true };
+    pub const FAST: Self = Self { contract: true, fast_inverse_sqrt: true, exponents: false };
     /// Every operation rounded for itself, so that back ends agree on all bits.
-    pub const EXACT: Self = Self { contract: false, fast_inverse_sqrt: false };
+    pub const EXACT: Self = Self { contract: false, fast_inverse_sqrt: false, exponents: false };
+
+    /// With the operations that an instruction set has.
+    pub fn on(self, isa: Isa) -> Self {
+        Self { exponents: isa == Isa::Avx512, ..self }
+    }
 }
 
 /// A kernel made ready to run.
@@ -167,7 +174,7 @@ const MOST_INSTRUCTIONS: usize = 1 << 17;
 
 fn machine_code(kernel: &Kernel, isa: Isa) -> Result<Box<dyn Code>, String> {
     check_size(kernel)?;
-    let lowered = lower(kernel, Floats::FAST, |_, _| {});
+    let lowered = lower(kernel, Floats::FAST.on(isa), |_, _| {});
     check_size(&lowered)?;
     let wide = widen(&lowered, isa).map_err(|error| error.to_string())?;
     // Machine code does whatever the SIMD form says: a wrong one must not get there.
@@ -211,7 +218,8 @@ pub fn lower(kernel: &Kernel, floats: Floats, mut after: impl FnMut(&'static str
         after(opt::CONTRACT.name, &kernel);
     }
     let instructions = kernel.insts.len();
-    math::run(&mut kernel, MathOptions { fast_inverse_sqrt: floats.fast_inverse_sqrt });
+    let Floats { fast_inverse_sqrt, exponents, .. } = floats;
+    math::run(&mut kernel, MathOptions { fast_inverse_sqrt, exponents });
     after("math", &kernel);
     // Where nothing was expanded, products that were fused are all that is left to do.
     let cleanup = if kernel.insts.len() == instructions { &[opt::DCE] } else { opt::CLEANUP };

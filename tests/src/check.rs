@@ -35,7 +35,7 @@ pub fn check(case: &Case) -> Result<(), String> {
         let memory = run(case, &kernel, engine)?;
         if engine.is_compiled() {
             // The last bits of transcendental functions are those of the lowered kernel.
-            let expected = run(case, &engine::lowered(&kernel), engine::engines()[0])?;
+            let expected = run(case, &engine::lowered(&kernel, engine.isa()), engine::engines()[0])?;
             if !agree(&expected, &memory) {
                 return Err(format!(
                     "{} and the interpreter of the same kernel disagree: {}",

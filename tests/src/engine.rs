@@ -18,7 +18,12 @@ pub struct Engine {
 impl Engine {
     /// Whether it makes machine code, after passes that may change the last bits of floats.
     pub fn is_compiled(&self) -> bool {
-        self.name.starts_with("avx")
+        self.isa().is_some()
+    }
+
+    /// The instruction set of its machine code.
+    pub fn isa(&self) -> Option<Isa> {
+        Isa::available().find(|isa| self.name.starts_with(isa.name()))
     }
 }
 
@@ -54,7 +59,7 @@ fn interpreters() -> Vec<Engine> {
 /// Machine code, with floats as exact as the interpreter's where Vulkan asks for it: every form on the way is verified, and
 /// no kernel of the tests may be one that only the interpreter can run. With `pairs`, subgroups run in pairs wherever they can.
 fn compiled(kernel: &Kernel, isa: Isa, pairs: bool) -> Box<dyn Code> {
-    let lowered = lowered(kernel);
+    let lowered = lowered(kernel, Some(isa));
     let mut wide = match simd::widen(&lowered) {
         Ok(wide) => wide,
         // Mutants of control flow may be what no valid shader is.
@@ -69,9 +74,10 @@ fn compiled(kernel: &Kernel, isa: Isa, pairs: bool) -> Box<dyn Code> {
     Box::new(program)
 }
 
-/// What machine code is made of: the interpreter gives the same bits for it as machine code does.
-pub fn lowered(kernel: &Kernel) -> Kernel {
-    compile::lower(kernel, Floats::EXACT, |step, after| {
+/// What machine code for an instruction set is made of: the interpreter gives the same bits for it as machine code does.
+pub fn lowered(kernel: &Kernel, isa: Option<Isa>) -> Kernel {
+    let floats = isa.map_or(Floats::EXACT, |isa| Floats::EXACT.on(isa));
+    compile::lower(kernel, floats, |step, after| {
         verify(after).unwrap_or_else(|error| panic!("{step}: {error}\n{after}"));
     })
 }

@@ -48,10 +48,10 @@ fn emit(mut kernel: Kernel, args: &CompileArgs, isa: Isa, clock: &mut Clock) -> 
         return Ok(kernel.to_string());
     }
     if args.no_opt {
-        math::run(&mut kernel, MathOptions { fast_inverse_sqrt: true });
+        math::run(&mut kernel, MathOptions { fast_inverse_sqrt: true, exponents: false });
         clock.lap("math");
     } else {
-        kernel = compile::lower(&kernel, Floats::FAST, |step, _| clock.lap(step));
+        kernel = compile::lower(&kernel, Floats::FAST.on(isa), |step, _| clock.lap(step));
     }
     if args.emit == Emit::Ir {
         return Ok(kernel.to_string());

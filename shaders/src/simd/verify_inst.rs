@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::{Address, Field, InstData, Kernel, LANES, LaneAddress, Row, Type, Value, WideOp};
 use crate::ir::{self, AtomicOp, Op};
-use crate::lower::math::is_basic;
+use crate::lower::math::{is_basic, works_on_exponents};
 
 /// Operands with the types they must have. Block arguments are not among them.
 pub(super) type Operands = SmallVec<[(Value, Type); 4]>;
@@ -163,7 +163,7 @@ fn pure_types(kernel: &Kernel, op: Op, args: &[Value], operands: &mut Operands) 
     if args.len() != params.len() {
         return Err(format!("{} takes {} operands, not {}", op.name(), params.len(), args.len()));
     }
-    if !is_basic(op) {
+    if !is_basic(op) && !works_on_exponents(op) {
         return Err(format!("lowering leaves no {}", op.name()));
     }
     let vector = args.iter().any(|&arg| kernel.ty(arg).is_vector());

@@ -15,10 +15,13 @@ use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome};
 use spelter_shaders::back::{Code, Scratch, interp::Program};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{InstData, Kernel, Op, Type, verify};
-use spelter_shaders::lower::math::{MathOptions, is_basic, run};
+use spelter_shaders::lower::math::{MathOptions, is_basic, run, works_on_exponents};
 
 /// What differential tests use.
-const EXACT: MathOptions = MathOptions { fast_inverse_sqrt: false };
+const EXACT: MathOptions = MathOptions { fast_inverse_sqrt: false, exponents: false };
+
+/// The same, with operations on exponents.
+const ON_EXPONENTS: MathOptions = MathOptions { exponents: true, ..EXACT };
 
 /// Invocations in the workgroup of [`text_of`].
 const LANES: usize = 1024;
@@ -64,7 +67,8 @@ fn lowered(mut kernel: Kernel, options: MathOptions) -> Kernel {
     run(&mut kernel, options);
     verify(&kernel).unwrap_or_else(|error| panic!("{error}\n{kernel}"));
     for data in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts).map(|&inst| &kernel.insts[inst]) {
-        assert!(!matches!(data, InstData::Pure { op, .. } if !is_basic(*op)), "`{data}` is left\n{kernel}");
+        let stays = |op| is_basic(op) || options.exponents && works_on_exponents(op);
+        assert!(!matches!(data, InstData::Pure { op, .. } if !stays(*op)), "`{data}` is left\n{kernel}");
     }
     kernel
 }
@@ -78,12 +82,12 @@ struct Runner {
 
 impl Runner {
     fn new(op: Op) -> Self {
-        Self::of_text(&text_of(op), op.params().len())
+        Self::of_text(&text_of(op), op.params().len(), EXACT)
     }
 
     /// Of a kernel with the operands and the result where [`text_of`] has them.
-    fn of_text(text: &str, operands: usize) -> Self {
-        let program = Program::new(&lowered(parse(text), EXACT));
+    fn of_text(text: &str, operands: usize, options: MathOptions) -> Self {
+        let program = Program::new(&lowered(parse(text), options));
         Self { program, operands, buffer: GuestSlice::leak(LANES * 4 * (operands + 1)) }
     }
 
@@ -111,8 +115,8 @@ fn run_on(program: &Program, buffer: GuestSlice) {
 #[test]
 fn every_operation_becomes_basic_ones() {
     for &op in Op::ALL {
-        for fast_inverse_sqrt in [false, true] {
-            lowered(parse(&text_of(op)), MathOptions { fast_inverse_sqrt });
+        for options in [EXACT, ON_EXPONENTS, MathOptions { fast_inverse_sqrt: true, ..EXACT }] {
+            lowered(parse(&text_of(op)), options);
         }
     }
 }
@@ -120,6 +124,6 @@ fn every_operation_becomes_basic_ones() {
 #[test]
 fn inverse_sqrt_stays_where_the_machine_has_one() {
     let has = |options| lowered(parse(&text_of(Op::InverseSqrt)), options).to_string().contains("inverse_sqrt");
-    assert!(has(MathOptions { fast_inverse_sqrt: true }));
+    assert!(has(MathOptions { fast_inverse_sqrt: true, ..EXACT }));
     assert!(!has(EXACT));
 }

@@ -153,7 +153,7 @@ proptest! {
     ) {
         let mut kernel = random::kernel(&tape, barriers);
         kernel.workgroup_size = [[5, 1, 1], [16, 3, 1], [7, 5, 1]][size];
-        math::run(&mut kernel, MathOptions { fast_inverse_sqrt: true });
+        math::run(&mut kernel, MathOptions { fast_inverse_sqrt: true, exponents: true });
         widened(&kernel)?;
         opt::optimize(&mut kernel, |_, _| {});
         widened(&kernel)?;

@@ -57,7 +57,10 @@ fn engines() -> Vec<Isa> {
 /// What one workgroup leaves in copies of the buffers, on each instruction set; all have to agree.
 #[track_caller]
 fn run(text: &str, buffers: &[&[u32]]) -> Vec<Vec<u32>> {
-    let results: Vec<Vec<Vec<u32>>> = engines().into_iter().map(|isa| run_on(isa, text, buffers)).collect();
+    // The only operations that not every instruction set has.
+    let on_exponents = ["significand", "exponent", "scale"].iter().any(|op| text.contains(op));
+    let isas = engines().into_iter().filter(|&isa| isa == Isa::Avx512 || !on_exponents);
+    let results: Vec<Vec<Vec<u32>>> = isas.map(|isa| run_on(isa, text, buffers)).collect();
     if let [first, others @ ..] = &results[..] {
         others.iter().for_each(|other| assert_eq!(first, other, "{text}"));
     }

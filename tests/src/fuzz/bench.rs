@@ -29,7 +29,7 @@ const TICK: Duration = Duration::from_millis(100);
 const PATIENCE: u32 = 200;
 
 /// What machine code is made with: all that the lowered kernel shows.
-const FLOATS: Floats = Floats { contract: true, fast_inverse_sqrt: false };
+const FLOATS: Floats = Floats { contract: true, ..Floats::EXACT };
 
 thread_local! {
     /// The thread's last panic: its message with its place.

@@ -1,6 +1,9 @@
 //! Operations without memory: every one of the table, on whatever values there are.
 
+use std::sync::LazyLock;
+
 use spelter_shaders::ir::{BuiltIn, Op, Type, Value};
+use spelter_shaders::lower::math::works_on_exponents;
 
 use super::feature::Feature;
 use super::maker::Maker;
@@ -8,6 +11,10 @@ use super::scope::{Kind, Level};
 
 /// What stands in for a NaN.
 const INSTEAD: f32 = 0.25;
+
+/// Operations that shaders can ask for.
+static SHADERS_OPS: LazyLock<Vec<Op>> =
+    LazyLock::new(|| Op::ALL.iter().copied().filter(|&op| !works_on_exponents(op)).collect());
 
 /// Operations that most shaders are made of.
 const COMMON: [Op; 28] = [
@@ -119,7 +126,7 @@ impl Maker {
     }
 
     fn any_op(&mut self) -> Op {
-        let op = if self.tape.pick(2) == 0 { self.tape.of(&COMMON) } else { self.tape.of(Op::ALL) };
+        let op = if self.tape.pick(2) == 0 { self.tape.of(&COMMON) } else { self.tape.of(&SHADERS_OPS) };
         match is_transcendental(op) {
             false => op,
             true if self.options.transcendental => {

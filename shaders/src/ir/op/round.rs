@@ -46,3 +46,37 @@ pub fn ldexp(a: f32, exponent: i32) -> f32 {
     // Beyond 300 every result is 0 or infinity; up to there the double precision product is exact.
     libm::scalbn(f64::from(a), exponent.clamp(-300, 300)) as f32
 }
+
+/// The significand of a number that is not negative, from 0.75 to below 1.5; 1 for zeros and infinity, NaN for numbers
+/// below 0. With [`exponent`] it is what logarithms begin with.
+pub fn significand(a: f32) -> f32 {
+    if a.is_nan() || a < 0.0 {
+        return f32::NAN;
+    }
+    if a == 0.0 || a.is_infinite() {
+        return 1.0;
+    }
+    let half = libm::frexpf(a).0;
+    if half < 0.75 { half * 2.0 } else { half }
+}
+
+/// The exponent of the greatest power of 2 that is not above the magnitude: -infinity for zeros, infinity for infinity.
+pub fn exponent(a: f32) -> f32 {
+    if a == 0.0 {
+        return f32::NEG_INFINITY;
+    }
+    if a.is_finite() { (libm::frexpf(a).1 - 1) as f32 } else { a.abs() }
+}
+
+/// `a * 2^floor(n)`, rounded once; NaN for a zero made infinite, and for infinity made zero. Machines may also make a number
+/// of NaN if `n` is infinite: expansions keep away from that.
+pub fn scale(a: f32, n: f32) -> f32 {
+    if a.is_nan() || n.is_nan() {
+        return f32::NAN;
+    }
+    if n.is_infinite() {
+        let (opposite, limit) = if n > 0.0 { (a == 0.0, f32::INFINITY) } else { (a.is_infinite(), 0.0) };
+        return if opposite { f32::NAN } else { limit.copysign(a) };
+    }
+    ldexp(a, n.floor() as i32)
+}

@@ -86,6 +86,9 @@ macro_rules! for_each_op {
             FrexpSignificand "frexp_significand" round::frexp_significand;
             FrexpExponent "frexp_exponent" round::frexp_exponent;
             Ldexp "ldexp" round::ldexp;
+            Significand "significand" round::significand;
+            Exponent "exponent" round::exponent;
+            Scale "scale" round::scale;
 
             BoolToInt "bool_to_int" convert::bool_to_int;
             FloatBits "float_bits" convert::float_bits;

@@ -12,6 +12,7 @@ pub(super) fn expand(
     kernel: &mut Kernel,
     wanted: impl Fn(Op) -> bool,
     expansion: fn(&mut Emit<'_>, Op, &[Value]) -> Value,
+    exponents: bool,
 ) {
     let is_wanted = |&inst: &Inst| matches!(kernel.insts[inst], InstData::Pure { op, .. } if wanted(op));
     if !kernel.layout.iter().any(|&block| kernel.blocks[block].insts.iter().any(is_wanted)) {
@@ -19,7 +20,7 @@ pub(super) fn expand(
     }
     let layout = std::mem::take(&mut kernel.layout);
     let entry = layout[0];
-    let mut emit = Emit::new(kernel, entry);
+    let mut emit = Emit::new(kernel, entry, exponents);
     for block in layout {
         emit.expand_block(block, &wanted, expansion);
     }
@@ -44,10 +45,11 @@ pub(super) struct Emit<'a> {
     angles: HashMap<Value, [Value; 2]>,
     origin: u32,
     precise: bool,
+    exponents: bool,
 }
 
 impl<'a> Emit<'a> {
-    fn new(kernel: &'a mut Kernel, current: Block) -> Self {
+    fn new(kernel: &'a mut Kernel, current: Block, exponents: bool) -> Self {
         Self {
             kernel,
             current,
@@ -60,6 +62,7 @@ impl<'a> Emit<'a> {
             angles: HashMap::new(),
             origin: 0,
             precise: false,
+            exponents,
         }
     }
 
@@ -169,6 +172,11 @@ impl<'a> Emit<'a> {
     /// The number that a value is, if it is a constant.
     pub(super) fn known(&self, value: Value) -> Option<f32> {
         self.kernel.constant(value).map(|bits| f32::from_bits(bits as u32))
+    }
+
+    /// Whether `significand`, `exponent` and `scale` may stay.
+    pub(super) fn has_exponents(&self) -> bool {
+        self.exponents
     }
 
     /// Whether the operation being expanded must round as its definition does (`NoContraction`).
@@ -366,11 +374,15 @@ define_methods! {
     is_inf IsInf a;
     float_bits FloatBits a;
     float_from_bits FloatFromBits a;
+    float_to_sint FloatToSInt a;
     float_to_uint FloatToUInt a;
     uint_to_float UIntToFloat a;
     sint_to_float SIntToFloat a;
     half_bits HalfBits a;
     half_from_bits HalfFromBits a;
+    significand Significand a;
+    exponent Exponent a;
+    scale Scale a n;
 }
 
 /// Idioms that several chapters need.

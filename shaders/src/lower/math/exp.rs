@@ -37,7 +37,8 @@ pub(super) fn exp(e: &mut Emit<'_>, a: Value, less: u8) -> Value {
     let rest = e.fma(whole, -LN_2, a);
     let rest = e.fma(whole, 1.904_654_2e-9f32, rest);
     let power = e.polynomial(rest, &E_TO_R);
-    scale(e, power, moved)
+    let whole = if less > 0 && e.has_exponents() { e.fsub(whole, f32::from(less)) } else { whole };
+    scale(e, power, moved, whole)
 }
 
 fn exp2(e: &mut Emit<'_>, a: Value) -> Value {
@@ -56,12 +57,15 @@ pub(super) fn exp2_of_sum(e: &mut Emit<'_>, a: Value, tail: Option<Value>) -> Va
         rest = e.fadd(rest, tail);
     }
     let power = e.polynomial(rest, &TWO_TO_R);
-    scale(e, power, moved)
+    scale(e, power, moved, whole)
 }
 
-/// `a * 2^n` with `n + 254` in the low bits of `moved`: two factors with half the exponent each, so that results may be
+/// `a * 2^n`; without an operation for that, with `n + 254` in the low bits of `moved`: two factors with half the exponent each, so that results may be
 /// infinite or denormal and are rounded once. The bits above the fields are shifted out.
-fn scale(e: &mut Emit<'_>, a: Value, moved: Value) -> Value {
+fn scale(e: &mut Emit<'_>, a: Value, moved: Value, n: Value) -> Value {
+    if e.has_exponents() {
+        return e.scale(a, n);
+    }
     let both = e.float_bits(moved);
     let first = e.lshr(both, 1u32);
     let second = e.isub(both, first);

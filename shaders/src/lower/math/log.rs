@@ -16,6 +16,21 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
 const LN: [f32; 8] =
     [-0.076_348_97, 0.127_617_42, -0.131_601_11, 0.142_017_3, -0.166_233_61, 0.200_012_28, -0.250_008_2, 0.333_333_3];
 
+/// The same for 1 + f from ¾ to 1½.
+const LN_OF_SIGNIFICAND: [f32; 8] = [
+    -0.045_076_474,
+    0.104_633_36,
+    -0.131_613_72,
+    0.144_784_06,
+    -0.166_472_94,
+    0.199_908_57,
+    -0.250_000_95,
+    0.333_334_5,
+];
+
+/// ln 2 in two parts, both positive, so that they agree about infinity.
+const LN_2: [f32; 2] = [std::f32::consts::LN_2.next_down(), 5.77e-8];
+
 /// log₂ e in two parts.
 pub(super) const LOG2_E: [f32; 2] = [std::f32::consts::LOG2_E, 1.925_963e-8];
 
@@ -43,8 +58,27 @@ pub(super) fn split(e: &mut Emit<'_>, a: Value) -> Split {
     Split { exponent: e.sint_to_float(exponent), significand, f: e.fsub(significand, 1f32) }
 }
 
+/// `2^exponent * (1 + f)` with 1 + f from ¾ to 1½. Of zeros and infinity `f` is 0 and the exponent infinite, of numbers below 0
+/// and NaN it is NaN: what is made of them needs no special cases.
+fn split_exactly(e: &mut Emit<'_>, a: Value) -> [Value; 2] {
+    let significand = e.significand(a);
+    let [whole, half] = [a, significand].map(|of| e.exponent(of));
+    [e.fsub(whole, half), e.fsub(significand, 1f32)]
+}
+
 /// Natural logarithm.
 pub(super) fn log(e: &mut Emit<'_>, a: Value) -> Value {
+    if e.has_exponents() {
+        let [exponent, f] = split_exactly(e, a);
+        let square = e.fmul(f, f);
+        let cube = e.fmul(f, square);
+        let tail = e.polynomial(f, &LN_OF_SIGNIFICAND);
+        let tail = e.fmul(cube, tail);
+        let tail = e.fma(exponent, LN_2[1], tail);
+        let tail = e.fma(square, -0.5f32, tail);
+        let fraction = e.fadd(f, tail);
+        return e.fma(exponent, LN_2[0], fraction);
+    }
     let Split { exponent, f, .. } = split(e, a);
     let square = e.fmul(f, f);
     let cube = e.fmul(f, square);
@@ -58,16 +92,22 @@ pub(super) fn log(e: &mut Emit<'_>, a: Value) -> Value {
 }
 
 fn log2(e: &mut Emit<'_>, a: Value) -> Value {
-    let Split { exponent, f, .. } = split(e, a);
+    let (exponent, f, coefficients) = if e.has_exponents() {
+        let [exponent, f] = split_exactly(e, a);
+        (exponent, f, &LN_OF_SIGNIFICAND)
+    } else {
+        let Split { exponent, f, .. } = split(e, a);
+        (exponent, f, &LN)
+    };
     let square = e.fmul(f, f);
     let cube = e.fmul(f, square);
-    let tail = e.polynomial(f, &LN.map(|c| (f64::from(c) * std::f64::consts::LOG2_E) as f32));
+    let tail = e.polynomial(f, &coefficients.map(|c| (f64::from(c) * std::f64::consts::LOG2_E) as f32));
     let tail = e.fmul(cube, tail);
     let tail = e.fma(f, LOG2_E[1], tail);
     let tail = e.fma(square, -0.5 * LOG2_E[0], tail);
     let fraction = e.fma(f, LOG2_E[0], tail);
     let result = e.fadd(exponent, fraction);
-    special(e, a, result)
+    if e.has_exponents() { result } else { special(e, a, result) }
 }
 
 /// The result for zeros, negative numbers, infinity and NaN.

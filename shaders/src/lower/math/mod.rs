@@ -28,11 +28,22 @@ use emit::Emit;
 pub struct MathOptions {
     /// Keeps `inverse_sqrt` for the machine's estimate and a Newton step; otherwise it becomes a root and a division.
     pub fast_inverse_sqrt: bool,
+    /// Keeps `significand`, `exponent` and `scale`, and makes exponentials and logarithms of them.
+    pub exponents: bool,
 }
 
 /// Expands every operation that is not basic, in the whole kernel.
 pub fn run(kernel: &mut Kernel, options: MathOptions) {
-    emit::expand(kernel, |op| !is_basic(op) || (op == Op::InverseSqrt && !options.fast_inverse_sqrt), expansion);
+    let stays = |op| match op {
+        Op::InverseSqrt => options.fast_inverse_sqrt,
+        _ => is_basic(op) || options.exponents && works_on_exponents(op),
+    };
+    emit::expand(kernel, |op| !stays(op), expansion, options.exponents);
+}
+
+/// Whether back ends may implement the operation, with the bits of its function in `ir/op/`: AVX-512 does.
+pub fn works_on_exponents(op: Op) -> bool {
+    matches!(op, Op::Significand | Op::Exponent | Op::Scale)
 }
 
 /// Whether back ends implement the operation, with the bits of its function in `ir/op/` (`inverse_sqrt` within 2 units

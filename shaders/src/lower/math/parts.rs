@@ -27,6 +27,33 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
             e.select(number, exponent, 0u32)
         }
         (Op::Ldexp, &[a, exponent]) => ldexp(e, a, exponent),
+        (Op::Significand, &[a]) => {
+            let Parts { bits, number, .. } = parts(e, a);
+            let digits = e.and(bits, 0x007f_ffffu32);
+            let placed = e.or(digits, 0x3f80_0000u32);
+            let significand = e.float_from_bits(placed);
+            let half = e.fmul(significand, 0.5f32);
+            let small = e.ford_lt(significand, 1.5f32);
+            let significand = e.select(small, significand, half);
+            let significand = e.select(number, significand, 1f32);
+            let negative = e.ford_lt(a, 0f32);
+            let ordered = e.ford_eq(a, a);
+            let significand = e.select(ordered, significand, f32::NAN);
+            e.select(negative, f32::NAN, significand)
+        }
+        (Op::Exponent, &[a]) => {
+            let Parts { bits, bias, number } = parts(e, a);
+            let field = e.lshr(bits, 23u32);
+            let field = e.and(field, 0xffu32);
+            let exponent = e.isub(field, bias);
+            let exponent = e.isub(exponent, 1u32);
+            let exponent = e.sint_to_float(exponent);
+            let size = e.fabs(a);
+            let zero = e.ford_eq(a, 0f32);
+            let other = e.select(zero, f32::NEG_INFINITY, size);
+            e.select(number, exponent, other)
+        }
+        (Op::Scale, &[a, n]) => scale(e, a, n),
         _ => return None,
     })
 }
@@ -67,6 +94,20 @@ fn ldexp(e: &mut Emit<'_>, a: Value, exponent: Value) -> Value {
         let power = power_of_two(e, exponent);
         e.fmul(product, power)
     })
+}
+
+fn scale(e: &mut Emit<'_>, a: Value, n: Value) -> Value {
+    let whole = e.floor(n);
+    let exponent = e.float_to_sint(whole);
+    let number = ldexp(e, a, exponent);
+    // An infinite exponent is not a large one where it meets its opposite: their product is NaN, as with NaN.
+    let infinite = e.is_inf(n);
+    let up = e.ford_lt(0f32, n);
+    let power = e.select(up, f32::INFINITY, 0f32);
+    let limit = e.fmul(a, power);
+    let result = e.select(infinite, limit, number);
+    let counts = e.ford_eq(n, n);
+    e.select(counts, result, f32::NAN)
 }
 
 /// `2^exponent` for -126 to 127.

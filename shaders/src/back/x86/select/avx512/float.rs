@@ -29,6 +29,16 @@ impl Select<'_> {
             Op::Floor => self.round(inst, 0x9, args[0]),
             Op::Ceil => self.round(inst, 0xa, args[0]),
             Op::Trunc => self.round(inst, 0xb, args[0]),
+            Op::Exponent => self.unary_lanes(inst, Code::EVEX_Vgetexpps_zmm_k1z_zmmm512b32_sae, args[0]),
+            Op::Significand => {
+                // From ¾ to 1½, and NaN for what is below 0.
+                const THREE_QUARTERS_UNSIGNED: u8 = 0xf;
+                let arg = self.source(args[0])?;
+                let result = self.define(inst);
+                let build = Build::new(Code::EVEX_Vgetmantps_zmm_k1z_zmmm512b32_imm8_sae).def(result, View::Zmm);
+                self.push_with(build, arg, Some(THREE_QUARTERS_UNSIGNED));
+                Ok(())
+            }
             Op::IsInf => {
                 const INFINITIES: u8 = 0x18;
                 let arg = self.source(args[0])?;

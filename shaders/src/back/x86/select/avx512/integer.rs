@@ -181,6 +181,7 @@ fn binary(op: Op) -> Option<(Code, bool)> {
         Op::FSub => (Code::EVEX_Vsubps_zmm_k1z_zmm_zmmm512b32_er, false),
         Op::FMul => (Code::EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er, true),
         Op::FDiv => (Code::EVEX_Vdivps_zmm_k1z_zmm_zmmm512b32_er, false),
+        Op::Scale => (Code::EVEX_Vscalefps_zmm_k1z_zmm_zmmm512b32_er, false),
         _ => return None,
     })
 }
