@@ -330,6 +330,8 @@ impl Builder {
         }
         let nothing = |value: Value| self.kernel.constant(value) == Some(0);
         match (op, args) {
+            // A constant comes second: addresses take it in.
+            (WideOp::Add, &[a, b]) if self.kernel.constant(a).is_some() => self.wide(op, &[b, a]),
             (WideOp::Add, &[a, b]) if nothing(b) => a,
             (WideOp::Add, &[a, b]) if nothing(a) => b,
             (WideOp::SubSat, &[a, b]) if nothing(b) => a,

@@ -162,6 +162,11 @@ fn floats() {
         ("fmin(fmin(x, 2.0), 1.0)", "fmin(x, 1.0)"),
         ("float_bits(float_from_bits(a))", "a"),
         ("fma(x, y, -0.0)", "fmul(x, y)"),
+        // A whole number times a power of two is exact.
+        ("fmul(fmul(sint_to_float(a), 0.5), 3.0)", "fmul(sint_to_float(a), 1.5)"),
+        ("fma(fmul(uint_to_float(a), 0.25), 2.0, x)", "fma(uint_to_float(a), 0.5, x)"),
+        ("fmul(fmul(sint_to_float(a), 3.0), 0.5)", "fmul(fmul(sint_to_float(a), 3.0), 0.5)"),
+        ("fmul(fmul(x, 0.5), 3.0)", "fmul(fmul(x, 0.5), 3.0)"),
     ]);
 }
 

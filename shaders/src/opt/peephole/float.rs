@@ -61,6 +61,9 @@ fn product(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
     if is(e, b, -1.0) {
         return e.becomes(Op::FNeg, [a]);
     }
+    if let Some((whole, factor)) = whole_times(e, a, b) {
+        return e.becomes(Op::FMul, [whole, factor]);
+    }
     let [x] = e.args(a, Op::FNeg)?;
     if let Some(factor) = number(e, b) {
         let factor = e.constant(-factor);
@@ -92,6 +95,19 @@ fn fused(e: &mut Editor<'_>, a: Value, b: Value, c: Value) -> Option<New> {
     if is(e, c, -0.0) {
         return e.becomes(Op::FMul, [a, b]);
     }
+    if let Some((whole, factor)) = whole_times(e, a, b) {
+        return e.becomes(Op::Fma, [whole, factor, c]);
+    }
     let ([x], [y]) = (e.args(a, Op::FNeg)?, e.args(b, Op::FNeg)?);
     e.becomes(Op::Fma, [x, y, c])
+}
+
+/// A whole number times a power of two, times `b`: the first product is exact, so both factors may be one.
+fn whole_times(e: &mut Editor<'_>, a: Value, b: Value) -> Option<(Value, Value)> {
+    let [whole, power] = e.args(a, Op::FMul)?;
+    let (power, factor) = (number(e, power)?, number(e, b)?);
+    let is_power = power.to_bits() & 0x007f_ffff == 0 && (2f32.powi(-64)..=2f32.powi(64)).contains(&power);
+    let is_whole = e.args::<1>(whole, Op::SIntToFloat).or(e.args(whole, Op::UIntToFloat)).is_some();
+    let both = power * factor;
+    (is_power && is_whole && factor.is_normal() && both.is_normal()).then(|| (whole, e.constant(both)))
 }

@@ -88,14 +88,10 @@ impl Widen<'_> {
     }
 
     /// Finds before which loop what lanes took out of it in an earlier run has to be forgotten: the outermost one that they
-    /// leave one by one.
+    /// leave one by one and take it out of.
     fn find_thaws(&mut self) {
-        let loops = &self.uniformity.loops;
-        for (&value, &variable) in &self.frozen {
-            let Some(home) = self.uniformity.home(value) else { continue };
-            let around = std::iter::successors(loops.of(home), |&number| loops.all[number].parent);
-            let outermost = around.filter(|&number| self.uniformity.flow.is_divergent(number)).last();
-            if let Some(number) = outermost {
+        for (value, &variable) in &self.frozen {
+            if let Some(&number) = self.left.get(value) {
                 self.control.thaw.entry(number).or_default().push(variable);
             }
         }

@@ -79,6 +79,8 @@ struct Widen<'a> {
     forms: SecondaryMap<ir::Value, Option<Form>>,
     /// What lanes that left a loop took with them.
     frozen: HashMap<ir::Value, Variable>,
+    /// The outermost divergent loop that lanes leave with each of them.
+    left: HashMap<ir::Value, usize>,
     /// Values that other blocks use.
     shared: EntitySet<ir::Value>,
     /// Offsets of elements that are used as numbers, too.
@@ -131,6 +133,7 @@ impl<'a> Widen<'a> {
             local: HashMap::default(),
             forms: SecondaryMap::new(),
             frozen: HashMap::default(),
+            left: HashMap::default(),
             shared: EntitySet::new(),
             numbers: EntitySet::new(),
             block: kernel.layout[0],

@@ -46,6 +46,20 @@ impl Widen<'_> {
             let ty = type_of(self.kernel.ty(value), Shape::Varying);
             let variables = &mut self.builder.variables;
             self.frozen.entry(value).or_insert_with(|| variables.declare(ty, Unwritten::Undef));
+            self.note_left(value);
+        }
+    }
+
+    /// Notes the outermost divergent loop that lanes leave with a value on the way to the current block.
+    fn note_left(&mut self, value: ir::Value) {
+        let (loops, flow) = (&self.uniformity.loops, &self.uniformity.flow);
+        let around = |block| std::iter::successors(loops.of(block), |&number| loops.all[number].parent);
+        let Some(home) = self.uniformity.home(value) else { return };
+        let left = around(home).take_while(|&number| around(self.block).all(|other| other != number));
+        if let Some(outermost) = left.filter(|&number| flow.is_divergent(number)).last() {
+            let noted = self.left.entry(value).or_insert(outermost);
+            // Loops come before those inside.
+            *noted = outermost.min(*noted);
         }
     }
 

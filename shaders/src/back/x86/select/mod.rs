@@ -283,6 +283,33 @@ impl<'k> Select<'k> {
         if self.kernel.ty(value) == Type::S64 { i32::try_from(bits as i64).ok() } else { Some(bits as i32) }
     }
 
+    /// Whether lanes are less than 32, as far as few steps tell: what shifts count.
+    fn is_shift_amount(&self, value: Value) -> bool {
+        self.most(value, 4) < 32
+    }
+
+    /// No lane has more.
+    fn most(&self, value: Value, steps: u32) -> u64 {
+        let anything = u64::from(u32::MAX);
+        if let Some(bits) = self.constant(value) {
+            return bits;
+        }
+        let Some(InstData::Pure { op, args }) = self.kernel.definition(self.facts.canonical(value)) else {
+            return anything;
+        };
+        if steps == 0 {
+            return anything;
+        }
+        let most = |place: usize| self.most(args[place], steps - 1);
+        match (op, args.get(1).and_then(|&amount| self.constant(amount))) {
+            (Op::LShr, Some(amount)) => most(0) >> (amount & 31),
+            (Op::And, _) | (Op::UMin, _) => most(0).min(most(1)),
+            (Op::IAdd, _) => Some(most(0) + most(1)).filter(|&sum| sum <= anything).unwrap_or(anything),
+            (Op::BoolToInt, _) => 1,
+            _ => anything,
+        }
+    }
+
     /// Whether the register of a value is free after its use by the instruction that is written now.
     fn ends_here(&self, value: Value) -> bool {
         self.facts.lives_within(self.kernel, self.facts.canonical(value), self.block)

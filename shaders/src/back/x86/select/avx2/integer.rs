@@ -76,6 +76,10 @@ impl Halves<'_, '_> {
         if let Some(amount) = self.constant(args[1]) {
             return Ok(self.shifted(by_imm, arg, amount as u8 & 31));
         }
+        if self.is_shift_amount(args[1]) {
+            let amount = self.pair(args[1])?;
+            return Ok(self.op2(by_lane, arg, amount));
+        }
         let amount = self.with_word(AND, args[1], 31)?;
         Ok(self.op2(by_lane, arg, amount))
     }

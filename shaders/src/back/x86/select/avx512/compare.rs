@@ -30,6 +30,30 @@ impl Comparison {
     pub(super) fn negated(self) -> Self {
         Self { predicate: self.predicate ^ 4, ..self }
     }
+
+    /// The same with the operands exchanged: only the last one may be in memory.
+    fn exchanged(self) -> Self {
+        let [a, b] = self.args;
+        let is_float = matches!(self.code, Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae);
+        let predicate = match (is_float, self.predicate) {
+            // Less and greater, ordered or not: those of floats have names of their own.
+            (true, 0x11) => 0x1e,
+            (true, 0x12) => 0x1d,
+            (true, 0x19) => 0x16,
+            (true, 0x1a) => 0x15,
+            (true, 0x15) => 0x1a,
+            (true, 0x16) => 0x19,
+            (true, 0x1d) => 0x12,
+            (true, 0x1e) => 0x11,
+            (false, 1) => 6,
+            (false, 2) => 5,
+            (false, 5) => 2,
+            (false, 6) => 1,
+            // Equal or not.
+            (_, symmetric) => symmetric,
+        };
+        Self { predicate, args: [b, a], ..self }
+    }
 }
 
 impl Select<'_> {
@@ -55,6 +79,8 @@ impl Select<'_> {
         comparison: Comparison,
         among: Option<VReg>,
     ) -> Result<(), CompileError> {
+        let [a, b] = comparison.args;
+        let comparison = if self.is_memory(a) && !self.is_memory(b) { comparison.exchanged() } else { comparison };
         let Comparison { code, predicate, args: [a, b] } = comparison;
         let first = self.reg(a)?;
         let second = if a == b { Source::Reg(first) } else { self.source(b)? };

@@ -111,6 +111,11 @@ impl Select<'_> {
             return Ok(());
         }
         let [a, amount] = self.both(args)?;
+        if self.is_shift_amount(args[1]) {
+            let result = self.define(inst);
+            self.lanes3(by_lane, result, a, amount);
+            return Ok(());
+        }
         let low = self.lanes_reg();
         let build = Build::new(Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32).def(low, View::Zmm).reads(amount, View::Zmm);
         self.push_with(build, Source::Word(31), None);

@@ -59,7 +59,8 @@ impl Select<'_> {
 
     /// The machine's "and not" complements its first operand.
     fn mask_and(&mut self, inst: Inst, a: Value, b: Value) -> Result<(), CompileError> {
-        for (compared, other) in [(a, b), (b, a)] {
+        // The second one is likelier to wait for something, so it is the one to come last.
+        for (compared, other) in [(b, a), (a, b)] {
             if let Some(comparison) = self.waiting_comparison(compared) {
                 let among = self.reg(other)?;
                 return self.compare_lanes(inst, comparison, Some(among));
