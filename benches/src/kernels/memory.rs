@@ -36,7 +36,8 @@ struct Saxpy {
 
 impl Saxpy {
     fn new(context: &Context, size: Size) -> Result<Self, Error> {
-        let count = size.pick(1000, 16 << 20);
+        // Just below the most workgroups of one dimension.
+        let count = size.pick(1000, (16 << 20) - 256);
         // Whole numbers, so that any number of runs stays exact.
         let whole = |seed| data::words(seed, count).iter().map(|word| (word & 7) as f32).collect();
         let (x, y): (Vec<_>, Vec<_>) = (whole(1), whole(2));
