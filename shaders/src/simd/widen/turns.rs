@@ -2,7 +2,8 @@
 //!
 //! Parts that have blocks in common share a loop, a *turn*; others have one of their own. Where all subgroups come to each
 //! barrier together, as Vulkan demands, the last subgroup knows which part is next, and hands on what all of them have in
-//! common. Else each subgroup has a state in memory, the part it waits for, and a turn skips those that wait for others: so
+//! common; should data races have sent another one elsewhere, the workgroup ends there, as nobody may go on from a barrier
+//! that it was not at. Else each subgroup has a state in memory, the part it waits for, and a turn skips those that wait for others: so
 //! nothing depends on what nobody checks.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
@@ -42,6 +43,13 @@ pub(super) struct Turns {
     pub(super) count: u32,
     /// Whether all subgroups come to each barrier together.
     pub(super) together: bool,
+}
+
+impl Turn {
+    /// Whether a subgroup leaves word for the next one where it stopped: there are several places, or each has its own.
+    fn has_states(&self, together: bool) -> bool {
+        !together || self.exits.len() + usize::from(self.ends) > 1
+    }
 }
 
 /// What is carried to each part, by its first block.
@@ -179,15 +187,17 @@ impl Turns {
         BlockCall { block: turn.before, args }
     }
 
-    /// Begins a turn, and the part of each subgroup: gives its number, and the least state so far if they have states.
+    /// Begins a turn, and the part of each subgroup: gives its number, and the least state so far, or that of the subgroup
+    /// before, if there are several.
     fn begin(&self, builder: &mut Builder, turn: &Turn, which: Option<Value>) -> [Value; 2] {
         builder.switch_to(turn.before);
         let (zero, none) = (builder.s32(0), builder.s32(ENDED));
-        let args = if self.together { SmallVec::from_slice(&[zero]) } else { SmallVec::from_slice(&[zero, none]) };
+        let states = turn.has_states(self.together);
+        let args = if states { SmallVec::from_slice(&[zero, none]) } else { SmallVec::from_slice(&[zero]) };
         builder.emit(InstData::Jump { to: BlockCall { block: turn.head, args } });
         builder.switch_to(turn.head);
         let number = builder.param(turn.head, Type::S32);
-        let least = if self.together { none } else { builder.param(turn.head, Type::S32) };
+        let least = if states { builder.param(turn.head, Type::S32) } else { none };
         self.copy_pattern(builder, turn, number);
         let call = |part: usize| BlockCall::new(self.parts[part].block);
         let cases = |parts: &[usize]| parts.iter().map(|&part| (part as u32, call(part))).collect();
@@ -343,11 +353,26 @@ impl Turns {
         let pure = |builder: &mut Builder, op, args: [Value; 2]| {
             builder.emit_value(InstData::Pure { op, args: args.into_iter().collect() })
         };
-        let next = next.map(|state| if self.together { state } else { pure(builder, Op::UMin, [least, state]) });
+        let next = next.map(|state| {
+            if !self.together {
+                return pure(builder, Op::UMin, [least, state]);
+            }
+            let zero = builder.s32(0);
+            let same = pure(builder, Op::IEq, [least, state]);
+            let first = pure(builder, Op::IEq, [number, zero]);
+            let fine = pure(builder, Op::LOr, [same, first]);
+            let [goes_on, quits] = [builder.create_block(), builder.create_block()];
+            let (then, otherwise) = (BlockCall::new(goes_on), BlockCall::new(quits));
+            builder.emit(InstData::Branch { condition: fine, then, otherwise });
+            builder.switch_to(quits);
+            builder.emit(InstData::Return);
+            builder.switch_to(goes_on);
+            state
+        });
         let (one, count) = (builder.s32(1), builder.s32(count));
         let number = pure(builder, Op::IAdd, [number, one]);
         let condition = pure(builder, Op::ULt, [number, count]);
-        let least = next.filter(|_| !self.together);
+        let least = next.filter(|_| turn.has_states(self.together));
         let then = BlockCall { block: turn.head, args: [number].into_iter().chain(least).collect() };
         let after = builder.create_block();
         builder.emit(InstData::Branch { condition, then, otherwise: BlockCall::new(after) });
