@@ -5,6 +5,7 @@
 //! default. A *resume* block goes on after a barrier: what is read there was kept in the subgroup's frame, or is carried
 //! over the barrier once for all subgroups if it is *common* to them.
 
+use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use foldhash::HashMap;
 
@@ -115,7 +116,7 @@ pub(super) struct Variables {
     phi_of: HashMap<Value, usize>,
     phi_users: HashMap<Value, Vec<usize>>,
     unfilled: Vec<usize>,
-    aliases: HashMap<Value, Value>,
+    aliases: SecondaryMap<Value, PackedOption<Value>>,
     barriers: HashMap<Block, Barrier>,
     kept: Vec<Kept>,
     carried: Vec<Carried>,
@@ -157,10 +158,25 @@ impl Variables {
 
     /// What stands for a value: a parameter that always has one value is that value.
     pub(super) fn resolve(&self, mut value: Value) -> Value {
-        while let Some(&other) = self.aliases.get(&value) {
+        while let Some(other) = self.aliases[value].expand() {
             value = other;
         }
         value
+    }
+
+    /// As [`Variables::resolve`]; the way there is short the next time.
+    fn shorten(&mut self, value: Value) -> Value {
+        let end = self.resolve(value);
+        let mut at = value;
+        while let Some(next) = self.aliases[at].expand() {
+            self.aliases[at] = end.into();
+            at = next;
+        }
+        end
+    }
+
+    fn is_aliased(&self, value: Value) -> bool {
+        self.aliases[value].is_some()
     }
 
     /// A block at which variables begin anew.
@@ -260,7 +276,7 @@ impl Builder {
         };
         for predecessor in self.variables.predecessors[block].clone() {
             let operand = self.find(variable, predecessor);
-            let operand = self.variables.resolve(operand);
+            let operand = self.variables.shorten(operand);
             self.variables.phis[number].operands.push(operand);
             if self.variables.phi_of.contains_key(&operand) && operand != value {
                 self.variables.phi_users.entry(operand).or_default().push(number);
@@ -273,21 +289,22 @@ impl Builder {
     fn simplify(&mut self, number: usize) {
         let mut work = vec![number];
         while let Some(number) = work.pop() {
-            let phi = &self.variables.phis[number];
-            if self.variables.aliases.contains_key(&phi.value)
-                || phi.operands.len() != self.variables.predecessors[phi.block].len()
-            {
+            let Phi { value, block, ref operands, .. } = self.variables.phis[number];
+            let count = operands.len();
+            if self.variables.is_aliased(value) || count != self.variables.predecessors[block].len() {
                 continue;
             }
             let mut only = None;
-            let several = phi.operands.iter().any(|&operand| {
-                let operand = self.variables.resolve(operand);
-                operand != phi.value && *only.get_or_insert(operand) != operand
+            let several = (0..count).any(|place| {
+                let operand = self.variables.phis[number].operands[place];
+                let operand = self.variables.shorten(operand);
+                operand != value && *only.get_or_insert(operand) != operand
             });
             let (Some(only), false) = (only, several) else { continue };
-            let value = phi.value;
-            self.variables.aliases.insert(value, only);
-            let users = self.variables.phi_users.remove(&value).unwrap_or_default();
+            self.variables.aliases[value] = only.into();
+            let mut users = self.variables.phi_users.remove(&value).unwrap_or_default();
+            users.sort_unstable();
+            users.dedup();
             if self.variables.phi_of.contains_key(&only) {
                 self.variables.phi_users.entry(only).or_default().extend(&users);
             }
@@ -324,7 +341,7 @@ impl Builder {
             if self.variables.all[variable].common {
                 let arg = self.read(variable, stop);
                 if self.is_outer(arg) {
-                    self.variables.aliases.insert(value, arg);
+                    self.variables.aliases[value] = arg.into();
                 } else {
                     self.variables.carried.push(Carried { resume, param: value, arg });
                 }
@@ -351,7 +368,7 @@ impl Builder {
             if !same && !undef {
                 self.emit_before_end(stop, InstData::FrameStore { frame, at, value: kept });
             }
-            debug_assert!(!self.variables.aliases.contains_key(&value));
+            debug_assert!(!self.variables.is_aliased(value));
         }
     }
 
@@ -359,23 +376,22 @@ impl Builder {
     pub(super) fn finish_variables(&mut self) {
         let phis = std::mem::take(&mut self.variables.phis);
         for phi in &phis {
-            if self.variables.aliases.contains_key(&phi.value) {
+            if self.variables.is_aliased(phi.value) {
                 continue;
             }
             self.place_param(phi.block, phi.value);
             let predecessors = self.variables.predecessors[phi.block].clone();
             for (predecessor, &operand) in predecessors.into_iter().zip(&phi.operands) {
-                let operand = self.variables.resolve(operand);
+                let operand = self.variables.shorten(operand);
                 self.pass(predecessor, phi.block, operand);
             }
         }
-        let variables = &self.variables;
-        let aliased = !variables.aliases.is_empty();
-        for data in self.kernel.insts.values_mut().filter(|_| aliased) {
-            data.for_each_use_mut(|value| *value = variables.resolve(*value));
+        let variables = &mut self.variables;
+        for data in self.kernel.insts.values_mut() {
+            data.for_each_use_mut(|value| *value = variables.shorten(*value));
         }
         for data in self.kernel.blocks.values_mut() {
-            data.exec = data.exec.map(|exec| variables.resolve(exec));
+            data.exec = data.exec.map(|exec| variables.shorten(exec));
         }
     }
 }

@@ -10,7 +10,7 @@ use foldhash::HashMap;
 use super::super::ssa::{Unwritten, Variable};
 use super::values::type_of;
 use super::{Block, Type, Value, Widen};
-use crate::analysis::{Next, Shape, positions};
+use crate::analysis::{Next, Shape, Uniformity, positions};
 use crate::ir::{self, BlockCall, InstData as Scalar};
 use crate::simd::{self, InstData};
 
@@ -34,6 +34,8 @@ pub(super) struct Control {
     lanes: Option<Variable>,
     /// Branches that are the first to park lanes at a block, so that none are there yet.
     first: HashMap<ir::Block, ir::Block>,
+    /// By block: those that it dominates at once, where lanes will be parked. Nobody waits there yet.
+    fresh: HashMap<ir::Block, Vec<ir::Block>>,
     /// By loop: values to forget before it is entered.
     thaw: HashMap<usize, Vec<Variable>>,
     /// After the last subgroup's instruction.
@@ -85,6 +87,38 @@ impl Widen<'_> {
             }
         }
         self.find_thaws();
+        self.find_fresh();
+    }
+
+    /// Finds from where on lanes may be parked at a block: a search for those that were ends there, not at the kernel's
+    /// beginning. Out of a loop lanes come trip after trip, so there it does not.
+    fn find_fresh(&mut self) {
+        let Uniformity { flow, loops, dominators, .. } = self.uniformity;
+        for &block in &self.kernel.layout {
+            if let Some(idom) = dominators.idom(block)
+                && flow.is_parked(block)
+                && loops.headed_by(block).is_none()
+                && loops.of(block) == loops.of(idom)
+            {
+                self.control.fresh.entry(idom).or_default().push(block);
+            }
+        }
+    }
+
+    /// Before a block's lanes go on: at the blocks that it dominates at once, nobody waits.
+    fn begin_fresh(&mut self) {
+        let kernel = self.kernel;
+        for block in self.control.fresh.remove(&self.block).unwrap_or_default() {
+            if self.uniformity.flow.whole(block).is_none() {
+                let none = self.builder.constant(Type::Mask, 0);
+                let parked = self.parked_variable(block);
+                self.write(parked, none);
+            }
+            for &param in &kernel.blocks[block].params {
+                let passed = self.passed_variable(param);
+                self.forget_variable(passed);
+            }
+        }
     }
 
     /// Finds before which loop what lanes took out of it in an earlier run has to be forgotten: the outermost one that they
@@ -281,6 +315,7 @@ impl Widen<'_> {
     /// Ends the current block; what its terminator asks for.
     pub(super) fn leave(&mut self, data: &Scalar) {
         let block = self.block;
+        self.begin_fresh();
         match data {
             Scalar::Jump { to } => self.follow(to),
             Scalar::Branch { condition, then, otherwise } if self.shape(*condition) == Shape::Uniform => {
