@@ -11,7 +11,9 @@
 //!   them by machine loads and stores, which may race as the atomics of `guest.rs` may.
 //! - *Push constants*, read only, inside their array. *The stop flag*, read only, as a machine load: a relaxed atomic.
 //! - *Scratch memory*, for shared and private memory and frames: as many bytes as the kernel declares, borrowed mutably
-//!   for the call.
+//!   for the call. Accesses to shared and private memory whose index is known to be in range by its computation are not
+//!   checked; the verifier does not prove that. An index that comes out of a frame was put there on the way to the very
+//!   barrier: a workgroup whose subgroups were at different ones ends (`widen/turns.rs`).
 //! - *The stack*: its own frame, of bounded size, below the caller's.
 //! - *Registers*: those that `extern "sysv64"` gives away. MXCSR, if it is not as it has to be, is set for the time of the
 //!   call only.
