@@ -3,8 +3,8 @@
 //! Parts that have blocks in common share a loop, a *turn*; others have one of their own. Where all subgroups come to each
 //! barrier together, as Vulkan demands, the last subgroup knows which part is next, and hands on what all of them have in
 //! common; should data races have sent another one elsewhere, the workgroup ends there, as nobody may go on from a barrier
-//! that it was not at. Else each subgroup has a state in memory, the part it waits for, and a turn skips those that wait for others: so
-//! nothing depends on what nobody checks.
+//! that it was not at. Else each subgroup has a state in memory, the part it waits for, and a turn skips those that wait
+//! for others.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use foldhash::HashMap;
@@ -45,13 +45,6 @@ pub(super) struct Turns {
     pub(super) together: bool,
 }
 
-impl Turn {
-    /// Whether a subgroup leaves word for the next one where it stopped: there are several places, or each has its own.
-    fn has_states(&self, together: bool) -> bool {
-        !together || self.exits.len() + usize::from(self.ends) > 1
-    }
-}
-
 /// What is carried to each part, by its first block.
 type AllCarried = HashMap<Block, SmallVec<[Carried; 4]>>;
 
@@ -71,6 +64,13 @@ struct Turn {
     head: Block,
     /// Where each subgroup leaves.
     latch: Block,
+}
+
+impl Turn {
+    /// Whether a subgroup leaves word for the next one where it stopped: there are several places, or each has its own.
+    fn has_states(&self, together: bool) -> bool {
+        !together || self.exits.len() + usize::from(self.ends) > 1
+    }
 }
 
 impl Turns {

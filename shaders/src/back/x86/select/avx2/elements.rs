@@ -261,19 +261,23 @@ impl LoadElements {
             shuffle(asm, word(2), high, word(2), 0xcd);
             return;
         }
-        let [a, b, c, d] = [0, 1, 2, 3].map(word);
-        for (code, to, [from, other]) in [
-            (LOW_WORDS, low, [a, b]),
-            (HIGH_WORDS, high, [a, b]),
-            (LOW_WORDS, a, [c, d]),
-            (HIGH_WORDS, b, [c, d]),
-            (HIGH_PAIRS, d, [high, b]),
-            (LOW_PAIRS, c, [high, b]),
-            (HIGH_PAIRS, b, [low, a]),
-            (LOW_PAIRS, a, [low, a]),
-        ] {
-            asm.put(Instruction::with3(code, to, from, other));
-        }
+        transpose(asm, [0, 1, 2, 3].map(word), [low, high]);
+    }
+}
+
+/// Transposes four vectors in each of their halves, by way of two temporary ones.
+pub(super) fn transpose(asm: &mut Assembler<'_>, [a, b, c, d]: [Register; 4], [low, high]: [Register; 2]) {
+    for (code, to, [from, other]) in [
+        (LOW_WORDS, low, [a, b]),
+        (HIGH_WORDS, high, [a, b]),
+        (LOW_WORDS, a, [c, d]),
+        (HIGH_WORDS, b, [c, d]),
+        (HIGH_PAIRS, d, [high, b]),
+        (LOW_PAIRS, c, [high, b]),
+        (HIGH_PAIRS, b, [low, a]),
+        (LOW_PAIRS, a, [low, a]),
+    ] {
+        asm.put(Instruction::with3(code, to, from, other));
     }
 }
 

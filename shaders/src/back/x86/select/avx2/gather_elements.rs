@@ -14,6 +14,7 @@ use super::super::super::encode::{Assembler, Label, Regs};
 use super::super::super::pool::Constant;
 use super::super::super::vcode::{Expand, Kind};
 use super::Halves;
+use super::elements::transpose;
 use super::operand::Pair;
 use crate::simd::{Inst, Value};
 
@@ -25,11 +26,6 @@ const TEST: Code = Code::VEX_Vptest_ymm_ymmm256;
 const INSERT: Code = Code::VEX_Vinsertf128_ymm_ymm_xmmm128_imm8;
 /// Of two words of each lane the first, or the second.
 const SHUFFLE: Code = Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8;
-/// Words or pairs of words of two vectors by turns, from the lower or the upper halves of each quarter.
-const LOW_WORDS: Code = Code::VEX_Vpunpckldq_ymm_ymm_ymmm256;
-const HIGH_WORDS: Code = Code::VEX_Vpunpckhdq_ymm_ymm_ymmm256;
-const LOW_PAIRS: Code = Code::VEX_Vpunpcklqdq_ymm_ymm_ymmm256;
-const HIGH_PAIRS: Code = Code::VEX_Vpunpckhqdq_ymm_ymm_ymmm256;
 
 impl Halves<'_, '_> {
     pub(super) fn gather_elements(
@@ -159,19 +155,7 @@ impl Expand for GatherElements {
         }
         (0..4).for_each(|number| self.load_quads(regs, asm, number));
         let [a, b, c, d] = [0, 1, 2, 3].map(|number| regs.ymm(number));
-        let [low, high] = temps;
-        for (code, to, [from, other]) in [
-            (LOW_WORDS, low, [a, b]),
-            (HIGH_WORDS, high, [a, b]),
-            (LOW_WORDS, a, [c, d]),
-            (HIGH_WORDS, b, [c, d]),
-            (HIGH_PAIRS, d, [high, b]),
-            (LOW_PAIRS, c, [high, b]),
-            (HIGH_PAIRS, b, [low, a]),
-            (LOW_PAIRS, a, [low, a]),
-        ] {
-            asm.put(Instruction::with3(code, to, from, other));
-        }
+        transpose(asm, [a, b, c, d], temps);
         // In lanes that are off, that is nobody's.
         for word in [a, b, c, d] {
             asm.put(Instruction::with3(AND, word, word, on));
