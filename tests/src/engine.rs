@@ -1,6 +1,6 @@
 //! What runs kernels: every engine in the list runs every test file, and all must agree.
 
-use spelter_shaders::back::x86::{self, Isa};
+use spelter_shaders::back::x86::{self, Isa, Registers};
 use spelter_shaders::back::{Code, Scratch};
 use spelter_shaders::compile::{self, Floats};
 use spelter_shaders::ir::{Kernel, verify};
@@ -33,12 +33,17 @@ pub fn engines() -> Vec<Engine> {
     for isa in Isa::available() {
         engines.extend(match isa {
             Isa::Avx512 => [
-                Engine { name: isa.name(), prepare: |kernel| compiled(kernel, Isa::Avx512, false) },
-                Engine { name: "avx512 in pairs", prepare: |kernel| compiled(kernel, Isa::Avx512, true) },
+                Engine { name: isa.name(), prepare: |kernel| compiled(kernel, Isa::Avx512, Variant::Plain) },
+                Engine { name: "avx512 in pairs", prepare: |kernel| compiled(kernel, Isa::Avx512, Variant::Pairs) },
+                Engine {
+                    name: "avx512 in one pass",
+                    prepare: |kernel| compiled(kernel, Isa::Avx512, Variant::OnePass),
+                },
             ],
             Isa::Avx2 => [
-                Engine { name: isa.name(), prepare: |kernel| compiled(kernel, Isa::Avx2, false) },
-                Engine { name: "avx2 in pairs", prepare: |kernel| compiled(kernel, Isa::Avx2, true) },
+                Engine { name: isa.name(), prepare: |kernel| compiled(kernel, Isa::Avx2, Variant::Plain) },
+                Engine { name: "avx2 in pairs", prepare: |kernel| compiled(kernel, Isa::Avx2, Variant::Pairs) },
+                Engine { name: "avx2 in one pass", prepare: |kernel| compiled(kernel, Isa::Avx2, Variant::OnePass) },
             ],
         });
     }
@@ -56,9 +61,19 @@ fn interpreters() -> Vec<Engine> {
     ]
 }
 
+/// What is chosen by the kernel's size or shape otherwise, and has to be right for all kernels.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Variant {
+    Plain,
+    /// Subgroups run in pairs wherever they can.
+    Pairs,
+    /// Registers are assigned in one pass, as for huge kernels.
+    OnePass,
+}
+
 /// Machine code, with floats as exact as the interpreter's where Vulkan asks for it: every form on the way is verified, and
-/// no kernel of the tests may be one that only the interpreter can run. With `pairs`, subgroups run in pairs wherever they can.
-fn compiled(kernel: &Kernel, isa: Isa, pairs: bool) -> Box<dyn Code> {
+/// no kernel of the tests may be one that only the interpreter can run.
+fn compiled(kernel: &Kernel, isa: Isa, variant: Variant) -> Box<dyn Code> {
     let lowered = lowered(kernel, Some(isa));
     let mut wide = match simd::widen(&lowered) {
         Ok(wide) => wide,
@@ -66,11 +81,13 @@ fn compiled(kernel: &Kernel, isa: Isa, pairs: bool) -> Box<dyn Code> {
         Err(error) if error.to_string().contains("more than one way in") => return compile::interpret(&lowered),
         Err(error) => panic!("{error}\n{lowered}"),
     };
-    if pairs {
+    if variant == Variant::Pairs {
         simd::pair(&mut wide, simd::Pairs::WherePossible);
     }
     simd::verify(&wide).unwrap_or_else(|error| panic!("{error}\n{lowered}\n{wide}"));
-    let program = x86::compile(&wide, isa).unwrap_or_else(|error| panic!("{error}\n{lowered}\n{wide}"));
+    let registers = if variant == Variant::OnePass { Registers::InOnePass } else { Registers::BySize };
+    let program =
+        x86::compile_staged(&wide, isa, registers, |_| {}).unwrap_or_else(|error| panic!("{error}\n{lowered}\n{wide}"));
     Box::new(program)
 }
 

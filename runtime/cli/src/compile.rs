@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use spelter_shaders::back::x86::{self, Isa};
+use spelter_shaders::back::x86::{self, Isa, Registers};
 use spelter_shaders::compile::{self, Floats};
 use spelter_shaders::ir::Kernel;
 use spelter_shaders::lower::math::{self, MathOptions};
@@ -63,8 +63,8 @@ fn emit(mut kernel: Kernel, args: &CompileArgs, isa: Isa, clock: &mut Clock) -> 
     if args.emit == Emit::Simd {
         return Ok(wide.to_string());
     }
-    let program =
-        x86::compile_staged(&wide, isa, |stage| clock.lap(stage.name())).map_err(|error| error.to_string())?;
+    let program = x86::compile_staged(&wide, isa, Registers::BySize, |stage| clock.lap(stage.name()))
+        .map_err(|error| error.to_string())?;
     Ok(program.assembly())
 }
 

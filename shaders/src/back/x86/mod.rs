@@ -107,6 +107,15 @@ pub enum CompileError {
     Memory(String),
 }
 
+/// How registers are assigned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Registers {
+    /// By live ranges, which are split and merged, but in one pass where the kernel is so large that this would take seconds.
+    BySize,
+    /// In one pass, whatever the size: values that live across blocks are kept in memory.
+    InOnePass,
+}
+
 /// A stage of the compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -139,17 +148,22 @@ pub struct Program {
 
 /// Compiles a kernel that the SIMD form's verifier accepts; the code of another one may do anything.
 pub fn compile(kernel: &Kernel, isa: Isa) -> Result<Program, CompileError> {
-    compile_staged(kernel, isa, |_| {})
+    compile_staged(kernel, isa, Registers::BySize, |_| {})
 }
 
-/// As [`compile`]; tells when a stage is done, to those who have a clock.
-pub fn compile_staged(kernel: &Kernel, isa: Isa, mut done: impl FnMut(Stage)) -> Result<Program, CompileError> {
+/// As [`compile`], with a choice; tells when a stage is done, to those who have a clock.
+pub fn compile_staged(
+    kernel: &Kernel,
+    isa: Isa,
+    registers: Registers,
+    mut done: impl FnMut(Stage),
+) -> Result<Program, CompileError> {
     let code = select::select(kernel, isa)?;
     done(Stage::Select);
     let mut tables = regalloc::Tables::default();
-    let registers = regalloc::allocate(&mut tables, &code, isa)?;
+    let allocation = regalloc::allocate(&mut tables, &code, isa, registers)?;
     done(Stage::Regalloc);
-    let image = encode::encode(&code, registers, isa)?;
+    let image = encode::encode(&code, allocation, isa)?;
     let memory = CodeMemory::new(&image.bytes).map_err(|error| CompileError::Memory(error.to_string()))?;
     done(Stage::Encode);
     let needs = Needs {

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use regalloc2::{Algorithm, Ctx, MachineEnv, Output, PReg, PRegSet, RegClass, RegallocOptions};
 
 use super::vcode::VCode;
-use super::{CompileError, Isa};
+use super::{CompileError, Isa, Registers};
 
 /// General registers that a call may change, then those that have to be saved. The stack pointer is neither.
 const FREE: [usize; 9] = [0, 1, 2, 6, 7, 8, 9, 10, 11];
@@ -62,18 +62,34 @@ impl Drop for Tables {
     }
 }
 
+/// Instructions up to which live ranges are split and merged: more of them, with many values alive at once, take time that
+/// grows with the square of their number (16,000: 0.1 s; 40,000: seconds).
+const MOST_SPLIT: usize = 1 << 14;
+
+/// Blocks up to which debug builds prove the result right, which takes time that grows with the square of their number, too.
+#[cfg(debug_assertions)]
+const MOST_PROVED: usize = 1 << 11;
+
 /// Assigns registers; in debug builds the result is proved right.
-pub(super) fn allocate<'a>(tables: &'a mut Tables, code: &VCode, isa: Isa) -> Result<&'a Output, CompileError> {
+pub(super) fn allocate<'a>(
+    tables: &'a mut Tables,
+    code: &VCode,
+    isa: Isa,
+    registers: Registers,
+) -> Result<&'a Output, CompileError> {
     let env = machine(isa);
-    let options =
-        RegallocOptions { verbose_log: false, validate_ssa: cfg!(debug_assertions), algorithm: Algorithm::Ion };
+    let algorithm = match registers {
+        Registers::BySize if code.len() <= MOST_SPLIT => Algorithm::Ion,
+        Registers::BySize | Registers::InOnePass => Algorithm::Fastalloc,
+    };
+    let options = RegallocOptions { verbose_log: false, validate_ssa: cfg!(debug_assertions), algorithm };
     let mut context = KEPT.try_with(Cell::take).ok().flatten().unwrap_or_default();
     // After an error nobody can rely on the tables: they are dropped.
     regalloc2::run_with_ctx(code, env, &options, &mut context)
         .map_err(|error| CompileError::Registers(error.to_string()))?;
     let out = &tables.context.insert(context).output;
     #[cfg(debug_assertions)]
-    {
+    if code.blocks.len() <= MOST_PROVED {
         let mut checker = regalloc2::checker::Checker::new(code, env);
         checker.prepare(out);
         checker.run().map_err(|errors| CompileError::Registers(format!("{errors:?}")))?;
