@@ -6,25 +6,47 @@ use spelter_shaders::compile::{self, Floats};
 use spelter_shaders::ir::{Kernel, verify};
 use spelter_shaders::{opt, simd};
 
+use crate::held::held;
+
+/// Makes a kernel ready to run.
+pub type Prepare = fn(&Kernel) -> Box<dyn Code>;
+
 /// A way to run a kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Engine {
     /// Name for messages.
     pub name: &'static str,
     /// Makes a kernel ready.
-    pub prepare: fn(&Kernel) -> Box<dyn Code>,
+    pub prepare: Prepare,
+    /// Makes a kernel ready that is lowered already, if the engine is one that lowers kernels: after passes that may
+    /// change the last bits of floats.
+    pub of_lowered: Option<Prepare>,
 }
 
 impl Engine {
-    /// Whether it makes machine code, after passes that may change the last bits of floats.
+    /// Whether it lowers kernels, as for machine code.
     pub fn is_compiled(&self) -> bool {
-        self.isa().is_some()
+        self.of_lowered.is_some()
     }
 
-    /// The instruction set of its machine code.
+    /// The instruction set that it lowers for.
     pub fn isa(&self) -> Option<Isa> {
         Isa::available().find(|isa| self.name.starts_with(isa.name()))
     }
+}
+
+/// An engine that takes lowered kernels, with what it does to them.
+macro_rules! compiled {
+    ($name:literal, $isa:ident, $of_lowered:expr) => {
+        Engine {
+            name: $name,
+            prepare: |kernel| $of_lowered(&lowered(kernel, Some(Isa::$isa))),
+            of_lowered: Some(|kernel| $of_lowered(kernel)),
+        }
+    };
+    ($name:literal, $isa:ident as $variant:ident) => {
+        compiled!($name, $isa, |kernel: &Kernel| machine_code(kernel, Isa::$isa, Variant::$variant))
+    };
 }
 
 /// All engines of this machine; the first is the oracle.
@@ -33,17 +55,16 @@ pub fn engines() -> Vec<Engine> {
     for isa in Isa::available() {
         engines.extend(match isa {
             Isa::Avx512 => [
-                Engine { name: isa.name(), prepare: |kernel| compiled(kernel, Isa::Avx512, Variant::Plain) },
-                Engine { name: "avx512 in pairs", prepare: |kernel| compiled(kernel, Isa::Avx512, Variant::Pairs) },
-                Engine {
-                    name: "avx512 in one pass",
-                    prepare: |kernel| compiled(kernel, Isa::Avx512, Variant::OnePass),
-                },
+                compiled!("avx512", Avx512 as Plain),
+                compiled!("avx512 in pairs", Avx512 as Pairs),
+                compiled!("avx512 in one pass", Avx512 as OnePass),
+                compiled!("avx512 held to its ranges", Avx512, |kernel| compile::interpret(&held(kernel))),
             ],
             Isa::Avx2 => [
-                Engine { name: isa.name(), prepare: |kernel| compiled(kernel, Isa::Avx2, Variant::Plain) },
-                Engine { name: "avx2 in pairs", prepare: |kernel| compiled(kernel, Isa::Avx2, Variant::Pairs) },
-                Engine { name: "avx2 in one pass", prepare: |kernel| compiled(kernel, Isa::Avx2, Variant::OnePass) },
+                compiled!("avx2", Avx2 as Plain),
+                compiled!("avx2 in pairs", Avx2 as Pairs),
+                compiled!("avx2 in one pass", Avx2 as OnePass),
+                compiled!("avx2 held to its ranges", Avx2, |kernel| compile::interpret(&held(kernel))),
             ],
         });
     }
@@ -51,13 +72,11 @@ pub fn engines() -> Vec<Engine> {
 }
 
 fn interpreters() -> Vec<Engine> {
+    let engine = |name, prepare| Engine { name, prepare, of_lowered: None };
     vec![
-        Engine { name: "interpreter", prepare: compile::interpret },
-        Engine { name: "interpreter of the IR's text", prepare: |kernel| compile::interpret(&through_text(kernel)) },
-        Engine {
-            name: "interpreter of the optimised kernel",
-            prepare: |kernel| compile::interpret(&optimised(kernel)),
-        },
+        engine("interpreter", compile::interpret),
+        engine("interpreter of the IR's text", |kernel| compile::interpret(&through_text(kernel))),
+        engine("interpreter of the optimised kernel", |kernel| compile::interpret(&optimised(kernel))),
     ]
 }
 
@@ -71,24 +90,25 @@ enum Variant {
     OnePass,
 }
 
-/// Machine code, with floats as exact as the interpreter's where Vulkan asks for it: every form on the way is verified, and
-/// no kernel of the tests may be one that only the interpreter can run.
-fn compiled(kernel: &Kernel, isa: Isa, variant: Variant) -> Box<dyn Code> {
-    let lowered = lowered(kernel, Some(isa));
-    let mut wide = match simd::widen(&lowered) {
+/// Machine code of a kernel that is lowered: every form on the way is verified. What cannot be compiled fails, since users'
+/// kernels look the same; but mutants of control flow may be what no valid shader is, and unaligned variables are for the interpreter.
+fn machine_code(kernel: &Kernel, isa: Isa, variant: Variant) -> Box<dyn Code> {
+    let mut wide = match simd::widen(kernel) {
         Ok(wide) => wide,
-        // Mutants of control flow may be what no valid shader is.
-        Err(error) if error.to_string().contains("more than one way in") => return compile::interpret(&lowered),
-        Err(error) => panic!("{error}\n{lowered}"),
+        Err(error)
+            if ["more than one way in", "no multiples of 4"].iter().any(|known| error.to_string().contains(known)) =>
+        {
+            return compile::interpret(kernel);
+        }
+        Err(error) => panic!("{error}\n{kernel}"),
     };
     if variant == Variant::Pairs {
         simd::pair(&mut wide, simd::Pairs::WherePossible);
     }
-    simd::verify(&wide).unwrap_or_else(|error| panic!("{error}\n{lowered}\n{wide}"));
+    simd::verify(&wide).unwrap_or_else(|error| panic!("{error}\n{kernel}\n{wide}"));
     let registers = if variant == Variant::OnePass { Registers::InOnePass } else { Registers::BySize };
-    let program =
-        x86::compile_staged(&wide, isa, registers, |_| {}).unwrap_or_else(|error| panic!("{error}\n{lowered}\n{wide}"));
-    Box::new(program)
+    let program = x86::compile_staged(&wide, isa, registers, |_| {});
+    Box::new(program.unwrap_or_else(|error| panic!("{error}\n{kernel}\n{wide}")))
 }
 
 /// What machine code for an instruction set is made of: the interpreter gives the same bits for it as machine code does.

@@ -8,6 +8,7 @@ pub mod check;
 pub mod corpus;
 pub mod engine;
 pub mod fuzz;
+pub mod held;
 pub mod mutate;
 pub mod program;
 pub mod values;

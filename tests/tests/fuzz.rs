@@ -55,7 +55,8 @@ fn interleaved(kernel: &Kernel) -> Kernel {
 /// Without this a difference between engines would prove nothing.
 #[test]
 fn answers_do_not_depend_on_the_order_of_invocations() {
-    let turns = Engine { name: "invocations in turns", prepare: |kernel| compile::interpret(&interleaved(kernel)) };
+    let prepare = |kernel: &Kernel| compile::interpret(&interleaved(kernel));
+    let turns = Engine { name: "invocations in turns", prepare, of_lowered: None };
     let mut bench = Bench::new(vec![engines()[0], turns]);
     // Their own subgroup barriers must stay in step.
     let own = |generated: &Generated| generated.features.has(Feature::BarrierSubgroup);
@@ -105,7 +106,7 @@ fn wrong(kernel: &Kernel) -> Kernel {
 
 #[test]
 fn a_wrong_engine_is_found_and_what_it_fails_on_becomes_small() {
-    let wrong = Engine { name: "wrong", prepare: |kernel| compile::interpret(&wrong(kernel)) };
+    let wrong = Engine { name: "wrong", prepare: |kernel| compile::interpret(&wrong(kernel)), of_lowered: None };
     let mut bench = Bench::new(vec![engines()[0], wrong]);
     let mut fails =
         |program: &Program| bench.check(program).is_err_and(|finding| finding.what == "wrong: wrong memory");

@@ -70,23 +70,8 @@ struct Image {
 
 impl Default for Bench {
     fn default() -> Self {
-        Self::new(all_engines())
+        Self::new(engine::engines())
     }
-}
-
-/// All engines; those that make machine code take kernels that are lowered already.
-pub fn all_engines() -> Vec<Engine> {
-    let mut engines = engine::engines();
-    for engine in &mut engines {
-        match engine.name {
-            "avx512" => engine.prepare = |kernel| machine_code(kernel, Isa::Avx512, false),
-            "avx512 in pairs" => engine.prepare = |kernel| machine_code(kernel, Isa::Avx512, true),
-            "avx2" => engine.prepare = |kernel| machine_code(kernel, Isa::Avx2, false),
-            "avx2 in pairs" => engine.prepare = |kernel| machine_code(kernel, Isa::Avx2, true),
-            _ => {}
-        }
-    }
-    engines
 }
 
 /// The lowered and optimised kernel, its SIMD form and its machine code, as text.
@@ -113,23 +98,6 @@ pub fn stages(kernel: &Kernel) -> String {
     text
 }
 
-/// Machine code of a kernel that is lowered. What cannot be compiled is a finding, since users' kernels look the same; but
-/// unaligned variables are for the interpreter.
-fn machine_code(kernel: &Kernel, isa: Isa, pairs: bool) -> Box<dyn Code> {
-    let mut wide = match simd::widen(kernel) {
-        Ok(wide) => wide,
-        Err(error) if error.to_string().contains("no multiples of 4") => return compile::interpret(kernel),
-        Err(error) => panic!("{error}"),
-    };
-    if pairs {
-        simd::pair(&mut wide, simd::Pairs::WherePossible);
-    }
-    if let Err(error) = simd::verify(&wide) {
-        panic!("widening makes a bad kernel: {error}");
-    }
-    Box::new(x86::compile(&wide, isa).unwrap_or_else(|error| panic!("{error}")))
-}
-
 impl Bench {
     /// For these engines; the first is the oracle.
     pub fn new(engines: Vec<Engine>) -> Self {
@@ -146,7 +114,7 @@ impl Bench {
         let oracle = self.engines[0];
         let expected = self.run(oracle, &program.kernel, program, &image)?;
         let (compiled, others): (Vec<Engine>, Vec<Engine>) =
-            self.engines.iter().skip(1).copied().partition(|engine| engine.is_compiled());
+            self.engines.iter().skip(1).copied().partition(Engine::is_compiled);
         // Optimised kernels come below, without contraction.
         for engine in others.into_iter().filter(|engine| !engine.name.contains("optimised")) {
             let got = self.run(engine, &program.kernel, program, &image)?;
@@ -164,7 +132,8 @@ impl Bench {
         let last = lowered(&program.kernel, FLOATS)?;
         let expected = self.run(oracle, &last, program, &image)?;
         for engine in compiled {
-            let got = self.run(engine, &last, program, &image)?;
+            let Some(of_lowered) = engine.of_lowered else { continue };
+            let got = self.run_prepared(engine.name, || of_lowered(&last), program, &image)?;
             compare(program, &image, engine.name, &expected, &got)?;
         }
         Ok(())
@@ -186,7 +155,18 @@ impl Bench {
 
     /// One run on fresh memory: what the arena holds afterwards.
     fn run(&mut self, engine: Engine, kernel: &Kernel, program: &Program, image: &Image) -> Result<Vec<u8>, Finding> {
-        let code = caught(engine.name, "panics when it prepares", || (engine.prepare)(kernel))?;
+        self.run_prepared(engine.name, || (engine.prepare)(kernel), program, image)
+    }
+
+    /// As [`Bench::run`], with what makes the code ready.
+    fn run_prepared(
+        &mut self,
+        name: &str,
+        prepare: impl FnOnce() -> Box<dyn Code>,
+        program: &Program,
+        image: &Image,
+    ) -> Result<Vec<u8>, Finding> {
+        let code = caught(name, "panics when it prepares", prepare)?;
         self.load(image);
         let buffers: Vec<GuestSlice> =
             image.places.iter().map(|&(first, bytes)| self.arena.slice(first as u64, bytes as u64)).collect();
@@ -197,11 +177,10 @@ impl Bench {
         watch.stop.store(0, Relaxed);
         watch.runs.fetch_add(1, Relaxed);
         let args = DispatchArgs { buffers: &buffers, push: &push, num_workgroups: program.groups, stop: &watch.stop };
-        let outcome =
-            caught(engine.name, "panics when it runs", || dispatch(&*code, &args, program, &mut self.scratch));
+        let outcome = caught(name, "panics when it runs", || dispatch(&*code, &args, program, &mut self.scratch));
         watch.runs.fetch_add(1, Relaxed);
         if outcome? == Outcome::Stopped {
-            return Err(finding(&format!("{}: hangs", engine.name), "was stopped by the watchdog"));
+            return Err(finding(&format!("{name}: hangs"), "was stopped by the watchdog"));
         }
         let mut memory = vec![0; image.bytes.len()];
         self.arena.read(0, &mut memory);

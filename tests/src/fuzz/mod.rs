@@ -22,7 +22,7 @@ mod sync;
 mod tape;
 pub mod text;
 
-pub use bench::{Bench, Finding, all_engines, quiet_panics, stages};
+pub use bench::{Bench, Finding, quiet_panics, stages};
 pub use expression::is_transcendental;
 pub use feature::{Coverage, Feature, Features};
 pub use maker::Options;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::Parser;
 use spelter_tests::engine::Engine;
-use spelter_tests::fuzz::{Generated, Options, Tape, all_engines, generate};
+use spelter_tests::engine::engines;
+use spelter_tests::fuzz::{Generated, Options, Tape, generate};
 
 /// Runs random kernels on every engine and compares all memory.
 #[derive(Clone, Debug, Parser)]
@@ -86,12 +87,7 @@ impl Args {
 
     pub(crate) fn engines(&self) -> Vec<Engine> {
         let wanted = |engine: &Engine| self.engine.as_ref().is_none_or(|name| engine.name.contains(name.as_str()));
-        all_engines()
-            .into_iter()
-            .enumerate()
-            .filter(|(at, engine)| *at == 0 || wanted(engine))
-            .map(|(_, e)| e)
-            .collect()
+        engines().into_iter().enumerate().filter(|(at, engine)| *at == 0 || wanted(engine)).map(|(_, e)| e).collect()
     }
 
     pub(crate) fn duration(&self) -> Duration {
