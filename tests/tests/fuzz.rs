@@ -25,6 +25,18 @@ fn engines_agree_on_random_programs() {
     }
 }
 
+/// Whatever others write into a program's buffers while it runs.
+#[test]
+fn random_programs_that_race_touch_nothing_else() {
+    let mut bench = Bench::default();
+    bench.race();
+    for (seed, generated) in programs(Options::ALL).step_by(8) {
+        if let Err(finding) = bench.check(&generated.program) {
+            panic!("seed {seed}: {}: {}", finding.what, finding.detail);
+        }
+    }
+}
+
 /// A sum with 0 is no value of its own: its place in the scope once took the first value of its kind with it.
 #[test]
 fn there_is_a_value_of_each_kind_at_each_place() {

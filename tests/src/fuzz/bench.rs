@@ -1,5 +1,7 @@
 //! Runs programs on every engine, with the same memory, and compares every byte afterwards.
 
+mod racing;
+
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -52,6 +54,7 @@ pub struct Bench {
     arena: GuestSlice,
     scratch: Scratch,
     watch: Arc<Watch>,
+    racing: bool,
 }
 
 #[derive(Debug, Default)]
@@ -104,11 +107,20 @@ impl Bench {
         let watch = Arc::new(Watch::default());
         let weak = Arc::downgrade(&watch);
         std::thread::spawn(move || guard(&weak));
-        Self { engines, arena: GuestSlice::EMPTY, scratch: Scratch::default(), watch }
+        Self { engines, arena: GuestSlice::EMPTY, scratch: Scratch::default(), watch, racing: false }
+    }
+
+    /// From now on programs race against a thread that writes into their buffers: only that they end and touch nothing else
+    /// is checked.
+    pub fn race(&mut self) {
+        self.racing = true;
     }
 
     /// Runs the program in every way and compares.
     pub fn check(&mut self, program: &Program) -> Result<(), Finding> {
+        if self.racing {
+            return self.check_racing(program);
+        }
         let image = Image::new(program);
         verify(&program.kernel).map_err(|error| finding("the generator made a bad kernel", error))?;
         let oracle = self.engines[0];
@@ -168,8 +180,7 @@ impl Bench {
     ) -> Result<Vec<u8>, Finding> {
         let code = caught(name, "panics when it prepares", prepare)?;
         self.load(image);
-        let buffers: Vec<GuestSlice> =
-            image.places.iter().map(|&(first, bytes)| self.arena.slice(first as u64, bytes as u64)).collect();
+        let buffers = image.buffers(self.arena);
         let mut push = [0; MAX_PUSH_BYTES];
         let pushed = program.push.len().min(MAX_PUSH_BYTES);
         push[..pushed].copy_from_slice(&program.push[..pushed]);
@@ -209,6 +220,18 @@ impl Image {
         }
         bytes.extend((bytes.len()..(bytes.len() + GUARD).next_multiple_of(64)).map(|at| (at * 37 + 101) as u8));
         Self { places, bytes }
+    }
+
+    /// The program's buffers, in memory that holds the image.
+    fn buffers(&self, arena: GuestSlice) -> Vec<GuestSlice> {
+        self.places.iter().map(|&(first, bytes)| arena.slice(first as u64, bytes as u64)).collect()
+    }
+
+    /// The bytes that are in no buffer.
+    fn outside(&self) -> impl Iterator<Item = usize> {
+        let ends = self.places.iter().map(|&(first, bytes)| first + bytes);
+        let starts = self.places.iter().map(|&(first, _)| first).chain([self.bytes.len()]);
+        std::iter::once(0).chain(ends).zip(starts).flat_map(|(end, start)| end..start)
     }
 }
 

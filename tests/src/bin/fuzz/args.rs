@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
-use spelter_tests::engine::Engine;
-use spelter_tests::engine::engines;
-use spelter_tests::fuzz::{Generated, Options, Tape, generate};
+use spelter_tests::engine::{Engine, engines};
+use spelter_tests::fuzz::{Bench, Generated, Options, Tape, generate};
 
 /// Runs random kernels on every engine and compares all memory.
 #[derive(Clone, Debug, Parser)]
@@ -30,6 +29,9 @@ pub(crate) struct Args {
     /// Runs only the oracle and engines whose name contains this.
     #[arg(long)]
     pub(crate) engine: Option<String>,
+    /// Lets another thread write into the buffers meanwhile, and checks only that programs end and touch nothing else.
+    #[arg(long)]
+    pub(crate) race: bool,
     /// Leaves atomics out.
     #[arg(long)]
     pub(crate) no_atomics: bool,
@@ -85,9 +87,17 @@ impl Args {
         }
     }
 
-    pub(crate) fn engines(&self) -> Vec<Engine> {
+    fn engines(&self) -> Vec<Engine> {
         let wanted = |engine: &Engine| self.engine.as_ref().is_none_or(|name| engine.name.contains(name.as_str()));
         engines().into_iter().enumerate().filter(|(at, engine)| *at == 0 || wanted(engine)).map(|(_, e)| e).collect()
+    }
+
+    pub(crate) fn bench(&self) -> Bench {
+        let mut bench = Bench::new(self.engines());
+        if self.race {
+            bench.race();
+        }
+        bench
     }
 
     pub(crate) fn duration(&self) -> Duration {

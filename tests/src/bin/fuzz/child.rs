@@ -27,7 +27,7 @@ const KEPT: u32 = 4;
 pub(crate) fn run(args: &Args, job: u64) -> ExitCode {
     quiet_panics();
     let Ok(note) = File::create(args.note(job)) else { return ExitCode::FAILURE };
-    Child { args, note, bench: Bench::new(args.engines()), coverage: Coverage::default(), kinds: Vec::new() }.work(job);
+    Child { args, note, bench: args.bench(), coverage: Coverage::default(), kinds: Vec::new() }.work(job);
     ExitCode::SUCCESS
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use spelter_tests::fuzz::{Bench, Program, Tape, generate, quiet_panics, reduce, shrink, text};
+use spelter_tests::fuzz::{Program, Tape, generate, quiet_panics, reduce, shrink, text};
 
 use crate::args::Args;
 
@@ -19,7 +19,7 @@ pub(crate) fn check(args: &Args, path: &Path) -> ExitCode {
     quiet_panics();
     let program = std::fs::read_to_string(path).map_err(|error| error.to_string()).and_then(|text| text::read(&text));
     match program {
-        Ok(program) => _ = Bench::new(args.engines()).check(&program),
+        Ok(program) => _ = args.bench().check(&program),
         Err(error) => {
             eprintln!("{error}");
             return ExitCode::from(2);
@@ -45,6 +45,9 @@ fn dies(args: &Args, program: &Program, job: u64) -> Option<String> {
     command.arg("--check").arg(&path).stdout(Stdio::null()).stderr(Stdio::null());
     if let Some(engine) = &args.engine {
         command.arg("--engine").arg(engine);
+    }
+    if args.race {
+        command.arg("--race");
     }
     let mut process = command.spawn().ok()?;
     let start = Instant::now();

@@ -15,7 +15,7 @@ mod report;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use spelter_tests::fuzz::{Bench, quiet_panics, stages, text};
+use spelter_tests::fuzz::{quiet_panics, stages, text};
 
 use args::{Args, Mode};
 
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 /// Runs programs from files.
 fn files(args: &Args) -> ExitCode {
     quiet_panics();
-    let mut bench = Bench::new(args.engines());
+    let mut bench = args.bench();
     let mut good = true;
     for path in &args.files {
         let text = std::fs::read_to_string(path).map_err(|error| error.to_string());

@@ -110,7 +110,9 @@ fn spawn(args: &Args, job: u64, first: u64, seconds: u64, sender: &Sender<Event>
     if let Some(engine) = &args.engine {
         command.arg("--engine").arg(engine);
     }
-    for (name, wanted) in [("--no-atomics", args.no_atomics), ("--strict-returns", args.strict_returns)] {
+    for (name, wanted) in
+        [("--no-atomics", args.no_atomics), ("--race", args.race), ("--strict-returns", args.strict_returns)]
+    {
         if wanted {
             command.arg(name);
         }
