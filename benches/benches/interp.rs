@@ -165,7 +165,13 @@ fn bench(c: &mut Criterion) {
         let mut scratch = Scratch::default();
         let stop = AtomicU32::new(0);
         let buffers = [GuestSlice::leak(4 * WORDS as usize)];
-        let args = DispatchArgs { buffers: &buffers, push: &[0; MAX_PUSH_BYTES], num_workgroups: [1; 3], stop: &stop };
+        let args = DispatchArgs {
+            buffers: &buffers,
+            push: &[0; MAX_PUSH_BYTES],
+            images: &[],
+            num_workgroups: [1; 3],
+            stop: &stop,
+        };
         group.throughput(Throughput::Elements(per_invocation * u64::from(INVOCATIONS)));
         group.bench_function(kernel.name.as_str(), |b| b.iter(|| program.run(&args, [0; 3], &mut scratch)));
     }

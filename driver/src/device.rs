@@ -8,7 +8,7 @@ use ash::vk;
 use spelter_shaders::compile::Backend;
 
 use crate::command::CommandPool;
-use crate::descriptor::{Binding, DescriptorPool, DescriptorSetLayout};
+use crate::descriptor::{Binding, DescriptorPool, DescriptorSetLayout, ImmutableSamplers};
 use crate::error::Error;
 use crate::exec::{Executor, ExecutorOptions, Loss, QueueState};
 use crate::limits::Limits;
@@ -18,7 +18,10 @@ use crate::pipeline::{
     SpecializedShader,
 };
 use crate::queue::{Fence, Queue};
-use crate::resource::{Buffer, DeviceMemory};
+use crate::resource::{
+    Buffer, BufferView, DeviceMemory, FormatProperties, Image, ImageInfo, ImageView, ImageViewInfo, Sampler,
+    SamplerInfo, format_properties,
+};
 
 /// How a device is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,6 +149,37 @@ impl Device {
         Buffer::new(self, size, usage)
     }
 
+    /// `vkGetPhysicalDeviceFormatProperties`.
+    pub fn format_properties(&self, format: vk::Format) -> FormatProperties {
+        format_properties(format)
+    }
+
+    /// `vkCreateImage`: texels that need memory before they are used.
+    pub fn create_image(&self, info: &ImageInfo) -> Result<Image, Error> {
+        Image::new(self, info)
+    }
+
+    /// `vkCreateImageView`.
+    pub fn create_image_view(&self, info: &ImageViewInfo<'_>) -> Result<ImageView, Error> {
+        ImageView::new(self, info)
+    }
+
+    /// `vkCreateBufferView`: `range` bytes of a buffer from `offset` on as texels; [`vk::WHOLE_SIZE`] for all there are.
+    pub fn create_buffer_view(
+        &self,
+        buffer: &Buffer,
+        format: vk::Format,
+        offset: u64,
+        range: u64,
+    ) -> Result<BufferView, Error> {
+        BufferView::new(self, buffer, format, offset, range)
+    }
+
+    /// `vkCreateSampler`.
+    pub fn create_sampler(&self, info: &SamplerInfo) -> Result<Sampler, Error> {
+        Sampler::new(self, info)
+    }
+
     /// `vkCreateShaderModule` from SPIR-V words.
     pub fn create_shader_module(&self, words: &[u32]) -> Result<ShaderModule, Error> {
         ShaderModule::from_spirv(self, words)
@@ -158,7 +192,16 @@ impl Device {
 
     /// `vkCreateDescriptorSetLayout`; every binding is visible to the compute stage.
     pub fn create_descriptor_set_layout(&self, bindings: &[Binding]) -> Result<DescriptorSetLayout, Error> {
-        DescriptorSetLayout::new(self, bindings)
+        DescriptorSetLayout::new(self, bindings, &[])
+    }
+
+    /// As [`Device::create_descriptor_set_layout`], with samplers that sets of this layout have from the beginning.
+    pub fn create_descriptor_set_layout_with_samplers(
+        &self,
+        bindings: &[Binding],
+        samplers: &[ImmutableSamplers<'_>],
+    ) -> Result<DescriptorSetLayout, Error> {
+        DescriptorSetLayout::new(self, bindings, samplers)
     }
 
     /// `vkCreateDescriptorPool`: room for `max_sets` sets and for so many descriptors of each type.

@@ -17,8 +17,10 @@ pub mod resource;
 mod sync;
 
 pub use ash::vk;
-pub use command::{BufferMemoryBarrier, CommandBuffer, CommandPool, MemoryBarrier};
-pub use descriptor::{Binding, BufferInfo, DescriptorPool, DescriptorSet, DescriptorSetLayout};
+pub use command::{BufferMemoryBarrier, ClearColor, CommandBuffer, CommandPool, ImageMemoryBarrier, MemoryBarrier};
+pub use descriptor::{
+    Binding, BufferInfo, DescriptorImageInfo, DescriptorPool, DescriptorSet, DescriptorSetLayout, ImmutableSamplers,
+};
 pub use device::{Device, DeviceOptions, Properties};
 pub use error::{DeviceError, Error, Misuse};
 pub use limits::Limits;
@@ -26,5 +28,8 @@ pub use pipeline::{
     CacheStats, ComputePipeline, PipelineLayout, PushRange, ShaderModule, Specialization, SpecializedShader,
 };
 pub use queue::{Fence, Queue};
-pub use resource::{Buffer, DeviceMemory};
+pub use resource::{
+    Buffer, BufferView, DeviceMemory, FormatProperties, Image, ImageInfo, ImageView, ImageViewInfo, Sampler,
+    SamplerInfo,
+};
 pub use spelter_shaders::compile::Backend;

@@ -8,7 +8,7 @@ use spelter_shaders::abi::{MAX_PUSH_BYTES, SUBGROUP_SIZE};
 use crate::exec::MAX_GROUPS;
 
 /// Limits of a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// `maxBoundDescriptorSets`: sets in a pipeline layout.
     pub max_bound_descriptor_sets: u32,
@@ -44,6 +44,26 @@ pub struct Limits {
     pub max_compute_work_group_invocations: u32,
     /// `subgroupSize`: invocations of a subgroup.
     pub subgroup_size: u32,
+    /// `maxImageDimension1D` in texels.
+    pub max_image_dimension_1d: u32,
+    /// `maxImageDimension2D` and `maxImageDimensionCube` in texels.
+    pub max_image_dimension_2d: u32,
+    /// `maxImageDimension3D` in texels.
+    pub max_image_dimension_3d: u32,
+    /// `maxImageArrayLayers`.
+    pub max_image_array_layers: u32,
+    /// `maxTexelBufferElements`: texels of a texel buffer.
+    pub max_texel_buffer_elements: u32,
+    /// `minTexelBufferOffsetAlignment`: offsets of texel buffers are multiples of it.
+    pub min_texel_buffer_offset_alignment: u64,
+    /// `maxSamplerLodBias`.
+    pub max_sampler_lod_bias: f32,
+    /// `maxPerStageDescriptorSamplers` and `maxDescriptorSetSamplers`: in a pipeline layout.
+    pub max_descriptor_set_samplers: u32,
+    /// `maxPerStageDescriptorSampledImages` and `maxDescriptorSetSampledImages`: in a pipeline layout.
+    pub max_descriptor_set_sampled_images: u32,
+    /// `maxPerStageDescriptorStorageImages` and `maxDescriptorSetStorageImages`: in a pipeline layout.
+    pub max_descriptor_set_storage_images: u32,
 }
 
 impl Limits {
@@ -66,5 +86,15 @@ impl Limits {
         max_compute_work_group_size: [1024, 1024, 64],
         max_compute_work_group_invocations: 1024,
         subgroup_size: SUBGROUP_SIZE,
+        max_image_dimension_1d: 16_384,
+        max_image_dimension_2d: 16_384,
+        max_image_dimension_3d: 2_048,
+        max_image_array_layers: 2_048,
+        max_texel_buffer_elements: 1 << 27,
+        min_texel_buffer_offset_alignment: 16,
+        max_sampler_lod_bias: 16.0,
+        max_descriptor_set_samplers: 65_536,
+        max_descriptor_set_sampled_images: 65_536,
+        max_descriptor_set_storage_images: 65_536,
     };
 }

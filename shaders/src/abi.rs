@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicU32;
 
 use crate::guest::GuestSlice;
+use crate::image::Descriptor;
 
 /// Bytes of push constants that a device offers (`maxPushConstantsSize`).
 pub const MAX_PUSH_BYTES: usize = 256;
@@ -20,6 +21,9 @@ pub const MAX_WORKGROUPS: u32 = 65_535;
 pub struct DispatchArgs<'a> {
     /// One slice for each descriptor, flattened: `Kernel::bindings` in order, each with its array elements.
     pub buffers: &'a [GuestSlice],
+    /// Images and samplers, by the same numbers; those that are missing are [`Descriptor::NULL`]. The buffer of that number
+    /// is the image's memory.
+    pub images: &'a [Descriptor],
     /// Push constants; bytes that were never pushed are 0.
     pub push: &'a [u8; MAX_PUSH_BYTES],
     /// `NumWorkgroups`, each at most [`MAX_WORKGROUPS`].

@@ -68,6 +68,7 @@ fn run(backend: Backend, input: &[f32]) -> Vec<u32> {
     let args = DispatchArgs {
         buffers: &[buffer],
         push: &[0; MAX_PUSH_BYTES],
+        images: &[],
         num_workgroups: [1, 1, 1],
         stop: &AtomicU32::new(0),
     };

@@ -45,6 +45,7 @@ fn a_kernel_of_a_thousand_instructions_needs_less_than_a_megabyte() {
         let args = DispatchArgs {
             buffers: &[GuestSlice::leak(256 * 16 * 4)],
             push: &[0; MAX_PUSH_BYTES],
+            images: &[],
             num_workgroups: [1, 1, 1],
             stop: &AtomicU32::new(0),
         };

@@ -86,7 +86,7 @@ pub fn run(case: &Case, kernel: &Kernel, engine: Engine) -> Result<Memory, Strin
     let pushed: Vec<u8> = case.push.iter().flat_map(|word| word.bits.to_le_bytes()).collect();
     push.get_mut(..pushed.len()).ok_or("too many push constants")?.copy_from_slice(&pushed);
     let stop = AtomicU32::new(0);
-    let args = DispatchArgs { buffers: &buffers, push: &push, num_workgroups: case.groups, stop: &stop };
+    let args = DispatchArgs { buffers: &buffers, push: &push, images: &[], num_workgroups: case.groups, stop: &stop };
     let code = (engine.prepare)(kernel);
     if engine::dispatch(&*code, &args, &mut Scratch::default()) == Outcome::Stopped {
         return Err(format!("{} stopped although nobody asked", engine.name));

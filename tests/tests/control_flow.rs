@@ -58,8 +58,13 @@ fn results(module: &Module) -> Vec<(&'static str, Vec<u32>)> {
         .into_iter()
         .map(|engine| {
             let out = GuestSlice::leak(4 * INVOCATIONS as usize);
-            let args =
-                DispatchArgs { buffers: &[out], push: &[0; MAX_PUSH_BYTES], num_workgroups: [1; 3], stop: &stop };
+            let args = DispatchArgs {
+                buffers: &[out],
+                push: &[0; MAX_PUSH_BYTES],
+                images: &[],
+                num_workgroups: [1; 3],
+                stop: &stop,
+            };
             engine::dispatch(&*(engine.prepare)(&kernel), &args, &mut Scratch::default());
             (engine.name, (0..INVOCATIONS).map(|index| out.load_u32(u64::from(index) * 4)).collect())
         })

@@ -105,6 +105,7 @@ impl Bench {
             let args = DispatchArgs {
                 buffers: &buffers,
                 push: &[0; MAX_PUSH_BYTES],
+                images: &[],
                 num_workgroups: [2, 1, 1],
                 stop: &watched.stop,
             };

@@ -71,7 +71,7 @@ fn run(engine: &Engine, source: &str, buffers: &[GuestSlice], scratch: &mut Scra
     let module = Module::from_wgsl(source).unwrap();
     let kernel = module.kernel("main", &BTreeMap::new()).unwrap();
     let stop = AtomicU32::new(0);
-    let args = DispatchArgs { buffers, push: &[0; MAX_PUSH_BYTES], num_workgroups: [1; 3], stop: &stop };
+    let args = DispatchArgs { buffers, push: &[0; MAX_PUSH_BYTES], images: &[], num_workgroups: [1; 3], stop: &stop };
     engine::dispatch(&*(engine.prepare)(&kernel), &args, scratch);
 }
 

@@ -161,7 +161,7 @@ proptest! {
             let [from, to] = [GuestSlice::leak(bytes), GuestSlice::leak(bytes)];
             (0..bytes as u32 / 4).for_each(|word| from.store_u32(u64::from(word) * 4, source(word)));
             let args =
-                DispatchArgs { buffers: &[from, to], push: &[0; MAX_PUSH_BYTES], num_workgroups: [2, 1, 1], stop: &stop };
+                DispatchArgs { buffers: &[from, to], push: &[0; MAX_PUSH_BYTES], images: &[], num_workgroups: [2, 1, 1], stop: &stop };
             engine::dispatch(&*(engine.prepare)(&kernel), &args, &mut Scratch::default());
             let results: Vec<u32> = (0..bytes as u64 / 4).map(|word| to.load_u32(word * 4)).collect();
             let allowed = case.allows(&results);

@@ -3,12 +3,13 @@
 //! Whatever stages and accesses a barrier names, all commands before it end before any after it begins. The names are
 //! checked all the same: a program that is wrong here is wrong everywhere.
 
-use ash::vk::{AccessFlags, PipelineStageFlags, WHOLE_SIZE};
+use ash::vk::{AccessFlags, ImageLayout, ImageSubresourceRange, PipelineStageFlags, WHOLE_SIZE};
+use ash::vk::{REMAINING_ARRAY_LAYERS, REMAINING_MIP_LEVELS};
 
 use super::CommandBuffer;
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
-use crate::resource::Buffer;
+use crate::resource::{Buffer, Image};
 
 /// A global memory barrier (`VkMemoryBarrier`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,24 @@ pub struct BufferMemoryBarrier<'a> {
     pub offset: u64,
     /// Bytes, or [`WHOLE_SIZE`].
     pub size: u64,
+}
+
+/// A barrier for levels and layers of an image (`VkImageMemoryBarrier`). Layouts are a matter of order only: texels stay where
+/// they are in all of them.
+#[derive(Clone, Copy, Debug)]
+pub struct ImageMemoryBarrier<'a> {
+    /// Accesses made available.
+    pub src_access: AccessFlags,
+    /// Accesses to which they are made visible.
+    pub dst_access: AccessFlags,
+    /// The layout before.
+    pub old_layout: ImageLayout,
+    /// The layout after.
+    pub new_layout: ImageLayout,
+    /// The image.
+    pub image: &'a Image,
+    /// Levels and layers.
+    pub range: ImageSubresourceRange,
 }
 
 /// Stages and the accesses that only they support; a queue of this device has no others.
@@ -64,6 +83,18 @@ impl CommandBuffer {
         memory: &[MemoryBarrier],
         buffers: &[BufferMemoryBarrier<'_>],
     ) -> Result<(), Error> {
+        self.pipeline_barrier_with_images(src_stages, dst_stages, memory, buffers, &[])
+    }
+
+    /// As [`CommandBuffer::pipeline_barrier`], with barriers for images.
+    pub fn pipeline_barrier_with_images(
+        &self,
+        src_stages: PipelineStageFlags,
+        dst_stages: PipelineStageFlags,
+        memory: &[MemoryBarrier],
+        buffers: &[BufferMemoryBarrier<'_>],
+        images: &[ImageMemoryBarrier<'_>],
+    ) -> Result<(), Error> {
         let mut recorder = self.recorder(AT, "VUID-vkCmdPipelineBarrier-commandBuffer-recording")?;
         check_stages(src_stages, SRC)?;
         check_stages(dst_stages, DST)?;
@@ -75,6 +106,11 @@ impl CommandBuffer {
             check_access(src_stages, barrier.src_access, SRC.buffer)?;
             check_access(dst_stages, barrier.dst_access, DST.buffer)?;
             check_buffer(index, &recorder.device, barrier)?;
+        }
+        for (index, barrier) in images.iter().enumerate() {
+            check_access(src_stages, barrier.src_access, SRC.image)?;
+            check_access(dst_stages, barrier.dst_access, DST.image)?;
+            check_image(index, &recorder.device, barrier)?;
         }
         recorder.end_phase();
         Ok(())
@@ -89,6 +125,7 @@ struct Side {
     unsupported: &'static str,
     memory: &'static str,
     buffer: &'static str,
+    image: &'static str,
 }
 
 const SRC: Side = Side {
@@ -97,6 +134,7 @@ const SRC: Side = Side {
     unsupported: "VUID-vkCmdPipelineBarrier-srcStageMask-06461",
     memory: "VUID-vkCmdPipelineBarrier-srcAccessMask-02815",
     buffer: "VUID-vkCmdPipelineBarrier-pBufferMemoryBarriers-02817",
+    image: "VUID-vkCmdPipelineBarrier-pImageMemoryBarriers-02819",
 };
 
 const DST: Side = Side {
@@ -105,6 +143,7 @@ const DST: Side = Side {
     unsupported: "VUID-vkCmdPipelineBarrier-dstStageMask-06462",
     memory: "VUID-vkCmdPipelineBarrier-dstAccessMask-02816",
     buffer: "VUID-vkCmdPipelineBarrier-pBufferMemoryBarriers-02818",
+    image: "VUID-vkCmdPipelineBarrier-pImageMemoryBarriers-02820",
 };
 
 fn check_stages(stages: PipelineStageFlags, side: Side) -> Result<(), Misuse> {
@@ -150,5 +189,38 @@ fn check_buffer(index: usize, device: &Device, barrier: &BufferMemoryBarrier<'_>
     require(size > 0, &at, "VUID-VkBufferMemoryBarrier-size-01188", || "size is 0".into())?;
     require(size <= whole - offset, &at, "VUID-VkBufferMemoryBarrier-size-01189", || {
         format!("{size} bytes at offset {offset} in a buffer of {whole} bytes")
+    })
+}
+
+fn check_image(index: usize, device: &Device, barrier: &ImageMemoryBarrier<'_>) -> Result<(), Misuse> {
+    let at = format!("pImageMemoryBarriers[{index}]");
+    let (image, range) = (barrier.image, barrier.range);
+    require(image.device().is(device), &at, "VUID-VkImageMemoryBarrier-image-parameter", || {
+        "an image of another device".into()
+    })?;
+    require(image.storage().is_some(), &at, "VUID-VkImageMemoryBarrier-image-01932", || {
+        "the image has no memory bound".into()
+    })?;
+    let nowhere = [ImageLayout::UNDEFINED, ImageLayout::PREINITIALIZED].contains(&barrier.new_layout);
+    // No change of layout is asked for where both are the same.
+    let stays = barrier.old_layout == barrier.new_layout;
+    require(stays || !nowhere, &at, "VUID-VkImageMemoryBarrier-newLayout-01198", || {
+        format!("newLayout is {:?}", barrier.new_layout)
+    })?;
+    let info = image.info();
+    require(range.base_mip_level < info.levels, &at, "VUID-VkImageMemoryBarrier-subresourceRange-01486", || {
+        format!("baseMipLevel {} of {}", range.base_mip_level, info.levels)
+    })?;
+    let levels = range.level_count == REMAINING_MIP_LEVELS || range.level_count <= info.levels - range.base_mip_level;
+    require(levels, &at, "VUID-VkImageMemoryBarrier-subresourceRange-01724", || {
+        format!("{} levels from {} on, of {}", range.level_count, range.base_mip_level, info.levels)
+    })?;
+    require(range.base_array_layer < info.layers, &at, "VUID-VkImageMemoryBarrier-subresourceRange-01488", || {
+        format!("baseArrayLayer {} of {}", range.base_array_layer, info.layers)
+    })?;
+    let layers =
+        range.layer_count == REMAINING_ARRAY_LAYERS || range.layer_count <= info.layers - range.base_array_layer;
+    require(layers, &at, "VUID-VkImageMemoryBarrier-subresourceRange-01725", || {
+        format!("{} layers from {} on, of {}", range.layer_count, range.base_array_layer, info.layers)
     })
 }

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use ash::vk;
-use spelter_shaders::guest::GuestSlice;
 
 use super::CommandBuffer;
-use super::recorder::{BoundSet, Recorder};
+use super::recorder::{BoundSet, Recorder, Resolved};
 use crate::descriptor::{DescriptorSet, DescriptorSetLayout, spread_offsets};
 use crate::error::{Error, Misuse, require};
 use crate::exec::{DispatchWork, Groups, Work};
@@ -246,8 +245,8 @@ impl Recorder {
         if pipeline.push_bytes() > 0 {
             self.check_pushed(rules, pipeline)?;
         }
-        let buffers = match &self.resolved {
-            Some(buffers) => Arc::clone(buffers),
+        let Resolved { buffers, images } = match &self.resolved {
+            Some(resolved) => resolved.clone(),
             None => self.resolve(rules)?,
         };
         // Nothing runs, but the rules hold all the same.
@@ -259,6 +258,7 @@ impl Recorder {
             name: Arc::clone(pipeline.name()),
             code: Arc::clone(pipeline.code()),
             buffers,
+            images,
             push: Arc::clone(&self.push),
             base,
             groups,
@@ -278,11 +278,13 @@ impl Recorder {
         })
     }
 
-    /// The slices behind the kernel's bindings, remembered until something else is bound.
-    fn resolve(&mut self, rules: &DispatchRules) -> Result<Arc<[GuestSlice]>, Misuse> {
-        let Some(pipeline) = self.pipeline.clone() else { return Ok(Arc::default()) };
-        let mut slices = Vec::new();
-        for taken in pipeline.takes() {
+    /// What stands behind the kernel's bindings, remembered until something else is bound.
+    fn resolve(&mut self, rules: &DispatchRules) -> Result<Resolved, Misuse> {
+        let pipeline = self.pipeline.clone();
+        let takes = pipeline.as_ref().map(ComputePipeline::takes).unwrap_or_default();
+        let has_images = pipeline.as_ref().is_some_and(ComputePipeline::has_images);
+        let (mut slices, mut images) = (Vec::new(), Vec::new());
+        for (taken, pipeline) in takes.iter().zip(pipeline.iter().cycle()) {
             let bound = self.bound.get(taken.set).and_then(Option::as_ref).ok_or_else(|| {
                 Misuse::new(rules.at, format!("the pipeline uses set {}, and none is bound", taken.set), rules.sets)
             })?;
@@ -290,14 +292,17 @@ impl Recorder {
                 format!("set {} was bound with a layout that is not compatible with the pipeline's", taken.set)
             })?;
             let slots = taken.first..taken.first + taken.count;
-            slices.extend(slots.map(|slot| bound.contents.slice(slot, bound.offset(slot))));
+            slices.extend(slots.clone().map(|slot| bound.contents.slice(slot, bound.offset(slot))));
+            if has_images {
+                images.extend(slots.map(|slot| bound.contents.image(slot)));
+            }
         }
-        for taken in pipeline.takes() {
+        for taken in takes {
             self.keep_set(taken.set);
         }
-        let slices: Arc<[GuestSlice]> = slices.into();
-        self.resolved = Some(Arc::clone(&slices));
-        Ok(slices)
+        let resolved = Resolved { buffers: slices.into(), images: images.into() };
+        self.resolved = Some(resolved.clone());
+        Ok(resolved)
     }
 }
 

@@ -6,11 +6,14 @@
 mod barrier;
 mod buffer;
 mod compute;
+mod image;
+mod image_clear;
 mod recorder;
 mod submission;
 mod transfer;
 
-pub use barrier::{BufferMemoryBarrier, MemoryBarrier};
+pub use barrier::{BufferMemoryBarrier, ImageMemoryBarrier, MemoryBarrier};
 pub use buffer::{CommandBuffer, CommandPool};
+pub use image_clear::ClearColor;
 
 pub(crate) use submission::Submission;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ash::vk::CommandBufferUsageFlags;
 use spelter_shaders::abi::MAX_PUSH_BYTES;
 use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::image::Descriptor;
 
 use crate::descriptor::{Contents, WeakSet};
 use crate::device::Device;
@@ -29,7 +30,15 @@ pub(super) struct Recorder {
     /// The layout that push constants were last set with.
     pub(super) push_layout: Option<PipelineLayout>,
     /// What the next dispatch finds behind its bindings, while pipeline and sets stay the same.
-    pub(super) resolved: Option<Arc<[GuestSlice]>>,
+    pub(super) resolved: Option<Resolved>,
+}
+
+/// What stands behind a kernel's bindings, flattened.
+#[derive(Clone)]
+pub(super) struct Resolved {
+    pub(super) buffers: Arc<[GuestSlice]>,
+    /// Empty if the kernel has none.
+    pub(super) images: Arc<[Descriptor]>,
 }
 
 /// A set as it was bound.

@@ -7,16 +7,26 @@ use ash::vk;
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
 use crate::limits::Limits;
+use crate::resource::Sampler;
 
 /// One binding of a layout (`VkDescriptorSetLayoutBinding`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Binding {
     /// The number that shaders name it by.
     pub binding: u32,
-    /// A storage or uniform buffer, or the dynamic form of one.
+    /// What stands behind it.
     pub ty: vk::DescriptorType,
     /// Array elements; 0 reserves the number only.
     pub count: u32,
+}
+
+/// Samplers that a binding has in every set (`pImmutableSamplers`).
+#[derive(Clone, Copy, Debug)]
+pub struct ImmutableSamplers<'a> {
+    /// The binding, of samplers or of images with samplers.
+    pub binding: u32,
+    /// One for each of its elements.
+    pub samplers: &'a [Sampler],
 }
 
 /// The shape of a descriptor set (`VkDescriptorSetLayout`). A handle; equal if identically defined.
@@ -32,6 +42,8 @@ struct Inner {
     entries: Vec<Entry>,
     slots: usize,
     dynamic: usize,
+    /// By slot, in order.
+    immutable: Vec<(usize, Sampler)>,
 }
 
 /// A binding in its place.
@@ -45,7 +57,11 @@ pub(crate) struct Entry {
 }
 
 impl DescriptorSetLayout {
-    pub(crate) fn new(device: &Device, bindings: &[Binding]) -> Result<Self, Error> {
+    pub(crate) fn new(
+        device: &Device,
+        bindings: &[Binding],
+        samplers: &[ImmutableSamplers<'_>],
+    ) -> Result<Self, Error> {
         check(bindings)?;
         let mut sorted: Vec<Binding> = bindings.iter().copied().filter(|b| b.count > 0).collect();
         sorted.sort_by_key(|b| b.binding);
@@ -57,7 +73,19 @@ impl DescriptorSetLayout {
             slots += count;
             dynamic += if is_dynamic(ty) { count } else { 0 };
         }
-        Ok(Self { inner: Arc::new(Inner { device: device.clone(), entries, slots, dynamic }) })
+        let immutable = immutable(device, &entries, samplers)?;
+        Ok(Self { inner: Arc::new(Inner { device: device.clone(), entries, slots, dynamic, immutable }) })
+    }
+
+    /// Slots with a sampler of the layout's, in order.
+    pub(super) fn immutable(&self) -> &[(usize, Sampler)] {
+        &self.inner.immutable
+    }
+
+    /// The layout's sampler in a slot.
+    pub(super) fn immutable_at(&self, slot: usize) -> Option<&Sampler> {
+        let list = self.immutable();
+        list.binary_search_by_key(&slot, |(at, _)| *at).ok().map(|at| &list[at].1)
     }
 
     pub(crate) fn device(&self) -> &Device {
@@ -87,7 +115,8 @@ impl DescriptorSetLayout {
 
 impl PartialEq for DescriptorSetLayout {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.inner, &other.inner) || self.inner.entries == other.inner.entries
+        let same = |a: &Inner, b: &Inner| a.entries == b.entries && a.immutable == b.immutable;
+        Arc::ptr_eq(&self.inner, &other.inner) || same(&self.inner, &other.inner)
     }
 }
 
@@ -112,9 +141,51 @@ fn check(bindings: &[Binding]) -> Result<(), Misuse> {
 
 /// The types that there are.
 pub(super) fn check_type(at: &str, vuid: &'static str, ty: vk::DescriptorType) -> Result<(), Misuse> {
-    require(is_uniform(ty) || is_storage(ty), at, vuid, || {
-        format!("descriptors of type {ty:?}: this device has storage and uniform buffers and their dynamic forms")
+    require(is_buffer(ty) || is_image(ty) || is_texel_buffer(ty), at, vuid, || {
+        format!("descriptors of type {ty:?}: this device has buffers, texel buffers, images and samplers")
     })
+}
+
+/// A buffer of bytes.
+pub(super) fn is_buffer(ty: vk::DescriptorType) -> bool {
+    is_uniform(ty) || is_storage(ty)
+}
+
+/// An image, a sampler, or both.
+pub(super) fn is_image(ty: vk::DescriptorType) -> bool {
+    use vk::DescriptorType as D;
+    matches!(ty, D::SAMPLER | D::COMBINED_IMAGE_SAMPLER | D::SAMPLED_IMAGE | D::STORAGE_IMAGE)
+}
+
+/// A buffer of texels.
+pub(super) fn is_texel_buffer(ty: vk::DescriptorType) -> bool {
+    matches!(ty, vk::DescriptorType::UNIFORM_TEXEL_BUFFER | vk::DescriptorType::STORAGE_TEXEL_BUFFER)
+}
+
+/// The samplers of bindings that have them from the beginning.
+fn immutable(
+    device: &Device,
+    entries: &[Entry],
+    samplers: &[ImmutableSamplers<'_>],
+) -> Result<Vec<(usize, Sampler)>, Misuse> {
+    let at = "vkCreateDescriptorSetLayout";
+    let mut all = Vec::new();
+    for ImmutableSamplers { binding, samplers } in samplers {
+        let entry = entries.iter().find(|entry| entry.binding == *binding);
+        let fits = entry.filter(|entry| {
+            matches!(entry.ty, vk::DescriptorType::SAMPLER | vk::DescriptorType::COMBINED_IMAGE_SAMPLER)
+                && entry.count == samplers.len()
+                && samplers.iter().all(|sampler| sampler.device().is(device))
+        });
+        let Some(entry) = fits else {
+            let problem = format!("{} immutable samplers do not fit binding {binding}", samplers.len());
+            return Err(Misuse::new(at, problem, "VUID-VkDescriptorSetLayoutBinding-descriptorType-00282"));
+        };
+        all.extend(samplers.iter().enumerate().map(|(number, sampler)| (entry.first + number, sampler.clone())));
+    }
+    all.sort_by_key(|(slot, _)| *slot);
+    all.dedup_by_key(|(slot, _)| *slot);
+    Ok(all)
 }
 
 /// A uniform buffer, dynamic or not.

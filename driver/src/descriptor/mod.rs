@@ -1,12 +1,13 @@
-//! Descriptors: layouts say what a shader finds where, sets say which bytes of which buffers those are.
+//! Descriptors: layouts say what a shader finds where, sets say which bytes of which buffers and images those are.
 
+mod image;
 mod layout;
 mod pool;
 mod set;
 
-pub use layout::{Binding, DescriptorSetLayout};
+pub use image::DescriptorImageInfo;
+pub use layout::{Binding, DescriptorSetLayout, ImmutableSamplers};
 pub use pool::DescriptorPool;
 pub use set::{BufferInfo, DescriptorSet};
 
-pub(crate) use layout::is_uniform;
 pub(crate) use set::{Contents, WeakSet, spread_offsets};

@@ -1,4 +1,4 @@
-//! Descriptor sets: which bytes stand behind each slot.
+//! Descriptor sets: which bytes, images and samplers stand behind each slot.
 //!
 //! Contents are copied on write. A command buffer takes a snapshot when it binds a set, so a later write never changes
 //! what was recorded; Vulkan calls such a command buffer invalid, and so do we when it is submitted.
@@ -8,9 +8,12 @@ use std::sync::{Arc, Weak};
 use ash::vk;
 use parking_lot::Mutex;
 use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::image::Descriptor;
 
-use super::layout::{Entry, is_dynamic, is_uniform};
+use super::image::ImageWritten;
+use super::layout::{Entry, is_buffer, is_dynamic, is_uniform};
 use super::{DescriptorPool, DescriptorSetLayout};
+use crate::device::Device;
 use crate::error::{Error, Misuse, require};
 use crate::limits::Limits;
 use crate::memory::Allocation;
@@ -54,7 +57,16 @@ pub(crate) struct Contents {
 
 /// A descriptor that was written.
 #[derive(Clone, Debug)]
-pub(crate) struct Written {
+pub(crate) enum Written {
+    /// A range of a buffer.
+    Buffer(BufferWritten),
+    /// An image, a sampler, both, or a texel buffer.
+    Image(ImageWritten),
+}
+
+/// A range of a buffer that was written.
+#[derive(Clone, Debug)]
+pub(crate) struct BufferWritten {
     /// The whole buffer.
     buffer: GuestSlice,
     offset: u64,
@@ -64,7 +76,7 @@ pub(crate) struct Written {
     _allocation: Arc<Allocation>,
 }
 
-impl Written {
+impl BufferWritten {
     /// The bytes that a shader sees.
     pub(crate) fn slice(&self, dynamic_offset: u64) -> GuestSlice {
         self.buffer.slice(self.offset + dynamic_offset, self.range)
@@ -89,8 +101,17 @@ impl Contents {
     /// The bytes behind a slot; empty if it was never written.
     pub(crate) fn slice(&self, slot: usize, dynamic_offset: u32) -> GuestSlice {
         match self.slots.get(slot) {
-            Some(Some(written)) => written.slice(dynamic_offset.into()),
+            Some(Some(Written::Buffer(written))) => written.slice(dynamic_offset.into()),
+            Some(Some(Written::Image(written))) => written.descriptor.view.memory,
             _ => GuestSlice::EMPTY,
+        }
+    }
+
+    /// The image and sampler behind a slot; none if neither was ever written.
+    pub(crate) fn image(&self, slot: usize) -> Descriptor {
+        match self.slots.get(slot) {
+            Some(Some(Written::Image(written))) => *written.descriptor,
+            _ => Descriptor::NULL,
         }
     }
 }
@@ -110,7 +131,11 @@ impl WeakSet {
 
 impl DescriptorSet {
     pub(super) fn new(pool: &DescriptorPool, layout: &DescriptorSetLayout) -> Self {
-        let contents = Mutex::new(Arc::new(Contents { slots: vec![None; layout.slots()] }));
+        let mut slots = vec![None; layout.slots()];
+        for (slot, sampler) in layout.immutable() {
+            slots[*slot] = Some(Written::Image(ImageWritten::sampler(sampler)));
+        }
+        let contents = Mutex::new(Arc::new(Contents { slots }));
         Self { inner: Arc::new(Inner { pool: pool.clone(), layout: layout.clone(), contents }) }
     }
 
@@ -124,14 +149,27 @@ impl DescriptorSet {
         infos: &[BufferInfo<'_>],
     ) -> Result<(), Error> {
         let at = format!("pDescriptorWrites: binding {binding}");
+        require(is_buffer(ty), &at, "VUID-VkWriteDescriptorSet-descriptorType-parameter", || {
+            format!("descriptors of type {ty:?} are not written so")
+        })?;
         let first = self.place(&at, binding, element, ty, infos.len())?;
-        let written = infos.iter().map(|info| self.check(&at, ty, info)).collect::<Result<Vec<_>, _>>()?;
+        let one = |info| self.check(&at, ty, info).map(Written::Buffer);
+        let written = infos.iter().map(one).collect::<Result<Vec<_>, _>>()?;
+        self.put(first, written);
+        Ok(())
+    }
+
+    /// Puts descriptors into slots that [`DescriptorSet::place`] found.
+    pub(super) fn put(&self, first: usize, written: Vec<Written>) {
         let mut contents = self.inner.contents.lock();
         let slots = &mut Arc::make_mut(&mut contents).slots;
         for (slot, written) in slots[first..].iter_mut().zip(written) {
             *slot = Some(written);
         }
-        Ok(())
+    }
+
+    pub(super) fn device(&self) -> &Device {
+        self.inner.pool.device()
     }
 
     pub(crate) fn layout(&self) -> &DescriptorSetLayout {
@@ -147,7 +185,7 @@ impl DescriptorSet {
     }
 
     /// The slot where a write begins, if it fits.
-    fn place(
+    pub(super) fn place(
         &self,
         at: &str,
         binding: u32,
@@ -179,7 +217,7 @@ impl DescriptorSet {
     }
 
     /// One descriptor, by the rules of its type.
-    fn check(&self, at: &str, ty: vk::DescriptorType, info: &BufferInfo<'_>) -> Result<Written, Misuse> {
+    fn check(&self, at: &str, ty: vk::DescriptorType, info: &BufferInfo<'_>) -> Result<BufferWritten, Misuse> {
         let BufferInfo { buffer, offset, range } = *info;
         require(buffer.device().is(self.inner.pool.device()), at, "VUID-VkWriteDescriptorSet-commonparent", || {
             "a buffer of another device".into()
@@ -200,7 +238,7 @@ impl DescriptorSet {
             Misuse::new(at, "the buffer has no memory bound", vuid)
         })?;
         let _allocation = Arc::clone(&storage.allocation);
-        Ok(Written { buffer: storage.slice, offset, range, whole, _allocation })
+        Ok(BufferWritten { buffer: storage.slice, offset, range, whole, _allocation })
     }
 }
 
@@ -248,7 +286,7 @@ pub(crate) fn spread_offsets(
     let slots = entries.flat_map(|entry| (entry.first..entry.first + entry.count).map(move |slot| (slot, entry.ty)));
     for ((slot, ty), &offset) in slots.zip(dynamic) {
         check_alignment(at, ty, offset)?;
-        if let Some(written) = &contents.slots[slot] {
+        if let Some(Written::Buffer(written)) = &contents.slots[slot] {
             written.check_dynamic(at, offset)?;
         }
         offsets[slot] = offset;

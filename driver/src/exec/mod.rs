@@ -24,7 +24,7 @@ use std::time::Duration;
 
 pub(crate) use loss::Loss;
 pub(crate) use queue::{QueueState, WAIT_SPIN};
-pub(crate) use work::{DispatchWork, Groups, MAX_GROUPS, Phase, Recording, Work};
+pub(crate) use work::{ClearWork, DispatchWork, Grid, Groups, MAX_GROUPS, Phase, Recording, RowsWork, Work};
 
 use shared::Shared;
 

@@ -86,6 +86,11 @@ fn groups_of(work: &Work) -> [u32; 3] {
     }
 }
 
+/// Rows of an image that one unit copies or clears.
+pub(super) fn rows_of_unit(row_bytes: u64) -> u64 {
+    (PIECE / row_bytes.max(1)).max(1)
+}
+
 fn units_of(work: &Work, groups: [u32; 3]) -> u64 {
     match work {
         // Above the limit nothing runs (VUID-VkDispatchIndirectCommand-x-00417): no count of workgroups overflows.
@@ -93,6 +98,8 @@ fn units_of(work: &Work, groups: [u32; 3]) -> u64 {
         Work::Dispatch(_) => groups.iter().map(|&count| u64::from(count)).product(),
         Work::Copy { .. } | Work::Fill { .. } => work.bytes().div_ceil(PIECE),
         Work::Update { .. } => work.bytes().min(1),
+        Work::Rows(rows) => rows.to.rows.div_ceil(rows_of_unit(rows.row_bytes)),
+        Work::Clear(clear) => clear.to.rows.div_ceil(rows_of_unit(clear.row.len() as u64)),
     }
 }
 

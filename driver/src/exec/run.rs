@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 use spelter_shaders::abi::{DispatchArgs, Outcome};
 use spelter_shaders::back::Scratch;
 
-use super::plan::{PIECE, Piece, Plan};
+use super::plan::{PIECE, Piece, Plan, rows_of_unit};
 use super::progress::Progress;
 use super::shared::Shared;
 use super::work::{DispatchWork, Phase, Work};
@@ -55,6 +55,16 @@ impl Run<'_> {
             Work::Copy { from, to } => to.copy_from(at, *from, at, len),
             Work::Fill { to, word } => to.fill(at, len, *word),
             Work::Update { to, bytes } => to.write(0, bytes),
+            Work::Rows(work) => {
+                for row in rows(&piece.units, work.to.rows, work.row_bytes) {
+                    work.to.slice.copy_from(work.to.at(row), work.from.slice, work.from.at(row), work.row_bytes);
+                }
+            }
+            Work::Clear(work) => {
+                for row in rows(&piece.units, work.to.rows, work.row.len() as u64) {
+                    work.to.slice.write(work.to.at(row), &work.row);
+                }
+            }
         }
         Ok(())
     }
@@ -72,8 +82,20 @@ impl Run<'_> {
     }
 }
 
+/// The rows of a range of units.
+fn rows(units: &Range<u64>, all: u64, row_bytes: u64) -> Range<u64> {
+    let each = rows_of_unit(row_bytes);
+    (units.start * each).min(all)..(units.end * each).min(all)
+}
+
 fn run_workgroups(work: &DispatchWork, piece: Piece, stop: &AtomicU32, scratch: &mut Scratch) -> Result<(), Halt> {
-    let args = DispatchArgs { buffers: &work.buffers, push: &work.push, num_workgroups: piece.groups, stop };
+    let args = DispatchArgs {
+        buffers: &work.buffers,
+        images: &work.images,
+        push: &work.push,
+        num_workgroups: piece.groups,
+        stop,
+    };
     let mut at = position(piece.units.start, piece.groups);
     for _ in piece.units {
         let workgroup = std::array::from_fn(|i| work.base[i].wrapping_add(at[i]));

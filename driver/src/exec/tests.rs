@@ -53,6 +53,7 @@ fn dispatch(name: &str, code: &Arc<dyn Code>, buffers: &[GuestSlice], groups: Gr
     Work::Dispatch(DispatchWork {
         name: name.into(),
         code: Arc::clone(code),
+        images: Arc::default(),
         buffers: buffers.into(),
         push: Arc::new([0; MAX_PUSH_BYTES]),
         base: [0; 3],

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use spelter_shaders::abi::{MAX_PUSH_BYTES, MAX_WORKGROUPS};
 use spelter_shaders::back::Code;
 use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::image::Descriptor;
 
 use crate::sync::FenceState;
 
@@ -36,6 +37,10 @@ pub(crate) enum Work {
         /// What they become.
         word: u32,
     },
+    /// One region of a copy from or to an image.
+    Rows(RowsWork),
+    /// One level of an image, or a part, that becomes one texel all over.
+    Clear(ClearWork),
     /// `vkCmdUpdateBuffer`.
     Update {
         /// The bytes to write.
@@ -53,8 +58,54 @@ impl Work {
             Self::Copy { from, to } => from.len().min(to.len()),
             Self::Fill { to, .. } => to.len(),
             Self::Update { to, bytes } => to.len().min(bytes.len() as u64),
+            Self::Rows(rows) => rows.to.rows.saturating_mul(rows.row_bytes),
+            Self::Clear(clear) => clear.to.rows.saturating_mul(clear.row.len() as u64),
         }
     }
+}
+
+/// Rows at equal distances in slices at equal distances.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grid {
+    /// The memory.
+    pub(crate) slice: GuestSlice,
+    /// First byte of the first row.
+    pub(crate) first: u64,
+    /// Bytes from a row to the next.
+    pub(crate) row_pitch: u64,
+    /// Bytes from a slice to the next.
+    pub(crate) slice_pitch: u64,
+    /// Rows of a slice; at least 1.
+    pub(crate) height: u64,
+    /// All rows.
+    pub(crate) rows: u64,
+}
+
+impl Grid {
+    /// Where a row begins.
+    pub(crate) fn at(&self, row: u64) -> u64 {
+        self.first + row / self.height * self.slice_pitch + row % self.height * self.row_pitch
+    }
+}
+
+/// Rows of texels from one place to another: as many as `to` has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowsWork {
+    /// Rows to read.
+    pub(crate) from: Grid,
+    /// Rows to write; they do not overlap those.
+    pub(crate) to: Grid,
+    /// Bytes of a row.
+    pub(crate) row_bytes: u64,
+}
+
+/// Rows that all become the same.
+#[derive(Clone, Debug)]
+pub(crate) struct ClearWork {
+    /// Rows to write.
+    pub(crate) to: Grid,
+    /// What each becomes.
+    pub(crate) row: Arc<[u8]>,
 }
 
 /// A dispatch with its pipeline and descriptors.
@@ -65,6 +116,8 @@ pub(crate) struct DispatchWork {
     pub(crate) code: Arc<dyn Code>,
     /// One slice for each descriptor, in the order of the kernel's bindings.
     pub(crate) buffers: Arc<[GuestSlice]>,
+    /// Images and samplers by the same numbers; empty if the kernel has none.
+    pub(crate) images: Arc<[Descriptor]>,
     /// Push constants as they were when the dispatch was recorded.
     pub(crate) push: Arc<[u8; MAX_PUSH_BYTES]>,
     /// The first workgroup (`vkCmdDispatchBase`).

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use ash::vk;
 use spelter_shaders::back::Code;
 use spelter_shaders::compile::{Backend, compile};
 use spelter_shaders::ir::{BindingData, BindingKind, Kernel, VariableSpace};
 
 use super::cache::{CompiledKernel, Key, SharedKernel};
 use super::{PipelineLayout, PushRange, ShaderModule, Specialization, SpecializedShader};
-use crate::descriptor::is_uniform;
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
 use crate::limits::Limits;
@@ -109,6 +109,11 @@ impl ComputePipeline {
         &self.inner.takes
     }
 
+    /// Whether a binding is of images, samplers or texel buffers.
+    pub(crate) fn has_images(&self) -> bool {
+        self.inner.kernel.bindings.iter().any(|binding| binding.kind.is_image())
+    }
+
     /// Bytes of push constants that the kernel declares.
     pub(crate) fn push_bytes(&self) -> u32 {
         self.inner.kernel.push_bytes
@@ -196,8 +201,7 @@ fn take(binding: &BindingData, layout: &PipelineLayout) -> Result<Taken, Misuse>
         let problem = format!("the shader uses {place}, which the layout does not have");
         Misuse::new(AT, problem, "VUID-VkComputePipelineCreateInfo-layout-07988")
     })?;
-    let uniform = kind == BindingKind::UniformBuffer;
-    require(uniform == is_uniform(entry.ty), AT, "VUID-VkComputePipelineCreateInfo-layout-07990", || {
+    require(fits(kind, entry.ty), AT, "VUID-VkComputePipelineCreateInfo-layout-07990", || {
         format!("{place} is a {} in the shader and {:?} in the layout", kind_name(kind), entry.ty)
     })?;
     require(count as usize <= entry.count, AT, "VUID-VkComputePipelineCreateInfo-layout-07991", || {
@@ -206,9 +210,31 @@ fn take(binding: &BindingData, layout: &PipelineLayout) -> Result<Taken, Misuse>
     Ok(Taken { set: set as usize, first: entry.first, count: count as usize })
 }
 
+/// Whether a shader may take a descriptor of that type for what it declares.
+fn fits(kind: BindingKind, ty: vk::DescriptorType) -> bool {
+    use vk::DescriptorType as D;
+    let types: &[D] = match kind {
+        BindingKind::StorageBuffer => &[D::STORAGE_BUFFER, D::STORAGE_BUFFER_DYNAMIC],
+        BindingKind::UniformBuffer => &[D::UNIFORM_BUFFER, D::UNIFORM_BUFFER_DYNAMIC],
+        BindingKind::Sampler => &[D::SAMPLER, D::COMBINED_IMAGE_SAMPLER],
+        BindingKind::SampledImage => &[D::SAMPLED_IMAGE, D::COMBINED_IMAGE_SAMPLER],
+        BindingKind::CombinedImageSampler => &[D::COMBINED_IMAGE_SAMPLER],
+        BindingKind::StorageImage => &[D::STORAGE_IMAGE],
+        BindingKind::UniformTexelBuffer => &[D::UNIFORM_TEXEL_BUFFER],
+        BindingKind::StorageTexelBuffer => &[D::STORAGE_TEXEL_BUFFER],
+    };
+    types.contains(&ty)
+}
+
 fn kind_name(kind: BindingKind) -> &'static str {
     match kind {
         BindingKind::StorageBuffer => "storage buffer",
         BindingKind::UniformBuffer => "uniform buffer",
+        BindingKind::Sampler => "sampler",
+        BindingKind::SampledImage => "sampled image",
+        BindingKind::CombinedImageSampler => "combined image and sampler",
+        BindingKind::StorageImage => "storage image",
+        BindingKind::UniformTexelBuffer => "uniform texel buffer",
+        BindingKind::StorageTexelBuffer => "storage texel buffer",
     }
 }

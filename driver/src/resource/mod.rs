@@ -1,8 +1,20 @@
-//! Memory objects, and the buffers that are bound to them.
+//! Memory objects, the buffers and images that are bound to them, their views, and samplers.
 
 mod buffer;
+mod buffer_view;
+mod format;
+mod image;
+mod image_view;
 mod memory;
+mod sampler;
 
 pub use buffer::Buffer;
 pub(crate) use buffer::BufferRules;
+pub use buffer_view::BufferView;
+pub use format::FormatProperties;
+pub(crate) use format::properties as format_properties;
+pub(crate) use image::ImageRules;
+pub use image::{Image, ImageInfo};
+pub use image_view::{ImageView, ImageViewInfo};
 pub use memory::DeviceMemory;
+pub use sampler::{Sampler, SamplerInfo};

@@ -5,6 +5,8 @@
 mod common;
 
 mod commands;
+mod image_commands;
+mod images;
 mod objects;
 mod pipelines;
 mod transfers;
@@ -90,7 +92,9 @@ impl World {
 }
 
 fn rules() -> impl Iterator<Item = &'static Rule> {
-    [objects::RULES, pipelines::RULES, commands::RULES, transfers::RULES].into_iter().flatten()
+    [objects::RULES, pipelines::RULES, commands::RULES, transfers::RULES, images::RULES, image_commands::RULES]
+        .into_iter()
+        .flatten()
 }
 
 #[test]
@@ -109,7 +113,7 @@ fn every_rule_that_is_broken_is_named() {
 fn a_command_that_failed_leaves_the_recording_usable() {
     let world = World::new();
     let ready = world.all_bound();
-    for (_, misuse) in [commands::RULES, transfers::RULES].into_iter().flatten() {
+    for (_, misuse) in [commands::RULES, transfers::RULES, image_commands::RULES].into_iter().flatten() {
         let _ = misuse(&world);
     }
     let command = world.device.create_command_pool().allocate();

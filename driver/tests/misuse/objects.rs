@@ -99,7 +99,7 @@ pub(crate) const RULES: &[Rule] = &[
         w.device.create_descriptor_set_layout(&[one(1, STORAGE, 1), one(1, UNIFORM, 1)]).map(drop)
     }),
     ("VUID-VkDescriptorSetLayoutBinding-descriptorType-parameter", |w| {
-        w.device.create_descriptor_set_layout(&[one(0, DescriptorType::SAMPLER, 1)]).map(drop)
+        w.device.create_descriptor_set_layout(&[one(0, DescriptorType::INPUT_ATTACHMENT, 1)]).map(drop)
     }),
     ("VUID-vkCreateDescriptorSetLayout-support-09582", |w| {
         w.device.create_descriptor_set_layout(&[one(0, STORAGE, u32::MAX)]).map(drop)
@@ -111,7 +111,7 @@ pub(crate) const RULES: &[Rule] = &[
         w.device.create_descriptor_pool(1, &[(STORAGE, 0)]).map(drop)
     }),
     ("VUID-VkDescriptorPoolSize-type-parameter", |w| {
-        w.device.create_descriptor_pool(1, &[(DescriptorType::STORAGE_IMAGE, 1)]).map(drop)
+        w.device.create_descriptor_pool(1, &[(DescriptorType::INPUT_ATTACHMENT, 1)]).map(drop)
     }),
     ("VUID-VkDescriptorSetAllocateInfo-commonparent", |w| {
         let layout = w.other.create_descriptor_set_layout(&[])?;

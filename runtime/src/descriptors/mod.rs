@@ -93,5 +93,11 @@ pub(crate) fn descriptor_type(kind: spelter_shaders::ir::BindingKind) -> vk::Des
     match kind {
         spelter_shaders::ir::BindingKind::StorageBuffer => vk::DescriptorType::STORAGE_BUFFER,
         spelter_shaders::ir::BindingKind::UniformBuffer => vk::DescriptorType::UNIFORM_BUFFER,
+        spelter_shaders::ir::BindingKind::Sampler => vk::DescriptorType::SAMPLER,
+        spelter_shaders::ir::BindingKind::SampledImage => vk::DescriptorType::SAMPLED_IMAGE,
+        spelter_shaders::ir::BindingKind::CombinedImageSampler => vk::DescriptorType::COMBINED_IMAGE_SAMPLER,
+        spelter_shaders::ir::BindingKind::StorageImage => vk::DescriptorType::STORAGE_IMAGE,
+        spelter_shaders::ir::BindingKind::UniformTexelBuffer => vk::DescriptorType::UNIFORM_TEXEL_BUFFER,
+        spelter_shaders::ir::BindingKind::StorageTexelBuffer => vk::DescriptorType::STORAGE_TEXEL_BUFFER,
     }
 }

@@ -131,6 +131,25 @@ pub enum BindingKind {
     StorageBuffer,
     /// `VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER` or its dynamic form.
     UniformBuffer,
+    /// `VK_DESCRIPTOR_TYPE_SAMPLER`.
+    Sampler,
+    /// `VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE`.
+    SampledImage,
+    /// `VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER`.
+    CombinedImageSampler,
+    /// `VK_DESCRIPTOR_TYPE_STORAGE_IMAGE`.
+    StorageImage,
+    /// `VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER`.
+    UniformTexelBuffer,
+    /// `VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER`.
+    StorageTexelBuffer,
+}
+
+impl BindingKind {
+    /// Whether it is of images, samplers or texels.
+    pub fn is_image(self) -> bool {
+        !matches!(self, Self::StorageBuffer | Self::UniformBuffer)
+    }
 }
 
 /// Memory of a workgroup or of an invocation, or a table.

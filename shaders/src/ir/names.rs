@@ -1,6 +1,6 @@
 //! Names in the text form of what is not in the op table: printer and parser share these lists.
 
-use super::{AtomicOp, BufferSpace, BuiltIn, Scope, VariableSpace};
+use super::{AtomicOp, BindingKind, BufferSpace, BuiltIn, Scope, VariableSpace};
 
 macro_rules! names {
     ($($ty:ident { $($variant:ident $name:literal)* })*) => {
@@ -56,6 +56,16 @@ names! {
         NumSubgroups "num_subgroups"
         SubgroupId "subgroup_id"
         SubgroupLocalInvocationId "subgroup_local_invocation_id"
+    }
+    BindingKind {
+        StorageBuffer "storage"
+        UniformBuffer "uniform"
+        Sampler "sampler"
+        SampledImage "sampled_image"
+        CombinedImageSampler "combined_image_sampler"
+        StorageImage "storage_image"
+        UniformTexelBuffer "uniform_texel_buffer"
+        StorageTexelBuffer "storage_texel_buffer"
     }
     BufferSpace {
         Storage "storage"

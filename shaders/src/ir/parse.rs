@@ -101,11 +101,7 @@ impl Parser {
     fn binding(&mut self, line: &mut Line<'_>) -> Result<()> {
         line.word("a binding", Some)?;
         line.expect('=')?;
-        let kind = line.word("`storage` or `uniform`", |word| match word {
-            "storage" => Some(BindingKind::StorageBuffer),
-            "uniform" => Some(BindingKind::UniformBuffer),
-            _ => None,
-        })?;
+        let kind = line.word("a kind of descriptor", BindingKind::from_name)?;
         let (set, binding) = line.number_as("set.binding", |text| {
             let (set, binding) = text.split_once('.')?;
             Some((set.parse().ok()?, binding.parse().ok()?))

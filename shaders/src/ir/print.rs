@@ -4,8 +4,8 @@ use std::fmt::{self, Display, Formatter};
 
 use super::names::SEMANTICS;
 use super::{
-    Access, Binding, BindingData, BindingKind, Block, BlockCall, Inst, InstData, Kernel, Merge, Place, Semantics, Type,
-    Value, VariableData,
+    Access, Binding, BindingData, Block, BlockCall, Inst, InstData, Kernel, Merge, Place, Semantics, Type, Value,
+    VariableData,
 };
 use crate::text::{list, switch};
 
@@ -33,10 +33,7 @@ impl Display for Kernel {
 
 fn print_binding(f: &mut Formatter<'_>, binding: Binding, data: &BindingData) -> fmt::Result {
     let BindingData { set, binding: number, kind, count, min_bytes, read_only } = data;
-    let kind = match kind {
-        BindingKind::StorageBuffer => "storage",
-        BindingKind::UniformBuffer => "uniform",
-    };
+    let kind = kind.name();
     let read_only = if *read_only { " read_only" } else { "" };
     writeln!(f, "{binding} = {kind} {set}.{number}[{count}] {min_bytes}{read_only}")
 }

@@ -232,6 +232,7 @@ fn the_stop_flag_is_seen_while_a_loop_runs() {
     let args = spelter_shaders::abi::DispatchArgs {
         buffers: &[flag],
         push: &[0; spelter_shaders::abi::MAX_PUSH_BYTES],
+        images: &[],
         num_workgroups: [1; 3],
         stop: flag.atomic_u32(0).unwrap(),
     };

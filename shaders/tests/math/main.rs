@@ -108,7 +108,7 @@ impl Runner {
 
 fn run_on(program: &Program, buffer: GuestSlice) {
     let (push, stop) = ([0; MAX_PUSH_BYTES], AtomicU32::new(0));
-    let args = DispatchArgs { buffers: &[buffer], push: &push, num_workgroups: [1; 3], stop: &stop };
+    let args = DispatchArgs { buffers: &[buffer], push: &push, images: &[], num_workgroups: [1; 3], stop: &stop };
     assert_eq!(program.run(&args, [0; 3], &mut Scratch::default()), Outcome::Done);
 }
 

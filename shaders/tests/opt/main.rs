@@ -90,7 +90,7 @@ fn run_on(kernel: &Kernel, buffers: &[GuestSlice]) {
         *byte = place as u8;
     }
     let stop = AtomicU32::new(0);
-    let args = DispatchArgs { buffers, push: &push, num_workgroups: [7, 8, 9], stop: &stop };
+    let args = DispatchArgs { buffers, push: &push, images: &[], num_workgroups: [7, 8, 9], stop: &stop };
     let outcome = Program::new(kernel).run(&args, [1, 2, 3], &mut Scratch::default());
     assert_eq!(outcome, Outcome::Done);
 }

@@ -44,7 +44,7 @@ fn words(buffer: GuestSlice) -> Vec<u32> {
 fn run_program(program: &Program, buffers: &[GuestSlice], workgroup: [u32; 3], stop: bool) -> Outcome {
     let push: [u8; MAX_PUSH_BYTES] = std::array::from_fn(|place| place as u8);
     let stop = AtomicU32::new(u32::from(stop));
-    let args = DispatchArgs { buffers, push: &push, num_workgroups: [7, 8, 9], stop: &stop };
+    let args = DispatchArgs { buffers, push: &push, images: &[], num_workgroups: [7, 8, 9], stop: &stop };
     let mut scratch = Scratch { words: vec![0xdead_beef_dead_beef; 3] };
     program.run(&args, workgroup, &mut scratch)
 }

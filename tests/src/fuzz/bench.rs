@@ -187,7 +187,13 @@ impl Bench {
         let watch = Arc::clone(&self.watch);
         watch.stop.store(0, Relaxed);
         watch.runs.fetch_add(1, Relaxed);
-        let args = DispatchArgs { buffers: &buffers, push: &push, num_workgroups: program.groups, stop: &watch.stop };
+        let args = DispatchArgs {
+            buffers: &buffers,
+            images: &[],
+            push: &push,
+            num_workgroups: program.groups,
+            stop: &watch.stop,
+        };
         let outcome = caught(name, "panics when it runs", || dispatch(&*code, &args, program, &mut self.scratch));
         watch.runs.fetch_add(1, Relaxed);
         if outcome? == Outcome::Stopped {

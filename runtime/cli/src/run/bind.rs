@@ -127,12 +127,14 @@ fn kind_name(kind: BindingKind) -> &'static str {
     match kind {
         BindingKind::StorageBuffer => "storage buffer",
         BindingKind::UniformBuffer => "uniform buffer",
+        BindingKind::Sampler => "sampler, which has no option",
+        _ => "image, which has no option",
     }
 }
 
 fn option_for(kind: BindingKind) -> &'static str {
     match kind {
-        BindingKind::StorageBuffer => "--bind",
         BindingKind::UniformBuffer => "--uniform",
+        _ => "--bind",
     }
 }

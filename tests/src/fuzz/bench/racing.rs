@@ -64,7 +64,13 @@ impl Bench {
                 let mut push = [0; MAX_PUSH_BYTES];
                 push.fill_with(|| words.next() as u8);
                 let stop = AtomicU32::new(0);
-                let args = DispatchArgs { buffers: &buffers, push: &push, num_workgroups: program.groups, stop: &stop };
+                let args = DispatchArgs {
+                    buffers: &buffers,
+                    images: &[],
+                    push: &push,
+                    num_workgroups: program.groups,
+                    stop: &stop,
+                };
                 let done = AtomicU32::new(0);
                 std::thread::scope(|scope| {
                     scope.spawn(|| scribble(&buffers, &mut words, &stop, &done));

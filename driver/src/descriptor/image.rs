@@ -1,0 +1,155 @@
+//! Writing descriptors of images, samplers and texel buffers.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use ash::vk::{BufferUsageFlags, DescriptorType, ImageUsageFlags};
+use spelter_shaders::image::{Descriptor, Swizzle};
+
+use super::layout::{is_image, is_texel_buffer};
+use super::set::{DescriptorSet, Written};
+use crate::error::{Error, Misuse, require};
+use crate::resource::{BufferView, ImageView, Sampler};
+
+/// What to write into a descriptor (`VkDescriptorImageInfo`). The type says which of both it needs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DescriptorImageInfo<'a> {
+    /// The sampler; the layout's own goes before it.
+    pub sampler: Option<&'a Sampler>,
+    /// The image view.
+    pub view: Option<&'a ImageView>,
+}
+
+/// What an image, a sampler or a texel buffer brings to a dispatch.
+#[derive(Clone)]
+pub(crate) struct ImageWritten {
+    pub(super) descriptor: Arc<Descriptor>,
+    /// Whatever the descriptor's memory is part of.
+    _keep: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl std::fmt::Debug for ImageWritten {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.descriptor.fmt(f)
+    }
+}
+
+impl ImageWritten {
+    /// A sampler without an image.
+    pub(super) fn sampler(sampler: &Sampler) -> Self {
+        let descriptor = Descriptor { sampler: *sampler.record(), ..Descriptor::NULL };
+        Self { descriptor: Arc::new(descriptor), _keep: None }
+    }
+}
+
+impl DescriptorSet {
+    /// `vkUpdateDescriptorSets` for images and samplers, otherwise as [`DescriptorSet::write`].
+    pub fn write_images(
+        &self,
+        binding: u32,
+        element: u32,
+        ty: DescriptorType,
+        infos: &[DescriptorImageInfo<'_>],
+    ) -> Result<(), Error> {
+        let at = format!("pDescriptorWrites: binding {binding}");
+        check_kind(&at, ty, is_image(ty))?;
+        let first = self.place(&at, binding, element, ty, infos.len())?;
+        let mut written = Vec::with_capacity(infos.len());
+        for (slot, info) in (first..).zip(infos) {
+            written.push(Written::Image(self.image(&at, ty, slot, info)?));
+        }
+        self.put(first, written);
+        Ok(())
+    }
+
+    /// `vkUpdateDescriptorSets` for texel buffers, otherwise as [`DescriptorSet::write`].
+    pub fn write_texel_buffers(
+        &self,
+        binding: u32,
+        element: u32,
+        ty: DescriptorType,
+        views: &[&BufferView],
+    ) -> Result<(), Error> {
+        let at = format!("pDescriptorWrites: binding {binding}");
+        check_kind(&at, ty, is_texel_buffer(ty))?;
+        let first = self.place(&at, binding, element, ty, views.len())?;
+        let texels = views.iter().map(|view| self.texels(&at, ty, view)).collect::<Result<Vec<_>, _>>()?;
+        self.put(first, texels);
+        Ok(())
+    }
+
+    fn image(
+        &self,
+        at: &str,
+        ty: DescriptorType,
+        slot: usize,
+        info: &DescriptorImageInfo<'_>,
+    ) -> Result<ImageWritten, Misuse> {
+        let own = self.layout().immutable_at(slot);
+        let mut descriptor = Descriptor::NULL;
+        let mut keep = None;
+        if matches!(ty, DescriptorType::SAMPLER | DescriptorType::COMBINED_IMAGE_SAMPLER) {
+            require(
+                own.is_none() || ty != DescriptorType::SAMPLER,
+                at,
+                "VUID-VkWriteDescriptorSet-descriptorType-02752",
+                || "the layout has the sampler".into(),
+            )?;
+            let sampler = own.or(info.sampler).ok_or_else(|| {
+                Misuse::new(at, "a descriptor without a sampler", "VUID-VkWriteDescriptorSet-descriptorType-00325")
+            })?;
+            require(sampler.device().is(self.device()), at, "VUID-VkDescriptorImageInfo-commonparent", || {
+                "a sampler of another device".into()
+            })?;
+            descriptor.sampler = *sampler.record();
+        }
+        if ty != DescriptorType::SAMPLER {
+            let view = info.view.ok_or_else(|| {
+                Misuse::new(at, "a descriptor without an image view", "VUID-VkWriteDescriptorSet-descriptorType-02996")
+            })?;
+            self.check_view(at, ty, view)?;
+            descriptor.view = *view.view();
+            keep = Some(Arc::clone(view.allocation()) as Arc<dyn Any + Send + Sync>);
+        }
+        Ok(ImageWritten { descriptor: Arc::new(descriptor), _keep: keep })
+    }
+
+    fn check_view(&self, at: &str, ty: DescriptorType, view: &ImageView) -> Result<(), Misuse> {
+        require(view.image().device().is(self.device()), at, "VUID-VkDescriptorImageInfo-commonparent", || {
+            "an image of another device".into()
+        })?;
+        let (usage, vuid) = if ty == DescriptorType::STORAGE_IMAGE {
+            (ImageUsageFlags::STORAGE, "VUID-VkWriteDescriptorSet-descriptorType-00339")
+        } else {
+            (ImageUsageFlags::SAMPLED, "VUID-VkWriteDescriptorSet-descriptorType-00337")
+        };
+        let has = view.image().info().usage;
+        require(has.contains(usage), at, vuid, || format!("the image's usage {has:?} lacks {usage:?}"))?;
+        let plain = ty != DescriptorType::STORAGE_IMAGE || view.view().swizzle == Swizzle::IDENTITY;
+        require(plain, at, "VUID-VkWriteDescriptorSet-descriptorType-00336", || {
+            "a storage image through a view with other than identity swizzle".into()
+        })
+    }
+
+    fn texels(&self, at: &str, ty: DescriptorType, view: &BufferView) -> Result<Written, Misuse> {
+        require(view.buffer().device().is(self.device()), at, "VUID-VkWriteDescriptorSet-commonparent", || {
+            "a buffer of another device".into()
+        })?;
+        let (usage, vuid) = if ty == DescriptorType::STORAGE_TEXEL_BUFFER {
+            (BufferUsageFlags::STORAGE_TEXEL_BUFFER, "VUID-VkWriteDescriptorSet-descriptorType-00335")
+        } else {
+            (BufferUsageFlags::UNIFORM_TEXEL_BUFFER, "VUID-VkWriteDescriptorSet-descriptorType-00334")
+        };
+        let has = view.buffer().usage();
+        require(has.contains(usage), at, vuid, || format!("the buffer's usage {has:?} lacks {usage:?}"))?;
+        let descriptor = Arc::new(Descriptor { view: *view.view(), ..Descriptor::NULL });
+        let keep = Arc::clone(view.allocation()) as Arc<dyn Any + Send + Sync>;
+        Ok(Written::Image(ImageWritten { descriptor, _keep: Some(keep) }))
+    }
+}
+
+fn check_kind(at: &str, ty: DescriptorType, fits: bool) -> Result<(), Misuse> {
+    require(fits, at, "VUID-VkWriteDescriptorSet-descriptorType-parameter", || {
+        format!("descriptors of type {ty:?} are not written so")
+    })
+}

@@ -1,0 +1,54 @@
+//! What the device can do with each format (`VkFormatProperties`).
+
+use ash::vk::{self, FormatFeatureFlags as F};
+use spelter_shaders::image::{Class, Format, Numeric};
+
+/// What a format is good for, by how images are tiled, and for texel buffers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FormatProperties {
+    /// Images of linear tiling.
+    pub linear: F,
+    /// Images of optimal tiling.
+    pub optimal: F,
+    /// Texel buffers.
+    pub buffer: F,
+}
+
+/// The format that `vk` names, if there are texels of it here.
+pub(crate) fn format_of(format: vk::Format) -> Option<Format> {
+    Format::from_vk(format.as_raw())
+}
+
+/// What the device can do with a format; nothing with one that it does not know.
+pub(crate) fn properties(format: vk::Format) -> FormatProperties {
+    let Some(known) = format_of(format) else { return FormatProperties::default() };
+    let mut image = F::SAMPLED_IMAGE | F::TRANSFER_SRC | F::TRANSFER_DST;
+    if known.class() == Class::Float {
+        image |= F::SAMPLED_IMAGE_FILTER_LINEAR;
+    }
+    let mut buffer = F::empty();
+    if !known.is_depth() && known.numeric() != Numeric::Srgb {
+        buffer |= F::UNIFORM_TEXEL_BUFFER;
+    }
+    if is_storage(known) {
+        image |= F::STORAGE_IMAGE;
+        buffer |= F::STORAGE_TEXEL_BUFFER;
+    }
+    if [Format::R32_UINT, Format::R32_SINT].contains(&known) {
+        image |= F::STORAGE_IMAGE_ATOMIC;
+        buffer |= F::STORAGE_TEXEL_BUFFER_ATOMIC;
+    }
+    FormatProperties { linear: image, optimal: image, buffer }
+}
+
+/// Formats that shaders write: those with a name in SPIR-V, their packed twins, and the usual one of windows.
+fn is_storage(format: Format) -> bool {
+    let channels = format.parts().len();
+    let packed = [Format::A2B10G10R10_UNORM_PACK32, Format::A2B10G10R10_UINT_PACK32, Format::B10G11R11_UFLOAT_PACK32];
+    let plain = channels != 3 && format.parts().iter().all(|part| part.bits >= 8 && part.bits.is_power_of_two());
+    let ordered = format.parts().iter().zip(0..).all(|(part, number)| part.channel == number);
+    let numbers =
+        matches!(format.numeric(), Numeric::Unorm | Numeric::Snorm | Numeric::Uint | Numeric::Sint | Numeric::Sfloat);
+    let depth = format.is_depth() || format.vk() == vk::Format::S8_UINT.as_raw();
+    packed.contains(&format) || format == Format::B8G8R8A8_UNORM || plain && ordered && numbers && !depth
+}

@@ -1,0 +1,192 @@
+//! Samplers: how images are filtered, and what is outside of them.
+
+use std::sync::Arc;
+
+use ash::vk;
+use spelter_shaders::image::{Compare, Filter, Sampler as Record, Wrap};
+
+use crate::device::Device;
+use crate::error::{Error, Misuse, require};
+use crate::limits::Limits;
+
+const AT: &str = "vkCreateSampler";
+
+/// What a sampler does (`VkSamplerCreateInfo`), without anisotropy, which the device does not have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SamplerInfo {
+    /// Filter where texels are larger than samples.
+    pub mag_filter: vk::Filter,
+    /// Filter where they are smaller.
+    pub min_filter: vk::Filter,
+    /// Filter between levels.
+    pub mipmap_mode: vk::SamplerMipmapMode,
+    /// What is outside, in each dimension.
+    pub address_modes: [vk::SamplerAddressMode; 3],
+    /// Added to levels of detail.
+    pub mip_lod_bias: f32,
+    /// The comparison, if it makes one.
+    pub compare: Option<vk::CompareOp>,
+    /// Lowest level of detail.
+    pub min_lod: f32,
+    /// Highest level of detail.
+    pub max_lod: f32,
+    /// The colour of the border.
+    pub border_color: vk::BorderColor,
+    /// Whether coordinates count texels.
+    pub unnormalized_coordinates: bool,
+}
+
+impl Default for SamplerInfo {
+    fn default() -> Self {
+        Self {
+            mag_filter: vk::Filter::NEAREST,
+            min_filter: vk::Filter::NEAREST,
+            mipmap_mode: vk::SamplerMipmapMode::NEAREST,
+            address_modes: [vk::SamplerAddressMode::CLAMP_TO_EDGE; 3],
+            mip_lod_bias: 0.0,
+            compare: None,
+            min_lod: 0.0,
+            max_lod: vk::LOD_CLAMP_NONE,
+            border_color: vk::BorderColor::FLOAT_TRANSPARENT_BLACK,
+            unnormalized_coordinates: false,
+        }
+    }
+}
+
+/// A sampler (`VkSampler`). A handle.
+#[derive(Clone, Debug)]
+pub struct Sampler {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    device: Device,
+    record: Record,
+}
+
+impl Sampler {
+    pub(crate) fn new(device: &Device, info: &SamplerInfo) -> Result<Self, Error> {
+        check(info)?;
+        let [u, v, w] = info.address_modes.map(wrap);
+        let record = Record {
+            mag: filter(info.mag_filter)?,
+            min: filter(info.min_filter)?,
+            mip: if info.mipmap_mode == vk::SamplerMipmapMode::LINEAR { Filter::Linear } else { Filter::Nearest },
+            wrap: [u?, v?, w?],
+            unnormalized: info.unnormalized_coordinates,
+            compare: info.compare.map_or(Compare::Never, compare),
+            lod_bias: info.mip_lod_bias,
+            min_lod: info.min_lod,
+            max_lod: info.max_lod,
+            border: border(info.border_color)?,
+        };
+        Ok(Self { inner: Arc::new(Inner { device: device.clone(), record }) })
+    }
+
+    pub(crate) fn device(&self) -> &Device {
+        &self.inner.device
+    }
+
+    pub(crate) fn record(&self) -> &Record {
+        &self.inner.record
+    }
+}
+
+/// Samplers are the same if they do the same.
+impl PartialEq for Sampler {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner) || self.inner.record == other.inner.record
+    }
+}
+
+fn check(info: &SamplerInfo) -> Result<(), Misuse> {
+    let most = Limits::DEVICE.max_sampler_lod_bias;
+    require(info.mip_lod_bias.abs() <= most, AT, "VUID-VkSamplerCreateInfo-mipLodBias-01069", || {
+        format!("mipLodBias {} above the limit {most}", info.mip_lod_bias)
+    })?;
+    require(info.max_lod >= info.min_lod, AT, "VUID-VkSamplerCreateInfo-maxLod-01973", || {
+        format!("maxLod {} below minLod {}", info.max_lod, info.min_lod)
+    })?;
+    if !info.unnormalized_coordinates {
+        return Ok(());
+    }
+    let edges = [vk::SamplerAddressMode::CLAMP_TO_EDGE, vk::SamplerAddressMode::CLAMP_TO_BORDER];
+    let rules = [
+        (info.mag_filter == info.min_filter, "VUID-VkSamplerCreateInfo-unnormalizedCoordinates-01072", "two filters"),
+        (
+            info.mipmap_mode == vk::SamplerMipmapMode::NEAREST,
+            "VUID-VkSamplerCreateInfo-unnormalizedCoordinates-01073",
+            "levels mixed",
+        ),
+        (
+            info.min_lod == 0.0 && info.max_lod == 0.0,
+            "VUID-VkSamplerCreateInfo-unnormalizedCoordinates-01074",
+            "levels of detail",
+        ),
+        (
+            info.address_modes[..2].iter().all(|mode| edges.contains(mode)),
+            "VUID-VkSamplerCreateInfo-unnormalizedCoordinates-01075",
+            "an address mode that is no clamp",
+        ),
+        (info.compare.is_none(), "VUID-VkSamplerCreateInfo-unnormalizedCoordinates-01077", "a comparison"),
+    ];
+    for (holds, vuid, problem) in rules {
+        require(holds, AT, vuid, || format!("unnormalized coordinates with {problem}"))?;
+    }
+    Ok(())
+}
+
+fn filter(filter: vk::Filter) -> Result<Filter, Misuse> {
+    match filter {
+        vk::Filter::NEAREST => Ok(Filter::Nearest),
+        vk::Filter::LINEAR => Ok(Filter::Linear),
+        other => Err(Misuse::new(
+            AT,
+            format!("there is no filter {other:?}"),
+            "VUID-VkSamplerCreateInfo-magFilter-parameter",
+        )),
+    }
+}
+
+fn wrap(mode: vk::SamplerAddressMode) -> Result<Wrap, Misuse> {
+    Ok(match mode {
+        vk::SamplerAddressMode::REPEAT => Wrap::Repeat,
+        vk::SamplerAddressMode::MIRRORED_REPEAT => Wrap::MirroredRepeat,
+        vk::SamplerAddressMode::CLAMP_TO_EDGE => Wrap::ClampToEdge,
+        vk::SamplerAddressMode::CLAMP_TO_BORDER => Wrap::ClampToBorder,
+        vk::SamplerAddressMode::MIRROR_CLAMP_TO_EDGE => Wrap::MirrorClampToEdge,
+        other => {
+            let problem = format!("there is no address mode {other:?}");
+            return Err(Misuse::new(AT, problem, "VUID-VkSamplerCreateInfo-addressModeU-parameter"));
+        }
+    })
+}
+
+fn compare(op: vk::CompareOp) -> Compare {
+    match op {
+        vk::CompareOp::LESS => Compare::Less,
+        vk::CompareOp::EQUAL => Compare::Equal,
+        vk::CompareOp::LESS_OR_EQUAL => Compare::LessOrEqual,
+        vk::CompareOp::GREATER => Compare::Greater,
+        vk::CompareOp::NOT_EQUAL => Compare::NotEqual,
+        vk::CompareOp::GREATER_OR_EQUAL => Compare::GreaterOrEqual,
+        vk::CompareOp::ALWAYS => Compare::Always,
+        _ => Compare::Never,
+    }
+}
+
+fn border(color: vk::BorderColor) -> Result<[u32; 4], Misuse> {
+    let one = 1f32.to_bits();
+    Ok(match color {
+        vk::BorderColor::FLOAT_TRANSPARENT_BLACK | vk::BorderColor::INT_TRANSPARENT_BLACK => [0; 4],
+        vk::BorderColor::FLOAT_OPAQUE_BLACK => [0, 0, 0, one],
+        vk::BorderColor::INT_OPAQUE_BLACK => [0, 0, 0, 1],
+        vk::BorderColor::FLOAT_OPAQUE_WHITE => [one; 4],
+        vk::BorderColor::INT_OPAQUE_WHITE => [1; 4],
+        other => {
+            let problem = format!("there is no border colour {other:?}");
+            return Err(Misuse::new(AT, problem, "VUID-VkSamplerCreateInfo-addressModeU-01078"));
+        }
+    })
+}

@@ -1,0 +1,148 @@
+//! Images through the driver: what is copied in comes out, wherever it was in between.
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+mod common;
+
+use common::{Words, barrier, device, run};
+use spelter_driver::vk::{self, ImageUsageFlags};
+use spelter_driver::{ClearColor, Device, DeviceMemory, Image, ImageInfo};
+
+const ANY_USE: ImageUsageFlags = ImageUsageFlags::from_raw(
+    ImageUsageFlags::TRANSFER_SRC.as_raw() | ImageUsageFlags::TRANSFER_DST.as_raw() | ImageUsageFlags::SAMPLED.as_raw(),
+);
+
+fn info(ty: vk::ImageType, format: vk::Format, [width, height, depth]: [u32; 3]) -> ImageInfo {
+    ImageInfo {
+        flags: vk::ImageCreateFlags::empty(),
+        ty,
+        format,
+        extent: vk::Extent3D { width, height, depth },
+        levels: 1,
+        layers: 1,
+        tiling: vk::ImageTiling::OPTIMAL,
+        usage: ANY_USE,
+    }
+}
+
+fn image(device: &Device, info: &ImageInfo) -> (Image, DeviceMemory) {
+    let image = device.create_image(info).unwrap();
+    let memory = device.allocate_memory(image.requirements().size, 0).unwrap();
+    image.bind_memory(&memory, 0).unwrap();
+    (image, memory)
+}
+
+fn layers(level: u32, base: u32, count: u32) -> vk::ImageSubresourceLayers {
+    vk::ImageSubresourceLayers {
+        aspect_mask: vk::ImageAspectFlags::COLOR,
+        mip_level: level,
+        base_array_layer: base,
+        layer_count: count,
+    }
+}
+
+fn whole(level: u32, count: u32, [width, height, depth]: [u32; 3]) -> vk::BufferImageCopy {
+    vk::BufferImageCopy {
+        image_subresource: layers(level, 0, count),
+        image_extent: vk::Extent3D { width, height, depth },
+        ..Default::default()
+    }
+}
+
+/// Words that tell where they came from.
+fn numbered(count: u32) -> Vec<u32> {
+    (0..count).map(|at| at.wrapping_mul(0x9e37_79b9)).collect()
+}
+
+#[test]
+fn every_level_and_layer_keeps_its_texels() {
+    let device = device();
+    let shape = ImageInfo { levels: 3, layers: 5, ..info(vk::ImageType::TYPE_2D, vk::Format::R32_UINT, [13, 7, 1]) };
+    let (image, _memory) = image(&device, &shape);
+    let sizes = [[13, 7, 1], [6, 3, 1], [3, 1, 1]];
+    let words: Vec<Vec<u32>> = sizes.iter().map(|[w, h, _]| numbered(w * h * 5)).collect();
+    let sources: Vec<Words> = words.iter().map(|words| Words::new(&device, words)).collect();
+    let targets: Vec<Words> = words.iter().map(|words| Words::zeros(&device, words.len())).collect();
+    run(&device, |command| {
+        for (level, source) in (0..).zip(&sources) {
+            command.copy_buffer_to_image(&source.buffer, &image, &[whole(level, 5, sizes[level as usize])]).unwrap();
+        }
+        barrier(command);
+        for (level, target) in (0..).zip(&targets) {
+            command.copy_image_to_buffer(&image, &target.buffer, &[whole(level, 5, sizes[level as usize])]).unwrap();
+        }
+    });
+    for (words, target) in words.iter().zip(&targets) {
+        assert_eq!(*words, target.read());
+    }
+}
+
+#[test]
+fn rows_and_slices_of_buffers_may_be_longer_than_the_image() {
+    let device = device();
+    let (image, _memory) = image(&device, &info(vk::ImageType::TYPE_3D, vk::Format::R32_UINT, [4, 3, 2]));
+    let words = numbered(6 * 5 * 2);
+    let (source, target) = (Words::new(&device, &words), Words::zeros(&device, 4 * 3 * 2));
+    let long = vk::BufferImageCopy { buffer_row_length: 6, buffer_image_height: 5, ..whole(0, 1, [4, 3, 2]) };
+    run(&device, |command| {
+        command.copy_buffer_to_image(&source.buffer, &image, &[long]).unwrap();
+        barrier(command);
+        command.copy_image_to_buffer(&image, &target.buffer, &[whole(0, 1, [4, 3, 2])]).unwrap();
+    });
+    let expected: Vec<u32> =
+        (0..2).flat_map(|z| (0..3).flat_map(move |y| (0..4).map(move |x| (z * 5 + y) * 6 + x))).collect();
+    assert_eq!(target.read(), expected.iter().map(|&at: &u32| words[at as usize]).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_part_of_an_image_goes_into_slices_of_another() {
+    let device = device();
+    let array = ImageInfo { layers: 3, ..info(vk::ImageType::TYPE_2D, vk::Format::R8G8B8A8_UNORM, [8, 8, 1]) };
+    let (from, _one) = image(&device, &array);
+    let (to, _two) = image(&device, &info(vk::ImageType::TYPE_3D, vk::Format::R32_SFLOAT, [8, 8, 4]));
+    let words = numbered(8 * 8 * 3);
+    let (source, target) = (Words::new(&device, &words), Words::zeros(&device, 8 * 8 * 4));
+    let region = vk::ImageCopy {
+        src_subresource: layers(0, 1, 2),
+        src_offset: vk::Offset3D { x: 2, y: 3, z: 0 },
+        dst_subresource: layers(0, 0, 1),
+        dst_offset: vk::Offset3D { x: 1, y: 0, z: 2 },
+        extent: vk::Extent3D { width: 5, height: 4, depth: 2 },
+    };
+    run(&device, |command| {
+        command.copy_buffer_to_image(&source.buffer, &from, &[whole(0, 3, [8, 8, 1])]).unwrap();
+        let all = vk::ImageSubresourceRange { level_count: 1, layer_count: 1, ..Default::default() };
+        command.clear_color_image(&to, ClearColor::Float([2.0, 0.0, 0.0, 0.0]), &[all]).unwrap();
+        barrier(command);
+        command.copy_image(&from, &to, &[region]).unwrap();
+        barrier(command);
+        command.copy_image_to_buffer(&to, &target.buffer, &[whole(0, 1, [8, 8, 4])]).unwrap();
+    });
+    let got = target.read();
+    for (x, y, z) in (0..4).flat_map(|z| (0..8).flat_map(move |y| (0..8).map(move |x| (x, y, z)))) {
+        let inside = (1..6).contains(&x) && y < 4 && z >= 2;
+        let from = || words[(z - 2 + 1) * 64 + (y + 3) * 8 + x + 1];
+        let expected = if inside { from() } else { 2f32.to_bits() };
+        assert_eq!(got[z * 64 + y * 8 + x], expected, "at {x}, {y}, {z}");
+    }
+}
+
+#[test]
+fn layouts_are_where_the_host_finds_the_texels() {
+    let device = device();
+    let shape = ImageInfo {
+        tiling: vk::ImageTiling::LINEAR,
+        ..info(vk::ImageType::TYPE_2D, vk::Format::R16G16B16A16_SFLOAT, [5, 3, 1])
+    };
+    let (image, memory) = image(&device, &shape);
+    let all = vk::ImageSubresourceRange { level_count: 1, layer_count: 1, ..Default::default() };
+    run(&device, |command| {
+        command.clear_color_image(&image, ClearColor::Float([1.0, -2.0, 0.5, 0.0]), &[all]).unwrap()
+    });
+    let layout = image.subresource_layout(0, 0);
+    for y in 0..3 {
+        let mut row = vec![0; 5 * 8];
+        memory.read(layout.offset + y * layout.row_pitch, &mut row).unwrap();
+        assert_eq!(row, [0x00, 0x3c, 0x00, 0xc0, 0x00, 0x38, 0x00, 0x00].repeat(5), "row {y}");
+    }
+    assert!(layout.offset + layout.size <= image.requirements().size);
+}

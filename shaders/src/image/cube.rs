@@ -1,0 +1,83 @@
+//! Cubes: which face a direction meets, and which texel is beyond a face's edge.
+
+/// A place on a face, and the derivatives there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spot {
+    pub(super) face: u32,
+    /// 0 to 1 on the face.
+    pub(super) at: [f32; 2],
+}
+
+/// Which components of a direction are s and t of a face, with their signs, and which is the major axis
+/// (Vulkan, "Cube Map Face Selection").
+const AXES: [[(usize, f32); 3]; 6] = [
+    [(2, -1.0), (1, -1.0), (0, 1.0)],
+    [(2, 1.0), (1, -1.0), (0, -1.0)],
+    [(0, 1.0), (2, 1.0), (1, 1.0)],
+    [(0, 1.0), (2, -1.0), (1, -1.0)],
+    [(0, 1.0), (1, -1.0), (2, 1.0)],
+    [(0, -1.0), (1, -1.0), (2, -1.0)],
+];
+
+fn face_of(direction: [f32; 3]) -> usize {
+    let [x, y, z] = direction.map(f32::abs);
+    let axis = if z >= x && z >= y {
+        2
+    } else if y >= x {
+        1
+    } else {
+        0
+    };
+    2 * axis + usize::from(direction[axis].is_sign_negative())
+}
+
+/// Where a direction meets the cube.
+pub(super) fn project(direction: [f32; 3]) -> Spot {
+    let face = face_of(direction);
+    let [(s, s_sign), (t, t_sign), (major, _)] = AXES[face];
+    let length = direction[major].abs();
+    let at = [s_sign * direction[s], t_sign * direction[t]].map(|c| 0.5 * (c / length) + 0.5);
+    Spot { face: face as u32, at }
+}
+
+/// Derivatives on the face of derivatives of a direction ("Cube Map Derivative Transformation").
+pub(super) fn derivatives(direction: [f32; 3], change: [f32; 3]) -> [f32; 2] {
+    let [(s, s_sign), (t, t_sign), (major, major_sign)] = AXES[face_of(direction)];
+    let length = direction[major].abs();
+    let along = major_sign * change[major];
+    [(s, s_sign), (t, t_sign)].map(|(axis, sign)| {
+        let (c, dc) = (sign * direction[axis], sign * change[axis]);
+        0.5 * (length * dc - c * along) / (length * length)
+    })
+}
+
+/// The texel `(i, j)` of a face of `size` by `size` texels: at most one step beyond an edge it is on the face next to it; beyond
+/// a corner there is none.
+pub(super) fn seamless(face: u32, i: i32, j: i32, size: u32) -> Option<(u32, u32, u32)> {
+    let n = i64::from(size);
+    let inside = |c: i32| (0..n).contains(&i64::from(c));
+    if inside(i) && inside(j) {
+        return Some((face, i.cast_unsigned(), j.cast_unsigned()));
+    }
+    if !inside(i) && !inside(j) {
+        return None;
+    }
+    // Twice the distance from the middle of the face, so that texels' middles are integers.
+    let twice = |c: i32| 2 * i64::from(c) + 1 - n;
+    let [(s, s_sign), (t, t_sign), (major, major_sign)] = AXES[face as usize % 6];
+    let mut point = [0; 3];
+    point[s] = sign(s_sign) * twice(i);
+    point[t] = sign(t_sign) * twice(j);
+    // One step down the other face: the major axis loses what the coordinate has beyond the edge.
+    point[major] = sign(major_sign) * (n - 1);
+    let beyond = if inside(i) { t } else { s };
+    point[beyond] = point[beyond].signum() * n;
+    let other = 2 * beyond + usize::from(point[beyond] < 0);
+    let [(s, s_sign), (t, t_sign), _] = AXES[other];
+    let back = |axis: usize, by: f32| ((sign(by) * point[axis] + n - 1) / 2).clamp(0, n - 1) as u32;
+    Some((other as u32, back(s, s_sign), back(t, t_sign)))
+}
+
+fn sign(of: f32) -> i64 {
+    of as i64
+}

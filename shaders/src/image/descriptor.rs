@@ -1,0 +1,333 @@
+//! What stands behind an image or sampler descriptor while a kernel runs.
+
+use std::mem::offset_of;
+
+use super::format::Format;
+use super::layout::{Extent, Layout};
+use crate::guest::GuestSlice;
+
+/// Most mip levels of an image: that of a side of 16384 texels.
+pub const MAX_LEVELS: usize = 15;
+
+/// Image and sampler of one descriptor; what the descriptor has not is [`View::NULL`] or [`Sampler::DEFAULT`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Descriptor {
+    /// The image view or texel buffer.
+    pub view: View,
+    /// The sampler.
+    pub sampler: Sampler,
+}
+
+/// An image view, or a texel buffer. Machine code reads the first eight fields.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    /// Width, height and depth of level 0 in texels; 1 for those that the view has not.
+    pub size: [u32; 3],
+    /// Array layers, six for each cube; 1 for 3D images.
+    pub layers: u32,
+    /// Mip levels.
+    pub levels: u32,
+    /// Bytes from a row of level 0 to the next.
+    pub row_pitch: u32,
+    /// Bytes from a layer, or a slice of a 3D image's level 0, to the next.
+    pub outer_pitch: u32,
+    /// Format of the texels.
+    pub format: Format,
+    /// What the shader sees as red, green, blue and alpha.
+    pub swizzle: [Swizzle; 4],
+    /// The bytes, from the view's first level and layer on.
+    pub memory: GuestSlice,
+    /// Bytes from a layer to the next.
+    pub layer_pitch: u32,
+    /// The view's levels.
+    pub level: [Level; MAX_LEVELS],
+}
+
+/// Where a mip level lies.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Level {
+    /// First byte.
+    pub offset: u32,
+    /// Bytes from a row to the next.
+    pub row_pitch: u32,
+    /// Bytes from a slice to the next.
+    pub slice_pitch: u32,
+}
+
+/// Where a component comes from (`VkComponentSwizzle`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Swizzle {
+    /// The texel's red.
+    R,
+    /// The texel's green.
+    G,
+    /// The texel's blue.
+    B,
+    /// The texel's alpha.
+    A,
+    /// 0.
+    Zero,
+    /// 1.
+    One,
+}
+
+/// A field of a view that kernels read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Field {
+    /// Width of level 0, or texels of a buffer.
+    Width,
+    /// Height of level 0.
+    Height,
+    /// Depth of level 0.
+    Depth,
+    /// Array layers, six for each cube.
+    Layers,
+    /// Mip levels.
+    Levels,
+    /// Bytes from a row of level 0 to the next.
+    RowPitch,
+    /// Bytes from a layer or slice of level 0 to the next.
+    OuterPitch,
+}
+
+/// How a sampler filters (`VkFilter`, `VkSamplerMipmapMode`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Filter {
+    /// The nearest texel or level.
+    Nearest,
+    /// A weighted mean of the nearest two in each dimension.
+    Linear,
+}
+
+/// What is outside of an image (`VkSamplerAddressMode`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Wrap {
+    /// `REPEAT`.
+    Repeat,
+    /// `MIRRORED_REPEAT`.
+    MirroredRepeat,
+    /// `CLAMP_TO_EDGE`.
+    ClampToEdge,
+    /// `CLAMP_TO_BORDER`.
+    ClampToBorder,
+    /// `MIRROR_CLAMP_TO_EDGE`.
+    MirrorClampToEdge,
+}
+
+/// When a comparison with the reference holds (`VkCompareOp`): reference on the left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Compare {
+    /// Never.
+    Never,
+    /// `<`
+    Less,
+    /// `==`
+    Equal,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `!=`
+    NotEqual,
+    /// `>=`
+    GreaterOrEqual,
+    /// Always.
+    Always,
+}
+
+/// A sampler.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampler {
+    /// Filter where texels are larger than samples.
+    pub mag: Filter,
+    /// Filter where they are smaller.
+    pub min: Filter,
+    /// Filter between levels.
+    pub mip: Filter,
+    /// Outside in each dimension.
+    pub wrap: [Wrap; 3],
+    /// Whether coordinates count texels.
+    pub unnormalized: bool,
+    /// The comparison.
+    pub compare: Compare,
+    /// Added to levels of detail.
+    pub lod_bias: f32,
+    /// Lowest level of detail.
+    pub min_lod: f32,
+    /// Highest level of detail.
+    pub max_lod: f32,
+    /// Border colour, red first: floats as their bits, or integers.
+    pub border: [u32; 4],
+}
+
+impl Swizzle {
+    /// All components as they are.
+    pub const IDENTITY: [Self; 4] = [Self::R, Self::G, Self::B, Self::A];
+
+    /// The component of a texel; `one` is the 1 of its class.
+    pub fn of(self, texel: [u32; 4], one: u32) -> u32 {
+        match self {
+            Self::R => texel[0],
+            Self::G => texel[1],
+            Self::B => texel[2],
+            Self::A => texel[3],
+            Self::Zero => 0,
+            Self::One => one,
+        }
+    }
+}
+
+impl Sampler {
+    /// Nearest texels of level 0, edges repeated: what a sampler descriptor is that was never written.
+    pub const DEFAULT: Self = Self {
+        mag: Filter::Nearest,
+        min: Filter::Nearest,
+        mip: Filter::Nearest,
+        wrap: [Wrap::ClampToEdge; 3],
+        unnormalized: false,
+        compare: Compare::Never,
+        lod_bias: 0.0,
+        min_lod: 0.0,
+        max_lod: 0.0,
+        border: [0; 4],
+    };
+}
+
+impl Descriptor {
+    /// A descriptor that was never written.
+    pub const NULL: Self = Self { view: View::NULL, sampler: Sampler::DEFAULT };
+}
+
+impl View {
+    /// No image: reads give 0, writes are dropped, sizes are 0.
+    pub const NULL: Self = Self {
+        size: [0; 3],
+        layers: 0,
+        levels: 0,
+        row_pitch: 0,
+        outer_pitch: 0,
+        format: Format::NONE,
+        swizzle: Swizzle::IDENTITY,
+        memory: GuestSlice::EMPTY,
+        layer_pitch: 0,
+        level: [Level { offset: 0, row_pitch: 0, slice_pitch: 0 }; MAX_LEVELS],
+    };
+
+    /// A texel buffer: as many texels as fit, at most `most`.
+    pub fn of_buffer(memory: GuestSlice, format: Format, most: u32) -> Self {
+        let texels = match format.bytes() {
+            0 => 0,
+            bytes => (memory.len() / u64::from(bytes)).min(most.into()) as u32,
+        };
+        let mut view = Self { size: [texels, 1, 1], layers: 1, levels: 1, format, memory, ..Self::NULL };
+        view.row_pitch = memory.len().min(u32::MAX.into()) as u32;
+        view.level[0].row_pitch = view.row_pitch;
+        view
+    }
+
+    /// Levels and layers of an image: those from `base_level` and `base_layer` on. `volume` tells that it is a 3D image.
+    pub fn of_image(
+        memory: GuestSlice,
+        format: Format,
+        extent: &Extent,
+        layout: &Layout,
+        [base_level, levels]: [u32; 2],
+        [base_layer, layers]: [u32; 2],
+        volume: bool,
+    ) -> Self {
+        let base = layout.levels.get(base_level as usize).copied().unwrap_or_default();
+        let skip = u64::from(base.offset) + u64::from(base_layer) * u64::from(layout.layer_pitch);
+        let mut level = [Level::default(); MAX_LEVELS];
+        for (to, from) in level.iter_mut().zip(layout.levels.iter().skip(base_level as usize)).take(levels as usize) {
+            *to = Level { offset: from.offset.saturating_sub(base.offset), ..*from };
+        }
+        Self {
+            size: extent.level(base_level),
+            layers,
+            levels: levels.min(MAX_LEVELS as u32),
+            row_pitch: base.row_pitch,
+            outer_pitch: if volume { base.slice_pitch } else { layout.layer_pitch },
+            format,
+            swizzle: Swizzle::IDENTITY,
+            memory: memory.slice(skip, memory.len()),
+            layer_pitch: layout.layer_pitch,
+            level,
+        }
+    }
+
+    /// Width, height and depth of a level.
+    pub fn level_size(&self, level: u32) -> [u32; 3] {
+        self.size.map(|size| if size == 0 { 0 } else { size.checked_shr(level).unwrap_or(0).max(1) })
+    }
+
+    /// A field's value.
+    pub fn field(&self, field: Field) -> u32 {
+        match field {
+            Field::Width => self.size[0],
+            Field::Height => self.size[1],
+            Field::Depth => self.size[2],
+            Field::Layers => self.layers,
+            Field::Levels => self.levels,
+            Field::RowPitch => self.row_pitch,
+            Field::OuterPitch => self.outer_pitch,
+        }
+    }
+
+    /// Byte offset of a texel; `None` outside of the view. One of `z` and `layer` is 0.
+    pub fn texel(&self, level: u32, [x, y, z]: [u32; 3], layer: u32) -> Option<u64> {
+        let [width, height, depth] = self.level_size(level);
+        if level >= self.levels || x >= width || y >= height || z >= depth || layer >= self.layers {
+            return None;
+        }
+        let at = self.level.get(level as usize)?;
+        let rows = u64::from(z) * u64::from(at.slice_pitch) + u64::from(y) * u64::from(at.row_pitch);
+        let bytes = u64::from(x) * u64::from(self.format.bytes());
+        Some(u64::from(layer) * u64::from(self.layer_pitch) + u64::from(at.offset) + rows + bytes)
+    }
+}
+
+impl Field {
+    /// All of them.
+    pub const ALL: [Self; 7] =
+        [Self::Width, Self::Height, Self::Depth, Self::Layers, Self::Levels, Self::RowPitch, Self::OuterPitch];
+
+    /// The name in the text forms.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Width => "width",
+            Self::Height => "height",
+            Self::Depth => "depth",
+            Self::Layers => "layers",
+            Self::Levels => "levels",
+            Self::RowPitch => "row_pitch",
+            Self::OuterPitch => "outer_pitch",
+        }
+    }
+
+    /// What has that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|field| field.name() == name)
+    }
+
+    /// Where machine code finds the field in a [`Descriptor`].
+    pub fn offset(self) -> usize {
+        offset_of!(Descriptor, view)
+            + match self {
+                Self::Width => offset_of!(View, size),
+                Self::Height => offset_of!(View, size) + 4,
+                Self::Depth => offset_of!(View, size) + 8,
+                Self::Layers => offset_of!(View, layers),
+                Self::Levels => offset_of!(View, levels),
+                Self::RowPitch => offset_of!(View, row_pitch),
+                Self::OuterPitch => offset_of!(View, outer_pitch),
+            }
+    }
+}

@@ -1,0 +1,161 @@
+//! Texels, compared, swizzled and mixed.
+
+use super::address::{Span, linear, nearest, wrap};
+use super::cube;
+use super::descriptor::{Compare, Filter, Sampler, View};
+use super::format::{Class, Numeric};
+use super::texel::{decode, load_raw};
+
+/// What is sampled.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source<'a> {
+    pub(super) view: &'a View,
+    pub(super) sampler: &'a Sampler,
+    /// Coordinates: 1 to 3.
+    pub(super) dims: usize,
+    /// The layer, or a cube's first one.
+    pub(super) layer: u32,
+    /// A cube's face; coordinates beyond it are on others.
+    pub(super) face: Option<u32>,
+    /// What texels are compared with.
+    pub(super) reference: Option<f32>,
+}
+
+/// A texel as the shader sees it: bits of floats or integers.
+pub(super) type Texel = [u32; 4];
+
+impl Source<'_> {
+    /// The 1 of the texels' class.
+    fn one(&self) -> u32 {
+        if self.view.format.class() == Class::Float { 1f32.to_bits() } else { 1 }
+    }
+
+    /// A texel of the view; 0 outside.
+    pub(super) fn load(&self, level: u32, at: [u32; 3], layer: u32) -> Texel {
+        let (view, bytes) = (self.view, self.view.format.bytes());
+        let raw = match view.texel(level, at, layer) {
+            Some(offset) => load_raw(view.memory, offset, bytes),
+            None => [0; 4],
+        };
+        self.seen(decode(view.format, raw))
+    }
+
+    /// After the comparison and the swizzle.
+    fn seen(&self, texel: Texel) -> Texel {
+        let texel = match self.reference {
+            None => texel,
+            Some(reference) => {
+                let holds = compare(self.sampler.compare, self.clamped(reference), f32::from_bits(texel[0]));
+                [if holds { 1f32.to_bits() } else { 0 }, 0, 0, 1f32.to_bits()]
+            }
+        };
+        let one = self.one();
+        self.view.swizzle.map(|swizzle| swizzle.of(texel, one))
+    }
+
+    /// References are held to the range of normalised formats.
+    fn clamped(&self, reference: f32) -> f32 {
+        if self.view.format.numeric() == Numeric::Unorm { reference.clamp(0.0, 1.0) } else { reference }
+    }
+
+    fn border(&self) -> Texel {
+        self.seen(self.sampler.border)
+    }
+
+    /// The texel at integer coordinates that may be anywhere.
+    fn fetch(&self, level: u32, at: [i32; 3]) -> Texel {
+        let size = self.view.level_size(level);
+        if let Some(face) = self.face {
+            return match cube::seamless(face, at[0], at[1], size[0]) {
+                Some((face, x, y)) => self.load(level, [x, y, 0], self.layer + face),
+                None => self.corner(level, face, at, size[0]),
+            };
+        }
+        let mut texel = [0; 3];
+        for dim in 0..self.dims {
+            match wrap(self.sampler.wrap[dim], at[dim], size[dim]) {
+                Some(place) => texel[dim] = place,
+                None => return self.border(),
+            }
+        }
+        self.load(level, texel, self.layer)
+    }
+
+    /// A cube's corner, where three texels meet: their mean.
+    fn corner(&self, level: u32, face: u32, at: [i32; 3], size: u32) -> Texel {
+        let most = size.cast_signed() - 1;
+        let [x, y] = [at[0].clamp(0, most), at[1].clamp(0, most)];
+        let [a, b, c] = [[x, y], [at[0], y], [x, at[1]]].map(|[x, y]| self.fetch_near(level, face, x, y, size));
+        let mean = |k: usize| (f32::from_bits(a[k]) + f32::from_bits(b[k]) + f32::from_bits(c[k])) / 3.0;
+        if self.view.format.class() == Class::Float { [0, 1, 2, 3].map(|k| mean(k).to_bits()) } else { a }
+    }
+
+    fn fetch_near(&self, level: u32, face: u32, x: i32, y: i32, size: u32) -> Texel {
+        match cube::seamless(face, x, y, size) {
+            Some((face, x, y)) => self.load(level, [x, y, 0], self.layer + face),
+            None => [0; 4],
+        }
+    }
+
+    /// Coordinates in texels of a level.
+    fn scaled(&self, level: u32, coordinates: [f32; 3]) -> [f32; 3] {
+        if self.sampler.unnormalized {
+            return coordinates;
+        }
+        let size = self.view.level_size(level);
+        [0, 1, 2].map(|dim| coordinates[dim] * size[dim] as f32)
+    }
+
+    /// A sample of one level.
+    pub(super) fn sample(&self, filter: Filter, level: u32, coordinates: [f32; 3], offset: [i32; 3]) -> Texel {
+        let at = self.scaled(level, coordinates);
+        if filter == Filter::Nearest || self.view.format.class() != Class::Float {
+            let size = self.view.level_size(level);
+            let near = [0, 1, 2].map(|dim| {
+                let texel = nearest(at[dim], offset[dim]);
+                // Coordinates on a cube's face never leave it.
+                if self.face.is_some() { texel.clamp(0, size[dim].cast_signed() - 1) } else { texel }
+            });
+            return self.fetch(level, near);
+        }
+        let spans = [0, 1, 2].map(|dim| linear(at[dim], offset[dim]));
+        self.mix(level, &spans, self.dims, [0; 3])
+    }
+
+    /// The texels around, mixed: along x first.
+    fn mix(&self, level: u32, spans: &[Span; 3], dim: usize, mut at: [i32; 3]) -> Texel {
+        let Some(dim) = dim.checked_sub(1) else { return self.fetch(level, at) };
+        at[dim] = spans[dim].first;
+        let first = self.mix(level, spans, dim, at);
+        at[dim] = spans[dim].first.saturating_add(1);
+        let second = self.mix(level, spans, dim, at);
+        lerp(first, second, spans[dim].weight)
+    }
+
+    /// The four texels that a linear filter would mix, in `OpImageGather`'s order.
+    pub(super) fn footprint(&self, coordinates: [f32; 3], offset: [i32; 3]) -> [Texel; 4] {
+        let at = self.scaled(0, coordinates);
+        let [x, y] = [0, 1].map(|dim| linear(at[dim], offset[dim]).first);
+        let (right, below) = (x.saturating_add(1), y.saturating_add(1));
+        [[x, below], [right, below], [right, y], [x, y]].map(|[x, y]| self.fetch(0, [x, y, 0]))
+    }
+}
+
+/// `a` and `b` by weight; the same where both are.
+pub(super) fn lerp(a: Texel, b: Texel, weight: f32) -> Texel {
+    let mix = |a: f32, b: f32| a * (1.0 - weight) + b * weight;
+    [0, 1, 2, 3].map(|k| mix(f32::from_bits(a[k]), f32::from_bits(b[k])).to_bits())
+}
+
+fn compare(how: Compare, reference: f32, depth: f32) -> bool {
+    match how {
+        Compare::Never => false,
+        Compare::Less => reference < depth,
+        Compare::Equal => reference == depth,
+        Compare::LessOrEqual => reference <= depth,
+        Compare::Greater => reference > depth,
+        Compare::NotEqual => reference != depth,
+        Compare::GreaterOrEqual => reference >= depth,
+        Compare::Always => true,
+    }
+}

@@ -1,0 +1,233 @@
+//! Texel formats: which bits of a texel are which channel, and what number they mean.
+//!
+//! Every uncompressed colour and depth format of Vulkan's core is channels of some bits each at fixed places of a
+//! little-endian texel (Vulkan, "Format Definition"): array formats begin with the channel named first, packed ones end
+//! with it. Formats are known by Vulkan's numbers.
+
+/// A format, by its number in `VkFormat`; [`Format::NONE`] is that of a descriptor that was never written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct Format(u32);
+
+/// What the bits of a channel mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Numeric {
+    /// Unsigned, normalised: 0 to 1.
+    Unorm,
+    /// Signed, normalised: -1 to 1, where the lowest two codes both are -1.
+    Snorm,
+    /// Unsigned integers as floats.
+    Uscaled,
+    /// Signed integers as floats.
+    Sscaled,
+    /// Unsigned integers.
+    Uint,
+    /// Signed integers.
+    Sint,
+    /// As [`Numeric::Unorm`], red, green and blue through sRGB's curve.
+    Srgb,
+    /// IEEE 754 binary16 or binary32.
+    Sfloat,
+    /// Floats without a sign, 5 bits of exponent.
+    Ufloat,
+    /// Three mantissas of 9 bits with one exponent of 5.
+    SharedExponent,
+}
+
+/// What a shader sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Floats.
+    Float,
+    /// Signed integers.
+    Sint,
+    /// Unsigned integers.
+    Uint,
+}
+
+/// A channel's place in a texel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// 0 to 3: red, green, blue, alpha. Depth is red.
+    pub channel: u8,
+    /// Lowest bit, from the texel's first byte on.
+    pub shift: u8,
+    /// How many bits.
+    pub bits: u8,
+}
+
+/// What a format is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Description {
+    pub(super) numeric: Numeric,
+    pub(super) parts: [Part; 4],
+    pub(super) channels: u8,
+    pub(super) bytes: u8,
+}
+
+const R: u8 = 0;
+const G: u8 = 1;
+const B: u8 = 2;
+const A: u8 = 3;
+/// A channel that is there but means nothing.
+const X: u8 = 4;
+
+use Numeric::{Sfloat, SharedExponent, Sint, Snorm, Srgb, Sscaled, Ufloat, Uint, Unorm, Uscaled};
+
+const EIGHT: &[Numeric] = &[Unorm, Snorm, Uscaled, Sscaled, Uint, Sint, Srgb];
+const TEN: &[Numeric] = &[Unorm, Snorm, Uscaled, Sscaled, Uint, Sint];
+const SIXTEEN: &[Numeric] = &[Unorm, Snorm, Uscaled, Sscaled, Uint, Sint, Sfloat];
+const THIRTY_TWO: &[Numeric] = &[Uint, Sint, Sfloat];
+
+/// Formats next to each other in `VkFormat` that differ in their numbers' meaning only: the first one's number, the meanings,
+/// and the channels with their bits from the lowest bit on.
+type Family = (u32, &'static [Numeric], &'static [(u8, u8)]);
+
+const FAMILIES: &[Family] = &[
+    (1, &[Unorm], &[(G, 4), (R, 4)]),
+    (2, &[Unorm], &[(A, 4), (B, 4), (G, 4), (R, 4)]),
+    (3, &[Unorm], &[(A, 4), (R, 4), (G, 4), (B, 4)]),
+    (4, &[Unorm], &[(B, 5), (G, 6), (R, 5)]),
+    (5, &[Unorm], &[(R, 5), (G, 6), (B, 5)]),
+    (6, &[Unorm], &[(A, 1), (B, 5), (G, 5), (R, 5)]),
+    (7, &[Unorm], &[(A, 1), (R, 5), (G, 5), (B, 5)]),
+    (8, &[Unorm], &[(B, 5), (G, 5), (R, 5), (A, 1)]),
+    (9, EIGHT, &[(R, 8)]),
+    (16, EIGHT, &[(R, 8), (G, 8)]),
+    (23, EIGHT, &[(R, 8), (G, 8), (B, 8)]),
+    (30, EIGHT, &[(B, 8), (G, 8), (R, 8)]),
+    (37, EIGHT, &[(R, 8), (G, 8), (B, 8), (A, 8)]),
+    (44, EIGHT, &[(B, 8), (G, 8), (R, 8), (A, 8)]),
+    (51, EIGHT, &[(R, 8), (G, 8), (B, 8), (A, 8)]),
+    (58, TEN, &[(B, 10), (G, 10), (R, 10), (A, 2)]),
+    (64, TEN, &[(R, 10), (G, 10), (B, 10), (A, 2)]),
+    (70, SIXTEEN, &[(R, 16)]),
+    (77, SIXTEEN, &[(R, 16), (G, 16)]),
+    (84, SIXTEEN, &[(R, 16), (G, 16), (B, 16)]),
+    (91, SIXTEEN, &[(R, 16), (G, 16), (B, 16), (A, 16)]),
+    (98, THIRTY_TWO, &[(R, 32)]),
+    (101, THIRTY_TWO, &[(R, 32), (G, 32)]),
+    (104, THIRTY_TWO, &[(R, 32), (G, 32), (B, 32)]),
+    (107, THIRTY_TWO, &[(R, 32), (G, 32), (B, 32), (A, 32)]),
+    (122, &[Ufloat], &[(R, 11), (G, 11), (B, 10)]),
+    (123, &[SharedExponent], &[(R, 9), (G, 9), (B, 9), (X, 5)]),
+    (124, &[Unorm], &[(R, 16)]),
+    (125, &[Unorm], &[(R, 24), (X, 8)]),
+    (126, &[Sfloat], &[(R, 32)]),
+    (127, &[Uint], &[(R, 8)]),
+];
+
+const COUNT: usize = 128;
+
+static TABLE: [Option<Description>; COUNT] = {
+    let mut table = [None; COUNT];
+    let mut family = 0;
+    while family < FAMILIES.len() {
+        let (first, meanings, channels) = FAMILIES[family];
+        let mut which = 0;
+        while which < meanings.len() {
+            table[first as usize + which] = Some(describe(meanings[which], channels));
+            which += 1;
+        }
+        family += 1;
+    }
+    table
+};
+
+const fn describe(numeric: Numeric, channels: &[(u8, u8)]) -> Description {
+    let mut parts = [Part { channel: X, shift: 0, bits: 0 }; 4];
+    let (mut shift, mut at) = (0, 0);
+    while at < channels.len() {
+        let (channel, bits) = channels[at];
+        parts[at] = Part { channel, shift, bits };
+        shift += bits;
+        at += 1;
+    }
+    Description { numeric, parts, channels: channels.len() as u8, bytes: shift / 8 }
+}
+
+macro_rules! named {
+    ($($name:ident = $number:literal,)*) => {
+        impl Format {
+            $(
+                #[doc = concat!("`VK_FORMAT_", stringify!($name), "`")]
+                pub const $name: Self = Self($number);
+            )*
+
+            /// The formats with a name here.
+            pub const NAMED: &[(&str, Self)] = &[$((stringify!($name), Self::$name),)*];
+        }
+    };
+}
+
+named! {
+    R5G6B5_UNORM_PACK16 = 4,
+    R8_UNORM = 9, R8_SNORM = 10, R8_UINT = 13, R8_SINT = 14,
+    R8G8_UNORM = 16, R8G8_SNORM = 17, R8G8_UINT = 20, R8G8_SINT = 21,
+    R8G8B8A8_UNORM = 37, R8G8B8A8_SNORM = 38, R8G8B8A8_UINT = 41, R8G8B8A8_SINT = 42, R8G8B8A8_SRGB = 43,
+    B8G8R8A8_UNORM = 44, B8G8R8A8_SRGB = 50,
+    A2B10G10R10_UNORM_PACK32 = 64, A2B10G10R10_UINT_PACK32 = 68,
+    R16_UNORM = 70, R16_SNORM = 71, R16_UINT = 74, R16_SINT = 75, R16_SFLOAT = 76,
+    R16G16_UNORM = 77, R16G16_SNORM = 78, R16G16_UINT = 81, R16G16_SINT = 82, R16G16_SFLOAT = 83,
+    R16G16B16A16_UNORM = 91, R16G16B16A16_SNORM = 92, R16G16B16A16_UINT = 95, R16G16B16A16_SINT = 96,
+    R16G16B16A16_SFLOAT = 97,
+    R32_UINT = 98, R32_SINT = 99, R32_SFLOAT = 100,
+    R32G32_UINT = 101, R32G32_SINT = 102, R32G32_SFLOAT = 103,
+    R32G32B32A32_UINT = 107, R32G32B32A32_SINT = 108, R32G32B32A32_SFLOAT = 109,
+    B10G11R11_UFLOAT_PACK32 = 122, E5B9G9R9_UFLOAT_PACK32 = 123,
+    D16_UNORM = 124, X8_D24_UNORM_PACK32 = 125, D32_SFLOAT = 126,
+}
+
+impl Format {
+    /// No format: reads give 0, writes are dropped.
+    pub const NONE: Self = Self(0);
+
+    /// The format with that number in `VkFormat`, if texels of it are known here.
+    pub fn from_vk(number: i32) -> Option<Self> {
+        let number = u32::try_from(number).ok()?;
+        TABLE.get(number as usize)?.as_ref().map(|_| Self(number))
+    }
+
+    /// All that are known, in the order of their numbers.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..COUNT as i32).filter_map(Self::from_vk)
+    }
+
+    /// The number in `VkFormat`.
+    pub fn vk(self) -> i32 {
+        self.0.cast_signed()
+    }
+
+    pub(super) fn description(self) -> Option<&'static Description> {
+        TABLE.get(self.0 as usize)?.as_ref()
+    }
+
+    /// Bytes of a texel; 0 for [`Format::NONE`].
+    pub fn bytes(self) -> u32 {
+        self.description().map_or(0, |description| description.bytes.into())
+    }
+
+    /// What the bits mean.
+    pub fn numeric(self) -> Numeric {
+        self.description().map_or(Uint, |description| description.numeric)
+    }
+
+    /// The channels, from the lowest bit on.
+    pub fn parts(self) -> &'static [Part] {
+        self.description().map_or(&[], |description| &description.parts[..description.channels.into()])
+    }
+
+    /// What a shader sees.
+    pub fn class(self) -> Class {
+        match self.numeric() {
+            Uint => Class::Uint,
+            Sint => Class::Sint,
+            _ => Class::Float,
+        }
+    }
+
+    /// Whether it holds depth.
+    pub fn is_depth(self) -> bool {
+        (124..=126).contains(&self.0)
+    }
+}

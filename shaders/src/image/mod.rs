@@ -1,0 +1,22 @@
+//! Images as a pure function of bytes: formats, where texels lie, and what reading, writing and sampling mean.
+//!
+//! Nothing here knows a handle. A [`Descriptor`] names guest memory and says how it is laid out; [`run`](run::run) is the
+//! meaning of every image instruction, which the interpreter calls for an invocation and machine code for a subgroup.
+
+mod address;
+mod cube;
+mod descriptor;
+mod filter;
+mod format;
+mod layout;
+mod lod;
+mod op;
+mod run;
+mod texel;
+
+pub use descriptor::{Compare, Descriptor, Field, Filter, Level, MAX_LEVELS, Sampler, Swizzle, View, Wrap};
+pub use format::{Class, Format, Numeric, Part};
+pub use layout::{Extent, Layout, MAX_IMAGE_BYTES, ROW_ALIGNMENT};
+pub use op::{Dim, ImageOp, Kind, LodOperand, Offsets};
+pub use run::run;
+pub use texel::{decode, encode, load_raw, store_raw};

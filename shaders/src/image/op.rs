@@ -1,0 +1,249 @@
+//! Image instructions whose format or filter is known when the kernel runs only: what they are and what they take.
+
+use smallvec::SmallVec;
+
+use super::format::Class;
+use crate::ir::Type;
+
+/// An image instruction. Operands, in this order: the image, the sampler (of samples and gathers), then what
+/// [`ImageOp::params`] lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ImageOp {
+    /// What it does.
+    pub kind: Kind,
+    /// Dimensions of the image.
+    pub dim: Dim,
+    /// Whether the last coordinate is a layer.
+    pub arrayed: bool,
+    /// What texels are made of in the shader.
+    pub class: Class,
+    /// Whether texels are compared with a reference.
+    pub dref: bool,
+    /// How the level of detail is given.
+    pub lod: LodOperand,
+    /// Offsets in texels.
+    pub offsets: Offsets,
+    /// Whether there is a lowest level of detail.
+    pub min_lod: bool,
+    /// Which component of the texel is the result: 0 to 3.
+    pub component: u8,
+}
+
+/// What an image instruction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// One texel by integer coordinates: `OpImageFetch`, and `OpImageRead` without a format.
+    Read,
+    /// Stores a texel: `OpImageWrite` without a format.
+    Write,
+    /// `OpImageSample…ExplicitLod`.
+    Sample,
+    /// `OpImageGather`, `OpImageDrefGather`: four texels' component.
+    Gather,
+}
+
+/// Dimensions of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dim {
+    /// One.
+    D1,
+    /// Two.
+    D2,
+    /// Three.
+    D3,
+    /// The six sides of a cube.
+    Cube,
+    /// A texel buffer.
+    Buffer,
+}
+
+/// How the level of detail is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LodOperand {
+    /// Level 0.
+    None,
+    /// By number.
+    Lod,
+    /// By the coordinates' derivatives.
+    Grad,
+}
+
+/// Offsets in texels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Offsets {
+    /// None.
+    None,
+    /// One for all texels.
+    One,
+    /// One for each texel of a gather.
+    Four,
+}
+
+impl Dim {
+    /// Coordinates without the layer; of a cube, those of a direction.
+    pub fn coordinates(self) -> usize {
+        match self {
+            Self::D1 | Self::Buffer => 1,
+            Self::D2 => 2,
+            Self::D3 | Self::Cube => 3,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::D1 => "1d",
+            Self::D2 => "2d",
+            Self::D3 => "3d",
+            Self::Cube => "cube",
+            Self::Buffer => "buffer",
+        }
+    }
+}
+
+impl ImageOp {
+    /// An instruction without any of the optional operands.
+    pub fn new(kind: Kind, dim: Dim, arrayed: bool, class: Class) -> Self {
+        let (lod, offsets) = (LodOperand::None, Offsets::None);
+        Self { kind, dim, arrayed, class, dref: false, lod, offsets, min_lod: false, component: 0 }
+    }
+
+    /// Whether the second operand is a sampler.
+    pub fn has_sampler(&self) -> bool {
+        matches!(self.kind, Kind::Sample | Kind::Gather)
+    }
+
+    /// The type of texels' components.
+    pub fn component_type(&self) -> Type {
+        if self.class == Class::Float { Type::F32 } else { Type::I32 }
+    }
+
+    /// Type of the result; none of writes.
+    pub fn result(&self) -> Option<Type> {
+        (self.kind != Kind::Write).then(|| self.component_type())
+    }
+
+    /// Types of the operands after image and sampler: coordinates, layer, reference, the gathered component, level of
+    /// detail or derivatives (first all along x), offsets, lowest level, texel.
+    pub fn params(&self) -> SmallVec<[Type; 16]> {
+        let coordinate = if self.has_sampler() { Type::F32 } else { Type::I32 };
+        let dims = self.dim.coordinates();
+        let mut params = SmallVec::new();
+        let mut add = |ty: Type, count: usize| params.extend(std::iter::repeat_n(ty, count));
+        add(coordinate, dims + usize::from(self.arrayed));
+        add(Type::F32, usize::from(self.dref));
+        add(Type::I32, usize::from(self.kind == Kind::Gather && !self.dref));
+        match self.lod {
+            LodOperand::None => {}
+            LodOperand::Lod => add(coordinate, 1),
+            LodOperand::Grad => add(Type::F32, 2 * dims),
+        }
+        match self.offsets {
+            Offsets::None => {}
+            Offsets::One => add(Type::I32, dims),
+            Offsets::Four => add(Type::I32, 8),
+        }
+        add(Type::F32, usize::from(self.min_lod));
+        if self.kind == Kind::Write {
+            add(self.component_type(), 4);
+        }
+        params
+    }
+
+    /// What rule of its own the instruction breaks.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let sampled = self.has_sampler();
+        if self.component > 3 {
+            return Err("texels have four components");
+        }
+        if self.dim == Dim::Buffer && (sampled || self.arrayed || self.lod != LodOperand::None) {
+            return Err("texel buffers have neither samplers nor layers nor levels");
+        }
+        if self.dim == Dim::D3 && self.arrayed {
+            return Err("3D images have no layers");
+        }
+        if self.dim == Dim::Cube && (!sampled || self.offsets != Offsets::None) {
+            return Err("cubes are sampled, without offsets");
+        }
+        if self.kind == Kind::Gather && !matches!(self.dim, Dim::D2 | Dim::Cube) {
+            return Err("gathers are from 2D images and cubes");
+        }
+        if self.dref && (!sampled || self.class != Class::Float) {
+            return Err("comparisons are made by samplers of floats");
+        }
+        if !sampled && self.lod == LodOperand::Grad || self.kind != Kind::Sample && self.min_lod {
+            return Err("levels by derivatives are for samples");
+        }
+        if matches!(self.kind, Kind::Gather | Kind::Write) && self.lod != LodOperand::None {
+            return Err("gathers and writes have no level");
+        }
+        if self.offsets == Offsets::Four && self.kind != Kind::Gather {
+            return Err("four offsets are for gathers");
+        }
+        Ok(())
+    }
+
+    /// The name in the text forms, after `image.`: `sample.2d_array.float.dref.lod.offset.0`.
+    pub fn name(&self) -> String {
+        let kind = match self.kind {
+            Kind::Read => "read",
+            Kind::Write => "write",
+            Kind::Sample => "sample",
+            Kind::Gather => "gather",
+        };
+        let class = match self.class {
+            Class::Float => "float",
+            Class::Sint => "sint",
+            Class::Uint => "uint",
+        };
+        let array = if self.arrayed { "_array" } else { "" };
+        let mut name = format!("{kind}.{}{array}.{class}", self.dim.name());
+        for flag in FLAGS.iter().filter(|(_, has, _)| has(self)) {
+            name.push('.');
+            name.push_str(flag.0);
+        }
+        if self.kind != Kind::Write {
+            name.push_str(&format!(".{}", self.component));
+        }
+        name
+    }
+
+    /// The instruction of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let mut parts = name.split('.');
+        let kind = match parts.next()? {
+            "read" => Kind::Read,
+            "write" => Kind::Write,
+            "sample" => Kind::Sample,
+            "gather" => Kind::Gather,
+            _ => return None,
+        };
+        let dim = parts.next()?;
+        let (dim, arrayed) = dim.strip_suffix("_array").map_or((dim, false), |dim| (dim, true));
+        let dim = [Dim::D1, Dim::D2, Dim::D3, Dim::Cube, Dim::Buffer].into_iter().find(|other| other.name() == dim)?;
+        let class = match parts.next()? {
+            "float" => Class::Float,
+            "sint" => Class::Sint,
+            "uint" => Class::Uint,
+            _ => return None,
+        };
+        let mut op = Self::new(kind, dim, arrayed, class);
+        for part in parts {
+            match FLAGS.iter().find(|flag| flag.0 == part) {
+                Some((_, _, set)) => set(&mut op),
+                None => op.component = part.parse().ok()?,
+            }
+        }
+        (op.name() == name).then_some(op)
+    }
+}
+
+type Flag = (&'static str, fn(&ImageOp) -> bool, fn(&mut ImageOp));
+
+const FLAGS: [Flag; 6] = [
+    ("dref", |op| op.dref, |op| op.dref = true),
+    ("lod", |op| op.lod == LodOperand::Lod, |op| op.lod = LodOperand::Lod),
+    ("grad", |op| op.lod == LodOperand::Grad, |op| op.lod = LodOperand::Grad),
+    ("offset", |op| op.offsets == Offsets::One, |op| op.offsets = Offsets::One),
+    ("offsets", |op| op.offsets == Offsets::Four, |op| op.offsets = Offsets::Four),
+    ("min_lod", |op| op.min_lod, |op| op.min_lod = true),
+];

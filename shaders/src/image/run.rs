@@ -1,0 +1,152 @@
+//! What an image instruction does for one invocation.
+
+use super::address::layer;
+use super::cube;
+use super::descriptor::{Descriptor, Sampler, View};
+use super::filter::{Source, Texel, lerp};
+use super::format::Class;
+use super::lod;
+use super::op::{Dim, ImageOp, Kind, LodOperand, Offsets};
+use super::texel::{encode, store_raw};
+
+/// Operands in order.
+struct Operands<'a>(&'a [u32]);
+
+impl Operands<'_> {
+    fn word(&mut self) -> u32 {
+        let Some((&first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        first
+    }
+
+    fn float(&mut self) -> f32 {
+        f32::from_bits(self.word())
+    }
+
+    fn floats(&mut self, count: usize) -> [f32; 3] {
+        let mut floats = [0.0; 3];
+        floats.iter_mut().take(count).for_each(|float| *float = self.float());
+        floats
+    }
+
+    fn integers(&mut self, count: usize) -> [i32; 3] {
+        let mut integers = [0; 3];
+        integers.iter_mut().take(count).for_each(|integer| *integer = self.word().cast_signed());
+        integers
+    }
+}
+
+/// Runs an instruction: `operands` are those of [`ImageOp::params`], as bits. The result is the whole texel, of a gather the
+/// four texels' component; 0 of a write.
+pub fn run(op: &ImageOp, image: &Descriptor, sampler: &Descriptor, operands: &[u32]) -> Texel {
+    let mut operands = Operands(operands);
+    match op.kind {
+        Kind::Read => read(op, &image.view, &mut operands),
+        Kind::Write => {
+            write(op, &image.view, &mut operands);
+            [0; 4]
+        }
+        Kind::Sample | Kind::Gather if image.view.layers == 0 => [0; 4],
+        Kind::Sample => sample(op, &image.view, &sampler.sampler, &mut operands),
+        Kind::Gather => gather(op, &image.view, &sampler.sampler, &mut operands),
+    }
+}
+
+/// Coordinates of a texel, and its layer.
+fn place(op: &ImageOp, operands: &mut Operands<'_>) -> ([i32; 3], u32) {
+    let at = operands.integers(op.dim.coordinates());
+    let layer = if op.arrayed { operands.word() } else { 0 };
+    (at, layer)
+}
+
+fn read(op: &ImageOp, view: &View, operands: &mut Operands<'_>) -> Texel {
+    let (mut at, layer) = place(op, operands);
+    let level = if op.lod == LodOperand::Lod { operands.word() } else { 0 };
+    if op.offsets == Offsets::One {
+        let offset = operands.integers(op.dim.coordinates());
+        at = [0, 1, 2].map(|dim| at[dim].wrapping_add(offset[dim]));
+    }
+    let source =
+        Source { view, sampler: &Sampler::DEFAULT, dims: op.dim.coordinates(), layer, face: None, reference: None };
+    source.load(level, at.map(i32::cast_unsigned), layer)
+}
+
+fn write(op: &ImageOp, view: &View, operands: &mut Operands<'_>) {
+    let (at, layer) = place(op, operands);
+    let texel = [(); 4].map(|()| operands.word());
+    if let Some(offset) = view.texel(0, at.map(i32::cast_unsigned), layer) {
+        store_raw(view.memory, offset, view.format.bytes(), encode(view.format, texel));
+    }
+}
+
+/// Coordinates on the image or on a cube's face, and from where.
+fn source<'a>(
+    op: &ImageOp,
+    view: &'a View,
+    sampler: &'a Sampler,
+    operands: &mut Operands<'_>,
+) -> (Source<'a>, [f32; 3], [f32; 3]) {
+    let given = operands.floats(op.dim.coordinates());
+    let number = if op.arrayed { operands.float() } else { 0.0 };
+    let reference = op.dref.then(|| operands.float());
+    let dims = if op.dim == Dim::Cube { 2 } else { op.dim.coordinates() };
+    let mut source = Source { view, sampler, dims, layer: 0, face: None, reference };
+    let mut coordinates = given;
+    if op.dim == Dim::Cube {
+        let spot = cube::project(given);
+        source.layer = 6 * layer(number, view.layers / 6);
+        source.face = Some(spot.face);
+        coordinates = [spot.at[0], spot.at[1], 0.0];
+    } else {
+        source.layer = layer(number, view.layers);
+    }
+    (source, coordinates, given)
+}
+
+fn sample(op: &ImageOp, view: &View, sampler: &Sampler, operands: &mut Operands<'_>) -> Texel {
+    let (source, coordinates, given) = source(op, view, sampler, operands);
+    let lod = match op.lod {
+        LodOperand::None => 0.0,
+        LodOperand::Lod => operands.float(),
+        LodOperand::Grad => {
+            let [x, y] = [(); 2].map(|()| operands.floats(op.dim.coordinates()));
+            let size = view.size.map(|size| size as f32);
+            let [x, y] = [x, y].map(|change| {
+                let change = if op.dim == Dim::Cube {
+                    let [s, t] = cube::derivatives(given, change);
+                    [s, t, 0.0]
+                } else {
+                    change
+                };
+                [0, 1, 2].map(|dim| change[dim] * size[dim])
+            });
+            lod::of_derivatives(x, y)
+        }
+    };
+    let offset = if op.offsets == Offsets::One { operands.integers(op.dim.coordinates()) } else { [0; 3] };
+    let min_lod = if op.min_lod { operands.float() } else { f32::NEG_INFINITY };
+    let levels = lod::select(sampler, lod, min_lod, view.levels);
+    let first = source.sample(levels.filter, levels.first, coordinates, offset);
+    match levels.second {
+        Some((level, weight)) if view.format.class() == Class::Float => {
+            lerp(first, source.sample(levels.filter, level, coordinates, offset), weight)
+        }
+        _ => first,
+    }
+}
+
+fn gather(op: &ImageOp, view: &View, sampler: &Sampler, operands: &mut Operands<'_>) -> Texel {
+    let (source, coordinates, _) = source(op, view, sampler, operands);
+    let component = if op.dref { 0 } else { operands.word().min(3) as usize };
+    match op.offsets {
+        Offsets::None => source.footprint(coordinates, [0; 3]).map(|texel| texel[component]),
+        Offsets::One => {
+            let offset = operands.integers(2);
+            source.footprint(coordinates, offset).map(|texel| texel[component])
+        }
+        Offsets::Four => {
+            let offsets = [(); 4].map(|()| operands.integers(2));
+            offsets.map(|offset| source.footprint(coordinates, offset)[3][component])
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Texels to numbers and back: Vulkan's conversions, exact.
+//!
+//! Decoding rounds once, where a quotient has to be rounded. Encoding clamps to what the format has and rounds to the
+//! nearest, ties to even; NaN is 0 where the format has none.
+
+use half::f16;
+
+use super::format::{Class, Description, Format, Numeric, Part};
+use crate::guest::GuestSlice;
+
+/// The bits of a texel, lowest first.
+type Raw = [u32; 4];
+
+/// The bytes of a texel of `bytes` bytes at `offset`; 0 for those outside of the memory.
+pub fn load_raw(memory: GuestSlice, offset: u64, bytes: u32) -> Raw {
+    let mut raw = [0; 4];
+    if !bytes.is_multiple_of(4) {
+        for at in 0..bytes {
+            let byte = memory.load_u8(offset + u64::from(at));
+            raw[at as usize / 4] |= u32::from(byte) << (at % 4 * 8);
+        }
+        return raw;
+    }
+    for (at, word) in (0..u64::from(bytes) / 4).zip(&mut raw) {
+        *word = memory.load_u32(offset + at * 4);
+    }
+    raw
+}
+
+/// Stores what [`load_raw`] loads.
+pub fn store_raw(memory: GuestSlice, offset: u64, bytes: u32, raw: Raw) {
+    if !bytes.is_multiple_of(4) {
+        for at in 0..bytes {
+            memory.store_u8(offset + u64::from(at), (raw[at as usize / 4] >> (at % 4 * 8)) as u8);
+        }
+        return;
+    }
+    for (at, word) in (0..u64::from(bytes) / 4).zip(raw) {
+        memory.store_u32(offset + at * 4, word);
+    }
+}
+
+fn take(raw: Raw, part: Part) -> u32 {
+    // No channel lies in two words.
+    let word = raw[usize::from(part.shift / 32)] >> (part.shift % 32);
+    if part.bits == 32 { word } else { word & ((1 << part.bits) - 1) }
+}
+
+fn put(raw: &mut Raw, part: Part, value: u32) {
+    let value = if part.bits == 32 { value } else { value & ((1 << part.bits) - 1) };
+    raw[usize::from(part.shift / 32)] |= value << (part.shift % 32);
+}
+
+/// What a shader sees of a texel: red, green, blue and alpha, floats as their bits. Channels that the format lacks are 0, and
+/// 1 for alpha.
+pub fn decode(format: Format, raw: Raw) -> [u32; 4] {
+    let Some(description) = format.description() else { return [0; 4] };
+    let one = if format.class() == Class::Float { 1f32.to_bits() } else { 1 };
+    let mut texel = [0, 0, 0, one];
+    if description.numeric == Numeric::SharedExponent {
+        let exponent = (raw[0] >> 27).cast_signed() - 15 - 9;
+        for (channel, value) in texel.iter_mut().take(3).enumerate() {
+            let mantissa = raw[0] >> (9 * channel) & 0x1ff;
+            *value = (mantissa as f32 * power_of_two(exponent)).to_bits();
+        }
+        return texel;
+    }
+    for &part in used(description) {
+        texel[usize::from(part.channel)] = decode_part(description.numeric, part, take(raw, part));
+    }
+    texel
+}
+
+fn used(description: &Description) -> impl Iterator<Item = &Part> {
+    description.parts.iter().filter(|part| part.channel < 4 && part.bits > 0)
+}
+
+fn power_of_two(exponent: i32) -> f32 {
+    f32::from_bits(((exponent + 127) << 23).cast_unsigned())
+}
+
+fn decode_part(numeric: Numeric, part: Part, code: u32) -> u32 {
+    let signed = || (code << (32 - part.bits)).cast_signed() >> (32 - part.bits);
+    let most = |bits: u8| ((1u64 << bits) - 1) as f32;
+    match numeric {
+        Numeric::Unorm => (code as f32 / most(part.bits)).to_bits(),
+        Numeric::Snorm => (signed() as f32 / most(part.bits - 1)).max(-1.0).to_bits(),
+        Numeric::Uscaled => (code as f32).to_bits(),
+        Numeric::Sscaled => (signed() as f32).to_bits(),
+        Numeric::Uint => code,
+        Numeric::Sint => signed().cast_unsigned(),
+        Numeric::Srgb if part.channel == 3 => (code as f32 / most(part.bits)).to_bits(),
+        Numeric::Srgb => SRGB[code as usize & 0xff].to_bits(),
+        Numeric::Sfloat if part.bits == 16 => f16::from_bits(code as u16).to_f32().to_bits(),
+        Numeric::Sfloat => code,
+        Numeric::Ufloat => ufloat(code, part.bits - 5).to_bits(),
+        Numeric::SharedExponent => 0,
+    }
+}
+
+/// A float without a sign of 5 bits of exponent and so many of mantissa.
+fn ufloat(code: u32, mantissa_bits: u8) -> f32 {
+    // With zeros below it is a half without its sign.
+    f16::from_bits((code << (10 - mantissa_bits)) as u16).to_f32()
+}
+
+/// The bits of a texel for what a shader stores.
+pub fn encode(format: Format, texel: [u32; 4]) -> Raw {
+    let mut raw = [0; 4];
+    let Some(description) = format.description() else { return raw };
+    if description.numeric == Numeric::SharedExponent {
+        raw[0] = shared_exponent([0, 1, 2].map(|channel| f32::from_bits(texel[channel])));
+        return raw;
+    }
+    for &part in used(description) {
+        put(&mut raw, part, encode_part(description.numeric, part, texel[usize::from(part.channel)]));
+    }
+    raw
+}
+
+fn encode_part(numeric: Numeric, part: Part, bits: u32) -> u32 {
+    let value = f32::from_bits(bits);
+    // Products of 24 and 32 bits are exact in 64; `as` takes NaN to 0.
+    let round = |value: f32, factor: u64| (f64::from(value) * factor as f64).round_ties_even() as i64 as u32;
+    let most = (1u64 << part.bits) - 1;
+    let half = most >> 1;
+    match numeric {
+        Numeric::Unorm => round(value.clamp(0.0, 1.0), most),
+        Numeric::Snorm => round(value.clamp(-1.0, 1.0), half),
+        Numeric::Uscaled => round(value.clamp(0.0, most as f32), 1),
+        Numeric::Sscaled => round(value.clamp(-(half as f32) - 1.0, half as f32), 1),
+        Numeric::Uint | Numeric::Sint => bits,
+        Numeric::Srgb if part.channel == 3 => round(value.clamp(0.0, 1.0), most),
+        Numeric::Srgb => srgb_code(value),
+        Numeric::Sfloat if part.bits == 16 => f16::from_f32(value).to_bits().into(),
+        Numeric::Sfloat => bits,
+        Numeric::Ufloat => ufloat_code(value, part.bits - 5),
+        Numeric::SharedExponent => 0,
+    }
+}
+
+/// The nearest float without a sign: negative ones are 0, finite ones stay finite.
+fn ufloat_code(value: f32, mantissa_bits: u8) -> u32 {
+    let infinity = 31 << mantissa_bits;
+    if value.is_nan() {
+        return infinity | 1 << (mantissa_bits - 1);
+    }
+    if value <= 0.0 {
+        return 0;
+    }
+    if value.is_infinite() {
+        return infinity;
+    }
+    // Units in the last place: denormals have those of the lowest exponent.
+    let exponent = ((value.to_bits() >> 23).cast_signed() - 127).max(-14);
+    let units = f64::from(value) / 2f64.powi(exponent - i32::from(mantissa_bits));
+    let units = units.round_ties_even() as u32;
+    let code = ((exponent + 14).cast_unsigned() << mantissa_bits) + units;
+    code.min(infinity - 1)
+}
+
+/// `VK_FORMAT_E5B9G9R9_UFLOAT_PACK32` (Khronos Data Format, "Unsigned Shared Exponent").
+fn shared_exponent(values: [f32; 3]) -> u32 {
+    const MOST: f32 = 65408.0;
+    let clamped = values.map(|value| if value > 0.0 { value.min(MOST) } else { 0.0 });
+    let largest = clamped.iter().copied().fold(0f32, f32::max);
+    let floor = (largest.to_bits() >> 23).cast_signed() - 127;
+    let mut exponent = floor.max(-16) + 16;
+    let code = |value: f32, exponent: i32| (f64::from(value) / 2f64.powi(exponent - 24) + 0.5).floor() as u32;
+    if code(largest, exponent) == 512 {
+        exponent += 1;
+    }
+    let [r, g, b] = clamped.map(|value| code(value, exponent));
+    r | g << 9 | b << 18 | exponent.cast_unsigned() << 27
+}
+
+/// sRGB's curve at every code, correctly rounded.
+static SRGB: std::sync::LazyLock<[f32; 256]> = std::sync::LazyLock::new(|| {
+    std::array::from_fn(|code| {
+        let value = code as f64 / 255.0;
+        let linear = if value <= 0.04045 { value / 12.92 } else { libm::pow((value + 0.055) / 1.055, 2.4) };
+        linear as f32
+    })
+});
+
+fn srgb_code(value: f32) -> u32 {
+    let value = f64::from(value.clamp(0.0, 1.0));
+    let curved = if value <= 0.0031308 { value * 12.92 } else { 1.055 * libm::pow(value, 1.0 / 2.4) - 0.055 };
+    (curved * 255.0).round_ties_even() as i64 as u32
+}

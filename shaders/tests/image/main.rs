@@ -1,0 +1,3 @@
+//! Formats and sampling against references of their own, in 64-bit floats and from Vulkan's text.
+
+mod formats;
