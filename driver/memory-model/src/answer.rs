@@ -1,0 +1,332 @@
+//! Answers: does a question's condition hold, does a program race, which outcomes are there.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::format::{Atom, Condition, Quantifier, Question, QuestionKind, Term};
+use crate::model::{Chains, Model};
+use crate::program::{Instance, Program, TooLarge, unroll};
+use crate::relation::Relation;
+use crate::relations::{Choice, Frame, Order, Source, conflicts, races, release_sequences};
+use crate::row::Row;
+use crate::search::{Found, Limits, Values, brute_force, search};
+
+/// How to answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The reading of the model.
+    pub model: Model,
+    /// How often an instruction may run on one path.
+    pub unroll: u32,
+    /// What a search may cost.
+    pub limits: Limits,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { model: Model::SPEC, unroll: 2, limits: Limits::default() }
+    }
+}
+
+/// An execution, kept.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    /// The path.
+    pub instance: Arc<Instance>,
+    /// For each event that reads, its source.
+    pub sources: Vec<Option<Source>>,
+    /// The scoped modification orders.
+    pub modification_order: Vec<(usize, usize)>,
+    /// The races, the lower event first.
+    pub races: Vec<(usize, usize)>,
+    /// What is read and written.
+    pub values: Values,
+}
+
+impl Execution {
+    fn of(instance: &Arc<Instance>, found: &Found<'_>) -> Self {
+        Self {
+            instance: instance.clone(),
+            sources: found.sources.to_vec(),
+            modification_order: found.modification_order.to_vec(),
+            races: found.races.to_vec(),
+            values: found.values.clone(),
+        }
+    }
+
+    /// Everything that the model says about it. A search never finds executions of more than 128 events.
+    pub fn relations(&self, model: Model) -> (Frame<u128>, Choice<u128>, Order<u128>) {
+        let frame = Frame::new(&self.instance.trace, model);
+        let mut modification_order = Relation::new(frame.n);
+        self.modification_order.iter().for_each(|&(a, b)| modification_order.insert(a, b));
+        let choice = Choice { sources: self.sources.clone(), modification_order };
+        let order = frame.order(&choice);
+        (frame, choice, order)
+    }
+}
+
+/// The answer to a question.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Whether what is asked holds: an execution was found, or the condition holds as its quantifier says.
+    pub holds: bool,
+    /// What the text expects, if it does.
+    pub expected: Option<bool>,
+    /// An execution that shows it: one that was asked for, or one against `forall` and `~exists`.
+    pub witness: Option<Execution>,
+}
+
+impl Answer {
+    /// Whether the answer is another than the text expects.
+    pub fn differs(&self) -> bool {
+        self.expected.is_some_and(|expected| expected != self.holds)
+    }
+}
+
+/// Every instance of a program, until `visit` breaks.
+fn each_execution(
+    program: &Program,
+    options: &Options,
+    unfinished: bool,
+    visit: &mut dyn FnMut(&Arc<Instance>, &Found<'_>) -> ControlFlow<()>,
+) -> Result<(), TooLarge> {
+    for instance in unroll(program, options.unroll, unfinished)? {
+        let instance = Arc::new(instance);
+        let mut stopped = false;
+        search(&instance, options.model, options.limits, &mut |found| {
+            let flow = visit(&instance, found);
+            stopped |= flow.is_break();
+            flow
+        })?;
+        if stopped {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Answers a question about `program`.
+///
+/// # Errors
+///
+/// If the program is too large to decide.
+pub fn answer(program: &Program, question: &Question, options: &Options) -> Result<Answer, TooLarge> {
+    match &question.kind {
+        QuestionKind::Satisfiable { expected, no_chains, atoms } => {
+            let mut options = *options;
+            if *no_chains {
+                options.model.chains = Chains::Single;
+            }
+            let witness = satisfy(program, atoms, &options)?;
+            Ok(Answer { holds: witness.is_some(), expected: Some(*expected), witness })
+        }
+        QuestionKind::Final { quantifier, filter, condition } => {
+            let negate = *quantifier == Quantifier::Forall;
+            let mut witness = None;
+            each_execution(program, options, false, &mut |instance, found| {
+                let passes = |condition: &Condition, wanted: bool| possible(instance, found, condition, wanted);
+                if filter.as_ref().is_none_or(|filter| passes(filter, true)) && passes(condition, !negate) {
+                    witness = Some(Execution::of(instance, found));
+                    return ControlFlow::Break(());
+                }
+                ControlFlow::Continue(())
+            })?;
+            let holds = witness.is_some() == (*quantifier == Quantifier::Exists);
+            Ok(Answer { holds, expected: None, witness })
+        }
+    }
+}
+
+/// An execution for which all atoms hold.
+fn satisfy(program: &Program, atoms: &[Atom], options: &Options) -> Result<Option<Execution>, TooLarge> {
+    let hold = |races: usize, sequences: usize| {
+        atoms.iter().all(|atom| match *atom {
+            Atom::Consistent => true,
+            Atom::Races(comparison, number) => comparison.holds(2 * races as i64, number),
+            Atom::ReleaseSequences(comparison, number) => comparison.holds(sequences as i64, number),
+        })
+    };
+    let mut witness = None;
+    if atoms.contains(&Atom::Consistent) {
+        each_execution(program, options, false, &mut |instance, found| {
+            if hold(found.races.len(), found.release_sequences) {
+                witness = Some(Execution::of(instance, found));
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        })?;
+        return Ok(witness);
+    }
+    for instance in unroll(program, options.unroll, false)? {
+        let candidates = brute_force(&instance, options.model, false, 1 << 20)?;
+        let instance = Arc::new(instance);
+        let frame = Frame::<u64>::new(&instance.trace, options.model);
+        let conflicts = conflicts(&frame);
+        let heads = frame.sets.releases.and(&frame.sets.atomics);
+        for (sources, pairs) in candidates {
+            let mut modification_order = Relation::new(frame.n);
+            pairs.iter().for_each(|&(a, b)| modification_order.insert(a, b));
+            let sequences = release_sequences(&frame, &modification_order).from(&heads).len();
+            let choice = Choice { sources, modification_order };
+            let races: Vec<_> = races(&conflicts, &frame.order(&choice).location_order).iter().collect();
+            if hold(races.len(), sequences) {
+                let values = Values { read: vec![None; frame.n], out_of_thin_air: false };
+                let sources = choice.sources;
+                return Ok(Some(Execution { instance, sources, modification_order: pairs, races, values }));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Whether the final state may make `condition` what is `wanted`. Racing writes may leave one of several final values.
+fn possible(instance: &Instance, found: &Found<'_>, condition: &Condition, wanted: bool) -> bool {
+    let mut objects = Vec::new();
+    condition.terms(&mut |term| {
+        if let Term::Location(object) = term
+            && !objects.contains(object)
+        {
+            objects.push(*object);
+        }
+    });
+    let finals: Vec<Vec<Option<i64>>> = objects.iter().map(|&object| final_values(instance, found, object)).collect();
+    let mut chosen = vec![0; objects.len()];
+    loop {
+        let mut value = |term: &Term| match term {
+            Term::Constant(number) => Some(*number),
+            Term::Register(thread, register) => found.values.register(instance, *thread, register),
+            Term::Location(object) => {
+                let at = objects.iter().position(|known| known == object)?;
+                finals[at][chosen[at]]
+            }
+        };
+        if condition.holds(&mut value).unwrap_or(false) == wanted {
+            return true;
+        }
+        let Some(at) = (0..chosen.len()).find(|&at| chosen[at] + 1 < finals[at].len()) else { return false };
+        chosen[at] += 1;
+        chosen[..at].fill(0);
+    }
+}
+
+/// What an object may hold at the end: what its last writes wrote, or its initial value.
+fn final_values(instance: &Instance, found: &Found<'_>, object: u32) -> Vec<Option<i64>> {
+    let writes = (0..instance.trace.len()).filter(|&event| {
+        let access = instance.trace.operation(event).access();
+        access.is_some_and(|access| access.writes && access.location.object == object) && !found.overwritten[event]
+    });
+    let values: Vec<_> = writes.map(|write| found.values.written(instance, write)).collect();
+    if values.is_empty() { vec![instance.initial.get(object as usize).copied()] } else { values }
+}
+
+/// Looks for a racing execution among those that pass `filter`. Unfinished paths count if there is no filter.
+///
+/// # Errors
+///
+/// If the program is too large to decide.
+pub fn find_race(
+    program: &Program,
+    filter: Option<&Condition>,
+    options: &Options,
+) -> Result<Option<Execution>, TooLarge> {
+    let mut witness = None;
+    each_execution(program, options, filter.is_none(), &mut |instance, found| {
+        let passes = || filter.is_none_or(|filter| possible(instance, found, filter, true));
+        if found.races.is_empty() || !passes() {
+            return ControlFlow::Continue(());
+        }
+        witness = Some(Execution::of(instance, found));
+        ControlFlow::Break(())
+    })?;
+    Ok(witness)
+}
+
+/// What happens with a program.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// Consistent executions.
+    pub executions: u64,
+    /// Those of them with a race.
+    pub racy: u64,
+    /// What reads return, in words, with whether an execution that gives it races; only of paths that finish.
+    pub outcomes: BTreeMap<String, bool>,
+    /// Whether there are more outcomes, executions or paths than were looked at.
+    pub more: bool,
+    /// A racing execution.
+    pub race: Option<Execution>,
+    /// Any execution.
+    pub example: Option<Execution>,
+}
+
+/// Counts executions and outcomes, up to `limit` executions.
+///
+/// # Errors
+///
+/// If the program is too large to decide.
+pub fn summarize(program: &Program, options: &Options, limit: u64) -> Result<Summary, TooLarge> {
+    const MOST_OUTCOMES: usize = 1000;
+    let mut summary = Summary::default();
+    each_execution(program, options, true, &mut |instance, found| {
+        if summary.executions == limit {
+            summary.more = true;
+            return ControlFlow::Break(());
+        }
+        let racy = !found.races.is_empty();
+        summary.executions += 1;
+        summary.racy += u64::from(racy);
+        if instance.complete {
+            let outcome = outcome(program, instance, found.sources, found.values);
+            if summary.outcomes.len() < MOST_OUTCOMES || summary.outcomes.contains_key(&outcome) {
+                *summary.outcomes.entry(outcome).or_default() |= racy;
+            } else {
+                summary.more = true;
+            }
+        }
+        if racy && summary.race.is_none() {
+            summary.race = Some(Execution::of(instance, found));
+        }
+        if summary.example.is_none() {
+            summary.example = Some(Execution::of(instance, found));
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(summary)
+}
+
+/// What is read, in words: registers at the end, or reads by name where there are no registers.
+pub fn outcome(program: &Program, instance: &Instance, sources: &[Option<Source>], values: &Values) -> String {
+    let shown = |value: Option<i64>| value.map_or("?".to_owned(), |value| value.to_string());
+    let mut parts = Vec::new();
+    for (thread, registers) in instance.registers.iter().enumerate() {
+        for (register, value) in registers {
+            let value = value.evaluate(&mut |read| values.read[read]);
+            parts.push(format!("{}:{}={}", program.threads[thread].name, register.0, shown(value)));
+        }
+    }
+    if parts.is_empty() {
+        let reads: Vec<_> =
+            (0..instance.trace.len()).filter(|&event| instance.trace.operation(event).reads()).collect();
+        let name = |event: usize| {
+            let access = instance.trace.operation(event).access();
+            access.map_or("", |access| &program.references[access.reference as usize])
+        };
+        for &read in &reads {
+            let alone = reads.iter().filter(|&&other| name(other) == name(read)).count() == 1;
+            let (thread, at) = instance.origins[read];
+            let label = if alone { String::new() } else { format!("{}:{} ", program.threads[thread].name, at + 1) };
+            let value = match sources[read] {
+                Some(Source::Write(write)) if values.read[read].is_none() => {
+                    let (thread, at) = instance.origins[write];
+                    format!("({}:{})", program.threads[thread].name, at + 1)
+                }
+                _ => shown(values.read[read]),
+            };
+            parts.push(format!("{label}{}={value}", name(read)));
+        }
+    }
+    if values.out_of_thin_air {
+        parts.push("(out of thin air)".to_owned());
+    }
+    if parts.is_empty() { "nothing is read".to_owned() } else { parts.join(" ") }
+}

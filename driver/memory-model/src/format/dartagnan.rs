@@ -1,0 +1,495 @@
+//! The `.litmus` format of Dat3M, for Vulkan.
+//!
+//! ```text
+//! VULKAN name
+//! "a comment"
+//! { x=0; P1:r0=0; y aliases x; }
+//! { ssw P0 P1; }
+//!  P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ;
+//!  st.av.dv.sc0 x, 1   | ld.vis.dv.sc0 r0, x ;
+//! exists (P1:r0 == 1)
+//! ```
+//!
+//! 1. Numbers of subgroups and workgroups count within the group around them.
+//! 2. A name that no line initialises is a location with 0, a register that none initialises holds 0.
+//! 3. `x aliases y` gives one location two references.
+//! 4. `exists`, `forall`, `~exists`, and `filter` before one of them; a `filter` alone asks whether something passes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::instruction::{Names, instruction};
+use super::lex::shown;
+use super::{Condition, Error, Quantifier, Question, QuestionKind, Term, Test, invocation};
+use crate::program::{Comparison, InstructionKind, Place, Program, Register, Thread};
+
+/// A token.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind<'a> {
+    Name(&'a str),
+    Number(i64),
+    Sign(&'static str),
+    End,
+}
+
+/// A token and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Token<'a> {
+    pub(super) kind: Kind<'a>,
+    pub(super) place: Place,
+    /// The byte after it.
+    end: usize,
+    start: usize,
+}
+
+impl Token<'_> {
+    pub(super) fn error(&self, message: impl Into<String>) -> Error {
+        Error::new(self.place, message)
+    }
+
+    pub(super) fn shown(&self) -> String {
+        match self.kind {
+            Kind::Name(name) => format!("`{}`", shown(name)),
+            Kind::Number(number) => format!("`{number}`"),
+            Kind::Sign(sign) => format!("`{sign}`"),
+            Kind::End => "the end".to_owned(),
+        }
+    }
+}
+
+const SIGNS: [&str; 24] = [
+    "/\\", "\\/", "==", "!=", "<=", ">=", "{", "}", "(", ")", "[", "]", ";", "|", ",", ".", ":", "@", "=", "<", ">",
+    "~", "&", "-",
+];
+
+/// The tokens of a text; the header's rest, comments and quoted texts are left out.
+fn tokens(text: &str) -> Result<Vec<Token<'_>>, Error> {
+    let mut tokens = Vec::new();
+    let (mut at, mut line, mut column) = (0, 1, 1);
+    let mut header = true;
+    while let Some(c) = text[at..].chars().next() {
+        let place = Place { line, column };
+        let rest = &text[at..];
+        let skip_to =
+            |end: Option<usize>, what: &str| end.ok_or_else(|| Error::new(place, format!("{what} does not end")));
+        let length = if header && !tokens.is_empty() {
+            header = false;
+            rest.find(['\n', '"', '{']).unwrap_or(rest.len())
+        } else if c.is_whitespace() {
+            c.len_utf8()
+        } else if c == '"' {
+            skip_to(rest[1..].find('"'), "the quoted text")? + 2
+        } else if rest.starts_with("(*") {
+            skip_to(rest.find("*)"), "the comment")? + 2
+        } else if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if c.is_alphabetic() || c == '_' {
+            let length = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+            tokens.push(Token { kind: Kind::Name(&rest[..length]), place, start: at, end: at + length });
+            length
+        } else if c.is_ascii_digit() {
+            let length = rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
+            let digits = &rest[..length];
+            let number = match digits.strip_prefix("0x") {
+                Some(hex) => i64::from_str_radix(hex, 16),
+                None => digits.parse(),
+            };
+            let number =
+                number.map_err(|_| Error::new(place, format!("`{}` is no number of 64 bits", shown(digits))))?;
+            tokens.push(Token { kind: Kind::Number(number), place, start: at, end: at + length });
+            length
+        } else if let Some(sign) = SIGNS.into_iter().find(|sign| rest.starts_with(sign)) {
+            tokens.push(Token { kind: Kind::Sign(sign), place, start: at, end: at + sign.len() });
+            sign.len()
+        } else {
+            return Err(Error::new(place, format!("`{c}` means nothing here")));
+        };
+        for c in text[at..at + length].chars() {
+            (line, column) = if c == '\n' { (line + 1, 1) } else { (line, column + 1) };
+        }
+        at += length;
+    }
+    tokens.push(Token { kind: Kind::End, place: Place { line, column }, start: at, end: at });
+    Ok(tokens)
+}
+
+/// Tokens with a position.
+pub(super) struct Cursor<'a> {
+    text: &'a str,
+    tokens: Vec<Token<'a>>,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn peek(&self) -> Token<'a> {
+        self.tokens[self.at.min(self.tokens.len() - 1)]
+    }
+
+    pub(super) fn next(&mut self) -> Token<'a> {
+        let token = self.peek();
+        self.at += 1;
+        token
+    }
+
+    pub(super) fn takes(&mut self, sign: &'static str) -> bool {
+        let there = self.peek().kind == Kind::Sign(sign);
+        self.at += usize::from(there);
+        there
+    }
+
+    pub(super) fn takes_name(&mut self, name: &str) -> bool {
+        let there = self.peek().kind == Kind::Name(name);
+        self.at += usize::from(there);
+        there
+    }
+
+    pub(super) fn sign(&mut self, sign: &'static str) -> Result<Token<'a>, Error> {
+        let token = self.next();
+        if token.kind == Kind::Sign(sign) {
+            return Ok(token);
+        }
+        Err(token.error(format!("`{sign}` is expected here, not {}", token.shown())))
+    }
+
+    pub(super) fn name(&mut self, what: &str) -> Result<(&'a str, Token<'a>), Error> {
+        let token = self.next();
+        match token.kind {
+            Kind::Name(name) => Ok((name, token)),
+            _ => Err(token.error(format!("{what} is expected here, not {}", token.shown()))),
+        }
+    }
+
+    pub(super) fn number(&mut self, what: &str) -> Result<i64, Error> {
+        let negative = self.takes("-");
+        let token = self.next();
+        match token.kind {
+            Kind::Number(number) => Ok(if negative { number.wrapping_neg() } else { number }),
+            _ => Err(token.error(format!("{what} is expected here, not {}", token.shown()))),
+        }
+    }
+
+    fn id(&mut self, what: &str) -> Result<u32, Error> {
+        let token = self.peek();
+        u32::try_from(self.number(what)?).map_err(|_| token.error(format!("{what} is from 0 to {}", u32::MAX)))
+    }
+}
+
+struct Reader<'a> {
+    cursor: Cursor<'a>,
+    program: Program,
+    names: Names,
+    registers: Vec<(String, Place, Register, i64)>,
+    warnings: Vec<Error>,
+}
+
+/// Reads a test.
+pub(super) fn read(name: &str, text: &str) -> Result<Test, Error> {
+    let cursor = Cursor { text, tokens: tokens(text)?, at: 0 };
+    let program = Program { name: name.to_owned(), ..Program::default() };
+    let mut reader = Reader { cursor, program, names: Names::default(), registers: vec![], warnings: vec![] };
+    let (language, token) = reader.cursor.name("VULKAN")?;
+    if !language.eq_ignore_ascii_case("vulkan") {
+        return Err(token.error(format!("the test is for {}, not for VULKAN", token.shown())));
+    }
+    reader.initial()?;
+    let system = reader.system()?;
+    reader.threads()?;
+    for (a, b) in system {
+        let pair = (reader.thread(&a.0, a.1)?, reader.thread(&b.0, b.1)?);
+        reader.program.system.push(pair);
+    }
+    reader.code()?;
+    reader.registers()?;
+    let questions = reader.questions()?;
+    Ok(Test { program: reader.program, questions, warnings: reader.warnings })
+}
+
+type NamedThread = (String, Place);
+
+impl<'a> Reader<'a> {
+    /// `{ x=0; P1:r0=0; y aliases x; }`
+    fn initial(&mut self) -> Result<(), Error> {
+        self.cursor.sign("{")?;
+        while !self.cursor.takes("}") {
+            if self.cursor.takes(";") {
+                continue;
+            }
+            let (name, token) = self.cursor.name("a location or a thread")?;
+            if self.cursor.takes(":") {
+                let (register, _) = self.cursor.name("a register")?;
+                self.cursor.sign("=")?;
+                let value = self.cursor.number("a number")?;
+                self.registers.push((name.to_owned(), token.place, Register(Arc::from(register)), value));
+            } else if self.cursor.takes_name("aliases") {
+                let (of, _) = self.cursor.name("a location")?;
+                self.names.alias(&mut self.program, name, of).map_err(|message| token.error(message))?;
+            } else {
+                self.cursor.sign("=")?;
+                let value = self.cursor.number("a number")?;
+                self.names.initialise(&mut self.program, name, value).map_err(|message| token.error(message))?;
+            }
+            if !matches!(self.cursor.peek().kind, Kind::Sign(";" | "}")) {
+                let token = self.cursor.peek();
+                return Err(token.error(format!("`;` is expected here, not {}", token.shown())));
+            }
+        }
+        self.cursor.takes(";");
+        Ok(())
+    }
+
+    /// `{ ssw P0 P1; }`
+    fn system(&mut self) -> Result<Vec<(NamedThread, NamedThread)>, Error> {
+        let mut pairs = Vec::new();
+        if !self.cursor.takes("{") {
+            return Ok(pairs);
+        }
+        while !self.cursor.takes("}") {
+            if self.cursor.takes(";") {
+                continue;
+            }
+            let (keyword, token) = self.cursor.name("ssw")?;
+            if keyword != "ssw" {
+                return Err(token.error(format!("`ssw` is expected here, not {}", token.shown())));
+            }
+            let (a, first) = self.cursor.name("a thread")?;
+            let (b, second) = self.cursor.name("a thread")?;
+            pairs.push(((a.to_owned(), first.place), (b.to_owned(), second.place)));
+        }
+        self.cursor.takes(";");
+        Ok(pairs)
+    }
+
+    /// `P0@sg 0, wg 0, qf 0 | … ;`
+    fn threads(&mut self) -> Result<(), Error> {
+        let mut groups: BTreeMap<Vec<u32>, u32> = BTreeMap::new();
+        let mut number = |path: Vec<u32>| {
+            let next = groups.len() as u32;
+            *groups.entry(path).or_insert(next)
+        };
+        loop {
+            let (name, token) = self.cursor.name("a thread")?;
+            if self.program.threads.iter().any(|thread| thread.name == name) {
+                return Err(token.error(format!("thread `{}` is there already", shown(name))));
+            }
+            self.cursor.sign("@")?;
+            let mut ids = [0; 3];
+            for (at, level) in ["sg", "wg", "qf"].into_iter().enumerate() {
+                if at > 0 {
+                    self.cursor.sign(",")?;
+                }
+                let (found, token) = self.cursor.name(level)?;
+                if found != level {
+                    return Err(token.error(format!("`{level}` is expected here, not {}", token.shown())));
+                }
+                ids[at] = self.cursor.id("the number of a group")?;
+            }
+            let [subgroup, workgroup, family] = ids;
+            let agent = invocation(
+                number(vec![family, workgroup, subgroup]),
+                number(vec![family, workgroup]),
+                number(vec![family]),
+            );
+            self.program.threads.push(Thread { name: name.to_owned(), agent, code: vec![], registers: vec![] });
+            if !self.cursor.takes("|") {
+                break;
+            }
+        }
+        self.cursor.sign(";")?;
+        Ok(())
+    }
+
+    /// The rows of instructions, up to the first word of a question.
+    fn code(&mut self) -> Result<(), Error> {
+        let threads = self.program.threads.len();
+        let mut labels: Vec<BTreeMap<String, usize>> = vec![BTreeMap::new(); threads];
+        let mut jumps: Vec<Vec<(usize, String, Place)>> = vec![vec![]; threads];
+        while !self.at_question() {
+            for thread in 0..threads {
+                if thread > 0 && self.cursor.peek().kind != Kind::Sign(";") {
+                    self.cursor.sign("|")?;
+                }
+                self.cell(thread, &mut labels[thread], &mut jumps[thread])?;
+            }
+            self.cursor.sign(";")?;
+        }
+        for (thread, jumps) in jumps.into_iter().enumerate() {
+            for (at, label, place) in jumps {
+                let Some(&to) = labels[thread].get(&label) else {
+                    return Err(Error::new(place, format!("thread {thread} has no label `{}`", shown(&label))));
+                };
+                if let InstructionKind::Branch { target, .. } = &mut self.program.threads[thread].code[at].kind {
+                    *target = to;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn cell(
+        &mut self,
+        thread: usize,
+        labels: &mut BTreeMap<String, usize>,
+        jumps: &mut Vec<(usize, String, Place)>,
+    ) -> Result<(), Error> {
+        let Kind::Name(first) = self.cursor.peek().kind else { return Ok(()) };
+        let token = self.cursor.next();
+        let here = self.program.threads[thread].code.len();
+        if self.cursor.takes(":") {
+            if labels.insert(first.to_owned(), here).is_some() {
+                return Err(token.error(format!("label `{}` is there already", shown(first))));
+            }
+            return Ok(());
+        }
+        let read = instruction(&mut self.cursor, &mut self.program, &mut self.names, first, token)?;
+        if let Some((label, place)) = read.label {
+            jumps.push((here, label, place));
+        }
+        if let InstructionKind::Execute { operation, .. } = &read.instruction.kind {
+            for rule in crate::wellformed::operation_defects(operation) {
+                self.warnings.push(token.error(format!("{rule}; the program has no executions")));
+            }
+        }
+        self.program.threads[thread].code.push(read.instruction);
+        Ok(())
+    }
+
+    fn thread(&self, name: &str, place: Place) -> Result<usize, Error> {
+        let found = self.program.threads.iter().position(|thread| thread.name == name);
+        found.ok_or_else(|| Error::new(place, format!("there is no thread `{}`", shown(name))))
+    }
+
+    fn registers(&mut self) -> Result<(), Error> {
+        for (name, place, register, value) in std::mem::take(&mut self.registers) {
+            let thread = self.thread(&name, place)?;
+            self.program.threads[thread].registers.push((register, value));
+        }
+        Ok(())
+    }
+
+    fn at_question(&self) -> bool {
+        let words = ["exists", "forall", "filter", "not", "locations"];
+        match self.cursor.peek().kind {
+            Kind::Name(name) => words.contains(&name) && !self.is_instruction_after(),
+            Kind::Sign("~") | Kind::End => true,
+            _ => false,
+        }
+    }
+
+    /// Whether a label follows: a label may be called like a question.
+    fn is_instruction_after(&self) -> bool {
+        self.cursor.tokens.get(self.cursor.at + 1).is_some_and(|token| token.kind == Kind::Sign(":"))
+    }
+
+    fn questions(&mut self) -> Result<Vec<Question>, Error> {
+        if self.cursor.takes_name("locations") {
+            self.cursor.sign("[")?;
+            while !self.cursor.takes("]") {
+                let token = self.cursor.next();
+                if token.kind == Kind::End {
+                    return Err(token.error("`]` is expected here, not the end"));
+                }
+            }
+        }
+        let start = self.cursor.peek();
+        if start.kind == Kind::End {
+            return Err(start.error("exists, forall, ~exists or filter is expected here, not the end"));
+        }
+        let filter = self.cursor.takes_name("filter").then(|| self.condition(0)).transpose()?;
+        self.cursor.takes(";");
+        let negated = self.cursor.takes("~") || self.cursor.takes_name("not");
+        let token = self.cursor.next();
+        let (quantifier, condition) = match (negated, token.kind) {
+            (false, Kind::End) if filter.is_some() => {
+                self.cursor.at -= 1;
+                (Quantifier::Exists, Condition::True)
+            }
+            (false, Kind::Name("exists")) => (Quantifier::Exists, self.condition(0)?),
+            (true, Kind::Name("exists")) => (Quantifier::NotExists, self.condition(0)?),
+            (false, Kind::Name("forall")) => (Quantifier::Forall, self.condition(0)?),
+            _ => return Err(token.error(format!("exists or forall is expected here, not {}", token.shown()))),
+        };
+        let before = self.cursor.at.min(self.cursor.tokens.len()) - 1;
+        let last = self.cursor.tokens[before.min(self.cursor.tokens.len() - 1)].end;
+        self.cursor.takes(";");
+        let end = self.cursor.next();
+        if end.kind != Kind::End {
+            return Err(end.error(format!("nothing may follow the condition, but {} does", end.shown())));
+        }
+        let text = self.cursor.text.get(start.start..last.max(start.start)).unwrap_or_default();
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut numbers = Vec::new();
+        let mut collect =
+            |term: &Term| numbers.extend(if let Term::Constant(number) = term { Some(*number) } else { None });
+        condition.terms(&mut collect);
+        filter.iter().for_each(|filter| filter.terms(&mut collect));
+        self.program.numbers = numbers;
+        Ok(vec![Question { place: start.place, text, kind: QuestionKind::Final { quantifier, filter, condition } }])
+    }
+
+    /// `a \/ b`, where `/\` binds tighter.
+    fn condition(&mut self, depth: u32) -> Result<Condition, Error> {
+        let mut left = self.conjunction(depth)?;
+        while self.cursor.takes("\\/") {
+            left = Condition::Or(Box::new(left), Box::new(self.conjunction(depth)?));
+        }
+        Ok(left)
+    }
+
+    fn conjunction(&mut self, depth: u32) -> Result<Condition, Error> {
+        let mut left = self.literal(depth)?;
+        while self.cursor.takes("/\\") {
+            left = Condition::And(Box::new(left), Box::new(self.literal(depth)?));
+        }
+        Ok(left)
+    }
+
+    fn literal(&mut self, depth: u32) -> Result<Condition, Error> {
+        const DEEPEST: u32 = 64;
+        if depth > DEEPEST {
+            return Err(self.cursor.peek().error(format!("the condition nests deeper than the bound of {DEEPEST}")));
+        }
+        if self.cursor.takes("~") || self.cursor.takes_name("not") {
+            return Ok(Condition::Not(Box::new(self.literal(depth + 1)?)));
+        }
+        if self.cursor.takes("(") {
+            let inner = self.condition(depth + 1)?;
+            self.cursor.sign(")")?;
+            return Ok(inner);
+        }
+        let left = self.term()?;
+        let token = self.cursor.next();
+        let comparison = match token.kind {
+            Kind::Sign("==" | "=") => Comparison::Equal,
+            Kind::Sign("!=") => Comparison::NotEqual,
+            Kind::Sign("<") => Comparison::Less,
+            Kind::Sign(">") => Comparison::Greater,
+            Kind::Sign("<=") => Comparison::LessEqual,
+            Kind::Sign(">=") => Comparison::GreaterEqual,
+            _ => return Err(token.error(format!("a comparison is expected here, not {}", token.shown()))),
+        };
+        Ok(Condition::Compare(comparison, left, self.term()?))
+    }
+
+    fn term(&mut self) -> Result<Term, Error> {
+        if matches!(self.cursor.peek().kind, Kind::Number(_) | Kind::Sign("-")) {
+            return Ok(Term::Constant(self.cursor.number("a number")?));
+        }
+        let bracket = self.cursor.takes("[");
+        let (name, token) = self.cursor.name("a number, a register or a location")?;
+        let term = if !bracket && self.cursor.takes(":") {
+            let thread = self.thread(name, token.place)?;
+            let (register, _) = self.cursor.name("a register")?;
+            Term::Register(thread, Register(Arc::from(register)))
+        } else {
+            let object = self
+                .names
+                .object(name)
+                .ok_or_else(|| token.error(format!("there is no location `{}`", shown(name))))?;
+            Term::Location(object)
+        };
+        if bracket {
+            self.cursor.sign("]")?;
+        }
+        Ok(term)
+    }
+}

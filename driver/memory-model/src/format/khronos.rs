@@ -1,0 +1,441 @@
+//! The `.test` format of the Khronos Vulkan memory model.
+//!
+//! Line by line: topology (`NEWQF`, `NEWWG`, `NEWSG`, `NEWTHREAD`), relations (`SSW`, `SLOC`), operations, questions.
+//! What is peculiar, and kept:
+//! 1. A line with fewer than two characters, or one that begins with `//`, is nothing.
+//! 2. Topology only opens: there is no way back into a group. Thread 0 is open at the start.
+//! 3. A store and a load of one name with equal values are reads-from, and a load of 0 without such a store reads the
+//!    initial value. No value counts as -1: a load and a store without values are paired, too. Two stores of one value
+//!    leave a load of it without any source; a read-modify-write of equal values would have to read itself.
+//! 4. A name is a reference. `SLOC` makes the locations of two names one.
+//! 5. What breaks the rules of well-formed programs is read with a warning, and has no executions.
+
+use super::lex::{Piece, lines, shown};
+use super::{Atom, Error, Question, QuestionKind, Test, invocation};
+use crate::event::{Access, Action, Class, Location, Operation, Scope};
+use crate::program::{
+    Barrier, Comparison, Expression, Instruction, InstructionKind, Operand, Pin, PinnedSource, Program, Thread,
+};
+use crate::wellformed::operation_defects;
+
+/// An operation as it is read: its values are needed for sources.
+struct Line {
+    at: (usize, usize),
+    name: String,
+    reads: Option<i64>,
+    writes: Option<i64>,
+}
+
+#[derive(Default)]
+struct Reader {
+    program: Program,
+    questions: Vec<Question>,
+    warnings: Vec<Error>,
+    lines: Vec<Line>,
+    /// The number of the open thread, its index once something stands in it, and the numbers by index.
+    number: u32,
+    current: Option<usize>,
+    numbers: Vec<u32>,
+    /// The open instances of subgroup, workgroup, queue family, and whether something stands in them.
+    groups: [u32; 3],
+    used: [bool; 3],
+    system: Vec<(Named, Named)>,
+    same: Vec<(String, String)>,
+}
+
+/// A thread's number and where it was named.
+type Named = (u32, crate::program::Place);
+
+const MAX_EVENTS: usize = 4096;
+
+/// Reads a test.
+pub(super) fn read(name: &str, text: &str) -> Result<Test, Error> {
+    let mut reader = Reader::default();
+    reader.program.name = name.to_owned();
+    for line in lines(text) {
+        if line.text.len() >= 2 && !line.text.starts_with("//") {
+            reader.line(line)?;
+        }
+    }
+    reader.finish()
+}
+
+impl Reader {
+    fn line(&mut self, line: Piece<'_>) -> Result<(), Error> {
+        let words = line.words();
+        let Some(first) = words.first() else { return Ok(()) };
+        match first.text {
+            "SATISFIABLE" | "NOSOLUTION" => self.question(line, *first, &words[1..]),
+            "SSW" => {
+                let [a, b] = words[1..] else { return Err(first.error("SSW takes two numbers of threads")) };
+                let pair = [a, b].map(|word| Ok((word.number("a thread")?, word.place)));
+                let [a, b]: [Result<Named, Error>; 2] = pair;
+                self.system.push((a?, b?));
+                Ok(())
+            }
+            "SLOC" => {
+                let [a, b] = words[1..] else { return Err(first.error("SLOC takes two names")) };
+                self.same.push((a.text.to_owned(), b.text.to_owned()));
+                Ok(())
+            }
+            "NEWQF" | "NEWWG" | "NEWSG" => {
+                if let Some(extra) = words.get(1) {
+                    return Err(extra.error(format!("nothing may follow {}", first.text)));
+                }
+                let level = ["NEWSG", "NEWWG", "NEWQF"].iter().position(|name| *name == first.text).unwrap_or(0);
+                if std::mem::take(&mut self.used[level]) {
+                    self.groups[level] += 1;
+                }
+                Ok(())
+            }
+            "NEWTHREAD" => self.thread(&words[1..]),
+            _ => self.operation(*first, line.after(first.text.len() + leading(line.text))),
+        }
+    }
+
+    fn thread(&mut self, words: &[Piece<'_>]) -> Result<(), Error> {
+        self.number = match words {
+            [] => self.number.saturating_add(1),
+            [number] => number.number("a thread")?,
+            [_, extra, ..] => return Err(extra.error("NEWTHREAD takes one number at most")),
+        };
+        self.current = None;
+        Ok(())
+    }
+
+    /// The index of the open thread; it is there from its first operation on.
+    fn open(&mut self, place: Piece<'_>) -> Result<usize, Error> {
+        let missing = match self.used {
+            _ if self.numbers.is_empty() => None,
+            [_, true, false] => Some("a new queue family begins with NEWWG, NEWSG and NEWTHREAD"),
+            [true, false, _] => Some("a new workgroup begins with NEWSG and NEWTHREAD"),
+            [false, ..] if self.current.is_some() => Some("a new subgroup begins with NEWTHREAD"),
+            _ => None,
+        };
+        if let Some(missing) = missing {
+            return Err(place.error(missing));
+        }
+        if let Some(thread) = self.current {
+            return Ok(thread);
+        }
+        if self.numbers.contains(&self.number) {
+            return Err(place.error(format!("thread {} is there already", self.number)));
+        }
+        let [subgroup, workgroup, queue_family] = self.groups;
+        let agent = invocation(subgroup, workgroup, queue_family);
+        let name = format!("T{}", self.numbers.len());
+        self.program.threads.push(Thread { name, agent, code: vec![], registers: vec![] });
+        self.numbers.push(self.number);
+        self.current = Some(self.program.threads.len() - 1);
+        self.used = [true; 3];
+        Ok(self.program.threads.len() - 1)
+    }
+
+    fn operation(&mut self, tokens: Piece<'_>, rest: Piece<'_>) -> Result<(), Error> {
+        let thread = self.open(tokens)?;
+        if self.lines.len() >= MAX_EVENTS {
+            return Err(tokens.error(format!("there are more operations than the bound of {MAX_EVENTS}")));
+        }
+        let mut parsed = Tokens::default();
+        for token in tokens.split(|c| c == '.') {
+            parsed.token(token)?;
+        }
+        let at = (thread, self.program.threads[thread].code.len());
+        let mut line = Line { at, name: String::new(), reads: None, writes: None };
+        let (operation, value, barrier) = parsed.operation(tokens, rest.trimmed(), self, &mut line)?;
+        for rule in operation_defects(&operation) {
+            self.warnings.push(tokens.error(format!("{rule}; the program has no executions")));
+        }
+        let kind = InstructionKind::Execute { operation, destination: None, value, barrier };
+        self.program.threads[thread].code.push(Instruction { place: tokens.place, kind });
+        self.lines.push(line);
+        Ok(())
+    }
+
+    /// The index of a reference, and its object before `SLOC`, which is the same.
+    fn reference(&mut self, name: &str) -> u32 {
+        let references = &mut self.program.references;
+        let at = references.iter().position(|known| known == name).unwrap_or_else(|| {
+            references.push(name.to_owned());
+            self.program.locations.push((name.to_owned(), 0));
+            references.len() - 1
+        });
+        at as u32
+    }
+
+    fn question(&mut self, line: Piece<'_>, first: Piece<'_>, words: &[Piece<'_>]) -> Result<(), Error> {
+        let no_chains = words.first().is_some_and(|word| word.text == "NOCHAINS");
+        let skipped = if no_chains { words[0] } else { first };
+        let from = skipped.text.as_ptr() as usize - line.text.as_ptr() as usize + skipped.text.len();
+        let predicate = line.after(from).trimmed();
+        let mut atoms = Vec::new();
+        let mut rest = predicate;
+        loop {
+            let end = rest.text.find("&&");
+            atoms.push(atom(rest.before(end.unwrap_or(rest.text.len())).trimmed())?);
+            match end {
+                Some(end) => rest = rest.after(end + 2),
+                None => break,
+            }
+        }
+        let expected = first.text == "SATISFIABLE";
+        let kind = QuestionKind::Satisfiable { expected, no_chains, atoms };
+        self.questions.push(Question { place: first.place, text: line.trimmed().text.to_owned(), kind });
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Test, Error> {
+        let thread = |(number, place): Named| {
+            let found = self.numbers.iter().position(|known| *known == number);
+            found.ok_or_else(|| Error::new(place, format!("there is no thread {number} with operations")))
+        };
+        for &(a, b) in &self.system {
+            self.program.system.push((thread(a)?, thread(b)?));
+        }
+        self.merge_locations();
+        self.pin();
+        Ok(Test { program: self.program, questions: self.questions, warnings: self.warnings })
+    }
+
+    fn merge_locations(&mut self) {
+        let find = |program: &Program, name: &String| program.references.iter().position(|known| known == name);
+        let mut object: Vec<_> = (0..self.program.references.len()).collect();
+        for (a, b) in &self.same {
+            // A name that nothing accesses has no location to merge.
+            if let (Some(a), Some(b)) = (find(&self.program, a), find(&self.program, b)) {
+                let (kept, merged) = (object[a], object[b]);
+                object.iter_mut().filter(|object| **object == merged).for_each(|object| *object = kept);
+            }
+        }
+        for instruction in self.program.threads.iter_mut().flat_map(|thread| &mut thread.code) {
+            if let InstructionKind::Execute { operation, .. } = &mut instruction.kind
+                && let Some(access) = operation.access_mut()
+            {
+                access.location = Location::whole(object[access.reference as usize] as u32);
+            }
+        }
+    }
+
+    /// The sources that equal values state.
+    fn pin(&mut self) {
+        let access = |line: &Line| match &self.program.threads[line.at.0].code[line.at.1].kind {
+            InstructionKind::Execute { operation, .. } => {
+                operation.access().map(|access| (access.reads, access.writes))
+            }
+            _ => None,
+        };
+        let mut pins = Vec::new();
+        for read in self.lines.iter().filter(|line| access(line).is_some_and(|(reads, _)| reads)) {
+            let writes = |line: &&Line| access(line).is_some_and(|(_, writes)| writes);
+            let equal = self
+                .lines
+                .iter()
+                .filter(writes)
+                .filter(|write| write.name == read.name && write.writes.unwrap_or(-1) == read.reads.unwrap_or(-1));
+            let before = pins.len();
+            pins.extend(equal.map(|write| Pin { read: read.at, source: PinnedSource::Write(write.at) }));
+            let own = pins[before..].iter().any(|pin: &Pin| pin.source == PinnedSource::Write(read.at));
+            if read.reads == Some(0) && !own {
+                pins.push(Pin { read: read.at, source: PinnedSource::Initial });
+            }
+        }
+        self.program.pins = pins;
+    }
+}
+
+/// How many bytes of white space a line begins with.
+fn leading(text: &str) -> usize {
+    text.len() - text.trim_start().len()
+}
+
+/// The tokens of one operation, as they were read.
+#[derive(Default)]
+struct Tokens<'a> {
+    seen: Vec<Piece<'a>>,
+}
+
+const TOKENS: [&str; 23] = [
+    "st",
+    "ld",
+    "rmw",
+    "atom",
+    "membar",
+    "cbar",
+    "acq",
+    "rel",
+    "sc0",
+    "sc1",
+    "semsc0",
+    "semsc1",
+    "scopesg",
+    "scopewg",
+    "scopeqf",
+    "scopedev",
+    "av",
+    "vis",
+    "semav",
+    "semvis",
+    "avdevice",
+    "visdevice",
+    "nonpriv",
+];
+
+impl<'a> Tokens<'a> {
+    fn token(&mut self, token: Piece<'a>) -> Result<(), Error> {
+        if !TOKENS.contains(&token.text) {
+            return Err(token.error(format!("`{}` is no token of an operation", shown(token.text))));
+        }
+        self.seen.push(token);
+        Ok(())
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.seen.iter().any(|token| token.text == name)
+    }
+
+    /// The one of `names` that is there; two are an error.
+    fn one<T: Copy>(&self, what: &str, names: &[(&str, T)]) -> Result<Option<T>, Error> {
+        let mut found = None;
+        for (name, value) in names {
+            if let Some(token) = self.seen.iter().find(|token| token.text == *name)
+                && found.replace(*value).is_some()
+            {
+                return Err(token.error(format!("an operation has one {what}, not two")));
+            }
+        }
+        Ok(found)
+    }
+
+    fn operation(
+        &self,
+        place: Piece<'_>,
+        operand: Piece<'_>,
+        reader: &mut Reader,
+        line: &mut Line,
+    ) -> Result<(Operation, Option<Expression>, Option<Barrier>), Error> {
+        let scopes = [
+            ("scopesg", Scope::Subgroup),
+            ("scopewg", Scope::Workgroup),
+            ("scopeqf", Scope::QueueFamily),
+            ("scopedev", Scope::Device),
+        ];
+        let scope = self.one("scope", &scopes)?;
+        let class = self.one("storage class", &[("sc0", Class::Uniform), ("sc1", Class::Workgroup)])?;
+        let update = self.has("rmw");
+        let (reads, writes) = (self.has("ld") || update, self.has("st") || update);
+        let (mut value, mut barrier) = (None, None);
+        let kinds =
+            [reads || writes, self.has("membar"), self.has("cbar"), self.has("avdevice"), self.has("visdevice")];
+        let action = match kinds {
+            [true, false, false, false, false] => {
+                let Some(class) = class else { return Err(place.error("an access has a storage class, sc0 or sc1")) };
+                (line.name, line.reads, line.writes) = operands(operand, reads, writes)?;
+                let reference = reader.reference(&line.name);
+                value = line.writes.map(|value| Expression::Operand(Operand::Constant(value)));
+                Action::Access(Access {
+                    reads,
+                    writes,
+                    atomic: self.has("atom") || update,
+                    non_private: self.has("nonpriv"),
+                    available: self.has("av"),
+                    visible: self.has("vis"),
+                    class,
+                    reference,
+                    location: Location::whole(reference),
+                })
+            }
+            [false, _, true, false, false] => {
+                if operand.text.is_empty() {
+                    return Err(place.error("a control barrier has the number of its instance"));
+                }
+                let number: u32 = operand.number("an instance of a control barrier")?;
+                if number >= 1 << 31 {
+                    return Err(operand.error(format!("the number is too large; the bound is {}", 1u32 << 31)));
+                }
+                barrier = Some(Barrier::Dynamic(number));
+                Action::ControlBarrier { execution: scope.unwrap_or(Scope::Invocation) }
+            }
+            [false, true, false, false, false] => Action::Fence,
+            [false, false, false, true, false] => Action::Available(crate::event::Domain::Device),
+            [false, false, false, false, true] => Action::Visible(crate::event::Domain::Device),
+            [false, false, false, false, false] => {
+                return Err(place.error("an operation is st, ld, rmw, membar, cbar, avdevice or visdevice"));
+            }
+            _ => return Err(place.error("an operation is of one kind: these tokens are of several")),
+        };
+        if !kinds[0] && class.is_some() {
+            return Err(place.error("only an access has a storage class; did you mean semsc?"));
+        }
+        if !kinds[0] && (self.has("atom") || self.has("nonpriv") || self.has("av") || self.has("vis")) {
+            return Err(place.error("only an access is atomic, non-private, available or visible"));
+        }
+        if !kinds[0] && !kinds[2] && !operand.text.is_empty() {
+            return Err(operand.error("only an access or a control barrier takes something"));
+        }
+        let semantics = [("semsc0", Class::Uniform), ("semsc1", Class::Workgroup)];
+        let semantics = semantics.into_iter().filter(|(name, _)| self.has(name)).map(|(_, class)| class);
+        let mut operation = Operation {
+            action,
+            acquire: self.has("acq"),
+            release: self.has("rel"),
+            semantics: semantics.collect(),
+            scope,
+            make_available: self.has("semav"),
+            make_visible: self.has("semvis"),
+        };
+        operation.complete();
+        Ok((operation, value, barrier))
+    }
+}
+
+/// `name [= value [value]]`: the name, what is read, what is written.
+fn operands(operand: Piece<'_>, reads: bool, writes: bool) -> Result<(String, Option<i64>, Option<i64>), Error> {
+    let words = operand.split(|c| c == ' ' || c == '\t' || c == '=');
+    let words: Vec<_> = words.into_iter().filter(|word| !word.text.is_empty()).collect();
+    let Some(name) = words.first() else { return Err(operand.error("an access has the name of its reference")) };
+    let starts = |c: char| c.is_alphabetic() || c == '_';
+    if !name.text.starts_with(starts) || !name.text.chars().all(|c| c.is_alphanumeric() || c == '_') {
+        return Err(name.error(format!("`{}` is no name", shown(name.text))));
+    }
+    let values = words[1..].iter().map(|word| word.number("a value")).collect::<Result<Vec<i64>, _>>()?;
+    if let (Some(first), false) = (words.get(1), operand.text.contains('=')) {
+        return Err(first.error("a `=` stands before a value"));
+    }
+    let both = reads && writes;
+    match values[..] {
+        [_, _] if !both => Err(words[2].error("only a read-modify-write has two values")),
+        [_, _, ..] if values.len() > 2 => Err(words[3].error("there are too many values")),
+        [read, written] => Ok((name.text.to_owned(), Some(read), Some(written))),
+        [value] => Ok((name.text.to_owned(), reads.then_some(value), (writes && !both).then_some(value))),
+        _ => Ok((name.text.to_owned(), None, None)),
+    }
+}
+
+fn atom(text: Piece<'_>) -> Result<Atom, Error> {
+    let inner = text.text.strip_prefix('(').and_then(|inner| inner.strip_suffix(')'));
+    let atom = inner.map_or(text.text, str::trim);
+    if atom == "consistent[X]" {
+        return Ok(Atom::Consistent);
+    }
+    let counted = [("#dr", true), ("#rs", false)]
+        .into_iter()
+        .find_map(|(name, races)| Some((atom.strip_prefix(name)?.trim_start(), races)));
+    let Some((rest, races)) = counted else {
+        return Err(text.error(format!("`{}` is none of consistent[X], #dr and #rs", shown(text.text))));
+    };
+    let comparisons = [
+        (">=", Comparison::GreaterEqual),
+        ("=<", Comparison::LessEqual),
+        ("!=", Comparison::NotEqual),
+        (">", Comparison::Greater),
+        ("<", Comparison::Less),
+        ("=", Comparison::Equal),
+    ];
+    let found =
+        comparisons.into_iter().find_map(|(name, comparison)| Some((comparison, rest.strip_prefix(name)?.trim())));
+    match found.and_then(|(comparison, number)| Some((comparison, number.parse().ok()?))) {
+        Some((comparison, number)) if races => Ok(Atom::Races(comparison, number)),
+        Some((comparison, number)) => Ok(Atom::ReleaseSequences(comparison, number)),
+        None => Err(text.error(format!("`{}` compares with no number", shown(text.text)))),
+    }
+}

@@ -1,0 +1,133 @@
+//! Programs as Khronos `.test` texts: what generated and repaired programs are printed as.
+
+use std::fmt::Write;
+
+use crate::event::{Action, Agent, Class, Domain, Scope};
+use crate::program::{Barrier, Expression, Instruction, InstructionKind, Operand, Program};
+
+/// Why a program is no Khronos test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the Khronos format has no {0}")]
+pub struct Unwritable(pub &'static str);
+
+/// The program as a Khronos test, without questions. Groups are opened in the order of the threads.
+///
+/// # Errors
+///
+/// If the program uses what the format does not have: branches, registers, further classes, host agents.
+pub fn write_khronos(program: &Program) -> Result<String, Unwritable> {
+    let mut text = String::new();
+    let mut before: Option<[u32; 3]> = None;
+    let mut closed = Vec::new();
+    for (number, thread) in program.threads.iter().enumerate() {
+        let Agent::Device { subgroup, workgroup, queue_family, .. } = thread.agent else {
+            return Err(Unwritable("agents of the host"));
+        };
+        let groups = [queue_family, workgroup, subgroup];
+        let changed = before.map_or(3, |before| (0..3).find(|&at| before[at] != groups[at]).unwrap_or(3));
+        if closed.contains(&groups) && before != Some(groups) {
+            return Err(Unwritable("way back into a group"));
+        }
+        for name in ["NEWQF", "NEWWG", "NEWSG"].iter().skip(changed) {
+            let _ = writeln!(text, "{name}");
+        }
+        let _ = writeln!(text, "NEWTHREAD {number}");
+        before = Some(groups);
+        closed.push(groups);
+        for instruction in &thread.code {
+            let _ = writeln!(text, "{}", instruction_text(program, instruction)?);
+        }
+    }
+    for &(a, b) in &program.system {
+        let _ = writeln!(text, "SSW {a} {b}");
+    }
+    for (at, name) in program.references.iter().enumerate() {
+        let object = |reference: usize| {
+            program.operations().find_map(|(_, operation)| {
+                let access = operation.access().filter(|access| access.reference as usize == reference)?;
+                Some(access.location.object)
+            })
+        };
+        let first = (0..at).find(|&earlier| object(earlier).is_some() && object(earlier) == object(at));
+        if let Some(first) = first {
+            let _ = writeln!(text, "SLOC {} {name}", program.references[first]);
+        }
+    }
+    Ok(text)
+}
+
+fn instruction_text(program: &Program, instruction: &Instruction) -> Result<String, Unwritable> {
+    let InstructionKind::Execute { operation, value, barrier, .. } = &instruction.kind else {
+        return Err(Unwritable("registers and branches"));
+    };
+    let class = |class: Class| match class {
+        Class::Uniform => Ok("0"),
+        Class::Workgroup => Ok("1"),
+        _ => Err(Unwritable("storage classes beyond two")),
+    };
+    let mut parts: Vec<String> = Vec::new();
+    let mut operand = String::new();
+    match &operation.action {
+        Action::Access(access) => {
+            let kind = match (access.reads, access.writes) {
+                (true, true) => "rmw",
+                (true, false) => "ld",
+                _ => "st",
+            };
+            parts.push(kind.to_owned());
+            if access.atomic && kind != "rmw" {
+                parts.push("atom".to_owned());
+            }
+            if !access.atomic {
+                let flags = [(access.available, "av"), (access.visible, "vis")];
+                parts.extend(flags.iter().filter(|flag| flag.0).map(|flag| flag.1.to_owned()));
+                if access.non_private && !access.available && !access.visible {
+                    parts.push("nonpriv".to_owned());
+                }
+            }
+            parts.push(format!("sc{}", class(access.class)?));
+            operand = format!(" {}", program.references[access.reference as usize]);
+            match value {
+                None => {}
+                Some(Expression::Operand(Operand::Constant(value))) if kind == "st" => {
+                    let _ = write!(operand, " = {value}");
+                }
+                Some(_) if kind == "rmw" => {}
+                Some(_) => return Err(Unwritable("values that are computed")),
+            }
+        }
+        Action::Fence => parts.push("membar".to_owned()),
+        Action::ControlBarrier { execution } => {
+            if operation.scope.is_some_and(|scope| scope != *execution) {
+                return Err(Unwritable("execution scopes apart from memory scopes"));
+            }
+            parts.push("cbar".to_owned());
+            match barrier {
+                Some(Barrier::Dynamic(number)) => operand = format!(" {number}"),
+                _ => return Err(Unwritable("static control barriers")),
+            }
+        }
+        Action::Available(Domain::Device) => parts.push("avdevice".to_owned()),
+        Action::Visible(Domain::Device) => parts.push("visdevice".to_owned()),
+        _ => return Err(Unwritable("host domain")),
+    }
+    let flags = [
+        (operation.acquire, "acq"),
+        (operation.release, "rel"),
+        (operation.make_available, "semav"),
+        (operation.make_visible, "semvis"),
+    ];
+    parts.extend(flags.iter().filter(|flag| flag.0).map(|flag| flag.1.to_owned()));
+    for semantic in operation.semantics.iter() {
+        parts.push(format!("semsc{}", class(semantic)?));
+    }
+    match operation.scope {
+        None => {}
+        Some(Scope::Subgroup) => parts.push("scopesg".to_owned()),
+        Some(Scope::Workgroup) => parts.push("scopewg".to_owned()),
+        Some(Scope::QueueFamily) => parts.push("scopeqf".to_owned()),
+        Some(Scope::Device) => parts.push("scopedev".to_owned()),
+        Some(_) => return Err(Unwritable("scopes beyond four")),
+    }
+    Ok(parts.join(".") + &operand)
+}

@@ -1,0 +1,161 @@
+//! The Vulkan memory model, executable: which outcomes a program may have, which of its accesses race, and why.
+//!
+//! A GPU has many caches, and nobody keeps them coherent for you. The memory model is the contract that says when a
+//! value written by one thread must be seen by another. This page is an introduction to it; each claim is a test that
+//! runs. The law is the appendix "Memory Model" of the Vulkan specification, and every file below `relations` opens
+//! with the sentence of it that the file implements.
+//!
+//! # Who does what
+//!
+//! An **agent** executes operations: a shader invocation, a thread of the host, a command of the API. An agent's own
+//! operations are in **program order**. A **reference** is what an agent reaches memory through: a descriptor, a
+//! variable, a host pointer. Two descriptors of one buffer are two references, and what one wrote the other need not see,
+//! even in one invocation. A **scope** names a set of invocations: subgroup, workgroup, queue family, device.
+//!
+//! # Message passing: the test that everybody should know
+//!
+//! One invocation writes `x`, then raises the flag `y`. Another sees the flag, then reads `x`. Does it read 1?
+//! Three things must come together, and each is easily forgotten:
+//!
+//! 1. **Order.** The flag is atomic; raising it *releases*, seeing it *acquires*. The release *synchronizes-with* the
+//!    acquire if they are in each other's scopes, and orders memory whose **storage class** both name in their semantics.
+//! 2. **Availability and visibility.** The write of `x` sits in the writer's cache until an *availability* operation
+//!    moves it to a memory domain that both share, and the reader reads its own stale copy until a *visibility*
+//!    operation refreshes it. `MakeAvailable` and `MakeVisible` say so, on the barrier or on the access.
+//! 3. **Non-private.** An access that does not say `NonPrivatePointer` is not meant for others, and no barrier in a
+//!    shader orders it.
+//!
+//! ```
+//! use spelter_memory_model::{answer, format::Format};
+//!
+//! let races = |text: &str| {
+//!     let test = Format::Khronos.read("mp", text).unwrap();
+//!     answer::find_race(&test.program, None, &answer::Options::default()).unwrap().is_some()
+//! };
+//! let right = "
+//! st.nonpriv.sc0 x = 1
+//! st.atom.rel.semav.scopewg.sc0.semsc0 y = 1
+//! NEWSG
+//! NEWTHREAD
+//! ld.atom.acq.semvis.scopewg.sc0.semsc0 y = 1
+//! ld.nonpriv.sc0 x";
+//! assert!(!races(right));
+//! assert!(races(&right.replace("rel.semav.", "rel.")), "nothing makes x available");
+//! assert!(races(&right.replace("acq.semvis.", "acq.")), "nothing makes x visible");
+//! assert!(races(&right.replace("nonpriv.", "")), "x is private");
+//! assert!(races(&right.replace("semsc0", "semsc1")), "the semantics are those of other memory");
+//! assert!(races(&right.replace("NEWSG", "NEWWG\nNEWSG")), "the scope is too small for two workgroups");
+//! ```
+//!
+//! # Coherence: atomics on one location agree
+//!
+//! Atomics on one location, through one reference, in each other's scopes are **mutually ordered**: their writes have
+//! a *scoped modification order* on which all of them agree. Two readers never see two writes in different orders,
+//! unless the scopes are too small; then the accesses are like plain ones, and race.
+//!
+//! ```
+//! # use spelter_memory_model::{answer, format::Format};
+//! # let find = |text: &str| {
+//! #     let test = Format::Khronos.read("corr", text).unwrap();
+//! #     let options = answer::Options::default();
+//! #     (answer::answer(&test.program, &test.questions[0], &options).unwrap().holds,
+//! #         answer::find_race(&test.program, None, &options).unwrap().is_some())
+//! # };
+//! let coherent = "
+//! st.atom.scopedev.sc0 x = 1
+//! NEWWG
+//! NEWSG
+//! NEWTHREAD
+//! st.atom.scopedev.sc0 x = 2
+//! NEWWG
+//! NEWSG
+//! NEWTHREAD
+//! ld.atom.scopedev.sc0 x = 1
+//! ld.atom.scopedev.sc0 x = 2
+//! NEWWG
+//! NEWSG
+//! NEWTHREAD
+//! ld.atom.scopedev.sc0 x = 2
+//! ld.atom.scopedev.sc0 x = 1
+//! NOSOLUTION consistent[X]";
+//! // (the outcome is possible, some execution races)
+//! assert_eq!(find(coherent), (false, false));
+//! assert_eq!(find(&coherent.replace("scopedev", "scopewg")), (true, true));
+//! ```
+//!
+//! # Store buffering: what acquire and release do not give
+//!
+//! Each of two invocations raises its own flag and then looks at the other's. Both may see nothing: Vulkan has no
+//! sequentially consistent atomics, so no fence forbids this, and no race is reported for it either.
+//!
+//! ```
+//! # use spelter_memory_model::{answer, format::Format};
+//! let text = "
+//! st.atom.rel.scopedev.sc0.semsc0 x = 1
+//! ld.atom.acq.scopedev.sc0.semsc0 y = 0
+//! NEWSG
+//! NEWTHREAD
+//! st.atom.rel.scopedev.sc0.semsc0 y = 1
+//! ld.atom.acq.scopedev.sc0.semsc0 x = 0
+//! SATISFIABLE consistent[X] && #dr=0";
+//! let test = Format::Khronos.read("sb", text).unwrap();
+//! assert!(answer::answer(&test.program, &test.questions[0], &answer::Options::default()).unwrap().holds);
+//! ```
+//!
+//! # Barriers: the acquire belongs after the wait
+//!
+//! A control barrier makes invocations wait for each other. Only if it also releases and acquires, with the class of
+//! the memory, does it order anything. The idiom `memoryBarrierBuffer(); barrier();` puts the acquire before the wait:
+//!
+//! ```
+//! # use spelter_memory_model::{answer, format::Format};
+//! # let races = |text: &str| {
+//! #     let test = Format::Khronos.read("barrier", text).unwrap();
+//! #     answer::find_race(&test.program, None, &answer::Options::default()).unwrap().is_some()
+//! # };
+//! let program = |before: &str, after: &str| format!("
+//! st.nonpriv.sc0 x = 1
+//! {before}
+//! cbar.scopewg 0
+//! {after}
+//! NEWSG
+//! NEWTHREAD
+//! {before}
+//! cbar.scopewg 0
+//! {after}
+//! ld.nonpriv.sc0 x");
+//! let both = "membar.acq.rel.semav.semvis.scopedev.semsc0";
+//! assert!(races(&program(both, "")));
+//! assert!(!races(&program(both, both)));
+//! ```
+//!
+//! # Transitivity: happens-before is two orders
+//!
+//! Synchronization composes through threads only within one set of storage classes, and program order does not compose
+//! with it: *happens-before* is the union of program order and of *inter-thread-happens-before* for each set of classes,
+//! not their closure. Availability composes through **chains**: a write made available to a workgroup is carried to the
+//! device by another invocation of that workgroup.
+//!
+//! # Using it
+//!
+//! * [`format`](mod@format) reads litmus tests; [`program::unroll`] takes a program's paths apart.
+//! * [`answer`](mod@answer) decides questions, finds races, lists outcomes; [`search::search`] is beneath it, and calls back with
+//!   every consistent execution.
+//! * For a run that is known already, build an [`event::Trace`], a [`relations::Frame`] over it (with
+//!   [`row::SparseRow`] there may be thousands of events), a [`relations::Choice`] of what was read, and ask
+//!   [`relations::Frame::order`], [`axioms::violation`] and [`relations::races`]. No search is needed.
+//! * [`Model`] says whose reading is followed where the sources disagree.
+
+pub mod answer;
+pub mod axioms;
+pub mod event;
+pub mod format;
+mod model;
+pub mod program;
+pub mod relation;
+pub mod relations;
+pub mod row;
+pub mod search;
+pub mod wellformed;
+
+pub use model::{Chains, Coherence, Coverage, FromReads, HappensBefore, Inclusion, Model, Overwrite, ScopedOrder};

@@ -1,0 +1,194 @@
+//! The paths through one thread: which way it branches, and what that asks of what it reads.
+//!
+//! A branch on something that is read goes both ways, each with a constraint. Loops are bounded: on one path, no
+//! instruction runs more often than the user's bound; the path is cut there.
+
+use std::collections::BTreeMap;
+
+use super::{Barrier, Comparison, Expression, InstructionKind, Operand, Register, Thread, TooLarge, Value};
+
+/// What a path asks of the values read on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Constraint {
+    /// How they are compared.
+    pub comparison: Comparison,
+    /// The left side.
+    pub left: Value,
+    /// The right side.
+    pub right: Value,
+    /// Whether the comparison must hold.
+    pub holds: bool,
+}
+
+impl Constraint {
+    /// Whether it is met, if `read` knows enough.
+    pub fn is_met(&self, read: &mut impl FnMut(usize) -> Option<i64>) -> Option<bool> {
+        Some(self.comparison.holds(self.left.evaluate(read)?, self.right.evaluate(read)?) == self.holds)
+    }
+}
+
+/// How a path ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The thread ended.
+    Finished,
+    /// The bound on loops was reached.
+    Cut,
+    /// The last event is a control barrier that never opens.
+    Waiting,
+}
+
+/// A step of a path that is an event.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    /// The index into the thread's code.
+    pub(super) at: usize,
+    /// What is written. Reads are numbered by the steps of this path.
+    pub(super) value: Option<Value>,
+    /// For static control barriers: how often this thread has met it before.
+    pub(super) round: u32,
+}
+
+/// One way through a thread.
+#[derive(Clone, Debug)]
+pub(super) struct Path {
+    pub(super) steps: Vec<Step>,
+    pub(super) constraints: Vec<Constraint>,
+    pub(super) registers: BTreeMap<Register, Value>,
+    pub(super) end: End,
+}
+
+const MAX_PATHS: usize = 4096;
+const MAX_STEPS: usize = 1 << 12;
+const MAX_VALUE: u32 = 1 << 10;
+
+struct State {
+    path: Path,
+    at: usize,
+    runs: Vec<u32>,
+    rounds: BTreeMap<u32, u32>,
+    walked: usize,
+}
+
+/// The ways through `thread`. Those that are cut, or wait at a barrier without a quorum, are left out unless
+/// `unfinished`.
+pub(super) fn paths(thread: &Thread, bound: u32, unfinished: bool) -> Result<Vec<Path>, TooLarge> {
+    let registers = thread.registers.iter().map(|(register, value)| (register.clone(), Value::Constant(*value)));
+    let path = Path { steps: vec![], constraints: vec![], registers: registers.collect(), end: End::Finished };
+    let start = State { path, at: 0, runs: vec![0; thread.code.len()], rounds: BTreeMap::new(), walked: 0 };
+    let mut open = vec![start];
+    let mut found: Vec<Path> = Vec::new();
+    while let Some(state) = open.pop() {
+        walk(thread, state, bound, unfinished, &mut open, &mut found)?;
+        if found.len() + open.len() > MAX_PATHS {
+            let what = format!("thread {} has more than {MAX_PATHS} paths", thread.name);
+            return Err(TooLarge { what, bound: MAX_PATHS as u64 });
+        }
+    }
+    Ok(found)
+}
+
+fn walk(
+    thread: &Thread,
+    mut state: State,
+    bound: u32,
+    unfinished: bool,
+    open: &mut Vec<State>,
+    found: &mut Vec<Path>,
+) -> Result<(), TooLarge> {
+    while let Some(instruction) = thread.code.get(state.at) {
+        state.walked += 1;
+        if state.runs[state.at] == bound {
+            state.path.end = End::Cut;
+            break;
+        }
+        if state.walked > MAX_STEPS {
+            let what = format!("a path of thread {} has more than {MAX_STEPS} instructions", thread.name);
+            return Err(TooLarge { what, bound: MAX_STEPS as u64 });
+        }
+        state.runs[state.at] += 1;
+        let next = state.at + 1;
+        match &instruction.kind {
+            InstructionKind::Execute { operation, destination, value, barrier } => {
+                let step = state.path.steps.len();
+                let value = value.as_ref().map(|value| evaluate(value, &state.path.registers, step));
+                check_size(thread, value.as_ref())?;
+                let mut round = 0;
+                if let Some(Barrier::Static { id, .. }) = barrier {
+                    let met = state.rounds.entry(*id).or_insert(0);
+                    round = *met;
+                    *met += 1;
+                }
+                state.path.steps.push(Step { at: state.at, value, round });
+                if let Some(destination) = destination.as_ref().filter(|_| operation.reads()) {
+                    state.path.registers.insert(destination.clone(), Value::Read(step));
+                }
+                let quorum = matches!(barrier, Some(Barrier::Static { quorum: Some(_), .. }));
+                if quorum || unfinished && matches!(barrier, Some(Barrier::Static { .. })) {
+                    found.push(Path { end: End::Waiting, ..state.path.clone() });
+                }
+            }
+            InstructionKind::Compute { destination, value } => {
+                let value = evaluate(value, &state.path.registers, usize::MAX);
+                check_size(thread, Some(&value))?;
+                state.path.registers.insert(destination.clone(), value);
+            }
+            InstructionKind::Branch { condition: None, target } => {
+                state.at = *target;
+                continue;
+            }
+            InstructionKind::Branch { condition: Some((comparison, left, right)), target } => {
+                let left = operand(left, &state.path.registers, usize::MAX);
+                let right = operand(right, &state.path.registers, usize::MAX);
+                if let (Value::Constant(left), Value::Constant(right)) = (&left, &right) {
+                    state.at = if comparison.holds(*left, *right) { *target } else { next };
+                    continue;
+                }
+                let mut taken = State {
+                    path: state.path.clone(),
+                    at: *target,
+                    runs: state.runs.clone(),
+                    rounds: state.rounds.clone(),
+                    walked: state.walked,
+                };
+                let constraint =
+                    |holds| Constraint { comparison: *comparison, left: left.clone(), right: right.clone(), holds };
+                taken.path.constraints.push(constraint(true));
+                state.path.constraints.push(constraint(false));
+                open.push(taken);
+            }
+        }
+        state.at = next;
+    }
+    if state.path.end == End::Finished || unfinished {
+        found.push(state.path);
+    }
+    Ok(())
+}
+
+fn check_size(thread: &Thread, value: Option<&Value>) -> Result<(), TooLarge> {
+    match value {
+        Some(value) if value.size() > MAX_VALUE => {
+            let what = format!("a value of thread {} has {} parts", thread.name, value.size());
+            Err(TooLarge { what, bound: u64::from(MAX_VALUE) })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn operand(operand: &Operand, registers: &BTreeMap<Register, Value>, own: usize) -> Value {
+    match operand {
+        Operand::Constant(value) => Value::Constant(*value),
+        Operand::Register(register) => registers.get(register).cloned().unwrap_or(Value::Constant(0)),
+        Operand::Read => Value::Read(own),
+    }
+}
+
+fn evaluate(expression: &Expression, registers: &BTreeMap<Register, Value>, own: usize) -> Value {
+    match expression {
+        Expression::Operand(only) => operand(only, registers, own),
+        Expression::Binary(binary, left, right) => {
+            Value::binary(*binary, operand(left, registers, own), operand(right, registers, own))
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Inter-thread-happens-before and happens-before.
+//!
+//! "Let SC be a non-empty set of storage class semantics. Then operation A inter-thread-happens-before<SC> operation B
+//! if and only if … A system-synchronizes-with B; A synchronizes-with B, and both A and B have all of SC in their
+//! semantics; A is an operation on memory in a storage class in SC or that has all of SC in its semantics, B is a
+//! release barrier or release atomic with all of SC in its semantics, and A is program-ordered before B; [the same
+//! mirrored for acquires;] or A inter-thread-happens-before<SC> some X and X inter-thread-happens-before<SC> B."
+//! "Operation A happens-before operation B if and only if A is program-ordered before B [or] A
+//! inter-thread-happens-before<SC> B for some set of storage classes SC."
+//!
+//! Deviations:
+//! 1. Happens-before is not transitive, as the appendix says; the glossary says that it is (A4, a switch).
+//! 2. The order between operations of host threads is the host language's; here it is program order, host atomics and
+//!    what the trace states.
+//! 3. A set of classes that no acquire or release of the trace holds adds nothing beyond system-synchronizes-with,
+//!    and is left out.
+
+use crate::event::{Classes, Trace};
+use crate::model::HappensBefore;
+use crate::relation::Relation;
+use crate::row::Row;
+
+use super::{Frame, Sets};
+
+/// One set of storage classes.
+#[derive(Clone, Debug)]
+pub struct ClassSet<R: Row> {
+    /// The set.
+    pub classes: Classes,
+    /// Operations with all of the set in their semantics.
+    pub ordered: R,
+    /// The edges that no read decides.
+    pub fixed: Relation<R>,
+}
+
+/// The sets of classes that matter for `trace`, each with its edges.
+pub(super) fn class_sets<R: Row>(
+    trace: &Trace,
+    sets: &Sets<R>,
+    program_order: &Relation<R>,
+    system: &Relation<R>,
+) -> Vec<ClassSet<R>> {
+    let n = trace.len();
+    let of = |classes: Classes| {
+        let ordered = R::of(n, |event| {
+            let operation = trace.operation(event);
+            (operation.acquire || operation.release) && operation.semantics.includes(classes)
+        });
+        let in_class =
+            R::of(n, |event| trace.operation(event).access().is_some_and(|access| classes.contains(access.class)));
+        let concerned = in_class.with(&ordered);
+        let to_releases = program_order.clone().from(&concerned).to(&ordered.and(&sets.releases));
+        let from_acquires = program_order.clone().from(&ordered.and(&sets.acquires)).to(&concerned);
+        ClassSet { classes, fixed: system.clone().or(&to_releases).or(&from_acquires), ordered }
+    };
+    let mut found: Vec<_> = Classes::sets().map(of).filter(|set| !set.ordered.is_empty()).collect();
+    if found.is_empty() && !system.is_empty() {
+        found.push(ClassSet { classes: Classes::ALL, ordered: R::default(), fixed: system.clone() });
+    }
+    found
+}
+
+/// Happens-before.
+pub(super) fn happens_before<R: Row>(frame: &Frame<R>, synchronizes_with: &Relation<R>) -> Relation<R> {
+    let mut before = frame.program_order.clone();
+    for set in &frame.class_sets {
+        let synchronized = synchronizes_with.clone().from(&set.ordered).to(&set.ordered);
+        before = before.or(&synchronized.or(&set.fixed).closed());
+    }
+    match frame.model.happens_before {
+        HappensBefore::Appendix => before,
+        HappensBefore::Transitive => before.closed(),
+    }
+}

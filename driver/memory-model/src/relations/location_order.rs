@@ -1,0 +1,107 @@
+//! Location order.
+//!
+//! "X is location-ordered before Y for a location L in M if and only if any of the following is true": both are of one
+//! agent and reference and X happens before Y; X is a read, both are non-private, and X happens before Y; X is a read
+//! and system-synchronizes with Y; X is a write that was made available to a domain which both agents share, through
+//! one reference, both non-private, and, if Y is a read, made visible to it from there; or the same through the device
+//! and host domains, for all references and for private accesses, too.
+//!
+//! Deviations:
+//! 1. A location is what two accesses share; accesses that overlap in part are ordered or not as a whole.
+//! 2. The case of 1.1.90 "X is before Y in X's scoped modification order" is a switch, off today.
+//! 3. Whether a write after a write needs visibility, too, is a switch (A1); the appendix asks for availability only.
+
+use crate::model::Overwrite;
+use crate::relation::Relation;
+use crate::row::Row;
+
+use super::{DOMAINS, Frame, chains};
+
+/// Why one access is location-ordered before another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Case {
+    /// One agent, one reference, happens-before.
+    SameAgent,
+    /// The first is a read, both are non-private, happens-before.
+    AfterRead,
+    /// The first is a read, system-synchronizes-with.
+    AfterReadBySystem,
+    /// Through the domain of a scope: subgroup, workgroup, queue family, or shader for Device.
+    Through(crate::event::Scope),
+    /// Through the device or host domain.
+    ThroughApi,
+}
+
+/// The cases of location order, each as a relation.
+#[derive(Clone, Debug)]
+pub struct Paths<R: Row> {
+    /// Case by case.
+    pub cases: Vec<(Case, Relation<R>)>,
+    /// For each shader domain, writes with the operations that make them available there.
+    pub available: [Relation<R>; 4],
+    /// For each shader domain, operations with the reads to which they make visible.
+    pub visible: [Relation<R>; 4],
+}
+
+/// Location order taken apart.
+pub(super) fn paths<R: Row>(frame: &Frame<R>, happens_before: &Relation<R>) -> Paths<R> {
+    let before = || happens_before.clone();
+    let sets = &frame.sets;
+    let location = |relation: Relation<R>| relation.and(&frame.same_location).irreflexive();
+    let reads = sets.reads.and(&sets.non_private);
+    let writes = sets.writes.and(&sets.non_private);
+    let same_agent = before().and(&frame.same_agent).and(&frame.same_reference);
+    let mut cases = vec![
+        (Case::SameAgent, location(same_agent)),
+        (Case::AfterRead, location(before().from(&reads).to(&sets.non_private))),
+        (Case::AfterReadBySystem, location(frame.system.clone().from(&sets.reads))),
+    ];
+    let available = chains::availability(frame, happens_before);
+    let visible = chains::visibility(frame, happens_before);
+    for at in 0..DOMAINS.len() {
+        let shared = before().and(&frame.shares[at]);
+        let arrived = available[at].clone().from(&writes).then(&shared);
+        let seen = arrived.then(&visible[at]);
+        let overwritten = match frame.model.overwrite {
+            Overwrite::Visibility => seen.clone().to(&writes),
+            _ => arrived.to(&writes),
+        };
+        let ordered = overwritten.or(&seen.to(&reads)).and(&frame.same_reference);
+        cases.push((Case::Through(DOMAINS[at]), location(ordered)));
+    }
+    cases.push((Case::ThroughApi, location(through_api(frame, happens_before))));
+    Paths { cases, available, visible }
+}
+
+/// Location order.
+pub(super) fn location_order<R: Row>(frame: &Frame<R>, happens_before: &Relation<R>) -> Relation<R> {
+    let paths = paths(frame, happens_before);
+    paths.cases.iter().fold(Relation::new(frame.n), |order, (_, case)| order.or(case))
+}
+
+/// Orders through the device and host domains.
+fn through_api<R: Row>(frame: &Frame<R>, happens_before: &Relation<R>) -> Relation<R> {
+    let sets = &frame.sets;
+    let mut ordered = Relation::new(frame.n);
+    if sets.api_available.iter().all(Row::is_empty) {
+        return ordered;
+    }
+    let before = || happens_before.clone();
+    for from in 0..2 {
+        let covered = before().and(&frame.availability_covers);
+        let available = covered.from(&sets.writes.and(&sets.by_domain[from])).to(&sets.api_available[from]);
+        for to in 0..2 {
+            let there =
+                if from == to { available.clone() } else { available.then(&before().to(&sets.transfers[from])) };
+            let arrived = there.then(happens_before);
+            let made_visible = before().and(&frame.visibility_covers).from(&sets.api_visible[to]);
+            let seen = arrived.clone().to(&sets.api_visible[to]).then(&made_visible);
+            let overwritten = match frame.model.overwrite {
+                Overwrite::Availability => arrived.to(&sets.writes),
+                _ => seen.clone().to(&sets.writes),
+            };
+            ordered = ordered.or(&overwritten.or(&seen.to(&sets.reads)).to(&sets.by_domain[to]));
+        }
+    }
+    ordered
+}

@@ -1,0 +1,33 @@
+//! Data races.
+//!
+//! "Let X and Y be operations that access overlapping sets of memory locations M, where X != Y, and at least one of X
+//! and Y is a write, and X and Y are not mutually-ordered atomic operations. If there does not exist a
+//! location-ordered relation between X and Y for each location in M, then there is a data race."
+//!
+//! Deviations: none. Writes of equal values race like all others.
+
+use crate::relation::Relation;
+use crate::row::Row;
+
+use super::Frame;
+
+/// Pairs that race unless location order relates them, each once: the lower event first.
+pub fn conflicts<R: Row>(frame: &Frame<R>) -> Relation<R> {
+    let sets = &frame.sets;
+    let mut pairs = Relation::new(frame.n);
+    for (a, b) in frame.same_location.iter().filter(|(a, b)| a < b) {
+        if (sets.writes.contains(a) || sets.writes.contains(b)) && !frame.mutual.contains(a, b) {
+            pairs.insert(a, b);
+        }
+    }
+    pairs
+}
+
+/// The races of an execution, each once: the lower event first.
+pub fn races<R: Row>(conflicts: &Relation<R>, location_order: &Relation<R>) -> Relation<R> {
+    let mut races = conflicts.clone().minus(location_order);
+    if !races.is_empty() {
+        races = races.minus(&location_order.inverse());
+    }
+    races
+}

@@ -1,0 +1,74 @@
+//! Synchronizes-with, through atomics.
+//!
+//! "If A and B are atomic operations, then A synchronizes-with B if and only if … A performs a release operation, B
+//! performs an acquire operation, A and B are mutually-ordered, B reads a value written by A or by an operation in the
+//! release sequence headed by A." Four of the five shapes are this one, with a barrier in place of A, of B, or of both:
+//! a release barrier is carried by an atomic write after it, an acquire barrier is served by an atomic read before it,
+//! each in a storage class that the barrier's semantics hold. The fifth shape is in `barriers`.
+//!
+//! Deviations:
+//! 1. Mutual order is asked of the read and the write that it takes its value from, which is in the sequence, rather
+//!    than of the read and the head of the sequence; that A and B are in each other's scopes is asked in every shape.
+//!    So do the Khronos model and Dartagnan.
+
+use crate::event::Trace;
+use crate::relation::Relation;
+use crate::row::Row;
+
+use super::{Frame, Sets, Source};
+
+/// Whether the class of the access `access` is in the semantics of `barrier`.
+fn in_semantics(trace: &Trace, access: usize, barrier: usize) -> bool {
+    let semantics = trace.operation(barrier).semantics;
+    trace.operation(access).access().is_some_and(|access| semantics.contains(access.class))
+}
+
+/// Each release with the atomic writes that carry it.
+pub(super) fn carried_by<R: Row>(trace: &Trace, sets: &Sets<R>, program_order: &Relation<R>) -> Relation<R> {
+    let writes = sets.atomics.and(&sets.writes);
+    let later = Relation::of(trace.len(), |a, b| program_order.contains(a, b) && in_semantics(trace, b, a));
+    let by_barriers = later.from(&sets.releases.and(&sets.fences)).to(&writes);
+    by_barriers.or(&Relation::identity(trace.len(), &sets.releases.and(&writes)))
+}
+
+/// Each atomic read with the acquires that it serves.
+pub(super) fn serves<R: Row>(trace: &Trace, sets: &Sets<R>, program_order: &Relation<R>) -> Relation<R> {
+    let reads = sets.atomics.and(&sets.reads);
+    let earlier = Relation::of(trace.len(), |a, b| program_order.contains(a, b) && in_semantics(trace, a, b));
+    let barriers = earlier.from(&reads).to(&sets.acquires.and(&sets.fences));
+    barriers.or(&Relation::identity(trace.len(), &sets.acquires.and(&reads)))
+}
+
+/// What one read adds: every release whose sequence holds `write`, with every acquire that `read` serves.
+pub(super) fn edge<R: Row>(frame: &Frame<R>, sequences: &Relation<R>, write: usize, read: usize) -> Relation<R> {
+    let mut edges = Relation::new(frame.n);
+    let acquires = frame.serves.row(read);
+    if acquires.is_empty() || !frame.mutual.contains(write, read) {
+        return edges;
+    }
+    for head in 0..frame.n {
+        if sequences.contains(head, write) {
+            for release in (0..frame.n).filter(|&release| frame.carried_by.contains(release, head)) {
+                *edges.row_mut(release) = acquires.and(frame.in_scope.row(release));
+            }
+        }
+    }
+    edges
+}
+
+/// Synchronizes-with, of all five shapes.
+pub(super) fn synchronizes_with<R: Row>(
+    frame: &Frame<R>,
+    sequences: &Relation<R>,
+    sources: &[Option<Source>],
+) -> Relation<R> {
+    let mut reads_from = Relation::new(frame.n);
+    for (read, source) in sources.iter().enumerate() {
+        if let Some(Source::Write(write)) = source
+            && frame.mutual.contains(*write, read)
+        {
+            reads_from.insert(*write, read);
+        }
+    }
+    frame.carried_by.then(sequences).then(&reads_from).then(&frame.serves).and(&frame.in_scope).or(&frame.barriers)
+}

@@ -1,0 +1,78 @@
+//! What an operation may look like: the valid usage of SPIR-V's memory operands and semantics.
+//!
+//! A program that breaks one of these rules has no executions. The Khronos tests rely on that, so the rules are theirs.
+
+use crate::event::{Action, Operation, Scope, Trace};
+
+/// A broken rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Defect {
+    /// The event that breaks it.
+    pub event: usize,
+    /// The rule.
+    pub rule: &'static str,
+}
+
+/// The rules that `operation` breaks by itself.
+pub fn operation_defects(operation: &Operation) -> Vec<&'static str> {
+    let ordered = operation.acquire || operation.release;
+    let flagged = operation.access().is_some_and(|access| access.available || access.visible);
+    let barrier = operation.control_barrier() || matches!(operation.action, Action::Fence);
+    let mut rules = Vec::new();
+    let mut rule = |broken: bool, rule| {
+        if broken {
+            rules.push(rule);
+        }
+    };
+    if let Some(access) = operation.access() {
+        rule(access.reads && access.writes && !access.atomic, "a read-modify-write must be atomic");
+        rule(access.available && !access.writes, "only a write makes its pointer available");
+        rule(access.visible && !access.reads, "only a read makes its pointer visible");
+        rule(operation.acquire && !(access.atomic && access.reads), "only an atomic read or a barrier acquires");
+        rule(operation.release && !(access.atomic && access.writes), "only an atomic write or a barrier releases");
+        rule(!access.reads && !access.writes, "an access reads or writes");
+    } else {
+        rule(ordered && !barrier, "only an atomic or a barrier acquires or releases");
+    }
+    rule(matches!(operation.action, Action::Fence) && !ordered, "a memory barrier acquires or releases");
+    rule(ordered && operation.semantics.is_empty(), "acquire and release need storage-class semantics");
+    rule(!ordered && !operation.semantics.is_empty(), "storage-class semantics need acquire or release");
+    rule(operation.make_available && !operation.release, "MakeAvailable needs release semantics");
+    rule(operation.make_visible && !operation.acquire, "MakeVisible needs acquire semantics");
+    let scoped = operation.atomic() || barrier || flagged;
+    rule(scoped && operation.scope.is_none(), "an atomic, a barrier, and availability or visibility need a scope");
+    rules
+}
+
+/// The rules that the trace breaks.
+pub fn defects(trace: &Trace) -> Vec<Defect> {
+    let mut defects = Vec::new();
+    for (event, executed) in trace.events.iter().enumerate() {
+        defects.extend(operation_defects(&executed.operation).into_iter().map(|rule| Defect { event, rule }));
+        let device = trace.agent(event) != crate::event::Agent::Host;
+        if device && executed.operation.scope == Some(Scope::CrossDevice) {
+            defects.push(Defect { event, rule: "a shader must not use CrossDevice scope" });
+        }
+    }
+    let barriers: Vec<_> = (0..trace.len()).filter(|&event| trace.events[event].instance.is_some()).collect();
+    let together = |a: usize, b: usize| trace.events[a].instance == trace.events[b].instance;
+    for (at, &a) in barriers.iter().enumerate() {
+        for &b in barriers[at + 1..].iter().filter(|&&b| together(a, b)) {
+            let (x, y) = (trace.operation(a), trace.operation(b));
+            if trace.same_agent(a, b) {
+                defects.push(Defect { event: b, rule: "an invocation meets one instance of a control barrier once" });
+            } else if (&x.action, x.acquire, x.release, x.semantics, x.scope)
+                != (&y.action, y.acquire, y.release, y.semantics, y.scope)
+            {
+                let rule = "all events of one control barrier have the same scopes and semantics";
+                defects.push(Defect { event: b, rule });
+            }
+            let crossed = |&c: &usize| trace.same_agent(a, c) && c > a;
+            let against = |c: usize| barriers.iter().any(|&d| together(c, d) && trace.same_agent(b, d) && d < b);
+            if barriers.iter().filter(|c| crossed(c)).any(|&c| against(c)) {
+                defects.push(Defect { event: b, rule: "control barriers are met in one order by all invocations" });
+            }
+        }
+    }
+    defects
+}

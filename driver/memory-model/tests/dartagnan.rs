@@ -1,0 +1,82 @@
+//! Dat3M's tests: every row of its two lists of expected results.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "the helpers of tests are tests too")]
+
+use spelter_memory_model::Model;
+use spelter_memory_model::answer::{Options, answer, find_race};
+use spelter_memory_model::program::TooLarge;
+
+mod common;
+
+/// Rows that name files which Dat3M no longer has.
+const GONE: [&str; 5] = [
+    "Manual/XF-Barrier.litmus",
+    "Manual/XF-Barrier-relacq.litmus",
+    "Manual/XF-Barrier-relacq2.litmus",
+    "Manual/XF-Barrier-rlx.litmus",
+    "Manual/XF-Barrier-weak.litmus",
+];
+
+/// The rows of a list whose answers differ, and how many were decided.
+fn differences(list: &str, options: &Options, races: bool) -> Option<(Vec<String>, usize)> {
+    let folder = common::data()?.join("dat3m");
+    let mut differ = Vec::new();
+    let mut decided = 0;
+    for row in std::fs::read_to_string(folder.join(list)).unwrap().lines() {
+        let (path, expected) = row.split_once(',').unwrap();
+        if GONE.contains(&path) {
+            assert!(!folder.join(path).exists(), "{path} is back");
+            continue;
+        }
+        let test = common::test(&folder.join(path));
+        assert_eq!(test.warnings, [], "{path}");
+        let holds: Result<bool, TooLarge> = if races {
+            find_race(&test.program, None, options).map(|race| race.is_none())
+        } else {
+            answer(&test.program, &test.questions[0], options).map(|answer| answer.holds)
+        };
+        decided += 1;
+        if holds.unwrap() != (expected == "1") {
+            differ.push(path.to_owned());
+        }
+    }
+    Some((differ, decided))
+}
+
+#[test]
+fn every_row_is_as_dartagnan_says() {
+    for unroll in 1..=3 {
+        let options = Options { model: Model::DARTAGNAN, unroll, ..Options::default() };
+        let Some(rows) = differences("VULKAN-expected.csv", &options, false) else { return };
+        assert_eq!(rows, (vec![], 61), "unrolled {unroll} times");
+        assert_eq!(differences("VULKAN-DR-expected.csv", &options, true), Some((vec![], 44)));
+    }
+}
+
+/// A plain read of one value, then of the one before it: the Khronos model forbids it, Dartagnan weakens from-reads to
+/// allow it (A3). The program races, and of racing reads the appendix says nothing.
+#[test]
+fn by_the_khronos_rule_one_row_differs() {
+    let Some(rows) = differences("VULKAN-expected.csv", &Options::default(), false) else { return };
+    assert_eq!(rows, (vec!["Manual/CoWW-RR.litmus".to_owned()], 61));
+    assert_eq!(differences("VULKAN-DR-expected.csv", &Options::default(), true), Some((vec![], 44)));
+}
+
+/// The CADP tests ask whether threads must make progress, which the memory model leaves to SPIR-V (section 2.11.1 says
+/// it in a note, and Vulkan's "Shader Execution" leaves relative progress undefined). What the model decides is whether
+/// some execution ends: so it is for all of them.
+#[test]
+fn the_tests_of_progress_are_read_and_have_ends() {
+    let Some(data) = common::data() else { return };
+    let files = common::files(&data.join("dat3m/CADP"), "litmus");
+    assert_eq!(files.len(), 357);
+    let mut endless = Vec::new();
+    for file in files {
+        let test = common::test(&file);
+        let options = Options { unroll: 3, ..Options::default() };
+        if !answer(&test.program, &test.questions[0], &options).unwrap().holds {
+            endless.push(test.program.name);
+        }
+    }
+    assert_eq!(endless, Vec::<String>::new());
+}
