@@ -10,7 +10,7 @@ use spelter_shaders::compile::Backend;
 use crate::command::CommandPool;
 use crate::descriptor::{Binding, DescriptorPool, DescriptorSetLayout, ImmutableSamplers};
 use crate::error::Error;
-use crate::exec::{Executor, ExecutorOptions, Loss, QueueState};
+use crate::exec::{Executor, ExecutorOptions, Loss, Observer, QueueState};
 use crate::limits::Limits;
 use crate::memory::{Heap, default_bytes};
 use crate::pipeline::{
@@ -89,9 +89,19 @@ struct Inner {
 impl Device {
     /// Starts a device. [`Error::OutOfMemory`] if its memory cannot be reserved.
     pub fn new(options: DeviceOptions) -> Result<Self, Error> {
+        Self::start(options, None)
+    }
+
+    /// As [`Device::new`], and somebody is told what its workers and queues do.
+    pub fn with_observer(options: DeviceOptions, observer: Arc<dyn Observer>) -> Result<Self, Error> {
+        Self::start(options, Some(observer))
+    }
+
+    fn start(options: DeviceOptions, observer: Option<Arc<dyn Observer>>) -> Result<Self, Error> {
         let workers = options.workers.max(1);
         let heap = Heap::new(options.heap_size)?;
-        let executor = Executor::new(ExecutorOptions { workers, time_limit: options.time_limit });
+        let limits = ExecutorOptions { workers, time_limit: options.time_limit };
+        let executor = Executor::observed(limits, observer);
         let inner = Inner {
             queues: (0..options.queues.max(1)).map(|_| executor.queue()).collect(),
             pipelines: Arc::default(),

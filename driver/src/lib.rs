@@ -23,6 +23,7 @@ pub use descriptor::{
 };
 pub use device::{Device, DeviceOptions, Properties};
 pub use error::{DeviceError, Error, Misuse};
+pub use exec::Observer;
 pub use limits::Limits;
 pub use pipeline::{
     CacheStats, ComputePipeline, PipelineLayout, PushRange, ShaderModule, Specialization, SpecializedShader,

@@ -7,6 +7,7 @@ mod line;
 #[cfg(test)]
 mod loom_tests;
 mod loss;
+mod observe;
 mod phase;
 mod plan;
 mod progress;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use loss::Loss;
+pub use observe::Observer;
 pub(crate) use queue::{QueueState, WAIT_SPIN};
 pub(crate) use work::{ClearWork, DispatchWork, Grid, Groups, MAX_GROUPS, Phase, Recording, RowsWork, Work};
 
@@ -48,13 +50,19 @@ pub(crate) struct Executor {
 
 impl Executor {
     /// An executor without work and without threads.
+    #[cfg(test)]
     pub(crate) fn new(options: ExecutorOptions) -> Arc<Self> {
-        Arc::new(Self { shared: Arc::new(Shared::new(options.workers, options.time_limit)) })
+        Self::observed(options, None)
+    }
+
+    /// An executor whose work somebody watches.
+    pub(crate) fn observed(options: ExecutorOptions, observer: Option<Arc<dyn Observer>>) -> Arc<Self> {
+        Arc::new(Self { shared: Arc::new(Shared::new(options.workers, options.time_limit, observer)) })
     }
 
     /// A new queue. It should be used no longer than the executor: its batches then fail.
     pub(crate) fn queue(&self) -> Arc<QueueState> {
-        QueueState::new(&self.shared)
+        QueueState::new(&self.shared, self.shared.queues().len())
     }
 
     /// Whether the device is lost, and why. Fences need it.

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::line::{Conductor, Line};
 use super::phase;
@@ -24,6 +25,8 @@ const WAIT_LOOKS: u32 = 3;
 /// A queue of an executor.
 #[derive(Debug)]
 pub(crate) struct QueueState {
+    /// Its place among the queues of the device.
+    number: usize,
     shared: Arc<Shared>,
     line: Line<Submitted>,
     progress: Arc<Progress>,
@@ -37,9 +40,9 @@ struct Submitted {
 }
 
 impl QueueState {
-    pub(super) fn new(shared: &Arc<Shared>) -> Arc<Self> {
+    pub(super) fn new(shared: &Arc<Shared>, number: usize) -> Arc<Self> {
         let progress = Arc::new(Progress::new(shared.workers()));
-        let queue = Arc::new(Self { shared: Arc::clone(shared), line: Line::new(), progress });
+        let queue = Arc::new(Self { number, shared: Arc::clone(shared), line: Line::new(), progress });
         shared.register(&queue);
         queue
     }
@@ -100,7 +103,11 @@ impl QueueState {
         self.shared.wake_watchdog();
         loop {
             let Some(submitted) = role.front() else { break };
+            let started = self.shared.observer.as_ref().map(|_| Instant::now());
             let result = self.run(&submitted, slot);
+            if let (Some(observer), Some(started)) = (&self.shared.observer, started) {
+                observer.ran(self.number, submitted.serial, started, Instant::now());
+            }
             retire(&role, submitted, result);
             if !stay() {
                 self.hand_over(role, slot);

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::time::Instant;
 
 use spelter_shaders::abi::{DispatchArgs, Outcome};
 use spelter_shaders::back::Scratch;
@@ -45,6 +46,16 @@ impl Run<'_> {
     }
 
     fn piece(&self, piece: Piece, scratch: &mut Scratch, count: &mut u64) -> Result<(), Halt> {
+        let Some(observer) = &self.shared.observer else { return self.run(piece, scratch, count) };
+        let (command, units, start) = (piece.command, piece.units.end - piece.units.start, Instant::now());
+        let result = self.run(piece, scratch, count);
+        if units > 0 {
+            observer.worked(self.slot, self.phase[command].name(), units, start, Instant::now());
+        }
+        result
+    }
+
+    fn run(&self, piece: Piece, scratch: &mut Scratch, count: &mut u64) -> Result<(), Halt> {
         if piece.units.start == 0 && !piece.units.is_empty() {
             // One thread gets the first unit: each command is counted once.
             self.progress.enter_command(self.slot);

@@ -10,6 +10,7 @@ use spelter_shaders::back::Scratch;
 use super::board::{Board, Job, Spawn};
 use super::cost::Costs;
 use super::loss::Loss;
+use super::observe::Observer;
 use super::phase::{SharedPhase, member_of};
 use super::plan::Plan;
 use super::queue::QueueState;
@@ -45,6 +46,7 @@ pub(super) struct Shared {
     pub(super) board: Board<QueueState, SharedPhase, Slot>,
     pub(super) costs: Costs,
     pub(super) loss: Arc<Loss>,
+    pub(super) observer: Option<Arc<dyn Observer>>,
     nap: Nap,
     workers: usize,
     time_limit: Duration,
@@ -53,13 +55,14 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(workers: usize, time_limit: Duration) -> Self {
+    pub(super) fn new(workers: usize, time_limit: Duration, observer: Option<Arc<dyn Observer>>) -> Self {
         let workers = workers.max(1);
         let slots = (0..workers).map(|number| Slot { number, ..Slot::default() }).collect();
         Self {
             board: Board::new(slots, idle_spin(workers)),
             costs: Costs::new(),
             loss: Arc::default(),
+            observer,
             nap: Nap::new(),
             workers,
             time_limit,

@@ -51,6 +51,18 @@ pub(crate) enum Work {
 }
 
 impl Work {
+    /// The kernel, or the kind of transfer; for timelines.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Dispatch(dispatch) => &dispatch.name,
+            Self::Copy { .. } => "copy",
+            Self::Fill { .. } => "fill",
+            Self::Update { .. } => "update",
+            Self::Rows(_) => "copy image",
+            Self::Clear(_) => "clear image",
+        }
+    }
+
     /// Bytes that a transfer writes; 0 of a dispatch.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
