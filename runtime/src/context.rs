@@ -1,25 +1,33 @@
-//! The context: one device, one line of work, and everything that is made of it.
+//! The context: a line of work on a device, and everything that is made of it.
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytemuck::NoUninit;
-use parking_lot::Mutex;
-use spelter_driver::{Backend, Device, DeviceOptions};
+use parking_lot::{Mutex, MutexGuard};
+use spelter_driver::{Backend, Device, DeviceOptions, Observer};
 
-use crate::batch::Timeline;
+use crate::batch::{Clock, Moment, Refusal, Timeline};
+use crate::bindings::{Bindings, Bound};
+use crate::descriptors::{ProgramStates, SetCache};
 use crate::dispatch::Dispatch;
-use crate::error::Error;
-use crate::object::ResourceObject;
+use crate::error::{Error, rule};
+use crate::fence::Fence;
 use crate::program::{Program, ProgramBuilder, Source};
-use crate::resource::Buffer;
+use crate::replace;
+use crate::resource::{Buffer, BufferBuilder};
+use crate::serial::Serial;
+use crate::share::Share;
+use crate::slot::{Bind, Slot, SlotKind};
+use crate::stats::Stats;
+use crate::trace::Trace;
 
-/// A device and the work that was given to it. A handle: clones name the same context, also from other threads.
+/// A line of work on a device. A handle: clones name the same context, also from other threads.
 ///
-/// Commands run in the order in which they were given, as far as one can tell from the buffers. They start when enough
-/// have come together, at [`Context::flush`], or when their results are asked for.
+/// Commands run in the order in which they were given, as far as one can tell from the resources. They start when enough
+/// have come together, at [`Context::flush`], or when their results are asked for. Contexts of one device
+/// ([`Context::sibling`]) share resources, and keep that order among each other.
 ///
 /// ```
 /// use spelter::Context;
@@ -42,10 +50,24 @@ pub struct Context {
     inner: Arc<Inner>,
 }
 
-struct Inner {
-    id: u64,
-    device: Device,
-    timeline: Mutex<Timeline>,
+/// What the handles of a context name.
+pub(crate) struct Inner {
+    pub(crate) share: Arc<Share>,
+    pub(crate) clock: Arc<Clock>,
+    /// Locked before any resource.
+    state: Mutex<State>,
+}
+
+/// The part of a context that changes.
+pub(crate) struct State {
+    pub(crate) share: Arc<Share>,
+    pub(crate) clock: Arc<Clock>,
+    pub(crate) timeline: Timeline,
+    pub(crate) bindings: Bindings,
+    pub(crate) sets: SetCache,
+    pub(crate) programs: ProgramStates,
+    /// The number of the last event that was taken notice of.
+    pub(crate) journal_seen: u64,
 }
 
 /// How a context is made: see [`Context::builder`].
@@ -53,6 +75,8 @@ struct Inner {
 #[must_use = "a builder makes nothing until `build`"]
 pub struct ContextBuilder {
     options: DeviceOptions,
+    poison: bool,
+    trace: bool,
 }
 
 impl ContextBuilder {
@@ -62,7 +86,7 @@ impl ContextBuilder {
         self
     }
 
-    /// How long one dispatch or transfer may run before the context is lost; 60 seconds by default.
+    /// How long one dispatch or transfer may run before the device is lost; 60 seconds by default.
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.options.time_limit = limit;
         self
@@ -80,23 +104,37 @@ impl ContextBuilder {
         self
     }
 
-    /// Starts the workers. [`Error::OutOfMemory`] if the address range for device memory cannot be had.
+    /// Fills contents that are not defined, of new and of invalidated resources, with junk: a program that relies on them
+    /// is found out. Costs time; off by default.
+    pub fn poison(mut self, on: bool) -> Self {
+        self.poison = on;
+        self
+    }
+
+    /// Keeps a timeline of what contexts, queues and workers do: see [`Context::write_trace`]. Off by default.
+    pub fn trace(mut self, on: bool) -> Self {
+        self.trace = on;
+        self
+    }
+
+    /// Starts the device. [`Error::OutOfMemory`] if the address range for its memory cannot be had.
     pub fn build(self) -> Result<Context, Error> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let device = Device::new(self.options)?;
-        let timeline = Mutex::new(Timeline::new(&device));
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Ok(Context { inner: Arc::new(Inner { id, device, timeline }) })
+        let trace = self.trace.then(Trace::new);
+        let device = match &trace {
+            Some(trace) => Device::with_observer(self.options, Arc::clone(trace) as Arc<dyn Observer>)?,
+            None => Device::new(self.options)?,
+        };
+        Ok(Context::on(&Share::new(device, self.poison, trace)))
     }
 }
 
 impl Context {
-    /// A context with default options. Errors as [`ContextBuilder::build`].
+    /// A context on a device of its own, with default options. Errors as [`ContextBuilder::build`].
     pub fn new() -> Result<Self, Error> {
         Self::builder().build()
     }
 
-    /// A context with options.
+    /// A context on a device of its own, with options.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -107,20 +145,66 @@ impl Context {
     /// # }
     /// ```
     pub fn builder() -> ContextBuilder {
-        ContextBuilder { options: DeviceOptions::default() }
+        ContextBuilder { options: DeviceOptions::default(), poison: false, trace: false }
+    }
+
+    fn on(share: &Arc<Share>) -> Self {
+        let (clock, queue) = share.clock();
+        let state = State {
+            share: Arc::clone(share),
+            clock: Arc::clone(&clock),
+            timeline: Timeline::new(share, queue, &clock),
+            bindings: Bindings::default(),
+            sets: SetCache::default(),
+            programs: ProgramStates::default(),
+            journal_seen: share.journal().count(),
+        };
+        let id = clock.id();
+        let inner = Arc::new(Inner { share: Arc::clone(share), clock, state: Mutex::new(state) });
+        share.register(id, &Arc::downgrade(&inner));
+        Self { inner }
+    }
+
+    /// Another context on the same device, with slots and a line of work of its own: for another thread, say. Both share
+    /// buffers and programs; what one records before the other is seen by the other, flushed or not.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let other = context.sibling();
+    /// let buffer = context.buffer(8).zeroed()?;
+    /// context.fill(&buffer, 7)?;
+    /// assert_eq!(other.read::<u32>(&buffer)?, [7, 7]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn sibling(&self) -> Self {
+        Self::on(&self.inner.share)
+    }
+
+    /// Begins a buffer of so many bytes, with a label and contents.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let ones = context.buffer(16).label("ones").holding(&[1u32; 4])?;
+    /// assert_eq!((ones.label(), ones.size()), (Some("ones"), 16));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn buffer(&self, bytes: u64) -> BufferBuilder<'_> {
+        BufferBuilder::new(self, bytes)
     }
 
     /// A buffer that holds these values. [`Error::Misuse`] if there are none.
     pub fn buffer_from<T: NoUninit>(&self, values: &[T]) -> Result<Buffer, Error> {
-        let bytes: &[u8] = bytemuck::cast_slice(values);
-        let object = ResourceObject::new(self.device(), bytes.len() as u64)?;
-        object.memory().write(0, bytes)?;
-        Ok(Buffer::new(self.inner.id, object))
+        self.buffer(size_of_val(values) as u64).holding(values)
     }
 
     /// A buffer of so many bytes, all zero. [`Error::Misuse`] if it is none or too many, [`Error::OutOfMemory`].
     pub fn buffer_zeroed(&self, bytes: u64) -> Result<Buffer, Error> {
-        Ok(Buffer::new(self.inner.id, ResourceObject::new(self.device(), bytes)?))
+        self.buffer(bytes).zeroed()
     }
 
     /// A program from WGSL text with one compute entry point. Errors as [`ProgramBuilder::build`].
@@ -148,49 +232,292 @@ impl Context {
         ProgramBuilder::new(self, source.into())
     }
 
+    /// Puts a resource into a slot, where dispatches find it until something else is put there. The slot keeps the
+    /// resource alive. Bytes that kernels can write through it count as holding data from now on.
+    ///
+    /// [`Error::Binding`] if the slot is outside the device's limits, or the range outside the buffer or not aligned, or if
+    /// the resource is destroyed or of another device.
+    ///
+    /// ```
+    /// use spelter::Bind;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let program = context.program_wgsl(
+    ///     "@group(0) @binding(0) var<uniform> step: u32;
+    ///      @group(0) @binding(1) var<storage, read_write> sum: u32;
+    ///      @compute @workgroup_size(1) fn main() { sum += step; }",
+    /// )?;
+    /// let (step, sum) = (context.buffer_from(&[5u32])?, context.buffer_zeroed(4)?);
+    /// context.bind((0, 0), Bind::uniform(&step))?;
+    /// context.bind((0, 1), Bind::storage(&sum))?;
+    /// for _ in 0..3 {
+    ///     context.dispatch(&program).groups([1, 1, 1])?;
+    /// }
+    /// assert_eq!(context.read::<u32>(&sum)?, [15]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn bind(&self, slot: impl Into<Slot>, what: Bind<'_>) -> Result<(), Error> {
+        let (slot, Bind { kind, slice }) = (slot.into(), what);
+        self.check_slot(slot)?;
+        let (resource, range) = (slice.buffer.resource(), slice.range());
+        crate::dispatch::check_part(&self.inner.share, slot, slice.buffer, &range)?;
+        self.check_alignment(slot, slice.buffer, kind, range.start)?;
+        let mut state = self.inner.lock();
+        let same = |bound: &Bound| bound.kind == kind && Arc::ptr_eq(&bound.resource, resource) && bound.range == range;
+        let mut inner = resource.state();
+        let object = inner
+            .object
+            .clone()
+            .ok_or_else(|| Error::slot_rule(slot, format!("{} is destroyed", resource.described()), rule::DESTROYED))?;
+        if kind.can_write() {
+            inner.valid.add(range.clone());
+        }
+        drop(inner);
+        let id = state.bindings.id(slot);
+        let current = state.bindings.bound(id).filter(|bound| same(bound));
+        if current.is_some_and(|bound| bound.object.as_ref().is_some_and(|old| old.id() == object.id())) {
+            return Ok(());
+        }
+        let bound = Bound { kind, resource: Arc::clone(resource), object: Some(object), range };
+        let old = state.bindings.put(slot, Some(bound));
+        drop(state);
+        drop(old); // when no lock is held
+        Ok(())
+    }
+
+    /// Empties a slot. [`Error::Binding`] if it is outside the device's limits.
+    pub fn unbind(&self, slot: impl Into<Slot>) -> Result<(), Error> {
+        let slot = slot.into();
+        self.check_slot(slot)?;
+        let mut state = self.inner.lock();
+        let id = state.bindings.id(slot);
+        let old = if state.bindings.bound(id).is_some() { state.bindings.put(slot, None) } else { None };
+        drop(state);
+        drop(old); // when no lock is held
+        Ok(())
+    }
+
+    /// Forgets what a buffer holds: its bytes are not defined any more, and nothing waits for those who use the old ones.
+    /// If it is in use it gets new storage behind the same handle, in all slots that it occupies. A hint: where it
+    /// cannot be followed (the buffer is mapped, memory is used up) the contents stay.
+    ///
+    /// [`Error::Resource`] if the buffer is destroyed or of another device.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let (frame, copy) = (context.buffer_from(&[1u32])?, context.buffer(4).build()?);
+    /// context.copy(&frame, 0, &copy, 0, 4)?; // recorded, not run: the buffer is in use
+    /// context.invalidate(&frame)?;
+    /// context.write(&frame, 0, &[2u32])?; // does not wait
+    /// assert_eq!((frame.generation(), context.read::<u32>(&copy)?), (1, vec![1]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn invalidate(&self, buffer: &Buffer) -> Result<(), Error> {
+        self.check_device("invalidate", buffer)?;
+        let mut state = self.inner.lock();
+        let done = replace::invalidate(&self.inner.share, &mut state, buffer.resource());
+        drop(state);
+        // What it replaced goes here, when no lock is held.
+        done.map(drop)
+    }
+
     /// Begins a dispatch of a program; [`Dispatch::groups`] or [`Dispatch::invocations`] records it.
     pub fn dispatch<'a>(&'a self, program: &'a Program) -> Dispatch<'a> {
         Dispatch::new(self, program)
     }
 
-    /// Hands all that was recorded to the workers and returns at once.
-    pub fn flush(&self) -> Result<(), Error> {
-        self.inner.timeline.lock().flush().map(drop)
+    /// Hands all that was recorded to the workers and returns at once. The fence tells when it is done.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(1 << 20).build()?;
+    /// context.fill(&buffer, 1)?;
+    /// let fence = context.flush()?;
+    /// fence.wait()?;
+    /// assert!(fence.is_done());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn flush(&self) -> Result<Fence, Error> {
+        let serial = self.inner.flush()?;
+        Ok(Fence::new(&self.inner.share, Moment { clock: Arc::clone(&self.inner.clock), serial }))
     }
 
-    /// Returns when all that was recorded is done. [`Error::DeviceLost`] if a kernel took too long.
+    /// Returns when all that was recorded in this context is done; works on it meanwhile. [`Error::DeviceLost`] if a
+    /// kernel took too long.
+    pub fn finish(&self) -> Result<(), Error> {
+        self.flush()?.wait()?;
+        let mut state = self.inner.lock();
+        state.timeline.retire();
+        let garbage = replace::catch_up(&self.inner.share, &mut state);
+        drop(state);
+        drop(garbage);
+        Ok(())
+    }
+
+    /// Another name of [`Context::finish`].
     pub fn wait(&self) -> Result<(), Error> {
-        let last = self.inner.timeline.lock().flush()?;
-        self.wait_for(last)
+        self.finish()
+    }
+
+    /// What the tracker did so far, in all contexts of the device.
+    pub fn stats(&self) -> Stats {
+        self.inner.share.memory().counters.read()
+    }
+
+    /// The slots that are occupied.
+    pub fn occupied_slots(&self) -> usize {
+        self.inner.lock().bindings.occupied()
+    }
+
+    /// The descriptor sets that are kept for states that may come again.
+    pub fn cached_sets(&self) -> usize {
+        self.inner.lock().sets.len()
+    }
+
+    /// Writes the timeline so far as JSON in Chrome's trace format, which Perfetto (<https://ui.perfetto.dev>) and
+    /// `chrome://tracing` open: a track for each worker, queue and context. Empty unless the device was made with
+    /// [`ContextBuilder::trace`].
+    pub fn write_trace(&self, to: &mut dyn std::io::Write) -> std::io::Result<()> {
+        match self.inner.share.trace() {
+            Some(trace) => trace.write(&self.stats(), to),
+            None => to.write_all(b"{\"traceEvents\":[]}\n"),
+        }
     }
 
     /// The driver's device: properties, limits, memory.
     pub fn device(&self) -> &Device {
-        &self.inner.device
+        self.inner.share.device()
     }
 
-    /// A number that no other context has.
-    pub(crate) fn id(&self) -> u64 {
-        self.inner.id
+    pub(crate) fn share(&self) -> &Arc<Share> {
+        &self.inner.share
     }
 
-    pub(crate) fn timeline(&self) -> &Mutex<Timeline> {
-        &self.inner.timeline
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
     }
 
-    /// Returns when the batch `serial` and all before it are done.
-    pub(crate) fn wait_for(&self, serial: u64) -> Result<(), Error> {
-        let fences = self.inner.timeline.lock().fences_until(serial)?;
-        for fence in fences {
-            fence.wait(None)?;
+    /// The resource was made by a context of this device.
+    pub(crate) fn check_device(&self, what: &str, buffer: &Buffer) -> Result<(), Error> {
+        if buffer.resource().is_of(&self.inner.share) {
+            return Ok(());
         }
-        self.inner.timeline.lock().retire();
+        let problem = format!("{what}: {} is of another context's device", buffer.resource().described());
+        Err(Error::resource(problem, rule::DEVICE))
+    }
+
+    fn check_slot(&self, slot: Slot) -> Result<(), Error> {
+        let limits = self.device().limits();
+        let (groups, most) = (limits.max_bound_descriptor_sets, limits.max_per_set_descriptors);
+        if slot.group >= groups {
+            return Err(Error::slot_rule(slot, format!("groups are numbered 0 to {}", groups - 1), rule::SLOT));
+        }
+        if slot.element >= most {
+            let problem = format!("there are at most {most} elements");
+            return Err(Error::slot_rule(Slot { element: 0, ..slot }, problem, rule::SLOT));
+        }
         Ok(())
+    }
+
+    fn check_alignment(&self, slot: Slot, buffer: &Buffer, kind: SlotKind, offset: u64) -> Result<(), Error> {
+        let limits = self.device().limits();
+        let (alignment, vuid) = match kind {
+            SlotKind::UniformBuffer => {
+                (limits.min_uniform_buffer_offset_alignment, "VUID-VkWriteDescriptorSet-descriptorType-00327")
+            }
+            _ => (limits.min_storage_buffer_offset_alignment, "VUID-VkWriteDescriptorSet-descriptorType-00328"),
+        };
+        if offset.is_multiple_of(alignment) {
+            return Ok(());
+        }
+        let of = buffer.label().map(|label| format!(" of buffer `{label}`")).unwrap_or_default();
+        Err(Error::slot(slot, format!("offset {offset}{of} is no multiple of {alignment} ({vuid})")))
+    }
+}
+
+impl Inner {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// Records commands, after what other contexts must have done before them. `record` may be called several times; only
+    /// its last call records.
+    pub(crate) fn record<T>(&self, mut record: impl FnMut(&mut State) -> Result<T, Refusal>) -> Result<T, Error> {
+        loop {
+            let mut state = self.state.lock();
+            let garbage = replace::catch_up(&self.share, &mut state);
+            let result = record(&mut state);
+            drop(state);
+            drop(garbage);
+            match result {
+                Ok(value) => return Ok(value),
+                Err(Refusal::Error(error)) => return Err(error),
+                Err(Refusal::Behind(moment)) => self.come_after(&moment)?,
+            }
+        }
+    }
+
+    /// Sees to it that what is submitted from now on runs after a batch of another context.
+    fn come_after(&self, moment: &Moment) -> Result<(), Error> {
+        self.share.submit(moment)?;
+        if moment.clock.line != self.clock.line {
+            // On another queue. The workers should have something to do meanwhile.
+            self.flush()?;
+            self.share.memory().counters.context_waits.one();
+            self.share.wait(moment)?;
+        }
+        Ok(())
+    }
+
+    /// Submits what was recorded; the serial of the last batch.
+    pub(crate) fn flush(&self) -> Result<Serial, Error> {
+        self.state.lock().timeline.flush()
+    }
+
+    /// Submits and waits for everything, and keeps nothing that could be made again.
+    pub(crate) fn relieve(&self) -> Result<(), Error> {
+        let serial = self.flush()?;
+        self.share.wait(&Moment { clock: Arc::clone(&self.clock), serial })?;
+        let mut state = self.state.lock();
+        state.timeline.retire();
+        state.sets.clear(&self.share.memory().counters);
+        let garbage = replace::catch_up(&self.share, &mut state);
+        drop(state);
+        drop(garbage);
+        Ok(())
+    }
+}
+
+impl State {
+    /// Marks a moment on the context's track.
+    pub(crate) fn trace_instant(&self, name: impl FnOnce() -> String) {
+        if let Some(trace) = self.share.trace() {
+            trace.instant(self.clock.id(), name());
+        }
+    }
+}
+
+impl Drop for Inner {
+    /// Submits what was recorded, since others may share its results, and waits for it: what batches own is theirs until
+    /// they have retired.
+    fn drop(&mut self) {
+        let serial = self.flush();
+        if let Ok(serial) = serial {
+            // An error is the loss of the device, which everybody else is told of.
+            let _ = self.share.wait(&Moment { clock: Arc::clone(&self.clock), serial });
+        }
+        self.share.forget(self.clock.id());
     }
 }
 
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Context({}, {:?})", self.inner.id, self.inner.device)
+        write!(f, "Context({}, {:?})", self.inner.clock.id(), self.inner.share.device())
     }
 }

@@ -1,20 +1,28 @@
-//! A dispatch: which buffers, which push constants, how many workgroups.
+//! A dispatch: which program, which push constants, how many workgroups, and what is bound for it alone.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytemuck::NoUninit;
+use smallvec::SmallVec;
 
-use crate::batch::Batch;
-use crate::context::Context;
-use crate::descriptors::Bound;
-use crate::error::Error;
-use crate::object::{Access, ResourceObject};
+use crate::barrier::Use;
+use crate::batch::Refusal;
+use crate::context::{Context, State};
+use crate::descriptors::{check_mapped, missing, resolve};
+use crate::error::{Error, rule};
+use crate::object::ResourceObject;
 use crate::program::{BindingInfo, Program};
-use crate::resource::Buffer;
+use crate::resource::{Buffer, Resource};
+use crate::serial::Access;
+use crate::share::Share;
+use crate::slot::Slot;
 
 /// A dispatch being put together: see [`Context::dispatch`].
+///
+/// What is bound here is bound for this dispatch alone; whatever else the program takes comes from the slots of the
+/// context ([`Context::bind`]).
 ///
 /// ```
 /// # fn main() -> Result<(), spelter::Error> {
@@ -38,13 +46,13 @@ use crate::resource::Buffer;
 pub struct Dispatch<'a> {
     context: &'a Context,
     program: &'a Program,
-    bound: BTreeMap<(u32, u32, u32), (Buffer, Range<u64>)>,
-    push: Vec<u8>,
+    bound: BTreeMap<Slot, (Buffer, Range<u64>)>,
+    push: SmallVec<[u8; 64]>,
 }
 
 impl<'a> Dispatch<'a> {
     pub(crate) fn new(context: &'a Context, program: &'a Program) -> Self {
-        Self { context, program, bound: BTreeMap::new(), push: Vec::new() }
+        Self { context, program, bound: BTreeMap::new(), push: SmallVec::new() }
     }
 
     /// Binds a whole buffer. Whether as storage or as uniform follows from the program.
@@ -59,7 +67,7 @@ impl<'a> Dispatch<'a> {
 
     /// Binds the bytes `range` of a buffer to one element of an array of buffers.
     pub fn bind_element(mut self, group: u32, binding: u32, element: u32, buffer: &Buffer, range: Range<u64>) -> Self {
-        self.bound.insert((group, binding, element), (buffer.clone(), range));
+        self.bound.insert(Slot { group, binding, element }, (buffer.clone(), range));
         self
     }
 
@@ -105,90 +113,104 @@ impl<'a> Dispatch<'a> {
 
     /// Records the dispatch of so many workgroups in each direction; with 0 nothing runs.
     ///
-    /// [`Error::Binding`] if a buffer is missing, from another context or not in the program, [`Error::Push`] if there
-    /// are too few or too many push constants, [`Error::Misuse`] for what the driver refuses: too many workgroups, say.
-    /// The kernel runs later, so what goes wrong then, [`Error::DeviceLost`] for one, may come from a later call.
-    pub fn groups(self, groups: [u32; 3]) -> Result<(), Error> {
-        let push = self.checked_push()?;
-        let bound = self.checked_bindings()?;
-        let uses: Vec<_> = bound.iter().flatten().map(|(bound, access)| (&bound.object, *access)).collect();
-        let mut timeline = self.context.timeline().lock();
-        let batch = timeline.batch()?;
-        self.bind_state(batch, &bound, &push)?;
-        batch.record(&merged(&uses), |commands| commands.dispatch(groups[0], groups[1], groups[2]))
-    }
-
-    /// Pipeline, descriptor sets and push constants, ready for the dispatch.
-    fn bind_state(&self, batch: &mut Batch, sets: &[Vec<(Bound, Access)>], push: &[u8]) -> Result<(), Error> {
-        let pipeline = self.program.pipeline();
-        batch.commands().bind_pipeline(pipeline)?;
-        for (group, bound) in (0u32..).zip(sets) {
-            if !bound.is_empty() {
-                let bound: Vec<_> = bound.iter().map(|(bound, _)| bound.clone()).collect();
-                let set = batch.sets.set(self.context.device(), self.program, group, &bound)?;
-                batch.commands().bind_descriptor_sets(pipeline.layout(), group, &[&set], &[])?;
-            }
+    /// [`Error::Binding`] if a buffer is missing, from another device, destroyed, mapped, of another kind than the program
+    /// takes or not in the program, [`Error::Push`] if there are too few or too many push constants, [`Error::Misuse`] for
+    /// what the driver refuses: too many workgroups, say. The kernel runs later, so what goes wrong then,
+    /// [`Error::DeviceLost`] for one, may come from a later call.
+    pub fn groups(mut self, groups: [u32; 3]) -> Result<(), Error> {
+        self.check_push()?;
+        if !self.program.is_of(self.context.share()) {
+            return Err(Error::EntryPoint(format!(
+                "{:?} is a program of another context's device",
+                self.program.entry()
+            )));
         }
-        if !push.is_empty() {
-            batch.commands().push_constants(pipeline.layout(), 0, push)?;
+        if self.bound.is_empty() {
+            return self.context.inner().record(|state| state.dispatch(self.program, &self.push, groups));
         }
-        Ok(())
+        self.bound.keys().try_for_each(|slot| self.check_known(*slot))?;
+        self.context.inner().record(|state| self.dispatch_bound(state, groups))
     }
 
     /// The push constants, cut to what the program declares: a struct may end with padding, to an alignment of 16 at most.
-    fn checked_push(&self) -> Result<Vec<u8>, Error> {
+    fn check_push(&mut self) -> Result<(), Error> {
         let (given, wanted) = (self.push.len(), self.program.push_bytes() as usize);
         if given < wanted || given > wanted.next_multiple_of(16) {
             let entry = self.program.entry();
             return Err(Error::Push(format!("{entry:?} declares {wanted} bytes, {given} were given")));
         }
-        let mut push = self.push.clone();
-        push.resize(wanted.next_multiple_of(4), 0);
-        Ok(push)
+        self.push.resize(wanted.next_multiple_of(4), 0);
+        Ok(())
     }
 
-    /// For each set the buffers of its descriptors in order, and how they are used.
-    fn checked_bindings(&self) -> Result<Vec<Vec<(Bound, Access)>>, Error> {
-        if !self.program.is_of(self.context.id()) {
-            return Err(Error::EntryPoint(format!("{:?} is a program of another context", self.program.entry())));
+    /// Records the dispatch with what is bound for it alone, and slots for the rest.
+    fn dispatch_bound(&self, state: &mut State, groups: [u32; 3]) -> Result<(), Refusal> {
+        let program = self.program;
+        let share = Arc::clone(&state.share);
+        let counters = &share.memory().counters;
+        let mut sets = SmallVec::<[SmallVec<[Found; 4]>; 4]>::new();
+        for set in program.sets() {
+            let mut found = SmallVec::new();
+            for info in &set.bindings {
+                for slot in info.slots() {
+                    found.push(self.found(state, info, slot)?);
+                }
+            }
+            sets.push(found);
         }
-        for &(group, binding, element) in self.bound.keys() {
-            self.check_known(group, binding, element)?;
+        let uses = || sets.iter().flatten().map(Found::used);
+        let batch = state.timeline.batch()?;
+        batch.enter(&state.clock, uses())?;
+        sets.iter().flatten().for_each(Found::written);
+        batch.bind_program(program, &self.push)?;
+        for (group, (layout, found)) in (0u32..).zip(program.sets().iter().zip(&sets)) {
+            if found.is_empty() {
+                continue;
+            }
+            let descriptors: SmallVec<[_; 4]> = found.iter().map(|f| (&f.object, f.range.clone())).collect();
+            let set = resolve(layout, &descriptors, &mut state.sets, &share)?;
+            if !batch.has_set(group, set.number) {
+                batch.bind_set(program, group, &set.set, set.number)?;
+            }
         }
-        let sets = self.program.sets().iter();
-        sets.map(|set| set.bindings.iter().flat_map(|info| self.bound_of(info)).collect()).collect()
+        batch.order(uses(), counters)?;
+        Ok(batch.dispatch(groups, None, counters)?)
     }
 
-    fn bound_of(&self, info: &BindingInfo) -> impl Iterator<Item = Result<(Bound, Access), Error>> {
-        let info = *info;
-        (0..info.count).map(move |element| {
-            let access = if info.read_only { Access::Read } else { Access::Write };
-            Ok((self.bound_element(&info, element)?, access))
-        })
-    }
-
-    fn bound_element(&self, info: &BindingInfo, element: u32) -> Result<Bound, Error> {
-        let error = |problem: &str| Err(Error::binding(info.group, info.binding, problem));
-        let Some((buffer, range)) = self.bound.get(&(info.group, info.binding, element)) else {
-            return match element {
-                0 => error("no buffer is bound to it"),
-                _ => error(&format!("no buffer is bound to its element {element}")),
-            };
+    /// What the dispatch finds at a descriptor.
+    fn found(&self, state: &mut State, info: &BindingInfo, slot: Slot) -> Result<Found, Error> {
+        let (resource, range) = match self.bound.get(&slot) {
+            Some((buffer, range)) => {
+                check_part(&state.share, slot, buffer, range)?;
+                (Arc::clone(buffer.resource()), range.clone())
+            }
+            None => {
+                let id = state.bindings.id(slot);
+                let bound = state.bindings.bound(id);
+                let bound = bound.ok_or_else(|| Error::slot(Slot { element: 0, ..slot }, missing(slot)))?;
+                if bound.kind != info.slot_kind() {
+                    let (what, is, kind) = (bound.resource.described(), bound.kind, info.slot_kind());
+                    let problem = format!("{what} is bound as a {is}, {:?} takes a {kind}", self.program.entry());
+                    return Err(Error::slot_rule(slot, problem, rule::KIND));
+                }
+                if state.share.has_mappings() {
+                    check_mapped(slot, Some(bound))?;
+                }
+                (Arc::clone(&bound.resource), bound.range.clone())
+            }
         };
-        if !buffer.is_of(self.context.id()) {
-            return error("the buffer is of another context");
+        let inner = resource.state();
+        let destroyed = || Error::slot_rule(slot, format!("{} is destroyed", resource.described()), rule::DESTROYED);
+        let object = Arc::clone(inner.object.as_ref().ok_or_else(destroyed)?);
+        if inner.maps.forbid_commands() {
+            return Err(Error::slot_rule(slot, format!("{} is mapped", resource.described()), rule::MAPPED));
         }
-        let size = buffer.size();
-        if range.start >= range.end || range.end > size {
-            let rule = if range.end > size { "range-00342" } else { "range-00341" };
-            let Range { start, end } = range;
-            let vuid = format!("VUID-VkDescriptorBufferInfo-{rule}");
-            return error(&format!("bytes {start}..{end} of a buffer of {size} bytes ({vuid})"));
-        }
-        Ok(Bound { object: Arc::clone(buffer.object()), offset: range.start, bytes: range.end - range.start })
+        drop(inner);
+        Ok(Found { resource, object, range, access: info.access() })
     }
 
-    fn check_known(&self, group: u32, binding: u32, element: u32) -> Result<(), Error> {
+    fn check_known(&self, slot: Slot) -> Result<(), Error> {
+        let Slot { group, binding, element } = slot;
         let bindings = self.program.bindings();
         let Some(info) = bindings.iter().find(|b| (b.group, b.binding) == (group, binding)) else {
             return Err(Error::binding(group, binding, self.unknown()));
@@ -209,14 +231,76 @@ impl<'a> Dispatch<'a> {
     }
 }
 
-/// Each object once; a write covers reads. Parts of one buffer count as the whole.
-fn merged<'a>(uses: &[(&'a Arc<ResourceObject>, Access)]) -> Vec<(&'a Arc<ResourceObject>, Access)> {
-    let mut by_id: BTreeMap<u64, (&Arc<ResourceObject>, Access)> = BTreeMap::new();
-    for &(object, access) in uses {
-        let entry = by_id.entry(object.id()).or_insert((object, access));
-        if access.writes() {
-            entry.1 = access;
+/// What a dispatch finds at a descriptor.
+struct Found {
+    resource: Arc<Resource>,
+    object: Arc<ResourceObject>,
+    range: Range<u64>,
+    access: Access,
+}
+
+impl Found {
+    fn used(&self) -> Use<'_> {
+        Use { object: &self.object, range: self.range.clone(), access: self.access }
+    }
+
+    /// What may be written counts as written.
+    fn written(&self) {
+        if self.access.writes() {
+            self.resource.state().valid.add(self.range.clone());
         }
     }
-    by_id.into_values().collect()
+}
+
+/// The range lies in the buffer, and that belongs to the device.
+pub(crate) fn check_part(share: &Arc<Share>, slot: Slot, buffer: &Buffer, range: &Range<u64>) -> Result<(), Error> {
+    let (resource, size) = (buffer.resource(), buffer.size());
+    if !resource.is_of(share) {
+        let what = if buffer.label().is_some() { resource.described() } else { "the buffer".to_owned() };
+        return Err(Error::slot(slot, format!("{what} is of another context's device")));
+    }
+    if range.start >= range.end || range.end > size {
+        let rule = if range.end > size { "range-00342" } else { "range-00341" };
+        let (Range { start, end }, what) = (range, resource.described());
+        let vuid = format!("VUID-VkDescriptorBufferInfo-{rule}");
+        return Err(Error::slot(slot, format!("bytes {start}..{end} of {what} ({vuid})")));
+    }
+    Ok(())
+}
+
+impl State {
+    /// Records a dispatch of what is in the slots.
+    fn dispatch(&mut self, program: &Program, push: &[u8], groups: [u32; 3]) -> Result<(), Refusal> {
+        let Self { share, clock, timeline, bindings, sets, programs, .. } = self;
+        let counters = &share.memory().counters;
+        let batch = timeline.batch()?;
+        let state = programs.of(program, bindings, sets);
+        if state.is_current(bindings, batch.serial())
+            && batch.repeats(state.number)
+            && batch.has_program(program, push)
+            && !share.has_mappings()
+        {
+            // The very same once more.
+            if state.writes {
+                batch.barrier(counters)?;
+            }
+            return Ok(batch.dispatch(groups, Some(state.number), counters)?);
+        }
+        state.look(program, bindings, share)?;
+        if !state.is_current(bindings, batch.serial()) {
+            batch.enter(clock, state.uses(bindings))?;
+            state.entered(batch.serial());
+        }
+        batch.bind_program(program, push)?;
+        for (group, layout) in program.sets().iter().enumerate() {
+            let bound = state.set_number(group).is_some_and(|number| batch.has_set(group as u32, number));
+            if state.uses_group(group) && !bound {
+                let set = state.set((group, layout), bindings, sets, share)?;
+                batch.bind_set(program, group as u32, &set.set, set.number)?;
+            }
+        }
+        let barrier = batch.order(state.uses(bindings), counters)?;
+        let alone = barrier || !state.writes;
+        Ok(batch.dispatch(groups, alone.then_some(state.number), counters)?)
+    }
 }

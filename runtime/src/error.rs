@@ -3,6 +3,8 @@
 use spelter_driver::Misuse;
 use spelter_shaders::front;
 
+use crate::slot::Slot;
+
 /// Why a call failed. After an error other than [`Error::DeviceLost`] the context is as it was before the call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -15,14 +17,14 @@ pub enum Error {
     /// A specialization constant was set to a value of another type.
     #[error("specialization constant {0}")]
     Constant(String),
-    /// A binding of a dispatch does not fit the program.
+    /// What is bound to a slot, or is to be, breaks a rule, or does not fit the program.
     #[error("binding {group}.{binding}: {problem}")]
     Binding {
         /// The descriptor set; `@group` in WGSL.
         group: u32,
         /// The binding in it.
         binding: u32,
-        /// What is wrong with it.
+        /// What is wrong with it, with the resource's label if it has one, and the rule.
         problem: String,
     },
     /// The push constants of a dispatch are not those that the program declares.
@@ -31,6 +33,9 @@ pub enum Error {
     /// A range that does not lie in its buffer, or does not hold a whole number of elements.
     #[error("{0}")]
     Range(String),
+    /// A resource is used in a way that its state forbids: it is destroyed or mapped. Says which, and the rule.
+    #[error("{0}")]
+    Resource(String),
     /// A rule of Vulkan that the driver checks.
     #[error("{0}")]
     Misuse(#[from] Misuse),
@@ -42,9 +47,42 @@ pub enum Error {
     DeviceLost(String),
 }
 
+/// The tracker's own rules, as errors quote them.
+pub(crate) mod rule {
+    /// After [`Buffer::destroy`](crate::Buffer::destroy).
+    pub(crate) const DESTROYED: &str = "a destroyed resource is not used";
+    /// Commands on mapped resources.
+    pub(crate) const MAPPED: &str =
+        "a resource is used by commands while it is mapped only if the mapping is persistent";
+    /// Two mappings.
+    pub(crate) const MAPPED_TWICE: &str = "mapped ranges do not overlap";
+    /// Kinds.
+    pub(crate) const KIND: &str = "what is bound has the kind that the program declares";
+    /// Addresses.
+    pub(crate) const SLOT: &str = "slots lie within the device's limits";
+    /// Devices.
+    pub(crate) const DEVICE: &str = "resources and programs are used by contexts of the device that made them";
+}
+
 impl Error {
     pub(crate) fn binding(group: u32, binding: u32, problem: impl Into<String>) -> Self {
         Self::Binding { group, binding, problem: problem.into() }
+    }
+
+    /// Something is wrong with a slot: its element is named where it is not the first.
+    pub(crate) fn slot(slot: Slot, problem: impl Into<String>) -> Self {
+        let problem = problem.into();
+        let problem = if slot.element == 0 { problem } else { format!("element {}: {problem}", slot.element) };
+        Self::binding(slot.group, slot.binding, problem)
+    }
+
+    /// A slot breaks a rule.
+    pub(crate) fn slot_rule(slot: Slot, problem: impl Into<String>, rule: &str) -> Self {
+        Self::slot(slot, format!("{} (rule: {rule})", problem.into()))
+    }
+
+    pub(crate) fn resource(problem: impl Into<String>, rule: &str) -> Self {
+        Self::Resource(format!("{} (rule: {rule})", problem.into()))
     }
 }
 

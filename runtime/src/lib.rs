@@ -1,28 +1,47 @@
 //! Compute programs on CPU workers, in a few lines: buffers, programs, dispatches.
 //!
-//! A [`Context`] is a device and its work; a [`Buffer`] is memory; a [`Program`] is a shader made ready; a [`Dispatch`]
-//! binds buffers to a program and runs it. Barriers, descriptor sets and submissions are the context's business. Below
-//! it lies [`spelter_driver`], with Vulkan's own objects.
+//! A [`Context`] is a line of work on a device; a [`Buffer`] is memory; a [`Program`] is a shader made ready; a
+//! [`Dispatch`] runs it on what is bound. Barriers, descriptor sets, submissions and the storage behind buffers are the
+//! context's business: it tracks who uses what until when, and gives a buffer new storage rather than let anybody wait.
+//! Below it lies [`spelter_driver`], with Vulkan's own objects. The book's chapter "The state tracker" tells the rules.
 
 /// Structs become push constants and buffers by this crate's derives.
 pub use bytemuck;
 
 mod barrier;
 mod batch;
+mod bindings;
 mod context;
 mod descriptors;
 mod dispatch;
 mod error;
+mod fence;
+mod journal;
+#[cfg(all(test, loom))]
+mod loom_tests;
+mod memory;
 mod object;
 mod program;
+mod replace;
 mod resource;
+mod serial;
+mod share;
+mod slot;
+mod stats;
+mod sync;
+mod trace;
 mod transfer;
+mod valid;
 
 pub use context::{Context, ContextBuilder};
 pub use dispatch::Dispatch;
 pub use error::Error;
+pub use fence::Fence;
 pub use program::{
     BindingInfo, BindingKind, Constant, Program, ProgramBuilder, Source, SpecializationConstant, choose_entry,
 };
-pub use resource::Buffer;
+pub use resource::{Buffer, BufferBuilder, BufferSlice};
+pub use slot::{Bind, Slot, SlotKind};
 pub use spelter_driver::Backend;
+pub use stats::Stats;
+pub use transfer::{MapFlags, Mapped};

@@ -1,90 +1,114 @@
 //! The storage behind a resource. An object never changes its storage; it is made, used and dropped.
+//!
+//! Its resource owns it, and so does each batch that uses it until that has retired: it lives as long as the longer of
+//! the two. Only `replace.rs` gives a resource another object.
 
+use std::sync::Arc;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ash::vk;
-use spelter_driver::{Buffer, Device, DeviceMemory};
+use spelter_driver::Buffer;
 
+use crate::batch::Flight;
 use crate::error::Error;
+use crate::memory::{Memory, Spares, Storage};
+use crate::serial::Usage;
 
-/// A buffer with memory of its own.
+/// A number that no other object has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ObjectId(pub(crate) u64);
+
+/// What the bytes of a new object are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contents {
+    /// Anything.
+    Undefined,
+    /// All 0.
+    Zero,
+}
+
+/// Storage, and who uses it.
 #[derive(Debug)]
 pub(crate) struct ResourceObject {
-    id: u64,
-    memory: DeviceMemory,
-    buffer: Buffer,
-    /// Serial of the last batch that reads it; 0 if none has.
-    last_read: AtomicU64,
-    /// Serial of the last batch that writes it; 0 if none has.
-    last_write: AtomicU64,
+    id: ObjectId,
+    storage: Storage,
+    /// Batches that read and write it.
+    pub(crate) usage: Usage<Flight>,
+    memory: Arc<Memory>,
+    /// Who gets the storage in the end, if this object was replaced.
+    heir: OnceLock<Spares>,
+    /// Bytes that count as pending as long as this exists.
+    owed: AtomicU64,
 }
 
 impl ResourceObject {
-    /// `bytes` bytes, all zero.
-    pub(crate) fn new(device: &Device, bytes: u64) -> Result<Self, Error> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let usage = vk::BufferUsageFlags::STORAGE_BUFFER
-            | vk::BufferUsageFlags::UNIFORM_BUFFER
-            | vk::BufferUsageFlags::TRANSFER_SRC
-            | vk::BufferUsageFlags::TRANSFER_DST
-            | vk::BufferUsageFlags::INDIRECT_BUFFER;
-        let buffer = device.create_buffer(bytes, usage)?;
-        let memory = device.allocate_memory(buffer.requirements().size, 0)?;
-        buffer.bind_memory(&memory, 0)?;
+    /// `bytes` bytes, of the spares if there are any.
+    pub(crate) fn new(memory: &Arc<Memory>, bytes: u64, contents: Contents, spares: &Spares) -> Result<Self, Error> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let mut storage = match spares.take() {
+            Some(storage) => {
+                memory.counters.objects_recycled.one();
+                storage
+            }
+            None => memory.storage(bytes)?,
+        };
+        match contents {
+            Contents::Zero => storage.clear()?,
+            Contents::Undefined if memory.poison => storage.poison()?,
+            Contents::Undefined => {}
+        }
+        memory.counters.objects_created.one();
         Ok(Self {
-            id: NEXT.fetch_add(1, Ordering::Relaxed),
-            memory,
-            buffer,
-            last_read: AtomicU64::new(0),
-            last_write: AtomicU64::new(0),
+            id: ObjectId(NEXT.fetch_add(1, Ordering::Relaxed)),
+            storage,
+            usage: Usage::default(),
+            memory: Arc::clone(memory),
+            heir: OnceLock::new(),
+            owed: AtomicU64::new(0),
         })
     }
 
-    /// A number that no other object has.
-    pub(crate) fn id(&self) -> u64 {
+    pub(crate) fn id(&self) -> ObjectId {
         self.id
     }
 
     /// Size in bytes.
     pub(crate) fn size(&self) -> u64 {
-        self.buffer.size()
+        self.storage.size()
     }
 
-    /// The memory, bound from its first byte on.
-    pub(crate) fn memory(&self) -> &DeviceMemory {
-        &self.memory
+    /// The bytes, for the host.
+    pub(crate) fn storage(&self) -> &Storage {
+        &self.storage
     }
 
     /// The driver's buffer.
     pub(crate) fn buffer(&self) -> &Buffer {
-        &self.buffer
+        self.storage.buffer()
     }
 
-    /// Notes that the batch `serial` uses the object. Serials only grow, so the last one is the largest.
-    pub(crate) fn used(&self, serial: u64, access: Access) {
-        let last = if access.writes() { &self.last_write } else { &self.last_read };
-        // Relaxed: read again only under the lock of the context that the object belongs to.
-        last.fetch_max(serial, Ordering::Relaxed);
+    /// Its bytes count as pending until it is gone.
+    pub(crate) fn owe(&self) {
+        let bytes = self.size();
+        self.memory.owe(bytes);
+        // Relaxed: read again only on drop.
+        self.owed.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// The serial that must have retired before the host may access the object in this way.
-    pub(crate) fn busy_until(&self, access: Access) -> u64 {
-        let written = self.last_write.load(Ordering::Relaxed);
-        if access.writes() { written.max(self.last_read.load(Ordering::Relaxed)) } else { written }
+    /// The object was replaced: when its last batch has retired, its storage is spare.
+    pub(crate) fn leave_to(&self, spares: &Spares) {
+        if self.heir.set(spares.clone()).is_ok() {
+            self.owe();
+        }
     }
 }
 
-/// How a command, or the host, uses an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// It is only read.
-    Read,
-    /// It may be written.
-    Write,
-}
-
-impl Access {
-    pub(crate) fn writes(self) -> bool {
-        self == Self::Write
+impl Drop for ResourceObject {
+    fn drop(&mut self) {
+        self.memory.counters.objects_destroyed.one();
+        self.memory.settle(*self.owed.get_mut());
+        if let Some(heir) = self.heir.take() {
+            heir.give(self.storage.hand_over());
+        }
     }
 }

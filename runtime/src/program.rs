@@ -16,6 +16,9 @@ pub use spelter_shaders::ir::BindingKind;
 use crate::context::Context;
 use crate::descriptors::descriptor_type;
 use crate::error::Error;
+use crate::serial::Access;
+use crate::share::Share;
+use crate::slot::{Slot, SlotKind};
 
 /// The text or words of a shader.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +50,7 @@ pub struct Program {
 #[derive(Debug)]
 struct Inner {
     id: u64,
-    context: u64,
+    share: Arc<Share>,
     entry: String,
     workgroup_size: [u32; 3],
     push_bytes: u32,
@@ -77,6 +80,27 @@ pub struct BindingInfo {
 impl BindingInfo {
     pub(crate) fn ty(&self) -> vk::DescriptorType {
         descriptor_type(self.kind)
+    }
+
+    /// Its slots, one for each element.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> + use<> {
+        let (group, binding) = (self.group, self.binding);
+        (0..self.count).map(move |element| Slot { group, binding, element })
+    }
+
+    /// The kind of slot that fills it.
+    pub(crate) fn slot_kind(&self) -> SlotKind {
+        match self.kind {
+            BindingKind::UniformBuffer => SlotKind::UniformBuffer,
+            BindingKind::StorageBuffer => SlotKind::StorageBuffer,
+            BindingKind::StorageImage | BindingKind::StorageTexelBuffer => SlotKind::StorageImage,
+            _ => SlotKind::SamplerView,
+        }
+    }
+
+    /// What the program does with it.
+    pub(crate) fn access(&self) -> Access {
+        if self.read_only || !self.slot_kind().can_write() { Access::Read } else { Access::Write }
     }
 }
 
@@ -130,9 +154,9 @@ impl Program {
         self.inner.id
     }
 
-    /// Whether the program was made by the context of this number.
-    pub(crate) fn is_of(&self, context: u64) -> bool {
-        self.inner.context == context
+    /// Whether the program was made by a context of that device.
+    pub(crate) fn is_of(&self, share: &Arc<Share>) -> bool {
+        Arc::ptr_eq(&self.inner.share, share)
     }
 
     pub(crate) fn pipeline(&self) -> &ComputePipeline {
@@ -274,7 +298,7 @@ fn create(
     let pipeline = device.create_compute_pipeline_from(shader, &layout)?;
     let inner = Inner {
         id: NEXT.fetch_add(1, Ordering::Relaxed),
-        context: context.id(),
+        share: Arc::clone(context.share()),
         entry,
         workgroup_size: kernel.workgroup_size,
         push_bytes: kernel.push_bytes,

@@ -133,7 +133,7 @@ fn bindings_that_do_not_fit() {
     let unknown = dispatch().bind(0, 1, &buffer).bind(3, 9, &buffer).groups([1, 1, 1]);
     assert_eq!(message(unknown), "binding 3.9: \"main\" does not use it; it uses 0.0, 0.1");
     let other = dispatch().bind(0, 1, &stranger).groups([1, 1, 1]);
-    assert_eq!(message(other), "binding 0.1: the buffer is of another context");
+    assert_eq!(message(other), "binding 0.1: the buffer is of another context's device");
     let beyond = dispatch().bind_range(0, 1, &buffer, 16..48).groups([1, 1, 1]);
     let rule = "(VUID-VkDescriptorBufferInfo-range-00342)";
     assert_eq!(message(beyond), format!("binding 0.1: bytes 16..48 of a buffer of 32 bytes {rule}"));

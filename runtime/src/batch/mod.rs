@@ -1,79 +1,228 @@
 //! Batches: commands recorded together, submitted together, and known by one serial.
 //!
-//! Serials of a context count up from 1. A batch owns all objects that its commands use until its serial has retired.
+//! A batch owns all objects that its commands use until its serial has retired; then it is recycled.
 
+mod flight;
 mod timeline;
 
+pub(crate) use flight::{Clock, Flight, Moment};
 pub(crate) use timeline::Timeline;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use ash::vk;
-use spelter_driver::{CommandBuffer, Device, MemoryBarrier};
+use smallvec::SmallVec;
+use spelter_driver::{CommandBuffer, DescriptorSet, Device, MemoryBarrier};
 
-use crate::barrier::Hazards;
-use crate::descriptors::SetCache;
+use crate::barrier::{Hazards, Use};
 use crate::error::Error;
-use crate::object::{Access, ResourceObject};
+use crate::object::ResourceObject;
+use crate::program::Program;
+use crate::serial::Serial;
+use crate::stats::Counters;
 
 /// Commands in a batch before it is submitted without being asked: workers should not wait for a long list.
 const MOST_COMMANDS: usize = 1024;
 
-/// Commands being recorded.
+/// Why a command was not recorded.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// It is wrong, or something failed.
+    Error(Error),
+    /// A batch of another context must come first: nothing was recorded.
+    Behind(Moment),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<spelter_driver::Error> for Refusal {
+    fn from(error: spelter_driver::Error) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+/// Commands being recorded, or on their way.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    serial: u64,
+    serial: Serial,
     commands: CommandBuffer,
     recorded: usize,
     hazards: Hazards,
     objects: Vec<Arc<ResourceObject>>,
-    pub(crate) sets: SetCache,
+    /// Bytes that come back when it retires.
+    owed: u64,
+    state: BoundState,
+    began: Option<Instant>,
+}
+
+/// What the command buffer has bound, so that nothing is bound twice.
+#[derive(Debug, Default)]
+struct BoundState {
+    program: Option<u64>,
+    sets: Vec<Option<u64>>,
+    push: Vec<u8>,
+    /// The number of the program's state, if the last command was its dispatch and what was touched since the last
+    /// barrier is what that dispatch touches.
+    last: Option<u64>,
 }
 
 impl Batch {
-    fn begin(device: &Device, serial: u64) -> Result<Self, Error> {
-        let commands = device.create_command_pool().allocate();
-        commands.begin(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT)?;
-        let (hazards, sets) = (Hazards::default(), SetCache::default());
-        Ok(Self { serial, commands, recorded: 0, hazards, objects: Vec::new(), sets })
+    fn new(device: &Device) -> Self {
+        Self {
+            serial: 0,
+            commands: device.create_command_pool().allocate(),
+            recorded: 0,
+            hazards: Hazards::default(),
+            objects: Vec::new(),
+            owed: 0,
+            state: BoundState::default(),
+            began: None,
+        }
     }
 
-    /// The command buffer, for state that is not a command by itself: bound pipelines, sets, push constants.
-    pub(crate) fn commands(&self) -> &CommandBuffer {
-        &self.commands
+    fn begin(&mut self, serial: Serial) -> Result<(), Error> {
+        self.commands.begin(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT)?;
+        self.serial = serial;
+        Ok(())
     }
 
-    /// Records one command, after a barrier if what it uses asks for one. If the command is refused the batch goes on
-    /// without it.
-    pub(crate) fn record(
+    /// Forgets everything, and lets go of all it owned.
+    fn reset(&mut self) {
+        self.recorded = 0;
+        self.hazards.clear();
+        self.objects.clear();
+        self.owed = 0;
+        self.state = BoundState::default();
+        self.began = None;
+    }
+
+    pub(crate) fn serial(&self) -> Serial {
+        self.serial
+    }
+
+    /// Notes that the batch uses these objects, and owns them from now on.
+    pub(crate) fn enter<'a>(&mut self, clock: &Arc<Clock>, uses: impl Iterator<Item = Use<'a>>) -> Result<(), Refusal> {
+        for Use { object, access, .. } in uses {
+            let first = object.usage.enter(clock, self.serial, access).map_err(Refusal::Behind)?;
+            if first {
+                self.objects.push(Arc::clone(object));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a barrier before the next command if what it uses asks for one; whether it did.
+    pub(crate) fn order<'a>(
         &mut self,
-        uses: &[(&Arc<ResourceObject>, Access)],
+        uses: impl Iterator<Item = Use<'a>>,
+        counters: &Counters,
+    ) -> Result<bool, Error> {
+        let uses: SmallVec<[_; 8]> = uses.collect();
+        let barrier = self.hazards.next(uses.iter().map(|u| (u.object.id(), &u.range, u.access)));
+        if barrier {
+            self.barrier(counters)?;
+        }
+        Ok(barrier)
+    }
+
+    /// Everything before it is done, and seen, by everything after it.
+    pub(crate) fn barrier(&mut self, counters: &Counters) -> Result<(), Error> {
+        let stages = vk::PipelineStageFlags::ALL_COMMANDS;
+        let memory = MemoryBarrier {
+            src_access: vk::AccessFlags::MEMORY_WRITE,
+            dst_access: vk::AccessFlags::MEMORY_READ | vk::AccessFlags::MEMORY_WRITE,
+        };
+        counters.barriers.one();
+        Ok(self.commands.pipeline_barrier(stages, stages, &[memory], &[])?)
+    }
+
+    /// Records a command that is no dispatch.
+    pub(crate) fn transfer(
+        &mut self,
+        counters: &Counters,
         command: impl FnOnce(&CommandBuffer) -> Result<(), spelter_driver::Error>,
     ) -> Result<(), Error> {
-        let ids: Vec<_> = uses.iter().map(|(object, access)| (object.id(), *access)).collect();
-        if self.hazards.next(&ids) {
-            full_barrier(&self.commands)?;
-        }
         command(&self.commands)?;
-        for &(object, access) in uses {
-            object.used(self.serial, access);
-            self.objects.push(Arc::clone(object));
-        }
-        self.recorded += 1;
+        self.state.last = None;
+        self.count(counters);
         Ok(())
+    }
+
+    /// Records a dispatch of what is bound. `state` is its number if it may be repeated without another look.
+    pub(crate) fn dispatch(&mut self, groups: [u32; 3], state: Option<u64>, counters: &Counters) -> Result<(), Error> {
+        self.commands.dispatch(groups[0], groups[1], groups[2])?;
+        self.state.last = state;
+        counters.dispatches.one();
+        self.count(counters);
+        Ok(())
+    }
+
+    fn count(&mut self, counters: &Counters) {
+        counters.commands.one();
+        self.recorded += 1;
+    }
+
+    /// Whether the last command was the dispatch of this state.
+    pub(crate) fn repeats(&self, state: u64) -> bool {
+        self.state.last == Some(state)
+    }
+
+    /// Binds pipeline and push constants, unless they are bound.
+    pub(crate) fn bind_program(&mut self, program: &Program, push: &[u8]) -> Result<(), Error> {
+        if self.state.program != Some(program.id()) {
+            self.state.program = None;
+            self.commands.bind_pipeline(program.pipeline())?;
+            // Layouts may differ: what was bound for another program may be disturbed.
+            self.state.sets.clear();
+            self.state.push.clear();
+            self.state.program = Some(program.id());
+        }
+        if !push.is_empty() && self.state.push != push {
+            self.commands.push_constants(program.pipeline().layout(), 0, push)?;
+            self.state.push.clear();
+            self.state.push.extend_from_slice(push);
+        }
+        Ok(())
+    }
+
+    /// Whether the program and its push constants are bound.
+    pub(crate) fn has_program(&self, program: &Program, push: &[u8]) -> bool {
+        self.state.program == Some(program.id()) && self.state.push == push
+    }
+
+    /// Whether the set of that number is bound.
+    pub(crate) fn has_set(&self, group: u32, number: u64) -> bool {
+        self.state.sets.get(group as usize).is_some_and(|bound| *bound == Some(number))
+    }
+
+    /// Binds a descriptor set, which has a number. Its program is bound.
+    pub(crate) fn bind_set(
+        &mut self,
+        program: &Program,
+        group: u32,
+        set: &DescriptorSet,
+        number: u64,
+    ) -> Result<(), Error> {
+        self.commands.bind_descriptor_sets(program.pipeline().layout(), group, &[set], &[])?;
+        let sets = &mut self.state.sets;
+        if sets.len() <= group as usize {
+            sets.resize(group as usize + 1, None);
+        }
+        sets[group as usize] = Some(number);
+        Ok(())
+    }
+
+    /// The batch keeps memory that it alone needs: a staging buffer, or a replaced object.
+    pub(crate) fn owe(&mut self, bytes: u64) {
+        self.owed += bytes;
     }
 
     fn is_long(&self) -> bool {
         self.recorded >= MOST_COMMANDS
     }
-}
-
-/// Everything before it is done, and seen, by everything after it.
-fn full_barrier(commands: &CommandBuffer) -> Result<(), Error> {
-    let stages = vk::PipelineStageFlags::ALL_COMMANDS;
-    let memory = MemoryBarrier {
-        src_access: vk::AccessFlags::MEMORY_WRITE,
-        dst_access: vk::AccessFlags::MEMORY_READ | vk::AccessFlags::MEMORY_WRITE,
-    };
-    Ok(commands.pipeline_barrier(stages, stages, &[memory], &[])?)
 }

@@ -1,93 +1,116 @@
-//! The batches of a context in order: one being recorded, those in flight, and the serial up to which all are done.
+//! The batches of a context in order: one being recorded, those in flight, and those that are to be used again.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use spelter_driver::{Device, Fence, Queue};
+use spelter_driver::Queue;
 
-use super::Batch;
+use super::{Batch, Clock, Flight};
 use crate::error::Error;
+use crate::serial::Serial;
+use crate::share::Share;
+
+/// Recycled batches that are kept.
+const SPARE: usize = 8;
 
 /// The batches of one context.
 #[derive(Debug)]
 pub(crate) struct Timeline {
-    device: Device,
+    share: Arc<Share>,
     queue: Queue,
-    /// Serial of the batch being recorded, or of the next one.
-    serial: u64,
+    clock: Arc<Clock>,
     recording: Option<Batch>,
-    in_flight: VecDeque<InFlight>,
+    /// Submitted, with all they own until their serials retire.
+    in_flight: VecDeque<Batch>,
+    spare: Vec<Batch>,
     /// Why a batch could not be submitted. Its commands are lost, so nothing after it can be right.
     failed: Option<Error>,
 }
 
-/// A submitted batch, kept with all it owns until its fence is signalled.
-#[derive(Debug)]
-struct InFlight {
-    batch: Batch,
-    fence: Fence,
-}
-
 impl Timeline {
-    pub(crate) fn new(device: &Device) -> Self {
+    pub(crate) fn new(share: &Arc<Share>, queue: Queue, clock: &Arc<Clock>) -> Self {
         Self {
-            device: device.clone(),
-            queue: device.queue(),
-            serial: 1,
+            share: Arc::clone(share),
+            queue,
+            clock: Arc::clone(clock),
             recording: None,
             in_flight: VecDeque::new(),
+            spare: Vec::new(),
             failed: None,
         }
     }
 
-    /// The batch being recorded; a long one is submitted first and a new one begun.
+    /// The batch being recorded. A long one, or one that keeps much memory, is submitted first and a new one begun.
     pub(crate) fn batch(&mut self) -> Result<&mut Batch, Error> {
-        if self.recording.as_ref().is_some_and(Batch::is_long) {
+        let budget = self.share.memory().budget / 4;
+        let heavy = self.recording.as_ref().is_some_and(|batch| batch.owed > budget);
+        if heavy {
+            self.share.memory().counters.pressure_flushes.one();
+        }
+        if heavy || self.recording.as_ref().is_some_and(Batch::is_long) {
             self.flush()?;
         }
         let batch = match self.recording.take() {
             Some(batch) => batch,
-            None => Batch::begin(&self.device, self.serial)?,
+            None => self.begin()?,
         };
         Ok(self.recording.insert(batch))
     }
 
-    /// Submits what was recorded. The serial of the last batch that was submitted; 0 if none was yet.
-    pub(crate) fn flush(&mut self) -> Result<u64, Error> {
+    fn begin(&mut self) -> Result<Batch, Error> {
         self.retire();
+        let mut batch = self.spare.pop().unwrap_or_else(|| Batch::new(self.share.device()));
+        batch.begin(self.clock.submitted() + 1)?;
+        batch.began = self.share.trace().map(|trace| trace.now());
+        Ok(batch)
+    }
+
+    /// The batch being recorded, if there is one.
+    pub(crate) fn open(&mut self) -> Option<&mut Batch> {
+        self.recording.as_mut()
+    }
+
+    /// Submits what was recorded. The serial of the last batch that was submitted; 0 if none was yet.
+    pub(crate) fn flush(&mut self) -> Result<Serial, Error> {
         if let Some(batch) = self.recording.take() {
-            self.serial += 1;
-            match self.submit(&batch) {
-                Ok(fence) => self.in_flight.push_back(InFlight { batch, fence }),
-                Err(error) => self.failed = Some(error),
+            let result = self.submit(&batch);
+            let flight = match &result {
+                Ok(flight) => flight.clone(),
+                Err(_) => Flight::new(&self.queue, self.clock.line, 0, None),
+            };
+            self.clock.submit(batch.serial, flight);
+            self.share.memory().counters.batches_submitted.one();
+            if let (Some(trace), Some(began)) = (self.share.trace(), batch.began) {
+                trace.recorded(self.clock.id(), batch.serial, batch.recorded, began);
+            }
+            self.in_flight.push_back(batch);
+            if let Err(error) = result {
+                self.failed = Some(error);
             }
         }
+        self.retire();
         match &self.failed {
             Some(error) => Err(error.clone()),
-            None => Ok(self.serial - 1),
+            None => Ok(self.clock.submitted()),
         }
     }
 
-    fn submit(&self, batch: &Batch) -> Result<Fence, Error> {
+    fn submit(&self, batch: &Batch) -> Result<Flight, Error> {
         batch.commands.end()?;
-        let fence = self.device.create_fence(false);
-        self.queue.submit(&[&batch.commands], Some(&fence))?;
-        Ok(fence)
+        let fence = self.share.device().create_fence(false);
+        let serial = self.queue.submit(&[&batch.commands], Some(&fence))?;
+        Ok(Flight::new(&self.queue, self.clock.line, serial, Some(fence)))
     }
 
-    /// Submits what was recorded if the batch `serial` is among it. The fences to wait for, without holding the
-    /// timeline, until it has retired.
-    pub(crate) fn fences_until(&mut self, serial: u64) -> Result<Vec<Fence>, Error> {
-        if serial >= self.serial || self.failed.is_some() {
-            self.flush()?;
-        }
-        let until = self.in_flight.iter().take_while(|flight| flight.batch.serial <= serial);
-        Ok(until.map(|flight| flight.fence.clone()).collect())
-    }
-
-    /// Drops the batches that are done, and with them what nothing else uses any more.
+    /// Recycles the batches that are done; what nothing else uses goes with them.
     pub(crate) fn retire(&mut self) {
-        while self.in_flight.front().is_some_and(|flight| flight.fence.is_signaled()) {
-            self.in_flight.pop_front();
+        let retired = self.clock.retired();
+        while let Some(mut batch) = self.in_flight.pop_front_if(|batch| batch.serial <= retired) {
+            batch.reset();
+            if self.spare.len() < SPARE {
+                self.share.memory().counters.batches_recycled.one();
+                self.spare.push(batch);
+            }
         }
     }
 }

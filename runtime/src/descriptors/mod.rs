@@ -1,84 +1,65 @@
-//! Descriptor sets of a batch: one for each different combination of layout and buffers, made when first used.
+//! Descriptor sets: which one stands for the state that a program finds bound, and where it is kept.
 
-use std::collections::HashMap;
+mod cache;
+mod state;
+
+pub(crate) use cache::SetCache;
+
+use cache::CachedSet;
+pub(crate) use state::{ProgramStates, check_mapped, missing, resolve};
+
+use std::ops::Range;
 use std::sync::Arc;
 
 use ash::vk;
-use spelter_driver::{BufferInfo, DescriptorPool, DescriptorSet, Device};
+use spelter_driver::BufferInfo;
 
 use crate::error::Error;
-use crate::object::ResourceObject;
-use crate::program::{BindingInfo, Program, SetLayout};
+use crate::object::{ObjectId, ResourceObject};
+use crate::program::BindingInfo;
 
-/// Sets in a pool; when it is used up the next one is made.
-const SETS_IN_POOL: u32 = 32;
-
-/// A part of a buffer in a descriptor.
-#[derive(Clone, Debug)]
-pub(crate) struct Bound {
-    pub(crate) object: Arc<ResourceObject>,
-    pub(crate) offset: u64,
-    pub(crate) bytes: u64,
+/// What a descriptor holds, in numbers: equal if and only if the descriptors are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Key {
+    /// The object; 0 in a descriptor that was never written.
+    object: u64,
+    /// First byte and length.
+    part: [u64; 2],
 }
 
-/// What tells one set from another: its layout, and object and range of each descriptor in the layout's order.
-type Key = (u64, u32, Vec<(u64, u64, u64)>);
-
-/// The sets of a batch, kept until it retires.
-#[derive(Debug, Default)]
-pub(crate) struct SetCache {
-    sets: HashMap<Key, DescriptorSet>,
-    pools: HashMap<(u64, u32), DescriptorPool>,
-}
-
-impl SetCache {
-    /// The set number `group` of a program with these buffers, one for each descriptor in the layout's order.
-    pub(crate) fn set(
-        &mut self,
-        device: &Device,
-        program: &Program,
-        group: u32,
-        bound: &[Bound],
-    ) -> Result<DescriptorSet, Error> {
-        let ranges = bound.iter().map(|b| (b.object.id(), b.offset, b.bytes)).collect();
-        let key = (program.id(), group, ranges);
-        if let Some(set) = self.sets.get(&key) {
-            return Ok(set.clone());
-        }
-        let layout = &program.sets()[group as usize];
-        let set = self.allocate(device, (program.id(), group), layout)?;
-        write(&set, layout, bound)?;
-        self.sets.insert(key, set.clone());
-        Ok(set)
+impl Key {
+    pub(crate) fn new(object: ObjectId, range: &Range<u64>) -> Self {
+        Self { object: object.0, part: [range.start, range.end - range.start] }
     }
 
-    fn allocate(&mut self, device: &Device, of: (u64, u32), layout: &SetLayout) -> Result<DescriptorSet, Error> {
-        if let Some(pool) = self.pools.get(&of) {
-            match pool.allocate(&layout.layout) {
-                Err(spelter_driver::Error::OutOfPoolMemory(_)) => {}
-                set => return Ok(set?),
-            }
+    /// A share of the hash of a set, different for each place: shares are added up, so one place is exchanged in one
+    /// step.
+    fn hash(self, place: usize) -> u64 {
+        let mut hash = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for word in [self.object, self.part[0], self.part[1]] {
+            let product = u128::from(hash ^ word) * 0xa076_1d64_78bd_642f;
+            hash = (product as u64) ^ (product >> 64) as u64 ^ word.rotate_left(23);
         }
-        let sizes: Vec<_> = layout.bindings.iter().map(|b| (b.ty(), b.count.saturating_mul(SETS_IN_POOL))).collect();
-        let pool = device.create_descriptor_pool(SETS_IN_POOL, &sizes)?;
-        let set = pool.allocate(&layout.layout)?;
-        self.pools.insert(of, pool);
-        Ok(set)
+        hash
     }
 }
 
-fn write(set: &DescriptorSet, layout: &SetLayout, bound: &[Bound]) -> Result<(), Error> {
-    let mut rest = bound;
-    for binding in &layout.bindings {
-        let (now, later) = rest.split_at(binding.count as usize);
-        for (element, bound) in (0u32..).zip(now) {
-            let info = BufferInfo { buffer: bound.object.buffer(), offset: bound.offset, range: bound.bytes };
-            let written = set.write(binding.binding, element, binding.ty(), &[info]);
-            written.map_err(|error| refused(binding, element, error))?;
-        }
-        rest = later;
+/// A descriptor to be written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Descriptor<'a> {
+    pub(crate) object: &'a Arc<ResourceObject>,
+    pub(crate) range: &'a Range<u64>,
+}
+
+impl Descriptor<'_> {
+    pub(crate) fn key(&self) -> Key {
+        Key::new(self.object.id(), self.range)
     }
-    Ok(())
+
+    fn info(&self) -> BufferInfo<'_> {
+        let Range { start, end } = *self.range;
+        BufferInfo { buffer: self.object.buffer(), offset: start, range: end - start }
+    }
 }
 
 /// What the driver refuses, at the binding that the caller knows.

@@ -1,0 +1,203 @@
+//! The descriptor sets of a context, by what they hold: made when a state is first seen, found again while it repeats,
+//! and dropped when an object that they name goes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use spelter_driver::{DescriptorPool, DescriptorSet, DescriptorSetLayout, Device};
+
+use super::{Descriptor, Key, refused};
+use crate::error::Error;
+use crate::object::ObjectId;
+use crate::program::SetLayout;
+use crate::stats::Counters;
+
+/// Sets in a pool; when it is used up the next one is made.
+const SETS_IN_POOL: u32 = 32;
+/// Sets that are kept; beyond that those that were not used for longest go.
+const MOST_SETS: usize = 1024;
+
+/// A set, and the state that it stands for.
+#[derive(Debug)]
+pub(crate) struct CachedSet {
+    pub(crate) set: DescriptorSet,
+    /// A number that no other set of the context has.
+    pub(crate) number: u64,
+    layout: usize,
+    keys: Box<[Key]>,
+    hash: u64,
+}
+
+/// The sets of a context.
+#[derive(Debug, Default)]
+pub(crate) struct SetCache {
+    /// By hash of layout and state.
+    sets: HashMap<u64, Vec<Kept>, FixedState>,
+    /// Hashes of the sets that name an object.
+    by_object: HashMap<u64, Vec<u64>, FixedState>,
+    layouts: Vec<(DescriptorSetLayout, Option<DescriptorPool>)>,
+    count: usize,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Kept {
+    set: Arc<CachedSet>,
+    /// The value of `next` when it was last asked for.
+    used: u64,
+}
+
+impl SetCache {
+    /// The number of a layout here; the same for layouts that are identically defined.
+    pub(super) fn layout(&mut self, layout: &DescriptorSetLayout) -> usize {
+        if let Some(at) = self.layouts.iter().position(|(known, _)| known == layout) {
+            return at;
+        }
+        self.layouts.push((layout.clone(), None));
+        self.layouts.len() - 1
+    }
+
+    /// The set of a layout with this state: `keys`, whose shares of the hash add up to `hash`. If there is none yet it is
+    /// made of `descriptors`.
+    pub(super) fn set<'a>(
+        &mut self,
+        device: &Device,
+        (number, layout): (usize, &SetLayout),
+        (keys, hash): (&[Key], u64),
+        descriptors: impl Iterator<Item = Descriptor<'a>>,
+        counters: &Counters,
+    ) -> Result<Arc<CachedSet>, Error> {
+        self.next += 1;
+        let hash = hash ^ (number as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        let found = self.sets.get_mut(&hash).into_iter().flatten();
+        let found = found.into_iter().find(|kept| kept.set.layout == number && *kept.set.keys == *keys);
+        if let Some(kept) = found {
+            kept.used = self.next;
+            counters.sets_reused.one();
+            return Ok(Arc::clone(&kept.set));
+        }
+        let set = self.allocate(device, number, layout)?;
+        write(&set, layout, descriptors)?;
+        counters.sets_allocated.one();
+        if self.count >= MOST_SETS {
+            self.evict(counters);
+        }
+        let set = Arc::new(CachedSet { set, number: self.next, layout: number, keys: keys.into(), hash });
+        self.keep(&set);
+        Ok(set)
+    }
+
+    fn keep(&mut self, set: &Arc<CachedSet>) {
+        self.count += 1;
+        self.sets.entry(set.hash).or_default().push(Kept { set: Arc::clone(set), used: self.next });
+        for key in &set.keys {
+            let hashes = self.by_object.entry(key.object).or_default();
+            if hashes.last() != Some(&set.hash) {
+                hashes.push(set.hash);
+            }
+        }
+    }
+
+    /// Drops the sets that name an object, which is gone or replaced.
+    pub(crate) fn drop_object(&mut self, object: ObjectId, counters: &Counters) {
+        for hash in self.by_object.remove(&object.0).unwrap_or_default() {
+            self.drop_where(hash, counters, |kept| kept.set.keys.iter().any(|key| key.object == object.0));
+        }
+    }
+
+    /// Drops sets of a hash, and what leads to them.
+    fn drop_where(&mut self, hash: u64, counters: &Counters, goes: impl Fn(&Kept) -> bool) {
+        let Some(sets) = self.sets.get_mut(&hash) else { return };
+        let (gone, stay): (Vec<_>, Vec<_>) = std::mem::take(sets).into_iter().partition(goes);
+        let last = stay.is_empty();
+        *sets = stay;
+        if last {
+            self.sets.remove(&hash);
+        }
+        self.count -= gone.len();
+        counters.sets_dropped.add(gone.len() as u64);
+        for key in gone.iter().filter(|_| last).flat_map(|kept| &kept.set.keys) {
+            if let Some(hashes) = self.by_object.get_mut(&key.object) {
+                hashes.retain(|other| *other != hash);
+                if hashes.is_empty() {
+                    self.by_object.remove(&key.object);
+                }
+            }
+        }
+    }
+
+    /// Drops the half that was not used for longest.
+    fn evict(&mut self, counters: &Counters) {
+        let mut used: Vec<u64> = self.sets.values().flatten().map(|kept| kept.used).collect();
+        let middle = used.len() / 2;
+        let (_, oldest, _) = used.select_nth_unstable(middle);
+        let limit = *oldest;
+        let hashes: Vec<u64> = self.sets.keys().copied().collect();
+        for hash in hashes {
+            self.drop_where(hash, counters, |kept| kept.used < limit);
+        }
+    }
+
+    /// Drops all sets.
+    pub(crate) fn clear(&mut self, counters: &Counters) {
+        counters.sets_dropped.add(self.count as u64);
+        (self.sets, self.by_object, self.count) = Default::default();
+    }
+
+    /// How many sets there are.
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    fn allocate(&mut self, device: &Device, number: usize, layout: &SetLayout) -> Result<DescriptorSet, Error> {
+        let pool = &mut self.layouts[number].1;
+        if let Some(pool) = pool {
+            match pool.allocate(&layout.layout) {
+                Err(spelter_driver::Error::OutOfPoolMemory(_)) => {}
+                set => return Ok(set?),
+            }
+        }
+        let sizes: Vec<_> = layout.bindings.iter().map(|b| (b.ty(), b.count.saturating_mul(SETS_IN_POOL))).collect();
+        let pool = pool.insert(device.create_descriptor_pool(SETS_IN_POOL, &sizes)?);
+        Ok(pool.allocate(&layout.layout)?)
+    }
+}
+
+/// Writes all descriptors of a set, in the layout's order.
+fn write<'a>(
+    set: &DescriptorSet,
+    layout: &SetLayout,
+    mut descriptors: impl Iterator<Item = Descriptor<'a>>,
+) -> Result<(), Error> {
+    for binding in &layout.bindings {
+        let now: Vec<_> = descriptors.by_ref().take(binding.count as usize).collect();
+        let infos: Vec<_> = now.iter().map(Descriptor::info).collect();
+        if set.write(binding.binding, 0, binding.ty(), &infos).is_ok() {
+            continue;
+        }
+        // One by one, to tell which is wrong.
+        for (element, info) in (0u32..).zip(infos) {
+            let written = set.write(binding.binding, element, binding.ty(), &[info]);
+            written.map_err(|error| refused(binding, element, error))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::descriptors::Key;
+
+    #[test]
+    fn shares_of_a_hash_tell_places_and_words_apart() {
+        let mut seen = std::collections::HashSet::new();
+        for place in 0..40 {
+            for object in 0..20 {
+                for start in [0, 16, 64] {
+                    assert!(seen.insert(Key { object, part: [start, 16] }.hash(place)));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Fences: when what was flushed is done.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::batch::Moment;
+use crate::error::Error;
+use crate::share::Share;
+
+/// Tells when all that was recorded in a context before a [`Context::flush`](crate::Context::flush) is done. Need not be
+/// kept.
+#[derive(Clone)]
+pub struct Fence {
+    share: Arc<Share>,
+    moment: Moment,
+}
+
+impl Fence {
+    pub(crate) fn new(share: &Arc<Share>, moment: Moment) -> Self {
+        Self { share: Arc::clone(share), moment }
+    }
+
+    /// Whether it is done. One comparison.
+    pub fn is_done(&self) -> bool {
+        self.moment.clock.retired() >= self.moment.serial
+    }
+
+    /// Returns when it is done; works on it meanwhile. [`Error::DeviceLost`] if it never will be.
+    pub fn wait(&self) -> Result<(), Error> {
+        self.share.wait(&self.moment)
+    }
+
+    /// Waits no longer than `limit`; whether it is done. [`Error::DeviceLost`] if it never will be.
+    pub fn wait_for(&self, limit: Duration) -> Result<bool, Error> {
+        let done = match self.moment.clock.flight(self.moment.serial) {
+            Some(flight) => flight.wait_for(limit)?,
+            None => true,
+        };
+        self.share.check_alive().map(|()| done)
+    }
+}
+
+impl fmt::Debug for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fence({}, {})", self.moment.serial, if self.is_done() { "done" } else { "pending" })
+    }
+}

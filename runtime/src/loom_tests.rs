@@ -1,0 +1,222 @@
+//! The protocols between contexts under every interleaving that loom can think of: the code of `serial.rs` and
+//! `journal.rs`, with a cell in place of an object's bytes. Loom reports two accesses to it that nothing orders.
+//!
+//!     RUSTFLAGS="--cfg loom" cargo test -p spelter --release --lib --target-dir target/loom loom_tests
+
+use std::sync::Arc;
+
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::thread;
+
+use crate::journal::{Event, Journal, News};
+use crate::object::ObjectId;
+use crate::resource::ResourceId;
+use crate::serial::{Access, Clock, Flight, Serial, Usage};
+use crate::sync::Mutex;
+
+/// A batch of a queue that retires when the test says so.
+#[derive(Clone)]
+struct TestFlight {
+    queue: Arc<AtomicU64>,
+    serial: u64,
+    line: usize,
+}
+
+impl Flight for TestFlight {
+    type Line = usize;
+
+    fn is_over(&self) -> bool {
+        self.queue.load(Ordering::Acquire) >= self.serial
+    }
+
+    fn precedes(&self, line: &usize) -> bool {
+        self.line == *line
+    }
+}
+
+type TestClock = Arc<Clock<TestFlight>>;
+
+/// A context with a queue of its own.
+struct Line {
+    clock: TestClock,
+    queue: Arc<AtomicU64>,
+}
+
+impl Line {
+    fn new(number: u64) -> Self {
+        Self { clock: Arc::new(Clock::new(number, number as usize)), queue: Arc::new(AtomicU64::new(0)) }
+    }
+
+    fn submit(&self, serial: Serial) {
+        let flight = TestFlight { queue: Arc::clone(&self.queue), serial, line: self.clock.line };
+        self.clock.submit(serial, flight);
+    }
+
+    /// As the driver does when a batch is done.
+    fn retire(&self, serial: Serial) {
+        self.queue.store(serial, Ordering::Release);
+    }
+}
+
+/// An object: how it is used, and its bytes.
+struct Object {
+    usage: Usage<TestFlight>,
+    bytes: UnsafeCell<u32>,
+}
+
+impl Object {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { usage: Usage::default(), bytes: UnsafeCell::new(0) })
+    }
+
+    /// What a batch does with it. Loom tests whether anything orders it against other accesses.
+    fn run(&self) {
+        self.bytes.with_mut(|_| ());
+    }
+}
+
+fn wait_until(done: impl Fn() -> bool) {
+    while !done() {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn of_two_that_conflict_one_learns_of_the_other() {
+    loom::model(|| {
+        let object = Object::new();
+        let enter = |number| {
+            let object = Arc::clone(&object);
+            move || object.usage.enter(&Line::new(number).clock, 1, Access::Write).err().map(|moment| moment.clock.id())
+        };
+        let (first, second) = (enter(1), enter(2));
+        let other = thread::spawn(first);
+        let here = second();
+        let there = other.join().unwrap();
+        assert!(matches!((here, there), (Some(1), None) | (None, Some(2))), "{here:?} {there:?}");
+    });
+}
+
+#[test]
+fn readers_need_no_order() {
+    loom::model(|| {
+        let object = Object::new();
+        let other = thread::spawn({
+            let object = Arc::clone(&object);
+            move || object.usage.enter(&Line::new(1).clock, 1, Access::Read).is_ok()
+        });
+        assert!(object.usage.enter(&Line::new(2).clock, 1, Access::Read).is_ok());
+        assert!(other.join().unwrap());
+    });
+}
+
+#[test]
+fn batches_of_two_contexts_that_write_one_object_never_meet() {
+    // Each records, submits and runs a batch, after waiting for the other's if that came first.
+    fn work(line: &Line, object: &Object) {
+        while let Err(moment) = object.usage.enter(&line.clock, 1, Access::Write) {
+            wait_until(|| moment.clock.retired() >= moment.serial);
+        }
+        line.submit(1);
+        object.run();
+        line.retire(1);
+    }
+    loom::model(|| {
+        let object = Object::new();
+        let other = thread::spawn({
+            let object = Arc::clone(&object);
+            move || work(&Line::new(1), &object)
+        });
+        work(&Line::new(2), &object);
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn an_object_is_freed_after_its_last_batch() {
+    loom::model(|| {
+        let (line, object) = (Arc::new(Line::new(1)), Object::new());
+        object.usage.enter(&line.clock, 1, Access::Write).unwrap_or_else(|_| panic!("nobody is in the way"));
+        line.submit(1);
+        let queue = thread::spawn({
+            let (line, object) = (Arc::clone(&line), Arc::clone(&object));
+            move || {
+                object.run();
+                drop(object); // the driver keeps no handle of ours: this is the test's
+                line.retire(1);
+            }
+        });
+        // Replaced, and nothing but the batch keeps it. A context recycles a batch when its serial has retired.
+        wait_until(|| line.clock.retired() >= 1);
+        object.run(); // freeing is an access, too
+        assert!(!object.usage.is_busy(Access::Write));
+        queue.join().unwrap();
+    });
+}
+
+#[test]
+fn an_object_that_is_seen_idle_may_be_written() {
+    loom::model(|| {
+        let (line, object) = (Arc::new(Line::new(1)), Object::new());
+        object.usage.enter(&line.clock, 1, Access::Read).unwrap_or_else(|_| panic!("nobody is in the way"));
+        line.submit(1);
+        let queue = thread::spawn({
+            let (line, object) = (Arc::clone(&line), Arc::clone(&object));
+            move || {
+                object.run();
+                line.retire(1);
+            }
+        });
+        if !object.usage.is_busy(Access::Write) {
+            object.run(); // the host writes in place
+        }
+        queue.join().unwrap();
+    });
+}
+
+#[test]
+fn who_sees_the_count_finds_the_event_and_the_new_object() {
+    loom::model(|| {
+        let (journal, resource) = (Arc::new(Journal::new()), Arc::new(Mutex::new(1u64)));
+        let event = Event { resource: ResourceId(7), lost: Some(ObjectId(1)) };
+        let other = thread::spawn({
+            let (journal, resource) = (Arc::clone(&journal), Arc::clone(&resource));
+            move || {
+                *resource.lock() = 2;
+                journal.note(event);
+            }
+        });
+        if journal.count() == 1 {
+            assert_eq!(journal.since(0), (1, News::Events(vec![event])));
+            assert_eq!(*resource.lock(), 2);
+        }
+        other.join().unwrap();
+        assert_eq!((journal.count(), *resource.lock()), (1, 2));
+    });
+}
+
+#[test]
+fn no_event_is_missed_and_none_is_read_twice() {
+    loom::model(|| {
+        let journal = Arc::new(Journal::new());
+        let event = |number| Event { resource: ResourceId(number), lost: None };
+        let other = thread::spawn({
+            let journal = Arc::clone(&journal);
+            move || journal.note(event(1))
+        });
+        let (seen, first) = journal.since(0);
+        let mine = journal.note(event(2));
+        let (_, second) = journal.since(seen);
+        let theirs = other.join().unwrap();
+        let (_, last) = journal.since(seen);
+        assert_ne!(mine, theirs);
+        let (News::Events(first), News::Events(second), News::Events(last)) = (first, second, last) else {
+            panic!("all are kept")
+        };
+        assert!(second.contains(&event(2)));
+        let mut all: Vec<_> = first.iter().chain(&last).map(|event| event.resource.0).collect();
+        all.sort_unstable();
+        assert_eq!(all, [1, 2]);
+    });
+}

@@ -1,0 +1,161 @@
+//! Where storage comes from: small buffers share blocks, large ones have memory of their own, and what a rename gave up
+//! is used again.
+
+mod slab;
+mod spares;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use ash::vk;
+use spelter_driver::{Buffer, Device, DeviceMemory};
+
+pub(crate) use spares::Spares;
+
+use crate::error::Error;
+use crate::stats::Counters;
+use slab::{Place, Slab};
+
+/// The smallest staging buffer.
+const SMALLEST_STAGING: u64 = 1 << 10;
+/// Sizes of staging buffers that are kept: up to 4 MiB.
+const STAGING_CLASSES: usize = 13;
+
+/// What undefined bytes are made to hold when poisoning is on.
+const POISON: u8 = 0xa5;
+
+/// The memory of a device, as all its contexts share it.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    device: Device,
+    slab: Arc<Slab>,
+    pub(crate) counters: Counters,
+    /// Staging buffers to use again, by size.
+    staging: [Spares; STAGING_CLASSES],
+    /// Keeps nothing.
+    unkept: Spares,
+    /// Bytes of objects that were replaced and have not retired, and of staging buffers.
+    pending: AtomicU64,
+    /// The most that `pending` should be.
+    pub(crate) budget: u64,
+    /// Undefined contents are overwritten, so that nobody comes to rely on them.
+    pub(crate) poison: bool,
+}
+
+/// Bytes of device memory that a driver's buffer is bound to.
+#[derive(Debug)]
+pub(crate) struct Storage {
+    buffer: Buffer,
+    memory: DeviceMemory,
+    /// Where the buffer begins in the memory.
+    offset: u64,
+    /// Whether all bytes are known to be 0.
+    zero: bool,
+    /// Its part of a block, given back on drop.
+    place: Option<Place>,
+}
+
+impl Memory {
+    pub(crate) fn new(device: &Device, poison: bool) -> Self {
+        let heap = device.memory_heaps().iter().map(|heap| heap.size).sum::<u64>();
+        let (slab, counters) = (Arc::new(Slab::new(device)), Counters::default());
+        let budget = (heap / 8).clamp(1 << 20, 256 << 20);
+        let (staging, unkept) = (std::array::from_fn(|_| Spares::new()), Spares::closed());
+        Self { device: device.clone(), slab, counters, staging, unkept, pending: AtomicU64::new(0), budget, poison }
+    }
+
+    /// A buffer of so many bytes; what they hold is not defined.
+    pub(crate) fn storage(&self, bytes: u64) -> Result<Storage, Error> {
+        let usage = vk::BufferUsageFlags::STORAGE_BUFFER
+            | vk::BufferUsageFlags::UNIFORM_BUFFER
+            | vk::BufferUsageFlags::TRANSFER_SRC
+            | vk::BufferUsageFlags::TRANSFER_DST
+            | vk::BufferUsageFlags::INDIRECT_BUFFER;
+        let buffer = self.device.create_buffer(bytes, usage)?;
+        let size = buffer.requirements().size;
+        if let Some(place) = self.slab.take(size)? {
+            let (memory, offset, zero) = (place.memory().clone(), place.offset(), place.is_fresh());
+            buffer.bind_memory(&memory, offset)?;
+            return Ok(Storage { buffer, memory, offset, zero, place: Some(place) });
+        }
+        let memory = self.device.allocate_memory(size, 0)?;
+        buffer.bind_memory(&memory, 0)?;
+        Ok(Storage { buffer, memory, offset: 0, zero: true, place: None })
+    }
+
+    /// The size of a staging buffer for so many bytes, and where those of that size are kept: powers of two from 1 KiB on.
+    pub(crate) fn staging(&self, bytes: u64) -> (u64, &Spares) {
+        let size = bytes.max(SMALLEST_STAGING).next_power_of_two();
+        let class = (size / SMALLEST_STAGING).trailing_zeros() as usize;
+        match self.staging.get(class) {
+            Some(spares) => (size, spares),
+            // Too large to be kept.
+            None => (bytes, &self.unkept),
+        }
+    }
+
+    /// Bytes that will come back when batches retire.
+    pub(crate) fn pending(&self) -> u64 {
+        // Relaxed: a measure of pressure; a stale one is as good.
+        self.pending.load(Relaxed)
+    }
+
+    /// Counts bytes as pending until [`Memory::settle`].
+    pub(crate) fn owe(&self, bytes: u64) {
+        self.pending.fetch_add(bytes, Relaxed);
+    }
+
+    /// The bytes have come back.
+    pub(crate) fn settle(&self, bytes: u64) {
+        self.pending.fetch_sub(bytes, Relaxed);
+    }
+}
+
+impl Storage {
+    /// Size in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.buffer.size()
+    }
+
+    /// The driver's buffer.
+    pub(crate) fn buffer(&self) -> &Buffer {
+        &self.buffer
+    }
+
+    /// Copies bytes in. The range lies in the buffer.
+    pub(crate) fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+        Ok(self.memory.write(self.offset + offset, bytes)?)
+    }
+
+    /// Copies bytes out. The range lies in the buffer.
+    pub(crate) fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
+        Ok(self.memory.read(self.offset + offset, into)?)
+    }
+
+    /// Makes all bytes 0.
+    pub(crate) fn clear(&mut self) -> Result<(), Error> {
+        if !std::mem::replace(&mut self.zero, true) { self.fill(0) } else { Ok(()) }
+    }
+
+    /// Everything that this storage is, for another owner.
+    pub(crate) fn hand_over(&mut self) -> Self {
+        let (buffer, memory) = (self.buffer.clone(), self.memory.clone());
+        Self { buffer, memory, offset: self.offset, zero: false, place: self.place.take() }
+    }
+
+    /// Overwrites all bytes, so that whoever reads undefined contents gets junk.
+    pub(crate) fn poison(&self) -> Result<(), Error> {
+        self.fill(POISON)
+    }
+
+    fn fill(&self, byte: u8) -> Result<(), Error> {
+        let piece = [byte; 4096];
+        let (mut at, size) = (0, self.size());
+        while at < size {
+            let len = (size - at).min(piece.len() as u64);
+            self.write(at, &piece[..len as usize])?;
+            at += len;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,216 @@
+//! Small buffers share blocks of device memory. The driver gives memory in pieces of 64 KiB; a buffer of 100 bytes takes
+//! 128 bytes of a block instead.
+//!
+//! Sizes are rounded up to powers of two, and each has blocks of its own, so a block never fragments.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use spelter_driver::{Device, DeviceMemory};
+
+use crate::error::Error;
+
+/// Bytes of a block.
+const BLOCK: u64 = 256 << 10;
+/// The smallest place: a cache line, so that two buffers never share one.
+const SMALLEST: u64 = 64;
+/// The largest place.
+const LARGEST: u64 = 16 << 10;
+const CLASSES: usize = (LARGEST / SMALLEST).trailing_zeros() as usize + 1;
+
+/// Blocks, by size of place.
+#[derive(Debug)]
+pub(super) struct Slab {
+    device: Device,
+    /// Leaf locks.
+    classes: [Mutex<Class>; CLASSES],
+}
+
+#[derive(Debug, Default)]
+struct Class {
+    blocks: BTreeMap<u32, Block>,
+    /// Blocks that are not full.
+    with_room: Vec<u32>,
+    next: u32,
+}
+
+#[derive(Debug)]
+struct Block {
+    memory: DeviceMemory,
+    /// Places that came back.
+    free: Vec<u32>,
+    /// Places from here on were never used: they are zero.
+    fresh: u32,
+}
+
+/// A part of a block; given back on drop.
+#[derive(Debug)]
+pub(super) struct Place {
+    slab: Arc<Slab>,
+    memory: DeviceMemory,
+    class: usize,
+    block: u32,
+    place: u32,
+    fresh: bool,
+}
+
+impl Slab {
+    pub(super) fn new(device: &Device) -> Self {
+        Self { device: device.clone(), classes: Default::default() }
+    }
+
+    /// A place for `size` bytes, aligned to 64; `None` if so many are not small.
+    pub(super) fn take(self: &Arc<Self>, size: u64) -> Result<Option<Place>, Error> {
+        if size > LARGEST {
+            return Ok(None);
+        }
+        let class = class_of(size);
+        let mut blocks = self.classes[class].lock();
+        if blocks.with_room.is_empty() {
+            let memory = self.device.allocate_memory(BLOCK, 0)?;
+            blocks.add(memory);
+        }
+        Ok(blocks.take(class).map(|(block, place, memory, fresh)| {
+            let slab = Arc::clone(self);
+            Place { slab, memory, class, block, place, fresh }
+        }))
+    }
+
+    #[cfg(test)]
+    fn blocks(&self) -> usize {
+        self.classes.iter().map(|class| class.lock().blocks.len()).sum()
+    }
+}
+
+fn class_of(size: u64) -> usize {
+    (size.max(SMALLEST).next_power_of_two() / SMALLEST).trailing_zeros() as usize
+}
+
+fn places(class: usize) -> u32 {
+    (BLOCK / (SMALLEST << class)) as u32
+}
+
+impl Class {
+    fn add(&mut self, memory: DeviceMemory) {
+        self.next = self.next.wrapping_add(1);
+        self.blocks.insert(self.next, Block { memory, free: Vec::new(), fresh: 0 });
+        self.with_room.push(self.next);
+    }
+
+    fn take(&mut self, class: usize) -> Option<(u32, u32, DeviceMemory, bool)> {
+        let number = *self.with_room.last()?;
+        let block = self.blocks.get_mut(&number)?;
+        let (place, fresh) = match block.free.pop() {
+            Some(place) => (place, false),
+            None => {
+                block.fresh += 1;
+                (block.fresh - 1, true)
+            }
+        };
+        let memory = block.memory.clone();
+        if block.free.is_empty() && block.fresh == places(class) {
+            self.with_room.pop();
+        }
+        Some((number, place, memory, fresh))
+    }
+
+    /// Takes a place back. A block that is free altogether goes, unless it is the only one with room.
+    fn give(&mut self, class: usize, number: u32, place: u32) -> Option<Block> {
+        let block = self.blocks.get_mut(&number)?;
+        if block.free.is_empty() && block.fresh == places(class) {
+            self.with_room.push(number);
+        }
+        block.free.push(place);
+        let empty = block.free.len() == block.fresh as usize;
+        if !empty || self.with_room.len() == 1 {
+            return None;
+        }
+        self.with_room.retain(|other| *other != number);
+        self.blocks.remove(&number)
+    }
+}
+
+impl Place {
+    pub(super) fn memory(&self) -> &DeviceMemory {
+        &self.memory
+    }
+
+    /// Where it begins in the memory.
+    pub(super) fn offset(&self) -> u64 {
+        u64::from(self.place) * (SMALLEST << self.class)
+    }
+
+    /// Whether it was never used before: all its bytes are 0.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.fresh
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let block = self.slab.classes[self.class].lock().give(self.class, self.block, self.place);
+        drop(block); // after the lock
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use spelter_driver::DeviceOptions;
+
+    use super::*;
+
+    fn device() -> Device {
+        Device::new(DeviceOptions { workers: 1, heap_size: 16 << 20, ..DeviceOptions::default() }).unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn places_are_disjoint_and_blocks_go(steps in proptest::collection::vec((1..20_000u64, any::<bool>(), any::<usize>()), 1..80)) {
+            let slab = Arc::new(Slab::new(&device()));
+            let mut live: Vec<(u64, Place)> = Vec::new();
+            for (size, free, which) in steps {
+                if free && !live.is_empty() {
+                    live.swap_remove(which % live.len());
+                    continue;
+                }
+                let place = slab.take(size).unwrap();
+                prop_assert_eq!(place.is_some(), size <= LARGEST);
+                let Some(place) = place else { continue };
+                prop_assert!(place.offset().is_multiple_of(64) && place.offset() + size <= BLOCK);
+                if place.is_fresh() {
+                    let mut bytes = vec![1; size as usize];
+                    place.memory().read(place.offset(), &mut bytes).unwrap();
+                    prop_assert!(bytes.iter().all(|byte| *byte == 0));
+                }
+                let mark = vec![live.len() as u8 | 0x80; size as usize];
+                place.memory().write(place.offset(), &mark).unwrap();
+                for (other_size, other) in &live {
+                    let apart = (other.class, other.block) != (place.class, place.block)
+                        || other.offset() + other_size <= place.offset()
+                        || place.offset() + size <= other.offset();
+                    prop_assert!(apart, "places overlap");
+                }
+                live.push((size, place));
+            }
+            live.clear();
+            prop_assert!(slab.blocks() <= CLASSES);
+        }
+    }
+
+    #[test]
+    fn a_thousand_small_buffers_take_few_blocks() {
+        let slab = Arc::new(Slab::new(&device()));
+        let live: Vec<_> = (0..1000).map(|_| slab.take(100).unwrap().unwrap()).collect();
+        assert_eq!(slab.blocks(), 1);
+        drop(live);
+        assert_eq!(slab.blocks(), 1);
+        let live: Vec<_> = (0..5000).map(|_| slab.take(100).unwrap().unwrap()).collect();
+        assert_eq!(slab.blocks(), 3);
+        drop(live);
+        assert_eq!(slab.blocks(), 1);
+    }
+}

@@ -1,0 +1,160 @@
+//! The only place where a resource changes storage, and what follows from that.
+//!
+//! Zink's rules. Nothing valid: nothing to do. Idle: the contents are forgotten, the object stays. In use: a new object
+//! made like the old one, all slots rebound, cached descriptor sets that name the old object dropped. The old object lives
+//! until the last batch that uses it has retired; then its storage is spare.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::context::State;
+use crate::error::Error;
+use crate::journal::{Event, News};
+use crate::object::{Contents, ResourceObject};
+use crate::resource::{self, Resource, ResourceId};
+use crate::serial::Access;
+use crate::share::Share;
+use crate::slot::SlotKind;
+
+/// What an invalidation did.
+#[derive(Debug)]
+#[must_use = "the old object is dropped when no lock is held"]
+pub(crate) enum Invalidated {
+    /// No byte held defined data.
+    NothingValid,
+    /// It was idle: the contents are forgotten, the object stayed.
+    Forgotten,
+    /// It was in use: it has a new object now.
+    Replaced(Garbage),
+    /// It is in use and must not be replaced, or there is no memory for a new object. Nothing has changed.
+    Kept(Reason),
+}
+
+/// Why an object stayed, though it is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// The host has it mapped.
+    Mapped,
+    /// No memory could be had.
+    Memory,
+}
+
+/// Handles that are dropped when no lock is held: the last one frees memory.
+#[derive(Debug, Default)]
+pub(crate) struct Garbage {
+    _objects: Vec<Arc<ResourceObject>>,
+}
+
+/// Forgets what a resource holds. The slots of `state`'s context name the new object at once, those of other contexts at
+/// their next dispatch.
+pub(crate) fn invalidate(share: &Share, state: &mut State, resource: &Resource) -> Result<Invalidated, Error> {
+    let counters = &share.memory().counters;
+    let mut inner = resource.state();
+    let old = Arc::clone(inner.object(resource, "invalidate")?);
+    if inner.valid.is_empty() {
+        counters.invalidations_empty.one();
+        return Ok(Invalidated::NothingValid);
+    }
+    if inner.maps.any() {
+        return Ok(Invalidated::Kept(Reason::Mapped));
+    }
+    if !old.usage.is_busy(Access::Write) {
+        forget(share, resource, &mut inner, 0..resource.size());
+        if share.memory().poison {
+            old.storage().poison()?;
+        }
+        counters.invalidations_idle.one();
+        return Ok(Invalidated::Forgotten);
+    }
+    let new = match ResourceObject::new(share.memory(), resource.size(), Contents::Undefined, &resource.spares) {
+        Ok(new) => Arc::new(new),
+        Err(Error::OutOfMemory) => return Ok(Invalidated::Kept(Reason::Memory)),
+        Err(error) => return Err(error),
+    };
+    inner.valid.clear();
+    inner.object = Some(new);
+    inner.generation += 1;
+    drop(inner);
+    counters.renames.one();
+    old.leave_to(&resource.spares);
+    let number = share.journal().note(Event { resource: resource.id(), lost: Some(old.id()) });
+    if state.journal_seen + 1 == number {
+        state.journal_seen = number;
+    }
+    state.trace_instant(|| format!("rename {}", resource.described()));
+    let mut garbage = rebind(share, state, resource);
+    state.sets.drop_object(old.id(), counters);
+    garbage._objects.push(old);
+    Ok(Invalidated::Replaced(garbage))
+}
+
+/// Bytes of an idle resource hold nothing any more. What is bound where kernels can write is valid again from the next
+/// dispatch on: its context reads so in the journal.
+pub(crate) fn forget(share: &Share, resource: &Resource, state: &mut resource::State, range: Range<u64>) {
+    if state.valid.intersects(&range) {
+        state.valid.remove(range);
+        share.journal().note(Event { resource: resource.id(), lost: None });
+    }
+}
+
+/// Makes the slots that a resource occupies in this context name its object: what binding it did, once more.
+#[must_use = "dropped when no lock is held"]
+pub(crate) fn rebind(share: &Share, state: &mut State, resource: &Resource) -> Garbage {
+    let counters = &share.memory().counters;
+    let mut inner = resource.state();
+    let object = inner.object.clone();
+    let mut garbage = Garbage::default();
+    for kind in SlotKind::ALL {
+        for at in 0..state.bindings.slots_of(resource.id(), kind).len() {
+            let id = state.bindings.slots_of(resource.id(), kind)[at];
+            let Some(bound) = state.bindings.bound(id) else { continue };
+            if kind.can_write() && object.is_some() {
+                // The kernel may write there, so it counts as written.
+                inner.valid.add(bound.range.clone());
+            }
+            if bound.object.as_ref().map(|object| object.id()) == object.as_ref().map(|object| object.id()) {
+                continue;
+            }
+            match kind {
+                SlotKind::UniformBuffer => counters.rebinds_uniform.one(),
+                SlotKind::StorageBuffer => counters.rebinds_storage.one(),
+                SlotKind::SamplerView => counters.rebinds_sampler_view.one(),
+                SlotKind::StorageImage => counters.rebinds_image.one(),
+            }
+            garbage._objects.extend(state.bindings.rename(id, object.as_ref()));
+        }
+    }
+    garbage
+}
+
+/// Takes notice of what happened to resources elsewhere, if anything did.
+#[must_use = "dropped when no lock is held"]
+pub(crate) fn catch_up(share: &Share, state: &mut State) -> Option<Garbage> {
+    if share.journal().count() == state.journal_seen {
+        return None;
+    }
+    let (seen, news) = share.journal().since(state.journal_seen);
+    state.journal_seen = seen;
+    let resources: Vec<ResourceId> = match news {
+        News::Events(events) => {
+            for lost in events.iter().filter_map(|event| event.lost) {
+                state.sets.drop_object(lost, &share.memory().counters);
+            }
+            let mut resources: Vec<_> = events.into_iter().map(|event| event.resource).collect();
+            resources.sort_unstable();
+            resources.dedup();
+            resources
+        }
+        News::TooMany => {
+            state.sets.clear(&share.memory().counters);
+            state.bindings.resources()
+        }
+    };
+    let mut garbage = Garbage::default();
+    for id in resources {
+        if let Some(resource) = state.bindings.resource(id).cloned() {
+            garbage._objects.append(&mut rebind(share, state, &resource)._objects);
+        }
+    }
+    Some(garbage)
+}

@@ -1,0 +1,148 @@
+//! Counters of what the tracker did: how often it renamed, rebound, waited, and what that saved.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+macro_rules! counters {
+    ($($(#[doc = $doc:literal])+ $name:ident,)*) => {
+        /// The counters of a device, for all of its contexts together.
+        #[derive(Debug, Default)]
+        pub(crate) struct Counters {
+            $(pub(crate) $name: Counter,)*
+        }
+
+        /// What the tracker did since the device was made, for all contexts of the device together.
+        ///
+        /// ```
+        /// # fn main() -> Result<(), spelter::Error> {
+        /// let context = spelter::Context::new()?;
+        /// let buffer = context.buffer_from(&[1u32, 2, 3])?;
+        /// assert_eq!(context.stats().objects_created, 1);
+        /// drop(buffer);
+        /// assert_eq!(context.stats().objects_alive(), 0);
+        /// # Ok(())
+        /// # }
+        /// ```
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct Stats {
+            $($(#[doc = $doc])+ pub $name: u64,)*
+        }
+
+        impl Counters {
+            pub(crate) fn read(&self) -> Stats {
+                Stats { $($name: self.$name.get(),)* }
+            }
+        }
+
+        impl Stats {
+            /// All counters with their names, in the order of the documentation.
+            pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$((stringify!($name), self.$name),)*].into_iter()
+            }
+
+            /// What was counted between `earlier` and this.
+            #[must_use]
+            pub fn since(&self, earlier: &Self) -> Self {
+                Self { $($name: self.$name.wrapping_sub(earlier.$name),)* }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Resource objects made: storage for new resources, for renames and for staging.
+    objects_created,
+    /// Resource objects gone.
+    objects_destroyed,
+    /// Objects whose storage was used before, by an object that had retired.
+    objects_recycled,
+    /// Invalidations that found nothing valid.
+    invalidations_empty,
+    /// Invalidations of idle resources: the contents were forgotten, the object stayed.
+    invalidations_idle,
+    /// Resources that got a new object because the old one was in use.
+    renames,
+    /// Renames that had to wait since no memory could be had for a new object.
+    renames_without_memory,
+    /// Times that a rename waited for an earlier one to retire, to bound the memory of replaced objects.
+    renames_throttled,
+    /// Uniform-buffer slots that were rebound.
+    rebinds_uniform,
+    /// Storage-buffer slots that were rebound.
+    rebinds_storage,
+    /// Sampler-view slots (texel buffers and image views) that were rebound.
+    rebinds_sampler_view,
+    /// Storage-image slots (storage texel buffers and image views) that were rebound.
+    rebinds_image,
+    /// Descriptor sets allocated and written.
+    sets_allocated,
+    /// Descriptor sets found in the cache when state changed.
+    sets_reused,
+    /// Descriptor sets dropped, since an object that they name went or the cache was full.
+    sets_dropped,
+    /// Waits that a rename, a staged copy or a write to bytes that hold nothing made unnecessary.
+    stalls_avoided,
+    /// Waits of the host before it could write.
+    stalls_taken,
+    /// Waits of the host for results that it reads.
+    read_waits,
+    /// Waits of a context for another one on another queue.
+    context_waits,
+    /// Commands recorded.
+    commands,
+    /// Dispatches among them.
+    dispatches,
+    /// Barriers inserted.
+    barriers,
+    /// Bytes that the host wrote in place.
+    bytes_written,
+    /// Bytes that the host wrote to a staging buffer, copied in order.
+    bytes_staged,
+    /// Bytes that the host read.
+    bytes_read,
+    /// Batches submitted.
+    batches_submitted,
+    /// Batches that had retired and were recycled for later ones.
+    batches_recycled,
+    /// Batches submitted early to give memory back.
+    pressure_flushes,
+}
+
+impl Stats {
+    /// Resource objects that exist now.
+    pub fn objects_alive(&self) -> u64 {
+        self.objects_created.wrapping_sub(self.objects_destroyed)
+    }
+
+    /// Rebinds of all kinds.
+    pub fn rebinds(&self) -> u64 {
+        self.rebinds_uniform + self.rebinds_storage + self.rebinds_sampler_view + self.rebinds_image
+    }
+}
+
+impl fmt::Display for Stats {
+    /// One counter on a line, those that are 0 left out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.iter().filter(|(_, count)| *count > 0).try_for_each(|(name, count)| writeln!(f, "{name:24} {count}"))
+    }
+}
+
+/// A number that only grows.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn one(&self) {
+        self.add(1);
+    }
+
+    pub(crate) fn add(&self, count: u64) {
+        // Relaxed: a count for people; nothing is ordered by it.
+        self.0.fetch_add(count, Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}

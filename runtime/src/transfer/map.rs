@@ -1,0 +1,382 @@
+//! Mapping: a buffer's bytes in the host's hands, until they are unmapped.
+//!
+//! Guest memory is never a slice, since kernels may write it at any time; a mapping has methods to read and write. That
+//! is why it knows which bytes were written: a mapping for writing of a buffer in use collects them, and unmapping puts
+//! them in their place in order.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytemuck::{AnyBitPattern, NoUninit};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use super::upload::{Renamed, rename};
+use crate::context::{Context, Inner};
+use crate::error::{Error, rule};
+use crate::object::ResourceObject;
+use crate::replace;
+use crate::resource::{Buffer, BufferSlice, Resource};
+use crate::serial::Access;
+use crate::valid::Ranges;
+
+bitflags::bitflags! {
+    /// What a mapping is for, and what it may skip.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct MapFlags: u32 {
+        /// The bytes are read: waits for what writes them.
+        const READ = 1;
+        /// The bytes are written. Without `READ` it does not wait: what is in use is written in order when it is unmapped.
+        const WRITE = 2;
+        /// What the mapped bytes held is not wanted.
+        const DISCARD_RANGE = 4;
+        /// What the whole buffer held is not wanted: it gets new storage if it is in use.
+        const DISCARD_WHOLE = 8;
+        /// No waiting, no ordering: the program knows that commands and host do not meet.
+        const UNSYNCHRONIZED = 16;
+        /// Commands may use the buffer while it is mapped. It keeps its storage meanwhile.
+        const PERSISTENT = 32;
+        /// What either side of a persistent mapping writes the other sees without [`Mapped::flush`].
+        const COHERENT = 64;
+    }
+}
+
+/// The mappings of a resource.
+#[derive(Debug, Default)]
+pub(crate) struct Maps {
+    list: SmallVec<[Record; 1]>,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Record {
+    number: u64,
+    range: Range<u64>,
+    persistent: bool,
+}
+
+impl Maps {
+    pub(crate) fn any(&self) -> bool {
+        !self.list.is_empty()
+    }
+
+    /// Whether commands must leave the resource alone.
+    pub(crate) fn forbid_commands(&self) -> bool {
+        self.list.iter().any(|record| !record.persistent)
+    }
+
+    /// Whether the host must not write these bytes but through the mapping.
+    pub(crate) fn forbid_writes(&self, range: &Range<u64>) -> bool {
+        self.list.iter().any(|record| !record.persistent && record.meets(range))
+    }
+}
+
+impl Record {
+    fn meets(&self, range: &Range<u64>) -> bool {
+        self.range.start < range.end && range.start < self.range.end
+    }
+}
+
+/// A part of a buffer in the host's hands. Dropping it unmaps; [`Mapped::unmap`] also tells what went wrong.
+#[must_use = "dropping it unmaps"]
+pub struct Mapped {
+    context: Arc<Inner>,
+    resource: Arc<Resource>,
+    number: u64,
+    range: Range<u64>,
+    flags: MapFlags,
+    target: Arc<ResourceObject>,
+    /// Where the range begins in the target.
+    start: u64,
+    /// Bytes of a staging buffer that were written, to be copied when unmapped; none if the target is the buffer itself.
+    staged: Option<Mutex<Ranges>>,
+    open: bool,
+}
+
+impl Context {
+    /// Maps a buffer, or a part of one. While it is mapped commands must not use the buffer, unless the mapping is
+    /// [`PERSISTENT`](MapFlags::PERSISTENT).
+    ///
+    /// It waits only if it must: for what writes the bytes if they are to be read; else for nobody, but where a write is too
+    /// large to be staged.
+    ///
+    /// [`Error::Range`] if the bytes are not inside or none, [`Error::Resource`] if the buffer is destroyed, of another
+    /// device or mapped there already, or if the flags contradict each other.
+    ///
+    /// ```
+    /// use spelter::MapFlags;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(16).label("particles").zeroed()?;
+    /// let map = context.map(buffer.slice(4..12), MapFlags::WRITE)?;
+    /// map.write(0, &[7u32, 8])?;
+    /// let again = context.map(buffer.slice(8..16), MapFlags::READ).unwrap_err().to_string();
+    /// assert!(again.starts_with("map: bytes 8..16 of buffer `particles` of 16 bytes: bytes 4..12 are mapped"));
+    /// map.unmap()?;
+    /// assert_eq!(context.read::<u32>(&buffer)?, [0, 7, 8, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn map<'a>(&self, what: impl Into<BufferSlice<'a>>, flags: MapFlags) -> Result<Mapped, Error> {
+        let slice: BufferSlice<'_> = what.into();
+        let (buffer, range) = (slice.buffer, slice.range());
+        self.check_range("map", buffer, &range)?;
+        if range.is_empty() {
+            return Err(Error::Range(format!("map: no bytes of {}", buffer.resource().described())));
+        }
+        check_flags(buffer, flags)?;
+        Mapped::new(self.inner(), buffer.resource(), range, flags)
+    }
+}
+
+/// Flags that make sense together (OpenGL's rules for `glMapBufferRange`).
+fn check_flags(buffer: &Buffer, flags: MapFlags) -> Result<(), Error> {
+    let (read, write) = (flags.contains(MapFlags::READ), flags.contains(MapFlags::WRITE));
+    let discards = flags.intersects(MapFlags::DISCARD_RANGE | MapFlags::DISCARD_WHOLE);
+    let rule = if !read && !write {
+        "a mapping reads or writes"
+    } else if discards && (read || !write) {
+        "a mapping that discards writes, and does not read"
+    } else if flags.contains(MapFlags::COHERENT) && !flags.contains(MapFlags::PERSISTENT) {
+        "a coherent mapping is persistent"
+    } else {
+        return Ok(());
+    };
+    Err(Error::resource(format!("map: {} with {flags:?}", buffer.resource().described()), rule))
+}
+
+/// How a mapping gets at the bytes.
+enum Step {
+    /// The object can be used as it is.
+    Direct,
+    /// What is written is collected and copied in order.
+    Stage,
+    /// The object must be idle for this access first.
+    Wait(Access),
+    /// The whole is discarded: rename, then direct.
+    Rename,
+}
+
+impl Mapped {
+    fn new(context: &Arc<Inner>, resource: &Arc<Resource>, range: Range<u64>, flags: MapFlags) -> Result<Self, Error> {
+        let counters = &context.share.memory().counters;
+        let (mut may_rename, mut waited) = (true, false);
+        loop {
+            let mut state = context.lock();
+            let inner = resource.state();
+            let object = Arc::clone(inner.object(resource, "map")?);
+            if let Some(other) = inner.maps.list.iter().find(|record| record.meets(&range)) {
+                let (Range { start, end }, other) = (&range, &other.range);
+                let problem = format!(
+                    "map: bytes {start}..{end} of {}: bytes {}..{} are mapped",
+                    resource.described(),
+                    other.start,
+                    other.end
+                );
+                return Err(Error::resource(problem, rule::MAPPED_TWICE));
+            }
+            let holds = inner.valid.intersects(&range);
+            let whole = flags.contains(MapFlags::DISCARD_WHOLE)
+                || (flags.contains(MapFlags::DISCARD_RANGE) && inner.valid.lies_in(&range));
+            let unsynchronized = flags.contains(MapFlags::UNSYNCHRONIZED);
+            let budget = context.share.memory().budget;
+            let step = match access_in_the_way(&object, flags, holds) {
+                _ if whole && may_rename && !unsynchronized && !inner.valid.is_empty() => Step::Rename,
+                None => Step::Direct,
+                Some(_) if waited => Step::Direct,
+                Some(access) if flags.intersects(MapFlags::READ | MapFlags::PERSISTENT) => Step::Wait(access),
+                Some(_) if range.end - range.start <= budget / 4 => Step::Stage,
+                Some(access) => Step::Wait(access),
+            };
+            match step {
+                Step::Direct => return Ok(Self::begin(context, resource, inner, object, range, flags)),
+                Step::Stage => {
+                    drop(inner);
+                    drop(state);
+                    counters.stalls_avoided.one();
+                    return Self::begin_staged(context, resource, range, flags);
+                }
+                Step::Wait(access) => {
+                    drop(inner);
+                    drop(state);
+                    let reads = flags.contains(MapFlags::READ);
+                    let counter = if reads { &counters.read_waits } else { &counters.stalls_taken };
+                    context.wait_for(&object, access, |_| counter.one(), "map")?;
+                    waited = true;
+                }
+                Step::Rename => {
+                    drop(inner);
+                    match rename(context, &mut state, resource)? {
+                        Renamed::Yes(garbage) => {
+                            drop(state);
+                            if garbage.is_some() {
+                                counters.stalls_avoided.one();
+                            }
+                            drop(garbage);
+                            // What is bound where kernels can write is valid at once: this is not discarded again.
+                            may_rename = false;
+                        }
+                        Renamed::NoMemory => {
+                            drop(state);
+                            counters.renames_without_memory.one();
+                            context.share.relieve()?;
+                        }
+                        Renamed::No => may_rename = false,
+                    }
+                }
+            }
+        }
+    }
+
+    fn begin(
+        context: &Arc<Inner>,
+        resource: &Arc<Resource>,
+        mut inner: parking_lot::MutexGuard<'_, crate::resource::State>,
+        object: Arc<ResourceObject>,
+        range: Range<u64>,
+        flags: MapFlags,
+    ) -> Self {
+        let persistent = flags.contains(MapFlags::PERSISTENT);
+        if flags.contains(MapFlags::DISCARD_RANGE) && !object.usage.is_busy(Access::Write) {
+            replace::forget(&context.share, resource, &mut inner, range.clone());
+        }
+        if flags.contains(MapFlags::WRITE) && flags.intersects(MapFlags::PERSISTENT | MapFlags::UNSYNCHRONIZED) {
+            // Nobody is told of each write.
+            inner.valid.add(range.clone());
+        }
+        let number = record(&mut inner.maps, context, &range, persistent);
+        let start = range.start;
+        let (context, resource) = (Arc::clone(context), Arc::clone(resource));
+        Self { context, resource, number, range, flags, target: object, start, staged: None, open: true }
+    }
+
+    fn begin_staged(
+        context: &Arc<Inner>,
+        resource: &Arc<Resource>,
+        range: Range<u64>,
+        flags: MapFlags,
+    ) -> Result<Self, Error> {
+        let target = context.staging(range.end - range.start)?;
+        let number = record(&mut resource.state().maps, context, &range, false);
+        let staged = Some(Mutex::new(Ranges::new()));
+        let (context, resource) = (Arc::clone(context), Arc::clone(resource));
+        Ok(Self { context, resource, number, range, flags, target, start: 0, staged, open: true })
+    }
+
+    /// Bytes that are mapped.
+    pub fn len(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+
+    /// Whether there are none; there always are.
+    pub fn is_empty(&self) -> bool {
+        self.range.is_empty()
+    }
+
+    /// `count` values from byte `offset` of the mapping on. What a kernel writes meanwhile, into a persistent mapping, is
+    /// old or new. [`Error::Range`] if they are not inside, or the mapping is not for reading.
+    pub fn read<T: AnyBitPattern>(&self, offset: u64, count: usize) -> Result<Vec<T>, Error> {
+        let bytes = (size_of::<T>() as u64).saturating_mul(count as u64);
+        self.check("read", offset, bytes, MapFlags::READ)?;
+        if size_of::<T>() == 0 {
+            return Err(Error::Range("read: elements of no bytes".to_owned()));
+        }
+        let mut raw = vec![0u8; bytes as usize];
+        self.target.storage().read(self.start + offset, &mut raw)?;
+        Ok(raw.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect())
+    }
+
+    /// Writes values from byte `offset` of the mapping on. [`Error::Range`] if they are not inside, or the mapping is not
+    /// for writing.
+    pub fn write<T: NoUninit>(&self, offset: u64, values: &[T]) -> Result<(), Error> {
+        let bytes: &[u8] = bytemuck::cast_slice(values);
+        self.check("write", offset, bytes.len() as u64, MapFlags::WRITE)?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let written = offset..offset + bytes.len() as u64;
+        match &self.staged {
+            Some(staged) => staged.lock().add(written),
+            None => self.resource.state().valid.add(self.range.start + written.start..self.range.start + written.end),
+        }
+        self.target.storage().write(self.start + offset, bytes)?;
+        self.context.share.memory().counters.bytes_written.add(bytes.len() as u64);
+        Ok(())
+    }
+
+    /// Makes writes through a persistent mapping that is not coherent visible to commands that are recorded from now on.
+    /// This device's memory is always coherent, so it does nothing here; a program that calls it is right elsewhere, too.
+    pub fn flush(&self) {}
+
+    /// Ends the mapping. What was collected is copied to its place, in order.
+    pub fn unmap(mut self) -> Result<(), Error> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), Error> {
+        if !std::mem::replace(&mut self.open, false) {
+            return Ok(());
+        }
+        let mut state = self.resource.state();
+        let at = state.maps.list.iter().position(|record| record.number == self.number);
+        if let Some(record) = at.map(|at| state.maps.list.swap_remove(at))
+            && !record.persistent
+        {
+            self.context.share.unmapped();
+        }
+        drop(state);
+        let staged = self.staged.take().map(Mutex::into_inner).unwrap_or_default();
+        for Range { start, end } in staged.iter() {
+            self.context.share.memory().counters.bytes_staged.add(end - start);
+            let to = self.range.start + start;
+            self.context.copy_staged("unmap", &self.target, start, &self.resource, to, end - start)?;
+        }
+        Ok(())
+    }
+
+    fn check(&self, what: &str, offset: u64, bytes: u64, needs: MapFlags) -> Result<(), Error> {
+        let of = self.resource.described();
+        if !self.flags.contains(needs) {
+            return Err(Error::Range(format!("{what}: the mapping of {of} is for {:?}", self.flags)));
+        }
+        if offset.checked_add(bytes).is_none_or(|end| end > self.len()) {
+            let len = self.len();
+            return Err(Error::Range(format!("{what}: {bytes} bytes at {offset} of {len} mapped bytes of {of}")));
+        }
+        Ok(())
+    }
+}
+
+/// The access that has to wait for somebody, if one has to.
+fn access_in_the_way(object: &ResourceObject, flags: MapFlags, holds: bool) -> Option<Access> {
+    if flags.contains(MapFlags::UNSYNCHRONIZED) || !holds {
+        return None;
+    }
+    let access = if flags.contains(MapFlags::WRITE) { Access::Write } else { Access::Read };
+    object.usage.is_busy(access).then_some(access)
+}
+
+/// Writes a mapping down; its number.
+fn record(maps: &mut Maps, context: &Inner, range: &Range<u64>, persistent: bool) -> u64 {
+    maps.next += 1;
+    maps.list.push(Record { number: maps.next, range: range.clone(), persistent });
+    if !persistent {
+        context.share.mapped();
+    }
+    maps.next
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // `unmap` tells the error to those who ask.
+        let _ = self.end();
+    }
+}
+
+impl fmt::Debug for Mapped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Mapped(bytes {:?} of {}, {:?})", self.range, self.resource.described(), self.flags)
+    }
+}

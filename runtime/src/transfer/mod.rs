@@ -1,0 +1,232 @@
+//! Moving bytes: host to buffer, buffer to host, buffer to buffer.
+
+mod map;
+mod upload;
+
+pub use map::{MapFlags, Mapped};
+
+pub(crate) use map::Maps;
+
+use std::ops::Range;
+
+use ash::vk;
+use bytemuck::{AnyBitPattern, NoUninit};
+
+use crate::barrier::Use;
+use crate::batch::Refusal;
+use crate::context::{Context, Inner, State};
+use crate::error::{Error, rule};
+use crate::resource::{Buffer, Resource};
+use crate::serial::Access;
+
+impl Context {
+    /// Reads a whole buffer back, when all that writes it is done. The first bytes of what is no whole number of elements
+    /// would be easy to mistake for all: [`Error::Range`].
+    pub fn read<T: AnyBitPattern>(&self, buffer: &Buffer) -> Result<Vec<T>, Error> {
+        self.read_range(buffer, 0..buffer.size())
+    }
+
+    /// Reads the bytes `range` of a buffer back, as values, when all that writes the buffer is done. Waits for nobody if
+    /// none of them holds defined data.
+    ///
+    /// [`Error::Range`] if they are not inside or no whole number of elements, [`Error::Resource`] if the buffer is
+    /// destroyed.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_from(&[1u32, 2, 3, 4])?;
+    /// assert_eq!(context.read_range::<u32>(&buffer, 4..12)?, [2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn read_range<T: AnyBitPattern>(&self, buffer: &Buffer, range: Range<u64>) -> Result<Vec<T>, Error> {
+        self.check_range("read", buffer, &range)?;
+        let (bytes, each) = (range.end - range.start, size_of::<T>() as u64);
+        if each == 0 || bytes % each != 0 {
+            return Err(Error::Range(format!("read: {bytes} bytes are no whole number of elements of {each} bytes")));
+        }
+        let mut raw = vec![0u8; bytes as usize];
+        self.inner().read(buffer.resource(), range.start, &mut raw)?;
+        Ok(raw.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect())
+    }
+
+    /// Writes values into a buffer from byte `offset` on, after everything that was recorded before and before everything
+    /// that comes. It seldom waits for commands that use the buffer: bytes that hold no defined data are written at once;
+    /// values that cover all that is defined go to new storage; others are staged and copied in order. Only what is too
+    /// large to stage waits.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(12)?;
+    /// context.write(&buffer, 4, &[7u32])?;
+    /// assert_eq!(context.read::<u32>(&buffer)?, [0, 7, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn write<T: NoUninit>(&self, buffer: &Buffer, offset: u64, values: &[T]) -> Result<(), Error> {
+        self.put("write", buffer, offset, bytemuck::cast_slice(values), false)
+    }
+
+    /// Gives a buffer new contents: values from its first byte on; whatever else it held is not defined any more. Never
+    /// waits for commands that use the old contents: if there are any the buffer gets new storage.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(16).build()?;
+    /// for frame in 0..3u32 {
+    ///     context.upload(&buffer, &[frame; 4])?;
+    ///     // … dispatches that read the buffer …
+    /// }
+    /// assert_eq!(context.read::<u32>(&buffer)?, [2; 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn upload<T: NoUninit>(&self, buffer: &Buffer, values: &[T]) -> Result<(), Error> {
+        self.put("upload", buffer, 0, bytemuck::cast_slice(values), true)
+    }
+
+    fn put(&self, what: &str, buffer: &Buffer, offset: u64, bytes: &[u8], discard: bool) -> Result<(), Error> {
+        self.check_range(what, buffer, &(offset..offset.saturating_add(bytes.len() as u64)))?;
+        self.inner().upload(what, buffer.resource(), offset, bytes, discard)
+    }
+
+    /// Records a copy of `bytes` bytes from one buffer to another, or between parts of one that do not overlap.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let (from, to) = (context.buffer_from(&[1u32, 2, 3])?, context.buffer_zeroed(8)?);
+    /// context.copy(&from, 4, &to, 0, 8)?;
+    /// assert_eq!(context.read::<u32>(&to)?, [2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn copy(&self, from: &Buffer, start: u64, to: &Buffer, offset: u64, bytes: u64) -> Result<(), Error> {
+        self.check_range("copy", from, &(start..start.saturating_add(bytes)))?;
+        self.check_range("copy", to, &(offset..offset.saturating_add(bytes)))?;
+        let (from, to) = (from.resource(), to.resource());
+        self.inner().record(|state| {
+            let (source, target) = (for_command("copy", from)?, for_command("copy", to)?);
+            let region = vk::BufferCopy { src_offset: start, dst_offset: offset, size: bytes };
+            let read = Use { object: &source, range: start..start + bytes, access: Access::Read };
+            let write = Use { object: &target, range: offset..offset + bytes, access: Access::Write };
+            state.transfer(&[read, write], |commands| {
+                commands.copy_buffer(source.buffer(), target.buffer(), &[region])
+            })?;
+            to.state().valid.add(offset..offset + bytes);
+            Ok(())
+        })
+    }
+
+    /// Records a fill of the whole buffer with a repeated word; a rest of less than a word is left alone.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(8)?;
+    /// context.fill(&buffer, 9)?;
+    /// assert_eq!(context.read::<u32>(&buffer)?, [9, 9]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn fill(&self, buffer: &Buffer, word: u32) -> Result<(), Error> {
+        self.fill_range(buffer, 0..buffer.size() & !3, word)
+    }
+
+    /// Records a fill of the bytes `range` of a buffer with a repeated word. [`Error::Misuse`] unless they begin and end
+    /// at multiples of 4.
+    pub fn fill_range(&self, buffer: &Buffer, range: Range<u64>, word: u32) -> Result<(), Error> {
+        self.check_range("fill", buffer, &range)?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        let resource = buffer.resource();
+        self.inner().record(|state| {
+            let object = for_command("fill", resource)?;
+            let write = Use { object: &object, range: range.clone(), access: Access::Write };
+            state.transfer(&[write], |commands| {
+                commands.fill_buffer(object.buffer(), range.start, range.end - range.start, word)
+            })?;
+            resource.state().valid.add(range.clone());
+            Ok(())
+        })
+    }
+
+    pub(crate) fn check_range(&self, what: &str, buffer: &Buffer, range: &Range<u64>) -> Result<(), Error> {
+        self.check_device(what, buffer)?;
+        if range.start > range.end || range.end > buffer.size() {
+            let (Range { start, end }, of) = (range, buffer.resource().described());
+            return Err(Error::Range(format!("{what}: bytes {start}..{end} of {of}")));
+        }
+        Ok(())
+    }
+}
+
+/// The object of a resource that a command uses: neither destroyed nor mapped.
+pub(crate) fn for_command(
+    what: &str,
+    resource: &Resource,
+) -> Result<std::sync::Arc<crate::object::ResourceObject>, Error> {
+    let state = resource.state();
+    let object = state.object(resource, what)?;
+    if state.maps.forbid_commands() {
+        return Err(Error::resource(format!("{what}: {} is mapped", resource.described()), rule::MAPPED));
+    }
+    Ok(std::sync::Arc::clone(object))
+}
+
+impl State {
+    /// Records a command that is no dispatch.
+    pub(crate) fn transfer(
+        &mut self,
+        uses: &[Use<'_>],
+        command: impl FnOnce(&spelter_driver::CommandBuffer) -> Result<(), spelter_driver::Error>,
+    ) -> Result<(), Refusal> {
+        let counters = &self.share.memory().counters;
+        let batch = self.timeline.batch()?;
+        batch.enter(&self.clock, uses.iter().cloned())?;
+        batch.order(uses.iter().cloned(), counters)?;
+        Ok(batch.transfer(counters, command)?)
+    }
+}
+
+impl Inner {
+    /// Reads bytes of a buffer when all that writes it is done.
+    pub(crate) fn read(&self, resource: &Resource, offset: u64, into: &mut [u8]) -> Result<(), Error> {
+        self.share.check_alive()?;
+        let state = resource.state();
+        let object = std::sync::Arc::clone(state.object(resource, "read")?);
+        let holds = state.valid.intersects(&(offset..offset + into.len() as u64));
+        drop(state);
+        let counters = &self.share.memory().counters;
+        if holds {
+            self.wait_for(&object, Access::Read, |_| counters.read_waits.one(), "read back")?;
+        }
+        counters.bytes_read.add(into.len() as u64);
+        object.storage().read(offset, into)
+    }
+
+    /// Waits for what stands in the way of an access of the host; `waits` counts if something does.
+    pub(crate) fn wait_for(
+        &self,
+        object: &crate::object::ResourceObject,
+        access: Access,
+        waits: impl FnOnce(&Self),
+        why: &str,
+    ) -> Result<(), Error> {
+        let moments = object.usage.in_the_way(access);
+        if moments.is_empty() {
+            return Ok(());
+        }
+        waits(self);
+        let start = std::time::Instant::now();
+        moments.iter().try_for_each(|moment| self.share.wait(moment))?;
+        if let Some(trace) = self.share.trace() {
+            trace.span(self.clock.id(), format!("wait: {why}"), start, serde_json::Value::Null);
+        }
+        Ok(())
+    }
+}
