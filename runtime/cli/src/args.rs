@@ -82,10 +82,13 @@ pub(crate) struct RunArgs {
     /// Print how long a run takes: median and best.
     #[arg(long)]
     pub(crate) time: bool,
+    /// Write a timeline of contexts, queues and workers, for Perfetto or chrome://tracing.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
     /// The device.
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
-    /// Print one JSON object.
+    /// Print one JSON object, with the tracker's counters.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -250,3 +250,30 @@ fn json() {
     assert!(shown["times"]["best_seconds"].as_f64() <= shown["times"]["median_seconds"].as_f64());
     assert!(shown["times"]["invocations_per_second"].as_f64() > Some(0.0));
 }
+
+#[test]
+fn a_timeline_has_a_track_for_each_context_queue_and_worker() {
+    let folder = Folder::with("trace", "double.wgsl", DOUBLE);
+    let run = "run double.wgsl --bind 0.0=u32:range:64 --groups 16 --repeat 3 --workers 2 --trace t.json --json";
+    let report = folder.json(run);
+    assert_eq!((report["stats"]["dispatches"].as_u64(), report["stats"]["barriers"].as_u64()), (Some(3), Some(0)));
+    let trace: serde_json::Value = serde_json::from_slice(&folder.read("t.json")).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let named = |name: &str| events.iter().filter(|event| event["name"] == name).collect::<Vec<_>>();
+    let processes: Vec<_> = named("process_name").iter().map(|event| event["args"]["name"].as_str().unwrap()).collect();
+    assert_eq!(processes, ["contexts", "queues", "workers"]);
+    let tracks: Vec<_> = named("thread_name").iter().map(|event| event["args"]["name"].as_str().unwrap()).collect();
+    assert!(tracks.contains(&"context 1") && tracks.contains(&"queue 0"), "{tracks:?}");
+    let units: u64 = named("main").iter().map(|event| event["args"]["units"].as_u64().unwrap()).sum();
+    assert_eq!(units, 3 * 16, "every workgroup of every run is on some worker's track");
+    assert!(named("main").iter().all(|event| event["pid"] == 3 && event["dur"].as_f64().unwrap() >= 0.0));
+    // What ran was recorded before, and each batch of the queue holds the kernels that ran in it.
+    let span = |event: &serde_json::Value| {
+        let start = event["ts"].as_f64().unwrap();
+        (start, start + event["dur"].as_f64().unwrap())
+    };
+    for kernel in named("main") {
+        let inside = |batch: &serde_json::Value| span(batch).0 <= span(kernel).0 && span(kernel).1 <= span(batch).1;
+        assert!(events.iter().filter(|event| event["pid"] == 2 && event["ph"] == "X").any(inside));
+    }
+}

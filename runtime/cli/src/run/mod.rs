@@ -18,12 +18,13 @@ use bind::Bound;
 /// Runs the shader as the options say.
 pub(crate) fn run(args: &RunArgs, output: &mut Output) -> Result<(), Failure> {
     let shader = shader::load(&args.file)?;
-    let context = device::context(&args.device)?;
+    let context = device::traced(&args.device, args.trace.is_some())?;
     let program = shader.program(&context, args.entry.as_deref(), &args.spec)?;
     let bound = bind::all(&context, &program, args)?;
     report::check(&bound, args)?;
     let times = dispatch(&context, &program, &bound, args)?;
     report::save(&context, &bound, args)?;
+    report::trace(&context, args)?;
     report::print(&context, &program, &bound, &times, args, output)?;
     report::notes(&bound, args);
     Ok(())

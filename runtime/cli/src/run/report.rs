@@ -1,9 +1,11 @@
 //! What a run shows: values of buffers, files, times.
 
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use spelter::{Context, Program};
 
 use super::bind::Bound;
@@ -35,6 +37,7 @@ pub(super) fn check(bound: &[Bound], args: &RunArgs) -> Result<(), Failure> {
             return Err(Failure(format!("--out {slot}: {} {problem}", last - first)));
         }
     }
+    args.trace.iter().try_for_each(|path| check_path(path))?;
     args.save.iter().try_for_each(|save| {
         find(bound, "--save", save.slot)?;
         check_path(&save.path)
@@ -52,7 +55,7 @@ fn check_path(path: &Path) -> Result<(), Failure> {
 
 /// After a good run, says what may surprise: bytes that are not shown, or that nothing is.
 pub(super) fn notes(bound: &[Bound], args: &RunArgs) {
-    if args.out.is_empty() && args.save.is_empty() && !args.time && !args.json {
+    if args.out.is_empty() && args.save.is_empty() && args.trace.is_none() && !args.time && !args.json {
         output::note("the kernel ran; --out, --save, --time or --json show what it did");
     }
     for print in args.out.iter().filter(|print| print.range.is_none()) {
@@ -71,6 +74,17 @@ pub(super) fn save(context: &Context, bound: &[Bound], args: &RunArgs) -> Result
         let bytes: Vec<u8> = context.read(&find(bound, "--save", save.slot)?.buffer)?;
         std::fs::write(&save.path, bytes).map_err(|error| Failure::file(&save.path, error))
     })
+}
+
+/// Writes the file of `--trace`.
+pub(super) fn trace(context: &Context, args: &RunArgs) -> Result<(), Failure> {
+    let Some(path) = &args.trace else { return Ok(()) };
+    let write = || {
+        let mut file = BufWriter::new(File::create(path)?);
+        context.write_trace(&mut file)?;
+        file.flush()
+    };
+    write().map_err(|error: std::io::Error| Failure::file(path, error))
 }
 
 /// Prints values and times, as text or as one JSON object.
@@ -93,6 +107,7 @@ pub(super) fn print(
             "workers": context.device().properties().workers,
             "outputs": values.iter().map(Shown::json).collect::<Vec<_>>(),
             "times": times.json(),
+            "stats": context.stats().iter().map(|(name, count)| (name.to_owned(), count.into())).collect::<Map<_, _>>(),
         }));
     }
     values.iter().try_for_each(|shown| shown.print(output))?;
