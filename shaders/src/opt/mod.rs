@@ -59,7 +59,7 @@ pub const CONTRACT: Pass = Pass { name: "contract", run: contract::run };
 /// All passes, in the order in which they run. After the last that decides branches, control flow is straightened again.
 pub const PASSES: &[Pass] = &[
     CFG, VARIABLES, TABLES, CFG, PEEPHOLE, GVN, UNROLL, FORWARD, FLATTEN, CFG, OFFSETS, PEEPHOLE, GVN, PEEPHOLE, CFG,
-    FLATTEN, CFG, LICM, DCE,
+    LICM, FLATTEN, CFG, PEEPHOLE, DCE,
 ];
 
 /// What runs once more after [`UNROLL`], if it found a loop: counters and what they index are constants now.
