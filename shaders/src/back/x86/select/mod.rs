@@ -15,6 +15,7 @@ mod facts;
 mod memory;
 mod most;
 mod scalar;
+mod strides;
 mod wide;
 
 use cranelift_entity::SecondaryMap;
@@ -24,6 +25,7 @@ use regalloc2::{Operand, OperandConstraint, OperandKind, OperandPos, PReg, RegCl
 use self::avx2::Halves;
 use self::facts::Facts;
 use self::most::Most;
+use self::strides::Strides;
 use super::vcode::{Build, Kind, VCode, View};
 use super::{CompileError, Isa};
 use crate::ir::Op;
@@ -37,6 +39,7 @@ pub(super) struct Select<'k> {
     kernel: &'k Kernel,
     facts: Facts,
     most: Most,
+    strides: Strides,
     code: VCode,
     isa: Isa,
     /// Where a value is; of a vector on AVX2, its lower half.
@@ -61,6 +64,7 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode, CompileError> {
         kernel,
         facts: Facts::new(kernel),
         most: Most::new(kernel),
+        strides: Strides::new(kernel),
         code,
         isa,
         regs: SecondaryMap::with_capacity(kernel.values.len()),

@@ -12,7 +12,7 @@ use crate::simd::{Block, InstData, Kernel, Type, Value};
 pub(super) struct Most(SecondaryMap<Value, u32>);
 
 /// A value that is passed to a parameter, and the condition for that, if it is the first target of a branch.
-type Passed = SmallVec<[(Value, Option<Value>); 2]>;
+pub(super) type Passed = SmallVec<[(Value, Option<Value>); 2]>;
 
 impl Most {
     pub(super) fn new(kernel: &Kernel) -> Self {
@@ -71,7 +71,7 @@ impl Most {
 }
 
 /// For each block with parameters, what is passed to each of them.
-fn passed(kernel: &Kernel) -> SecondaryMap<Block, Vec<Passed>> {
+pub(super) fn passed(kernel: &Kernel) -> SecondaryMap<Block, Vec<Passed>> {
     let mut passed: SecondaryMap<Block, Vec<Passed>> = SecondaryMap::new();
     for &block in &kernel.layout {
         let Some(&last) = kernel.blocks[block].insts.last() else { continue };

@@ -8,6 +8,7 @@ use super::super::super::CompileError;
 use super::super::super::encode::{Assembler, Label, Regs};
 use super::super::super::pool::Constant;
 use super::super::super::vcode::{Build, Expand, Kind, Place, View};
+use super::super::strides::FETCHED;
 use super::Halves;
 use crate::simd::{Inst, LANES, Row, Value};
 
@@ -92,7 +93,8 @@ impl Halves<'_, '_> {
             Where::Checked { base, disp } => {
                 let mut operands: SmallVec<[Operand; 8]> = results.into_iter().map(Operand::reg_def_at_start).collect();
                 let place = self.row_slots(row, (base, disp), &mut operands)?;
-                self.code.push(Kind::Sequence(Box::new(LoadRow(place))), &operands);
+                let fetch = self.strides.is_far(self.kernel, row);
+                self.code.push(Kind::Sequence(Box::new(LoadRow { place, fetch })), &operands);
             }
         }
         self.bind(inst, results);
@@ -200,22 +202,31 @@ impl RowPlace {
     }
 }
 
-/// Operands 0 and 1 become the row.
+/// Operands 0 and 1 become the row; with `fetch`, later words come nearer.
 #[derive(Debug)]
-struct LoadRow(RowPlace);
+struct LoadRow {
+    place: RowPlace,
+    fetch: bool,
+}
 
 impl Expand for LoadRow {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let cold = asm.cold();
-        self.0.check(regs, asm, cold);
+        self.place.check(regs, asm, cold);
         for half in 0..2 {
-            let memory = self.0.memory(regs, regs.gpr(self.0.index), half);
+            let memory = self.place.memory(regs, regs.gpr(self.place.index), half);
             asm.put(Instruction::with2(LOAD, regs.ymm(half), memory));
+        }
+        if self.fetch {
+            // No fetch fails, wherever it goes.
+            let at = self.place.disp.wrapping_add(FETCHED);
+            let memory = memory(regs.gpr(self.place.base), regs.gpr(self.place.index), 4, at);
+            asm.put(Instruction::with1(Code::Prefetcht0_m8, memory));
         }
     }
 
     fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        self.0.windows(regs, asm, |asm, first, windows| {
+        self.place.windows(regs, asm, |asm, first, windows| {
             for (half, window) in (0..2).zip(windows) {
                 let lanes = regs.ymm(half);
                 asm.put(match first {
@@ -225,7 +236,7 @@ impl Expand for LoadRow {
             }
         });
         for half in 0..2 {
-            let memory = self.0.memory(regs, regs.gpr(self.0.temps[0]), half);
+            let memory = self.place.memory(regs, regs.gpr(self.place.temps[0]), half);
             let lanes = regs.ymm(half);
             asm.put(Instruction::with3(Code::VEX_Vmaskmovps_ymm_ymm_m256, lanes, lanes, memory));
         }

@@ -9,6 +9,7 @@ use super::super::super::encode::{Assembler, Label, Regs};
 use super::super::super::pool::Constant;
 use super::super::super::vcode::{Build, Expand, Kind, Place, View};
 use super::super::Select;
+use super::super::strides::FETCHED;
 use crate::simd::{Inst, LANES, Row, Value};
 
 /// Lane numbers.
@@ -95,7 +96,8 @@ impl Select<'_> {
         let result = self.define(inst);
         operands.push(Operand::reg_def(result));
         let place = self.row_slots(row, (base, disp), &mut operands)?;
-        self.code.push(Kind::Sequence(Box::new(LoadRow(place))), &operands);
+        let fetch = self.strides.is_far(self.kernel, row);
+        self.code.push(Kind::Sequence(Box::new(LoadRow { place, fetch })), &operands);
         Ok(())
     }
 
@@ -124,8 +126,11 @@ impl Select<'_> {
 
 impl RowPlace {
     fn memory(&self, regs: Regs<'_>, index: Register) -> MemoryOperand {
-        let disp_size = u32::from(self.disp != 0);
-        let disp = i64::from(self.disp);
+        self.memory_from(regs, index, self.disp)
+    }
+
+    fn memory_from(&self, regs: Regs<'_>, index: Register, disp: i32) -> MemoryOperand {
+        let (disp, disp_size) = (i64::from(disp), u32::from(disp != 0));
         MemoryOperand::with_base_index_scale_displ_size(regs.gpr(self.base), index, 4, disp, disp_size)
     }
 
@@ -173,23 +178,32 @@ const VECTOR_AT: i32 = 0;
 const MASK_AT: i32 = 256;
 pub(super) const LIMIT_AT: i32 = 264;
 
-/// Operand 0 becomes the row.
+/// Operand 0 becomes the row; with `fetch`, later words come nearer.
 #[derive(Debug)]
-struct LoadRow(RowPlace);
+struct LoadRow {
+    place: RowPlace,
+    fetch: bool,
+}
 
 impl Expand for LoadRow {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let cold = asm.cold();
-        self.0.check(regs, asm, cold);
-        let memory = self.0.memory(regs, regs.gpr(self.0.index));
+        self.place.check(regs, asm, cold);
+        let memory = self.place.memory(regs, regs.gpr(self.place.index));
         asm.put(Instruction::with2(Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512, regs.zmm(0), memory));
+        if self.fetch {
+            // No fetch fails, wherever it goes.
+            let memory =
+                self.place.memory_from(regs, regs.gpr(self.place.index), self.place.disp.wrapping_add(FETCHED));
+            asm.put(Instruction::with1(Code::Prefetcht0_m8, memory));
+        }
     }
 
     fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let (mask, saved) = (Register::K1, asm.scratch(MASK_AT, false));
         asm.put(Instruction::with2(Code::VEX_Kmovw_m16_kr, saved, mask));
-        self.0.lanes_in_bounds(regs, asm, mask, regs.zmm(0), Register::None);
-        let memory = self.0.memory(regs, regs.gpr(self.0.temp));
+        self.place.lanes_in_bounds(regs, asm, mask, regs.zmm(0), Register::None);
+        let memory = self.place.memory(regs, regs.gpr(self.place.temp));
         let load = Instruction::with2(Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512, regs.zmm(0), memory);
         asm.put_masked(mask, true, load);
         asm.put(Instruction::with2(Code::VEX_Kmovw_kr_km16, mask, saved));
