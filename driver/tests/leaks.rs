@@ -52,7 +52,7 @@ fn a_hundred_thousand_pipelines_leave_nothing() {
     let module = device.create_shader_module(&assemble(KERNEL).unwrap()).unwrap();
     let layout = device.create_pipeline_layout(&[], &[]).unwrap();
     let create = |number: u32| {
-        let values = Specialization::from([(0, number)]);
+        let values = Specialization::from([(0, number.into())]);
         device.create_compute_pipeline(&module, "main", &values, &layout).unwrap()
     };
     // Many at once share mappings, of which a process has some 65,000.

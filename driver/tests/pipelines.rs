@@ -24,7 +24,7 @@ fn layout(device: &Device, push: &[PushRange]) -> PipelineLayout {
 }
 
 fn create(device: &Device, module: &ShaderModule, layout: &PipelineLayout, step: u32) -> ComputePipeline {
-    device.create_compute_pipeline(module, "main", &Specialization::from([(3, step)]), layout).unwrap()
+    device.create_compute_pipeline(module, "main", &Specialization::from([(3, step.into())]), layout).unwrap()
 }
 
 #[track_caller]

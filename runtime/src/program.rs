@@ -225,26 +225,49 @@ pub enum Constant {
     U32(u32),
     /// Signed; also for a `u32` that has the value.
     I32(i32),
-    /// Float.
+    /// Unsigned, of 64 bits; also for a signed constant that has the value.
+    U64(u64),
+    /// Float; also for a constant of 64 bits.
     F32(f32),
+    /// Float of 64 bits.
+    F64(f64),
     /// Boolean.
     Bool(bool),
 }
 
 impl Constant {
-    /// The 32 bits of the value for a constant, whose type it must have; else [`Error::Constant`].
-    pub fn bits_for(self, constant: &SpecializationConstant) -> Result<u32, Error> {
+    /// The bits of the value for a constant, whose kind it must have; else [`Error::Constant`].
+    pub fn bits_for(self, constant: &SpecializationConstant) -> Result<u64, Error> {
         let bits = match (constant.ty, self) {
-            (ConstantType::U32, Self::U32(value)) => Some(value),
-            (ConstantType::U32, Self::I32(value)) => u32::try_from(value).ok(),
-            (ConstantType::I32, Self::I32(value)) => Some(value.cast_unsigned()),
-            (ConstantType::I32, Self::U32(value)) => i32::try_from(value).ok().map(i32::cast_unsigned),
-            (ConstantType::F32, Self::F32(value)) => Some(value.to_bits()),
+            (ConstantType::Uint(width), Self::U32(value)) => within(u64::from(value), width),
+            (ConstantType::Uint(width), Self::U64(value)) => within(value, width),
+            (ConstantType::Uint(width), Self::I32(value)) => {
+                u64::try_from(value).ok().and_then(|value| within(value, width))
+            }
+            (ConstantType::Int(width), Self::I32(value)) => signed(i64::from(value), width),
+            (ConstantType::Int(width), Self::U32(value)) => signed(i64::from(value), width),
+            (ConstantType::Int(width), Self::U64(value)) => {
+                i64::try_from(value).ok().and_then(|value| signed(value, width))
+            }
+            (ConstantType::Float(32), Self::F32(value)) => Some(value.to_bits().into()),
+            (ConstantType::Float(64), Self::F32(value)) => Some(f64::from(value).to_bits()),
+            (ConstantType::Float(64), Self::F64(value)) => Some(value.to_bits()),
             (ConstantType::Bool, Self::Bool(value)) => Some(value.into()),
             _ => None,
         };
         bits.ok_or_else(|| Error::Constant(format!("{constant} cannot be {self}")))
     }
+}
+
+/// A number of so many bits.
+fn within(value: u64, bits: u32) -> Option<u64> {
+    (bits >= 64 || value >> bits == 0).then_some(value)
+}
+
+/// The bits of a number, if they are enough for it.
+fn signed(value: i64, bits: u32) -> Option<u64> {
+    let unused = 64u32.checked_sub(bits)?;
+    (value << unused >> unused == value).then_some(value.cast_unsigned() << unused >> unused)
 }
 
 impl fmt::Display for Constant {
@@ -253,7 +276,9 @@ impl fmt::Display for Constant {
         match self {
             Self::U32(value) => write!(f, "{value}"),
             Self::I32(value) => write!(f, "{value}"),
+            Self::U64(value) => write!(f, "{value}"),
             Self::F32(value) => write!(f, "{value:?}"),
+            Self::F64(value) => write!(f, "{value:?}"),
             Self::Bool(value) => write!(f, "{value}"),
         }
     }
@@ -268,7 +293,7 @@ macro_rules! constant_from {
         })*
     };
 }
-constant_from!(u32 U32, i32 I32, f32 F32, bool Bool);
+constant_from!(u32 U32, i32 I32, u64 U64, f32 F32, bool Bool);
 
 /// The entry point of that name among those of a shader; without a name, the only one. Else [`Error::EntryPoint`].
 pub fn choose_entry<'a>(names: impl Iterator<Item = &'a str>, name: Option<&str>) -> Result<String, Error> {

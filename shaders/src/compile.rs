@@ -49,16 +49,16 @@ impl Module {
     }
 
     /// As [`Module::kernel`], sooner: the kernel knows no source lines if the module is WGSL. Errors do.
-    pub fn kernel_without_lines(&self, entry: &str, specialization: &BTreeMap<u32, u32>) -> Result<Kernel, Error> {
+    pub fn kernel_without_lines(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
         float_mode::with_default(|| match self {
             Self::Spirv(module) => module.kernel(entry, specialization),
             Self::Wgsl(module) => module.kernel_without_lines(entry, specialization),
         })
     }
 
-    /// Specializes an entry point: the scalar IR, verified. `specialization` maps `SpecId` to the constant's 32 bits; ids
+    /// Specializes an entry point: the scalar IR, verified. `specialization` maps `SpecId` to the constant's bits; ids
     /// that the module does not have are ignored, as Vulkan asks.
-    pub fn kernel(&self, entry: &str, specialization: &BTreeMap<u32, u32>) -> Result<Kernel, Error> {
+    pub fn kernel(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
         float_mode::with_default(|| match self {
             Self::Spirv(module) => module.kernel(entry, specialization),
             Self::Wgsl(module) => module.kernel(entry, specialization),

@@ -189,6 +189,35 @@ impl GuestSlice {
     }
 }
 
+impl GuestSlice {
+    /// The 16-bit word at byte `offset`, little-endian; 0 outside the range.
+    pub fn load_u16(self, offset: u64) -> u16 {
+        if !self.has(offset, 2) {
+            return 0;
+        }
+        match self.slice(offset, 2).words() {
+            (phase, [word]) => (u32::from_le(word.load(Relaxed)) >> (phase * 8)) as u16,
+            _ => u16::from_le_bytes([self.load_u8(offset), self.load_u8(offset + 1)]),
+        }
+    }
+
+    /// Stores a 16-bit word at byte `offset`, and leaves its neighbours as they are; dropped outside the range. Across two
+    /// words it is two stores.
+    pub fn store_u16(self, offset: u64, value: u16) {
+        if !self.has(offset, 2) {
+            return;
+        }
+        match self.slice(offset, 2).words() {
+            (phase, [word]) => replace_bits(word, 0xffff << (phase * 8), u32::from(value) << (phase * 8)),
+            _ => {
+                let [low, high] = value.to_le_bytes();
+                self.store_u8(offset, low);
+                self.store_u8(offset + 1, high);
+            }
+        }
+    }
+}
+
 /// Replaces the bits of `mask` in a little-endian word; the others stay as another thread may make them meanwhile.
 fn replace_bits(word: &AtomicU32, mask: u32, value: u32) {
     let (mask, value) = (mask.to_le(), value.to_le());

@@ -53,7 +53,7 @@ pub struct Case {
     /// Entry point.
     pub entry: Option<String>,
     /// `SpecId` → bits.
-    pub specialization: BTreeMap<u32, u32>,
+    pub specialization: BTreeMap<u32, u64>,
     /// Push constants.
     pub push: Vec<Word>,
     /// Contents of buffers before.
@@ -141,13 +141,14 @@ fn groups(text: &str) -> Result<[u32; 3], String> {
     Ok(groups)
 }
 
-fn specialization(pair: &str) -> Option<(u32, u32)> {
+fn specialization(pair: &str) -> Option<(u32, u64)> {
     let (id, value) = pair.split_once('=')?;
     let bits = match value {
         "true" => 1,
         "false" => 0,
-        _ if value.contains('.') => value.parse::<f32>().ok()?.to_bits(),
-        _ => value.parse().or_else(|_| value.parse().map(i32::cast_unsigned)).ok()?,
+        _ if value.contains('.') => value.parse::<f32>().ok()?.to_bits().into(),
+        _ if value.starts_with("0x") => u64::from_str_radix(&value[2..], 16).ok()?,
+        _ => value.parse().or_else(|_| value.parse().map(i64::cast_unsigned)).ok()?,
     };
     Some((id.parse().ok()?, bits))
 }

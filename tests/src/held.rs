@@ -86,7 +86,12 @@ impl Writer<'_> {
         let buffer = self.push(InstData::Buffer { binding, index: zero }, Type::Buffer);
         let value = self.constant(WRONG);
         let place = Place::Buffer { space: BufferSpace::Storage, buffer, offset };
-        let store = self.kernel.insts.push(InstData::Store { place, value, access: Access::default() });
+        let store = self.kernel.insts.push(InstData::Store {
+            width: Default::default(),
+            place,
+            value,
+            access: Access::default(),
+        });
         self.insts.push(store);
     }
 }

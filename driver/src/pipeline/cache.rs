@@ -76,7 +76,7 @@ impl Hash for Source {
 pub(crate) struct Key {
     source: Arc<Source>,
     entry: Arc<str>,
-    constants: Arc<[(u32, u32)]>,
+    constants: Arc<[(u32, u64)]>,
 }
 
 impl Key {
@@ -84,7 +84,7 @@ impl Key {
     pub(crate) fn new<'a>(
         source: &Arc<Source>,
         entry: &str,
-        constants: impl IntoIterator<Item = (&'a u32, &'a u32)>,
+        constants: impl IntoIterator<Item = (&'a u32, &'a u64)>,
     ) -> Self {
         let constants = constants.into_iter().map(|(&id, &bits)| (id, bits));
         let constants = constants.filter(|(id, _)| source.ids.binary_search(id).is_ok()).collect();

@@ -11,8 +11,8 @@ use super::cache::{Key, Source, Text};
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
 
-/// `SpecId` → the constant's 32 bits (`VkSpecializationInfo`). Ids that a module does not have are ignored.
-pub type Specialization = BTreeMap<u32, u32>;
+/// `SpecId` → the constant's bits, of which as many count as its type has (`VkSpecializationInfo`). Ids that a module does not have are ignored.
+pub type Specialization = BTreeMap<u32, u64>;
 
 /// A shader module (`VkShaderModule`). A handle.
 #[derive(Clone, Debug)]

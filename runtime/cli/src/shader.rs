@@ -82,7 +82,7 @@ impl Shader {
 }
 
 /// The bits of specialization constants by their ids.
-pub(crate) fn specialization(module: &Module, specs: &[Spec]) -> Result<BTreeMap<u32, u32>, Failure> {
+pub(crate) fn specialization(module: &Module, specs: &[Spec]) -> Result<BTreeMap<u32, u64>, Failure> {
     check_once(specs)?;
     let constants = module.specialization_constants();
     specs.iter().map(|spec| Ok((spec.id, spec.value.bits_for(find(spec.id, &constants)?)?))).collect()

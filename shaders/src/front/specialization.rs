@@ -18,22 +18,22 @@ pub struct SpecializationConstant {
 pub enum ConstantType {
     /// `bool`.
     Bool,
-    /// Signed 32-bit integer.
-    I32,
-    /// Unsigned 32-bit integer.
-    U32,
-    /// 32-bit float.
-    F32,
+    /// Signed integer of so many bits.
+    Int(u32),
+    /// Unsigned integer of so many bits.
+    Uint(u32),
+    /// Float of so many bits.
+    Float(u32),
 }
 
 impl fmt::Display for ConstantType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Bool => "bool",
-            Self::I32 => "i32",
-            Self::U32 => "u32",
-            Self::F32 => "f32",
-        })
+        match self {
+            Self::Bool => f.write_str("bool"),
+            Self::Int(bits) => write!(f, "i{bits}"),
+            Self::Uint(bits) => write!(f, "u{bits}"),
+            Self::Float(bits) => write!(f, "f{bits}"),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::{
     Access, Block, BlockData, BufferSpace, BuiltIn, Inst, InstData, Kernel, Merge, Op, Place, Scalar, Type, Value,
-    ValueDef,
+    ValueDef, Width,
 };
 
 /// Appends instructions to the current block of a kernel.
@@ -191,12 +191,22 @@ impl Builder {
 
     /// Loads a scalar.
     pub fn load(&mut self, ty: Type, place: Place, access: Access) -> Value {
-        self.push_value(InstData::Load { ty, place, access }, ty)
+        self.push_value(InstData::Load { ty, width: Width::Word, place, access }, ty)
+    }
+
+    /// Loads an integer of some bytes, with zeros above.
+    pub fn load_bytes(&mut self, width: Width, place: Place, access: Access) -> Value {
+        self.push_value(InstData::Load { ty: Type::I32, width, place, access }, Type::I32)
     }
 
     /// Stores a scalar.
     pub fn store(&mut self, place: Place, value: Value, access: Access) {
-        self.push(InstData::Store { place, value, access });
+        self.push(InstData::Store { width: Width::Word, place, value, access });
+    }
+
+    /// Stores the low bytes of an integer.
+    pub fn store_bytes(&mut self, width: Width, place: Place, value: Value, access: Access) {
+        self.push(InstData::Store { width, place, value, access });
     }
 
     /// A place in a buffer.

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Binding, Block, Op, Type, Value, Variable};
+use super::{Binding, Block, Op, Type, Value, Variable, Width};
 
 /// One instruction. At most one result, whose type is a function of the data and of the operands' types.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,17 +59,21 @@ pub enum InstData {
         /// The range.
         buffer: Value,
     },
-    /// `load.f32 storage v0 + v1`. Outside the buffer or variable the result is 0.
+    /// `load.f32 storage v0 + v1`, `load.u16 storage v0 + v1`. Outside the buffer or variable the result is 0.
     Load {
-        /// Type of the result.
+        /// Type of the result: `i32` for less than a word.
         ty: Type,
+        /// How much.
+        width: Width,
         /// Where.
         place: Place,
         /// Memory operands.
         access: Access,
     },
-    /// `store storage v0 + v1, v2`. Dropped outside the buffer or variable.
+    /// `store storage v0 + v1, v2`, `store.u16 storage v0 + v1, v2`. Dropped outside the buffer or variable.
     Store {
+        /// How much of the value.
+        width: Width,
         /// Where.
         place: Place,
         /// What.

@@ -4,7 +4,9 @@ use smallvec::SmallVec;
 
 use super::names::SEMANTICS;
 use super::parse::Parser;
-use super::{Access, AtomicOp, BlockCall, BufferSpace, BuiltIn, InstData, Op, Place, Scope, Semantics, Type, Value};
+use super::{
+    Access, AtomicOp, BlockCall, BufferSpace, BuiltIn, InstData, Op, Place, Scope, Semantics, Type, Value, Width,
+};
 use crate::text::{Line, ParseError, hexadecimal};
 
 type Result<T> = std::result::Result<T, ParseError>;
@@ -23,7 +25,11 @@ pub(super) fn instruction(parser: &mut Parser, line: &mut Line<'_>) -> Result<(I
             let ty = Type::from_name(ty).ok_or(unknown)?;
             return Ok((select(parser, line)?, Some(ty)));
         }
-        Some(("load", ty)) => load(parser, line, Type::from_name(ty).ok_or(unknown)?)?,
+        Some(("load", ty)) => match Width::from_name(ty) {
+            Some(width) => load(parser, line, Type::I32, width)?,
+            None => load(parser, line, Type::from_name(ty).ok_or(unknown)?, Width::Word)?,
+        },
+        Some(("store", width)) => store(parser, line, Width::from_name(width).ok_or(unknown)?)?,
         Some(("atomic", op)) => atomic(parser, line, AtomicOp::from_name(op).ok_or(unknown)?)?,
         Some(_) => return Err(unknown),
         None => match other(parser, line, word)? {
@@ -96,12 +102,7 @@ fn other(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<
             InstData::Buffer { binding, index }
         }
         "buffer_size" => InstData::BufferSize { buffer: parser.value(line)? },
-        "store" => {
-            let place = place(parser, line)?;
-            line.expect(',')?;
-            let value = parser.value(line)?;
-            InstData::Store { place, value, access: access(line)? }
-        }
+        "store" => store(parser, line, Width::Word)?,
         "barrier" => {
             let (execution, memory) = (scope(line)?, scope(line)?);
             InstData::Barrier { execution, memory, semantics: semantics(line)? }
@@ -161,9 +162,16 @@ fn call(parser: &mut Parser, line: &mut Line<'_>) -> Result<BlockCall> {
     Ok(call)
 }
 
-fn load(parser: &mut Parser, line: &mut Line<'_>, ty: Type) -> Result<InstData> {
+fn load(parser: &mut Parser, line: &mut Line<'_>, ty: Type, width: Width) -> Result<InstData> {
     let place = place(parser, line)?;
-    Ok(InstData::Load { ty, place, access: access(line)? })
+    Ok(InstData::Load { ty, width, place, access: access(line)? })
+}
+
+fn store(parser: &mut Parser, line: &mut Line<'_>, width: Width) -> Result<InstData> {
+    let place = place(parser, line)?;
+    line.expect(',')?;
+    let value = parser.value(line)?;
+    Ok(InstData::Store { width, place, value, access: access(line)? })
 }
 
 fn atomic(parser: &mut Parser, line: &mut Line<'_>, op: AtomicOp) -> Result<InstData> {

@@ -25,7 +25,7 @@ pub use kernel::{
     BindingData, BindingKind, BlockData, Kernel, Merge, SourceLine, ValueDef, VariableData, VariableSpace,
 };
 pub use op::Op;
-pub use types::{Scalar, Type};
+pub use types::{Scalar, Type, Width};
 pub use verify::{VerifyError, verify};
 
 pub use crate::text::ParseError;

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use super::names::SEMANTICS;
 use super::{
     Access, Binding, BindingData, Block, BlockCall, Inst, InstData, Kernel, Merge, Place, Semantics, Type, Value,
-    VariableData,
+    VariableData, Width,
 };
 use crate::text::{list, switch};
 
@@ -108,8 +108,13 @@ impl Display for InstData {
             Self::Element { base, index, stride } => write!(f, "element {base}, {index} * {stride}"),
             Self::Buffer { binding, index } => write!(f, "buffer {binding}[{index}]"),
             Self::BufferSize { buffer } => write!(f, "buffer_size {buffer}"),
-            Self::Load { ty, place, access } => write!(f, "load.{ty} {place}{access}"),
-            Self::Store { place, value, access } => write!(f, "store {place}, {value}{access}"),
+            Self::Load { ty, width: Width::Word, place, access } => write!(f, "load.{ty} {place}{access}"),
+            Self::Load { width, place, access, .. } => write!(f, "load.{} {place}{access}", width.name()),
+            Self::Store { width, place, value, access } => {
+                let narrow = *width != Width::Word;
+                let (dot, width) = if narrow { (".", width.name()) } else { ("", "") };
+                write!(f, "store{dot}{width} {place}, {value}{access}")
+            }
             Self::Atomic { .. } => print_atomic(f, self),
             Self::Barrier { execution, memory, semantics } => {
                 write!(f, "barrier {} {} {semantics}", execution.name(), memory.name())

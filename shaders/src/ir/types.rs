@@ -40,6 +40,49 @@ impl Type {
     }
 }
 
+/// How many bytes of memory a load or store takes. What takes less than a word is the low part of an `i32`: loads put zeros
+/// above it, stores leave the rest of the value alone, and the bytes beside it in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Width {
+    /// One byte.
+    Byte,
+    /// Two bytes.
+    Half,
+    /// Four bytes.
+    #[default]
+    Word,
+}
+
+impl Width {
+    /// How many bytes.
+    pub fn bytes(self) -> u32 {
+        match self {
+            Self::Byte => 1,
+            Self::Half => 2,
+            Self::Word => 4,
+        }
+    }
+
+    /// The bits of a word that memory holds.
+    pub fn mask(self) -> u32 {
+        u32::MAX >> (32 - 8 * self.bytes())
+    }
+
+    /// The name in the text forms of what is less than a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Byte => "u8",
+            Self::Half => "u16",
+            Self::Word => "u32",
+        }
+    }
+
+    /// What is less than a word and has that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Byte, Self::Half].into_iter().find(|width| width.name() == name)
+    }
+}
+
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{AtomicOp, BufferSpace, BuiltIn, InstData, Kernel, Place, Type, Value, VariableSpace};
+use super::{AtomicOp, BufferSpace, BuiltIn, InstData, Kernel, Place, Type, Value, VariableSpace, Width};
 
 /// Operands with the types they must have. Block arguments are not among them.
 pub(super) type Operands = SmallVec<[(Value, Type); 4]>;
@@ -32,13 +32,15 @@ pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
             operands.push((index, Type::I32));
         }
         InstData::BufferSize { buffer } => operands.push((buffer, Type::Buffer)),
-        InstData::Load { ty, ref place, .. } => {
+        InstData::Load { ty, width, ref place, .. } => {
             in_memory(ty)?;
+            wide_enough(kernel, width, ty, place)?;
             place_types(kernel, place, &mut operands)?;
         }
-        InstData::Store { ref place, value, .. } => {
+        InstData::Store { width, ref place, value, .. } => {
             if let Some(def) = kernel.values.get(value) {
                 in_memory(def.ty())?;
+                wide_enough(kernel, width, def.ty(), place)?;
             }
             writable(kernel, place)?;
             place_types(kernel, place, &mut operands)?;
@@ -77,6 +79,24 @@ fn check_component(builtin: BuiltIn, component: u8) -> Result<(), String> {
 
 fn in_memory(ty: Type) -> Result<(), String> {
     if ty.bytes().is_some() { Ok(()) } else { Err(format!("memory holds no {ty}")) }
+}
+
+/// Parts of words are integers, and private memory has none of them.
+fn wide_enough(kernel: &Kernel, width: Width, ty: Type, place: &Place) -> Result<(), String> {
+    if width == Width::Word {
+        return Ok(());
+    }
+    if ty != Type::I32 {
+        return Err(format!("a {} is an i32, not {ty}", width.name()));
+    }
+    match place {
+        Place::Variable { variable, .. }
+            if kernel.variables.get(*variable).is_some_and(|data| data.space != VariableSpace::Workgroup) =>
+        {
+            Err(format!("{variable} is accessed by words only"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn writable(kernel: &Kernel, place: &Place) -> Result<(), String> {

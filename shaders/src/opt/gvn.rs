@@ -69,10 +69,12 @@ impl Key {
             InstData::Buffer { binding, index } => Self::new(5, 0, binding.as_u32().into(), &[index]),
             InstData::BufferSize { buffer } => Self::new(6, 0, 0, &[buffer]),
             InstData::Load { access, .. } if access.volatile => return None,
-            InstData::Load { ty, place: Place::Push { offset }, .. } => Self::new(7, ty as u8, 0, &[offset]),
-            InstData::Load { ty, place: Place::Buffer { space: BufferSpace::Uniform, buffer, offset }, .. } => {
-                Self::new(8, ty as u8, 0, &[buffer, offset])
+            InstData::Load { ty, width, place: Place::Push { offset }, .. } => {
+                Self::new(7, ty as u8, width.bytes().into(), &[offset])
             }
+            InstData::Load {
+                ty, width, place: Place::Buffer { space: BufferSpace::Uniform, buffer, offset }, ..
+            } => Self::new(8, ty as u8, width.bytes().into(), &[buffer, offset]),
             _ => return None,
         })
     }

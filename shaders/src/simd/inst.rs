@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use super::{Block, Type, Value};
-use crate::ir::{AtomicOp, Op};
+use crate::ir::{AtomicOp, Op, Width};
 
 /// Lanes of a vector: the invocations of a subgroup.
 pub const LANES: u32 = 16;
@@ -178,7 +178,10 @@ pub enum InstData {
         masks: SmallVec<[Value; 4]>,
     },
     /// `scatter v0 + v1 * 4 + 8, v2 mask v3`: in order of the lanes, so the highest of those that share a word wins.
+    /// `scatter.u8` and `scatter.u16` store the low part of each word, and touch nothing beside it.
     Scatter {
+        /// How much of each word.
+        width: Width,
         /// Where.
         lanes: LaneAddress,
         /// `v32`.
@@ -283,15 +286,18 @@ pub struct Address {
     pub disp: i32,
 }
 
-/// Consecutive words: lane `l` has the one at `base + 4 * i`, `i = index + l` modulo 2³², valid if `i < limit`, unsigned.
+/// Consecutive words: lane `l` has the one at `base + 4 * i` (or less, by the width), `i = index + l` modulo 2³², valid if
+/// `i < limit`, unsigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Row {
     /// Host address of word 0, `s64`.
     pub base: Value,
     /// Word of lane 0, `s32`.
     pub index: Value,
-    /// Number of valid words, `s32`, at most 2³⁰.
+    /// Number of valid words, `s32`: at most 2³² bytes.
     pub limit: Value,
+    /// Less than 4 bytes for a row of parts of words, which loads extend by zeros and stores cut off.
+    pub width: Width,
 }
 
 /// An address for each lane: `base + index * scale + disp`, the index unsigned. In lanes that are on `index * scale` is

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::parse::Parser;
 use super::{Address, BlockCall, Field, InstData, LANES, LaneAddress, Row, Type, Value, WideOp};
-use crate::ir::{AtomicOp, Op};
+use crate::ir::{AtomicOp, Op, Width};
 use crate::text::{Line, ParseError, hexadecimal};
 
 type Result<T> = std::result::Result<T, ParseError>;
@@ -47,6 +47,10 @@ fn detailed(parser: &mut Parser, line: &mut Line<'_>, word: &str, detail: &str) 
             let Some(op) = AtomicOp::from_name(detail) else { return Ok(None) };
             atomic(parser, line, op)?
         }
+        ("load_row" | "store_row" | "scatter", None) => {
+            let Some(width) = Width::from_name(detail) else { return Ok(None) };
+            row_or_scatter(parser, line, word, width)?
+        }
         _ => return Ok(None),
     }))
 }
@@ -84,11 +88,7 @@ fn memory(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option
             let (address, value) = (address(parser, line)?, operand(parser, line)?);
             InstData::Store { address, value, mask: mask(parser, line)? }
         }
-        "load_row" => InstData::LoadRow { row: row(parser, line)? },
-        "store_row" => {
-            let (row, value) = (row(parser, line)?, operand(parser, line)?);
-            InstData::StoreRow { row, value, mask: mask(parser, line)? }
-        }
+        "load_row" | "store_row" | "scatter" => row_or_scatter(parser, line, word, Width::Word)?,
         "load_elements" => {
             let (base, index, limits) = elements(parser, line)?;
             InstData::LoadElements { base, index, limits }
@@ -108,10 +108,6 @@ fn memory(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option
             line.word("`masks`", |word| (word == "masks").then_some(()))?;
             InstData::GatherElements { base, index, masks: brackets(parser, line)? }
         }
-        "scatter" => {
-            let (lanes, value) = (lane_address(parser, line)?, operand(parser, line)?);
-            InstData::Scatter { lanes, value, mask: mask(parser, line)? }
-        }
         "frame_store" => {
             let (frame, at) = frame(parser, line)?;
             InstData::FrameStore { frame, at, value: operand(parser, line)? }
@@ -123,6 +119,21 @@ fn memory(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option
         }
         _ => return Ok(None),
     }))
+}
+
+/// Instructions that access words or parts of words.
+fn row_or_scatter(parser: &mut Parser, line: &mut Line<'_>, word: &str, width: Width) -> Result<InstData> {
+    Ok(match word {
+        "load_row" => InstData::LoadRow { row: row(parser, line, width)? },
+        "store_row" => {
+            let (row, value) = (row(parser, line, width)?, operand(parser, line)?);
+            InstData::StoreRow { row, value, mask: mask(parser, line)? }
+        }
+        _ => {
+            let (lanes, value) = (lane_address(parser, line)?, operand(parser, line)?);
+            InstData::Scatter { width, lanes, value, mask: mask(parser, line)? }
+        }
+    })
 }
 
 /// Instructions that end a block.
@@ -284,10 +295,10 @@ fn lane_address(parser: &mut Parser, line: &mut Line<'_>) -> Result<LaneAddress>
 }
 
 /// `v0 + v1 if < v2`
-fn row(parser: &mut Parser, line: &mut Line<'_>) -> Result<Row> {
+fn row(parser: &mut Parser, line: &mut Line<'_>, width: Width) -> Result<Row> {
     let (base, index) = base_and_index(parser, line)?;
     below(line)?;
-    Ok(Row { base, index, limit: parser.value(line)? })
+    Ok(Row { base, index, limit: parser.value(line)?, width })
 }
 
 /// `v0 + v1 if < [v2, v3]`

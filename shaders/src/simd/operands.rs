@@ -51,7 +51,7 @@ macro_rules! walk_operands {
             Self::GatherElements { base, index, masks } => {
                 [base, index].into_iter().chain(masks).for_each(&mut $visit);
             }
-            Self::Scatter { lanes, value, mask } => {
+            Self::Scatter { lanes, value, mask, .. } => {
                 lanes.$walk(&mut $visit);
                 [value, mask].into_iter().for_each(&mut $visit);
             }

@@ -3,6 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::{Address, Block, BlockCall, Inst, InstData, Kernel, LaneAddress, Row, Type, Value};
+use crate::ir::Width;
 use crate::text::{list, switch};
 
 impl Display for Kernel {
@@ -100,8 +101,10 @@ fn print_memory(f: &mut Formatter<'_>, data: &InstData) -> fmt::Result {
     match data {
         InstData::Load { ty, address } => write!(f, "load.{ty} {address}"),
         InstData::Store { address, value, mask } => write!(f, "store {address}, {value} mask {mask}"),
-        InstData::LoadRow { row } => write!(f, "load_row {row}"),
-        InstData::StoreRow { row, value, mask } => write!(f, "store_row {row}, {value} mask {mask}"),
+        InstData::LoadRow { row } => write!(f, "load_row{} {row}", Part(row.width)),
+        InstData::StoreRow { row, value, mask } => {
+            write!(f, "store_row{} {row}, {value} mask {mask}", Part(row.width))
+        }
         InstData::LoadElements { base, index, limits } => {
             write!(f, "load_elements {base} + {index} if < {}", Brackets(limits))
         }
@@ -113,7 +116,9 @@ fn print_memory(f: &mut Formatter<'_>, data: &InstData) -> fmt::Result {
         InstData::GatherElements { base, index, masks } => {
             write!(f, "gather_elements {base} + {index} masks {}", Brackets(masks))
         }
-        InstData::Scatter { lanes, value, mask } => write!(f, "scatter {lanes}, {value} mask {mask}"),
+        InstData::Scatter { width, lanes, value, mask } => {
+            write!(f, "scatter{} {lanes}, {value} mask {mask}", Part(*width))
+        }
         InstData::Atomic { op, lanes, value, comparator, lock, sequential, mask } => {
             write!(f, "atomic.{} {lanes}", op.name())?;
             for operand in value.iter().chain(comparator) {
@@ -127,6 +132,15 @@ fn print_memory(f: &mut Formatter<'_>, data: &InstData) -> fmt::Result {
         InstData::FrameStore { frame, at, value } => write!(f, "frame_store {frame} + {at}, {value}"),
         InstData::Zero { base, bytes } => write!(f, "zero {base}, {bytes}"),
         _ => Ok(()),
+    }
+}
+
+/// `.u8` or `.u16`, nothing for words.
+struct Part(Width);
+
+impl Display for Part {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.0 == Width::Word { Ok(()) } else { write!(f, ".{}", self.0.name()) }
     }
 }
 

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::{Address, Field, InstData, Kernel, LANES, LaneAddress, Row, Type, Value, WideOp};
 use crate::ir::{self, AtomicOp, Op};
-use crate::lower::math::{is_basic, works_on_exponents};
+use crate::lower::math::{is_basic, works_on_doubles, works_on_exponents};
 
 /// Operands with the types they must have. Block arguments are not among them.
 pub(super) type Operands = SmallVec<[(Value, Type); 4]>;
@@ -104,7 +104,7 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
             operands.extend([(base, Type::S64), (index, Type::V32)]);
             operands.extend(masks.iter().map(|&mask| (mask, Type::Mask)));
         }
-        InstData::Scatter { lanes, value, mask } => {
+        InstData::Scatter { lanes, value, mask, .. } => {
             lane_types(lanes, operands)?;
             operands.extend([(value, Type::V32), (mask, Type::Mask)]);
         }
@@ -167,7 +167,8 @@ fn pure_types(kernel: &Kernel, op: Op, args: &[Value], operands: &mut Operands) 
         return Err(format!("lowering leaves no {}", op.name()));
     }
     let vector = args.iter().any(|&arg| kernel.ty(arg).is_vector());
-    if !vector && (op.result() == ir::Type::F32 || params.contains(&ir::Type::F32)) {
+    let float = op.result() == ir::Type::F32 || params.contains(&ir::Type::F32);
+    if !vector && (float || works_on_doubles(op)) {
         return Err(format!("{} is on vectors only", op.name()));
     }
     for (&arg, param) in args.iter().zip(params) {

@@ -112,7 +112,10 @@ fn definitions() {
     );
     let place = spelter_shaders::ir::Place::Variable { variable: Variable::from_u32(5), offset: value(2) };
     refused_after(
-        |kernel| kernel.insts[inst(4)] = InstData::Load { ty: Type::I32, place, access: Default::default() },
+        |kernel| {
+            kernel.insts[inst(4)] =
+                InstData::Load { ty: Type::I32, width: Default::default(), place, access: Default::default() }
+        },
         "`v4 = load.i32 var5 + v2`: var5 is not in the kernel",
     );
 }

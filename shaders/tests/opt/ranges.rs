@@ -233,7 +233,12 @@ impl Checker {
         let offset = self.value(InstData::Select { condition: both, then: outside, otherwise: zero }, Type::I32);
         let place = Place::Buffer { space: BufferSpace::Storage, buffer: errors, offset };
         let number = self.word(value.as_u32() + 1);
-        let store = self.kernel.insts.push(InstData::Store { place, value: number, access: Access::default() });
+        let store = self.kernel.insts.push(InstData::Store {
+            width: Default::default(),
+            place,
+            value: number,
+            access: Access::default(),
+        });
         self.list.push(store);
     }
 }

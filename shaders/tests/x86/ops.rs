@@ -7,7 +7,7 @@ use spelter_shaders::ir::{Op, Type};
 use super::{engines, head, run, run_on};
 
 /// Values at which operations change their mind.
-const SPECIAL: [u32; 40] = [
+const SPECIAL: [u32; 45] = [
     0,
     1,
     2,
@@ -48,6 +48,11 @@ const SPECIAL: [u32; 40] = [
     0x7f80_0001, // a signalling NaN
     0x477f_f000, // above the largest half
     0x3380_0000, // half of the smallest half
+    0x7ff0_0000, // of doubles: infinity, 1, 2^52, -0.5, a denormal
+    0x3ff0_0000,
+    0x4330_0000,
+    0xbfe0_0000,
+    0x000f_ffff,
 ];
 
 /// Operations on lanes that the back end has.
@@ -110,6 +115,31 @@ const LANE_OPS: &[&str] = &[
     "uint_to_float",
     "half_bits",
     "half_from_bits",
+    "dadd_low",
+    "dadd_high",
+    "dsub_low",
+    "dsub_high",
+    "dmul_low",
+    "dmul_high",
+    "ddiv_low",
+    "ddiv_high",
+    "dsqrt_low",
+    "dsqrt_high",
+    "dtrunc_low",
+    "dtrunc_high",
+    "dfloor_low",
+    "dfloor_high",
+    "dceil_low",
+    "dceil_high",
+    "dround_even_low",
+    "dround_even_high",
+    "deq",
+    "dlt",
+    "dle",
+    "dfrom_float_low",
+    "dfrom_float_high",
+    "dto_float",
+    "round_half",
 ];
 
 /// Those on scalars.
@@ -163,7 +193,8 @@ fn operand_rows(arity: usize) -> Vec<Vec<u32>> {
     for (i, &a) in SPECIAL.iter().enumerate() {
         for (j, &b) in SPECIAL.iter().enumerate() {
             let c = SPECIAL[(i * 7 + j * 3) % SPECIAL.len()];
-            rows.push([a, b, c][..arity].to_vec());
+            let d = SPECIAL[(i * 3 + j * 11 + 5) % SPECIAL.len()];
+            rows.push([a, b, c, d][..arity].to_vec());
             if arity == 1 {
                 break;
             }
@@ -188,7 +219,7 @@ fn load_operands(arity: usize, count: usize) -> String {
     text
 }
 
-/// Runs `statement`, which makes `v20` of `v10`, `v11` and `v12`, over all rows.
+/// Runs `statement`, which makes `v20` of `v10` to `v13`, over all rows.
 fn over_rows(rows: &[Vec<u32>], statements: &str) -> Vec<u32> {
     let (text, operands) = kernel_over_rows(rows, statements);
     run(&text, &[&operands, &vec![0; rows.len()]]).swap_remove(1)
@@ -394,8 +425,8 @@ fn inverse_square_roots_are_within_two_ulp() {
 }
 
 /// A program of lane operations: each takes what came before.
-fn programs() -> impl Strategy<Value = Vec<(usize, [usize; 3])>> {
-    prop::collection::vec((0..LANE_OPS.len(), prop::array::uniform3(0usize..1000)), 1..60)
+fn programs() -> impl Strategy<Value = Vec<(usize, [usize; 4])>> {
+    prop::collection::vec((0..LANE_OPS.len(), prop::array::uniform4(0usize..1000)), 1..60)
 }
 
 proptest! {
@@ -413,7 +444,7 @@ proptest! {
     }
 }
 
-fn straight_line(program: &[(usize, [usize; 3])], inputs: &[[u32; 16]; 3], constant: u32) {
+fn straight_line(program: &[(usize, [usize; 4])], inputs: &[[u32; 16]; 3], constant: u32) {
     let mut values: Vec<Vec<u32>> = inputs.iter().map(|lanes| lanes.to_vec()).collect();
     values.push(vec![constant; 16]);
     let mut names: Vec<String> = ["v10", "v11", "v12", "v30"].map(String::from).to_vec();

@@ -187,14 +187,14 @@ impl Decoder<'_> {
             InstData::Element { base, index, stride } => self.push(inst, memory::element, &[base, index], stride),
             InstData::Buffer { binding, index } => self.push(inst, memory::buffer, &[index], binding.as_u32()),
             InstData::BufferSize { buffer } => self.push(inst, memory::buffer_size, &[buffer], 0),
-            InstData::Load { ref place, .. } => {
+            InstData::Load { width, ref place, .. } => {
                 let (operands, variable) = operands_of(place);
-                self.push(inst, memory::load_from(place), &operands, variable);
+                self.push(inst, memory::load_from(place, width), &operands, variable);
             }
-            InstData::Store { ref place, value, .. } => {
+            InstData::Store { width, ref place, value, .. } => {
                 let (mut operands, variable) = operands_of(place);
                 operands.push(value);
-                self.push(inst, memory::store_to(place), &operands, variable);
+                self.push(inst, memory::store_to(place, width), &operands, variable);
             }
             InstData::Atomic { .. } => self.atomic(inst, data),
             InstData::Fence { scope, semantics } => {

@@ -3,7 +3,7 @@
 use super::code::{Run, Step};
 use super::env::Env;
 use crate::abi::MAX_PUSH_BYTES;
-use crate::ir::{self, Place};
+use crate::ir::{self, Place, Width};
 
 /// A register that names no buffer.
 const NO_BUFFER: u64 = u64::MAX;
@@ -43,20 +43,38 @@ pub(super) fn buffer_size(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
 }
 
 /// The function that loads from such a place. Operands: the place's; `extra`: the variable.
-pub(super) fn load_from(place: &Place) -> Run {
-    match place {
-        Place::Buffer { .. } => load_buffer,
-        Place::Push { .. } => load_push,
-        Place::Variable { .. } => load_variable,
+pub(super) fn load_from(place: &Place, width: Width) -> Run {
+    match (place, width) {
+        (Place::Buffer { .. }, Width::Word) => load_buffer,
+        (Place::Buffer { .. }, Width::Half) => {
+            |step, regs, env| step.set(regs, env.buffer(step.arg(regs, 0)).load_u16(step.arg(regs, 1)).into())
+        }
+        (Place::Buffer { .. }, Width::Byte) => {
+            |step, regs, env| step.set(regs, env.buffer(step.arg(regs, 0)).load_u8(step.arg(regs, 1)).into())
+        }
+        (Place::Push { .. }, Width::Word) => load_push::<4>,
+        (Place::Push { .. }, Width::Half) => load_push::<2>,
+        (Place::Push { .. }, Width::Byte) => load_push::<1>,
+        (Place::Variable { .. }, Width::Word) => load_variable,
+        (Place::Variable { .. }, Width::Half) => load_part::<2>,
+        (Place::Variable { .. }, Width::Byte) => load_part::<1>,
     }
 }
 
 /// The function that stores to such a place. Operands: the place's, then the value; `extra`: the variable.
-pub(super) fn store_to(place: &Place) -> Run {
-    match place {
-        Place::Buffer { .. } => store_buffer,
-        Place::Push { .. } => nothing,
-        Place::Variable { .. } => store_variable,
+pub(super) fn store_to(place: &Place, width: Width) -> Run {
+    match (place, width) {
+        (Place::Buffer { .. }, Width::Word) => store_buffer,
+        (Place::Buffer { .. }, Width::Half) => |step, regs, env| {
+            env.buffer(step.arg(regs, 0)).store_u16(step.arg(regs, 1), step.arg(regs, 2) as u16);
+        },
+        (Place::Buffer { .. }, Width::Byte) => |step, regs, env| {
+            env.buffer(step.arg(regs, 0)).store_u8(step.arg(regs, 1), step.arg(regs, 2) as u8);
+        },
+        (Place::Push { .. }, _) => nothing,
+        (Place::Variable { .. }, Width::Word) => store_variable,
+        (Place::Variable { .. }, Width::Half) => store_part::<2>,
+        (Place::Variable { .. }, Width::Byte) => store_part::<1>,
     }
 }
 
@@ -72,10 +90,39 @@ fn store_buffer(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     env.buffer(step.arg(regs, 0)).store_u32(step.arg(regs, 1), step.word(regs, 2));
 }
 
-fn load_push(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
+fn load_push<const BYTES: usize>(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     let offset = step.arg(regs, 0) as usize;
-    let bytes = (offset < MAX_PUSH_BYTES).then(|| env.push[offset..].first_chunk()).flatten();
-    step.set(regs, u64::from(bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))));
+    let bytes: Option<&[u8; BYTES]> = (offset < MAX_PUSH_BYTES).then(|| env.push[offset..].first_chunk()).flatten();
+    let number = |bytes: &[u8; BYTES]| bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte));
+    step.set(regs, bytes.map_or(0, number));
+}
+
+/// Part of a word of a variable: byte by byte, as it may lie across two.
+fn load_part<const BYTES: u32>(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
+    let variable = env.tables.variables[step.extra as usize];
+    let offset = step.word(regs, 0);
+    let mut byte = |at: u32| {
+        let at = offset.checked_add(at)?;
+        Some(u64::from(env.read_variable(variable, at & !3)? >> (8 * (at % 4)) & 0xff))
+    };
+    let number = (0..BYTES).rev().try_fold(0, |number, at| Some(number << 8 | byte(at)?));
+    step.set(regs, number.unwrap_or(0));
+}
+
+/// Part of a word of a variable; the rest of the word stays.
+fn store_part<const BYTES: u32>(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
+    let variable = env.tables.variables[step.extra as usize];
+    let (offset, value) = (step.word(regs, 0), step.word(regs, 1));
+    if offset.checked_add(BYTES).is_none_or(|end| end > variable.bytes) {
+        return;
+    }
+    for byte in 0..BYTES {
+        let at = offset + byte;
+        if let Some(word) = env.variable_word(variable, at & !3) {
+            let shift = 8 * (at % 4);
+            *word = *word & !(0xff << shift) | (value >> (8 * byte) & 0xff) << shift;
+        }
+    }
 }
 
 fn load_variable(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {

@@ -78,10 +78,17 @@ pub(super) fn run(
         padded.resize(needs.descriptors, GuestSlice::EMPTY);
         buffers = &padded;
     }
+    // Parts of words are cut out of whole ones, so words have to be aligned.
+    let copy;
+    let mut push: *const [u8; MAX_PUSH_BYTES] = args.push;
+    if !push.addr().is_multiple_of(4) {
+        copy = Aligned(*args.push);
+        push = &copy.0;
+    }
     let [shared, private, frames] = areas(words, [needs.shared_bytes, needs.private_bytes, needs.frame_bytes]);
     let context = Context {
         buffers: buffers.as_ptr(),
-        push: args.push,
+        push,
         stop: args.stop,
         shared,
         private,
@@ -91,6 +98,10 @@ pub(super) fn run(
     };
     call(code, entry, &context)
 }
+
+/// Push constants at an address of words.
+#[repr(C, align(4))]
+struct Aligned([u8; MAX_PUSH_BYTES]);
 
 /// Areas of so many bytes in `words`, each on a cache line of its own.
 fn areas<const N: usize>(words: &mut Vec<u64>, bytes: [usize; N]) -> [*mut u64; N] {

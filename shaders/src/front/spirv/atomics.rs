@@ -70,7 +70,7 @@ impl Translator<'_> {
     }
 
     fn result(&mut self, inst: &Inst, data: InstData) -> Checked<()> {
-        if !matches!(self.types.get(inst.ty)?.ty, Type::Scalar(Scalar::Int)) {
+        if !matches!(self.types.get(inst.ty)?.ty, Type::Scalar(Scalar::I32)) {
             return Err("the result is not a 32-bit integer".into());
         }
         let value = self.builder.push_value(data, ir::Type::I32);

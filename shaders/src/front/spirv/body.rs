@@ -296,7 +296,10 @@ fn targets(words: &Words, terminator: &Inst) -> Vec<Id> {
     match terminator.op {
         Op::Branch => take(0..1),
         Op::BranchConditional => take(1..3),
-        Op::Switch => operands.iter().skip(1).step_by(2).copied().collect(),
+        Op::Switch => {
+            let words = operands.first().map_or(1, |&selector| words.literal_words(selector));
+            operands.iter().skip(1).step_by(words + 1).copied().collect()
+        }
         _ => Vec::new(),
     }
 }

@@ -35,6 +35,22 @@ fn is_supported(capability: Capability) -> bool {
             | C::ShaderNonUniform
             | C::UniformBufferArrayNonUniformIndexing
             | C::StorageBufferArrayNonUniformIndexing
+            // Numbers of all widths, and memory of all of them.
+            | C::Int8
+            | C::Int16
+            | C::Int64
+            | C::Float16
+            | C::Float64
+            | C::StorageBuffer8BitAccess
+            | C::UniformAndStorageBuffer8BitAccess
+            | C::StoragePushConstant8
+            | C::StorageBuffer16BitAccess
+            | C::UniformAndStorageBuffer16BitAccess
+            | C::StoragePushConstant16
+            | C::DotProduct
+            | C::DotProductInputAll
+            | C::DotProductInput4x8Bit
+            | C::DotProductInput4x8BitPacked
             // Floats keep denormals, signed zeros, infinities and NaN, and round to nearest even, always.
             | C::DenormPreserve
             | C::SignedZeroInfNanPreserve

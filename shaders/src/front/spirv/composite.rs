@@ -68,6 +68,12 @@ pub(super) fn shuffle(types: &Types, ty: Id, from: [Id; 2], literals: &[u32]) ->
     literals.iter().map(pick).collect()
 }
 
+/// What a shuffle picks, each with all its words.
+pub(super) fn picked<T: Copy>(all: &[T], picks: &[Option<usize>], words: usize, undefined: T) -> Vec<T> {
+    let word = |pick: &Option<usize>, word: usize| pick.map_or(undefined, |pick| all[pick * words + word]);
+    picks.iter().flat_map(|pick| (0..words).map(move |number| word(pick, number))).collect()
+}
+
 /// Component type and count of a vector type.
 pub(super) fn vector(types: &Types, ty: Id) -> Checked<(Scalar, u32)> {
     match types.get(ty)?.ty {
@@ -174,18 +180,20 @@ impl Translator<'_> {
         let (scalar, _) = vector(&self.types, ty)?;
         let undefined = self.builder.constant_bits(scalar.ty(), 0);
         let all = [&*a.values, &*b.values].concat();
-        let values = picks.into_iter().map(|pick| pick.map_or(undefined, |pick| all[pick])).collect();
+        let values = picked(&all, &picks, scalar.words() as usize, undefined).into();
         Ok(Composite { ty, values })
     }
 
     /// An index out of range picks the first component.
     fn extract_dynamic(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
         let from = self.value(operand(operands, 0)?)?;
-        let index = self.integer(operand(operands, 1)?)?;
-        vector(&self.types, from.ty)?;
+        let index = self.index(operand(operands, 1)?)?;
+        let (scalar, _) = vector(&self.types, from.ty)?;
         expect_type(ty, self.types.part(from.ty, 0)?.0)?;
-        let value = self.pick(&from.values, index);
-        Ok(Composite { ty, values: Rc::from([value]) })
+        let words = scalar.words() as usize;
+        let word = |word: usize| from.values.iter().skip(word).step_by(words).copied().collect::<Vec<_>>();
+        let values = (0..words).map(|number| self.pick(&word(number), index)).collect();
+        Ok(Composite { ty, values })
     }
 
     /// The value at `index`; the first where there is none.
@@ -207,14 +215,16 @@ impl Translator<'_> {
     fn insert_dynamic(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
         let into = self.value(operand(operands, 0)?)?;
         let component = self.value(operand(operands, 1)?)?;
-        let index = self.integer(operand(operands, 2)?)?;
-        vector(&self.types, into.ty)?;
+        let index = self.index(operand(operands, 2)?)?;
+        let words = vector(&self.types, into.ty)?.0.words() as usize;
         expect_type(self.types.part(into.ty, 0)?.0, component.ty)?;
         expect_type(ty, into.ty)?;
         let mut values = into.values.to_vec();
-        for (at, value) in (0..).zip(&mut values) {
+        for (at, values) in (0..).zip(values.chunks_exact_mut(words)) {
             let here = self.is_index(index, at);
-            *value = self.builder.select(here, component.values[0], *value);
+            for (value, &component) in values.iter_mut().zip(&*component.values) {
+                *value = self.builder.select(here, component, *value);
+            }
         }
         Ok(Composite { ty, values: values.into() })
     }
@@ -236,9 +246,10 @@ impl Translator<'_> {
         expect_type(ty, otherwise.ty)?;
         check_condition(&self.types, condition.ty, ty)?;
         self.spend(then.values.len())?;
+        let words = (then.values.len() / condition.values.len().max(1)).max(1);
         let mut values = Vec::with_capacity(then.values.len());
         for (at, (&then, &otherwise)) in then.values.iter().zip(&*otherwise.values).enumerate() {
-            let condition = condition.values[at.min(condition.values.len() - 1)];
+            let condition = condition.values[(at / words).min(condition.values.len() - 1)];
             values.push(self.builder.select(condition, then, otherwise));
         }
         Ok(Composite { ty, values: values.into() })

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use spirv::Op;
 
 use super::super::Error;
-use super::arithmetic::{self, Operand, Shape};
+use super::arithmetic::{self, Exploded, Shape};
 use super::composite;
 use super::decorations::Annotations;
 use super::module::Sections;
@@ -38,7 +38,7 @@ pub(super) struct Constants {
 }
 
 /// Evaluates types and constants in the module's order, as each may need the other.
-pub(super) fn declare(sections: &Sections, specialization: &BTreeMap<u32, u32>) -> Result<(Types, Constants), Error> {
+pub(super) fn declare(sections: &Sections, specialization: &BTreeMap<u32, u64>) -> Result<(Types, Constants), Error> {
     let mut types = Types::default();
     let scratch = Builder::new(Kernel::new("", [1; 3]));
     let mut constants = Constants { table: HashMap::default(), scratch, scalars: 0 };
@@ -66,7 +66,12 @@ impl Constants {
     pub(super) fn uint(&self, types: &Types, id: Id) -> Checked<u32> {
         let constant = self.get(id).ok_or_else(|| format!("%{id} is not a constant"))?;
         match types.get(constant.ty)?.ty {
-            Type::Scalar(Scalar::Int) => Ok(constant.bits.as_ref().map_or(0, |bits| bits[0] as u32)),
+            Type::Scalar(Scalar::I64) => match constant.bits.as_deref() {
+                Some(&[low, 0]) => Ok(low as u32),
+                None => Ok(0),
+                Some(_) => Err(format!("%{id} is more than 32 bits hold")),
+            },
+            Type::Scalar(scalar) if scalar.is_int() => Ok(constant.bits.as_ref().map_or(0, |bits| bits[0] as u32)),
             _ => Err(format!("%{id} is not an integer constant")),
         }
     }
@@ -90,7 +95,7 @@ impl Constants {
         inst: &Inst,
         operands: &[u32],
         annotations: &Annotations,
-        specialization: &BTreeMap<u32, u32>,
+        specialization: &BTreeMap<u32, u64>,
     ) -> Checked<()> {
         let spec_id = annotations.of(inst.id).and_then(|decorations| decorations.spec_id);
         let given = spec_id.and_then(|id| specialization.get(&id)).copied();
@@ -100,13 +105,17 @@ impl Constants {
         let bits = match inst.op {
             Op::ConstantTrue | Op::ConstantFalse if is_bool => one(u64::from(inst.op == Op::ConstantTrue)),
             Op::SpecConstantTrue | Op::SpecConstantFalse if is_bool => {
-                let default = u32::from(inst.op == Op::SpecConstantTrue);
+                let default = u64::from(inst.op == Op::SpecConstantTrue);
                 one(u64::from(given.unwrap_or(default) != 0))
             }
             Op::Constant | Op::SpecConstant => {
                 let given = given.filter(|_| inst.op == Op::SpecConstant);
                 match info.ty {
-                    Type::Scalar(Scalar::Int | Scalar::Float) => one(given.unwrap_or(operand(operands, 0)?).into()),
+                    Type::Scalar(scalar) if scalar != Scalar::Bool => {
+                        let high = if scalar.words() == 2 { operand(operands, 1)? } else { 0 };
+                        let literal = u64::from(operand(operands, 0)?) | u64::from(high) << 32;
+                        Some(registers(scalar, given.unwrap_or(literal)))
+                    }
                     _ => return Err(format!("%{} is not the type of a numeric constant", inst.ty)),
                 }
             }
@@ -181,7 +190,8 @@ impl Constants {
                 let (a, b) = (operand(operands, 0)?, operand(operands, 1)?);
                 let picks = composite::shuffle(types, ty, [self.ty(a)?, self.ty(b)?], &operands[2..])?;
                 let all = [&*self.bits(types, a)?, &*self.bits(types, b)?].concat();
-                picks.into_iter().map(|pick| pick.map_or(0, |pick| all[pick])).collect()
+                let words = composite::vector(types, ty)?.0.words() as usize;
+                composite::picked(&all, &picks, words, 0)
             }
             Op::Select => self.select(types, ty, operands)?,
             op => self.arithmetic(types, op, ty, operands)?,
@@ -196,7 +206,8 @@ impl Constants {
         composite::check_condition(types, self.ty(condition)?, ty)?;
         let conditions = self.bits(types, condition)?;
         let (then, otherwise) = (self.bits(types, then)?, self.bits(types, otherwise)?);
-        let pick = |at: usize| conditions[at.min(conditions.len() - 1)] != 0;
+        let words = then.len() / conditions.len().max(1);
+        let pick = |at: usize| conditions[(at / words.max(1)).min(conditions.len() - 1)] != 0;
         Ok((0..then.len()).map(|at| if pick(at) { then[at] } else { otherwise[at] }).collect())
     }
 
@@ -206,10 +217,11 @@ impl Constants {
             let ty = self.ty(id)?;
             let shape = types.shape(ty)?.ok_or_else(|| format!("%{id} is not a scalar, vector or matrix"))?;
             let bits = self.bits(types, id)?;
-            let element = shape.element();
+            let element = shape.element().ty();
             values.push((bits.iter().map(|&bits| self.scratch.constant_bits(element, bits)).collect(), shape));
         }
-        let values: Vec<Operand<'_>> = values.iter().map(|(values, shape)| Operand { values, shape: *shape }).collect();
+        let values: Vec<Exploded<'_>> =
+            values.iter().map(|(values, shape)| Exploded { values, shape: *shape }).collect();
         let shape = types.shape(ty)?.ok_or("the result is not a scalar, vector or matrix")?;
         let result = arithmetic::translate(&mut self.scratch, op, &shape, &values)
             .ok_or_else(|| format!("OpSpecConstantOp {op:?} is not supported"))?
@@ -219,5 +231,17 @@ impl Constants {
             .map(|value| self.scratch.kernel().constant(value))
             .collect::<Option<Vec<u64>>>()
             .ok_or_else(|| format!("OpSpecConstantOp {op:?} has no constant result"))
+    }
+}
+
+/// The registers of a number with those bits; of less than 32 the low ones count.
+fn registers(scalar: Scalar, bits: u64) -> Rc<[u64]> {
+    let word = bits & u64::from(u32::MAX);
+    match scalar {
+        Scalar::I8 => Rc::from([bits & 0xff]),
+        Scalar::I16 => Rc::from([bits & 0xffff]),
+        Scalar::F16 => Rc::from([u64::from(half::f16::from_bits(bits as u16).to_f32_const().to_bits())]),
+        Scalar::I64 | Scalar::F64 => Rc::from([word, bits >> 32]),
+        _ => Rc::from([word]),
     }
 }

@@ -8,9 +8,9 @@ use super::body::BasicBlock;
 use super::composite::{Composite, expect_type};
 use super::function::Exit;
 use super::translate::Translator;
-use super::types::Scalar;
+use super::types::{Scalar, Type};
 use super::words::{Checked, Id, operand};
-use crate::ir::{Block, BlockCall, InstData, Merge};
+use crate::ir::{self, Block, BlockCall, InstData, Merge, Value};
 
 impl Translator<'_> {
     /// Ends the current block as a block of the function ends.
@@ -64,18 +64,48 @@ impl Translator<'_> {
     }
 
     fn switch(&mut self, operands: &[u32]) -> Checked<InstData> {
-        let selector = self.integer(operand(operands, 0)?)?;
+        let selector = self.value(operand(operands, 0)?)?;
+        let scalar = match self.types.get(selector.ty)?.ty {
+            Type::Scalar(scalar) if scalar.is_int() => scalar,
+            _ => return Err("the selector is not an integer".into()),
+        };
         let default = self.edge(operand(operands, 1)?)?;
+        let words = scalar.words() as usize;
         let mut seen = HashSet::default();
-        let mut cases = Vec::new();
-        for pair in operands[2..].chunks(2) {
-            let (literal, label) = (operand(pair, 0)?, operand(pair, 1)?);
+        let mut cases: Vec<(u64, BlockCall)> = Vec::new();
+        for case in operands[2..].chunks(words + 1) {
+            let high = if words == 2 { operand(case, 1)? } else { 0 };
+            let bits = u64::from(operand(case, 0)?) | u64::from(high) << 32;
+            let literal = if scalar.bits() < 32 { bits & ((1 << scalar.bits()) - 1) } else { bits };
             if !seen.insert(literal) {
                 return Err(format!("the literal {literal} stands twice"));
             }
-            cases.push((literal, self.edge(label)?));
+            cases.push((literal, self.edge(operand(case, words)?)?));
         }
+        let selector = match *selector.values {
+            [low, high] => self.number_of_case(low, high, &mut cases),
+            _ => selector.values[0],
+        };
+        let cases = cases.into_iter().map(|(literal, to)| (literal as u32, to)).collect();
         Ok(InstData::Switch { selector, default, cases })
+    }
+
+    /// The number of the case that 64 bits are, with which literals are replaced.
+    fn number_of_case(&mut self, low: Value, high: Value, cases: &mut [(u64, BlockCall)]) -> Value {
+        let mut number = self.builder.constant(u32::MAX);
+        for (at, (literal, _)) in (0u32..).zip(cases.iter_mut()) {
+            let (of_low, of_high) =
+                (self.builder.constant(*literal as u32), self.builder.constant((*literal >> 32) as u32));
+            let low = self.builder.pure(ir::Op::IEq, &[low, of_low]);
+            let high = self.builder.pure(ir::Op::IEq, &[high, of_high]);
+            let here = self.builder.pure(ir::Op::LAnd, &[low, high]);
+            let at = self.builder.constant(at);
+            number = self.builder.select(here, at, number);
+        }
+        for (at, (literal, _)) in (0u64..).zip(cases.iter_mut()) {
+            *literal = at;
+        }
+        number
     }
 
     fn leave(&mut self, value: Option<Composite>) -> Checked<()> {

@@ -7,7 +7,7 @@ use super::arithmetic::Shape;
 use super::constants::Constants;
 use super::module::{EntryPoint, Sections};
 use super::pointer::Input;
-use super::types::Types;
+use super::types::{Scalar, Types};
 use super::words::{Checked, Id, Inst, operand};
 use crate::abi::SUBGROUP_SIZE;
 use crate::ir;
@@ -18,8 +18,8 @@ const MAX_INVOCATIONS: u64 = 1024;
 /// Where a built-in comes from, and the shape that it must be declared with.
 pub(super) fn input(builtin: BuiltIn) -> Checked<(Input, Shape)> {
     use ir::BuiltIn as B;
-    let scalar = Shape::Scalar(ir::Type::I32);
-    let vector = Shape::Vector(ir::Type::I32, 3);
+    let scalar = Shape::Scalar(Scalar::I32);
+    let vector = Shape::Vector(Scalar::I32, 3);
     Ok(match builtin {
         BuiltIn::NumWorkgroups => (Input::BuiltIn(B::NumWorkgroups), vector),
         BuiltIn::WorkgroupId => (Input::BuiltIn(B::WorkgroupId), vector),

@@ -1,7 +1,7 @@
 //! Where the scalars of a type lie in memory.
 //!
 //! Blocks have an explicit layout: `Offset`, `ArrayStride`, `MatrixStride`, row or column major. Variables of a workgroup
-//! or invocation have none: there every scalar takes the next four bytes, and a bool is a word of 0 or 1.
+//! or invocation have none: there every scalar takes the next word, or two, and a bool is a word of 0 or 1.
 
 use super::decorations::MemoryDecorations;
 use super::types::{Member, Scalar, Type, Types};
@@ -36,8 +36,9 @@ pub(super) struct Place {
     pub(super) layout: Layout,
     /// From the structure's member around it.
     pub(super) matrix: MatrixLayout,
-    /// Bytes from one component of a vector to the next: more than 4 in a column of a row-major matrix.
-    pub(super) component_stride: u32,
+    /// Bytes from one component of a vector to the next, where they are not next to each other: in a column of a row-major
+    /// matrix.
+    pub(super) component_stride: Option<u32>,
 }
 
 /// Parts of an array, matrix or vector: what they are and how far apart.
@@ -49,13 +50,18 @@ pub(super) struct Parts {
     pub(super) stride: u32,
 }
 
-/// A scalar in memory, by its byte offset.
+/// A scalar in memory, by its byte offset; of one of two words there are two.
 pub(super) type Spot = (u32, Scalar);
 
 impl Place {
     /// A whole variable.
     pub(super) fn new(ty: Id, layout: Layout) -> Self {
-        Self { ty, layout, matrix: MatrixLayout::default(), component_stride: 4 }
+        Self { ty, layout, matrix: MatrixLayout::default(), component_stride: None }
+    }
+
+    /// Bytes of a scalar.
+    fn bytes_of(self, scalar: Scalar) -> u32 {
+        if self.layout == Layout::Explicit { scalar.bytes() } else { 4 * scalar.words() }
     }
 
     /// The parts of an array, matrix or vector.
@@ -65,35 +71,37 @@ impl Place {
         match &info.ty {
             Type::Array { element, stride, .. } | Type::RuntimeArray { element, stride } => {
                 let stride = match (explicit, stride) {
-                    (true, Some(stride)) => word_multiple("ArrayStride", *stride)?,
+                    (true, Some(stride)) => aligned("ArrayStride", *stride, types.get(*element)?.align)?,
                     (true, None) => return Err(format!("array %{} has no ArrayStride", self.ty)),
                     (false, _) => natural_bytes(types, *element)?,
                 };
                 Ok(Parts { place: Self { ty: *element, ..self }, stride })
             }
-            Type::Matrix { column, rows, .. } => {
+            Type::Matrix { column, scalar, rows, .. } => {
+                let component = self.bytes_of(*scalar);
                 let stride = match (explicit, self.matrix.stride) {
-                    (true, Some(stride)) => word_multiple("MatrixStride", stride)?,
+                    (true, Some(stride)) => aligned("MatrixStride", stride, info.align)?,
                     (true, None) => return Err(format!("matrix %{} has no MatrixStride", self.ty)),
-                    (false, _) => rows * 4,
+                    (false, _) => rows * component,
                 };
                 let row_major = explicit && self.matrix.row_major;
-                let (stride, component_stride) = if row_major { (4, stride) } else { (stride, 4) };
+                let (stride, component_stride) = if row_major { (component, Some(stride)) } else { (stride, None) };
                 Ok(Parts { place: Self { ty: *column, component_stride, ..self }, stride })
             }
-            Type::Vector { element, .. } => {
-                Ok(Parts { place: Self { ty: *element, component_stride: 4, ..self }, stride: self.component_stride })
+            Type::Vector { element, scalar, .. } => {
+                let stride = self.component_stride.unwrap_or(self.bytes_of(*scalar));
+                Ok(Parts { place: Self { ty: *element, component_stride: None, ..self }, stride })
             }
             _ => Err(format!("%{} has no elements", self.ty)),
         }
     }
 
     /// A member of a structure and its byte offset.
-    pub(super) fn member(self, member: &Member, index: u32) -> Checked<(Self, u32)> {
+    pub(super) fn member(self, types: &Types, member: &Member, index: u32) -> Checked<(Self, u32)> {
         let offset = match self.layout {
             Layout::Natural => member.first.checked_mul(4).ok_or("a variable is too large")?,
             Layout::Explicit => match member.offset {
-                Some(offset) => word_multiple("Offset", offset)?,
+                Some(offset) => aligned("Offset", offset, types.get(member.ty)?.align)?,
                 None => return Err(format!("member {index} of %{} has no Offset", self.ty)),
             },
         };
@@ -104,10 +112,15 @@ impl Place {
     pub(super) fn spots(self, types: &Types, from: u32, into: &mut Vec<Spot>) -> Checked<()> {
         let info = types.get(self.ty)?;
         match &info.ty {
-            Type::Scalar(scalar) => into.push((from, *scalar)),
+            Type::Scalar(scalar) => {
+                into.push((from, *scalar));
+                if scalar.words() == 2 {
+                    into.push((add(from, 4)?, *scalar));
+                }
+            }
             Type::Struct { members } => {
                 for (index, member) in (0..).zip(members) {
-                    let (place, offset) = self.member(member, index)?;
+                    let (place, offset) = self.member(types, member, index)?;
                     place.spots(types, add(from, offset)?, into)?;
                 }
             }
@@ -131,11 +144,11 @@ impl Place {
     pub(super) fn bytes(self, types: &Types) -> Checked<u32> {
         let info = types.get(self.ty)?;
         match &info.ty {
-            Type::Scalar(_) => Ok(4),
+            Type::Scalar(scalar) => Ok(self.bytes_of(*scalar)),
             Type::Struct { members } => {
                 let mut end = 0;
                 for (index, member) in (0..).zip(members) {
-                    let (place, offset) = self.member(member, index)?;
+                    let (place, offset) = self.member(types, member, index)?;
                     end = end.max(add(offset, place.bytes(types)?)?);
                 }
                 Ok(end)
@@ -166,6 +179,6 @@ fn overflow() -> String {
     "a memory layout overflows 32 bits".into()
 }
 
-fn word_multiple(what: &str, bytes: u32) -> Checked<u32> {
-    if bytes.is_multiple_of(4) { Ok(bytes) } else { Err(format!("{what} {bytes} is not a multiple of 4")) }
+fn aligned(what: &str, bytes: u32, align: u32) -> Checked<u32> {
+    if bytes.is_multiple_of(align) { Ok(bytes) } else { Err(format!("{what} {bytes} is not a multiple of {align}")) }
 }

@@ -10,7 +10,7 @@ use super::pointer::{Input, Pointer, Root};
 use super::translate::{Bound, Translator, shared};
 use super::types::{Scalar, Type};
 use super::words::{Checked, Id, Inst, operand};
-use crate::ir::{self, Access, InstData, Value};
+use crate::ir::{self, Access, InstData, Value, Width};
 
 impl Translator<'_> {
     /// The instructions of this chapter; `None` for any other.
@@ -97,7 +97,7 @@ impl Translator<'_> {
         let info = self.types.get(pointer.pointee())?;
         let Type::Struct { members } = &info.ty else { return Err("the pointer is not to a structure".into()) };
         let member = members.get(number as usize).ok_or_else(|| format!("no member {number}"))?;
-        let (place, offset) = pointer.place.member(member, number)?;
+        let (place, offset) = pointer.place.member(&self.types, member, number)?;
         if !matches!(self.types.get(place.ty)?.ty, Type::RuntimeArray { .. }) {
             return Err(format!("member {number} is not a runtime array"));
         }
@@ -111,7 +111,7 @@ impl Translator<'_> {
         let bytes = self.builder.pure(ir::Op::ISub, &[end, offset]);
         let stride = self.builder.constant(stride);
         let count = self.builder.pure(ir::Op::UDiv, &[bytes, stride]);
-        if !matches!(self.types.get(inst.ty)?.ty, Type::Scalar(Scalar::Int)) {
+        if !matches!(self.types.get(inst.ty)?.ty, Type::Scalar(Scalar::I32)) {
             return Err("the result is not an integer".into());
         }
         self.bind(inst.id, Composite { ty: inst.ty, values: Rc::from([count]) });
@@ -178,23 +178,62 @@ impl Translator<'_> {
         let access = self.combine(pointer, access);
         let spots = self.spots(pointer)?;
         let mut values = Vec::with_capacity(spots.len());
-        for (delta, scalar) in spots {
-            let value = match self.ir_place(pointer, delta)? {
-                Some(place) => self.load_scalar(place, scalar, access),
-                None => self.load_input(pointer, delta)?,
+        let mut at = 0;
+        while let Some(&(delta, scalar)) = spots.get(at) {
+            let Some(place) = self.ir_place(pointer, delta)? else {
+                values.push(self.load_input(pointer, delta)?);
+                at += 1;
+                continue;
             };
-            values.push(value);
+            let parts = self.parts_of_word(pointer, &spots[at..]);
+            if parts > 1 {
+                let word = self.builder.load(ir::Type::I32, place, access);
+                values.extend((0..parts).map(|part| self.part(word, part as u32, scalar)));
+            } else {
+                values.push(self.load_scalar(pointer, place, scalar, access));
+            }
+            at += parts;
         }
         Ok(Composite { ty: pointer.pointee(), values: values.into() })
     }
 
-    fn load_scalar(&mut self, place: ir::Place, scalar: Scalar, access: Access) -> Value {
-        if scalar != Scalar::Bool {
-            return self.builder.load(scalar.ty(), place, access);
+    /// How many of the next scalars make up one aligned word, if they do; else 1.
+    fn parts_of_word(&self, pointer: &Pointer, spots: &[Spot]) -> usize {
+        let (first, scalar) = spots[0];
+        let bytes = scalar.bytes();
+        let count = (4 / bytes.max(1)).max(1) as usize;
+        if count < 2 || pointer.place.layout != Layout::Explicit || !pointer.is_aligned(first) {
+            return 1;
         }
-        let word = self.builder.load(ir::Type::I32, place, access);
-        let zero = self.builder.constant(0u32);
-        self.builder.pure(ir::Op::INe, &[word, zero])
+        let next = |(spot, number): (&Spot, u32)| *spot == (first.wrapping_add(number * bytes), scalar);
+        let complete = spots.len() >= count && spots.iter().zip(0..).take(count).all(next);
+        if complete { count } else { 1 }
+    }
+
+    /// One of the parts of a word.
+    fn part(&mut self, word: Value, number: u32, scalar: Scalar) -> Value {
+        let distance = self.builder.constant(number * scalar.bits());
+        let moved = if number == 0 { word } else { self.builder.pure(ir::Op::LShr, &[word, distance]) };
+        if scalar == Scalar::F16 {
+            return self.builder.pure(ir::Op::HalfFromBits, &[moved]);
+        }
+        let mask = self.builder.constant(u32::MAX >> (32 - scalar.bits()));
+        self.builder.pure(ir::Op::And, &[moved, mask])
+    }
+
+    fn load_scalar(&mut self, pointer: &Pointer, place: ir::Place, scalar: Scalar, access: Access) -> Value {
+        match (scalar, width(pointer, scalar)) {
+            (Scalar::Bool, _) => {
+                let word = self.builder.load(ir::Type::I32, place, access);
+                let zero = self.builder.constant(0u32);
+                self.builder.pure(ir::Op::INe, &[word, zero])
+            }
+            (_, Width::Word) => self.builder.load(scalar.ty(), place, access),
+            (_, width) => {
+                let bits = self.builder.load_bytes(width, place, access);
+                if scalar == Scalar::F16 { self.builder.pure(ir::Op::HalfFromBits, &[bits]) } else { bits }
+            }
+        }
     }
 
     fn load_input(&mut self, pointer: &Pointer, delta: u32) -> Checked<Value> {
@@ -217,22 +256,53 @@ impl Translator<'_> {
         expect_type(pointer.pointee(), value.ty)?;
         pointer.check_writable()?;
         let access = self.combine(pointer, access);
-        for ((delta, scalar), &value) in self.spots(pointer)?.into_iter().zip(&*value.values) {
-            let value = match scalar {
-                Scalar::Bool => self.builder.pure(ir::Op::BoolToInt, &[value]),
-                _ => value,
-            };
-            if let Some(place) = self.ir_place(pointer, delta)? {
-                self.builder.store(place, value, access);
+        let spots = self.spots(pointer)?;
+        let mut at = 0;
+        while let Some(&(delta, scalar)) = spots.get(at) {
+            let parts = self.parts_of_word(pointer, &spots[at..]);
+            let values = &value.values[at..at + parts];
+            at += parts;
+            let Some(place) = self.ir_place(pointer, delta)? else { continue };
+            if parts > 1 {
+                let word = self.word_of(values, scalar);
+                self.builder.store(place, word, access);
+                continue;
+            }
+            match (scalar, width(pointer, scalar)) {
+                (Scalar::Bool, _) => {
+                    let word = self.builder.pure(ir::Op::BoolToInt, &[values[0]]);
+                    self.builder.store(place, word, access);
+                }
+                (_, Width::Word) => self.builder.store(place, values[0], access),
+                (_, width) => {
+                    let bits = self.stored_bits(values[0], scalar);
+                    self.builder.store_bytes(width, place, bits, access);
+                }
             }
         }
         Ok(())
     }
 
+    fn stored_bits(&mut self, value: Value, scalar: Scalar) -> Value {
+        if scalar == Scalar::F16 { self.builder.pure(ir::Op::HalfBits, &[value]) } else { value }
+    }
+
+    /// Parts put together.
+    fn word_of(&mut self, values: &[Value], scalar: Scalar) -> Value {
+        let mut word = self.stored_bits(values[0], scalar);
+        for (number, &value) in (1u32..).zip(&values[1..]) {
+            let bits = self.stored_bits(value, scalar);
+            let distance = self.builder.constant(number * scalar.bits());
+            let placed = self.builder.pure(ir::Op::Shl, &[bits, distance]);
+            word = self.builder.pure(ir::Op::Or, &[word, placed]);
+        }
+        word
+    }
+
     /// The scalar place that an atomic works on.
     pub(super) fn atomic_place(&mut self, id: Id) -> Checked<(Pointer, ir::Place)> {
         let pointer = self.pointer(id)?;
-        if !matches!(self.types.get(pointer.pointee())?.ty, Type::Scalar(Scalar::Int)) {
+        if !matches!(self.types.get(pointer.pointee())?.ty, Type::Scalar(Scalar::I32)) {
             return Err("atomics are supported on 32-bit integers only".into());
         }
         let allowed = match pointer.root {
@@ -244,5 +314,14 @@ impl Translator<'_> {
             Some(place) if allowed => Ok((pointer, place)),
             _ => Err(format!("an atomic on memory of storage class {:?}", pointer.class)),
         }
+    }
+}
+
+/// How much of a word a scalar takes: less than all of it only where the layout is explicit.
+fn width(pointer: &Pointer, scalar: Scalar) -> Width {
+    match (pointer.place.layout, scalar.bits()) {
+        (Layout::Explicit, 8) => Width::Byte,
+        (Layout::Explicit, 16) => Width::Half,
+        _ => Width::Word,
     }
 }

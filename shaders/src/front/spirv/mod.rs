@@ -61,9 +61,9 @@ impl Module {
             .filter_map(|inst| {
                 let ty = match (inst.op, words.operands(inst)) {
                     (Op::TypeBool, _) => ConstantType::Bool,
-                    (Op::TypeInt, [_, 0, ..]) => ConstantType::U32,
-                    (Op::TypeInt, _) => ConstantType::I32,
-                    (Op::TypeFloat, _) => ConstantType::F32,
+                    (Op::TypeInt, &[bits, 0, ..]) => ConstantType::Uint(bits),
+                    (Op::TypeInt, &[bits, ..]) => ConstantType::Int(bits),
+                    (Op::TypeFloat, &[bits, ..]) => ConstantType::Float(bits),
                     _ => return None,
                 };
                 Some((inst.id, ty))
@@ -77,7 +77,7 @@ impl Module {
     }
 
     /// Specializes an entry point and translates it.
-    pub fn kernel(&self, entry: &str, specialization: &BTreeMap<u32, u32>) -> Result<Kernel, Error> {
+    pub fn kernel(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
         let sections = &self.sections;
         let entry = self.entry_point(entry)?;
         let (mut types, constants) = constants::declare(sections, specialization)?;

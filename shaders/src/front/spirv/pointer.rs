@@ -46,6 +46,8 @@ pub(super) struct Pointer {
     dynamic: Option<Value>,
     /// The part that is known now.
     delta: u32,
+    /// What the part that is not known is a multiple of: 1, 2 or 4.
+    align: u32,
     /// Decorations of the variable and of the members on the way.
     pub(super) memory: MemoryDecorations,
 }
@@ -53,7 +55,12 @@ pub(super) struct Pointer {
 impl Pointer {
     /// To a whole variable.
     pub(super) fn new(class: StorageClass, place: Place, root: Root, memory: MemoryDecorations) -> Self {
-        Self { class, place, root, dynamic: None, delta: 0, memory }
+        Self { class, place, root, dynamic: None, delta: 0, align: 4, memory }
+    }
+
+    /// Whether the place so many bytes further on is a word of its memory.
+    pub(super) fn is_aligned(&self, delta: u32) -> bool {
+        self.align == 4 && self.delta.wrapping_add(delta).is_multiple_of(4)
     }
 
     /// Type of what it points to.
@@ -118,7 +125,7 @@ impl Translator<'_> {
         if let Type::Struct { members } = &info.ty {
             let number = self.constants.uint(&self.types, index)?;
             let member = members.get(number as usize).ok_or_else(|| format!("no member {number}"))?;
-            let (place, offset) = pointer.place.member(member, number)?;
+            let (place, offset) = pointer.place.member(&self.types, member, number)?;
             pointer.place = place;
             pointer.delta = pointer.delta.checked_add(offset).ok_or("an offset overflows 32 bits")?;
             if place.layout == Layout::Explicit {
@@ -127,7 +134,7 @@ impl Translator<'_> {
             return Ok(());
         }
         let parts = pointer.place.parts(&self.types)?;
-        let index = self.integer(index)?;
+        let index = self.index(index)?;
         self.advance(pointer, index, parts.stride);
         pointer.place = parts.place;
         Ok(())
@@ -140,8 +147,13 @@ impl Translator<'_> {
         }
         let base = match pointer.dynamic {
             Some(base) => base,
-            None => self.builder.constant(std::mem::take(&mut pointer.delta)),
+            None => {
+                let delta = std::mem::take(&mut pointer.delta);
+                pointer.align = 1 << delta.trailing_zeros().min(2);
+                self.builder.constant(delta)
+            }
         };
+        pointer.align = pointer.align.min(1 << stride.trailing_zeros().min(2));
         pointer.dynamic = Some(self.builder.element(base, index, stride));
     }
 
@@ -154,7 +166,7 @@ impl Translator<'_> {
         before: Option<Value>,
         index: Id,
     ) -> Checked<()> {
-        let index = self.integer(index)?;
+        let index = self.index(index)?;
         let Type::Array { element, .. } = self.types.get(pointer.place.ty)?.ty else {
             return Err("indexes what is no array of descriptors".into());
         };

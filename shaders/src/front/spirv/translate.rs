@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use spirv::{GlslStd450Op, Op};
 
 use super::super::Error;
-use super::arithmetic::{self, Operand, Shape};
+use super::arithmetic::{self, Exploded, Shape};
 use super::composite::Composite;
 use super::constants::Constants;
 use super::function::Frame;
@@ -115,7 +115,21 @@ impl<'m> Translator<'m> {
 
     /// The value of an id that must be one 32-bit integer.
     pub(super) fn integer(&mut self, id: Id) -> Checked<Value> {
-        self.scalar(id, Scalar::Int)
+        self.scalar(id, Scalar::I32)
+    }
+
+    /// The value of an id that must be one integer of any width, as an index: what 32 bits do not hold is out of bounds.
+    pub(super) fn index(&mut self, id: Id) -> Checked<Value> {
+        let value = self.value(id)?;
+        match (&self.types.get(value.ty)?.ty, &*value.values) {
+            (Type::Scalar(scalar), &[low]) if scalar.is_int() => Ok(low),
+            (Type::Scalar(Scalar::I64), &[low, high]) => {
+                let (zero, most) = (self.builder.constant(0u32), self.builder.constant(u32::MAX));
+                let fits = self.builder.pure(crate::ir::Op::IEq, &[high, zero]);
+                Ok(self.builder.select(fits, low, most))
+            }
+            _ => Err(format!("{} is not an integer", self.sections.describe(id))),
+        }
     }
 
     /// The value of an id that must be one scalar of this type.
@@ -123,7 +137,7 @@ impl<'m> Translator<'m> {
         let value = self.value(id)?;
         match self.types.get(value.ty)?.ty {
             Type::Scalar(scalar) if scalar == wanted => Ok(value.values[0]),
-            _ => Err(format!("{} is not a scalar of type {}", self.sections.describe(id), wanted.ty())),
+            _ => Err(format!("{} is not a scalar of type {wanted}", self.sections.describe(id))),
         }
     }
 
@@ -180,6 +194,7 @@ impl<'m> Translator<'m> {
             return Err("the instruction is not supported".into());
         }
         let shape = self.result_shape(inst.ty)?;
+        let operands = without_format(inst.op, operands)?;
         let operands = match self.operands(operands) {
             Ok(operands) => operands,
             // Operands of foreign instructions may be anything: say first that the instruction is the problem.
@@ -188,7 +203,7 @@ impl<'m> Translator<'m> {
                 Some(_) => return Err(message),
             },
         };
-        let views: SmallVec<[Operand<'_>; 4]> = views(&operands);
+        let views: SmallVec<[Exploded<'_>; 4]> = views(&operands);
         let values = arithmetic::translate(&mut self.builder, inst.op, &shape, &views)
             .ok_or("the instruction is not supported")??;
         self.typed(inst.ty, &values)
@@ -259,8 +274,21 @@ impl<'m> Translator<'m> {
     }
 }
 
-fn views(operands: &[(Composite, Shape)]) -> SmallVec<[Operand<'_>; 4]> {
-    operands.iter().map(|(value, shape)| Operand { values: &value.values, shape: *shape }).collect()
+/// The operands of a dot product without the format of packed vectors, of which there is one.
+fn without_format(op: Op, operands: &[u32]) -> Checked<&[u32]> {
+    let count = match op {
+        Op::SDot | Op::UDot | Op::SUDot => 2,
+        Op::SDotAccSat | Op::UDotAccSat | Op::SUDotAccSat => 3,
+        _ => return Ok(operands),
+    };
+    match operands.get(count..) {
+        None | Some([] | [0]) => Ok(&operands[..operands.len().min(count)]),
+        Some(_) => Err("an unknown format of packed vectors".into()),
+    }
+}
+
+fn views(operands: &[(Composite, Shape)]) -> SmallVec<[Exploded<'_>; 4]> {
+    operands.iter().map(|(value, shape)| Exploded { values: &value.values, shape: *shape }).collect()
 }
 
 /// Scalars as a shared list.

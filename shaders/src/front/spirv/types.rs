@@ -27,18 +27,75 @@ const MAX_NODES: u32 = 1 << 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scalar {
     Bool,
-    Int,
-    Float,
+    I8,
+    I16,
+    I32,
+    I64,
+    F16,
+    F32,
+    F64,
 }
 
 impl Scalar {
-    /// The IR's type.
+    /// The IR's type of the values that hold it: [`Scalar::words`] of them.
     pub(super) fn ty(self) -> ir::Type {
         match self {
             Self::Bool => ir::Type::Bool,
-            Self::Int => ir::Type::I32,
-            Self::Float => ir::Type::F32,
+            Self::I8 | Self::I16 | Self::I32 | Self::I64 | Self::F64 => ir::Type::I32,
+            Self::F16 | Self::F32 => ir::Type::F32,
         }
+    }
+
+    /// The scalar that one value of the IR's type is.
+    pub(super) fn of(ty: ir::Type) -> Self {
+        match ty {
+            ir::Type::Bool => Self::Bool,
+            ir::Type::F32 => Self::F32,
+            ir::Type::I32 | ir::Type::Buffer => Self::I32,
+        }
+    }
+
+    /// Values that hold it.
+    pub(super) fn words(self) -> u32 {
+        if matches!(self, Self::I64 | Self::F64) { 2 } else { 1 }
+    }
+
+    /// Bits of a number.
+    pub(super) fn bits(self) -> u32 {
+        match self {
+            Self::I8 => 8,
+            Self::I16 | Self::F16 => 16,
+            Self::Bool | Self::I32 | Self::F32 => 32,
+            Self::I64 | Self::F64 => 64,
+        }
+    }
+
+    /// Bytes in memory with an explicit layout.
+    pub(super) fn bytes(self) -> u32 {
+        self.bits() / 8
+    }
+
+    pub(super) fn is_int(self) -> bool {
+        matches!(self, Self::I8 | Self::I16 | Self::I32 | Self::I64)
+    }
+
+    pub(super) fn is_float(self) -> bool {
+        matches!(self, Self::F16 | Self::F32 | Self::F64)
+    }
+}
+
+impl std::fmt::Display for Scalar {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Bool => "bool",
+            Self::I8 => "i8",
+            Self::I16 => "i16",
+            Self::I32 => "i32",
+            Self::I64 => "i64",
+            Self::F16 => "f16",
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+        })
     }
 }
 
@@ -48,7 +105,7 @@ pub(super) enum Type {
     Void,
     Scalar(Scalar),
     Vector { element: Id, scalar: Scalar, count: u32 },
-    Matrix { column: Id, columns: u32, rows: u32 },
+    Matrix { column: Id, scalar: Scalar, columns: u32, rows: u32 },
     Array { element: Id, count: u32, stride: Option<u32> },
     RuntimeArray { element: Id, stride: Option<u32> },
     Struct { members: Vec<Member> },
@@ -74,10 +131,12 @@ pub(super) struct Member {
 pub(super) struct Info {
     /// The type.
     pub(super) ty: Type,
-    /// Scalars it explodes into, clamped; 0 for types without values and runtime arrays.
+    /// Values it explodes into, clamped; 0 for types without values and runtime arrays.
     pub(super) scalars: u32,
     /// Nesting.
     depth: u32,
+    /// Bytes that places of it in a block are multiples of, as far as that matters: 1, 2 or 4.
+    pub(super) align: u32,
     /// Types in it, each as often as it is named.
     nodes: u32,
     /// Whether it has a runtime array as (last member of) itself.
@@ -98,7 +157,7 @@ impl Types {
         self.infos.get(&id).cloned().ok_or_else(|| format!("%{id} is not a type"))
     }
 
-    /// The scalars of a value of this type, in order.
+    /// The scalars of a value of this type, in order; those of two words come twice.
     pub(super) fn scalars(&mut self, id: Id) -> Checked<Rc<[Scalar]>> {
         if let Some(flat) = self.flat.get(&id) {
             return Ok(flat.clone());
@@ -123,9 +182,9 @@ impl Types {
 
     fn flatten(&self, info: &Info, into: &mut Vec<Scalar>) -> Checked<()> {
         match &info.ty {
-            Type::Scalar(scalar) => into.push(*scalar),
-            Type::Vector { scalar, count, .. } => into.extend(std::iter::repeat_n(*scalar, *count as usize)),
-            Type::Matrix { .. } => into.extend(std::iter::repeat_n(Scalar::Float, info.scalars as usize)),
+            Type::Scalar(scalar) | Type::Vector { scalar, .. } | Type::Matrix { scalar, .. } => {
+                into.extend(std::iter::repeat_n(*scalar, info.scalars as usize));
+            }
             Type::Array { element, count, .. } => {
                 let from = into.len();
                 self.flatten(&*self.get(*element)?, into)?;
@@ -145,9 +204,9 @@ impl Types {
     /// The shape that arithmetic sees; `None` for arrays and structures.
     pub(super) fn shape(&self, id: Id) -> Checked<Option<Shape>> {
         Ok(match self.get(id)?.ty {
-            Type::Scalar(scalar) => Some(Shape::Scalar(scalar.ty())),
-            Type::Vector { scalar, count, .. } => Some(Shape::Vector(scalar.ty(), count)),
-            Type::Matrix { columns, rows, .. } => Some(Shape::Matrix { columns, rows }),
+            Type::Scalar(scalar) => Some(Shape::Scalar(scalar)),
+            Type::Vector { scalar, count, .. } => Some(Shape::Vector(scalar, count)),
+            Type::Matrix { scalar, columns, rows, .. } => Some(Shape::Matrix { element: scalar, columns, rows }),
             _ => None,
         })
     }
@@ -196,11 +255,16 @@ impl Types {
             Op::TypeVoid => Type::Void,
             Op::TypeBool => Type::Scalar(Scalar::Bool),
             Op::TypeInt => match at(0)? {
-                32 => Type::Scalar(Scalar::Int),
+                8 => Type::Scalar(Scalar::I8),
+                16 => Type::Scalar(Scalar::I16),
+                32 => Type::Scalar(Scalar::I32),
+                64 => Type::Scalar(Scalar::I64),
                 width => return Err(format!("{width}-bit integers are not supported")),
             },
             Op::TypeFloat => match (at(0)?, operands.get(1)) {
-                (32, None) => Type::Scalar(Scalar::Float),
+                (16, None) => Type::Scalar(Scalar::F16),
+                (32, None) => Type::Scalar(Scalar::F32),
+                (64, None) => Type::Scalar(Scalar::F64),
                 (width, None) => return Err(format!("{width}-bit floats are not supported")),
                 (_, Some(_)) => return Err("floats with an encoding are not supported".into()),
             },
@@ -244,8 +308,8 @@ impl Types {
 
     fn matrix(&self, column: Id, columns: u32) -> Checked<Type> {
         match self.get(column)?.ty {
-            Type::Vector { scalar: Scalar::Float, count, .. } if (2..=4).contains(&columns) => {
-                Ok(Type::Matrix { column, columns, rows: count })
+            Type::Vector { scalar, count, .. } if (2..=4).contains(&columns) && scalar.is_float() => {
+                Ok(Type::Matrix { column, scalar, columns, rows: count })
             }
             _ => Err(format!("a matrix of {columns} columns of %{column}")),
         }
@@ -287,17 +351,18 @@ impl Types {
     }
 
     fn measure(&self, ty: Type) -> Checked<Info> {
-        let (mut scalars, mut depth, mut nodes, mut unsized_tail) = (0u32, 0, 1u32, false);
+        let (mut scalars, mut depth, mut nodes, mut unsized_tail, mut align) = (0u32, 0, 1u32, false, 1);
         let mut part = |id: Id, times: u32| {
             let info = self.get(id)?;
             scalars = scalars.saturating_add(info.scalars.saturating_mul(times));
             depth = depth.max(info.depth);
             nodes = nodes.saturating_add(info.nodes);
             unsized_tail |= info.unsized_tail;
+            align = align.max(info.align);
             Checked::Ok(())
         };
         match &ty {
-            Type::Scalar(_) => scalars = 1,
+            Type::Scalar(scalar) => (scalars, align) = (scalar.words(), scalar.bytes().min(4)),
             Type::Vector { element, count, .. } => part(*element, *count)?,
             Type::Matrix { column, columns, .. } => part(*column, *columns)?,
             Type::Array { element, count, .. } => part(*element, *count)?,
@@ -317,6 +382,6 @@ impl Types {
         if nodes > MAX_NODES {
             return Err(format!("a type is made of more than {MAX_NODES} others"));
         }
-        Ok(Info { ty, scalars, depth: depth + 1, nodes, unsized_tail })
+        Ok(Info { ty, scalars, depth: depth + 1, align, nodes, unsized_tail })
     }
 }

@@ -52,6 +52,8 @@ pub(super) struct Words {
     words: Box<[u32]>,
     /// Instructions in order.
     pub(super) insts: Vec<Inst>,
+    /// Values that are 64-bit integers: literals of switches on them take two words.
+    wide: HashSet<Id>,
 }
 
 impl Words {
@@ -65,14 +67,28 @@ impl Words {
             let word = offsets.get(insts.len()).map_or(0, |at| *at as usize);
             return Err(error(word, describe(&state, words[word])));
         }
-        let this = Self { words: words.into(), insts };
+        let mut this = Self { words: words.into(), insts, wide: HashSet::new() };
         this.check_ids()?;
+        this.find_wide();
         Ok(this)
     }
 
     /// Operands after result type and result id.
     pub(super) fn operands(&self, inst: &Inst) -> &[u32] {
         &self.words[inst.first as usize..inst.end as usize]
+    }
+
+    fn find_wide(&mut self) {
+        let is_type = |inst: &&Inst| inst.op == Op::TypeInt && self.operands(inst).first() == Some(&64);
+        let types: HashSet<Id> = self.insts.iter().filter(is_type).map(|inst| inst.id).collect();
+        if !types.is_empty() {
+            self.wide = self.insts.iter().filter(|inst| types.contains(&inst.ty)).map(|inst| inst.id).collect();
+        }
+    }
+
+    /// Words of a literal in an `OpSwitch` on a value.
+    pub(super) fn literal_words(&self, selector: Id) -> usize {
+        if self.wide.contains(&selector) { 2 } else { 1 }
     }
 
     /// Result ids are in the bound and defined once.

@@ -52,9 +52,9 @@ impl Module {
             let TypeInner::Scalar(scalar) = self.module.types[constant.ty].inner else { return None };
             let ty = match scalar.kind {
                 ScalarKind::Bool => ConstantType::Bool,
-                ScalarKind::Sint => ConstantType::I32,
-                ScalarKind::Uint => ConstantType::U32,
-                ScalarKind::Float => ConstantType::F32,
+                ScalarKind::Sint => ConstantType::Int(32),
+                ScalarKind::Uint => ConstantType::Uint(32),
+                ScalarKind::Float => ConstantType::Float(32),
                 ScalarKind::AbstractInt | ScalarKind::AbstractFloat => return None,
             };
             Some(SpecializationConstant {
@@ -66,7 +66,7 @@ impl Module {
     }
 
     /// Specializes an entry point. An unknown name is the reader's error, which lists the known ones.
-    pub fn kernel(&self, entry: &str, specialization: &BTreeMap<u32, u32>) -> Result<Kernel, Error> {
+    pub fn kernel(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
         if !self.entry_points().any(|name| name == entry) {
             return Err(Error::no_entry_point(entry, self.entry_points()));
         }
@@ -74,7 +74,7 @@ impl Module {
     }
 
     /// As [`Module::kernel`], but without the lines of the text.
-    pub fn kernel_without_lines(&self, entry: &str, specialization: &BTreeMap<u32, u32>) -> Result<Kernel, Error> {
+    pub fn kernel_without_lines(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
         let read = self.spirv(entry, specialization, false).and_then(|words| self.read(entry, &words));
         // An error is worth its line.
         read.or_else(|_| self.kernel(entry, specialization))
@@ -106,12 +106,12 @@ impl Module {
     }
 
     /// The SPIR-V that [`Module::kernel`] reads: one entry point, overrides applied.
-    pub fn to_spirv(&self, entry: &str, specialization: &BTreeMap<u32, u32>) -> Result<Vec<u32>, Error> {
+    pub fn to_spirv(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Vec<u32>, Error> {
         self.spirv(entry, specialization, true)
     }
 
     /// With lines, or sooner.
-    fn spirv(&self, entry: &str, specialization: &BTreeMap<u32, u32>, lines: bool) -> Result<Vec<u32>, Error> {
+    fn spirv(&self, entry: &str, specialization: &BTreeMap<u32, u64>, lines: bool) -> Result<Vec<u32>, Error> {
         let constants = self.constants(specialization);
         let only = Some((ShaderStage::Compute, entry));
         let (module, info) = pipeline_constants::process_overrides(&self.module, &self.info, only, &constants)
@@ -135,10 +135,10 @@ impl Module {
     }
 
     /// Values for the overrides that the module has and the caller names, as numbers of the override's type.
-    fn constants(&self, specialization: &BTreeMap<u32, u32>) -> PipelineConstants {
+    fn constants(&self, specialization: &BTreeMap<u32, u64>) -> PipelineConstants {
         let value = |constant: &naga::Override| {
             let id = constant.id?;
-            let bits = *specialization.get(&u32::from(id))?;
+            let bits = *specialization.get(&u32::from(id))? as u32;
             let TypeInner::Scalar(scalar) = self.module.types[constant.ty].inner else { return None };
             let number = match scalar.kind {
                 ScalarKind::Sint => f64::from(bits.cast_signed()),
@@ -241,7 +241,7 @@ mod tests {
         let module = Module::parse(source).unwrap();
         let constants: Vec<_> = module.specialization_constants().map(|constant| constant.to_string()).collect();
         assert_eq!(constants, ["7 (a: i32)", "8 (b: f32)", "`c`, which has no @id and cannot be set"]);
-        let values = BTreeMap::from([(7, (-3i32).cast_unsigned()), (8, 0.5f32.to_bits()), (99, 1)]);
+        let values = BTreeMap::from([(7, (-3i32).cast_unsigned().into()), (8, 0.5f32.to_bits().into()), (99, 1u64)]);
         assert_eq!(module.constants(&values), PipelineConstants::from_iter([("7".into(), -3.0), ("8".into(), 0.5)]));
         let missing = module.to_spirv("main", &BTreeMap::new()).unwrap_err();
         assert!(missing.to_string().contains('b'), "{missing}");

@@ -44,6 +44,11 @@ pub fn quantize_f16(a: f32) -> f32 {
     if rounded.is_normal() || !rounded.is_finite() { rounded.to_f32_const() } else { 0f32.copysign(a) }
 }
 
+/// The nearest number that 16 bits can hold, ties to even; denormals are kept (`OpFConvert`).
+pub fn round_half(a: f32) -> f32 {
+    f16::from_f32_const(a).to_f32_const()
+}
+
 /// The bits of the nearest half, ties to even, in the low 16 bits (`PackHalf2x16`).
 pub fn half_bits(a: f32) -> u32 {
     u32::from(f16::from_f32_const(a).to_bits())

@@ -7,9 +7,11 @@
 pub mod bits;
 pub mod compare;
 pub mod convert;
+pub mod double;
 pub mod field;
 pub mod float;
 pub mod int;
+pub mod long;
 pub mod math;
 pub mod pack;
 pub mod round;

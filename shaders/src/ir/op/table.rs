@@ -98,6 +98,7 @@ macro_rules! for_each_op {
             UIntToFloat "uint_to_float" convert::uint_to_float;
             SIntToFloat "sint_to_float" convert::sint_to_float;
             QuantizeF16 "quantize_f16" convert::quantize_f16;
+            RoundHalf "round_half" convert::round_half;
             HalfBits "half_bits" convert::half_bits;
             HalfFromBits "half_from_bits" convert::half_from_bits;
 
@@ -134,6 +135,36 @@ macro_rules! for_each_op {
             Acosh "acosh" trig::acosh;
             Atanh "atanh" trig::atanh;
             Atan2 "atan2" trig::atan2;
+
+            UDiv64Low "udiv64_low" long::udiv64_low;
+            UDiv64High "udiv64_high" long::udiv64_high;
+            UMod64Low "umod64_low" long::umod64_low;
+            UMod64High "umod64_high" long::umod64_high;
+
+            DAddLow "dadd_low" double::dadd_low;
+            DAddHigh "dadd_high" double::dadd_high;
+            DSubLow "dsub_low" double::dsub_low;
+            DSubHigh "dsub_high" double::dsub_high;
+            DMulLow "dmul_low" double::dmul_low;
+            DMulHigh "dmul_high" double::dmul_high;
+            DDivLow "ddiv_low" double::ddiv_low;
+            DDivHigh "ddiv_high" double::ddiv_high;
+            DSqrtLow "dsqrt_low" double::dsqrt_low;
+            DSqrtHigh "dsqrt_high" double::dsqrt_high;
+            DTruncLow "dtrunc_low" double::dtrunc_low;
+            DTruncHigh "dtrunc_high" double::dtrunc_high;
+            DFloorLow "dfloor_low" double::dfloor_low;
+            DFloorHigh "dfloor_high" double::dfloor_high;
+            DCeilLow "dceil_low" double::dceil_low;
+            DCeilHigh "dceil_high" double::dceil_high;
+            DRoundEvenLow "dround_even_low" double::dround_even_low;
+            DRoundEvenHigh "dround_even_high" double::dround_even_high;
+            DEq "deq" double::deq;
+            DLt "dlt" double::dlt;
+            DLe "dle" double::dle;
+            DFromFloatLow "dfrom_float_low" double::dfrom_float_low;
+            DFromFloatHigh "dfrom_float_high" double::dfrom_float_high;
+            DToFloat "dto_float" double::dto_float;
         }
     };
 }

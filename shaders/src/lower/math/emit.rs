@@ -43,6 +43,8 @@ pub(super) struct Emit<'a> {
     rounds: Vec<Inst>,
     /// Reduced angles of the block being expanded: sine and cosine of one angle share them.
     angles: HashMap<Value, [Value; 2]>,
+    /// Divisions of the block being expanded: both words of quotient and remainder come of one.
+    divisions: HashMap<[Value; 4], [[Value; 2]; 2]>,
     origin: u32,
     precise: bool,
     exponents: bool,
@@ -60,6 +62,7 @@ impl<'a> Emit<'a> {
             replaced: SecondaryMap::new(),
             rounds: Vec::new(),
             angles: HashMap::new(),
+            divisions: HashMap::new(),
             origin: 0,
             precise: false,
             exponents,
@@ -77,6 +80,7 @@ impl<'a> Emit<'a> {
         self.insts = Vec::with_capacity(insts.len());
         self.merge = self.kernel.blocks[block].merge;
         self.angles.clear();
+        self.divisions.clear();
         for inst in insts {
             match &self.kernel.insts[inst] {
                 InstData::Pure { op, args } if wanted(*op) => {
@@ -192,6 +196,30 @@ impl<'a> Emit<'a> {
         let reduced = reduce(self, angle);
         self.angles.insert(angle, reduced);
         reduced
+    }
+
+    /// Quotient and remainder of these words, from an expansion before this one in the block, or as `divide` makes them.
+    pub(super) fn division(
+        &mut self,
+        args: [Value; 4],
+        divide: impl FnOnce(&mut Self, [Value; 4]) -> [[Value; 2]; 2],
+    ) -> [[Value; 2]; 2] {
+        if let Some(&known) = self.divisions.get(&args) {
+            return known;
+        }
+        let results = divide(self, args);
+        self.divisions.insert(args, results);
+        results
+    }
+
+    /// An operation that has no method of its own.
+    pub(super) fn operation<const N: usize>(&mut self, op: Op, args: [Value; N]) -> Value {
+        self.pure(op, args)
+    }
+
+    /// A word.
+    pub(super) fn word(&mut self, word: u32) -> Value {
+        self.constant(u64::from(word), Type::I32)
     }
 
     /// Truth values of which one is known: special cases of constant operands fall away.

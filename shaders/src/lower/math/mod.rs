@@ -15,6 +15,7 @@ mod float;
 mod hyperbolic;
 mod int;
 mod log;
+mod long;
 mod pack;
 mod parts;
 mod pow;
@@ -49,7 +50,19 @@ pub fn works_on_exponents(op: Op) -> bool {
 /// Whether back ends implement the operation, with the bits of its function in `ir/op/` (`inverse_sqrt` within 2 units
 /// in the last place).
 pub fn is_basic(op: Op) -> bool {
-    is_basic_integer(op) || is_basic_float(op)
+    is_basic_integer(op) || is_basic_float(op) || works_on_doubles(op)
+}
+
+/// Whether the operation is on doubles, in pairs of words: back ends do it in lanes only.
+pub fn works_on_doubles(op: Op) -> bool {
+    use Op::*;
+    let arithmetic = matches!(op, DAddLow | DAddHigh | DSubLow | DSubHigh | DMulLow | DMulHigh | DDivLow | DDivHigh);
+    let roots = matches!(op, DSqrtLow | DSqrtHigh);
+    let rounding = matches!(
+        op,
+        DTruncLow | DTruncHigh | DFloorLow | DFloorHigh | DCeilLow | DCeilHigh | DRoundEvenLow | DRoundEvenHigh
+    );
+    arithmetic || roots || rounding || matches!(op, DEq | DLt | DLe | DFromFloatLow | DFromFloatHigh | DToFloat)
 }
 
 fn is_basic_integer(op: Op) -> bool {
@@ -68,7 +81,7 @@ fn is_basic_float(op: Op) -> bool {
     let unordered = matches!(op, FUnordEq | FUnordNe | FUnordLt | FUnordLe);
     let rounding = matches!(op, RoundEven | Trunc | Floor | Ceil);
     let integers = matches!(op, FloatToSInt | FloatToUInt | SIntToFloat | UIntToFloat);
-    let bits = matches!(op, FloatBits | FloatFromBits | HalfBits | HalfFromBits);
+    let bits = matches!(op, FloatBits | FloatFromBits | HalfBits | HalfFromBits | RoundHalf);
     arithmetic || ordered || unordered || rounding || integers || bits
 }
 
@@ -90,6 +103,7 @@ fn expansion(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Value {
         trig::expand,
         arc::expand,
         hyperbolic::expand,
+        long::expand,
     ];
     let found = CHAPTERS.iter().find_map(|chapter| chapter(e, op, args));
     found.unwrap_or_else(|| unreachable!("no chapter expands {}", op.name()))

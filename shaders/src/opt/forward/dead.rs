@@ -4,7 +4,7 @@ use cranelift_entity::EntitySet;
 
 use super::address::{Address, Addresses, Object};
 use super::effects::{self, Effect};
-use crate::ir::{Access, Block, InstData, Kernel, Variable};
+use crate::ir::{Access, Block, InstData, Kernel, Variable, Width};
 
 /// Places that are remembered.
 const MOST: usize = 32;
@@ -41,9 +41,10 @@ impl Scan {
         insts.reverse();
         insts.retain(|&inst| {
             let stays = match &kernel.insts[inst] {
-                InstData::Store { place, access, .. } => {
+                InstData::Store { width, place, access, .. } => {
                     let Some(address) = addresses.of(kernel, place) else { return true };
-                    self.store(address, *access)
+                    // Part of a word replaces no word, and is not known well enough to be replaced.
+                    *width != Width::Word || self.store(address, *access)
                 }
                 InstData::Load { place, .. } => {
                     if let Some(address) = addresses.of(kernel, place) {

@@ -18,7 +18,7 @@ use cranelift_entity::SecondaryMap;
 use super::aliases::Aliases;
 use super::cfg;
 use crate::analysis::{Dominators, Loops, predecessors};
-use crate::ir::{Block, Inst, InstData, Kernel, Op, Place, Type, Value};
+use crate::ir::{Block, Inst, InstData, Kernel, Op, Place, Type, Value, Width};
 use address::{Addresses, Object};
 use effects::{Effect, Effects};
 use known::{Known, State};
@@ -114,7 +114,7 @@ impl Forwarder<'_> {
             after.push(inst);
             let effect = effects::of(self.kernel, inst, &mut self.addresses);
             state.apply(&effect);
-            if let (Effect::Store { address, .. }, InstData::Store { value, access, .. }) =
+            if let (Effect::Store { address, .. }, InstData::Store { width: Width::Word, value, access, .. }) =
                 (effect, &self.kernel.insts[inst])
                 && !access.volatile
             {
@@ -126,7 +126,7 @@ impl Forwarder<'_> {
 
     /// The value that a load need not load. A load of something new becomes known.
     fn load(&mut self, inst: Inst, state: &mut State, after: &mut Vec<Inst>) -> Option<Value> {
-        let InstData::Load { ty, place, access } = self.kernel.insts[inst] else { return None };
+        let InstData::Load { ty, width: Width::Word, place, access } = self.kernel.insts[inst] else { return None };
         if access != Default::default() {
             return None;
         }

@@ -6,7 +6,7 @@ use super::windows::cover;
 use super::{Type, Value, Widen};
 use crate::abi::MAX_PUSH_BYTES;
 use crate::analysis::{Patterns, Shape};
-use crate::ir::{self, InstData as Scalar, Op, Place, VariableSpace};
+use crate::ir::{self, InstData as Scalar, Op, Place, VariableSpace, Width};
 use crate::simd::{Address, Field, InstData, LANES, LaneAddress, Row, WideOp};
 
 /// Where an access goes, once its lanes are known to agree about the buffer.
@@ -50,8 +50,10 @@ impl Widen<'_> {
                 }
                 (Scalar::Buffer { binding, index }, Some(result)) => self.buffer(result, *binding, *index),
                 (Scalar::BufferSize { buffer }, Some(result)) => self.buffer_size(result, *buffer),
-                (Scalar::Load { ty, place, .. }, Some(result)) => self.load(result, *ty, place),
-                (Scalar::Store { place, value, .. }, _) => self.store(place, *value),
+                (Scalar::Load { ty, width: Width::Word, place, .. }, Some(result)) => self.load(result, *ty, place),
+                (Scalar::Load { width, place, .. }, Some(result)) => self.load_part(result, *width, place),
+                (Scalar::Store { width: Width::Word, place, value, .. }, _) => self.store(place, *value),
+                (Scalar::Store { width, place, value, .. }, _) => self.store_part(*width, place, *value),
                 (Scalar::Atomic { .. }, _) => self.atomic(result, data),
                 (Scalar::Barrier { memory, semantics, .. }, _) => {
                     self.fence(*memory, *semantics);
@@ -105,7 +107,7 @@ impl Widen<'_> {
     }
 
     /// The range of a descriptor.
-    fn descriptor(&mut self, buffer: Value) -> Region {
+    pub(super) fn descriptor(&mut self, buffer: Value) -> Region {
         let base = self.builder.emit_one(InstData::BufferBase { buffer });
         let len = self.builder.emit_one(InstData::BufferLen { buffer });
         Region { base, len }
@@ -243,7 +245,7 @@ impl Widen<'_> {
         }
     }
 
-    fn in_lanes(&mut self, value: Value) -> Value {
+    pub(super) fn in_lanes(&mut self, value: Value) -> Value {
         if self.builder.ty(value).is_vector() { value } else { self.builder.splat(value) }
     }
 
@@ -288,7 +290,7 @@ impl Widen<'_> {
         {
             let index = self.get(value);
             let limit = self.count(region.len, 4);
-            return Target::Row(Row { base: region.base, index, limit });
+            return Target::Row(Row { base: region.base, index, limit, width: Width::Word });
         }
         let known = self.builder.kernel.constant(whole).is_some_and(|len| self.is_inside(len, offset));
         let (index, scale, inside) = self.lane_index(&offset.lanes, region.len);
@@ -360,7 +362,7 @@ impl Widen<'_> {
             let sixteen = self.builder.s32(LANES);
             let index = self.builder.pure(Op::IMul, &[word, sixteen]);
             let limit = self.builder.s32(words * LANES);
-            return Target::Row(Row { base, index, limit });
+            return Target::Row(Row { base, index, limit, width: Width::Word });
         }
         let skip = self.uniform_part(offset);
         let len = self.builder.s64(u64::from(words) * 4);
@@ -409,7 +411,7 @@ impl Widen<'_> {
             }
             Target::Lanes(lanes, mask) => {
                 let value = self.in_lanes(value);
-                self.builder.emit(InstData::Scatter { lanes, value, mask })
+                self.builder.emit(InstData::Scatter { width: Width::Word, lanes, value, mask })
             }
         };
     }

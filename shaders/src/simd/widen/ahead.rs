@@ -9,7 +9,7 @@ use cranelift_entity::EntitySet;
 use smallvec::SmallVec;
 
 use crate::analysis::{Loop, Patterns, Shape, Uniformity, predecessors};
-use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Op, Place, Type, Value, ValueDef};
+use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Op, Place, Type, Value, ValueDef, Width};
 use crate::opt::Clobbers;
 
 /// Words that are loaded at once.
@@ -71,8 +71,12 @@ fn plans(kernel: &Kernel, uniformity: &Uniformity) -> Vec<Plan> {
             }
             let mut walks = SmallVec::new();
             for &inst in &kernel.blocks[block].insts {
-                let InstData::Load { place: place @ Place::Buffer { buffer, offset, .. }, access, .. } =
-                    kernel.insts[inst]
+                let InstData::Load {
+                    width: Width::Word,
+                    place: place @ Place::Buffer { buffer, offset, .. },
+                    access,
+                    ..
+                } = kernel.insts[inst]
                 else {
                     continue;
                 };
@@ -198,7 +202,8 @@ impl<'a> Rewrite<'a> {
 
     /// Loads the next words of a walk.
     fn four_words(&mut self, walk: &Walk, numbers: &[Value]) -> [Value; WORDS as usize] {
-        let InstData::Load { ty, place: Place::Buffer { space, buffer, .. }, access } = self.kernel.insts[walk.load]
+        let InstData::Load { ty, width, place: Place::Buffer { space, buffer, .. }, access } =
+            self.kernel.insts[walk.load]
         else {
             unreachable!("a walk loads from a buffer")
         };
@@ -209,7 +214,7 @@ impl<'a> Rewrite<'a> {
         std::array::from_fn(|word| {
             let index = if word == 0 { first } else { self.add(first, numbers[word]) };
             let offset = self.emit(InstData::Element { base: walk.base, index, stride: 4 }, Type::I32);
-            self.emit(InstData::Load { ty, place: Place::Buffer { space, buffer, offset }, access }, ty)
+            self.emit(InstData::Load { ty, width, place: Place::Buffer { space, buffer, offset }, access }, ty)
         })
     }
 

@@ -6,7 +6,7 @@
 use super::access::Target;
 use super::{Type, Value, Widen};
 use crate::analysis::Shape;
-use crate::ir::{self, AtomicOp, InstData as Scalar, Op, Place, Scope, Semantics};
+use crate::ir::{self, AtomicOp, InstData as Scalar, Op, Place, Scope, Semantics, Width};
 use crate::simd::{Address, InstData, LaneAddress};
 
 /// SPIR-V's `SequentiallyConsistent`.
@@ -187,7 +187,7 @@ impl Widen<'_> {
             _ => None,
         };
         if let Some(value) = new {
-            self.builder.emit(InstData::Scatter { lanes, value, mask });
+            self.builder.emit(InstData::Scatter { width: Width::Word, lanes, value, mask });
         }
         (atomic.op != AtomicOp::Store).then_some(old)
     }

@@ -14,7 +14,7 @@ use super::address::{Offset, Region, Term};
 use super::windows::{Places, Window, cover};
 use super::{Type, Value, Widen};
 use crate::analysis::{Patterns, Shape};
-use crate::ir::{self, BufferSpace, Inst, InstData as Scalar, Op, Place};
+use crate::ir::{self, BufferSpace, Inst, InstData as Scalar, Op, Place, Width};
 use crate::simd::InstData;
 
 /// Groups that are looked at for one more member.
@@ -101,13 +101,15 @@ impl Widen<'_> {
         for &inst in &self.kernel.blocks[block].insts {
             let data = &self.kernel.insts[inst];
             let (place, store, steady) = match data {
-                Scalar::Load { place, access, .. } => {
+                Scalar::Load { width, place, access, .. } => {
+                    let whole = !access.volatile && *width == Width::Word;
                     let steady =
                         matches!(place, Place::Push { .. } | Place::Buffer { space: BufferSpace::Uniform, .. });
-                    (Some(place).filter(|_| !access.volatile), false, steady || self.is_own(place))
+                    (Some(place).filter(|_| whole), false, steady || self.is_own(place))
                 }
-                Scalar::Store { place, access, .. } => {
-                    (Some(place).filter(|_| !access.volatile), true, self.is_own(place))
+                Scalar::Store { width, place, access, .. } => {
+                    let whole = !access.volatile && *width == Width::Word;
+                    (Some(place).filter(|_| whole), true, self.is_own(place))
                 }
                 Scalar::Atomic { .. } | Scalar::Barrier { .. } | Scalar::Fence { .. } => (None, true, false),
                 _ => continue,

@@ -11,6 +11,7 @@ mod atomic;
 mod control;
 mod counted;
 mod elements;
+mod narrow;
 mod needed;
 mod normalise;
 mod pure;

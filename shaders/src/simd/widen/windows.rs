@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use super::address::{Offset, Region, Term};
 use super::{Type, Value, Widen};
 use crate::analysis::{Patterns, Shape};
+use crate::ir::Width;
 use crate::simd::builder::ALL;
 use crate::simd::{InstData, LANES, Row};
 
@@ -94,7 +95,7 @@ impl Widen<'_> {
             .iter()
             .map(|&row| {
                 let index = self.builder.s32(row);
-                self.builder.emit_value(InstData::LoadRow { row: Row { base, index, limit } })
+                self.builder.emit_value(InstData::LoadRow { row: Row { base, index, limit, width: Width::Word } })
             })
             .collect();
         places.iter().map(|places| self.pick_from(&loaded, &places.map(|word| find(rows, word)))).collect()
@@ -155,7 +156,7 @@ impl Widen<'_> {
             let value = self.pick_from(values, &from);
             let index = self.builder.s32(row);
             let mask = self.builder.constant(Type::Mask, mask);
-            self.builder.emit(InstData::StoreRow { row: Row { base, index, limit }, value, mask });
+            self.builder.emit(InstData::StoreRow { row: Row { base, index, limit, width: Width::Word }, value, mask });
         }
     }
 

@@ -11,6 +11,8 @@ pub(super) struct Facts {
     uses: SecondaryMap<Value, u32>,
     /// The block of a use; the only use's, if there is one.
     user: SecondaryMap<Value, Option<Block>>,
+    /// Whether other blocks use it, too.
+    scattered: SecondaryMap<Value, bool>,
     live: SecondaryMap<Inst, bool>,
     /// The block of an instruction that is live.
     home: SecondaryMap<Inst, Option<Block>>,
@@ -24,6 +26,7 @@ impl Facts {
         let mut facts = Self {
             uses: SecondaryMap::with_capacity(kernel.values.len()),
             user: SecondaryMap::with_capacity(kernel.values.len()),
+            scattered: SecondaryMap::new(),
             live: SecondaryMap::with_capacity(kernel.insts.len()),
             home: SecondaryMap::with_capacity(kernel.insts.len()),
             alias: aliases(kernel),
@@ -46,6 +49,9 @@ impl Facts {
     fn count(&mut self, value: Value, block: Block) {
         let value = self.canonical(value);
         self.uses[value] += 1;
+        if self.user[value].is_some_and(|other| other != block) {
+            self.scattered[value] = true;
+        }
         self.user[value] = Some(block);
     }
 
@@ -70,6 +76,12 @@ impl Facts {
     /// Whether the value is used once, in this block.
     pub(super) fn single_use(&self, value: Value, block: Block) -> bool {
         self.uses[value] == 1 && self.user[value] == Some(block)
+    }
+
+    /// Whether the value is used in this block only.
+    pub(super) fn is_local(&self, value: Value, block: Block) -> bool {
+        let value = self.canonical(value);
+        self.user[value] == Some(block) && !self.scattered[value]
     }
 
     /// Whether the value is defined in this block and used once, in it.

@@ -11,9 +11,11 @@ mod avx2;
 mod avx512;
 mod compare;
 mod control;
+mod double;
 mod facts;
 mod memory;
 mod most;
+mod parts_of_words;
 mod scalar;
 mod strides;
 mod wide;
@@ -54,6 +56,7 @@ pub(super) struct Select<'k> {
     context: VReg,
     block: Block,
     edges: control::Edges,
+    doubles: double::Known,
 }
 
 /// Machine code for a kernel, with virtual registers.
@@ -74,6 +77,7 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode, CompileError> {
         context,
         block: kernel.layout[0],
         edges: control::Edges::default(),
+        doubles: double::Known::default(),
     };
     select.code.zero_word = select.code.pool.word(0);
     select.lay_out();
@@ -101,6 +105,10 @@ impl<'k> Select<'k> {
             if !self.facts.live(inst) {
                 continue;
             }
+            if self.leaves_word(inst)? {
+                self.put_off[inst] = 1;
+                continue;
+            }
             if self.may_wait(inst)
                 && let depth = self.depth(inst)
                 && depth <= DEEPEST
@@ -114,6 +122,11 @@ impl<'k> Select<'k> {
             self.write(inst)?;
         }
         Ok(())
+    }
+
+    /// The doubles that an operation gives.
+    fn doubles_of(&mut self, double: double::Double, args: &[Value]) -> Result<double::Doubles, CompileError> {
+        if self.isa == Isa::Avx2 { Halves(self).half_doubles(double, args) } else { self.wide_doubles(double, args) }
     }
 
     fn depth(&self, inst: Inst) -> u8 {

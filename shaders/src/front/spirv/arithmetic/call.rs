@@ -1,6 +1,8 @@
 //! One instruction to be translated: its operands, checked, and the ways in which a scalar operation spreads over them.
 
-use super::{Operand, Outcome, Shape, Values};
+use super::super::types::Scalar;
+use super::num::{self, Num, Nums};
+use super::{Exploded, Operand, Outcome, Shape, Values, widths};
 use crate::ir::{Builder, Op, Type, Value};
 
 /// An instruction's operands and the shape of its result.
@@ -10,24 +12,31 @@ pub(in super::super) struct Call<'a> {
     /// Shape that the module declares for the result.
     pub result: Shape,
     operands: &'a [Operand<'a>],
+    /// The first operation that there is not at the width of its operands.
+    missing: Option<String>,
+}
+
+/// The scalars of an operand, if it has those that its shape promises.
+pub(super) fn checked(builder: &Builder, number: usize, operand: &Exploded<'_>) -> Result<Nums, String> {
+    let ty = operand.shape.element().ty();
+    let list = num::of_values(operand.shape, operand.values);
+    list.filter(|_| operand.values.iter().all(|&value| builder.ty(value) == ty))
+        .ok_or_else(|| format!("operand {number} does not have the scalars of its type"))
 }
 
 impl<'a> Call<'a> {
-    /// Checks that each operand has the scalars that its shape promises.
-    pub(in super::super) fn new(
-        builder: &'a mut Builder,
-        result: Shape,
-        operands: &'a [Operand<'a>],
-    ) -> Result<Self, String> {
-        for (number, operand) in operands.iter().enumerate() {
-            let ty = operand.shape.element();
-            let fits = operand.values.len() == operand.shape.len()
-                && operand.values.iter().all(|&value| builder.ty(value) == ty);
-            if !fits {
-                return Err(format!("operand {number} does not have the scalars of its type"));
-            }
+    /// With checked operands.
+    pub(super) fn new(builder: &'a mut Builder, result: Shape, operands: &'a [Operand<'a>]) -> Self {
+        Self { builder, result, operands, missing: None }
+    }
+
+    /// The values of the result, if all went well.
+    pub(super) fn finish(self, outcome: Outcome) -> Result<Values, String> {
+        let nums = outcome?;
+        match self.missing {
+            Some(problem) => Err(problem),
+            None => Ok(nums.into_iter().flat_map(Num::values).collect()),
         }
-        Ok(Self { builder, result, operands })
     }
 
     /// The operands, if there are exactly `N`.
@@ -36,9 +45,26 @@ impl<'a> Call<'a> {
             .map_err(|_| format!("takes {N} operands, not {}", self.operands.len()))
     }
 
-    /// Appends one scalar operation.
-    pub(in super::super) fn pure<const N: usize>(&mut self, op: Op, args: [Value; N]) -> Value {
-        self.builder.pure(op, &args)
+    /// Appends one scalar operation, at the width of its operands.
+    pub(in super::super) fn pure<const N: usize>(&mut self, op: Op, args: [Num; N]) -> Num {
+        self.pure_of(op, &args)
+    }
+
+    fn pure_of(&mut self, op: Op, args: &[Num]) -> Num {
+        widths::pure(self.builder, op, args).unwrap_or_else(|problem| {
+            self.missing.get_or_insert(problem);
+            args[0]
+        })
+    }
+
+    /// A number that becomes a constant; the nearest that the type has.
+    pub(in super::super) fn float(&mut self, ty: Scalar, value: f64) -> Num {
+        widths::float(self.builder, ty, value)
+    }
+
+    /// `condition ? then : otherwise`.
+    pub(in super::super) fn select(&mut self, condition: Num, then: Num, otherwise: Num) -> Num {
+        widths::select(self.builder, condition.low, then, otherwise)
     }
 
     /// Applies `op` to corresponding components of all operands.
@@ -62,7 +88,10 @@ impl<'a> Call<'a> {
     pub(in super::super) fn each_pair(&mut self, first: Op, second: Op) -> Outcome {
         let mut values = self.each(first)?;
         let shape = self.result;
-        self.result = with_element(shape, second.result())?;
+        self.result = match second {
+            Op::FrexpExponent => with_element(shape, Scalar::I32)?,
+            _ => shape,
+        };
         let others = self.each(second);
         self.result = shape;
         values.extend(others?);
@@ -70,10 +99,10 @@ impl<'a> Call<'a> {
     }
 
     /// Sum of the products of corresponding scalars, from the first on; 0 if there are none.
-    pub(in super::super) fn dot(&mut self, a: &[Value], b: &[Value]) -> Value {
-        let products: Values = a.iter().zip(b).map(|(&a, &b)| self.pure(Op::FMul, [a, b])).collect();
+    pub(in super::super) fn dot(&mut self, a: &[Num], b: &[Num]) -> Num {
+        let products: Nums = a.iter().zip(b).map(|(&a, &b)| self.pure(Op::FMul, [a, b])).collect();
         let sum = products.into_iter().reduce(|sum, product| self.pure(Op::FAdd, [sum, product]));
-        sum.unwrap_or_else(|| self.builder.constant(0f32))
+        sum.unwrap_or_else(|| self.float(Scalar::F32, 0.0))
     }
 
     /// Applies `op` to given operands; those from number `componentwise` on are scalars that serve every component.
@@ -83,18 +112,34 @@ impl<'a> Call<'a> {
             return Err(format!("takes {} operands, not {}", params.len(), operands.len()));
         }
         let shape = self.result;
-        self.expect_result(with_element(shape, op.result())?)?;
-        for (number, (operand, &ty)) in operands.iter().zip(params).enumerate() {
+        let elements = || operands.iter().map(|operand| operand.shape.element());
+        // The first operand of the kind that the operation is on says at which width it is done.
+        let at = elements().zip(params).find(|(ty, param)| **param != Type::Bool && is_kind(*ty, **param));
+        let like = |param: Type| match at {
+            Some((ty, _)) if is_kind(ty, param) => ty,
+            _ => Scalar::of(param),
+        };
+        let wanted = match op {
+            // A count of bits is small enough for any integer.
+            Op::BitCount if is_kind(shape.element(), Type::I32) => shape.element(),
+            Op::FrexpExponent => Scalar::I32,
+            _ => like(op.result()),
+        };
+        self.expect_result(with_element(shape, wanted)?)?;
+        for (number, (operand, &param)) in operands.iter().zip(params).enumerate() {
+            let element = operand.shape.element();
+            let ty = if takes_any_width(op, number) && is_kind(element, Type::I32) { element } else { like(param) };
             let wanted = if number < componentwise { with_element(shape, ty)? } else { Shape::Scalar(ty) };
             expect(number, operand.shape, wanted)?;
         }
-        Ok((0..shape.len()).map(|component| self.at(op, operands, component)).collect())
+        Ok((0..shape.scalars()).map(|component| self.at(op, operands, component, wanted)).collect())
     }
 
-    fn at(&mut self, op: Op, operands: &[Operand<'_>], component: usize) -> Value {
-        let args: Values =
+    fn at(&mut self, op: Op, operands: &[Operand<'_>], component: usize, wanted: Scalar) -> Num {
+        let args: Nums =
             operands.iter().map(|operand| operand.values[component.min(operand.values.len() - 1)]).collect();
-        self.builder.pure(op, &args)
+        let result = self.pure_of(op, &args);
+        if op == Op::BitCount { widths::resized(self.builder, result, wanted) } else { result }
     }
 
     /// Checks the shape of the result.
@@ -103,6 +148,32 @@ impl<'a> Call<'a> {
             return Ok(());
         }
         Err(format!("the result must be {}, not {}", describe(wanted), describe(self.result)))
+    }
+
+    /// An integer constant of 32 bits.
+    pub(in super::super) fn int(&mut self, value: u32) -> Value {
+        self.builder.constant(value)
+    }
+}
+
+/// Whether a scalar is an integer, a float or a bool, as the operation on 32 bits wants it.
+fn is_kind(ty: Scalar, param: Type) -> bool {
+    match param {
+        Type::I32 => ty.is_int(),
+        Type::F32 => ty.is_float(),
+        Type::Bool => ty == Scalar::Bool,
+        Type::Buffer => false,
+    }
+}
+
+/// Amounts of shifts, places of bit fields and exponents.
+fn takes_any_width(op: Op, number: usize) -> bool {
+    match op {
+        Op::Shl | Op::LShr | Op::AShr | Op::Ldexp => number == 1,
+        Op::BitInsert => number >= 2,
+        Op::BitUExtract | Op::BitSExtract => number >= 1,
+        Op::BitCount => true,
+        _ => false,
     }
 }
 
@@ -115,7 +186,7 @@ pub(in super::super) fn expect(number: usize, shape: Shape, wanted: Shape) -> Re
 }
 
 /// A scalar or vector with as many components as `shape`, of type `ty`.
-pub(in super::super) fn with_element(shape: Shape, ty: Type) -> Result<Shape, String> {
+pub(in super::super) fn with_element(shape: Shape, ty: Scalar) -> Result<Shape, String> {
     match shape {
         Shape::Scalar(_) => Ok(Shape::Scalar(ty)),
         Shape::Vector(_, count) => Ok(Shape::Vector(ty, count)),
@@ -128,6 +199,6 @@ pub(in super::super) fn describe(shape: Shape) -> String {
     match shape {
         Shape::Scalar(ty) => format!("one {ty}"),
         Shape::Vector(ty, count) => format!("a vector of {count} {ty}"),
-        Shape::Matrix { columns, rows } => format!("a matrix of {columns} columns and {rows} rows"),
+        Shape::Matrix { columns, rows, .. } => format!("a matrix of {columns} columns and {rows} rows"),
     }
 }

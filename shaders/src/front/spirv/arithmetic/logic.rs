@@ -3,8 +3,9 @@
 use spirv::Op as Spv;
 
 use super::call::{describe, expect};
-use super::{Call, Outcome, Shape, Values};
-use crate::ir::{Op, Type};
+use super::{Call, Nums, Outcome, Shape};
+use crate::front::spirv::types::Scalar;
+use crate::ir::Op;
 
 /// Translates an instruction of this chapter.
 pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<Outcome> {
@@ -28,10 +29,10 @@ fn equal(call: &mut Call<'_>) -> Outcome {
 
 fn reduce(call: &mut Call<'_>, op: Op) -> Outcome {
     let [operand] = call.operands()?;
-    call.expect_result(Shape::Scalar(Type::Bool))?;
+    call.expect_result(Shape::Scalar(Scalar::Bool))?;
     match (operand.shape, operand.values) {
-        (Shape::Vector(Type::Bool, _), [first, rest @ ..]) => {
-            Ok(Values::from_elem(rest.iter().fold(*first, |sum, &value| call.pure(op, [sum, value])), 1))
+        (Shape::Vector(Scalar::Bool, _), [first, rest @ ..]) => {
+            Ok(Nums::from_elem(rest.iter().fold(*first, |sum, &value| call.pure(op, [sum, value])), 1))
         }
         (shape, _) => Err(format!("takes a vector of bool, not {}", describe(shape))),
     }
@@ -41,16 +42,18 @@ fn reduce(call: &mut Call<'_>, op: Op) -> Outcome {
 fn select(call: &mut Call<'_>) -> Outcome {
     let [condition, then, otherwise] = call.operands()?;
     let result = call.result;
-    if matches!(result, Shape::Matrix { .. }) || result.element() == Type::Buffer {
+    if matches!(result, Shape::Matrix { .. }) {
         return Err(format!("cannot choose between {}", describe(result)));
     }
     expect(1, then.shape, result)?;
     expect(2, otherwise.shape, result)?;
-    let bools = match condition.shape {
-        Shape::Scalar(Type::Bool) => Values::from_elem(condition.values[0], result.len()),
-        Shape::Vector(Type::Bool, count) if result == Shape::Vector(result.element(), count) => condition.values.into(),
+    let bools: Nums = match condition.shape {
+        Shape::Scalar(Scalar::Bool) => Nums::from_elem(condition.values[0], result.scalars()),
+        Shape::Vector(Scalar::Bool, count) if result == Shape::Vector(result.element(), count) => {
+            condition.values.into()
+        }
         shape => return Err(format!("operand 0 must be one bool, or one for each component, not {}", describe(shape))),
     };
     let choices = bools.iter().zip(then.values.iter().zip(otherwise.values));
-    Ok(choices.map(|(&bool, (&then, &otherwise))| call.builder.select(bool, then, otherwise)).collect())
+    Ok(choices.map(|(&bool, (&then, &otherwise))| call.select(bool, then, otherwise)).collect())
 }

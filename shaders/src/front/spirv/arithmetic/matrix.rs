@@ -3,8 +3,9 @@
 use spirv::Op as Spv;
 
 use super::call::describe;
-use super::{Call, Operand, Outcome, Shape, Values};
-use crate::ir::{Op, Type, Value};
+use super::{Call, Num, Nums, Operand, Outcome, Shape};
+use crate::front::spirv::types::Scalar;
+use crate::ir::Op;
 
 /// Translates an instruction of this chapter.
 pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<Outcome> {
@@ -23,38 +24,38 @@ pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<Outcome> {
 
 fn dot(call: &mut Call<'_>) -> Outcome {
     let [a, b] = call.operands()?;
-    call.expect_result(Shape::Scalar(Type::F32))?;
-    if vector(a)? != vector(b)? {
+    call.expect_result(Shape::Scalar(a.shape.element()))?;
+    if vector(a)? != vector(b)? || a.shape != b.shape {
         return Err("takes vectors of one length".into());
     }
-    Ok(Values::from_elem(call.dot(a.values, b.values), 1))
+    Ok(Nums::from_elem(call.dot(a.values, b.values), 1))
 }
 
 fn matrix_times_scalar(call: &mut Call<'_>) -> Outcome {
     let [a, factor] = call.operands()?;
     matrix(a)?;
     call.expect_result(a.shape)?;
-    let [factor] = scalar(factor)?;
+    let [factor] = scalar(factor, a.shape.element())?;
     Ok(a.values.iter().map(|&value| call.pure(Op::FMul, [value, factor])).collect())
 }
 
 fn vector_times_matrix(call: &mut Call<'_>) -> Outcome {
     let [a, b] = call.operands()?;
     let (columns, rows) = matrix(b)?;
-    if vector(a)? != rows {
+    if vector(a)? != rows || a.shape.element() != b.shape.element() {
         return Err(format!("a vector of {} components has no product with {}", a.values.len(), describe(b.shape)));
     }
-    call.expect_result(Shape::Vector(Type::F32, columns))?;
+    call.expect_result(Shape::Vector(a.shape.element(), columns))?;
     Ok(columns_of(b, rows).map(|column| call.dot(a.values, column)).collect())
 }
 
 fn matrix_times_vector(call: &mut Call<'_>) -> Outcome {
     let [a, b] = call.operands()?;
     let (columns, rows) = matrix(a)?;
-    if vector(b)? != columns {
+    if vector(b)? != columns || a.shape.element() != b.shape.element() {
         return Err(format!("{} has no product with a vector of {} components", describe(a.shape), b.values.len()));
     }
-    call.expect_result(Shape::Vector(Type::F32, rows))?;
+    call.expect_result(Shape::Vector(a.shape.element(), rows))?;
     Ok(combine(call, a, rows, b.values))
 }
 
@@ -62,18 +63,18 @@ fn matrix_times_matrix(call: &mut Call<'_>) -> Outcome {
     let [a, b] = call.operands()?;
     let (inner, rows) = matrix(a)?;
     let (columns, b_rows) = matrix(b)?;
-    if inner != b_rows {
+    if inner != b_rows || a.shape.element() != b.shape.element() {
         return Err(format!("{} has no product with {}", describe(a.shape), describe(b.shape)));
     }
-    call.expect_result(Shape::Matrix { columns, rows })?;
+    call.expect_result(Shape::Matrix { element: a.shape.element(), columns, rows })?;
     Ok(columns_of(b, b_rows).flat_map(|column| combine(call, a, rows, column)).collect())
 }
 
 /// The columns of a matrix, each times its weight, summed.
-fn combine(call: &mut Call<'_>, a: Operand<'_>, rows: u32, weights: &[Value]) -> Values {
+fn combine(call: &mut Call<'_>, a: Operand<'_>, rows: u32, weights: &[Num]) -> Nums {
     (0..rows as usize)
         .map(|row| {
-            let terms: Values = columns_of(a, rows).map(|column| column[row]).collect();
+            let terms: Nums = columns_of(a, rows).map(|column| column[row]).collect();
             call.dot(&terms, weights)
         })
         .collect()
@@ -82,7 +83,11 @@ fn combine(call: &mut Call<'_>, a: Operand<'_>, rows: u32, weights: &[Value]) ->
 fn outer_product(call: &mut Call<'_>) -> Outcome {
     let [a, b] = call.operands()?;
     let (rows, columns) = (vector(a)?, vector(b)?);
-    call.expect_result(Shape::Matrix { columns, rows })?;
+    let element = a.shape.element();
+    if element != b.shape.element() {
+        return Err(format!("does not multiply {} and {}", describe(a.shape), describe(b.shape)));
+    }
+    call.expect_result(Shape::Matrix { element, columns, rows })?;
     let pairs = b.values.iter().flat_map(|&b| a.values.iter().map(move |&a| (a, b)));
     Ok(pairs.map(|(a, b)| call.pure(Op::FMul, [a, b])).collect())
 }
@@ -90,33 +95,33 @@ fn outer_product(call: &mut Call<'_>) -> Outcome {
 fn transpose(call: &mut Call<'_>) -> Outcome {
     let [a] = call.operands()?;
     let (columns, rows) = matrix(a)?;
-    call.expect_result(Shape::Matrix { columns: rows, rows: columns })?;
+    call.expect_result(Shape::Matrix { element: a.shape.element(), columns: rows, rows: columns })?;
     Ok((0..rows as usize).flat_map(|row| columns_of(a, rows).map(move |column| column[row])).collect())
 }
 
-fn columns_of<'a>(matrix: Operand<'a>, rows: u32) -> impl Iterator<Item = &'a [Value]> {
+fn columns_of<'a>(matrix: Operand<'a>, rows: u32) -> impl Iterator<Item = &'a [Num]> {
     matrix.values.chunks_exact(rows as usize)
 }
 
-fn scalar(operand: Operand<'_>) -> Result<[Value; 1], String> {
+fn scalar(operand: Operand<'_>, ty: Scalar) -> Result<[Num; 1], String> {
     match (operand.shape, operand.values) {
-        (Shape::Scalar(Type::F32), &[value]) => Ok([value]),
-        (shape, _) => Err(format!("takes one f32, not {}", describe(shape))),
+        (Shape::Scalar(element), &[value]) if element == ty => Ok([value]),
+        (shape, _) => Err(format!("takes one {ty}, not {}", describe(shape))),
     }
 }
 
 /// Components of a vector of floats; at least one.
 fn vector(operand: Operand<'_>) -> Result<u32, String> {
     match operand.shape {
-        Shape::Vector(Type::F32, count) if count != 0 => Ok(count),
-        shape => Err(format!("takes a vector of f32, not {}", describe(shape))),
+        Shape::Vector(element, count) if count != 0 && element.is_float() => Ok(count),
+        shape => Err(format!("takes a vector of floats, not {}", describe(shape))),
     }
 }
 
 /// Columns and rows of a matrix; at least one of each.
 fn matrix(operand: Operand<'_>) -> Result<(u32, u32), String> {
     match operand.shape {
-        Shape::Matrix { columns, rows } if columns != 0 && rows != 0 => Ok((columns, rows)),
+        Shape::Matrix { columns, rows, .. } if columns != 0 && rows != 0 => Ok((columns, rows)),
         shape => Err(format!("takes a matrix, not {}", describe(shape))),
     }
 }

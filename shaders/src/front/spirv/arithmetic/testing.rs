@@ -1,8 +1,9 @@
 //! Runs instructions on constants, for tests: the builder folds, so the answer is there without an interpreter.
 
-use super::{Operand, Outcome, Shape, translate};
+use super::{Exploded, Shape, Values, translate};
 use crate::front::spirv::glsl450::extended;
-use crate::ir::{Builder, Kernel, Type, Value};
+use crate::front::spirv::types::Scalar;
+use crate::ir::{Builder, Kernel, Value};
 
 /// An instruction of either set.
 #[derive(Clone, Copy, Debug)]
@@ -19,8 +20,8 @@ pub(in super::super) fn apply(
     builder: &mut Builder,
     which: Which,
     result: Shape,
-    operands: &[Operand<'_>],
-) -> Option<Outcome> {
+    operands: &[Exploded<'_>],
+) -> Option<Result<Values, String>> {
     match which {
         Which::Core(op) => translate(builder, op, &result, operands),
         Which::Glsl(instruction) => Some(extended(builder, instruction, &result, operands)),
@@ -40,17 +41,17 @@ pub(in super::super) fn evaluate(
     for &shape in shapes {
         let (own, others) = rest.split_at(shape.len());
         rest = others;
-        let constants = own.iter().map(|&bits| builder.constant_bits(shape.element(), bits.into()));
+        let constants = own.iter().map(|&bits| builder.constant_bits(shape.element().ty(), bits.into()));
         operands.push((shape, constants.collect()));
     }
-    let operands: Vec<_> = operands.iter().map(|(shape, values)| Operand { values, shape: *shape }).collect();
+    let operands: Vec<_> = operands.iter().map(|(shape, values)| Exploded { values, shape: *shape }).collect();
     let values = apply(builder, which, result, &operands).expect("an instruction of these chapters")?;
     Ok(values.iter().map(|&value| builder.kernel().constant(value).expect("folded") as u32).collect())
 }
 
-pub(in super::super) const BOOL: Shape = Shape::Scalar(Type::Bool);
-pub(in super::super) const INT: Shape = Shape::Scalar(Type::I32);
-pub(in super::super) const FLOAT: Shape = Shape::Scalar(Type::F32);
-pub(in super::super) const VEC2: Shape = Shape::Vector(Type::F32, 2);
-pub(in super::super) const VEC3: Shape = Shape::Vector(Type::F32, 3);
-pub(in super::super) const VEC4: Shape = Shape::Vector(Type::F32, 4);
+pub(in super::super) const BOOL: Shape = Shape::Scalar(Scalar::Bool);
+pub(in super::super) const INT: Shape = Shape::Scalar(Scalar::I32);
+pub(in super::super) const FLOAT: Shape = Shape::Scalar(Scalar::F32);
+pub(in super::super) const VEC2: Shape = Shape::Vector(Scalar::F32, 2);
+pub(in super::super) const VEC3: Shape = Shape::Vector(Scalar::F32, 3);
+pub(in super::super) const VEC4: Shape = Shape::Vector(Scalar::F32, 4);

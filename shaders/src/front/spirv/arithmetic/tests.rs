@@ -3,11 +3,12 @@
 use spirv::Op as Spv;
 
 use super::testing::{BOOL, FLOAT, INT, VEC2, VEC3, VEC4, Which, apply, builder, evaluate};
-use super::{Operand, Shape};
-use crate::ir::{Type, Value};
+use super::{Exploded, Shape};
+use crate::front::spirv::types::Scalar;
+use crate::ir::Value;
 
-const INT2: Shape = Shape::Vector(Type::I32, 2);
-const BOOL2: Shape = Shape::Vector(Type::Bool, 2);
+const INT2: Shape = Shape::Vector(Scalar::I32, 2);
+const BOOL2: Shape = Shape::Vector(Scalar::Bool, 2);
 const MIN: u32 = 0x8000_0000;
 const MAX: u32 = 0x7fff_ffff;
 const ALL: u32 = u32::MAX;
@@ -252,7 +253,7 @@ fn booleans_and_choices() {
 #[test]
 fn matrices_go_column_by_column() {
     let floats = |values: &[u8]| values.iter().map(|&value| f32::from(value).to_bits()).collect::<Vec<_>>();
-    let matrix = |columns, rows| Shape::Matrix { columns, rows };
+    let matrix = |columns, rows| Shape::Matrix { element: Scalar::F32, columns, rows };
     let run = |op, result, shapes: &[Shape], values: &[u8]| run(op, result, shapes, &floats(values));
     let m32 = matrix(3, 2);
     assert_eq!(run(Spv::Transpose, matrix(2, 3), &[m32], &[1, 2, 3, 4, 5, 6]), Ok(floats(&[1, 3, 5, 2, 4, 6])));
@@ -273,18 +274,18 @@ const SHAPES: &[Shape] = &[
     BOOL,
     INT,
     FLOAT,
-    Shape::Scalar(Type::Buffer),
+    Shape::Scalar(Scalar::F64),
     BOOL2,
     INT2,
     VEC2,
     VEC3,
     VEC4,
-    Shape::Vector(Type::F32, 0),
-    Shape::Vector(Type::Bool, 0),
-    Shape::Matrix { columns: 2, rows: 2 },
-    Shape::Matrix { columns: 3, rows: 2 },
-    Shape::Matrix { columns: 2, rows: 0 },
-    Shape::Matrix { columns: 5, rows: 5 },
+    Shape::Vector(Scalar::F32, 0),
+    Shape::Vector(Scalar::Bool, 0),
+    Shape::Matrix { element: Scalar::F32, columns: 2, rows: 2 },
+    Shape::Matrix { element: Scalar::F32, columns: 3, rows: 2 },
+    Shape::Matrix { element: Scalar::F32, columns: 2, rows: 0 },
+    Shape::Matrix { element: Scalar::F32, columns: 5, rows: 5 },
 ];
 
 /// Any shapes at any instruction: an error that names it, or as many scalars of the right type as the result has.
@@ -312,15 +313,16 @@ fn holds(which: Which, result: Shape, shapes: &[Shape]) -> bool {
     let block = builder.current();
     let values: Vec<Vec<Value>> = shapes
         .iter()
-        .map(|shape| (0..shape.len()).map(|_| builder.add_param(block, shape.element())).collect())
+        .map(|shape| (0..shape.len()).map(|_| builder.add_param(block, shape.element().ty())).collect())
         .collect();
-    let operands: Vec<_> = shapes.iter().zip(&values).map(|(&shape, values)| Operand { values, shape }).collect();
+    let operands: Vec<_> = shapes.iter().zip(&values).map(|(&shape, values)| Exploded { values, shape }).collect();
     match apply(builder, which, result, &operands) {
         None => false,
         Some(Ok(values)) => {
-            let both = values.len() == 2 * result.len();
+            // The exponents of doubles are of 32 bits.
+            let both = [2 * result.len(), result.len() + result.scalars()].contains(&values.len());
             assert!(values.len() == result.len() || both, "{which:?} {shapes:?}");
-            assert!(values[..result.len()].iter().all(|&value| builder.ty(value) == result.element()));
+            assert!(values[..result.len()].iter().all(|&value| builder.ty(value) == result.element().ty()));
             true
         }
         Some(Err(problem)) => {

@@ -3,7 +3,7 @@
 use spirv::GlslStd450Op as Glsl;
 
 use super::super::arithmetic::{Call, Operand, Outcome, Shape};
-use crate::ir::{Op, Type};
+use crate::ir::Op;
 
 /// Translates an instruction of this chapter.
 pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcome> {
@@ -11,8 +11,8 @@ pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcom
         return Some(call.each(op));
     }
     match instruction {
-        Glsl::Radians => Some(scale(call, std::f32::consts::PI / 180.0)),
-        Glsl::Degrees => Some(scale(call, 180.0 / std::f32::consts::PI)),
+        Glsl::Radians => Some(scale(call, std::f64::consts::PI / 180.0)),
+        Glsl::Degrees => Some(scale(call, 180.0 / std::f64::consts::PI)),
         _ => None,
     }
 }
@@ -81,8 +81,12 @@ fn integer(instruction: Glsl) -> Option<Op> {
     })
 }
 
-fn scale(call: &mut Call<'_>, factor: f32) -> Outcome {
+fn scale(call: &mut Call<'_>, factor: f64) -> Outcome {
     let [operand] = call.operands()?;
-    let factor = [call.builder.constant(factor)];
-    call.each_of(Op::FMul, &[operand, Operand { values: &factor, shape: Shape::Scalar(Type::F32) }], 1)
+    let element = operand.shape.element();
+    if !element.is_float() {
+        return Err(format!("takes floats, not {element}"));
+    }
+    let factor = [call.float(element, factor)];
+    call.each_of(Op::FMul, &[operand, Operand { values: &factor, shape: Shape::Scalar(element) }], 1)
 }

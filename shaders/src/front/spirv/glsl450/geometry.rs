@@ -4,8 +4,8 @@
 
 use spirv::GlslStd450Op as Glsl;
 
-use super::super::arithmetic::{Call, Operand, Outcome, Shape, Values, describe, expect};
-use crate::ir::{Op, Type, Value};
+use super::super::arithmetic::{Call, Num, Nums, Operand, Outcome, Shape, describe, expect};
+use crate::ir::Op;
 
 /// Translates an instruction of this chapter.
 pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcome> {
@@ -24,20 +24,20 @@ pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcom
 fn length(call: &mut Call<'_>) -> Outcome {
     let [a] = call.operands()?;
     floats(a.shape)?;
-    call.expect_result(Shape::Scalar(Type::F32))?;
-    Ok(Values::from_elem(length_of(call, a.values), 1))
+    call.expect_result(Shape::Scalar(a.shape.element()))?;
+    Ok(Nums::from_elem(length_of(call, a.values), 1))
 }
 
 fn distance(call: &mut Call<'_>) -> Outcome {
     let [a, b] = call.operands()?;
     floats(a.shape)?;
     expect(1, b.shape, a.shape)?;
-    call.expect_result(Shape::Scalar(Type::F32))?;
-    let difference: Values = a.values.iter().zip(b.values).map(|(&a, &b)| call.pure(Op::FSub, [a, b])).collect();
-    Ok(Values::from_elem(length_of(call, &difference), 1))
+    call.expect_result(Shape::Scalar(a.shape.element()))?;
+    let difference: Nums = a.values.iter().zip(b.values).map(|(&a, &b)| call.pure(Op::FSub, [a, b])).collect();
+    Ok(Nums::from_elem(length_of(call, &difference), 1))
 }
 
-fn length_of(call: &mut Call<'_>, values: &[Value]) -> Value {
+fn length_of(call: &mut Call<'_>, values: &[Num]) -> Num {
     if let [value] = values {
         return call.pure(Op::FAbs, [*value]);
     }
@@ -47,7 +47,8 @@ fn length_of(call: &mut Call<'_>, values: &[Value]) -> Value {
 
 fn cross(call: &mut Call<'_>) -> Outcome {
     let [a, b] = call.operands()?;
-    let shape = Shape::Vector(Type::F32, 3);
+    floats(a.shape)?;
+    let shape = Shape::Vector(a.shape.element(), 3);
     expect(0, a.shape, shape)?;
     expect(1, b.shape, shape)?;
     call.expect_result(shape)?;
@@ -68,7 +69,7 @@ fn normalize(call: &mut Call<'_>) -> Outcome {
     call.expect_result(a.shape)?;
     if let [value] = a.values {
         let length = call.pure(Op::FAbs, [*value]);
-        return Ok(Values::from_elem(call.pure(Op::FDiv, [*value, length]), 1));
+        return Ok(Nums::from_elem(call.pure(Op::FDiv, [*value, length]), 1));
     }
     let square = call.dot(a.values, a.values);
     let factor = call.pure(Op::InverseSqrt, [square]);
@@ -79,12 +80,12 @@ fn normalize(call: &mut Call<'_>) -> Outcome {
 fn face_forward(call: &mut Call<'_>) -> Outcome {
     let [n, incident, reference] = same_floats(call)?;
     let dot = call.dot(reference, incident);
-    let zero = call.builder.constant(0f32);
+    let zero = call.float(call.result.element(), 0.0);
     let apart = call.pure(Op::FOrdLt, [dot, zero]);
     Ok(n.iter()
         .map(|&value| {
             let negated = call.pure(Op::FNeg, [value]);
-            call.builder.select(apart, value, negated)
+            call.select(apart, value, negated)
         })
         .collect())
 }
@@ -102,10 +103,11 @@ fn refract(call: &mut Call<'_>) -> Outcome {
     let [i, n, eta] = call.operands()?;
     floats(i.shape)?;
     expect(1, n.shape, i.shape)?;
-    expect(2, eta.shape, Shape::Scalar(Type::F32))?;
+    expect(2, eta.shape, Shape::Scalar(i.shape.element()))?;
     call.expect_result(i.shape)?;
     let eta = eta.values[0];
-    let (one, zero) = (call.builder.constant(1f32), call.builder.constant(0f32));
+    let element = i.shape.element();
+    let (one, zero) = (call.float(element, 1.0), call.float(element, 0.0));
     let dot = call.dot(n.values, i.values);
     let dot_square = call.pure(Op::FMul, [dot, dot]);
     let sine_square = call.pure(Op::FSub, [one, dot_square]);
@@ -118,21 +120,21 @@ fn refract(call: &mut Call<'_>) -> Outcome {
     let bent = scaled(call, i.values, eta);
     let refracted = add_scaled(call, Op::FSub, &bent, n.values, factor);
     let reflected = call.pure(Op::FOrdLt, [k, zero]);
-    Ok(refracted.into_iter().map(|value| call.builder.select(reflected, zero, value)).collect())
+    Ok(refracted.into_iter().map(|value| call.select(reflected, zero, value)).collect())
 }
 
-fn scaled(call: &mut Call<'_>, values: &[Value], factor: Value) -> Values {
+fn scaled(call: &mut Call<'_>, values: &[Num], factor: Num) -> Nums {
     values.iter().map(|&value| call.pure(Op::FMul, [value, factor])).collect()
 }
 
 /// `a op (b * factor)` for each component.
-fn add_scaled(call: &mut Call<'_>, op: Op, a: &[Value], b: &[Value], factor: Value) -> Values {
+fn add_scaled(call: &mut Call<'_>, op: Op, a: &[Num], b: &[Num], factor: Num) -> Nums {
     let b = scaled(call, b, factor);
     a.iter().zip(b).map(|(&a, b)| call.pure(op, [a, b])).collect()
 }
 
 /// `N` operands of the result's shape, which is of floats.
-fn same_floats<'a, const N: usize>(call: &Call<'a>) -> Result<[&'a [Value]; N], String> {
+fn same_floats<'a, const N: usize>(call: &Call<'a>) -> Result<[&'a [Num]; N], String> {
     let operands: [Operand<'a>; N] = call.operands()?;
     floats(call.result)?;
     for (number, operand) in operands.iter().enumerate() {
@@ -144,7 +146,7 @@ fn same_floats<'a, const N: usize>(call: &Call<'a>) -> Result<[&'a [Value]; N], 
 /// Checks for a scalar or vector of floats.
 fn floats(shape: Shape) -> Result<(), String> {
     match shape {
-        Shape::Scalar(Type::F32) | Shape::Vector(Type::F32, 1..) => Ok(()),
-        _ => Err(format!("takes one f32 or a vector of f32, not {}", describe(shape))),
+        Shape::Scalar(element) | Shape::Vector(element, 1..) if element.is_float() => Ok(()),
+        _ => Err(format!("takes one float or a vector of floats, not {}", describe(shape))),
     }
 }

@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 use spirv::GlslStd450Op as Glsl;
 
-use super::super::arithmetic::{Call, Operand, Outcome, Shape, Values, describe};
-use crate::ir::{Op, Type, Value};
+use super::super::arithmetic::{Call, Num, Nums, Operand, Outcome, Shape, describe};
+use crate::ir::Op;
 
 /// Translates an instruction of this chapter.
 pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcome> {
@@ -18,8 +18,8 @@ pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcom
 fn determinant(call: &mut Call<'_>) -> Outcome {
     let [operand] = call.operands()?;
     let matrix = Square::new(operand)?;
-    call.expect_result(Shape::Scalar(Type::F32))?;
-    Ok(Values::from_elem(matrix.determinant(call), 1))
+    call.expect_result(Shape::Scalar(operand.shape.element()))?;
+    Ok(Nums::from_elem(matrix.determinant(call), 1))
 }
 
 /// The transposed cofactors, divided by the determinant.
@@ -41,13 +41,13 @@ fn inverse(call: &mut Call<'_>) -> Outcome {
 /// A square matrix of at most 4 columns, column by column.
 struct Square {
     size: usize,
-    values: SmallVec<[Value; 16]>,
+    values: SmallVec<[Num; 16]>,
 }
 
 impl Square {
     fn new(operand: Operand<'_>) -> Result<Self, String> {
         match operand.shape {
-            Shape::Matrix { columns: size @ 2..=4, rows } if rows == size => {
+            Shape::Matrix { columns: size @ 2..=4, rows, .. } if rows == size => {
                 Ok(Self { size: size as usize, values: operand.values.into() })
             }
             shape => Err(format!("takes a square matrix, not {}", describe(shape))),
@@ -55,16 +55,16 @@ impl Square {
     }
 
     /// Along the first column.
-    fn determinant(&self, call: &mut Call<'_>) -> Value {
+    fn determinant(&self, call: &mut Call<'_>) -> Num {
         if let [value] = self.values[..] {
             return value;
         }
-        let cofactors: Values = (0..self.size).map(|row| self.cofactor(call, 0, row)).collect();
+        let cofactors: Nums = (0..self.size).map(|row| self.cofactor(call, 0, row)).collect();
         call.dot(&self.values[..self.size], &cofactors)
     }
 
     /// The determinant without a column and a row, negated at odd places.
-    fn cofactor(&self, call: &mut Call<'_>, column: usize, row: usize) -> Value {
+    fn cofactor(&self, call: &mut Call<'_>, column: usize, row: usize) -> Num {
         let kept = self.values.iter().enumerate().filter(|(i, _)| i / self.size != column && i % self.size != row);
         let minor = Self { size: self.size - 1, values: kept.map(|(_, &value)| value).collect() };
         let determinant = minor.determinant(call);

@@ -1,4 +1,4 @@
-//! The extended instruction set GLSL.std.450, for 32-bit types.
+//! The extended instruction set GLSL.std.450.
 //!
 //! Most of it is one operation of the table for each component (`componentwise.rs`); the rest is built of operations.
 
@@ -11,7 +11,7 @@ mod precision;
 
 use spirv::GlslStd450Op as Glsl;
 
-use super::arithmetic::{Call, Operand, Outcome, Shape};
+use super::arithmetic::{Call, Exploded, Outcome, Shape, Values, run_chapters};
 use crate::ir::{Builder, Op};
 
 /// A chapter's translator: `None` for instructions of other chapters.
@@ -25,11 +25,14 @@ const CHAPTERS: &[Chapter] =
 /// `Modf` and `Frexp` are given without their pointer. They, `ModfStruct` and `FrexpStruct` take the shape of the first
 /// result (for the structures: of the first member) as `result`; they give the scalars of the first result (fraction or
 /// significand), then those of the second (whole part, or exponent as integers).
-pub(super) fn extended(builder: &mut Builder, instruction: Glsl, result: &Shape, operands: &[Operand<'_>]) -> Outcome {
-    let outcome = Call::new(builder, *result, operands).and_then(|mut call| {
-        let outcome = CHAPTERS.iter().find_map(|chapter| chapter(&mut call, instruction));
-        outcome.unwrap_or_else(|| Err("is not supported".into()))
-    });
+pub(super) fn extended(
+    builder: &mut Builder,
+    instruction: Glsl,
+    result: &Shape,
+    operands: &[Exploded<'_>],
+) -> Result<Values, String> {
+    let run = |call: &mut Call<'_>| CHAPTERS.iter().find_map(|chapter| chapter(call, instruction));
+    let outcome = run_chapters(builder, *result, operands, run).unwrap_or_else(|| Err("is not supported".into()));
     outcome.map_err(|problem| format!("GLSL.std.450 {instruction:?}: {problem}"))
 }
 

@@ -2,8 +2,9 @@
 
 use spirv::GlslStd450Op as Glsl;
 
-use super::super::arithmetic::{Call, Outcome, Shape, Values, expect};
-use crate::ir::{Op, Type};
+use super::super::arithmetic::{Call, Num, Nums, Outcome, Shape, expect};
+use super::super::types::Scalar;
+use crate::ir::Op;
 
 /// Translates an instruction of this chapter.
 pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcome> {
@@ -18,34 +19,52 @@ pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcom
         Glsl::UnpackSnorm2x16 => unpack(call, Op::UnpackSnorm16, 2),
         Glsl::UnpackUnorm2x16 => unpack(call, Op::UnpackUnorm16, 2),
         Glsl::UnpackHalf2x16 => unpack(call, Op::HalfFromBits, 2),
+        Glsl::PackDouble2x32 => pack_double(call),
+        Glsl::UnpackDouble2x32 => unpack_double(call),
         _ => return None,
     })
 }
 
 fn pack(call: &mut Call<'_>, op: Op, count: u32) -> Outcome {
     let [operand] = call.operands()?;
-    expect(0, operand.shape, Shape::Vector(Type::F32, count))?;
-    call.expect_result(Shape::Scalar(Type::I32))?;
-    let mut word = call.builder.constant(0u32);
+    expect(0, operand.shape, Shape::Vector(Scalar::F32, count))?;
+    call.expect_result(Shape::Scalar(Scalar::I32))?;
+    let mut word = call.int(0);
     for (&value, number) in operand.values.iter().zip(0u32..) {
-        let field = call.pure(op, [value]);
-        let distance = call.builder.constant(number * (32 / count));
-        let placed = if number == 0 { field } else { call.pure(Op::Shl, [field, distance]) };
-        word = if number == 0 { placed } else { call.pure(Op::Or, [word, placed]) };
+        let field = call.pure(op, [value]).low;
+        let distance = call.int(number * (32 / count));
+        let placed = if number == 0 { field } else { call.builder.pure(Op::Shl, &[field, distance]) };
+        word = if number == 0 { placed } else { call.builder.pure(Op::Or, &[word, placed]) };
     }
-    Ok(Values::from_elem(word, 1))
+    Ok(Nums::from_elem(Num::new(Scalar::I32, word), 1))
 }
 
 fn unpack(call: &mut Call<'_>, op: Op, count: u32) -> Outcome {
     let [operand] = call.operands()?;
-    expect(0, operand.shape, Shape::Scalar(Type::I32))?;
-    call.expect_result(Shape::Vector(Type::F32, count))?;
-    let word = operand.values[0];
+    expect(0, operand.shape, Shape::Scalar(Scalar::I32))?;
+    call.expect_result(Shape::Vector(Scalar::F32, count))?;
+    let word = operand.values[0].low;
     Ok((0..count)
         .map(|number| {
-            let distance = call.builder.constant(number * (32 / count));
-            let field = if number == 0 { word } else { call.pure(Op::LShr, [word, distance]) };
-            call.pure(op, [field])
+            let distance = call.int(number * (32 / count));
+            let field = if number == 0 { word } else { call.builder.pure(Op::LShr, &[word, distance]) };
+            Num::new(Scalar::F32, call.builder.pure(op, &[field]))
         })
         .collect())
+}
+
+/// Two words are a double's bits as they are.
+fn pack_double(call: &mut Call<'_>) -> Outcome {
+    let [operand] = call.operands()?;
+    expect(0, operand.shape, Shape::Vector(Scalar::I32, 2))?;
+    call.expect_result(Shape::Scalar(Scalar::F64))?;
+    let words = [operand.values[0].low, operand.values[1].low];
+    Ok(Nums::from_elem(Num::wide(Scalar::F64, words), 1))
+}
+
+fn unpack_double(call: &mut Call<'_>) -> Outcome {
+    let [operand] = call.operands()?;
+    expect(0, operand.shape, Shape::Scalar(Scalar::F64))?;
+    call.expect_result(Shape::Vector(Scalar::I32, 2))?;
+    Ok(operand.values[0].words().into_iter().map(|word| Num::new(Scalar::I32, word)).collect())
 }

@@ -28,6 +28,7 @@ impl Halves<'_, '_> {
             Op::FloatToUInt => self.float_to_unsigned(args[0]),
             Op::HalfBits => self.float_to_half(args[0]),
             Op::HalfFromBits => self.half_to_float(args[0]),
+            Op::RoundHalf => self.round_half(args[0]),
             _ => Err(CompileError::Unsupported(op)),
         }
     }

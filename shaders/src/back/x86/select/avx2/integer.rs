@@ -6,6 +6,7 @@ use super::super::super::CompileError;
 use super::Halves;
 use super::operand::{Pair, Source};
 use crate::ir::{Op, Type};
+use crate::lower::math::works_on_doubles;
 use crate::simd::Value;
 
 const AND: Code = Code::VEX_Vpand_ymm_ymm_ymmm256;
@@ -16,6 +17,11 @@ impl Halves<'_, '_> {
     /// An operation on lanes that are numbers.
     pub(super) fn lane_op(&mut self, op: Op, args: &[Value]) -> Result<Pair, CompileError> {
         self.code.floats |= op.result() == Type::F32 || op.params().contains(&Type::F32);
+        if works_on_doubles(op)
+            && let Some(result) = self.double_op(op, args)?
+        {
+            return Ok(result);
+        }
         if let Some((code, commutes)) = binary(op) {
             return self.binary(code, commutes, args);
         }

@@ -6,6 +6,7 @@
 mod atomic;
 mod compare;
 mod convert;
+mod double;
 mod elements;
 mod float;
 mod frames;
@@ -27,6 +28,7 @@ use regalloc2::{RegClass, VReg};
 use self::operand::Pair;
 use super::super::CompileError;
 use super::Select;
+use crate::ir::Width;
 use crate::simd::{Inst, InstData, Type, Value, ValueDef};
 
 /// Selection with vectors in halves.
@@ -83,10 +85,26 @@ impl Halves<'_, '_> {
         match data {
             InstData::Load { address, .. } => self.load_broadcast(inst, address),
             InstData::Store { address, value, mask } => self.store_uniform(address, *value, *mask),
+            InstData::LoadRow { row } if row.width != Width::Word => {
+                let results = [self.lanes_reg(), self.lanes_reg()];
+                self.load_part_row(row, &results)?;
+                self.bind(inst, results);
+                Ok(())
+            }
+            InstData::StoreRow { row, value, mask } if row.width != Width::Word => {
+                let bits = if self.is_all(*mask) { None } else { Some(self.mask_bits(*mask)?) };
+                let value = self.pair(*value)?;
+                self.store_part_row(row, &value, bits)
+            }
             InstData::LoadRow { row } => self.load_row(inst, row),
             InstData::StoreRow { row, value, mask } => self.store_row(row, *value, *mask),
             InstData::Gather { lanes, mask } => self.gather(inst, lanes, *mask),
-            InstData::Scatter { lanes, value, mask } => self.scatter(lanes, *value, *mask),
+            InstData::Scatter { width: Width::Word, lanes, value, mask } => self.scatter(lanes, *value, *mask),
+            InstData::Scatter { width, lanes, value, mask } => {
+                let bits = self.mask_bits(*mask)?;
+                let halves = [self.pair(lanes.index)?, self.pair(*value)?];
+                self.scatter_parts(*width, lanes, halves, bits)
+            }
             InstData::GatherElements { base, index, masks } => self.gather_elements(inst, *base, *index, masks),
             InstData::LoadElements { base, index, limits } => self.load_elements(inst, *base, *index, limits),
             InstData::StoreElements { base, index, limits, values, mask } => {

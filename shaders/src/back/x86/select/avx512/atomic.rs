@@ -86,7 +86,7 @@ impl Select<'_> {
     }
 
     /// Bits of the mask in a general register.
-    pub(super) fn mask_bits(&mut self, mask: Value) -> Result<VReg, CompileError> {
+    pub(in super::super) fn mask_bits(&mut self, mask: Value) -> Result<VReg, CompileError> {
         let bits = self.general();
         if let Some(constant) = self.constant(mask) {
             self.set(bits, constant & 0xffff);

@@ -20,6 +20,7 @@ impl Select<'_> {
             Op::FloatToUInt => self.float_to_unsigned(inst, args[0]),
             Op::HalfBits => self.float_to_half(inst, args[0]),
             Op::HalfFromBits => self.half_to_float(inst, args[0]),
+            Op::RoundHalf => self.round_half(inst, args[0]),
             _ => Err(CompileError::Unsupported(op)),
         }
     }

@@ -15,6 +15,9 @@ impl Select<'_> {
     /// An operation on lanes that are numbers.
     pub(super) fn lane_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
         self.code.floats |= op.result() == Type::F32 || op.params().contains(&Type::F32);
+        if self.double_op(inst, op, args)? {
+            return Ok(());
+        }
         if self.fused(inst, op, args)? {
             return Ok(());
         }

@@ -3,6 +3,7 @@
 mod atomic;
 mod compare;
 mod convert;
+mod double;
 mod elements;
 mod float;
 mod frames;
@@ -19,6 +20,7 @@ mod uniform;
 
 use super::super::CompileError;
 use super::Select;
+use crate::ir::Width;
 use crate::simd::{Inst, InstData, Type, Value};
 
 impl Select<'_> {
@@ -43,10 +45,24 @@ impl Select<'_> {
             InstData::Any { .. } => self.truth(inst)?,
             InstData::Load { address, .. } => self.load_broadcast(inst, address)?,
             InstData::Store { address, value, mask } => self.store_uniform(address, *value, *mask)?,
+            InstData::LoadRow { row } if row.width != Width::Word => {
+                let result = self.define(inst);
+                self.load_part_row(row, &[result])?;
+            }
+            InstData::StoreRow { row, value, mask } if row.width != Width::Word => {
+                let bits = if self.is_all(*mask) { None } else { Some(self.mask_bits(*mask)?) };
+                let value = self.reg(*value)?;
+                self.store_part_row(row, &[value], bits)?;
+            }
             InstData::LoadRow { row } => self.load_row(inst, row)?,
             InstData::StoreRow { row, value, mask } => self.store_row(row, *value, *mask)?,
             InstData::Gather { lanes, mask } => self.gather(inst, lanes, *mask)?,
-            InstData::Scatter { lanes, value, mask } => self.scatter(lanes, *value, *mask)?,
+            InstData::Scatter { width: Width::Word, lanes, value, mask } => self.scatter(lanes, *value, *mask)?,
+            InstData::Scatter { width, lanes, value, mask } => {
+                let bits = self.mask_bits(*mask)?;
+                let [index, value] = [self.reg(lanes.index)?, self.reg(*value)?];
+                self.scatter_parts(*width, lanes, [[index; 2], [value; 2]], bits)?;
+            }
             InstData::FrameLoad { ty, frame, at } => self.vector_frame_load(inst, *ty, *frame, *at)?,
             InstData::FrameStore { frame, at, value } => self.vector_frame_store(*frame, *at, *value)?,
             InstData::Zero { base, bytes } => self.zero(*base, *bytes)?,

@@ -1,5 +1,6 @@
 //! Core float arithmetic and conversions.
 
+use crate::front::spirv::types::Scalar;
 use spirv::Op as Spv;
 
 use super::error::{Answer, near, sum};
@@ -8,9 +9,9 @@ use super::integer_cases::{half, half_value};
 use super::{Case, Input, Shape, Which};
 use crate::front::spirv::arithmetic::testing::{FLOAT, INT, VEC2, VEC3};
 
-const MAT32: Shape = Shape::Matrix { columns: 3, rows: 2 };
-const MAT23: Shape = Shape::Matrix { columns: 2, rows: 3 };
-const MAT33: Shape = Shape::Matrix { columns: 3, rows: 3 };
+const MAT32: Shape = Shape::Matrix { element: Scalar::F32, columns: 3, rows: 2 };
+const MAT23: Shape = Shape::Matrix { element: Scalar::F32, columns: 2, rows: 3 };
+const MAT33: Shape = Shape::Matrix { element: Scalar::F32, columns: 3, rows: 3 };
 const ONE: &[(Shape, Input)] = &[(FLOAT, Input::Float)];
 const TWO: &[(Shape, Input)] = &[(FLOAT, Input::Float), (FLOAT, Input::Float)];
 const FROM_INT: &[(Shape, Input)] = &[(INT, Input::Int)];

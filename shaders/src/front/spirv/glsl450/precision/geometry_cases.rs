@@ -1,5 +1,6 @@
 //! Vectors and matrices of GLSL.std.450, by formulas in double precision.
 
+use crate::front::spirv::types::Scalar;
 use spirv::GlslStd450Op as Glsl;
 
 use super::error::{Answer, near, sum};
@@ -7,9 +8,9 @@ use super::float_cases::float;
 use super::{Case, Input, Shape, Which};
 use crate::front::spirv::arithmetic::testing::{FLOAT, VEC3};
 
-const MAT2: Shape = Shape::Matrix { columns: 2, rows: 2 };
-const MAT3: Shape = Shape::Matrix { columns: 3, rows: 3 };
-const MAT4: Shape = Shape::Matrix { columns: 4, rows: 4 };
+const MAT2: Shape = Shape::Matrix { element: Scalar::F32, columns: 2, rows: 2 };
+const MAT3: Shape = Shape::Matrix { element: Scalar::F32, columns: 3, rows: 3 };
+const MAT4: Shape = Shape::Matrix { element: Scalar::F32, columns: 4, rows: 4 };
 const ONE: &[(Shape, Input)] = &[(VEC3, Input::Moderate)];
 const TWO: &[(Shape, Input)] = &[(VEC3, Input::Moderate), (VEC3, Input::Moderate)];
 const THREE: &[(Shape, Input)] = &[(VEC3, Input::Moderate), (VEC3, Input::Moderate), (VEC3, Input::Moderate)];

@@ -1,0 +1,151 @@
+//! Doubles: which operation gives which word, and the doubles that a block has in registers.
+//!
+//! Values are pairs of words, machines want doubles in one piece. So an operation interleaves the words of its operands, and
+//! takes those of its result apart again where somebody asks for them: the next operation of the block takes the doubles as
+//! they are.
+
+use foldhash::HashMap;
+use regalloc2::VReg;
+use smallvec::SmallVec;
+
+use super::super::CompileError;
+use super::Select;
+use crate::ir::Op;
+use crate::simd::{Block, Inst, InstData, Value};
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Double {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Sqrt,
+    /// With the mode as the machine numbers it.
+    Round(u8),
+    FromFloat,
+}
+
+/// A result of an operation: which, and whether it is the high word.
+pub(super) fn word_of(op: Op) -> Option<(Double, bool)> {
+    use Op::*;
+    Some(match op {
+        DAddLow => (Double::Add, false),
+        DAddHigh => (Double::Add, true),
+        DSubLow => (Double::Sub, false),
+        DSubHigh => (Double::Sub, true),
+        DMulLow => (Double::Mul, false),
+        DMulHigh => (Double::Mul, true),
+        DDivLow => (Double::Div, false),
+        DDivHigh => (Double::Div, true),
+        DSqrtLow => (Double::Sqrt, false),
+        DSqrtHigh => (Double::Sqrt, true),
+        DRoundEvenLow => (Double::Round(8), false),
+        DRoundEvenHigh => (Double::Round(8), true),
+        DFloorLow => (Double::Round(9), false),
+        DFloorHigh => (Double::Round(9), true),
+        DCeilLow => (Double::Round(10), false),
+        DCeilHigh => (Double::Round(10), true),
+        DTruncLow => (Double::Round(11), false),
+        DTruncHigh => (Double::Round(11), true),
+        DFromFloatLow => (Double::FromFloat, false),
+        DFromFloatHigh => (Double::FromFloat, true),
+        _ => return None,
+    })
+}
+
+/// The predicate of a comparison, as the machine numbers it.
+pub(super) fn predicate(op: Op) -> Option<u8> {
+    Some(match op {
+        Op::DEq => 0,
+        Op::DLt => 0x11,
+        Op::DLe => 0x12,
+        _ => return None,
+    })
+}
+
+/// Of a NaN.
+pub(super) const NAN: [u32; 16] = {
+    let mut words = [0; 16];
+    let mut lane = 1;
+    while lane < 16 {
+        words[lane] = 0x7ff8_0000;
+        lane += 2;
+    }
+    words
+};
+
+/// Registers with the doubles of all lanes: two of eight, or four of four. Lanes are in the order in which words interleave.
+pub(super) type Doubles = SmallVec<[VReg; 4]>;
+
+/// An operation on these words.
+type Key = (Double, SmallVec<[Value; 4]>);
+
+/// What the block has.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    block: Option<Block>,
+    results: HashMap<Key, Doubles>,
+    pairs: HashMap<[Value; 2], Doubles>,
+}
+
+impl Select<'_> {
+    fn key(&self, double: Double, args: &[Value]) -> Key {
+        (double, args.iter().map(|&arg| self.facts.canonical(arg)).collect())
+    }
+
+    fn known(&mut self) -> &mut Known {
+        if self.doubles.block != Some(self.block) {
+            self.doubles = Known { block: Some(self.block), ..Known::default() };
+        }
+        &mut self.doubles
+    }
+
+    /// The doubles that an operation gave in this block.
+    pub(super) fn known_result(&mut self, double: Double, args: &[Value]) -> Option<Doubles> {
+        let key = self.key(double, args);
+        self.known().results.get(&key).cloned()
+    }
+
+    pub(super) fn keep_result(&mut self, double: Double, args: &[Value], doubles: &Doubles) {
+        let key = self.key(double, args);
+        self.known().results.insert(key, doubles.clone());
+    }
+
+    /// The doubles that two words are, if the block has them: as a result, or put together before.
+    pub(super) fn known_pair(&mut self, low: Value, high: Value) -> Option<Doubles> {
+        let [low, high] = [low, high].map(|word| self.facts.canonical(word));
+        if let Some(pair) = self.known().pairs.get(&[low, high]) {
+            return Some(pair.clone());
+        }
+        let kernel = self.kernel;
+        let (Some(InstData::Pure { op: of_low, args }), Some(InstData::Pure { op: of_high, args: others })) =
+            (kernel.definition(low), kernel.definition(high))
+        else {
+            return None;
+        };
+        let ((double, false), (other, true)) = (word_of(*of_low)?, word_of(*of_high)?) else { return None };
+        if double != other || self.key(double, args) != self.key(other, others) {
+            return None;
+        }
+        self.known_result(double, args)
+    }
+
+    pub(super) fn keep_pair(&mut self, low: Value, high: Value, doubles: &Doubles) {
+        let pair = [low, high].map(|word| self.facts.canonical(word));
+        self.known().pairs.insert(pair, doubles.clone());
+    }
+
+    /// Computes the doubles behind an instruction that gives a word of them, and leaves the word to those who ask for it, if
+    /// they are all in the block.
+    pub(super) fn leaves_word(&mut self, inst: Inst) -> Result<bool, CompileError> {
+        let kernel = self.kernel;
+        let InstData::Pure { op, args } = &kernel.insts[inst] else { return Ok(false) };
+        let Some((double, _)) = word_of(*op) else { return Ok(false) };
+        if !self.facts.is_local(kernel.results[inst][0], self.block) {
+            return Ok(false);
+        }
+        self.doubles_of(double, args)?;
+        Ok(true)
+    }
+}

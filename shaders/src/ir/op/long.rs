@@ -1,0 +1,33 @@
+//! Division of 64-bit integers, each in two words: the low one first. A divisor of 0 gives 0, as among words.
+
+fn join(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+fn quotient(a: u64, b: u64) -> u64 {
+    a.checked_div(b).unwrap_or(0)
+}
+
+fn remainder(a: u64, b: u64) -> u64 {
+    a.checked_rem(b).unwrap_or(0)
+}
+
+/// Low word of the unsigned quotient (`OpUDiv`).
+pub fn udiv64_low(a_low: u32, a_high: u32, b_low: u32, b_high: u32) -> u32 {
+    quotient(join(a_low, a_high), join(b_low, b_high)) as u32
+}
+
+/// High word of the unsigned quotient (`OpUDiv`).
+pub fn udiv64_high(a_low: u32, a_high: u32, b_low: u32, b_high: u32) -> u32 {
+    (quotient(join(a_low, a_high), join(b_low, b_high)) >> 32) as u32
+}
+
+/// Low word of the unsigned remainder (`OpUMod`).
+pub fn umod64_low(a_low: u32, a_high: u32, b_low: u32, b_high: u32) -> u32 {
+    remainder(join(a_low, a_high), join(b_low, b_high)) as u32
+}
+
+/// High word of the unsigned remainder (`OpUMod`).
+pub fn umod64_high(a_low: u32, a_high: u32, b_low: u32, b_high: u32) -> u32 {
+    (remainder(join(a_low, a_high), join(b_low, b_high)) >> 32) as u32
+}

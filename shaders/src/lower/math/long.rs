@@ -1,0 +1,145 @@
+//! Division of 64-bit integers: by doubles, twice, as a double has 53 digits.
+//!
+//! The first quotient is the dividend's 53 highest digits by the divisor, rounded: what it leaves is small against the dividend, of
+//! either sign. The second quotient divides that. What is left then is less than the divisor and a bit, and one step up
+//! or down makes it right. Remainders are integers, exact modulo 2⁶⁴.
+
+use super::emit::Emit;
+use crate::ir::{Op, Value};
+
+type Pair = [Value; 2];
+
+pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> {
+    let (word, remainder) = match op {
+        Op::UDiv64Low => (0, false),
+        Op::UDiv64High => (1, false),
+        Op::UMod64Low => (0, true),
+        Op::UMod64High => (1, true),
+        _ => return None,
+    };
+    let &[a_low, a_high, b_low, b_high] = args else { return None };
+    let [quotient, rest] = e.division([a_low, a_high, b_low, b_high], divide);
+    Some(if remainder { rest[word] } else { quotient[word] })
+}
+
+/// Quotient and remainder; zeros for a divisor of 0.
+fn divide(e: &mut Emit<'_>, args: [Value; 4]) -> [Pair; 2] {
+    let (a, b) = ([args[0], args[1]], [args[2], args[3]]);
+    let divisor = to_double(e, b);
+    let one = double(e, 1.0);
+    let reciprocal = binary(e, [Op::DDivLow, Op::DDivHigh], one, divisor);
+    let mut quotient = first_quotient(e, a, reciprocal);
+    let rest = less_product(e, a, quotient, b);
+    // The rest may be below 0 now.
+    let negative = e.slt(rest[1], 0i32);
+    let negated = negate(e, rest);
+    let magnitude = pick(e, negative, negated, rest);
+    let more = first_quotient(e, magnitude, reciprocal);
+    // One more downwards: what is left is at least 0, or little below.
+    let less = more.map(|word| e.not(word));
+    let step = pick(e, negative, less, more);
+    quotient = add(e, quotient, step);
+    let rest = less_product(e, a, quotient, b);
+    // One too many, or one too few.
+    let below = e.slt(rest[1], 0i32);
+    let minus_one = [e.word(u32::MAX), e.word(u32::MAX)];
+    let nothing = [e.word(0), e.word(0)];
+    let (up, down) = (b, negate(e, b));
+    let rest_up = add(e, rest, up);
+    let large_divisor = e.slt(b[1], 0i32);
+    // A divisor from 2⁶³ on goes in once at most: its remainders need all 64 bits.
+    let fits = not_less(e, a, b);
+    let a_less = add(e, a, down);
+    let one_word = [e.word(1), e.word(0)];
+    let large_quotient = pick(e, fits, one_word, nothing);
+    let large_rest = pick(e, fits, a_less, a);
+    let corrected = pick(e, below, rest_up, rest);
+    let change = pick(e, below, minus_one, nothing);
+    quotient = add(e, quotient, change);
+    let again = not_less(e, corrected, b);
+    let rest_down = add(e, corrected, down);
+    let corrected = pick(e, again, rest_down, corrected);
+    let change = pick(e, again, one_word, nothing);
+    quotient = add(e, quotient, change);
+    quotient = pick(e, large_divisor, large_quotient, quotient);
+    let corrected = pick(e, large_divisor, large_rest, corrected);
+    let bits = e.or(b[0], b[1]);
+    let none = e.ieq(bits, 0u32);
+    [pick(e, none, nothing, quotient), pick(e, none, nothing, corrected)]
+}
+
+/// A number times a reciprocal, as a whole number that is right but for its last digits.
+fn first_quotient(e: &mut Emit<'_>, a: Pair, reciprocal: Pair) -> Pair {
+    let number = to_double(e, a);
+    let product = binary(e, [Op::DMulLow, Op::DMulHigh], number, reciprocal);
+    let (down, up, magic) = (double(e, (-32f64).exp2()), double(e, 32f64.exp2()), double(e, 52f64.exp2()));
+    let whole = unary(e, [Op::DFloorLow, Op::DFloorHigh], product);
+    let high = binary(e, [Op::DMulLow, Op::DMulHigh], whole, down);
+    let high = unary(e, [Op::DFloorLow, Op::DFloorHigh], high);
+    let above = binary(e, [Op::DMulLow, Op::DMulHigh], high, up);
+    let low = binary(e, [Op::DSubLow, Op::DSubHigh], whole, above);
+    let [low, _] = binary(e, [Op::DAddLow, Op::DAddHigh], low, magic);
+    let [high, _] = binary(e, [Op::DAddLow, Op::DAddHigh], high, magic);
+    [low, high]
+}
+
+fn double(e: &mut Emit<'_>, value: f64) -> Pair {
+    let bits = value.to_bits();
+    [e.word(bits as u32), e.word((bits >> 32) as u32)]
+}
+
+fn binary(e: &mut Emit<'_>, ops: [Op; 2], a: Pair, b: Pair) -> Pair {
+    ops.map(|op| e.operation(op, [a[0], a[1], b[0], b[1]]))
+}
+
+fn unary(e: &mut Emit<'_>, ops: [Op; 2], a: Pair) -> Pair {
+    ops.map(|op| e.operation(op, a))
+}
+
+/// Words become the low bits of large numbers, of which what they have too much is taken off.
+fn to_double(e: &mut Emit<'_>, a: Pair) -> Pair {
+    let less = double(e, 84f64.exp2() + 52f64.exp2());
+    let (low_mark, high_mark) = (e.word(0x4330_0000), e.word(0x4530_0000));
+    let high = binary(e, [Op::DSubLow, Op::DSubHigh], [a[1], high_mark], less);
+    binary(e, [Op::DAddLow, Op::DAddHigh], high, [a[0], low_mark])
+}
+
+fn add(e: &mut Emit<'_>, a: Pair, b: Pair) -> Pair {
+    let low = e.iadd(a[0], b[0]);
+    let carry = e.ult(low, a[0]);
+    let carry = e.bool_to_int(carry);
+    let high = e.iadd(a[1], b[1]);
+    [low, e.iadd(high, carry)]
+}
+
+fn negate(e: &mut Emit<'_>, a: Pair) -> Pair {
+    let low = e.ineg(a[0]);
+    let some = e.ine(a[0], 0u32);
+    let borrow = e.bool_to_int(some);
+    let high = e.ineg(a[1]);
+    [low, e.isub(high, borrow)]
+}
+
+fn pick(e: &mut Emit<'_>, condition: Value, then: Pair, otherwise: Pair) -> Pair {
+    [e.select(condition, then[0], otherwise[0]), e.select(condition, then[1], otherwise[1])]
+}
+
+/// `a - quotient * b`, modulo 2⁶⁴.
+fn less_product(e: &mut Emit<'_>, a: Pair, quotient: Pair, b: Pair) -> Pair {
+    let low = e.imul(quotient[0], b[0]);
+    let high = e.umul_high(quotient[0], b[0]);
+    let (one, two) = (e.imul(quotient[0], b[1]), e.imul(quotient[1], b[0]));
+    let cross = e.iadd(one, two);
+    let high = e.iadd(high, cross);
+    let negative = negate(e, [low, high]);
+    add(e, a, negative)
+}
+
+/// `a >= b`, unsigned.
+fn not_less(e: &mut Emit<'_>, a: Pair, b: Pair) -> Value {
+    let low = e.ule(b[0], a[0]);
+    let same = e.ieq(a[1], b[1]);
+    let high = e.ult(b[1], a[1]);
+    let by_low = e.land(same, low);
+    e.lor(high, by_low)
+}
