@@ -146,3 +146,66 @@ fn layouts_are_where_the_host_finds_the_texels() {
     }
     assert!(layout.offset + layout.size <= image.requirements().size);
 }
+
+/// A kernel reads a sampled image through the layout's own sampler, and writes a storage image and a texel buffer's twin.
+#[test]
+fn kernels_find_images_behind_their_descriptors() {
+    use spelter_driver::vk::DescriptorType as D;
+    use spelter_driver::{Binding, DescriptorImageInfo, ImageViewInfo, ImmutableSamplers, SamplerInfo, Specialization};
+    const KERNEL: &str = "
+        @group(0) @binding(0) var picture: texture_2d<f32>;
+        @group(0) @binding(1) var mixed: sampler;
+        @group(0) @binding(2) var result: texture_storage_2d<r32float, write>;
+        @compute @workgroup_size(8, 2) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+            let at = (vec2<f32>(id.xy) + vec2(1.0, 0.5)) / vec2<f32>(textureDimensions(picture));
+            textureStore(result, vec2<i32>(id.xy), textureSampleLevel(picture, mixed, at, 0.0));
+        }";
+    let device = device();
+    let storage = ImageUsageFlags::STORAGE;
+    let shape =
+        ImageInfo { usage: ANY_USE | storage, ..info(vk::ImageType::TYPE_2D, vk::Format::R32_SFLOAT, [4, 2, 1]) };
+    let ((from, _one), (to, _two)) = (image(&device, &shape), image(&device, &shape));
+    let view = |image| {
+        let range = vk::ImageSubresourceRange { level_count: 1, layer_count: 1, ..Default::default() };
+        let components = vk::ComponentMapping::default();
+        let ty = vk::ImageViewType::TYPE_2D;
+        device.create_image_view(&ImageViewInfo { image, ty, format: shape.format, components, range }).unwrap()
+    };
+    let linear = SamplerInfo { mag_filter: vk::Filter::LINEAR, min_filter: vk::Filter::LINEAR, ..Default::default() };
+    let sampler = [device.create_sampler(&linear).unwrap()];
+    let bindings = [(0, D::SAMPLED_IMAGE), (1, D::SAMPLER), (2, D::STORAGE_IMAGE)];
+    let bindings = bindings.map(|(binding, ty)| Binding { binding, ty, count: 1 });
+    let own = [ImmutableSamplers { binding: 1, samplers: &sampler }];
+    let set_layout = device.create_descriptor_set_layout_with_samplers(&bindings, &own).unwrap();
+    let layout = device.create_pipeline_layout(&[&set_layout], &[]).unwrap();
+    let module = device.create_shader_module_wgsl(KERNEL).unwrap();
+    let pipeline = device.create_compute_pipeline(&module, "main", &Specialization::new(), &layout).unwrap();
+    let sizes = bindings.map(|binding| (binding.ty, 1));
+    let set = device.create_descriptor_pool(1, &sizes).unwrap().allocate(&set_layout).unwrap();
+    let (from_view, to_view) = (view(&from), view(&to));
+    let one = |view| [DescriptorImageInfo { view: Some(view), sampler: None }];
+    set.write_images(0, 0, D::SAMPLED_IMAGE, &one(&from_view)).unwrap();
+    set.write_images(2, 0, D::STORAGE_IMAGE, &one(&to_view)).unwrap();
+    let texels = [0.0f32, 2.0, 4.0, 8.0, 100.0, 102.0, 104.0, 108.0].map(f32::to_bits);
+    let (source, target) = (Words::new(&device, &texels), Words::zeros(&device, 8));
+    run(&device, |command| {
+        command.copy_buffer_to_image(&source.buffer, &from, &[whole(0, 1, [4, 2, 1])]).unwrap();
+        barrier(command);
+        command.bind_pipeline(&pipeline).unwrap();
+        command.bind_descriptor_sets(&layout, 0, &[&set], &[]).unwrap();
+        command.dispatch(1, 1, 1).unwrap();
+        barrier(command);
+        command.copy_image_to_buffer(&to, &target.buffer, &[whole(0, 1, [4, 2, 1])]).unwrap();
+    });
+    assert_eq!(target.read().map_floats(), [1.0, 3.0, 6.0, 8.0, 101.0, 103.0, 106.0, 108.0]);
+}
+
+trait MapFloats {
+    fn map_floats(&self) -> Vec<f32>;
+}
+
+impl MapFloats for Vec<u32> {
+    fn map_floats(&self) -> Vec<f32> {
+        self.iter().map(|&bits| f32::from_bits(bits)).collect()
+    }
+}

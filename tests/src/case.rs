@@ -10,11 +10,16 @@
 //! | `expect 0.1: u32 2,4` | contents afterwards, from the start; `expect 0.1@64:` from byte 64 |
 //! | `error: text` | the shader must be refused with a message that contains this |
 //!
+//! Images and samplers are declared as [`crate::images`] says.
+//!
 //! Several lines for one `bind` or `expect` continue each other. Lists are as in [`crate::values`].
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use spelter_shaders::image::{Format, Sampler};
+
+use crate::images::{self, ImageDecl};
 use crate::values::{self, Word};
 
 /// Which buffer: set, binding, array element.
@@ -58,6 +63,12 @@ pub struct Case {
     pub push: Vec<Word>,
     /// Contents of buffers before.
     pub binds: BTreeMap<Slot, Vec<Word>>,
+    /// Slots that are images.
+    pub images: BTreeMap<Slot, ImageDecl>,
+    /// Slots with a sampler.
+    pub samplers: BTreeMap<Slot, Sampler>,
+    /// Slots that are texel buffers.
+    pub texels: BTreeMap<Slot, Format>,
     /// Contents of buffers afterwards.
     pub expects: Vec<Expect>,
     /// What the refusal must say.
@@ -81,6 +92,9 @@ impl Case {
             specialization: BTreeMap::new(),
             push: Vec::new(),
             binds: BTreeMap::new(),
+            images: BTreeMap::new(),
+            samplers: BTreeMap::new(),
+            texels: BTreeMap::new(),
             expects: Vec::new(),
             error: None,
         };
@@ -117,6 +131,9 @@ impl Case {
                 let (slot, 0) = place_of(place)? else { return Err("`bind` takes no offset".into()) };
                 self.binds.entry(slot).or_default().extend(values::parse(value)?);
             }
+            ("image", place) => _ = self.images.insert(place_of(place)?.0, ImageDecl::parse(value)?),
+            ("sampler", place) => _ = self.samplers.insert(place_of(place)?.0, images::sampler(value)?),
+            ("texels", place) => _ = self.texels.insert(place_of(place)?.0, images::format(value)?),
             ("expect", place) => {
                 let (slot, mut offset) = place_of(place)?;
                 if !place.contains('@') {

@@ -8,6 +8,7 @@ use spelter_shaders::back::Scratch;
 use spelter_shaders::compile::Module;
 use spelter_shaders::front::{Error, spvasm};
 use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::image::{Descriptor, View};
 use spelter_shaders::ir::{Kernel, verify};
 
 use crate::case::{Case, Expect, Slot};
@@ -75,31 +76,71 @@ pub fn front(case: &Case) -> Result<Kernel, Error> {
 /// Runs the dispatch of a case on fresh buffers and reads them back.
 pub fn run(case: &Case, kernel: &Kernel, engine: Engine) -> Result<Memory, String> {
     let mut slots = BTreeMap::new();
-    for (slot, words) in &case.binds {
+    for (slot, words) in case.binds.iter().filter(|(slot, _)| !case.images.contains_key(slot)) {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.bits.to_le_bytes()).collect();
         let slice = GuestSlice::leak(bytes.len());
         slice.write(0, &bytes);
         slots.insert(*slot, slice);
     }
+    let images = images(case, &mut slots)?;
     let buffers = descriptors(kernel, &slots);
+    let images: Vec<Descriptor> =
+        wanted(kernel).map(|slot| images.get(&slot).copied().unwrap_or(Descriptor::NULL)).collect();
     let mut push = [0; MAX_PUSH_BYTES];
     let pushed: Vec<u8> = case.push.iter().flat_map(|word| word.bits.to_le_bytes()).collect();
     push.get_mut(..pushed.len()).ok_or("too many push constants")?.copy_from_slice(&pushed);
     let stop = AtomicU32::new(0);
-    let args = DispatchArgs { buffers: &buffers, push: &push, images: &[], num_workgroups: case.groups, stop: &stop };
+    let args =
+        DispatchArgs { buffers: &buffers, push: &push, images: &images, num_workgroups: case.groups, stop: &stop };
     let code = (engine.prepare)(kernel);
     if engine::dispatch(&*code, &args, &mut Scratch::default()) == Outcome::Stopped {
         return Err(format!("{} stopped although nobody asked", engine.name));
     }
-    Ok(slots.into_iter().map(|(slot, slice)| (slot, words(slice))).collect())
+    let contents = slots.into_iter().map(|(slot, slice)| match case.images.get(&slot) {
+        None => Ok((slot, words(slice))),
+        Some(image) => {
+            let bytes = image.read(slice)?;
+            let texels = GuestSlice::leak(bytes.len().next_multiple_of(4));
+            texels.write(0, &bytes);
+            Ok((slot, words(texels)))
+        }
+    });
+    contents.collect()
+}
+
+/// The images, samplers and texel buffers of a case; the memory of images is added to the slots.
+fn images(case: &Case, slots: &mut BTreeMap<Slot, GuestSlice>) -> Result<BTreeMap<Slot, Descriptor>, String> {
+    let mut images: BTreeMap<Slot, Descriptor> = BTreeMap::new();
+    for (slot, image) in &case.images {
+        let words = case.binds.get(slot).map(Vec::as_slice).unwrap_or_default();
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.bits.to_le_bytes()).collect();
+        // The last word may be longer than the texels.
+        let all = image.fill(&[])?.memory;
+        bytes.truncate(image.read(all)?.len());
+        let view = image.fill(&bytes)?;
+        slots.insert(*slot, view.memory);
+        images.insert(*slot, Descriptor { view, ..Descriptor::NULL });
+    }
+    for (slot, format) in &case.texels {
+        let memory = slots.get(slot).copied().unwrap_or(GuestSlice::EMPTY);
+        let view = View::of_buffer(memory, *format, 1 << 27);
+        images.insert(*slot, Descriptor { view, ..Descriptor::NULL });
+    }
+    for (slot, sampler) in &case.samplers {
+        images.entry(*slot).or_insert(Descriptor::NULL).sampler = *sampler;
+    }
+    Ok(images)
 }
 
 /// One slice for each descriptor of the kernel; what a case does not bind is empty.
 pub fn descriptors(kernel: &Kernel, slots: &BTreeMap<Slot, GuestSlice>) -> Vec<GuestSlice> {
+    wanted(kernel).map(|slot| slots.get(&slot).copied().unwrap_or(GuestSlice::EMPTY)).collect()
+}
+
+/// The descriptors of a kernel, flattened.
+fn wanted(kernel: &Kernel) -> impl Iterator<Item = Slot> {
     let bindings = kernel.bindings.values();
-    let wanted =
-        bindings.flat_map(|data| (0..data.count).map(|element| Slot { set: data.set, binding: data.binding, element }));
-    wanted.map(|slot| slots.get(&slot).copied().unwrap_or(GuestSlice::EMPTY)).collect()
+    bindings.flat_map(|data| (0..data.count).map(|element| Slot { set: data.set, binding: data.binding, element }))
 }
 
 fn words(slice: GuestSlice) -> Vec<u32> {

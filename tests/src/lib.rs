@@ -9,6 +9,7 @@ pub mod corpus;
 pub mod engine;
 pub mod fuzz;
 pub mod held;
+pub mod images;
 pub mod mutate;
 pub mod program;
 pub mod values;

@@ -8,6 +8,7 @@ mod cube;
 mod descriptor;
 mod filter;
 mod format;
+pub(crate) mod lanes;
 mod layout;
 mod lod;
 mod op;

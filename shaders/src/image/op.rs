@@ -101,6 +101,9 @@ impl Dim {
 }
 
 impl ImageOp {
+    /// Rows before the operands in a call: lanes that are on, images, samplers.
+    pub(crate) const FIRST_ARG: u32 = 3;
+
     /// An instruction without any of the optional operands.
     pub fn new(kind: Kind, dim: Dim, arrayed: bool, class: Class) -> Self {
         let (lod, offsets) = (LodOperand::None, Offsets::None);

@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::{Binding, Block, Op, Type, Value, Variable, Width};
+use crate::image;
 
 /// One instruction. At most one result, whose type is a function of the data and of the operands' types.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +59,27 @@ pub enum InstData {
     BufferSize {
         /// The range.
         buffer: Value,
+    },
+    /// `image_field width v0`: a field of an image's description as `i32`.
+    ImageField {
+        /// The image.
+        image: Value,
+        /// Which field.
+        field: image::Field,
+    },
+    /// `image.sample.2d.float.lod.0 v0, v1, v2, v3, v4`: a component of what an image instruction gives, or a write.
+    /// Instructions with the same operands that stand together are done at once.
+    Image {
+        /// What is done.
+        op: image::ImageOp,
+        /// The image.
+        image: Value,
+        /// The sampler, if the instruction has one.
+        sampler: Option<Value>,
+        /// As many operands as [`image::ImageOp::params`] lists.
+        args: SmallVec<[Value; 4]>,
+        /// Memory operands.
+        access: Access,
     },
     /// `load.f32 storage v0 + v1`, `load.u16 storage v0 + v1`. Outside the buffer or variable the result is 0.
     Load {
@@ -296,6 +318,11 @@ macro_rules! walk_operands {
             Self::Element { base, index, .. } => [base, index].into_iter().for_each(&mut $visit),
             Self::Buffer { index, .. } => $visit(index),
             Self::BufferSize { buffer } => $visit(buffer),
+            Self::ImageField { image, .. } => $visit(image),
+            Self::Image { image, sampler, args, .. } => {
+                $visit(image);
+                sampler.$iter().chain(args.$iter()).for_each(&mut $visit);
+            }
             Self::Load { place, .. } => place.$place(&mut $visit),
             Self::Store { place, value, .. } => {
                 place.$place(&mut $visit);
@@ -331,7 +358,10 @@ impl InstData {
             Self::Const { ty, .. } | Self::Load { ty, .. } => Some(*ty),
             Self::Pure { op, .. } => Some(op.result()),
             Self::Select { then, .. } => type_of(*then),
-            Self::BuiltIn { .. } | Self::Element { .. } | Self::BufferSize { .. } => Some(Type::I32),
+            Self::BuiltIn { .. } | Self::Element { .. } | Self::BufferSize { .. } | Self::ImageField { .. } => {
+                Some(Type::I32)
+            }
+            Self::Image { op, .. } => op.result(),
             Self::Buffer { .. } => Some(Type::Buffer),
             Self::Atomic { op: AtomicOp::Store, .. } => None,
             Self::Atomic { .. } => Some(Type::I32),

@@ -7,6 +7,7 @@ use super::parse::Parser;
 use super::{
     Access, AtomicOp, BlockCall, BufferSpace, BuiltIn, InstData, Op, Place, Scope, Semantics, Type, Value, Width,
 };
+use crate::image::{Field, ImageOp};
 use crate::text::{Line, ParseError, hexadecimal};
 
 type Result<T> = std::result::Result<T, ParseError>;
@@ -30,6 +31,7 @@ pub(super) fn instruction(parser: &mut Parser, line: &mut Line<'_>) -> Result<(I
             None => load(parser, line, Type::from_name(ty).ok_or(unknown)?, Width::Word)?,
         },
         Some(("store", width)) => store(parser, line, Width::from_name(width).ok_or(unknown)?)?,
+        Some(("image", op)) => image(parser, line, ImageOp::from_name(op).ok_or(unknown)?)?,
         Some(("atomic", op)) => atomic(parser, line, AtomicOp::from_name(op).ok_or(unknown)?)?,
         Some(_) => return Err(unknown),
         None => match other(parser, line, word)? {
@@ -102,6 +104,10 @@ fn other(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<
             InstData::Buffer { binding, index }
         }
         "buffer_size" => InstData::BufferSize { buffer: parser.value(line)? },
+        "image_field" => {
+            let field = line.word("a field of an image", Field::from_name)?;
+            InstData::ImageField { image: parser.value(line)?, field }
+        }
         "store" => store(parser, line, Width::Word)?,
         "barrier" => {
             let (execution, memory) = (scope(line)?, scope(line)?);
@@ -160,6 +166,18 @@ fn call(parser: &mut Parser, line: &mut Line<'_>) -> Result<BlockCall> {
         line.expect(')')?;
     }
     Ok(call)
+}
+
+/// `v0, v1, v2`: the image, the sampler if there is one, and what else the instruction takes.
+fn image(parser: &mut Parser, line: &mut Line<'_>, op: ImageOp) -> Result<InstData> {
+    let image = parser.value(line)?;
+    let mut next = |line: &mut Line<'_>| {
+        line.expect(',')?;
+        parser.value(line)
+    };
+    let sampler = if op.has_sampler() { Some(next(line)?) } else { None };
+    let args = op.params().iter().map(|_| next(line)).collect::<Result<_>>()?;
+    Ok(InstData::Image { op, image, sampler, args, access: access(line)? })
 }
 
 fn load(parser: &mut Parser, line: &mut Line<'_>, ty: Type, width: Width) -> Result<InstData> {

@@ -108,6 +108,12 @@ impl Display for InstData {
             Self::Element { base, index, stride } => write!(f, "element {base}, {index} * {stride}"),
             Self::Buffer { binding, index } => write!(f, "buffer {binding}[{index}]"),
             Self::BufferSize { buffer } => write!(f, "buffer_size {buffer}"),
+            Self::ImageField { image, field } => write!(f, "image_field {} {image}", field.name()),
+            Self::Image { op, image, sampler, args, access } => {
+                write!(f, "image.{} ", op.name())?;
+                list(f, "", [image].into_iter().chain(sampler).chain(args), "")?;
+                write!(f, "{access}")
+            }
             Self::Load { ty, width: Width::Word, place, access } => write!(f, "load.{ty} {place}{access}"),
             Self::Load { width, place, access, .. } => write!(f, "load.{} {place}{access}", width.name()),
             Self::Store { width, place, value, access } => {

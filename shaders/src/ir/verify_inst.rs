@@ -32,6 +32,16 @@ pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
             operands.push((index, Type::I32));
         }
         InstData::BufferSize { buffer } => operands.push((buffer, Type::Buffer)),
+        InstData::ImageField { image, .. } => operands.push((image, Type::Buffer)),
+        InstData::Image { ref op, image, sampler, ref args, .. } => {
+            op.check()?;
+            let params = op.params();
+            if args.len() != params.len() || sampler.is_some() != op.has_sampler() {
+                return Err(format!("image.{} has the wrong number of operands", op.name()));
+            }
+            operands.extend([image].into_iter().chain(sampler).map(|value| (value, Type::Buffer)));
+            operands.extend(args.iter().copied().zip(params));
+        }
         InstData::Load { ty, width, ref place, .. } => {
             in_memory(ty)?;
             wide_enough(kernel, width, ty, place)?;

@@ -6,6 +6,7 @@
 use cranelift_entity::{EntitySet, SecondaryMap};
 use smallvec::SmallVec;
 
+use crate::image::Kind;
 use crate::ir::{Block, Inst, InstData, Kernel, Value, ValueDef};
 
 /// Runs the pass.
@@ -24,6 +25,7 @@ pub(super) fn run(kernel: &mut Kernel) {
 fn has_effect(data: &InstData) -> bool {
     match data {
         InstData::Load { access, .. } => access.volatile,
+        InstData::Image { op, access, .. } => op.kind == Kind::Write || access.volatile,
         InstData::Store { .. } | InstData::Atomic { .. } | InstData::Barrier { .. } | InstData::Fence { .. } => true,
         data => data.is_terminator(),
     }

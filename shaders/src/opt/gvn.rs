@@ -68,6 +68,7 @@ impl Key {
             InstData::Element { base, index, stride } => Self::new(4, 0, stride.into(), &[base, index]),
             InstData::Buffer { binding, index } => Self::new(5, 0, binding.as_u32().into(), &[index]),
             InstData::BufferSize { buffer } => Self::new(6, 0, 0, &[buffer]),
+            InstData::ImageField { image, field } => Self::new(9, field as u8, 0, &[image]),
             InstData::Load { access, .. } if access.volatile => return None,
             InstData::Load { ty, width, place: Place::Push { offset }, .. } => {
                 Self::new(7, ty as u8, width.bytes().into(), &[offset])

@@ -6,6 +6,7 @@
 use smallvec::SmallVec;
 
 use super::{Block, Type, Value};
+use crate::image;
 use crate::ir::{AtomicOp, Op, Width};
 
 /// Lanes of a vector: the invocations of a subgroup.
@@ -102,6 +103,24 @@ pub enum InstData {
     BufferLen {
         /// The descriptor's number.
         buffer: Value,
+    },
+    /// `image_field width v0`: a field of the description of the image with that number; of any image if there is none.
+    ImageField {
+        /// The descriptor's number, `s32`.
+        image: Value,
+        /// Which field.
+        field: image::Field,
+    },
+    /// `image.sample.2d.float.lod.0 v0 mask v1`: an image instruction, by a call. Operands and results are rows of words,
+    /// one for each lane, from the address on: lanes that are on (not 0), numbers of images, numbers of samplers, the operands of
+    /// [`image::ImageOp::params`], four rows of results.
+    ImageCall {
+        /// What is done; its component does not matter.
+        op: image::ImageOp,
+        /// Address of the rows, `s64`: [`Field::Calls`].
+        area: Value,
+        /// The lanes.
+        mask: Value,
     },
     /// `load.s32 v0 + v1 * 4 + 8 if v1 < v2`: one 32-bit word, in each lane if the result is `v32`; 0 where the index is
     /// not below the limit.
@@ -352,6 +371,8 @@ pub enum Field {
     Private,
     /// Address of the frames, [`Kernel::frame_bytes`](super::Kernel::frame_bytes) for each subgroup: `s64`.
     Frames,
+    /// Address of the rows of image instructions, [`Kernel::call_bytes`](super::Kernel::call_bytes) of them: `s64`.
+    Calls,
     /// Address of [`Kernel::tables`](super::Kernel::tables): `s64`.
     Tables,
 }
@@ -425,7 +446,7 @@ impl Field {
     pub fn ty(self) -> Type {
         match self {
             Self::NumWorkgroups(_) | Self::WorkgroupId(_) => Type::S32,
-            Self::Push | Self::Shared | Self::Private | Self::Frames | Self::Tables => Type::S64,
+            Self::Push | Self::Shared | Self::Private | Self::Frames | Self::Calls | Self::Tables => Type::S64,
         }
     }
 }

@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use super::parse::Parser;
 use super::{Address, BlockCall, Field, InstData, LANES, LaneAddress, Row, Type, Value, WideOp};
+use crate::image::{self, ImageOp};
 use crate::ir::{AtomicOp, Op, Width};
 use crate::text::{Line, ParseError, hexadecimal};
 
@@ -43,6 +44,11 @@ fn detailed(parser: &mut Parser, line: &mut Line<'_>, word: &str, detail: &str) 
             let Some(op) = WideOp::from_name(detail) else { return Ok(None) };
             InstData::Wide { op, args: values(parser, line, op.params().len())?.into_iter().collect() }
         }
+        ("image", None) => {
+            let Some(op) = ImageOp::from_name(detail) else { return Ok(None) };
+            let area = parser.value(line)?;
+            InstData::ImageCall { op, area, mask: mask(parser, line)? }
+        }
         ("atomic", None) => {
             let Some(op) = AtomicOp::from_name(detail) else { return Ok(None) };
             atomic(parser, line, op)?
@@ -75,6 +81,10 @@ fn simple(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option
         "context" => InstData::Context { field: line.word("a field of the context", Field::from_name)? },
         "buffer_base" => InstData::BufferBase { buffer: parser.value(line)? },
         "buffer_len" => InstData::BufferLen { buffer: parser.value(line)? },
+        "image_field" => {
+            let field = line.word("a field of an image", image::Field::from_name)?;
+            InstData::ImageField { image: parser.value(line)?, field }
+        }
         "fence" => InstData::Fence,
         "poll" => InstData::Poll,
         _ => return Ok(None),

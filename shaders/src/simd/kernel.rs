@@ -18,6 +18,8 @@ pub struct Kernel {
     pub private_bytes: u32,
     /// Bytes of frames for one workgroup.
     pub frame_bytes: u32,
+    /// Bytes of rows for image instructions.
+    pub call_bytes: u32,
     /// Constant words that it reads.
     pub tables: Vec<u32>,
     /// All blocks; `layout` says which are in use.
@@ -89,6 +91,7 @@ impl Kernel {
             shared_bytes: 0,
             private_bytes: 0,
             frame_bytes: 0,
+            call_bytes: 0,
             tables: Vec::new(),
             blocks: PrimaryMap::new(),
             layout: Vec::new(),

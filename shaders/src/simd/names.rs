@@ -19,6 +19,7 @@ impl Field {
             "shared" => return Some(Self::Shared),
             "private" => return Some(Self::Private),
             "frames" => return Some(Self::Frames),
+            "calls" => return Some(Self::Calls),
             "tables" => return Some(Self::Tables),
             _ => {}
         }
@@ -43,6 +44,7 @@ impl Display for Field {
             Self::Shared => f.write_str("shared"),
             Self::Private => f.write_str("private"),
             Self::Frames => f.write_str("frames"),
+            Self::Calls => f.write_str("calls"),
             Self::Tables => f.write_str("tables"),
         }
     }

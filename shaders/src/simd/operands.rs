@@ -28,6 +28,8 @@ macro_rules! walk_operands {
             Self::Pick { first, second, .. } => [first, second].into_iter().for_each(&mut $visit),
             Self::FirstLane { mask } | Self::Any { mask } => $visit(mask),
             Self::BufferBase { buffer } | Self::BufferLen { buffer } => $visit(buffer),
+            Self::ImageField { image, .. } => $visit(image),
+            Self::ImageCall { area, mask, .. } => [area, mask].into_iter().for_each(&mut $visit),
             Self::Load { address, .. } => address.$walk(&mut $visit),
             Self::Store { address, value, mask } => {
                 address.$walk(&mut $visit);
@@ -125,7 +127,7 @@ impl InstData {
             Self::Select { then, .. } => one(type_of(*then)),
             Self::Wide { op, .. } => one(op.result()),
             Self::Splat { value } => one(type_of(*value).widened().unwrap_or(Type::V32)),
-            Self::Extract { .. } | Self::FirstLane { .. } => one(Type::S32),
+            Self::Extract { .. } | Self::FirstLane { .. } | Self::ImageField { .. } => one(Type::S32),
             Self::Any { .. } => one(Type::S1),
             Self::Context { field } => one(field.ty()),
             Self::BufferBase { .. } | Self::BufferLen { .. } => one(Type::S64),
@@ -133,7 +135,8 @@ impl InstData {
             Self::LoadElements { limits, .. } => limits.iter().map(|_| Type::V32).collect(),
             Self::Atomic { op: AtomicOp::Store, .. } => SmallVec::new(),
             Self::Atomic { .. } => one(Type::V32),
-            Self::Store { .. }
+            Self::ImageCall { .. }
+            | Self::Store { .. }
             | Self::StoreRow { .. }
             | Self::StoreElements { .. }
             | Self::Scatter { .. }

@@ -88,14 +88,17 @@ impl Parser {
             }
             return line.expect(']');
         }
-        let number =
-            line.word("`descriptors`, `shared`, `private`, `frames`, `tables` or a block", |word| match word {
+        let number = line.word(
+            "`descriptors`, `shared`, `private`, `frames`, `calls`, `tables` or a block",
+            |word| match word {
                 "descriptors" => Some(&mut kernel.descriptors),
                 "shared" => Some(&mut kernel.shared_bytes),
                 "private" => Some(&mut kernel.private_bytes),
                 "frames" => Some(&mut kernel.frame_bytes),
+                "calls" => Some(&mut kernel.call_bytes),
                 _ => None,
-            })?;
+            },
+        )?;
         *number = line.unsigned()?;
         Ok(())
     }

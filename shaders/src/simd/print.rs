@@ -14,6 +14,7 @@ impl Display for Kernel {
             ("shared", self.shared_bytes),
             ("private", self.private_bytes),
             ("frames", self.frame_bytes),
+            ("calls", self.call_bytes),
         ];
         for (name, number) in head.into_iter().filter(|(_, number)| *number != 0) {
             writeln!(f, "{name} {number}")?;
@@ -85,6 +86,8 @@ impl Display for InstData {
             Self::Context { field } => write!(f, "context {field}"),
             Self::BufferBase { buffer } => write!(f, "buffer_base {buffer}"),
             Self::BufferLen { buffer } => write!(f, "buffer_len {buffer}"),
+            Self::ImageField { image, field } => write!(f, "image_field {} {image}", field.name()),
+            Self::ImageCall { op, area, mask } => write!(f, "image.{} {area} mask {mask}", op.name()),
             Self::Fence => f.write_str("fence"),
             Self::Poll => f.write_str("poll"),
             Self::Jump { to } => write!(f, "jump {to}"),

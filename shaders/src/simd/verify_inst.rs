@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::{Address, Field, InstData, Kernel, LANES, LaneAddress, Row, Type, Value, WideOp};
+use crate::image::ImageOp;
 use crate::ir::{self, AtomicOp, Op};
 use crate::lower::math::{is_basic, works_on_doubles, works_on_exponents};
 
@@ -46,7 +47,9 @@ pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
         }
         InstData::FirstLane { mask } | InstData::Any { mask } => operands.push((mask, Type::Mask)),
         InstData::Context { field } => check_field(field)?,
-        InstData::BufferBase { buffer } | InstData::BufferLen { buffer } => {
+        InstData::BufferBase { buffer }
+        | InstData::BufferLen { buffer }
+        | InstData::ImageField { image: buffer, .. } => {
             // `u32::MAX` names none on purpose: an index outside of its array.
             let named = kernel.constant(buffer).filter(|&number| number != u64::from(u32::MAX));
             if let Some(number) = named.filter(|&number| number >= u64::from(kernel.descriptors)) {
@@ -119,6 +122,17 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
         }
         InstData::FrameLoad { ty, frame, at } => frame_types(kernel, ty, frame, at, operands)?,
         InstData::FrameStore { frame, at, value } => frame_types(kernel, kernel.ty(value), frame, at, operands)?,
+        InstData::ImageCall { ref op, area, mask } => {
+            op.check()?;
+            let bytes = call_bytes(op);
+            if bytes > kernel.call_bytes {
+                return Err(format!("rows of {bytes} bytes do not fit {}", kernel.call_bytes));
+            }
+            if !is_calls(kernel, area) {
+                return Err(format!("{area} is not where the rows are"));
+            }
+            operands.extend([(area, Type::S64), (mask, Type::Mask)]);
+        }
         InstData::Zero { base, bytes } => {
             if bytes % 4 != 0 {
                 return Err(format!("{bytes} bytes are no whole words"));
@@ -128,6 +142,16 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
         _ => {}
     }
     Ok(())
+}
+
+/// Bytes of the rows that an image instruction takes and gives.
+pub(super) fn call_bytes(op: &ImageOp) -> u32 {
+    4 * LANES * (ImageOp::FIRST_ARG + op.params().len() as u32 + 4)
+}
+
+/// Whether an address is that of the rows of image instructions.
+fn is_calls(kernel: &Kernel, address: Value) -> bool {
+    matches!(kernel.definition(address), Some(InstData::Context { field: Field::Calls }))
 }
 
 fn check_const(ty: Type, bits: u64) -> Result {
@@ -237,8 +261,10 @@ fn lane_types(lanes: LaneAddress, operands: &mut Operands) -> Result {
 
 fn frame_types(kernel: &Kernel, ty: Type, frame: Value, at: u32, operands: &mut Operands) -> Result {
     let bytes = if ty == Type::V32 { 4 * u64::from(LANES) } else { 8 };
-    if u64::from(at) + bytes > u64::from(kernel.frame_bytes) {
-        return Err(format!("a {ty} at {at} does not fit a frame of {} bytes", kernel.frame_bytes));
+    let (place, most) =
+        if is_calls(kernel, frame) { ("rows", kernel.call_bytes) } else { ("a frame", kernel.frame_bytes) };
+    if u64::from(at) + bytes > u64::from(most) {
+        return Err(format!("a {ty} at {at} does not fit {place} of {most} bytes"));
     }
     operands.push((frame, Type::S64));
     Ok(())

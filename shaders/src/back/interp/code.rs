@@ -1,5 +1,6 @@
 //! What the interpreter runs: blocks of small steps, each with the function that does it.
 
+use crate::image::ImageOp;
 use crate::ir::op::MAX_ARGS;
 use crate::ir::{AtomicOp, Scope, VariableSpace};
 use std::sync::atomic::Ordering;
@@ -98,6 +99,17 @@ pub(super) struct Tables {
     pub words: Vec<u32>,
     pub atomics: Vec<AtomicStep>,
     pub fences: Vec<Ordering>,
+    pub images: Vec<ImageStep>,
+}
+
+/// An image instruction with the registers of its operands.
+#[derive(Clone, Debug)]
+pub(super) struct ImageStep {
+    pub op: ImageOp,
+    pub image: u32,
+    /// The image's register again, where there is no sampler.
+    pub sampler: u32,
+    pub args: Box<[u32]>,
 }
 
 /// The descriptors of a binding in the flattened list.

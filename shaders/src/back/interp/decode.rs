@@ -3,10 +3,10 @@
 use cranelift_entity::SecondaryMap;
 
 use super::atomic::{self, fence_order, order_of};
-use super::code::{AtomicStep, BindingRange, CodeBlock, End, Run, Step, Tables, VariableRange, Wait};
+use super::code::{AtomicStep, BindingRange, CodeBlock, End, ImageStep, Run, Step, Tables, VariableRange, Wait};
 use super::env::builtin_index;
 use super::slots::{Slots, is_barrier};
-use super::{memory, moves, pure};
+use super::{image, memory, moves, pure};
 use crate::ir::op::MAX_ARGS;
 use crate::ir::{Block, BlockCall, Inst, InstData, Kernel, Place, Value, VariableData, VariableSpace};
 
@@ -187,6 +187,14 @@ impl Decoder<'_> {
             InstData::Element { base, index, stride } => self.push(inst, memory::element, &[base, index], stride),
             InstData::Buffer { binding, index } => self.push(inst, memory::buffer, &[index], binding.as_u32()),
             InstData::BufferSize { buffer } => self.push(inst, memory::buffer_size, &[buffer], 0),
+            InstData::ImageField { image, field } => self.push(inst, image::field, &[image], field as u32),
+            InstData::Image { op, image, sampler, ref args, .. } => {
+                let of = |value: Value| self.slots.of[value];
+                let args = args.iter().map(|&arg| of(arg)).collect();
+                let step = ImageStep { op, image: of(image), sampler: of(sampler.unwrap_or(image)), args };
+                self.tables.images.push(step);
+                self.push(inst, image::run, &[], self.tables.images.len() as u32 - 1);
+            }
             InstData::Load { width, ref place, .. } => {
                 let (operands, variable) = operands_of(place);
                 self.push(inst, memory::load_from(place, width), &operands, variable);

@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use super::code::{Tables, VariableRange};
 use crate::abi::{DispatchArgs, MAX_PUSH_BYTES, SUBGROUP_SIZE};
 use crate::guest::GuestSlice;
+use crate::image::Descriptor;
 use crate::ir::{BuiltIn, VariableSpace};
 
 /// One workgroup's surroundings, and those of the invocation that runs now.
 pub(super) struct Env<'a> {
     pub buffers: &'a [GuestSlice],
+    pub images: &'a [Descriptor],
     pub push: &'a [u8; MAX_PUSH_BYTES],
     pub tables: &'a Tables,
     /// Shared memory, then private memory: once, or for each invocation.
@@ -38,6 +40,7 @@ impl<'a> Env<'a> {
     ) -> Self {
         let mut env = Self {
             buffers: args.buffers,
+            images: args.images,
             push: args.push,
             tables,
             memory,
@@ -79,6 +82,12 @@ impl<'a> Env<'a> {
     #[inline(always)]
     pub(super) fn buffer(&self, register: u64) -> GuestSlice {
         self.buffers.get(register as usize).copied().unwrap_or(GuestSlice::EMPTY)
+    }
+
+    /// The image and sampler that a register of type `buffer` names.
+    pub(super) fn image(&self, register: u64) -> &'a Descriptor {
+        const NONE: &Descriptor = &Descriptor::NULL;
+        self.images.get(register as usize).unwrap_or(NONE)
     }
 
     /// What is at an aligned byte offset inside a variable.

@@ -9,6 +9,7 @@ mod atomic;
 mod code;
 mod decode;
 mod env;
+mod image;
 mod memory;
 mod moves;
 mod pure;

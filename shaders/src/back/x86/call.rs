@@ -15,6 +15,9 @@
 //!   checked; the verifier does not prove that. An index that comes out of a frame was put there on the way to the very
 //!   barrier: a workgroup whose subgroups were at different ones ends (`widen/turns.rs`).
 //! - *The stack*: its own frame, of bounded size, below the caller's.
+//! - *Image instructions* are calls back into [`image`], with the context as it was handed out and rows of words that lie in
+//!   the scratch memory given for them; the code has put everything that it wants to keep into registers that belong to the
+//!   caller or onto its own stack, which is aligned as the convention asks.
 //! - *Registers*: those that `extern "sysv64"` gives away. MXCSR, if it is not as it has to be, is set for the time of the
 //!   call only.
 
@@ -24,6 +27,7 @@ use std::sync::atomic::AtomicU32;
 use super::code_memory::CodeMemory;
 use crate::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome};
 use crate::guest::GuestSlice;
+use crate::image::{Descriptor, ImageOp, lanes};
 
 /// What the generated function gets: read by field offset.
 #[repr(C)]
@@ -35,6 +39,12 @@ pub(super) struct Context {
     pub shared: *mut u64,
     pub private: *mut u64,
     pub frames: *mut u64,
+    pub calls: *mut u64,
+    pub images: *const Descriptor,
+    pub image: unsafe extern "sysv64" fn(&Context, *mut [u32; 16], u32),
+    pub image_count: usize,
+    pub ops: *const ImageOp,
+    pub op_count: usize,
     pub num_workgroups: [u32; 3],
     pub workgroup: [u32; 3],
 }
@@ -48,6 +58,9 @@ pub(super) mod offset {
     pub(in super::super) const SHARED: i32 = offset_of!(Context, shared) as i32;
     pub(in super::super) const PRIVATE: i32 = offset_of!(Context, private) as i32;
     pub(in super::super) const FRAMES: i32 = offset_of!(Context, frames) as i32;
+    pub(in super::super) const CALLS: i32 = offset_of!(Context, calls) as i32;
+    pub(in super::super) const IMAGES: i32 = offset_of!(Context, images) as i32;
+    pub(in super::super) const IMAGE: i32 = offset_of!(Context, image) as i32;
     pub(in super::super) const NUM_WORKGROUPS: i32 = offset_of!(Context, num_workgroups) as i32;
     pub(in super::super) const WORKGROUP: i32 = offset_of!(Context, workgroup) as i32;
 }
@@ -59,6 +72,9 @@ pub(super) struct Needs {
     pub shared_bytes: usize,
     pub private_bytes: usize,
     pub frame_bytes: usize,
+    pub call_bytes: usize,
+    /// Whether it reads descriptions of images.
+    pub images: bool,
 }
 
 /// Runs the function at `entry` for one workgroup.
@@ -66,6 +82,7 @@ pub(super) fn run(
     code: &CodeMemory,
     entry: usize,
     needs: Needs,
+    ops: &[ImageOp],
     args: &DispatchArgs<'_>,
     workgroup: [u32; 3],
     words: &mut Vec<u64>,
@@ -85,7 +102,15 @@ pub(super) fn run(
         copy = Aligned(*args.push);
         push = &copy.0;
     }
-    let [shared, private, frames] = areas(words, [needs.shared_bytes, needs.private_bytes, needs.frame_bytes]);
+    let mut padded_images = Vec::new();
+    let mut images = args.images;
+    if needs.images && images.len() < needs.descriptors {
+        padded_images.extend_from_slice(images);
+        padded_images.resize(needs.descriptors, Descriptor::NULL);
+        images = &padded_images;
+    }
+    let sizes = [needs.shared_bytes, needs.private_bytes, needs.frame_bytes, needs.call_bytes];
+    let [shared, private, frames, calls] = areas(words, sizes);
     let context = Context {
         buffers: buffers.as_ptr(),
         push,
@@ -93,6 +118,12 @@ pub(super) fn run(
         shared,
         private,
         frames,
+        calls,
+        images: images.as_ptr(),
+        image,
+        image_count: images.len(),
+        ops: ops.as_ptr(),
+        op_count: ops.len(),
         num_workgroups: args.num_workgroups,
         workgroup,
     };
@@ -118,6 +149,24 @@ fn areas<const N: usize>(words: &mut Vec<u64>, bytes: [usize; N]) -> [*mut u64; 
         at += size;
         area
     })
+}
+
+/// What generated code calls for image instruction number `op`, with its rows of operands and room for its results.
+///
+/// # Safety
+///
+/// Of generated code: `context` is the one that it was called with, and `rows` are as many as the operation has, borrowed by
+/// nobody else.
+unsafe extern "sysv64" fn image(context: &Context, rows: *mut [u32; 16], op: u32) {
+    // SAFETY: `run` made both from a slice that lives as long as the call of the code does.
+    let images = unsafe { std::slice::from_raw_parts(context.images, context.image_count) };
+    // SAFETY: likewise.
+    let ops = unsafe { std::slice::from_raw_parts(context.ops, context.op_count) };
+    let Some(op) = ops.get(op as usize) else { return };
+    // SAFETY: the kernel's rows of calls have room for each of its image instructions (the SIMD form's verifier), and
+    // `areas` gave them to nobody else.
+    let rows = unsafe { std::slice::from_raw_parts_mut(rows, lanes::rows(op)) };
+    lanes::run(op, images, rows);
 }
 
 fn call(code: &CodeMemory, entry: usize, context: &Context) -> Outcome {

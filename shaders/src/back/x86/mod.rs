@@ -23,6 +23,7 @@ use self::code_memory::CodeMemory;
 pub use self::code_memory::{CodeUsage, code_usage};
 use super::{Code, Scratch};
 use crate::abi::{DispatchArgs, Outcome};
+use crate::image::ImageOp;
 use crate::ir::Op;
 use crate::simd::Kernel;
 
@@ -144,6 +145,8 @@ pub struct Program {
     memory: CodeMemory,
     entry: usize,
     needs: Needs,
+    /// Image instructions by the numbers that the code knows.
+    ops: Vec<ImageOp>,
 }
 
 /// Compiles a kernel that the SIMD form's verifier accepts; the code of another one may do anything.
@@ -171,8 +174,10 @@ pub fn compile_staged(
         shared_bytes: kernel.shared_bytes as usize,
         private_bytes: kernel.private_bytes as usize,
         frame_bytes: kernel.frame_bytes as usize,
+        call_bytes: kernel.call_bytes as usize,
+        images: code.images,
     };
-    Ok(Program { memory, entry: image.entry, needs })
+    Ok(Program { memory, entry: image.entry, needs, ops: code.image_ops })
 }
 
 impl Program {
@@ -189,6 +194,6 @@ impl Program {
 
 impl Code for Program {
     fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome {
-        call::run(&self.memory, self.entry, self.needs, args, workgroup, &mut scratch.words)
+        call::run(&self.memory, self.entry, self.needs, &self.ops, args, workgroup, &mut scratch.words)
     }
 }

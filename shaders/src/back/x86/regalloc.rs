@@ -18,6 +18,15 @@ fn set(class: RegClass, numbers: impl IntoIterator<Item = usize>) -> PRegSet {
     set
 }
 
+/// What a function may change that is called: for vectors of so many words of 8 bytes.
+pub(super) fn not_saved(vector_words: usize) -> PRegSet {
+    let avx512 = vector_words == 8;
+    let mut all = set(RegClass::Int, FREE);
+    all.union_from(set(RegClass::Float, 0..if avx512 { 32 } else { 16 }));
+    all.union_from(set(RegClass::Vector, if avx512 { 1..8 } else { 0..0 }));
+    all
+}
+
 fn machine(isa: Isa) -> &'static MachineEnv {
     static ENVS: [OnceLock<MachineEnv>; 2] = [OnceLock::new(), OnceLock::new()];
     ENVS[isa as usize].get_or_init(|| {

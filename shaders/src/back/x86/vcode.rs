@@ -11,6 +11,8 @@ use smallvec::SmallVec;
 
 use super::encode::{Assembler, Regs};
 use super::pool::{Constant, Pool};
+use super::regalloc::not_saved;
+use crate::image::ImageOp;
 
 /// Bytes of stack that sequences may use: four vectors and a few words beside them.
 pub(super) const SCRATCH_BYTES: i32 = 320;
@@ -100,6 +102,9 @@ pub(super) enum Kind {
     /// The instruction, or out of bounds the same on a word of zeros.
     Checked(Asm, Check),
     Sequence(Box<dyn Expand>),
+    /// Calls the context's function for the image instruction with that number: operand 0 is the context, in the register of
+    /// the first argument, operand 1 the rows, in that of the second.
+    CallImage(u32),
     Jump,
     /// To the first successor if the flags say so, else to the second.
     Branch(ConditionCode),
@@ -138,6 +143,12 @@ pub(super) struct VCode {
     pub scratch: bool,
     /// Whether an instruction rounds, or looks at denormals.
     pub floats: bool,
+    /// Whether an instruction calls a function.
+    pub calls: bool,
+    /// Whether descriptions of images are read.
+    pub images: bool,
+    /// Image instructions that are called.
+    pub image_ops: Vec<ImageOp>,
     /// Words of a spilled vector: 8 or 4.
     pub vector_words: usize,
     pub pool: Pool,
@@ -234,8 +245,11 @@ impl ra::Function for VCode {
         &self.operands[first as usize..self.insts[inst.index()].operands as usize]
     }
 
-    fn inst_clobbers(&self, _: ra::Inst) -> PRegSet {
-        PRegSet::empty()
+    fn inst_clobbers(&self, inst: ra::Inst) -> PRegSet {
+        match self.insts[inst.index()].kind {
+            Kind::CallImage(_) => not_saved(self.vector_words),
+            _ => PRegSet::empty(),
+        }
     }
 
     fn num_vregs(&self) -> usize {

@@ -28,6 +28,24 @@ fn is_supported(capability: Capability) -> bool {
             // Pointers are resolved while translating; those that cannot be are refused where they occur.
             | C::VariablePointersStorageBuffer
             | C::VariablePointers
+            | C::Sampled1D
+            | C::Image1D
+            | C::SampledBuffer
+            | C::ImageBuffer
+            | C::SampledCubeArray
+            | C::ImageCubeArray
+            | C::ImageGatherExtended
+            | C::ImageQuery
+            | C::MinLod
+            | C::StorageImageExtendedFormats
+            | C::StorageImageReadWithoutFormat
+            | C::StorageImageWriteWithoutFormat
+            | C::UniformTexelBufferArrayDynamicIndexing
+            | C::StorageTexelBufferArrayDynamicIndexing
+            | C::SampledImageArrayNonUniformIndexing
+            | C::StorageImageArrayNonUniformIndexing
+            | C::UniformTexelBufferArrayNonUniformIndexing
+            | C::StorageTexelBufferArrayNonUniformIndexing
             | C::UniformBufferArrayDynamicIndexing
             | C::StorageBufferArrayDynamicIndexing
             | C::SampledImageArrayDynamicIndexing

@@ -118,6 +118,9 @@ impl Translator<'_> {
     /// All scalars 0: what an undefined value is here.
     fn zero(&mut self, ty: Id) -> Checked<Composite> {
         let scalars = self.types.scalars(ty)?;
+        if scalars.contains(&Scalar::Handle) {
+            return Err("there are no undefined images or samplers".into());
+        }
         self.spend(scalars.len())?;
         let values = scalars.iter().map(|scalar| self.builder.constant_bits(scalar.ty(), 0)).collect();
         Ok(Composite { ty, values })

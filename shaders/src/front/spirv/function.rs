@@ -199,10 +199,11 @@ impl<'m> Translator<'m> {
     }
 
     /// Loops go back to a block that opens them, so the header of a loop must not spread over the blocks of a call: if it
-    /// contains one, what follows its phis moves to a block of its own.
+    /// contains one, or a write to an image, what follows its phis moves to a block of its own.
     fn split_head(&mut self, block: &BasicBlock) -> Checked<()> {
         self.frame.construct_is_open = false;
-        if block.is_loop_header() && block.body.iter().any(|inst| inst.op == Op::FunctionCall) {
+        if block.is_loop_header() && block.body.iter().any(|inst| matches!(inst.op, Op::FunctionCall | Op::ImageWrite))
+        {
             self.open_construct(block)?;
             let rest = self.builder.create_block();
             self.builder.push(InstData::Jump { to: BlockCall::new(rest) });

@@ -46,7 +46,10 @@ impl Translator<'_> {
     fn load_op(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let pointer = self.pointer(operand(operands, 0)?)?;
         let (access, _) = self.memory_operands(&operands[1..])?;
-        let value = self.load(&pointer, access)?;
+        let value = match self.load_handle(&pointer)? {
+            Some(handle) => handle,
+            None => self.load(&pointer, access)?,
+        };
         expect_type(inst.ty, value.ty)?;
         self.bind(inst.id, value);
         Ok(())

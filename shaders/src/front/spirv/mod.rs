@@ -15,6 +15,7 @@ mod decorations;
 mod entry;
 mod function;
 mod glsl450;
+mod image;
 mod layout;
 mod lines;
 mod memory;

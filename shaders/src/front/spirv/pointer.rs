@@ -63,6 +63,11 @@ impl Pointer {
         self.align == 4 && self.delta.wrapping_add(delta).is_multiple_of(4)
     }
 
+    /// To so many bytes into memory.
+    pub(super) fn at(class: StorageClass, place: Place, root: Root, offset: Value, memory: MemoryDecorations) -> Self {
+        Self { dynamic: Some(offset), ..Self::new(class, place, root, memory) }
+    }
+
     /// Type of what it points to.
     pub(super) fn pointee(&self) -> Id {
         self.place.ty

@@ -106,6 +106,9 @@ impl<'m> Translator<'m> {
         let ty = constant.ty;
         let bits = self.constants.bits(&mut self.types, id)?;
         let scalars = self.types.scalars(ty)?;
+        if scalars.contains(&Scalar::Handle) {
+            return Err("there are no constant images or samplers".into());
+        }
         self.spend(scalars.len())?;
         let values = scalars.iter().zip(&*bits).map(|(s, &bits)| self.builder.constant_bits(s.ty(), bits)).collect();
         let value = Composite { ty, values };
@@ -178,6 +181,9 @@ impl<'m> Translator<'m> {
         if let Some(result) = self.atomic(inst, operands) {
             return result;
         }
+        if let Some(result) = self.image(inst, operands) {
+            return result;
+        }
         if inst.op == Op::ExtInst {
             return self.extended(inst, operands);
         }
@@ -231,7 +237,7 @@ impl<'m> Translator<'m> {
     }
 
     /// Gives scalars a type that they must fit.
-    fn typed(&mut self, ty: Id, values: &[Value]) -> Checked<Composite> {
+    pub(super) fn typed(&mut self, ty: Id, values: &[Value]) -> Checked<Composite> {
         let scalars = self.types.scalars(ty)?;
         let fits = scalars.len() == values.len()
             && scalars.iter().zip(values).all(|(scalar, &value)| scalar.ty() == self.builder.ty(value));

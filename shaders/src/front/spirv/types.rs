@@ -7,6 +7,7 @@ use spirv::{Op, StorageClass};
 
 use super::arithmetic::Shape;
 use super::decorations::Annotations;
+use super::image::ImageType;
 use super::layout::MatrixLayout;
 use super::words::{Checked, Id, Inst, op_name, operand};
 use crate::ir;
@@ -34,6 +35,8 @@ pub(super) enum Scalar {
     F16,
     F32,
     F64,
+    /// An image or sampler: its descriptor.
+    Handle,
 }
 
 impl Scalar {
@@ -43,6 +46,7 @@ impl Scalar {
             Self::Bool => ir::Type::Bool,
             Self::I8 | Self::I16 | Self::I32 | Self::I64 | Self::F64 => ir::Type::I32,
             Self::F16 | Self::F32 => ir::Type::F32,
+            Self::Handle => ir::Type::Buffer,
         }
     }
 
@@ -51,7 +55,8 @@ impl Scalar {
         match ty {
             ir::Type::Bool => Self::Bool,
             ir::Type::F32 => Self::F32,
-            ir::Type::I32 | ir::Type::Buffer => Self::I32,
+            ir::Type::I32 => Self::I32,
+            ir::Type::Buffer => Self::Handle,
         }
     }
 
@@ -65,7 +70,7 @@ impl Scalar {
         match self {
             Self::I8 => 8,
             Self::I16 | Self::F16 => 16,
-            Self::Bool | Self::I32 | Self::F32 => 32,
+            Self::Bool | Self::I32 | Self::F32 | Self::Handle => 32,
             Self::I64 | Self::F64 => 64,
         }
     }
@@ -95,6 +100,7 @@ impl std::fmt::Display for Scalar {
             Self::F16 => "f16",
             Self::F32 => "f32",
             Self::F64 => "f64",
+            Self::Handle => "image or sampler",
         })
     }
 }
@@ -110,6 +116,9 @@ pub(super) enum Type {
     RuntimeArray { element: Id, stride: Option<u32> },
     Struct { members: Vec<Member> },
     Pointer { class: StorageClass, pointee: Id },
+    Image(ImageType),
+    Sampler,
+    SampledImage { image: Id },
     Function { result: Id, params: Vec<Id> },
 }
 
@@ -185,6 +194,8 @@ impl Types {
             Type::Scalar(scalar) | Type::Vector { scalar, .. } | Type::Matrix { scalar, .. } => {
                 into.extend(std::iter::repeat_n(*scalar, info.scalars as usize));
             }
+            Type::Image(_) | Type::Sampler => into.push(Scalar::Handle),
+            Type::SampledImage { .. } => into.extend([Scalar::Handle; 2]),
             Type::Array { element, count, .. } => {
                 let from = into.len();
                 self.flatten(&*self.get(*element)?, into)?;
@@ -287,6 +298,12 @@ impl Types {
                 self.get(at(1)?)?;
                 Type::Pointer { class, pointee: at(1)? }
             }
+            Op::TypeImage => Type::Image(ImageType::parse(self, operands)?),
+            Op::TypeSampler => Type::Sampler,
+            Op::TypeSampledImage => match self.get(at(0)?)?.ty {
+                Type::Image(ImageType { storage: false, .. }) => Type::SampledImage { image: at(0)? },
+                _ => return Err(format!("%{} is not an image for samplers", at(0)?)),
+            },
             Op::TypeFunction => {
                 operands.iter().try_for_each(|&ty| self.get(ty).map(|_| ()))?;
                 Type::Function { result: at(0)?, params: operands[1..].to_vec() }
@@ -335,6 +352,9 @@ impl Types {
         let mut first = 0u32;
         for (index, &ty) in (0u32..).zip(types) {
             let info = self.element(ty)?;
+            if matches!(info.ty, Type::Image(_) | Type::Sampler | Type::SampledImage { .. }) {
+                return Err(format!("member {index} is an image or sampler"));
+            }
             if info.unsized_tail && index as usize + 1 != types.len() {
                 return Err(format!("member {index} is a runtime array, but not the last member"));
             }
@@ -363,6 +383,8 @@ impl Types {
         };
         match &ty {
             Type::Scalar(scalar) => (scalars, align) = (scalar.words(), scalar.bytes().min(4)),
+            Type::Image(_) | Type::Sampler => scalars = 1,
+            Type::SampledImage { .. } => scalars = 2,
             Type::Vector { element, count, .. } => part(*element, *count)?,
             Type::Matrix { column, columns, .. } => part(*column, *columns)?,
             Type::Array { element, count, .. } => part(*element, *count)?,

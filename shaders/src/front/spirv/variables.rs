@@ -7,6 +7,7 @@ use foldhash::HashMap;
 use spirv::StorageClass;
 
 use super::decorations::MemoryDecorations;
+use super::image::binding_kind;
 use super::layout::{Layout, Place};
 use super::pointer::{Pointer, Root};
 use super::translate::Translator;
@@ -39,6 +40,8 @@ pub(super) struct Variables {
     storage: HashMap<Id, ir::Variable>,
     buffers: HashMap<(Binding, u64), Value>,
     builtins: HashMap<(BuiltIn, u8), Value>,
+    /// What decorations say of images, by their descriptors.
+    pub(super) image_memory: HashMap<Value, MemoryDecorations>,
     shared_bytes: u32,
     private_bytes: u32,
 }
@@ -55,10 +58,17 @@ impl Variables {
     }
 }
 
+/// What serves both an image and a sampler.
+fn combined(a: BindingKind, b: BindingKind) -> Option<BindingKind> {
+    use BindingKind::{CombinedImageSampler, SampledImage, Sampler};
+    let parts = [SampledImage, Sampler, CombinedImageSampler];
+    (a != b && parts.contains(&a) && parts.contains(&b)).then_some(CombinedImageSampler)
+}
+
 /// How many descriptors a type stands for: 1 for a block, more for arrays of it.
 pub(super) fn descriptor_count(types: &Types, ty: Id) -> Checked<u32> {
     match &types.get(ty)?.ty {
-        Type::Struct { .. } => Ok(1),
+        Type::Struct { .. } | Type::Image(_) | Type::Sampler | Type::SampledImage { .. } => Ok(1),
         Type::Array { element, count, .. } => {
             let all = count.checked_mul(descriptor_count(types, *element)?);
             all.filter(|&all| all <= MAX_DESCRIPTORS)
@@ -97,6 +107,7 @@ impl Translator<'_> {
         };
         match class {
             StorageClass::StorageBuffer | StorageClass::Uniform => self.declare_binding(inst.id, class, pointee),
+            StorageClass::UniformConstant => self.declare_image(inst.id, class, pointee),
             StorageClass::PushConstant => self.declare_push(class, pointee),
             StorageClass::Workgroup | StorageClass::Private => self.declare_storage(inst, class, pointee),
             StorageClass::Input => self.declare_input(inst.id, pointee),
@@ -137,6 +148,29 @@ impl Translator<'_> {
         Ok(Pointer::new(class, place, root, decorations.memory))
     }
 
+    /// An image, a sampler, or both; or an array of such.
+    fn declare_image(&mut self, id: Id, class: StorageClass, ty: Id) -> Checked<Pointer> {
+        let decorations = self.sections.annotations.of(id).cloned().unwrap_or_default();
+        let count = descriptor_count(&self.types, ty)?;
+        let inner = block_of(&self.types, ty)?;
+        let (kind, space) =
+            binding_kind(&self.types, inner)?.ok_or_else(|| format!("%{inner} is neither image nor sampler"))?;
+        let (Some(set), Some(number)) = (decorations.set, decorations.binding) else {
+            return Err("a resource without DescriptorSet and Binding".into());
+        };
+        let read_only = space == BufferSpace::Uniform || decorations.memory.non_writable;
+        let data = BindingData { set, binding: number, kind, count, min_bytes: 0, read_only };
+        let binding = self.merge_binding(data)?;
+        let root = match self.types.get(ty)?.ty {
+            Type::Array { .. } => Root::Descriptors { binding, space, index: None },
+            _ => {
+                let first = self.builder.constant(0u32);
+                Root::Buffer { space, buffer: self.buffer(binding, first) }
+            }
+        };
+        Ok(Pointer::new(class, Place::new(ty, Layout::Natural), root, decorations.memory))
+    }
+
     fn all_members_non_writable(&self, block: Id) -> Checked<bool> {
         match &self.types.get(block)?.ty {
             Type::Struct { members } => {
@@ -155,7 +189,10 @@ impl Translator<'_> {
             let fits = count < MAX_BINDINGS;
             return if fits { Ok(bindings.push(data)) } else { Err(format!("more than {MAX_BINDINGS} bindings")) };
         };
-        if (other.kind, other.count) != (data.kind, data.count) {
+        if let Some(both) = combined(other.kind, data.kind) {
+            other.kind = both;
+        }
+        if other.count != data.count || other.kind != data.kind && combined(other.kind, data.kind).is_none() {
             let BindingData { set, binding, .. } = data;
             return Err(format!("two variables want different descriptors at set {set}, binding {binding}"));
         }

@@ -93,9 +93,12 @@ impl Module {
             if let TypeInner::BindingArray { base, .. } = self.module.types[ty].inner {
                 ty = base;
             }
+            use naga::ImageClass::{Depth, External, Sampled};
             let what = match self.module.types[ty].inner {
-                TypeInner::Image { .. } => "images are",
-                TypeInner::Sampler { .. } => "samplers are",
+                TypeInner::Image { class: Sampled { multi: true, .. } | Depth { multi: true }, .. } => {
+                    "multisampled images are"
+                }
+                TypeInner::Image { class: External, .. } => "external images are",
                 _ => continue,
             };
             let name = variable.name.as_deref().unwrap_or_default();
@@ -160,6 +163,10 @@ fn accepted() -> Capabilities {
         | Capabilities::STORAGE_BUFFER_BINDING_ARRAY
         | Capabilities::MEMORY_DECORATION_COHERENT
         | Capabilities::MEMORY_DECORATION_VOLATILE
+        | Capabilities::CUBE_ARRAY_TEXTURES
+        | Capabilities::STORAGE_TEXTURE_16BIT_NORM_FORMATS
+        | Capabilities::TEXTURE_AND_SAMPLER_BINDING_ARRAY
+        | Capabilities::TEXTURE_ATOMIC
 }
 
 fn unchecked() -> BoundsCheckPolicies {
@@ -225,9 +232,10 @@ mod tests {
 
     #[test]
     fn what_is_not_supported_is_named_where_it_stands() {
-        let text = "@compute @workgroup_size(1) fn main() { }\n  @group(0) @binding(0) var tex: texture_2d<f32>;";
+        let text = "@compute @workgroup_size(1) fn main() { }
+            @group(0) @binding(0) var tex: texture_multisampled_2d<f32>;";
         let error = Module::parse(text).unwrap_err().to_string();
-        assert!(error.starts_with("`tex`: images are not supported at wgsl:2:"), "{error}");
+        assert!(error.starts_with("`tex`: multisampled images are not supported at wgsl:2:"), "{error}");
         let large = Module::parse("@compute @workgroup_size(2048) fn main() { }").unwrap();
         let error = large.kernel("main", &BTreeMap::new()).unwrap_err().to_string();
         assert!(error.ends_with("(VUID-RuntimeSpirv-x-06432)"), "{error}");

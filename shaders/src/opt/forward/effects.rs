@@ -41,7 +41,8 @@ pub(super) fn of(kernel: &Kernel, inst: Inst, addresses: &mut Addresses) -> Effe
         InstData::Load { place, access, .. } if *access != Access::default() => change(place, false),
         InstData::Store { place, access, .. } => change(place, access.volatile),
         InstData::Atomic { place, semantics, unequal, .. } => change(place, orders(*semantics) || orders(*unequal)),
-        InstData::Barrier { .. } | InstData::Fence { .. } => Effect::Order,
+        // An image's memory may be that of any buffer.
+        InstData::Barrier { .. } | InstData::Fence { .. } | InstData::Image { .. } => Effect::Order,
         _ => Effect::Nothing,
     }
 }

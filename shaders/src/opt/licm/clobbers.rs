@@ -6,6 +6,7 @@
 use cranelift_entity::EntitySet;
 
 use crate::analysis::Loops;
+use crate::image::Kind;
 use crate::ir::{Access, BufferSpace, InstData, Kernel, Place, Semantics, Variable, VariableSpace};
 
 /// Effects on memory.
@@ -53,6 +54,7 @@ impl Clobbers {
                 self.write(place);
                 self.others |= acquires(*semantics) || acquires(*unequal);
             }
+            InstData::Image { op, .. } if op.kind == Kind::Write => self.storage = true,
             InstData::Barrier { .. } | InstData::Fence { .. } => self.others = true,
             _ => {}
         }

@@ -164,7 +164,8 @@ enum Price {
 fn price(data: &InstData) -> Option<Price> {
     match data {
         InstData::Const { .. } | InstData::BuiltIn { .. } => Some(Price::Nothing),
-        InstData::Buffer { .. } | InstData::BufferSize { .. } | InstData::Load { .. } => Some(Price::Nothing),
+        InstData::Buffer { .. } | InstData::BufferSize { .. } | InstData::ImageField { .. } => Some(Price::Nothing),
+        InstData::Load { .. } => Some(Price::Nothing),
         InstData::Pure { op, .. } if is_dear(*op) => Some(Price::Nothing),
         InstData::Pure { op, .. } if op.result() == Type::Bool => Some(Price::TruthValue),
         InstData::Pure { .. } | InstData::Select { .. } | InstData::Element { .. } => Some(Price::Register),

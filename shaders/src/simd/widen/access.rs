@@ -50,6 +50,8 @@ impl Widen<'_> {
                 }
                 (Scalar::Buffer { binding, index }, Some(result)) => self.buffer(result, *binding, *index),
                 (Scalar::BufferSize { buffer }, Some(result)) => self.buffer_size(result, *buffer),
+                (Scalar::ImageField { image, field }, Some(result)) => self.image_field(result, *image, *field),
+                (Scalar::Image { .. }, _) => self.image(block, inst),
                 (Scalar::Load { ty, width: Width::Word, place, .. }, Some(result)) => self.load(result, *ty, place),
                 (Scalar::Load { width, place, .. }, Some(result)) => self.load_part(result, *width, place),
                 (Scalar::Store { width: Width::Word, place, value, .. }, _) => self.store(place, *value),

@@ -11,6 +11,7 @@ mod atomic;
 mod control;
 mod counted;
 mod elements;
+mod image;
 mod narrow;
 mod needed;
 mod normalise;

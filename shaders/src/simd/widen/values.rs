@@ -91,6 +91,11 @@ impl Widen<'_> {
         }
     }
 
+    /// Whether a result of the current block has its value already.
+    pub(super) fn is_defined(&self, value: ir::Value) -> bool {
+        self.local.contains_key(&value) || matches!(self.forms[value], Some(Form::Outer(_)))
+    }
+
     fn is_param(&self, value: ir::Value, home: ir::Block) -> bool {
         self.kernel.blocks[home].params.contains(&value)
     }

@@ -37,6 +37,8 @@ impl Frame {
             out.allocs.contains(&reg) || out.edits.iter().any(|(_, edit)| moved(edit))
         };
         let saved = SAVED.into_iter().filter(|&number| used(number)).map(|number| Register::RAX + number as u32);
+        // A function that calls another has a frame, so that its stack is aligned.
+        let bytes = if code.calls { bytes.max(1) } else { bytes };
         Ok(Self { saved: saved.collect(), spills_at, bytes: bytes.next_multiple_of(64) as i32 })
     }
 

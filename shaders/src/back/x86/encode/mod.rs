@@ -9,12 +9,13 @@ mod frame;
 mod moves;
 mod regs;
 
-use iced_x86::{Code, ConditionCode, Instruction, Register};
+use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use regalloc2::{self as ra, Edit, InstPosition, Output};
 
 pub(super) use assembler::{Assembler, Label, conditional, negated};
 pub(super) use regs::Regs;
 
+use super::call::offset;
 use super::vcode::{Base, Bound, Check, Kind, VCode, View};
 use super::{CompileError, Isa};
 use frame::Frame;
@@ -133,6 +134,7 @@ impl Encode<'_> {
                 self.asm.template(asm, regs);
             }
             Kind::Sequence(sequence) => sequence.hot(regs, &mut self.asm),
+            Kind::CallImage(op) => self.call_image(*op),
             Kind::Jump => {
                 let to = self.target(block, 0);
                 if next == Some(to) || !self.repeat(to, next) {
@@ -155,6 +157,16 @@ impl Encode<'_> {
             self.asm.bind(back);
             self.cold.push(Cold { inst, entry, back });
         }
+    }
+
+    /// The arguments are where they belong; vector registers hold nothing that is needed, so their upper halves go, which
+    /// code for narrower ones would wait for.
+    fn call_image(&mut self, op: u32) {
+        let asm = &mut self.asm;
+        asm.put(Instruction::with2(Code::Mov_r32_imm32, Register::EDX, op));
+        asm.put(Ok(Instruction::with(Code::VEX_Vzeroupper)));
+        let function = MemoryOperand::with_base_displ(Register::RDI, i64::from(offset::IMAGE));
+        asm.put(Instruction::with1(Code::Call_rm64, function));
     }
 
     fn branch(&mut self, condition: ConditionCode, block: usize, next: Option<usize>) {

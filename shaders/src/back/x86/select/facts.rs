@@ -123,6 +123,7 @@ fn has_effect(data: &InstData) -> bool {
                 | InstData::Atomic { .. }
                 | InstData::Fence
                 | InstData::FrameStore { .. }
+                | InstData::ImageCall { .. }
                 | InstData::Zero { .. }
                 | InstData::Poll
         )

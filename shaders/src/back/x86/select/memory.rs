@@ -36,11 +36,11 @@ impl Select<'_> {
         Place { base, index: None, scale: 1, disp, broadcast: false }
     }
 
-    fn load_dword(&mut self, result: VReg, place: &Place) {
+    pub(super) fn load_dword(&mut self, result: VReg, place: &Place) {
         Build::new(Code::Mov_r32_rm32).def(result, View::Dword).at(place).push(&mut self.code);
     }
 
-    fn load_qword(&mut self, result: VReg, place: &Place) {
+    pub(super) fn load_qword(&mut self, result: VReg, place: &Place) {
         Build::new(Code::Mov_r64_rm64).def(result, View::Qword).at(place).push(&mut self.code);
     }
 
@@ -59,6 +59,7 @@ impl Select<'_> {
             Field::Push => offset::PUSH,
             Field::Shared => offset::SHARED,
             Field::Private => offset::PRIVATE,
+            Field::Calls => offset::CALLS,
             Field::Frames | Field::Tables => offset::FRAMES,
         };
         let place = Self::at(self.context, at);
@@ -85,7 +86,7 @@ impl Select<'_> {
         Ok(Place { index: Some(scaled), ..Self::at(list, disp) })
     }
 
-    fn compare_with(&mut self, reg: VReg, constant: u32) {
+    pub(super) fn compare_with(&mut self, reg: VReg, constant: u32) {
         let build = Build::new(Code::Cmp_rm32_imm32).reads(reg, View::Dword);
         build.imm(OpKind::Immediate32, i64::from(constant)).push(&mut self.code);
     }

@@ -13,6 +13,7 @@ mod compare;
 mod control;
 mod double;
 mod facts;
+mod image;
 mod memory;
 mod most;
 mod parts_of_words;
@@ -187,6 +188,8 @@ impl<'k> Select<'k> {
             InstData::Context { field } => self.context_field(inst, *field),
             InstData::BufferBase { buffer } => self.buffer_base(inst, *buffer)?,
             InstData::BufferLen { buffer } => self.buffer_len(inst, *buffer)?,
+            InstData::ImageField { image, field } => self.image_field(inst, *image, *field)?,
+            InstData::ImageCall { op, area, .. } => self.image_call(op, *area)?,
             InstData::Fence => Build::new(Code::Mfence).push(&mut self.code),
             InstData::FrameLoad { ty, frame, at } if !ty.is_vector() => self.frame_load(inst, *ty, *frame, *at)?,
             InstData::FrameStore { frame, at, value } if !vector(*value) => self.frame_store(*frame, *at, *value)?,
@@ -380,6 +383,7 @@ fn touches_memory(data: &InstData) -> bool {
                 | InstData::Fence
                 | InstData::FrameStore { .. }
                 | InstData::Zero { .. }
+                | InstData::ImageCall { .. }
         )
 }
 

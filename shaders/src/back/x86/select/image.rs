@@ -1,0 +1,71 @@
+//! Images: fields of their descriptions, and calls for everything else.
+
+use iced_x86::{Code, ConditionCode, OpKind};
+use regalloc2::{Operand, PReg, RegClass};
+
+use super::super::CompileError;
+use super::super::call::offset;
+use super::super::encode::conditional;
+use super::super::vcode::{Build, Kind, Place, View};
+use super::Select;
+use crate::image::{Descriptor, Field, ImageOp};
+use crate::simd::{Inst, Value};
+
+/// Bytes from a descriptor to the next.
+const STRIDE: u32 = size_of::<Descriptor>() as u32;
+
+/// Registers of a call's first two arguments.
+const FIRST: PReg = PReg::new(7, RegClass::Int);
+const SECOND: PReg = PReg::new(6, RegClass::Int);
+
+impl Select<'_> {
+    /// A field of a descriptor. As with buffers, a number that is not below the kernel's descriptors counts as 0.
+    pub(super) fn image_field(&mut self, inst: Inst, image: Value, field: Field) -> Result<(), CompileError> {
+        let descriptors = self.kernel.descriptors;
+        if descriptors == 0 {
+            let result = self.define(inst);
+            self.set(result, 0);
+            return Ok(());
+        }
+        self.code.images = true;
+        let list = self.general();
+        self.load_qword(list, &Self::at(self.context, offset::IMAGES));
+        let disp = field.offset() as i32;
+        if let Some(number) = self.constant(image) {
+            let number = if number < u64::from(descriptors) { number as u32 } else { 0 };
+            let place = Self::at(list, number.saturating_mul(STRIDE).min(i32::MAX as u32 / 2).cast_signed() + disp);
+            let result = self.define(inst);
+            self.load_dword(result, &place);
+            return Ok(());
+        }
+        let number = self.reg(image)?;
+        let [none, valid, scaled] = [self.general(), self.general(), self.general()];
+        self.set(none, 0);
+        self.compare_with(number, descriptors);
+        let build = Build::new(conditional(ConditionCode::ae).1).modify(valid, number, View::Dword);
+        build.reads(none, View::Dword).push(&mut self.code);
+        let build = Build::new(Code::Imul_r64_rm64_imm32).def(scaled, View::Qword).reads(valid, View::Qword);
+        build.imm(OpKind::Immediate32to64, i64::from(STRIDE)).push(&mut self.code);
+        let place = Place { index: Some(scaled), ..Self::at(list, disp) };
+        let result = self.define(inst);
+        self.load_dword(result, &place);
+        Ok(())
+    }
+
+    /// A call: its rows are in memory already.
+    pub(super) fn image_call(&mut self, op: &ImageOp, area: Value) -> Result<(), CompileError> {
+        let area = self.reg(area)?;
+        let known = self.code.image_ops.iter().position(|other| other == op);
+        let number = known.unwrap_or(self.code.image_ops.len());
+        if known.is_none() {
+            self.code.image_ops.push(*op);
+        }
+        self.code.calls = true;
+        self.code.images = true;
+        // The function that is called rounds as machine code does.
+        self.code.floats = true;
+        let operands = [Operand::reg_fixed_use(self.context, FIRST), Operand::reg_fixed_use(area, SECOND)];
+        self.code.push(Kind::CallImage(number as u32), &operands);
+        Ok(())
+    }
+}

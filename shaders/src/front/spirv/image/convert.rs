@@ -1,0 +1,155 @@
+//! Texels of known formats as operations: what [`decode`](crate::image::decode) and [`encode`](crate::image::encode) do.
+
+use smallvec::SmallVec;
+
+use crate::image::{Class, Format, Numeric, Part};
+use crate::ir::{Builder, Op, Type, Value, Width};
+
+/// Whether reads of the format become loads of words.
+pub(super) fn reads(format: Format) -> bool {
+    let numbers = [Numeric::Unorm, Numeric::Snorm, Numeric::Uint, Numeric::Sint, Numeric::Sfloat, Numeric::Ufloat];
+    let whole = matches!(format.bytes(), 1 | 2) || format.bytes().is_multiple_of(4);
+    whole && numbers.contains(&format.numeric())
+}
+
+/// How much of a texel is loaded and stored at once.
+pub(super) fn width(format: Format) -> Width {
+    match format.bytes() {
+        1 => Width::Byte,
+        2 => Width::Half,
+        _ => Width::Word,
+    }
+}
+
+/// Whether writes of the format become stores of words.
+pub(super) fn writes(format: Format) -> bool {
+    reads(format) && format.numeric() != Numeric::Ufloat
+}
+
+fn whole_words(format: Format) -> bool {
+    format.parts().iter().all(|part| part.bits == 32)
+}
+
+/// What words of the format are loaded as.
+pub(super) fn word_type(format: Format) -> Type {
+    if whole_words(format) && format.class() == Class::Float { Type::F32 } else { Type::I32 }
+}
+
+/// What a shader sees of a texel.
+pub(super) fn decode(b: &mut Builder, format: Format, words: [Value; 4]) -> [Value; 4] {
+    let float = format.class() == Class::Float;
+    let (zero, one) = if float { (b.constant(0f32), b.constant(1f32)) } else { (b.constant(0u32), b.constant(1u32)) };
+    let mut texel = [zero, zero, zero, one];
+    for &part in format.parts().iter().filter(|part| part.channel < 4) {
+        let word = words[usize::from(part.shift / 32)];
+        texel[usize::from(part.channel)] =
+            if part.bits == 32 { word } else { decode_part(b, format.numeric(), part, word) };
+    }
+    texel
+}
+
+fn decode_part(b: &mut Builder, numeric: Numeric, part: Part, word: Value) -> Value {
+    match numeric {
+        Numeric::Unorm => {
+            let code = unsigned(b, part, word);
+            let code = b.pure(Op::UIntToFloat, &[code]);
+            quotient(b, code, ((1u32 << part.bits) - 1) as f32)
+        }
+        Numeric::Snorm => {
+            let code = signed(b, part, word);
+            let code = b.pure(Op::SIntToFloat, &[code]);
+            let value = quotient(b, code, ((1u32 << (part.bits - 1)) - 1) as f32);
+            let lowest = b.constant(-1f32);
+            b.pure(Op::FMax, &[value, lowest])
+        }
+        Numeric::Sint => signed(b, part, word),
+        Numeric::Sfloat => {
+            let code = unsigned(b, part, word);
+            b.pure(Op::HalfFromBits, &[code])
+        }
+        Numeric::Ufloat => {
+            let code = unsigned(b, part, word);
+            let zeros = b.constant(u32::from(15 - part.bits));
+            let half = b.pure(Op::Shl, &[code, zeros]);
+            b.pure(Op::HalfFromBits, &[half])
+        }
+        _ => unsigned(b, part, word),
+    }
+}
+
+/// A code divided by the largest one, rounded once: the quotient's error is found exactly and corrected.
+fn quotient(b: &mut Builder, code: Value, most: f32) -> Value {
+    let (reciprocal, divisor) = (b.constant(1.0 / most), b.constant(-most));
+    let near = b.pure(Op::FMul, &[code, reciprocal]);
+    let rest = b.pure(Op::Fma, &[near, divisor, code]);
+    b.pure(Op::Fma, &[rest, reciprocal, near])
+}
+
+fn shifted(b: &mut Builder, op: Op, value: Value, by: u8) -> Value {
+    if by == 0 {
+        return value;
+    }
+    let by = b.constant(u32::from(by));
+    b.pure(op, &[value, by])
+}
+
+fn unsigned(b: &mut Builder, part: Part, word: Value) -> Value {
+    let shift = part.shift % 32;
+    let low = shifted(b, Op::LShr, word, shift);
+    if shift + part.bits == 32 {
+        return low;
+    }
+    let mask = b.constant((1u32 << part.bits) - 1);
+    b.pure(Op::And, &[low, mask])
+}
+
+fn signed(b: &mut Builder, part: Part, word: Value) -> Value {
+    let top = shifted(b, Op::Shl, word, 32 - part.shift % 32 - part.bits);
+    shifted(b, Op::AShr, top, 32 - part.bits)
+}
+
+/// The words of a texel for what a shader stores.
+pub(super) fn encode(b: &mut Builder, format: Format, texel: [Value; 4]) -> SmallVec<[Value; 4]> {
+    let mut words: SmallVec<[Option<Value>; 4]> = smallvec::smallvec![None; format.bytes().div_ceil(4) as usize];
+    for &part in format.parts().iter().filter(|part| part.channel < 4) {
+        let value = texel[usize::from(part.channel)];
+        let code = if part.bits == 32 { value } else { encode_part(b, format.numeric(), part, value) };
+        let code = shifted(b, Op::Shl, code, part.shift % 32);
+        let word = &mut words[usize::from(part.shift / 32)];
+        *word = Some(match *word {
+            None => code,
+            Some(others) => b.pure(Op::Or, &[others, code]),
+        });
+    }
+    words.into_iter().map(|word| word.unwrap_or_else(|| b.constant(0u32))).collect()
+}
+
+/// A code without bits above it.
+fn encode_part(b: &mut Builder, numeric: Numeric, part: Part, value: Value) -> Value {
+    let mask = b.constant((1u32 << part.bits) - 1);
+    match numeric {
+        Numeric::Unorm => {
+            // `low` is what a clamp gives for NaN.
+            let code = scaled(b, value, 0.0, ((1u32 << part.bits) - 1) as f32);
+            b.pure(Op::FloatToUInt, &[code])
+        }
+        Numeric::Snorm => {
+            let code = scaled(b, value, -1.0, ((1u32 << (part.bits - 1)) - 1) as f32);
+            let code = b.pure(Op::FloatToSInt, &[code]);
+            b.pure(Op::And, &[code, mask])
+        }
+        Numeric::Sfloat => b.pure(Op::HalfBits, &[value]),
+        _ => b.pure(Op::And, &[value, mask]),
+    }
+}
+
+/// Held to `low` and 1, times the largest code, to the nearest integer; 0 for NaN.
+fn scaled(b: &mut Builder, value: Value, low: f32, most: f32) -> Value {
+    let [zero, low, one, most] = [0.0, low, 1.0, most].map(|number: f32| b.constant(number));
+    let is_number = b.pure(Op::FOrdEq, &[value, value]);
+    let choice = crate::ir::InstData::Select { condition: is_number, then: value, otherwise: zero };
+    let value = b.push_value(choice, Type::F32);
+    let held = b.pure(Op::FClamp, &[value, low, one]);
+    let code = b.pure(Op::FMul, &[held, most]);
+    b.pure(Op::RoundEven, &[code])
+}

@@ -1,0 +1,259 @@
+//! Images, samplers and texel buffers: handles, operands, and which instruction becomes what.
+//!
+//! Where the module states a format, reads, writes and pointers to texels become arithmetic on
+//! bytes and plain loads and stores (`texel`, `convert`): every pass knows those. All else stays an image instruction.
+
+mod convert;
+mod operands;
+mod query;
+mod sample;
+mod texel;
+
+use std::rc::Rc;
+
+use spirv::{ImageFormat, Op};
+
+use super::composite::{Composite, expect_type};
+use super::decorations::MemoryDecorations;
+use super::pointer::{Pointer, Root};
+use super::translate::Translator;
+use super::types::{Scalar, Type, Types};
+use super::words::{Checked, Id, Inst, operand};
+use crate::image::{Class, Dim, Format};
+use crate::ir::{BindingKind, BufferSpace, Value};
+
+/// `OpTypeImage`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ImageType {
+    /// Dimensions.
+    pub(super) dim: Dim,
+    /// Whether it has layers.
+    pub(super) arrayed: bool,
+    /// What texels are made of.
+    pub(super) class: Class,
+    /// Whether it is used without a sampler, and written.
+    pub(super) storage: bool,
+    /// The format that the module states.
+    pub(super) format: Option<Format>,
+}
+
+impl ImageType {
+    /// Reads the operands.
+    pub(super) fn parse(types: &Types, operands: &[u32]) -> Checked<Self> {
+        let at = |index| operand(operands, index);
+        let class = match types.get(at(0)?)?.ty {
+            Type::Scalar(Scalar::F32) => Class::Float,
+            Type::Scalar(Scalar::I32) => Class::Uint,
+            Type::Void => return Err("images without a sampled type are OpenCL's".into()),
+            _ => return Err(format!("an image of %{}, which is neither a 32-bit integer nor a float", at(0)?)),
+        };
+        let dim = match spirv::Dim::from_u32(at(1)?) {
+            Some(spirv::Dim::Dim1D) => Dim::D1,
+            Some(spirv::Dim::Dim2D) => Dim::D2,
+            Some(spirv::Dim::Dim3D) => Dim::D3,
+            Some(spirv::Dim::DimCube) => Dim::Cube,
+            Some(spirv::Dim::DimBuffer) => Dim::Buffer,
+            Some(other) => return Err(format!("images of dimension {other:?} are not supported")),
+            None => return Err("unknown dimension".into()),
+        };
+        if at(4)? != 0 {
+            return Err("multisampled images are not supported".into());
+        }
+        let storage = match at(5)? {
+            1 => false,
+            2 => true,
+            _ => return Err("an image must say whether it is used with a sampler".into()),
+        };
+        let arrayed = at(3)? != 0;
+        if arrayed && matches!(dim, Dim::D3 | Dim::Buffer) {
+            return Err("images of that dimension have no layers".into());
+        }
+        Ok(Self { dim, arrayed, class, storage, format: format(at(6)?)? })
+    }
+
+    /// Coordinates of a texel, layer or face included.
+    fn texel_coordinates(self) -> usize {
+        match self.dim {
+            Dim::Cube => 3,
+            dim => dim.coordinates() + usize::from(self.arrayed),
+        }
+    }
+
+    /// As reads and writes see it: the sides of cubes are layers.
+    fn by_texel(self) -> Self {
+        if self.dim == Dim::Cube { Self { dim: Dim::D2, arrayed: true, ..self } } else { self }
+    }
+}
+
+fn format(word: u32) -> Checked<Option<Format>> {
+    use ImageFormat as I;
+    let format = ImageFormat::from_u32(word).ok_or("unknown image format")?;
+    Ok(Some(match format {
+        I::Unknown => return Ok(None),
+        I::Rgba32f => Format::R32G32B32A32_SFLOAT,
+        I::Rgba16f => Format::R16G16B16A16_SFLOAT,
+        I::R32f => Format::R32_SFLOAT,
+        I::Rgba8 => Format::R8G8B8A8_UNORM,
+        I::Rgba8Snorm => Format::R8G8B8A8_SNORM,
+        I::Rg32f => Format::R32G32_SFLOAT,
+        I::Rg16f => Format::R16G16_SFLOAT,
+        I::R11fG11fB10f => Format::B10G11R11_UFLOAT_PACK32,
+        I::R16f => Format::R16_SFLOAT,
+        I::Rgba16 => Format::R16G16B16A16_UNORM,
+        I::Rgb10A2 => Format::A2B10G10R10_UNORM_PACK32,
+        I::Rg16 => Format::R16G16_UNORM,
+        I::Rg8 => Format::R8G8_UNORM,
+        I::R16 => Format::R16_UNORM,
+        I::R8 => Format::R8_UNORM,
+        I::Rgba16Snorm => Format::R16G16B16A16_SNORM,
+        I::Rg16Snorm => Format::R16G16_SNORM,
+        I::Rg8Snorm => Format::R8G8_SNORM,
+        I::R16Snorm => Format::R16_SNORM,
+        I::R8Snorm => Format::R8_SNORM,
+        I::Rgba32i => Format::R32G32B32A32_SINT,
+        I::Rgba16i => Format::R16G16B16A16_SINT,
+        I::Rgba8i => Format::R8G8B8A8_SINT,
+        I::R32i => Format::R32_SINT,
+        I::Rg32i => Format::R32G32_SINT,
+        I::Rg16i => Format::R16G16_SINT,
+        I::Rg8i => Format::R8G8_SINT,
+        I::R16i => Format::R16_SINT,
+        I::R8i => Format::R8_SINT,
+        I::Rgba32ui => Format::R32G32B32A32_UINT,
+        I::Rgba16ui => Format::R16G16B16A16_UINT,
+        I::Rgba8ui => Format::R8G8B8A8_UINT,
+        I::R32ui => Format::R32_UINT,
+        I::Rgb10a2ui => Format::A2B10G10R10_UINT_PACK32,
+        I::Rg32ui => Format::R32G32_UINT,
+        I::Rg16ui => Format::R16G16_UINT,
+        I::Rg8ui => Format::R8G8_UINT,
+        I::R16ui => Format::R16_UINT,
+        I::R8ui => Format::R8_UINT,
+        other => return Err(format!("image format {other:?} is not supported")),
+    }))
+}
+
+/// What a variable of a type of this chapter is; `None` for other types.
+pub(super) fn binding_kind(types: &Types, ty: Id) -> Checked<Option<(BindingKind, BufferSpace)>> {
+    Ok(Some(match types.get(ty)?.ty {
+        Type::Image(ImageType { dim: Dim::Buffer, storage, .. }) => match storage {
+            true => (BindingKind::StorageTexelBuffer, BufferSpace::Storage),
+            false => (BindingKind::UniformTexelBuffer, BufferSpace::Uniform),
+        },
+        Type::Image(ImageType { storage: true, .. }) => (BindingKind::StorageImage, BufferSpace::Storage),
+        Type::Image(_) => (BindingKind::SampledImage, BufferSpace::Uniform),
+        Type::Sampler => (BindingKind::Sampler, BufferSpace::Uniform),
+        Type::SampledImage { image } => match types.get(image)?.ty {
+            Type::Image(ImageType { dim: Dim::Buffer, .. }) => (BindingKind::UniformTexelBuffer, BufferSpace::Uniform),
+            _ => (BindingKind::CombinedImageSampler, BufferSpace::Uniform),
+        },
+        _ => return Ok(None),
+    }))
+}
+
+/// An image, with its sampler if it has one, as an instruction takes it.
+#[derive(Clone, Copy)]
+struct Handle {
+    ty: ImageType,
+    image: Value,
+    sampler: Option<Value>,
+}
+
+impl Translator<'_> {
+    /// The instructions of this chapter; `None` for any other.
+    pub(super) fn image(&mut self, inst: &Inst, operands: &[u32]) -> Option<Checked<()>> {
+        Some(match inst.op {
+            Op::SampledImage => self.sampled_image(inst, operands),
+            Op::Image => self.image_of(inst, operands),
+            Op::ImageTexelPointer => self.texel_pointer(inst, operands),
+            Op::ImageRead => self.image_read(inst, operands),
+            Op::ImageWrite => self.image_write(operands),
+            Op::ImageFetch => self.image_fetch(inst, operands),
+            Op::ImageSampleExplicitLod => self.sample(inst, operands, false, false),
+            Op::ImageSampleDrefExplicitLod => self.sample(inst, operands, true, false),
+            Op::ImageSampleProjExplicitLod => self.sample(inst, operands, false, true),
+            Op::ImageSampleProjDrefExplicitLod => self.sample(inst, operands, true, true),
+            Op::ImageGather => self.gather(inst, operands, false),
+            Op::ImageDrefGather => self.gather(inst, operands, true),
+            Op::ImageQuerySizeLod => self.query_size(inst, operands, true),
+            Op::ImageQuerySize => self.query_size(inst, operands, false),
+            Op::ImageQueryLevels => self.query_levels(inst, operands),
+            Op::ImageQuerySamples => Err("multisampled images are not supported".into()),
+            Op::ImageSampleImplicitLod
+            | Op::ImageSampleDrefImplicitLod
+            | Op::ImageSampleProjImplicitLod
+            | Op::ImageSampleProjDrefImplicitLod
+            | Op::ImageQueryLod => {
+                Err("the level of detail needs derivatives, which fragment shaders have only".into())
+            }
+            _ => return None,
+        })
+    }
+
+    /// The value of a pointer to an image or sampler: its descriptor's number.
+    pub(super) fn load_handle(&mut self, pointer: &Pointer) -> Checked<Option<Composite>> {
+        let ty = pointer.pointee();
+        let count = match self.types.get(ty)?.ty {
+            Type::Image(_) | Type::Sampler => 1,
+            Type::SampledImage { .. } => 2,
+            _ => return Ok(None),
+        };
+        let Root::Buffer { buffer, .. } = pointer.root else {
+            return Err("an image or sampler that is not a descriptor's".into());
+        };
+        let memory = self.variables.image_memory.entry(buffer).or_default();
+        *memory = memory.or(pointer.memory);
+        Ok(Some(Composite { ty, values: Rc::from(vec![buffer; count]) }))
+    }
+
+    fn sampled_image(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+        let image = self.value(operand(operands, 0)?)?;
+        let sampler = self.value(operand(operands, 1)?)?;
+        match (&self.types.get(inst.ty)?.ty, &self.types.get(sampler.ty)?.ty) {
+            (Type::SampledImage { image: wanted }, Type::Sampler) => expect_type(*wanted, image.ty)?,
+            _ => return Err("the operands are not an image and a sampler".into()),
+        }
+        let values = Rc::from([image.values[0], sampler.values[0]]);
+        self.bind(inst.id, Composite { ty: inst.ty, values });
+        Ok(())
+    }
+
+    fn image_of(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+        let both = self.value(operand(operands, 0)?)?;
+        match self.types.get(both.ty)?.ty {
+            Type::SampledImage { image } => expect_type(inst.ty, image)?,
+            _ => return Err("the operand is no sampled image".into()),
+        }
+        self.bind(inst.id, Composite { ty: inst.ty, values: Rc::from([both.values[0]]) });
+        Ok(())
+    }
+
+    /// The image of an id; with a sampler if it is a sampled image.
+    fn handle(&mut self, id: Id) -> Checked<Handle> {
+        let value = self.value(id)?;
+        let (ty, sampler) = match self.types.get(value.ty)?.ty {
+            Type::Image(ty) => (ty, None),
+            Type::SampledImage { image } => match self.types.get(image)?.ty {
+                Type::Image(ty) => (ty, Some(value.values[1])),
+                _ => return Err(format!("{} is no image", self.sections.describe(id))),
+            },
+            _ => return Err(format!("{} is no image", self.sections.describe(id))),
+        };
+        Ok(Handle { ty, image: value.values[0], sampler })
+    }
+
+    /// The image of an id that must have a sampler.
+    fn with_sampler(&mut self, id: Id) -> Checked<(Handle, Value)> {
+        let handle = self.handle(id)?;
+        let sampler = handle.sampler.ok_or_else(|| format!("{} has no sampler", self.sections.describe(id)))?;
+        if handle.ty.dim == Dim::Buffer {
+            return Err("texel buffers have no sampler".into());
+        }
+        Ok((handle, sampler))
+    }
+
+    /// What decorations say of an image's memory.
+    fn image_memory(&self, image: Value) -> MemoryDecorations {
+        self.variables.image_memory.get(&image).copied().unwrap_or_default()
+    }
+}

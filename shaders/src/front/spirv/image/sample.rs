@@ -1,0 +1,141 @@
+//! Fetches, samples and gathers: image instructions with their operands in order.
+
+use super::super::composite::Composite;
+use super::super::translate::Translator;
+use super::super::types::{Scalar, Type};
+use super::super::words::{Checked, Inst, operand};
+use super::Handle;
+use super::operands::{Extra, Scalars};
+use crate::image::{Dim, ImageOp, Kind, LodOperand, Offsets};
+use crate::ir::{Access, InstData, Op, Value};
+
+impl Translator<'_> {
+    /// `OpImageFetch`.
+    pub(super) fn image_fetch(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+        let handle = self.handle(operand(operands, 0)?)?;
+        if handle.ty.storage || handle.ty.dim == Dim::Cube {
+            return Err("fetches are from sampled images that are no cubes".into());
+        }
+        let extra = self.image_operands(operands.get(2..).unwrap_or_default())?;
+        let mut op = ImageOp::new(Kind::Read, handle.ty.dim, handle.ty.arrayed, handle.ty.class);
+        let mut args = self.scalars_of(operand(operands, 1)?, Scalar::I32, handle.ty.texel_coordinates())?;
+        if let Some(lod) = extra.lod.filter(|_| op.dim != Dim::Buffer) {
+            op.lod = LodOperand::Lod;
+            args.push(self.integer(lod)?);
+        }
+        self.one_offset(&mut op, &extra, &mut args)?;
+        self.texel_result(inst, op, handle, args, extra.access)
+    }
+
+    /// `OpImageSample…ExplicitLod`.
+    pub(super) fn sample(&mut self, inst: &Inst, operands: &[u32], dref: bool, project: bool) -> Checked<()> {
+        let (handle, _) = self.with_sampler(operand(operands, 0)?)?;
+        let own = if dref { 3 } else { 2 };
+        let extra = self.image_operands(operands.get(own..).unwrap_or_default())?;
+        let dims = handle.ty.dim.coordinates();
+        let mut op = ImageOp::new(Kind::Sample, handle.ty.dim, handle.ty.arrayed, handle.ty.class);
+        op.dref = dref;
+        let count = dims + usize::from(handle.ty.arrayed || project);
+        let mut args = self.scalars_of(operand(operands, 1)?, Scalar::F32, count)?;
+        if dref {
+            args.push(self.scalar(operand(operands, 2)?, Scalar::F32)?);
+        }
+        if project {
+            if handle.ty.arrayed || handle.ty.dim == Dim::Cube {
+                return Err("projections are of images without layers that are no cubes".into());
+            }
+            let divisor = args.remove(dims);
+            for arg in &mut args {
+                *arg = self.builder.pure(Op::FDiv, &[*arg, divisor]);
+            }
+        }
+        match (extra.lod, extra.grad) {
+            (Some(lod), None) => {
+                op.lod = LodOperand::Lod;
+                args.push(self.scalar(lod, Scalar::F32)?);
+            }
+            (None, Some(grad)) => {
+                op.lod = LodOperand::Grad;
+                for change in grad {
+                    args.extend(self.scalars_of(change, Scalar::F32, dims)?);
+                }
+            }
+            _ => return Err("a sample needs either Lod or Grad".into()),
+        }
+        self.one_offset(&mut op, &extra, &mut args)?;
+        if let Some(min_lod) = extra.min_lod {
+            op.min_lod = true;
+            args.push(self.scalar(min_lod, Scalar::F32)?);
+        }
+        if dref {
+            return self.comparison_result(inst, op, handle, args);
+        }
+        self.texel_result(inst, op, handle, args, extra.access)
+    }
+
+    /// `OpImageGather` and `OpImageDrefGather`.
+    pub(super) fn gather(&mut self, inst: &Inst, operands: &[u32], dref: bool) -> Checked<()> {
+        let (handle, _) = self.with_sampler(operand(operands, 0)?)?;
+        let extra = self.image_operands(operands.get(3..).unwrap_or_default())?;
+        let mut op = ImageOp::new(Kind::Gather, handle.ty.dim, handle.ty.arrayed, handle.ty.class);
+        op.dref = dref;
+        let count = handle.ty.dim.coordinates() + usize::from(handle.ty.arrayed);
+        let mut args = self.scalars_of(operand(operands, 1)?, Scalar::F32, count)?;
+        let third = operand(operands, 2)?;
+        args.push(if dref { self.scalar(third, Scalar::F32)? } else { self.integer(third)? });
+        match extra.four_offsets {
+            Some(offsets) => {
+                op.offsets = Offsets::Four;
+                args.extend(self.scalars_of(offsets, Scalar::I32, 8)?);
+            }
+            None => self.one_offset(&mut op, &extra, &mut args)?,
+        }
+        self.texel_result(inst, op, handle, args, extra.access)
+    }
+
+    fn one_offset(&mut self, op: &mut ImageOp, extra: &Extra, args: &mut Scalars) -> Checked<()> {
+        if let Some(offset) = extra.offset {
+            op.offsets = Offsets::One;
+            args.extend(self.scalars_of(offset, Scalar::I32, op.dim.coordinates())?);
+        }
+        Ok(())
+    }
+
+    /// An instruction whose result is a vector of four components.
+    pub(super) fn texel_result(
+        &mut self,
+        inst: &Inst,
+        op: ImageOp,
+        handle: Handle,
+        args: Scalars,
+        access: Access,
+    ) -> Checked<()> {
+        let scalars = self.types.scalars(inst.ty)?;
+        let fits = matches!(self.types.get(inst.ty)?.ty, Type::Vector { .. } | Type::Scalar(_));
+        if !fits || scalars.iter().any(|scalar| scalar.ty() != op.component_type()) {
+            return Err("the result does not have the image's sampled type".into());
+        }
+        let values = (0..scalars.len() as u8)
+            .map(|component| self.image_value(ImageOp { component, ..op }, handle, &args, access))
+            .collect::<Checked<_>>()?;
+        self.bind(inst.id, Composite { ty: inst.ty, values });
+        Ok(())
+    }
+
+    /// A comparison: one float.
+    fn comparison_result(&mut self, inst: &Inst, op: ImageOp, handle: Handle, args: Scalars) -> Checked<()> {
+        if !matches!(self.types.get(inst.ty)?.ty, Type::Scalar(Scalar::F32)) {
+            return Err("the result is not a float".into());
+        }
+        let value = self.image_value(op, handle, &args, Access::default())?;
+        self.bind(inst.id, Composite { ty: inst.ty, values: std::rc::Rc::from([value]) });
+        Ok(())
+    }
+
+    fn image_value(&mut self, op: ImageOp, handle: Handle, args: &Scalars, access: Access) -> Checked<Value> {
+        op.check()?;
+        let sampler = handle.sampler.filter(|_| op.has_sampler());
+        let data = InstData::Image { op, image: handle.image, sampler, args: args.clone(), access };
+        Ok(self.builder.push_value(data, op.component_type()))
+    }
+}

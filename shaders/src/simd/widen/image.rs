@@ -1,0 +1,90 @@
+//! Image instructions: rows of operands, a call, rows of results.
+
+use super::{Type, Value, Widen};
+use crate::analysis::Shape;
+use crate::image::{Field, ImageOp, Kind};
+use crate::ir::{self, InstData as Scalar};
+use crate::simd::{Field as ContextField, InstData, LANES};
+
+/// Bytes of a row.
+const ROW: u32 = 4 * LANES;
+
+impl Widen<'_> {
+    /// A field of an image's description.
+    pub(super) fn image_field(&mut self, result: ir::Value, image: ir::Value, field: Field) {
+        if self.shape(image) == Shape::Uniform {
+            let image = self.scalar(image);
+            let value = self.builder.emit_one(InstData::ImageField { image, field });
+            return self.define_as(result, value);
+        }
+        let value = self.for_each_buffer(image, Some(Type::V32), |widen, image, _| {
+            let value = widen.builder.emit_one(InstData::ImageField { image, field });
+            Some(widen.builder.splat(value))
+        });
+        if let Some(value) = value {
+            self.define_as(result, value);
+        }
+    }
+
+    /// An image instruction, with those behind it that differ from it by their component only.
+    pub(super) fn image(&mut self, block: ir::Block, inst: ir::Inst) {
+        let Scalar::Image { op, image, sampler, args, .. } = &self.kernel.insts[inst] else { return };
+        if self.kernel.results[inst].is_some_and(|result| self.is_defined(result)) {
+            return;
+        }
+        let area = self.builder.emit_one(InstData::Context { field: ContextField::Calls });
+        let (on, off) = (self.builder.constant(Type::V32, u32::MAX.into()), self.builder.constant(Type::V32, 0));
+        let lanes = self.builder.select(self.exec, on, off);
+        let mut rows: smallvec::SmallVec<[Value; 16]> = smallvec::smallvec![lanes];
+        for value in [*image, sampler.unwrap_or(*image)].into_iter().chain(args.iter().copied()) {
+            rows.push(self.vector(value));
+        }
+        for (row, &value) in (0..).zip(&rows) {
+            let value = if self.builder.ty(value) == Type::V32 { value } else { self.builder.splat(value) };
+            self.builder.emit(InstData::FrameStore { frame: area, at: row * ROW, value });
+        }
+        self.builder.emit(InstData::ImageCall { op: ImageOp { component: 0, ..*op }, area, mask: self.exec });
+        let results = rows.len() as u32;
+        let bytes = (results + 4) * ROW;
+        self.builder.kernel.call_bytes = self.builder.kernel.call_bytes.max(bytes);
+        if op.kind == Kind::Write {
+            return;
+        }
+        for (component, result) in self.components(block, inst) {
+            let at = (results + u32::from(component)) * ROW;
+            let value = self.builder.emit_value(InstData::FrameLoad { ty: Type::V32, frame: area, at });
+            self.define_as(result, value);
+        }
+    }
+
+    /// The components that are wanted of an instruction's texel, up to where memory may change.
+    fn components(&self, block: ir::Block, inst: ir::Inst) -> smallvec::SmallVec<[(u8, ir::Value); 4]> {
+        let kernel = self.kernel;
+        let mut found = smallvec::SmallVec::new();
+        let of = |data: &Scalar| match data {
+            Scalar::Image { op, image, sampler, args, access } => {
+                Some((ImageOp { component: 0, ..*op }, *image, *sampler, args.clone(), *access))
+            }
+            _ => None,
+        };
+        let this = of(&kernel.insts[inst]);
+        let insts = kernel.blocks[block].insts.iter().skip_while(|&&other| other != inst);
+        for &other in insts {
+            let data = &kernel.insts[other];
+            if let (Scalar::Image { op, .. }, Some(result)) = (data, kernel.results[other])
+                && of(data) == this
+            {
+                found.push((op.component, result));
+            }
+            let changes = match data {
+                Scalar::Image { op, access, .. } => op.kind == Kind::Write || access.volatile,
+                Scalar::Store { .. } | Scalar::Atomic { .. } | Scalar::Barrier { .. } | Scalar::Fence { .. } => true,
+                _ => false,
+            };
+            if changes {
+                break;
+            }
+        }
+        found
+    }
+}
