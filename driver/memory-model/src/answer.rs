@@ -247,7 +247,9 @@ pub fn find_race(
 pub struct Summary {
     /// Consistent executions.
     pub executions: u64,
-    /// Those of them with a race.
+    /// Those of them that end.
+    pub finished: u64,
+    /// Those of them, ended or not, with a race.
     pub racy: u64,
     /// What reads return, in words, with whether an execution that gives it races; only of paths that finish.
     pub outcomes: BTreeMap<String, bool>,
@@ -276,6 +278,7 @@ pub fn summarize(program: &Program, options: &Options, limit: u64) -> Result<Sum
         summary.executions += 1;
         summary.racy += u64::from(racy);
         if instance.complete {
+            summary.finished += 1;
             let outcome = outcome(program, instance, found.sources, found.values);
             if summary.outcomes.len() < MOST_OUTCOMES || summary.outcomes.contains_key(&outcome) {
                 *summary.outcomes.entry(outcome).or_default() |= racy;

@@ -148,12 +148,17 @@
 
 pub mod answer;
 pub mod axioms;
+pub mod describe;
+pub mod dot;
 pub mod event;
+pub mod explain;
 pub mod format;
+pub mod generate;
 mod model;
 pub mod program;
 pub mod relation;
 pub mod relations;
+pub mod repair;
 pub mod row;
 pub mod search;
 pub mod wellformed;

@@ -1,11 +1,13 @@
 //! What the program takes on its command line. Clap ends wrong usage with status 2.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use spelter::Backend;
+use spelter_memory_model::Model;
 use spelter_shaders::back::x86::Isa;
 
 use crate::slot::{Bind, Groups, Print, Push, Save, Spec};
@@ -30,6 +32,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Show the device: workers, SIMD, limits, memory, versions.
     Info(InfoArgs),
+    /// Decide litmus tests of the Vulkan memory model: outcomes, races, repairs.
+    Litmus(LitmusArgs),
 }
 
 /// `spelter run`.
@@ -181,6 +185,132 @@ pub(crate) struct InfoArgs {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `spelter litmus`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A test ends in .test (the format of the Khronos memory model) or .litmus (Dat3M's). The status is 1 if an answer differs
+from what the file, or a list, expects.
+
+--profile is spec (today's appendix), khronos (its Alloy model), dartagnan or 1.1.90, and may be followed by switches:
+  spec,chains=alloy,inclusion=joint
+Switches: overwrite=availability|api-visibility|visibility, chains=text|alloy|single,
+  from-reads=khronos|dartagnan|modification-order, happens-before=appendix|transitive, inclusion=split|joint,
+  coverage=directional|symmetric, coherence=acyclic|bullets, scoped-order=writes|all-atomics,
+  scoped-order-is-location-order=no|yes, host-atomics=no|yes
+
+Example:
+  spelter litmus mp.test --explain --repair")]
+pub(crate) struct LitmusArgs {
+    /// Tests, or folders of tests.
+    #[arg(value_name = "FILE|DIR", required_unless_present = "generate")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// The reading of the model.
+    #[arg(long, value_name = "NAME[,SWITCH=VALUE…]", default_value = "spec")]
+    pub(crate) profile: Model,
+    /// Turn one switch of the profile.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) switch: Vec<String>,
+    /// How often an instruction may run in a loop.
+    #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) unroll: u32,
+    /// The most steps that one search may take.
+    #[arg(long, value_name = "N", default_value = "50000000")]
+    pub(crate) steps: u64,
+    /// Tell why a race is one.
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Find the smallest repair of a race.
+    #[arg(long)]
+    pub(crate) repair: bool,
+    /// Write a picture of an execution of each test, for Graphviz, to this folder; a racing execution if there is one.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dot: Option<PathBuf>,
+    /// Only the I-th of N parts of the tests.
+    #[arg(long, value_name = "I/N", default_value = "1/1")]
+    pub(crate) shard: Shard,
+    /// A list of expected results of questions: lines `path,1` or `path,0`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) expected: Option<PathBuf>,
+    /// A list of expected results of races: 1 for race-free.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) expected_races: Option<PathBuf>,
+    /// Print one JSON object for each test, and one for all.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Generate tests instead: every small program within the bounds below, symmetric ones once.
+    #[arg(long, conflicts_with_all = ["paths", "explain", "repair", "dot", "expected", "expected_races"])]
+    pub(crate) generate: bool,
+    /// Threads of generated programs.
+    #[arg(long, value_name = "N", default_value = "2", requires = "generate")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=5))]
+    pub(crate) threads: u8,
+    /// Operations of generated programs, of all threads together.
+    #[arg(long, value_name = "N", default_value = "4", requires = "generate")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=12))]
+    pub(crate) events: u8,
+    /// Locations of generated programs, of each storage class.
+    #[arg(long, value_name = "N", default_value = "2", requires = "generate")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub(crate) locations: u8,
+    /// Scopes of generated programs.
+    #[arg(long, value_name = "NAME,…", value_enum, value_delimiter = ',', default_value = "workgroup,device")]
+    #[arg(requires = "generate")]
+    pub(crate) scopes: Vec<ScopeName>,
+    /// Storage classes of generated programs.
+    #[arg(long, value_name = "N", default_value = "1", requires = "generate")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub(crate) classes: u8,
+    /// Put memory barriers into generated programs, too.
+    #[arg(long, requires = "generate")]
+    pub(crate) fences: bool,
+    /// Generate no more than this.
+    #[arg(long, value_name = "N", requires = "generate")]
+    pub(crate) count: Option<usize>,
+    /// Write each generated test to a file of this folder.
+    #[arg(long, value_name = "DIR", requires = "generate")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// A memory scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScopeName {
+    /// The invocations of a subgroup.
+    Subgroup,
+    /// The invocations of a workgroup.
+    Workgroup,
+    /// All invocations on queues of one family.
+    QueueFamily,
+    /// All invocations on the device.
+    Device,
+}
+
+/// One of several equal parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shard {
+    index: usize,
+    of: usize,
+}
+
+impl Shard {
+    /// Every `of`-th item, from the `index`-th on.
+    pub(crate) fn pick<I: Iterator>(self, items: I) -> impl Iterator<Item = I::Item> {
+        items.skip(self.index).step_by(self.of)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (index, of) = text.split_once('/').ok_or("a shard is I/N")?;
+        let number = |text: &str| text.parse::<usize>().map_err(|_| "a shard is two numbers, I/N".to_owned());
+        match (number(index)?, number(of)?) {
+            (index, of) if (1..=of).contains(&index) => Ok(Self { index: index - 1, of }),
+            (index, of) => Err(format!("there is no part {index} of {of}")),
+        }
+    }
 }
 
 /// How the device is made.

@@ -7,6 +7,7 @@ mod device;
 mod failure;
 mod file;
 mod info;
+mod litmus;
 mod output;
 mod random;
 mod run;
@@ -40,6 +41,7 @@ fn start(cli: &Cli) -> Result<(), Failure> {
         Command::Compile(args) => compile::run(args, &mut output),
         Command::Demo(args) => demo::run(args, &mut output),
         Command::Info(args) => info::run(args, &mut output),
+        Command::Litmus(args) => litmus::run(args, &mut output),
     };
     // What was printed before a failure stands before its message.
     let flushed = output.flush();

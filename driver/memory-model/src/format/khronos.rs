@@ -349,8 +349,8 @@ impl<'a> Tokens<'a> {
                     return Err(place.error("a control barrier has the number of its instance"));
                 }
                 let number: u32 = operand.number("an instance of a control barrier")?;
-                if number >= 1 << 31 {
-                    return Err(operand.error(format!("the number is too large; the bound is {}", 1u32 << 31)));
+                if number >= 1 << 30 {
+                    return Err(operand.error(format!("the number is too large; the bound is {}", 1u32 << 30)));
                 }
                 barrier = Some(Barrier::Dynamic(number));
                 Action::ControlBarrier { execution: scope.unwrap_or(Scope::Invocation) }

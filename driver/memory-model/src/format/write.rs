@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::event::{Action, Agent, Class, Domain, Scope};
-use crate::program::{Barrier, Expression, Instruction, InstructionKind, Operand, Program};
+use crate::program::{Barrier, Expression, Instruction, InstructionKind, Operand, PinnedSource, Program};
 
 /// Why a program is no Khronos test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,8 +34,8 @@ pub fn write_khronos(program: &Program) -> Result<String, Unwritable> {
         let _ = writeln!(text, "NEWTHREAD {number}");
         before = Some(groups);
         closed.push(groups);
-        for instruction in &thread.code {
-            let _ = writeln!(text, "{}", instruction_text(program, instruction)?);
+        for (at, instruction) in thread.code.iter().enumerate() {
+            let _ = writeln!(text, "{}", instruction_text(program, instruction, (number, at))?);
         }
     }
     for &(a, b) in &program.system {
@@ -56,7 +56,31 @@ pub fn write_khronos(program: &Program) -> Result<String, Unwritable> {
     Ok(text)
 }
 
-fn instruction_text(program: &Program, instruction: &Instruction) -> Result<String, Unwritable> {
+/// The constant that an instruction writes.
+fn written(instruction: &Instruction) -> Option<i64> {
+    match &instruction.kind {
+        InstructionKind::Execute { value: Some(Expression::Operand(Operand::Constant(value))), .. } => Some(*value),
+        _ => None,
+    }
+}
+
+/// The value that says what the read at `at` reads: that of its stated source, or one that nobody writes.
+fn read_value(program: &Program, at: (usize, usize)) -> Result<Option<i64>, Unwritable> {
+    let all = || program.threads.iter().flat_map(|thread| &thread.code).filter_map(written);
+    let mut pins = program.pins.iter().filter(|pin| pin.read == at);
+    let value = match pins.next().map(|pin| pin.source) {
+        None => return Ok(None),
+        Some(PinnedSource::Initial) => Some(0),
+        Some(PinnedSource::Write((thread, at))) => written(&program.threads[thread].code[at]),
+    };
+    let writers = all().filter(|written| Some(*written) == value).count();
+    if pins.next().is_some() || value.is_none() || writers != usize::from(value != Some(0)) {
+        return Err(Unwritable("way to state a source but by its value"));
+    }
+    Ok(value)
+}
+
+fn instruction_text(program: &Program, instruction: &Instruction, at: (usize, usize)) -> Result<String, Unwritable> {
     let InstructionKind::Execute { operation, value, barrier, .. } = &instruction.kind else {
         return Err(Unwritable("registers and branches"));
     };
@@ -87,13 +111,24 @@ fn instruction_text(program: &Program, instruction: &Instruction) -> Result<Stri
             }
             parts.push(format!("sc{}", class(access.class)?));
             operand = format!(" {}", program.references[access.reference as usize]);
-            match value {
-                None => {}
-                Some(Expression::Operand(Operand::Constant(value))) if kind == "st" => {
+            if value.is_some() && written(instruction).is_none() {
+                return Err(Unwritable("values that are computed"));
+            }
+            let read = if access.reads { read_value(program, at)? } else { None };
+            match (read, written(instruction)) {
+                (None, None) => {}
+                (Some(value), None) => {
                     let _ = write!(operand, " = {value}");
                 }
-                Some(_) if kind == "rmw" => {}
-                Some(_) => return Err(Unwritable("values that are computed")),
+                (None, Some(value)) if !access.reads => {
+                    let _ = write!(operand, " = {value}");
+                }
+                (read, Some(value)) => {
+                    // A read-modify-write states both values: here one that nobody writes, if none is stated.
+                    let largest = program.threads.iter().flat_map(|thread| &thread.code).filter_map(written).max();
+                    let read = read.unwrap_or(largest.unwrap_or(0).max(0).saturating_add(1));
+                    let _ = write!(operand, " = {read} {value}");
+                }
             }
         }
         Action::Fence => parts.push("membar".to_owned()),

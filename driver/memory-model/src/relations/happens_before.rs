@@ -1,12 +1,12 @@
 //! Inter-thread-happens-before and happens-before.
 //!
-//! "Let SC be a non-empty set of storage class semantics. Then operation A inter-thread-happens-before<SC> operation B
+//! "Let SC be a non-empty set of storage class semantics. Then operation A inter-thread-happens-before\<SC\> operation B
 //! if and only if … A system-synchronizes-with B; A synchronizes-with B, and both A and B have all of SC in their
 //! semantics; A is an operation on memory in a storage class in SC or that has all of SC in its semantics, B is a
 //! release barrier or release atomic with all of SC in its semantics, and A is program-ordered before B; [the same
-//! mirrored for acquires;] or A inter-thread-happens-before<SC> some X and X inter-thread-happens-before<SC> B."
+//! mirrored for acquires;] or A inter-thread-happens-before\<SC\> some X and X inter-thread-happens-before\<SC\> B."
 //! "Operation A happens-before operation B if and only if A is program-ordered before B [or] A
-//! inter-thread-happens-before<SC> B for some set of storage classes SC."
+//! inter-thread-happens-before\<SC\> B for some set of storage classes SC."
 //!
 //! Deviations:
 //! 1. Happens-before is not transitive, as the appendix says; the glossary says that it is (A4, a switch).

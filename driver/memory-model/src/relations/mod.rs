@@ -33,7 +33,7 @@ use crate::relation::Relation;
 use crate::row::Row;
 
 /// The scopes that have a memory domain of their own, narrow to wide; Device stands for the shader domain.
-pub(crate) const DOMAINS: [Scope; 4] = [Scope::Subgroup, Scope::Workgroup, Scope::QueueFamily, Scope::Device];
+pub const DOMAINS: [Scope; 4] = [Scope::Subgroup, Scope::Workgroup, Scope::QueueFamily, Scope::Device];
 
 /// Sets of events that the relations are cut with.
 #[derive(Clone, Debug)]

@@ -1,0 +1,52 @@
+//! How long the worst cases take: many reads of few locations, so that nearly everything is a candidate.
+
+use std::hint::black_box;
+use std::ops::ControlFlow;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use spelter_memory_model::Model;
+use spelter_memory_model::format::Format;
+use spelter_memory_model::program::{Instance, unroll};
+use spelter_memory_model::search::{Limits, Statistics, search};
+
+/// Threads of one write and some reads on each of some locations.
+fn program(threads: usize, reads: usize, locations: usize, semantics: bool) -> Instance {
+    let (release, acquire) = if semantics { (".rel.semsc0", ".acq.semsc0") } else { ("", "") };
+    let mut text = String::new();
+    for thread in 0..threads {
+        text += &format!("NEWSG\nNEWTHREAD {thread}\n");
+        let name = ["x", "y"][thread * locations / threads];
+        text += &format!("st.atom{release}.scopedev.sc0 {name} = {}\n", thread + 1);
+        for _ in 0..reads {
+            // A value that nobody writes leaves the source open.
+            text += &format!("ld.atom{acquire}.scopedev.sc0 {name} = 99\n");
+        }
+    }
+    let test = Format::Khronos.read("worst", &text).expect("the text is a test");
+    unroll(&test.program, 1, false).expect("it is small").remove(0)
+}
+
+fn count(instance: &Instance) -> Statistics {
+    let limits = Limits { steps: u64::MAX, ..Limits::default() };
+    search(black_box(instance), Model::SPEC, limits, &mut |_| ControlFlow::Continue(())).expect("it is small")
+}
+
+fn worst_cases(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("executions");
+    group.sample_size(10);
+    for (name, instance) in [
+        ("12 events, one location, relaxed", program(4, 2, 1, false)),
+        ("12 events, one location, acquire and release", program(4, 2, 1, true)),
+        ("16 events, two locations, acquire and release", program(4, 3, 2, true)),
+        ("16 events, one location, acquire and release", program(4, 3, 1, true)),
+    ] {
+        let statistics = count(&instance);
+        group.bench_function(format!("{name}: {} of {} steps", statistics.executions, statistics.steps), |bencher| {
+            bencher.iter(|| count(&instance));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, worst_cases);
+criterion_main!(benches);

@@ -1,0 +1,279 @@
+//! Texts that are no tests: an error with line and column, or a test that can be decided or is refused with the bound
+//! named. Never a panic, never a hang.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "the helpers of tests are tests too")]
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use spelter_memory_model::answer::{Options, answer, find_race};
+use spelter_memory_model::format::{Format, Test};
+use spelter_memory_model::search::Limits;
+
+mod common;
+
+fn refused(format: Format, text: &str) -> String {
+    match format.read("bad", text) {
+        Ok(test) => panic!("read as {test:?}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn khronos_texts_are_refused_with_their_place() {
+    for (text, message) in [
+        ("st.sc0 x\nhop.sc0 x", "2:1: `hop` is no token of an operation"),
+        ("st.sc0.dance x", "1:8: `dance` is no token of an operation"),
+        ("st x = 1", "1:1: an access has a storage class, sc0 or sc1"),
+        ("st.sc0.sc1 x = 1", "1:8: an operation has one storage class, not two"),
+        ("st.atom.scopewg.scopedev.sc0 x = 1", "1:17: an operation has one scope, not two"),
+        ("  st.sc0", "1:9: an access has the name of its reference"),
+        ("st.sc0 1x = 1", "1:8: `1x` is no name"),
+        ("st.sc0 x = one", "1:12: a value is a number, not `one`"),
+        ("st.sc0 x = 99999999999999999999", "1:12: a value is a number, not `99999999999999999999`"),
+        ("st.sc0 x 1", "1:10: a `=` stands before a value"),
+        ("st.sc0 x = 1 2", "1:14: only a read-modify-write has two values"),
+        ("cbar.scopewg", "1:1: a control barrier has the number of its instance"),
+        ("cbar.scopewg two", "1:14: an instance of a control barrier is a number, not `two`"),
+        ("cbar.scopewg 4000000000", "1:14: the number is too large; the bound is 1073741824"),
+        ("st.membar.sc0 x", "1:1: an operation is of one kind: these tokens are of several"),
+        ("acq.rel", "1:1: an operation is st, ld, rmw, membar, cbar, avdevice or visdevice"),
+        ("membar.sc0.rel.semsc0.scopewg", "1:1: only an access has a storage class; did you mean semsc?"),
+        ("membar.rel.semsc0.scopewg x", "1:27: only an access or a control barrier takes something"),
+        ("avdevice.av", "1:1: only an access is atomic, non-private, available or visible"),
+        ("NEWTHREAD zero", "1:11: a thread is a number, not `zero`"),
+        ("NEWTHREAD 1 2", "1:13: NEWTHREAD takes one number at most"),
+        ("NEWWG 1", "1:7: nothing may follow NEWWG"),
+        ("st.sc0 x\nNEWTHREAD 0\nst.sc0 x", "3:1: thread 0 is there already"),
+        ("st.sc0 x\nNEWSG\nst.sc0 x", "3:1: a new subgroup begins with NEWTHREAD"),
+        ("st.sc0 x\nNEWWG\nNEWTHREAD\nst.sc0 x", "4:1: a new workgroup begins with NEWSG and NEWTHREAD"),
+        (
+            "st.sc0 x\nNEWQF\nNEWSG\nNEWTHREAD\nst.sc0 x",
+            "5:1: a new queue family begins with NEWWG, NEWSG and NEWTHREAD",
+        ),
+        ("SSW 0", "1:1: SSW takes two numbers of threads"),
+        ("SSW 0 7\nst.sc0 x", "1:7: there is no thread 7 with operations"),
+        ("SLOC x", "1:1: SLOC takes two names"),
+        ("SATISFIABLE", "1:12: `` is none of consistent[X], #dr and #rs"),
+        ("SATISFIABLE consistent[X] && #ab=0", "1:30: `#ab=0` is none of consistent[X], #dr and #rs"),
+        ("NOSOLUTION #dr", "1:12: `#dr` compares with no number"),
+        ("NOSOLUTION #dr>x", "1:12: `#dr>x` compares with no number"),
+    ] {
+        assert_eq!(refused(Format::Khronos, text), message, "{text}");
+    }
+}
+
+/// A `.litmus` text with `code` as its only thread.
+fn thread(code: &str) -> String {
+    format!("VULKAN t\n{{ x=0; }}\n P0@sg 0, wg 0, qf 0 ;\n{code}\nexists (x == 0)")
+}
+
+#[test]
+fn dartagnan_texts_are_refused_with_their_place() {
+    for (text, message) in [
+        ("", "1:1: VULKAN is expected here, not the end"),
+        ("PTX t\n{ }", "1:1: the test is for `PTX`, not for VULKAN"),
+        ("VULKAN t", "1:9: `{` is expected here, not the end"),
+        ("VULKAN t\n\"never ends", "2:1: the quoted text does not end"),
+        ("VULKAN t\n{ x=0; } (* never", "2:10: the comment does not end"),
+        ("VULKAN t\n{ x=y; }", "2:5: a number is expected here, not `y`"),
+        ("VULKAN t\n{ x=0; x=1; }", "2:8: `x` is there already"),
+        ("VULKAN t\n{ x=0 y=0; }", "2:7: `;` is expected here, not `y`"),
+        ("VULKAN t\n{ x=0; }\n{ see P0 P1; }", "3:3: `ssw` is expected here, not `see`"),
+        ("VULKAN t\n{ }\n P0@wg 0", "3:5: `sg` is expected here, not `wg`"),
+        ("VULKAN t\n{ }\n P0@sg 0, wg 0, qf -1 ;", "3:20: the number of a group is from 0 to 4294967295"),
+        ("VULKAN t\n{ }\n P0@sg 0, wg 0, qf 0 | P0@sg 0, wg 0, qf 0 ;", "3:24: thread `P0` is there already"),
+        ("VULKAN t\n{ ssw }", "2:7: `=` is expected here, not `}`"),
+        (
+            "VULKAN t\n{ }\n P0@sg 0, wg 0, qf 0 ;\n",
+            "4:1: exists, forall, ~exists or filter is expected here, not the end",
+        ),
+        ("VULKAN t\n{ P7:r0=0; }\n P0@sg 0, wg 0, qf 0 ;\nexists (0==0)", "2:3: there is no thread `P7`"),
+        (&thread("jump there ;"), "4:1: `jump` is no instruction"),
+        (&thread("st.sc0 x ;"), "4:10: `,` is expected here, not `;`"),
+        (&thread("st.sc9 x, 1 ;"), "4:4: `sc9` is no part of `st`"),
+        (&thread("st.sc0.sc0 x, 1 ;"), "4:8: `sc0` stands here twice"),
+        (&thread("st.sc0.sc1 x, 1 ;"), "4:8: an instruction has one storage class, not two"),
+        (&thread("st x, 1 ;"), "4:1: an access has a storage class, sc0 to sc3"),
+        (&thread("goto away ;"), "4:6: thread 0 has no label `away`"),
+        (&thread("a: ;\na: ;"), "5:1: label `a` is there already"),
+        (&thread("cbar.wg 1, 1, 0 ;"), "4:15: a quorum is from 1 to 65536"),
+        (&thread("add r0, 1 ;"), "4:11: `,` is expected here, not `;`"),
+        (&thread("st.sc0 x, 1 | st.sc0 x, 1 ;"), "4:13: `;` is expected here, not `|`"),
+        (&thread("beq r0, 99999999999999999999, a ;"), "4:9: `99999999999999999999` is no number of 64 bits"),
+        (&thread("").replace("x == 0", "q == 0"), "5:9: there is no location `q`"),
+        (&thread("").replace("x == 0", "P3:r0 == 0"), "5:9: there is no thread `P3`"),
+        (&thread("").replace("x == 0", "x 0"), "5:11: a comparison is expected here, not `0`"),
+        (&thread("").replace("(x == 0)", "(x == 0"), "5:15: `)` is expected here, not the end"),
+        (&thread("").replace("(x == 0)", "(x == 0) x"), "5:17: nothing may follow the condition, but `x` does"),
+        (&thread("").replace("(x == 0)", &"(".repeat(9999)), "5:73: the condition nests deeper than the bound of 64"),
+        ("VULKAN t\n§", "2:1: `§` means nothing here"),
+    ] {
+        assert_eq!(refused(Format::Dartagnan, text), message, "{text}");
+    }
+}
+
+fn few() -> Options {
+    Options { limits: Limits { steps: 20_000, ..Limits::default() }, ..Options::default() }
+}
+
+/// Whatever was read must be decided, or refused.
+fn decide(test: &Test) {
+    for question in &test.questions {
+        let _ = answer(&test.program, question, &few());
+    }
+    let _ = find_race(&test.program, None, &few());
+}
+
+#[test]
+fn what_is_too_large_is_refused_with_its_bound() {
+    let error = |format: Format, text: &str| {
+        let test = format.read("large", text).unwrap();
+        find_race(&test.program, None, &few()).unwrap_err().to_string()
+    };
+    let many = "st.sc0 x = 1\n".repeat(200);
+    let message = "the program is too large: an execution has 200 events, and the bound is 128";
+    assert_eq!(error(Format::Khronos, &many), message);
+    let wide: String =
+        (0..9).map(|at| format!("NEWTHREAD {at}\nst.atom.scopewg.sc0 x = 1\nld.atom.scopewg.sc0 x = 9\n")).collect();
+    let message = "the program is too large: the search takes too many steps, and the bound is 20000";
+    assert_eq!(error(Format::Khronos, &wide), message);
+    let doubling = "add r0, r0, r0 ;\n".repeat(60);
+    let message = "the program is too large: a value of thread P0 has 2047 parts, and the bound is 1024";
+    assert_eq!(error(Format::Dartagnan, &thread(&format!("ld.sc0 r0, x ;\n{doubling}"))), message);
+    let forks: String = (0..20).map(|at| format!("ld.sc0 r{at}, x ;\nbeq r{at}, 0, l{at} ;\nl{at}: ;\n")).collect();
+    let message = "the program is too large: thread P0 has more than 4096 paths, and the bound is 4096";
+    assert_eq!(error(Format::Dartagnan, &thread(&forks)), message);
+    assert!(refused(Format::Khronos, &"st.sc0 x = 1\n".repeat(5000)).contains("the bound of 4096"));
+    assert!(refused(Format::Khronos, &" ".repeat(1 << 21)).contains("the bound is 1048576"));
+}
+
+/// Words of both formats, and what is none.
+const WORDS: [&str; 60] = [
+    "VULKAN",
+    "t",
+    "{",
+    "}",
+    "x=0;",
+    "P0",
+    "P1",
+    "@",
+    "sg 0,",
+    "wg 0,",
+    "qf 0",
+    "|",
+    ";",
+    "\n",
+    "st.sc0 x, 1",
+    "ld.sc0 r0, x",
+    "st.atom.wg.sc0 x, r0",
+    "rmw.atom.wg.sc0.add r0, x, 1",
+    "membar.acq.wg.semsc0",
+    "cbar.wg 1",
+    "cbar.wg 1, 1, 2",
+    "LC0:",
+    "goto LC0",
+    "beq r0, 1, LC0",
+    "add r0, r0, 1",
+    "avdevice",
+    "exists",
+    "forall",
+    "~exists",
+    "filter",
+    "(P0:r0 == 1)",
+    "/\\",
+    "\\/",
+    "x aliases y;",
+    "ssw P0 P1;",
+    "NEWQF",
+    "NEWWG",
+    "NEWSG",
+    "NEWTHREAD",
+    "NEWTHREAD 0",
+    "st.sc0 x = 1",
+    "ld.sc0 x = 1",
+    "st.atom.rel.scopewg.sc0.semsc0 y = 1",
+    "ld.atom.acq.scopewg.sc0.semsc0 y = 1",
+    "rmw.scopewg.sc0 x = 1 2",
+    "cbar.acq.rel.scopewg.semsc0 0",
+    "SSW 0 1",
+    "SLOC x y",
+    "SATISFIABLE consistent[X] && #dr=0",
+    "NOSOLUTION #dr>0",
+    "//",
+    "\"",
+    "(*",
+    "*)",
+    "-1",
+    "0xff",
+    "§",
+    "\r",
+    "\t",
+    "==",
+];
+
+/// The texts of the tests beside this file.
+fn texts() -> Vec<(Format, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/litmus");
+    let of = |extension: &str, format| {
+        let files = common::files(&folder, extension);
+        files.into_iter().map(move |file| (format, std::fs::read_to_string(file).unwrap())).collect::<Vec<_>>()
+    };
+    [of("test", Format::Khronos), of("litmus", Format::Dartagnan)].concat()
+}
+
+fn read_and_decide(format: Format, text: &str) {
+    match format.read("fuzz", text) {
+        Ok(test) => decide(&test),
+        Err(error) => {
+            assert!(error.place.line >= 1 && error.place.column >= 1, "{error}");
+            let lines = text.split('\n').count() as u32;
+            assert!(error.place.line <= lines, "{error} in {lines} lines");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn words_in_any_order(words in prop::collection::vec(prop::sample::select(&WORDS[..]), 0..40)) {
+        let text = words.join(" ");
+        read_and_decide(Format::Khronos, &text.replace(' ', "\n"));
+        read_and_decide(Format::Khronos, &words.join("\n"));
+        read_and_decide(Format::Dartagnan, &text);
+    }
+
+    #[test]
+    fn tests_with_pieces_moved_or_lost(
+        pick in any::<prop::sample::Index>(),
+        cuts in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..3u8), 1..6),
+        word in prop::sample::select(&WORDS[..]),
+    ) {
+        let all = texts();
+        let (format, text) = &all[pick.index(all.len())];
+        let mut text: Vec<char> = text.chars().collect();
+        for (from, to, kind) in cuts {
+            if text.is_empty() {
+                break;
+            }
+            let (from, to) = (from.index(text.len()), to.index(text.len()));
+            let (from, to) = (from.min(to), from.max(to).min(from.min(to) + 30));
+            match kind {
+                0 => drop(text.drain(from..to)),
+                1 => {
+                    let piece: Vec<_> = text[from..to].to_vec();
+                    text.splice(to..to, piece);
+                }
+                _ => drop(text.splice(from..to, word.chars())),
+            }
+        }
+        read_and_decide(*format, &text.into_iter().collect::<String>());
+    }
+
+    #[test]
+    fn any_text(text in ".{0,200}") {
+        read_and_decide(Format::Khronos, &text);
+        read_and_decide(Format::Dartagnan, &format!("VULKAN\n{{}}{text}"));
+    }
+}

@@ -1,0 +1,47 @@
+//! Which files are tests: those named, and those in the folders named.
+
+use std::path::{Path, PathBuf};
+
+use spelter_memory_model::format::Format;
+
+use crate::failure::Failure;
+
+/// The files in the order named; those of a folder sorted.
+pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let before = files.len();
+            below(path, &mut files, 0)?;
+            if files.len() == before {
+                return Err(Failure::file(path, "there are no litmus tests (.test, .litmus) in this folder"));
+            }
+        } else {
+            files.push(path.clone());
+        }
+    }
+    Ok(files)
+}
+
+fn below(folder: &Path, files: &mut Vec<PathBuf>, depth: usize) -> Result<(), Failure> {
+    // Links may go in circles.
+    const DEEPEST: usize = 32;
+    if depth > DEEPEST {
+        return Err(Failure::file(folder, format!("folders nest deeper than {DEEPEST}")));
+    }
+    let entries = std::fs::read_dir(folder).map_err(|error| Failure::file(folder, error))?;
+    let mut paths = Vec::new();
+    for entry in entries {
+        paths.push(entry.map_err(|error| Failure::file(folder, error))?.path());
+    }
+    paths.sort();
+    for path in paths {
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        if path.is_dir() {
+            below(&path, files, depth + 1)?;
+        } else if Format::of_extension(extension).is_some() {
+            files.push(path);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! What was found out, as JSON: an object for each test, one for the total.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use spelter_memory_model::answer::{Execution, Options};
+use spelter_memory_model::describe;
+use spelter_memory_model::program::Program;
+use spelter_memory_model::relations::Source;
+use spelter_memory_model::repair::words;
+
+use super::{Decided, Total};
+
+/// One test.
+pub(crate) fn test(path: &Path, decided: &Decided, options: &Options) -> Value {
+    let program = &decided.test.program;
+    let questions = decided.test.questions.iter().zip(&decided.answers).map(|(question, answer)| match answer {
+        Ok(answer) => json!({
+            "line": question.place.line,
+            "question": question.text,
+            "holds": answer.holds,
+            "expected": answer.expected,
+            "witness": answer.witness.as_ref().map(|witness| execution(program, witness)),
+        }),
+        Err(error) => json!({ "line": question.place.line, "question": question.text, "undecided": error }),
+    });
+    let mut value = json!({
+        "file": path.display().to_string(),
+        "model": options.model.to_string(),
+        "questions": questions.collect::<Vec<_>>(),
+        "races": decided.races.as_ref().ok(),
+        "expected_race_free": decided.expected_race_free,
+        "microseconds": decided.took.as_micros() as u64,
+    });
+    if !decided.test.warnings.is_empty() {
+        value["warnings"] = decided.test.warnings.iter().map(ToString::to_string).collect();
+    }
+    match &decided.summary {
+        Ok(summary) => {
+            value["executions"] = json!(summary.executions);
+            value["racy_executions"] = json!(summary.racy);
+            value["complete"] = json!(!summary.more);
+            let outcomes = summary.outcomes.iter();
+            value["outcomes"] = outcomes.map(|(outcome, race)| json!({ "values": outcome, "race": race })).collect();
+            value["race"] = summary.race.as_ref().map_or(Value::Null, |race| execution(program, race));
+        }
+        Err(error) => value["undecided"] = json!(error),
+    }
+    if let Some(explanation) = &decided.explanation {
+        let conjuncts = explanation.conjuncts.iter().map(
+            |conjunct| json!({ "question": conjunct.question, "holds": conjunct.holds, "because": conjunct.because }),
+        );
+        value["explanation"] = json!({
+            "first": explanation.first,
+            "second": explanation.second,
+            "cause": explanation.cause().map(|cause| cause.question),
+            "conjuncts": conjuncts.collect::<Vec<_>>(),
+        });
+    }
+    match &decided.repair {
+        None => {}
+        Some(Err(error)) => value["repair"] = json!({ "undecided": error }),
+        Some(Ok(None)) => value["repair"] = Value::Null,
+        Some(Ok(Some(repair))) => {
+            value["repair"] = json!({
+                "edits": repair.edits.iter().map(|edit| words(program, &[*edit])).collect::<Vec<_>>(),
+                "smallest": repair.smallest,
+                "executions": repair.executions,
+            });
+        }
+    }
+    value
+}
+
+fn execution(program: &Program, execution: &Execution) -> Value {
+    let instance = &execution.instance;
+    let place = |event: usize| describe::place(program, instance, event);
+    let pairs = |pairs: &[(usize, usize)]| pairs.iter().map(|&(a, b)| [place(a), place(b)]).collect::<Vec<_>>();
+    let reads = execution.sources.iter().enumerate().filter_map(|(read, source)| {
+        let source = match (*source)? {
+            Source::Initial => json!("initial"),
+            Source::Write(write) => json!(place(write)),
+        };
+        Some(json!({ "read": place(read), "from": source, "value": execution.values.read[read] }))
+    });
+    json!({
+        "events": (0..instance.trace.len()).map(|event| describe::event(program, instance, &execution.values, event)).collect::<Vec<_>>(),
+        "reads": reads.collect::<Vec<_>>(),
+        "modification_order": pairs(&execution.modification_order),
+        "races": pairs(&execution.races),
+    })
+}
+
+/// All tests.
+pub(crate) fn total(total: &Total, options: &Options) -> Value {
+    json!({
+        "total": {
+            "model": options.model.to_string(),
+            "tests": total.tests,
+            "racy": total.racy,
+            "questions": total.questions,
+            "expectations": total.expectations,
+            "differences": total.differences,
+            "undecided": total.undecided,
+            "unreadable": total.unreadable,
+            "microseconds": total.deciding.as_micros() as u64,
+        }
+    })
+}

@@ -1,0 +1,216 @@
+//! `spelter litmus`: decides litmus tests of the Vulkan memory model, and generates them.
+
+mod expected;
+mod files;
+mod generate;
+mod json;
+mod report;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+use spelter_memory_model::Model;
+use spelter_memory_model::answer::{Answer, Options, Summary, answer, find_race, summarize};
+use spelter_memory_model::dot::dot;
+use spelter_memory_model::explain::{Explanation, explain};
+use spelter_memory_model::format::{Format, QuestionKind, Test};
+use spelter_memory_model::repair::{Effort, Repair, repair};
+use spelter_memory_model::search::Limits;
+
+use crate::args::LitmusArgs;
+use crate::failure::Failure;
+use crate::file;
+use crate::output::Output;
+
+use expected::Expected;
+
+/// How many executions are counted; only the report tells that there are more.
+const MOST_EXECUTIONS: u64 = 200_000;
+
+/// A test with everything that was found out about it.
+struct Decided {
+    test: Test,
+    answers: Vec<Result<Answer, String>>,
+    /// Whether it races, and what a list of expected results says: `true` for race-free.
+    races: Result<bool, String>,
+    expected_race_free: Option<bool>,
+    summary: Result<Summary, String>,
+    explanation: Option<Explanation>,
+    /// `None` if none was asked for or needed.
+    repair: Option<Result<Option<Repair>, String>>,
+    took: Duration,
+}
+
+impl Decided {
+    fn differences(&self) -> usize {
+        let answers = self.answers.iter().filter(|answer| answer.as_ref().is_ok_and(Answer::differs)).count();
+        let races = matches!((&self.races, self.expected_race_free), (Ok(races), Some(free)) if *races == free);
+        answers + usize::from(races)
+    }
+
+    fn undecided(&self) -> usize {
+        self.answers.iter().filter(|answer| answer.is_err()).count() + usize::from(self.races.is_err())
+    }
+
+    fn expectations(&self) -> usize {
+        let stated = |answer: &&Result<Answer, String>| answer.as_ref().is_ok_and(|answer| answer.expected.is_some());
+        self.answers.iter().filter(stated).count() + usize::from(self.expected_race_free.is_some())
+    }
+}
+
+/// What all tests came to.
+#[derive(Default)]
+struct Total {
+    tests: usize,
+    questions: usize,
+    expectations: usize,
+    differences: usize,
+    undecided: usize,
+    unreadable: usize,
+    racy: usize,
+    deciding: Duration,
+}
+
+/// Decides the tests, or generates some.
+pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<(), Failure> {
+    let options = options(args)?;
+    if args.generate {
+        return generate::run(args, &options, output);
+    }
+    let files = files::find(&args.paths)?;
+    let files: Vec<_> = args.shard.pick(files.into_iter()).collect();
+    let expected = Expected::read(args)?;
+    if let Some(folder) = &args.dot {
+        std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
+    }
+    let alone = files.len() == 1;
+    let progress = progress(files.len());
+    let mut total = Total::default();
+    for path in &files {
+        match decide(path, args, &options, &expected) {
+            Ok(decided) => {
+                total.add(&decided);
+                if let (Some(folder), Ok(summary)) = (&args.dot, &decided.summary) {
+                    picture(folder, path, &decided.test, summary, options.model)?;
+                }
+                progress.suspend(|| {
+                    if args.json {
+                        output.json(&json::test(path, &decided, &options))
+                    } else {
+                        report::test(path, &decided, args, alone, output)
+                    }
+                })?;
+            }
+            Err(failure) if alone => return Err(failure),
+            Err(failure) => {
+                total.unreadable += 1;
+                progress.suspend(|| {
+                    if args.json {
+                        output.json(&json!({ "file": path.display().to_string(), "error": failure.to_string() }))
+                    } else {
+                        output.line(format!("{failure}"))
+                    }
+                })?;
+            }
+        }
+        progress.inc(1);
+    }
+    progress.finish_and_clear();
+    if args.json {
+        output.json(&json::total(&total, &options))?;
+    } else if !alone {
+        report::total(&total, output)?;
+    }
+    total.verdict()
+}
+
+impl Total {
+    fn add(&mut self, decided: &Decided) {
+        self.tests += 1;
+        self.questions += decided.answers.len();
+        self.expectations += decided.expectations();
+        self.differences += decided.differences();
+        self.undecided += decided.undecided();
+        self.racy += usize::from(matches!(decided.races, Ok(true)));
+        self.deciding += decided.took;
+    }
+
+    /// Status 1 if something differs, could not be read or could not be decided.
+    fn verdict(&self) -> Result<(), Failure> {
+        let counted = |count: usize, one: &str, many: &str| {
+            (count > 0).then(|| format!("{count} {}", if count == 1 { one } else { many }))
+        };
+        let parts = [
+            counted(self.differences, "answer differs from what is expected", "answers differ from what is expected"),
+            counted(self.undecided, "question is undecided", "questions are undecided"),
+            counted(self.unreadable, "file cannot be read", "files cannot be read"),
+        ];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        if parts.is_empty() { Ok(()) } else { Err(Failure(parts.join(", "))) }
+    }
+}
+
+fn options(args: &LitmusArgs) -> Result<Options, Failure> {
+    let mut model = args.profile;
+    for switch in &args.switch {
+        let (name, value) =
+            switch.split_once('=').ok_or_else(|| Failure(format!("--switch takes NAME=VALUE, not `{switch}`")))?;
+        model.set(name, value).map_err(Failure)?;
+    }
+    Ok(Options { model, unroll: args.unroll, limits: Limits { steps: args.steps, ..Limits::default() } })
+}
+
+/// A bar on a terminal, if there is much to do.
+fn progress(files: usize) -> ProgressBar {
+    if files < 20 {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(files as u64);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} tests {elapsed}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+fn decide(path: &Path, args: &LitmusArgs, options: &Options, expected: &Expected) -> Result<Decided, Failure> {
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let format = Format::of_extension(extension)
+        .ok_or_else(|| Failure::file(path, "a litmus test ends in .test (Khronos) or .litmus (Dat3M)"))?;
+    let text = String::from_utf8(file::read(path, 1 << 20)?).map_err(|_| Failure::file(path, "not a text"))?;
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let test = format.read(&name, &text).map_err(|error| Failure(format!("{}:{error}", path.display())))?;
+    let start = Instant::now();
+    let mut answers: Vec<_> = test
+        .questions
+        .iter()
+        .map(|question| answer(&test.program, question, options).map_err(|error| error.to_string()))
+        .collect();
+    let deciding = start.elapsed();
+    for answer in answers.iter_mut().flatten().filter(|answer| answer.expected.is_none()) {
+        answer.expected = expected.holds(path);
+    }
+    let filter = test.questions.iter().find_map(|question| match &question.kind {
+        QuestionKind::Final { filter, .. } => filter.as_ref(),
+        QuestionKind::Satisfiable { .. } => None,
+    });
+    let race = find_race(&test.program, filter, options).map_err(|error| error.to_string());
+    let races = race.as_ref().map(Option::is_some).map_err(Clone::clone);
+    let summary = summarize(&test.program, options, MOST_EXECUTIONS).map_err(|error| error.to_string());
+    let racing = race.ok().flatten();
+    let explanation = racing.as_ref().filter(|_| args.explain);
+    let explanation = explanation.and_then(|race| explain(&test.program, race, options.model, 0));
+    let wanted = args.repair && racing.is_some();
+    let repair = wanted.then(|| repair(&test.program, options, Effort::default()).map_err(|error| error.to_string()));
+    let expected_race_free = expected.is_race_free(path);
+    Ok(Decided { test, answers, races, expected_race_free, summary, explanation, repair, took: deciding })
+}
+
+/// Writes a picture of a racing execution, or of any.
+fn picture(folder: &Path, path: &Path, test: &Test, summary: &Summary, model: Model) -> Result<(), Failure> {
+    let Some(execution) = summary.race.as_ref().or(summary.example.as_ref()) else { return Ok(()) };
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let to = folder.join(format!("{name}.dot"));
+    std::fs::write(&to, dot(&test.program, execution, model)).map_err(|error| Failure::file(&to, error))
+}

@@ -1,0 +1,129 @@
+//! What was found out, as text.
+
+use std::path::Path;
+
+use spelter_memory_model::answer::{Answer, Summary};
+use spelter_memory_model::format::{Question, QuestionKind};
+use spelter_memory_model::repair::words;
+
+use super::{Decided, Total};
+use crate::args::LitmusArgs;
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// One test: in full if it is alone, or if something is asked for; else a line, and what differs.
+pub(crate) fn test(
+    path: &Path,
+    decided: &Decided,
+    args: &LitmusArgs,
+    alone: bool,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let verdict = match &decided.races {
+        Ok(true) => output.strong("RACY"),
+        Ok(false) => output.good("race-free"),
+        Err(error) => format!("undecided: {error}"),
+    };
+    let counts = match &decided.summary {
+        Ok(summary) if summary.racy > 0 && decided.races == Ok(false) => {
+            format!("{}, none of them where the filter looks", executions(summary))
+        }
+        Ok(summary) => executions(summary),
+        Err(error) => error.clone(),
+    };
+    output.line(format!("{}: {verdict}   {counts}", path.display()))?;
+    for warning in &decided.test.warnings {
+        output.line(format!(" warning    {}:{warning}", path.display()))?;
+    }
+    for (question, answer) in decided.test.questions.iter().zip(&decided.answers) {
+        if alone || answer.as_ref().map_or(true, Answer::differs) {
+            output.line(format!(
+                " line {:<5} {}: {}",
+                question.place.line,
+                question.text,
+                answered(question, answer)
+            ))?;
+        }
+    }
+    if let (Ok(races), Some(free)) = (&decided.races, decided.expected_race_free)
+        && *races == free
+    {
+        output.line(format!(" races      expected {}", if free { "race-free" } else { "racy" }))?;
+    }
+    if let (Ok(summary), true) = (&decided.summary, alone || args.explain) {
+        outcomes(summary, output)?;
+    }
+    if let Some(explanation) = &decided.explanation {
+        output.line(format!(" race       {}  ×  {}", explanation.first, explanation.second))?;
+        for conjunct in &explanation.conjuncts {
+            let holds = if conjunct.holds { "yes" } else { "no " };
+            output.line(format!("   {:<17} {holds}: {}", format!("{}?", conjunct.question), conjunct.because))?;
+        }
+    }
+    match &decided.repair {
+        None => {}
+        Some(Err(error)) => output.line(format!(" repair     undecided: {error}"))?,
+        Some(Ok(None)) => output.line(" repair     none found")?,
+        Some(Ok(Some(repair))) => {
+            let label = if repair.smallest { "smallest repair" } else { "a repair" };
+            let edits = words(&decided.test.program, &repair.edits);
+            let count = plural(repair.executions);
+            output.line(format!(" {label}: {edits} -> {count}, none racy"))?;
+        }
+    }
+    Ok(())
+}
+
+fn executions(summary: &Summary) -> String {
+    let more = if summary.more { " and more" } else { "" };
+    format!("{}{more}, {} racy", plural(summary.executions), summary.racy)
+}
+
+fn plural(executions: u64) -> String {
+    if executions == 1 { "1 execution".to_owned() } else { format!("{executions} executions") }
+}
+
+fn answered(question: &Question, answer: &Result<Answer, String>) -> String {
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(error) => return format!("undecided: {error}"),
+    };
+    let found = match (&question.kind, answer.holds) {
+        (QuestionKind::Satisfiable { .. }, true) => "satisfiable",
+        (QuestionKind::Satisfiable { .. }, false) => "no solution",
+        (QuestionKind::Final { .. }, true) => "holds",
+        (QuestionKind::Final { .. }, false) => "does not hold",
+    };
+    match answer.expected {
+        None => found.to_owned(),
+        Some(_) if answer.differs() => format!("{found}, which DIFFERS from what is expected"),
+        Some(_) => format!("{found}, as expected"),
+    }
+}
+
+fn outcomes(summary: &Summary, output: &mut Output) -> Result<(), Failure> {
+    const SHOWN: usize = 32;
+    let words = |(outcome, race): (&String, &bool)| format!("{outcome}{}", if *race { " RACE" } else { "" });
+    let shown: Vec<_> = summary.outcomes.iter().take(SHOWN).map(words).collect();
+    if shown.is_empty() {
+        return output.line(" outcomes   none: no execution ends");
+    }
+    let more = summary.outcomes.len().saturating_sub(SHOWN);
+    let more = if more > 0 || summary.more { format!(" | … {more} more that were seen") } else { String::new() };
+    output.line(format!(" outcomes   {}{more}", shown.join(" | ")))
+}
+
+/// The last line of a run over several files.
+pub(crate) fn total(total: &Total, output: &mut Output) -> Result<(), Failure> {
+    let as_expected = total.expectations - total.differences;
+    output.line(format!(
+        "{} tests, {} racy; {} questions in {:.1} ms: {as_expected} answers as expected, {} differ, {} undecided, {} files unreadable",
+        total.tests,
+        total.racy,
+        total.questions,
+        total.deciding.as_secs_f64() * 1e3,
+        total.differences,
+        total.undecided,
+        total.unreadable
+    ))
+}

@@ -1,0 +1,161 @@
+//! `spelter litmus`: verdicts, explanations, repairs, pictures, shards, lists, generated tests, errors.
+
+mod common;
+
+use common::Folder;
+use serde_json::Value;
+
+/// Message passing without anything that makes `x` available, visible or non-private.
+const PRIVATE: &str = "NEWSG
+NEWTHREAD
+st.sc0 x = 1
+st.atom.rel.scopewg.sc0.semsc0 y = 1
+NEWSG
+NEWTHREAD
+ld.atom.acq.scopewg.sc0.semsc0 y = 1
+ld.sc0 x = 1
+SATISFIABLE consistent[X] && #dr>0
+";
+
+const LITMUS: &str = "VULKAN mp
+{ x=0; y=0; }
+ P0@sg 0, wg 0, qf 0            | P1@sg 1, wg 0, qf 0             ;
+ st.av.wg.sc0 x, 1              | ld.atom.acq.wg.sc0.semsc0 r0, y ;
+ st.atom.rel.wg.sc0.semsc0 y, 1 | ld.vis.wg.sc0 r1, x             ;
+exists (P1:r0 == 1 /\\ P1:r1 == 0)
+";
+
+fn folder(test: &str) -> Folder {
+    let folder = Folder::new(test);
+    folder.write("private.test", PRIVATE.as_bytes());
+    folder.write("mp.litmus", LITMUS.as_bytes());
+    folder
+}
+
+#[test]
+fn a_race_is_explained_and_repaired() {
+    let text = folder("litmus-explain").good("litmus private.test --explain --repair");
+    for part in [
+        "private.test: RACY   1 execution, 1 racy",
+        "line 9     SATISFIABLE consistent[X] && #dr>0: satisfiable, as expected",
+        "outcomes   y=1 x=1 RACE",
+        "race       T0:1 st x=1 (private, Uniform)  ×  T1:2 ld x=1 (private, Uniform)",
+        "ordered?          yes: T0:1 -po-> T0:2 rel[U,wg] -sw-> T1:1 acq[U,wg] -po-> T1:2",
+        "non-private?      no : neither access carries NonPrivatePointer",
+        "available?        no : no operation makes T0:1 available to the workgroup instance domain or a wider one",
+        "smallest repair: MakePointerAvailable (Workgroup) on T0:1, MakePointerVisible (Workgroup) on T1:2 -> 1 execution, none racy",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn an_answer_that_differs_ends_with_status_1() {
+    let folder = folder("litmus-differs");
+    folder.write("wrong.test", PRIVATE.replace("SATISFIABLE", "NOSOLUTION").as_bytes());
+    let ended = folder.spelter("litmus .");
+    assert_eq!((ended.status, ended.stderr.as_str()), (1, "error: 1 answer differs from what is expected\n"));
+    let part = "line 9     NOSOLUTION consistent[X] && #dr>0: satisfiable, which DIFFERS from what is expected";
+    assert!(ended.stdout.contains(part), "{}", ended.stdout);
+    assert!(ended.stdout.contains("3 tests, 3 racy; 3 questions in "), "{}", ended.stdout);
+}
+
+#[test]
+fn lists_give_expected_results() {
+    let folder = folder("litmus-lists");
+    folder.write("holds.csv", b"mp.litmus,0\ngone.litmus,1\n");
+    folder.write("free.csv", b"mp.litmus,1\n");
+    assert!(folder.good("litmus mp.litmus --expected holds.csv").contains("does not hold, as expected"));
+    let ended = folder.spelter("litmus mp.litmus --expected-races free.csv");
+    assert_eq!(ended.status, 1);
+    assert!(ended.stdout.contains("races      expected race-free"), "{}", ended.stdout);
+    folder.write("bad.csv", b"mp.litmus,1\nmp.litmus\n");
+    let message = folder.error("litmus mp.litmus --expected bad.csv");
+    assert_eq!(message, "bad.csv:2:1: a row is a path, a comma, and 0 or 1");
+}
+
+#[test]
+fn json_has_an_object_for_each_test_and_one_for_all() {
+    let text = folder("litmus-json").good("litmus . --json --explain --repair");
+    let objects: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(objects.len(), 3);
+    assert_eq!(objects[0]["questions"][0]["holds"], false);
+    assert_eq!(objects[1]["races"], true);
+    assert_eq!(objects[1]["explanation"]["cause"], "non-private");
+    assert_eq!(objects[1]["repair"]["edits"].as_array().unwrap().len(), 2);
+    assert_eq!(objects[2]["total"]["tests"], 2);
+    assert_eq!(objects[2]["total"]["differences"], 0);
+}
+
+#[test]
+fn switches_and_profiles_change_the_model() {
+    let folder = folder("litmus-switches");
+    for (line, model) in [
+        ("litmus mp.litmus --json", "spec"),
+        ("litmus mp.litmus --json --profile khronos", "khronos"),
+        ("litmus mp.litmus --json --profile spec,chains=alloy", "spec,chains=alloy"),
+        ("litmus mp.litmus --json --profile khronos --switch from-reads=dartagnan", "dartagnan"),
+    ] {
+        let text = folder.good(line);
+        assert!(text.contains(&format!("\"model\":\"{model}\"")), "{line}: {text}");
+    }
+    let message = folder.error("litmus mp.litmus --switch chains=long");
+    assert_eq!(message, "`chains` may be text or alloy or single, not `long`");
+    assert_eq!(folder.spelter("litmus mp.litmus --profile vulkan").status, 2);
+}
+
+#[test]
+fn pictures_are_for_graphviz() {
+    let folder = folder("litmus-dot");
+    folder.good("litmus . --dot pictures");
+    let text = String::from_utf8(folder.read("pictures/private.dot")).unwrap();
+    assert!(text.starts_with("digraph \"private\" {") && text.trim_end().ends_with('}'));
+    assert!(text.contains("e0 -> e3 [label=\"race\""), "{text}");
+    assert!(text.contains("e1 -> e2 [label=\"sw\""), "{text}");
+    assert!(!folder.read("pictures/mp.dot").is_empty());
+}
+
+#[test]
+fn generated_tests_answer_as_they_say_in_every_shard() {
+    let folder = Folder::new("litmus-generate");
+    let all = folder.good("litmus --generate --events 3 --json --count 40");
+    assert_eq!(all.lines().count(), 40);
+    assert!(all.contains("\"racy\":true"));
+    let half = |part: u8| folder.good(&format!("litmus --generate --events 3 --json --count 20 --shard {part}/2"));
+    let mut halves: Vec<String> =
+        [half(1), half(2)].iter().flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
+    let mut whole: Vec<_> = all.lines().map(str::to_owned).collect();
+    halves.sort();
+    whole.sort();
+    assert_eq!(halves, whole);
+    folder.good("litmus --generate --events 3 --classes 2 --fences --shard 7/97 --count 200 --out tests");
+    let text = folder.good("litmus tests");
+    assert!(text.contains("200 tests, ") && text.contains(" 0 differ, "), "{text}");
+}
+
+#[test]
+fn errors_name_file_line_and_column() {
+    let folder = folder("litmus-errors");
+    folder.write("bad.test", b"st.sc0 x\nst.sc0.hop x\n");
+    folder.write("bad.txt", b"");
+    folder.write("binary.test", &[0xff]);
+    for (line, message) in [
+        ("litmus bad.test", "bad.test:2:8: `hop` is no token of an operation"),
+        ("litmus bad.txt", "bad.txt: a litmus test ends in .test (Khronos) or .litmus (Dat3M)"),
+        ("litmus binary.test", "binary.test: not a text"),
+        ("litmus --generate --threads 5 --events 2", "5 threads have no 2 operations"),
+    ] {
+        assert_eq!(folder.error(line), message, "{line}");
+    }
+    assert!(folder.error("litmus missing.test").starts_with("missing.test: "));
+    let ended = folder.spelter("litmus bad.test mp.litmus");
+    assert_eq!((ended.status, ended.stderr.as_str()), (1, "error: 1 file cannot be read\n"));
+    assert!(ended.stdout.contains("bad.test:2:8: "), "{}", ended.stdout);
+    for line in ["litmus", "litmus mp.litmus --shard 3/2", "litmus mp.litmus --shard 1", "litmus mp.litmus --generate"]
+    {
+        assert_eq!(folder.spelter(line).status, 2, "{line}");
+    }
+    let ended = folder.spelter("litmus mp.litmus --steps 1");
+    assert_eq!(ended.status, 1);
+    assert!(ended.stdout.contains("the search takes too many steps, and the bound is 1"), "{}", ended.stdout);
+}
