@@ -8,10 +8,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
+use smallvec::SmallVec;
+use spelter_driver::Sampler;
 
+use crate::error::Error;
 use crate::object::ResourceObject;
 use crate::resource::{Resource, ResourceId};
-use crate::slot::{Slot, SlotKind};
+use crate::share::Share;
+use crate::slot::{Bind, Slot, SlotKind};
+use crate::view::{Part, View};
 
 /// A slot, by its place in the table of its context: stable as long as the context lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,14 +47,62 @@ struct Entry {
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
     pub(crate) kind: SlotKind,
-    pub(crate) resource: Arc<Resource>,
+    /// A sampler is no resource.
+    pub(crate) resource: Option<Arc<Resource>>,
     /// What stood behind the resource when this was bound or rebound; `None` if the resource was destroyed.
     pub(crate) object: Option<Arc<ResourceObject>>,
-    pub(crate) range: Range<u64>,
+    pub(crate) part: Part,
+    /// The bytes or subresources that it shows.
+    pub(crate) ranges: SmallVec<[Range<u64>; 1]>,
+    /// What shaders see texels through; buffers as such need none.
+    pub(crate) view: Option<View>,
+    pub(crate) sampler: Option<Sampler>,
+}
+
+impl Bound {
+    /// Something to be put into a slot of that kind, its object as it is now. `None` if the resource is destroyed.
+    pub(crate) fn new(share: &Share, bind: &Bind) -> Result<Option<Self>, Error> {
+        let Bind { kind, part, sampler, resource } = bind;
+        let mut bound = Self {
+            kind: *kind,
+            resource: resource.clone(),
+            object: None,
+            part: part.clone(),
+            ranges: SmallVec::new(),
+            view: None,
+            sampler: sampler.clone(),
+        };
+        if let Some(resource) = resource {
+            bound.ranges = part.ranges(resource);
+            let object = resource.state().object.clone();
+            let Some(object) = object else { return Ok(None) };
+            bound.view = part.view(share.device(), *kind, &object)?;
+            bound.object = Some(object);
+        }
+        Ok(Some(bound))
+    }
+
+    /// Whether binding that would change nothing but maybe the object.
+    pub(crate) fn is(&self, bind: &Bind) -> bool {
+        let same = |a: &Option<Arc<Resource>>, b: &Option<Arc<Resource>>| match (a, b) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        let number = |sampler: &Option<Sampler>| sampler.as_ref().map(Sampler::number);
+        self.kind == bind.kind
+            && same(&self.resource, &bind.resource)
+            && self.part == bind.part
+            && number(&self.sampler) == number(&bind.sampler)
+    }
+
+    /// What is bound, for messages.
+    pub(crate) fn described(&self) -> String {
+        self.resource.as_ref().map_or_else(|| "a sampler".to_owned(), |resource| resource.described())
+    }
 }
 
 /// By kind, the slots that a resource occupies.
-type History = [Vec<SlotId>; SlotKind::COUNT];
+type History = [SmallVec<[SlotId; 2]>; SlotKind::COUNT];
 
 impl Bindings {
     /// The number of the last change.
@@ -95,13 +148,18 @@ impl Bindings {
         self.now += 1;
         let old = self.slots[id.0 as usize].bound.take();
         if let Some(old) = &old {
-            self.forget(id, old.kind, old.resource.id());
+            self.changed[old.kind as usize] = self.now;
+            if let Some(resource) = &old.resource {
+                self.forget(id, old.kind, resource.id());
+            }
         }
         if let Some(new) = &bound {
             self.changed[new.kind as usize] = self.now;
-            let slots = &mut self.history.entry(new.resource.id()).or_default()[new.kind as usize];
-            self.slots[id.0 as usize].place = slots.len();
-            slots.push(id);
+            if let Some(resource) = &new.resource {
+                let slots = &mut self.history.entry(resource.id()).or_default()[new.kind as usize];
+                self.slots[id.0 as usize].place = slots.len();
+                slots.push(id);
+            }
         }
         let entry = &mut self.slots[id.0 as usize];
         (entry.bound, entry.changed) = (bound, self.now);
@@ -110,7 +168,6 @@ impl Bindings {
 
     /// Takes a slot out of the history of its resource.
     fn forget(&mut self, id: SlotId, kind: SlotKind, resource: ResourceId) {
-        self.changed[kind as usize] = self.now;
         let place = self.slots[id.0 as usize].place;
         let Some(history) = self.history.get_mut(&resource) else { return };
         let slots = &mut history[kind as usize];
@@ -118,7 +175,7 @@ impl Bindings {
         if let Some(moved) = slots.get(place) {
             self.slots[moved.0 as usize].place = place;
         }
-        if history.iter().all(Vec::is_empty) {
+        if history.iter().all(|slots| slots.is_empty()) {
             self.history.remove(&resource);
         }
     }
@@ -131,7 +188,7 @@ impl Bindings {
     /// A resource that occupies slots here.
     pub(crate) fn resource(&self, id: ResourceId) -> Option<&Arc<Resource>> {
         let slot = self.history.get(&id)?.iter().flatten().next()?;
-        self.bound(*slot).map(|bound| &bound.resource)
+        self.bound(*slot)?.resource.as_ref()
     }
 
     /// All resources that occupy slots here.
@@ -139,14 +196,21 @@ impl Bindings {
         self.history.keys().copied().collect()
     }
 
-    /// The slot names another object from now on; the one that it named, for the caller to drop.
+    /// The slot names another object from now on, and shows it through that view; the object that it named, for the
+    /// caller to drop.
     #[must_use = "dropped when no lock is held"]
-    pub(crate) fn rename(&mut self, id: SlotId, object: Option<&Arc<ResourceObject>>) -> Option<Arc<ResourceObject>> {
+    pub(crate) fn rename(
+        &mut self,
+        id: SlotId,
+        object: Option<&Arc<ResourceObject>>,
+        view: Option<View>,
+    ) -> Option<Arc<ResourceObject>> {
         let entry = &mut self.slots[id.0 as usize];
         let bound = entry.bound.as_mut()?;
         self.now += 1;
         entry.changed = self.now;
         self.changed[bound.kind as usize] = self.now;
+        bound.view = view;
         std::mem::replace(&mut bound.object, object.cloned())
     }
 }

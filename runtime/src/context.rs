@@ -4,22 +4,24 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ash::vk;
 use bytemuck::NoUninit;
 use parking_lot::{Mutex, MutexGuard};
-use spelter_driver::{Backend, Device, DeviceOptions, Observer};
+use spelter_driver::{Backend, Device, DeviceOptions, Observer, Sampler, SamplerInfo};
 
 use crate::batch::{Clock, Moment, Refusal, Timeline};
-use crate::bindings::{Bindings, Bound};
+use crate::bindings::Bindings;
 use crate::descriptors::{ProgramStates, SetCache};
 use crate::dispatch::Dispatch;
 use crate::error::{Error, rule};
 use crate::fence::Fence;
+use crate::image::{ImageBuilder, ImagePart};
 use crate::program::{Program, ProgramBuilder, Source};
 use crate::replace;
-use crate::resource::{Buffer, BufferBuilder};
-use crate::serial::Serial;
+use crate::resource::{Buffer, BufferBuilder, Resource};
+use crate::serial::{Access, Serial};
 use crate::share::Share;
-use crate::slot::{Bind, Slot, SlotKind};
+use crate::slot::{Bind, Slot};
 use crate::stats::Stats;
 use crate::trace::Trace;
 
@@ -207,6 +209,16 @@ impl Context {
         self.buffer(bytes).zeroed()
     }
 
+    /// Begins an image of that format and so many texels: width, height, depth.
+    pub fn image(&self, format: vk::Format, size: [u32; 3]) -> ImageBuilder<'_> {
+        ImageBuilder::new(self, format, size)
+    }
+
+    /// A sampler. [`Error::Misuse`] if it breaks a rule of Vulkan.
+    pub fn sampler(&self, info: &SamplerInfo) -> Result<Sampler, Error> {
+        Ok(self.device().create_sampler(info)?)
+    }
+
     /// A program from WGSL text with one compute entry point. Errors as [`ProgramBuilder::build`].
     pub fn program_wgsl(&self, text: &str) -> Result<Program, Error> {
         self.program(Source::Wgsl(text)).build()
@@ -258,32 +270,31 @@ impl Context {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn bind(&self, slot: impl Into<Slot>, what: Bind<'_>) -> Result<(), Error> {
-        let (slot, Bind { kind, slice }) = (slot.into(), what);
+    pub fn bind(&self, slot: impl Into<Slot>, what: Bind) -> Result<(), Error> {
+        let slot = slot.into();
         self.check_slot(slot)?;
-        let (resource, range) = (slice.buffer.resource(), slice.range());
-        crate::dispatch::check_part(&self.inner.share, slot, slice.buffer, &range)?;
-        self.check_alignment(slot, slice.buffer, kind, range.start)?;
         let mut state = self.inner.lock();
-        let same = |bound: &Bound| bound.kind == kind && Arc::ptr_eq(&bound.resource, resource) && bound.range == range;
-        let mut inner = resource.state();
-        let object = inner
-            .object
-            .clone()
-            .ok_or_else(|| Error::slot_rule(slot, format!("{} is destroyed", resource.described()), rule::DESTROYED))?;
-        if kind.can_write() {
-            inner.valid.add(range.clone());
-        }
-        drop(inner);
         let id = state.bindings.id(slot);
-        let current = state.bindings.bound(id).filter(|bound| same(bound));
-        if current.is_some_and(|bound| bound.object.as_ref().is_some_and(|old| old.id() == object.id())) {
-            return Ok(());
+        if let (Some(current), Some(resource)) = (state.bindings.bound(id), &what.resource)
+            && current.is(&what)
+        {
+            // As it was; but what kernels can write may have been forgotten since.
+            let mut inner = resource.state();
+            if inner.object.as_ref().map(|object| object.id()) == current.object.as_ref().map(|object| object.id()) {
+                if what.kind.can_write() {
+                    current.ranges.iter().for_each(|range| inner.valid.add(range.clone()));
+                }
+                return Ok(());
+            }
         }
-        let bound = Bound { kind, resource: Arc::clone(resource), object: Some(object), range };
+        let bound = crate::dispatch::bound(&self.inner.share, slot, &what)?;
+        if let Some(resource) = bound.resource.as_ref().filter(|_| bound.kind.can_write()) {
+            let mut inner = resource.state();
+            bound.ranges.iter().for_each(|range| inner.valid.add(range.clone()));
+        }
         let old = state.bindings.put(slot, Some(bound));
         drop(state);
-        drop(old); // when no lock is held
+        drop((old, what)); // when no lock is held
         Ok(())
     }
 
@@ -318,11 +329,42 @@ impl Context {
     /// ```
     pub fn invalidate(&self, buffer: &Buffer) -> Result<(), Error> {
         self.check_device("invalidate", buffer)?;
+        self.invalidate_all(buffer.resource())
+    }
+
+    fn invalidate_all(&self, resource: &Resource) -> Result<(), Error> {
         let mut state = self.inner.lock();
-        let done = replace::invalidate(&self.inner.share, &mut state, buffer.resource());
+        let done = replace::invalidate(&self.inner.share, &mut state, resource);
         drop(state);
         // What it replaced goes here, when no lock is held.
         done.map(drop)
+    }
+
+    /// Forgets what an image, or levels and layers of it, hold. As [`Context::invalidate`]; a part of an image that is in
+    /// use is forgotten only if nothing else of the image holds data: the others stay as they are.
+    ///
+    /// [`Error::Range`] if there are no such levels or layers, [`Error::Resource`] as for buffers.
+    pub fn invalidate_image<'a>(&self, what: impl Into<ImagePart<'a>>) -> Result<(), Error> {
+        let ImagePart { image, part } = what.into();
+        self.check_part("invalidate", image, &part)?;
+        let (resource, ranges) = (image.resource(), part.ranges(image.info().levels));
+        let mut inner = resource.state();
+        let rest = ranges.iter().fold(inner.valid.clone(), |mut rest, range| {
+            rest.remove(range.clone());
+            rest
+        });
+        if rest.is_empty() {
+            drop(inner);
+            return self.invalidate_all(resource);
+        }
+        let busy = inner.object(resource, "invalidate")?.usage.is_busy(Access::Write);
+        if !busy {
+            for range in ranges {
+                replace::forget(&self.inner.share, resource, &mut inner, range);
+            }
+            self.inner.share.memory().counters.invalidations_idle.one();
+        }
+        Ok(())
     }
 
     /// Begins a dispatch of a program; [`Dispatch::groups`] or [`Dispatch::invocations`] records it.
@@ -367,7 +409,7 @@ impl Context {
 
     /// What the tracker did so far, in all contexts of the device.
     pub fn stats(&self) -> Stats {
-        self.inner.share.memory().counters.read()
+        self.inner.share.stats()
     }
 
     /// The slots that are occupied.
@@ -423,21 +465,6 @@ impl Context {
             return Err(Error::slot_rule(Slot { element: 0, ..slot }, problem, rule::SLOT));
         }
         Ok(())
-    }
-
-    fn check_alignment(&self, slot: Slot, buffer: &Buffer, kind: SlotKind, offset: u64) -> Result<(), Error> {
-        let limits = self.device().limits();
-        let (alignment, vuid) = match kind {
-            SlotKind::UniformBuffer => {
-                (limits.min_uniform_buffer_offset_alignment, "VUID-VkWriteDescriptorSet-descriptorType-00327")
-            }
-            _ => (limits.min_storage_buffer_offset_alignment, "VUID-VkWriteDescriptorSet-descriptorType-00328"),
-        };
-        if offset.is_multiple_of(alignment) {
-            return Ok(());
-        }
-        let of = buffer.label().map(|label| format!(" of buffer `{label}`")).unwrap_or_default();
-        Err(Error::slot(slot, format!("offset {offset}{of} is no multiple of {alignment} ({vuid})")))
     }
 }
 

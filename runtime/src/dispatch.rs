@@ -7,17 +7,18 @@ use std::sync::Arc;
 use bytemuck::NoUninit;
 use smallvec::SmallVec;
 
-use crate::barrier::Use;
 use crate::batch::Refusal;
+use crate::bindings::Bound;
 use crate::context::{Context, State};
-use crate::descriptors::{check_mapped, missing, resolve};
+use crate::descriptors::{check_mapped, checked, resolve, used};
 use crate::error::{Error, rule};
-use crate::object::ResourceObject;
+use crate::memory::Template;
 use crate::program::{BindingInfo, Program};
 use crate::resource::{Buffer, Resource};
 use crate::serial::Access;
 use crate::share::Share;
-use crate::slot::Slot;
+use crate::slot::{Bind, Slot, SlotKind};
+use crate::view::Part;
 
 /// A dispatch being put together: see [`Context::dispatch`].
 ///
@@ -46,7 +47,7 @@ use crate::slot::Slot;
 pub struct Dispatch<'a> {
     context: &'a Context,
     program: &'a Program,
-    bound: BTreeMap<Slot, (Buffer, Range<u64>)>,
+    bound: BTreeMap<Slot, Own>,
     push: SmallVec<[u8; 64]>,
 }
 
@@ -67,7 +68,13 @@ impl<'a> Dispatch<'a> {
 
     /// Binds the bytes `range` of a buffer to one element of an array of buffers.
     pub fn bind_element(mut self, group: u32, binding: u32, element: u32, buffer: &Buffer, range: Range<u64>) -> Self {
-        self.bound.insert(Slot { group, binding, element }, (buffer.clone(), range));
+        self.bound.insert(Slot { group, binding, element }, Own::Bytes(buffer.clone(), range));
+        self
+    }
+
+    /// Binds anything that [`Context::bind`] takes: images, texel buffers, samplers.
+    pub fn with(mut self, slot: impl Into<Slot>, what: Bind) -> Self {
+        self.bound.insert(slot.into(), Own::Bind(what));
         self
     }
 
@@ -147,66 +154,48 @@ impl<'a> Dispatch<'a> {
     fn dispatch_bound(&self, state: &mut State, groups: [u32; 3]) -> Result<(), Refusal> {
         let program = self.program;
         let share = Arc::clone(&state.share);
-        let counters = &share.memory().counters;
-        let mut sets = SmallVec::<[SmallVec<[Found; 4]>; 4]>::new();
+        let mut sets = SmallVec::<[SmallVec<[Bound; 4]>; 4]>::new();
+        let mut accesses = SmallVec::<[Access; 8]>::new();
         for set in program.sets() {
             let mut found = SmallVec::new();
             for info in &set.bindings {
                 for slot in info.slots() {
-                    found.push(self.found(state, info, slot)?);
+                    found.push(self.found(state, *info, slot)?);
+                    accesses.push(info.access());
                 }
             }
             sets.push(found);
         }
-        let uses = || sets.iter().flatten().map(Found::used);
+        let uses = || sets.iter().flatten().zip(accesses.iter().copied()).flat_map(used);
         let batch = state.timeline.batch()?;
         batch.enter(&state.clock, uses())?;
-        sets.iter().flatten().for_each(Found::written);
+        sets.iter().flatten().zip(&accesses).for_each(|(bound, access)| written(bound, *access));
         batch.bind_program(program, &self.push)?;
         for (group, (layout, found)) in (0u32..).zip(program.sets().iter().zip(&sets)) {
             if found.is_empty() {
                 continue;
             }
-            let descriptors: SmallVec<[_; 4]> = found.iter().map(|f| (&f.object, f.range.clone())).collect();
-            let set = resolve(layout, &descriptors, &mut state.sets, &share)?;
+            let set = resolve(layout, found, &mut state.sets, &share)?;
             if !batch.has_set(group, set.number) {
                 batch.bind_set(program, group, &set.set, set.number)?;
             }
         }
-        batch.order(uses(), counters)?;
-        Ok(batch.dispatch(groups, None, counters)?)
+        batch.order(uses())?;
+        Ok(batch.dispatch(groups, None)?)
     }
 
     /// What the dispatch finds at a descriptor.
-    fn found(&self, state: &mut State, info: &BindingInfo, slot: Slot) -> Result<Found, Error> {
-        let (resource, range) = match self.bound.get(&slot) {
-            Some((buffer, range)) => {
-                check_part(&state.share, slot, buffer, range)?;
-                (Arc::clone(buffer.resource()), range.clone())
-            }
+    fn found(&self, state: &mut State, info: BindingInfo, slot: Slot) -> Result<Bound, Error> {
+        let bound = match self.bound.get(&slot) {
+            Some(own) => Some(own.bound(&state.share, slot, info)?),
             None => {
                 let id = state.bindings.id(slot);
-                let bound = state.bindings.bound(id);
-                let bound = bound.ok_or_else(|| Error::slot(Slot { element: 0, ..slot }, missing(slot)))?;
-                if bound.kind != info.slot_kind() {
-                    let (what, is, kind) = (bound.resource.described(), bound.kind, info.slot_kind());
-                    let problem = format!("{what} is bound as a {is}, {:?} takes a {kind}", self.program.entry());
-                    return Err(Error::slot_rule(slot, problem, rule::KIND));
-                }
-                if state.share.has_mappings() {
-                    check_mapped(slot, Some(bound))?;
-                }
-                (Arc::clone(&bound.resource), bound.range.clone())
+                state.bindings.bound(id).cloned()
             }
         };
-        let inner = resource.state();
-        let destroyed = || Error::slot_rule(slot, format!("{} is destroyed", resource.described()), rule::DESTROYED);
-        let object = Arc::clone(inner.object.as_ref().ok_or_else(destroyed)?);
-        if inner.maps.forbid_commands() {
-            return Err(Error::slot_rule(slot, format!("{} is mapped", resource.described()), rule::MAPPED));
-        }
-        drop(inner);
-        Ok(Found { resource, object, range, access: info.access() })
+        checked(self.program, slot, info, bound.as_ref())?;
+        check_mapped(slot, bound.as_ref())?;
+        bound.ok_or_else(|| Error::slot(slot, "nothing is bound to it"))
     }
 
     fn check_known(&self, slot: Slot) -> Result<(), Error> {
@@ -231,48 +220,101 @@ impl<'a> Dispatch<'a> {
     }
 }
 
-/// What a dispatch finds at a descriptor.
-struct Found {
-    resource: Arc<Resource>,
-    object: Arc<ResourceObject>,
-    range: Range<u64>,
-    access: Access,
+/// What is bound for one dispatch.
+#[derive(Debug)]
+enum Own {
+    /// Bytes of a buffer; the program says as what.
+    Bytes(Buffer, Range<u64>),
+    /// As given.
+    Bind(Bind),
 }
 
-impl Found {
-    fn used(&self) -> Use<'_> {
-        Use { object: &self.object, range: self.range.clone(), access: self.access }
-    }
-
-    /// What may be written counts as written.
-    fn written(&self) {
-        if self.access.writes() {
-            self.resource.state().valid.add(self.range.clone());
+impl Own {
+    fn bound(&self, share: &Arc<Share>, slot: Slot, info: BindingInfo) -> Result<Bound, Error> {
+        match self {
+            Self::Bytes(buffer, range) => {
+                let slice = buffer.slice(range.clone());
+                let storage = info.slot_kind() == SlotKind::StorageBuffer;
+                bound(share, slot, &if storage { Bind::storage(slice) } else { Bind::uniform(slice) })
+            }
+            Self::Bind(bind) => bound(share, slot, bind),
         }
     }
 }
 
-/// The range lies in the buffer, and that belongs to the device.
-pub(crate) fn check_part(share: &Arc<Share>, slot: Slot, buffer: &Buffer, range: &Range<u64>) -> Result<(), Error> {
-    let (resource, size) = (buffer.resource(), buffer.size());
+/// What may be written counts as written.
+fn written(bound: &Bound, access: Access) {
+    if let Some(resource) = bound.resource.as_ref().filter(|_| access.writes()) {
+        let mut state = resource.state();
+        bound.ranges.iter().for_each(|range| state.valid.add(range.clone()));
+    }
+}
+
+/// Something to be put into a slot, if the rules allow it.
+pub(crate) fn bound(share: &Arc<Share>, slot: Slot, bind: &Bind) -> Result<Bound, Error> {
+    check_bind(share, slot, bind)?;
+    let named = |error| match (error, &bind.resource) {
+        // The driver's rules for views.
+        (Error::Misuse(misuse), Some(resource)) => {
+            Error::slot(slot, format!("{}: {} ({})", resource.described(), misuse.problem, misuse.vuid))
+        }
+        (error, _) => error,
+    };
+    Bound::new(share, bind).map_err(named)?.ok_or_else(|| {
+        let what = bind.resource.as_ref().map_or_else(String::new, |resource| resource.described());
+        Error::slot_rule(slot, format!("{what} is destroyed"), rule::DESTROYED)
+    })
+}
+
+/// The part lies in the resource, is aligned, and belongs to the device.
+fn check_bind(share: &Arc<Share>, slot: Slot, bind: &Bind) -> Result<(), Error> {
+    let Some(resource) = &bind.resource else { return Ok(()) };
     if !resource.is_of(share) {
-        let what = if buffer.label().is_some() { resource.described() } else { "the buffer".to_owned() };
+        let what = if resource.label().is_some() { resource.described() } else { "the buffer".to_owned() };
         return Err(Error::slot(slot, format!("{what} is of another context's device")));
     }
-    if range.start >= range.end || range.end > size {
-        let rule = if range.end > size { "range-00342" } else { "range-00341" };
-        let (Range { start, end }, what) = (range, resource.described());
-        let vuid = format!("VUID-VkDescriptorBufferInfo-{rule}");
-        return Err(Error::slot(slot, format!("bytes {start}..{end} of {what} ({vuid})")));
+    match (&bind.part, resource.template()) {
+        (Part::Image(part), Template::Image(info)) => {
+            let problem = |problem| format!("{problem} of {}", resource.described());
+            part.check(info).map_err(|p| Error::slot_rule(slot, problem(p), "views lie within their images"))
+        }
+        (Part::Bytes(range) | Part::Texels(range, _), _) => {
+            let size = resource.size();
+            if range.start >= range.end || range.end > size {
+                let rule = if range.end > size { "range-00342" } else { "range-00341" };
+                let (Range { start, end }, what) = (range, resource.described());
+                let vuid = format!("VUID-VkDescriptorBufferInfo-{rule}");
+                return Err(Error::slot(slot, format!("bytes {start}..{end} of {what} ({vuid})")));
+            }
+            check_alignment(share, slot, bind.kind, resource, range.start)
+        }
+        _ => Ok(()),
     }
-    Ok(())
+}
+
+/// Views of texels are checked by the driver.
+fn check_alignment(share: &Share, slot: Slot, kind: SlotKind, resource: &Resource, offset: u64) -> Result<(), Error> {
+    let limits = share.device().limits();
+    let (alignment, vuid) = match kind {
+        SlotKind::UniformBuffer => {
+            (limits.min_uniform_buffer_offset_alignment, "VUID-VkWriteDescriptorSet-descriptorType-00327")
+        }
+        SlotKind::StorageBuffer => {
+            (limits.min_storage_buffer_offset_alignment, "VUID-VkWriteDescriptorSet-descriptorType-00328")
+        }
+        _ => return Ok(()),
+    };
+    if offset.is_multiple_of(alignment) {
+        return Ok(());
+    }
+    let of = resource.label().map(|label| format!(" of buffer `{label}`")).unwrap_or_default();
+    Err(Error::slot(slot, format!("offset {offset}{of} is no multiple of {alignment} ({vuid})")))
 }
 
 impl State {
     /// Records a dispatch of what is in the slots.
     fn dispatch(&mut self, program: &Program, push: &[u8], groups: [u32; 3]) -> Result<(), Refusal> {
         let Self { share, clock, timeline, bindings, sets, programs, .. } = self;
-        let counters = &share.memory().counters;
         let batch = timeline.batch()?;
         let state = programs.of(program, bindings, sets);
         if state.is_current(bindings, batch.serial())
@@ -282,15 +324,13 @@ impl State {
         {
             // The very same once more.
             if state.writes {
-                batch.barrier(counters)?;
+                batch.barrier()?;
             }
-            return Ok(batch.dispatch(groups, Some(state.number), counters)?);
+            return Ok(batch.dispatch(groups, Some(state.number))?);
         }
         state.look(program, bindings, share)?;
-        if !state.is_current(bindings, batch.serial()) {
-            batch.enter(clock, state.uses(bindings))?;
-            state.entered(batch.serial());
-        }
+        batch.enter(clock, state.news(bindings, batch.serial()))?;
+        state.entered(batch.serial());
         batch.bind_program(program, push)?;
         for (group, layout) in program.sets().iter().enumerate() {
             let bound = state.set_number(group).is_some_and(|number| batch.has_set(group as u32, number));
@@ -299,8 +339,8 @@ impl State {
                 batch.bind_set(program, group as u32, &set.set, set.number)?;
             }
         }
-        let barrier = batch.order(state.uses(bindings), counters)?;
+        let barrier = batch.order(state.uses(bindings))?;
         let alone = barrier || !state.writes;
-        Ok(batch.dispatch(groups, alone.then_some(state.number), counters)?)
+        Ok(batch.dispatch(groups, alone.then_some(state.number))?)
     }
 }

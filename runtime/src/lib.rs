@@ -16,6 +16,7 @@ mod descriptors;
 mod dispatch;
 mod error;
 mod fence;
+mod image;
 mod journal;
 #[cfg(all(test, loom))]
 mod loom_tests;
@@ -32,16 +33,18 @@ mod sync;
 mod trace;
 mod transfer;
 mod valid;
+mod view;
 
 pub use context::{Context, ContextBuilder};
 pub use dispatch::Dispatch;
 pub use error::Error;
 pub use fence::Fence;
+pub use image::{Image, ImageBuilder, ImagePart};
 pub use program::{
     BindingInfo, BindingKind, Constant, Program, ProgramBuilder, Source, SpecializationConstant, choose_entry,
 };
 pub use resource::{Buffer, BufferBuilder, BufferSlice};
 pub use slot::{Bind, Slot, SlotKind};
-pub use spelter_driver::Backend;
+pub use spelter_driver::{Backend, ClearColor, Sampler, SamplerInfo, vk};
 pub use stats::Stats;
 pub use transfer::{MapFlags, Mapped};

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use spelter_driver::Buffer;
+use spelter_driver::{Buffer, Image};
 
 use crate::batch::Flight;
-use crate::error::Error;
-use crate::memory::{Memory, Spares, Storage};
+use crate::error::{Error, rule};
+use crate::memory::{Handle, Memory, Spares, Storage, Template};
 use crate::serial::Usage;
 
 /// A number that no other object has.
@@ -42,15 +42,20 @@ pub(crate) struct ResourceObject {
 }
 
 impl ResourceObject {
-    /// `bytes` bytes, of the spares if there are any.
-    pub(crate) fn new(memory: &Arc<Memory>, bytes: u64, contents: Contents, spares: &Spares) -> Result<Self, Error> {
+    /// Storage like the template's, of the spares if there are any.
+    pub(crate) fn new(
+        memory: &Arc<Memory>,
+        template: &Template,
+        contents: Contents,
+        spares: &Spares,
+    ) -> Result<Self, Error> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let mut storage = match spares.take() {
             Some(storage) => {
                 memory.counters.objects_recycled.one();
                 storage
             }
-            None => memory.storage(bytes)?,
+            None => memory.storage(template)?,
         };
         match contents {
             Contents::Zero => storage.clear()?,
@@ -83,8 +88,19 @@ impl ResourceObject {
     }
 
     /// The driver's buffer.
-    pub(crate) fn buffer(&self) -> &Buffer {
-        self.storage.buffer()
+    pub(crate) fn buffer(&self) -> Result<&Buffer, Error> {
+        match self.storage.handle() {
+            Handle::Buffer(buffer) => Ok(buffer),
+            Handle::Image(_) => Err(Error::resource("an image where a buffer is meant", rule::KIND)),
+        }
+    }
+
+    /// The driver's image.
+    pub(crate) fn image(&self) -> Result<&Image, Error> {
+        match self.storage.handle() {
+            Handle::Image(image) => Ok(image),
+            Handle::Buffer(_) => Err(Error::resource("a buffer where an image is meant", rule::KIND)),
+        }
     }
 
     /// Its bytes count as pending until it is gone.

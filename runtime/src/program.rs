@@ -13,12 +13,14 @@ use spelter_shaders::ir::BindingData;
 pub use spelter_shaders::front::SpecializationConstant;
 pub use spelter_shaders::ir::BindingKind;
 
+use crate::bindings::Bound;
 use crate::context::Context;
 use crate::descriptors::descriptor_type;
 use crate::error::Error;
 use crate::serial::Access;
 use crate::share::Share;
 use crate::slot::{Slot, SlotKind};
+use crate::view::Part;
 
 /// The text or words of a shader.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +96,42 @@ impl BindingInfo {
             BindingKind::UniformBuffer => SlotKind::UniformBuffer,
             BindingKind::StorageBuffer => SlotKind::StorageBuffer,
             BindingKind::StorageImage | BindingKind::StorageTexelBuffer => SlotKind::StorageImage,
-            _ => SlotKind::SamplerView,
+            BindingKind::SampledImage | BindingKind::CombinedImageSampler | BindingKind::UniformTexelBuffer => {
+                SlotKind::SamplerView
+            }
+            BindingKind::Sampler => SlotKind::Sampler,
+        }
+    }
+
+    /// Whether something bound in a slot of its kind fits: an image or texels, with a sampler if it takes both.
+    pub(crate) fn takes(&self, bound: &Bound) -> bool {
+        match self.kind {
+            BindingKind::UniformBuffer | BindingKind::StorageBuffer => matches!(bound.part, Part::Bytes(_)),
+            BindingKind::UniformTexelBuffer | BindingKind::StorageTexelBuffer => {
+                matches!(bound.part, Part::Texels(..))
+            }
+            BindingKind::SampledImage | BindingKind::StorageImage => matches!(bound.part, Part::Image(_)),
+            BindingKind::CombinedImageSampler => matches!(bound.part, Part::Image(_)) && bound.sampler.is_some(),
+            BindingKind::Sampler => bound.sampler.is_some(),
+        }
+    }
+
+    /// Whether it takes a buffer as such.
+    pub(crate) fn takes_buffer(&self) -> bool {
+        matches!(self.kind, BindingKind::UniformBuffer | BindingKind::StorageBuffer)
+    }
+
+    /// What it takes, for messages.
+    pub(crate) fn takes_name(&self) -> &'static str {
+        match self.kind {
+            BindingKind::UniformBuffer => "uniform buffer",
+            BindingKind::StorageBuffer => "storage buffer",
+            BindingKind::UniformTexelBuffer => "texel buffer",
+            BindingKind::StorageTexelBuffer => "storage texel buffer",
+            BindingKind::SampledImage => "sampled image",
+            BindingKind::CombinedImageSampler => "sampled image with a sampler",
+            BindingKind::StorageImage => "storage image",
+            BindingKind::Sampler => "sampler",
         }
     }
 

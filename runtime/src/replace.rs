@@ -59,14 +59,16 @@ pub(crate) fn invalidate(share: &Share, state: &mut State, resource: &Resource) 
         return Ok(Invalidated::Kept(Reason::Mapped));
     }
     if !old.usage.is_busy(Access::Write) {
-        forget(share, resource, &mut inner, 0..resource.size());
+        forget(share, resource, &mut inner, resource.whole());
         if share.memory().poison {
             old.storage().poison()?;
         }
         counters.invalidations_idle.one();
         return Ok(Invalidated::Forgotten);
     }
-    let new = match ResourceObject::new(share.memory(), resource.size(), Contents::Undefined, &resource.spares) {
+    // What has retired meanwhile gives its storage.
+    state.timeline.retire();
+    let new = match ResourceObject::new(share.memory(), resource.template(), Contents::Undefined, &resource.spares) {
         Ok(new) => Arc::new(new),
         Err(Error::OutOfMemory) => return Ok(Invalidated::Kept(Reason::Memory)),
         Err(error) => return Err(error),
@@ -110,7 +112,7 @@ pub(crate) fn rebind(share: &Share, state: &mut State, resource: &Resource) -> G
             let Some(bound) = state.bindings.bound(id) else { continue };
             if kind.can_write() && object.is_some() {
                 // The kernel may write there, so it counts as written.
-                inner.valid.add(bound.range.clone());
+                bound.ranges.iter().for_each(|range| inner.valid.add(range.clone()));
             }
             if bound.object.as_ref().map(|object| object.id()) == object.as_ref().map(|object| object.id()) {
                 continue;
@@ -120,8 +122,15 @@ pub(crate) fn rebind(share: &Share, state: &mut State, resource: &Resource) -> G
                 SlotKind::StorageBuffer => counters.rebinds_storage.one(),
                 SlotKind::SamplerView => counters.rebinds_sampler_view.one(),
                 SlotKind::StorageImage => counters.rebinds_image.one(),
+                SlotKind::Sampler => {}
             }
-            garbage._objects.extend(state.bindings.rename(id, object.as_ref()));
+            let (object, view) = match &object {
+                Some(object) => (Some(object), bound.part.view(share.device(), kind, object)),
+                None => (None, Ok(None)),
+            };
+            // Views of an object like the old one can be made as those of the old one were.
+            let view = view.ok().flatten();
+            garbage._objects.extend(state.bindings.rename(id, object, view));
         }
     }
     garbage

@@ -5,13 +5,14 @@ use std::ops::{Bound, Range, RangeBounds};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use ash::vk;
 use bytemuck::NoUninit;
 use parking_lot::Mutex;
 
 use crate::context::Context;
 use crate::error::{Error, rule};
 use crate::journal::Event;
-use crate::memory::Spares;
+use crate::memory::{Spares, Template};
 use crate::object::{Contents, ResourceObject};
 use crate::share::Share;
 use crate::transfer::Maps;
@@ -31,12 +32,14 @@ pub struct Buffer {
     resource: Arc<Resource>,
 }
 
-/// What contexts know of a buffer.
+/// What contexts know of a buffer or an image.
 pub(crate) struct Resource {
     id: ResourceId,
     share: Arc<Share>,
     label: Option<Box<str>>,
-    size: u64,
+    template: Template,
+    /// Bytes of storage.
+    bytes: u64,
     /// Objects that were replaced leave their storage here.
     pub(crate) spares: Spares,
     /// Locked after a context's state, before an object's usage.
@@ -50,7 +53,7 @@ pub(crate) struct State {
     pub(crate) object: Option<Arc<ResourceObject>>,
     /// How often the object was replaced.
     pub(crate) generation: u64,
-    /// Bytes that may hold defined data.
+    /// Bytes of a buffer, subresources of an image, that may hold defined data.
     pub(crate) valid: Ranges,
     /// Ranges that the host has mapped.
     pub(crate) maps: Maps,
@@ -58,23 +61,7 @@ pub(crate) struct State {
 
 impl Buffer {
     fn new(context: &Context, size: u64, label: Option<Box<str>>, contents: Contents) -> Result<Self, Error> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let share = context.share();
-        let spares = Spares::new();
-        let object = share.with_pressure_relieved(|| ResourceObject::new(share.memory(), size, contents, &spares))?;
-        let mut valid = Ranges::new();
-        if contents == Contents::Zero {
-            valid.add(0..size);
-        }
-        let state = State { object: Some(Arc::new(object)), generation: 0, valid, maps: Maps::default() };
-        let resource = Resource {
-            id: ResourceId(NEXT.fetch_add(1, Ordering::Relaxed)),
-            share: Arc::clone(share),
-            label,
-            size,
-            spares,
-            state: Mutex::new(state),
-        };
+        let resource = Resource::new(context, Template::Buffer(size), label, contents)?;
         Ok(Self { resource: Arc::new(resource) })
     }
 
@@ -88,12 +75,12 @@ impl Buffer {
     /// # }
     /// ```
     pub fn size(&self) -> u64 {
-        self.resource.size
+        self.resource.bytes
     }
 
     /// The name it was given, for messages and traces.
     pub fn label(&self) -> Option<&str> {
-        self.resource.label.as_deref()
+        self.resource.label()
     }
 
     /// The byte ranges that may hold defined data: what was uploaded, copied or filled, and what was bound where a kernel
@@ -134,11 +121,7 @@ impl Buffer {
     /// # }
     /// ```
     pub fn destroy(&self) {
-        let old = self.resource.state().object.take();
-        self.resource.spares.free(true);
-        if let Some(old) = old {
-            self.resource.share.journal().note(Event { resource: self.resource.id, lost: Some(old.id()) });
-        }
+        self.resource.destroy();
     }
 
     pub(crate) fn resource(&self) -> &Arc<Resource> {
@@ -147,12 +130,61 @@ impl Buffer {
 }
 
 impl Resource {
+    pub(crate) fn new(
+        context: &Context,
+        template: Template,
+        label: Option<Box<str>>,
+        contents: Contents,
+    ) -> Result<Self, Error> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let share = context.share();
+        let spares = Spares::new(&share.memory().spare);
+        let make = || ResourceObject::new(share.memory(), &template, contents, &spares);
+        let object = share.with_pressure_relieved(make)?;
+        let (bytes, valid) = (object.size(), Ranges::new());
+        let state = State { object: Some(Arc::new(object)), generation: 0, valid, maps: Maps::default() };
+        let id = ResourceId(NEXT.fetch_add(1, Ordering::Relaxed));
+        let mut resource =
+            Self { id, share: Arc::clone(share), label, template, bytes, spares, state: Mutex::new(state) };
+        if contents == Contents::Zero {
+            let whole = resource.whole();
+            resource.state.get_mut().valid.add(whole);
+        }
+        Ok(resource)
+    }
+
+    pub(crate) fn destroy(&self) {
+        let old = self.state().object.take();
+        self.spares.free(true);
+        if let Some(old) = old {
+            self.share.journal().note(Event { resource: self.id, lost: Some(old.id()) });
+        }
+    }
+
+    /// What its objects are made like.
+    pub(crate) fn template(&self) -> &Template {
+        &self.template
+    }
+
+    pub(crate) fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+
+    /// All that can be valid: bytes of a buffer, subresources of an image.
+    pub(crate) fn whole(&self) -> Range<u64> {
+        match &self.template {
+            Template::Buffer(bytes) => 0..*bytes,
+            Template::Image(info) => 0..u64::from(info.levels) * u64::from(info.layers),
+        }
+    }
+
     pub(crate) fn id(&self) -> ResourceId {
         self.id
     }
 
+    /// Bytes of storage.
     pub(crate) fn size(&self) -> u64 {
-        self.size
+        self.bytes
     }
 
     pub(crate) fn state(&self) -> parking_lot::MutexGuard<'_, State> {
@@ -165,9 +197,16 @@ impl Resource {
 
     /// "a buffer of 64 bytes", or "buffer `label` of 64 bytes".
     pub(crate) fn described(&self) -> String {
+        let (kind, article, what) = match &self.template {
+            Template::Buffer(bytes) => ("buffer", "a", format!("{bytes} bytes")),
+            Template::Image(info) => {
+                let vk::Extent3D { width, height, depth } = info.extent;
+                ("image", "an", format!("{width}x{height}x{depth} {:?}", info.format))
+            }
+        };
         match &self.label {
-            Some(label) => format!("buffer `{label}` of {} bytes", self.size),
-            None => format!("a buffer of {} bytes", self.size),
+            Some(label) => format!("{kind} `{label}` of {what}"),
+            None => format!("{article} {kind} of {what}"),
         }
     }
 }

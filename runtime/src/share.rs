@@ -12,6 +12,7 @@ use crate::context::Inner;
 use crate::error::Error;
 use crate::journal::Journal;
 use crate::memory::Memory;
+use crate::stats::Stats;
 use crate::trace::Trace;
 
 /// A device, for the contexts that share it.
@@ -99,6 +100,17 @@ impl Share {
         self.contexts.lock().values().filter_map(Weak::upgrade).collect()
     }
 
+    /// The counters, with what contexts have recorded and not submitted. No context is locked by the caller.
+    pub(crate) fn stats(&self) -> Stats {
+        let counters = &self.memory.counters;
+        for context in self.contexts() {
+            if let Some(batch) = context.lock().timeline.open() {
+                batch.count(counters);
+            }
+        }
+        counters.read()
+    }
+
     /// Makes sure that a batch of any context is submitted. No context is locked by the caller.
     pub(crate) fn submit(&self, moment: &Moment) -> Result<(), Error> {
         while moment.serial > moment.clock.submitted() {
@@ -131,7 +143,9 @@ impl Share {
     /// caller.
     pub(crate) fn relieve(&self) -> Result<(), Error> {
         self.memory.counters.pressure_flushes.one();
-        self.contexts().iter().try_for_each(|context| context.relieve())
+        self.contexts().iter().try_for_each(|context| context.relieve())?;
+        self.memory.free_staging();
+        Ok(())
     }
 
     /// Runs what needs memory; if there is none, once more after all that can be given back was.

@@ -1,8 +1,15 @@
 //! Slots: where a context holds what programs find, and what can be put there.
 
 use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
 
-use crate::resource::BufferSlice;
+use ash::vk;
+use spelter_driver::Sampler;
+
+use crate::image::ImagePart;
+use crate::resource::{BufferSlice, Resource};
+use crate::view::Part;
 
 /// A place of a context: what a shader finds at a group, a binding and, where that is an array, an element.
 ///
@@ -55,12 +62,14 @@ pub enum SlotKind {
     SamplerView,
     /// A storage image, or a buffer as storage texels: read, and maybe written, through a view.
     StorageImage,
+    /// A sampler by itself; no resource stands behind it.
+    Sampler,
 }
 
 impl SlotKind {
-    pub(crate) const COUNT: usize = 4;
+    pub(crate) const COUNT: usize = 5;
     pub(crate) const ALL: [Self; Self::COUNT] =
-        [Self::UniformBuffer, Self::StorageBuffer, Self::SamplerView, Self::StorageImage];
+        [Self::UniformBuffer, Self::StorageBuffer, Self::SamplerView, Self::StorageImage, Self::Sampler];
 
     /// Whether a kernel can write through it.
     pub(crate) fn can_write(self) -> bool {
@@ -75,26 +84,71 @@ impl fmt::Display for SlotKind {
             Self::StorageBuffer => "storage buffer",
             Self::SamplerView => "sampler view",
             Self::StorageImage => "storage image",
+            Self::Sampler => "sampler",
         })
     }
 }
 
 /// What to put into a slot: see [`Context::bind`](crate::Context::bind).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[must_use = "nothing is bound until `Context::bind`"]
-pub struct Bind<'a> {
+pub struct Bind {
     pub(crate) kind: SlotKind,
-    pub(crate) slice: BufferSlice<'a>,
+    /// A sampler is no resource.
+    pub(crate) resource: Option<Arc<Resource>>,
+    pub(crate) part: Part,
+    pub(crate) sampler: Option<Sampler>,
 }
 
-impl<'a> Bind<'a> {
+impl Bind {
     /// A buffer, or a part of one, as `var<uniform>`.
-    pub fn uniform(buffer: impl Into<BufferSlice<'a>>) -> Self {
-        Self { kind: SlotKind::UniformBuffer, slice: buffer.into() }
+    pub fn uniform<'a>(buffer: impl Into<BufferSlice<'a>>) -> Self {
+        Self::buffer(SlotKind::UniformBuffer, buffer.into(), Part::Bytes)
     }
 
     /// A buffer, or a part of one, as `var<storage>`.
-    pub fn storage(buffer: impl Into<BufferSlice<'a>>) -> Self {
-        Self { kind: SlotKind::StorageBuffer, slice: buffer.into() }
+    pub fn storage<'a>(buffer: impl Into<BufferSlice<'a>>) -> Self {
+        Self::buffer(SlotKind::StorageBuffer, buffer.into(), Part::Bytes)
+    }
+
+    /// A buffer, or a part of one, as texels that are only read (a uniform texel buffer).
+    pub fn texels<'a>(buffer: impl Into<BufferSlice<'a>>, format: vk::Format) -> Self {
+        Self::buffer(SlotKind::SamplerView, buffer.into(), |range| Part::Texels(range, format))
+    }
+
+    /// A buffer, or a part of one, as texels that are read and written (a storage texel buffer).
+    pub fn storage_texels<'a>(buffer: impl Into<BufferSlice<'a>>, format: vk::Format) -> Self {
+        Self::buffer(SlotKind::StorageImage, buffer.into(), |range| Part::Texels(range, format))
+    }
+
+    /// An image, or a part of one, as `texture_2d` and the like: only read.
+    pub fn sampled<'a>(image: impl Into<ImagePart<'a>>) -> Self {
+        Self::image(SlotKind::SamplerView, &image.into())
+    }
+
+    /// An image, or one level of it, as `texture_storage_2d` and the like.
+    pub fn storage_image<'a>(image: impl Into<ImagePart<'a>>) -> Self {
+        Self::image(SlotKind::StorageImage, &image.into())
+    }
+
+    /// A sampler by itself.
+    pub fn sampler(sampler: &Sampler) -> Self {
+        Self { kind: SlotKind::Sampler, resource: None, part: Part::Nothing, sampler: Some(sampler.clone()) }
+    }
+
+    /// With a sampler, where a shader takes both in one (`sampler2D` in GLSL).
+    pub fn with_sampler(mut self, sampler: &Sampler) -> Self {
+        self.sampler = Some(sampler.clone());
+        self
+    }
+
+    fn buffer(kind: SlotKind, slice: BufferSlice<'_>, part: impl Fn(Range<u64>) -> Part) -> Self {
+        let resource = Some(Arc::clone(slice.buffer.resource()));
+        Self { kind, resource, part: part(slice.range()), sampler: None }
+    }
+
+    fn image(kind: SlotKind, image: &ImagePart<'_>) -> Self {
+        let resource = Some(Arc::clone(image.image.resource()));
+        Self { kind, resource, part: Part::Image(image.part.clone()), sampler: None }
     }
 }

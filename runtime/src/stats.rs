@@ -89,10 +89,10 @@ counters! {
     read_waits,
     /// Waits of a context for another one on another queue.
     context_waits,
-    /// Commands recorded.
-    commands,
-    /// Dispatches among them.
+    /// Dispatches recorded.
     dispatches,
+    /// Copies, fills and clears recorded.
+    transfers,
     /// Barriers inserted.
     barriers,
     /// Bytes that the host wrote in place.

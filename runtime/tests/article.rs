@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 #![expect(clippy::single_range_in_vec_init, reason = "lists of one range are meant")]
 
-use spelter::{Bind, Buffer, Context, Error, Program};
+use spelter::{Bind, Buffer, Context, Error, Program, vk};
 
 /// Adds what is in `step` to each word.
 const ADD: &str = "
@@ -203,6 +203,82 @@ fn uniform_buffers_need_nothing_more() {
     stage.context.bind((0, 2), Bind::storage(&later)).unwrap();
     stage.dispatch();
     assert_eq!((stage.words(&to), stage.words(&later)), (vec![11, 12, 13, 14], vec![21, 22, 23, 24]));
+}
+
+/// "Sampler descriptors require a new `VkBufferView` be created since the previous one is no longer valid." "Images are nearly
+/// identical to the sampler case, the difference being that while samplers are read-only like UBOs […], images are more like
+/// SSBOs and can be written to. Thus the valid range must be set here like in the SSBO case."
+#[test]
+fn views_are_made_anew_and_those_that_can_write_extend_the_valid_range() {
+    let stage = Stage::new();
+    let a = stage.context.buffer(256).build().unwrap();
+    stage.context.bind((1, 0), Bind::texels(a.slice(..64), vk::Format::R8G8B8A8_UNORM)).unwrap();
+    assert!(a.valid_ranges().is_empty(), "a sampler view reads");
+    stage.context.bind((1, 1), Bind::storage_texels(a.slice(64..128), vk::Format::R32_UINT)).unwrap();
+    assert_eq!(a.valid_ranges(), [64..128], "an image may be written");
+    stage.context.fill(&a, 0).unwrap();
+    stage.context.invalidate(&a).unwrap();
+    let stats = stage.context.stats();
+    assert_eq!((stats.rebinds_sampler_view, stats.rebinds_image, stats.rebinds()), (1, 1, 2));
+    assert_eq!(a.valid_ranges(), [64..128]);
+}
+
+/// A resource in all four kinds at once, and at several slots of one kind with different ranges.
+#[test]
+fn a_buffer_in_all_kinds_at_once() {
+    let stage = Stage::new();
+    let a = stage.context.buffer_zeroed(1024).unwrap();
+    for (binding, start) in [(0, 0), (1, 256), (2, 512)] {
+        let slice = a.slice(start..start + 128);
+        stage.context.bind((0, binding), Bind::uniform(slice)).unwrap();
+        stage.context.bind((1, binding), Bind::storage(slice)).unwrap();
+        stage.context.bind((2, binding), Bind::texels(slice, vk::Format::R32_SFLOAT)).unwrap();
+        stage.context.bind((3, binding), Bind::storage_texels(slice, vk::Format::R32_SFLOAT)).unwrap();
+    }
+    let copy = stage.context.buffer(1024).build().unwrap();
+    for turn in 1..=3 {
+        stage.context.fill(&a, 7).unwrap();
+        stage.context.copy(&a, 0, &copy, 0, 1024).unwrap();
+        stage.context.invalidate(&a).unwrap();
+        let stats = stage.context.stats();
+        let kinds = [stats.rebinds_uniform, stats.rebinds_storage, stats.rebinds_sampler_view, stats.rebinds_image];
+        assert_eq!((kinds, a.generation()), ([3 * turn; 4], turn));
+        assert_eq!(a.valid_ranges(), [0..128, 256..384, 512..640]);
+    }
+    assert_eq!(stage.words(&copy), [7; 256]);
+}
+
+/// "This only handles buffer resources, but extending it for images would likely be little to no extra work."
+#[test]
+fn images_are_invalidated_too() {
+    let stage = Stage::new();
+    let context = &stage.context;
+    let image = context.image(vk::Format::R32_UINT, [4, 4, 1]).levels(2).layers(2).label("map").build().unwrap();
+    context.bind((1, 0), Bind::sampled(&image)).unwrap();
+    assert!(image.valid_subresources().is_empty());
+    context.bind((1, 1), Bind::storage_image(image.level(1))).unwrap();
+    assert_eq!(image.valid_subresources(), [(1, 0), (1, 1)], "what can be written counts as written");
+    context.unbind((1, 1)).unwrap();
+    // Idle: levels and layers are forgotten one by one.
+    context.invalidate_image(image.all().levels(1..2).layers(..1)).unwrap();
+    assert_eq!(image.valid_subresources(), [(1, 1)]);
+    context.invalidate_image(&image).unwrap();
+    assert_eq!((image.valid_subresources().len(), image.generation()), (0, 0));
+    // In use: another object, and the view is made anew.
+    context.write_image(&image, 0, 1, &[5u32; 16]).unwrap();
+    let copy = context.image(vk::Format::R32_UINT, [4, 4, 1]).build().unwrap();
+    context.copy_image((&image, 0, 1), (&copy, 0, 0)).unwrap();
+    let before = context.stats();
+    context.invalidate_image(image.all().levels(..1)).unwrap(); // all that is valid
+    let stats = context.stats().since(&before);
+    assert_eq!((image.generation(), stats.renames, stats.rebinds_sampler_view), (1, 1, 1));
+    context.write_image(&image, 0, 1, &[6u32; 16]).unwrap();
+    assert_eq!(context.read_image::<u32>(&copy, 0, 0).unwrap(), [5; 16]);
+    assert_eq!(context.read_image::<u32>(&image, 0, 1).unwrap(), [6; 16]);
+    // Something else of it holds data, and it is in use: it stays.
+    context.write_image(&image, 1, 0, &[1u32; 4]).unwrap();
+    context.invalidate_image(image.level(1)).unwrap();
+    assert_eq!((image.generation(), context.read_image::<u32>(&image, 0, 1).unwrap()), (1, vec![6; 16]));
 }
 
 /// "Common to many Gallium drivers is this idea of "bind history" […] the current descriptor bindings need to be compared to

@@ -80,6 +80,11 @@ impl Image {
         &self.inner.info
     }
 
+    /// Bytes of a texel.
+    pub fn texel_bytes(&self) -> u64 {
+        self.inner.format.bytes().into()
+    }
+
     /// `vkGetImageMemoryRequirements`.
     pub fn requirements(&self) -> vk::MemoryRequirements {
         vk::MemoryRequirements {

@@ -1,6 +1,7 @@
 //! Samplers: how images are filtered, and what is outside of them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ash::vk;
 use spelter_shaders::image::{Compare, Filter, Sampler as Record, Wrap};
@@ -63,6 +64,7 @@ pub struct Sampler {
 struct Inner {
     device: Device,
     record: Record,
+    number: u64,
 }
 
 impl Sampler {
@@ -81,7 +83,14 @@ impl Sampler {
             max_lod: info.max_lod,
             border: border(info.border_color)?,
         };
-        Ok(Self { inner: Arc::new(Inner { device: device.clone(), record }) })
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Ok(Self { inner: Arc::new(Inner { device: device.clone(), record, number }) })
+    }
+
+    /// A number that no other sampler has.
+    pub fn number(&self) -> u64 {
+        self.inner.number
     }
 
     pub(crate) fn device(&self) -> &Device {

@@ -57,7 +57,17 @@ pub(crate) struct Batch {
     /// Bytes that come back when it retires.
     owed: u64,
     state: BoundState,
+    /// Not yet among the counters: a dispatch has no time for atomics.
+    counts: Counts,
     began: Option<Instant>,
+}
+
+/// Commands that were recorded.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    dispatches: u64,
+    transfers: u64,
+    barriers: u64,
 }
 
 /// What the command buffer has bound, so that nothing is bound twice.
@@ -81,6 +91,7 @@ impl Batch {
             objects: Vec::new(),
             owed: 0,
             state: BoundState::default(),
+            counts: Counts::default(),
             began: None,
         }
     }
@@ -117,54 +128,53 @@ impl Batch {
     }
 
     /// Puts a barrier before the next command if what it uses asks for one; whether it did.
-    pub(crate) fn order<'a>(
-        &mut self,
-        uses: impl Iterator<Item = Use<'a>>,
-        counters: &Counters,
-    ) -> Result<bool, Error> {
+    pub(crate) fn order<'a>(&mut self, uses: impl Iterator<Item = Use<'a>>) -> Result<bool, Error> {
         let uses: SmallVec<[_; 8]> = uses.collect();
         let barrier = self.hazards.next(uses.iter().map(|u| (u.object.id(), &u.range, u.access)));
         if barrier {
-            self.barrier(counters)?;
+            self.barrier()?;
         }
         Ok(barrier)
     }
 
     /// Everything before it is done, and seen, by everything after it.
-    pub(crate) fn barrier(&mut self, counters: &Counters) -> Result<(), Error> {
+    pub(crate) fn barrier(&mut self) -> Result<(), Error> {
         let stages = vk::PipelineStageFlags::ALL_COMMANDS;
         let memory = MemoryBarrier {
             src_access: vk::AccessFlags::MEMORY_WRITE,
             dst_access: vk::AccessFlags::MEMORY_READ | vk::AccessFlags::MEMORY_WRITE,
         };
-        counters.barriers.one();
+        self.counts.barriers += 1;
         Ok(self.commands.pipeline_barrier(stages, stages, &[memory], &[])?)
     }
 
     /// Records a command that is no dispatch.
     pub(crate) fn transfer(
         &mut self,
-        counters: &Counters,
         command: impl FnOnce(&CommandBuffer) -> Result<(), spelter_driver::Error>,
     ) -> Result<(), Error> {
         command(&self.commands)?;
         self.state.last = None;
-        self.count(counters);
+        self.counts.transfers += 1;
+        self.recorded += 1;
         Ok(())
     }
 
     /// Records a dispatch of what is bound. `state` is its number if it may be repeated without another look.
-    pub(crate) fn dispatch(&mut self, groups: [u32; 3], state: Option<u64>, counters: &Counters) -> Result<(), Error> {
+    pub(crate) fn dispatch(&mut self, groups: [u32; 3], state: Option<u64>) -> Result<(), Error> {
         self.commands.dispatch(groups[0], groups[1], groups[2])?;
         self.state.last = state;
-        counters.dispatches.one();
-        self.count(counters);
+        self.counts.dispatches += 1;
+        self.recorded += 1;
         Ok(())
     }
 
-    fn count(&mut self, counters: &Counters) {
-        counters.commands.one();
-        self.recorded += 1;
+    /// Adds what was recorded since the last time to the counters.
+    pub(crate) fn count(&mut self, counters: &Counters) {
+        let Counts { dispatches, transfers, barriers } = std::mem::take(&mut self.counts);
+        counters.dispatches.add(dispatches);
+        counters.transfers.add(transfers);
+        counters.barriers.add(barriers);
     }
 
     /// Whether the last command was the dispatch of this state.

@@ -19,10 +19,11 @@ pub(crate) struct Timeline {
     share: Arc<Share>,
     queue: Queue,
     clock: Arc<Clock>,
-    recording: Option<Batch>,
+    recording: Option<Box<Batch>>,
     /// Submitted, with all they own until their serials retire.
-    in_flight: VecDeque<Batch>,
-    spare: Vec<Batch>,
+    in_flight: VecDeque<Box<Batch>>,
+    #[expect(clippy::vec_box, reason = "batches go from list to list, and are large")]
+    spare: Vec<Box<Batch>>,
     /// Why a batch could not be submitted. Its commands are lost, so nothing after it can be right.
     failed: Option<Error>,
 }
@@ -42,24 +43,23 @@ impl Timeline {
 
     /// The batch being recorded. A long one, or one that keeps much memory, is submitted first and a new one begun.
     pub(crate) fn batch(&mut self) -> Result<&mut Batch, Error> {
-        let budget = self.share.memory().budget / 4;
-        let heavy = self.recording.as_ref().is_some_and(|batch| batch.owed > budget);
+        let heavy = self.recording.as_ref().is_some_and(|batch| batch.owed > self.share.memory().budget / 4);
         if heavy {
             self.share.memory().counters.pressure_flushes.one();
         }
-        if heavy || self.recording.as_ref().is_some_and(Batch::is_long) {
+        if heavy || self.recording.as_ref().is_some_and(|batch| batch.is_long()) {
             self.flush()?;
         }
-        let batch = match self.recording.take() {
-            Some(batch) => batch,
-            None => self.begin()?,
-        };
-        Ok(self.recording.insert(batch))
+        if self.recording.is_none() {
+            self.recording = Some(self.begin()?);
+        }
+        // There is one: a failure has returned above.
+        self.recording.as_deref_mut().ok_or(Error::OutOfMemory)
     }
 
-    fn begin(&mut self) -> Result<Batch, Error> {
+    fn begin(&mut self) -> Result<Box<Batch>, Error> {
         self.retire();
-        let mut batch = self.spare.pop().unwrap_or_else(|| Batch::new(self.share.device()));
+        let mut batch = self.spare.pop().unwrap_or_else(|| Box::new(Batch::new(self.share.device())));
         batch.begin(self.clock.submitted() + 1)?;
         batch.began = self.share.trace().map(|trace| trace.now());
         Ok(batch)
@@ -67,12 +67,13 @@ impl Timeline {
 
     /// The batch being recorded, if there is one.
     pub(crate) fn open(&mut self) -> Option<&mut Batch> {
-        self.recording.as_mut()
+        self.recording.as_deref_mut()
     }
 
     /// Submits what was recorded. The serial of the last batch that was submitted; 0 if none was yet.
     pub(crate) fn flush(&mut self) -> Result<Serial, Error> {
-        if let Some(batch) = self.recording.take() {
+        if let Some(mut batch) = self.recording.take() {
+            batch.count(&self.share.memory().counters);
             let result = self.submit(&batch);
             let flight = match &result {
                 Ok(flight) => flight.clone(),

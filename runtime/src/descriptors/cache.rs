@@ -5,13 +5,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use spelter_driver::{DescriptorPool, DescriptorSet, DescriptorSetLayout, Device};
+use spelter_driver::{BufferInfo, DescriptorImageInfo, DescriptorPool, DescriptorSet, DescriptorSetLayout, Device};
 
-use super::{Descriptor, Key, refused};
-use crate::error::Error;
+use super::{Key, refused};
+use crate::bindings::Bound;
+use crate::error::{Error, rule};
 use crate::object::ObjectId;
-use crate::program::SetLayout;
+use crate::program::{BindingInfo, SetLayout};
 use crate::stats::Counters;
+use crate::view::{Part, View};
 
 /// Sets in a pool; when it is used up the next one is made.
 const SETS_IN_POOL: u32 = 32;
@@ -65,7 +67,7 @@ impl SetCache {
         device: &Device,
         (number, layout): (usize, &SetLayout),
         (keys, hash): (&[Key], u64),
-        descriptors: impl Iterator<Item = Descriptor<'a>>,
+        descriptors: impl Iterator<Item = &'a Bound>,
         counters: &Counters,
     ) -> Result<Arc<CachedSet>, Error> {
         self.next += 1;
@@ -168,21 +170,36 @@ impl SetCache {
 fn write<'a>(
     set: &DescriptorSet,
     layout: &SetLayout,
-    mut descriptors: impl Iterator<Item = Descriptor<'a>>,
+    mut descriptors: impl Iterator<Item = &'a Bound>,
 ) -> Result<(), Error> {
     for binding in &layout.bindings {
-        let now: Vec<_> = descriptors.by_ref().take(binding.count as usize).collect();
-        let infos: Vec<_> = now.iter().map(Descriptor::info).collect();
-        if set.write(binding.binding, 0, binding.ty(), &infos).is_ok() {
-            continue;
-        }
-        // One by one, to tell which is wrong.
-        for (element, info) in (0u32..).zip(infos) {
-            let written = set.write(binding.binding, element, binding.ty(), &[info]);
-            written.map_err(|error| refused(binding, element, error))?;
+        for (element, bound) in (0..binding.count).zip(descriptors.by_ref()) {
+            write_one(set, binding, element, bound)?;
         }
     }
     Ok(())
+}
+
+fn write_one(set: &DescriptorSet, binding: &BindingInfo, element: u32, bound: &Bound) -> Result<(), Error> {
+    let (number, ty, sampler) = (binding.binding, binding.ty(), bound.sampler.as_ref());
+    let written = match (&bound.view, &bound.part, &bound.object) {
+        (Some(View::Texels(view)), ..) => set.write_texel_buffers(number, element, ty, &[view]),
+        (Some(View::Image(view)), ..) => {
+            set.write_images(number, element, ty, &[DescriptorImageInfo { sampler, view: Some(view) }])
+        }
+        (None, Part::Bytes(range), Some(object)) => {
+            let (offset, range) = (range.start, range.end - range.start);
+            set.write(number, element, ty, &[BufferInfo { buffer: object.buffer()?, offset, range }])
+        }
+        (None, Part::Nothing, _) => {
+            set.write_images(number, element, ty, &[DescriptorImageInfo { sampler, view: None }])
+        }
+        _ => {
+            let problem = format!("{} has no view (rule: {})", bound.described(), rule::KIND);
+            return Err(Error::binding(binding.group, number, problem));
+        }
+    };
+    written.map_err(|error| refused(binding, element, error))
 }
 
 #[cfg(test)]
@@ -195,7 +212,7 @@ mod tests {
         for place in 0..40 {
             for object in 0..20 {
                 for start in [0, 16, 64] {
-                    assert!(seen.insert(Key { object, part: [start, 16] }.hash(place)));
+                    assert!(seen.insert(Key { object, part: [start, 16, 0], sampler: 0 }.hash(place)));
                 }
             }
         }

@@ -6,59 +6,44 @@ mod state;
 pub(crate) use cache::SetCache;
 
 use cache::CachedSet;
-pub(crate) use state::{ProgramStates, check_mapped, missing, resolve};
-
-use std::ops::Range;
-use std::sync::Arc;
+pub(crate) use state::{ProgramStates, check_mapped, checked, resolve, used};
 
 use ash::vk;
-use spelter_driver::BufferInfo;
+use spelter_driver::Sampler;
 
+use crate::bindings::Bound;
 use crate::error::Error;
-use crate::object::{ObjectId, ResourceObject};
 use crate::program::BindingInfo;
 
 /// What a descriptor holds, in numbers: equal if and only if the descriptors are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// The object; 0 in a descriptor that was never written.
+    /// The object; 0 in a descriptor that was never written, or is a sampler.
     object: u64,
-    /// First byte and length.
-    part: [u64; 2],
+    /// What of it, and how.
+    part: [u64; 3],
+    /// The sampler, by a number that no other has while this one exists.
+    sampler: u64,
 }
 
 impl Key {
-    pub(crate) fn new(object: ObjectId, range: &Range<u64>) -> Self {
-        Self { object: object.0, part: [range.start, range.end - range.start] }
+    fn of(bound: &Bound) -> Self {
+        Self {
+            object: bound.object.as_ref().map_or(0, |object| object.id().0),
+            part: bound.part.words(),
+            sampler: bound.sampler.as_ref().map_or(0, Sampler::number),
+        }
     }
 
     /// A share of the hash of a set, different for each place: shares are added up, so one place is exchanged in one
     /// step.
     fn hash(self, place: usize) -> u64 {
         let mut hash = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        for word in [self.object, self.part[0], self.part[1]] {
+        for word in [self.object, self.part[0], self.part[1], self.part[2], self.sampler] {
             let product = u128::from(hash ^ word) * 0xa076_1d64_78bd_642f;
             hash = (product as u64) ^ (product >> 64) as u64 ^ word.rotate_left(23);
         }
         hash
-    }
-}
-
-/// A descriptor to be written.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Descriptor<'a> {
-    pub(crate) object: &'a Arc<ResourceObject>,
-    pub(crate) range: &'a Range<u64>,
-}
-
-impl Descriptor<'_> {
-    pub(crate) fn key(&self) -> Key {
-        Key::new(self.object.id(), self.range)
-    }
-
-    fn info(&self) -> BufferInfo<'_> {
-        let Range { start, end } = *self.range;
-        BufferInfo { buffer: self.object.buffer(), offset: start, range: end - start }
     }
 }
 

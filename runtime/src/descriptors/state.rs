@@ -1,18 +1,17 @@
 //! What a program finds in the slots of a context: checked and hashed once, then only where slots have changed.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
-use super::{CachedSet, Descriptor, Key, SetCache};
+use super::{CachedSet, Key, SetCache};
 use crate::barrier::Use;
 use crate::bindings::{Bindings, Bound, SlotId};
 use crate::error::{Error, rule};
-use crate::program::{Program, SetLayout};
+use crate::program::{BindingInfo, Program, SetLayout};
 use crate::serial::{Access, Serial};
 use crate::share::Share;
 use crate::slot::{Slot, SlotKind};
@@ -43,8 +42,10 @@ pub(crate) struct ProgramState {
     seen: Option<u64>,
     /// A number for what is bound, another after each change.
     pub(crate) number: u64,
-    /// The batch that owns all of it.
+    /// The batch that owns all of it, but for what is `fresh`.
     entered: Serial,
+    /// What changed since.
+    fresh: SmallVec<[(SlotId, Access); 4]>,
     /// Whether the program writes anything: two dispatches in a row need a barrier.
     pub(crate) writes: bool,
     groups: Vec<Group>,
@@ -60,6 +61,7 @@ struct Place {
     /// Its position among the set's descriptors.
     at: usize,
     slot: SlotId,
+    info: BindingInfo,
 }
 
 /// The state of one set.
@@ -92,6 +94,7 @@ impl ProgramState {
             seen: None,
             number: next_number(),
             entered: 0,
+            fresh: SmallVec::new(),
             writes: false,
             groups: Vec::new(),
             places: Default::default(),
@@ -103,7 +106,7 @@ impl ProgramState {
                 state.writes |= info.access().writes();
                 for slot in info.slots() {
                     let slot = bindings.id(slot);
-                    state.places[info.slot_kind() as usize].push(Place { group, at: ids.len(), slot });
+                    state.places[info.slot_kind() as usize].push(Place { group, at: ids.len(), slot, info: *info });
                     state.uses.push((slot, info.access()));
                     ids.push(slot);
                 }
@@ -118,12 +121,19 @@ impl ProgramState {
 
     /// Whether nothing has changed since the batch `serial` took note of all of it.
     pub(crate) fn is_current(&self, bindings: &Bindings, serial: Serial) -> bool {
-        self.entered == serial && self.seen == Some(bindings.now())
+        self.entered == serial && self.fresh.is_empty() && self.seen == Some(bindings.now())
+    }
+
+    /// What the batch `serial` has to take note of.
+    pub(crate) fn news<'a>(&'a self, bindings: &'a Bindings, serial: Serial) -> impl Iterator<Item = Use<'a>> + Clone {
+        let slots = if self.entered == serial { &self.fresh[..] } else { &self.uses[..] };
+        slots.iter().filter_map(|(slot, access)| Some((bindings.bound(*slot)?, *access))).flat_map(used)
     }
 
     /// The batch owns all of it.
     pub(crate) fn entered(&mut self, serial: Serial) {
         self.entered = serial;
+        self.fresh.clear();
     }
 
     /// Looks at the slots that changed; an error leaves them to be looked at again.
@@ -137,13 +147,13 @@ impl ProgramState {
             for place in &self.places[kind as usize] {
                 if is_news(bindings.changed(place.slot)) {
                     let bound = bindings.bound(place.slot);
-                    let key = checked(program, bindings.slot(place.slot), kind, bound)?.key();
+                    let key = Key::of(checked(program, bindings.slot(place.slot), place.info, bound)?);
                     let group = &mut self.groups[place.group];
                     if group.keys[place.at] != key {
                         group.put(place.at, key);
                         self.number = next_number();
                     }
-                    self.entered = 0;
+                    self.fresh.push((place.slot, place.info.access()));
                 }
             }
         }
@@ -157,11 +167,7 @@ impl ProgramState {
 
     /// What the dispatch uses. All slots are filled, by [`ProgramState::look`].
     pub(crate) fn uses<'a>(&'a self, bindings: &'a Bindings) -> impl Iterator<Item = Use<'a>> + Clone {
-        self.uses.iter().filter_map(|(slot, access)| {
-            let bound = bindings.bound(*slot)?;
-            let (object, range) = (bound.object.as_ref()?, bound.range.clone());
-            Some(Use { object, range, access: *access })
-        })
+        self.uses.iter().filter_map(|(slot, access)| Some((bindings.bound(*slot)?, *access))).flat_map(used)
     }
 
     /// The number of the set of a group, if it is known; one that the program does not use has none.
@@ -188,7 +194,7 @@ impl ProgramState {
         {
             return Ok(set);
         }
-        let descriptors = group.slots.iter().filter_map(|slot| descriptor(bindings.bound(*slot)?));
+        let descriptors = group.slots.iter().filter_map(|slot| bindings.bound(*slot));
         let (state, counters) = ((&*group.keys, group.hash), &share.memory().counters);
         let set = sets.set(share.device(), (group.layout, layout), state, descriptors, counters)?;
         (group.set, group.set_number) = (Arc::downgrade(&set), Some(set.number));
@@ -196,42 +202,49 @@ impl ProgramState {
     }
 }
 
-fn descriptor(bound: &Bound) -> Option<Descriptor<'_>> {
-    Some(Descriptor { object: bound.object.as_ref()?, range: &bound.range })
+/// What a command does with what is bound.
+pub(crate) fn used((bound, access): (&Bound, Access)) -> impl Iterator<Item = Use<'_>> + Clone {
+    let object = bound.object.as_ref();
+    object
+        .into_iter()
+        .flat_map(move |object| bound.ranges.iter().map(move |range| Use { object, range: range.clone(), access }))
 }
 
 /// What is in a slot, if it is what the program takes there.
-fn checked<'a>(
+pub(crate) fn checked<'a>(
     program: &Program,
     slot: Slot,
-    kind: SlotKind,
+    info: BindingInfo,
     bound: Option<&'a Bound>,
-) -> Result<Descriptor<'a>, Error> {
+) -> Result<&'a Bound, Error> {
     let Some(bound) = bound else {
-        return Err(Error::slot(Slot { element: 0, ..slot }, missing(slot)));
+        return Err(Error::slot(Slot { element: 0, ..slot }, missing(slot, info)));
     };
-    if bound.kind != kind {
-        let (what, is) = (bound.resource.described(), bound.kind);
-        let problem = format!("{what} is bound as a {is}, {:?} takes a {kind}", program.entry());
+    if bound.kind != info.slot_kind() || !info.takes(bound) {
+        let (what, is) = (bound.described(), bound.kind);
+        let problem = format!("{what} is bound as a {is}, {:?} takes a {}", program.entry(), info.takes_name());
         return Err(Error::slot_rule(slot, problem, rule::KIND));
     }
-    descriptor(bound)
-        .ok_or_else(|| Error::slot_rule(slot, format!("{} is destroyed", bound.resource.described()), rule::DESTROYED))
+    if bound.resource.is_some() && bound.object.is_none() {
+        return Err(Error::slot_rule(slot, format!("{} is destroyed", bound.described()), rule::DESTROYED));
+    }
+    Ok(bound)
 }
 
 /// Nothing is bound there.
-pub(crate) fn missing(slot: Slot) -> String {
+pub(crate) fn missing(slot: Slot, info: BindingInfo) -> String {
+    let what = if info.takes_buffer() { "buffer" } else { info.takes_name() };
     match slot.element {
-        0 => "no buffer is bound to it".to_owned(),
-        element => format!("no buffer is bound to its element {element}"),
+        0 => format!("no {what} is bound to it"),
+        element => format!("no {what} is bound to its element {element}"),
     }
 }
 
 /// Commands do not use what the host has mapped.
 pub(crate) fn check_mapped(slot: Slot, bound: Option<&Bound>) -> Result<(), Error> {
-    let Some(bound) = bound else { return Ok(()) };
-    if bound.resource.state().maps.forbid_commands() {
-        return Err(Error::slot_rule(slot, format!("{} is mapped", bound.resource.described()), rule::MAPPED));
+    let Some(resource) = bound.and_then(|bound| bound.resource.as_ref()) else { return Ok(()) };
+    if resource.state().maps.forbid_commands() {
+        return Err(Error::slot_rule(slot, format!("{} is mapped", resource.described()), rule::MAPPED));
     }
     Ok(())
 }
@@ -239,13 +252,12 @@ pub(crate) fn check_mapped(slot: Slot, bound: Option<&Bound>) -> Result<(), Erro
 /// The set of a group whose descriptors are given one by one, for one dispatch.
 pub(crate) fn resolve(
     layout: &SetLayout,
-    descriptors: &[(&Arc<crate::object::ResourceObject>, Range<u64>)],
+    bound: &[Bound],
     sets: &mut SetCache,
     share: &Share,
 ) -> Result<Arc<CachedSet>, Error> {
-    let descriptors = descriptors.iter().map(|(object, range)| Descriptor { object, range });
-    let keys: SmallVec<[Key; 8]> = descriptors.clone().map(|descriptor| descriptor.key()).collect();
+    let keys: SmallVec<[Key; 8]> = bound.iter().map(Key::of).collect();
     let hash = keys.iter().enumerate().fold(0u64, |sum, (at, key)| sum.wrapping_add(key.hash(at)));
     let number = sets.layout(&layout.layout);
-    sets.set(share.device(), (number, layout), (&keys, hash), descriptors, &share.memory().counters)
+    sets.set(share.device(), (number, layout), (&keys, hash), bound.iter(), &share.memory().counters)
 }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ash::vk;
-use spelter_driver::{Buffer, Device, DeviceMemory};
+use spelter_driver::{Buffer, Device, DeviceMemory, Image, ImageInfo};
 
-pub(crate) use spares::Spares;
+pub(crate) use spares::{SpareBytes, Spares};
 
 use crate::error::Error;
 use crate::stats::Counters;
@@ -30,6 +30,8 @@ pub(crate) struct Memory {
     device: Device,
     slab: Arc<Slab>,
     pub(crate) counters: Counters,
+    /// How much is spare, of resources and of staging buffers.
+    pub(crate) spare: Arc<SpareBytes>,
     /// Staging buffers to use again, by size.
     staging: [Spares; STAGING_CLASSES],
     /// Keeps nothing.
@@ -42,13 +44,30 @@ pub(crate) struct Memory {
     pub(crate) poison: bool,
 }
 
-/// Bytes of device memory that a driver's buffer is bound to.
+/// What storage is made like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Template {
+    /// A buffer of so many bytes.
+    Buffer(u64),
+    /// An image.
+    Image(ImageInfo),
+}
+
+/// What the driver knows storage by.
+#[derive(Clone, Debug)]
+pub(crate) enum Handle {
+    Buffer(Buffer),
+    Image(Image),
+}
+
+/// Bytes of device memory that a driver's buffer or image is bound to.
 #[derive(Debug)]
 pub(crate) struct Storage {
-    buffer: Buffer,
+    handle: Handle,
     memory: DeviceMemory,
-    /// Where the buffer begins in the memory.
+    /// Where it begins in the memory.
     offset: u64,
+    bytes: u64,
     /// Whether all bytes are known to be 0.
     zero: bool,
     /// Its part of a block, given back on drop.
@@ -60,27 +79,54 @@ impl Memory {
         let heap = device.memory_heaps().iter().map(|heap| heap.size).sum::<u64>();
         let (slab, counters) = (Arc::new(Slab::new(device)), Counters::default());
         let budget = (heap / 8).clamp(1 << 20, 256 << 20);
-        let (staging, unkept) = (std::array::from_fn(|_| Spares::new()), Spares::closed());
-        Self { device: device.clone(), slab, counters, staging, unkept, pending: AtomicU64::new(0), budget, poison }
+        let spare = SpareBytes::new(budget);
+        let (staging, unkept) = (std::array::from_fn(|_| Spares::new(&spare)), Spares::new(&SpareBytes::new(0)));
+        Self {
+            device: device.clone(),
+            slab,
+            counters,
+            spare,
+            staging,
+            unkept,
+            pending: AtomicU64::new(0),
+            budget,
+            poison,
+        }
     }
 
-    /// A buffer of so many bytes; what they hold is not defined.
-    pub(crate) fn storage(&self, bytes: u64) -> Result<Storage, Error> {
+    /// A buffer or image like that; what it holds is not defined.
+    pub(crate) fn storage(&self, template: &Template) -> Result<Storage, Error> {
+        let (handle, needs) = match template {
+            Template::Buffer(bytes) => self.buffer(*bytes)?,
+            Template::Image(info) => {
+                let image = self.device.create_image(info)?;
+                let needs = image.requirements().size;
+                (Handle::Image(image), needs)
+            }
+        };
+        let bytes = if let Template::Buffer(bytes) = template { *bytes } else { needs };
+        let place = self.slab.take(needs)?;
+        let (memory, offset, zero) = match &place {
+            Some(place) => (place.memory().clone(), place.offset(), place.is_fresh()),
+            None => (self.device.allocate_memory(needs, 0)?, 0, true),
+        };
+        match &handle {
+            Handle::Buffer(buffer) => buffer.bind_memory(&memory, offset)?,
+            Handle::Image(image) => image.bind_memory(&memory, offset)?,
+        }
+        Ok(Storage { handle, memory, offset, bytes, zero, place })
+    }
+
+    /// A driver's buffer, and the bytes that it needs.
+    fn buffer(&self, bytes: u64) -> Result<(Handle, u64), Error> {
         let usage = vk::BufferUsageFlags::STORAGE_BUFFER
             | vk::BufferUsageFlags::UNIFORM_BUFFER
             | vk::BufferUsageFlags::TRANSFER_SRC
             | vk::BufferUsageFlags::TRANSFER_DST
             | vk::BufferUsageFlags::INDIRECT_BUFFER;
         let buffer = self.device.create_buffer(bytes, usage)?;
-        let size = buffer.requirements().size;
-        if let Some(place) = self.slab.take(size)? {
-            let (memory, offset, zero) = (place.memory().clone(), place.offset(), place.is_fresh());
-            buffer.bind_memory(&memory, offset)?;
-            return Ok(Storage { buffer, memory, offset, zero, place: Some(place) });
-        }
-        let memory = self.device.allocate_memory(size, 0)?;
-        buffer.bind_memory(&memory, 0)?;
-        Ok(Storage { buffer, memory, offset: 0, zero: true, place: None })
+        let needs = buffer.requirements().size;
+        Ok((Handle::Buffer(buffer), needs))
     }
 
     /// The size of a staging buffer for so many bytes, and where those of that size are kept: powers of two from 1 KiB on.
@@ -92,6 +138,11 @@ impl Memory {
             // Too large to be kept.
             None => (bytes, &self.unkept),
         }
+    }
+
+    /// Frees the staging buffers that are spare.
+    pub(crate) fn free_staging(&self) {
+        self.staging.iter().for_each(|spares| spares.free(false));
     }
 
     /// Bytes that will come back when batches retire.
@@ -114,12 +165,19 @@ impl Memory {
 impl Storage {
     /// Size in bytes.
     pub(crate) fn size(&self) -> u64 {
-        self.buffer.size()
+        self.bytes
     }
 
-    /// The driver's buffer.
-    pub(crate) fn buffer(&self) -> &Buffer {
-        &self.buffer
+    /// The driver's buffer or image.
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// The same bytes as another driver's buffer, that may be used as texels only so.
+    pub(crate) fn texel_buffer(&self, device: &Device, usage: vk::BufferUsageFlags) -> Result<Buffer, Error> {
+        let buffer = device.create_buffer(self.bytes, usage)?;
+        buffer.bind_memory(&self.memory, self.offset)?;
+        Ok(buffer)
     }
 
     /// Copies bytes in. The range lies in the buffer.
@@ -139,8 +197,8 @@ impl Storage {
 
     /// Everything that this storage is, for another owner.
     pub(crate) fn hand_over(&mut self) -> Self {
-        let (buffer, memory) = (self.buffer.clone(), self.memory.clone());
-        Self { buffer, memory, offset: self.offset, zero: false, place: self.place.take() }
+        let (handle, memory) = (self.handle.clone(), self.memory.clone());
+        Self { handle, memory, offset: self.offset, bytes: self.bytes, zero: false, place: self.place.take() }
     }
 
     /// Overwrites all bytes, so that whoever reads undefined contents gets junk.

@@ -1,5 +1,6 @@
 //! Moving bytes: host to buffer, buffer to host, buffer to buffer.
 
+mod image;
 mod map;
 mod upload;
 
@@ -113,9 +114,8 @@ impl Context {
             let region = vk::BufferCopy { src_offset: start, dst_offset: offset, size: bytes };
             let read = Use { object: &source, range: start..start + bytes, access: Access::Read };
             let write = Use { object: &target, range: offset..offset + bytes, access: Access::Write };
-            state.transfer(&[read, write], |commands| {
-                commands.copy_buffer(source.buffer(), target.buffer(), &[region])
-            })?;
+            let (a, b) = (source.buffer()?, target.buffer()?);
+            state.transfer(&[read, write], |commands| commands.copy_buffer(a, b, &[region]))?;
             to.state().valid.add(offset..offset + bytes);
             Ok(())
         })
@@ -147,9 +147,8 @@ impl Context {
         self.inner().record(|state| {
             let object = for_command("fill", resource)?;
             let write = Use { object: &object, range: range.clone(), access: Access::Write };
-            state.transfer(&[write], |commands| {
-                commands.fill_buffer(object.buffer(), range.start, range.end - range.start, word)
-            })?;
+            let (to, bytes) = (object.buffer()?, range.end - range.start);
+            state.transfer(&[write], |commands| commands.fill_buffer(to, range.start, bytes, word))?;
             resource.state().valid.add(range.clone());
             Ok(())
         })
@@ -185,11 +184,10 @@ impl State {
         uses: &[Use<'_>],
         command: impl FnOnce(&spelter_driver::CommandBuffer) -> Result<(), spelter_driver::Error>,
     ) -> Result<(), Refusal> {
-        let counters = &self.share.memory().counters;
         let batch = self.timeline.batch()?;
         batch.enter(&self.clock, uses.iter().cloned())?;
-        batch.order(uses.iter().cloned(), counters)?;
-        Ok(batch.transfer(counters, command)?)
+        batch.order(uses.iter().cloned())?;
+        Ok(batch.transfer(command)?)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::barrier::Use;
 use crate::batch::Moment;
 use crate::context::{Inner, State};
 use crate::error::{Error, rule};
-use crate::memory::Memory;
+use crate::memory::{Memory, Template};
 use crate::object::{Contents, ResourceObject};
 use crate::replace::{self, Garbage, Invalidated, Reason};
 use crate::resource::Resource;
@@ -79,7 +79,7 @@ impl Inner {
             let idle = !object.usage.is_busy(Access::Write);
             if idle || !inner.valid.intersects(&range) {
                 if idle && discard && !inner.maps.any() {
-                    replace::forget(&self.share, resource, &mut inner, 0..resource.size());
+                    replace::forget(&self.share, resource, &mut inner, resource.whole());
                 }
                 if !idle {
                     counters.stalls_avoided.one();
@@ -165,7 +165,7 @@ impl Inner {
     }
 
     /// A staging buffer of at least so many bytes. Waits for the oldest batch if too much is pending.
-    pub(super) fn staging(&self, bytes: u64) -> Result<Arc<ResourceObject>, Error> {
+    pub(crate) fn staging(&self, bytes: u64) -> Result<Arc<ResourceObject>, Error> {
         let pressure = self.under_pressure(&mut self.lock(), bytes)?;
         if let Some(oldest) = pressure {
             self.share.wait(&oldest)?;
@@ -173,7 +173,7 @@ impl Inner {
         }
         let memory = self.share.memory();
         let (size, spares) = memory.staging(bytes);
-        let make = || ResourceObject::new(memory, size, Contents::Undefined, spares);
+        let make = || ResourceObject::new(memory, &Template::Buffer(size), Contents::Undefined, spares);
         let staging = self.share.with_pressure_relieved(make)?;
         staging.leave_to(spares);
         Ok(Arc::new(staging))
@@ -194,9 +194,8 @@ impl Inner {
             let region = vk::BufferCopy { src_offset: from, dst_offset: to, size: bytes };
             let read = Use { object: staging, range: from..from + bytes, access: Access::Read };
             let write = Use { object: &object, range: to..to + bytes, access: Access::Write };
-            state.transfer(&[read, write], |commands| {
-                commands.copy_buffer(staging.buffer(), object.buffer(), &[region])
-            })?;
+            let (a, b) = (staging.buffer()?, object.buffer()?);
+            state.transfer(&[read, write], |commands| commands.copy_buffer(a, b, &[region]))?;
             if let Some(batch) = state.timeline.open() {
                 batch.owe(bytes);
             }

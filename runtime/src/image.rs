@@ -1,0 +1,214 @@
+//! Images: resources of texels, in levels and layers.
+
+use std::ops::{Bound, Range, RangeBounds};
+use std::sync::Arc;
+
+use ash::vk;
+use spelter_driver::ImageInfo;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::memory::Template;
+use crate::object::Contents;
+use crate::resource::Resource;
+use crate::view::Subresources;
+
+/// An image in device memory. A handle, and a resource as [`Buffer`](crate::Buffer) is one: what stands behind it may be
+/// replaced. Each level of each layer is known to hold data or not.
+///
+/// ```
+/// use spelter::vk;
+///
+/// # fn main() -> Result<(), spelter::Error> {
+/// let context = spelter::Context::new()?;
+/// let image = context.image(vk::Format::R32_UINT, [4, 2, 1]).levels(2).label("heights").build()?;
+/// context.write_image(&image, 0, 0, &[1u32, 2, 3, 4, 5, 6, 7, 8])?;
+/// assert_eq!(context.read_image::<u32>(&image, 0, 0)?[5], 6);
+/// assert_eq!(image.valid_subresources(), [(0, 0)]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Image {
+    resource: Arc<Resource>,
+    info: ImageInfo,
+}
+
+impl Image {
+    /// What it is: format, size, levels, layers.
+    pub fn info(&self) -> &ImageInfo {
+        &self.info
+    }
+
+    /// The name it was given, for messages and traces.
+    pub fn label(&self) -> Option<&str> {
+        self.resource.label()
+    }
+
+    /// Size of a level in texels: width, height, depth.
+    pub fn level_size(&self, level: u32) -> [u32; 3] {
+        let vk::Extent3D { width, height, depth } = self.info.extent;
+        [width, height, depth].map(|size| size.checked_shr(level).unwrap_or(0).max(1))
+    }
+
+    /// Levels and layers, each `(level, layer)`, that may hold defined data.
+    pub fn valid_subresources(&self) -> Vec<(u32, u32)> {
+        let levels = u64::from(self.info.levels);
+        let valid = self.resource.state().valid.clone();
+        valid.iter().flatten().map(|at| ((at % levels) as u32, (at / levels) as u32)).collect()
+    }
+
+    /// How often the object behind the image was replaced.
+    pub fn generation(&self) -> u64 {
+        self.resource.state().generation
+    }
+
+    /// As [`Buffer::destroy`](crate::Buffer::destroy).
+    pub fn destroy(&self) {
+        self.resource.destroy();
+    }
+
+    /// All of the image, to choose levels, layers, a view type or a format of it.
+    pub fn all(&self) -> ImagePart<'_> {
+        let (volume, array) = (self.info.ty == vk::ImageType::TYPE_3D, self.info.layers > 1);
+        let ty = match self.info.ty {
+            vk::ImageType::TYPE_1D if array => vk::ImageViewType::TYPE_1D_ARRAY,
+            vk::ImageType::TYPE_1D => vk::ImageViewType::TYPE_1D,
+            _ if volume => vk::ImageViewType::TYPE_3D,
+            _ if array => vk::ImageViewType::TYPE_2D_ARRAY,
+            _ => vk::ImageViewType::TYPE_2D,
+        };
+        let (levels, layers) = (0..self.info.levels, 0..self.info.layers);
+        ImagePart { image: self, part: Subresources { levels, layers, ty, format: self.info.format } }
+    }
+
+    /// One level of all layers.
+    pub fn level(&self, level: u32) -> ImagePart<'_> {
+        self.all().levels(level..level.saturating_add(1))
+    }
+
+    pub(crate) fn resource(&self) -> &Arc<Resource> {
+        &self.resource
+    }
+}
+
+/// Levels and layers of an image, and how shaders take them: `&image`, [`Image::all`], [`Image::level`]. Whether they are
+/// inside is tested when they are used.
+#[derive(Clone, Debug)]
+pub struct ImagePart<'a> {
+    pub(crate) image: &'a Image,
+    pub(crate) part: Subresources,
+}
+
+fn bounds(range: &impl RangeBounds<u32>, all: &Range<u32>) -> Range<u32> {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => start,
+        Bound::Excluded(&start) => start.saturating_add(1),
+        Bound::Unbounded => all.start,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&end) => end.saturating_add(1),
+        Bound::Excluded(&end) => end,
+        Bound::Unbounded => all.end,
+    };
+    start..end
+}
+
+impl ImagePart<'_> {
+    /// Only these levels.
+    pub fn levels(mut self, levels: impl RangeBounds<u32>) -> Self {
+        self.part.levels = bounds(&levels, &self.part.levels);
+        self
+    }
+
+    /// Only these layers.
+    pub fn layers(mut self, layers: impl RangeBounds<u32>) -> Self {
+        self.part.layers = bounds(&layers, &self.part.layers);
+        self
+    }
+
+    /// As another type: a cube, say, or one layer as `TYPE_2D`.
+    pub fn as_type(mut self, ty: vk::ImageViewType) -> Self {
+        self.part.ty = ty;
+        self
+    }
+
+    /// In another format, with texels of the same size.
+    pub fn as_format(mut self, format: vk::Format) -> Self {
+        self.part.format = format;
+        self
+    }
+}
+
+impl<'a> From<&'a Image> for ImagePart<'a> {
+    fn from(image: &'a Image) -> Self {
+        image.all()
+    }
+}
+
+/// Makes an [`Image`]: see [`Context::image`].
+#[derive(Clone, Debug)]
+#[must_use = "a builder makes nothing until `build`"]
+pub struct ImageBuilder<'a> {
+    context: &'a Context,
+    label: Option<Box<str>>,
+    info: ImageInfo,
+}
+
+impl<'a> ImageBuilder<'a> {
+    pub(crate) fn new(context: &'a Context, format: vk::Format, [width, height, depth]: [u32; 3]) -> Self {
+        let has = context.device().format_properties(format).optimal;
+        let mut usage =
+            vk::ImageUsageFlags::SAMPLED | vk::ImageUsageFlags::TRANSFER_SRC | vk::ImageUsageFlags::TRANSFER_DST;
+        if has.contains(vk::FormatFeatureFlags::STORAGE_IMAGE) {
+            usage |= vk::ImageUsageFlags::STORAGE;
+        }
+        let info = ImageInfo {
+            flags: vk::ImageCreateFlags::MUTABLE_FORMAT,
+            ty: if depth > 1 { vk::ImageType::TYPE_3D } else { vk::ImageType::TYPE_2D },
+            format,
+            extent: vk::Extent3D { width, height, depth },
+            levels: 1,
+            layers: 1,
+            tiling: vk::ImageTiling::OPTIMAL,
+            usage,
+        };
+        Self { context, label: None, info }
+    }
+
+    /// Names the image in messages and traces.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into().into_boxed_str());
+        self
+    }
+
+    /// Mip levels; 1 if not called.
+    pub fn levels(mut self, levels: u32) -> Self {
+        self.info.levels = levels;
+        self
+    }
+
+    /// Array layers; 1 if not called. A square image of 6 or more can be a cube.
+    pub fn layers(mut self, layers: u32) -> Self {
+        self.info.layers = layers;
+        self
+    }
+
+    /// Dimensions; 3D if the depth is more than 1, else 2D, if not called.
+    pub fn dimensions(mut self, ty: vk::ImageType) -> Self {
+        self.info.ty = ty;
+        self
+    }
+
+    /// An image whose contents are not defined. [`Error::Misuse`] if the device has no such image,
+    /// [`Error::OutOfMemory`].
+    pub fn build(mut self) -> Result<Image, Error> {
+        let vk::Extent3D { width, height, .. } = self.info.extent;
+        if self.info.ty == vk::ImageType::TYPE_2D && width == height && self.info.layers >= 6 {
+            self.info.flags |= vk::ImageCreateFlags::CUBE_COMPATIBLE;
+        }
+        let template = Template::Image(self.info);
+        let resource = Arc::new(Resource::new(self.context, template, self.label, Contents::Undefined)?);
+        Ok(Image { resource, info: self.info })
+    }
+}

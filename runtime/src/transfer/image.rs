@@ -1,0 +1,171 @@
+//! Moving texels: host to image, image to host, image to image, and images of one colour.
+
+use std::sync::Arc;
+
+use ash::vk;
+use bytemuck::{AnyBitPattern, NoUninit};
+use smallvec::SmallVec;
+use spelter_driver::ClearColor;
+
+use super::for_command;
+use crate::barrier::Use;
+use crate::context::Context;
+use crate::error::{Error, rule};
+use crate::image::{Image, ImagePart};
+use crate::serial::Access;
+use crate::view::Subresources;
+
+impl Context {
+    /// Writes all texels of one level of one layer, row by row without gaps, in order: they go to a staging buffer and are
+    /// copied from there, so nobody waits.
+    ///
+    /// [`Error::Range`] if the values are not as many bytes as the level, or there is no such level or layer.
+    pub fn write_image<T: NoUninit>(&self, image: &Image, level: u32, layer: u32, texels: &[T]) -> Result<(), Error> {
+        let bytes: &[u8] = bytemuck::cast_slice(texels);
+        let (one, wanted) = self.check_level("write", image, level, layer)?;
+        if bytes.len() as u64 != wanted {
+            let (given, of) = (bytes.len(), image.resource().described());
+            return Err(Error::Range(format!("write: {given} bytes for the {wanted} of level {level} of {of}")));
+        }
+        let staging = self.inner().staging(wanted)?;
+        staging.storage().write(0, bytes)?;
+        self.share().memory().counters.bytes_staged.add(wanted);
+        self.inner().record(|state| {
+            let object = for_command("write", image.resource())?;
+            let (from, to) = (staging.buffer()?, object.image()?);
+            let read = Use { object: &staging, range: 0..wanted, access: Access::Read };
+            let uses = used(&object, &one, image, Access::Write).chain([read]).collect::<SmallVec<[_; 2]>>();
+            state
+                .transfer(&uses, |commands| commands.copy_buffer_to_image(from, to, &[region(image, level, layer)]))?;
+            if let Some(batch) = state.timeline.open() {
+                batch.owe(wanted);
+            }
+            written(image, &one);
+            Ok(())
+        })
+    }
+
+    /// Reads all texels of one level of one layer back, row by row without gaps, when all that writes the image is done.
+    /// Errors as [`Context::write_image`].
+    pub fn read_image<T: AnyBitPattern>(&self, image: &Image, level: u32, layer: u32) -> Result<Vec<T>, Error> {
+        let (one, bytes) = self.check_level("read", image, level, layer)?;
+        let each = size_of::<T>() as u64;
+        if each == 0 || bytes % each != 0 {
+            return Err(Error::Range(format!("read: {bytes} bytes are no whole number of elements of {each} bytes")));
+        }
+        let staging = self.inner().staging(bytes)?;
+        self.inner().record(|state| {
+            let object = for_command("read", image.resource())?;
+            let (from, to) = (object.image()?, staging.buffer()?);
+            let write = Use { object: &staging, range: 0..bytes, access: Access::Write };
+            let uses = used(&object, &one, image, Access::Read).chain([write]).collect::<SmallVec<[_; 2]>>();
+            state.transfer(&uses, |commands| commands.copy_image_to_buffer(from, to, &[region(image, level, layer)]))
+        })?;
+        let counters = &self.share().memory().counters;
+        self.inner().wait_for(&staging, Access::Read, |_| counters.read_waits.one(), "read back an image")?;
+        let mut raw = vec![0u8; bytes as usize];
+        counters.bytes_read.add(bytes);
+        staging.storage().read(0, &mut raw)?;
+        Ok(raw.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect())
+    }
+
+    /// Records a copy of all texels of one level of one layer to a level, of the same size, of a layer of an image.
+    /// [`Error::Range`] if there are no such levels or layers, [`Error::Misuse`] if they differ in size.
+    pub fn copy_image(&self, from: (&Image, u32, u32), to: (&Image, u32, u32)) -> Result<(), Error> {
+        let (source, target) =
+            (self.check_level("copy", from.0, from.1, from.2)?.0, self.check_level("copy", to.0, to.1, to.2)?.0);
+        let region = vk::ImageCopy {
+            src_subresource: layers(from.1, from.2),
+            dst_subresource: layers(to.1, to.2),
+            extent: extent(from.0, from.1),
+            ..Default::default()
+        };
+        self.inner().record(|state| {
+            let (read, write) = (for_command("copy", from.0.resource())?, for_command("copy", to.0.resource())?);
+            let (a, b) = (read.image()?, write.image()?);
+            let uses = used(&read, &source, from.0, Access::Read).chain(used(&write, &target, to.0, Access::Write));
+            let uses = uses.collect::<SmallVec<[_; 2]>>();
+            state.transfer(&uses, |commands| commands.copy_image(a, b, &[region]))?;
+            written(to.0, &target);
+            Ok(())
+        })
+    }
+
+    /// Records that levels and layers of an image become one colour.
+    ///
+    /// ```
+    /// use spelter::{ClearColor, vk};
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let image = context.image(vk::Format::R32_UINT, [2, 2, 1]).levels(2).build()?;
+    /// context.clear_image(&image, ClearColor::Uint([7, 0, 0, 0]))?;
+    /// context.clear_image(image.level(1), ClearColor::Uint([8, 0, 0, 0]))?;
+    /// assert_eq!(context.read_image::<u32>(&image, 0, 0)?, [7; 4]);
+    /// assert_eq!(context.read_image::<u32>(&image, 1, 0)?, [8]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn clear_image<'a>(&self, what: impl Into<ImagePart<'a>>, color: ClearColor) -> Result<(), Error> {
+        let ImagePart { image, part } = what.into();
+        self.check_part("clear", image, &part)?;
+        self.inner().record(|state| {
+            let object = for_command("clear", image.resource())?;
+            let target = object.image()?;
+            let uses = used(&object, &part, image, Access::Write).collect::<SmallVec<[_; 2]>>();
+            state.transfer(&uses, |commands| commands.clear_color_image(target, color, &[part.range()]))?;
+            written(image, &part);
+            Ok(())
+        })
+    }
+
+    /// Levels and layers that there are, at least one of each, of an image of this device.
+    pub(crate) fn check_part(&self, what: &str, image: &Image, part: &Subresources) -> Result<(), Error> {
+        let (resource, info) = (image.resource(), image.info());
+        if !resource.is_of(self.share()) {
+            let problem = format!("{what}: {} is of another context's device", resource.described());
+            return Err(Error::resource(problem, rule::DEVICE));
+        }
+        part.check(info).map_err(|problem| Error::Range(format!("{what}: {problem} of {}", resource.described())))
+    }
+
+    /// One level of one layer, and its bytes.
+    fn check_level(&self, what: &str, image: &Image, level: u32, layer: u32) -> Result<(Subresources, u64), Error> {
+        let levels = level..level.saturating_add(1);
+        let part = image.all().levels(levels).layers(layer..layer.saturating_add(1)).part;
+        self.check_part(what, image, &part)?;
+        let texels: u64 = image.level_size(level).into_iter().map(u64::from).product();
+        let object = for_command(what, image.resource())?;
+        Ok((part, texels * object.image()?.texel_bytes()))
+    }
+}
+
+/// What a command does with the subresources of an object.
+fn used<'a>(
+    object: &'a Arc<crate::object::ResourceObject>,
+    part: &Subresources,
+    image: &Image,
+    access: Access,
+) -> impl Iterator<Item = Use<'a>> + use<'a> {
+    part.ranges(image.info().levels).into_iter().map(move |range| Use { object, range, access })
+}
+
+fn written(image: &Image, part: &Subresources) {
+    let mut state = image.resource().state();
+    part.ranges(image.info().levels).into_iter().for_each(|range| state.valid.add(range));
+}
+
+fn layers(level: u32, layer: u32) -> vk::ImageSubresourceLayers {
+    let aspect_mask = vk::ImageAspectFlags::COLOR;
+    vk::ImageSubresourceLayers { aspect_mask, mip_level: level, base_array_layer: layer, layer_count: 1 }
+}
+
+fn extent(image: &Image, level: u32) -> vk::Extent3D {
+    let [width, height, depth] = image.level_size(level);
+    vk::Extent3D { width, height, depth }
+}
+
+fn region(image: &Image, level: u32, layer: u32) -> vk::BufferImageCopy {
+    let (image_subresource, image_extent) = (layers(level, layer), extent(image, level));
+    vk::BufferImageCopy { image_subresource, image_extent, ..Default::default() }
+}

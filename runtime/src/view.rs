@@ -1,0 +1,135 @@
+//! What of a resource is bound, and the view that shaders see it through. Views are of an object: when a resource gets
+//! another one they are made anew.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ash::vk;
+use smallvec::SmallVec;
+use spelter_driver::{BufferView, Device, ImageInfo, ImageView, ImageViewInfo};
+
+use crate::error::Error;
+use crate::memory::Template;
+use crate::object::ResourceObject;
+use crate::resource::Resource;
+use crate::slot::SlotKind;
+
+/// A part of a resource, and how it is looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Bytes of a buffer.
+    Bytes(Range<u64>),
+    /// Bytes of a buffer as texels.
+    Texels(Range<u64>, vk::Format),
+    /// Levels and layers of an image.
+    Image(Subresources),
+    /// Nothing: a sampler.
+    Nothing,
+}
+
+/// Levels and layers of an image, as a shader takes them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Subresources {
+    pub(crate) levels: Range<u32>,
+    pub(crate) layers: Range<u32>,
+    pub(crate) ty: vk::ImageViewType,
+    pub(crate) format: vk::Format,
+}
+
+/// A view of an object.
+#[derive(Clone, Debug)]
+pub(crate) enum View {
+    Texels(BufferView),
+    Image(ImageView),
+}
+
+impl Part {
+    /// The bytes, or the numbers of the subresources: those of a layer, by level, then those of the next.
+    pub(crate) fn ranges(&self, resource: &Resource) -> SmallVec<[Range<u64>; 1]> {
+        match (self, resource.template()) {
+            (Self::Bytes(range) | Self::Texels(range, _), _) => SmallVec::from_iter([range.clone()]),
+            (Self::Image(part), Template::Image(info)) => part.ranges(info.levels),
+            _ => SmallVec::new(),
+        }
+    }
+
+    /// A view of it, if shaders need one.
+    pub(crate) fn view(
+        &self,
+        device: &Device,
+        kind: SlotKind,
+        object: &Arc<ResourceObject>,
+    ) -> Result<Option<View>, Error> {
+        Ok(match self {
+            Self::Bytes(_) | Self::Nothing => None,
+            Self::Texels(range, format) => {
+                let usage = match kind {
+                    SlotKind::StorageImage => vk::BufferUsageFlags::STORAGE_TEXEL_BUFFER,
+                    _ => vk::BufferUsageFlags::UNIFORM_TEXEL_BUFFER,
+                };
+                let buffer = object.storage().texel_buffer(device, usage)?;
+                let view = device.create_buffer_view(&buffer, *format, range.start, range.end - range.start)?;
+                Some(View::Texels(view))
+            }
+            Self::Image(part) => {
+                let (image, components) = (object.image()?, vk::ComponentMapping::default());
+                let info = ImageViewInfo { image, ty: part.ty, format: part.format, components, range: part.range() };
+                Some(View::Image(device.create_image_view(&info)?))
+            }
+        })
+    }
+
+    /// What tells it from other parts of the same resource.
+    pub(crate) fn words(&self) -> [u64; 3] {
+        match self {
+            Self::Bytes(range) => [range.start, range.end - range.start, 0],
+            Self::Texels(range, format) => [range.start, range.end - range.start, 1 << 32 | word(format.as_raw())],
+            Self::Image(Subresources { levels, layers, ty, format }) => [
+                u64::from(levels.start) << 32 | u64::from(levels.end),
+                u64::from(layers.start) << 32 | u64::from(layers.end),
+                (2 + word(ty.as_raw())) << 32 | word(format.as_raw()),
+            ],
+            Self::Nothing => [0; 3],
+        }
+    }
+}
+
+fn word(raw: i32) -> u64 {
+    u64::from(raw.cast_unsigned())
+}
+
+impl Subresources {
+    /// What is wrong with it, if it is not a part of such an image.
+    pub(crate) fn check(&self, info: &ImageInfo) -> Result<(), String> {
+        let inside = |range: &Range<u32>, of: u32| range.start < range.end && range.end <= of;
+        if !inside(&self.levels, info.levels) {
+            return Err(format!("levels {:?} of {}", self.levels, info.levels));
+        }
+        if !inside(&self.layers, info.layers) {
+            return Err(format!("layers {:?} of {}", self.layers, info.layers));
+        }
+        Ok(())
+    }
+
+    /// Numbers of subresources, of an image with so many levels.
+    pub(crate) fn ranges(&self, levels: u32) -> SmallVec<[Range<u64>; 1]> {
+        let of = u64::from(levels);
+        if self.levels == (0..levels) {
+            let all = u64::from(self.layers.start) * of..u64::from(self.layers.end) * of;
+            return SmallVec::from_iter(std::iter::once(all));
+        }
+        let (first, last) = (u64::from(self.levels.start), u64::from(self.levels.end));
+        self.layers.clone().map(|layer| u64::from(layer) * of).map(|base| base + first..base + last).collect()
+    }
+
+    /// As Vulkan says it.
+    pub(crate) fn range(&self) -> vk::ImageSubresourceRange {
+        vk::ImageSubresourceRange {
+            aspect_mask: vk::ImageAspectFlags::COLOR,
+            base_mip_level: self.levels.start,
+            level_count: self.levels.end.saturating_sub(self.levels.start),
+            base_array_layer: self.layers.start,
+            layer_count: self.layers.end.saturating_sub(self.layers.start),
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Images: every byte that goes up comes back from its level and layer, in order with everything else, and what does not
+//! fit is refused by name.
+
+use proptest::prelude::*;
+use spelter::{Bind, ClearColor, Context, Error, vk};
+
+fn message<T>(result: Result<T, Error>) -> String {
+    result.err().map(|error| error.to_string()).unwrap_or_default()
+}
+
+const LOOK_UP: &str = "
+OpCapability Shader
+OpCapability SampledBuffer
+OpMemoryModel Logical GLSL450
+OpEntryPoint GLCompute %main \"main\" %id
+OpExecutionMode %main LocalSize 1 1 1
+OpDecorate %id BuiltIn GlobalInvocationId
+OpDecorate %table DescriptorSet 0
+OpDecorate %table Binding 0
+OpDecorate %words ArrayStride 4
+OpDecorate %block Block
+OpMemberDecorate %block 0 Offset 0
+OpDecorate %source DescriptorSet 0
+OpDecorate %source Binding 1
+OpDecorate %to DescriptorSet 0
+OpDecorate %to Binding 2
+%void = OpTypeVoid
+%signature = OpTypeFunction %void
+%uint = OpTypeInt 32 0
+%int = OpTypeInt 32 1
+%float = OpTypeFloat 32
+%uint3 = OpTypeVector %uint 3
+%float4 = OpTypeVector %float 4
+%zero = OpConstant %int 0
+%uzero = OpConstant %uint 0
+%texels = OpTypeImage %float Buffer 0 0 0 1 Unknown
+%texels_pointer = OpTypePointer UniformConstant %texels
+%table = OpVariable %texels_pointer UniformConstant
+%words = OpTypeRuntimeArray %uint
+%block = OpTypeStruct %words
+%block_pointer = OpTypePointer StorageBuffer %block
+%word_pointer = OpTypePointer StorageBuffer %uint
+%source = OpVariable %block_pointer StorageBuffer
+%to = OpVariable %block_pointer StorageBuffer
+%id_pointer = OpTypePointer Input %uint3
+%id = OpVariable %id_pointer Input
+%main = OpFunction %void None %signature
+%label = OpLabel
+%all = OpLoad %uint3 %id
+%x = OpCompositeExtract %uint %all 0
+%from = OpAccessChain %word_pointer %source %zero %x
+%index = OpLoad %uint %from
+%sindex = OpBitcast %int %index
+%image = OpLoad %texels %table
+%texel = OpImageFetch %float4 %image %sindex
+%value = OpCompositeExtract %float %texel 0
+%bits = OpBitcast %uint %value
+%target = OpAccessChain %word_pointer %to %zero %x
+OpStore %target %bits
+OpReturn
+OpFunctionEnd
+";
+
+const COPY: &str = "
+@group(0) @binding(0) var before: texture_2d<u32>;
+@group(0) @binding(1) var after: texture_storage_2d<r32uint, write>;
+@compute @workgroup_size(4, 4)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if any(id.xy >= textureDimensions(before)) { return; }
+    textureStore(after, id.xy, textureLoad(before, id.xy, 0) + vec4(1u));
+}";
+
+#[test]
+fn kernels_see_the_texels_of_the_object_that_is_behind_the_image_now() {
+    let context = Context::builder().workers(2).poison(true).build().unwrap();
+    let program = context.program_wgsl(COPY).unwrap();
+    let make = |label| context.image(vk::Format::R32_UINT, [4, 4, 1]).label(label).build().unwrap();
+    let (from, to) = (make("from"), [make("first"), make("second"), make("third")]);
+    context.bind((0, 0), Bind::sampled(&from)).unwrap();
+    for (turn, to) in (0u32..).zip(&to) {
+        // From the second turn on the image is in use.
+        context.invalidate_image(&from).unwrap();
+        context.write_image(&from, 0, 0, &[10 * turn; 16]).unwrap();
+        context.bind((0, 1), Bind::storage_image(to)).unwrap();
+        context.dispatch(&program).invocations([4, 4, 1]).unwrap();
+    }
+    assert_eq!((from.generation(), context.stats().rebinds_sampler_view), (2, 2));
+    for (turn, to) in (0u32..).zip(&to) {
+        assert_eq!(context.read_image::<u32>(to, 0, 0).unwrap(), [10 * turn + 1; 16]);
+    }
+    // A written image is replaced while its slot holds it: what comes goes to the new object.
+    context.invalidate_image(&to[2]).unwrap();
+    context.dispatch(&program).invocations([4, 4, 1]).unwrap();
+    assert_eq!(context.read_image::<u32>(&to[2], 0, 0).unwrap(), [21; 16]);
+    context.bind((0, 1), Bind::sampled(&to[0])).unwrap();
+    let wrong = message(context.dispatch(&program).groups([1, 1, 1]));
+    let problem = "is bound as a sampler view, \"main\" takes a storage image";
+    assert!(wrong.starts_with(&format!("binding 0.1: image `first` of 4x4x1 R32_UINT {problem}")), "{wrong}");
+}
+
+#[test]
+fn kernels_see_the_texels_of_the_object_that_is_behind_the_buffer_now() {
+    let context = Context::builder().workers(2).poison(true).build().unwrap();
+    let words = spelter_shaders::front::spvasm::assemble(LOOK_UP).unwrap();
+    let program = context.program_spirv(&words).unwrap();
+    // The first 16 bytes are not the view's.
+    let bytes = |last: [u8; 4]| [[9; 16].as_slice(), &last].concat();
+    let table = context.buffer(20).holding(&bytes([0, 51, 102, 255])).unwrap();
+    let indices = context.buffer_from(&[3u32, 1, 2, 0, 4]).unwrap();
+    let (first, second) = (context.buffer_zeroed(20).unwrap(), context.buffer_zeroed(20).unwrap());
+    let dispatch = |to| {
+        context.bind((0, 2), Bind::storage(to)).unwrap();
+        context.dispatch(&program).groups([5, 1, 1]).unwrap();
+    };
+    context.bind((0, 0), Bind::texels(table.slice(16..), vk::Format::R8_UNORM)).unwrap();
+    context.bind((0, 1), Bind::storage(&indices)).unwrap();
+    dispatch(&first);
+    context.upload(&table, &bytes([255, 204, 153, 0])).unwrap();
+    dispatch(&second);
+    assert_eq!((table.generation(), context.stats().rebinds_sampler_view), (1, 1));
+    assert_eq!(context.read::<f32>(&first).unwrap(), [1.0, 0.2, 0.4, 0.0, 0.0]);
+    assert_eq!(context.read::<f32>(&second).unwrap(), [0.0, 0.8, 0.6, 1.0, 0.0]);
+}
+
+/// A step on two images of 2 levels and 2 layers.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Write { image: usize, level: u32, layer: u32, value: u32 },
+    Clear { image: usize, level: u32, value: u32 },
+    Copy { from: usize, to: usize, level: u32, layers: [u32; 2] },
+    Invalidate { image: usize },
+    InvalidateLevel { image: usize, level: u32 },
+    Flush,
+    Read { image: usize, level: u32, layer: u32 },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (image, level, layer) = (0..2usize, 0..2u32, 0..2u32);
+    prop_oneof![
+        3 => (image.clone(), level.clone(), layer.clone(), any::<u32>())
+            .prop_map(|(image, level, layer, value)| Step::Write { image, level, layer, value }),
+        1 => (image.clone(), level.clone(), any::<u32>())
+            .prop_map(|(image, level, value)| Step::Clear { image, level, value }),
+        3 => (image.clone(), image.clone(), level.clone(), [layer.clone(), layer.clone()])
+            .prop_map(|(from, to, level, layers)| Step::Copy { from, to, level, layers }),
+        2 => image.clone().prop_map(|image| Step::Invalidate { image }),
+        2 => (image.clone(), level.clone()).prop_map(|(image, level)| Step::InvalidateLevel { image, level }),
+        1 => Just(Step::Flush),
+        2 => (image, level, layer).prop_map(|(image, level, layer)| Step::Read { image, level, layer }),
+    ]
+}
+
+/// Texel `at` of a level that was written with a value.
+fn texel(value: u32, at: usize) -> u32 {
+    value.wrapping_add(at as u32)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(96) })]
+
+    /// Against two contexts' worth of steps on plain arrays, where what is not defined may be anything.
+    #[test]
+    fn texels_are_where_they_were_put(steps in proptest::collection::vec((any::<bool>(), step()), 1..80)) {
+        let first = Context::builder().workers(2).memory(64 << 20).poison(true).build().unwrap();
+        let contexts = [first.sibling(), first.sibling()];
+        let make = || first.image(vk::Format::R32_UINT, [6, 3, 1]).levels(2).layers(2).build().unwrap();
+        let images = [make(), make()];
+        let count = |level: u32| if level == 0 { 18 } else { 3 };
+        // By image, level, layer.
+        let mut model = vec![vec![vec![None::<Vec<u32>>; 2]; 2]; 2];
+        for (second, step) in steps {
+            let context = &contexts[usize::from(second)];
+            match step {
+                Step::Write { image, level, layer, value } => {
+                    let texels: Vec<u32> = (0..count(level)).map(|at| texel(value, at)).collect();
+                    context.write_image(&images[image], level, layer, &texels).unwrap();
+                    model[image][level as usize][layer as usize] = Some(texels);
+                }
+                Step::Clear { image, level, value } => {
+                    context.clear_image(images[image].level(level), ClearColor::Uint([value; 4])).unwrap();
+                    model[image][level as usize].fill(Some(vec![value; count(level)]));
+                }
+                Step::Copy { from, to, level, layers } => if from != to {
+                    context.copy_image((&images[from], level, layers[0]), (&images[to], level, layers[1])).unwrap();
+                    model[to][level as usize][layers[1] as usize] = model[from][level as usize][layers[0] as usize].clone();
+                },
+                Step::Invalidate { image } => {
+                    context.invalidate_image(&images[image]).unwrap();
+                    model[image].iter_mut().flatten().for_each(|layer| *layer = None);
+                }
+                Step::InvalidateLevel { image, level } => {
+                    context.invalidate_image(images[image].level(level)).unwrap();
+                    model[image][level as usize].fill(None);
+                }
+                Step::Flush => drop(context.flush().unwrap()),
+                Step::Read { image, level, layer } => {
+                    let got = context.read_image::<u32>(&images[image], level, layer).unwrap();
+                    if let Some(wanted) = &model[image][level as usize][layer as usize] {
+                        prop_assert_eq!(&got, wanted);
+                    }
+                }
+            }
+        }
+        drop((images, contexts));
+        prop_assert_eq!(first.stats().objects_alive(), 0);
+    }
+}
+
+#[test]
+fn volumes_and_formats() {
+    let context = Context::new().unwrap();
+    let volume = context.image(vk::Format::R8G8B8A8_UNORM, [3, 2, 2]).build().unwrap();
+    let texels: Vec<[u8; 4]> = (0..12).map(|at| [at, at + 1, at + 2, 255]).collect();
+    context.write_image(&volume, 0, 0, &texels).unwrap();
+    assert_eq!(context.read_image::<[u8; 4]>(&volume, 0, 0).unwrap(), texels);
+    let floats = context.image(vk::Format::R32G32B32A32_SFLOAT, [2, 1, 1]).build().unwrap();
+    context.clear_image(&floats, ClearColor::Float([0.5, 1.0, -2.0, 0.0])).unwrap();
+    assert_eq!(context.read_image::<[f32; 4]>(&floats, 0, 0).unwrap(), [[0.5, 1.0, -2.0, 0.0]; 2]);
+}
+
+#[test]
+fn what_does_not_fit_is_named() {
+    let context = Context::new().unwrap();
+    let image = context.image(vk::Format::R32_UINT, [4, 4, 1]).levels(3).label("map").build().unwrap();
+    let of = "image `map` of 4x4x1 R32_UINT";
+    assert_eq!(message(context.read_image::<u32>(&image, 3, 0)), format!("read: levels 3..4 of 3 of {of}"));
+    assert_eq!(message(context.read_image::<u32>(&image, 0, 1)), format!("read: layers 1..2 of 1 of {of}"));
+    let few = message(context.write_image(&image, 1, 0, &[1u32; 3]));
+    assert_eq!(few, format!("write: 12 bytes for the 16 of level 1 of {of}"));
+    let beyond = message(context.bind((0, 0), Bind::sampled(image.all().levels(2..5))));
+    assert_eq!(beyond, format!("binding 0.0: levels 2..5 of 3 of {of} (rule: views lie within their images)"));
+    let cube = message(context.bind((0, 0), Bind::sampled(image.all().as_type(vk::ImageViewType::CUBE))));
+    assert!(cube.starts_with(&format!("binding 0.0: {of}: ")), "{cube}");
+    let huge = message(context.bind((0, 0), Bind::sampled(image.all().layers(0..u32::MAX))));
+    assert!(huge.contains("layers 0..4294967295 of 1"), "{huge}");
+    image.destroy();
+    let gone = message(context.write_image(&image, 0, 0, &[1u32; 16]));
+    assert_eq!(gone, format!("write: {of} is destroyed (rule: a destroyed resource is not used)"));
+    assert!(matches!(context.image(vk::Format::R32_UINT, [0, 1, 1]).build(), Err(Error::Misuse(_))));
+    assert!(matches!(context.image(vk::Format::UNDEFINED, [1, 1, 1]).build(), Err(Error::Misuse(_))));
+}

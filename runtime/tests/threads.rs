@@ -1,0 +1,116 @@
+//! Several contexts on several threads: what they share stays right, nothing hangs, nothing is left.
+
+use std::sync::Barrier;
+
+use spelter::{Bind, Context};
+
+const ADD: &str = "
+@group(0) @binding(0) var<storage, read> source: array<u32>;
+@group(0) @binding(1) var<storage, read_write> to: array<u32>;
+@compute @workgroup_size(16)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if id.x < min(arrayLength(&source), arrayLength(&to)) { to[id.x] += source[id.x]; }
+}";
+
+const THREADS: u32 = 4;
+
+#[test]
+fn threads_add_to_one_buffer() {
+    let context = Context::builder().workers(2).poison(true).build().unwrap();
+    let add = context.program_wgsl(ADD).unwrap();
+    let sum = context.buffer(64).label("sum").zeroed().unwrap();
+    std::thread::scope(|scope| {
+        for thread in 1..=THREADS {
+            let (context, add, sum) = (context.sibling(), add.clone(), sum.clone());
+            scope.spawn(move || {
+                let own = context.buffer(64).build().unwrap();
+                context.bind((0, 0), Bind::storage(&own)).unwrap();
+                context.bind((0, 1), Bind::storage(&sum)).unwrap();
+                for turn in 0..200u32 {
+                    context.upload(&own, &[thread; 16]).unwrap();
+                    context.dispatch(&add).groups([1, 1, 1]).unwrap();
+                    if turn % 17 == thread {
+                        context.flush().unwrap();
+                    }
+                }
+            });
+        }
+    });
+    // Dispatches of all threads were put in some order: none is lost, though each reads and writes the same words.
+    let wanted = 200 * (1..=THREADS).sum::<u32>();
+    assert_eq!(context.read::<u32>(&sum).unwrap(), [wanted; 16]);
+    drop(sum);
+    assert_eq!(context.stats().objects_alive(), 0);
+}
+
+#[test]
+fn a_buffer_is_handed_from_thread_to_thread() {
+    let context = Context::builder().workers(2).poison(true).build().unwrap();
+    let add = context.program_wgsl(ADD).unwrap();
+    let (ball, one) = (context.buffer(64).zeroed().unwrap(), context.buffer_from(&[1u32; 16]).unwrap());
+    let barriers: Vec<_> = (0..THREADS).map(|_| Barrier::new(THREADS as usize)).collect();
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (context, add, ball, one, barriers) = (context.sibling(), &add, &ball, &one, &barriers);
+            scope.spawn(move || {
+                for round in 0..25u32 {
+                    for turn in 0..THREADS {
+                        if turn == thread {
+                            let before = round * THREADS + turn;
+                            match round % 3 {
+                                0 => context.dispatch(add).bind(0, 0, one).bind(0, 1, ball).groups([1, 1, 1]).unwrap(),
+                                // The new contents replace the object that another context's slots and batches know.
+                                1 => context.upload(ball, &[before + 1; 16]).unwrap(),
+                                _ => {
+                                    assert_eq!(context.read::<u32>(ball).unwrap(), [before; 16]);
+                                    context.fill(ball, before + 1).unwrap();
+                                }
+                            }
+                        }
+                        barriers[turn as usize].wait();
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(context.read::<u32>(&ball).unwrap(), [25 * THREADS; 16]);
+}
+
+#[test]
+fn handles_come_and_go_on_all_threads() {
+    let context = Context::builder().workers(2).memory(64 << 20).poison(true).build().unwrap();
+    let add = context.program_wgsl(ADD).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (home, add) = (context.clone(), add.clone());
+            scope.spawn(move || {
+                for turn in 0..40u32 {
+                    let context = if turn % 2 == 0 { home.sibling() } else { home.clone() };
+                    let (a, b) = (context.buffer(64).build().unwrap(), context.buffer(64).zeroed().unwrap());
+                    let value = thread * 1000 + turn;
+                    context.write(&a, 0, &[value; 16]).unwrap();
+                    context.dispatch(&add).bind(0, 0, &a).bind(0, 1, &b).groups([1, 1, 1]).unwrap();
+                    context.invalidate(&a).unwrap();
+                    drop(a);
+                    let other = home.sibling();
+                    drop(context);
+                    assert_eq!(other.read::<u32>(&b).unwrap(), [value; 16]);
+                }
+            });
+        }
+    });
+    context.finish().unwrap();
+    assert_eq!(context.stats().objects_alive(), 0);
+}
+
+#[test]
+fn handles_may_cross_threads() {
+    fn send_and_sync<T: Send + Sync>() {}
+    send_and_sync::<Context>();
+    send_and_sync::<spelter::Buffer>();
+    send_and_sync::<spelter::Image>();
+    send_and_sync::<spelter::Program>();
+    send_and_sync::<spelter::Fence>();
+    send_and_sync::<spelter::Mapped>();
+    send_and_sync::<spelter::Error>();
+}

@@ -1,0 +1,183 @@
+//! Transfers: which of them wait, which do not, and that both give the same bytes.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+use spelter::{Buffer, Context, MapFlags};
+
+fn context() -> Context {
+    Context::builder().workers(2).memory(256 << 20).poison(true).build().unwrap()
+}
+
+/// Makes a buffer busy by a copy from its first bytes, which shows later what they were.
+fn busy(context: &Context, buffer: &Buffer) -> Buffer {
+    let copy = context.buffer(16).build().unwrap();
+    context.copy(buffer, 0, &copy, 0, 16).unwrap();
+    copy
+}
+
+#[test]
+fn bytes_that_hold_nothing_are_written_at_once() {
+    let context = context();
+    let buffer = context.buffer(1 << 20).build().unwrap();
+    context.write(&buffer, 0, &[1u32; 4]).unwrap();
+    let copy = busy(&context, &buffer);
+    let before = context.stats();
+    for piece in 1..100u64 {
+        context.write(&buffer, piece * 16, &[piece as u32; 4]).unwrap();
+    }
+    let stats = context.stats().since(&before);
+    assert_eq!((stats.stalls_avoided, stats.stalls_taken, stats.barriers, stats.bytes_staged), (99, 0, 0, 0));
+    assert_eq!(context.read_range::<u32>(&buffer, 99 * 16..100 * 16).unwrap(), [99; 4]);
+    assert_eq!(context.read::<u32>(&copy).unwrap(), [1; 4]);
+}
+
+#[test]
+fn a_part_of_what_is_in_use_is_staged() {
+    let context = context();
+    let buffer = context.buffer_from(&[1u32; 1024]).unwrap();
+    let copy = busy(&context, &buffer);
+    context.write(&buffer, 4, &[2u32]).unwrap();
+    let stats = context.stats();
+    assert_eq!((stats.bytes_staged, stats.renames, stats.stalls_taken, stats.batches_submitted), (4, 0, 0, 0));
+    assert_eq!(context.read_range::<u32>(&buffer, 0..12).unwrap(), [1, 2, 1]);
+    assert_eq!(context.read::<u32>(&copy).unwrap(), [1; 4]);
+}
+
+#[test]
+fn what_is_too_large_to_stage_waits() {
+    let context = Context::builder().workers(2).memory(64 << 20).build().unwrap();
+    let bytes = 12 << 20;
+    let buffer = context.buffer(bytes).holding(&vec![1u8; bytes as usize]).unwrap();
+    let copy = busy(&context, &buffer);
+    context.write(&buffer, 0, &vec![2u8; 6 << 20]).unwrap();
+    let stats = context.stats();
+    assert_eq!((stats.stalls_taken, stats.bytes_staged, stats.renames), (1, 0, 0));
+    assert_eq!(context.read::<u32>(&copy).unwrap(), [0x0101_0101; 4]);
+    assert_eq!(context.read_range::<u8>(&buffer, (6 << 20) - 1..(6 << 20) + 1).unwrap(), [2, 1]);
+}
+
+#[test]
+fn streams_run_in_bounded_memory() {
+    let context = Context::builder().workers(2).memory(128 << 20).build().unwrap();
+    let (buffer, to) = (context.buffer(4 << 20).build().unwrap(), context.buffer(64).build().unwrap());
+    let mut values = vec![0u32; 1 << 20];
+    let mut most = 0;
+    for frame in 0..100 {
+        values.fill(frame);
+        context.upload(&buffer, &values).unwrap();
+        context.copy(&buffer, 4096, &to, 0, 64).unwrap();
+        most = most.max(context.stats().objects_alive());
+    }
+    assert_eq!(context.read::<u32>(&to).unwrap(), [99; 16]);
+    let stats = context.stats();
+    // The budget of pending memory is 16 MiB: four objects of 4 MiB, and the one that is current.
+    assert!(most <= 7, "{most} objects at a time");
+    assert_eq!((stats.renames, stats.stalls_taken), (99, 0));
+    assert!(stats.objects_recycled > 80, "{stats}");
+}
+
+#[test]
+fn mappings_that_discard_do_not_wait() {
+    let context = context();
+    let buffer = context.buffer_from(&[1u32; 64]).unwrap();
+    for (turn, flags) in [MapFlags::DISCARD_WHOLE, MapFlags::DISCARD_RANGE].into_iter().enumerate() {
+        let copy = busy(&context, &buffer);
+        let map = context.map(&buffer, MapFlags::WRITE | flags).unwrap();
+        map.write(0, &[turn as u32 + 2; 64]).unwrap();
+        map.unmap().unwrap();
+        assert_eq!(context.stats().renames, turn as u64 + 1);
+        assert_eq!(context.read::<u32>(&copy).unwrap(), [turn as u32 + 1; 4]);
+    }
+    let stats = context.stats();
+    assert_eq!((stats.stalls_taken, context.read::<u32>(&buffer).unwrap()), (0, vec![3; 64]));
+}
+
+#[test]
+fn a_mapping_for_writing_keeps_what_is_not_written() {
+    let context = context();
+    let buffer = context.buffer_from(&[1u32; 8]).unwrap();
+    let copy = busy(&context, &buffer);
+    let map = context.map(buffer.slice(4..28), MapFlags::WRITE).unwrap();
+    map.write(4, &[7u32]).unwrap();
+    map.write(12, &[8u32, 9]).unwrap();
+    map.unmap().unwrap();
+    assert_eq!(context.stats().batches_submitted, 0, "nobody waited");
+    assert_eq!(context.read::<u32>(&buffer).unwrap(), [1, 1, 7, 1, 8, 9, 1, 1]);
+    assert_eq!(context.read::<u32>(&copy).unwrap(), [1; 4]);
+}
+
+#[test]
+fn a_mapping_for_reading_waits_for_writers_only() {
+    let context = context();
+    let buffer = context.buffer_from(&[1u32; 4]).unwrap();
+    let copy = busy(&context, &buffer);
+    assert_eq!(context.map(&buffer, MapFlags::READ).unwrap().read::<u32>(0, 4).unwrap(), [1; 4]);
+    assert_eq!(context.stats().read_waits, 0, "others that read are in nobody's way");
+    assert_eq!(context.map(&copy, MapFlags::READ).unwrap().read::<u32>(0, 4).unwrap(), [1; 4]);
+    assert_eq!(context.stats().read_waits, 1);
+}
+
+#[test]
+fn a_persistent_mapping_stays_while_commands_use_the_buffer() {
+    let context = context();
+    let (buffer, copy) = (context.buffer_zeroed(64).unwrap(), context.buffer_zeroed(64).unwrap());
+    let flags = MapFlags::READ | MapFlags::WRITE | MapFlags::PERSISTENT | MapFlags::COHERENT;
+    let map = context.map(&buffer, flags).unwrap();
+    map.write(0, &[5u32; 16]).unwrap();
+    context.copy(&buffer, 0, &copy, 0, 64).unwrap();
+    // It keeps its object, and with it what the mapping shows.
+    context.invalidate(&buffer).unwrap();
+    assert_eq!(buffer.generation(), 0);
+    context.fill(&buffer, 6).unwrap();
+    context.finish().unwrap();
+    assert_eq!(map.read::<u32>(0, 16).unwrap(), [6; 16]);
+    assert_eq!(context.read::<u32>(&copy).unwrap(), [5; 16]);
+}
+
+#[test]
+fn flags_that_contradict_each_other_are_refused() {
+    let context = context();
+    let buffer = context.buffer(16).label("b").zeroed().unwrap();
+    for flags in [
+        MapFlags::empty(),
+        MapFlags::READ | MapFlags::DISCARD_RANGE,
+        MapFlags::READ | MapFlags::WRITE | MapFlags::DISCARD_WHOLE,
+        MapFlags::WRITE | MapFlags::COHERENT,
+    ] {
+        let message = context.map(&buffer, flags).unwrap_err().to_string();
+        assert!(message.starts_with("map: buffer `b` of 16 bytes with MapFlags("), "{message}");
+    }
+    let map = context.map(buffer.slice(..8), MapFlags::READ).unwrap();
+    assert!(map.write(0, &[1u32]).unwrap_err().to_string().contains("is for MapFlags(READ)"));
+    assert!(map.read::<u32>(4, 2).unwrap_err().to_string().starts_with("read: 8 bytes at 4 of 8 mapped bytes"));
+    assert!(context.copy(&buffer, 0, &buffer, 8, 8).unwrap_err().to_string().contains("is mapped"));
+    assert!(context.write(&buffer, 0, &[1u32]).unwrap_err().to_string().contains("bytes 0..4 of buffer `b`"));
+    context.write(&buffer, 8, &[1u32]).unwrap();
+    drop(map);
+    context.copy(&buffer, 8, &buffer, 0, 8).unwrap();
+    assert_eq!(context.read::<u32>(&buffer).unwrap(), [1, 0, 1, 0]);
+}
+
+#[test]
+fn barriers_are_by_byte_range() {
+    let context = context();
+    let (a, b) = (context.buffer_zeroed(64).unwrap(), context.buffer_zeroed(64).unwrap());
+    for piece in 0..4 {
+        context.copy(&a, piece * 16, &b, piece * 16, 16).unwrap();
+    }
+    context.fill_range(&b, 48..52, 1).unwrap(); // after the last copy only
+    assert_eq!(context.stats().barriers, 1);
+    context.copy(&a, 0, &b, 0, 16).unwrap(); // the barrier covered the first, too
+    assert_eq!(context.stats().barriers, 1);
+}
+
+#[test]
+fn a_fence_tells_when_it_is_done() {
+    let context = context();
+    let buffer = context.buffer(1 << 20).build().unwrap();
+    context.fill(&buffer, 3).unwrap();
+    let fence = context.flush().unwrap();
+    assert!(fence.wait_for(std::time::Duration::from_secs(60)).unwrap());
+    assert!(fence.is_done());
+    fence.wait().unwrap();
+}
