@@ -166,7 +166,7 @@ impl Stage {
     }
 
     fn pipeline(&self, salt: u32) -> Result<ComputePipeline, Error> {
-        let specialization = Specialization::from([(0, salt)]);
+        let specialization = Specialization::from([(0, u64::from(salt))]);
         Ok(self.device.create_compute_pipeline(&self.module, "main", &specialization, &self.layout)?)
     }
 
