@@ -116,6 +116,15 @@ impl GuestSlice {
         (head, words.get(first..first + count).unwrap_or_default())
     }
 
+    /// The words that lie in the range as a whole, if it begins with one.
+    #[inline]
+    pub(crate) fn aligned_words(&self) -> Option<&[AtomicU32]> {
+        match self.whole_words() {
+            (0, words) => Some(words),
+            _ => None,
+        }
+    }
+
     /// The word at `offset` as an atomic; `None` outside the range or where it is not aligned.
     #[inline]
     pub fn atomic_u32(&self, offset: u64) -> Option<&AtomicU32> {

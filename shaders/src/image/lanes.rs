@@ -1,6 +1,7 @@
 //! An image instruction for all lanes of a subgroup: what machine code calls.
 
 use super::descriptor::Descriptor;
+use super::linear;
 use super::op::{ImageOp, Kind};
 use super::run::run as one;
 
@@ -17,7 +18,25 @@ pub(crate) fn rows(op: &ImageOp) -> usize {
 
 /// Runs an instruction for the lanes that are on. Lanes that are off get what the first of the others gets, so that what all
 /// lanes have in common is in each of them; nothing if no lane is on.
+#[inline(always)]
 pub(crate) fn run(op: &ImageOp, images: &[Descriptor], rows: &mut [Row]) {
+    let [_, image, sampler, rest @ ..] = &mut *rows else { return };
+    let Some(count) = rest.len().checked_sub(4) else { return };
+    let (args, results) = rest.split_at_mut(count);
+    let all = |numbers: &Row| numbers.iter().fold(0, |differ, &number| differ | number ^ numbers[0]) == 0;
+    if let (Some(image_of), Some(sampler_of)) = (images.get(image[0] as usize), images.get(sampler[0] as usize))
+        && op.kind == Kind::Sample
+        && all(image)
+        && all(sampler)
+        && linear::sample(op, &image_of.view, &sampler_of.sampler, args, results)
+    {
+        return;
+    }
+    one_by_one(op, images, rows);
+}
+
+/// Lane after lane, whatever the instruction.
+fn one_by_one(op: &ImageOp, images: &[Descriptor], rows: &mut [Row]) {
     const NONE: &Descriptor = &Descriptor::NULL;
     let [on, image, sampler, rest @ ..] = rows else { return };
     let Some((args, results)) = rest.split_at_mut_checked(op.params().len()) else { return };
@@ -38,6 +57,71 @@ pub(crate) fn run(op: &ImageOp, images: &[Descriptor], rows: &mut [Row]) {
     for lane in (0..16).filter(|&lane| on[lane] == 0) {
         for (row, word) in results.iter_mut().zip(texel) {
             row[lane] = word;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guest::GuestSlice;
+    use crate::image::{Class, Dim, Extent, Filter, Format, Layout, LodOperand, Sampler, View, Wrap, store_raw};
+
+    /// Both ways give the same bits, wherever lanes are.
+    #[test]
+    fn all_lanes_at_once_give_what_each_gives_alone() {
+        let extent = Extent { size: [13, 9, 1], levels: 2, layers: 1 };
+        let mut state = 7u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as u32
+        };
+        let mut taken = 0;
+        for format in [Format::R8G8B8A8_UNORM, Format::B8G8R8A8_UNORM, Format::R32_SFLOAT] {
+            let Some(layout) = Layout::new(&extent, 4) else { return };
+            let memory = GuestSlice::leak(layout.bytes as usize);
+            for at in (0..layout.bytes).step_by(4) {
+                let word = if format == Format::R32_SFLOAT { (next() as f32).to_bits() } else { next() << 1 ^ next() };
+                store_raw(memory, at, 4, [word, 0, 0, 0]);
+            }
+            let view = View::of_image(memory, format, &extent, &layout, [0, 2], [0, 1], false);
+            let wraps =
+                [Wrap::Repeat, Wrap::MirroredRepeat, Wrap::ClampToEdge, Wrap::ClampToBorder, Wrap::MirrorClampToEdge];
+            for (wrap, case) in wraps.into_iter().flat_map(|wrap| (0..200).map(move |case| (wrap, case))) {
+                let (mag, min) = (Filter::Linear, Filter::Linear);
+                let sampler = Sampler { mag, min, wrap: [wrap; 3], max_lod: 1.0, ..Sampler::DEFAULT };
+                let images = [Descriptor { view, sampler }];
+                let op = ImageOp { lod: LodOperand::Lod, ..ImageOp::new(Kind::Sample, Dim::D2, false, Class::Float) };
+                let mut all = vec![[0; 16]; rows(&op)];
+                all[0] = [u32::MAX; 16];
+                let reach = [1.0, 0.2, 3.0, f32::INFINITY][case % 4];
+                for row in &mut all[3..5] {
+                    *row = std::array::from_fn(|_| (0.5 + reach * ((next() % 2001) as f32 / 1000.0 - 1.0)).to_bits());
+                }
+                all[5] = [(case as f32 / 100.0).to_bits(); 16];
+                let mut alone = all.clone();
+                one_by_one(&op, &images, &mut alone);
+                let (args, results) = all[3..].split_at_mut(3);
+                if linear::sample(&op, &images[0].view, &images[0].sampler, args, results) {
+                    taken += 1;
+                    assert_eq!(all, alone, "{format:?} {wrap:?} case {case}");
+                }
+            }
+        }
+        assert!(taken > 1500, "only {taken} were done at once");
+    }
+
+    /// The product with the reciprocal, corrected, is the quotient.
+    #[test]
+    fn corrected_products_are_quotients() {
+        for bits in 2..=16u32 {
+            let most = ((1u32 << bits) - 1) as f32;
+            for code in 0..1u32 << bits {
+                let (code, reciprocal) = (code as f32, 1.0 / most);
+                let near = code * reciprocal;
+                let corrected = near.mul_add(-most, code).mul_add(reciprocal, near);
+                assert_eq!(corrected.to_bits(), (code / most).to_bits(), "{code} of {bits} bits");
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ mod filter;
 mod format;
 pub(crate) mod lanes;
 mod layout;
+mod linear;
 mod lod;
 mod op;
 mod run;

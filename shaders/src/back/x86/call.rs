@@ -15,7 +15,7 @@
 //!   checked; the verifier does not prove that. An index that comes out of a frame was put there on the way to the very
 //!   barrier: a workgroup whose subgroups were at different ones ends (`widen/turns.rs`).
 //! - *The stack*: its own frame, of bounded size, below the caller's.
-//! - *Image instructions* are calls back into [`image`], with the context as it was handed out and rows of words that lie in
+//! - *Image instructions* are calls back into `image_call!`'s functions, with the context as it was handed out and rows of words that lie in
 //!   the scratch memory given for them; the code has put everything that it wants to keep into registers that belong to the
 //!   caller or onto its own stack, which is aligned as the convention asks.
 //! - *Registers*: those that `extern "sysv64"` gives away. MXCSR, if it is not as it has to be, is set for the time of the
@@ -24,6 +24,7 @@
 use std::mem::offset_of;
 use std::sync::atomic::AtomicU32;
 
+use super::Isa;
 use super::code_memory::CodeMemory;
 use crate::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome};
 use crate::guest::GuestSlice;
@@ -75,6 +76,7 @@ pub(super) struct Needs {
     pub call_bytes: usize,
     /// Whether it reads descriptions of images.
     pub images: bool,
+    pub isa: Isa,
 }
 
 /// Runs the function at `entry` for one workgroup.
@@ -120,7 +122,7 @@ pub(super) fn run(
         frames,
         calls,
         images: images.as_ptr(),
-        image,
+        image: if needs.isa == Isa::Avx512 { image_avx512 } else { image_avx2 },
         image_count: images.len(),
         ops: ops.as_ptr(),
         op_count: ops.len(),
@@ -151,23 +153,31 @@ fn areas<const N: usize>(words: &mut Vec<u64>, bytes: [usize; N]) -> [*mut u64; 
     })
 }
 
-/// What generated code calls for image instruction number `op`, with its rows of operands and room for its results.
-///
-/// # Safety
-///
-/// Of generated code: `context` is the one that it was called with, and `rows` are as many as the operation has, borrowed by
-/// nobody else.
-unsafe extern "sysv64" fn image(context: &Context, rows: *mut [u32; 16], op: u32) {
-    // SAFETY: `run` made both from a slice that lives as long as the call of the code does.
-    let images = unsafe { std::slice::from_raw_parts(context.images, context.image_count) };
-    // SAFETY: likewise.
-    let ops = unsafe { std::slice::from_raw_parts(context.ops, context.op_count) };
-    let Some(op) = ops.get(op as usize) else { return };
-    // SAFETY: the kernel's rows of calls have room for each of its image instructions (the SIMD form's verifier), and
-    // `areas` gave them to nobody else.
-    let rows = unsafe { std::slice::from_raw_parts_mut(rows, lanes::rows(op)) };
-    lanes::run(op, images, rows);
+/// What generated code calls for image instruction number `op`, with its rows of operands and room for its results, on
+/// machines with these instructions: those that the generated code itself needs.
+macro_rules! image_call {
+    ($name:ident, $features:literal) => {
+        /// # Safety
+        ///
+        /// Of generated code: `context` is the one that it was called with, `rows` are as many as the operation has,
+        /// borrowed by nobody else, and the machine has the instructions.
+        #[target_feature(enable = $features)]
+        unsafe extern "sysv64" fn $name(context: &Context, rows: *mut [u32; 16], op: u32) {
+            // SAFETY: `run` made both from a slice that lives as long as the call of the code does.
+            let images = unsafe { std::slice::from_raw_parts(context.images, context.image_count) };
+            // SAFETY: likewise.
+            let ops = unsafe { std::slice::from_raw_parts(context.ops, context.op_count) };
+            let Some(op) = ops.get(op as usize) else { return };
+            // SAFETY: the kernel's rows of calls have room for each of its image instructions (the SIMD form's verifier),
+            // and `areas` gave them to nobody else.
+            let rows = unsafe { std::slice::from_raw_parts_mut(rows, lanes::rows(op)) };
+            lanes::run(op, images, rows);
+        }
+    };
 }
+
+image_call!(image_avx512, "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma");
+image_call!(image_avx2, "avx2,fma");
 
 fn call(code: &CodeMemory, entry: usize, context: &Context) -> Outcome {
     type Entry = unsafe extern "sysv64" fn(&Context) -> u32;

@@ -176,6 +176,7 @@ pub fn compile_staged(
         frame_bytes: kernel.frame_bytes as usize,
         call_bytes: kernel.call_bytes as usize,
         images: code.images,
+        isa,
     };
     Ok(Program { memory, entry: image.entry, needs, ops: code.image_ops })
 }
