@@ -9,17 +9,19 @@ use spelter_memory_model::format::Format;
 use spelter_memory_model::program::{Instance, unroll};
 use spelter_memory_model::search::{Limits, Statistics, search};
 
-/// Threads of one write and some reads on each of some locations.
-fn program(threads: usize, reads: usize, locations: usize, semantics: bool) -> Instance {
+/// Four threads of `code` each: `w` and `r` write and read the location that follows, `x` or `y`.
+fn program(code: &str, semantics: bool) -> Instance {
     let (release, acquire) = if semantics { (".rel.semsc0", ".acq.semsc0") } else { ("", "") };
     let mut text = String::new();
-    for thread in 0..threads {
+    for thread in 0..4 {
         text += &format!("NEWSG\nNEWTHREAD {thread}\n");
-        let name = ["x", "y"][thread * locations / threads];
-        text += &format!("st.atom{release}.scopedev.sc0 {name} = {}\n", thread + 1);
-        for _ in 0..reads {
-            // A value that nobody writes leaves the source open.
-            text += &format!("ld.atom{acquire}.scopedev.sc0 {name} = 99\n");
+        for operation in code.split(' ') {
+            let (kind, name) = operation.split_at(1);
+            // Each value is written once; what is read is left open by a value that nobody writes.
+            text += &match kind {
+                "w" => format!("st.atom{release}.scopedev.sc0 {name} = {}\n", thread + 1),
+                _ => format!("ld.atom{acquire}.scopedev.sc0 {name} = 99\n"),
+            };
         }
     }
     let test = Format::Khronos.read("worst", &text).expect("the text is a test");
@@ -35,10 +37,11 @@ fn worst_cases(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("executions");
     group.sample_size(10);
     for (name, instance) in [
-        ("12 events, one location, relaxed", program(4, 2, 1, false)),
-        ("12 events, one location, acquire and release", program(4, 2, 1, true)),
-        ("16 events, two locations, acquire and release", program(4, 3, 2, true)),
-        ("16 events, one location, acquire and release", program(4, 3, 1, true)),
+        ("12 events, one location, relaxed", program("wx rx rx", false)),
+        ("12 events, one location, acquire and release", program("wx rx rx", true)),
+        ("16 events, one location, acquire and release", program("wx rx rx rx", true)),
+        ("16 events, two locations, relaxed", program("wx ry wy rx", false)),
+        ("16 events, two locations, acquire and release", program("wx ry wy rx", true)),
     ] {
         let statistics = count(&instance);
         group.bench_function(format!("{name}: {} of {} steps", statistics.executions, statistics.steps), |bencher| {

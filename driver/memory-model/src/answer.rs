@@ -242,6 +242,28 @@ pub fn find_race(
     Ok(witness)
 }
 
+/// The ambiguities on which it depends whether `program` races: name, switch and value that give the other verdict.
+///
+/// # Errors
+///
+/// If the program is too large to decide.
+pub fn depends_on(
+    program: &Program,
+    filter: Option<&Condition>,
+    options: &Options,
+) -> Result<Vec<(&'static str, &'static str, &'static str)>, TooLarge> {
+    let racy = find_race(program, filter, options)?.is_some();
+    let mut found = Vec::new();
+    for (name, switch, value) in Model::AMBIGUITIES {
+        let mut other = *options;
+        let known = other.model.set(switch, value).is_ok();
+        if known && find_race(program, filter, &other)?.is_some() != racy {
+            found.push((name, switch, value));
+        }
+    }
+    Ok(found)
+}
+
 /// What happens with a program.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {

@@ -165,6 +165,16 @@ impl Model {
         ("host-atomics", &["no", "yes"]),
     ];
 
+    /// The five ambiguities with the other readings of each: what an answer may depend on.
+    pub const AMBIGUITIES: [(&'static str, &'static str, &'static str); 6] = [
+        ("A1", "overwrite", "api-visibility"),
+        ("A1", "overwrite", "visibility"),
+        ("A2", "chains", "alloy"),
+        ("A3", "from-reads", "dartagnan"),
+        ("A4", "happens-before", "transitive"),
+        ("A5", "inclusion", "joint"),
+    ];
+
     /// Sets the switch `name` to `value`.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 //! Edits add synchronization and never take any away: a flag, a storage class, a wider scope, a control barrier. The
 //! search goes by the number of edits, so the first repair is a smallest one; at each step it looks at one racing
 //! execution and tries what concerns its two accesses or any synchronization. Every repair is verified: the edited
-//! program has executions, and none of them races.
+//! program has executions, none of them races, and without any one of the edits that is not so.
 //!
 //! 1. Stated values of plain reads, and of reads that race, are observations, and are dropped before the search: a repair
 //!    is meant to change them. Stated values of other atomic reads are guards ("the flag was seen") and stay.
@@ -148,7 +148,7 @@ impl Search<'_> {
         self.left -= 1;
         let edited = apply(program, edits);
         let Some(race) = find_race(&edited, None, self.options)? else {
-            return self.verified(edited, edits, true);
+            return self.irreducible(program, edits.clone(), true);
         };
         if size == 0 {
             return Ok(None);
@@ -185,13 +185,30 @@ impl Search<'_> {
             }
             self.left -= 1;
         }
-        for edit in edits.clone() {
-            edits.remove(&edit);
-            if find_race(&apply(program, &edits), None, self.options)?.is_some() {
-                edits.insert(edit);
+        self.irreducible(program, edits, false)
+    }
+
+    /// The repair by `edits`, without those that are not needed; `None` if they are none.
+    fn irreducible(
+        &self,
+        program: &Program,
+        mut edits: BTreeSet<Edit>,
+        smallest: bool,
+    ) -> Result<Option<Repair>, TooLarge> {
+        let Some(mut best) = self.verified(apply(program, &edits), &edits, smallest)? else { return Ok(None) };
+        loop {
+            let before = edits.len();
+            for edit in edits.clone() {
+                edits.remove(&edit);
+                match self.verified(apply(program, &edits), &edits, smallest)? {
+                    Some(repair) => best = repair,
+                    None => drop(edits.insert(edit)),
+                }
+            }
+            if edits.len() == before {
+                return Ok(Some(best));
             }
         }
-        self.verified(apply(program, &edits), &edits, false)
     }
 }
 

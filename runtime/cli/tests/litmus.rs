@@ -105,6 +105,20 @@ fn switches_and_profiles_change_the_model() {
 }
 
 #[test]
+fn a_verdict_that_depends_on_an_ambiguity_says_so() {
+    let folder = folder("litmus-depends");
+    let text = "NEWTHREAD 0\nst.sc0 x = 1\nNEWTHREAD 1\navdevice\nNEWTHREAD 2\nst.sc0 x = 2\nSSW 0 1\nSSW 1 2\n";
+    folder.write("overwrite.test", text.as_bytes());
+    let text = folder.good("litmus overwrite.test --explain");
+    assert!(
+        text.contains("overwrite.test: race-free") && text.contains("depends on A1 (overwrite=api-visibility)"),
+        "{text}"
+    );
+    let text = folder.good("litmus private.test --explain");
+    assert!(text.contains("depends on none of A1 to A5"), "{text}");
+}
+
+#[test]
 fn pictures_are_for_graphviz() {
     let folder = folder("litmus-dot");
     folder.good("litmus . --dot pictures");

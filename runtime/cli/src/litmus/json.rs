@@ -57,6 +57,11 @@ pub(crate) fn test(path: &Path, decided: &Decided, options: &Options) -> Value {
             "conjuncts": conjuncts.collect::<Vec<_>>(),
         });
     }
+    if let Some(ambiguities) = &decided.depends_on {
+        let object =
+            |(name, switch, value): &(&str, &str, &str)| json!({ "ambiguity": name, "switch": switch, "value": value });
+        value["depends_on"] = ambiguities.iter().map(object).collect();
+    }
     match &decided.repair {
         None => {}
         Some(Err(error)) => value["repair"] = json!({ "undecided": error }),

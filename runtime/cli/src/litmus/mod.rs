@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use spelter_memory_model::Model;
-use spelter_memory_model::answer::{Answer, Options, Summary, answer, find_race, summarize};
+use spelter_memory_model::answer::{Answer, Options, Summary, answer, depends_on, find_race, summarize};
 use spelter_memory_model::dot::dot;
 use spelter_memory_model::explain::{Explanation, explain};
 use spelter_memory_model::format::{Format, QuestionKind, Test};
@@ -38,6 +38,8 @@ struct Decided {
     expected_race_free: Option<bool>,
     summary: Result<Summary, String>,
     explanation: Option<Explanation>,
+    /// Ambiguities of the model that would change whether it races: name, switch, value. Asked for with `--explain`.
+    depends_on: Option<Vec<(&'static str, &'static str, &'static str)>>,
     /// `None` if none was asked for or needed.
     repair: Option<Result<Option<Repair>, String>>,
     took: Duration,
@@ -201,10 +203,11 @@ fn decide(path: &Path, args: &LitmusArgs, options: &Options, expected: &Expected
     let racing = race.ok().flatten();
     let explanation = racing.as_ref().filter(|_| args.explain);
     let explanation = explanation.and_then(|race| explain(&test.program, race, options.model, 0));
+    let depends_on = args.explain.then(|| depends_on(&test.program, filter, options).ok()).flatten();
     let wanted = args.repair && racing.is_some();
     let repair = wanted.then(|| repair(&test.program, options, Effort::default()).map_err(|error| error.to_string()));
     let expected_race_free = expected.is_race_free(path);
-    Ok(Decided { test, answers, races, expected_race_free, summary, explanation, repair, took: deciding })
+    Ok(Decided { test, answers, races, expected_race_free, summary, explanation, depends_on, repair, took: deciding })
 }
 
 /// Writes a picture of a racing execution, or of any.

@@ -60,6 +60,12 @@ pub(crate) fn test(
             output.line(format!("   {:<17} {holds}: {}", format!("{}?", conjunct.question), conjunct.because))?;
         }
     }
+    if let Some(ambiguities) = &decided.depends_on {
+        let named = ambiguities.iter().map(|(name, switch, value)| format!("{name} ({switch}={value})"));
+        let named: Vec<_> = named.collect();
+        let named = if named.is_empty() { "none of A1 to A5".to_owned() } else { named.join(", ") };
+        output.line(format!(" depends on {named}"))?;
+    }
     match &decided.repair {
         None => {}
         Some(Err(error)) => output.line(format!(" repair     undecided: {error}"))?,
