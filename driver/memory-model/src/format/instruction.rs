@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Error;
-use super::dartagnan::{Cursor, Kind, Token};
 use super::lex::shown;
+use super::tokens::{Cursor, Kind, Token};
 use crate::event::{Access, Action, Class, Classes, Domain, Location, Operation, Scope};
 use crate::program::{
     Barrier, Binary, Comparison, Expression, Instruction, InstructionKind, Operand, Place, Program, Register,

@@ -8,6 +8,7 @@ mod dartagnan;
 mod instruction;
 mod khronos;
 mod lex;
+mod tokens;
 mod write;
 
 pub use condition::{Condition, Quantifier, Term};
