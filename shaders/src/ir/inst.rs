@@ -114,12 +114,20 @@ pub enum InstData {
         value: Option<Value>,
         /// What to compare with, for [`AtomicOp::CompareExchange`].
         comparator: Option<Value>,
+        /// For 64 bits (`atomic64.iadd storage v0 + v1, v2, v3 …`, low words first): the high words of both operands. The
+        /// result is the low word of the old value.
+        wide: Option<[Option<Value>; 2]>,
         /// Scope.
         scope: Scope,
         /// Semantics (when the comparison succeeds).
         semantics: Semantics,
         /// Semantics when the comparison fails; none for other operations.
         unequal: Semantics,
+    },
+    /// `high_word v0`: the high word of the old value of a 64-bit atomic, whose low word is `v0`.
+    HighWord {
+        /// The atomic's result.
+        of: Value,
     },
     /// `barrier workgroup workgroup acq_rel|workgroup`: `OpControlBarrier`.
     Barrier {
@@ -249,7 +257,7 @@ pub enum Scope {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Semantics(pub u32);
 
-/// What an atomic does to the 32-bit word.
+/// What an atomic does to the word, or to two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtomicOp {
     /// `OpAtomicLoad`.
@@ -278,6 +286,19 @@ pub enum AtomicOp {
     Or,
     /// `OpAtomicXor`.
     Xor,
+    /// `OpAtomicFAddEXT`, on a float's bits, or on a double's.
+    FAdd,
+    /// `OpAtomicFMinEXT`.
+    FMin,
+    /// `OpAtomicFMaxEXT`.
+    FMax,
+}
+
+impl AtomicOp {
+    /// Whether the operands are bits of floats.
+    pub fn is_float(self) -> bool {
+        matches!(self, Self::FAdd | Self::FMin | Self::FMax)
+    }
 }
 
 /// Built-ins that differ between invocations or dispatches. `WorkgroupSize` is a constant and not among them.
@@ -323,14 +344,16 @@ macro_rules! walk_operands {
                 $visit(image);
                 sampler.$iter().chain(args.$iter()).for_each(&mut $visit);
             }
+            Self::HighWord { of } => $visit(of),
             Self::Load { place, .. } => place.$place(&mut $visit),
             Self::Store { place, value, .. } => {
                 place.$place(&mut $visit);
                 $visit(value);
             }
-            Self::Atomic { place, value, comparator, .. } => {
+            Self::Atomic { place, value, comparator, wide, .. } => {
                 place.$place(&mut $visit);
                 value.$iter().chain(comparator).for_each(&mut $visit);
+                wide.$iter().flatten().flatten().for_each(&mut $visit);
             }
             Self::Jump { to } => to.args.$iter().for_each(&mut $visit),
             Self::Branch { condition, then, otherwise } => {
@@ -358,9 +381,11 @@ impl InstData {
             Self::Const { ty, .. } | Self::Load { ty, .. } => Some(*ty),
             Self::Pure { op, .. } => Some(op.result()),
             Self::Select { then, .. } => type_of(*then),
-            Self::BuiltIn { .. } | Self::Element { .. } | Self::BufferSize { .. } | Self::ImageField { .. } => {
-                Some(Type::I32)
-            }
+            Self::BuiltIn { .. }
+            | Self::Element { .. }
+            | Self::BufferSize { .. }
+            | Self::ImageField { .. }
+            | Self::HighWord { .. } => Some(Type::I32),
             Self::Image { op, .. } => op.result(),
             Self::Buffer { .. } => Some(Type::Buffer),
             Self::Atomic { op: AtomicOp::Store, .. } => None,

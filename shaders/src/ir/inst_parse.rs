@@ -32,7 +32,8 @@ pub(super) fn instruction(parser: &mut Parser, line: &mut Line<'_>) -> Result<(I
         },
         Some(("store", width)) => store(parser, line, Width::from_name(width).ok_or(unknown)?)?,
         Some(("image", op)) => image(parser, line, ImageOp::from_name(op).ok_or(unknown)?)?,
-        Some(("atomic", op)) => atomic(parser, line, AtomicOp::from_name(op).ok_or(unknown)?)?,
+        Some(("atomic", op)) => atomic(parser, line, AtomicOp::from_name(op).ok_or(unknown)?, false)?,
+        Some(("atomic64", op)) => atomic(parser, line, AtomicOp::from_name(op).ok_or(unknown)?, true)?,
         Some(_) => return Err(unknown),
         None => match other(parser, line, word)? {
             Some(data) => data,
@@ -108,6 +109,7 @@ fn other(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<
             let field = line.word("a field of an image", Field::from_name)?;
             InstData::ImageField { image: parser.value(line)?, field }
         }
+        "high_word" => InstData::HighWord { of: parser.value(line)? },
         "store" => store(parser, line, Width::Word)?,
         "barrier" => {
             let (execution, memory) = (scope(line)?, scope(line)?);
@@ -192,15 +194,19 @@ fn store(parser: &mut Parser, line: &mut Line<'_>, width: Width) -> Result<InstD
     Ok(InstData::Store { width, place, value, access: access(line)? })
 }
 
-fn atomic(parser: &mut Parser, line: &mut Line<'_>, op: AtomicOp) -> Result<InstData> {
+fn atomic(parser: &mut Parser, line: &mut Line<'_>, op: AtomicOp, is_wide: bool) -> Result<InstData> {
     let place = place(parser, line)?;
     let mut operand = |line: &mut Line<'_>| -> Result<Option<Value>> {
         if line.eat(',') { parser.value(line).map(Some) } else { Ok(None) }
     };
-    let (value, comparator) = (operand(line)?, operand(line)?);
+    let value = operand(line)?;
+    let value_high = if is_wide { operand(line)? } else { None };
+    let comparator = operand(line)?;
+    let comparator_high = if is_wide { operand(line)? } else { None };
+    let wide = is_wide.then_some([value_high, comparator_high]);
     let (scope, order) = (scope(line)?, semantics(line)?);
     let unequal = if line.eat_word("unequal") { semantics(line)? } else { Semantics::default() };
-    Ok(InstData::Atomic { op, place, value, comparator, scope, semantics: order, unequal })
+    Ok(InstData::Atomic { op, place, value, comparator, wide, scope, semantics: order, unequal })
 }
 
 fn place(parser: &mut Parser, line: &mut Line<'_>) -> Result<Place> {

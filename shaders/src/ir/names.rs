@@ -46,6 +46,9 @@ names! {
         And "and"
         Or "or"
         Xor "xor"
+        FAdd "fadd"
+        FMin "fmin"
+        FMax "fmax"
     }
     BuiltIn {
         NumWorkgroups "num_workgroups"

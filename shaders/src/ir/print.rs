@@ -122,6 +122,7 @@ impl Display for InstData {
                 write!(f, "store{dot}{width} {place}, {value}{access}")
             }
             Self::Atomic { .. } => print_atomic(f, self),
+            Self::HighWord { of } => write!(f, "high_word {of}"),
             Self::Barrier { execution, memory, semantics } => {
                 write!(f, "barrier {} {} {semantics}", execution.name(), memory.name())
             }
@@ -149,9 +150,13 @@ fn print_const(f: &mut Formatter<'_>, ty: Type, bits: u64) -> fmt::Result {
 }
 
 fn print_atomic(f: &mut Formatter<'_>, data: &InstData) -> fmt::Result {
-    let InstData::Atomic { op, place, value, comparator, scope, semantics, unequal } = data else { return Ok(()) };
-    write!(f, "atomic.{} {place}", op.name())?;
-    for operand in value.iter().chain(comparator) {
+    let InstData::Atomic { op, place, value, comparator, wide, scope, semantics, unequal } = data else {
+        return Ok(());
+    };
+    let bits = if wide.is_some() { "64" } else { "" };
+    write!(f, "atomic{bits}.{} {place}", op.name())?;
+    let [value_high, comparator_high] = wide.unwrap_or_default();
+    for operand in [*value, value_high, *comparator, comparator_high].into_iter().flatten() {
         write!(f, ", {operand}")?;
     }
     write!(f, " {} {semantics}", scope.name())?;

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{AtomicOp, BufferSpace, BuiltIn, InstData, Kernel, Place, Type, Value, VariableSpace, Width};
+use super::{AtomicOp, BufferSpace, BuiltIn, InstData, Kernel, Place, Type, Value, ValueDef, VariableSpace, Width};
 
 /// Operands with the types they must have. Block arguments are not among them.
 pub(super) type Operands = SmallVec<[(Value, Type); 4]>;
@@ -41,6 +41,14 @@ pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
             }
             operands.extend([image].into_iter().chain(sampler).map(|value| (value, Type::Buffer)));
             operands.extend(args.iter().copied().zip(params));
+        }
+        InstData::HighWord { of } => {
+            let is_wide = |inst| matches!(kernel.insts.get(inst), Some(InstData::Atomic { wide: Some(_), .. }));
+            match kernel.values.get(of) {
+                Some(&ValueDef::Result { inst, .. }) if is_wide(inst) => {}
+                _ => return Err(format!("{of} is not what a 64-bit atomic gives")),
+            }
+            operands.push((of, Type::I32));
         }
         InstData::Load { ty, width, ref place, .. } => {
             in_memory(ty)?;
@@ -137,7 +145,7 @@ fn place_types(kernel: &Kernel, place: &Place, operands: &mut Operands) -> Resul
 }
 
 fn atomic_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Result<(), String> {
-    let &InstData::Atomic { op, ref place, value, comparator, .. } = data else { return Ok(()) };
+    let &InstData::Atomic { op, ref place, value, comparator, wide, .. } = data else { return Ok(()) };
     writable(kernel, place)?;
     place_types(kernel, place, operands)?;
     if value.is_some() == (op == AtomicOp::Load) {
@@ -146,6 +154,14 @@ fn atomic_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
     if comparator.is_some() != (op == AtomicOp::CompareExchange) {
         return Err(format!("atomic.{} has the wrong number of operands", op.name()));
     }
-    operands.extend(value.into_iter().chain(comparator).map(|operand| (operand, Type::I32)));
+    if wide.is_some_and(|[high, other]| high.is_some() != value.is_some() || other.is_some() != comparator.is_some()) {
+        return Err(format!("atomic64.{} has the wrong number of operands", op.name()));
+    }
+    if wide.is_some() || op.is_float() {
+        // Nobody else sees private memory, so nobody asks for it.
+        wide_enough(kernel, Width::Half, Type::I32, place)?;
+    }
+    let highs = wide.into_iter().flatten().flatten();
+    operands.extend(value.into_iter().chain(comparator).chain(highs).map(|operand| (operand, Type::I32)));
     Ok(())
 }

@@ -219,6 +219,8 @@ pub enum InstData {
         value: Option<Value>,
         /// What to compare with, `v32`, for [`AtomicOp::CompareExchange`].
         comparator: Option<Value>,
+        /// For 64 bits (`atomic64.iadd`, low words first): the high words of both operands. Old values are two results then.
+        wide: Option<[Option<Value>; 2]>,
         /// Whether other threads may touch the word meanwhile.
         lock: bool,
         /// Whether a store has to be sequentially consistent.

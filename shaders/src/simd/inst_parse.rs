@@ -49,9 +49,9 @@ fn detailed(parser: &mut Parser, line: &mut Line<'_>, word: &str, detail: &str) 
             let area = parser.value(line)?;
             InstData::ImageCall { op, area, mask: mask(parser, line)? }
         }
-        ("atomic", None) => {
+        ("atomic" | "atomic64", None) => {
             let Some(op) = AtomicOp::from_name(detail) else { return Ok(None) };
-            atomic(parser, line, op)?
+            atomic(parser, line, op, word == "atomic64")?
         }
         ("load_row" | "store_row" | "scatter", None) => {
             let Some(width) = Width::from_name(detail) else { return Ok(None) };
@@ -337,12 +337,16 @@ fn frame(parser: &mut Parser, line: &mut Line<'_>) -> Result<(Value, u32)> {
     Ok((frame, line.unsigned()?))
 }
 
-fn atomic(parser: &mut Parser, line: &mut Line<'_>, op: AtomicOp) -> Result<InstData> {
+fn atomic(parser: &mut Parser, line: &mut Line<'_>, op: AtomicOp, is_wide: bool) -> Result<InstData> {
     let lanes = lane_address(parser, line)?;
     let mut operand = |line: &mut Line<'_>| -> Result<Option<Value>> {
         if line.eat(',') { parser.value(line).map(Some) } else { Ok(None) }
     };
-    let (value, comparator) = (operand(line)?, operand(line)?);
+    let value = operand(line)?;
+    let value_high = if is_wide { operand(line)? } else { None };
+    let comparator = operand(line)?;
+    let comparator_high = if is_wide { operand(line)? } else { None };
+    let wide = is_wide.then_some([value_high, comparator_high]);
     let (lock, sequential) = (line.eat_word("lock"), line.eat_word("sequential"));
-    Ok(InstData::Atomic { op, lanes, value, comparator, lock, sequential, mask: mask(parser, line)? })
+    Ok(InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask: mask(parser, line)? })
 }

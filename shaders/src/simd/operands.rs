@@ -57,9 +57,11 @@ macro_rules! walk_operands {
                 lanes.$walk(&mut $visit);
                 [value, mask].into_iter().for_each(&mut $visit);
             }
-            Self::Atomic { lanes, value, comparator, mask, .. } => {
+            Self::Atomic { lanes, value, comparator, wide, mask, .. } => {
                 lanes.$walk(&mut $visit);
-                value.$iter().chain(comparator).chain([mask]).for_each(&mut $visit);
+                value.$iter().chain(comparator).for_each(&mut $visit);
+                wide.$iter().flatten().flatten().for_each(&mut $visit);
+                $visit(mask);
             }
             Self::FrameLoad { frame, .. } => $visit(frame),
             Self::FrameStore { frame, value, .. } => [frame, value].into_iter().for_each(&mut $visit),
@@ -134,6 +136,7 @@ impl InstData {
             Self::GatherElements { masks, .. } => masks.iter().map(|_| Type::V32).collect(),
             Self::LoadElements { limits, .. } => limits.iter().map(|_| Type::V32).collect(),
             Self::Atomic { op: AtomicOp::Store, .. } => SmallVec::new(),
+            Self::Atomic { wide: Some(_), .. } => SmallVec::from_slice(&[Type::V32; 2]),
             Self::Atomic { .. } => one(Type::V32),
             Self::ImageCall { .. }
             | Self::Store { .. }

@@ -122,9 +122,11 @@ fn print_memory(f: &mut Formatter<'_>, data: &InstData) -> fmt::Result {
         InstData::Scatter { width, lanes, value, mask } => {
             write!(f, "scatter{} {lanes}, {value} mask {mask}", Part(*width))
         }
-        InstData::Atomic { op, lanes, value, comparator, lock, sequential, mask } => {
-            write!(f, "atomic.{} {lanes}", op.name())?;
-            for operand in value.iter().chain(comparator) {
+        InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask } => {
+            let bits = if wide.is_some() { "64" } else { "" };
+            write!(f, "atomic{bits}.{} {lanes}", op.name())?;
+            let [value_high, comparator_high] = wide.unwrap_or_default();
+            for operand in [*value, value_high, *comparator, comparator_high].into_iter().flatten() {
                 write!(f, ", {operand}")?;
             }
             let lock = if *lock { " lock" } else { "" };

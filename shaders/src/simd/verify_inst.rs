@@ -111,13 +111,17 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
             lane_types(lanes, operands)?;
             operands.extend([(value, Type::V32), (mask, Type::Mask)]);
         }
-        InstData::Atomic { op, lanes, value, comparator, mask, .. } => {
+        InstData::Atomic { op, lanes, value, comparator, wide, mask, .. } => {
             let expected = (op != AtomicOp::Load, op == AtomicOp::CompareExchange);
             if (value.is_some(), comparator.is_some()) != expected {
                 return Err(format!("atomic.{} has the wrong number of operands", op.name()));
             }
+            if wide.is_some_and(|highs| highs.map(|high| high.is_some()) != [value.is_some(), comparator.is_some()]) {
+                return Err(format!("atomic64.{} has the wrong number of operands", op.name()));
+            }
             lane_types(lanes, operands)?;
-            operands.extend(value.into_iter().chain(comparator).map(|operand| (operand, Type::V32)));
+            let highs = wide.into_iter().flatten().flatten();
+            operands.extend(value.into_iter().chain(comparator).chain(highs).map(|operand| (operand, Type::V32)));
             operands.push((mask, Type::Mask));
         }
         InstData::FrameLoad { ty, frame, at } => frame_types(kernel, ty, frame, at, operands)?,

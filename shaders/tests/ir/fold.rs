@@ -153,11 +153,16 @@ impl Evaluator<'_> {
             InstData::Element { base, index, stride } => element(get(base) as u32, get(index) as u32, *stride).into(),
             InstData::Buffer { .. } => 0,
             InstData::BufferSize { .. } => self.buffer.len() as u64 * 4,
-            InstData::Load { place, .. } => self.word(place, values).map_or(0, |word| u64::from(*word)),
-            InstData::Store { place, value, .. } => {
+            InstData::Load { width, place, .. } => {
+                let shift = 8 * (values[&place.offset()] as u32 % 4);
+                self.word(place, values).map_or(0, |word| u64::from(*word >> shift & width.mask()))
+            }
+            InstData::Store { width, place, value, .. } => {
                 let value = get(value) as u32;
+                let shift = 8 * (values[&place.offset()] as u32 % 4);
+                let mask = width.mask() << shift;
                 if let Some(word) = self.word(place, values) {
-                    *word = value;
+                    *word = *word & !mask | value << shift & mask;
                 }
                 0
             }

@@ -3,7 +3,7 @@
 
 use spelter_shaders::ir::{
     Access, AtomicOp, BindingData, BindingKind, Block, BlockCall, BufferSpace, Builder, BuiltIn, InstData, Kernel,
-    Merge, Op, Place, Scope, Semantics, Type, Value, Variable, VariableData, VariableSpace,
+    Merge, Op, Place, Scope, Semantics, Type, Value, Variable, VariableData, VariableSpace, Width,
 };
 
 /// Words of `binding0` that a kernel reads and writes, more or less.
@@ -116,7 +116,22 @@ impl Maker<'_> {
         }
     }
 
+    /// Part of a word, in the buffer.
+    fn part(&mut self) -> (Width, Place) {
+        let offset = self.offset();
+        let (width, first) =
+            if self.pick(2) == 0 { (Width::Byte, self.pick(4)) } else { (Width::Half, self.pick(2) * 2) };
+        let byte = self.builder.constant(first);
+        let offset = self.builder.element(offset, byte, 1);
+        (width, Place::Buffer { space: BufferSpace::Storage, buffer: self.buffer, offset })
+    }
+
     fn load(&mut self) {
+        if self.pick(5) == 4 {
+            let (width, place) = self.part();
+            let value = self.builder.load_bytes(width, place, Access::default());
+            return self.define(value);
+        }
         let place = self.place();
         let ty = [Type::I32, Type::F32][self.pick(2) as usize];
         let volatile = self.pick(4) == 1;
@@ -125,6 +140,11 @@ impl Maker<'_> {
     }
 
     fn store(&mut self) {
+        if self.pick(5) == 4 {
+            let (width, place) = self.part();
+            let value = self.value(Type::I32);
+            return self.builder.store_bytes(width, place, value, Access::default());
+        }
         let place = self.place();
         let ty = [Type::I32, Type::F32][self.pick(2) as usize];
         let value = self.value(ty);
@@ -146,7 +166,7 @@ impl Maker<'_> {
                 let op = [AtomicOp::Add, AtomicOp::UMax, AtomicOp::Exchange, AtomicOp::SMin][self.pick(4) as usize];
                 let (scope, semantics) = (Scope::Device, Semantics(0x8 | 0x40));
                 let (value, comparator, unequal) = (Some(value), None, Semantics(0));
-                let data = InstData::Atomic { op, place, value, comparator, scope, semantics, unequal };
+                let data = InstData::Atomic { op, place, value, comparator, wide: None, scope, semantics, unequal };
                 let value = self.builder.push_value(data, Type::I32);
                 self.define(value);
             }
@@ -285,6 +305,7 @@ impl Maker<'_> {
                 place,
                 value: Some(word),
                 comparator: None,
+                wide: None,
                 scope: Scope::Device,
                 semantics: Semantics(0),
                 unequal: Semantics(0),

@@ -239,6 +239,7 @@ fn data() -> impl Strategy<Value = InstData> {
             lanes: LaneAddress { base: a, index: b, scale: 4, disp },
             value: flags[0].then_some(a),
             comparator: (flags[0] && flags[1]).then_some(b),
+            wide: (flags[0] && flags[3]).then_some([Some(b), flags[1].then_some(a)]),
             lock: flags[2],
             sequential: flags[3],
             mask: b,

@@ -67,6 +67,7 @@ impl Maker {
                     place,
                     value: Some(one),
                     comparator: None,
+                    wide: None,
                     scope: Reach::Device,
                     semantics: Semantics(0),
                     unequal: Semantics(0),
@@ -188,7 +189,8 @@ impl Maker {
             AtomicOp::Store if semantics.0 != 0 => Semantics(0x4 | 0x40),
             _ => semantics,
         };
-        let data = InstData::Atomic { op, place, value, comparator, scope, semantics, unequal: Semantics(0) };
+        let data =
+            InstData::Atomic { op, place, value, comparator, wide: None, scope, semantics, unequal: Semantics(0) };
         if op == AtomicOp::Store {
             self.builder.push(data);
             return None;

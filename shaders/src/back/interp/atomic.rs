@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering, fence as memory_fence};
 
 use super::code::{AtomicStep, Step};
 use super::env::Env;
+use crate::ir::op::float;
 use crate::ir::{AtomicOp, Scope, Semantics};
 
 /// Bits of SPIR-V's `Memory Semantics` that order memory.
@@ -65,7 +66,7 @@ pub(super) fn on_buffer(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     let what = env.tables.atomics[step.extra as usize];
     let buffer = env.buffer(step.arg(regs, 0));
     let (value, comparator) = (step.word(regs, 2), step.word(regs, 3));
-    let old = buffer.atomic_u32(step.arg(regs, 1)).map_or(0, |word| shared_word(what, word, value, comparator));
+    let old = buffer.atomic_u32(step.word(regs, 1).into()).map_or(0, |word| shared_word(what, word, value, comparator));
     step.set(regs, u64::from(old));
 }
 
@@ -90,7 +91,7 @@ fn shared_word(what: AtomicStep, word: &AtomicU32, value: u32, comparator: u32) 
         AtomicOp::And => word.fetch_and(value, order),
         AtomicOp::Or => word.fetch_or(value, order),
         AtomicOp::Xor => word.fetch_xor(value, order),
-        AtomicOp::SMin | AtomicOp::SMax => {
+        AtomicOp::SMin | AtomicOp::SMax | AtomicOp::FAdd | AtomicOp::FMin | AtomicOp::FMax => {
             let update =
                 word.fetch_update(order, reading(order), |old| Some(modified(what.op, old, value, comparator)));
             update.unwrap_or_else(|old| old)
@@ -127,5 +128,8 @@ fn modified(op: AtomicOp, old: u32, value: u32, comparator: u32) -> u32 {
         AtomicOp::And => old & value,
         AtomicOp::Or => old | value,
         AtomicOp::Xor => old ^ value,
+        AtomicOp::FAdd => (f32::from_bits(old) + f32::from_bits(value)).to_bits(),
+        AtomicOp::FMin => float::fmin(f32::from_bits(old), f32::from_bits(value)).to_bits(),
+        AtomicOp::FMax => float::fmax(f32::from_bits(old), f32::from_bits(value)).to_bits(),
     }
 }

@@ -1,7 +1,7 @@
 //! What the interpreter runs: blocks of small steps, each with the function that does it.
 
 use crate::image::ImageOp;
-use crate::ir::op::MAX_ARGS;
+use crate::ir::op::MAX_STEP_ARGS;
 use crate::ir::{AtomicOp, Scope, VariableSpace};
 use std::sync::atomic::Ordering;
 
@@ -15,7 +15,7 @@ pub(super) type Run = fn(&Step, &mut [u64], &mut Env<'_>);
 pub(super) struct Step {
     pub run: Run,
     pub dest: u32,
-    pub args: [u32; MAX_ARGS],
+    pub args: [u32; MAX_STEP_ARGS],
     pub extra: u32,
 }
 

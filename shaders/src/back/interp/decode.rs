@@ -6,8 +6,8 @@ use super::atomic::{self, fence_order, order_of};
 use super::code::{AtomicStep, BindingRange, CodeBlock, End, ImageStep, Run, Step, Tables, VariableRange, Wait};
 use super::env::builtin_index;
 use super::slots::{Slots, is_barrier};
-use super::{image, memory, moves, pure};
-use crate::ir::op::MAX_ARGS;
+use super::{image, memory, moves, pure, wide};
+use crate::ir::op::MAX_STEP_ARGS;
 use crate::ir::{Block, BlockCall, Inst, InstData, Kernel, Place, Value, VariableData, VariableSpace};
 
 /// The blocks, entry first, and the tables that their steps look into.
@@ -156,13 +156,13 @@ impl Decoder<'_> {
         let pairs: Vec<_> =
             params.iter().zip(&to.args).map(|(&param, &arg)| (self.slots.of[param], self.slots.of[arg])).collect();
         for (dest, from) in moves::sequence(&pairs, self.slots.spare()) {
-            self.steps.push(Step { run: memory::copy, dest, args: [from, 0, 0, 0], extra: 0 });
+            self.steps.push(Step { run: memory::copy, dest, args: [from, 0, 0, 0, 0, 0], extra: 0 });
         }
     }
 
     fn push(&mut self, inst: Inst, run: Run, operands: &[Value], extra: u32) {
         let dest = self.kernel.results[inst].map_or(self.slots.spare(), |value| self.slots.of[value]);
-        let mut args = [0; MAX_ARGS];
+        let mut args = [0; MAX_STEP_ARGS];
         for (arg, &value) in args.iter_mut().zip(operands) {
             *arg = self.slots.of[value];
         }
@@ -172,7 +172,7 @@ impl Decoder<'_> {
     fn fence(&mut self, order: std::sync::atomic::Ordering) {
         let extra = self.tables.fences.len() as u32;
         self.tables.fences.push(order);
-        self.steps.push(Step { run: atomic::fence, dest: self.slots.spare(), args: [0; MAX_ARGS], extra });
+        self.steps.push(Step { run: atomic::fence, dest: self.slots.spare(), args: [0; MAX_STEP_ARGS], extra });
     }
 
     fn step(&mut self, inst: Inst, data: &InstData) {
@@ -205,6 +205,7 @@ impl Decoder<'_> {
                 self.push(inst, memory::store_to(place, width), &operands, variable);
             }
             InstData::Atomic { .. } => self.atomic(inst, data),
+            InstData::HighWord { of } => self.push(inst, wide::high_word, &[of], 0),
             InstData::Fence { scope, semantics } => {
                 if let Some(order) = fence_order(scope, semantics) {
                     self.fence(order);
@@ -222,12 +223,19 @@ impl Decoder<'_> {
     }
 
     fn atomic(&mut self, inst: Inst, data: &InstData) {
-        let &InstData::Atomic { op, ref place, value, comparator, semantics, unequal, .. } = data else { return };
+        let &InstData::Atomic { op, ref place, value, comparator, wide, semantics, unequal, .. } = data else { return };
         let (mut operands, variable) = operands_of(place);
         // Without a value or comparator any register does: the operation does not look at it.
         let unused = operands[0];
         operands.extend([value.unwrap_or(unused), comparator.unwrap_or(unused)]);
+        if let Some(highs) = wide {
+            operands.extend(highs.map(|high| high.unwrap_or(unused)));
+        }
         let (run, variable): (Run, _) = match place {
+            Place::Variable { .. } if wide.is_some() => {
+                (wide::on_variable, Some(self.tables.variables[variable as usize]))
+            }
+            _ if wide.is_some() => (wide::on_buffer, None),
             Place::Variable { .. } => (atomic::on_variable, Some(self.tables.variables[variable as usize])),
             Place::Buffer { .. } | Place::Push { .. } => (atomic::on_buffer, None),
         };

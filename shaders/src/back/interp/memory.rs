@@ -47,10 +47,10 @@ pub(super) fn load_from(place: &Place, width: Width) -> Run {
     match (place, width) {
         (Place::Buffer { .. }, Width::Word) => load_buffer,
         (Place::Buffer { .. }, Width::Half) => {
-            |step, regs, env| step.set(regs, env.buffer(step.arg(regs, 0)).load_u16(step.arg(regs, 1)).into())
+            |step, regs, env| step.set(regs, env.buffer(step.arg(regs, 0)).load_u16(step.word(regs, 1).into()).into())
         }
         (Place::Buffer { .. }, Width::Byte) => {
-            |step, regs, env| step.set(regs, env.buffer(step.arg(regs, 0)).load_u8(step.arg(regs, 1)).into())
+            |step, regs, env| step.set(regs, env.buffer(step.arg(regs, 0)).load_u8(step.word(regs, 1).into()).into())
         }
         (Place::Push { .. }, Width::Word) => load_push::<4>,
         (Place::Push { .. }, Width::Half) => load_push::<2>,
@@ -66,10 +66,10 @@ pub(super) fn store_to(place: &Place, width: Width) -> Run {
     match (place, width) {
         (Place::Buffer { .. }, Width::Word) => store_buffer,
         (Place::Buffer { .. }, Width::Half) => |step, regs, env| {
-            env.buffer(step.arg(regs, 0)).store_u16(step.arg(regs, 1), step.arg(regs, 2) as u16);
+            env.buffer(step.arg(regs, 0)).store_u16(step.word(regs, 1).into(), step.arg(regs, 2) as u16);
         },
         (Place::Buffer { .. }, Width::Byte) => |step, regs, env| {
-            env.buffer(step.arg(regs, 0)).store_u8(step.arg(regs, 1), step.arg(regs, 2) as u8);
+            env.buffer(step.arg(regs, 0)).store_u8(step.word(regs, 1).into(), step.arg(regs, 2) as u8);
         },
         (Place::Push { .. }, _) => nothing,
         (Place::Variable { .. }, Width::Word) => store_variable,
@@ -82,16 +82,16 @@ pub(super) fn store_to(place: &Place, width: Width) -> Run {
 fn nothing(_: &Step, _: &mut [u64], _: &mut Env<'_>) {}
 
 fn load_buffer(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
-    let word = env.buffer(step.arg(regs, 0)).load_u32(step.arg(regs, 1));
+    let word = env.buffer(step.arg(regs, 0)).load_u32(step.word(regs, 1).into());
     step.set(regs, u64::from(word));
 }
 
 fn store_buffer(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
-    env.buffer(step.arg(regs, 0)).store_u32(step.arg(regs, 1), step.word(regs, 2));
+    env.buffer(step.arg(regs, 0)).store_u32(step.word(regs, 1).into(), step.word(regs, 2));
 }
 
 fn load_push<const BYTES: usize>(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
-    let offset = step.arg(regs, 0) as usize;
+    let offset = step.word(regs, 0) as usize;
     let bytes: Option<&[u8; BYTES]> = (offset < MAX_PUSH_BYTES).then(|| env.push[offset..].first_chunk()).flatten();
     let number = |bytes: &[u8; BYTES]| bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte));
     step.set(regs, bytes.map_or(0, number));

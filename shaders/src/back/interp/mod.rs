@@ -15,6 +15,7 @@ mod moves;
 mod pure;
 mod run;
 mod slots;
+mod wide;
 
 use super::{Code, Scratch};
 use crate::abi::{DispatchArgs, Outcome};

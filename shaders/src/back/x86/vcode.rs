@@ -14,8 +14,8 @@ use super::pool::{Constant, Pool};
 use super::regalloc::not_saved;
 use crate::image::ImageOp;
 
-/// Bytes of stack that sequences may use: four vectors and a few words beside them.
-pub(super) const SCRATCH_BYTES: i32 = 320;
+/// Bytes of stack that sequences may use: seven vectors.
+pub(super) const SCRATCH_BYTES: i32 = 448;
 
 /// How wide an operand's register is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use spirv::Op;
 
 use super::composite::{Composite, expect_type};
+use super::pointer::Pointer;
 use super::translate::Translator;
 use super::types::{Scalar, Type};
 use super::words::{Checked, Id, Inst, operand};
@@ -31,6 +32,9 @@ impl Translator<'_> {
             Op::AtomicAnd => AtomicOp::And,
             Op::AtomicOr => AtomicOp::Or,
             Op::AtomicXor => AtomicOp::Xor,
+            Op::AtomicFAddEXT => AtomicOp::FAdd,
+            Op::AtomicFMinEXT => AtomicOp::FMin,
+            Op::AtomicFMaxEXT => AtomicOp::FMax,
             _ => return None,
         };
         Some(self.read_modify_write(inst, op, operands))
@@ -39,66 +43,108 @@ impl Translator<'_> {
     fn read_modify_write(&mut self, inst: &Inst, op: AtomicOp, operands: &[u32]) -> Checked<()> {
         let value = match op {
             AtomicOp::Load => None,
-            _ => Some(self.integer(operand(operands, 3)?)?),
+            _ => Some(operand(operands, 3)?),
         };
         let order = self.order(operand(operands, 1)?, operand(operands, 2)?)?;
-        self.emit(inst, op, operand(operands, 0)?, order, value)
+        let (pointer, place, scalar) = self.target(operand(operands, 0)?, op)?;
+        expect_type(pointer.pointee(), inst.ty)?;
+        let value = value.map(|id| self.words_of(id, scalar)).transpose()?;
+        self.emit(Some(inst), op, place, order, [value, None], scalar)
     }
 
     fn by_one(&mut self, inst: &Inst, op: AtomicOp, operands: &[u32]) -> Checked<()> {
         let order = self.order(operand(operands, 1)?, operand(operands, 2)?)?;
-        let one = self.builder.constant(1u32);
-        self.emit(inst, op, operand(operands, 0)?, order, Some(one))
+        let (pointer, place, scalar) = self.target(operand(operands, 0)?, op)?;
+        expect_type(pointer.pointee(), inst.ty)?;
+        let one = [self.builder.constant(1u32), self.builder.constant(0u32)];
+        self.emit(Some(inst), op, place, order, [Some(one), None], scalar)
+    }
+
+    /// The place that an atomic works on, and the type of what is there, for which there must be the operation.
+    fn target(&mut self, id: Id, op: AtomicOp) -> Checked<(Pointer, ir::Place, Scalar)> {
+        let (pointer, place, scalar) = self.atomic_place(id)?;
+        if op != AtomicOp::Load {
+            pointer.check_writable()?;
+        }
+        let moves = matches!(op, AtomicOp::Load | AtomicOp::Store | AtomicOp::Exchange);
+        if moves || op.is_float() == scalar.is_float() {
+            return Ok((pointer, place, scalar));
+        }
+        Err(format!("there is no such operation on {scalar}"))
+    }
+
+    /// The bits of a value as words: the low one, and the high one or the low one again.
+    fn words_of(&mut self, id: Id, scalar: Scalar) -> Checked<[Value; 2]> {
+        let value = self.value(id)?;
+        match self.types.get(value.ty)?.ty {
+            Type::Scalar(is) if is == scalar => {}
+            _ => return Err(format!("{} is not a scalar of type {scalar}", self.sections.describe(id))),
+        }
+        let [low, high] = [value.values[0], value.values[value.values.len() - 1]];
+        if scalar != Scalar::F32 {
+            return Ok([low, high]);
+        }
+        let bits = self.builder.pure(ir::Op::FloatBits, &[low]);
+        Ok([bits, bits])
     }
 
     fn emit(
         &mut self,
-        inst: &Inst,
+        inst: Option<&Inst>,
         op: AtomicOp,
-        pointer: Id,
-        (scope, semantics): (Scope, Semantics),
-        value: Option<Value>,
+        place: ir::Place,
+        order: (Scope, Semantics),
+        operands: [Option<[Value; 2]>; 2],
+        scalar: Scalar,
     ) -> Checked<()> {
-        let (pointer, place) = self.atomic_place(pointer)?;
-        expect_type(pointer.pointee(), inst.ty)?;
-        if op != AtomicOp::Load {
-            pointer.check_writable()?;
-        }
-        let unequal = Semantics::default();
-        let data = InstData::Atomic { op, place, value, comparator: None, scope, semantics, unequal };
-        self.result(inst, data)
+        self.emit_ordered(inst, op, place, (order.0, order.1, Semantics::default()), operands, scalar)
     }
 
-    fn result(&mut self, inst: &Inst, data: InstData) -> Checked<()> {
-        if !matches!(self.types.get(inst.ty)?.ty, Type::Scalar(Scalar::I32)) {
-            return Err("the result is not a 32-bit integer".into());
-        }
-        let value = self.builder.push_value(data, ir::Type::I32);
-        self.bind(inst.id, Composite { ty: inst.ty, values: Rc::from([value]) });
+    fn emit_ordered(
+        &mut self,
+        inst: Option<&Inst>,
+        op: AtomicOp,
+        place: ir::Place,
+        (scope, semantics, unequal): (Scope, Semantics, Semantics),
+        operands: [Option<[Value; 2]>; 2],
+        scalar: Scalar,
+    ) -> Checked<()> {
+        let [value, comparator] = operands.map(|words| words.map(|words| words[0]));
+        let wide = (scalar.words() == 2).then(|| operands.map(|words| words.map(|words| words[1])));
+        let data = InstData::Atomic { op, place, value, comparator, wide, scope, semantics, unequal };
+        let Some(inst) = inst else {
+            self.builder.push(data);
+            return Ok(());
+        };
+        let low = self.builder.push_value(data, ir::Type::I32);
+        let values: Rc<[Value]> = match scalar {
+            Scalar::F32 => Rc::from([self.builder.pure(ir::Op::FloatFromBits, &[low])]),
+            _ if scalar.words() == 2 => {
+                let high = self.builder.push_value(InstData::HighWord { of: low }, ir::Type::I32);
+                Rc::from([low, high])
+            }
+            _ => Rc::from([low]),
+        };
+        self.bind(inst.id, Composite { ty: inst.ty, values });
         Ok(())
     }
 
     fn atomic_store(&mut self, operands: &[u32]) -> Checked<()> {
-        let (pointer, place) = self.atomic_place(operand(operands, 0)?)?;
-        pointer.check_writable()?;
-        let (scope, semantics) = self.order(operand(operands, 1)?, operand(operands, 2)?)?;
-        let value = Some(self.integer(operand(operands, 3)?)?);
-        let unequal = Semantics::default();
-        let op = AtomicOp::Store;
-        self.builder.push(InstData::Atomic { op, place, value, comparator: None, scope, semantics, unequal });
-        Ok(())
+        let (_, place, scalar) = self.target(operand(operands, 0)?, AtomicOp::Store)?;
+        let order = self.order(operand(operands, 1)?, operand(operands, 2)?)?;
+        let value = self.words_of(operand(operands, 3)?, scalar)?;
+        self.emit(None, AtomicOp::Store, place, order, [Some(value), None], scalar)
     }
 
     fn compare_exchange(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
-        let (pointer, place) = self.atomic_place(operand(operands, 0)?)?;
+        let op = AtomicOp::CompareExchange;
+        let (pointer, place, scalar) = self.target(operand(operands, 0)?, op)?;
         expect_type(pointer.pointee(), inst.ty)?;
-        pointer.check_writable()?;
         let (scope, semantics) = self.order(operand(operands, 1)?, operand(operands, 2)?)?;
         let unequal = self.semantics(operand(operands, 3)?)?;
-        let value = Some(self.integer(operand(operands, 4)?)?);
-        let comparator = Some(self.integer(operand(operands, 5)?)?);
-        let op = AtomicOp::CompareExchange;
-        self.result(inst, InstData::Atomic { op, place, value, comparator, scope, semantics, unequal })
+        let value = self.words_of(operand(operands, 4)?, scalar)?;
+        let comparator = self.words_of(operand(operands, 5)?, scalar)?;
+        self.emit_ordered(Some(inst), op, place, (scope, semantics, unequal), [Some(value), Some(comparator)], scalar)
     }
 
     fn control_barrier(&mut self, operands: &[u32]) -> Checked<()> {

@@ -14,7 +14,8 @@ pub(super) fn check(operands: &[u32]) -> Checked<()> {
     Err(format!("capability {capability:?} is not supported"))
 }
 
-fn is_supported(capability: Capability) -> bool {
+/// Whether the reader takes modules that declare it.
+pub(super) fn is_supported(capability: Capability) -> bool {
     use Capability as C;
     matches!(
         capability,
@@ -65,6 +66,16 @@ fn is_supported(capability: Capability) -> bool {
             | C::StorageBuffer16BitAccess
             | C::UniformAndStorageBuffer16BitAccess
             | C::StoragePushConstant16
+            | C::Int64Atomics
+            | C::AtomicFloat32AddEXT
+            | C::AtomicFloat32MinMaxEXT
+            | C::AtomicFloat64AddEXT
+            | C::AtomicFloat64MinMaxEXT
+            | C::WorkgroupMemoryExplicitLayoutKHR
+            | C::WorkgroupMemoryExplicitLayout8BitAccessKHR
+            | C::WorkgroupMemoryExplicitLayout16BitAccessKHR
+            // Hints.
+            | C::ExpectAssumeKHR
             | C::DotProduct
             | C::DotProductInputAll
             | C::DotProductInput4x8Bit

@@ -111,8 +111,17 @@ impl Translator<'_> {
             Op::CopyLogical => self.copy_logical(inst.ty, operands),
             Op::Undef => self.zero(inst.ty),
             Op::Select => self.select(inst.ty, operands),
+            Op::ExpectKHR => self.expected(inst.ty, operands),
             _ => return None,
         })
+    }
+
+    /// The value itself: what is expected of it changes nothing.
+    fn expected(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+        let value = self.value(operand(operands, 0)?)?;
+        expect_type(ty, value.ty)?;
+        expect_type(ty, self.value(operand(operands, 1)?)?.ty)?;
+        Ok(value)
     }
 
     /// All scalars 0: what an undefined value is here.

@@ -23,6 +23,8 @@ impl Translator<'_> {
             Op::CopyMemory => self.copy_memory(operands),
             Op::CopyObject => self.copy_object(inst, operands),
             Op::ArrayLength => self.array_length(inst, operands),
+            // What is assumed helps nobody here; whether it is a bool is of no account.
+            Op::AssumeTrueKHR => operand(operands, 0).map(|_| ()),
             _ => return None,
         })
     }
@@ -302,19 +304,20 @@ impl Translator<'_> {
         word
     }
 
-    /// The scalar place that an atomic works on.
-    pub(super) fn atomic_place(&mut self, id: Id) -> Checked<(Pointer, ir::Place)> {
+    /// The scalar place that an atomic works on, and its type.
+    pub(super) fn atomic_place(&mut self, id: Id) -> Checked<(Pointer, ir::Place, Scalar)> {
         let pointer = self.pointer(id)?;
-        if !matches!(self.types.get(pointer.pointee())?.ty, Type::Scalar(Scalar::I32)) {
-            return Err("atomics are supported on 32-bit integers only".into());
-        }
+        let scalar = match self.types.get(pointer.pointee())?.ty {
+            Type::Scalar(scalar) if scalar != Scalar::Bool && scalar.bits() >= 32 => scalar,
+            _ => return Err("atomics are supported on integers and floats of 32 and 64 bits only".into()),
+        };
         let allowed = match pointer.root {
             Root::Buffer { space, .. } => space == ir::BufferSpace::Storage,
             Root::Variable { .. } => pointer.class == StorageClass::Workgroup,
             _ => false,
         };
         match self.ir_place(&pointer, 0)? {
-            Some(place) if allowed => Ok((pointer, place)),
+            Some(place) if allowed => Ok((pointer, place, scalar)),
             _ => Err(format!("an atomic on memory of storage class {:?}", pointer.class)),
         }
     }

@@ -11,6 +11,8 @@ mod capability;
 mod composite;
 mod constants;
 mod control_flow;
+#[cfg(test)]
+mod coverage;
 mod decorations;
 mod entry;
 mod function;

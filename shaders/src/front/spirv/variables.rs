@@ -44,6 +44,8 @@ pub(super) struct Variables {
     pub(super) image_memory: HashMap<Value, MemoryDecorations>,
     shared_bytes: u32,
     private_bytes: u32,
+    /// Workgroup memory with an explicit layout, which all such variables share.
+    shared_blocks: Option<ir::Variable>,
 }
 
 impl Variables {
@@ -231,7 +233,11 @@ impl Translator<'_> {
     }
 
     fn declare_storage(&mut self, inst: &Inst, class: StorageClass, ty: Id) -> Checked<Pointer> {
-        let pointer = self.storage(inst.id, class, ty)?;
+        let is_block = self.sections.annotations.of(ty).is_some_and(|decorations| decorations.block);
+        let pointer = match class {
+            StorageClass::Workgroup if is_block => self.shared_block(inst.id, ty)?,
+            _ => self.storage(inst.id, class, ty)?,
+        };
         let Some(&initializer) = self.sections.words.operands(inst).get(1) else { return Ok(pointer) };
         let constant = self.constants.get(initializer).ok_or("the initializer is not a constant")?;
         if constant.bits.is_none() {
@@ -255,6 +261,34 @@ impl Translator<'_> {
         };
         let memory = self.sections.annotations.of(id).map(|decorations| decorations.memory).unwrap_or_default();
         Ok(Pointer::new(class, Place::new(ty, Layout::Natural), Root::Variable { variable }, memory))
+    }
+
+    /// Workgroup memory with an explicit layout (`SPV_KHR_workgroup_memory_explicit_layout`): all blocks begin at one place.
+    fn shared_block(&mut self, id: Id, ty: Id) -> Checked<Pointer> {
+        let place = Place::new(ty, Layout::Explicit);
+        if self.types.get(ty)?.unsized_tail {
+            return Err("a variable of a type without size".into());
+        }
+        let bytes = place.bytes(&self.types)?.checked_next_multiple_of(16).ok_or("a variable is too large")?;
+        let variable = match self.variables.shared_blocks {
+            Some(variable) => variable,
+            None => {
+                let name = self.sections.annotations.name(id).to_owned();
+                let data = VariableData { space: VariableSpace::Workgroup, bytes: 0, name, words: Vec::new() };
+                let variable = self.builder.kernel().variables.push(data);
+                self.variables.shared_blocks = Some(variable);
+                variable
+            }
+        };
+        let data = &mut self.builder.kernel().variables[variable];
+        let more = bytes.saturating_sub(data.bytes);
+        data.bytes += more;
+        if more > MAX_SHARED_BYTES - self.variables.shared_bytes.min(MAX_SHARED_BYTES) {
+            return Err(format!("more than {MAX_SHARED_BYTES} bytes of Workgroup variables"));
+        }
+        self.variables.shared_bytes += more;
+        let memory = self.sections.annotations.of(id).map(|decorations| decorations.memory).unwrap_or_default();
+        Ok(Pointer::new(StorageClass::Workgroup, place, Root::Variable { variable }, memory))
     }
 
     fn allocate(&mut self, id: Id, class: StorageClass, ty: Id) -> Checked<ir::Variable> {

@@ -23,6 +23,9 @@ use super::{Scalar, Type};
 /// Most operands that an operation has.
 pub const MAX_ARGS: usize = 4;
 
+/// Most registers that a step of the interpreter reads: those of a 64-bit exchange.
+pub const MAX_STEP_ARGS: usize = 6;
+
 /// A Rust function of scalars as an operation on registers.
 pub trait PureFn<Args> {
     /// Types of the operands.

@@ -40,6 +40,8 @@ pub(super) fn of(kernel: &Kernel, inst: Inst, addresses: &mut Addresses) -> Effe
         // Sees others' stores: what is known may be older.
         InstData::Load { place, access, .. } if *access != Access::default() => change(place, false),
         InstData::Store { place, access, .. } => change(place, access.volatile),
+        // Of two words: more than a place that is known by its word.
+        InstData::Atomic { wide: Some(_), .. } => Effect::Order,
         InstData::Atomic { place, semantics, unequal, .. } => change(place, orders(*semantics) || orders(*unequal)),
         // An image's memory may be that of any buffer.
         InstData::Barrier { .. } | InstData::Fence { .. } | InstData::Image { .. } => Effect::Order,

@@ -4,6 +4,7 @@
 //! lock. Lanes take their turn in order.
 
 use super::access::Target;
+use super::address::{Offset, Region};
 use super::{Type, Value, Widen};
 use crate::analysis::Shape;
 use crate::ir::{self, AtomicOp, InstData as Scalar, Op, Place, Scope, Semantics, Width};
@@ -29,6 +30,8 @@ fn modify(op: AtomicOp) -> Option<Op> {
         AtomicOp::And => Op::And,
         AtomicOp::Or => Op::Or,
         AtomicOp::Xor => Op::Xor,
+        // Floats are on no memory that only one invocation sees.
+        AtomicOp::FAdd | AtomicOp::FMin | AtomicOp::FMax => return None,
         AtomicOp::Load | AtomicOp::Store | AtomicOp::Exchange | AtomicOp::CompareExchange => return None,
     })
 }
@@ -39,6 +42,7 @@ struct Atomic {
     op: AtomicOp,
     value: Option<Value>,
     comparator: Option<Value>,
+    wide: Option<[Option<Value>; 2]>,
     lock: bool,
     sequential: bool,
 }
@@ -53,11 +57,15 @@ impl Widen<'_> {
 
     /// `atomic`.
     pub(super) fn atomic(&mut self, result: Option<ir::Value>, data: &Scalar) {
-        let Scalar::Atomic { op, place, value, comparator, scope, semantics, .. } = *data else { return };
+        let Scalar::Atomic { op, place, value, comparator, wide, scope, semantics, .. } = *data else { return };
         let [value, comparator] = [value, comparator].map(|value| value.map(|value| self.vector(value)));
+        let wide = wide.map(|highs| highs.map(|high| high.map(|high| self.vector(high))));
         let lock = is_wide(scope) && matches!(place, Place::Buffer { .. });
         let sequential = lock && semantics.0 & SEQUENTIALLY_CONSISTENT != 0;
-        let atomic = Atomic { op, value, comparator, lock, sequential };
+        let atomic = Atomic { op, value, comparator, wide, lock, sequential };
+        if wide.is_some() {
+            return self.wide_atomic(result, &place, atomic);
+        }
         let old = match place {
             Place::Push { .. } => self.read_only(&place, op),
             Place::Variable { variable, .. } if self.is_private(variable) => {
@@ -72,7 +80,7 @@ impl Widen<'_> {
                 self.for_each_buffer(buffer, ty, |widen, number, _| {
                     let base = widen.builder.emit_one(InstData::BufferBase { buffer: number });
                     let len = widen.builder.emit_one(InstData::BufferLen { buffer: number });
-                    let target = widen.target(super::address::Region { base, len }, &offset);
+                    let target = widen.target(Region { base, len }, &offset);
                     widen.atomic_at(target, atomic, offset.is_aligned())
                 })
             }
@@ -84,6 +92,62 @@ impl Widen<'_> {
         };
         if let (Some(result), Some(old)) = (result, old) {
             self.define_as(result, old);
+        }
+    }
+
+    /// An atomic on 64 bits: two results, of which the scalar IR asks for the second one by itself.
+    fn wide_atomic(&mut self, result: Option<ir::Value>, place: &Place, atomic: Atomic) {
+        use super::super::ssa::Unwritten;
+        let found = match *place {
+            Place::Buffer { buffer, offset, .. } if self.shape(buffer) != Shape::Uniform => {
+                let offset = self.offset(offset);
+                self.prepare_terms(&offset);
+                let highs = self.builder.variables.declare(Type::V32, Unwritten::Undef);
+                let undef = self.builder.emit_one(InstData::Undef { ty: Type::V32 });
+                self.builder.variables.write(self.builder.current(), highs, undef);
+                let ty = (atomic.op != AtomicOp::Store).then_some(Type::V32);
+                let low = self.for_each_buffer(buffer, ty, |widen, number, lanes| {
+                    let region = widen.descriptor(number);
+                    let [low, high] = widen.wide_atomic_at(region, &offset, atomic)?;
+                    let block = widen.builder.current();
+                    let before = widen.builder.read(highs, block);
+                    let after = widen.builder.select(lanes, high, before);
+                    widen.builder.variables.write(block, highs, after);
+                    Some(low)
+                });
+                let high = self.builder.read(highs, self.builder.current());
+                low.map(|low| [low, high])
+            }
+            _ => {
+                let (region, offset) = self.place_of(place);
+                self.wide_atomic_at(region, &offset, atomic)
+            }
+        };
+        if let (Some(result), Some([low, high])) = (result, found) {
+            self.highs.insert(result, high);
+            self.define_as(result, low);
+        }
+    }
+
+    /// The old values' words. A place is in bounds if its second word is, too.
+    fn wide_atomic_at(&mut self, region: Region, offset: &Offset, atomic: Atomic) -> Option<[Value; 2]> {
+        let four = self.builder.s64(4);
+        let len = self.builder.wide(crate::simd::WideOp::SubSat, &[region.len, four]);
+        let target = self.target(Region { len, ..region }, offset);
+        let (lanes, mask) = self.lanes_of_target(target);
+        let mask = if offset.is_aligned() { mask } else { self.aligned_lanes(lanes, mask) };
+        let Atomic { op, value, comparator, wide, lock, sequential } = atomic;
+        let inst = self.builder.emit(InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask });
+        match self.builder.kernel.results[inst][..] {
+            [low, high] => Some([low, high]),
+            _ => None,
+        }
+    }
+
+    /// `high_word`: what the atomic before gave beside its result.
+    pub(super) fn high_word(&mut self, result: ir::Value, of: ir::Value) {
+        if let Some(&high) = self.highs.get(&of) {
+            self.define_as(result, high);
         }
     }
 
@@ -109,8 +173,8 @@ impl Widen<'_> {
         }
         let (lanes, mask) = self.lanes_of_target(target);
         let mask = if aligned { mask } else { self.aligned_lanes(lanes, mask) };
-        let Atomic { op, value, comparator, lock, sequential } = atomic;
-        let data = InstData::Atomic { op, lanes, value, comparator, lock, sequential, mask };
+        let Atomic { op, value, comparator, wide, lock, sequential } = atomic;
+        let data = InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask };
         if op == AtomicOp::Store {
             self.builder.emit(data);
             return None;

@@ -81,6 +81,8 @@ struct Widen<'a> {
     forms: SecondaryMap<ir::Value, Option<Form>>,
     /// What lanes that left a loop took with them.
     frozen: HashMap<ir::Value, Variable>,
+    /// High words of what 64-bit atomics of the block gave.
+    highs: HashMap<ir::Value, Value>,
     /// The outermost divergent loop that lanes leave with each of them.
     left: HashMap<ir::Value, usize>,
     /// Values that other blocks use.
@@ -135,6 +137,7 @@ impl<'a> Widen<'a> {
             local: HashMap::default(),
             forms: SecondaryMap::new(),
             frozen: HashMap::default(),
+            highs: HashMap::default(),
             left: HashMap::default(),
             shared: EntitySet::new(),
             numbers: EntitySet::new(),
@@ -163,6 +166,11 @@ impl<'a> Widen<'a> {
         for &block in &kernel.layout {
             self.block = block;
             for &inst in &kernel.blocks[block].insts {
+                if let ir::InstData::HighWord { of } = kernel.insts[inst]
+                    && self.uniformity.home(of) != Some(block)
+                {
+                    return Err(Unsupported("a 64-bit atomic and its high word are in different blocks".into()));
+                }
                 if let ir::InstData::Load { place, .. }
                 | ir::InstData::Store { place, .. }
                 | ir::InstData::Atomic { place, .. } = &kernel.insts[inst]

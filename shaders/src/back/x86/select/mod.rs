@@ -14,6 +14,7 @@ mod control;
 mod double;
 mod facts;
 mod image;
+mod lane_atomics;
 mod memory;
 mod most;
 mod parts_of_words;

@@ -13,6 +13,7 @@ use super::super::super::encode::{Assembler, Regs};
 use super::super::super::increments::Increments;
 use super::super::super::neighbours::{self, Neighbours};
 use super::super::super::vcode::{self, Build, Expand, Kind, View};
+use super::super::lane_atomics::{LaneAtomic, PLACES};
 use super::Halves;
 use super::operand::Pair;
 use crate::ir::AtomicOp;
@@ -48,9 +49,13 @@ impl Slots {
 impl Halves<'_, '_> {
     /// An atomic instruction; `data` is [`InstData::Atomic`].
     pub(super) fn atomic(&mut self, inst: Inst, data: &InstData) -> Result<(), CompileError> {
-        let &InstData::Atomic { op, ref lanes, value, comparator, lock, sequential, mask } = data else {
+        let &InstData::Atomic { op, ref lanes, value, comparator, wide, lock, sequential, mask } = data else {
             unreachable!("not an atomic: {data:?}")
         };
+        if wide.is_some() || op.is_float() {
+            let high = wide.unwrap_or_default();
+            return self.general_atomic(inst, data, [[value, high[0]], [comparator, high[1]]]);
+        }
         let result = self.kernel.results[inst].first().is_some_and(|&result| self.facts.is_used(result));
         if op == AtomicOp::Load && !result {
             return Ok(());
@@ -89,6 +94,31 @@ impl Halves<'_, '_> {
             self.bind(inst, result);
         }
         Ok(())
+    }
+
+    /// On floats or 64 bits; `words` are low and high ones of value and comparator.
+    fn general_atomic(
+        &mut self,
+        inst: Inst,
+        data: &InstData,
+        words: [[Option<Value>; 2]; 2],
+    ) -> Result<(), CompileError> {
+        let &InstData::Atomic { op, ref lanes, wide, lock, mask, .. } = data else { return Ok(()) };
+        let index = self.pair(lanes.index)?;
+        let mut kept = SmallVec::new();
+        for (value, at) in words.into_iter().flatten().zip(PLACES.into_iter().flatten()) {
+            if let Some(value) = value {
+                kept.push((self.pair(value)?, at));
+            }
+        }
+        let bits = self.mask_bits(mask)?;
+        let mut results = SmallVec::new();
+        for number in 0..self.kernel.results[inst].len() {
+            let pair = [self.lanes_reg(), self.lanes_reg()];
+            self.bind_nth(inst, number, pair);
+            results.extend(pair);
+        }
+        self.lane_atomic(LaneAtomic { op, lanes, index, words: kept, wide: wide.is_some(), lock, bits, results })
     }
 
     /// Whether all lanes have one index.
@@ -302,6 +332,7 @@ fn reduction(op: AtomicOp) -> Option<(Code, u32)> {
         AtomicOp::And => (Code::VEX_Vpand_ymm_ymm_ymmm256, u32::MAX),
         AtomicOp::Or => (Code::VEX_Vpor_ymm_ymm_ymmm256, 0),
         AtomicOp::Xor => (Code::VEX_Vpxor_ymm_ymm_ymmm256, 0),
+        AtomicOp::FAdd | AtomicOp::FMin | AtomicOp::FMax => return None,
         AtomicOp::Load | AtomicOp::Store | AtomicOp::Exchange | AtomicOp::CompareExchange => return None,
     })
 }

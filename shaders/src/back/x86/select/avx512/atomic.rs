@@ -14,6 +14,7 @@ use super::super::super::increments::Increments;
 use super::super::super::neighbours::{self, Neighbours};
 use super::super::super::vcode::{Build, Expand, Kind, View};
 use super::super::Select;
+use super::super::lane_atomics::{LaneAtomic, PLACES};
 use super::operand::Source;
 use crate::ir::AtomicOp;
 use crate::simd::{Inst, InstData, LaneAddress, Value};
@@ -45,9 +46,13 @@ impl Slots {
 impl Select<'_> {
     /// An atomic instruction; `data` is [`InstData::Atomic`].
     pub(super) fn atomic(&mut self, inst: Inst, data: &InstData) -> Result<(), CompileError> {
-        let &InstData::Atomic { op, ref lanes, value, comparator, lock, sequential, mask } = data else {
+        let &InstData::Atomic { op, ref lanes, value, comparator, wide, lock, sequential, mask } = data else {
             unreachable!("not an atomic: {data:?}")
         };
+        if wide.is_some() || op.is_float() {
+            let high = wide.unwrap_or_default();
+            return self.general_atomic(inst, data, [[value, high[0]], [comparator, high[1]]]);
+        }
         let result = self.kernel.results[inst].first().is_some_and(|&result| self.facts.is_used(result));
         if op == AtomicOp::Load && !result {
             return Ok(());
@@ -73,6 +78,28 @@ impl Select<'_> {
             return self.increments(lanes, bits as u32, mask);
         }
         self.lane_by_lane(inst, atomic, lanes, [value, comparator], mask)
+    }
+
+    /// On floats or 64 bits; `words` are low and high ones of value and comparator.
+    fn general_atomic(
+        &mut self,
+        inst: Inst,
+        data: &InstData,
+        words: [[Option<Value>; 2]; 2],
+    ) -> Result<(), CompileError> {
+        let &InstData::Atomic { op, ref lanes, wide, lock, mask, .. } = data else { return Ok(()) };
+        let index = self.reg(lanes.index)?;
+        let mut kept = SmallVec::new();
+        for (value, at) in words.into_iter().flatten().zip(PLACES.into_iter().flatten()) {
+            if let Some(value) = value {
+                let reg = self.reg(value)?;
+                kept.push(([reg; 2], at));
+            }
+        }
+        let bits = self.mask_bits(mask)?;
+        let results = (0..self.kernel.results[inst].len()).map(|number| self.define_nth(inst, number)).collect();
+        let (wide, index) = (wide.is_some(), [index; 2]);
+        self.lane_atomic(LaneAtomic { op, lanes, index, words: kept, wide, lock, bits, results })
     }
 
     /// The scalar that all lanes have as their index.
@@ -322,6 +349,7 @@ impl Reduction {
             AtomicOp::And => (Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, u32::MAX),
             AtomicOp::Or => (Code::EVEX_Vpord_zmm_k1z_zmm_zmmm512b32, 0),
             AtomicOp::Xor => (Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, 0),
+            AtomicOp::FAdd | AtomicOp::FMin | AtomicOp::FMax => return None,
             AtomicOp::Load | AtomicOp::Store | AtomicOp::Exchange | AtomicOp::CompareExchange => return None,
         };
         Some(Self { code, neutral, counts: matches!(op, AtomicOp::Add | AtomicOp::Sub) })

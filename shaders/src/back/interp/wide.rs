@@ -1,0 +1,100 @@
+//! Steps for 64-bit atomics: on two words, one after another, under a lock that all of them share.
+//!
+//! Guest memory is accessed as words of 32 bits only (ADR 2), so an atomic of 64 is not one for those who look at a word of it.
+
+use std::sync::Mutex;
+
+use super::code::{AtomicStep, Step};
+use super::env::Env;
+use crate::ir::AtomicOp;
+
+/// Held while the two words of an atomic are accessed.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Atomic number `extra` on the buffer operand 0 at operand 1; value in operands 2 and 4, comparator in 3 and 5.
+pub(super) fn on_buffer(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
+    let what = env.tables.atomics[step.extra as usize];
+    let buffer = env.buffer(step.arg(regs, 0));
+    let (value, comparator) = (pair(step, regs, [2, 4]), pair(step, regs, [3, 5]));
+    let at = u64::from(step.word(regs, 1));
+    let words = (buffer.atomic_u32(at), buffer.atomic_u32(at + 4));
+    let old = match words {
+        (Some(low), Some(high)) => {
+            let turn = TURN.lock();
+            let order = std::sync::atomic::Ordering::SeqCst;
+            let old = u64::from(low.load(order)) | u64::from(high.load(order)) << 32;
+            let new = modified(what, old, value, comparator);
+            if what.op != AtomicOp::Load {
+                low.store(new as u32, order);
+                high.store((new >> 32) as u32, order);
+            }
+            drop(turn);
+            old
+        }
+        _ => 0,
+    };
+    step.set(regs, old);
+}
+
+/// Atomic number `extra` on a variable at operand 0; value in operands 1 and 3, comparator in 2 and 4.
+pub(super) fn on_variable(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
+    let what = env.tables.atomics[step.extra as usize];
+    let (value, comparator) = (pair(step, regs, [1, 3]), pair(step, regs, [2, 4]));
+    let Some(variable) = what.variable else { return };
+    let at = step.word(regs, 0);
+    let words = (env.read_variable(variable, at), at.checked_add(4).and_then(|at| env.read_variable(variable, at)));
+    let old = match words {
+        (Some(low), Some(high)) => {
+            let old = u64::from(low) | u64::from(high) << 32;
+            let new = modified(what, old, value, comparator);
+            for (at, word) in [(at, new as u32), (at + 4, (new >> 32) as u32)] {
+                if let Some(place) = env.variable_word(variable, at) {
+                    *place = word;
+                }
+            }
+            old
+        }
+        _ => 0,
+    };
+    step.set(regs, old);
+}
+
+/// The high word of what a 64-bit atomic gave; registers hold all of it.
+pub(super) fn high_word(step: &Step, regs: &mut [u64], _: &mut Env<'_>) {
+    step.set(regs, step.arg(regs, 0) >> 32);
+}
+
+fn pair(step: &Step, regs: &[u64], operands: [usize; 2]) -> u64 {
+    let [low, high] = operands.map(|operand| u64::from(step.word(regs, operand)));
+    low | high << 32
+}
+
+/// What the words hold afterwards.
+fn modified(what: AtomicStep, old: u64, value: u64, comparator: u64) -> u64 {
+    let signed = |bits: u64| bits.cast_signed();
+    let (old_float, float) = (f64::from_bits(old), f64::from_bits(value));
+    match what.op {
+        AtomicOp::Load => old,
+        AtomicOp::Store | AtomicOp::Exchange => value,
+        AtomicOp::CompareExchange if old == comparator => value,
+        AtomicOp::CompareExchange => old,
+        AtomicOp::Add => old.wrapping_add(value),
+        AtomicOp::Sub => old.wrapping_sub(value),
+        AtomicOp::SMin => signed(old).min(signed(value)).cast_unsigned(),
+        AtomicOp::UMin => old.min(value),
+        AtomicOp::SMax => signed(old).max(signed(value)).cast_unsigned(),
+        AtomicOp::UMax => old.max(value),
+        AtomicOp::And => old & value,
+        AtomicOp::Or => old | value,
+        AtomicOp::Xor => old ^ value,
+        AtomicOp::FAdd => number(old_float + float),
+        AtomicOp::FMin if float < old_float || old_float.is_nan() => value,
+        AtomicOp::FMax if float > old_float || old_float.is_nan() => value,
+        AtomicOp::FMin | AtomicOp::FMax => old,
+    }
+}
+
+/// The bits of a double; every NaN is one, as in `ir/op/double.rs`.
+fn number(a: f64) -> u64 {
+    if a.is_nan() { 0x7ff8_0000_0000_0000 } else { a.to_bits() }
+}

@@ -1,0 +1,334 @@
+//! Atomics on floats and on 64 bits, lane by lane, on both instruction sets: an exchange that is tried until the memory is
+//! what it was.
+
+use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
+use regalloc2::{Operand, PReg, RegClass, VReg};
+use smallvec::SmallVec;
+
+use super::super::CompileError;
+use super::super::Isa;
+use super::super::atomic::{ACCUMULATOR, LaneMemory};
+use super::super::encode::{Assembler, Regs, conditional};
+use super::super::parts::Parts;
+use super::super::vcode::{Expand, Kind};
+use super::Select;
+use crate::ir::AtomicOp;
+use crate::simd::LaneAddress;
+
+/// In the scratch area: indices, values, comparators and old values, of each the high words 64 bytes behind the low ones.
+const INDEX_AT: i32 = 0;
+const VALUE_AT: i32 = 64;
+const COMPARATOR_AT: i32 = 192;
+const RESULT_AT: i32 = 320;
+
+/// The one NaN that a double becomes.
+const NAN: u64 = 0x7ff8_0000_0000_0000;
+
+/// What lanes do, and with what: vectors as the registers of their halves, twice the same where they are whole.
+pub(super) struct LaneAtomic<'a> {
+    pub op: AtomicOp,
+    pub lanes: &'a LaneAddress,
+    /// The index, then words with the place in the scratch area that they go to.
+    pub index: [VReg; 2],
+    pub words: SmallVec<[([VReg; 2], i32); 4]>,
+    pub wide: bool,
+    pub lock: bool,
+    pub bits: VReg,
+    /// Registers of the old values: low words, then high ones.
+    pub results: SmallVec<[VReg; 4]>,
+}
+
+/// Where the low and the high words of value and comparator go.
+pub(super) const PLACES: [[i32; 2]; 2] = [[VALUE_AT, VALUE_AT + 64], [COMPARATOR_AT, COMPARATOR_AT + 64]];
+
+impl Select<'_> {
+    pub(super) fn lane_atomic(&mut self, atomic: LaneAtomic<'_>) -> Result<(), CompileError> {
+        let LaneAtomic { op, lanes, index, words, wide, lock, bits, results } = atomic;
+        let (base, disp) = self.base(lanes.base, lanes.disp)?;
+        let mut operands: SmallVec<[Operand; 24]> = SmallVec::new();
+        let mut slot = |operand| {
+            operands.push(operand);
+            operands.len() as u8 - 1
+        };
+        let isa = self.isa;
+        let mut parts = |vector: [VReg; 2]| {
+            let vector = vector.map(|half| slot(Operand::reg_use(half)));
+            Parts { isa, vector, temp: 0 }
+        };
+        let kept = std::iter::once((parts(index), INDEX_AT))
+            .chain(words.into_iter().map(|(vector, at)| (parts(vector), at)))
+            .collect();
+        let (base, bits) = (slot(Operand::reg_use(base)), slot(Operand::reg_use(bits)));
+        let old =
+            slot(Operand::reg_fixed_def_at_start(self.code.vreg(RegClass::Int), PReg::new(ACCUMULATOR, RegClass::Int)));
+        let temps = [(); 5].map(|()| slot(Operand::reg_temp(self.code.vreg(RegClass::Int))));
+        let vectors = [(); 2].map(|()| slot(Operand::reg_temp(self.code.vreg(RegClass::Float))));
+        let results = results.into_iter().map(|result| slot(Operand::reg_def_at_start(result))).collect();
+        self.code.scratch = true;
+        self.code.floats |= op.is_float();
+        let (scale, place) = (lanes.scale, disp);
+        let sequence =
+            Sequence { isa, op, wide, lock, kept, base, scale, disp: place, bits, old, temps, vectors, results };
+        self.code.push(Kind::Sequence(Box::new(sequence)), &operands);
+        Ok(())
+    }
+}
+
+/// By slots.
+#[derive(Debug)]
+struct Sequence {
+    isa: Isa,
+    op: AtomicOp,
+    wide: bool,
+    lock: bool,
+    /// Vectors, and where in the scratch area they go.
+    kept: SmallVec<[(Parts, i32); 5]>,
+    base: u8,
+    scale: u8,
+    disp: i32,
+    bits: u8,
+    /// The accumulator.
+    old: u8,
+    /// For the lane, its index, the lanes that are left, the value, the new word.
+    temps: [u8; 5],
+    vectors: [u8; 2],
+    results: SmallVec<[u8; 4]>,
+}
+
+/// Codes for 32 bits and for 64.
+fn by_width(wide: bool, codes: [Code; 2]) -> Code {
+    codes[usize::from(wide)]
+}
+
+impl Sequence {
+    /// A general register in the width of the operation.
+    fn reg(&self, regs: Regs<'_>, slot: u8) -> Register {
+        if self.wide { regs.gpr(slot) } else { regs.gpr32(slot) }
+    }
+
+    /// A lane's word of a vector in the scratch area.
+    fn word(&self, regs: Regs<'_>, at: i32) -> MemoryOperand {
+        MemoryOperand::with_base_index_scale_displ_size(Register::RSP, regs.gpr(self.temps[0]), 4, i64::from(at), 1)
+    }
+
+    /// Loads what a lane brings; `temp` is used up where it is of two words.
+    fn fetch(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, at: i32, to: u8, temp: u8) {
+        asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(to), self.word(regs, at)));
+        if self.wide {
+            asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(temp), self.word(regs, at + 64)));
+            asm.put(Instruction::with2(Code::Shl_rm64_imm8, regs.gpr(temp), 32));
+            asm.put(Instruction::with2(Code::Or_r64_rm64, regs.gpr(to), regs.gpr(temp)));
+        }
+    }
+
+    fn exchange(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, memory: MemoryOperand, new: u8) {
+        let code = by_width(self.wide, [Code::Cmpxchg_rm32_r32, Code::Cmpxchg_rm64_r64]);
+        asm.put(Instruction::with2(code, memory, self.reg(regs, new)).map(|mut instruction| {
+            instruction.set_has_lock_prefix(self.lock);
+            instruction
+        }));
+    }
+
+    /// The operation on the lane's word; the accumulator has the old one afterwards.
+    fn operate(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let [_, index, _, value, new] = self.temps;
+        let place = LaneMemory { base: regs.gpr(self.base), scale: self.scale, disp: self.disp };
+        let memory = place.at(regs.gpr(index));
+        let load = by_width(self.wide, [Code::Mov_r32_rm32, Code::Mov_r64_rm64]);
+        if self.op == AtomicOp::CompareExchange {
+            self.fetch(regs, asm, COMPARATOR_AT, self.old, new);
+            return self.exchange(regs, asm, memory, value);
+        }
+        asm.put(Instruction::with2(load, self.reg(regs, self.old), memory));
+        if self.op == AtomicOp::Load {
+            return;
+        }
+        let again = asm.label();
+        asm.bind(again);
+        self.combine(regs, asm, value, new);
+        self.exchange(regs, asm, memory, new);
+        asm.jump_if(ConditionCode::ne, again);
+    }
+
+    /// `new` becomes what the word holds afterwards.
+    fn combine(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, value: u8, new: u8) {
+        let [old, value, new] = [self.old, value, new].map(|slot| self.reg(regs, slot));
+        let moved = by_width(self.wide, [Code::Mov_r32_rm32, Code::Mov_r64_rm64]);
+        if self.op == AtomicOp::Sub {
+            asm.put(Instruction::with2(moved, new, old));
+            return asm.put(Instruction::with2(
+                by_width(self.wide, [Code::Sub_r32_rm32, Code::Sub_r64_rm64]),
+                new,
+                value,
+            ));
+        }
+        asm.put(Instruction::with2(moved, new, value));
+        let condition = match self.op {
+            AtomicOp::SMin => ConditionCode::l,
+            AtomicOp::UMin => ConditionCode::b,
+            AtomicOp::SMax => ConditionCode::g,
+            AtomicOp::UMax => ConditionCode::a,
+            AtomicOp::FAdd | AtomicOp::FMin | AtomicOp::FMax => {
+                return self.combine_floats(regs, asm, [old, value, new]);
+            }
+            op => {
+                let codes = match op {
+                    AtomicOp::Add => [Code::Add_r32_rm32, Code::Add_r64_rm64],
+                    AtomicOp::And => [Code::And_r32_rm32, Code::And_r64_rm64],
+                    AtomicOp::Or => [Code::Or_r32_rm32, Code::Or_r64_rm64],
+                    AtomicOp::Xor => [Code::Xor_r32_rm32, Code::Xor_r64_rm64],
+                    // Stores and exchanges.
+                    _ => return,
+                };
+                return asm.put(Instruction::with2(by_width(self.wide, codes), new, old));
+            }
+        };
+        asm.put(Instruction::with2(by_width(self.wide, [Code::Cmp_r32_rm32, Code::Cmp_r64_rm64]), old, value));
+        let (_, dword, qword) = conditional(condition);
+        asm.put(Instruction::with2(by_width(self.wide, [dword, qword]), new, old));
+    }
+
+    fn combine_floats(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, [old, value, new]: [Register; 3]) {
+        let [first, second] = self.vectors.map(|slot| regs.xmm(slot));
+        let codes = if self.isa == Isa::Avx512 { EVEX } else { VEX };
+        let codes = codes[usize::from(self.wide)];
+        asm.put(Instruction::with2(codes.to_vector, first, value));
+        asm.put(Instruction::with2(codes.to_vector, second, old));
+        // The machine's lesser is the second operand where one is a NaN, or both are zeros.
+        let operation = match self.op {
+            AtomicOp::FAdd => codes.add,
+            AtomicOp::FMin => codes.min,
+            _ => codes.max,
+        };
+        asm.put(Instruction::with3(operation, first, first, second));
+        asm.put(Instruction::with2(codes.from_vector, new, first));
+        let (_, dword, qword) = conditional(ConditionCode::p);
+        if self.op != AtomicOp::FAdd {
+            // Of a NaN in memory and a number, the number.
+            asm.put(Instruction::with2(codes.compare, second, second));
+            asm.put(Instruction::with2(by_width(self.wide, [dword, qword]), new, value));
+        } else if self.wide {
+            let number = asm.label();
+            asm.put(Instruction::with2(codes.compare, first, first));
+            asm.jump_if(ConditionCode::np, number);
+            asm.put(Instruction::with2(Code::Mov_r64_imm64, new, NAN));
+            asm.bind(number);
+        }
+    }
+}
+
+/// Instructions on one float.
+#[derive(Clone, Copy)]
+struct Codes {
+    to_vector: Code,
+    from_vector: Code,
+    add: Code,
+    min: Code,
+    max: Code,
+    compare: Code,
+}
+
+/// Of 32 bits, then of 64.
+const VEX: [Codes; 2] = [
+    Codes {
+        to_vector: Code::VEX_Vmovd_xmm_rm32,
+        from_vector: Code::VEX_Vmovd_rm32_xmm,
+        add: Code::VEX_Vaddss_xmm_xmm_xmmm32,
+        min: Code::VEX_Vminss_xmm_xmm_xmmm32,
+        max: Code::VEX_Vmaxss_xmm_xmm_xmmm32,
+        compare: Code::VEX_Vucomiss_xmm_xmmm32,
+    },
+    Codes {
+        to_vector: Code::VEX_Vmovq_xmm_rm64,
+        from_vector: Code::VEX_Vmovq_rm64_xmm,
+        add: Code::VEX_Vaddsd_xmm_xmm_xmmm64,
+        min: Code::VEX_Vminsd_xmm_xmm_xmmm64,
+        max: Code::VEX_Vmaxsd_xmm_xmm_xmmm64,
+        compare: Code::VEX_Vucomisd_xmm_xmmm64,
+    },
+];
+
+/// As [`VEX`], for registers beyond the sixteenth.
+const EVEX: [Codes; 2] = [
+    Codes {
+        to_vector: Code::EVEX_Vmovd_xmm_rm32,
+        from_vector: Code::EVEX_Vmovd_rm32_xmm,
+        add: Code::EVEX_Vaddss_xmm_k1z_xmm_xmmm32_er,
+        min: Code::EVEX_Vminss_xmm_k1z_xmm_xmmm32_sae,
+        max: Code::EVEX_Vmaxss_xmm_k1z_xmm_xmmm32_sae,
+        compare: Code::EVEX_Vucomiss_xmm_xmmm32_sae,
+    },
+    Codes {
+        to_vector: Code::EVEX_Vmovq_xmm_rm64,
+        from_vector: Code::EVEX_Vmovq_rm64_xmm,
+        add: Code::EVEX_Vaddsd_xmm_k1z_xmm_xmmm64_er,
+        min: Code::EVEX_Vminsd_xmm_k1z_xmm_xmmm64_sae,
+        max: Code::EVEX_Vmaxsd_xmm_k1z_xmm_xmmm64_sae,
+        compare: Code::EVEX_Vucomisd_xmm_xmmm64_sae,
+    },
+];
+
+impl Expand for Sequence {
+    fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let [lane, index, left, value, temp] = self.temps;
+        for &(parts, at) in &self.kept {
+            parts.keep(regs, asm, at);
+        }
+        self.clear_results(regs, asm);
+        let (again, done) = (asm.label(), asm.label());
+        asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(left), regs.gpr32(self.bits)));
+        asm.put(Instruction::with2(Code::Test_rm32_r32, regs.gpr32(left), regs.gpr32(left)));
+        asm.jump_if(ConditionCode::e, done);
+        asm.bind(again);
+        asm.put(Instruction::with2(Code::Tzcnt_r32_rm32, regs.gpr32(lane), regs.gpr32(left)));
+        asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(index), self.word(regs, INDEX_AT)));
+        if self.op != AtomicOp::Load {
+            self.fetch(regs, asm, VALUE_AT, value, temp);
+        }
+        self.operate(regs, asm);
+        if !self.results.is_empty() {
+            asm.put(Instruction::with2(Code::Mov_rm32_r32, self.word(regs, RESULT_AT), regs.gpr32(self.old)));
+            if self.wide {
+                asm.put(Instruction::with2(Code::Shr_rm64_imm8, regs.gpr(self.old), 32));
+                asm.put(Instruction::with2(Code::Mov_rm32_r32, self.word(regs, RESULT_AT + 64), regs.gpr32(self.old)));
+            }
+        }
+        asm.put(Instruction::with2(Code::VEX_Blsr_r32_rm32, regs.gpr32(left), regs.gpr32(left)));
+        asm.jump_if(ConditionCode::ne, again);
+        asm.bind(done);
+        self.each_result(regs, asm, |asm, reg, at, wide| {
+            let from = asm.scratch(at, false);
+            let load = if wide { Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512 } else { Code::VEX_Vmovups_ymm_ymmm256 };
+            asm.put(Instruction::with2(load, reg, from));
+        });
+    }
+}
+
+impl Sequence {
+    fn clear_results(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        self.each_result(regs, asm, |asm, reg, at, wide| {
+            let to = asm.scratch(at, false);
+            if wide {
+                asm.put(Instruction::with3(Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, reg, reg, reg));
+                asm.put(Instruction::with2(Code::EVEX_Vmovdqu32_zmmm512_k1z_zmm, to, reg));
+            } else {
+                asm.put(Instruction::with3(Code::VEX_Vpxor_ymm_ymm_ymmm256, reg, reg, reg));
+                asm.put(Instruction::with2(Code::VEX_Vmovups_ymmm256_ymm, to, reg));
+            }
+        });
+    }
+
+    /// Calls `each` with every register of the results, its place in the scratch area and whether it is whole.
+    fn each_result(
+        &self,
+        regs: Regs<'_>,
+        asm: &mut Assembler<'_>,
+        each: impl Fn(&mut Assembler<'_>, Register, i32, bool),
+    ) {
+        let whole = self.isa == Isa::Avx512;
+        for (number, &slot) in self.results.iter().enumerate() {
+            let (reg, bytes) = if whole { (regs.zmm(slot), 64) } else { (regs.ymm(slot), 32) };
+            each(asm, reg, RESULT_AT + number as i32 * bytes, whole);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Writes and checks `docs/spirv.md`: which capabilities and instructions are taken, and why the others are not.
+//!
+//! Capabilities are asked for one by one. An instruction is taken if a chapter of the reader names it where it decides what
+//! to do: the chapters' own text is what is searched.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::Path;
+
+use rspirv::grammar::INSTRUCTION_TABLE;
+use spirv::Capability;
+
+use super::capability::is_supported;
+
+/// Files that name instructions for other reasons than to take them.
+const OTHERS: &[&str] = &["coverage.rs", "capability.rs", "words.rs", "tests.rs", "width_tests.rs", "testing.rs"];
+
+/// Why a capability, or an instruction that needs one, is not for this reader.
+fn reason(capability: Capability) -> &'static str {
+    use Capability as C;
+    let name = format!("{capability:?}");
+    let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+    if ends(&["INTEL", "ALTERA", "NV", "NVX", "AMD", "QCOM", "ARM", "HUAWEI", "TENSORS"]) {
+        return "a vendor's extension";
+    }
+    match capability {
+        C::Kernel
+        | C::Addresses
+        | C::Linkage
+        | C::Vector16
+        | C::Float16Buffer
+        | C::Pipes
+        | C::Groups
+        | C::DeviceEnqueue
+        | C::LiteralSampler
+        | C::GenericPointer
+        | C::SubgroupDispatch
+        | C::NamedBarrier
+        | C::PipeStorage
+        | C::ImageBasic
+        | C::ImageReadWrite
+        | C::ImageMipmap => "for OpenCL's kernels",
+        C::Geometry
+        | C::Tessellation
+        | C::TessellationPointSize
+        | C::GeometryPointSize
+        | C::GeometryStreams
+        | C::ClipDistance
+        | C::CullDistance
+        | C::SampleRateShading
+        | C::InterpolationFunction
+        | C::InputAttachment
+        | C::InputAttachmentArrayDynamicIndexing
+        | C::InputAttachmentArrayNonUniformIndexing
+        | C::TransformFeedback
+        | C::MultiViewport
+        | C::MultiView
+        | C::DrawParameters
+        | C::StencilExportEXT
+        | C::StorageInputOutput16
+        | C::ShaderViewportIndex
+        | C::ShaderLayer
+        | C::ShaderViewportIndexLayerEXT
+        | C::FragmentFullyCoveredEXT
+        | C::FragmentDensityEXT
+        | C::FragmentShadingRateKHR
+        | C::FragmentBarycentricKHR
+        | C::FragmentShaderSampleInterlockEXT
+        | C::FragmentShaderPixelInterlockEXT
+        | C::FragmentShaderShadingRateInterlockEXT
+        | C::DemoteToHelperInvocation
+        | C::MeshShadingEXT
+        | C::AtomicStorage
+        | C::TileImageColorReadAccessEXT
+        | C::TileImageDepthReadAccessEXT
+        | C::TileImageStencilReadAccessEXT => "for graphics stages",
+        C::RayTracingKHR
+        | C::RayQueryKHR
+        | C::RayQueryProvisionalKHR
+        | C::RayTraversalPrimitiveCullingKHR
+        | C::RayTracingProvisionalKHR
+        | C::RayCullMaskKHR
+        | C::RayTracingPositionFetchKHR
+        | C::RayQueryPositionFetchKHR
+        | C::RayTracingOpacityMicromapEXT => "for ray tracing",
+        C::Sampled1D
+        | C::Image1D
+        | C::SampledBuffer
+        | C::ImageBuffer
+        | C::SampledRect
+        | C::ImageRect
+        | C::ImageCubeArray
+        | C::SampledCubeArray
+        | C::ImageMSArray
+        | C::StorageImageMultisample
+        | C::ImageGatherExtended
+        | C::ImageQuery
+        | C::StorageImageExtendedFormats
+        | C::StorageImageReadWithoutFormat
+        | C::StorageImageWriteWithoutFormat
+        | C::Int64ImageEXT
+        | C::MinLod
+        | C::SparseResidency => "of images, not yet",
+        C::DenormFlushToZero | C::RoundingModeRTZ => {
+            "not offered: floats always keep denormals and round to nearest even"
+        }
+        C::ShaderClockKHR => "not offered: kernels know no clock",
+        C::AtomicFloat16AddEXT | C::AtomicFloat16MinMaxEXT => "not offered: atomics are of 32 and 64 bits",
+        _ => "not yet",
+    }
+}
+
+/// Every capability that `spirv` knows, once.
+fn capabilities() -> BTreeMap<String, Capability> {
+    (0..1 << 13).filter_map(Capability::from_u32).map(|capability| (format!("{capability:?}"), capability)).collect()
+}
+
+/// Names after `Op::` or `Spv::` in the chapters.
+fn taken(folder: &Path, names: &mut BTreeSet<String>) {
+    for entry in std::fs::read_dir(folder).expect("the reader's folder is there").flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() {
+            taken(&path, names);
+        } else if !OTHERS.contains(&name.as_str()) && !path.to_string_lossy().contains("precision") {
+            let text = std::fs::read_to_string(&path).expect("a file of the reader");
+            let imports = text.lines().filter(|line| line.starts_with("use spirv::"));
+            let plain = imports.map(|line| line.replace("Op as ", "")).any(|line| {
+                line.contains(" Op}") || line.contains("::Op;") || line.contains(" Op,") || line.contains("{Op,")
+            });
+            // Where `Op` is the IR's, SPIR-V's are `Spv`.
+            for prefix in if plain { ["Spv::", "Op::"] } else { ["Spv::", "spirv::Op::"] } {
+                for (at, _) in text.match_indices(prefix) {
+                    let before = text[..at].chars().next_back();
+                    let foreign = before.is_some_and(|c| c.is_alphanumeric() || c == ':' || c == '_');
+                    let word: String = text[at + prefix.len()..].chars().take_while(|c| c.is_alphanumeric()).collect();
+                    if !foreign {
+                        names.insert(format!("Op{word}"));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn table() -> String {
+    let mut text = String::from(
+        "# What of SPIR-V is taken
+
+This page is written by a test (`shaders/src/front/spirv/coverage.rs`, `BLESS=1` rewrites it) from the reader's code.
+
+## Capabilities
+
+| Capability | |
+| --- | --- |
+",
+    );
+    for (name, capability) in capabilities() {
+        let what = if is_supported(capability) { "taken" } else { reason(capability) };
+        writeln!(text, "| `{name}` | {what} |").expect("strings take everything");
+    }
+    let mut names = BTreeSet::new();
+    taken(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/front/spirv"), &mut names);
+    text += "\n## Instructions\n\n| Instruction | |\n| --- | --- |\n";
+    let mut rows = BTreeMap::new();
+    for inst in INSTRUCTION_TABLE.iter() {
+        let name = format!("Op{}", inst.opname);
+        let needs = inst.capabilities.iter().find(|&&capability| !is_supported(capability)).copied();
+        let any = inst.capabilities.is_empty() || inst.capabilities.iter().any(|&capability| is_supported(capability));
+        let what = if any && names.contains(&name) {
+            "taken".to_owned()
+        } else {
+            match needs {
+                Some(capability) if !any => reason(capability).to_owned(),
+                _ => "not yet".into(),
+            }
+        };
+        // They end blocks, so the reader knows them, and says that they do not belong there.
+        let fragment = matches!(inst.opcode, spirv::Op::Kill | spirv::Op::TerminateInvocation);
+        rows.insert(name, if fragment { "for graphics stages".into() } else { what });
+    }
+    for (name, what) in rows {
+        writeln!(text, "| `{name}` | {what} |").expect("strings take everything");
+    }
+    text
+}
+
+#[test]
+fn the_page_says_what_is_taken() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/spirv.md");
+    let now = table();
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, &now).expect("docs can be written");
+    }
+    let page = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(page == now, "docs/spirv.md is out of date: run this test with BLESS=1, and read the difference");
+}
