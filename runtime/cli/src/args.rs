@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Compile(CompileArgs),
     /// Compute a gallery of programs, check each against a reference and measure it.
     Demo(DemoArgs),
+    /// Run AmberScript files: shaders with buffers and what is expected of them.
+    Test(TestArgs),
     /// Show the device: workers, SIMD, limits, memory, versions.
     Info(InfoArgs),
     /// Decide litmus tests of the Vulkan memory model: outcomes, races, repairs.
@@ -172,6 +174,30 @@ pub(crate) struct DemoArgs {
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
     /// Print one JSON object for each program.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `spelter test`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A script passes, fails, or is skipped where it needs what is not here: a graphics pipeline, a compiler, a file,
+a feature that the device does not offer. GLSL and HLSL go through glslc, assembly through spirv-as if there is one,
+optimizations through spirv-opt. The status is 1 if a script failed.")]
+pub(crate) struct TestArgs {
+    /// Scripts, and folders in which to look for .amber files.
+    #[arg(value_name = "FILE|DIR", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Run only the Ith of N parts of the scripts; all N together are all scripts.
+    #[arg(long, value_name = "I/N", default_value = "1/1", allow_hyphen_values = true)]
+    pub(crate) shard: Shard,
+    /// Leave out the scripts that pass.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// The device.
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
+    /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
 }

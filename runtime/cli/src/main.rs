@@ -1,5 +1,6 @@
 //! The program `spelter`: runs compute programs from the command line, and shows what they become.
 
+mod amber;
 mod args;
 mod compile;
 mod demo;
@@ -13,6 +14,7 @@ mod random;
 mod run;
 mod shader;
 mod slot;
+mod test;
 mod value;
 
 use std::process::ExitCode;
@@ -40,6 +42,7 @@ fn start(cli: &Cli) -> Result<(), Failure> {
         Command::Run(args) => run::run(args, &mut output),
         Command::Compile(args) => compile::run(args, &mut output),
         Command::Demo(args) => demo::run(args, &mut output),
+        Command::Test(args) => test::run(args, &mut output),
         Command::Info(args) => info::run(args, &mut output),
         Command::Litmus(args) => litmus::run(args, &mut output),
     };

@@ -1,0 +1,64 @@
+//! `SHADER`.
+
+use super::{Parser, declare};
+use crate::amber::Stop;
+use crate::amber::script::{Language, Shader, Source};
+use crate::amber::text::Place;
+
+/// The other stages: their pipelines are not for a device that computes.
+const GRAPHICS: [&str; 5] = ["vertex", "fragment", "geometry", "tessellation_evaluation", "tessellation_control"];
+const RAY_TRACING: [&str; 6] = ["ray_generation", "any_hit", "closest_hit", "miss", "intersection", "callable"];
+
+impl Parser<'_> {
+    pub(super) fn shader(&mut self, at: Place) -> Result<(), Stop> {
+        let stage = self.cursor.expect("a shader type")?;
+        match stage.text {
+            // Of a module for several stages a compute pipeline takes the compute entry points.
+            "compute" | "multi" => {}
+            text if GRAPHICS.contains(&text) => return Err(stage.at.skip("needs a graphics pipeline")),
+            text if RAY_TRACING.contains(&text) => return Err(stage.at.skip("needs ray tracing")),
+            text => return Err(stage.fail(format!("there is no shader type `{text}`"))),
+        }
+        let name = self.cursor.expect("the shader's name")?;
+        let format = self.cursor.expect("a shader format")?;
+        let language = match format.text {
+            "GLSL" => Language::Glsl,
+            "HLSL" => Language::Hlsl,
+            "SPIRV-ASM" => Language::Assembly,
+            "SPIRV-HEX" => Language::Hex,
+            "SPIRV-BIN" => Language::Binary,
+            "OPENCL-C" => return Err(format.at.skip("needs clspv, a compiler for OPENCL-C")),
+            text => return Err(format.fail(format!("there is no shader format `{text}`"))),
+        };
+        let spirv = matches!(language, Language::Assembly | Language::Hex | Language::Binary);
+        if stage.text == "multi" && !spirv {
+            return Err(format.fail("a shader for several stages is SPIR-V"));
+        }
+        let target = if self.cursor.take("TARGET_ENV") {
+            Some(self.cursor.expect("a target environment")?.text.to_owned())
+        } else {
+            None
+        };
+        let source = self.source(at, language)?;
+        self.cursor.line_end()?;
+        declare(&mut self.names.shaders, "shader", name, self.script.shaders.len())?;
+        self.script.shaders.push(Shader { name: name.text.to_owned(), at, language, source, target });
+        Ok(())
+    }
+
+    fn source(&mut self, at: Place, language: Language) -> Result<Source, Stop> {
+        if self.cursor.take("FILE") {
+            return Ok(Source::File(self.cursor.expect("a path")?.text.to_owned()));
+        }
+        if language == Language::Binary {
+            return Err(self.cursor.place().fail("SPIRV-BIN is read from a FILE"));
+        }
+        if self.cursor.take("VIRTUAL_FILE") {
+            let path = self.cursor.expect("a path")?;
+            let text = self.script.virtual_files.get(path.text);
+            let text = text.ok_or_else(|| path.fail(format!("there is no virtual file `{}`", path.text)))?;
+            return Ok(Source::Inline(text.clone()));
+        }
+        Ok(Source::Inline(self.cursor.raw_block("SHADER", at)?.to_owned()))
+    }
+}

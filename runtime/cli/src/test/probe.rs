@@ -1,0 +1,48 @@
+//! Asks the shaders' reader whether it takes something, so that no list of what the device offers can go stale.
+
+use spelter_shaders::compile::Module;
+use spelter_shaders::front::spvasm;
+
+/// Whether modules may declare these capabilities, with these lines before the entry point's function.
+pub(super) fn takes(capabilities: &[&str], declarations: &str) -> bool {
+    let capabilities: String = capabilities.iter().map(|name| format!("OpCapability {name}\n")).collect();
+    let text = format!(
+        "; Version: 1.6
+        OpCapability Shader
+        {capabilities}
+        OpMemoryModel Logical GLSL450
+        OpEntryPoint GLCompute %main \"main\"
+        OpExecutionMode %main LocalSize 1 1 1
+        %void = OpTypeVoid
+        %of_main = OpTypeFunction %void
+        {declarations}
+        %main = OpFunction %void None %of_main
+        %entry = OpLabel
+        OpReturn
+        OpFunctionEnd"
+    );
+    spvasm::assemble(&text).is_ok_and(|words| Module::from_spirv(&words).is_ok())
+}
+
+/// Whether workgroup variables may have an initializer of zeros.
+pub(super) fn takes_zeroed_workgroup_memory() -> bool {
+    let variable = "%uint = OpTypeInt 32 0
+        %pointer = OpTypePointer Workgroup %uint
+        %zero = OpConstantNull %uint
+        %shared = OpVariable %pointer Workgroup %zero";
+    takes(&[], variable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_probe_itself_is_a_good_module() {
+        assert!(takes(&[], ""));
+        assert!(takes(&["VulkanMemoryModel"], ""));
+        assert!(!takes(&["Geometry"], ""));
+        assert!(!takes(&["NoSuchCapability"], ""));
+        assert!(!takes(&[], "%x = OpTypeNothing"));
+    }
+}

@@ -1,0 +1,279 @@
+//! Runs a script's commands on a device of its own.
+//!
+//! Contents live in host memory between commands: a run brings them to fresh device objects and back. Pipelines are
+//! compiled once.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::time::Duration;
+
+use spelter_driver::vk::{self, DescriptorType as D};
+use spelter_driver::{
+    Binding, BufferInfo, CommandBuffer, ComputePipeline, DescriptorImageInfo, DescriptorSet, DescriptorSetLayout,
+    Device, PipelineLayout, PushRange, Sampler,
+};
+
+use super::objects::{ImageOnDevice, OnDevice, refused};
+use super::{compare, shader};
+use crate::amber::Stop;
+use crate::amber::script::{Action, Bound, Command, Item, Pipeline, Script, SubgroupSize};
+use crate::args::DeviceArgs;
+use crate::device;
+
+/// Runs all commands of a script.
+pub(super) fn script(script: &Script, folder: &Path, args: &DeviceArgs) -> Result<(), Stop> {
+    // A script may ask for more time, not for less.
+    let asked = script.fence_timeout_ms.map_or(Duration::ZERO, |ms| Duration::from_millis(ms.into()));
+    let args = DeviceArgs { workers: args.workers, backend: args.backend, time_limit: args.time_limit.max(asked) };
+    let context = device::context(&args).map_err(|failure| Stop::Fail(failure.to_string()))?;
+    let device = context.device();
+    let samplers = script.samplers.iter().map(|info| device.create_sampler(info)).collect::<Result<_, _>>();
+    let mut runner = Runner {
+        script,
+        folder,
+        device,
+        contents: script.buffers.iter().map(|buffer| buffer.bytes.clone()).collect(),
+        samplers: samplers.map_err(refused)?,
+        ready: HashMap::new(),
+    };
+    script.commands.iter().try_for_each(|command| runner.command(command))
+}
+
+struct Runner<'s> {
+    script: &'s Script,
+    folder: &'s Path,
+    device: &'s Device,
+    /// Bytes of each buffer.
+    contents: Vec<Vec<u8>>,
+    samplers: Vec<Sampler>,
+    /// Pipelines that ran before.
+    ready: HashMap<usize, Ready>,
+}
+
+/// A pipeline that was compiled.
+#[derive(Clone)]
+struct Ready {
+    sets: Vec<DescriptorSetLayout>,
+    layout: PipelineLayout,
+    pipeline: ComputePipeline,
+}
+
+/// The objects of a run, by the buffer's index.
+#[derive(Default)]
+struct Objects {
+    buffers: BTreeMap<usize, OnDevice>,
+    images: BTreeMap<usize, ImageOnDevice>,
+}
+
+impl Runner<'_> {
+    fn command(&mut self, command: &Command) -> Result<(), Stop> {
+        let place = format!("{}:{}", command.at.line, command.at.column);
+        let at = |problem: String| Stop::Fail(format!("{place}: {problem}"));
+        let buffers = &self.script.buffers;
+        match &command.what {
+            Action::Run { pipeline, groups } => self.run(*pipeline, *groups).map_err(|stop| match stop {
+                Stop::Fail(problem) => at(format!("RUN {}: {problem}", self.script.pipelines[*pipeline].name)),
+                skip => skip,
+            }),
+            Action::Copy { from, to } => {
+                self.contents[*to] = self.contents[*from].clone();
+                Ok(())
+            }
+            Action::Repeat(count, inside) => {
+                (0..*count).try_for_each(|_| inside.iter().try_for_each(|command| self.command(command)))
+            }
+            Action::ExpectValues(expect) => {
+                compare::values(&buffers[expect.buffer], &self.contents[expect.buffer], expect).map_err(at)
+            }
+            Action::ExpectTexels(expect) => {
+                compare::texels(&buffers[expect.buffer], &self.contents[expect.buffer], expect).map_err(at)
+            }
+            Action::ExpectBuffer(expect) => {
+                let (left, right) = (&self.contents[expect.left], &self.contents[expect.right]);
+                compare::buffers(&buffers[expect.left], left, right, expect.likeness).map_err(at)
+            }
+        }
+    }
+
+    fn run(&mut self, index: usize, groups: [u32; 3]) -> Result<(), Stop> {
+        let ready = match self.ready.get(&index) {
+            Some(ready) => ready.clone(),
+            None => {
+                let ready = self.compile(&self.script.pipelines[index])?;
+                self.ready.insert(index, ready.clone());
+                ready
+            }
+        };
+        let pipeline = &self.script.pipelines[index];
+        let objects = self.objects(pipeline)?;
+        let sets = self.sets(pipeline, &ready, &objects)?;
+        let command = self.device.create_command_pool().allocate();
+        self.record(&command, pipeline, &ready, &objects, &sets, groups).map_err(refused)?;
+        let queue = self.device.queue();
+        queue.submit(&[&command], None).and_then(|_| queue.wait_idle()).map_err(refused)?;
+        for (buffer, object) in &objects.buffers {
+            object.read(&mut self.contents[*buffer])?;
+        }
+        for (image, object) in &objects.images {
+            object.texels.read(&mut self.contents[*image])?;
+        }
+        Ok(())
+    }
+
+    fn compile(&self, pipeline: &Pipeline) -> Result<Ready, Stop> {
+        let limits = self.device.limits();
+        if let Some(SubgroupSize::Exactly(size)) = pipeline.subgroup.required
+            && size != limits.subgroup_size
+        {
+            let has = limits.subgroup_size;
+            return Err(Stop::Skip(format!("needs subgroups of {size}; the device's are of {has}")));
+        }
+        let most = limits.max_bound_descriptor_sets;
+        let count = pipeline.bindings.keys().map(|(set, _)| u64::from(*set) + 1).max().unwrap_or(0);
+        if count > most.into() {
+            return Err(Stop::Fail(format!("descriptor set {} of at most {most}", count - 1)));
+        }
+        let shader = &self.script.shaders[pipeline.shader.unwrap_or(0)];
+        let words = shader::words(shader, pipeline, self.folder)?;
+        let module = self.device.create_shader_module(&words).map_err(refused)?;
+        let sets = (0..count as u32).map(|set| self.set_layout(pipeline, set)).collect::<Result<Vec<_>, _>>()?;
+        let push = pipeline.push.map(|buffer| PushRange { offset: 0, size: self.push_bytes(buffer).len() as u32 });
+        let layout = self.device.create_pipeline_layout(&sets.iter().collect::<Vec<_>>(), push.as_slice());
+        let layout = layout.map_err(refused)?;
+        let made = self.device.create_compute_pipeline(&module, &pipeline.entry, &pipeline.specialization, &layout);
+        let made = made.map_err(refused)?;
+        let width = made.workgroup_size()[0];
+        if pipeline.subgroup.full && !width.is_multiple_of(limits.subgroup_size) {
+            let rule = "VUID-VkPipelineShaderStageCreateInfo-flags-02759";
+            return Err(Stop::Fail(format!("FULLY_POPULATED subgroups in workgroups {width} wide ({rule})")));
+        }
+        Ok(Ready { sets, layout, pipeline: made })
+    }
+
+    fn set_layout(&self, pipeline: &Pipeline, set: u32) -> Result<DescriptorSetLayout, Stop> {
+        let bindings: Vec<Binding> = of_set(pipeline, set)
+            .map(|(binding, bound)| Binding { binding, ty: bound.ty, count: bound.items.len() as u32 })
+            .collect();
+        self.device.create_descriptor_set_layout(&bindings).map_err(refused)
+    }
+
+    /// The push constants, of whole words as Vulkan wants them.
+    fn push_bytes(&self, buffer: usize) -> Vec<u8> {
+        let mut bytes = self.contents[buffer].clone();
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    }
+
+    /// Objects with the contents of all that is bound.
+    fn objects(&self, pipeline: &Pipeline) -> Result<Objects, Stop> {
+        let mut objects = Objects::default();
+        for bound in pipeline.bindings.values() {
+            for index in bound.items.iter().filter_map(|item| item.buffer) {
+                let bytes = &self.contents[index];
+                if is_image(bound.ty) {
+                    if let Entry::Vacant(free) = objects.images.entry(index) {
+                        free.insert(ImageOnDevice::new(self.device, &self.script.buffers[index], bytes)?);
+                    }
+                } else if let Entry::Vacant(free) = objects.buffers.entry(index) {
+                    free.insert(OnDevice::new(self.device, bytes)?);
+                }
+            }
+        }
+        Ok(objects)
+    }
+
+    fn sets(&self, pipeline: &Pipeline, ready: &Ready, objects: &Objects) -> Result<Vec<DescriptorSet>, Stop> {
+        if ready.sets.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sizes: Vec<_> = pipeline.bindings.values().map(|bound| (bound.ty, bound.items.len() as u32)).collect();
+        let pool = self.device.create_descriptor_pool(ready.sets.len() as u32, &sizes).map_err(refused)?;
+        let mut sets = Vec::new();
+        for (number, layout) in (0..).zip(&ready.sets) {
+            let set = pool.allocate(layout).map_err(refused)?;
+            for (binding, bound) in of_set(pipeline, number) {
+                for (element, item) in (0..).zip(&bound.items) {
+                    self.write(&set, binding, element, bound.ty, item, objects)?;
+                }
+            }
+            sets.push(set);
+        }
+        Ok(sets)
+    }
+
+    /// Writes one descriptor.
+    fn write(
+        &self,
+        set: &DescriptorSet,
+        binding: u32,
+        element: u32,
+        ty: D,
+        item: &Item,
+        objects: &Objects,
+    ) -> Result<(), Stop> {
+        let sampler = item.sampler.map(|sampler| &self.samplers[sampler]);
+        let Some(index) = item.buffer else {
+            let info = DescriptorImageInfo { sampler, view: None };
+            return set.write_images(binding, element, ty, &[info]).map_err(refused);
+        };
+        if let Some(image) = objects.images.get(&index).filter(|_| is_image(ty)) {
+            let view = image.view(self.device, item, ty == D::STORAGE_IMAGE)?;
+            let info = DescriptorImageInfo { sampler, view: Some(&view) };
+            return set.write_images(binding, element, ty, &[info]).map_err(refused);
+        }
+        let Some(object) = objects.buffers.get(&index) else { return Ok(()) };
+        if ty == D::UNIFORM_TEXEL_BUFFER || ty == D::STORAGE_TEXEL_BUFFER {
+            let view = object.view(self.device, &self.script.buffers[index], ty == D::STORAGE_TEXEL_BUFFER)?;
+            return set.write_texel_buffers(binding, element, ty, &[&view]).map_err(refused);
+        }
+        // With a dynamic offset VK_WHOLE_SIZE would be too much: the rest of the buffer is what is meant.
+        let rest = object.buffer.size().saturating_sub(item.offset).saturating_sub(item.dynamic_offset.into());
+        let range = item.range.unwrap_or(rest);
+        set.write(binding, element, ty, &[BufferInfo { buffer: &object.buffer, offset: item.offset, range }])
+            .map_err(refused)
+    }
+
+    fn record(
+        &self,
+        command: &CommandBuffer,
+        pipeline: &Pipeline,
+        ready: &Ready,
+        objects: &Objects,
+        sets: &[DescriptorSet],
+        groups: [u32; 3],
+    ) -> Result<(), spelter_driver::Error> {
+        let all = vk::PipelineStageFlags::ALL_COMMANDS;
+        command.begin(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT)?;
+        for image in objects.images.values() {
+            command.copy_buffer_to_image(&image.texels.buffer, &image.image, &[image.region()])?;
+        }
+        command.pipeline_barrier(all, all, &[], &[])?;
+        command.bind_pipeline(&ready.pipeline)?;
+        if !sets.is_empty() {
+            let dynamic = |bound: &&Bound| [D::UNIFORM_BUFFER_DYNAMIC, D::STORAGE_BUFFER_DYNAMIC].contains(&bound.ty);
+            let items = pipeline.bindings.values().filter(dynamic).flat_map(|bound| &bound.items);
+            let offsets: Vec<u32> = items.map(|item| item.dynamic_offset).collect();
+            command.bind_descriptor_sets(&ready.layout, 0, &sets.iter().collect::<Vec<_>>(), &offsets)?;
+        }
+        if let Some(buffer) = pipeline.push {
+            command.push_constants(&ready.layout, 0, &self.push_bytes(buffer))?;
+        }
+        let [x, y, z] = groups;
+        command.dispatch(x, y, z)?;
+        command.pipeline_barrier(all, all, &[], &[])?;
+        for image in objects.images.values() {
+            command.copy_image_to_buffer(&image.image, &image.texels.buffer, &[image.region()])?;
+        }
+        command.end()
+    }
+}
+
+/// The bindings of a set, in order.
+fn of_set(pipeline: &Pipeline, set: u32) -> impl Iterator<Item = (u32, &Bound)> {
+    pipeline.bindings.range((set, 0)..=(set, u32::MAX)).map(|((_, binding), bound)| (*binding, bound))
+}
+
+fn is_image(ty: D) -> bool {
+    [D::STORAGE_IMAGE, D::SAMPLED_IMAGE, D::COMBINED_IMAGE_SAMPLER].contains(&ty)
+}

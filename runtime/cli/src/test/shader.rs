@@ -1,0 +1,175 @@
+//! From a script's shader to SPIR-V words.
+
+use std::path::Path;
+
+use spelter_shaders::front::spvasm;
+
+use super::tool::{self, Ended};
+use crate::amber::Stop;
+use crate::amber::script::{Language, Pipeline, Shader, Source};
+use crate::file;
+
+/// Bytes of a shader file.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// The environment of a shader that names none.
+const DEFAULT_TARGET: &str = "spv1.0";
+
+/// The words of a pipeline's shader, optimised if the pipeline asks for it.
+pub(super) fn words(shader: &Shader, pipeline: &Pipeline, folder: &Path) -> Result<Vec<u32>, Stop> {
+    let source = match &shader.source {
+        Source::Inline(text) => text.as_bytes().to_vec(),
+        Source::File(path) => load(folder, path)?,
+    };
+    let target = shader.target.as_deref().unwrap_or(DEFAULT_TARGET);
+    let words = match shader.language {
+        Language::Glsl => compile(shader, "glsl", target, &source)?,
+        Language::Hlsl => compile(shader, "hlsl", target, &source)?,
+        Language::Assembly => assemble(shader, target, &source)?,
+        Language::Hex => hex(shader, &source)?,
+        Language::Binary => to_words(shader, &source)?,
+    };
+    if pipeline.passes.is_empty() { Ok(words) } else { optimize(shader, pipeline, &words) }
+}
+
+fn fail(shader: &Shader, problem: &str) -> Stop {
+    Stop::Fail(format!("{}:{}: shader `{}`: {problem}", shader.at.line, shader.at.column, shader.name))
+}
+
+/// A file beside the script. One that is absent was left out of a collection.
+fn load(folder: &Path, path: &str) -> Result<Vec<u8>, Stop> {
+    let full = folder.join(path);
+    if !full.exists() {
+        return Err(Stop::Skip(format!("needs the file `{path}`, which is not there")));
+    }
+    file::read(&full, MAX_BYTES).map_err(|failure| Stop::Fail(failure.to_string()))
+}
+
+fn compile(shader: &Shader, language: &str, target: &str, source: &[u8]) -> Result<Vec<u32>, Stop> {
+    let environment = format!("--target-env={}", vulkan(target));
+    let mut arguments = vec!["-x", language, "-fshader-stage=compute", &environment];
+    let version = format!("--target-spv={target}");
+    if target.starts_with("spv") {
+        arguments.push(&version);
+    }
+    arguments.extend(["-o", "-", "-"]);
+    match tool::run("glslc", &arguments, source)? {
+        Ended::Well(bytes) => to_words(shader, &bytes),
+        Ended::Refused(said) => Err(fail(shader, &said)),
+        Ended::Absent => Err(Stop::Skip(format!("needs glslc, a compiler for {}", language.to_ascii_uppercase()))),
+    }
+}
+
+/// The oldest Vulkan that takes this version of SPIR-V.
+fn vulkan(target: &str) -> &str {
+    match target {
+        "spv1.0" => "vulkan1.0",
+        "spv1.1" | "spv1.2" | "spv1.3" | "spv1.4" => "vulkan1.1",
+        "spv1.5" => "vulkan1.2",
+        "spv1.6" => "vulkan1.3",
+        other => other,
+    }
+}
+
+fn assemble(shader: &Shader, target: &str, source: &[u8]) -> Result<Vec<u32>, Stop> {
+    match tool::run("spirv-as", &["--target-env", target, "-o", "-", "-"], source)? {
+        Ended::Well(bytes) => to_words(shader, &bytes),
+        Ended::Refused(said) => Err(fail(shader, &said)),
+        Ended::Absent => assemble_here(shader, target, source),
+    }
+}
+
+/// Our own assembler takes the version from a comment; scripts say it beside the text.
+fn assemble_here(shader: &Shader, target: &str, source: &[u8]) -> Result<Vec<u32>, Stop> {
+    let minor = match target {
+        "vulkan1.0" => "0",
+        "vulkan1.1" => "3",
+        "vulkan1.1spv1.4" => "4",
+        "vulkan1.2" => "5",
+        "vulkan1.3" | "vulkan1.4" => "6",
+        other => other.strip_prefix("spv1.").unwrap_or("?"),
+    };
+    let minor: u32 = minor.parse().map_err(|_| fail(shader, &format!("there is no target environment `{target}`")))?;
+    let text = std::str::from_utf8(source).map_err(|_| fail(shader, "the text is no UTF-8"))?;
+    let mut words = spvasm::assemble(text).map_err(|error| fail(shader, &error.to_string()))?;
+    if let Some(version) = words.get_mut(1) {
+        *version = 0x0001_0000 | minor << 8;
+    }
+    Ok(words)
+}
+
+/// Words in hexadecimal, between spaces, commas and line ends.
+fn hex(shader: &Shader, source: &[u8]) -> Result<Vec<u32>, Stop> {
+    let text = std::str::from_utf8(source).map_err(|_| fail(shader, "the text is no UTF-8"))?;
+    let words = text.split(|c: char| c.is_ascii_whitespace() || c == ',').filter(|word| !word.is_empty());
+    let word = |word: &str| {
+        let digits = word.strip_prefix("0x").unwrap_or(word);
+        u32::from_str_radix(digits, 16).map_err(|_| fail(shader, &format!("`{word}` is no word in hexadecimal")))
+    };
+    words.map(word).collect()
+}
+
+/// SPIR-V is a stream of words; ours are little-endian, a file may be either way round.
+fn to_words(shader: &Shader, bytes: &[u8]) -> Result<Vec<u32>, Stop> {
+    if bytes.is_empty() || !bytes.len().is_multiple_of(4) {
+        return Err(fail(shader, &format!("{} bytes are no whole words", bytes.len())));
+    }
+    let little = bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+    let swapped = bytes[0] == 0x07;
+    Ok(little.map(|word| if swapped { word.swap_bytes() } else { word }).collect())
+}
+
+fn optimize(shader: &Shader, pipeline: &Pipeline, words: &[u32]) -> Result<Vec<u32>, Stop> {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    // Only names of passes: an option could name files.
+    let passes: Vec<String> =
+        pipeline.passes.iter().map(|pass| format!("--{}", pass.trim_start_matches('-'))).collect();
+    if let Some(other) = passes.iter().find(|pass| !pass.chars().all(|c| c.is_ascii_alphanumeric() || "-=".contains(c)))
+    {
+        return Err(fail(shader, &format!("`{other}` is no optimization")));
+    }
+    let mut arguments: Vec<&str> = passes.iter().map(String::as_str).collect();
+    arguments.extend(["-o", "-", "-"]);
+    match tool::run("spirv-opt", &arguments, &bytes)? {
+        Ended::Well(bytes) => to_words(shader, &bytes),
+        Ended::Refused(said) => Err(fail(shader, &said)),
+        Ended::Absent => Err(Stop::Skip("needs spirv-opt for SHADER_OPTIMIZATION".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::amber;
+
+    fn shader(text: &str) -> Shader {
+        let script = amber::parse(&format!("#!amber\n{text}"), Path::new(""));
+        script.unwrap_or_else(|stop| panic!("{stop:?}")).shaders.remove(0)
+    }
+
+    #[test]
+    fn hexadecimal_words() {
+        let shader = shader("SHADER compute s SPIRV-HEX\n0x07230203, 10000\n  ff\nEND");
+        let Source::Inline(text) = &shader.source else { panic!("{shader:?}") };
+        assert_eq!(hex(&shader, text.as_bytes()), Ok(vec![0x0723_0203, 0x0001_0000, 0xff]));
+        assert_eq!(hex(&shader, b"1g"), Err(Stop::Fail("2:1: shader `s`: `1g` is no word in hexadecimal".into())));
+    }
+
+    #[test]
+    fn words_of_both_byte_orders() {
+        let shader = shader("SHADER compute s SPIRV-HEX\nEND");
+        assert_eq!(to_words(&shader, &[3, 2, 0x23, 7, 1, 0, 0, 0]), Ok(vec![0x0723_0203, 1]));
+        assert_eq!(to_words(&shader, &[7, 0x23, 2, 3, 0, 0, 0, 1]), Ok(vec![0x0723_0203, 1]));
+        assert!(to_words(&shader, &[1, 2, 3]).is_err());
+    }
+
+    #[test]
+    fn our_assembler_takes_the_version_of_the_target() {
+        let shader = shader("SHADER compute s SPIRV-ASM\nOpNop\nEND");
+        for (target, version) in [("spv1.0", 0x0001_0000), ("spv1.5", 0x0001_0500), ("vulkan1.1", 0x0001_0300)] {
+            let words = assemble_here(&shader, target, b"OpNop").unwrap_or_default();
+            assert_eq!(words.get(1), Some(&version), "{target}");
+        }
+        assert!(assemble_here(&shader, "opencl2.0", b"OpNop").is_err());
+    }
+}

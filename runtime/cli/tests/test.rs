@@ -1,0 +1,125 @@
+//! `spelter test`: verdicts, reasons, and what is run.
+//!
+//! The scripts' shaders are SPIR-V in text form, which needs no compiler.
+
+mod common;
+
+use common::Folder;
+
+const AFFINE: &str = include_str!("scripts/affine.amber");
+
+/// A script without shaders, which expects `data[0]` to be a value.
+fn expecting(value: u32) -> String {
+    format!("#!amber\nBUFFER data DATA_TYPE uint32 DATA 1 2 END\nEXPECT data IDX 0 EQ {value}\n")
+}
+
+fn folder(test: &str, scripts: &[(&str, &str)]) -> Folder {
+    let folder = Folder::new(test);
+    scripts.iter().for_each(|(name, text)| folder.write(name, text.as_bytes()));
+    folder
+}
+
+#[test]
+fn a_script_runs_on_every_back_end() {
+    let folder = folder("test_runs", &[("affine.amber", AFFINE)]);
+    for options in ["", " --backend interpreter", " --workers 1"] {
+        let said = folder.good(&format!("test affine.amber{options}"));
+        assert_eq!(said, "pass  affine.amber\n1 passed, 0 failed, 0 skipped\n", "{options}");
+    }
+}
+
+#[test]
+fn what_is_not_as_expected_fails_with_its_place_and_value() {
+    let wrong = AFFINE.replace("IDX 0 EQ 107 208 2 3", "IDX 0 EQ 107 208 2 4");
+    let folder = folder("test_fails", &[("wrong.amber", &wrong)]);
+    let ended = folder.spelter("test wrong.amber");
+    assert_eq!((ended.status, ended.stderr.as_str()), (1, "error: 1 of 1 scripts failed\n"));
+    let line = wrong.lines().position(|line| line.starts_with("EXPECT data IDX 0")).map_or(0, |at| at + 1);
+    let message = format!("{line}:1: byte 12 of `data` (value 3): 3 EQ 4 is false");
+    assert!(ended.stdout.contains(&message), "{}", ended.stdout);
+}
+
+#[test]
+fn a_folder_is_searched_and_the_others_still_run() {
+    let bad = "#!amber\nRUN nothing 1 1 1\n";
+    let picture = "#!amber\nSHADER vertex v PASSTHROUGH\n";
+    let good = expecting(1);
+    let scripts = [("a.amber", good.as_str()), ("b.amber", bad), ("c.amber", picture), ("d.txt", "no script")];
+    let folder = folder("test_folder", &scripts);
+    let ended = folder.spelter("test . --json");
+    assert_eq!((ended.status, ended.stderr.as_str()), (1, "error: 1 of 3 scripts failed\n"));
+    let json: serde_json::Value = serde_json::from_str(&ended.stdout).expect("one JSON object");
+    assert_eq!([&json["passed"], &json["failed"], &json["skipped"]], [1, 1, 1]);
+    let told: Vec<_> = json["scripts"].as_array().into_iter().flatten().map(|script| &script["verdict"]).collect();
+    assert_eq!(told, ["pass", "fail", "skipped"]);
+    assert_eq!(json["scripts"][1]["reason"], "2:5: there is no pipeline `nothing`");
+    assert_eq!(json["scripts"][2]["reason"], "needs a graphics pipeline (line 2)");
+}
+
+#[test]
+fn shards_share_the_scripts() {
+    let good = expecting(1);
+    let names = ["a.amber", "b.amber", "c.amber", "d.amber", "e.amber"];
+    let folder = folder("test_shards", &names.map(|name| (name, good.as_str())));
+    let ran = |shard: &str| folder.good(&format!("test . --shard {shard}"));
+    assert_eq!(ran("1/2"), "pass  ./a.amber\npass  ./c.amber\npass  ./e.amber\n3 passed, 0 failed, 0 skipped\n");
+    assert_eq!(ran("2/2"), "pass  ./b.amber\npass  ./d.amber\n2 passed, 0 failed, 0 skipped\n");
+    assert_eq!(folder.good("test . --quiet"), "5 passed, 0 failed, 0 skipped\n");
+    assert!(folder.usage("test . --shard 3/2").contains("there is no part 3 of 2"));
+}
+
+#[test]
+fn what_the_device_lacks_is_skipped_and_what_nobody_has_fails() {
+    let need = |line: &str| format!("#!amber\n{line}\n{}", &expecting(2)["#!amber\n".len()..]);
+    let lacks = need("DEVICE_FEATURE geometryShader");
+    let unknown = need("DEVICE_FEATURE fluxCapacitor");
+    let extension = need("DEVICE_EXTENSION VK_EXT_mesh_shader");
+    let folder =
+        folder("test_needs", &[("lacks.amber", &lacks), ("unknown.amber", &unknown), ("extension.amber", &extension)]);
+    let said = folder.good("test lacks.amber extension.amber");
+    assert_eq!(
+        said,
+        "skip  lacks.amber: needs geometryShader: the device has no graphics\n\
+         skip  extension.amber: needs the extension VK_EXT_mesh_shader\n0 passed, 0 failed, 2 skipped\n"
+    );
+    let ended = folder.spelter("test unknown.amber");
+    assert!(ended.status == 1 && ended.stdout.contains("there is no feature `fluxCapacitor`"), "{}", ended.stdout);
+}
+
+#[test]
+fn broken_shaders_fail_with_the_rule() {
+    let refused = AFFINE.replace("OpCapability Shader", "OpCapability Shader\nOpCapability Geometry");
+    let no_entry = AFFINE.replace("ENTRY_POINT affine", "ENTRY_POINT other");
+    let unbound = AFFINE.replace("DESCRIPTOR_SET 0 BINDING 2", "DESCRIPTOR_SET 0 BINDING 3");
+    let folder = folder("test_shaders", &[("a.amber", &refused), ("b.amber", &no_entry), ("c.amber", &unbound)]);
+    let said = |name: &str| {
+        let ended = folder.spelter(&format!("test {name}"));
+        assert_eq!(ended.status, 1, "{}", ended.stdout);
+        ended.stdout
+    };
+    assert!(said("a.amber").contains("capability Geometry is not supported"), "{}", said("a.amber"));
+    assert!(said("b.amber").contains("no compute entry point `other`"), "{}", said("b.amber"));
+    assert!(said("c.amber").contains("VUID-"), "{}", said("c.amber"));
+}
+
+#[test]
+fn files_beside_the_script() {
+    let script =
+        |file: &str| format!("#!amber\nBUFFER b DATA_TYPE uint8 SIZE 3 FILE {file}\nEXPECT b IDX 0 EQ 1 2 3\n");
+    let (text, binary, absent) = (script("TEXT in.txt"), script("BINARY in.bin"), script("TEXT other.txt"));
+    let scripts = [("text.amber", text.as_str()), ("binary.amber", &binary), ("absent.amber", &absent)];
+    let folder = folder("test_files", &scripts);
+    folder.write("in.txt", b"1 2\n3");
+    folder.write("in.bin", &[1, 2, 3]);
+    assert!(folder.good("test text.amber binary.amber -q").starts_with("2 passed"));
+    assert!(folder.good("test absent.amber").contains("needs the file `other.txt`, which is not there"));
+}
+
+#[test]
+fn paths_must_be_there() {
+    let folder = folder("test_paths", &[("x.txt", "")]);
+    assert!(folder.error("test .").contains("there is no .amber file in it"));
+    let ended = folder.spelter("test nothing.amber");
+    assert!(ended.status == 1 && ended.stdout.contains("nothing.amber"), "{}", ended.stdout);
+    assert!(folder.usage("test").contains("FILE|DIR"));
+}
