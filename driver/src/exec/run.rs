@@ -108,14 +108,13 @@ fn run_workgroups(work: &DispatchWork, piece: Piece, stop: &AtomicU32, scratch: 
         stop,
     };
     let mut at = position(piece.units.start, piece.groups);
-    for _ in piece.units {
+    let all_done = piece.units.into_iter().all(|_| {
         let workgroup = std::array::from_fn(|i| work.base[i].wrapping_add(at[i]));
-        if work.code.run(&args, workgroup, scratch) == Outcome::Stopped {
-            return Err(Halt::Stopped(Arc::clone(&work.name)));
-        }
         step(&mut at, piece.groups);
-    }
-    Ok(())
+        work.code.run(&args, workgroup, scratch) == Outcome::Done
+    });
+    work.code.settle();
+    if all_done { Ok(()) } else { Err(Halt::Stopped(Arc::clone(&work.name))) }
 }
 
 /// The workgroup with a number: x runs fastest.

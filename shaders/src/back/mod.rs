@@ -10,6 +10,10 @@ pub trait Code: Send + Sync + std::fmt::Debug {
     /// Runs one workgroup to its end, or until the stop flag is seen. `workgroup` is the `WorkgroupId`, the dispatch's
     /// base included; below [`MAX_WORKGROUPS`](crate::abi::MAX_WORKGROUPS) in each dimension.
     fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome;
+
+    /// Orders what this thread's workgroups wrote before all that the thread writes from now on: to be called after the last
+    /// of them, before another thread is told that they are done.
+    fn settle(&self) {}
 }
 
 /// Memory that a worker keeps between workgroups: shared memory, private memory, registers. Grows to what the largest

@@ -8,6 +8,7 @@ mod control;
 mod elements;
 mod memory;
 mod ops;
+mod streams;
 
 use std::sync::atomic::AtomicU32;
 

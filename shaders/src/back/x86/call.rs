@@ -189,3 +189,12 @@ fn call(code: &CodeMemory, entry: usize, context: &Context) -> Outcome {
     let result = unsafe { function(context) };
     if result == 0 { Outcome::Done } else { Outcome::Stopped }
 }
+
+/// Orders all stores before those that follow, those past the caches too.
+pub(super) fn order_stores() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 has the instruction.
+    unsafe {
+        std::arch::x86_64::_mm_sfence();
+    }
+}

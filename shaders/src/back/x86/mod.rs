@@ -147,6 +147,8 @@ pub struct Program {
     needs: Needs,
     /// Image instructions by the numbers that the code knows.
     ops: Vec<ImageOp>,
+    /// Whether it writes past the caches.
+    streams: bool,
 }
 
 /// Compiles a kernel that the SIMD form's verifier accepts; the code of another one may do anything.
@@ -178,7 +180,7 @@ pub fn compile_staged(
         images: code.images,
         isa,
     };
-    Ok(Program { memory, entry: image.entry, needs, ops: code.image_ops })
+    Ok(Program { memory, entry: image.entry, needs, streams: code.streams, ops: code.image_ops })
 }
 
 impl Program {
@@ -196,5 +198,11 @@ impl Program {
 impl Code for Program {
     fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome {
         call::run(&self.memory, self.entry, self.needs, &self.ops, args, workgroup, &mut scratch.words)
+    }
+
+    fn settle(&self) {
+        if self.streams {
+            call::order_stores();
+        }
     }
 }

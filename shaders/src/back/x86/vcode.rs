@@ -149,6 +149,8 @@ pub(super) struct VCode {
     pub images: bool,
     /// Image instructions that are called.
     pub image_ops: Vec<ImageOp>,
+    /// Whether it writes past the caches.
+    pub streams: bool,
     /// Words of a spilled vector: 8 or 4.
     pub vector_words: usize,
     pub pool: Pool,

@@ -19,6 +19,7 @@ mod memory;
 mod most;
 mod parts_of_words;
 mod scalar;
+mod streams;
 mod strides;
 mod wide;
 
@@ -29,6 +30,7 @@ use regalloc2::{Operand, OperandConstraint, OperandKind, OperandPos, PReg, RegCl
 use self::avx2::Halves;
 use self::facts::Facts;
 use self::most::Most;
+use self::streams::Streams;
 use self::strides::Strides;
 use super::vcode::{Build, Kind, VCode, View};
 use super::{CompileError, Isa};
@@ -44,6 +46,7 @@ pub(super) struct Select<'k> {
     facts: Facts,
     most: Most,
     strides: Strides,
+    streams: Streams,
     code: VCode,
     isa: Isa,
     /// Where a value is; of a vector on AVX2, its lower half.
@@ -70,6 +73,7 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode, CompileError> {
         facts: Facts::new(kernel),
         most: Most::new(kernel),
         strides: Strides::new(kernel),
+        streams: if isa == Isa::Avx512 { Streams::new(kernel) } else { Streams::default() },
         code,
         isa,
         regs: SecondaryMap::with_capacity(kernel.values.len()),
@@ -82,6 +86,7 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode, CompileError> {
         doubles: double::Known::default(),
     };
     select.code.zero_word = select.code.pool.word(0);
+    select.code.streams = select.streams.any();
     select.lay_out();
     for &block in &kernel.layout {
         select.block(block)?;

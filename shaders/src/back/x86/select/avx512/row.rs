@@ -9,6 +9,7 @@ use super::super::super::encode::{Assembler, Label, Regs};
 use super::super::super::pool::Constant;
 use super::super::super::vcode::{Build, Expand, Kind, Place, View};
 use super::super::Select;
+use super::super::streams::LARGE;
 use super::super::strides::FETCHED;
 use crate::simd::{Inst, LANES, Row, Value};
 
@@ -119,7 +120,9 @@ impl Select<'_> {
         operands.push(Operand::reg_use(value));
         operands.extend(mask.map(Operand::reg_use));
         let place = self.row_slots(row, (base, disp), &mut operands)?;
-        self.code.push(Kind::Sequence(Box::new(StoreRow { place, masked: mask.is_some() })), &operands);
+        let store = StoreRow { place, masked: mask.is_some() };
+        let store: Box<dyn Expand> = if self.streams.has(row) { Box::new(StreamRow(store)) } else { Box::new(store) };
+        self.code.push(Kind::Sequence(store), &operands);
         Ok(())
     }
 }
@@ -178,6 +181,9 @@ const VECTOR_AT: i32 = 0;
 const MASK_AT: i32 = 256;
 pub(super) const LIMIT_AT: i32 = 264;
 
+/// Bytes of a line of the caches.
+const LINE: i32 = 64;
+
 /// Operand 0 becomes the row; with `fetch`, later words come nearer.
 #[derive(Debug)]
 struct LoadRow {
@@ -221,15 +227,20 @@ impl StoreRow {
     fn mask(&self, regs: Regs<'_>) -> Register {
         if self.masked { regs.mask(1) } else { Register::None }
     }
+
+    /// Where all of the row is in bounds.
+    fn whole(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let memory = self.place.memory(regs, regs.gpr(self.place.index));
+        let store = Instruction::with2(Code::EVEX_Vmovdqu32_zmmm512_k1z_zmm, memory, regs.zmm(0));
+        asm.put_masked(self.mask(regs), false, store);
+    }
 }
 
 impl Expand for StoreRow {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let cold = asm.cold();
         self.place.check(regs, asm, cold);
-        let memory = self.place.memory(regs, regs.gpr(self.place.index));
-        let store = Instruction::with2(Code::EVEX_Vmovdqu32_zmmm512_k1z_zmm, memory, regs.zmm(0));
-        asm.put_masked(self.mask(regs), false, store);
+        self.whole(regs, asm);
     }
 
     fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
@@ -245,5 +256,50 @@ impl Expand for StoreRow {
         asm.put_masked(mask, false, store);
         asm.put(Instruction::with2(Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512, lanes, saved_lanes));
         asm.put(Instruction::with2(Code::VEX_Kmovw_kr_km16, mask, saved_mask));
+    }
+}
+
+/// As [`StoreRow`]; whole lines of large buffers are written past the caches.
+#[derive(Debug)]
+struct StreamRow(StoreRow);
+
+impl Expand for StreamRow {
+    fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let cold = asm.cold();
+        let place = &self.0.place;
+        place.check(regs, asm, cold);
+        if let Limit::Slot(limit) = place.limit {
+            asm.put(Instruction::with2(Code::Cmp_rm32_imm32, regs.gpr32(limit), LARGE.cast_signed()));
+            asm.jump_if(ConditionCode::ae, cold);
+        }
+        self.0.whole(regs, asm);
+    }
+
+    fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let place = &self.0.place;
+        let Limit::Slot(limit) = place.limit else { return self.0.cold(regs, asm) };
+        let (partial, line, end) = (asm.label(), asm.label(), asm.label());
+        let temp = regs.gpr(place.temp);
+        asm.put(Instruction::with2(Code::Cmp_r64_rm64, temp, regs.gpr(limit)));
+        asm.jump_if(ConditionCode::ae, partial);
+        asm.put(Instruction::with2(Code::Lea_r64_m, temp, place.memory(regs, regs.gpr(place.index))));
+        asm.put(Instruction::with2(Code::Test_rm32_imm32, regs.gpr32(place.temp), LINE - 1));
+        asm.jump_if(ConditionCode::e, line);
+        let plain = asm.label();
+        asm.bind(plain);
+        self.0.whole(regs, asm);
+        asm.jump(end);
+        asm.bind(line);
+        if self.0.masked {
+            // The carry tells that all lanes are on.
+            asm.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, regs.mask(1), regs.mask(1)));
+            asm.jump_if(ConditionCode::ae, plain);
+        }
+        let memory = MemoryOperand::with_base(temp);
+        asm.put(Instruction::with2(Code::EVEX_Vmovntps_m512_zmm, memory, regs.zmm(0)));
+        asm.jump(end);
+        asm.bind(partial);
+        self.0.cold(regs, asm);
+        asm.bind(end);
     }
 }
