@@ -136,8 +136,11 @@ impl<'a> Call<'a> {
     }
 
     fn at(&mut self, op: Op, operands: &[Operand<'_>], component: usize, wanted: Scalar) -> Num {
-        let args: Nums =
+        let mut args: Nums =
             operands.iter().map(|operand| operand.values[component.min(operand.values.len() - 1)]).collect();
+        if op == Op::Ldexp {
+            args[1] = widths::exponent(self.builder, args[1]);
+        }
         let result = self.pure_of(op, &args);
         if op == Op::BitCount { widths::resized(self.builder, result, wanted) } else { result }
     }

@@ -232,6 +232,24 @@ proptest! {
     }
 
     #[test]
+    fn exponents_of_any_width(a in -4096f32..4096.0, by in any::<i64>(), small in -140i64..140) {
+        for (ty, number) in [
+            (Scalar::I8, i64::from(small as i8)),
+            (Scalar::I16, i64::from(by as i16)),
+            (Scalar::I16, small),
+            (Scalar::I64, small),
+            (Scalar::I64, by),
+        ] {
+            let bits = number.cast_unsigned() & u64::MAX >> (64 - ty.bits());
+            let by = number.clamp(-100_000, 100_000) as i32;
+            let scaled = [(Scalar::F32, u64::from(a.to_bits())), (ty, bits)];
+            check(Which::Glsl(Glsl::Ldexp), Scalar::F32, &scaled, u64::from(libm::scalbnf(a, by).to_bits()));
+            let scaled = [(Scalar::F64, f64::from(a).to_bits()), (ty, bits)];
+            check(Which::Glsl(Glsl::Ldexp), Scalar::F64, &scaled, libm::scalbn(f64::from(a), by).to_bits());
+        }
+    }
+
+    #[test]
     fn doubles_at_their_exponent(a in real(), by in -2200i32..2200) {
         let scaled = [(Scalar::F64, a.to_bits()), (Scalar::I32, u64::from(by.cast_unsigned()))];
         check(Which::Glsl(Glsl::Ldexp), Scalar::F64, &scaled, libm::scalbn(a, by).to_bits());

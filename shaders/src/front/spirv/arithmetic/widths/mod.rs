@@ -124,6 +124,24 @@ pub(super) fn signed(builder: &mut Builder, a: Num) -> Value {
     }
 }
 
+/// An exponent of any width with 32 bits: one that does not fit is the greatest or least that does, which no float is not
+/// scaled away by.
+pub(super) fn exponent(builder: &mut Builder, a: Num) -> Num {
+    let low = signed(builder, a);
+    let value = match a.ty {
+        Scalar::I64 => {
+            let (last, most) = (builder.constant(31_u32), builder.constant(i32::MAX.cast_unsigned()));
+            let above = builder.pure(Op::AShr, &[a.high, last]);
+            let extreme = builder.pure(Op::Xor, &[above, most]);
+            let sign = builder.pure(Op::AShr, &[low, last]);
+            let fits = builder.pure(Op::IEq, &[a.high, sign]);
+            builder.select(fits, low, extreme)
+        }
+        _ => low,
+    };
+    Num::new(Scalar::I32, value)
+}
+
 /// The low word of an amount of bits.
 fn amount(builder: &mut Builder, a: Num, modulo: u32) -> Value {
     let last = builder.constant(modulo - 1);
