@@ -53,19 +53,23 @@ fn check(option: &str, kind: BindingKind, slot: Slot, program: &Program) -> Resu
     if slot.element >= info.count {
         return Err(Failure(format!("{option} {slot}: the binding has {} elements", info.count)));
     }
-    if kind != info.kind {
-        let (is, right) = (kind_name(info.kind), option_for(info.kind));
-        return Err(Failure(format!("{option} {slot}: it is a {is}: use {right}")));
+    if kind == info.kind {
+        return Ok(());
     }
-    Ok(())
+    let is = kind_name(info.kind);
+    let instead = option_for(info.kind).map_or_else(|| ONLY_BUFFERS.into(), |right| format!("use {right}"));
+    Err(Failure(format!("{option} {slot}: it is a {is}: {instead}")))
 }
 
 fn check_filled(info: &BindingInfo, seen: &BTreeSet<Slot>) -> Result<(), Failure> {
     let slots = (0..info.count).map(|element| Slot { group: info.group, binding: info.binding, element });
     for slot in slots {
         if !seen.contains(&slot) {
-            let (kind, option) = (kind_name(info.kind), option_for(info.kind));
-            return Err(Failure(format!("binding {slot}, a {kind}, has no buffer: use {option} {slot}=VALUE")));
+            let kind = kind_name(info.kind);
+            return Err(Failure(match option_for(info.kind) {
+                Some(option) => format!("binding {slot}, a {kind}, has no buffer: use {option} {slot}=VALUE"),
+                None => format!("binding {slot} is a {kind}: {ONLY_BUFFERS}"),
+            }));
         }
     }
     Ok(())
@@ -110,7 +114,7 @@ fn check_size(info: Option<&BindingInfo>, buffer: &Buffer) -> Result<(), String>
 
 /// The option that fills a binding of the program.
 pub(super) fn option_of(program: &Program, group: u32, binding: u32) -> Option<&'static str> {
-    info_of(program, Slot { group, binding, element: 0 }).map(|info| option_for(info.kind))
+    info_of(program, Slot { group, binding, element: 0 }).and_then(|info| option_for(info.kind))
 }
 
 /// The bindings that a program has, for messages.
@@ -123,18 +127,26 @@ fn used(program: &Program) -> String {
     if list.is_empty() { "it uses no bindings".into() } else { format!("it uses {}", list.join(", ")) }
 }
 
+/// What to do about images.
+const ONLY_BUFFERS: &str = "this command fills buffers only; scripts of `spelter test` have images, too";
+
 fn kind_name(kind: BindingKind) -> &'static str {
     match kind {
         BindingKind::StorageBuffer => "storage buffer",
         BindingKind::UniformBuffer => "uniform buffer",
-        BindingKind::Sampler => "sampler, which has no option",
-        _ => "image, which has no option",
+        BindingKind::Sampler => "sampler",
+        BindingKind::SampledImage => "sampled image",
+        BindingKind::CombinedImageSampler => "combined image and sampler",
+        BindingKind::StorageImage => "storage image",
+        BindingKind::UniformTexelBuffer => "uniform texel buffer",
+        BindingKind::StorageTexelBuffer => "storage texel buffer",
     }
 }
 
-fn option_for(kind: BindingKind) -> &'static str {
+fn option_for(kind: BindingKind) -> Option<&'static str> {
     match kind {
-        BindingKind::UniformBuffer => "--uniform",
-        _ => "--bind",
+        BindingKind::StorageBuffer => Some("--bind"),
+        BindingKind::UniformBuffer => Some("--uniform"),
+        _ => None,
     }
 }

@@ -68,7 +68,7 @@ impl<'t> Assembler<'t> {
             let extra = self.next("an instruction")?;
             return Err(extra.error(format!("{} takes no operand `{}` here", name.text, extra.text)));
         }
-        self.remember(grammar, &draft, name)?;
+        self.remember(grammar, &draft);
         let length = draft.words.len();
         if length > usize::from(u16::MAX) {
             return Err(name.error(format!("{} has {length} words, more than 65535", name.text)));
@@ -92,7 +92,7 @@ impl<'t> Assembler<'t> {
     }
 
     /// Keeps what later instructions need: numeric types, types of values, extended instruction sets.
-    fn remember(&mut self, grammar: &Instruction<'_>, draft: &Draft<'t>, name: Token<'t>) -> Result<(), Error> {
+    fn remember(&mut self, grammar: &Instruction<'_>, draft: &Draft<'t>) {
         let words = &draft.words;
         let number = match grammar.opcode {
             spirv::Op::TypeInt => NumberType::Int { bits: words[2], signed: words[3] != 0 },
@@ -100,21 +100,17 @@ impl<'t> Assembler<'t> {
             spirv::Op::ExtInstImport => {
                 let set = lexer::unpack(&words[2..]);
                 self.sets.insert(words[1], rspirv::grammar::ext_inst_table(&set));
-                return Ok(());
+                return;
             }
             _ => {
                 if matches!(grammar.operands, [ty, id, ..] if ty.kind == OperandKind::IdResultType && id.kind == OperandKind::IdResult)
                 {
                     self.types.insert(words[2], words[1]);
                 }
-                return Ok(());
+                return;
             }
         };
-        if !number.is_known() {
-            return Err(name.error(format!("no literals of {number} are known")));
-        }
         self.numbers.insert(words[1], number);
-        Ok(())
     }
 
     /// Whether the next token begins an instruction, or the text is at its end.

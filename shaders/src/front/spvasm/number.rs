@@ -16,7 +16,7 @@ pub(super) enum NumberType {
 
 impl NumberType {
     /// Whether literals of the type can be encoded.
-    pub(super) fn is_known(self) -> bool {
+    fn is_known(self) -> bool {
         match self {
             Self::Int { bits, .. } => matches!(bits, 8 | 16 | 32 | 64),
             Self::Float { bits } => matches!(bits, 16 | 32 | 64),
@@ -44,6 +44,9 @@ pub(super) fn raw(text: &str) -> Option<u32> {
 
 /// Appends the words of a literal: low word first, narrow integers extended by their sign.
 pub(super) fn encode(ty: NumberType, token: Token<'_>, words: &mut Vec<u32>) -> Result<(), Error> {
+    if !ty.is_known() {
+        return Err(token.error(format!("no literals of {ty} are known")));
+    }
     let (value, bits) = match ty {
         NumberType::Int { bits, signed } => (integer(token.text, bits, signed), bits),
         NumberType::Float { bits } => (float(token.text, bits), bits),
