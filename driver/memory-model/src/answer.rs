@@ -10,7 +10,7 @@ use crate::program::{Instance, Program, TooLarge, unroll};
 use crate::relation::Relation;
 use crate::relations::{Choice, Frame, Order, Source, conflicts, races, release_sequences};
 use crate::row::Row;
-use crate::search::{Found, Limits, Values, brute_force, search};
+use crate::search::{Found, Limits, Statistics, Values, brute_force, resume};
 
 /// How to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,10 +91,12 @@ fn each_execution(
     unfinished: bool,
     visit: &mut dyn FnMut(&Arc<Instance>, &Found<'_>) -> ControlFlow<()>,
 ) -> Result<(), TooLarge> {
+    // The paths share the bound on steps.
+    let mut statistics = Statistics::default();
     for instance in unroll(program, options.unroll, unfinished)? {
         let instance = Arc::new(instance);
         let mut stopped = false;
-        search(&instance, options.model, options.limits, &mut |found| {
+        statistics = resume(&instance, options.model, options.limits, statistics, &mut |found| {
             let flow = visit(&instance, found);
             stopped |= flow.is_break();
             flow
@@ -124,14 +126,18 @@ pub fn answer(program: &Program, question: &Question, options: &Options) -> Resu
         QuestionKind::Final { quantifier, filter, condition } => {
             let negate = *quantifier == Quantifier::Forall;
             let mut witness = None;
+            let mut error = Ok(());
             each_execution(program, options, false, &mut |instance, found| {
                 let passes = |condition: &Condition, wanted: bool| possible(instance, found, condition, wanted);
-                if filter.as_ref().is_none_or(|filter| passes(filter, true)) && passes(condition, !negate) {
-                    witness = Some(Execution::of(instance, found));
-                    return ControlFlow::Break(());
+                let filtered = filter.as_ref().map_or(Ok(true), |filter| passes(filter, true));
+                match filtered.and_then(|filtered| Ok(filtered && passes(condition, !negate)?)) {
+                    Ok(false) => return ControlFlow::Continue(()),
+                    Ok(true) => witness = Some(Execution::of(instance, found)),
+                    Err(bound) => error = Err(bound),
                 }
-                ControlFlow::Continue(())
+                ControlFlow::Break(())
             })?;
+            error?;
             let holds = witness.is_some() == (*quantifier == Quantifier::Exists);
             Ok(Answer { holds, expected: None, witness })
         }
@@ -181,7 +187,8 @@ fn satisfy(program: &Program, atoms: &[Atom], options: &Options) -> Result<Optio
 }
 
 /// Whether the final state may make `condition` what is `wanted`. Racing writes may leave one of several final values.
-fn possible(instance: &Instance, found: &Found<'_>, condition: &Condition, wanted: bool) -> bool {
+fn possible(instance: &Instance, found: &Found<'_>, condition: &Condition, wanted: bool) -> Result<bool, TooLarge> {
+    const MOST_STATES: u64 = 1 << 12;
     let mut objects = Vec::new();
     condition.terms(&mut |term| {
         if let Term::Location(object) = term
@@ -191,6 +198,11 @@ fn possible(instance: &Instance, found: &Found<'_>, condition: &Condition, wante
         }
     });
     let finals: Vec<Vec<Option<i64>>> = objects.iter().map(|&object| final_values(instance, found, object)).collect();
+    let states = finals.iter().try_fold(1u64, |product, values| product.checked_mul(values.len() as u64));
+    if states.is_none_or(|states| states > MOST_STATES) {
+        let what = "an execution's racing writes leave too many final states".to_owned();
+        return Err(TooLarge { what, bound: MOST_STATES });
+    }
     let mut chosen = vec![0; objects.len()];
     loop {
         let mut value = |term: &Term| match term {
@@ -202,9 +214,9 @@ fn possible(instance: &Instance, found: &Found<'_>, condition: &Condition, wante
             }
         };
         if condition.holds(&mut value).unwrap_or(false) == wanted {
-            return true;
+            return Ok(true);
         }
-        let Some(at) = (0..chosen.len()).find(|&at| chosen[at] + 1 < finals[at].len()) else { return false };
+        let Some(at) = (0..chosen.len()).find(|&at| chosen[at] + 1 < finals[at].len()) else { return Ok(false) };
         chosen[at] += 1;
         chosen[..at].fill(0);
     }
@@ -231,15 +243,17 @@ pub fn find_race(
     options: &Options,
 ) -> Result<Option<Execution>, TooLarge> {
     let mut witness = None;
+    let mut error = Ok(());
     each_execution(program, options, filter.is_none(), &mut |instance, found| {
-        let passes = || filter.is_none_or(|filter| possible(instance, found, filter, true));
-        if found.races.is_empty() || !passes() {
-            return ControlFlow::Continue(());
+        let passes = || filter.map_or(Ok(true), |filter| possible(instance, found, filter, true));
+        match if found.races.is_empty() { Ok(false) } else { passes() } {
+            Ok(false) => return ControlFlow::Continue(()),
+            Ok(true) => witness = Some(Execution::of(instance, found)),
+            Err(bound) => error = Err(bound),
         }
-        witness = Some(Execution::of(instance, found));
         ControlFlow::Break(())
     })?;
-    Ok(witness)
+    error.map(|()| witness)
 }
 
 /// The ambiguities on which it depends whether `program` races: name, switch and value that give the other verdict.

@@ -180,8 +180,7 @@ fn part(events: usize, threads: usize, most: usize, so_far: &mut Vec<usize>, fou
 /// The ways to part threads into two or more workgroups, each new workgroup with the next number.
 fn group(threads: usize, so_far: &mut Vec<u32>, found: &mut Vec<Vec<u32>>) {
     if so_far.len() == threads {
-        // Groups open and never come back in the Khronos format.
-        if so_far.last() > Some(&0) && so_far.is_sorted() {
+        if so_far.iter().any(|group| *group > 0) {
             found.push(so_far.clone());
         }
         return;
@@ -254,8 +253,10 @@ impl Programs {
         permutations(&mut order, 0, &mut |order| {
             let lengths = order.iter().map(|&thread| threads[thread].len());
             let same_lengths = lengths.eq(threads.iter().map(|thread| thread.len()));
-            if same_lengths && same_groups(groups, order) {
-                least &= *steps <= *renamed(order.iter().map(|&thread| threads[thread]));
+            if same_lengths {
+                let other = regrouped(groups, order);
+                let steps_of = || renamed(order.iter().map(|&thread| threads[thread]));
+                least &= *groups < other || *groups == other && *steps <= *steps_of();
             }
         });
         least
@@ -288,8 +289,10 @@ impl Programs {
             ..Program::default()
         };
         let mut written = 0;
-        for (number, thread) in self.threads(steps, length).into_iter().enumerate() {
-            let workgroup = self.groups[group][number];
+        // Groups open and never come back in the Khronos format.
+        let mut threads: Vec<_> = self.groups[group].iter().copied().zip(self.threads(steps, length)).collect();
+        threads.sort_by_key(|thread| thread.0);
+        for (number, (workgroup, thread)) in threads.into_iter().enumerate() {
             let agent = Agent::Device { subgroup: number as u32, workgroup, queue_family: 0, device: 0 };
             let mut code = Vec::new();
             for step in thread {
@@ -327,9 +330,17 @@ fn renamed<'a>(threads: impl Iterator<Item = &'a [Step]>) -> Vec<Step> {
     threads.flatten().map(|step| Step { location: step.location.map(&mut name), ..*step }).collect()
 }
 
-/// Whether threads in this order are parted as before.
-fn same_groups(groups: &[u32], order: &[usize]) -> bool {
-    (0..order.len()).all(|a| (0..a).all(|b| (groups[order[a]] == groups[order[b]]) == (groups[a] == groups[b])))
+/// The workgroups of threads in this order, each new one with the next number.
+fn regrouped(groups: &[u32], order: &[usize]) -> Vec<u32> {
+    let mut names: Vec<u32> = Vec::new();
+    let name = |&thread: &usize| {
+        let at = names.iter().position(|known| *known == groups[thread]);
+        at.unwrap_or_else(|| {
+            names.push(groups[thread]);
+            names.len() - 1
+        }) as u32
+    };
+    order.iter().map(name).collect()
 }
 
 fn permutations(order: &mut Vec<usize>, at: usize, visit: &mut dyn FnMut(&[usize])) {

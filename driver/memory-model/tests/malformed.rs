@@ -144,6 +144,33 @@ fn what_is_too_large_is_refused_with_its_bound() {
     let forks: String = (0..20).map(|at| format!("ld.sc0 r{at}, x ;\nbeq r{at}, 0, l{at} ;\nl{at}: ;\n")).collect();
     let message = "the program is too large: thread P0 has more than 4096 paths, and the bound is 4096";
     assert_eq!(error(Format::Dartagnan, &thread(&forks)), message);
+    // Modification orders are steps, too.
+    let writes: String = (0..14).map(|at| format!("NEWSG\nNEWTHREAD {at}\nst.atom.scopedev.sc0 x\n")).collect();
+    assert!(error(Format::Khronos, &writes).ends_with("too many steps, and the bound is 20000"));
+    let row = |cell: &str| format!("{} ;\n", [cell; 10].join("|"));
+    let head: Vec<_> = (0..10).map(|at| format!("P{at}@sg {at}, wg 0, qf 0")).collect();
+    let ten = |code: &str| format!("VULKAN t\n{{ x=0; }}\n{} ;\n{code}exists (x == 0)", head.join("|"));
+    let pairs = ten(&row("cbar.wg 1, 1, 2").repeat(2));
+    let message =
+        "the program is too large: it has more than 65536 combinations of paths and barriers, and the bound is 65536";
+    assert_eq!(error(Format::Dartagnan, &pairs), message);
+    // All paths together have one bound on steps.
+    let cell = |at: u32| {
+        format!("{}{}{}", row("ld.atom.dv.sc0 r, x"), row(&format!("beq r, 7, l{at}")), row(&format!("l{at}:")))
+    };
+    let forks = ten(&(cell(0) + &row("st.atom.dv.sc0 x, 1")));
+    assert!(error(Format::Dartagnan, &forks).ends_with("too many steps, and the bound is 20000"));
+    let threads: Vec<_> = (0..129).map(|at| format!("P{at}@sg 0, wg 0, qf 0")).collect();
+    let message = refused(Format::Dartagnan, &format!("VULKAN t\n{{ }}\n{} ;\nexists (0 == 0)", threads.join("|")));
+    assert!(message.ends_with("there are more threads than the bound of 128"), "{message}");
+    let states: String = (0..13).map(|at| format!("st.sc0 v{at}, 1 | st.sc0 v{at}, 2 ;\n")).collect();
+    let wanted: Vec<_> = (0..13).map(|at| format!("v{at} == 3")).collect();
+    let head = "P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0";
+    let states = format!("VULKAN t\n{{ }}\n{head} ;\n{states}exists ({})", wanted.join(" /\\ "));
+    let test = Format::Dartagnan.read("states", &states).unwrap();
+    let message =
+        "the program is too large: an execution's racing writes leave too many final states, and the bound is 4096";
+    assert_eq!(answer(&test.program, &test.questions[0], &few()).unwrap_err().to_string(), message);
     assert!(refused(Format::Khronos, &"st.sc0 x = 1\n".repeat(5000)).contains("the bound of 4096"));
     assert!(refused(Format::Khronos, &" ".repeat(1 << 21)).contains("the bound is 1048576"));
 }

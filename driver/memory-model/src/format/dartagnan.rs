@@ -15,7 +15,7 @@
 //! 3. `x aliases y` gives one location two references.
 //! 4. `exists`, `forall`, `~exists`, and `filter` before one of them; a `filter` alone asks whether something passes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::instruction::{Names, instruction};
@@ -23,6 +23,9 @@ use super::lex::shown;
 use super::tokens::{Cursor, Kind, tokens};
 use super::{Condition, Error, Quantifier, Question, QuestionKind, Term, Test, invocation};
 use crate::program::{Comparison, InstructionKind, Place, Program, Register, Thread};
+
+/// An execution has no more events.
+const MAX_THREADS: usize = 128;
 
 struct Reader<'a> {
     cursor: Cursor<'a>,
@@ -44,9 +47,12 @@ pub(super) fn read(name: &str, text: &str) -> Result<Test, Error> {
     reader.initial()?;
     let system = reader.system()?;
     reader.threads()?;
+    let mut known = BTreeSet::new();
     for (a, b) in system {
         let pair = (reader.thread(&a.0, a.1)?, reader.thread(&b.0, b.1)?);
-        reader.program.system.push(pair);
+        if known.insert(pair) {
+            reader.program.system.push(pair);
+        }
     }
     reader.code()?;
     reader.registers()?;
@@ -120,6 +126,9 @@ impl<'a> Reader<'a> {
             let (name, token) = self.cursor.name("a thread")?;
             if self.program.threads.iter().any(|thread| thread.name == name) {
                 return Err(token.error(format!("thread `{}` is there already", shown(name))));
+            }
+            if self.program.threads.len() == MAX_THREADS {
+                return Err(token.error(format!("there are more threads than the bound of {MAX_THREADS}")));
             }
             self.cursor.sign("@")?;
             let mut ids = [0; 3];

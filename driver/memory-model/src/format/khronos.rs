@@ -10,6 +10,8 @@
 //! 4. A name is a reference. `SLOC` makes the locations of two names one.
 //! 5. What breaks the rules of well-formed programs is read with a warning, and has no executions.
 
+use std::collections::BTreeSet;
+
 use super::lex::{Piece, lines, shown};
 use super::{Atom, Error, Question, QuestionKind, Test, invocation};
 use crate::event::{Access, Action, Class, Location, Operation, Scope};
@@ -189,8 +191,12 @@ impl Reader {
             let found = self.numbers.iter().position(|known| *known == number);
             found.ok_or_else(|| Error::new(place, format!("there is no thread {number} with operations")))
         };
+        let mut known = BTreeSet::new();
         for &(a, b) in &self.system {
-            self.program.system.push((thread(a)?, thread(b)?));
+            let pair = (thread(a)?, thread(b)?);
+            if known.insert(pair) {
+                self.program.system.push(pair);
+            }
         }
         self.merge_locations();
         self.pin();
@@ -233,7 +239,8 @@ impl Reader {
                 .filter(writes)
                 .filter(|write| write.name == read.name && write.writes.unwrap_or(-1) == read.reads.unwrap_or(-1));
             let before = pins.len();
-            pins.extend(equal.map(|write| Pin { read: read.at, source: PinnedSource::Write(write.at) }));
+            // Two sources are none already.
+            pins.extend(equal.take(2).map(|write| Pin { read: read.at, source: PinnedSource::Write(write.at) }));
             let own = pins[before..].iter().any(|pin: &Pin| pin.source == PinnedSource::Write(read.at));
             if read.reads == Some(0) && !own {
                 pins.push(Pin { read: read.at, source: PinnedSource::Initial });

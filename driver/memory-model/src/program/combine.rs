@@ -42,7 +42,7 @@ pub struct Instance {
 }
 
 const MAX_INSTANCES: usize = 1 << 16;
-const MAX_COMBINATIONS: u64 = 1 << 22;
+const MAX_COMBINATIONS: u64 = 1 << 18;
 const MAX_QUORUM_THREADS: usize = 12;
 
 /// The instances of `program` with loops unrolled `bound` times; those that do not finish are left out unless
@@ -180,6 +180,10 @@ fn open(
     next: usize,
     instances: &mut Vec<Instance>,
 ) {
+    // One more than may be is enough to refuse the program.
+    if instances.len() > MAX_INSTANCES {
+        return;
+    }
     let Some(meeting) = meetings.get(next) else {
         instances.push(instance);
         return;

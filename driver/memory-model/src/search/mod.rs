@@ -34,7 +34,7 @@ pub use values::Values;
 pub struct Limits {
     /// Events of an instance; never more than 128.
     pub events: usize,
-    /// Steps: sources given to reads.
+    /// Steps: sources given to reads, and modification orders.
     pub steps: u64,
 }
 
@@ -64,7 +64,7 @@ pub struct Found<'a> {
 /// What a search found out by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Sources given to reads, the inconsistent ones included.
+    /// Modification orders, and sources given to reads, the inconsistent ones included.
     pub steps: u64,
     /// Executions found.
     pub executions: u64,
@@ -81,13 +81,24 @@ pub fn search(
     limits: Limits,
     visit: &mut dyn FnMut(&Found<'_>) -> ControlFlow<()>,
 ) -> Result<Statistics, TooLarge> {
+    resume(instance, model, limits, Statistics::default(), visit)
+}
+
+/// As [`search`], after `so_far` was spent on other instances under the same limits.
+pub(crate) fn resume(
+    instance: &Instance,
+    model: Model,
+    limits: Limits,
+    so_far: Statistics,
+    visit: &mut dyn FnMut(&Found<'_>) -> ControlFlow<()>,
+) -> Result<Statistics, TooLarge> {
     let events = instance.trace.len();
     let bound = limits.events.min(u128::LIMIT);
     match events {
         _ if events > bound => Err(TooLarge { what: format!("an execution has {events} events"), bound: bound as u64 }),
-        0..=16 => Search::<u16>::run(instance, model, limits, visit),
-        17..=64 => Search::<u64>::run(instance, model, limits, visit),
-        _ => Search::<u128>::run(instance, model, limits, visit),
+        0..=16 => Search::<u16>::run(instance, model, limits, so_far, visit),
+        17..=64 => Search::<u64>::run(instance, model, limits, so_far, visit),
+        _ => Search::<u128>::run(instance, model, limits, so_far, visit),
     }
 }
 
@@ -129,13 +140,14 @@ impl<'a, R: Row> Search<'a, R> {
         instance: &'a Instance,
         model: Model,
         limits: Limits,
+        so_far: Statistics,
         visit: &'a mut dyn FnMut(&Found<'_>) -> ControlFlow<()>,
     ) -> Result<Statistics, TooLarge> {
         if !wellformed::defects(&instance.trace).is_empty() {
-            return Ok(Statistics::default());
+            return Ok(so_far);
         }
         let frame = Frame::<R>::new(&instance.trace, model);
-        let Some((reads, candidates)) = candidates(instance, &frame) else { return Ok(Statistics::default()) };
+        let Some((reads, candidates)) = candidates(instance, &frame) else { return Ok(so_far) };
         let n = frame.n;
         let mut search = Search {
             instance,
@@ -148,13 +160,13 @@ impl<'a, R: Row> Search<'a, R> {
             orders: Vec::new(),
             sequence_pairs: 0,
             limits,
-            statistics: Statistics::default(),
+            statistics: so_far,
             visit,
             frame,
         };
         let undecided = search.frame.order(&search.choice);
         let forced = search.incremental.then_some(undecided.location_order);
-        let orders = orient::Orders::new(&search.frame, forced);
+        let orders = orient::Orders::new(&search.frame, forced, limits.steps);
         let mut stop = None;
         orders.each(&mut |order| match search.with_order(order) {
             Ok(()) => ControlFlow::Continue(()),
@@ -163,6 +175,7 @@ impl<'a, R: Row> Search<'a, R> {
                 ControlFlow::Break(())
             }
         });
+        let stop = stop.or(orders.is_exhausted().then_some(Stop::Steps));
         match stop {
             Some(Stop::Steps) => {
                 Err(TooLarge { what: "the search takes too many steps".to_owned(), bound: limits.steps })
@@ -179,8 +192,14 @@ impl<'a, R: Row> Search<'a, R> {
         }
     }
 
+    fn count_step(&mut self) -> Result<(), Stop> {
+        self.statistics.steps += 1;
+        if self.statistics.steps > self.limits.steps { Err(Stop::Steps) } else { Ok(()) }
+    }
+
     /// Searches under one orientation of the modification orders.
     fn with_order(&mut self, order: &Relation<R>) -> Result<(), Stop> {
+        self.count_step()?;
         self.choice.modification_order = order.clone();
         self.sequences = release_sequences(&self.frame, order);
         self.orders = order.iter().collect();
@@ -199,10 +218,7 @@ impl<'a, R: Row> Search<'a, R> {
         let Some(&read) = self.reads.get(at) else { return self.found(known) };
         for candidate in 0..self.candidates[at].len() {
             let source = self.candidates[at][candidate];
-            self.statistics.steps += 1;
-            if self.statistics.steps > self.limits.steps {
-                return Err(Stop::Steps);
-            }
+            self.count_step()?;
             self.choice.sources[read] = Some(source);
             let result = if !self.constraints_may_hold() {
                 Ok(())

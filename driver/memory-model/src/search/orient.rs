@@ -3,6 +3,7 @@
 //! The orders together must be transitive. Mutual order is not, so a pair that transitivity asks for may not be there:
 //! then the orientation is none. Both are seen as soon as the third side of a triangle is known, and never heal.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use crate::relation::Relation;
@@ -16,21 +17,28 @@ pub(super) struct Orders<R: Row> {
     pairs: Vec<(usize, usize)>,
     /// Location order that holds whatever is chosen, if going against it is forbidden.
     forced: Option<Relation<R>>,
+    /// How many pairs may still be oriented.
+    left: Cell<u64>,
 }
 
 impl<R: Row> Orders<R> {
-    pub(super) fn new(frame: &Frame<R>, forced: Option<Relation<R>>) -> Self {
+    pub(super) fn new(frame: &Frame<R>, forced: Option<Relation<R>>, steps: u64) -> Self {
         let writes = &frame.sets.writes;
         let mutual = frame.mutual.clone().from(writes).to(writes);
         // By the higher event, so that triangles close early.
         let mut pairs: Vec<_> = mutual.iter().filter(|(a, b)| a < b).collect();
         pairs.sort_by_key(|&(a, b)| (b, a));
-        Self { mutual: frame.mutual.clone(), pairs, forced }
+        Self { mutual: frame.mutual.clone(), pairs, forced, left: Cell::new(steps) }
     }
 
     /// Calls `visit` with each order until it breaks.
     pub(super) fn each(&self, visit: &mut dyn FnMut(&Relation<R>) -> ControlFlow<()>) {
         let _ = self.orient(0, &mut Relation::new(self.mutual.events()), visit);
+    }
+
+    /// Whether `each` gave up after too many steps.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.left.get() == 0
     }
 
     fn orient(
@@ -43,6 +51,10 @@ impl<R: Row> Orders<R> {
         for (first, second) in [(low, high), (high, low)] {
             if self.forced.as_ref().is_some_and(|forced| forced.contains(second, first)) {
                 continue;
+            }
+            self.left.set(self.left.get().saturating_sub(1));
+            if self.is_exhausted() {
+                return ControlFlow::Break(());
             }
             if self.fits(order, first, second) {
                 let mut next = order.clone();
