@@ -19,7 +19,10 @@ pub(crate) fn test(
     alone: bool,
     output: &mut Output,
 ) -> Result<(), Failure> {
+    let none = decided.summary.as_ref().is_ok_and(|summary| summary.executions == 0 && !summary.more);
     let verdict = match &decided.races {
+        // Nothing races where nothing happens, which is no praise.
+        Ok(false) if none => output.strong("no executions"),
         Ok(true) => output.strong("RACY"),
         Ok(false) => output.good("race-free"),
         Err(error) => format!("undecided: {error}"),
@@ -111,6 +114,9 @@ fn outcomes(summary: &Summary, output: &mut Output) -> Result<(), Failure> {
     const SHOWN: usize = 32;
     let words = |(outcome, race): (&String, &bool)| format!("{outcome}{}", if *race { " RACE" } else { "" });
     let shown: Vec<_> = summary.outcomes.iter().take(SHOWN).map(words).collect();
+    if summary.executions == 0 {
+        return output.line(" outcomes   none: no execution keeps to the model, or the program breaks a rule");
+    }
     if shown.is_empty() {
         return output.line(" outcomes   none: no execution ends");
     }
