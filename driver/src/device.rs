@@ -17,7 +17,8 @@ use crate::pipeline::{
     CacheStats, ComputePipeline, PipelineCache, PipelineLayout, PushRange, ShaderModule, Specialization,
     SpecializedShader,
 };
-use crate::queue::{Fence, Queue};
+use crate::query::QueryPool;
+use crate::queue::{Event, Fence, Queue, Semaphore};
 use crate::resource::{
     Buffer, BufferView, DeviceMemory, FormatProperties, Image, ImageInfo, ImageView, ImageViewInfo, Sampler,
     SamplerInfo, format_properties,
@@ -269,6 +270,26 @@ impl Device {
     /// `vkCreateFence`.
     pub fn create_fence(&self, signaled: bool) -> Fence {
         Fence::new(self, signaled)
+    }
+
+    /// `vkCreateSemaphore`: a binary semaphore, not signalled.
+    pub fn create_semaphore(&self) -> Semaphore {
+        Semaphore::binary(self)
+    }
+
+    /// `vkCreateSemaphore` with `VK_SEMAPHORE_TYPE_TIMELINE`.
+    pub fn create_timeline_semaphore(&self, initial_value: u64) -> Semaphore {
+        Semaphore::timeline(self, initial_value)
+    }
+
+    /// `vkCreateEvent`.
+    pub fn create_event(&self) -> Event {
+        Event::new(self)
+    }
+
+    /// `vkCreateQueryPool`: so many timestamps.
+    pub fn create_query_pool(&self, kind: vk::QueryType, count: u32) -> Result<QueryPool, Error> {
+        QueryPool::new(self, kind, count)
     }
 
     /// [`Error::DeviceLost`] with the reason, if the device is lost.

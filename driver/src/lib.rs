@@ -12,6 +12,7 @@ mod exec;
 mod limits;
 mod memory;
 pub mod pipeline;
+mod query;
 pub mod queue;
 pub mod resource;
 mod sync;
@@ -28,7 +29,8 @@ pub use limits::Limits;
 pub use pipeline::{
     CacheStats, ComputePipeline, PipelineLayout, PushRange, ShaderModule, Specialization, SpecializedShader,
 };
-pub use queue::{Fence, Queue};
+pub use query::QueryPool;
+pub use queue::{Event, Fence, Queue, Semaphore, SemaphoreSubmit, SubmitInfo};
 pub use resource::{
     Buffer, BufferView, DeviceMemory, FormatProperties, Image, ImageInfo, ImageView, ImageViewInfo, Sampler,
     SamplerInfo,

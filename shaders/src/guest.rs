@@ -77,6 +77,11 @@ impl GuestSlice {
         self.base.addr()
     }
 
+    /// The first byte, for programs that map memory; whoever writes there races with kernels, as other machines do.
+    pub fn pointer(self) -> *mut u8 {
+        self.base
+    }
+
     /// The part from `offset` of at most `len` bytes, cut at the end of this range.
     #[must_use]
     pub fn slice(self, offset: u64, len: u64) -> Self {

@@ -24,8 +24,17 @@ impl CommandPool {
 
     /// `vkAllocateCommandBuffers`: a primary command buffer in the initial state.
     pub fn allocate(&self) -> CommandBuffer {
+        self.allocate_at(false)
+    }
+
+    /// `vkAllocateCommandBuffers` with `VK_COMMAND_BUFFER_LEVEL_SECONDARY`: one for [`CommandBuffer::execute_commands`].
+    pub fn allocate_secondary(&self) -> CommandBuffer {
+        self.allocate_at(true)
+    }
+
+    fn allocate_at(&self, secondary: bool) -> CommandBuffer {
         let life = Mutex::new(Life { stage: Stage::Initial, entering: 0, submitted: Vec::new() });
-        CommandBuffer { inner: Arc::new(Inner { device: self.device.clone(), life }) }
+        CommandBuffer { inner: Arc::new(Inner { device: self.device.clone(), secondary, life }) }
     }
 }
 
@@ -38,6 +47,7 @@ pub struct CommandBuffer {
 
 struct Inner {
     device: Device,
+    secondary: bool,
     life: Mutex<Life>,
 }
 
@@ -119,6 +129,11 @@ impl CommandBuffer {
         })?;
         life.stage = Stage::Initial;
         Ok(())
+    }
+
+    /// Whether it runs only as a part of primary ones.
+    pub fn is_secondary(&self) -> bool {
+        self.inner.secondary
     }
 
     pub(crate) fn device(&self) -> &Device {

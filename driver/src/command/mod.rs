@@ -6,9 +6,12 @@
 mod barrier;
 mod buffer;
 mod compute;
+mod event;
 mod image;
 mod image_clear;
+mod query;
 mod recorder;
+mod secondary;
 mod submission;
 mod transfer;
 

@@ -9,6 +9,7 @@ use spelter_shaders::abi::MAX_PUSH_BYTES;
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::Descriptor;
 
+use super::CommandBuffer;
 use crate::descriptor::{Contents, WeakSet};
 use crate::device::Device;
 use crate::exec::{Phase, Recording, Work};
@@ -23,6 +24,7 @@ pub(super) struct Recorder {
     current: Phase,
     kept: Kept,
     used: Vec<(WeakSet, Arc<Contents>)>,
+    secondaries: Vec<Part>,
     pub(super) pipeline: Option<ComputePipeline>,
     /// By set number.
     pub(super) bound: Vec<Option<BoundSet>>,
@@ -70,11 +72,15 @@ impl Kept {
     }
 }
 
+/// A secondary command buffer that runs as a part of another, and what it had recorded then.
+pub(super) type Part = (CommandBuffer, Arc<Recording>);
+
 /// What a command buffer submits.
 pub(super) struct Executable {
     pub(super) recording: Arc<Recording>,
     pub(super) flags: CommandBufferUsageFlags,
     used: Vec<(WeakSet, Arc<Contents>)>,
+    pub(super) secondaries: Vec<Part>,
 }
 
 impl Executable {
@@ -93,6 +99,7 @@ impl Recorder {
             current: Phase::new(),
             kept: Kept::default(),
             used: Vec::new(),
+            secondaries: Vec::new(),
             pipeline: None,
             bound: Vec::new(),
             push: Arc::new([0; MAX_PUSH_BYTES]),
@@ -126,9 +133,24 @@ impl Recorder {
         }
     }
 
+    /// Adds what a secondary command buffer recorded.
+    pub(super) fn execute(&mut self, secondary: &CommandBuffer, recording: &Arc<Recording>) {
+        self.end_phase();
+        self.phases.extend(recording.phases.iter().cloned());
+        self.kept.keep(recording);
+        self.secondaries.push((secondary.clone(), Arc::clone(recording)));
+    }
+
+    /// Nothing is bound any more.
+    pub(super) fn forget_state(&mut self) {
+        (self.pipeline, self.push_layout, self.resolved) = (None, None, None);
+        self.bound.clear();
+    }
+
     pub(super) fn finish(mut self) -> Executable {
         self.end_phase();
         let recording = Recording { phases: self.phases, keep_alive: self.kept.list };
-        Executable { recording: Arc::new(recording), flags: self.flags, used: self.used }
+        let Self { flags, used, secondaries, .. } = self;
+        Executable { recording: Arc::new(recording), flags, used, secondaries }
     }
 }

@@ -9,6 +9,7 @@ use ash::vk::CommandBufferUsageFlags as Flags;
 
 use super::CommandBuffer;
 use super::buffer::{Life, Stage};
+use super::recorder::Part;
 use crate::device::Device;
 use crate::error::{Misuse, require};
 use crate::exec::{QueueState, Recording};
@@ -22,17 +23,38 @@ impl Submission {
     pub(crate) fn begin(commands: &[&CommandBuffer]) -> Result<Self, Misuse> {
         let mut submission = Self { entered: Vec::with_capacity(commands.len()) };
         for (index, &command) in commands.iter().enumerate() {
-            let mut life = command.life();
-            let recording = enter(index, command.device(), &mut life)?;
-            life.entering += 1;
-            drop(life);
-            submission.entered.push((command.clone(), recording));
+            let at = &format!("pCommandBuffers[{index}]");
+            require(!command.is_secondary(), at, "VUID-VkSubmitInfo-pCommandBuffers-00075", || {
+                "the command buffer is secondary".into()
+            })?;
+            let secondaries = submission.enter(at, command, None)?;
+            for (secondary, recorded) in &secondaries {
+                submission.enter(at, secondary, Some(recorded))?;
+            }
         }
         Ok(submission)
     }
 
+    /// Takes one command buffer in; the secondary ones that it needs follow it. `recorded` is what a secondary one must
+    /// still be.
+    fn enter(
+        &mut self,
+        at: &str,
+        command: &CommandBuffer,
+        recorded: Option<&Arc<Recording>>,
+    ) -> Result<Vec<Part>, Misuse> {
+        let mut life = command.life();
+        let (recording, secondaries) = enter(at, command.device(), &mut life, recorded)?;
+        life.entering += 1;
+        drop(life);
+        self.entered.push((command.clone(), recording));
+        Ok(secondaries)
+    }
+
+    /// What the queue is to run, in order.
     pub(crate) fn recordings(&self) -> Vec<Arc<Recording>> {
-        self.entered.iter().map(|(_, recording)| Arc::clone(recording)).collect()
+        let primary = self.entered.iter().filter(|(command, _)| !command.is_secondary());
+        primary.map(|(_, recording)| Arc::clone(recording)).collect()
     }
 
     /// The queue has taken them.
@@ -59,20 +81,30 @@ impl Drop for Submission {
     }
 }
 
-/// The recording of a command buffer that may be submitted now.
-fn enter(index: usize, device: &Device, life: &mut Life) -> Result<Arc<Recording>, Misuse> {
-    let at = format!("pCommandBuffers[{index}]");
+/// The recording of a command buffer that may be submitted now, and the secondary ones that are parts of it.
+fn enter(
+    at: &str,
+    device: &Device,
+    life: &mut Life,
+    recorded: Option<&Arc<Recording>>,
+) -> Result<(Arc<Recording>, Vec<Part>), Misuse> {
+    let kind = if recorded.is_some() { "a secondary command buffer" } else { "the command buffer" };
     let pending = life.is_pending(device);
-    let Stage::Executable(executable) = &life.stage else {
-        let problem = format!("the command buffer is not executable: its state is {}", life.stage.name());
-        return Err(Misuse::new(at, problem, "VUID-vkQueueSubmit-pCommandBuffers-00070"));
+    let (executable, pending_vuid) = match (&life.stage, recorded) {
+        (Stage::Executable(executable), None) => (executable, "VUID-vkQueueSubmit-pCommandBuffers-00071"),
+        (Stage::Executable(executable), Some(recorded)) if Arc::ptr_eq(&executable.recording, recorded) => {
+            (executable, "VUID-vkQueueSubmit-pCommandBuffers-00073")
+        }
+        (stage, recorded) => {
+            let state = if recorded.is_some() { "recorded anew since" } else { stage.name() };
+            let problem = format!("{kind} is not executable: its state is {state}");
+            return Err(Misuse::new(at.to_string(), problem, "VUID-vkQueueSubmit-pCommandBuffers-00070"));
+        }
     };
     let free = !pending || executable.flags.contains(Flags::SIMULTANEOUS_USE);
-    require(free, &at, "VUID-vkQueueSubmit-pCommandBuffers-00071", || {
-        "the command buffer is pending and was begun without SIMULTANEOUS_USE".into()
+    require(free, at, pending_vuid, || format!("{kind} is pending and was begun without SIMULTANEOUS_USE"))?;
+    require(!executable.is_stale(), at, "VUID-vkQueueSubmit-pCommandBuffers-00070", || {
+        format!("{kind} is invalid: a descriptor set that it uses was written after it was bound")
     })?;
-    require(!executable.is_stale(), &at, "VUID-vkQueueSubmit-pCommandBuffers-00070", || {
-        "the command buffer is invalid: a descriptor set that it uses was written after it was bound".into()
-    })?;
-    Ok(Arc::clone(&executable.recording))
+    Ok((Arc::clone(&executable.recording), executable.secondaries.clone()))
 }

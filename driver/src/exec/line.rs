@@ -38,6 +38,8 @@ enum Role {
     Wanted,
     /// There is a conductor.
     Held,
+    /// The batch in front waits for something: whoever brings that about sees to a conductor.
+    Parked,
 }
 
 /// The right, and the duty, to serve a line.
@@ -82,6 +84,16 @@ impl<B> Line<B> {
             inner.role = Role::Held;
             Conductor { line: self }
         })
+    }
+
+    /// Ends a pause, if there is one (`true`): the caller posts the queue, or becomes conductor.
+    pub(super) fn unpark(&self) -> bool {
+        let mut inner = self.inner.lock();
+        let parked = inner.role == Role::Parked;
+        if parked {
+            inner.role = Role::Wanted;
+        }
+        parked
     }
 
     /// Serial of the last batch that came in.
@@ -148,6 +160,11 @@ impl<B> Conductor<'_, B> {
         if inner.waiters > 0 {
             self.line.moved.notify_all();
         }
+    }
+
+    /// Leaves the batch in front for later: from now on [`Line::unpark`] is what brings a conductor.
+    pub(super) fn park(self) {
+        self.line.inner.lock().role = Role::Parked;
     }
 
     /// Leaves. If batches are pending a conductor is wanted (`true`), and the caller posts the queue.

@@ -13,7 +13,7 @@ use super::crew::Crew;
 use super::line::Line;
 use super::loss::Loss;
 use super::watchdog::Nap;
-use crate::sync::FenceState;
+use crate::sync::{Counter, FenceState, Until, Wake, wait};
 
 type TestBoard = Board<u32, Units, u8>;
 
@@ -251,5 +251,105 @@ fn a_lost_device_wakes_who_waits_for_a_fence_in_no_line() {
             .collect();
         loss.lose("why".to_owned());
         waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+    });
+}
+
+/// A queue with a line, and a flag in place of the board: whoever unparks the line calls a conductor.
+#[derive(Debug)]
+struct Parked {
+    line: Line<u64>,
+    run: Plain,
+}
+
+impl Parked {
+    /// Serves the line as a conductor does; the batch in front starts when the counter has reached 1.
+    fn serve(self: &Arc<Self>, counter: &Counter) {
+        let Some(mut role) = self.line.claim() else { return };
+        while let Some(batch) = role.front() {
+            if counter.reached(1) {
+                self.run.fetch_add(1, Relaxed);
+                role.pop();
+                role.retire(*batch);
+                role.settle(*batch);
+                continue;
+            }
+            role.park();
+            let who = Arc::clone(self) as Arc<dyn Wake>;
+            if counter.watch(1, &who) || !self.line.unpark() {
+                return;
+            }
+            let Some(again) = self.line.claim() else { return };
+            role = again;
+        }
+    }
+}
+
+impl Wake for Parked {
+    fn wake(self: Arc<Self>) {
+        if self.line.unpark() {
+            self.serve(&Counter::new(1));
+        }
+    }
+}
+
+#[test]
+fn a_batch_that_waits_is_run_once_whenever_it_is_released() {
+    model(None, || {
+        let counter = Counter::new(0);
+        let queue = Arc::new(Parked { line: Line::new(), run: Plain::new(0) });
+        let release = thread::spawn({
+            let counter = Arc::clone(&counter);
+            move || counter.raise(1)
+        });
+        if queue.line.push(Arc::new).was_idle {
+            queue.serve(&counter);
+        }
+        queue.line.wait_settled(1);
+        release.join().unwrap();
+        assert_eq!((queue.run.load(Relaxed), queue.line.retired()), (1, 1));
+    });
+}
+
+#[test]
+fn a_batch_pushed_behind_one_that_waits_is_not_forgotten() {
+    model(Some(3), || {
+        let counter = Counter::new(0);
+        let queue = Arc::new(Parked { line: Line::new(), run: Plain::new(0) });
+        let push = |queue: &Arc<Parked>, counter: &Counter| {
+            if queue.line.push(Arc::new).was_idle {
+                queue.serve(counter);
+            }
+        };
+        let other = thread::spawn({
+            let (counter, queue) = (Arc::clone(&counter), Arc::clone(&queue));
+            move || {
+                push(&queue, &counter);
+                counter.raise(1);
+            }
+        });
+        push(&queue, &counter);
+        queue.line.wait_settled(2);
+        other.join().unwrap();
+        assert_eq!((queue.run.load(Relaxed), queue.line.retired()), (2, 2));
+    });
+}
+
+#[test]
+fn a_host_that_waits_for_two_counters_sees_both_or_the_loss() {
+    model(Some(3), || {
+        let (a, b, loss) = (Counter::new(0), Counter::new(0), Arc::new(Loss::default()));
+        let raise = thread::spawn({
+            let (a, b) = (Arc::clone(&a), Arc::clone(&b));
+            move || [a, b].iter().for_each(|counter| counter.raise(2))
+        });
+        let lose = thread::spawn({
+            let loss = Arc::clone(&loss);
+            move || loss.lose("why".to_owned())
+        });
+        let waited = wait(&[(Arc::clone(&a), 1), (Arc::clone(&b), 2)], Until::All, None, &loss);
+        let reached = a.reached(1) && b.reached(2);
+        assert!(if waited.is_ok() { waited == Ok(true) && reached } else { loss.is_lost() });
+        raise.join().unwrap();
+        lose.join().unwrap();
     });
 }

@@ -1,6 +1,7 @@
 //! The loss of a device: the reason, the flag that ends kernels, and who has to be woken.
 //!
-//! Whoever waits for a fence that is in no line has nobody to wake it on a lost device, so it is written down here.
+//! Whoever waits for something that no batch in line brings about has nobody to wake it on a lost device, so it is written
+//! down here.
 //! See README.md, "loss and sleeper".
 
 use std::sync::atomic::AtomicU32;
@@ -8,7 +9,7 @@ use std::sync::{Arc, Weak};
 
 use super::sync::{Mutex, Ordering};
 use crate::error::DeviceError;
-use crate::sync::FenceState;
+use crate::sync::Wake;
 
 /// Whether and why a device is lost. It stays so.
 #[derive(Debug, Default)]
@@ -21,12 +22,12 @@ pub(crate) struct Loss {
 #[derive(Debug, Default)]
 struct Inner {
     why: Option<String>,
-    /// Fences that threads sleep for, once for each thread.
-    awaited: Vec<Weak<FenceState>>,
+    /// What threads sleep for that nobody else may wake, once for each thread.
+    awaited: Vec<Weak<dyn Wake>>,
 }
 
 impl Loss {
-    /// Loses the device and wakes who waits for a fence; the first reason stays.
+    /// Loses the device and wakes the threads that wait; the first reason stays. Queues that are parked are woken by the caller.
     pub(crate) fn lose(&self, why: String) {
         let awaited = {
             let mut inner = self.inner.lock();
@@ -35,7 +36,7 @@ impl Loss {
             self.stop.store(1, Ordering::Release);
             std::mem::take(&mut inner.awaited)
         };
-        awaited.iter().filter_map(Weak::upgrade).for_each(|fence| fence.wake());
+        awaited.iter().filter_map(Weak::upgrade).for_each(Wake::wake);
     }
 
     /// Whether the device is lost: all threads leave what they do.
@@ -57,17 +58,16 @@ impl Loss {
         &self.stop
     }
 
-    /// From now to `forget` the loss wakes this fence's waiters. To be called before they test the loss and sleep.
-    pub(crate) fn watch(&self, fence: &Arc<FenceState>) {
-        self.inner.lock().awaited.push(Arc::downgrade(fence));
+    /// From now to `forget` the loss wakes this waiter. To be called before it tests the loss and sleeps.
+    pub(crate) fn watch(&self, who: &Arc<dyn Wake>) {
+        self.inner.lock().awaited.push(Arc::downgrade(who));
     }
 
-    /// A waiter of this fence sleeps no more.
-    pub(crate) fn forget(&self, fence: &Arc<FenceState>) {
+    /// The waiter sleeps no more.
+    pub(crate) fn forget(&self, who: &Arc<dyn Wake>) {
         let mut inner = self.inner.lock();
         // After a loss it may be gone already.
-        if let Some(at) = inner.awaited.iter().position(|awaited| std::ptr::eq(awaited.as_ptr(), Arc::as_ptr(fence))) {
-            inner.awaited.swap_remove(at);
-        }
+        let at = inner.awaited.iter().position(|awaited| std::ptr::addr_eq(awaited.as_ptr(), Arc::as_ptr(who)));
+        at.map(|at| inner.awaited.swap_remove(at));
     }
 }

@@ -143,7 +143,7 @@ impl SharedPhase {
 
 /// Loses the device, unless it is lost already and the kernel ended because of that.
 fn report(shared: &Shared, halt: Halt) {
-    shared.loss.lose(match halt {
+    shared.lose(match halt {
         Halt::Stopped(name) => format!("kernel `{name}` was stopped"),
         Halt::Panicked(why) => why,
     });

@@ -97,6 +97,8 @@ fn units_of(work: &Work, groups: [u32; 3]) -> u64 {
         Work::Dispatch(_) if groups.iter().any(|&count| count > MAX_GROUPS) => 0,
         Work::Dispatch(_) => groups.iter().map(|&count| u64::from(count)).product(),
         Work::Copy { .. } | Work::Fill { .. } => work.bytes().div_ceil(PIECE),
+        Work::Event { .. } | Work::Query(_) => 1,
+        Work::WaitEvents(_) => 0,
         Work::Update { .. } => work.bytes().min(1),
         Work::Rows(rows) => rows.to.rows.div_ceil(rows_of_unit(rows.row_bytes)),
         Work::Clear(clear) => clear.to.rows.div_ceil(rows_of_unit(clear.row.len() as u64)),

@@ -9,9 +9,10 @@ use super::phase;
 use super::progress::{Mark, Progress};
 use super::run::said;
 use super::shared::{Shared, Slot};
-use super::sync::spin_until;
+use super::sync::{AtomicU64, Ordering, spin_until};
 use super::work::{Batch, Recording, Work};
 use crate::error::DeviceError;
+use crate::sync::{Counter, Target, Wake};
 
 /// Batches known to take less than this (in nanoseconds) are run by the thread that submits them.
 const INLINE: u64 = 20_000;
@@ -37,6 +38,16 @@ pub(crate) struct QueueState {
 struct Submitted {
     serial: u64,
     batch: Batch,
+    /// Recording and phase from which to go on, in 32 bits each. Written and read by conductors, whom the line orders.
+    next: AtomicU64,
+}
+
+/// How far a conductor came with a batch.
+enum Ran {
+    /// To its end.
+    Done(Result<(), DeviceError>),
+    /// Up to something that waits for this.
+    Until(Target),
 }
 
 impl QueueState {
@@ -57,8 +68,9 @@ impl QueueState {
         if let Some(fence) = &batch.fence {
             fence.attach(self);
         }
+        batch.signals.iter().for_each(|(counter, _)| counter.attach(self));
         let tiny = self.is_tiny(&batch);
-        let pushed = self.line.push(|serial| Arc::new(Submitted { serial, batch }));
+        let pushed = self.line.push(|serial| Arc::new(Submitted { serial, batch, next: AtomicU64::new(0) }));
         if pushed.was_idle && !(tiny && self.serve_inline()) && !self.shared.post(self) {
             self.serve_inline();
         }
@@ -98,17 +110,30 @@ impl QueueState {
         }
     }
 
-    /// Runs batches in order, at least one; after each, leaves unless it is to `stay`.
-    fn conduct(self: &Arc<Self>, role: Conductor<'_, Submitted>, slot: &mut Slot, mut stay: impl FnMut() -> bool) {
+    /// Runs batches in order, at least one; after each, leaves unless it is to `stay`. Leaves a batch that has to wait.
+    fn conduct<'a>(
+        self: &'a Arc<Self>,
+        mut role: Conductor<'a, Submitted>,
+        slot: &mut Slot,
+        mut stay: impl FnMut() -> bool,
+    ) {
         self.shared.wake_watchdog();
         loop {
             let Some(submitted) = role.front() else { break };
             let started = self.shared.observer.as_ref().map(|_| Instant::now());
-            let result = self.run(&submitted, slot);
+            let ran = self.run(&submitted, slot);
             if let (Some(observer), Some(started)) = (&self.shared.observer, started) {
                 observer.ran(self.number, submitted.serial, started, Instant::now());
             }
-            retire(&role, submitted, result);
+            match ran {
+                Ran::Done(result) => self.retire(&role, submitted, result),
+                Ran::Until((counter, value)) => {
+                    drop(submitted);
+                    let Some(again) = self.park(role, &counter, value) else { break };
+                    role = again;
+                    continue;
+                }
+            }
             if !stay() {
                 self.hand_over(role, slot);
                 break;
@@ -117,7 +142,23 @@ impl QueueState {
         self.shared.nap().end();
     }
 
-    fn hand_over(self: &Arc<Self>, role: Conductor<'_, Submitted>, slot: &mut Slot) {
+    /// Leaves the role until a counter has a value. If it has it by now, the role is back.
+    fn park<'a>(
+        self: &'a Arc<Self>,
+        role: Conductor<'a, Submitted>,
+        counter: &Counter,
+        value: u64,
+    ) -> Option<Conductor<'a, Submitted>> {
+        role.park();
+        let who = Arc::clone(self) as Arc<dyn Wake>;
+        // The loss is looked at after the line is parked, and `Shared::lose` looks for parked lines after it is there.
+        if counter.watch(value, &who) && !self.shared.loss.is_lost() {
+            return None;
+        }
+        if self.line.unpark() { self.line.claim() } else { None }
+    }
+
+    fn hand_over<'a>(self: &'a Arc<Self>, role: Conductor<'a, Submitted>, slot: &mut Slot) {
         if role.leave() && !self.shared.post(self) {
             // No thread could be started: there is nobody but us.
             if let Some(role) = self.line.claim() {
@@ -126,16 +167,33 @@ impl QueueState {
         }
     }
 
-    fn run(self: &Arc<Self>, submitted: &Submitted, slot: &mut Slot) -> Result<(), DeviceError> {
-        for (r, recording) in submitted.batch.recordings.iter().enumerate() {
-            for p in 0..recording.phases.len() {
-                self.shared.loss.check()?;
+    /// Runs a batch from where it was left; not at all on a lost device.
+    fn run(self: &Arc<Self>, submitted: &Submitted, slot: &mut Slot) -> Ran {
+        if let Err(lost) = self.shared.loss.check() {
+            return Ran::Done(Err(lost));
+        }
+        if let Some(target) = submitted.batch.waits.iter().find(|(counter, value)| !counter.reached(*value)) {
+            return Ran::Until(target.clone());
+        }
+        // Relaxed: conductors come one after the other, through the line's lock.
+        let next = submitted.next.load(Ordering::Relaxed);
+        let (first, mut phase) = ((next >> 32) as usize, next as u32 as usize);
+        for (r, recording) in submitted.batch.recordings.iter().enumerate().skip(first) {
+            for p in phase..recording.phases.len() {
+                if let Err(lost) = self.shared.loss.check() {
+                    return Ran::Done(Err(lost));
+                }
+                if let Some(counter) = unset_event(&recording.phases[p]) {
+                    submitted.next.store((r as u64) << 32 | p as u64, Ordering::Relaxed);
+                    return Ran::Until((counter, 1));
+                }
                 self.progress.begin(r, p);
                 phase::run(&self.shared, recording, p, &self.progress, slot);
                 self.progress.end();
             }
+            phase = 0;
         }
-        self.shared.loss.check()
+        Ran::Done(self.shared.loss.check())
     }
 
     /// How far this queue is; for the watchdog.
@@ -193,21 +251,41 @@ impl QueueState {
         phase::member_of(&self.shared, member, &mut held.slot);
         true
     }
+
+    /// Drops what the batch owns, then says that it has retired, then signals its semaphores and its fence, then lets go who
+    /// waits for idle.
+    fn retire(&self, role: &Conductor<'_, Submitted>, submitted: Arc<Submitted>, result: Result<(), DeviceError>) {
+        role.pop();
+        let (serial, batch) = (submitted.serial, &submitted.batch);
+        let (fence, signals) = (batch.fence.clone(), batch.signals.clone());
+        // A destructor that panics must not take the queue with it.
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(submitted)));
+        role.retire(serial);
+        // On a lost device the loss wakes who waits for them.
+        if !self.shared.loss.is_lost() {
+            signals.iter().for_each(|(counter, value)| counter.raise(*value));
+        }
+        let result = result.and_then(|()| {
+            dropped.map_err(|panic| DeviceError::DeviceLost(format!("a destructor panicked: {}", said(&*panic))))
+        });
+        fence.inspect(|fence| fence.settle(result));
+        role.settle(serial);
+    }
 }
 
-/// Drops what the batch owns, then says that it has retired, then signals its fence, then lets go who waits for idle.
-fn retire(role: &Conductor<'_, Submitted>, submitted: Arc<Submitted>, result: Result<(), DeviceError>) {
-    role.pop();
-    let serial = submitted.serial;
-    let fence = submitted.batch.fence.clone();
-    // A destructor that panics must not take the queue with it.
-    let dropped = catch_unwind(AssertUnwindSafe(|| drop(submitted)));
-    role.retire(serial);
-    let result = result.and_then(|()| {
-        dropped.map_err(|panic| DeviceError::DeviceLost(format!("a destructor panicked: {}", said(&*panic))))
-    });
-    fence.inspect(|fence| fence.settle(result));
-    role.settle(serial);
+impl Wake for QueueState {
+    /// What the batch in front waits for may have happened, or the device is lost.
+    fn wake(self: Arc<Self>) {
+        if self.line.unpark() && !self.shared.post(&self) {
+            self.serve_inline();
+        }
+    }
+}
+
+/// An event that the phase waits for, and that is not set.
+fn unset_event(phase: &[Work]) -> Option<Arc<Counter>> {
+    let Some(Work::WaitEvents(events)) = phase.first() else { return None };
+    events.iter().find(|event| !event.reached(1)).cloned()
 }
 
 /// The kernels of a phase, each once, the first few.

@@ -66,6 +66,10 @@ impl Run<'_> {
             Work::Copy { from, to } => to.copy_from(at, *from, at, len),
             Work::Fill { to, word } => to.fill(at, len, *word),
             Work::Update { to, bytes } => to.write(0, bytes),
+            Work::Event { event, set: true } => event.raise(1),
+            Work::Event { event, set: false } => event.reset(),
+            Work::WaitEvents(_) => {}
+            Work::Query(query) => query.run(),
             Work::Rows(work) => {
                 for row in rows(&piece.units, work.to.rows, work.row_bytes) {
                     work.to.slice.copy_from(work.to.at(row), work.from.slice, work.from.at(row), work.row_bytes);

@@ -16,6 +16,7 @@ use super::plan::Plan;
 use super::queue::QueueState;
 use super::sync::Mutex;
 use super::watchdog::{Nap, watch};
+use crate::sync::Wake;
 
 /// The right to run kernels, and the memory to do it with. There are as many as workers.
 #[derive(Debug, Default)]
@@ -94,6 +95,12 @@ impl Shared {
     /// Makes the watchdog look at a queue.
     pub(super) fn register(&self, queue: &Arc<QueueState>) {
         self.queues.lock().push(Arc::downgrade(queue));
+    }
+
+    /// Loses the device: kernels end, threads that wait wake up, and queues that are parked retire what they have.
+    pub(super) fn lose(&self, why: String) {
+        self.loss.lose(why);
+        self.queues().into_iter().for_each(Wake::wake);
     }
 
     /// A slot, if one is free.

@@ -72,7 +72,7 @@ fn executor(workers: usize) -> Arc<Executor> {
 fn batch(executor: &Executor, phases: Vec<Phase>) -> (Batch, Arc<FenceState>) {
     let fence = Arc::new(FenceState::new(false, executor.loss()));
     let recordings = vec![Arc::new(Recording { phases, keep_alive: Vec::new() })];
-    (Batch { recordings, fence: Some(Arc::clone(&fence)) }, fence)
+    (Batch { recordings, fence: Some(Arc::clone(&fence)), ..Batch::default() }, fence)
 }
 
 fn memory(bytes: u64) -> Arc<Allocation> {
@@ -293,7 +293,9 @@ fn a_retired_batch_owns_nothing() {
         let phases = vec![vec![dispatch("many", &code, &[], Groups::Direct([64, 1, 1]))]];
         let fence = Arc::new(FenceState::new(false, executor.loss()));
         let recording = Arc::new(Recording { phases, keep_alive: vec![Arc::clone(&owned) as _] });
-        queue.submit(Batch { recordings: vec![recording], fence: Some(Arc::clone(&fence)) }).unwrap();
+        queue
+            .submit(Batch { recordings: vec![recording], fence: Some(Arc::clone(&fence)), ..Batch::default() })
+            .unwrap();
         fence.wait(None).unwrap();
         assert_eq!(Arc::strong_count(&owned), 1);
     }
@@ -328,7 +330,13 @@ fn the_last_handle_may_drop_inside_a_batch() {
             phases: vec![vec![dispatch("slow", &slow, &[], Groups::Direct([4, 1, 1]))]],
             keep_alive: vec![executor as _],
         };
-        queue.submit(Batch { recordings: vec![Arc::new(recording)], fence: Some(Arc::clone(&fence)) }).unwrap();
+        queue
+            .submit(Batch {
+                recordings: vec![Arc::new(recording)],
+                fence: Some(Arc::clone(&fence)),
+                ..Batch::default()
+            })
+            .unwrap();
         drop(queue);
         assert_eq!(fence.wait(Some(Duration::MAX)), Ok(true));
     }
@@ -379,7 +387,8 @@ fn a_fence_is_used_again_after_a_reset() {
         assert!(fence.is_signaled());
         fence.reset();
         assert!(!fence.is_signaled());
-        let batch = Batch { recordings: vec![Arc::clone(&recording)], fence: Some(Arc::clone(&fence)) };
+        let batch =
+            Batch { recordings: vec![Arc::clone(&recording)], fence: Some(Arc::clone(&fence)), ..Batch::default() };
         assert_eq!(queue.submit(batch), Ok(i));
         assert_eq!(fence.wait(None), Ok(true));
         assert_eq!(runs.load(SeqCst), i);

@@ -154,7 +154,7 @@ fn look(shared: &Shared, seen: &mut Vec<Seen>, limit: Duration) {
         if last.mark != mark {
             (last.mark, last.since) = (mark, now);
         } else if mark.is_running() && now.duration_since(last.since) >= limit {
-            shared.loss.lose(format!("{} ran longer than the time limit of {limit:?}", queue.running()));
+            shared.lose(format!("{} ran longer than the time limit of {limit:?}", queue.running()));
         }
     }
 }

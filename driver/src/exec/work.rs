@@ -12,13 +12,14 @@ use spelter_shaders::back::Code;
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::Descriptor;
 
-use crate::sync::FenceState;
+use crate::query::QueryWork;
+use crate::sync::{Counter, FenceState, Target};
 
 /// The most workgroups in one dimension (`maxComputeWorkGroupCount`). A dispatch above it runs nothing.
 pub(crate) const MAX_GROUPS: u32 = MAX_WORKGROUPS;
 
 /// One command, ready to run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Work {
     /// `vkCmdDispatch`, `vkCmdDispatchBase`, `vkCmdDispatchIndirect`.
     Dispatch(DispatchWork),
@@ -41,6 +42,17 @@ pub(crate) enum Work {
     Rows(RowsWork),
     /// One level of an image, or a part, that becomes one texel all over.
     Clear(ClearWork),
+    /// `vkCmdSetEvent`, `vkCmdResetEvent`: alone in its phase.
+    Event {
+        /// 1 while the event is set.
+        event: Arc<Counter>,
+        /// What it becomes.
+        set: bool,
+    },
+    /// `vkCmdWaitEvents`: alone in its phase, which starts when all of them are set.
+    WaitEvents(Arc<[Arc<Counter>]>),
+    /// A command on queries: alone in its phase.
+    Query(QueryWork),
     /// `vkCmdUpdateBuffer`.
     Update {
         /// The bytes to write.
@@ -60,13 +72,17 @@ impl Work {
             Self::Update { .. } => "update",
             Self::Rows(_) => "copy image",
             Self::Clear(_) => "clear image",
+            Self::Event { set: true, .. } => "set event",
+            Self::Event { set: false, .. } => "reset event",
+            Self::WaitEvents(_) => "wait for events",
+            Self::Query(query) => query.name(),
         }
     }
 
-    /// Bytes that a transfer writes; 0 of a dispatch.
+    /// Bytes that a transfer writes; 0 of anything else.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
-            Self::Dispatch(_) => 0,
+            Self::Dispatch(_) | Self::Event { .. } | Self::WaitEvents(_) | Self::Query(_) => 0,
             Self::Copy { from, to } => from.len().min(to.len()),
             Self::Fill { to, .. } => to.len(),
             Self::Update { to, bytes } => to.len().min(bytes.len() as u64),
@@ -121,6 +137,7 @@ pub(crate) struct ClearWork {
 }
 
 /// A dispatch with its pipeline and descriptors.
+#[derive(Clone)]
 pub(crate) struct DispatchWork {
     /// The entry point, for messages.
     pub(crate) name: Arc<str>,
@@ -145,7 +162,7 @@ impl fmt::Debug for DispatchWork {
 }
 
 /// Where a dispatch's size comes from.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Groups {
     /// Known when recorded. A zero in any dimension means nothing runs.
     Direct([u32; 3]),
@@ -171,11 +188,15 @@ impl fmt::Debug for Recording {
     }
 }
 
-/// One submission. Its serial counts up per queue; the fence is signalled when it has retired.
+/// One submission. Its serial counts up per queue; semaphores and fence are signalled when it has retired.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
+    /// What has to happen before it starts.
+    pub(crate) waits: Vec<Target>,
     /// Run one after the other, as if a barrier lay between them.
     pub(crate) recordings: Vec<Arc<Recording>>,
+    /// Raised at the end, unless the device is lost.
+    pub(crate) signals: Vec<Target>,
     /// Signalled at the end, or told that the device is lost.
     pub(crate) fence: Option<Arc<FenceState>>,
 }

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use crate::device::Device;
 use crate::error::{DeviceError, Error, require};
-use crate::sync::FenceState;
+use crate::sync::{FenceState, Until, wait};
 
 /// A fence (`VkFence`): signalled when the submission that it was given to is done. A handle.
 #[derive(Clone, Debug)]
@@ -38,6 +38,21 @@ impl Fence {
     /// [`Error::DeviceLost`] if it never will be.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<bool, Error> {
         Ok(self.inner.state.wait(timeout)?)
+    }
+
+    /// `vkWaitForFences` without `waitAll`: whether one of the fences was signalled before the time was over.
+    /// [`Error::DeviceLost`] if none was and the device is lost.
+    pub fn wait_any(fences: &[&Fence], timeout: Option<Duration>) -> Result<bool, Error> {
+        let Some((first, others)) = fences.split_first() else { return Ok(true) };
+        let device = &first.inner.device;
+        let same = others.iter().all(|fence| fence.inner.device.is(device));
+        require(same, "vkWaitForFences", "VUID-vkWaitForFences-pFences-parent", || "a fence of another device".into())?;
+        let states: Vec<_> = fences.iter().map(|fence| Arc::clone(&fence.inner.state)).collect();
+        let settled = wait(&states, Until::Any, timeout, device.loss())?;
+        if settled && !fences.iter().any(|fence| fence.is_signaled()) {
+            device.check_alive()?;
+        }
+        Ok(settled)
     }
 
     /// `vkResetFences`.

@@ -1,23 +1,47 @@
-//! Queues and fences as callers see them: the rules around what the executor does.
+//! Queues, and what orders their work, as callers see them: the rules around what the executor does.
 
+mod event;
 mod fence;
+mod semaphore;
 
+pub use event::Event;
 pub use fence::Fence;
+pub use semaphore::{Semaphore, SemaphoreSubmit};
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::command::{CommandBuffer, Submission};
 use crate::device::Device;
-use crate::error::{Error, require};
+use crate::error::{Error, Misuse, require};
 use crate::exec::QueueState;
 use crate::exec::work::Batch;
+use crate::sync::Target;
+use semaphore::Operations;
 
 /// A queue (`VkQueue`): runs what is submitted to it in order. A handle.
 #[derive(Clone)]
 pub struct Queue {
     device: Device,
     state: Arc<QueueState>,
+}
+
+/// One submission of several (`VkSubmitInfo2`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SubmitInfo<'a> {
+    /// What has to be signalled before any of the commands starts.
+    pub waits: &'a [SemaphoreSubmit<'a>],
+    /// Run one after the other.
+    pub commands: &'a [&'a CommandBuffer],
+    /// Signalled when all of the commands are done.
+    pub signals: &'a [SemaphoreSubmit<'a>],
+}
+
+/// A submission whose rules were checked.
+struct Ready {
+    waits: Vec<Target>,
+    commands: Submission,
+    signals: Vec<Target>,
 }
 
 impl Queue {
@@ -30,24 +54,51 @@ impl Queue {
     ///
     /// On a lost device nothing runs, and a fence that belongs to no other submission is told so.
     pub fn submit(&self, commands: &[&CommandBuffer], fence: Option<&Fence>) -> Result<u64, Error> {
+        self.submit_all(&[SubmitInfo { commands, ..SubmitInfo::default() }], fence)
+    }
+
+    /// `vkQueueSubmit2`: the submissions begin in order, each when what it waits for is signalled; those behind it wait, too.
+    /// The fence is signalled after the last. The result is the serial of the last.
+    ///
+    /// If a rule is broken nothing is submitted.
+    pub fn submit_all(&self, submits: &[SubmitInfo<'_>], fence: Option<&Fence>) -> Result<u64, Error> {
         if let Err(lost) = self.device.loss().check() {
             fence.filter(|fence| fence.device().is(&self.device)).inspect(|fence| fence.lose(&lost));
             return Err(lost.into());
         }
-        let at = "vkQueueSubmit";
-        let same = commands.iter().all(|c| c.device().is(&self.device));
-        require(same, at, "VUID-vkQueueSubmit-pCommandBuffers-00074", || "a command buffer of another device".into())?;
         let same = fence.is_none_or(|fence| fence.device().is(&self.device));
-        require(same, at, "VUID-vkQueueSubmit-commonparent", || "a fence of another device".into())?;
-        let submission = Submission::begin(commands)?;
+        require(same, AT, "VUID-vkQueueSubmit-commonparent", || "a fence of another device".into())?;
+        // A fence alone is a submission, too.
+        let submits = if submits.is_empty() { &[SubmitInfo::default()] } else { submits };
+        let mut operations = Operations::default();
+        let ready = submits.iter().map(|submit| self.check(submit, &mut operations)).collect::<Result<Vec<_>, _>>()?;
         let guard = fence.map(Fence::associate).transpose()?;
-        let batch = Batch { recordings: submission.recordings(), fence: guard.as_ref().map(|guard| guard.state()) };
-        let serial = self.state.submit(batch)?;
+        operations.keep();
+        let (mut serial, last) = (0, ready.len() - 1);
+        for (index, ready) in ready.into_iter().enumerate() {
+            let fence = guard.as_ref().filter(|_| index == last).map(|guard| guard.state());
+            let Ready { waits, commands, signals } = ready;
+            let submitted = self.state.submit(Batch { waits, recordings: commands.recordings(), signals, fence });
+            if let (Err(lost), Some(guard)) = (&submitted, &guard) {
+                guard.state().settle(Err(lost.clone()));
+            }
+            serial = submitted?;
+            commands.finish(&self.state, serial);
+        }
         if let Some(guard) = guard {
             guard.keep();
         }
-        submission.finish(&self.state, serial);
         Ok(serial)
+    }
+
+    fn check(&self, submit: &SubmitInfo<'_>, operations: &mut Operations) -> Result<Ready, Misuse> {
+        let same = submit.commands.iter().all(|c| c.device().is(&self.device));
+        require(same, AT, "VUID-vkQueueSubmit-pCommandBuffers-00074", || "a command buffer of another device".into())?;
+        let same = submit.waits.iter().chain(submit.signals).all(|s| s.semaphore.device().is(&self.device));
+        require(same, AT, "VUID-VkSubmitInfo2-commonparent", || "a semaphore of another device".into())?;
+        let commands = Submission::begin(submit.commands)?;
+        let waits = operations.waits(submit.waits)?;
+        Ok(Ready { waits, commands, signals: operations.signals(submit.signals)? })
     }
 
     /// `vkQueueWaitIdle`: returns when all that was submitted to this queue is done.
@@ -66,6 +117,8 @@ impl Queue {
         &self.device
     }
 }
+
+const AT: &str = "vkQueueSubmit";
 
 impl fmt::Debug for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -50,6 +50,12 @@ impl DeviceMemory {
         Ok(())
     }
 
+    /// `vkMapMemory`: where the memory is in the host's addresses, from now until the last user of it is gone. Kernels may
+    /// write it at any time: no Rust reference may point there.
+    pub fn host_address(&self) -> *mut u8 {
+        self.slice().pointer()
+    }
+
     /// The rules of a mapping of that range; nothing at all may be read anywhere inside.
     fn check(&self, offset: u64, len: usize) -> Result<(), Misuse> {
         let (at, size, len) = ("vkMapMemory", self.size(), len as u64);

@@ -3,6 +3,8 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use super::wait::Awaited;
+use super::wake::{Wake, Watchers};
 use crate::error::DeviceError;
 use crate::exec::sync::{AtomicUsize, Condvar, Mutex, Ordering, spin_until};
 use crate::exec::{Loss, QueueState, WAIT_SPIN};
@@ -28,6 +30,8 @@ struct Inner {
     home: Option<Weak<QueueState>>,
     /// Why the device is lost, in state `LOST`.
     lost: Option<DeviceError>,
+    /// Threads that wait for one of several fences.
+    watchers: Watchers,
 }
 
 impl FenceState {
@@ -50,7 +54,7 @@ impl FenceState {
     /// (VUID-vkResetFences-pFences-01123).
     pub(crate) fn reset(&self) {
         let mut inner = self.inner.lock();
-        *inner = Inner::default();
+        (inner.home, inner.lost) = (None, None);
         // Relaxed: the caller orders a reset before the submission that uses the fence again.
         self.state.store(WAITING, Ordering::Relaxed);
     }
@@ -86,12 +90,11 @@ impl FenceState {
     }
 
     /// Works on the queue; whether the fence is settled.
-    fn work(&self) -> bool {
+    fn work(self: &Arc<Self>) -> bool {
         if self.is_settled() {
             return true;
         }
-        let home = self.inner.lock().home.as_ref().and_then(Weak::upgrade);
-        home.is_some_and(|queue| queue.help(&|| self.is_settled()))
+        self.home().is_some_and(|queue| queue.help(&|| self.is_settled()))
     }
 
     /// Spins shortly, then sleeps; whether the fence is settled.
@@ -99,9 +102,10 @@ impl FenceState {
         if spin_until(spin.min(WAIT_SPIN), || self.is_settled()) {
             return true;
         }
-        self.loss.watch(self);
+        let who = Arc::clone(self) as Arc<dyn Wake>;
+        self.loss.watch(&who);
         let settled = self.sleep_watched(deadline);
-        self.loss.forget(self);
+        self.loss.forget(&who);
         settled
     }
 
@@ -127,16 +131,43 @@ impl FenceState {
     pub(crate) fn settle(&self, result: Result<(), DeviceError>) {
         let mut inner = self.inner.lock();
         let state = if result.is_ok() { SIGNALED } else { LOST };
-        *inner = Inner { home: None, lost: result.err() };
+        let watchers = inner.watchers.take(0);
+        *inner = Inner { lost: result.err(), ..Inner::default() };
         // Release: pairs with the Acquire in `state`. Under the lock, so that a waiter is before its test or asleep.
         self.state.store(state, Ordering::Release);
         self.settled.notify_all();
+        drop(inner);
+        watchers.into_iter().for_each(Wake::wake);
     }
+}
 
+impl Wake for FenceState {
     /// The device is lost: waiters look whether anybody will settle the fence.
-    pub(crate) fn wake(&self) {
+    fn wake(self: Arc<Self>) {
         // Under the lock, so that a waiter is before its test or asleep.
         let _inner = self.inner.lock();
         self.settled.notify_all();
+    }
+}
+
+/// For threads that wait for one of several.
+impl Awaited for Arc<FenceState> {
+    fn is_done(&self) -> bool {
+        self.is_settled()
+    }
+
+    fn home(&self) -> Option<Arc<QueueState>> {
+        self.inner.lock().home.as_ref().and_then(Weak::upgrade)
+    }
+
+    fn watch(&self, who: &Arc<dyn Wake>) {
+        let mut inner = self.inner.lock();
+        if !self.is_settled() {
+            inner.watchers.add(0, who);
+        }
+    }
+
+    fn forget(&self, who: &Arc<dyn Wake>) {
+        self.inner.lock().watchers.remove(who);
     }
 }

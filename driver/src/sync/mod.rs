@@ -1,5 +1,11 @@
-//! What a host waits for.
+//! What hosts and queues wait for.
 
+mod counter;
 mod fence;
+mod wait;
+mod wake;
 
+pub(crate) use counter::{Counter, Target};
 pub(crate) use fence::FenceState;
+pub(crate) use wait::{Until, wait};
+pub(crate) use wake::Wake;

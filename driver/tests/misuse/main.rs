@@ -9,6 +9,7 @@ mod image_commands;
 mod images;
 mod objects;
 mod pipelines;
+mod sync;
 mod transfers;
 
 use std::collections::BTreeSet;
@@ -92,9 +93,17 @@ impl World {
 }
 
 fn rules() -> impl Iterator<Item = &'static Rule> {
-    [objects::RULES, pipelines::RULES, commands::RULES, transfers::RULES, images::RULES, image_commands::RULES]
-        .into_iter()
-        .flatten()
+    [
+        objects::RULES,
+        pipelines::RULES,
+        commands::RULES,
+        transfers::RULES,
+        images::RULES,
+        image_commands::RULES,
+        sync::RULES,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 #[test]

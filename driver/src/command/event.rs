@@ -1,0 +1,50 @@
+//! Events in command buffers. Whatever stages a program names, each of these commands comes after all before it.
+
+use std::sync::Arc;
+
+use super::CommandBuffer;
+use super::recorder::Recorder;
+use crate::error::{Error, require};
+use crate::exec::Work;
+use crate::queue::Event;
+
+impl CommandBuffer {
+    /// `vkCmdSetEvent`, `vkCmdSetEvent2`: the event is set when all commands before are done.
+    pub fn set_event(&self, event: &Event) -> Result<(), Error> {
+        self.change_event("vkCmdSetEvent", "VUID-vkCmdSetEvent-commandBuffer-recording", event, true)
+    }
+
+    /// `vkCmdResetEvent`, `vkCmdResetEvent2`: the event is not set any more when all commands before are done.
+    pub fn reset_event(&self, event: &Event) -> Result<(), Error> {
+        self.change_event("vkCmdResetEvent", "VUID-vkCmdResetEvent-commandBuffer-recording", event, false)
+    }
+
+    /// `vkCmdWaitEvents`, `vkCmdWaitEvents2`: commands after it start when all of the events are set, and see what commands
+    /// before it did. Meanwhile the queue gives its workers to others.
+    pub fn wait_events(&self, events: &[&Event]) -> Result<(), Error> {
+        let at = "vkCmdWaitEvents";
+        let mut recorder = self.recorder(at, "VUID-vkCmdWaitEvents-commandBuffer-recording")?;
+        require(!events.is_empty(), at, "VUID-vkCmdWaitEvents-eventCount-arraylength", || "eventCount is 0".into())?;
+        let same = events.iter().all(|event| event.device().is(&recorder.device));
+        require(same, at, "VUID-vkCmdWaitEvents-commonparent", || "an event of another device".into())?;
+        recorder.add_alone(Work::WaitEvents(events.iter().map(|event| Arc::clone(event.counter())).collect()));
+        Ok(())
+    }
+
+    fn change_event(&self, at: &'static str, recording: &'static str, event: &Event, set: bool) -> Result<(), Error> {
+        let mut recorder = self.recorder(at, recording)?;
+        let same = event.device().is(&recorder.device);
+        require(same, at, "VUID-vkCmdSetEvent-commonparent", || "an event of another device".into())?;
+        recorder.add_alone(Work::Event { event: Arc::clone(event.counter()), set });
+        Ok(())
+    }
+}
+
+impl Recorder {
+    /// Adds a command in a phase of its own.
+    pub(super) fn add_alone(&mut self, work: Work) {
+        self.end_phase();
+        self.add(work);
+        self.end_phase();
+    }
+}

@@ -1,0 +1,91 @@
+//! What commands do with queries when their phase runs.
+
+use std::sync::Arc;
+
+use ash::vk::QueryResultFlags as Flags;
+use spelter_shaders::guest::GuestSlice;
+
+use super::Queries;
+
+/// A command on queries of one pool.
+#[derive(Clone, Debug)]
+pub(crate) struct QueryWork {
+    /// The pool's values.
+    pub(crate) queries: Arc<Queries>,
+    /// The first query.
+    pub(crate) first: u32,
+    /// What is done to it, and to those after it.
+    pub(crate) what: QueryCommand,
+}
+
+/// The kinds of commands on queries.
+#[derive(Clone, Debug)]
+pub(crate) enum QueryCommand {
+    /// `vkCmdWriteTimestamp`.
+    Timestamp,
+    /// `vkCmdResetQueryPool` of so many queries.
+    Reset(u32),
+    /// `vkCmdCopyQueryPoolResults`.
+    Copy {
+        /// How many queries.
+        count: u32,
+        /// Where the first goes.
+        to: GuestSlice,
+        /// Bytes from one to the next.
+        stride: u64,
+        /// Width, and whether availability follows.
+        flags: Flags,
+    },
+}
+
+impl QueryWork {
+    /// For timelines.
+    pub(crate) fn name(&self) -> &'static str {
+        match self.what {
+            QueryCommand::Timestamp => "timestamp",
+            QueryCommand::Reset(_) => "reset queries",
+            QueryCommand::Copy { .. } => "copy queries",
+        }
+    }
+
+    /// Does it. All commands before it are done.
+    pub(crate) fn run(&self) {
+        match self.what {
+            QueryCommand::Timestamp => self.queries.set(self.first, now()),
+            QueryCommand::Reset(count) => self.queries.reset(self.first, count),
+            QueryCommand::Copy { count, to, stride, flags } => {
+                for at in 0..count {
+                    let value = self.queries.get(self.first + at);
+                    write(value, flags, |offset, bytes| to.write(u64::from(at) * stride + offset, bytes));
+                }
+            }
+        }
+    }
+}
+
+/// Writes a result in the form of `VkQueryResultFlags`. A value that is not there is not written, but for 0 with `PARTIAL`.
+fn write(value: Option<u64>, flags: Flags, mut put: impl FnMut(u64, &[u8])) {
+    let wide = flags.contains(Flags::TYPE_64);
+    let width = if wide { 8 } else { 4 };
+    let mut word = |at: u64, value: u64| put(at * width, &value.to_le_bytes()[..width as usize]);
+    if let Some(value) = value.or(flags.contains(Flags::PARTIAL).then_some(0)) {
+        word(0, value);
+    }
+    if flags.contains(Flags::WITH_AVAILABILITY) {
+        word(1, u64::from(value.is_some()));
+    }
+}
+
+/// Nanoseconds of the monotonic clock (`VK_TIME_DOMAIN_CLOCK_MONOTONIC_KHR`).
+#[cfg(unix)]
+pub(crate) fn now() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
+}
+
+/// Nanoseconds since the first call.
+#[cfg(not(unix))]
+pub(crate) fn now() -> u64 {
+    static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    START.get_or_init(std::time::Instant::now).elapsed().as_nanos() as u64
+}

@@ -1,0 +1,147 @@
+//! Rules of semaphores, events, queries and secondary command buffers.
+
+use spelter_driver::vk::{CommandBufferUsageFlags as Flags, QueryResultFlags, QueryType};
+use spelter_driver::{CommandBuffer, Error, Fence, QueryPool, Semaphore, SemaphoreSubmit, SubmitInfo};
+
+use super::{Rule, World};
+
+fn submit(world: &World, waits: &[SemaphoreSubmit<'_>], signals: &[SemaphoreSubmit<'_>]) -> Result<(), Error> {
+    world.device.queue().submit_all(&[SubmitInfo { waits, commands: &[], signals }], None).map(drop)
+}
+
+fn pool(world: &World) -> QueryPool {
+    world.device.create_query_pool(QueryType::TIMESTAMP, 4).unwrap()
+}
+
+fn copy(world: &World, offset: u64, stride: u64, flags: QueryResultFlags) -> Result<(), Error> {
+    world.command.copy_query_pool_results(&pool(world), 0, 4, &world.words.buffer, offset, stride, flags)
+}
+
+fn secondary(world: &World, flags: Flags) -> CommandBuffer {
+    let command = world.device.create_command_pool().allocate_secondary();
+    command.begin(flags).unwrap();
+    command.end().unwrap();
+    command
+}
+
+/// Calls `then` while a secondary command buffer is pending, as a part of a primary one; it is a part of another, too.
+fn with_pending(
+    world: &World,
+    then: impl FnOnce(&CommandBuffer, &CommandBuffer) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let (part, hold) = (secondary(world, Flags::empty()), world.device.create_timeline_semaphore(0));
+    let primary = || {
+        super::common::recorded(&world.device, Flags::empty(), |command| command.execute_commands(&[&part]).unwrap())
+    };
+    let (first, second) = (primary(), primary());
+    let waits = [SemaphoreSubmit { semaphore: &hold, value: 1 }];
+    let held = SubmitInfo { waits: &waits, commands: &[&first], signals: &[] };
+    world.device.queue().submit_all(&[held], None).unwrap();
+    let result = then(&part, &second);
+    hold.signal(1).unwrap();
+    world.device.queue().wait_idle().unwrap();
+    result
+}
+
+pub(crate) const RULES: &[Rule] = &[
+    ("VUID-VkSubmitInfo2-commonparent", |w| {
+        submit(w, &[], &[SemaphoreSubmit { semaphore: &w.other.create_semaphore(), value: 0 }])
+    }),
+    ("VUID-vkQueueSubmit2-semaphore-03873", |w| {
+        submit(w, &[SemaphoreSubmit { semaphore: &w.device.create_semaphore(), value: 0 }], &[])
+    }),
+    ("VUID-vkQueueSubmit2-semaphore-03868", |w| {
+        let semaphore = &w.device.create_semaphore();
+        submit(w, &[], &[SemaphoreSubmit { semaphore, value: 0 }, SemaphoreSubmit { semaphore, value: 0 }])
+    }),
+    ("VUID-VkSubmitInfo2-semaphore-03882", |w| {
+        submit(w, &[], &[SemaphoreSubmit { semaphore: &w.device.create_timeline_semaphore(3), value: 3 }])
+    }),
+    ("VUID-vkGetSemaphoreCounterValue-semaphore-03255", |w| w.device.create_semaphore().value().map(drop)),
+    ("VUID-VkSemaphoreSignalInfo-semaphore-03257", |w| w.device.create_semaphore().signal(1)),
+    ("VUID-VkSemaphoreSignalInfo-value-03258", |w| w.device.create_timeline_semaphore(2).signal(2)),
+    ("VUID-VkSemaphoreWaitInfo-pSemaphores-03256", |w| {
+        Semaphore::wait_all(&[(&w.device.create_semaphore(), 0)], None).map(drop)
+    }),
+    ("VUID-VkSemaphoreWaitInfo-pSemaphores-parent", |w| {
+        let (a, b) = (w.device.create_timeline_semaphore(0), w.other.create_timeline_semaphore(0));
+        Semaphore::wait_any(&[(&a, 0), (&b, 0)], None).map(drop)
+    }),
+    ("VUID-vkWaitForFences-pFences-parent", |w| {
+        Fence::wait_any(&[&w.device.create_fence(true), &w.other.create_fence(true)], None).map(drop)
+    }),
+    ("VUID-vkCmdSetEvent-commandBuffer-recording", |w| w.idle.set_event(&w.device.create_event())),
+    ("VUID-vkCmdResetEvent-commandBuffer-recording", |w| w.idle.reset_event(&w.device.create_event())),
+    ("VUID-vkCmdSetEvent-commonparent", |w| w.command.set_event(&w.other.create_event())),
+    ("VUID-vkCmdWaitEvents-commandBuffer-recording", |w| w.idle.wait_events(&[&w.device.create_event()])),
+    ("VUID-vkCmdWaitEvents-eventCount-arraylength", |w| w.command.wait_events(&[])),
+    ("VUID-vkCmdWaitEvents-commonparent", |w| w.command.wait_events(&[&w.other.create_event()])),
+    ("VUID-VkQueryPoolCreateInfo-queryCount-02763", |w| w.device.create_query_pool(QueryType::TIMESTAMP, 0).map(drop)),
+    ("VUID-VkQueryPoolCreateInfo-queryType-parameter", |w| {
+        w.device.create_query_pool(QueryType::OCCLUSION, 1).map(drop)
+    }),
+    ("VUID-vkResetQueryPool-firstQuery-09436", |w| pool(w).reset(4, 0)),
+    ("VUID-vkResetQueryPool-firstQuery-09437", |w| pool(w).reset(3, 2)),
+    ("VUID-vkGetQueryPoolResults-firstQuery-09436", |w| pool(w).results(4, 1, false).map(drop)),
+    ("VUID-vkGetQueryPoolResults-firstQuery-09437", |w| pool(w).results(2, u32::MAX, false).map(drop)),
+    ("VUID-vkCmdWriteTimestamp-query-04904", |w| w.command.write_timestamp(&pool(w), 4)),
+    ("VUID-vkCmdResetQueryPool-firstQuery-09436", |w| w.command.reset_query_pool(&pool(w), 9, 1)),
+    ("VUID-vkCmdResetQueryPool-firstQuery-09437", |w| w.command.reset_query_pool(&pool(w), 0, 5)),
+    ("VUID-vkCmdResetQueryPool-commandBuffer-recording", |w| w.idle.reset_query_pool(&pool(w), 0, 1)),
+    ("VUID-vkCmdResetQueryPool-commonparent", |w| {
+        w.command.reset_query_pool(&w.other.create_query_pool(QueryType::TIMESTAMP, 1)?, 0, 1)
+    }),
+    ("VUID-vkCmdCopyQueryPoolResults-commandBuffer-recording", |w| {
+        let none = QueryResultFlags::empty();
+        w.idle.copy_query_pool_results(&pool(w), 0, 1, &w.words.buffer, 0, 4, none)
+    }),
+    ("VUID-vkCmdCopyQueryPoolResults-firstQuery-09436", |w| {
+        let none = QueryResultFlags::empty();
+        w.command.copy_query_pool_results(&pool(w), 4, 1, &w.words.buffer, 0, 4, none)
+    }),
+    ("VUID-vkCmdCopyQueryPoolResults-firstQuery-09437", |w| {
+        let none = QueryResultFlags::empty();
+        w.command.copy_query_pool_results(&pool(w), 1, 4, &w.words.buffer, 0, 4, none)
+    }),
+    ("VUID-vkCmdCopyQueryPoolResults-commonparent", |w| {
+        let none = QueryResultFlags::empty();
+        w.command.copy_query_pool_results(&pool(w), 0, 1, &w.foreign.buffer, 0, 4, none)
+    }),
+    ("VUID-vkCmdCopyQueryPoolResults-dstBuffer-00825", |w| {
+        let usage = spelter_driver::vk::BufferUsageFlags::STORAGE_BUFFER;
+        let buffer = w.device.create_buffer(64, usage)?;
+        w.command.copy_query_pool_results(&pool(w), 0, 1, &buffer, 0, 4, QueryResultFlags::empty())
+    }),
+    ("VUID-vkCmdCopyQueryPoolResults-dstBuffer-00826", |w| {
+        w.command.copy_query_pool_results(&pool(w), 0, 1, &w.unbound, 0, 4, QueryResultFlags::empty())
+    }),
+    ("VUID-vkCmdCopyQueryPoolResults-dstOffset-00819", |w| copy(w, 256, 4, QueryResultFlags::empty())),
+    ("VUID-vkCmdCopyQueryPoolResults-flags-00822", |w| copy(w, 0, 6, QueryResultFlags::empty())),
+    ("VUID-vkCmdCopyQueryPoolResults-flags-00823", |w| copy(w, 4, 8, QueryResultFlags::TYPE_64)),
+    ("VUID-vkCmdCopyQueryPoolResults-dstBuffer-00824", |w| copy(w, 0, 1 << 62, QueryResultFlags::TYPE_64)),
+    ("VUID-vkCmdExecuteCommands-bufferlevel", |w| {
+        let outer = w.device.create_command_pool().allocate_secondary();
+        outer.begin(Flags::empty())?;
+        outer.execute_commands(&[&secondary(w, Flags::empty())])
+    }),
+    ("VUID-vkCmdExecuteCommands-commandBufferCount-arraylength", |w| w.command.execute_commands(&[])),
+    ("VUID-vkCmdExecuteCommands-commonparent", |w| {
+        w.command.execute_commands(&[&w.other.create_command_pool().allocate_secondary()])
+    }),
+    ("VUID-vkCmdExecuteCommands-commandBuffer-recording", |w| {
+        w.idle.execute_commands(&[&secondary(w, Flags::empty())])
+    }),
+    ("VUID-vkCmdExecuteCommands-pCommandBuffers-00088", |w| w.command.execute_commands(&[&w.idle])),
+    ("VUID-vkCmdExecuteCommands-pCommandBuffers-00089", |w| {
+        w.command.execute_commands(&[&w.device.create_command_pool().allocate_secondary()])
+    }),
+    ("VUID-vkCmdExecuteCommands-pCommandBuffers-00091", |w| {
+        with_pending(w, |part, _| w.command.execute_commands(&[part]))
+    }),
+    ("VUID-vkQueueSubmit-pCommandBuffers-00073", |w| {
+        with_pending(w, |_, second| w.device.queues()[1].submit(&[second], None).map(drop))
+    }),
+    ("VUID-VkSubmitInfo-pCommandBuffers-00075", |w| {
+        w.device.queue().submit(&[&secondary(w, Flags::empty())], None).map(drop)
+    }),
+];
