@@ -8,7 +8,7 @@ use ash::vk;
 use spelter_shaders::compile::Backend;
 
 use crate::command::CommandPool;
-use crate::descriptor::{Binding, DescriptorPool, DescriptorSetLayout, ImmutableSamplers};
+use crate::descriptor::{Binding, DescriptorPool, DescriptorSetLayout, DescriptorSetLayoutInfo};
 use crate::error::Error;
 use crate::exec::{Executor, ExecutorOptions, Loss, Observer, QueueState};
 use crate::limits::Limits;
@@ -203,16 +203,15 @@ impl Device {
 
     /// `vkCreateDescriptorSetLayout`; every binding is visible to the compute stage.
     pub fn create_descriptor_set_layout(&self, bindings: &[Binding]) -> Result<DescriptorSetLayout, Error> {
-        DescriptorSetLayout::new(self, bindings, &[])
+        self.create_descriptor_set_layout_from(&DescriptorSetLayoutInfo { bindings, ..Default::default() })
     }
 
-    /// As [`Device::create_descriptor_set_layout`], with samplers that sets of this layout have from the beginning.
-    pub fn create_descriptor_set_layout_with_samplers(
+    /// `vkCreateDescriptorSetLayout`, with samplers of its own or for sets that are updated after they were bound.
+    pub fn create_descriptor_set_layout_from(
         &self,
-        bindings: &[Binding],
-        samplers: &[ImmutableSamplers<'_>],
+        info: &DescriptorSetLayoutInfo<'_>,
     ) -> Result<DescriptorSetLayout, Error> {
-        DescriptorSetLayout::new(self, bindings, samplers)
+        DescriptorSetLayout::new(self, info)
     }
 
     /// `vkCreateDescriptorPool`: room for `max_sets` sets and for so many descriptors of each type.

@@ -20,7 +20,8 @@ mod sync;
 pub use ash::vk;
 pub use command::{BufferMemoryBarrier, ClearColor, CommandBuffer, CommandPool, ImageMemoryBarrier, MemoryBarrier};
 pub use descriptor::{
-    Binding, BufferInfo, DescriptorImageInfo, DescriptorPool, DescriptorSet, DescriptorSetLayout, ImmutableSamplers,
+    Binding, BufferInfo, DescriptorImageInfo, DescriptorPool, DescriptorSet, DescriptorSetLayout,
+    DescriptorSetLayoutInfo, ImmutableSamplers,
 };
 pub use device::{Device, DeviceOptions, Properties};
 pub use error::{DeviceError, Error, Misuse};

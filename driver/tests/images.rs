@@ -151,7 +151,10 @@ fn layouts_are_where_the_host_finds_the_texels() {
 #[test]
 fn kernels_find_images_behind_their_descriptors() {
     use spelter_driver::vk::DescriptorType as D;
-    use spelter_driver::{Binding, DescriptorImageInfo, ImageViewInfo, ImmutableSamplers, SamplerInfo, Specialization};
+    use spelter_driver::{
+        Binding, DescriptorImageInfo, DescriptorSetLayoutInfo, ImageViewInfo, ImmutableSamplers, SamplerInfo,
+        Specialization,
+    };
     const KERNEL: &str = "
         @group(0) @binding(0) var picture: texture_2d<f32>;
         @group(0) @binding(1) var mixed: sampler;
@@ -176,7 +179,8 @@ fn kernels_find_images_behind_their_descriptors() {
     let bindings = [(0, D::SAMPLED_IMAGE), (1, D::SAMPLER), (2, D::STORAGE_IMAGE)];
     let bindings = bindings.map(|(binding, ty)| Binding { binding, ty, count: 1 });
     let own = [ImmutableSamplers { binding: 1, samplers: &sampler }];
-    let set_layout = device.create_descriptor_set_layout_with_samplers(&bindings, &own).unwrap();
+    let info = DescriptorSetLayoutInfo { bindings: &bindings, samplers: &own, ..Default::default() };
+    let set_layout = device.create_descriptor_set_layout_from(&info).unwrap();
     let layout = device.create_pipeline_layout(&[&set_layout], &[]).unwrap();
     let module = device.create_shader_module_wgsl(KERNEL).unwrap();
     let pipeline = device.create_compute_pipeline(&module, "main", &Specialization::new(), &layout).unwrap();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::{COUNT, Kernel, STORAGE, Words, barrier, device, options, recorded, run};
 use spelter_driver::vk::CommandBufferUsageFlags as Flags;
-use spelter_driver::{Binding, CommandBuffer, Device, DeviceOptions, Error};
+use spelter_driver::{Binding, CommandBuffer, DescriptorSetLayoutInfo, Device, DeviceOptions, Error, Specialization};
 
 /// Records `dispatches` that add 1 to each of four words, one after the other.
 fn counting(device: &Device, words: &Words, flags: Flags, dispatches: usize) -> CommandBuffer {
@@ -217,4 +217,42 @@ fn ten_thousand_dispatches_in_one_command_buffer() {
         }
     });
     assert_eq!(words.read(), [10_000; 4]);
+}
+
+#[test]
+fn a_set_may_be_updated_between_bind_and_submission_if_its_layout_says_so() {
+    let device = device();
+    let (first, second) = (Words::zeros(&device, 4), Words::zeros(&device, 4));
+    let kernel = Kernel::new(&device, COUNT, &[(STORAGE, 1)], 0);
+    let bindings = [Binding { binding: 0, ty: STORAGE, count: 1 }];
+    let info = DescriptorSetLayoutInfo { bindings: &bindings, update_after_bind: true, ..Default::default() };
+    let set_layout = device.create_descriptor_set_layout_from(&info).unwrap();
+    let layout = device.create_pipeline_layout(&[&set_layout], &[]).unwrap();
+    let module = device.create_shader_module_wgsl(COUNT).unwrap();
+    let pipeline = device.create_compute_pipeline(&module, "main", &Specialization::new(), &layout).unwrap();
+    let set = device.create_descriptor_pool(1, &[(STORAGE, 1)]).unwrap().allocate(&set_layout).unwrap();
+    let record = |command: &CommandBuffer| {
+        command.bind_pipeline(&pipeline).unwrap();
+        command.bind_descriptor_sets(&layout, 0, &[&set], &[]).unwrap();
+        command.dispatch(1, 1, 1).unwrap();
+        barrier(command);
+        command.dispatch(1, 1, 1).unwrap();
+    };
+    let part = device.create_command_pool().allocate_secondary();
+    part.begin(Flags::SIMULTANEOUS_USE).unwrap();
+    record(&part);
+    part.end().unwrap();
+    let command = recorded(&device, Flags::SIMULTANEOUS_USE, |command| {
+        record(command);
+        command.execute_commands(&[&part]).unwrap();
+    });
+    // Nothing was written yet when it was bound.
+    for words in [&first, &second, &second] {
+        set.write(0, 0, STORAGE, &[words.whole()]).unwrap();
+        device.queue().submit(&[&command], None).unwrap();
+    }
+    device.queue().wait_idle().unwrap();
+    assert_eq!((first.read(), second.read()), (vec![4; 4], vec![8; 4]));
+    // Other layouts are as they were: the set of one does not fit the other.
+    assert_ne!(kernel.set_layout, set_layout);
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use ash::vk;
 
 use super::CommandBuffer;
-use super::recorder::{BoundSet, Recorder, Resolved};
-use crate::descriptor::{DescriptorSet, DescriptorSetLayout, spread_offsets};
+use super::bound::BoundSet;
+use super::recorder::Recorder;
+use crate::descriptor::{DescriptorSet, DescriptorSetLayout, Resolved, Sources, spread_offsets};
 use crate::error::{Error, Misuse, require};
 use crate::exec::{DispatchWork, Groups, Work};
 use crate::limits::Limits;
@@ -186,7 +187,8 @@ fn check_places<'a>(
 fn bind(layout: &PipelineLayout, set: &DescriptorSet, given: &[u32]) -> Result<BoundSet, Misuse> {
     let contents = set.snapshot();
     let offsets = spread_offsets(BIND_SETS, set.layout(), &contents, given)?;
-    Ok(BoundSet { layout: layout.clone(), set: set.downgrade(), contents, offsets, given: given.into() })
+    let (layout, late) = (layout.clone(), set.layout().updates_after_bind());
+    Ok(BoundSet { layout, set: set.downgrade(), late, contents, offsets: offsets.into(), given: given.into() })
 }
 
 fn check_push(at: &str, layout: &PipelineLayout, offset: u32, len: usize) -> Result<(), Misuse> {
@@ -245,7 +247,7 @@ impl Recorder {
         if pipeline.push_bytes() > 0 {
             self.check_pushed(rules, pipeline)?;
         }
-        let Resolved { buffers, images } = match &self.resolved {
+        let Resolved { buffers, images, late } = match &self.resolved {
             Some(resolved) => resolved.clone(),
             None => self.resolve(rules)?,
         };
@@ -259,6 +261,7 @@ impl Recorder {
             code: Arc::clone(pipeline.code()),
             buffers,
             images,
+            late,
             push: Arc::clone(&self.push),
             base,
             groups,
@@ -283,7 +286,7 @@ impl Recorder {
         let pipeline = self.pipeline.clone();
         let takes = pipeline.as_ref().map(ComputePipeline::takes).unwrap_or_default();
         let has_images = pipeline.as_ref().is_some_and(ComputePipeline::has_images);
-        let (mut slices, mut images) = (Vec::new(), Vec::new());
+        let mut sources = Sources::new(has_images);
         for (taken, pipeline) in takes.iter().zip(pipeline.iter().cycle()) {
             let bound = self.bound.get(taken.set).and_then(Option::as_ref).ok_or_else(|| {
                 Misuse::new(rules.at, format!("the pipeline uses set {}, and none is bound", taken.set), rules.sets)
@@ -292,28 +295,13 @@ impl Recorder {
                 format!("set {} was bound with a layout that is not compatible with the pipeline's", taken.set)
             })?;
             let slots = taken.first..taken.first + taken.count;
-            slices.extend(slots.clone().map(|slot| bound.contents.slice(slot, bound.offset(slot))));
-            if has_images {
-                images.extend(slots.map(|slot| bound.contents.image(slot)));
-            }
+            sources.add((&bound.set, bound.late), &bound.contents, &bound.offsets, slots);
         }
         for taken in takes {
             self.keep_set(taken.set);
         }
-        let resolved = Resolved { buffers: slices.into(), images: images.into() };
+        let resolved = Arc::new(sources).resolve(drop);
         self.resolved = Some(resolved.clone());
         Ok(resolved)
-    }
-}
-
-impl BoundSet {
-    /// Dynamic offset of a slot.
-    fn offset(&self, slot: usize) -> u32 {
-        self.offsets.get(slot).copied().unwrap_or(0)
-    }
-
-    /// Whether a kernel finds the same behind both.
-    fn sees_the_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.contents, &other.contents) && self.layout.is(&other.layout) && self.given == other.given
     }
 }

@@ -4,6 +4,7 @@
 //! and a call that fails leaves the recording as it was.
 
 mod barrier;
+mod bound;
 mod buffer;
 mod compute;
 mod event;

@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use ash::vk::CommandBufferUsageFlags;
 use spelter_shaders::abi::MAX_PUSH_BYTES;
-use spelter_shaders::guest::GuestSlice;
-use spelter_shaders::image::Descriptor;
 
 use super::CommandBuffer;
-use crate::descriptor::{Contents, WeakSet};
+use super::bound::BoundSet;
+use crate::descriptor::{Contents, Resolved, WeakSet};
 use crate::device::Device;
 use crate::exec::{Phase, Recording, Work};
 use crate::memory::Allocation;
@@ -25,6 +24,8 @@ pub(super) struct Recorder {
     kept: Kept,
     used: Vec<(WeakSet, Arc<Contents>)>,
     secondaries: Vec<Part>,
+    /// Whether a submission has to look at descriptor sets again.
+    late: bool,
     pub(super) pipeline: Option<ComputePipeline>,
     /// By set number.
     pub(super) bound: Vec<Option<BoundSet>>,
@@ -33,25 +34,6 @@ pub(super) struct Recorder {
     pub(super) push_layout: Option<PipelineLayout>,
     /// What the next dispatch finds behind its bindings, while pipeline and sets stay the same.
     pub(super) resolved: Option<Resolved>,
-}
-
-/// What stands behind a kernel's bindings, flattened.
-#[derive(Clone)]
-pub(super) struct Resolved {
-    pub(super) buffers: Arc<[GuestSlice]>,
-    /// Empty if the kernel has none.
-    pub(super) images: Arc<[Descriptor]>,
-}
-
-/// A set as it was bound.
-pub(super) struct BoundSet {
-    pub(super) layout: PipelineLayout,
-    pub(super) set: WeakSet,
-    pub(super) contents: Arc<Contents>,
-    /// Dynamic offset of each slot; empty if there are none.
-    pub(super) offsets: Box<[u32]>,
-    /// Offsets as they were given.
-    pub(super) given: Box<[u32]>,
 }
 
 /// Everything that the recording's slices point into, each once.
@@ -100,6 +82,7 @@ impl Recorder {
             kept: Kept::default(),
             used: Vec::new(),
             secondaries: Vec::new(),
+            late: false,
             pipeline: None,
             bound: Vec::new(),
             push: Arc::new([0; MAX_PUSH_BYTES]),
@@ -110,6 +93,7 @@ impl Recorder {
 
     /// Adds a command to the current phase.
     pub(super) fn add(&mut self, work: Work) {
+        self.late |= matches!(&work, Work::Dispatch(dispatch) if dispatch.late.is_some());
         self.current.push(work);
     }
 
@@ -128,7 +112,8 @@ impl Recorder {
     /// Keeps what a set held alive, and remembers to ask whether it still holds that.
     pub(super) fn keep_set(&mut self, number: usize) {
         let Some(Some(bound)) = self.bound.get(number) else { return };
-        if self.kept.keep(&bound.contents) {
+        // A late set may change, and what it holds then is kept by the submission.
+        if self.kept.keep(&bound.contents) && !bound.late {
             self.used.push((bound.set.clone(), Arc::clone(&bound.contents)));
         }
     }
@@ -138,6 +123,7 @@ impl Recorder {
         self.end_phase();
         self.phases.extend(recording.phases.iter().cloned());
         self.kept.keep(recording);
+        self.late |= recording.late;
         self.secondaries.push((secondary.clone(), Arc::clone(recording)));
     }
 
@@ -149,7 +135,7 @@ impl Recorder {
 
     pub(super) fn finish(mut self) -> Executable {
         self.end_phase();
-        let recording = Recording { phases: self.phases, keep_alive: self.kept.list };
+        let recording = Recording { phases: self.phases, keep_alive: self.kept.list, late: self.late };
         let Self { flags, used, secondaries, .. } = self;
         Executable { recording: Arc::new(recording), flags, used, secondaries }
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ash::vk::CommandBufferUsageFlags as Flags;
 
 use super::CommandBuffer;
+use super::bound::resolve_late;
 use super::buffer::{Life, Stage};
 use super::recorder::Part;
 use crate::device::Device;
@@ -54,7 +55,7 @@ impl Submission {
     /// What the queue is to run, in order.
     pub(crate) fn recordings(&self) -> Vec<Arc<Recording>> {
         let primary = self.entered.iter().filter(|(command, _)| !command.is_secondary());
-        primary.map(|(_, recording)| Arc::clone(recording)).collect()
+        primary.map(|(_, recording)| resolve_late(recording)).collect()
     }
 
     /// The queue has taken them.

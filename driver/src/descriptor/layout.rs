@@ -29,6 +29,18 @@ pub struct ImmutableSamplers<'a> {
     pub samplers: &'a [Sampler],
 }
 
+/// What a layout is made of (`VkDescriptorSetLayoutCreateInfo`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DescriptorSetLayoutInfo<'a> {
+    /// The bindings; every one is visible to the compute stage.
+    pub bindings: &'a [Binding],
+    /// Samplers that sets have from the beginning.
+    pub samplers: &'a [ImmutableSamplers<'a>],
+    /// `VK_DESCRIPTOR_SET_LAYOUT_CREATE_UPDATE_AFTER_BIND_POOL_BIT`: command buffers use what the sets of this layout hold
+    /// when they are submitted, not when the sets were bound.
+    pub update_after_bind: bool,
+}
+
 /// The shape of a descriptor set (`VkDescriptorSetLayout`). A handle; equal if identically defined.
 #[derive(Clone, Debug)]
 pub struct DescriptorSetLayout {
@@ -44,6 +56,7 @@ struct Inner {
     dynamic: usize,
     /// By slot, in order.
     immutable: Vec<(usize, Sampler)>,
+    update_after_bind: bool,
 }
 
 /// A binding in its place.
@@ -57,12 +70,14 @@ pub(crate) struct Entry {
 }
 
 impl DescriptorSetLayout {
-    pub(crate) fn new(
-        device: &Device,
-        bindings: &[Binding],
-        samplers: &[ImmutableSamplers<'_>],
-    ) -> Result<Self, Error> {
+    pub(crate) fn new(device: &Device, info: &DescriptorSetLayoutInfo<'_>) -> Result<Self, Error> {
+        let DescriptorSetLayoutInfo { bindings, samplers, update_after_bind } = *info;
         check(bindings)?;
+        let dynamics = bindings.iter().any(|binding| is_dynamic(binding.ty));
+        let vuid = "VUID-VkDescriptorSetLayoutCreateInfo-descriptorType-03001";
+        require(!(update_after_bind && dynamics), "vkCreateDescriptorSetLayout", vuid, || {
+            "a layout for updates after binding has dynamic buffers".into()
+        })?;
         let mut sorted: Vec<Binding> = bindings.iter().copied().filter(|b| b.count > 0).collect();
         sorted.sort_by_key(|b| b.binding);
         let (mut slots, mut dynamic) = (0, 0);
@@ -74,7 +89,9 @@ impl DescriptorSetLayout {
             dynamic += if is_dynamic(ty) { count } else { 0 };
         }
         let immutable = immutable(device, &entries, samplers)?;
-        Ok(Self { inner: Arc::new(Inner { device: device.clone(), entries, slots, dynamic, immutable }) })
+        Ok(Self {
+            inner: Arc::new(Inner { device: device.clone(), entries, slots, dynamic, immutable, update_after_bind }),
+        })
     }
 
     /// Slots with a sampler of the layout's, in order.
@@ -86,6 +103,11 @@ impl DescriptorSetLayout {
     pub(super) fn immutable_at(&self, slot: usize) -> Option<&Sampler> {
         let list = self.immutable();
         list.binary_search_by_key(&slot, |(at, _)| *at).ok().map(|at| &list[at].1)
+    }
+
+    /// Whether sets may be updated between bind and submission.
+    pub(crate) fn updates_after_bind(&self) -> bool {
+        self.inner.update_after_bind
     }
 
     pub(crate) fn device(&self) -> &Device {
@@ -115,7 +137,9 @@ impl DescriptorSetLayout {
 
 impl PartialEq for DescriptorSetLayout {
     fn eq(&self, other: &Self) -> bool {
-        let same = |a: &Inner, b: &Inner| a.entries == b.entries && a.immutable == b.immutable;
+        let same = |a: &Inner, b: &Inner| {
+            a.entries == b.entries && a.immutable == b.immutable && a.update_after_bind == b.update_after_bind
+        };
         Arc::ptr_eq(&self.inner, &other.inner) || same(&self.inner, &other.inner)
     }
 }

@@ -4,10 +4,12 @@ mod image;
 mod layout;
 mod pool;
 mod set;
+mod sources;
 
 pub use image::DescriptorImageInfo;
-pub use layout::{Binding, DescriptorSetLayout, ImmutableSamplers};
+pub use layout::{Binding, DescriptorSetLayout, DescriptorSetLayoutInfo, ImmutableSamplers};
 pub use pool::DescriptorPool;
 pub use set::{BufferInfo, DescriptorSet};
 
 pub(crate) use set::{Contents, WeakSet, spread_offsets};
+pub(crate) use sources::{Resolved, Sources};

@@ -123,6 +123,16 @@ pub(crate) struct WeakSet {
 }
 
 impl WeakSet {
+    /// What the set holds now, unless it is gone.
+    pub(crate) fn contents(&self) -> Option<Arc<Contents>> {
+        self.inner.upgrade().map(|set| Arc::clone(&set.contents.lock()))
+    }
+
+    /// Whether both name one set.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Weak::ptr_eq(&self.inner, &other.inner)
+    }
+
     /// Whether the set was written since that snapshot. A set that is gone was not.
     pub(crate) fn changed_since(&self, contents: &Arc<Contents>) -> bool {
         self.inner.upgrade().is_some_and(|set| !Arc::ptr_eq(&set.contents.lock(), contents))

@@ -54,6 +54,7 @@ fn dispatch(name: &str, code: &Arc<dyn Code>, buffers: &[GuestSlice], groups: Gr
         name: name.into(),
         code: Arc::clone(code),
         images: Arc::default(),
+        late: None,
         buffers: buffers.into(),
         push: Arc::new([0; MAX_PUSH_BYTES]),
         base: [0; 3],
@@ -71,7 +72,7 @@ fn executor(workers: usize) -> Arc<Executor> {
 
 fn batch(executor: &Executor, phases: Vec<Phase>) -> (Batch, Arc<FenceState>) {
     let fence = Arc::new(FenceState::new(false, executor.loss()));
-    let recordings = vec![Arc::new(Recording { phases, keep_alive: Vec::new() })];
+    let recordings = vec![Arc::new(Recording { phases, ..Recording::default() })];
     (Batch { recordings, fence: Some(Arc::clone(&fence)), ..Batch::default() }, fence)
 }
 
@@ -292,7 +293,7 @@ fn a_retired_batch_owns_nothing() {
     for _ in 0..200 {
         let phases = vec![vec![dispatch("many", &code, &[], Groups::Direct([64, 1, 1]))]];
         let fence = Arc::new(FenceState::new(false, executor.loss()));
-        let recording = Arc::new(Recording { phases, keep_alive: vec![Arc::clone(&owned) as _] });
+        let recording = Arc::new(Recording { phases, keep_alive: vec![Arc::clone(&owned) as _], late: false });
         queue
             .submit(Batch { recordings: vec![recording], fence: Some(Arc::clone(&fence)), ..Batch::default() })
             .unwrap();
@@ -329,6 +330,7 @@ fn the_last_handle_may_drop_inside_a_batch() {
         let recording = Recording {
             phases: vec![vec![dispatch("slow", &slow, &[], Groups::Direct([4, 1, 1]))]],
             keep_alive: vec![executor as _],
+            late: false,
         };
         queue
             .submit(Batch {
@@ -382,7 +384,7 @@ fn a_fence_is_used_again_after_a_reset() {
             runs.fetch_add(1, SeqCst);
         }
     });
-    let recording = Arc::new(Recording { phases: vec![vec![one("again", &code)]], keep_alive: Vec::new() });
+    let recording = Arc::new(Recording { phases: vec![vec![one("again", &code)]], ..Recording::default() });
     for i in 1..=1000 {
         assert!(fence.is_signaled());
         fence.reset();

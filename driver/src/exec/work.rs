@@ -12,6 +12,7 @@ use spelter_shaders::back::Code;
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::Descriptor;
 
+use crate::descriptor::Sources;
 use crate::query::QueryWork;
 use crate::sync::{Counter, FenceState, Target};
 
@@ -147,6 +148,8 @@ pub(crate) struct DispatchWork {
     pub(crate) buffers: Arc<[GuestSlice]>,
     /// Images and samplers by the same numbers; empty if the kernel has none.
     pub(crate) images: Arc<[Descriptor]>,
+    /// Where both come from, if a submission has to look again.
+    pub(crate) late: Option<Arc<Sources>>,
     /// Push constants as they were when the dispatch was recorded.
     pub(crate) push: Arc<[u8; MAX_PUSH_BYTES]>,
     /// The first workgroup (`vkCmdDispatchBase`).
@@ -180,6 +183,8 @@ pub(crate) struct Recording {
     pub(crate) phases: Vec<Phase>,
     /// Whatever the slices in `phases` point into.
     pub(crate) keep_alive: Vec<Arc<dyn Any + Send + Sync>>,
+    /// Whether a dispatch has descriptors that a submission has to look at again.
+    pub(crate) late: bool,
 }
 
 impl fmt::Debug for Recording {

@@ -2,8 +2,8 @@
 
 use spelter_driver::vk::{self, BufferUsageFlags, DescriptorType, ImageUsageFlags};
 use spelter_driver::{
-    Binding, Buffer, BufferInfo, DescriptorImageInfo, DescriptorSet, Device, Error, Image, ImageInfo, ImageView,
-    ImageViewInfo, ImmutableSamplers, SamplerInfo,
+    Binding, Buffer, BufferInfo, DescriptorImageInfo, DescriptorSet, DescriptorSetLayoutInfo, Device, Error, Image,
+    ImageInfo, ImageView, ImageViewInfo, ImmutableSamplers, SamplerInfo,
 };
 
 use super::{Rule, World};
@@ -141,7 +141,8 @@ fn with_own_sampler(world: &World, ty: DescriptorType) -> Result<DescriptorSet, 
     let sampler = world.device.create_sampler(&SamplerInfo::default())?;
     let own = [ImmutableSamplers { binding: 0, samplers: &[sampler] }];
     let bindings = [Binding { binding: 0, ty, count: 1 }];
-    let layout = world.device.create_descriptor_set_layout_with_samplers(&bindings, &own)?;
+    let info = DescriptorSetLayoutInfo { bindings: &bindings, samplers: &own, ..Default::default() };
+    let layout = world.device.create_descriptor_set_layout_from(&info)?;
     world.device.create_descriptor_pool(1, &[(ty, 1)]).unwrap().allocate(&layout)
 }
 

@@ -1,7 +1,9 @@
 //! Rules of semaphores, events, queries and secondary command buffers.
 
-use spelter_driver::vk::{CommandBufferUsageFlags as Flags, QueryResultFlags, QueryType};
-use spelter_driver::{CommandBuffer, Error, Fence, QueryPool, Semaphore, SemaphoreSubmit, SubmitInfo};
+use spelter_driver::vk::{CommandBufferUsageFlags as Flags, DescriptorType, QueryResultFlags, QueryType};
+use spelter_driver::{
+    Binding, CommandBuffer, DescriptorSetLayoutInfo, Error, Fence, QueryPool, Semaphore, SemaphoreSubmit, SubmitInfo,
+};
 
 use super::{Rule, World};
 
@@ -44,6 +46,11 @@ fn with_pending(
 }
 
 pub(crate) const RULES: &[Rule] = &[
+    ("VUID-VkDescriptorSetLayoutCreateInfo-descriptorType-03001", |w| {
+        let bindings = [Binding { binding: 0, ty: DescriptorType::STORAGE_BUFFER_DYNAMIC, count: 1 }];
+        let info = DescriptorSetLayoutInfo { bindings: &bindings, update_after_bind: true, ..Default::default() };
+        w.device.create_descriptor_set_layout_from(&info).map(drop)
+    }),
     ("VUID-VkSubmitInfo2-commonparent", |w| {
         submit(w, &[], &[SemaphoreSubmit { semaphore: &w.other.create_semaphore(), value: 0 }])
     }),
