@@ -19,7 +19,8 @@ pub const MAX_WORKGROUPS: u32 = 65_535;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DispatchArgs<'a> {
-    /// One slice for each descriptor, flattened: `Kernel::bindings` in order, each with its array elements.
+    /// One slice for each descriptor, flattened: `Kernel::bindings` in order, each with its array elements. After those, for
+    /// kernels that go through addresses, the pieces of device memory that may be addressed, as [`piece_at`] wants them.
     pub buffers: &'a [GuestSlice],
     /// Images and samplers, by the same numbers; those that are missing are [`Descriptor::NULL`]. The buffer of that number
     /// is the image's memory.
@@ -31,6 +32,28 @@ pub struct DispatchArgs<'a> {
     /// Non-zero asks the kernel to end early. Polled at every loop's back edge; the driver sets it when the time limit
     /// is over. Relaxed: it carries no data.
     pub stop: &'a AtomicU32,
+}
+
+/// Bytes from the beginning of a piece of device memory to the next one of the same range. Pieces are twice as long and
+/// overlap, so that half as much lies behind every address in its piece, and offsets have 32 bits.
+pub const PIECE: u64 = 1 << 31;
+
+/// The pieces of disjoint ranges of memory, in ascending order: what kernels that go through addresses get after their
+/// descriptors.
+pub fn pieces(ranges: impl IntoIterator<Item = GuestSlice>) -> impl Iterator<Item = GuestSlice> {
+    ranges.into_iter().flat_map(|range| {
+        let starts = (0..range.len().div_ceil(PIECE)).map(|number| number * PIECE);
+        starts.map(move |start| range.slice(start, u64::from(u32::MAX)))
+    })
+}
+
+/// The number in the list of the piece of memory in which an address lies: the last that begins at or before it. The first
+/// `descriptors` are none.
+pub fn piece_at(buffers: &[GuestSlice], descriptors: usize, address: u64) -> Option<u32> {
+    let pieces = buffers.get(descriptors..)?;
+    let after = pieces.partition_point(|piece| piece.address() as u64 <= address);
+    let piece = pieces.get(after.checked_sub(1)?)?;
+    (address - (piece.address() as u64) < piece.len()).then(|| (descriptors + after - 1) as u32)
 }
 
 /// How a workgroup ended.

@@ -60,6 +60,29 @@ pub enum InstData {
         /// The range.
         buffer: Value,
     },
+    /// `buffer_number v0`: a buffer as an `i32` that memory can hold; 0 is the buffer without bytes.
+    BufferNumber {
+        /// The range.
+        buffer: Value,
+    },
+    /// `buffer_of v0`: the buffer that has a number; of a number that no buffer has, one without bytes.
+    BufferOf {
+        /// As [`InstData::BufferNumber`] gave it.
+        number: Value,
+    },
+    /// `buffer_at v0, v1`: the piece of device memory in which an address lies (low word, high word), as a buffer; one
+    /// without bytes where nothing may be addressed.
+    BufferAt {
+        /// Bits 0 to 31 of the address.
+        low: Value,
+        /// Bits 32 to 63.
+        high: Value,
+    },
+    /// `buffer_address v0`: bits 0 to 31 of the address of a buffer's first byte; any bits if it has none.
+    BufferAddress {
+        /// The range.
+        buffer: Value,
+    },
     /// `image_field width v0`: a field of an image's description as `i32`.
     ImageField {
         /// The image.
@@ -338,7 +361,11 @@ macro_rules! walk_operands {
             }
             Self::Element { base, index, .. } => [base, index].into_iter().for_each(&mut $visit),
             Self::Buffer { index, .. } => $visit(index),
-            Self::BufferSize { buffer } => $visit(buffer),
+            Self::BufferSize { buffer } | Self::BufferNumber { buffer } | Self::BufferAddress { buffer } => {
+                $visit(buffer)
+            }
+            Self::BufferOf { number } => $visit(number),
+            Self::BufferAt { low, high } => [low, high].into_iter().for_each(&mut $visit),
             Self::ImageField { image, .. } => $visit(image),
             Self::Image { image, sampler, args, .. } => {
                 $visit(image);
@@ -384,10 +411,12 @@ impl InstData {
             Self::BuiltIn { .. }
             | Self::Element { .. }
             | Self::BufferSize { .. }
+            | Self::BufferNumber { .. }
+            | Self::BufferAddress { .. }
             | Self::ImageField { .. }
             | Self::HighWord { .. } => Some(Type::I32),
             Self::Image { op, .. } => op.result(),
-            Self::Buffer { .. } => Some(Type::Buffer),
+            Self::Buffer { .. } | Self::BufferOf { .. } | Self::BufferAt { .. } => Some(Type::Buffer),
             Self::Atomic { op: AtomicOp::Store, .. } => None,
             Self::Atomic { .. } => Some(Type::I32),
             Self::Store { .. }

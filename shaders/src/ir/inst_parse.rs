@@ -105,6 +105,14 @@ fn other(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<
             InstData::Buffer { binding, index }
         }
         "buffer_size" => InstData::BufferSize { buffer: parser.value(line)? },
+        "buffer_number" => InstData::BufferNumber { buffer: parser.value(line)? },
+        "buffer_of" => InstData::BufferOf { number: parser.value(line)? },
+        "buffer_at" => {
+            let low = parser.value(line)?;
+            line.expect(',')?;
+            InstData::BufferAt { low, high: parser.value(line)? }
+        }
+        "buffer_address" => InstData::BufferAddress { buffer: parser.value(line)? },
         "image_field" => {
             let field = line.word("a field of an image", Field::from_name)?;
             InstData::ImageField { image: parser.value(line)?, field }

@@ -108,6 +108,10 @@ impl Display for InstData {
             Self::Element { base, index, stride } => write!(f, "element {base}, {index} * {stride}"),
             Self::Buffer { binding, index } => write!(f, "buffer {binding}[{index}]"),
             Self::BufferSize { buffer } => write!(f, "buffer_size {buffer}"),
+            Self::BufferNumber { buffer } => write!(f, "buffer_number {buffer}"),
+            Self::BufferOf { number } => write!(f, "buffer_of {number}"),
+            Self::BufferAt { low, high } => write!(f, "buffer_at {low}, {high}"),
+            Self::BufferAddress { buffer } => write!(f, "buffer_address {buffer}"),
             Self::ImageField { image, field } => write!(f, "image_field {} {image}", field.name()),
             Self::Image { op, image, sampler, args, access } => {
                 write!(f, "image.{} ", op.name())?;

@@ -180,6 +180,7 @@ fn cost(data: &InstData) -> Option<usize> {
     match data {
         InstData::Const { .. } => Some(0),
         InstData::Select { .. } | InstData::Element { .. } | InstData::BuiltIn { .. } => Some(1),
+        InstData::BufferNumber { .. } | InstData::BufferOf { .. } => Some(1),
         InstData::Pure { op, .. } => is_cheap(*op).then_some(1),
         _ => None,
     }

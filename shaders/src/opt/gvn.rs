@@ -68,6 +68,10 @@ impl Key {
             InstData::Element { base, index, stride } => Self::new(4, 0, stride.into(), &[base, index]),
             InstData::Buffer { binding, index } => Self::new(5, 0, binding.as_u32().into(), &[index]),
             InstData::BufferSize { buffer } => Self::new(6, 0, 0, &[buffer]),
+            InstData::BufferNumber { buffer } => Self::new(10, 0, 0, &[buffer]),
+            InstData::BufferOf { number } => Self::new(11, 0, 0, &[number]),
+            InstData::BufferAt { low, high } => Self::new(12, 0, 0, &[low, high]),
+            InstData::BufferAddress { buffer } => Self::new(13, 0, 0, &[buffer]),
             InstData::ImageField { image, field } => Self::new(9, field as u8, 0, &[image]),
             InstData::Load { access, .. } if access.volatile => return None,
             InstData::Load { ty, width, place: Place::Push { offset }, .. } => {

@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Block, Type, Value};
+use super::{Block, Routine, Type, Value};
 use crate::image;
 use crate::ir::{AtomicOp, Op, Width};
 
@@ -111,12 +111,11 @@ pub enum InstData {
         /// Which field.
         field: image::Field,
     },
-    /// `image.sample.2d.float.lod.0 v0 mask v1`: an image instruction, by a call. Operands and results are rows of words,
-    /// one for each lane, from the address on: lanes that are on (not 0), numbers of images, numbers of samplers, the operands of
-    /// [`image::ImageOp::params`], four rows of results.
-    ImageCall {
-        /// What is done; its component does not matter.
-        op: image::ImageOp,
+    /// `image.sample.2d.float.lod.0 v0 mask v1`, `call.buffer_at v0 mask v1`: calls a function. Its operands and results
+    /// are rows of words, one for each lane, from the address on.
+    Call {
+        /// Which one.
+        routine: Routine,
         /// Address of the rows, `s64`: [`Field::Calls`].
         area: Value,
         /// The lanes.
@@ -373,7 +372,7 @@ pub enum Field {
     Private,
     /// Address of the frames, [`Kernel::frame_bytes`](super::Kernel::frame_bytes) for each subgroup: `s64`.
     Frames,
-    /// Address of the rows of image instructions, [`Kernel::call_bytes`](super::Kernel::call_bytes) of them: `s64`.
+    /// Address of the rows of calls, [`Kernel::call_bytes`](super::Kernel::call_bytes) of them: `s64`.
     Calls,
     /// Address of [`Kernel::tables`](super::Kernel::tables): `s64`.
     Tables,

@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 
 use super::parse::Parser;
-use super::{Address, BlockCall, Field, InstData, LANES, LaneAddress, Row, Type, Value, WideOp};
-use crate::image::{self, ImageOp};
+use super::{Address, BlockCall, Field, InstData, LANES, LaneAddress, Routine, Row, Type, Value, WideOp};
+use crate::image;
 use crate::ir::{AtomicOp, Op, Width};
 use crate::text::{Line, ParseError, hexadecimal};
 
@@ -44,10 +44,10 @@ fn detailed(parser: &mut Parser, line: &mut Line<'_>, word: &str, detail: &str) 
             let Some(op) = WideOp::from_name(detail) else { return Ok(None) };
             InstData::Wide { op, args: values(parser, line, op.params().len())?.into_iter().collect() }
         }
-        ("image", None) => {
-            let Some(op) = ImageOp::from_name(detail) else { return Ok(None) };
+        ("image" | "call", None) => {
+            let Some(routine) = Routine::from_name(word, detail) else { return Ok(None) };
             let area = parser.value(line)?;
-            InstData::ImageCall { op, area, mask: mask(parser, line)? }
+            InstData::Call { routine, area, mask: mask(parser, line)? }
         }
         ("atomic" | "atomic64", None) => {
             let Some(op) = AtomicOp::from_name(detail) else { return Ok(None) };

@@ -18,7 +18,7 @@ pub struct Kernel {
     pub private_bytes: u32,
     /// Bytes of frames for one workgroup.
     pub frame_bytes: u32,
-    /// Bytes of rows for image instructions.
+    /// Bytes of rows for calls.
     pub call_bytes: u32,
     /// Constant words that it reads.
     pub tables: Vec<u32>,

@@ -29,7 +29,7 @@ macro_rules! walk_operands {
             Self::FirstLane { mask } | Self::Any { mask } => $visit(mask),
             Self::BufferBase { buffer } | Self::BufferLen { buffer } => $visit(buffer),
             Self::ImageField { image, .. } => $visit(image),
-            Self::ImageCall { area, mask, .. } => [area, mask].into_iter().for_each(&mut $visit),
+            Self::Call { area, mask, .. } => [area, mask].into_iter().for_each(&mut $visit),
             Self::Load { address, .. } => address.$walk(&mut $visit),
             Self::Store { address, value, mask } => {
                 address.$walk(&mut $visit);
@@ -138,7 +138,7 @@ impl InstData {
             Self::Atomic { op: AtomicOp::Store, .. } => SmallVec::new(),
             Self::Atomic { wide: Some(_), .. } => SmallVec::from_slice(&[Type::V32; 2]),
             Self::Atomic { .. } => one(Type::V32),
-            Self::ImageCall { .. }
+            Self::Call { .. }
             | Self::Store { .. }
             | Self::StoreRow { .. }
             | Self::StoreElements { .. }

@@ -87,7 +87,7 @@ impl Display for InstData {
             Self::BufferBase { buffer } => write!(f, "buffer_base {buffer}"),
             Self::BufferLen { buffer } => write!(f, "buffer_len {buffer}"),
             Self::ImageField { image, field } => write!(f, "image_field {} {image}", field.name()),
-            Self::ImageCall { op, area, mask } => write!(f, "image.{} {area} mask {mask}", op.name()),
+            Self::Call { routine, area, mask } => write!(f, "{} {area} mask {mask}", routine.name()),
             Self::Fence => f.write_str("fence"),
             Self::Poll => f.write_str("poll"),
             Self::Jump { to } => write!(f, "jump {to}"),

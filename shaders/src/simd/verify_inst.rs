@@ -3,7 +3,6 @@
 use smallvec::SmallVec;
 
 use super::{Address, Field, InstData, Kernel, LANES, LaneAddress, Row, Type, Value, WideOp};
-use crate::image::ImageOp;
 use crate::ir::{self, AtomicOp, Op};
 use crate::lower::math::{is_basic, works_on_doubles, works_on_exponents};
 
@@ -126,9 +125,9 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
         }
         InstData::FrameLoad { ty, frame, at } => frame_types(kernel, ty, frame, at, operands)?,
         InstData::FrameStore { frame, at, value } => frame_types(kernel, kernel.ty(value), frame, at, operands)?,
-        InstData::ImageCall { ref op, area, mask } => {
-            op.check()?;
-            let bytes = call_bytes(op);
+        InstData::Call { ref routine, area, mask } => {
+            routine.check()?;
+            let bytes = routine.bytes();
             if bytes > kernel.call_bytes {
                 return Err(format!("rows of {bytes} bytes do not fit {}", kernel.call_bytes));
             }
@@ -148,12 +147,7 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
     Ok(())
 }
 
-/// Bytes of the rows that an image instruction takes and gives.
-pub(super) fn call_bytes(op: &ImageOp) -> u32 {
-    4 * LANES * (ImageOp::FIRST_ARG + op.params().len() as u32 + 4)
-}
-
-/// Whether an address is that of the rows of image instructions.
+/// Whether an address is that of the rows of calls.
 fn is_calls(kernel: &Kernel, address: Value) -> bool {
     matches!(kernel.definition(address), Some(InstData::Context { field: Field::Calls }))
 }

@@ -62,7 +62,7 @@ fn effect(kernel: &Kernel, data: &InstData) -> Option<Value> {
         | InstData::StoreRow { mask, .. }
         | InstData::StoreElements { mask, .. }
         | InstData::Scatter { mask, .. }
-        | InstData::ImageCall { mask, .. }
+        | InstData::Call { mask, .. }
         | InstData::Atomic { mask, .. } => Some(mask),
         _ => None,
     }

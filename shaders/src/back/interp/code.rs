@@ -94,6 +94,8 @@ impl Wait {
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     pub bindings: Vec<BindingRange>,
+    /// Of all bindings; what comes after them in the list is device memory.
+    pub descriptors: usize,
     pub variables: Vec<VariableRange>,
     /// Contents of the constant ones.
     pub words: Vec<u32>,

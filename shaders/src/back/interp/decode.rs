@@ -16,7 +16,9 @@ pub(super) fn decode(kernel: &Kernel, slots: &Slots) -> (Vec<CodeBlock>, Tables)
     for (number, &block) in kernel.layout.iter().enumerate() {
         order[block] = number as u32;
     }
-    let mut tables = Tables { bindings: bindings(kernel), variables: variables(kernel), ..Tables::default() };
+    let descriptors = kernel.bindings.values().map(|data| data.count as usize).sum();
+    let (bindings, variables) = (bindings(kernel), variables(kernel));
+    let mut tables = Tables { bindings, variables, descriptors, ..Tables::default() };
     for data in kernel.variables.values() {
         let words = data.words.iter().copied();
         tables.words.extend(words);
@@ -187,6 +189,10 @@ impl Decoder<'_> {
             InstData::Element { base, index, stride } => self.push(inst, memory::element, &[base, index], stride),
             InstData::Buffer { binding, index } => self.push(inst, memory::buffer, &[index], binding.as_u32()),
             InstData::BufferSize { buffer } => self.push(inst, memory::buffer_size, &[buffer], 0),
+            InstData::BufferNumber { buffer } => self.push(inst, memory::buffer_number, &[buffer], 0),
+            InstData::BufferOf { number } => self.push(inst, memory::buffer_of, &[number], 0),
+            InstData::BufferAt { low, high } => self.push(inst, memory::buffer_at, &[low, high], 0),
+            InstData::BufferAddress { buffer } => self.push(inst, memory::buffer_address, &[buffer], 0),
             InstData::ImageField { image, field } => self.push(inst, image::field, &[image], field as u32),
             InstData::Image { op, image, sampler, ref args, .. } => {
                 let of = |value: Value| self.slots.of[value];

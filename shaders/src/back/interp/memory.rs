@@ -2,7 +2,7 @@
 
 use super::code::{Run, Step};
 use super::env::Env;
-use crate::abi::MAX_PUSH_BYTES;
+use crate::abi::{self, MAX_PUSH_BYTES};
 use crate::ir::{self, Place, Width};
 
 /// A register that names no buffer.
@@ -40,6 +40,27 @@ pub(super) fn buffer(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
 pub(super) fn buffer_size(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     let bytes = env.buffer(step.arg(regs, 0)).len();
     step.set(regs, bytes.min(u64::from(u32::MAX)));
+}
+
+/// The number of the buffer operand 0.
+pub(super) fn buffer_number(step: &Step, regs: &mut [u64], _: &mut Env<'_>) {
+    step.set(regs, u64::from((step.arg(regs, 0) as u32).wrapping_add(1)));
+}
+
+/// The buffer with the number operand 0.
+pub(super) fn buffer_of(step: &Step, regs: &mut [u64], _: &mut Env<'_>) {
+    step.set(regs, step.word(regs, 0).checked_sub(1).map_or(NO_BUFFER, u64::from));
+}
+
+/// The piece of device memory with the address operands 0 and 1.
+pub(super) fn buffer_at(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
+    let address = u64::from(step.word(regs, 0)) | u64::from(step.word(regs, 1)) << 32;
+    step.set(regs, abi::piece_at(env.buffers, env.tables.descriptors, address).map_or(NO_BUFFER, u64::from));
+}
+
+/// Low word of the address of the buffer operand 0.
+pub(super) fn buffer_address(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
+    step.set(regs, u64::from(env.buffer(step.arg(regs, 0)).address() as u32));
 }
 
 /// The function that loads from such a place. Operands: the place's; `extra`: the variable.

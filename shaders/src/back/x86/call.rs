@@ -15,7 +15,7 @@
 //!   checked; the verifier does not prove that. An index that comes out of a frame was put there on the way to the very
 //!   barrier: a workgroup whose subgroups were at different ones ends (`widen/turns.rs`).
 //! - *The stack*: its own frame, of bounded size, below the caller's.
-//! - *Image instructions* are calls back into `image_call!`'s functions, with the context as it was handed out and rows of words that lie in
+//! - *Routines* are calls back into `routines!`'s functions, with the context as it was handed out and rows of words that lie in
 //!   the scratch memory given for them; the code has put everything that it wants to keep into registers that belong to the
 //!   caller or onto its own stack, which is aligned as the convention asks.
 //! - *Registers*: those that `extern "sysv64"` gives away. MXCSR, if it is not as it has to be, is set for the time of the
@@ -26,9 +26,10 @@ use std::sync::atomic::AtomicU32;
 
 use super::Isa;
 use super::code_memory::CodeMemory;
-use crate::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome};
+use crate::abi::{self, DispatchArgs, MAX_PUSH_BYTES, Outcome};
 use crate::guest::GuestSlice;
-use crate::image::{Descriptor, ImageOp, lanes};
+use crate::image::{Descriptor, lanes};
+use crate::simd::Routine;
 
 /// What the generated function gets: read by field offset.
 #[repr(C)]
@@ -42,10 +43,12 @@ pub(super) struct Context {
     pub frames: *mut u64,
     pub calls: *mut u64,
     pub images: *const Descriptor,
-    pub image: unsafe extern "sysv64" fn(&Context, *mut [u32; 16], u32),
+    pub call: unsafe extern "sysv64" fn(&Context, *mut [u32; 16], u32),
     pub image_count: usize,
-    pub ops: *const ImageOp,
-    pub op_count: usize,
+    pub buffer_count: usize,
+    pub descriptors: usize,
+    pub routines: *const Routine,
+    pub routine_count: usize,
     pub num_workgroups: [u32; 3],
     pub workgroup: [u32; 3],
 }
@@ -61,7 +64,8 @@ pub(super) mod offset {
     pub(in super::super) const FRAMES: i32 = offset_of!(Context, frames) as i32;
     pub(in super::super) const CALLS: i32 = offset_of!(Context, calls) as i32;
     pub(in super::super) const IMAGES: i32 = offset_of!(Context, images) as i32;
-    pub(in super::super) const IMAGE: i32 = offset_of!(Context, image) as i32;
+    pub(in super::super) const CALL: i32 = offset_of!(Context, call) as i32;
+    pub(in super::super) const BUFFER_COUNT: i32 = offset_of!(Context, buffer_count) as i32;
     pub(in super::super) const NUM_WORKGROUPS: i32 = offset_of!(Context, num_workgroups) as i32;
     pub(in super::super) const WORKGROUP: i32 = offset_of!(Context, workgroup) as i32;
 }
@@ -76,6 +80,8 @@ pub(super) struct Needs {
     pub call_bytes: usize,
     /// Whether it reads descriptions of images.
     pub images: bool,
+    /// Whether it accesses what comes after the descriptors.
+    pub pieces: bool,
     pub isa: Isa,
 }
 
@@ -84,7 +90,7 @@ pub(super) fn run(
     code: &CodeMemory,
     entry: usize,
     needs: Needs,
-    ops: &[ImageOp],
+    routines: &[Routine],
     args: &DispatchArgs<'_>,
     workgroup: [u32; 3],
     words: &mut Vec<u64>,
@@ -92,9 +98,9 @@ pub(super) fn run(
     // The code reads the slices of all descriptors that it names; a caller may have passed fewer.
     let mut padded = Vec::new();
     let mut buffers = args.buffers;
-    if buffers.len() < needs.descriptors {
+    if buffers.len() < needs.descriptors.max(usize::from(needs.pieces)) {
         padded.extend_from_slice(buffers);
-        padded.resize(needs.descriptors, GuestSlice::EMPTY);
+        padded.resize(needs.descriptors.max(usize::from(needs.pieces)), GuestSlice::EMPTY);
         buffers = &padded;
     }
     // Parts of words are cut out of whole ones, so words have to be aligned.
@@ -122,10 +128,12 @@ pub(super) fn run(
         frames,
         calls,
         images: images.as_ptr(),
-        image: if needs.isa == Isa::Avx512 { image_avx512 } else { image_avx2 },
+        call: if needs.isa == Isa::Avx512 { call_avx512 } else { call_avx2 },
         image_count: images.len(),
-        ops: ops.as_ptr(),
-        op_count: ops.len(),
+        buffer_count: buffers.len(),
+        descriptors: needs.descriptors,
+        routines: routines.as_ptr(),
+        routine_count: routines.len(),
         num_workgroups: args.num_workgroups,
         workgroup,
     };
@@ -153,31 +161,50 @@ fn areas<const N: usize>(words: &mut Vec<u64>, bytes: [usize; N]) -> [*mut u64; 
     })
 }
 
-/// What generated code calls for image instruction number `op`, with its rows of operands and room for its results, on
-/// machines with these instructions: those that the generated code itself needs.
-macro_rules! image_call {
+/// What generated code calls for a routine, with its rows of operands and room for its results, on machines with these
+/// instructions: those that the generated code itself needs.
+macro_rules! routines {
     ($name:ident, $features:literal) => {
         /// # Safety
         ///
-        /// Of generated code: `context` is the one that it was called with, `rows` are as many as the operation has,
+        /// Of generated code: `context` is the one that it was called with, `rows` are as many as the routine has,
         /// borrowed by nobody else, and the machine has the instructions.
         #[target_feature(enable = $features)]
-        unsafe extern "sysv64" fn $name(context: &Context, rows: *mut [u32; 16], op: u32) {
-            // SAFETY: `run` made both from a slice that lives as long as the call of the code does.
+        unsafe extern "sysv64" fn $name(context: &Context, rows: *mut [u32; 16], routine: u32) {
+            // SAFETY: `run` made all three from slices that live as long as the call of the code does.
             let images = unsafe { std::slice::from_raw_parts(context.images, context.image_count) };
             // SAFETY: likewise.
-            let ops = unsafe { std::slice::from_raw_parts(context.ops, context.op_count) };
-            let Some(op) = ops.get(op as usize) else { return };
-            // SAFETY: the kernel's rows of calls have room for each of its image instructions (the SIMD form's verifier),
-            // and `areas` gave them to nobody else.
-            let rows = unsafe { std::slice::from_raw_parts_mut(rows, lanes::rows(op)) };
-            lanes::run(op, images, rows);
+            let buffers = unsafe { std::slice::from_raw_parts(context.buffers, context.buffer_count) };
+            // SAFETY: likewise.
+            let routines = unsafe { std::slice::from_raw_parts(context.routines, context.routine_count) };
+            let Some(routine) = routines.get(routine as usize) else { return };
+            // SAFETY: the kernel's rows of calls have room for each of its routines (the SIMD form's verifier), and `areas`
+            // gave them to nobody else.
+            let rows = unsafe { std::slice::from_raw_parts_mut(rows, routine.rows() as usize) };
+            match routine {
+                Routine::Image(op) => lanes::run(op, images, rows),
+                Routine::BufferAt => buffers_at(buffers, context.descriptors, rows),
+            }
         }
     };
 }
 
-image_call!(image_avx512, "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma");
-image_call!(image_avx2, "avx2,fma");
+routines!(call_avx512, "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma");
+routines!(call_avx2, "avx2,fma");
+
+/// The piece of memory of each lane's address.
+fn buffers_at(buffers: &[GuestSlice], descriptors: usize, rows: &mut [[u32; 16]]) {
+    let [low, high, numbers] = rows else { return };
+    let mut last = None;
+    for (number, (&low, &high)) in numbers.iter_mut().zip(low.iter().zip(&*high)) {
+        let address = u64::from(low) | u64::from(high) << 32;
+        *number = match last {
+            Some((known, number)) if known == address => number,
+            _ => abi::piece_at(buffers, descriptors, address).unwrap_or(u32::MAX),
+        };
+        last = Some((address, *number));
+    }
+}
 
 fn call(code: &CodeMemory, entry: usize, context: &Context) -> Outcome {
     type Entry = unsafe extern "sysv64" fn(&Context) -> u32;

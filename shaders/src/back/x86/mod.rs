@@ -23,9 +23,9 @@ use self::code_memory::CodeMemory;
 pub use self::code_memory::{CodeUsage, code_usage};
 use super::{Code, Scratch};
 use crate::abi::{DispatchArgs, Outcome};
-use crate::image::ImageOp;
 use crate::ir::Op;
 use crate::simd::Kernel;
+use crate::simd::Routine;
 
 /// A set of vector instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -145,8 +145,8 @@ pub struct Program {
     memory: CodeMemory,
     entry: usize,
     needs: Needs,
-    /// Image instructions by the numbers that the code knows.
-    ops: Vec<ImageOp>,
+    /// Routines by the numbers that the code knows.
+    routines: Vec<Routine>,
     /// Whether it writes past the caches.
     streams: bool,
 }
@@ -178,9 +178,10 @@ pub fn compile_staged(
         frame_bytes: kernel.frame_bytes as usize,
         call_bytes: kernel.call_bytes as usize,
         images: code.images,
+        pieces: code.pieces,
         isa,
     };
-    Ok(Program { memory, entry: image.entry, needs, streams: code.streams, ops: code.image_ops })
+    Ok(Program { memory, entry: image.entry, needs, streams: code.streams, routines: code.routines })
 }
 
 impl Program {
@@ -197,7 +198,7 @@ impl Program {
 
 impl Code for Program {
     fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome {
-        call::run(&self.memory, self.entry, self.needs, &self.ops, args, workgroup, &mut scratch.words)
+        call::run(&self.memory, self.entry, self.needs, &self.routines, args, workgroup, &mut scratch.words)
     }
 
     fn settle(&self) {

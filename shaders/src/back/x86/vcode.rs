@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use super::encode::{Assembler, Regs};
 use super::pool::{Constant, Pool};
 use super::regalloc::not_saved;
-use crate::image::ImageOp;
+use crate::simd::Routine;
 
 /// Bytes of stack that sequences may use: seven vectors.
 pub(super) const SCRATCH_BYTES: i32 = 448;
@@ -102,9 +102,9 @@ pub(super) enum Kind {
     /// The instruction, or out of bounds the same on a word of zeros.
     Checked(Asm, Check),
     Sequence(Box<dyn Expand>),
-    /// Calls the context's function for the image instruction with that number: operand 0 is the context, in the register of
+    /// Calls the context's function for the routine with that number: operand 0 is the context, in the register of
     /// the first argument, operand 1 the rows, in that of the second.
-    CallImage(u32),
+    Call(u32),
     Jump,
     /// To the first successor if the flags say so, else to the second.
     Branch(ConditionCode),
@@ -147,8 +147,10 @@ pub(super) struct VCode {
     pub calls: bool,
     /// Whether descriptions of images are read.
     pub images: bool,
-    /// Image instructions that are called.
-    pub image_ops: Vec<ImageOp>,
+    /// Whether pieces of device memory are accessed, which come after the descriptors.
+    pub pieces: bool,
+    /// Routines that are called.
+    pub routines: Vec<Routine>,
     /// Whether it writes past the caches.
     pub streams: bool,
     /// Words of a spilled vector: 8 or 4.
@@ -249,7 +251,7 @@ impl ra::Function for VCode {
 
     fn inst_clobbers(&self, inst: ra::Inst) -> PRegSet {
         match self.insts[inst.index()].kind {
-            Kind::CallImage(_) => not_saved(self.vector_words),
+            Kind::Call(_) => not_saved(self.vector_words),
             _ => PRegSet::empty(),
         }
     }

@@ -5,11 +5,11 @@ use spirv::{AddressingModel, Capability, MemoryModel};
 use super::words::{Checked, operand};
 
 /// `OpCapability`.
-pub(super) fn check(operands: &[u32]) -> Checked<()> {
+pub(super) fn check(operands: &[u32]) -> Checked<Capability> {
     let word = operand(operands, 0)?;
     let capability = Capability::from_u32(word).ok_or_else(|| format!("unknown capability {word}"))?;
     if is_supported(capability) {
-        return Ok(());
+        return Ok(capability);
     }
     Err(format!("capability {capability:?} is not supported"))
 }
@@ -26,7 +26,6 @@ pub(super) fn is_supported(capability: Capability) -> bool {
             | C::GroupNonUniform
             | C::VulkanMemoryModel
             | C::VulkanMemoryModelDeviceScope
-            // Pointers are resolved while translating; those that cannot be are refused where they occur.
             | C::VariablePointersStorageBuffer
             | C::VariablePointers
             | C::Sampled1D
@@ -90,7 +89,8 @@ pub(super) fn is_supported(capability: Capability) -> bool {
 /// `OpMemoryModel`: whether it is Vulkan's.
 pub(super) fn is_vulkan_memory_model(operands: &[u32]) -> Checked<bool> {
     let addressing = operand(operands, 0)?;
-    if addressing != AddressingModel::Logical as u32 {
+    let models = [AddressingModel::Logical];
+    if !models.iter().any(|&model| model as u32 == addressing) {
         let name = AddressingModel::from_u32(addressing).map_or_else(|| addressing.to_string(), |m| format!("{m:?}"));
         return Err(format!("addressing model {name} is not supported"));
     }

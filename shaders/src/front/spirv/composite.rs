@@ -110,7 +110,7 @@ impl Translator<'_> {
             Op::VectorInsertDynamic => self.insert_dynamic(inst.ty, operands),
             Op::CopyLogical => self.copy_logical(inst.ty, operands),
             Op::Undef => self.zero(inst.ty),
-            Op::Select => self.select(inst.ty, operands),
+            Op::Select => self.select(inst, operands),
             Op::ExpectKHR => self.expected(inst.ty, operands),
             _ => return None,
         })
@@ -127,8 +127,11 @@ impl Translator<'_> {
     /// All scalars 0: what an undefined value is here.
     fn zero(&mut self, ty: Id) -> Checked<Composite> {
         let scalars = self.types.scalars(ty)?;
-        if scalars.contains(&Scalar::Handle) {
-            return Err("there are no undefined images or samplers".into());
+        if matches!(self.types.get(ty)?.ty, Type::Pointer { .. }) {
+            return self.null_pointer(ty);
+        }
+        if scalars.contains(&Scalar::Handle) || self.types.get(ty)?.has_logical_pointer {
+            return Err("there are no undefined images, samplers or structures of pointers".into());
         }
         self.spend(scalars.len())?;
         let values = scalars.iter().map(|scalar| self.builder.constant_bits(scalar.ty(), 0)).collect();
@@ -250,13 +253,17 @@ impl Translator<'_> {
         Ok(Composite { ty, values: from.values })
     }
 
-    fn select(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+    fn select(&mut self, inst: &Inst, operands: &[u32]) -> Checked<Composite> {
+        let ty = inst.ty;
+        self.check_pointer_type(ty)?;
         let condition = self.value(operand(operands, 0)?)?;
         let then = self.value(operand(operands, 1)?)?;
         let otherwise = self.value(operand(operands, 2)?)?;
         expect_type(ty, then.ty)?;
         expect_type(ty, otherwise.ty)?;
         check_condition(&self.types, condition.ty, ty)?;
+        self.note_origin(ty, inst.id, operand(operands, 1)?)?;
+        self.note_origin(ty, inst.id, operand(operands, 2)?)?;
         self.spend(then.values.len())?;
         let words = (then.values.len() / condition.values.len().max(1)).max(1);
         let mut values = Vec::with_capacity(then.values.len());

@@ -46,6 +46,7 @@ pub(super) fn declare(sections: &Sections, specialization: &BTreeMap<u32, u64>) 
         let operands = sections.words.operands(inst);
         let result = match inst.op {
             Op::Variable => Ok(()),
+            Op::TypeForwardPointer => types.declare_forward(operands),
             op if op.is_type() => {
                 types.declare(inst, operands, &sections.annotations, |types, id| constants.uint(types, id))
             }
@@ -120,7 +121,7 @@ impl Constants {
                 }
             }
             Op::ConstantNull | Op::Undef => match info.ty {
-                Type::Void | Type::Function { .. } | Type::Pointer { .. } => {
+                Type::Void | Type::Function { .. } => {
                     return Err(format!("{} of type %{} is not supported", op_name(inst.op), inst.ty));
                 }
                 _ => None,

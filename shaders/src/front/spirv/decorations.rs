@@ -43,6 +43,8 @@ pub(super) struct Annotations {
     ids: HashMap<Id, Decorations>,
     members: HashMap<(Id, u32), MemberDecorations>,
     names: HashMap<Id, String>,
+    /// What any of them say of memory that is not the invocation's own.
+    any_memory: MemoryDecorations,
 }
 
 impl Annotations {
@@ -59,6 +61,11 @@ impl Annotations {
     /// `OpName` of an id; empty without one.
     pub(super) fn name(&self, id: Id) -> &str {
         self.names.get(&id).map_or("", String::as_str)
+    }
+
+    /// What has to be assumed of memory that a pointer leads to, whose decorations are not known.
+    pub(super) fn any_memory(&self) -> MemoryDecorations {
+        MemoryDecorations { non_writable: false, ..self.any_memory }
     }
 
     /// The ids with a decoration that `wanted` accepts, in ascending order.
@@ -78,11 +85,13 @@ impl Annotations {
             Op::Decorate | Op::DecorateId => {
                 let decorations = self.ids.entry(operand(operands, 0)?).or_default();
                 decorate(decorations, operand(operands, 1)?, &operands[2..])?;
+                self.any_memory = self.any_memory.or(decorations.memory);
             }
             Op::MemberDecorate => {
                 let key = (operand(operands, 0)?, operand(operands, 1)?);
                 let decorations = self.members.entry(key).or_default();
                 decorate_member(decorations, operand(operands, 2)?, &operands[3..])?;
+                self.any_memory = self.any_memory.or(decorations.memory);
             }
             Op::GroupDecorate => self.group(operands)?,
             Op::GroupMemberDecorate => return Err("member decoration groups are not supported".into()),

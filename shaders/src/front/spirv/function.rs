@@ -34,6 +34,8 @@ pub(super) struct Frame<'m> {
     pub(super) construct_is_open: bool,
     /// What a return does.
     pub(super) exit: Exit,
+    /// Variables that pointers among the values were made of, where that is known.
+    pub(super) origins: HashMap<Id, Id>,
 }
 
 /// What a return does.
@@ -51,7 +53,15 @@ impl<'m> Frame<'m> {
     /// Before the first block.
     pub(super) fn new(function: &'m Function, exit: Exit) -> Self {
         let blocks = vec![None; function.blocks.len()];
-        Self { function, values: HashMap::default(), blocks, label: 0, construct_is_open: false, exit }
+        Self {
+            function,
+            values: HashMap::default(),
+            blocks,
+            label: 0,
+            construct_is_open: false,
+            exit,
+            origins: HashMap::default(),
+        }
     }
 }
 
@@ -117,6 +127,7 @@ impl<'m> Translator<'m> {
             return Err(format!("function {name} has no body"));
         }
         expect_type(function.result, inst.ty)?;
+        self.check_pointer_type(function.result)?;
         self.check_signature(function)?;
         self.spend(function.blocks.len())?;
         let arguments = &operands[1..];
@@ -237,6 +248,7 @@ impl<'m> Translator<'m> {
             }
         }
         let scalars = self.types.scalars(phi.ty)?;
+        self.check_pointer_type(phi.ty)?;
         self.spend(scalars.len())?;
         for scalar in &*scalars {
             self.builder.add_param(into, scalar.ty());
@@ -272,6 +284,7 @@ impl<'m> Translator<'m> {
             let pair = pair.ok_or_else(|| format!("OpPhi %{} has no value for its parent %{from}", phi.id))?;
             let value = self.value(pair[0])?;
             expect_type(phi.ty, value.ty)?;
+            self.note_origin(phi.ty, phi.id, pair[0])?;
             self.spend(value.values.len())?;
             args.extend_from_slice(&value.values);
         }

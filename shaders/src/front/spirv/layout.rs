@@ -3,6 +3,8 @@
 //! Blocks have an explicit layout: `Offset`, `ArrayStride`, `MatrixStride`, row or column major. Variables of a workgroup
 //! or invocation have none: there every scalar takes the next word, or two, and a bool is a word of 0 or 1.
 
+use spirv::StorageClass;
+
 use super::decorations::MemoryDecorations;
 use super::types::{Member, Scalar, Type, Types};
 use super::words::{Checked, Id};
@@ -126,6 +128,15 @@ impl Place {
             }
             Type::Vector { count, .. } | Type::Array { count, .. } => self.repeat(types, *count, from, into)?,
             Type::Matrix { columns, .. } => self.repeat(types, *columns, from, into)?,
+            Type::Pointer { class, .. } => match (class, self.layout) {
+                (StorageClass::PhysicalStorageBuffer, _) => {
+                    into.extend([(from, Scalar::I64), (add(from, 4)?, Scalar::I64)])
+                }
+                (_, Layout::Explicit) => return Err(only_variables(*class)),
+                (StorageClass::StorageBuffer, _) => into.extend([(from, Scalar::Buffer), (add(from, 4)?, Scalar::I32)]),
+                (StorageClass::Workgroup, _) => into.push((from, Scalar::I32)),
+                _ => return Err(only_variables(*class)),
+            },
             _ => return Err(format!("%{} has no size", self.ty)),
         }
         Ok(())
@@ -153,6 +164,8 @@ impl Place {
                 }
                 Ok(end)
             }
+            Type::Pointer { class: StorageClass::PhysicalStorageBuffer, .. } => Ok(8),
+            Type::Pointer { class, .. } => Err(only_variables(*class)),
             Type::RuntimeArray { .. } => self.parts(types).map(|_| 0),
             Type::Vector { count, .. } | Type::Array { count, .. } => self.repeated_bytes(types, *count),
             Type::Matrix { columns, .. } => self.repeated_bytes(types, *columns),
@@ -167,7 +180,11 @@ impl Place {
     }
 }
 
-fn natural_bytes(types: &Types, ty: Id) -> Checked<u32> {
+fn only_variables(class: StorageClass) -> String {
+    format!("pointers to storage class {class:?} can be stored in Function and Private variables only")
+}
+
+pub(super) fn natural_bytes(types: &Types, ty: Id) -> Checked<u32> {
     types.get(ty)?.scalars.checked_mul(4).ok_or_else(overflow)
 }
 

@@ -47,7 +47,8 @@ impl Translator<'_> {
 
     fn load_op(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let pointer = self.pointer(operand(operands, 0)?)?;
-        let (access, _) = self.memory_operands(&operands[1..])?;
+        let (access, alignment, _) = self.memory_operands(&operands[1..])?;
+        let pointer = self.aligned_to(pointer, alignment)?;
         let value = match self.load_handle(&pointer)? {
             Some(handle) => handle,
             None => self.load(&pointer, access)?,
@@ -60,15 +61,19 @@ impl Translator<'_> {
     fn store_op(&mut self, operands: &[u32]) -> Checked<()> {
         let pointer = self.pointer(operand(operands, 0)?)?;
         let value = self.value(operand(operands, 1)?)?;
-        let (access, _) = self.memory_operands(&operands[2..])?;
+        let (access, alignment, _) = self.memory_operands(&operands[2..])?;
+        let pointer = self.aligned_to(pointer, alignment)?;
         self.store(&pointer, &value, access)
     }
 
     fn copy_memory(&mut self, operands: &[u32]) -> Checked<()> {
         let target = self.pointer(operand(operands, 0)?)?;
         let source = self.pointer(operand(operands, 1)?)?;
-        let (to, rest) = self.memory_operands(&operands[2..])?;
-        let from = if rest.is_empty() { to } else { self.memory_operands(rest)?.0 };
+        let (to, to_alignment, rest) = self.memory_operands(&operands[2..])?;
+        let (from, from_alignment, _) =
+            if rest.is_empty() { (to, to_alignment, rest) } else { self.memory_operands(rest)? };
+        let target = self.aligned_to(target, to_alignment)?;
+        let source = self.aligned_to(source, from_alignment)?;
         let value = self.load(&source, from)?;
         self.store(&target, &value, to)
     }
@@ -96,6 +101,9 @@ impl Translator<'_> {
     fn array_length(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let pointer = self.pointer(operand(operands, 0)?)?;
         let number = operand(operands, 1)?;
+        if pointer.is_variable {
+            return Err("asks for the length of an array through a variable pointer".into());
+        }
         let Root::Buffer { buffer, .. } = pointer.root else {
             return Err("asks for the length of an array that is not in a buffer".into());
         };
@@ -123,10 +131,10 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The memory operands at the start of a list, and what follows them.
-    fn memory_operands<'a>(&self, operands: &'a [u32]) -> Checked<(Access, &'a [u32])> {
-        let mut access = Access::default();
-        let Some((&word, mut rest)) = operands.split_first() else { return Ok((access, operands)) };
+    /// The memory operands at the start of a list with what `Aligned` says, and what follows them.
+    fn memory_operands<'a>(&self, operands: &'a [u32]) -> Checked<(Access, Option<u32>, &'a [u32])> {
+        let (mut access, mut alignment) = (Access::default(), None);
+        let Some((&word, mut rest)) = operands.split_first() else { return Ok((access, None, operands)) };
         let mask = MemoryAccess::from_bits(word).ok_or_else(|| format!("unknown memory operands {word:#x}"))?;
         let mut next = || {
             let (&first, after) = rest.split_first().ok_or("a memory operand is missing")?;
@@ -134,7 +142,7 @@ impl Translator<'_> {
             Checked::Ok(first)
         };
         if mask.contains(MemoryAccess::ALIGNED) {
-            next()?;
+            alignment = Some(next()?);
         }
         // Loads make visible and stores make available; a copy may name both, with a scope each.
         for bit in [MemoryAccess::MAKE_POINTER_AVAILABLE, MemoryAccess::MAKE_POINTER_VISIBLE] {
@@ -151,7 +159,7 @@ impl Translator<'_> {
             | MemoryAccess::NON_PRIVATE_POINTER
             | MemoryAccess::NONTEMPORAL;
         if known.contains(mask) {
-            Ok((access, rest))
+            Ok((access, alignment, rest))
         } else {
             Err(format!("memory operands {mask:?} are not supported"))
         }
@@ -233,6 +241,10 @@ impl Translator<'_> {
                 let zero = self.builder.constant(0u32);
                 self.builder.pure(ir::Op::INe, &[word, zero])
             }
+            (Scalar::Buffer, _) => {
+                let number = self.builder.load(ir::Type::I32, place, access);
+                self.builder.push_value(InstData::BufferOf { number }, ir::Type::Buffer)
+            }
             (_, Width::Word) => self.builder.load(scalar.ty(), place, access),
             (_, width) => {
                 let bits = self.builder.load_bytes(width, place, access);
@@ -278,6 +290,11 @@ impl Translator<'_> {
                     let word = self.builder.pure(ir::Op::BoolToInt, &[values[0]]);
                     self.builder.store(place, word, access);
                 }
+                (Scalar::Buffer, _) => {
+                    let data = InstData::BufferNumber { buffer: values[0] };
+                    let number = self.builder.push_value(data, ir::Type::I32);
+                    self.builder.store(place, number, access);
+                }
                 (_, Width::Word) => self.builder.store(place, values[0], access),
                 (_, width) => {
                     let bits = self.stored_bits(values[0], scalar);
@@ -306,7 +323,10 @@ impl Translator<'_> {
 
     /// The scalar place that an atomic works on, and its type.
     pub(super) fn atomic_place(&mut self, id: Id) -> Checked<(Pointer, ir::Place, Scalar)> {
-        let pointer = self.pointer(id)?;
+        let mut pointer = self.pointer(id)?;
+        if let Root::Address { .. } = pointer.root {
+            pointer = self.aligned_to(pointer, Some(4))?;
+        }
         let scalar = match self.types.get(pointer.pointee())?.ty {
             Type::Scalar(scalar) if scalar != Scalar::Bool && scalar.bits() >= 32 => scalar,
             _ => return Err("atomics are supported on integers and floats of 32 and 64 bits only".into()),
@@ -314,6 +334,7 @@ impl Translator<'_> {
         let allowed = match pointer.root {
             Root::Buffer { space, .. } => space == ir::BufferSpace::Storage,
             Root::Variable { .. } => pointer.class == StorageClass::Workgroup,
+            Root::Address { .. } => true,
             _ => false,
         };
         match self.ir_place(&pointer, 0)? {

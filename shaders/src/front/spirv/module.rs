@@ -1,7 +1,7 @@
 //! A parsed module: its sections, and what holds whatever the entry point and specialization.
 
-use foldhash::HashMap;
-use spirv::{ExecutionModel, Op};
+use foldhash::{HashMap, HashSet};
+use spirv::{Capability, ExecutionModel, Op, StorageClass};
 
 use super::super::Error;
 use super::body::Function;
@@ -40,6 +40,12 @@ pub(super) struct Sections {
     pub(super) sets: HashMap<Id, ExtendedSet>,
     /// Functions.
     pub(super) functions: HashMap<Id, Function>,
+    /// Capabilities that it declares.
+    capabilities: HashSet<Capability>,
+    /// Whether workgroup variables are blocks with an explicit layout.
+    pub(super) has_workgroup_blocks: bool,
+    /// Whether pointers into workgroup memory are values.
+    pub(super) has_workgroup_pointers: bool,
     /// Whether the memory model is Vulkan's, not GLSL450's.
     pub(super) vulkan_memory_model: bool,
 }
@@ -67,10 +73,14 @@ impl Sections {
             declarations: Vec::new(),
             sets: HashMap::default(),
             functions: HashMap::default(),
+            capabilities: HashSet::default(),
+            has_workgroup_blocks: false,
+            has_workgroup_pointers: false,
             vulkan_memory_model: false,
         };
         let body = this.words.insts.iter().position(|inst| inst.op == Op::Function).unwrap_or(this.words.insts.len());
         this.globals(body)?;
+        this.find_workgroup_memory();
         this.read_functions(body)?;
         Ok(this)
     }
@@ -86,6 +96,42 @@ impl Sections {
             "" => format!("%{id}"),
             name => format!("%{id} ({})", name.escape_debug()),
         }
+    }
+
+    /// Whether the module declares a capability.
+    pub(super) fn declares(&self, capability: Capability) -> bool {
+        self.capabilities.contains(&capability)
+    }
+
+    /// What has to be known of workgroup memory before any of it is declared.
+    fn find_workgroup_memory(&mut self) {
+        let workgroup = StorageClass::Workgroup as u32;
+        let words = &self.words;
+        let pointers = self.declarations.iter().filter(|inst| inst.op == Op::TypePointer);
+        let pointees: HashMap<Id, Id> = pointers
+            .filter_map(|inst| match *words.operands(inst) {
+                [class, pointee] if class == workgroup => Some((inst.id, pointee)),
+                _ => None,
+            })
+            .collect();
+        let is_block = |ty: &Id| self.annotations.of(*ty).is_some_and(|decorations| decorations.block);
+        let mut variables = self.declarations.iter().filter(|inst| inst.op == Op::Variable);
+        self.has_workgroup_blocks = variables.any(|inst| pointees.get(&inst.ty).is_some_and(is_block));
+        self.has_workgroup_pointers = words.insts.iter().any(|inst| {
+            let makes = matches!(
+                inst.op,
+                Op::Select
+                    | Op::Phi
+                    | Op::FunctionCall
+                    | Op::PtrAccessChain
+                    | Op::InBoundsPtrAccessChain
+                    | Op::Load
+                    | Op::ConstantNull
+                    | Op::Undef
+            );
+            makes && pointees.contains_key(&inst.ty)
+                || matches!(inst.op, Op::PtrEqual | Op::PtrNotEqual | Op::PtrDiff | Op::Store) && !pointees.is_empty()
+        }) && self.declares(Capability::VariablePointers);
     }
 
     fn globals(&mut self, end: usize) -> Result<(), Error> {
@@ -107,7 +153,10 @@ impl Sections {
             return Ok(());
         }
         match inst.op {
-            Op::Capability => capability::check(operands)?,
+            Op::Capability => {
+                let capability = capability::check(operands)?;
+                self.capabilities.insert(capability);
+            }
             Op::MemoryModel => {
                 self.vulkan_memory_model = capability::is_vulkan_memory_model(operands)?;
                 *has_memory_model = true;

@@ -1,5 +1,6 @@
-//! Pointers: resolved while translating, as functions are inlined and pointers cannot be stored.
+//! Pointers: resolved while translating, as functions are inlined, but for those that are values (`pointer_value.rs`).
 
+use smallvec::SmallVec;
 use spirv::StorageClass;
 
 use super::decorations::MemoryDecorations;
@@ -16,6 +17,8 @@ pub(super) enum Root {
     Descriptors { binding: Binding, space: BufferSpace, index: Option<Value> },
     /// A descriptor's buffer.
     Buffer { space: BufferSpace, buffer: Value },
+    /// Device memory, by an address: low and high word.
+    Address { address: [Value; 2] },
     /// The push constants.
     Push,
     /// A variable with storage.
@@ -43,11 +46,22 @@ pub(super) struct Pointer {
     /// Into which memory.
     pub(super) root: Root,
     /// The part of the byte offset that is known when the kernel runs.
-    dynamic: Option<Value>,
+    pub(super) dynamic: Option<Value>,
+    /// What that is made of: a constant, and indices with their strides.
+    pub(super) start: u32,
+    pub(super) steps: SmallVec<[(Value, u32); 2]>,
     /// The part that is known now.
-    delta: u32,
+    pub(super) delta: u32,
     /// What the part that is not known is a multiple of: 1, 2 or 4.
-    align: u32,
+    pub(super) align: u32,
+    /// Bytes from one element to the next, if it points to an element of an array.
+    pub(super) element_stride: Option<u32>,
+    /// The pointer type that was declared for it; 0 if none was.
+    pub(super) ty: Id,
+    /// The variable that it was made of; 0 if that is not known.
+    pub(super) origin: Id,
+    /// Whether it is a variable pointer (SPIR-V, 2.2.2).
+    pub(super) is_variable: bool,
     /// Decorations of the variable and of the members on the way.
     pub(super) memory: MemoryDecorations,
 }
@@ -55,7 +69,31 @@ pub(super) struct Pointer {
 impl Pointer {
     /// To a whole variable.
     pub(super) fn new(class: StorageClass, place: Place, root: Root, memory: MemoryDecorations) -> Self {
-        Self { class, place, root, dynamic: None, delta: 0, align: 4, memory }
+        Self {
+            class,
+            place,
+            root,
+            dynamic: None,
+            start: 0,
+            steps: SmallVec::new(),
+            delta: 0,
+            align: 4,
+            element_stride: None,
+            ty: 0,
+            origin: 0,
+            is_variable: false,
+            memory,
+        }
+    }
+
+    /// So many bytes further on, before anything is known of the rest.
+    pub(super) fn after(self, delta: u32) -> Self {
+        Self { delta, ..self }
+    }
+
+    /// The part of the byte offset that is known now.
+    pub(super) fn constant_part(&self) -> u32 {
+        self.start.saturating_add(self.delta)
     }
 
     /// Whether the place so many bytes further on is a word of its memory.
@@ -77,7 +115,7 @@ impl Pointer {
     pub(super) fn check_writable(&self) -> Checked<()> {
         let writable = match self.root {
             Root::Buffer { space, .. } => space == BufferSpace::Storage,
-            Root::Variable { .. } => true,
+            Root::Variable { .. } | Root::Address { .. } => true,
             Root::Descriptors { .. } | Root::Push | Root::Input { .. } => false,
         };
         match (writable, self.memory.non_writable) {
@@ -105,7 +143,14 @@ impl Translator<'_> {
     pub(super) fn pointer(&mut self, id: Id) -> Checked<Pointer> {
         match self.frame.values.get(&id) {
             Some(Bound::Pointer(pointer)) => Ok(pointer.clone()),
-            Some(Bound::Value(_)) => Err(format!("{} is not a pointer", self.sections.describe(id))),
+            Some(Bound::Value(value)) => {
+                let value = value.clone();
+                self.pointer_of(&value)
+            }
+            None if self.constants.get(id).is_some() => {
+                let value = self.value(id)?;
+                self.pointer_of(&value)
+            }
             None => self.global(id),
         }
     }
@@ -116,12 +161,27 @@ impl Translator<'_> {
         for &index in &operands[1..] {
             self.step(&mut pointer, index)?;
         }
+        self.bind_chain(inst, pointer)
+    }
+
+    /// Binds what an access chain gives, whose type must be as it says.
+    pub(super) fn bind_chain(&mut self, inst: &Inst, mut pointer: Pointer) -> Checked<()> {
         pointer.expect_type(&self.types, inst.ty)?;
+        let declared = self.sections.annotations.of(inst.ty).and_then(|decorations| decorations.array_stride);
+        if let (Some(declared), Some(stride), Layout::Explicit) =
+            (declared, pointer.element_stride, pointer.place.layout)
+            && declared != stride
+        {
+            return Err(format!(
+                "the pointer type has an ArrayStride of {declared}, but the array that the element is in has one of {stride}"
+            ));
+        }
+        pointer.ty = inst.ty;
         self.bind_pointer(inst.id, pointer);
         Ok(())
     }
 
-    fn step(&mut self, pointer: &mut Pointer, index: Id) -> Checked<()> {
+    pub(super) fn step(&mut self, pointer: &mut Pointer, index: Id) -> Checked<()> {
         self.spend(0)?;
         if let Root::Descriptors { binding, space, index: before } = pointer.root {
             return self.step_descriptor(pointer, binding, space, before, index);
@@ -133,19 +193,22 @@ impl Translator<'_> {
             let (place, offset) = pointer.place.member(&self.types, member, number)?;
             pointer.place = place;
             pointer.delta = pointer.delta.checked_add(offset).ok_or("an offset overflows 32 bits")?;
+            pointer.element_stride = None;
             if place.layout == Layout::Explicit {
                 pointer.memory = pointer.memory.or(member.matrix.memory);
             }
             return Ok(());
         }
         let parts = pointer.place.parts(&self.types)?;
+        let is_array = matches!(info.ty, Type::Array { .. } | Type::RuntimeArray { .. });
+        pointer.element_stride = is_array.then_some(parts.stride);
         let index = self.index(index)?;
         self.advance(pointer, index, parts.stride);
         pointer.place = parts.place;
         Ok(())
     }
 
-    fn advance(&mut self, pointer: &mut Pointer, index: Value, stride: u32) {
+    pub(super) fn advance(&mut self, pointer: &mut Pointer, index: Value, stride: u32) {
         if let Some(index) = self.builder.kernel().constant(index) {
             pointer.delta = ir::element(pointer.delta, index as u32, stride);
             return;
@@ -154,11 +217,13 @@ impl Translator<'_> {
             Some(base) => base,
             None => {
                 let delta = std::mem::take(&mut pointer.delta);
+                pointer.start = delta;
                 pointer.align = 1 << delta.trailing_zeros().min(2);
                 self.builder.constant(delta)
             }
         };
         pointer.align = pointer.align.min(1 << stride.trailing_zeros().min(2));
+        pointer.steps.push((index, stride));
         pointer.dynamic = Some(self.builder.element(base, index, stride));
     }
 
@@ -204,12 +269,16 @@ impl Translator<'_> {
 
     /// The place of a scalar, `delta` bytes after where a pointer points; `None` for inputs, which have none.
     pub(super) fn ir_place(&mut self, pointer: &Pointer, delta: u32) -> Checked<Option<ir::Place>> {
+        if let Root::Address { address } = pointer.root {
+            return Ok(Some(self.place_at(pointer, address, delta)));
+        }
         let offset = self.offset(pointer, delta);
         Ok(Some(match pointer.root {
             Root::Buffer { space, buffer } => ir::Place::Buffer { space, buffer, offset },
             Root::Push => ir::Place::Push { offset },
             Root::Variable { variable } => ir::Place::Variable { variable, offset },
             Root::Input { .. } => return Ok(None),
+            Root::Address { .. } => return Err("an address has no offset".into()),
             Root::Descriptors { .. } => return Err("accesses an array of descriptors as a whole".into()),
         }))
     }

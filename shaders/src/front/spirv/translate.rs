@@ -91,9 +91,21 @@ impl<'m> Translator<'m> {
     pub(super) fn value(&mut self, id: Id) -> Checked<Composite> {
         match self.frame.values.get(&id) {
             Some(Bound::Value(value)) => Ok(value.clone()),
-            Some(Bound::Pointer(_)) => Err(format!("{} is a pointer, not a value", self.sections.describe(id))),
+            Some(Bound::Pointer(pointer)) => {
+                let pointer = pointer.clone();
+                self.value_of(&pointer).map_err(|message| self.about(id, &message))
+            }
+            None if self.variables.is_global(id) => {
+                let pointer = self.global(id)?;
+                self.value_of(&pointer).map_err(|message| self.about(id, &message))
+            }
             None => self.constant(id),
         }
+    }
+
+    /// A message with the id that it is about.
+    fn about(&self, id: Id, message: &str) -> String {
+        format!("{}: {message}", self.sections.describe(id))
     }
 
     fn constant(&mut self, id: Id) -> Checked<Composite> {
@@ -104,10 +116,15 @@ impl<'m> Translator<'m> {
             return Err(format!("{} is not a value that is defined here", self.sections.describe(id)));
         };
         let ty = constant.ty;
+        if matches!(self.types.get(ty)?.ty, Type::Pointer { .. }) {
+            let value = self.null_pointer(ty)?;
+            self.materialised.insert(id, value.clone());
+            return Ok(value);
+        }
         let bits = self.constants.bits(&mut self.types, id)?;
         let scalars = self.types.scalars(ty)?;
-        if scalars.contains(&Scalar::Handle) {
-            return Err("there are no constant images or samplers".into());
+        if scalars.contains(&Scalar::Handle) || self.types.get(ty)?.has_logical_pointer {
+            return Err("there are no constant images, samplers or structures of pointers".into());
         }
         self.spend(scalars.len())?;
         let values = scalars.iter().zip(&*bits).map(|(s, &bits)| self.builder.constant_bits(s.ty(), bits)).collect();
@@ -176,6 +193,12 @@ impl<'m> Translator<'m> {
     fn one(&mut self, inst: &Inst) -> Checked<()> {
         let operands = self.sections.words.operands(inst);
         if let Some(result) = self.memory(inst, operands) {
+            return result;
+        }
+        if let Some(result) = self.variable_pointer(inst, operands) {
+            return result;
+        }
+        if let Some(result) = self.address(inst, operands) {
             return result;
         }
         if let Some(result) = self.atomic(inst, operands) {

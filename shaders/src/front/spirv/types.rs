@@ -37,6 +37,8 @@ pub(super) enum Scalar {
     F64,
     /// An image or sampler: its descriptor.
     Handle,
+    /// The buffer of a pointer.
+    Buffer,
 }
 
 impl Scalar {
@@ -46,7 +48,7 @@ impl Scalar {
             Self::Bool => ir::Type::Bool,
             Self::I8 | Self::I16 | Self::I32 | Self::I64 | Self::F64 => ir::Type::I32,
             Self::F16 | Self::F32 => ir::Type::F32,
-            Self::Handle => ir::Type::Buffer,
+            Self::Handle | Self::Buffer => ir::Type::Buffer,
         }
     }
 
@@ -70,7 +72,7 @@ impl Scalar {
         match self {
             Self::I8 => 8,
             Self::I16 | Self::F16 => 16,
-            Self::Bool | Self::I32 | Self::F32 | Self::Handle => 32,
+            Self::Bool | Self::I32 | Self::F32 | Self::Handle | Self::Buffer => 32,
             Self::I64 | Self::F64 => 64,
         }
     }
@@ -101,7 +103,19 @@ impl std::fmt::Display for Scalar {
             Self::F32 => "f32",
             Self::F64 => "f64",
             Self::Handle => "image or sampler",
+            Self::Buffer => "pointer",
         })
+    }
+}
+
+/// What a pointer is made of as a value; nothing where it cannot be one.
+fn words_of_pointer(class: StorageClass) -> &'static [Scalar] {
+    match class {
+        // The buffer, and how many units of the pointee's alignment there are before the place (ADR 7).
+        StorageClass::StorageBuffer => &[Scalar::Buffer, Scalar::I32],
+        StorageClass::Workgroup => &[Scalar::I32],
+        StorageClass::PhysicalStorageBuffer => &[Scalar::I64; 2],
+        _ => &[],
     }
 }
 
@@ -150,6 +164,10 @@ pub(super) struct Info {
     nodes: u32,
     /// Whether it has a runtime array as (last member of) itself.
     pub(super) unsized_tail: bool,
+    /// Whether it is a matrix, or has one in it.
+    pub(super) has_matrix: bool,
+    /// Whether it is a pointer without bits of its own, or has one in it.
+    pub(super) has_logical_pointer: bool,
 }
 
 /// The types of a module, by id.
@@ -172,7 +190,12 @@ impl Types {
             return Ok(flat.clone());
         }
         let info = self.get(id)?;
-        if info.unsized_tail || matches!(info.ty, Type::Pointer { .. } | Type::Function { .. }) {
+        if let Type::Pointer { class, .. } = info.ty
+            && words_of_pointer(class).is_empty()
+        {
+            return Err(format!("a pointer to storage class {class:?} cannot be a value, or select between objects"));
+        }
+        if info.unsized_tail || matches!(info.ty, Type::Function { .. }) {
             return Err(format!("%{id} is not the type of a value"));
         }
         if info.scalars > MAX_SCALARS {
@@ -207,7 +230,8 @@ impl Types {
                     self.flatten(&*self.get(member.ty)?, into)?;
                 }
             }
-            Type::Void | Type::RuntimeArray { .. } | Type::Pointer { .. } | Type::Function { .. } => {}
+            Type::Pointer { class, .. } => into.extend_from_slice(words_of_pointer(*class)),
+            Type::Void | Type::RuntimeArray { .. } | Type::Function { .. } => {}
         }
         Ok(())
     }
@@ -296,6 +320,7 @@ impl Types {
             Op::TypePointer => {
                 let class = StorageClass::from_u32(at(0)?).ok_or("unknown storage class")?;
                 self.get(at(1)?)?;
+                self.check_forward(id, class)?;
                 Type::Pointer { class, pointee: at(1)? }
             }
             Op::TypeImage => Type::Image(ImageType::parse(self, operands)?),
@@ -313,6 +338,27 @@ impl Types {
         let info = self.measure(ty)?;
         self.infos.insert(id, Rc::new(info));
         Ok(())
+    }
+
+    /// `OpTypeForwardPointer`: a pointer to what is not declared yet.
+    pub(super) fn declare_forward(&mut self, operands: &[u32]) -> Checked<()> {
+        let class = StorageClass::from_u32(operand(operands, 1)?).ok_or("unknown storage class")?;
+        if class != StorageClass::PhysicalStorageBuffer {
+            return Err(format!("a forward pointer of storage class {class:?}"));
+        }
+        let info = self.measure(Type::Pointer { class, pointee: 0 })?;
+        self.infos.insert(operand(operands, 0)?, Rc::new(info));
+        Ok(())
+    }
+
+    /// That a pointer type is what it was declared to be before.
+    fn check_forward(&self, id: Id, class: StorageClass) -> Checked<()> {
+        match self.infos.get(&id).map(|info| &info.ty) {
+            Some(Type::Pointer { class: before, .. }) if *before != class => {
+                Err(format!("%{id} was declared as a pointer to storage class {before:?}"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn vector(&self, element: Id, count: u32) -> Checked<Type> {
@@ -336,7 +382,8 @@ impl Types {
     fn element(&self, id: Id) -> Checked<Rc<Info>> {
         let info = self.get(id)?;
         match info.ty {
-            Type::Void | Type::Pointer { .. } | Type::Function { .. } => {
+            Type::Void | Type::Function { .. } => Err(format!("%{id} cannot be part of an array or structure")),
+            Type::Pointer { class, .. } if words_of_pointer(class).is_empty() => {
                 Err(format!("%{id} cannot be part of an array or structure"))
             }
             // Without scalars, nothing would bound the work that a count of them makes.
@@ -372,6 +419,9 @@ impl Types {
 
     fn measure(&self, ty: Type) -> Checked<Info> {
         let (mut scalars, mut depth, mut nodes, mut unsized_tail, mut align) = (0u32, 0, 1u32, false, 1);
+        let mut has_matrix = matches!(ty, Type::Matrix { .. });
+        let logical = |class| class != StorageClass::PhysicalStorageBuffer;
+        let mut has_logical_pointer = matches!(ty, Type::Pointer { class, .. } if logical(class));
         let mut part = |id: Id, times: u32| {
             let info = self.get(id)?;
             scalars = scalars.saturating_add(info.scalars.saturating_mul(times));
@@ -379,6 +429,8 @@ impl Types {
             nodes = nodes.saturating_add(info.nodes);
             unsized_tail |= info.unsized_tail;
             align = align.max(info.align);
+            has_matrix |= info.has_matrix;
+            has_logical_pointer |= info.has_logical_pointer;
             Checked::Ok(())
         };
         match &ty {
@@ -396,7 +448,8 @@ impl Types {
                 unsized_tail = true;
             }
             Type::Struct { members } => members.iter().try_for_each(|member| part(member.ty, 1))?,
-            Type::Void | Type::Pointer { .. } | Type::Function { .. } => {}
+            Type::Pointer { class, .. } => (scalars, align) = (words_of_pointer(*class).len() as u32, 4),
+            Type::Void | Type::Function { .. } => {}
         }
         if depth >= MAX_DEPTH {
             return Err(format!("types nest deeper than {MAX_DEPTH}"));
@@ -404,6 +457,6 @@ impl Types {
         if nodes > MAX_NODES {
             return Err(format!("a type is made of more than {MAX_NODES} others"));
         }
-        Ok(Info { ty, scalars, depth: depth + 1, align, nodes, unsized_tail })
+        Ok(Info { ty, scalars, depth: depth + 1, align, nodes, unsized_tail, has_matrix, has_logical_pointer })
     }
 }

@@ -44,8 +44,10 @@ pub(super) struct Variables {
     pub(super) image_memory: HashMap<Value, MemoryDecorations>,
     shared_bytes: u32,
     private_bytes: u32,
-    /// Workgroup memory with an explicit layout, which all such variables share.
-    shared_blocks: Option<ir::Variable>,
+    /// Workgroup memory that variables share: those with an explicit layout, and all if pointers into it are values.
+    pub(super) shared_blocks: Option<ir::Variable>,
+    /// Where each variable begins in there, if pointers into workgroup memory are values.
+    shared_places: HashMap<Id, u32>,
 }
 
 impl Variables {
@@ -98,7 +100,8 @@ impl Translator<'_> {
         let Some(inst) = self.variables.declarations.get(&id).copied() else {
             return Err(format!("{} is not a pointer that is defined here", self.sections.describe(id)));
         };
-        let pointer = self.declare(&inst).map_err(|message| format!("{}: {message}", self.sections.describe(id)))?;
+        let declared = self.declare(&inst).map_err(|message| format!("{}: {message}", self.sections.describe(id)))?;
+        let pointer = Pointer { ty: inst.ty, origin: id, ..declared };
         self.variables.globals.insert(id, pointer.clone());
         Ok(pointer)
     }
@@ -235,7 +238,11 @@ impl Translator<'_> {
     fn declare_storage(&mut self, inst: &Inst, class: StorageClass, ty: Id) -> Checked<Pointer> {
         let is_block = self.sections.annotations.of(ty).is_some_and(|decorations| decorations.block);
         let pointer = match class {
+            StorageClass::Workgroup if self.types.get(ty)?.has_logical_pointer => {
+                return Err("pointers can be stored in Function and Private variables only".into());
+            }
             StorageClass::Workgroup if is_block => self.shared_block(inst.id, ty)?,
+            StorageClass::Workgroup if self.sections.has_workgroup_pointers => self.shared_part(inst.id, ty)?,
             _ => self.storage(inst.id, class, ty)?,
         };
         let Some(&initializer) = self.sections.words.operands(inst).get(1) else { return Ok(pointer) };
@@ -270,25 +277,41 @@ impl Translator<'_> {
             return Err("a variable of a type without size".into());
         }
         let bytes = place.bytes(&self.types)?.checked_next_multiple_of(16).ok_or("a variable is too large")?;
-        let variable = match self.variables.shared_blocks {
-            Some(variable) => variable,
-            None => {
-                let name = self.sections.annotations.name(id).to_owned();
-                let data = VariableData { space: VariableSpace::Workgroup, bytes: 0, name, words: Vec::new() };
-                let variable = self.builder.kernel().variables.push(data);
-                self.variables.shared_blocks = Some(variable);
-                variable
-            }
-        };
-        let data = &mut self.builder.kernel().variables[variable];
-        let more = bytes.saturating_sub(data.bytes);
-        data.bytes += more;
-        if more > MAX_SHARED_BYTES - self.variables.shared_bytes.min(MAX_SHARED_BYTES) {
-            return Err(format!("more than {MAX_SHARED_BYTES} bytes of Workgroup variables"));
-        }
-        self.variables.shared_bytes += more;
+        let variable = self.shared_memory(id, bytes)?;
         let memory = self.sections.annotations.of(id).map(|decorations| decorations.memory).unwrap_or_default();
         Ok(Pointer::new(StorageClass::Workgroup, place, Root::Variable { variable }, memory))
+    }
+
+    /// A part of the workgroup memory into which pointers are values.
+    fn shared_part(&mut self, id: Id, ty: Id) -> Checked<Pointer> {
+        let info = self.types.get(ty)?;
+        if info.unsized_tail || info.scalars == 0 {
+            return Err("a variable of a type without size".into());
+        }
+        let before = self.variables.shared_bytes;
+        let bytes = info.scalars.checked_mul(4).and_then(|bytes| bytes.checked_next_multiple_of(16));
+        let end = bytes.and_then(|bytes| bytes.checked_add(before)).ok_or("a variable is too large")?;
+        let start = *self.variables.shared_places.entry(id).or_insert(before);
+        let variable = self.shared_memory(id, end)?;
+        let memory = self.sections.annotations.of(id).map(|decorations| decorations.memory).unwrap_or_default();
+        let place = Place::new(ty, Layout::Natural);
+        Ok(Pointer::new(StorageClass::Workgroup, place, Root::Variable { variable }, memory).after(start))
+    }
+
+    /// The workgroup memory that variables share, which becomes as large as one of them asks.
+    fn shared_memory(&mut self, id: Id, bytes: u32) -> Checked<ir::Variable> {
+        let variable = self.workgroup_memory();
+        let used = &mut self.variables.shared_bytes;
+        if bytes > MAX_SHARED_BYTES {
+            return Err(format!("more than {MAX_SHARED_BYTES} bytes of Workgroup variables"));
+        }
+        *used = bytes.max(*used);
+        let data = &mut self.builder.kernel().variables[variable];
+        data.bytes = data.bytes.max(bytes);
+        if data.name.is_empty() {
+            self.sections.annotations.name(id).clone_into(&mut data.name);
+        }
+        Ok(variable)
     }
 
     fn allocate(&mut self, id: Id, class: StorageClass, ty: Id) -> Checked<ir::Variable> {

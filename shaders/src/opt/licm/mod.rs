@@ -165,6 +165,10 @@ fn price(data: &InstData) -> Option<Price> {
     match data {
         InstData::Const { .. } | InstData::BuiltIn { .. } => Some(Price::Nothing),
         InstData::Buffer { .. } | InstData::BufferSize { .. } | InstData::ImageField { .. } => Some(Price::Nothing),
+        InstData::BufferNumber { .. } | InstData::BufferOf { .. } | InstData::BufferAddress { .. } => {
+            Some(Price::Register)
+        }
+        InstData::BufferAt { .. } => Some(Price::Nothing),
         InstData::Load { .. } => Some(Price::Nothing),
         InstData::Pure { op, .. } if is_dear(*op) => Some(Price::Nothing),
         InstData::Pure { op, .. } if op.result() == Type::Bool => Some(Price::TruthValue),

@@ -46,6 +46,10 @@ impl Rules for Algebra {
         match data {
             InstData::Pure { op, args } => pure(editor, *op, args),
             InstData::Select { condition, then, otherwise } => select::rewrite(editor, *condition, *then, *otherwise),
+            InstData::BufferOf { number } => match *editor.definition(*number)? {
+                InstData::BufferNumber { buffer } => Some(New::Same(buffer)),
+                _ => None,
+            },
             InstData::Element { base, index, stride } => element::rewrite(editor, *base, *index, *stride),
             InstData::BuiltIn { builtin, component } => built_in(editor, *builtin, *component),
             InstData::Branch { condition, then, otherwise } => {

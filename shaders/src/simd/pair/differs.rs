@@ -46,7 +46,7 @@ fn can_share(kernel: &Kernel, turns: &Turns, differs: &SecondaryMap<Value, bool>
         InstData::Zero { .. }
         | InstData::FrameLoad { .. }
         | InstData::FrameStore { .. }
-        | InstData::ImageCall { .. }
+        | InstData::Call { .. }
         | InstData::FirstLane { .. } => false,
         // Without lanes nothing says that what a block knows about its scalars holds.
         InstData::Load { address, .. } => is_checked(kernel, differs, address),

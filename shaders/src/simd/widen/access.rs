@@ -50,6 +50,10 @@ impl Widen<'_> {
                 }
                 (Scalar::Buffer { binding, index }, Some(result)) => self.buffer(result, *binding, *index),
                 (Scalar::BufferSize { buffer }, Some(result)) => self.buffer_size(result, *buffer),
+                (Scalar::BufferNumber { buffer }, Some(result)) => self.renumber(result, *buffer, 1),
+                (Scalar::BufferOf { number }, Some(result)) => self.renumber(result, *number, u32::MAX),
+                (Scalar::BufferAt { low, high }, Some(result)) => self.buffer_at(result, *low, *high),
+                (Scalar::BufferAddress { buffer }, Some(result)) => self.buffer_address(result, *buffer),
                 (Scalar::ImageField { image, field }, Some(result)) => self.image_field(result, *image, *field),
                 (Scalar::Image { .. }, _) => self.image(block, inst),
                 (Scalar::Load { ty, width: Width::Word, place, .. }, Some(result)) => self.load(result, *ty, place),

@@ -4,10 +4,10 @@ use super::{Type, Value, Widen};
 use crate::analysis::Shape;
 use crate::image::{Field, ImageOp, Kind};
 use crate::ir::{self, InstData as Scalar};
-use crate::simd::{Field as ContextField, InstData, LANES};
+use crate::simd::{Field as ContextField, InstData, LANES, Routine};
 
 /// Bytes of a row.
-const ROW: u32 = 4 * LANES;
+pub(super) const ROW: u32 = 4 * LANES;
 
 impl Widen<'_> {
     /// A field of an image's description.
@@ -43,9 +43,10 @@ impl Widen<'_> {
             let value = if self.builder.ty(value) == Type::V32 { value } else { self.builder.splat(value) };
             self.builder.emit(InstData::FrameStore { frame: area, at: row * ROW, value });
         }
-        self.builder.emit(InstData::ImageCall { op: ImageOp { component: 0, ..*op }, area, mask: self.exec });
+        let routine = Routine::Image(ImageOp { component: 0, ..*op });
+        self.builder.emit(InstData::Call { routine, area, mask: self.exec });
         let results = rows.len() as u32;
-        let bytes = (results + 4) * ROW;
+        let bytes = routine.bytes();
         self.builder.kernel.call_bytes = self.builder.kernel.call_bytes.max(bytes);
         if op.kind == Kind::Write {
             return;

@@ -15,6 +15,7 @@ mod image;
 mod narrow;
 mod needed;
 mod normalise;
+mod pointer;
 mod pure;
 mod subgroups;
 mod turns;

@@ -134,7 +134,7 @@ impl Encode<'_> {
                 self.asm.template(asm, regs);
             }
             Kind::Sequence(sequence) => sequence.hot(regs, &mut self.asm),
-            Kind::CallImage(op) => self.call_image(*op),
+            Kind::Call(routine) => self.call(*routine),
             Kind::Jump => {
                 let to = self.target(block, 0);
                 if next == Some(to) || !self.repeat(to, next) {
@@ -161,11 +161,11 @@ impl Encode<'_> {
 
     /// The arguments are where they belong; vector registers hold nothing that is needed, so their upper halves go, which
     /// code for narrower ones would wait for.
-    fn call_image(&mut self, op: u32) {
+    fn call(&mut self, routine: u32) {
         let asm = &mut self.asm;
-        asm.put(Instruction::with2(Code::Mov_r32_imm32, Register::EDX, op));
+        asm.put(Instruction::with2(Code::Mov_r32_imm32, Register::EDX, routine));
         asm.put(Ok(Instruction::with(Code::VEX_Vzeroupper)));
-        let function = MemoryOperand::with_base_displ(Register::RDI, i64::from(offset::IMAGE));
+        let function = MemoryOperand::with_base_displ(Register::RDI, i64::from(offset::CALL));
         asm.put(Instruction::with1(Code::Call_rm64, function));
     }
 

@@ -123,7 +123,7 @@ fn has_effect(data: &InstData) -> bool {
                 | InstData::Atomic { .. }
                 | InstData::Fence
                 | InstData::FrameStore { .. }
-                | InstData::ImageCall { .. }
+                | InstData::Call { .. }
                 | InstData::Zero { .. }
                 | InstData::Poll
         )

@@ -8,8 +8,8 @@ use super::super::call::offset;
 use super::super::encode::conditional;
 use super::super::vcode::{Build, Kind, Place, View};
 use super::Select;
-use crate::image::{Descriptor, Field, ImageOp};
-use crate::simd::{Inst, Value};
+use crate::image::{Descriptor, Field};
+use crate::simd::{Inst, Routine, Value};
 
 /// Bytes from a descriptor to the next.
 const STRIDE: u32 = size_of::<Descriptor>() as u32;
@@ -53,19 +53,19 @@ impl Select<'_> {
     }
 
     /// A call: its rows are in memory already.
-    pub(super) fn image_call(&mut self, op: &ImageOp, area: Value) -> Result<(), CompileError> {
+    pub(super) fn call(&mut self, routine: &Routine, area: Value) -> Result<(), CompileError> {
         let area = self.reg(area)?;
-        let known = self.code.image_ops.iter().position(|other| other == op);
-        let number = known.unwrap_or(self.code.image_ops.len());
+        let known = self.code.routines.iter().position(|other| other == routine);
+        let number = known.unwrap_or(self.code.routines.len());
         if known.is_none() {
-            self.code.image_ops.push(*op);
+            self.code.routines.push(*routine);
         }
         self.code.calls = true;
-        self.code.images = true;
+        self.code.images |= matches!(routine, Routine::Image(_));
         // The function that is called rounds as machine code does.
         self.code.floats = true;
         let operands = [Operand::reg_fixed_use(self.context, FIRST), Operand::reg_fixed_use(area, SECOND)];
-        self.code.push(Kind::CallImage(number as u32), &operands);
+        self.code.push(Kind::Call(number as u32), &operands);
         Ok(())
     }
 }

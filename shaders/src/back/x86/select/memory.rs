@@ -79,11 +79,24 @@ impl Select<'_> {
         let number = self.reg(buffer)?;
         let [none, valid, scaled] = [self.general(), self.general(), self.general()];
         self.set(none, 0);
-        self.compare_with(number, self.kernel.descriptors);
+        self.compare_with_count(number);
         let build = Build::new(conditional(ConditionCode::ae).1).modify(valid, number, View::Dword);
         build.reads(none, View::Dword).push(&mut self.code);
         Build::new(Code::Shl_rm64_imm8).modify(scaled, valid, View::Qword).imm8(4).push(&mut self.code);
         Ok(Place { index: Some(scaled), ..Self::at(list, disp) })
+    }
+
+    /// Compares the number of a buffer with how many there are: the descriptors, and pieces of device memory, if any are
+    /// accessed.
+    fn compare_with_count(&mut self, number: VReg) {
+        if self.code.pieces {
+            let count = self.general();
+            self.load_dword(count, &Self::at(self.context, offset::BUFFER_COUNT));
+            let build = Build::new(Code::Cmp_r32_rm32).reads(number, View::Dword).reads(count, View::Dword);
+            build.push(&mut self.code);
+        } else {
+            self.compare_with(number, self.kernel.descriptors);
+        }
     }
 
     pub(super) fn compare_with(&mut self, reg: VReg, constant: u32) {
@@ -92,7 +105,7 @@ impl Select<'_> {
     }
 
     pub(super) fn buffer_base(&mut self, inst: Inst, buffer: Value) -> Result<(), CompileError> {
-        if self.kernel.descriptors == 0 {
+        if self.kernel.descriptors == 0 && !self.code.pieces {
             let result = self.define(inst);
             self.set(result, 0);
             return Ok(());
@@ -106,7 +119,7 @@ impl Select<'_> {
     pub(super) fn buffer_len(&mut self, inst: Inst, buffer: Value) -> Result<(), CompileError> {
         let descriptors = self.kernel.descriptors;
         let constant = self.constant(buffer);
-        if descriptors == 0 || constant.is_some_and(|number| number >= u64::from(descriptors)) {
+        if descriptors == 0 && !self.code.pieces || constant.is_some_and(|number| number >= u64::from(descriptors)) {
             let result = self.define(inst);
             self.set(result, 0);
             return Ok(());
@@ -126,7 +139,7 @@ impl Select<'_> {
         Build::new(clamp).modify(clamped, len, View::Qword).reads(most, View::Qword).push(&mut self.code);
         self.set(none, 0);
         let number = self.reg(buffer)?;
-        self.compare_with(number, descriptors);
+        self.compare_with_count(number);
         let result = self.define(inst);
         let build = Build::new(conditional(ConditionCode::ae).2).modify(result, clamped, View::Qword);
         build.reads(none, View::Qword).push(&mut self.code);

@@ -35,7 +35,7 @@ use self::strides::Strides;
 use super::vcode::{Build, Kind, VCode, View};
 use super::{CompileError, Isa};
 use crate::ir::Op;
-use crate::simd::{Block, Inst, InstData, Kernel, Type, Value, ValueDef, WideOp};
+use crate::simd::{Block, Inst, InstData, Kernel, Routine, Type, Value, ValueDef, WideOp};
 
 /// Most instructions that wait for one another: writing them is recursive.
 const DEEPEST: u8 = 8;
@@ -87,6 +87,8 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode, CompileError> {
     };
     select.code.zero_word = select.code.pool.word(0);
     select.code.streams = select.streams.any();
+    let is_lookup = |data: &InstData| matches!(data, InstData::Call { routine: Routine::BufferAt, .. });
+    select.code.pieces = kernel.insts.values().any(is_lookup);
     select.lay_out();
     for &block in &kernel.layout {
         select.block(block)?;
@@ -195,7 +197,7 @@ impl<'k> Select<'k> {
             InstData::BufferBase { buffer } => self.buffer_base(inst, *buffer)?,
             InstData::BufferLen { buffer } => self.buffer_len(inst, *buffer)?,
             InstData::ImageField { image, field } => self.image_field(inst, *image, *field)?,
-            InstData::ImageCall { op, area, .. } => self.image_call(op, *area)?,
+            InstData::Call { routine, area, .. } => self.call(routine, *area)?,
             InstData::Fence => Build::new(Code::Mfence).push(&mut self.code),
             InstData::FrameLoad { ty, frame, at } if !ty.is_vector() => self.frame_load(inst, *ty, *frame, *at)?,
             InstData::FrameStore { frame, at, value } if !vector(*value) => self.frame_store(*frame, *at, *value)?,
@@ -389,7 +391,7 @@ fn touches_memory(data: &InstData) -> bool {
                 | InstData::Fence
                 | InstData::FrameStore { .. }
                 | InstData::Zero { .. }
-                | InstData::ImageCall { .. }
+                | InstData::Call { .. }
         )
 }
 

@@ -29,7 +29,7 @@ pub(super) fn pure(builder: &mut Builder, op: Op, args: &[Num]) -> Result<Num, S
         Scalar::F16 => half::pure(builder, op, args),
         Scalar::I64 => long::pure(builder, op, args),
         Scalar::F64 => double::pure(builder, op, args),
-        Scalar::Handle => None,
+        Scalar::Handle | Scalar::Buffer => None,
     }
     .ok_or_else(|| format!("there is no such operation on {ty}"))
 }

@@ -1,0 +1,153 @@
+//! Pointers that are addresses: `PhysicalStorageBuffer`, buffer device address.
+//!
+//! An access looks its address up among the pieces of device memory that may be addressed, and goes into that piece as into a
+//! descriptor's buffer, with its bounds. ADR 8 has the reasons.
+
+use std::rc::Rc;
+
+use spirv::{Op, StorageClass};
+
+use super::arithmetic::{self, Exploded, Shape};
+use super::composite::Composite;
+use super::pointer::{Pointer, Root};
+use super::translate::{Translator, shared};
+use super::types::{Scalar, Type};
+use super::words::{Checked, Id, Inst, operand};
+use crate::ir::{self, BufferSpace, InstData, Value};
+
+impl Translator<'_> {
+    /// The instructions of this chapter; `None` for any other.
+    pub(super) fn address(&mut self, inst: &Inst, operands: &[u32]) -> Option<Checked<()>> {
+        match inst.op {
+            Op::ConvertUToPtr => Some(self.address_of_integer(inst, operands, true)),
+            Op::ConvertPtrToU => Some(self.integer_of_address(inst, operands, true)),
+            Op::Bitcast if self.is_address(inst.ty) => Some(self.address_of_integer(inst, operands, false)),
+            Op::Bitcast => {
+                let from = self.value(operands.first().copied()?).ok()?;
+                self.is_address(from.ty).then(|| self.integer_of_address(inst, operands, false))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a type is one of pointers that are addresses.
+    fn is_address(&self, ty: Id) -> bool {
+        let info = self.types.get(ty);
+        info.is_ok_and(|info| matches!(info.ty, Type::Pointer { class: StorageClass::PhysicalStorageBuffer, .. }))
+    }
+
+    fn address_of_integer(&mut self, inst: &Inst, operands: &[u32], convert: bool) -> Checked<()> {
+        if !self.is_address(inst.ty) {
+            return Err(format!("%{} is not the type of a pointer to PhysicalStorageBuffer", inst.ty));
+        }
+        let from = self.value(operand(operands, 0)?)?;
+        let zero = self.builder.constant(0u32);
+        let values = match (&self.types.get(from.ty)?.ty, &*from.values) {
+            (Type::Scalar(Scalar::I64), _) => from.values.clone(),
+            (Type::Vector { scalar: Scalar::I32, count: 2, .. }, _) if !convert => from.values.clone(),
+            (Type::Scalar(scalar), &[low]) if convert && scalar.is_int() => shared([low, zero]),
+            _ if self.is_address(from.ty) && !convert => from.values.clone(),
+            _ => return Err("the operand is not an integer of 64 bits".into()),
+        };
+        self.bind(inst.id, Composite { ty: inst.ty, values });
+        Ok(())
+    }
+
+    fn integer_of_address(&mut self, inst: &Inst, operands: &[u32], convert: bool) -> Checked<()> {
+        let from = self.value(operand(operands, 0)?)?;
+        if !self.is_address(from.ty) {
+            return Err("the operand is not a pointer to PhysicalStorageBuffer".into());
+        }
+        let values = match &self.types.get(inst.ty)?.ty {
+            Type::Scalar(Scalar::I64) => from.values,
+            Type::Vector { scalar: Scalar::I32, count: 2, .. } if !convert => from.values,
+            Type::Scalar(Scalar::I32) if convert => shared([from.values[0]]),
+            _ => return Err("the result is not an integer of 64 bits".into()),
+        };
+        self.bind(inst.id, Composite { ty: inst.ty, values });
+        Ok(())
+    }
+
+    /// The place `delta` bytes after where a pointer that is an address points.
+    pub(super) fn place_at(&mut self, pointer: &Pointer, address: [Value; 2], delta: u32) -> ir::Place {
+        let [low, high] = address;
+        let buffer = self.builder.push_value(InstData::BufferAt { low, high }, ir::Type::Buffer);
+        let start = self.builder.push_value(InstData::BufferAddress { buffer }, ir::Type::I32);
+        let from_start = self.builder.pure(ir::Op::ISub, &[low, start]);
+        // Pieces begin at multiples of 64, and the access has said what its address is a multiple of.
+        let mut offset = if pointer.align > 1 {
+            let amount = self.builder.constant(pointer.align.trailing_zeros());
+            let units = self.builder.pure(ir::Op::LShr, &[from_start, amount]);
+            let zero = self.builder.constant(0u32);
+            self.builder.element(zero, units, pointer.align)
+        } else {
+            from_start
+        };
+        for &(index, stride) in &pointer.steps {
+            offset = self.builder.element(offset, index, stride);
+        }
+        let delta = self.builder.constant(pointer.constant_part().saturating_add(delta));
+        let offset = self.builder.element(offset, delta, 1);
+        ir::Place::Buffer { space: BufferSpace::Storage, buffer, offset }
+    }
+
+    /// A pointer for an access that says what its address is a multiple of.
+    pub(super) fn aligned_to(&self, pointer: Pointer, alignment: Option<u32>) -> Checked<Pointer> {
+        let Root::Address { .. } = pointer.root else { return Ok(pointer) };
+        let alignment = alignment.ok_or("an access to PhysicalStorageBuffer without Aligned")?;
+        if !alignment.is_power_of_two() {
+            return Err(format!("Aligned {alignment} is no power of two"));
+        }
+        let parts = pointer.steps.iter().map(|&(_, stride)| stride).chain([pointer.constant_part()]);
+        let align = parts.fold(alignment.min(4), |align, part| align.min(1 << part.trailing_zeros().min(2)));
+        Ok(Pointer { align, ..pointer })
+    }
+
+    /// The address that a pointer is, its steps taken.
+    pub(super) fn whole_address(&mut self, pointer: &Pointer, address: [Value; 2]) -> Checked<[Value; 2]> {
+        let mut sum = address;
+        for &(index, stride) in &pointer.steps {
+            let high = self.sign_of(index);
+            let stride = [self.builder.constant(stride), self.builder.constant(0u32)];
+            let term = self.on_words(Op::IMul, [[index, high], stride])?;
+            sum = self.on_words(Op::IAdd, [sum, term])?;
+        }
+        if pointer.constant_part() == 0 {
+            return Ok(sum);
+        }
+        let constant = [self.builder.constant(pointer.constant_part()), self.builder.constant(0u32)];
+        self.on_words(Op::IAdd, [sum, constant])
+    }
+
+    /// The address of an element so many strides further on.
+    pub(super) fn moved_address(
+        &mut self,
+        pointer: &Pointer,
+        address: [Value; 2],
+        element: &Composite,
+        stride: u32,
+    ) -> Checked<Rc<[Value]>> {
+        let whole = self.whole_address(pointer, address)?;
+        let element = match (&self.types.get(element.ty)?.ty, &*element.values) {
+            (Type::Scalar(Scalar::I64), &[low, high]) => [low, high],
+            (Type::Scalar(scalar), &[low]) if scalar.is_int() => {
+                let up = self.builder.constant(32 - scalar.bits());
+                let low = self.builder.pure(ir::Op::Shl, &[low, up]);
+                let low = self.builder.pure(ir::Op::AShr, &[low, up]);
+                [low, self.sign_of(low)]
+            }
+            _ => return Err("the element is not an integer".into()),
+        };
+        let stride = [self.builder.constant(stride), self.builder.constant(0u32)];
+        let term = self.on_words(Op::IMul, [element, stride])?;
+        Ok(shared(self.on_words(Op::IAdd, [whole, term])?))
+    }
+
+    /// An operation on two integers of 64 bits.
+    fn on_words(&mut self, op: Op, operands: [[Value; 2]; 2]) -> Checked<[Value; 2]> {
+        let shape = Shape::Scalar(Scalar::I64);
+        let operands = operands.each_ref().map(|values| Exploded { values, shape });
+        let values = arithmetic::translate(&mut self.builder, op, &shape, &operands).ok_or("no arithmetic")??;
+        <[Value; 2]>::try_from(&*values).map_err(|_| "an address has two words".into())
+    }
+}
