@@ -493,11 +493,9 @@ impl Inner {
     /// Sees to it that what is submitted from now on runs after a batch of another context.
     fn come_after(&self, moment: &Moment) -> Result<(), Error> {
         self.share.submit(moment)?;
-        if moment.clock.line != self.clock.line {
-            // On another queue. The workers should have something to do meanwhile.
-            self.flush()?;
+        if moment.clock.line.queue != self.clock.line.queue {
             self.share.memory().counters.context_waits.one();
-            self.share.wait(moment)?;
+            self.state.lock().timeline.come_after(moment)?;
         }
         Ok(())
     }

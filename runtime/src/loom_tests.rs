@@ -134,6 +134,30 @@ fn batches_of_two_contexts_that_write_one_object_never_meet() {
 }
 
 #[test]
+fn a_context_that_was_put_behind_another_is_not_told_again() {
+    loom::model(|| {
+        let (object, line) = (Object::new(), Line::new(2));
+        let other = thread::spawn({
+            let object = Arc::clone(&object);
+            move || {
+                let line = Line::new(1);
+                let first = object.usage.enter(&line.clock, 1, Access::Write);
+                line.submit(1);
+                first.is_ok()
+            }
+        });
+        let mut told = 0;
+        while let Err(moment) = object.usage.enter(&line.clock, 1, Access::Write) {
+            // The other has not retired: a semaphore is what orders the two from here on.
+            line.clock.follow(moment.clock.id(), moment.serial);
+            told += 1;
+        }
+        let was_first = other.join().unwrap();
+        assert_eq!(told, usize::from(was_first));
+    });
+}
+
+#[test]
 fn an_object_is_freed_after_its_last_batch() {
     loom::model(|| {
         let (line, object) = (Arc::new(Line::new(1)), Object::new());

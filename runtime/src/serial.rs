@@ -38,13 +38,15 @@ pub(crate) struct Clock<F: Flight> {
     /// The last batch known to have retired. Never goes back.
     retired: AtomicU64,
     in_flight: Mutex<VecDeque<(Serial, F)>>,
+    /// By other clock, the last of its batches that what this context submits from now on comes after. A leaf lock.
+    follows: Mutex<SmallVec<[(u64, Serial); 2]>>,
 }
 
 impl<F: Flight> Clock<F> {
     /// A clock with a number that no other has.
     pub(crate) fn new(id: u64, line: F::Line) -> Self {
         let (submitted, retired) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { id, line, submitted, retired, in_flight: Mutex::new(VecDeque::new()) }
+        Self { id, line, submitted, retired, in_flight: Mutex::default(), follows: Mutex::default() }
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -93,6 +95,19 @@ impl<F: Flight> Clock<F> {
     /// The oldest batch that was not seen to have retired.
     pub(crate) fn oldest(&self) -> Option<Serial> {
         self.in_flight.lock().front().map(|(serial, _)| *serial)
+    }
+
+    /// From now on what this context submits comes after that batch of another one: a semaphore sees to it.
+    pub(crate) fn follow(&self, clock: u64, serial: Serial) {
+        let mut follows = self.follows.lock();
+        match follows.iter_mut().find(|(id, _)| *id == clock) {
+            Some((_, last)) => *last = serial.max(*last),
+            None => follows.push((clock, serial)),
+        }
+    }
+
+    fn is_after(&self, clock: u64, serial: Serial) -> bool {
+        self.follows.lock().iter().any(|(id, last)| *id == clock && *last >= serial)
     }
 
     /// Whether the batch `serial` is submitted, so that what follows on that queue is after it without waiting.
@@ -175,7 +190,8 @@ impl<F: Flight> Usage<F> {
         let mut entries = self.entries.lock();
         for entry in entries.iter().filter(|entry| entry.clock.id != clock.id) {
             let until = entry.until(access);
-            if until > entry.clock.retired() && !entry.clock.orders(until, &clock.line) {
+            let ordered = || entry.clock.orders(until, &clock.line) || clock.is_after(entry.clock.id, until);
+            if until > entry.clock.retired() && !ordered() {
                 return Err(Moment { clock: Arc::clone(&entry.clock), serial: until });
             }
         }

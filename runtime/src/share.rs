@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use spelter_driver::{Device, Queue};
 
-use crate::batch::{Clock, Moment};
+use crate::batch::{Clock, Line, Moment};
 use crate::context::Inner;
 use crate::error::Error;
 use crate::journal::Journal;
@@ -79,8 +79,9 @@ impl Share {
     /// The clock of a new context, and its queue: contexts take turns with those that the device has.
     pub(crate) fn clock(&self) -> (Arc<Clock>, Queue) {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let line = self.turn.fetch_add(1, Ordering::Relaxed) % self.queues.len();
-        (Arc::new(Clock::new(id, line)), self.queues[line].clone())
+        let queue = self.turn.fetch_add(1, Ordering::Relaxed) % self.queues.len();
+        let line = Line { queue, done: self.device.create_timeline_semaphore(0) };
+        (Arc::new(Clock::new(id, line)), self.queues[queue].clone())
     }
 
     pub(crate) fn register(&self, clock: u64, context: &Weak<Inner>) {

@@ -87,7 +87,7 @@ counters! {
     stalls_taken,
     /// Waits of the host for results that it reads.
     read_waits,
-    /// Waits of a context for another one on another queue.
+    /// Times that a queue was told to wait for a batch of a context on another queue. The host does not wait.
     context_waits,
     /// Dispatches recorded.
     dispatches,

@@ -114,3 +114,22 @@ fn handles_may_cross_threads() {
     send_and_sync::<spelter::Mapped>();
     send_and_sync::<spelter::Error>();
 }
+
+#[test]
+fn contexts_on_different_queues_are_ordered_without_the_host() {
+    let context = Context::builder().workers(2).poison(true).build().unwrap();
+    let add = context.program_wgsl(ADD).unwrap();
+    let (ball, one) = (context.buffer(64).zeroed().unwrap(), context.buffer_from(&[1u32; 16]).unwrap());
+    let others: Vec<Context> = (0..3).map(|_| context.sibling()).collect();
+    let before = context.stats();
+    for _ in 0..100 {
+        for context in &others {
+            context.dispatch(&add).bind(0, 0, &one).bind(0, 1, &ball).groups([1, 1, 1]).unwrap();
+        }
+    }
+    let after = context.stats();
+    // Each hand-over but the first tells the queue of the writer before, unless that had retired by then.
+    assert!(after.context_waits <= 300);
+    assert_eq!((after.read_waits, after.stalls_taken), (before.read_waits, before.stalls_taken));
+    assert_eq!(context.read::<u32>(&ball).unwrap(), [300; 16]);
+}

@@ -1,6 +1,6 @@
 //! A batch that a queue has: when it is over, and how to wait for that.
 
-use spelter_driver::{Fence, Queue};
+use spelter_driver::{Fence, Queue, Semaphore};
 
 use crate::error::Error;
 use crate::serial;
@@ -9,6 +9,15 @@ use crate::serial;
 pub(crate) type Clock = serial::Clock<Flight>;
 /// A batch of a context.
 pub(crate) type Moment = serial::Moment<Flight>;
+
+/// The queue of a context.
+#[derive(Debug)]
+pub(crate) struct Line {
+    /// Its index in the device.
+    pub(crate) queue: usize,
+    /// A timeline: the serials of the context's batches, as they are done. For contexts on other queues.
+    pub(crate) done: Semaphore,
+}
 
 /// What the driver knows a batch by.
 #[derive(Clone, Debug)]
@@ -44,13 +53,13 @@ impl Flight {
 }
 
 impl serial::Flight for Flight {
-    type Line = usize;
+    type Line = Line;
 
     fn is_over(&self) -> bool {
         self.queue.retired() >= self.serial
     }
 
-    fn precedes(&self, line: &usize) -> bool {
-        self.line == *line
+    fn precedes(&self, line: &Line) -> bool {
+        self.line == line.queue
     }
 }

@@ -5,7 +5,7 @@
 mod flight;
 mod timeline;
 
-pub(crate) use flight::{Clock, Flight, Moment};
+pub(crate) use flight::{Clock, Flight, Line, Moment};
 pub(crate) use timeline::Timeline;
 
 use std::sync::Arc;
@@ -52,6 +52,8 @@ pub(crate) struct Batch {
     serial: Serial,
     commands: CommandBuffer,
     recorded: usize,
+    /// Batches of contexts on other queues that must be done before it starts.
+    after: SmallVec<[Moment; 1]>,
     hazards: Hazards,
     objects: Vec<Arc<ResourceObject>>,
     /// Bytes that come back when it retires.
@@ -87,6 +89,7 @@ impl Batch {
             serial: 0,
             commands: device.create_command_pool().allocate(),
             recorded: 0,
+            after: SmallVec::new(),
             hazards: Hazards::default(),
             objects: Vec::new(),
             owed: 0,
@@ -105,6 +108,7 @@ impl Batch {
     /// Forgets everything, and lets go of all it owned.
     fn reset(&mut self) {
         self.recorded = 0;
+        self.after.clear();
         self.hazards.clear();
         self.objects.clear();
         self.owed = 0;

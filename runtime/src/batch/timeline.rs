@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use spelter_driver::Queue;
+use smallvec::SmallVec;
+use spelter_driver::{Queue, SemaphoreSubmit, SubmitInfo};
 
-use super::{Batch, Clock, Flight};
+use super::{Batch, Clock, Flight, Moment};
 use crate::error::Error;
 use crate::serial::Serial;
 use crate::share::Share;
@@ -77,7 +78,11 @@ impl Timeline {
             let result = self.submit(&batch);
             let flight = match &result {
                 Ok(flight) => flight.clone(),
-                Err(_) => Flight::new(&self.queue, self.clock.line, 0, None),
+                Err(_) => {
+                    // Nobody shall wait for what never comes. If this fails nobody can wait: the device is lost.
+                    let _ = self.clock.line.done.signal(batch.serial);
+                    Flight::new(&self.queue, self.clock.line.queue, 0, None)
+                }
             };
             self.clock.submit(batch.serial, flight);
             self.share.memory().counters.batches_submitted.one();
@@ -99,8 +104,23 @@ impl Timeline {
     fn submit(&self, batch: &Batch) -> Result<Flight, Error> {
         batch.commands.end()?;
         let fence = self.share.device().create_fence(false);
-        let serial = self.queue.submit(&[&batch.commands], Some(&fence))?;
-        Ok(Flight::new(&self.queue, self.clock.line, serial, Some(fence)))
+        let mut waits: SmallVec<[SemaphoreSubmit<'_>; 1]> = SmallVec::new();
+        for Moment { clock, serial } in &batch.after {
+            waits.push(SemaphoreSubmit { semaphore: &clock.line.done, value: *serial });
+        }
+        let signals = [SemaphoreSubmit { semaphore: &self.clock.line.done, value: batch.serial }];
+        let submit = SubmitInfo { waits: &waits, commands: &[&batch.commands], signals: &signals };
+        let serial = self.queue.submit_all(&[submit], Some(&fence))?;
+        Ok(Flight::new(&self.queue, self.clock.line.queue, serial, Some(fence)))
+    }
+
+    /// What is recorded from now on runs after a batch of a context on another queue, which was submitted. What was
+    /// recorded before does not wait.
+    pub(crate) fn come_after(&mut self, moment: &Moment) -> Result<(), Error> {
+        self.flush()?;
+        self.batch()?.after.push(moment.clone());
+        self.clock.follow(moment.clock.id(), moment.serial);
+        Ok(())
     }
 
     /// Recycles the batches that are done; what nothing else uses goes with them.
