@@ -19,7 +19,7 @@ use crate::image::{ImageBuilder, ImagePart};
 use crate::program::{Program, ProgramBuilder, Source};
 use crate::replace;
 use crate::resource::{Buffer, BufferBuilder, Resource};
-use crate::serial::{Access, Serial};
+use crate::serial::Serial;
 use crate::share::Share;
 use crate::slot::{Bind, Slot};
 use crate::stats::Stats;
@@ -280,7 +280,9 @@ impl Context {
         {
             // As it was; but what kernels can write may have been forgotten since.
             let mut inner = resource.state();
-            if inner.object.as_ref().map(|object| object.id()) == current.object.as_ref().map(|object| object.id()) {
+            let ids = [&inner.object, &current.object].map(|object| object.as_ref().map(|object| object.id()));
+            // Without an object it is destroyed: that is told below.
+            if ids[0].is_some() && ids[0] == ids[1] {
                 if what.kind.can_write() {
                     current.ranges.iter().for_each(|range| inner.valid.add(range.clone()));
                 }
@@ -340,31 +342,22 @@ impl Context {
         done.map(drop)
     }
 
-    /// Forgets what an image, or levels and layers of it, hold. As [`Context::invalidate`]; a part of an image that is in
-    /// use is forgotten only if nothing else of the image holds data: the others stay as they are.
+    /// Forgets what an image, or levels and layers of it, hold. As [`Context::invalidate`]. If a part of an image that is in
+    /// use is forgotten, and the rest holds data, the image gets new storage if that rest is the smaller part: it is copied
+    /// over. Else nothing is forgotten.
     ///
     /// [`Error::Range`] if there are no such levels or layers, [`Error::Resource`] as for buffers.
     pub fn invalidate_image<'a>(&self, what: impl Into<ImagePart<'a>>) -> Result<(), Error> {
         let ImagePart { image, part } = what.into();
         self.check_part("invalidate", image, &part)?;
-        let (resource, ranges) = (image.resource(), part.ranges(image.info().levels));
-        let mut inner = resource.state();
-        let rest = ranges.iter().fold(inner.valid.clone(), |mut rest, range| {
-            rest.remove(range.clone());
-            rest
-        });
-        if rest.is_empty() {
-            drop(inner);
+        let (share, resource, info) = (&self.inner.share, image.resource(), image.info());
+        let ranges = part.ranges(info.levels);
+        if ranges[..] == [resource.whole()] {
             return self.invalidate_all(resource);
         }
-        let busy = inner.object(resource, "invalidate")?.usage.is_busy(Access::Write);
-        if !busy {
-            for range in ranges {
-                replace::forget(&self.inner.share, resource, &mut inner, range);
-            }
-            self.inner.share.memory().counters.invalidations_idle.one();
-        }
-        Ok(())
+        let done = self.inner.record(|state| replace::invalidate_part(share, state, (resource, info), &ranges));
+        // What it replaced goes here, when no lock is held.
+        done.map(drop)
     }
 
     /// Begins a dispatch of a program; [`Dispatch::groups`] or [`Dispatch::invocations`] records it.

@@ -7,6 +7,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use ash::vk;
+use parking_lot::MutexGuard;
+use smallvec::SmallVec;
+use spelter_driver::ImageInfo;
+
+use crate::barrier::Use;
+use crate::batch::Refusal;
 use crate::context::State;
 use crate::error::Error;
 use crate::journal::{Event, News};
@@ -15,6 +22,8 @@ use crate::resource::{self, Resource, ResourceId};
 use crate::serial::Access;
 use crate::share::Share;
 use crate::slot::SlotKind;
+use crate::valid::Ranges;
+use crate::view;
 
 /// What an invalidation did.
 #[derive(Debug)]
@@ -37,6 +46,8 @@ pub(crate) enum Reason {
     Mapped,
     /// No memory could be had.
     Memory,
+    /// What would have to be kept is larger than what is forgotten.
+    Rest,
 }
 
 /// Handles that are dropped when no lock is held: the last one frees memory.
@@ -68,26 +79,96 @@ pub(crate) fn invalidate(share: &Share, state: &mut State, resource: &Resource) 
     }
     // What has retired meanwhile gives its storage.
     state.timeline.retire();
-    let new = match ResourceObject::new(share.memory(), resource.template(), Contents::Undefined, &resource.spares) {
-        Ok(new) => Arc::new(new),
-        Err(Error::OutOfMemory) => return Ok(Invalidated::Kept(Reason::Memory)),
-        Err(error) => return Err(error),
-    };
-    inner.valid.clear();
-    inner.object = Some(new);
+    let Some(new) = another(share, resource)? else { return Ok(Invalidated::Kept(Reason::Memory)) };
+    Ok(Invalidated::Replaced(swap(share, state, (resource, inner), new, Ranges::new())))
+}
+
+/// As [`invalidate`] for subresources of an image, where others hold data. In use, the image is replaced if what is kept is
+/// no larger than what is forgotten: it is copied over, in order. If it is larger nothing is done.
+pub(crate) fn invalidate_part(
+    share: &Share,
+    state: &mut State,
+    (resource, info): (&Resource, &ImageInfo),
+    part: &[Range<u64>],
+) -> Result<Invalidated, Refusal> {
+    // Before the resource is locked: this may submit.
+    state.timeline.batch()?;
+    let counters = &share.memory().counters;
+    let mut inner = resource.state();
+    let old = Arc::clone(inner.object(resource, "invalidate")?);
+    let mut kept = inner.valid.clone();
+    part.iter().for_each(|range| kept.remove(range.clone()));
+    if kept == inner.valid {
+        counters.invalidations_empty.one();
+        return Ok(Invalidated::NothingValid);
+    }
+    if kept.is_empty() {
+        drop(inner);
+        return Ok(invalidate(share, state, resource)?);
+    }
+    if !old.usage.is_busy(Access::Write) {
+        part.iter().for_each(|range| forget(share, resource, &mut inner, range.clone()));
+        counters.invalidations_idle.one();
+        return Ok(Invalidated::Forgotten);
+    }
+    let texels = |range: Range<u64>| range.map(|number| view::subresource(info, number).1).map(texels_of).sum::<u64>();
+    if kept.iter().map(texels).sum::<u64>() > part.iter().cloned().map(texels).sum() {
+        return Ok(Invalidated::Kept(Reason::Rest));
+    }
+    let Some(new) = another(share, resource)? else { return Ok(Invalidated::Kept(Reason::Memory)) };
+    let uses = |object, access| kept.iter().map(move |range| Use { object, range, access });
+    let uses: SmallVec<[_; 4]> = uses(&old, Access::Read).chain(uses(&new, Access::Write)).collect();
+    let regions: Vec<_> = kept.iter().flatten().map(|number| whole(info, number)).collect();
+    let (from, to) = (old.image()?, new.image()?);
+    state.transfer(&uses, |commands| commands.copy_image(from, to, &regions))?;
+    drop(uses);
+    Ok(Invalidated::Replaced(swap(share, state, (resource, inner), new, kept)))
+}
+
+fn texels_of(size: vk::Extent3D) -> u64 {
+    u64::from(size.width) * u64::from(size.height) * u64::from(size.depth)
+}
+
+/// A copy of a whole subresource to the same one of another image.
+fn whole(info: &ImageInfo, number: u64) -> vk::ImageCopy {
+    let (layers, extent) = view::subresource(info, number);
+    vk::ImageCopy { src_subresource: layers, dst_subresource: layers, extent, ..Default::default() }
+}
+
+/// A new object like the one that a resource has; none if there is no memory for it.
+fn another(share: &Share, resource: &Resource) -> Result<Option<Arc<ResourceObject>>, Error> {
+    match ResourceObject::new(share.memory(), resource.template(), Contents::Undefined, &resource.spares) {
+        Ok(new) => Ok(Some(Arc::new(new))),
+        Err(Error::OutOfMemory) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Gives a resource another object, of which that much is valid, and whoever names the old one the new one.
+fn swap(
+    share: &Share,
+    state: &mut State,
+    (resource, mut inner): (&Resource, MutexGuard<'_, resource::State>),
+    new: Arc<ResourceObject>,
+    valid: Ranges,
+) -> Garbage {
+    let counters = &share.memory().counters;
+    inner.valid = valid;
+    let old = inner.object.replace(new);
     inner.generation += 1;
     drop(inner);
     counters.renames.one();
-    old.leave_to(&resource.spares);
-    let number = share.journal().note(Event { resource: resource.id(), lost: Some(old.id()) });
+    let old_id = old.as_ref().map(|old| old.id());
+    old.iter().for_each(|old| old.leave_to(&resource.spares));
+    let number = share.journal().note(Event { resource: resource.id(), lost: old_id });
     if state.journal_seen + 1 == number {
         state.journal_seen = number;
     }
     state.trace_instant(|| format!("rename {}", resource.described()));
     let mut garbage = rebind(share, state, resource);
-    state.sets.drop_object(old.id(), counters);
-    garbage._objects.push(old);
-    Ok(Invalidated::Replaced(garbage))
+    old_id.inspect(|old| state.sets.drop_object(*old, counters));
+    garbage._objects.extend(old);
+    garbage
 }
 
 /// Bytes of an idle resource hold nothing any more. What is bound where kernels can write is valid again from the next

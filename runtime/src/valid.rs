@@ -24,10 +24,6 @@ impl Ranges {
         self.ranges.is_empty()
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.ranges.clear();
-    }
-
     /// Adds a range; those that it meets become one with it.
     pub(crate) fn add(&mut self, range: Range<u64>) {
         if range.is_empty() {

@@ -133,3 +133,18 @@ impl Subresources {
         }
     }
 }
+
+/// The subresource with a number (a layer's levels follow one another), and its size in texels.
+pub(crate) fn subresource(info: &ImageInfo, number: u64) -> (vk::ImageSubresourceLayers, vk::Extent3D) {
+    let levels = u64::from(info.levels.max(1));
+    let (level, layer) = ((number % levels) as u32, (number / levels) as u32);
+    let half = |size: u32| (size >> level).max(1);
+    let vk::Extent3D { width, height, depth } = info.extent;
+    let layers = vk::ImageSubresourceLayers {
+        aspect_mask: vk::ImageAspectFlags::COLOR,
+        mip_level: level,
+        base_array_layer: layer,
+        layer_count: 1,
+    };
+    (layers, vk::Extent3D { width: half(width), height: half(height), depth: half(depth) })
+}

@@ -275,10 +275,22 @@ fn images_are_invalidated_too() {
     context.write_image(&image, 0, 1, &[6u32; 16]).unwrap();
     assert_eq!(context.read_image::<u32>(&copy, 0, 0).unwrap(), [5; 16]);
     assert_eq!(context.read_image::<u32>(&image, 0, 1).unwrap(), [6; 16]);
-    // Something else of it holds data, and it is in use: it stays.
+    // A larger part of it holds data, and it is in use: it stays.
     context.write_image(&image, 1, 0, &[1u32; 4]).unwrap();
     context.invalidate_image(image.level(1)).unwrap();
     assert_eq!((image.generation(), context.read_image::<u32>(&image, 0, 1).unwrap()), (1, vec![6; 16]));
+    // The smaller part of it holds data: that is copied over, and the views are made anew.
+    context.write_image(&image, 0, 0, &[7u32; 16]).unwrap();
+    context.copy_image((&image, 0, 0), (&copy, 0, 0)).unwrap();
+    let before = context.stats();
+    context.invalidate_image(image.level(0)).unwrap();
+    let stats = context.stats().since(&before);
+    assert_eq!((image.generation(), stats.renames, stats.rebinds_sampler_view), (2, 1, 1));
+    assert_eq!(image.valid_subresources(), [(1, 0)]);
+    context.write_image(&image, 0, 0, &[8u32; 16]).unwrap();
+    assert_eq!(context.read_image::<u32>(&copy, 0, 0).unwrap(), [7; 16]);
+    assert_eq!(context.read_image::<u32>(&image, 0, 0).unwrap(), [8; 16]);
+    assert_eq!(context.read_image::<u32>(&image, 1, 0).unwrap(), [1; 4]);
 }
 
 /// "Common to many Gallium drivers is this idea of "bind history" […] the current descriptor bindings need to be compared to

@@ -125,13 +125,45 @@ fn kernels_see_the_texels_of_the_object_that_is_behind_the_buffer_now() {
 /// A step on two images of 2 levels and 2 layers.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Write { image: usize, level: u32, layer: u32, value: u32 },
-    Clear { image: usize, level: u32, value: u32 },
-    Copy { from: usize, to: usize, level: u32, layers: [u32; 2] },
-    Invalidate { image: usize },
-    InvalidateLevel { image: usize, level: u32 },
+    Write {
+        image: usize,
+        level: u32,
+        layer: u32,
+        value: u32,
+    },
+    Clear {
+        image: usize,
+        level: u32,
+        value: u32,
+    },
+    Copy {
+        from: usize,
+        to: usize,
+        level: u32,
+        layers: [u32; 2],
+    },
+    Invalidate {
+        image: usize,
+    },
+    InvalidateLevel {
+        image: usize,
+        level: u32,
+    },
+    /// Binds one level of one layer of an image, where each dispatch of the context adds to its texels.
+    Bind {
+        image: usize,
+        level: u32,
+        layer: u32,
+    },
+    Dispatch {
+        value: u32,
+    },
     Flush,
-    Read { image: usize, level: u32, layer: u32 },
+    Read {
+        image: usize,
+        level: u32,
+        layer: u32,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -145,6 +177,9 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(from, to, level, layers)| Step::Copy { from, to, level, layers }),
         2 => image.clone().prop_map(|image| Step::Invalidate { image }),
         2 => (image.clone(), level.clone()).prop_map(|(image, level)| Step::InvalidateLevel { image, level }),
+        2 => (image.clone(), level.clone(), layer.clone())
+            .prop_map(|(image, level, layer)| Step::Bind { image, level, layer }),
+        4 => any::<u32>().prop_map(|value| Step::Dispatch { value }),
         1 => Just(Step::Flush),
         2 => (image, level, layer).prop_map(|(image, level, layer)| Step::Read { image, level, layer }),
     ]
@@ -155,8 +190,26 @@ fn texel(value: u32, at: usize) -> u32 {
     value.wrapping_add(at as u32)
 }
 
+/// Adds a number to each texel of a level.
+const ADD_TO_TEXELS: &str = "
+@group(0) @binding(0) var texels: texture_storage_2d<r32uint, read_write>;
+@group(0) @binding(1) var<storage, read> step: u32;
+@compute @workgroup_size(1)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if all(id.xy < textureDimensions(texels)) {
+        textureStore(texels, id.xy, textureLoad(texels, id.xy) + vec4<u32>(step));
+    }
+}";
+
+/// Cases, unless the environment asks for more.
+const CASES: u32 = 96;
+
+fn cases() -> u32 {
+    if std::env::var_os("PROPTEST_CASES").is_some() { ProptestConfig::default().cases } else { CASES }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(96) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases()) })]
 
     /// Against two contexts' worth of steps on plain arrays, where what is not defined may be anything.
     #[test]
@@ -166,6 +219,8 @@ proptest! {
         let make = || first.image(vk::Format::R32_UINT, [6, 3, 1]).levels(2).layers(2).build().unwrap();
         let images = [make(), make()];
         let count = |level: u32| if level == 0 { 18 } else { 3 };
+        let add = first.program_wgsl(ADD_TO_TEXELS).unwrap();
+        let mut bound = [None; 2];
         // By image, level, layer.
         let mut model = vec![vec![vec![None::<Vec<u32>>; 2]; 2]; 2];
         for (second, step) in steps {
@@ -192,6 +247,18 @@ proptest! {
                     context.invalidate_image(images[image].level(level)).unwrap();
                     model[image][level as usize].fill(None);
                 }
+                Step::Bind { image, level, layer } => {
+                    let part = images[image].level(level).layers(layer..=layer).as_type(vk::ImageViewType::TYPE_2D);
+                    context.bind((0, 0), Bind::storage_image(part)).unwrap();
+                    bound[usize::from(second)] = Some((image, level as usize, layer as usize));
+                }
+                Step::Dispatch { value } => if let Some((image, level, layer)) = bound[usize::from(second)] {
+                    let step = first.buffer_from(&[value]).unwrap();
+                    context.dispatch(&add).bind(0, 1, &step).groups([6, 3, 1]).unwrap();
+                    for texel in model[image][level][layer].iter_mut().flatten() {
+                        *texel = texel.wrapping_add(value);
+                    }
+                },
                 Step::Flush => drop(context.flush().unwrap()),
                 Step::Read { image, level, layer } => {
                     let got = context.read_image::<u32>(&images[image], level, layer).unwrap();
@@ -201,7 +268,7 @@ proptest! {
                 }
             }
         }
-        drop((images, contexts));
+        drop((images, contexts, add));
         prop_assert_eq!(first.stats().objects_alive(), 0);
     }
 }

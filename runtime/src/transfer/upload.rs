@@ -227,7 +227,7 @@ pub(super) fn rename(inner: &Inner, state: &mut State, resource: &Resource) -> R
         }
         Invalidated::Forgotten | Invalidated::NothingValid => Renamed::Yes(None),
         Invalidated::Kept(Reason::Memory) => Renamed::NoMemory,
-        Invalidated::Kept(Reason::Mapped) => Renamed::No,
+        Invalidated::Kept(Reason::Mapped | Reason::Rest) => Renamed::No,
     })
 }
 
