@@ -52,6 +52,13 @@ impl Default for DeviceOptions {
     }
 }
 
+impl DeviceOptions {
+    /// What a device with these options will say about itself.
+    pub fn properties(&self) -> Properties {
+        properties(self.workers.max(1), self.backend)
+    }
+}
+
 /// What a device says about itself (`VkPhysicalDeviceProperties`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Properties {

@@ -34,6 +34,6 @@ pub use query::QueryPool;
 pub use queue::{Event, Fence, Queue, Semaphore, SemaphoreSubmit, SubmitInfo};
 pub use resource::{
     Buffer, BufferView, DeviceMemory, FormatProperties, Image, ImageInfo, ImageView, ImageViewInfo, Sampler,
-    SamplerInfo,
+    SamplerInfo, format_properties,
 };
 pub use spelter_shaders::compile::Backend;

@@ -4,6 +4,7 @@
 //! that real devices have: a program that keeps to it here keeps to it elsewhere.
 
 use spelter_shaders::abi::{MAX_PUSH_BYTES, SUBGROUP_SIZE};
+use spelter_shaders::image::MAX_IMAGE_BYTES;
 
 use crate::exec::MAX_GROUPS;
 
@@ -52,6 +53,8 @@ pub struct Limits {
     pub max_image_dimension_3d: u32,
     /// `maxImageArrayLayers`.
     pub max_image_array_layers: u32,
+    /// `maxResourceSize` of images, in bytes.
+    pub max_image_bytes: u64,
     /// `maxTexelBufferElements`: texels of a texel buffer.
     pub max_texel_buffer_elements: u32,
     /// `minTexelBufferOffsetAlignment`: offsets of texel buffers are multiples of it.
@@ -67,6 +70,11 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// The limits of every device, for those who have none yet.
+    pub const fn of_devices() -> &'static Self {
+        &Self::DEVICE
+    }
+
     /// The limits of every device.
     pub(crate) const DEVICE: Self = Self {
         max_bound_descriptor_sets: 8,
@@ -90,6 +98,7 @@ impl Limits {
         max_image_dimension_2d: 16_384,
         max_image_dimension_3d: 2_048,
         max_image_array_layers: 2_048,
+        max_image_bytes: MAX_IMAGE_BYTES,
         max_texel_buffer_elements: 1 << 27,
         min_texel_buffer_offset_alignment: 16,
         max_sampler_lod_bias: 16.0,

@@ -1,5 +1,6 @@
 //! Descriptors: layouts say what a shader finds where, sets say which bytes of which buffers and images those are.
 
+mod copy;
 mod image;
 mod layout;
 mod pool;

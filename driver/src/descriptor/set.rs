@@ -52,7 +52,7 @@ impl Drop for Inner {
 /// What a set held at one time, and whatever keeps that alive.
 #[derive(Clone, Debug)]
 pub(crate) struct Contents {
-    slots: Vec<Option<Written>>,
+    pub(super) slots: Vec<Option<Written>>,
 }
 
 /// A descriptor that was written.
@@ -171,10 +171,15 @@ impl DescriptorSet {
 
     /// Puts descriptors into slots that [`DescriptorSet::place`] found.
     pub(super) fn put(&self, first: usize, written: Vec<Written>) {
+        self.put_slots(first, written.into_iter().map(Some));
+    }
+
+    /// As [`DescriptorSet::put`], where a slot may become empty.
+    pub(super) fn put_slots(&self, first: usize, written: impl IntoIterator<Item = Option<Written>>) {
         let mut contents = self.inner.contents.lock();
         let slots = &mut Arc::make_mut(&mut contents).slots;
         for (slot, written) in slots[first..].iter_mut().zip(written) {
-            *slot = Some(written);
+            *slot = written;
         }
     }
 

@@ -19,8 +19,8 @@ pub(crate) fn format_of(format: vk::Format) -> Option<Format> {
     Format::from_vk(format.as_raw())
 }
 
-/// What the device can do with a format; nothing with one that it does not know.
-pub(crate) fn properties(format: vk::Format) -> FormatProperties {
+/// What every device can do with a format (`vkGetPhysicalDeviceFormatProperties`); nothing with one that it does not know.
+pub fn properties(format: vk::Format) -> FormatProperties {
     let Some(known) = format_of(format) else { return FormatProperties::default() };
     let mut image = F::SAMPLED_IMAGE | F::TRANSFER_SRC | F::TRANSFER_DST;
     if known.class() == Class::Float {

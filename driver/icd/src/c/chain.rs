@@ -1,0 +1,83 @@
+//! `pNext` chains: structures that extend others, found by their `sType`.
+//!
+//! # Safety
+//!
+//! Under the contract of [`crate::c`] every structure of a chain begins with `sType` and `pNext`, and its `sType` says what
+//! it is; `TaggedStructure` is `ash`'s promise that a type begins so and has that tag. A chain that ends in itself would
+//! hang: it is followed for so many steps only.
+
+use std::marker::PhantomData;
+
+use ash::vk::{BaseInStructure, BaseOutStructure, TaggedStructure};
+
+use super::entry::{FromC, Place};
+use super::pointer::{In, OutMany};
+use crate::error::Error;
+
+/// More structures than Vulkan has to chain.
+const MOST: usize = 1024;
+
+impl<'a, T: TaggedStructure> In<'a, T> {
+    /// The structure of type `N` in the chain.
+    pub(crate) fn next<N: TaggedStructure>(self) -> Option<In<'a, N>> {
+        let mut at: *const BaseInStructure<'_> = std::ptr::from_ref(self.get()).cast();
+        for _ in 0..MOST {
+            // SAFETY: by the contract of `crate::c`: structures of a chain begin so.
+            let head = unsafe { In::new(at) }?;
+            if head.s_type == N::STRUCTURE_TYPE {
+                // SAFETY: the tag says that it is an `N`.
+                return unsafe { In::new(at.cast::<N>()) };
+            }
+            at = head.p_next;
+        }
+        None
+    }
+}
+
+/// A structure that a call fills, with the structures that the caller hung on it.
+pub(crate) struct OutChain<'a, T>(*mut T, PhantomData<&'a mut T>);
+
+impl<'a, T: TaggedStructure> OutChain<'a, T> {
+    /// The structure itself. `sType` and `pNext` stay what they are.
+    pub(crate) fn head(&mut self, fill: impl FnOnce(&mut T)) {
+        self.fill(fill);
+    }
+
+    /// Fills the structure of type `N`, if the caller hung one on it. `sType` and `pNext` stay what they are.
+    pub(crate) fn fill<N: TaggedStructure>(&mut self, fill: impl FnOnce(&mut N)) {
+        let mut at: *mut BaseOutStructure<'_> = self.0.cast();
+        for _ in 0..MOST {
+            // SAFETY: by the contract of `crate::c`: structures of a chain begin so, and are the call's alone.
+            let Some(head) = (unsafe { at.as_mut() }) else { return };
+            let (tag, next) = (head.s_type, head.p_next);
+            if tag == N::STRUCTURE_TYPE {
+                // SAFETY: the tag says that it is an `N`; `head` is used no more.
+                if let Some(found) = unsafe { at.cast::<N>().as_mut() } {
+                    fill(found);
+                }
+                // SAFETY: as above; `found` is used no more.
+                if let Some(head) = unsafe { at.as_mut() } {
+                    (head.s_type, head.p_next) = (tag, next);
+                }
+                return;
+            }
+            at = next;
+        }
+    }
+}
+
+impl<'a, T> FromC<*mut T> for OutChain<'a, T> {
+    unsafe fn from_c(raw: *mut T, place: Place) -> Result<Self, Error> {
+        if raw.is_null() { Err(place.invalid("is null")) } else { Ok(Self(raw, PhantomData)) }
+    }
+}
+
+impl<'a, T> OutMany<'a, T> {
+    /// The first `len` structures, with their chains; `len` is at most the length that the registry names.
+    pub(crate) fn chains(self, len: usize) -> impl Iterator<Item = OutChain<'a, T>> {
+        let first = self.0;
+        let len = if first.is_null() { 0 } else { len };
+        // SAFETY: by the contract of `crate::c`, of which the length is the chapter's part.
+        (0..len).map(move |index| OutChain(unsafe { first.add(index) }, PhantomData))
+    }
+}

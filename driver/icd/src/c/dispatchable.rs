@@ -1,0 +1,101 @@
+//! Dispatchable handles: addresses of blocks that begin with a word for the loader.
+//!
+//! # Safety
+//!
+//! Blocks are never freed, only used again, so a stale handle still points to a block: its key tells that the object is gone.
+//! The loader writes the first word of a block, after the call that made the handle and before any other; nothing here reads it.
+
+use std::cell::UnsafeCell;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ash::vk::Handle;
+use parking_lot::Mutex;
+
+/// What the loader wants to find (`ICD_LOADER_MAGIC`).
+const LOADER_MAGIC: usize = 0x01CD_C0DE;
+
+/// What tells our blocks from other memory.
+const OURS: u64 = 0x5350_454C_5445_5221;
+
+/// Blocks that wait before they are used again, so that stale handles are noticed.
+const WAITING: usize = 1024;
+
+#[repr(C)]
+struct Block {
+    loader: UnsafeCell<usize>,
+    ours: AtomicU64,
+    /// The object's key in its table; 0 if it is gone.
+    key: AtomicU64,
+}
+
+// SAFETY: the first word is the loader's alone once the handle is out, and is written by us only before that.
+unsafe impl Sync for Block {}
+
+static SPARE: Mutex<VecDeque<&'static Block>> = Mutex::new(VecDeque::new());
+
+/// A handle for the object with that key.
+pub(crate) fn make<H: Handle>(key: u64) -> H {
+    let mut spare = SPARE.lock();
+    let reused = if spare.len() > WAITING { spare.pop_front() } else { None };
+    drop(spare);
+    let block: &'static Block = match reused {
+        Some(block) => block,
+        None => Box::leak(Box::new(Block {
+            loader: UnsafeCell::new(LOADER_MAGIC),
+            ours: AtomicU64::new(OURS),
+            key: AtomicU64::new(0),
+        })),
+    };
+    // SAFETY: nobody has a handle to this block that is alive.
+    unsafe { block.loader.get().write(LOADER_MAGIC) };
+    // Release: pairs with the Acquire in `key`.
+    block.key.store(key, Ordering::Release);
+    H::from_raw(std::ptr::from_ref(block).expose_provenance() as u64)
+}
+
+/// The key of the object behind a handle; 0 for one that is null, is not ours, or is gone.
+pub(crate) fn key<H: Handle>(handle: H) -> u64 {
+    block(handle).map_or(0, |block| block.key.load(Ordering::Acquire))
+}
+
+/// The handle's object is gone.
+pub(crate) fn retire<H: Handle>(handle: H) {
+    if let Some(block) = block(handle)
+        && block.key.swap(0, Ordering::AcqRel) != 0
+    {
+        SPARE.lock().push_back(block);
+    }
+}
+
+fn block<H: Handle>(handle: H) -> Option<&'static Block> {
+    let address = handle.as_raw() as usize;
+    if address == 0 || !address.is_multiple_of(align_of::<Block>()) {
+        return None;
+    }
+    let block = std::ptr::with_exposed_provenance::<Block>(address);
+    // SAFETY: a handle that a caller passes was made above; it is that of a block, which lives for ever.
+    let block = unsafe { &*block };
+    (block.ours.load(Ordering::Relaxed) == OURS).then_some(block)
+}
+
+#[cfg(test)]
+mod tests {
+    use ash::vk;
+
+    use super::*;
+
+    #[test]
+    fn stale_handles_are_noticed() {
+        let queue: vk::Queue = make(7);
+        assert_eq!(key(queue), 7);
+        // SAFETY: a block begins with a word.
+        let first = unsafe { *std::ptr::with_exposed_provenance::<usize>(queue.as_raw() as usize) };
+        assert_eq!(first, LOADER_MAGIC);
+        retire(queue);
+        assert_eq!(key(queue), 0);
+        retire(queue);
+        assert_eq!(key(vk::Queue::null()), 0);
+        assert_eq!(key(vk::Queue::from_raw(1)), 0);
+    }
+}

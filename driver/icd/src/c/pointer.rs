@@ -1,0 +1,217 @@
+//! Pointers to what a call reads and writes: structures, arrays, counts.
+//!
+//! # Safety
+//!
+//! Under the contract of [`crate::c`], a pointer that is not null is valid, aligned and, for reads, initialised, as long as
+//! the call lasts; lengths are those that the registry names. What is written may not be initialised before, so no reference
+//! is made to it. Each type is made by `unsafe` functions only.
+
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+use super::entry::{FromC, Place};
+use crate::error::Error;
+
+/// A structure that the call reads.
+pub(crate) struct In<'a, T>(&'a T);
+
+impl<T> Clone for In<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for In<'_, T> {}
+
+impl<T> Deref for In<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0
+    }
+}
+
+impl<'a, T> In<'a, T> {
+    /// The structure at an address that is not null.
+    ///
+    /// # Safety
+    ///
+    /// `raw` keeps the contract of [`crate::c`] for `'a`.
+    pub(super) unsafe fn new(raw: *const T) -> Option<Self> {
+        // SAFETY: by this function's contract.
+        unsafe { raw.as_ref() }.map(In)
+    }
+
+    /// A structure inside of one of the caller's.
+    pub(super) fn of(inner: &'a T) -> Self {
+        Self(inner)
+    }
+
+    pub(super) fn get(self) -> &'a T {
+        self.0
+    }
+}
+
+impl<'a, T> FromC<*const T> for In<'a, T> {
+    unsafe fn from_c(raw: *const T, place: Place) -> Result<Self, Error> {
+        // SAFETY: by the trait's contract.
+        unsafe { Self::new(raw) }.ok_or_else(|| place.invalid("is null"))
+    }
+}
+
+impl<'a, T> FromC<*const T> for Option<In<'a, T>> {
+    unsafe fn from_c(raw: *const T, _: Place) -> Result<Self, Error> {
+        // SAFETY: by the trait's contract.
+        Ok(unsafe { In::new(raw) })
+    }
+}
+
+/// An array that the call reads. Structures in it may have chains: [`Slice::each`].
+pub(crate) struct Slice<'a, T>(&'a [T]);
+
+impl<T> Clone for Slice<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Slice<'_, T> {}
+
+impl<'a, T> Slice<'a, T> {
+    /// `len` elements; none where the address is null.
+    ///
+    /// # Safety
+    ///
+    /// `raw` keeps the contract of [`crate::c`] for `'a`, and `len` is its length.
+    pub(super) unsafe fn new(raw: *const T, len: usize) -> Self {
+        if raw.is_null() || len == 0 {
+            return Self(&[]);
+        }
+        // SAFETY: by this function's contract.
+        Self(unsafe { std::slice::from_raw_parts(raw, len) })
+    }
+
+    /// The elements as plain values.
+    pub(crate) fn get(self) -> &'a [T] {
+        self.0
+    }
+
+    /// The elements as structures of the caller's, with what hangs on them.
+    pub(crate) fn each(self) -> impl ExactSizeIterator<Item = In<'a, T>> {
+        self.0.iter().map(In)
+    }
+}
+
+impl<T> Deref for Slice<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        self.0
+    }
+}
+
+/// An array whose length is another parameter.
+pub(crate) struct Many<'a, T>(*const T, PhantomData<&'a T>);
+
+impl<'a, T> Many<'a, T> {
+    /// The elements; `len` is the parameter that the registry names, and counts for nothing where there is no array.
+    pub(crate) fn of(self, len: usize) -> Slice<'a, T> {
+        // SAFETY: by the contract of `crate::c`, of which the length is the chapter's part.
+        unsafe { Slice::new(self.0, len) }
+    }
+}
+
+impl<'a> Many<'a, c_void> {
+    /// As bytes.
+    pub(crate) fn bytes(self, len: usize) -> &'a [u8] {
+        Many::<u8>(self.0.cast(), PhantomData).of(len).get()
+    }
+}
+
+impl<'a, T> FromC<*const T> for Many<'a, T> {
+    unsafe fn from_c(raw: *const T, _: Place) -> Result<Self, Error> {
+        Ok(Self(raw, PhantomData))
+    }
+}
+
+/// Where a call puts one value.
+pub(crate) struct Out<'a, T>(*mut T, PhantomData<&'a mut T>);
+
+impl<T> Out<'_, T> {
+    pub(crate) fn put(&mut self, value: T) {
+        // SAFETY: by the contract of `crate::c`; what was there is plain data or uninitialised, and has no destructor.
+        unsafe { self.0.write(value) }
+    }
+}
+
+impl<'a, T> FromC<*mut T> for Out<'a, T> {
+    unsafe fn from_c(raw: *mut T, place: Place) -> Result<Self, Error> {
+        if raw.is_null() { Err(place.invalid("is null")) } else { Ok(Self(raw, PhantomData)) }
+    }
+}
+
+/// A value that the call reads and writes.
+pub(crate) struct InOut<'a, T>(*mut T, PhantomData<&'a mut T>);
+
+impl<T: Copy> InOut<'_, T> {
+    pub(crate) fn get(&self) -> T {
+        // SAFETY: by the contract of `crate::c`.
+        unsafe { self.0.read() }
+    }
+
+    pub(crate) fn put(&mut self, value: T) {
+        // SAFETY: by the contract of `crate::c`.
+        unsafe { self.0.write(value) }
+    }
+}
+
+impl<'a, T> FromC<*mut T> for InOut<'a, T> {
+    unsafe fn from_c(raw: *mut T, place: Place) -> Result<Self, Error> {
+        if raw.is_null() { Err(place.invalid("is null")) } else { Ok(Self(raw, PhantomData)) }
+    }
+}
+
+/// Where a call puts an array, if anywhere; its length is another parameter.
+pub(crate) struct OutMany<'a, T>(pub(super) *mut T, PhantomData<&'a mut T>);
+
+impl<'a, T> OutMany<'a, T> {
+    /// Whether the caller only asks how many there are.
+    pub(crate) fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Writes the first `len` values that `values` has; `len` is at most the length that the registry names.
+    pub(crate) fn put(self, len: usize, values: impl IntoIterator<Item = T>) {
+        if self.0.is_null() {
+            return;
+        }
+        for (index, value) in values.into_iter().take(len).enumerate() {
+            // SAFETY: by the contract of `crate::c`, of which the length is the chapter's part.
+            let at = unsafe { self.0.add(index) };
+            // SAFETY: as above; what was there has no destructor.
+            unsafe { at.write(value) };
+        }
+    }
+}
+
+impl OutMany<'_, c_void> {
+    /// Writes bytes from byte `offset` on; they are inside of the length that the registry names.
+    pub(crate) fn put_bytes_at(&self, offset: usize, bytes: &[u8]) {
+        if !self.0.is_null() {
+            let at = self.0.cast::<u8>().wrapping_add(offset);
+            OutMany(at, PhantomData).put(bytes.len(), bytes.iter().copied());
+        }
+    }
+
+    /// Writes bytes, at most `len`.
+    pub(crate) fn put_bytes(self, len: usize, bytes: &[u8]) {
+        OutMany::<u8>(self.0.cast(), PhantomData).put(len, bytes.iter().copied());
+    }
+}
+
+impl<'a, T> FromC<*mut T> for OutMany<'a, T> {
+    unsafe fn from_c(raw: *mut T, _: Place) -> Result<Self, Error> {
+        Ok(Self(raw, PhantomData))
+    }
+}

@@ -1,0 +1,241 @@
+//! Descriptors: layouts, pools and sets.
+
+mod push;
+mod template;
+mod write;
+
+use std::collections::HashSet;
+
+use ash::vk;
+use parking_lot::Mutex;
+use spelter_driver as driver;
+
+use crate::c::entry::entry_points;
+use crate::c::{EntryPoint, In, Many, Out, OutChain, OutMany, Slice};
+use crate::device::Device;
+use crate::error::{Error, require};
+use crate::sampler::Sampler;
+use crate::table::{Object, Ref, object};
+pub(crate) use push::{MOST_PUSHED, Pushed};
+pub(crate) use template::Template;
+pub(crate) use write::{Content, Write};
+
+/// The chapters below this one.
+pub(crate) const CHAPTERS: [&[EntryPoint]; 3] = [write::ENTRY_POINTS, template::ENTRY_POINTS, push::ENTRY_POINTS];
+
+entry_points! {
+    PFN_vkCreateDescriptorSetLayout(
+        device: vk::Device, p_create_info: *const vk::DescriptorSetLayoutCreateInfo<'_>,
+        p_allocator: *const vk::AllocationCallbacks<'_>, p_set_layout: *mut vk::DescriptorSetLayout,
+    ) -> vk::Result => create_layout;
+    PFN_vkDestroyDescriptorSetLayout(
+        device: vk::Device, descriptor_set_layout: vk::DescriptorSetLayout,
+        p_allocator: *const vk::AllocationCallbacks<'_>,
+    ) => destroy_layout;
+    PFN_vkGetDescriptorSetLayoutSupport(
+        device: vk::Device, p_create_info: *const vk::DescriptorSetLayoutCreateInfo<'_>,
+        p_support: *mut vk::DescriptorSetLayoutSupport<'_>,
+    ) => support;
+    PFN_vkCreateDescriptorPool(
+        device: vk::Device, p_create_info: *const vk::DescriptorPoolCreateInfo<'_>,
+        p_allocator: *const vk::AllocationCallbacks<'_>, p_descriptor_pool: *mut vk::DescriptorPool,
+    ) -> vk::Result => create_pool;
+    PFN_vkDestroyDescriptorPool(
+        device: vk::Device, descriptor_pool: vk::DescriptorPool, p_allocator: *const vk::AllocationCallbacks<'_>,
+    ) => destroy_pool;
+    PFN_vkResetDescriptorPool(
+        device: vk::Device, descriptor_pool: vk::DescriptorPool, flags: vk::DescriptorPoolResetFlags,
+    ) -> vk::Result => reset_pool;
+    PFN_vkAllocateDescriptorSets(
+        device: vk::Device, p_allocate_info: *const vk::DescriptorSetAllocateInfo<'_>,
+        p_descriptor_sets: *mut vk::DescriptorSet,
+    ) -> vk::Result => allocate;
+    PFN_vkFreeDescriptorSets(
+        device: vk::Device, descriptor_pool: vk::DescriptorPool, descriptor_set_count: u32,
+        p_descriptor_sets: *const vk::DescriptorSet,
+    ) -> vk::Result => free;
+}
+
+/// `VkDescriptorSetLayout`.
+pub(crate) struct DescriptorSetLayout {
+    pub(crate) driver: driver::DescriptorSetLayout,
+    /// What the driver was told.
+    bindings: Vec<driver::Binding>,
+    /// Inline uniform blocks, which the driver sees as uniform buffers: binding and bytes.
+    inline: Vec<(u32, u32)>,
+}
+
+object!(DescriptorSetLayout: vk::DescriptorSetLayout);
+
+/// `VkDescriptorPool`.
+pub(crate) struct DescriptorPool {
+    driver: driver::DescriptorPool,
+    sets: Mutex<HashSet<vk::DescriptorSet>>,
+}
+
+object!(DescriptorPool: vk::DescriptorPool);
+
+/// `VkDescriptorSet`.
+pub(crate) struct DescriptorSet {
+    pub(crate) driver: driver::DescriptorSet,
+    /// The memory of inline uniform blocks, by binding.
+    inline: Vec<(u32, driver::DeviceMemory)>,
+}
+
+object!(DescriptorSet: vk::DescriptorSet);
+
+fn new_layout(
+    device: &Device,
+    info: In<'_, vk::DescriptorSetLayoutCreateInfo<'_>>,
+) -> Result<DescriptorSetLayout, Error> {
+    let (mut bindings, mut inline, mut owned) = (Vec::new(), Vec::new(), Vec::new());
+    for binding in info.all().each() {
+        let (number, ty, count) = (binding.binding, binding.descriptor_type, binding.descriptor_count);
+        let sampled = [vk::DescriptorType::SAMPLER, vk::DescriptorType::COMBINED_IMAGE_SAMPLER].contains(&ty);
+        if ty == vk::DescriptorType::INLINE_UNIFORM_BLOCK && count > 0 {
+            check_inline(count)?;
+            inline.push((number, count));
+            bindings.push(driver::Binding { binding: number, ty: vk::DescriptorType::UNIFORM_BUFFER, count: 1 });
+            continue;
+        }
+        bindings.push(driver::Binding { binding: number, ty, count });
+        if sampled && !binding.samplers().is_empty() {
+            owned.push((number, samplers(binding.samplers())?));
+        }
+    }
+    let owned: Vec<_> =
+        owned.iter().map(|(binding, samplers)| driver::ImmutableSamplers { binding: *binding, samplers }).collect();
+    let flags = vk::DescriptorSetLayoutCreateFlags::UPDATE_AFTER_BIND_POOL;
+    let driver = device.driver.create_descriptor_set_layout_from(&driver::DescriptorSetLayoutInfo {
+        bindings: &bindings,
+        samplers: &owned,
+        update_after_bind: info.flags.contains(flags),
+    })?;
+    Ok(DescriptorSetLayout { driver, bindings, inline })
+}
+
+fn check_inline(bytes: u32) -> Result<(), Error> {
+    let (at, most) = ("vkCreateDescriptorSetLayout", crate::physical_device::properties::MOST_INLINE_BYTES);
+    require(bytes.is_multiple_of(4), at, "VUID-VkDescriptorSetLayoutBinding-descriptorType-02209", || {
+        format!("an inline uniform block of {bytes} bytes, no multiple of 4")
+    })?;
+    require(bytes <= most, at, "VUID-VkDescriptorSetLayoutBinding-descriptorType-08004", || {
+        format!("an inline uniform block of {bytes} bytes above maxInlineUniformBlockSize {most}")
+    })
+}
+
+fn samplers(handles: Slice<'_, vk::Sampler>) -> Result<Vec<driver::Sampler>, Error> {
+    let at = "VkDescriptorSetLayoutBinding-pImmutableSamplers";
+    handles.iter().map(|&handle| Ok(Sampler::get(handle, at)?.driver.clone())).collect()
+}
+
+fn create_layout(
+    device: Ref<Device>,
+    info: In<'_, vk::DescriptorSetLayoutCreateInfo<'_>>,
+    _: *const vk::AllocationCallbacks<'_>,
+    mut out: Out<'_, vk::DescriptorSetLayout>,
+) -> Result<(), Error> {
+    out.put(new_layout(&device, info)?.insert());
+    Ok(())
+}
+
+fn destroy_layout(
+    _: Ref<Device>,
+    layout: vk::DescriptorSetLayout,
+    _: *const vk::AllocationCallbacks<'_>,
+) -> Result<(), Error> {
+    DescriptorSetLayout::remove(layout, "vkDestroyDescriptorSetLayout-descriptorSetLayout").map(|_| ())
+}
+
+fn support(
+    device: Ref<Device>,
+    info: In<'_, vk::DescriptorSetLayoutCreateInfo<'_>>,
+    mut out: OutChain<'_, vk::DescriptorSetLayoutSupport<'_>>,
+) -> Result<(), Error> {
+    let supported = new_layout(&device, info).is_ok();
+    out.head(|all| all.supported = supported.into());
+    out.fill(|variable: &mut vk::DescriptorSetVariableDescriptorCountLayoutSupport<'_>| {
+        let most = driver::Limits::of_devices().max_per_set_descriptors;
+        variable.max_variable_descriptor_count = if supported { most } else { 0 };
+    });
+    Ok(())
+}
+
+fn create_pool(
+    device: Ref<Device>,
+    info: In<'_, vk::DescriptorPoolCreateInfo<'_>>,
+    _: *const vk::AllocationCallbacks<'_>,
+    mut out: Out<'_, vk::DescriptorPool>,
+) -> Result<(), Error> {
+    // Compute shaders have no input attachments; blocks are counted below.
+    let other = [vk::DescriptorType::INLINE_UNIFORM_BLOCK, vk::DescriptorType::INPUT_ATTACHMENT];
+    let sizes = info.sizes().get().iter().filter(|size| !other.contains(&size.ty));
+    let mut sizes: Vec<_> = sizes.map(|size| (size.ty, size.descriptor_count)).collect();
+    let blocks = info.next::<vk::DescriptorPoolInlineUniformBlockCreateInfo<'_>>();
+    if let Some(blocks) = blocks.map(|blocks| blocks.max_inline_uniform_block_bindings).filter(|&count| count > 0) {
+        sizes.push((vk::DescriptorType::UNIFORM_BUFFER, blocks));
+    }
+    let driver = device.driver.create_descriptor_pool(info.max_sets, &sizes)?;
+    out.put(DescriptorPool { driver, sets: Mutex::default() }.insert());
+    Ok(())
+}
+
+impl DescriptorPool {
+    /// Its sets are gone.
+    fn clear(&self) {
+        for set in self.sets.lock().drain() {
+            // A set that was freed meanwhile is none of ours.
+            let _ = DescriptorSet::remove(set, "vkResetDescriptorPool-descriptorPool");
+        }
+    }
+}
+
+fn destroy_pool(_: Ref<Device>, pool: vk::DescriptorPool, _: *const vk::AllocationCallbacks<'_>) -> Result<(), Error> {
+    let pool = DescriptorPool::remove(pool, "vkDestroyDescriptorPool-descriptorPool")?;
+    pool.inspect(|pool| pool.clear());
+    Ok(())
+}
+
+fn reset_pool(_: Ref<Device>, pool: Ref<DescriptorPool>, _: vk::DescriptorPoolResetFlags) -> Result<(), Error> {
+    pool.clear();
+    Ok(())
+}
+
+fn allocate(
+    device: Ref<Device>,
+    info: In<'_, vk::DescriptorSetAllocateInfo<'_>>,
+    out: OutMany<'_, vk::DescriptorSet>,
+) -> Result<(), Error> {
+    let layouts = info.layouts();
+    let made =
+        DescriptorPool::get(info.descriptor_pool, "VkDescriptorSetAllocateInfo-descriptorPool").and_then(|pool| {
+            let sets = layouts.iter().map(|&layout| new_set(&device, &pool, layout)).collect::<Result<Vec<_>, _>>()?;
+            let handles: Vec<_> = sets.into_iter().map(DescriptorSet::insert).collect();
+            pool.sets.lock().extend(&handles);
+            Ok(handles)
+        });
+    let none = || layouts.iter().map(|_| vk::DescriptorSet::null()).collect();
+    out.put(layouts.len(), made.as_ref().map_or_else(|_| none(), Vec::clone));
+    made.map(|_| ())
+}
+
+fn new_set(device: &Device, pool: &DescriptorPool, layout: vk::DescriptorSetLayout) -> Result<DescriptorSet, Error> {
+    let layout = DescriptorSetLayout::get(layout, "VkDescriptorSetAllocateInfo-pSetLayouts")?;
+    let driver = pool.driver.allocate(&layout.driver)?;
+    let blocks = layout.inline.iter().map(|&(binding, bytes)| {
+        let memory = write::back_block(device, &driver, binding, bytes)?;
+        Ok((binding, memory))
+    });
+    let inline = blocks.collect::<Result<_, Error>>()?;
+    Ok(DescriptorSet { driver, inline })
+}
+
+fn free(_: Ref<Device>, pool: Ref<DescriptorPool>, count: u32, sets: Many<'_, vk::DescriptorSet>) -> Result<(), Error> {
+    let mut result = Ok(());
+    for &set in sets.of(count as usize).iter() {
+        pool.sets.lock().remove(&set);
+        let freed = DescriptorSet::remove(set, "vkFreeDescriptorSets-pDescriptorSets").map(|_| ());
+        result = result.and(freed);
+    }
+    result
+}

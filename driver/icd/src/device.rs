@@ -1,0 +1,191 @@
+//! Devices and their queues.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use ash::vk;
+use spelter_driver as driver;
+
+use crate::c::callback::Message;
+use crate::c::entry::entry_points;
+use crate::c::{In, Out, Text};
+use crate::error::Error;
+use crate::message;
+use crate::options::Options;
+use crate::physical_device::{PhysicalDevice, extensions, missing};
+use crate::table::{Object, Ref, object};
+use crate::trace::Trace;
+
+entry_points! {
+    PFN_vkCreateDevice(
+        physical_device: vk::PhysicalDevice, p_create_info: *const vk::DeviceCreateInfo<'_>,
+        p_allocator: *const vk::AllocationCallbacks<'_>, p_device: *mut vk::Device,
+    ) -> vk::Result => create;
+    PFN_vkDestroyDevice(device: vk::Device, p_allocator: *const vk::AllocationCallbacks<'_>) => destroy;
+    PFN_vkGetDeviceQueue(
+        device: vk::Device, queue_family_index: u32, queue_index: u32, p_queue: *mut vk::Queue,
+    ) => queue;
+    PFN_vkGetDeviceQueue2(
+        device: vk::Device, p_queue_info: *const vk::DeviceQueueInfo2<'_>, p_queue: *mut vk::Queue,
+    ) => queue2;
+    PFN_vkDeviceWaitIdle(device: vk::Device) -> vk::Result => wait_idle;
+    PFN_vkGetDeviceGroupPeerMemoryFeatures(
+        device: vk::Device, heap_index: u32, local_device_index: u32, remote_device_index: u32,
+        p_peer_memory_features: *mut vk::PeerMemoryFeatureFlags,
+    ) => peer_memory;
+}
+
+/// `VkDevice`.
+pub(crate) struct Device {
+    pub(crate) driver: driver::Device,
+    /// Handles of the queues that the program asked for.
+    queues: Vec<vk::Queue>,
+    extensions: HashSet<String>,
+    trace: Option<Arc<Trace>>,
+}
+
+object!(dispatchable Device: vk::Device);
+
+/// `VkQueue`.
+pub(crate) struct Queue {
+    pub(crate) driver: driver::Queue,
+}
+
+object!(dispatchable Queue: vk::Queue);
+
+impl Device {
+    /// Whether a command by that name is the device's: one of an extension that was not enabled is not.
+    pub(crate) fn offers(&self, name: &str) -> bool {
+        let needs = extensions::of_command(name);
+        needs.is_empty() || needs.iter().any(|extension| self.extensions.contains(*extension))
+    }
+}
+
+fn create(
+    physical: Ref<PhysicalDevice>,
+    info: In<'_, vk::DeviceCreateInfo<'_>>,
+    _: *const vk::AllocationCallbacks<'_>,
+    mut out: Out<'_, vk::Device>,
+) -> Result<(), Error> {
+    let extensions = check_extensions(info)?;
+    let missing = missing(&physical.supported, info);
+    if !missing.is_empty() {
+        return Err(Error::Code(vk::Result::ERROR_FEATURE_NOT_PRESENT, format!("features are not there: {missing:?}")));
+    }
+    let options = &physical.options.device;
+    let wanted = check_queues(info, options.queues)?;
+    let trace = physical.options.trace.as_ref().map(|_| Arc::new(Trace::new()));
+    let driver = match &trace {
+        Some(trace) => driver::Device::with_observer(options.clone(), Arc::clone(trace) as Arc<dyn driver::Observer>)?,
+        None => driver::Device::new(options.clone())?,
+    };
+    let queues = driver.queues().into_iter().take(wanted).map(|driver| Queue { driver }.insert()).collect();
+    out.put(Device { driver, queues, extensions, trace }.insert());
+    Ok(())
+}
+
+fn check_extensions(info: In<'_, vk::DeviceCreateInfo<'_>>) -> Result<HashSet<String>, Error> {
+    let mut enabled = HashSet::new();
+    for extension in info.extensions().into_iter().map(Text::as_str) {
+        if !extensions::DEVICE.iter().any(|(name, _)| *name == extension) {
+            let what = format!("there is no device extension `{extension}`");
+            return Err(Error::Code(vk::Result::ERROR_EXTENSION_NOT_PRESENT, what));
+        }
+        enabled.insert(extension.to_owned());
+    }
+    Ok(enabled)
+}
+
+/// How many queues of the one family are asked for.
+fn check_queues(info: In<'_, vk::DeviceCreateInfo<'_>>, there_are: usize) -> Result<usize, Error> {
+    let at = "vkCreateDevice";
+    let mut wanted = 0;
+    for queues in info.queues().each() {
+        if queues.queue_family_index != 0 {
+            let problem = format!("queueFamilyIndex {} of 1 family", queues.queue_family_index);
+            return Err(Error::misuse(at, problem, "VUID-VkDeviceQueueCreateInfo-queueFamilyIndex-00381"));
+        }
+        let count = queues.queue_count as usize;
+        if count == 0 || count > there_are {
+            let problem = format!("queueCount {count} of {there_are} queues");
+            return Err(Error::misuse(at, problem, "VUID-VkDeviceQueueCreateInfo-queueCount-00382"));
+        }
+        wanted = wanted.max(count);
+    }
+    Ok(wanted)
+}
+
+fn destroy(device: vk::Device, _: *const vk::AllocationCallbacks<'_>) -> Result<(), Error> {
+    let Some(device) = Device::remove(device, "vkDestroyDevice-device")? else { return Ok(()) };
+    for &queue in &device.queues {
+        Queue::remove(queue, "vkDestroyDevice-device")?;
+    }
+    let options = Options::get();
+    if options.stats {
+        tell_statistics(&device);
+    }
+    if let (Some(trace), Some(path)) = (&device.trace, &options.trace)
+        && let Err(error) = trace.save(path)
+    {
+        return Err(Error::Ours(format!("the timeline {} could not be written: {error}", path.display())));
+    }
+    Ok(())
+}
+
+#[allow(clippy::print_stderr, reason = "this is what SPELTER_STATS asks for")]
+fn tell_statistics(device: &Device) {
+    let pipelines = device.driver.pipeline_cache_stats();
+    let submitted: u64 = device.driver.queues().iter().map(driver::Queue::retired).sum();
+    eprintln!(
+        "spelter: {submitted} submissions, {} kernels compiled, {} shared, at most {} bytes of memory",
+        pipelines.compiled,
+        pipelines.shared,
+        crate::memory::most_bytes_in_use(),
+    );
+    let severity = vk::DebugUtilsMessageSeverityFlagsEXT::INFO;
+    let types = vk::DebugUtilsMessageTypeFlagsEXT::PERFORMANCE;
+    let text = format!("{submitted} submissions");
+    message::send(&Message { severity, types, id: "spelter-statistics", text: &text });
+}
+
+fn find_queue(device: &Device, family: u32, index: u32) -> Result<vk::Queue, Error> {
+    let queue = device.queues.get(index as usize).filter(|_| family == 0);
+    queue.copied().ok_or_else(|| {
+        let problem = format!("queue {index} of family {family}, the device was created with {}", device.queues.len());
+        Error::misuse("vkGetDeviceQueue", problem, "VUID-vkGetDeviceQueue-queueIndex-00385")
+    })
+}
+
+fn queue(device: Ref<Device>, family: u32, index: u32, mut out: Out<'_, vk::Queue>) -> Result<(), Error> {
+    let found = find_queue(&device, family, index);
+    out.put(found.as_ref().copied().unwrap_or_default());
+    found.map(|_| ())
+}
+
+fn queue2(device: Ref<Device>, info: In<'_, vk::DeviceQueueInfo2<'_>>, out: Out<'_, vk::Queue>) -> Result<(), Error> {
+    queue(device, info.queue_family_index, info.queue_index, out)
+}
+
+fn wait_idle(device: Ref<Device>) -> Result<(), Error> {
+    for queue in device.driver.queues() {
+        queue.wait_idle()?;
+    }
+    Ok(())
+}
+
+/// A group of one device has no peers, but a program may ask for the device itself.
+fn peer_memory(
+    _: Ref<Device>,
+    _heap: u32,
+    _local: u32,
+    _remote: u32,
+    mut out: Out<'_, vk::PeerMemoryFeatureFlags>,
+) -> Result<(), Error> {
+    out.put(
+        vk::PeerMemoryFeatureFlags::COPY_SRC
+            | vk::PeerMemoryFeatureFlags::COPY_DST
+            | vk::PeerMemoryFeatureFlags::GENERIC_SRC
+            | vk::PeerMemoryFeatureFlags::GENERIC_DST,
+    );
+    Ok(())
+}

@@ -1,0 +1,222 @@
+//! Images and image views.
+
+use ash::vk;
+use spelter_driver as driver;
+
+use crate::buffer::tell;
+use crate::c::entry::entry_points;
+use crate::c::{In, InOut, Many, Out, OutChain, OutMany, list};
+use crate::device::Device;
+use crate::error::{Error, require};
+use crate::memory::DeviceMemory;
+use crate::physical_device::memory_types;
+use crate::table::{Object, Ref, object};
+
+entry_points! {
+    PFN_vkCreateImage(
+        device: vk::Device, p_create_info: *const vk::ImageCreateInfo<'_>,
+        p_allocator: *const vk::AllocationCallbacks<'_>, p_image: *mut vk::Image,
+    ) -> vk::Result => create;
+    PFN_vkDestroyImage(
+        device: vk::Device, image: vk::Image, p_allocator: *const vk::AllocationCallbacks<'_>,
+    ) => destroy;
+    PFN_vkGetImageMemoryRequirements(
+        device: vk::Device, image: vk::Image, p_memory_requirements: *mut vk::MemoryRequirements,
+    ) => requirements;
+    PFN_vkGetImageMemoryRequirements2(
+        device: vk::Device, p_info: *const vk::ImageMemoryRequirementsInfo2<'_>,
+        p_memory_requirements: *mut vk::MemoryRequirements2<'_>,
+    ) => requirements2;
+    PFN_vkGetDeviceImageMemoryRequirements(
+        device: vk::Device, p_info: *const vk::DeviceImageMemoryRequirements<'_>,
+        p_memory_requirements: *mut vk::MemoryRequirements2<'_>,
+    ) => device_requirements;
+    PFN_vkBindImageMemory(
+        device: vk::Device, image: vk::Image, memory: vk::DeviceMemory, memory_offset: vk::DeviceSize,
+    ) -> vk::Result => bind;
+    PFN_vkBindImageMemory2(
+        device: vk::Device, bind_info_count: u32, p_bind_infos: *const vk::BindImageMemoryInfo<'_>,
+    ) -> vk::Result => bind2;
+    PFN_vkGetImageSubresourceLayout(
+        device: vk::Device, image: vk::Image, p_subresource: *const vk::ImageSubresource,
+        p_layout: *mut vk::SubresourceLayout,
+    ) => layout;
+    PFN_vkGetImageSparseMemoryRequirements(
+        device: vk::Device, image: vk::Image, p_sparse_memory_requirement_count: *mut u32,
+        p_sparse_memory_requirements: *mut vk::SparseImageMemoryRequirements,
+    ) => sparse;
+    PFN_vkGetImageSparseMemoryRequirements2(
+        device: vk::Device, p_info: *const vk::ImageSparseMemoryRequirementsInfo2<'_>,
+        p_sparse_memory_requirement_count: *mut u32,
+        p_sparse_memory_requirements: *mut vk::SparseImageMemoryRequirements2<'_>,
+    ) => sparse2;
+    PFN_vkGetDeviceImageSparseMemoryRequirements(
+        device: vk::Device, p_info: *const vk::DeviceImageMemoryRequirements<'_>,
+        p_sparse_memory_requirement_count: *mut u32,
+        p_sparse_memory_requirements: *mut vk::SparseImageMemoryRequirements2<'_>,
+    ) => device_sparse;
+    PFN_vkCreateImageView(
+        device: vk::Device, p_create_info: *const vk::ImageViewCreateInfo<'_>,
+        p_allocator: *const vk::AllocationCallbacks<'_>, p_view: *mut vk::ImageView,
+    ) -> vk::Result => create_view;
+    PFN_vkDestroyImageView(
+        device: vk::Device, image_view: vk::ImageView, p_allocator: *const vk::AllocationCallbacks<'_>,
+    ) => destroy_view;
+}
+
+/// `VkImage`.
+pub(crate) struct Image {
+    pub(crate) driver: driver::Image,
+}
+
+object!(Image: vk::Image);
+
+/// `VkImageView`.
+pub(crate) struct ImageView {
+    pub(crate) driver: driver::ImageView,
+}
+
+object!(ImageView: vk::ImageView);
+
+fn new(device: &Device, info: In<'_, vk::ImageCreateInfo<'_>>) -> Result<driver::Image, Error> {
+    let at = "vkCreateImage";
+    require(info.samples == vk::SampleCountFlags::TYPE_1, at, "VUID-VkImageCreateInfo-samples-02258", || {
+        format!("samples {:?}: images have one sample for each texel", info.samples)
+    })?;
+    let known = vk::ImageCreateFlags::CUBE_COMPATIBLE
+        | vk::ImageCreateFlags::MUTABLE_FORMAT
+        | vk::ImageCreateFlags::EXTENDED_USAGE
+        | vk::ImageCreateFlags::ALIAS;
+    require(known.contains(info.flags), at, "VUID-VkImageCreateInfo-imageCreateMaxMipLevels-02251", || {
+        format!("flags {:?} are not supported", info.flags & !known)
+    })?;
+    let info = driver::ImageInfo {
+        flags: info.flags,
+        ty: info.image_type,
+        format: info.format,
+        extent: info.extent,
+        levels: info.mip_levels,
+        layers: info.array_layers,
+        tiling: info.tiling,
+        usage: info.usage,
+    };
+    Ok(device.driver.create_image(&info)?)
+}
+
+fn create(
+    device: Ref<Device>,
+    info: In<'_, vk::ImageCreateInfo<'_>>,
+    _: *const vk::AllocationCallbacks<'_>,
+    mut out: Out<'_, vk::Image>,
+) -> Result<(), Error> {
+    out.put(Image { driver: new(&device, info)? }.insert());
+    Ok(())
+}
+
+fn destroy(_: Ref<Device>, image: vk::Image, _: *const vk::AllocationCallbacks<'_>) -> Result<(), Error> {
+    Image::remove(image, "vkDestroyImage-image").map(|_| ())
+}
+
+fn needs(image: &driver::Image) -> vk::MemoryRequirements {
+    vk::MemoryRequirements { memory_type_bits: memory_types::ALL, ..image.requirements() }
+}
+
+fn requirements(_: Ref<Device>, image: Ref<Image>, mut out: Out<'_, vk::MemoryRequirements>) -> Result<(), Error> {
+    out.put(needs(&image.driver));
+    Ok(())
+}
+
+fn requirements2(
+    _: Ref<Device>,
+    info: In<'_, vk::ImageMemoryRequirementsInfo2<'_>>,
+    mut out: OutChain<'_, vk::MemoryRequirements2<'_>>,
+) -> Result<(), Error> {
+    tell(&mut out, needs(&Image::get(info.image, "VkImageMemoryRequirementsInfo2-image")?.driver));
+    Ok(())
+}
+
+fn device_requirements(
+    device: Ref<Device>,
+    info: In<'_, vk::DeviceImageMemoryRequirements<'_>>,
+    mut out: OutChain<'_, vk::MemoryRequirements2<'_>>,
+) -> Result<(), Error> {
+    let at = "vkGetDeviceImageMemoryRequirements";
+    let create = info.create().ok_or_else(|| {
+        Error::misuse(at, "pCreateInfo is null", "VUID-VkDeviceImageMemoryRequirements-pCreateInfo-parameter")
+    })?;
+    tell(&mut out, needs(&new(&device, create)?));
+    Ok(())
+}
+
+fn bind(_: Ref<Device>, image: Ref<Image>, memory: Ref<DeviceMemory>, offset: u64) -> Result<(), Error> {
+    Ok(image.driver.bind_memory(&memory.driver, offset)?)
+}
+
+fn bind2(_: Ref<Device>, count: u32, infos: Many<'_, vk::BindImageMemoryInfo<'_>>) -> Result<(), Error> {
+    for info in infos.of(count as usize).each() {
+        let image = Image::get(info.image, "VkBindImageMemoryInfo-image")?;
+        let memory = DeviceMemory::get(info.memory, "VkBindImageMemoryInfo-memory")?;
+        image.driver.bind_memory(&memory.driver, info.memory_offset)?;
+    }
+    Ok(())
+}
+
+fn layout(
+    _: Ref<Device>,
+    image: Ref<Image>,
+    subresource: In<'_, vk::ImageSubresource>,
+    mut out: Out<'_, vk::SubresourceLayout>,
+) -> Result<(), Error> {
+    out.put(image.driver.subresource_layout(subresource.mip_level, subresource.array_layer));
+    Ok(())
+}
+
+/// Nothing is sparse.
+fn sparse(
+    _: Ref<Device>,
+    _: Ref<Image>,
+    count: InOut<'_, u32>,
+    out: OutMany<'_, vk::SparseImageMemoryRequirements>,
+) -> Result<vk::Result, Error> {
+    Ok(list(count, out, std::iter::empty()))
+}
+
+fn sparse2(
+    _: Ref<Device>,
+    _: In<'_, vk::ImageSparseMemoryRequirementsInfo2<'_>>,
+    count: InOut<'_, u32>,
+    out: OutMany<'_, vk::SparseImageMemoryRequirements2<'_>>,
+) -> Result<vk::Result, Error> {
+    Ok(list(count, out, std::iter::empty()))
+}
+
+fn device_sparse(
+    _: Ref<Device>,
+    _: In<'_, vk::DeviceImageMemoryRequirements<'_>>,
+    count: InOut<'_, u32>,
+    out: OutMany<'_, vk::SparseImageMemoryRequirements2<'_>>,
+) -> Result<vk::Result, Error> {
+    Ok(list(count, out, std::iter::empty()))
+}
+
+fn create_view(
+    device: Ref<Device>,
+    info: In<'_, vk::ImageViewCreateInfo<'_>>,
+    _: *const vk::AllocationCallbacks<'_>,
+    mut out: Out<'_, vk::ImageView>,
+) -> Result<(), Error> {
+    let image = Image::get(info.image, "VkImageViewCreateInfo-image")?;
+    let driver = device.driver.create_image_view(&driver::ImageViewInfo {
+        image: &image.driver,
+        ty: info.view_type,
+        format: info.format,
+        components: info.components,
+        range: info.subresource_range,
+    })?;
+    out.put(ImageView { driver }.insert());
+    Ok(())
+}
+
+fn destroy_view(_: Ref<Device>, view: vk::ImageView, _: *const vk::AllocationCallbacks<'_>) -> Result<(), Error> {
+    ImageView::remove(view, "vkDestroyImageView-imageView").map(|_| ())
+}

@@ -1,0 +1,110 @@
+//! Instances: what the loader makes first.
+
+use ash::vk;
+use std::ffi::c_char;
+
+use crate::c::entry::entry_points;
+use crate::c::{In, InOut, Out, OutChain, OutMany, Text, list, list_chains};
+use crate::error::Error;
+use crate::physical_device::{PhysicalDevice, extensions};
+use crate::table::{Object, Ref, object};
+use crate::{loader, message};
+
+entry_points! {
+    PFN_vkCreateInstance(
+        p_create_info: *const vk::InstanceCreateInfo<'_>, p_allocator: *const vk::AllocationCallbacks<'_>,
+        p_instance: *mut vk::Instance,
+    ) -> vk::Result => create;
+    PFN_vkDestroyInstance(instance: vk::Instance, p_allocator: *const vk::AllocationCallbacks<'_>) => destroy;
+    PFN_vkEnumerateInstanceVersion(p_api_version: *mut u32) -> vk::Result => version;
+    PFN_vkEnumerateInstanceExtensionProperties(
+        p_layer_name: *const c_char, p_property_count: *mut u32, p_properties: *mut vk::ExtensionProperties,
+    ) -> vk::Result => instance_extensions;
+    PFN_vkEnumerateInstanceLayerProperties(
+        p_property_count: *mut u32, p_properties: *mut vk::LayerProperties,
+    ) -> vk::Result => layers;
+    PFN_vkEnumeratePhysicalDevices(
+        instance: vk::Instance, p_physical_device_count: *mut u32, p_physical_devices: *mut vk::PhysicalDevice,
+    ) -> vk::Result => physical_devices;
+    PFN_vkEnumeratePhysicalDeviceGroups(
+        instance: vk::Instance, p_physical_device_group_count: *mut u32,
+        p_physical_device_group_properties: *mut vk::PhysicalDeviceGroupProperties<'_>,
+    ) -> vk::Result => groups;
+    PFN_vkGetInstanceProcAddr(
+        instance: vk::Instance, p_name: *const c_char,
+    ) -> vk::PFN_vkVoidFunction => loader::get_instance_proc_addr;
+}
+
+/// `VkInstance`.
+pub(crate) struct Instance {
+    /// The one device that there is.
+    physical: vk::PhysicalDevice,
+}
+
+object!(dispatchable Instance: vk::Instance);
+
+fn version(mut version: Out<'_, u32>) -> Result<(), Error> {
+    version.put(vk::make_api_version(0, 1, 3, vk::HEADER_VERSION));
+    Ok(())
+}
+
+fn layers(count: InOut<'_, u32>, out: OutMany<'_, vk::LayerProperties>) -> Result<vk::Result, Error> {
+    Ok(list(count, out, std::iter::empty()))
+}
+
+fn instance_extensions(
+    layer: *const c_char,
+    count: InOut<'_, u32>,
+    out: OutMany<'_, vk::ExtensionProperties>,
+) -> Result<vk::Result, Error> {
+    // The loader asks layers for theirs itself.
+    let _ = layer;
+    Ok(list(count, out, extensions::list(&extensions::INSTANCE)))
+}
+
+fn create(
+    info: In<'_, vk::InstanceCreateInfo<'_>>,
+    _: *const vk::AllocationCallbacks<'_>,
+    mut out: Out<'_, vk::Instance>,
+) -> Result<(), Error> {
+    for extension in info.extensions().into_iter().map(Text::as_str) {
+        if !extensions::INSTANCE.iter().any(|(name, _)| *name == extension) {
+            let what = format!("there is no instance extension `{extension}`");
+            return Err(Error::Code(vk::Result::ERROR_EXTENSION_NOT_PRESENT, what));
+        }
+    }
+    let instance = Instance { physical: PhysicalDevice::new().insert() }.insert();
+    // Messengers in the chain hear of the creation and the destruction of the instance only, and neither says anything.
+    out.put(instance);
+    Ok(())
+}
+
+fn destroy(instance: vk::Instance, _: *const vk::AllocationCallbacks<'_>) -> Result<(), Error> {
+    if let Some(instance) = Instance::remove(instance, "vkDestroyInstance-instance")? {
+        PhysicalDevice::remove(instance.physical, "vkDestroyInstance-instance")?;
+    }
+    message::flush();
+    Ok(())
+}
+
+fn physical_devices(
+    instance: Ref<Instance>,
+    count: InOut<'_, u32>,
+    out: OutMany<'_, vk::PhysicalDevice>,
+) -> Result<vk::Result, Error> {
+    Ok(list(count, out, std::iter::once(instance.physical)))
+}
+
+fn groups(
+    instance: Ref<Instance>,
+    count: InOut<'_, u32>,
+    out: OutMany<'_, vk::PhysicalDeviceGroupProperties<'_>>,
+) -> Result<vk::Result, Error> {
+    Ok(list_chains(count, out, std::iter::once(instance.physical), |chain: &mut OutChain<'_, _>, device| {
+        chain.head(|group: &mut vk::PhysicalDeviceGroupProperties<'_>| {
+            group.physical_device_count = 1;
+            group.physical_devices[0] = device;
+            group.subset_allocation = vk::FALSE;
+        });
+    }))
+}

@@ -1,0 +1,157 @@
+//! Device memory: allocations and their mappings.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ash::vk::{self, MemoryPropertyFlags};
+use parking_lot::Mutex;
+use spelter_driver as driver;
+
+use crate::c::entry::entry_points;
+use crate::c::{In, Many, Out};
+use crate::device::Device;
+use crate::error::{Error, require};
+use crate::physical_device::memory_types;
+use crate::table::{Object, Ref, object};
+
+entry_points! {
+    PFN_vkAllocateMemory(
+        device: vk::Device, p_allocate_info: *const vk::MemoryAllocateInfo<'_>,
+        p_allocator: *const vk::AllocationCallbacks<'_>, p_memory: *mut vk::DeviceMemory,
+    ) -> vk::Result => allocate;
+    PFN_vkFreeMemory(
+        device: vk::Device, memory: vk::DeviceMemory, p_allocator: *const vk::AllocationCallbacks<'_>,
+    ) => free;
+    PFN_vkMapMemory(
+        device: vk::Device, memory: vk::DeviceMemory, offset: vk::DeviceSize, size: vk::DeviceSize,
+        flags: vk::MemoryMapFlags, pp_data: *mut *mut c_void,
+    ) -> vk::Result => map;
+    PFN_vkUnmapMemory(device: vk::Device, memory: vk::DeviceMemory) => unmap;
+    PFN_vkFlushMappedMemoryRanges(
+        device: vk::Device, memory_range_count: u32, p_memory_ranges: *const vk::MappedMemoryRange<'_>,
+    ) -> vk::Result => flush;
+    PFN_vkInvalidateMappedMemoryRanges(
+        device: vk::Device, memory_range_count: u32, p_memory_ranges: *const vk::MappedMemoryRange<'_>,
+    ) -> vk::Result => flush;
+    PFN_vkGetDeviceMemoryCommitment(
+        device: vk::Device, memory: vk::DeviceMemory, p_committed_memory_in_bytes: *mut vk::DeviceSize,
+    ) => commitment;
+    PFN_vkGetDeviceMemoryOpaqueCaptureAddress(
+        device: vk::Device, p_info: *const vk::DeviceMemoryOpaqueCaptureAddressInfo<'_>,
+    ) -> u64 => capture_address;
+}
+
+/// Whether memory of the host's can be imported.
+pub(crate) const IMPORTS: bool = false;
+
+/// `VkDeviceMemory`.
+pub(crate) struct DeviceMemory {
+    pub(crate) driver: driver::DeviceMemory,
+    flags: MemoryPropertyFlags,
+    mapped: Mutex<bool>,
+}
+
+object!(DeviceMemory: vk::DeviceMemory);
+
+static IN_USE: AtomicU64 = AtomicU64::new(0);
+static MOST: AtomicU64 = AtomicU64::new(0);
+
+/// Bytes of allocations that were not freed.
+pub(crate) fn bytes_in_use() -> u64 {
+    IN_USE.load(Ordering::Relaxed)
+}
+
+/// The most that there ever were.
+pub(crate) fn most_bytes_in_use() -> u64 {
+    MOST.load(Ordering::Relaxed)
+}
+
+fn allocate(
+    device: Ref<Device>,
+    info: In<'_, vk::MemoryAllocateInfo<'_>>,
+    _: *const vk::AllocationCallbacks<'_>,
+    mut out: Out<'_, vk::DeviceMemory>,
+) -> Result<(), Error> {
+    let at = "vkAllocateMemory";
+    let flags = memory_types::flags(info.memory_type_index).ok_or_else(|| {
+        let problem = format!("memoryTypeIndex {} is no type", info.memory_type_index);
+        Error::misuse(at, problem, "VUID-vkAllocateMemory-pAllocateInfo-01714")
+    })?;
+    // A size that the heap cannot have is not the caller's fault: sizes come from data.
+    if info.allocation_size > device.driver.memory_heaps().iter().map(|heap| heap.size).max().unwrap_or(0) {
+        return Err(driver::Error::OutOfMemory.into());
+    }
+    let driver = device.driver.allocate_memory(info.allocation_size, 0)?;
+    let used = IN_USE.fetch_add(driver.size(), Ordering::Relaxed) + driver.size();
+    MOST.fetch_max(used, Ordering::Relaxed);
+    out.put(DeviceMemory { driver, flags, mapped: Mutex::new(false) }.insert());
+    Ok(())
+}
+
+impl Drop for DeviceMemory {
+    fn drop(&mut self) {
+        IN_USE.fetch_sub(self.driver.size(), Ordering::Relaxed);
+    }
+}
+
+fn free(_: Ref<Device>, memory: vk::DeviceMemory, _: *const vk::AllocationCallbacks<'_>) -> Result<(), Error> {
+    DeviceMemory::remove(memory, "vkFreeMemory-memory").map(|_| ())
+}
+
+fn map(
+    _: Ref<Device>,
+    memory: Ref<DeviceMemory>,
+    offset: u64,
+    size: u64,
+    _: vk::MemoryMapFlags,
+    mut out: Out<'_, *mut c_void>,
+) -> Result<(), Error> {
+    let (at, whole) = ("vkMapMemory", memory.driver.size());
+    require(memory.flags.contains(MemoryPropertyFlags::HOST_VISIBLE), at, "VUID-vkMapMemory-memory-00682", || {
+        "the memory's type is not HOST_VISIBLE".into()
+    })?;
+    require(offset < whole, at, "VUID-vkMapMemory-offset-00679", || {
+        format!("offset {offset} in memory of {whole} bytes")
+    })?;
+    require(size > 0, at, "VUID-vkMapMemory-size-00680", || "size is 0".into())?;
+    require(size == vk::WHOLE_SIZE || size <= whole - offset, at, "VUID-vkMapMemory-size-00681", || {
+        format!("{size} bytes at offset {offset} in memory of {whole} bytes")
+    })?;
+    let mut mapped = memory.mapped.lock();
+    require(!*mapped, at, "VUID-vkMapMemory-memory-00678", || "the memory is mapped already".into())?;
+    *mapped = true;
+    out.put(memory.driver.host_address().wrapping_add(offset as usize).cast());
+    Ok(())
+}
+
+fn unmap(_: Ref<Device>, memory: Ref<DeviceMemory>) -> Result<(), Error> {
+    let was = std::mem::replace(&mut *memory.mapped.lock(), false);
+    require(was, "vkUnmapMemory", "VUID-vkUnmapMemory-memory-00689", || "the memory is not mapped".into())
+}
+
+/// Flushes and invalidates alike: host and device share the memory and its caches, so only the rules are checked.
+fn flush(_: Ref<Device>, count: u32, ranges: Many<'_, vk::MappedMemoryRange<'_>>) -> Result<(), Error> {
+    for (index, range) in ranges.of(count as usize).iter().enumerate() {
+        let at = format!("pMemoryRanges[{index}]");
+        let memory = DeviceMemory::get(range.memory, "VkMappedMemoryRange-memory")?;
+        let (whole, offset, size) = (memory.driver.size(), range.offset, range.size);
+        require(*memory.mapped.lock(), &at, "VUID-VkMappedMemoryRange-memory-00684", || {
+            "the memory is not mapped".into()
+        })?;
+        let fits = offset <= whole && (size == vk::WHOLE_SIZE || size <= whole - offset);
+        require(fits, &at, "VUID-VkMappedMemoryRange-size-00685", || {
+            format!("{size} bytes at offset {offset} in memory of {whole} bytes")
+        })?;
+    }
+    Ok(())
+}
+
+fn commitment(_: Ref<Device>, memory: Ref<DeviceMemory>, mut out: Out<'_, u64>) -> Result<(), Error> {
+    out.put(memory.driver.size());
+    Ok(())
+}
+
+/// Addresses are not captured: 0, as without the feature.
+fn capture_address(_: Ref<Device>, _: In<'_, vk::DeviceMemoryOpaqueCaptureAddressInfo<'_>>) -> Result<u64, Error> {
+    Ok(0)
+}

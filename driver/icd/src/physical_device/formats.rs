@@ -1,0 +1,98 @@
+//! What images and texel buffers of each format can do.
+
+use ash::vk::{self, FormatFeatureFlags2};
+use spelter_driver::format_properties;
+
+use crate::c::{In, OutChain};
+use crate::error::Error;
+
+/// `vkGetPhysicalDeviceFormatProperties`.
+pub(super) fn of(format: vk::Format) -> vk::FormatProperties {
+    let has = format_properties(format);
+    vk::FormatProperties {
+        linear_tiling_features: has.linear,
+        optimal_tiling_features: has.optimal,
+        buffer_features: has.buffer,
+    }
+}
+
+/// `vkGetPhysicalDeviceFormatProperties2`.
+pub(super) fn fill(format: vk::Format, out: &mut OutChain<'_, vk::FormatProperties2<'_>>) {
+    let has = of(format);
+    out.head(|all| all.format_properties = has);
+    out.fill(|all: &mut vk::FormatProperties3<'_>| {
+        all.linear_tiling_features = wide(has.linear_tiling_features);
+        all.optimal_tiling_features = wide(has.optimal_tiling_features);
+        all.buffer_features = wide(has.buffer_features);
+    });
+}
+
+/// The same bits mean the same; storage needs no format in the shader.
+fn wide(features: vk::FormatFeatureFlags) -> FormatFeatureFlags2 {
+    let mut wide = FormatFeatureFlags2::from_raw(features.as_raw().into());
+    if features.intersects(vk::FormatFeatureFlags::STORAGE_IMAGE | vk::FormatFeatureFlags::STORAGE_TEXEL_BUFFER) {
+        wide |= FormatFeatureFlags2::STORAGE_READ_WITHOUT_FORMAT | FormatFeatureFlags2::STORAGE_WRITE_WITHOUT_FORMAT;
+    }
+    wide
+}
+
+/// What is asked of an image.
+pub(super) struct Question {
+    pub(super) format: vk::Format,
+    pub(super) ty: vk::ImageType,
+    pub(super) tiling: vk::ImageTiling,
+    pub(super) usage: vk::ImageUsageFlags,
+    pub(super) flags: vk::ImageCreateFlags,
+}
+
+impl Question {
+    pub(super) fn of(info: In<'_, vk::PhysicalDeviceImageFormatInfo2<'_>>) -> Self {
+        Self { format: info.format, ty: info.ty, tiling: info.tiling, usage: info.usage, flags: info.flags }
+    }
+
+    /// How large such an image may be.
+    pub(super) fn answer(&self) -> Result<vk::ImageFormatProperties, Error> {
+        let no = || Error::Quiet(vk::Result::ERROR_FORMAT_NOT_SUPPORTED);
+        if ![vk::ImageTiling::LINEAR, vk::ImageTiling::OPTIMAL].contains(&self.tiling) {
+            return Err(no());
+        }
+        let allowed = vk::ImageCreateFlags::CUBE_COMPATIBLE
+            | vk::ImageCreateFlags::MUTABLE_FORMAT
+            | vk::ImageCreateFlags::EXTENDED_USAGE
+            | vk::ImageCreateFlags::ALIAS;
+        if !allowed.contains(self.flags) || !usages(of(self.format).optimal_tiling_features).contains(self.usage) {
+            return Err(no());
+        }
+        let limits = spelter_driver::Limits::of_devices();
+        let (one, two, three) =
+            (limits.max_image_dimension_1d, limits.max_image_dimension_2d, limits.max_image_dimension_3d);
+        let ([width, height, depth], layers) = match self.ty {
+            vk::ImageType::TYPE_1D => ([one, 1, 1], limits.max_image_array_layers),
+            vk::ImageType::TYPE_2D => ([two, two, 1], limits.max_image_array_layers),
+            vk::ImageType::TYPE_3D => ([three; 3], 1),
+            _ => return Err(no()),
+        };
+        if self.flags.contains(vk::ImageCreateFlags::CUBE_COMPATIBLE) && self.ty != vk::ImageType::TYPE_2D {
+            return Err(no());
+        }
+        Ok(vk::ImageFormatProperties {
+            max_extent: vk::Extent3D { width, height, depth },
+            max_mip_levels: width.max(height).max(depth).ilog2() + 1,
+            max_array_layers: layers,
+            sample_counts: vk::SampleCountFlags::TYPE_1,
+            max_resource_size: limits.max_image_bytes,
+        })
+    }
+}
+
+/// What images with those features may be used for.
+fn usages(features: vk::FormatFeatureFlags) -> vk::ImageUsageFlags {
+    use vk::{FormatFeatureFlags as F, ImageUsageFlags as U};
+    let all = [
+        (F::SAMPLED_IMAGE, U::SAMPLED),
+        (F::STORAGE_IMAGE, U::STORAGE),
+        (F::TRANSFER_SRC, U::TRANSFER_SRC),
+        (F::TRANSFER_DST, U::TRANSFER_DST),
+    ];
+    all.into_iter().filter(|(feature, _)| features.contains(*feature)).fold(U::empty(), |all, (_, usage)| all | usage)
+}

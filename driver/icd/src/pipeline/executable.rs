@@ -1,0 +1,81 @@
+//! What became of a pipeline (`VK_KHR_pipeline_executable_properties`): one executable, its statistics.
+
+use ash::vk::{self, PipelineExecutableStatisticFormatKHR as F};
+
+use super::Pipeline;
+use crate::c::entry::entry_points;
+use crate::c::{In, InOut, OutChain, OutMany, fixed, list, list_chains};
+use crate::device::Device;
+use crate::error::{Error, require};
+use crate::table::{Object, Ref};
+
+entry_points! {
+    PFN_vkGetPipelineExecutablePropertiesKHR(
+        device: vk::Device, p_pipeline_info: *const vk::PipelineInfoKHR<'_>, p_executable_count: *mut u32,
+        p_properties: *mut vk::PipelineExecutablePropertiesKHR<'_>,
+    ) -> vk::Result => properties;
+    PFN_vkGetPipelineExecutableStatisticsKHR(
+        device: vk::Device, p_executable_info: *const vk::PipelineExecutableInfoKHR<'_>, p_statistic_count: *mut u32,
+        p_statistics: *mut vk::PipelineExecutableStatisticKHR<'_>,
+    ) -> vk::Result => statistics;
+    PFN_vkGetPipelineExecutableInternalRepresentationsKHR(
+        device: vk::Device, p_executable_info: *const vk::PipelineExecutableInfoKHR<'_>,
+        p_internal_representation_count: *mut u32,
+        p_internal_representations: *mut vk::PipelineExecutableInternalRepresentationKHR<'_>,
+    ) -> vk::Result => representations;
+}
+
+fn properties(
+    _: Ref<Device>,
+    info: In<'_, vk::PipelineInfoKHR<'_>>,
+    count: InOut<'_, u32>,
+    out: OutMany<'_, vk::PipelineExecutablePropertiesKHR<'_>>,
+) -> Result<vk::Result, Error> {
+    let pipeline = Pipeline::get(info.pipeline, "VkPipelineInfoKHR-pipeline")?;
+    Ok(list_chains(count, out, std::iter::once(pipeline), |chain: &mut OutChain<'_, _>, pipeline| {
+        chain.head(|executable: &mut vk::PipelineExecutablePropertiesKHR<'_>| {
+            executable.stages = vk::ShaderStageFlags::COMPUTE;
+            executable.name = fixed("kernel");
+            executable.description = fixed(&format!("a kernel for {}", pipeline.driver.backend()));
+            executable.subgroup_size = spelter_driver::Limits::of_devices().subgroup_size;
+        });
+    }))
+}
+
+/// The executable that is asked about, of which there is one.
+fn executable(info: In<'_, vk::PipelineExecutableInfoKHR<'_>>) -> Result<Ref<Pipeline>, Error> {
+    let (at, index) = ("VkPipelineExecutableInfoKHR", info.executable_index);
+    require(index == 0, at, "VUID-VkPipelineExecutableInfoKHR-executableIndex-03275", || {
+        format!("executableIndex {index} of 1")
+    })?;
+    Pipeline::get(info.pipeline, "VkPipelineExecutableInfoKHR-pipeline")
+}
+
+fn statistics(
+    _: Ref<Device>,
+    info: In<'_, vk::PipelineExecutableInfoKHR<'_>>,
+    count: InOut<'_, u32>,
+    out: OutMany<'_, vk::PipelineExecutableStatisticKHR<'_>>,
+) -> Result<vk::Result, Error> {
+    let size = executable(info)?.driver.workgroup_size();
+    let all = [("workgroup x", size[0]), ("workgroup y", size[1]), ("workgroup z", size[2])];
+    Ok(list_chains(count, out, all.into_iter(), |chain: &mut OutChain<'_, _>, (name, value)| {
+        chain.head(|statistic: &mut vk::PipelineExecutableStatisticKHR<'_>| {
+            statistic.name = fixed(name);
+            statistic.description = fixed("invocations of a workgroup, specialized");
+            statistic.format = F::UINT64;
+            statistic.value = vk::PipelineExecutableStatisticValueKHR { u64: value.into() };
+        });
+    }))
+}
+
+/// None: `spelter compile --emit` shows them.
+fn representations(
+    _: Ref<Device>,
+    info: In<'_, vk::PipelineExecutableInfoKHR<'_>>,
+    count: InOut<'_, u32>,
+    out: OutMany<'_, vk::PipelineExecutableInternalRepresentationKHR<'_>>,
+) -> Result<vk::Result, Error> {
+    executable(info)?;
+    Ok(list(count, out, std::iter::empty()))
+}

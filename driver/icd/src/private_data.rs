@@ -1,0 +1,68 @@
+//! Private data: numbers that programs and layers keep with objects.
+
+use std::collections::HashMap;
+
+use ash::vk;
+use parking_lot::Mutex;
+
+use crate::c::entry::entry_points;
+use crate::c::{In, Out};
+use crate::device::Device;
+use crate::error::Error;
+use crate::table::{Object, Ref, object};
+
+entry_points! {
+    PFN_vkCreatePrivateDataSlot(
+        device: vk::Device, p_create_info: *const vk::PrivateDataSlotCreateInfo<'_>,
+        p_allocator: *const vk::AllocationCallbacks<'_>, p_private_data_slot: *mut vk::PrivateDataSlot,
+    ) -> vk::Result => create;
+    PFN_vkDestroyPrivateDataSlot(
+        device: vk::Device, private_data_slot: vk::PrivateDataSlot, p_allocator: *const vk::AllocationCallbacks<'_>,
+    ) => destroy;
+    PFN_vkSetPrivateData(
+        device: vk::Device, object_type: vk::ObjectType, object_handle: u64, private_data_slot: vk::PrivateDataSlot,
+        data: u64,
+    ) -> vk::Result => set;
+    PFN_vkGetPrivateData(
+        device: vk::Device, object_type: vk::ObjectType, object_handle: u64, private_data_slot: vk::PrivateDataSlot,
+        p_data: *mut u64,
+    ) => get;
+}
+
+/// `VkPrivateDataSlot`: a number for each object that was given one.
+#[derive(Default)]
+pub(crate) struct PrivateDataSlot {
+    numbers: Mutex<HashMap<(vk::ObjectType, u64), u64>>,
+}
+
+object!(PrivateDataSlot: vk::PrivateDataSlot);
+
+fn create(
+    _: Ref<Device>,
+    _: In<'_, vk::PrivateDataSlotCreateInfo<'_>>,
+    _: *const vk::AllocationCallbacks<'_>,
+    mut out: Out<'_, vk::PrivateDataSlot>,
+) -> Result<(), Error> {
+    out.put(PrivateDataSlot::default().insert());
+    Ok(())
+}
+
+fn destroy(_: Ref<Device>, slot: vk::PrivateDataSlot, _: *const vk::AllocationCallbacks<'_>) -> Result<(), Error> {
+    PrivateDataSlot::remove(slot, "vkDestroyPrivateDataSlot-privateDataSlot").map(|_| ())
+}
+
+fn set(_: Ref<Device>, ty: vk::ObjectType, handle: u64, slot: Ref<PrivateDataSlot>, data: u64) -> Result<(), Error> {
+    slot.numbers.lock().insert((ty, handle), data);
+    Ok(())
+}
+
+fn get(
+    _: Ref<Device>,
+    ty: vk::ObjectType,
+    handle: u64,
+    slot: Ref<PrivateDataSlot>,
+    mut out: Out<'_, u64>,
+) -> Result<(), Error> {
+    out.put(slot.numbers.lock().get(&(ty, handle)).copied().unwrap_or(0));
+    Ok(())
+}

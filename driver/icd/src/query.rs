@@ -1,0 +1,160 @@
+//! Queries: timestamps.
+
+use std::ffi::c_void;
+
+use ash::vk;
+use spelter_driver as driver;
+
+use crate::buffer::Buffer;
+use crate::c::entry::entry_points;
+use crate::c::{In, Out, OutMany};
+use crate::command::CommandBuffer;
+use crate::device::Device;
+use crate::error::{Error, require};
+use crate::table::{Object, Ref, object};
+
+entry_points! {
+    PFN_vkCreateQueryPool(
+        device: vk::Device, p_create_info: *const vk::QueryPoolCreateInfo<'_>,
+        p_allocator: *const vk::AllocationCallbacks<'_>, p_query_pool: *mut vk::QueryPool,
+    ) -> vk::Result => create;
+    PFN_vkDestroyQueryPool(
+        device: vk::Device, query_pool: vk::QueryPool, p_allocator: *const vk::AllocationCallbacks<'_>,
+    ) => destroy;
+    PFN_vkResetQueryPool(device: vk::Device, query_pool: vk::QueryPool, first_query: u32, query_count: u32) => reset;
+    PFN_vkGetQueryPoolResults(
+        device: vk::Device, query_pool: vk::QueryPool, first_query: u32, query_count: u32, data_size: usize,
+        p_data: *mut c_void, stride: vk::DeviceSize, flags: vk::QueryResultFlags,
+    ) -> vk::Result => results;
+    PFN_vkCmdResetQueryPool(
+        command_buffer: vk::CommandBuffer, query_pool: vk::QueryPool, first_query: u32, query_count: u32,
+    ) => cmd_reset;
+    PFN_vkCmdWriteTimestamp(
+        command_buffer: vk::CommandBuffer, pipeline_stage: vk::PipelineStageFlags, query_pool: vk::QueryPool,
+        query: u32,
+    ) => cmd_timestamp;
+    PFN_vkCmdWriteTimestamp2(
+        command_buffer: vk::CommandBuffer, stage: vk::PipelineStageFlags2, query_pool: vk::QueryPool, query: u32,
+    ) => cmd_timestamp2;
+    PFN_vkCmdCopyQueryPoolResults(
+        command_buffer: vk::CommandBuffer, query_pool: vk::QueryPool, first_query: u32, query_count: u32,
+        dst_buffer: vk::Buffer, dst_offset: vk::DeviceSize, stride: vk::DeviceSize, flags: vk::QueryResultFlags,
+    ) => cmd_copy;
+    PFN_vkCmdBeginQuery(
+        command_buffer: vk::CommandBuffer, query_pool: vk::QueryPool, query: u32, flags: vk::QueryControlFlags,
+    ) => cmd_begin;
+    PFN_vkCmdEndQuery(command_buffer: vk::CommandBuffer, query_pool: vk::QueryPool, query: u32) => cmd_end;
+}
+
+/// `VkQueryPool`.
+pub(crate) struct QueryPool {
+    driver: driver::QueryPool,
+}
+
+object!(QueryPool: vk::QueryPool);
+
+fn create(
+    device: Ref<Device>,
+    info: In<'_, vk::QueryPoolCreateInfo<'_>>,
+    _: *const vk::AllocationCallbacks<'_>,
+    mut out: Out<'_, vk::QueryPool>,
+) -> Result<(), Error> {
+    out.put(QueryPool { driver: device.driver.create_query_pool(info.query_type, info.query_count)? }.insert());
+    Ok(())
+}
+
+fn destroy(_: Ref<Device>, pool: vk::QueryPool, _: *const vk::AllocationCallbacks<'_>) -> Result<(), Error> {
+    QueryPool::remove(pool, "vkDestroyQueryPool-queryPool").map(|_| ())
+}
+
+fn reset(_: Ref<Device>, pool: Ref<QueryPool>, first: u32, count: u32) -> Result<(), Error> {
+    Ok(pool.driver.reset(first, count)?)
+}
+
+#[expect(clippy::too_many_arguments, reason = "the prototype is Vulkan's")]
+fn results(
+    _: Ref<Device>,
+    pool: Ref<QueryPool>,
+    first: u32,
+    count: u32,
+    size: usize,
+    out: OutMany<'_, c_void>,
+    stride: u64,
+    flags: vk::QueryResultFlags,
+) -> Result<vk::Result, Error> {
+    let values = pool.driver.results(first, count, flags.contains(vk::QueryResultFlags::WAIT))?;
+    let width = if flags.contains(vk::QueryResultFlags::TYPE_64) { 8 } else { 4 };
+    let fields = if flags.contains(vk::QueryResultFlags::WITH_AVAILABILITY) { 2 } else { 1 };
+    let (stride, at) = (usize::try_from(stride).unwrap_or(usize::MAX), "vkGetQueryPoolResults");
+    let needed = (count as usize).saturating_sub(1).saturating_mul(stride).saturating_add(fields * width);
+    require(needed <= size || count == 0, at, "VUID-vkGetQueryPoolResults-dataSize-00817", || {
+        format!("dataSize {size}, {needed} are needed")
+    })?;
+    let complete = values.iter().all(Option::is_some);
+    for (index, value) in values.into_iter().enumerate() {
+        let partial = flags.contains(vk::QueryResultFlags::PARTIAL).then_some(0);
+        if let Some(known) = value.or(partial) {
+            out.put_bytes_at(index * stride, &known.to_le_bytes()[..width]);
+        }
+        if fields == 2 {
+            let available = u64::from(value.is_some());
+            out.put_bytes_at(index * stride + width, &available.to_le_bytes()[..width]);
+        }
+    }
+    Ok(if complete { vk::Result::SUCCESS } else { vk::Result::NOT_READY })
+}
+
+fn cmd_reset(commands: Ref<CommandBuffer>, pool: vk::QueryPool, first: u32, count: u32) -> Result<(), Error> {
+    commands.add(|into| {
+        let pool = QueryPool::get(pool, "vkCmdResetQueryPool-queryPool")?;
+        Ok(into.reset_query_pool(&pool.driver, first, count)?)
+    })
+}
+
+fn cmd_timestamp(
+    commands: Ref<CommandBuffer>,
+    _: vk::PipelineStageFlags,
+    pool: vk::QueryPool,
+    query: u32,
+) -> Result<(), Error> {
+    commands.add(|into| {
+        let pool = QueryPool::get(pool, "vkCmdWriteTimestamp-queryPool")?;
+        Ok(into.write_timestamp(&pool.driver, query)?)
+    })
+}
+
+fn cmd_timestamp2(
+    commands: Ref<CommandBuffer>,
+    _: vk::PipelineStageFlags2,
+    pool: vk::QueryPool,
+    query: u32,
+) -> Result<(), Error> {
+    cmd_timestamp(commands, vk::PipelineStageFlags::empty(), pool, query)
+}
+
+#[expect(clippy::too_many_arguments, reason = "the prototype is Vulkan's")]
+fn cmd_copy(
+    commands: Ref<CommandBuffer>,
+    pool: vk::QueryPool,
+    first: u32,
+    count: u32,
+    to: vk::Buffer,
+    offset: u64,
+    stride: u64,
+    flags: vk::QueryResultFlags,
+) -> Result<(), Error> {
+    commands.add(|into| {
+        let pool = QueryPool::get(pool, "vkCmdCopyQueryPoolResults-queryPool")?;
+        let to = Buffer::get(to, "vkCmdCopyQueryPoolResults-dstBuffer")?;
+        Ok(into.copy_query_pool_results(&pool.driver, first, count, &to.driver, offset, stride, flags)?)
+    })
+}
+
+/// Queries that begin and end count what graphics does.
+fn cmd_begin(commands: Ref<CommandBuffer>, _: vk::QueryPool, _: u32, _: vk::QueryControlFlags) -> Result<(), Error> {
+    commands.add(|_| Err(crate::graphics::refused("vkCmdBeginQuery")))
+}
+
+fn cmd_end(commands: Ref<CommandBuffer>, _: vk::QueryPool, _: u32) -> Result<(), Error> {
+    commands.add(|_| Err(crate::graphics::refused("vkCmdEndQuery")))
+}

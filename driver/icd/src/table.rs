@@ -1,0 +1,226 @@
+//! Live objects by handle: a handle says what it names and is refused once that is gone.
+//!
+//! A handle of 64 bits is a tag of its type, a generation and a place in the table of its type; a place that is used again
+//! gets another generation. A dispatchable handle is the address of a block (see `c::dispatchable`) that holds these 64 bits.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use ash::vk::Handle;
+use parking_lot::RwLock;
+
+use crate::c::entry::{FromC, Place};
+use crate::debug;
+use crate::error::Error;
+
+/// What handles name.
+pub(crate) trait Object: Sized + Send + Sync + 'static {
+    type Handle: Handle + Copy;
+
+    fn table() -> &'static Table<Self>;
+
+    /// The key that a handle stands for.
+    fn key(handle: Self::Handle) -> u64;
+
+    /// A new handle for a key.
+    fn handle(key: u64) -> Self::Handle;
+
+    /// The handle names nothing any more.
+    fn retire(_handle: Self::Handle) {}
+
+    /// Takes the object in; its handle.
+    fn insert(self) -> Self::Handle {
+        Self::insert_shared(Arc::new(self))
+    }
+
+    fn insert_shared(object: Arc<Self>) -> Self::Handle {
+        let tag = Self::Handle::TYPE.as_raw().cast_unsigned();
+        Self::handle(Self::table().insert(tag, object))
+    }
+
+    /// The object, if there is one.
+    fn find(handle: Self::Handle) -> Option<Ref<Self>> {
+        Self::table().get(Self::key(handle)).map(Ref)
+    }
+
+    /// The object, or the error that there is none.
+    fn get(handle: Self::Handle, at: &str) -> Result<Ref<Self>, Error> {
+        Self::find(handle).ok_or_else(|| {
+            let kind = Self::Handle::TYPE;
+            Error::misuse(at, format!("{:#x} is no live {kind:?}", handle.as_raw()), format!("VUID-{at}-parameter"))
+        })
+    }
+
+    /// Takes the object out. `Ok(None)` for a handle that is null.
+    fn remove(handle: Self::Handle, at: &str) -> Result<Option<Arc<Self>>, Error> {
+        if handle.as_raw() == 0 {
+            return Ok(None);
+        }
+        let removed = Self::table().remove(Self::key(handle));
+        Self::retire(handle);
+        debug::forget(handle);
+        removed.map(Some).ok_or_else(|| {
+            let kind = Self::Handle::TYPE;
+            let problem = format!("{:#x} is no live {kind:?}: destroyed twice, or never made", handle.as_raw());
+            Error::misuse(at, problem, format!("VUID-{at}-parameter"))
+        })
+    }
+}
+
+/// Makes a type the object behind a handle: `object!(Buffer: vk::Buffer)`, or `dispatchable`.
+macro_rules! object {
+    ($object:ty: $handle:ty) => {
+        object!(@impl $object, $handle, |handle| ash::vk::Handle::as_raw(handle), ash::vk::Handle::from_raw, |_| ());
+    };
+    (dispatchable $object:ty: $handle:ty) => {
+        object!(
+            @impl $object, $handle, $crate::c::dispatchable::key, $crate::c::dispatchable::make,
+            $crate::c::dispatchable::retire
+        );
+    };
+    (@impl $object:ty, $handle:ty, $key:expr, $make:expr, $retire:expr) => {
+        impl $crate::table::Object for $object {
+            type Handle = $handle;
+
+            fn table() -> &'static $crate::table::Table<Self> {
+                static TABLE: $crate::table::Table<$object> = $crate::table::Table::new();
+                &TABLE
+            }
+
+            fn key(handle: $handle) -> u64 {
+                let key: fn($handle) -> u64 = $key;
+                key(handle)
+            }
+
+            fn handle(key: u64) -> $handle {
+                $make(key)
+            }
+
+            fn retire(handle: $handle) {
+                let retire: fn($handle) = $retire;
+                retire(handle);
+            }
+        }
+    };
+}
+
+pub(crate) use object;
+
+/// A live object, kept alive for the length of a call.
+pub(crate) struct Ref<T>(Arc<T>);
+
+impl<T> Ref<T> {
+    pub(crate) fn share(&self) -> Arc<T> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl<T> Deref for Ref<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Object<Handle = H>, H: Handle + Copy> FromC<H> for Ref<T> {
+    unsafe fn from_c(raw: H, place: Place) -> Result<Self, Error> {
+        T::find(raw).ok_or_else(|| place.invalid(&format!("{:#x} is no live {:?}", raw.as_raw(), H::TYPE)))
+    }
+}
+
+/// A live object, or none where the handle is null.
+pub(crate) struct Maybe<T>(pub(crate) Option<Ref<T>>);
+
+impl<T: Object<Handle = H>, H: Handle + Copy> FromC<H> for Maybe<T> {
+    unsafe fn from_c(raw: H, place: Place) -> Result<Self, Error> {
+        if raw.as_raw() == 0 {
+            return Ok(Self(None));
+        }
+        // SAFETY: by the trait's contract.
+        unsafe { FromC::from_c(raw, place) }.map(|found| Self(Some(found)))
+    }
+}
+
+/// The objects of one type.
+pub(crate) struct Table<T> {
+    slots: RwLock<Slots<T>>,
+}
+
+struct Slots<T> {
+    all: Vec<Slot<T>>,
+    free: Vec<u32>,
+}
+
+struct Slot<T> {
+    generation: u32,
+    object: Option<Arc<T>>,
+}
+
+/// Generations have so many bits.
+const GENERATIONS: u32 = 1 << 24;
+
+impl<T> Table<T> {
+    pub(crate) const fn new() -> Self {
+        Self { slots: RwLock::new(Slots { all: Vec::new(), free: Vec::new() }) }
+    }
+
+    fn insert(&self, tag: u32, object: Arc<T>) -> u64 {
+        let mut slots = self.slots.write();
+        let index = match slots.free.pop() {
+            Some(index) => index,
+            None => {
+                slots.all.push(Slot { generation: 0, object: None });
+                (slots.all.len() - 1) as u32
+            }
+        };
+        let slot = &mut slots.all[index as usize];
+        // The upper bits are the tag: a handle of another type never fits.
+        slot.generation = ((slot.generation + 1) % GENERATIONS) | (tag << 24);
+        slot.object = Some(object);
+        (u64::from(slot.generation) << 32) | (u64::from(index) + 1)
+    }
+
+    fn get(&self, key: u64) -> Option<Arc<T>> {
+        let slots = self.slots.read();
+        let slot = slots.all.get((key as u32).wrapping_sub(1) as usize)?;
+        if u64::from(slot.generation) == key >> 32 { slot.object.clone() } else { None }
+    }
+
+    fn remove(&self, key: u64) -> Option<Arc<T>> {
+        let mut slots = self.slots.write();
+        let index = (key as u32).wrapping_sub(1);
+        let slot = slots.all.get_mut(index as usize).filter(|slot| u64::from(slot.generation) == key >> 32)?;
+        let object = slot.object.take()?;
+        slot.generation %= GENERATIONS;
+        slots.free.push(index);
+        Some(object)
+    }
+
+    /// All that there are.
+    pub(crate) fn all(&self) -> Vec<Arc<T>> {
+        self.slots.read().all.iter().filter_map(|slot| slot.object.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_dies_with_its_object() {
+        let table = Table::new();
+        let first = table.insert(5, Arc::new("a"));
+        let second = table.insert(5, Arc::new("b"));
+        assert_eq!(table.get(first).as_deref(), Some(&"a"));
+        assert_eq!(table.remove(first).as_deref(), Some(&"a"));
+        assert_eq!((table.get(first), table.remove(first)), (None, None));
+        let third = table.insert(5, Arc::new("c"));
+        assert_ne!(first, third);
+        assert_eq!(table.get(first), None);
+        assert_eq!(table.all().len(), 2);
+        assert_eq!(table.get(second ^ (1 << 56)), None, "a handle of another type");
+        assert_eq!(table.get(0), None);
+        assert_eq!(table.get(u64::MAX), None);
+    }
+}

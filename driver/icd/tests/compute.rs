@@ -1,0 +1,332 @@
+//! Programs that compute, through the C API alone.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "every call of Vulkan is unsafe; a failing test panics"
+)]
+
+mod common;
+
+use ash::vk;
+use common::Gpu;
+
+const SCALE: &str = "
+    struct Push { factor: u32, }
+    @group(0) @binding(0) var<storage, read> a: array<u32>;
+    @group(0) @binding(1) var<storage, read_write> b: array<u32>;
+    @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+        if id.x < arrayLength(&b) { b[id.x] = a[id.x] * 3u + b[id.x]; }
+    }";
+
+const STORAGE: vk::DescriptorType = vk::DescriptorType::STORAGE_BUFFER;
+const PLAIN: vk::DescriptorSetLayoutCreateFlags = vk::DescriptorSetLayoutCreateFlags::empty();
+
+fn dispatch(gpu: &Gpu, program: &common::Program, set: vk::DescriptorSet, groups: u32) -> vk::CommandBuffer {
+    let point = vk::PipelineBindPoint::COMPUTE;
+    gpu.record(|device, commands| unsafe {
+        device.cmd_bind_pipeline(commands, point, program.pipeline);
+        device.cmd_bind_descriptor_sets(commands, point, program.layout, 0, &[set], &[]);
+        device.cmd_dispatch(commands, groups, 1, 1);
+    })
+    .unwrap()
+}
+
+#[test]
+fn a_kernel_reads_and_writes_mapped_memory() {
+    let gpu = Gpu::new();
+    let program = gpu.program(SCALE, &[STORAGE; 2], PLAIN);
+    let (a, b) = (gpu.buffer(1000), gpu.buffer(1000));
+    a.write(&(0..1000).collect::<Vec<_>>());
+    b.write(&vec![7; 1000]);
+    let pool = gpu.descriptor_pool();
+    let set = gpu.set(pool, &program, &[&a, &b]);
+    let commands = dispatch(&gpu, &program, set, 16);
+    gpu.run(commands);
+    assert_eq!(b.read(), (0..1000).map(|i| i * 3 + 7).collect::<Vec<u32>>());
+    // Recorded once, run again.
+    gpu.run(commands);
+    assert_eq!(b.read(), (0..1000).map(|i| i * 6 + 7).collect::<Vec<u32>>());
+    unsafe { gpu.device.destroy_descriptor_pool(pool, None) };
+    gpu.destroy_program(program);
+    gpu.destroy_buffer(a);
+    gpu.destroy_buffer(b);
+}
+
+#[test]
+fn copies_fills_and_updates_agree() {
+    let gpu = Gpu::new();
+    let (a, b) = (gpu.buffer(64), gpu.buffer(64));
+    let commands = gpu.record(|device, commands| unsafe {
+        device.cmd_fill_buffer(commands, a.raw, 0, vk::WHOLE_SIZE, 5);
+        let barrier = vk::MemoryBarrier2::default()
+            .src_stage_mask(vk::PipelineStageFlags2::ALL_TRANSFER)
+            .src_access_mask(vk::AccessFlags2::TRANSFER_WRITE)
+            .dst_stage_mask(vk::PipelineStageFlags2::COPY)
+            .dst_access_mask(vk::AccessFlags2::TRANSFER_WRITE | vk::AccessFlags2::TRANSFER_READ);
+        let barriers = [barrier];
+        let dependency = vk::DependencyInfo::default().memory_barriers(&barriers);
+        device.cmd_pipeline_barrier2(commands, &dependency);
+        device.cmd_update_buffer(commands, a.raw, 16, &[1, 0, 0, 0, 2, 0, 0, 0]);
+        device.cmd_pipeline_barrier2(commands, &dependency);
+        let regions = [vk::BufferCopy2::default().src_offset(8).dst_offset(0).size(32)];
+        let copy = vk::CopyBufferInfo2::default().src_buffer(a.raw).dst_buffer(b.raw).regions(&regions);
+        device.cmd_copy_buffer2(commands, &copy);
+    });
+    gpu.run(commands.unwrap());
+    assert_eq!(b.read()[..9], [5, 5, 1, 2, 5, 5, 5, 5, 0]);
+    gpu.destroy_buffer(a);
+    gpu.destroy_buffer(b);
+}
+
+#[test]
+fn descriptors_come_pushed_by_template_and_inline() {
+    let gpu = Gpu::with_extensions(&[c"VK_KHR_push_descriptor"]);
+    let add = "
+        @group(0) @binding(0) var<storage, read_write> a: array<u32>;
+        @group(0) @binding(1) var<uniform> b: vec4<u32>;
+        @compute @workgroup_size(1) fn main() { a[0] = a[0] + b.x + b.w; }";
+    let block = vk::DescriptorType::INLINE_UNIFORM_BLOCK;
+    let program = gpu.program(add, &[STORAGE, block], PLAIN);
+    let (a, pool) = (gpu.buffer(4), gpu.descriptor_pool());
+    let set = gpu.set(pool, &program, &[&a]);
+    let point = vk::PipelineBindPoint::COMPUTE;
+    unsafe {
+        let bytes: Vec<u8> = [10u32, 20, 30, 40].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut data = vk::WriteDescriptorSetInlineUniformBlock::default().data(&bytes);
+        let mut write =
+            vk::WriteDescriptorSet::default().dst_set(set).dst_binding(1).descriptor_type(block).push_next(&mut data);
+        write.descriptor_count = 16;
+        gpu.device.update_descriptor_sets(&[write], &[]);
+        gpu.run(dispatch(&gpu, &program, set, 1));
+        assert_eq!(a.read()[0], 50);
+
+        // The same through a template, whose data have another number in the block.
+        let entries = [vk::DescriptorUpdateTemplateEntry {
+            dst_binding: 1,
+            dst_array_element: 0,
+            descriptor_count: 16,
+            descriptor_type: block,
+            offset: 4,
+            stride: 0,
+        }];
+        let info = vk::DescriptorUpdateTemplateCreateInfo::default()
+            .descriptor_update_entries(&entries)
+            .descriptor_set_layout(program.set_layout);
+        let template = gpu.device.create_descriptor_update_template(&info, None).unwrap();
+        let words = [0u32, 1, 0, 0, 2];
+        gpu.device.update_descriptor_set_with_template(set, template, words.as_ptr().cast());
+        gpu.run(dispatch(&gpu, &program, set, 1));
+        assert_eq!(a.read()[0], 53);
+        gpu.device.destroy_descriptor_update_template(template, None);
+
+        // Pushed descriptors: two dispatches of one recording see two buffers.
+        let flags = vk::DescriptorSetLayoutCreateFlags::PUSH_DESCRIPTOR_KHR;
+        let pushed = gpu.program(SCALE, &[STORAGE; 2], flags);
+        let (b, c) = (gpu.buffer(4), gpu.buffer(4));
+        a.write(&[1, 2, 3, 4]);
+        let push = ash::khr::push_descriptor::Device::new(&gpu.instance, &gpu.device);
+        let commands = gpu.record(|device, commands| {
+            device.cmd_bind_pipeline(commands, point, pushed.pipeline);
+            let infos = [a.raw, b.raw, c.raw]
+                .map(|buffer| [vk::DescriptorBufferInfo { buffer, offset: 0, range: vk::WHOLE_SIZE }]);
+            let write = |binding, info| {
+                vk::WriteDescriptorSet::default().dst_binding(binding).descriptor_type(STORAGE).buffer_info(info)
+            };
+            push.cmd_push_descriptor_set(
+                commands,
+                point,
+                pushed.layout,
+                0,
+                &[write(0, &infos[0]), write(1, &infos[1])],
+            );
+            device.cmd_dispatch(commands, 1, 1, 1);
+            push.cmd_push_descriptor_set(commands, point, pushed.layout, 0, &[write(1, &infos[2])]);
+            device.cmd_dispatch(commands, 1, 1, 1);
+        });
+        gpu.run(commands.unwrap());
+        assert_eq!((b.read(), c.read()), (vec![3, 6, 9, 12], vec![3, 6, 9, 12]));
+        gpu.device.destroy_descriptor_pool(pool, None);
+        gpu.destroy_program(program);
+        gpu.destroy_program(pushed);
+        [a, b, c].into_iter().for_each(|buffer| gpu.destroy_buffer(buffer));
+    }
+}
+
+#[test]
+fn copied_and_null_descriptors() {
+    let gpu = Gpu::new();
+    let program = gpu.program(SCALE, &[STORAGE; 2], PLAIN);
+    let (a, b, pool) = (gpu.buffer(4), gpu.buffer(4), gpu.descriptor_pool());
+    a.write(&[1, 2, 3, 4]);
+    let (first, second) = (gpu.set(pool, &program, &[&a, &b]), gpu.set(pool, &program, &[]));
+    let copy = |binding| {
+        vk::CopyDescriptorSet::default()
+            .src_set(first)
+            .src_binding(binding)
+            .dst_set(second)
+            .dst_binding(binding)
+            .descriptor_count(1)
+    };
+    unsafe { gpu.device.update_descriptor_sets(&[], &[copy(0), copy(1)]) };
+    gpu.run(dispatch(&gpu, &program, second, 1));
+    assert_eq!(b.read(), [3, 6, 9, 12]);
+    // Reads of nothing are 0.
+    let infos = [vk::DescriptorBufferInfo { buffer: vk::Buffer::null(), offset: 0, range: vk::WHOLE_SIZE }];
+    let write = vk::WriteDescriptorSet::default().dst_set(second).descriptor_type(STORAGE).buffer_info(&infos);
+    unsafe { gpu.device.update_descriptor_sets(&[write], &[]) };
+    gpu.run(dispatch(&gpu, &program, second, 1));
+    assert_eq!(b.read(), [3, 6, 9, 12]);
+    unsafe { gpu.device.destroy_descriptor_pool(pool, None) };
+    gpu.destroy_program(program);
+    [a, b].into_iter().for_each(|buffer| gpu.destroy_buffer(buffer));
+}
+
+#[test]
+fn timelines_order_queues_and_the_host() {
+    let gpu = Gpu::new();
+    let a = gpu.buffer(4);
+    let fill = |word| gpu.record(|device, commands| unsafe { device.cmd_fill_buffer(commands, a.raw, 0, 16, word) });
+    let (first, second) = (fill(1).unwrap(), fill(2).unwrap());
+    unsafe {
+        let mut kind = vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE);
+        let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);
+        let semaphore = gpu.device.create_semaphore(&info, None).unwrap();
+        let other = gpu.device.get_device_queue(0, 1);
+        let at = |value| [vk::SemaphoreSubmitInfo::default().semaphore(semaphore).value(value)];
+        let of = |commands| [vk::CommandBufferSubmitInfo::default().command_buffer(commands)];
+        // The second is submitted first and has to wait for the first, which waits for the host.
+        let (wait, signal, commands) = (at(2), at(3), of(second));
+        let submit = vk::SubmitInfo2::default().wait_semaphore_infos(&wait).signal_semaphore_infos(&signal);
+        let submit = submit.command_buffer_infos(&commands);
+        gpu.device.queue_submit2(other, &[submit], vk::Fence::null()).unwrap();
+        let (wait, signal, commands) = (at(1), at(2), of(first));
+        let submit = vk::SubmitInfo2::default().wait_semaphore_infos(&wait).signal_semaphore_infos(&signal);
+        let submit = submit.command_buffer_infos(&commands);
+        gpu.device.queue_submit2(gpu.queue, &[submit], vk::Fence::null()).unwrap();
+        let (semaphores, values) = ([semaphore], [3]);
+        let wait = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&values);
+        assert_eq!(gpu.device.wait_semaphores(&wait, 1_000_000), Err(vk::Result::TIMEOUT));
+        assert_eq!(a.read()[0], 0);
+        let signal = vk::SemaphoreSignalInfo::default().semaphore(semaphore).value(1);
+        gpu.device.signal_semaphore(&signal).unwrap();
+        gpu.device.wait_semaphores(&wait, u64::MAX).unwrap();
+        assert_eq!(gpu.device.get_semaphore_counter_value(semaphore), Ok(3));
+        assert_eq!(a.read()[0], 2);
+        gpu.device.destroy_semaphore(semaphore, None);
+    }
+    gpu.destroy_buffer(a);
+}
+
+#[test]
+fn timestamps_count_nanoseconds() {
+    let gpu = Gpu::new();
+    let a = gpu.buffer(1 << 20);
+    unsafe {
+        let info = vk::QueryPoolCreateInfo::default().query_type(vk::QueryType::TIMESTAMP).query_count(2);
+        let pool = gpu.device.create_query_pool(&info, None).unwrap();
+        gpu.device.reset_query_pool(pool, 0, 2);
+        let flags = vk::QueryResultFlags::TYPE_64;
+        let mut values = [0u64; 2];
+        assert_eq!(gpu.device.get_query_pool_results(pool, 0, &mut values, flags), Err(vk::Result::NOT_READY));
+        let commands = gpu.record(|device, commands| {
+            device.cmd_write_timestamp(commands, vk::PipelineStageFlags::TOP_OF_PIPE, pool, 0);
+            device.cmd_fill_buffer(commands, a.raw, 0, vk::WHOLE_SIZE, 9);
+            device.cmd_write_timestamp2(commands, vk::PipelineStageFlags2::ALL_COMMANDS, pool, 1);
+        });
+        let start = std::time::Instant::now();
+        gpu.run(commands.unwrap());
+        let took = start.elapsed().as_nanos() as u64;
+        gpu.device.get_query_pool_results(pool, 0, &mut values, flags | vk::QueryResultFlags::WAIT).unwrap();
+        assert!(values[0] <= values[1] && values[1] - values[0] <= took, "{values:?} in {took} ns");
+        gpu.device.destroy_query_pool(pool, None);
+    }
+    gpu.destroy_buffer(a);
+}
+
+#[test]
+fn secondary_command_buffers_and_events() {
+    let gpu = Gpu::new();
+    let a = gpu.buffer(4);
+    unsafe {
+        let info = vk::CommandBufferAllocateInfo::default()
+            .command_pool(gpu.pool)
+            .level(vk::CommandBufferLevel::SECONDARY)
+            .command_buffer_count(1);
+        let secondary = gpu.device.allocate_command_buffers(&info).unwrap()[0];
+        let inheritance = vk::CommandBufferInheritanceInfo::default();
+        let info = vk::CommandBufferBeginInfo::default().inheritance_info(&inheritance);
+        gpu.device.begin_command_buffer(secondary, &info).unwrap();
+        gpu.device.cmd_fill_buffer(secondary, a.raw, 0, 8, 4);
+        gpu.device.end_command_buffer(secondary).unwrap();
+        let event = gpu.device.create_event(&vk::EventCreateInfo::default(), None).unwrap();
+        let stage = vk::PipelineStageFlags::ALL_COMMANDS;
+        let commands = gpu.record(|device, commands| {
+            device.cmd_execute_commands(commands, &[secondary]);
+            device.cmd_set_event(commands, event, stage);
+            device.cmd_wait_events(commands, &[event], stage, stage, &[], &[], &[]);
+            device.cmd_fill_buffer(commands, a.raw, 8, 8, 6);
+        });
+        gpu.run(commands.unwrap());
+        assert_eq!(gpu.device.get_event_status(event), Ok(true));
+        gpu.device.destroy_event(event, None);
+    }
+    assert_eq!(a.read(), [4, 4, 6, 6]);
+    gpu.destroy_buffer(a);
+}
+
+#[test]
+fn images_are_cleared_and_copied_out() {
+    let gpu = Gpu::new();
+    let out = gpu.buffer(64);
+    unsafe {
+        let extent = vk::Extent3D { width: 8, height: 8, depth: 1 };
+        let info = vk::ImageCreateInfo::default()
+            .image_type(vk::ImageType::TYPE_2D)
+            .format(vk::Format::R8G8B8A8_UNORM)
+            .extent(extent)
+            .mip_levels(1)
+            .array_layers(1)
+            .samples(vk::SampleCountFlags::TYPE_1)
+            .usage(vk::ImageUsageFlags::TRANSFER_SRC | vk::ImageUsageFlags::TRANSFER_DST);
+        let image = gpu.device.create_image(&info, None).unwrap();
+        let needs = gpu.device.get_image_memory_requirements(image);
+        let info = vk::MemoryAllocateInfo::default().allocation_size(needs.size);
+        let memory = gpu.device.allocate_memory(&info, None).unwrap();
+        gpu.device.bind_image_memory(image, memory, 0).unwrap();
+        let range = vk::ImageSubresourceRange {
+            aspect_mask: vk::ImageAspectFlags::COLOR,
+            base_mip_level: 0,
+            level_count: 1,
+            base_array_layer: 0,
+            layer_count: 1,
+        };
+        let layers = vk::ImageSubresourceLayers {
+            aspect_mask: vk::ImageAspectFlags::COLOR,
+            mip_level: 0,
+            base_array_layer: 0,
+            layer_count: 1,
+        };
+        let general = vk::ImageLayout::GENERAL;
+        let commands = gpu.record(|device, commands| {
+            let color = vk::ClearColorValue { float32: [1.0, 0.0, 0.0, 1.0] };
+            device.cmd_clear_color_image(commands, image, general, &color, &[range]);
+            let barriers = [vk::ImageMemoryBarrier::default()
+                .image(image)
+                .old_layout(general)
+                .new_layout(vk::ImageLayout::TRANSFER_SRC_OPTIMAL)
+                .subresource_range(range)];
+            let transfer = vk::PipelineStageFlags::TRANSFER;
+            let none = vk::DependencyFlags::empty();
+            device.cmd_pipeline_barrier(commands, transfer, transfer, none, &[], &[], &barriers);
+            let region = vk::BufferImageCopy::default().image_subresource(layers).image_extent(extent);
+            device.cmd_copy_image_to_buffer(commands, image, general, out.raw, &[region]);
+        });
+        gpu.run(commands.unwrap());
+        gpu.device.destroy_image(image, None);
+        gpu.device.free_memory(memory, None);
+    }
+    assert_eq!(out.read(), [0xff00_00ff; 64]);
+    gpu.destroy_buffer(out);
+}

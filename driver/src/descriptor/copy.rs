@@ -1,0 +1,34 @@
+//! Descriptors that come from other sets, and descriptors that are nothing.
+
+use ash::vk::DescriptorType;
+
+use super::set::DescriptorSet;
+use crate::error::{Error, Misuse, require};
+
+impl DescriptorSet {
+    /// `vkUpdateDescriptorSets` with a `VkCopyDescriptorSet`: `count` descriptors of `from`, from `[binding, element]` on,
+    /// into this set from `[binding, element]` on. Both go on into following bindings of the same type.
+    pub fn copy(&self, to: [u32; 2], from: &Self, of: [u32; 2], count: usize) -> Result<(), Error> {
+        let at = "pDescriptorCopies";
+        require(from.device().is(self.device()), at, "VUID-VkCopyDescriptorSet-commonparent", || {
+            "sets of two devices".into()
+        })?;
+        let ty = from.layout().entry(of[0]).map(|entry| entry.ty).ok_or_else(|| {
+            let problem = format!("the source has no binding {}", of[0]);
+            Misuse::new(at, problem, "VUID-VkCopyDescriptorSet-srcBinding-00345")
+        })?;
+        let source = from.place(at, of[0], of[1], ty, count)?;
+        let target = self.place(at, to[0], to[1], ty, count)?;
+        let copied = from.snapshot().slots[source..source + count].to_vec();
+        self.put_slots(target, copied);
+        Ok(())
+    }
+
+    /// `vkUpdateDescriptorSets` with `VK_NULL_HANDLE` (`nullDescriptor`): reads give 0, writes are dropped.
+    pub fn write_null(&self, binding: u32, element: u32, ty: DescriptorType, count: usize) -> Result<(), Error> {
+        let at = format!("pDescriptorWrites: binding {binding}");
+        let first = self.place(&at, binding, element, ty, count)?;
+        self.put_slots(first, vec![None; count]);
+        Ok(())
+    }
+}
