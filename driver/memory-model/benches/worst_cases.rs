@@ -17,10 +17,10 @@ fn program(code: &str, semantics: bool) -> Instance {
         text += &format!("NEWSG\nNEWTHREAD {thread}\n");
         for operation in code.split(' ') {
             let (kind, name) = operation.split_at(1);
-            // Each value is written once; what is read is left open by a value that nobody writes.
+            // Each value is written once; a load without one is left open.
             text += &match kind {
                 "w" => format!("st.atom{release}.scopedev.sc0 {name} = {}\n", thread + 1),
-                _ => format!("ld.atom{acquire}.scopedev.sc0 {name} = 99\n"),
+                _ => format!("ld.atom{acquire}.scopedev.sc0 {name}\n"),
             };
         }
     }

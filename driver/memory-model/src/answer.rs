@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::format::{Atom, Condition, Quantifier, Question, QuestionKind, Term};
 use crate::model::{Chains, Model};
-use crate::program::{Instance, Program, TooLarge, unroll};
+use crate::program::{Instance, Program, TooLarge, combinations, unroll};
 use crate::relation::Relation;
 use crate::relations::{Choice, Frame, Order, Source, conflicts, races, release_sequences};
 use crate::row::Row;
@@ -84,26 +84,35 @@ impl Answer {
     }
 }
 
-/// Every instance of a program, until `visit` breaks.
+/// Every instance of a program, until `visit` breaks. Steps count on from `spent`: what the search counts, and one for each
+/// combination of paths and each event of an instance, since those cost time, too.
 fn each_execution(
     program: &Program,
     options: &Options,
     unfinished: bool,
+    spent: &mut u64,
     visit: &mut dyn FnMut(&Arc<Instance>, &Found<'_>) -> ControlFlow<()>,
 ) -> Result<(), TooLarge> {
     // The paths share the bound on steps.
-    let mut statistics = Statistics::default();
-    for instance in unroll(program, options.unroll, unfinished)? {
+    let (instances, combinations) = combinations(program, options.unroll, unfinished)?;
+    let mut statistics = Statistics { steps: *spent + combinations, ..Statistics::default() };
+    for instance in instances {
         let instance = Arc::new(instance);
         let mut stopped = false;
+        statistics.steps += instance.trace.len() as u64;
         statistics = resume(&instance, options.model, options.limits, statistics, &mut |found| {
             let flow = visit(&instance, found);
             stopped |= flow.is_break();
             flow
         })?;
+        *spent = statistics.steps;
         if stopped {
-            break;
+            return Ok(());
         }
+    }
+    if statistics.guessed > 0 {
+        let what = "a value depends on itself by more than a copy or a sum, and any number would be to try";
+        return Err(TooLarge::new(what, statistics.guessed));
     }
     Ok(())
 }
@@ -127,7 +136,7 @@ pub fn answer(program: &Program, question: &Question, options: &Options) -> Resu
             let negate = *quantifier == Quantifier::Forall;
             let mut witness = None;
             let mut error = Ok(());
-            each_execution(program, options, false, &mut |instance, found| {
+            each_execution(program, options, false, &mut 0, &mut |instance, found| {
                 let passes = |condition: &Condition, wanted: bool| possible(instance, found, condition, wanted);
                 let filtered = filter.as_ref().map_or(Ok(true), |filter| passes(filter, true));
                 match filtered.and_then(|filtered| Ok(filtered && passes(condition, !negate)?)) {
@@ -155,7 +164,7 @@ fn satisfy(program: &Program, atoms: &[Atom], options: &Options) -> Result<Optio
     };
     let mut witness = None;
     if atoms.contains(&Atom::Consistent) {
-        each_execution(program, options, false, &mut |instance, found| {
+        each_execution(program, options, false, &mut 0, &mut |instance, found| {
             if hold(found.races.len(), found.release_sequences) {
                 witness = Some(Execution::of(instance, found));
                 return ControlFlow::Break(());
@@ -201,7 +210,7 @@ fn possible(instance: &Instance, found: &Found<'_>, condition: &Condition, wante
     let states = finals.iter().try_fold(1u64, |product, values| product.checked_mul(values.len() as u64));
     if states.is_none_or(|states| states > MOST_STATES) {
         let what = "an execution's racing writes leave too many final states".to_owned();
-        return Err(TooLarge { what, bound: MOST_STATES });
+        return Err(TooLarge::new(what, MOST_STATES));
     }
     let mut chosen = vec![0; objects.len()];
     loop {
@@ -242,9 +251,19 @@ pub fn find_race(
     filter: Option<&Condition>,
     options: &Options,
 ) -> Result<Option<Execution>, TooLarge> {
+    find_race_within(program, filter, options, &mut 0)
+}
+
+/// As [`find_race`], with steps that count on from `spent`.
+pub(crate) fn find_race_within(
+    program: &Program,
+    filter: Option<&Condition>,
+    options: &Options,
+    spent: &mut u64,
+) -> Result<Option<Execution>, TooLarge> {
     let mut witness = None;
     let mut error = Ok(());
-    each_execution(program, options, filter.is_none(), &mut |instance, found| {
+    each_execution(program, options, filter.is_none(), spent, &mut |instance, found| {
         let passes = || filter.map_or(Ok(true), |filter| possible(instance, found, filter, true));
         match if found.races.is_empty() { Ok(false) } else { passes() } {
             Ok(false) => return ControlFlow::Continue(()),
@@ -303,9 +322,19 @@ pub struct Summary {
 ///
 /// If the program is too large to decide.
 pub fn summarize(program: &Program, options: &Options, limit: u64) -> Result<Summary, TooLarge> {
+    summarize_within(program, options, limit, &mut 0)
+}
+
+/// As [`summarize`], with steps that count on from `spent`.
+pub(crate) fn summarize_within(
+    program: &Program,
+    options: &Options,
+    limit: u64,
+    spent: &mut u64,
+) -> Result<Summary, TooLarge> {
     const MOST_OUTCOMES: usize = 1000;
     let mut summary = Summary::default();
-    each_execution(program, options, true, &mut |instance, found| {
+    each_execution(program, options, true, spent, &mut |instance, found| {
         if summary.executions == limit {
             summary.more = true;
             return ControlFlow::Break(());

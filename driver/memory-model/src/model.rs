@@ -175,14 +175,20 @@ impl Model {
         ("A5", "inclusion", "joint"),
     ];
 
-    /// Sets the switch `name` to `value`.
+    /// Sets the switch `name`, which may be A1 to A5, to `value`.
     ///
     /// # Errors
     ///
     /// A sentence with what could have been written.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let ambiguity = Self::AMBIGUITIES.iter().find(|ambiguity| ambiguity.0.eq_ignore_ascii_case(name));
+        let name = ambiguity.map_or(name, |ambiguity| ambiguity.1);
         let Some((_, values)) = Self::SWITCHES.iter().find(|switch| switch.0 == name) else {
-            let names: Vec<_> = Self::SWITCHES.iter().map(|switch| switch.0).collect();
+            let named = |switch: &(&str, _)| {
+                let ambiguity = Self::AMBIGUITIES.iter().find(|ambiguity| ambiguity.1 == switch.0);
+                ambiguity.map_or(switch.0.to_owned(), |ambiguity| format!("{} ({})", switch.0, ambiguity.0))
+            };
+            let names: Vec<_> = Self::SWITCHES.iter().map(named).collect();
             return Err(format!("no switch is called `{name}`; there are {}", names.join(", ")));
         };
         let Some(at) = values.iter().position(|known| *known == value) else {

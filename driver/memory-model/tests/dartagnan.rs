@@ -4,6 +4,7 @@
 
 use spelter_memory_model::Model;
 use spelter_memory_model::answer::{Options, answer, find_race};
+use spelter_memory_model::format::QuestionKind;
 use spelter_memory_model::program::TooLarge;
 
 mod common;
@@ -30,8 +31,10 @@ fn differences(list: &str, options: &Options, races: bool) -> Option<(Vec<String
         }
         let test = common::test(&folder.join(path));
         assert_eq!(test.warnings, [], "{path}");
+        // As Dat3M does, races are looked for among the executions that pass the test's filter, if it has one.
+        let QuestionKind::Final { filter, .. } = &test.questions[0].kind else { panic!("{path} asks nothing") };
         let holds: Result<bool, TooLarge> = if races {
-            find_race(&test.program, None, options).map(|race| race.is_none())
+            find_race(&test.program, filter.as_ref(), options).map(|race| race.is_none())
         } else {
             answer(&test.program, &test.questions[0], options).map(|answer| answer.holds)
         };

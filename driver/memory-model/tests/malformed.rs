@@ -58,9 +58,18 @@ fn khronos_texts_are_refused_with_their_place() {
         ("SATISFIABLE consistent[X] && #ab=0", "1:30: `#ab=0` is none of consistent[X], #dr and #rs"),
         ("NOSOLUTION #dr", "1:12: `#dr` compares with no number"),
         ("NOSOLUTION #dr>x", "1:12: `#dr>x` compares with no number"),
+        ("", "1:1: the test has no operations"),
+        ("// a comment\nSATISFIABLE #dr=0", "1:1: the test has no operations"),
+        ("st.sc0 x = 1\nld.sc0 x = 5", "2:12: nobody writes 5 to `x`: it cannot be read"),
+        ("rmw.scopewg.sc0 x = 3 4", "1:21: nobody writes 3 to `x`: it cannot be read"),
+        ("st.sc0 x\nSLOC x y", "2:8: no operation uses the name `y`"),
     ] {
         assert_eq!(refused(Format::Khronos, text), message, "{text}");
     }
+    let twice = Format::Khronos.read("twice", "st.sc0 x = 1\nst.sc0 x = 1\nld.sc0 x = 1").unwrap();
+    assert_eq!(twice.warnings[0].to_string(), "3:12: 1 would be read from two sources; the program has no executions");
+    let open = Format::Khronos.read("open", "st.sc0 x = 1\nrmw.scopewg.sc0 x = -1 2\nld.sc0 x").unwrap();
+    assert_eq!((open.program.pins, open.warnings), (vec![], vec![]));
 }
 
 /// A `.litmus` text with `code` as its only thread.
@@ -108,6 +117,22 @@ fn dartagnan_texts_are_refused_with_their_place() {
         (&thread("").replace("(x == 0)", "(x == 0) x"), "5:17: nothing may follow the condition, but `x` does"),
         (&thread("").replace("(x == 0)", &"(".repeat(9999)), "5:73: the condition nests deeper than the bound of 64"),
         ("VULKAN t\n§", "2:1: `§` means nothing here"),
+        (&thread(""), "1:1: the test has no operations"),
+        (&thread("st.sc0 q, 1 ;"), "4:8: there is no location `q`: the text begins with { q=0; }"),
+        (&thread("ld.sc0 r0, q ;"), "4:12: there is no location `q`: the text begins with { q=0; }"),
+        (&thread("rmw.atom.wg.sc0 r0, q, 1 ;"), "4:21: there is no location `q`: the text begins with { q=0; }"),
+        ("VULKAN t\n{ y aliases x; }", "2:13: there is no location `x`: the text begins with { x=0; }"),
+        (&thread("st.sc0 x, r0 ;"), "4:11: nothing sets register `r0` of thread P0"),
+        (&thread("beq r7, 1, a ;\na: ;"), "4:5: nothing sets register `r7` of thread P0"),
+        (&thread("st.sc0 x, 1 ;").replace("x == 0", "P0:r9 == 0"), "5:12: nothing sets register `r9` of thread P0"),
+        (
+            "VULKAN t\n{ x=0; }\n P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 ;\nst.sc0 x, 1 ;\nexists (x == 0)",
+            "4:13: the row has 1 of 2 columns",
+        ),
+        (
+            &thread("st.priv.sc0 x, 1 ;"),
+            "4:4: an access is private unless it is atom, av, vis or nonpriv: leave `priv` out",
+        ),
     ] {
         assert_eq!(refused(Format::Dartagnan, text), message, "{text}");
     }
@@ -135,7 +160,7 @@ fn what_is_too_large_is_refused_with_its_bound() {
     let message = "the program is too large: an execution has 200 events, and the bound is 128";
     assert_eq!(error(Format::Khronos, &many), message);
     let wide: String =
-        (0..9).map(|at| format!("NEWTHREAD {at}\nst.atom.scopewg.sc0 x = 1\nld.atom.scopewg.sc0 x = 9\n")).collect();
+        (0..9).map(|at| format!("NEWTHREAD {at}\nst.atom.scopewg.sc0 x = 1\nld.atom.scopewg.sc0 x\n")).collect();
     let message = "the program is too large: the search takes too many steps, and the bound is 20000";
     assert_eq!(error(Format::Khronos, &wide), message);
     let doubling = "add r0, r0, r0 ;\n".repeat(60);
@@ -166,7 +191,8 @@ fn what_is_too_large_is_refused_with_its_bound() {
     let states: String = (0..13).map(|at| format!("st.sc0 v{at}, 1 | st.sc0 v{at}, 2 ;\n")).collect();
     let wanted: Vec<_> = (0..13).map(|at| format!("v{at} == 3")).collect();
     let head = "P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0";
-    let states = format!("VULKAN t\n{{ }}\n{head} ;\n{states}exists ({})", wanted.join(" /\\ "));
+    let names: String = (0..13).map(|at| format!("v{at}=0; ")).collect();
+    let states = format!("VULKAN t\n{{ {names}}}\n{head} ;\n{states}exists ({})", wanted.join(" /\\ "));
     let test = Format::Dartagnan.read("states", &states).unwrap();
     let message =
         "the program is too large: an execution's racing writes leave too many final states, and the bound is 4096";

@@ -59,3 +59,51 @@ fn an_endless_loop_has_no_final_state_and_no_race() {
     assert!(summary.outcomes.is_empty() && summary.executions > 0 && summary.racy == 0);
     assert!(!answer(&test.program, &test.questions[0], &Options::default()).unwrap().holds);
 }
+
+/// Two threads that hand each other a value: the first reads `a`, does `code` and passes `written` on.
+fn circle(code: &str, written: &str, condition: &str) -> Result<bool, String> {
+    let text = format!(
+        "VULKAN circle
+{{ x=0; y=0; }}
+ P0@sg 0, wg 0, qf 0         | P1@sg 1, wg 0, qf 0 ;
+ ld.atom.wg.sc0 a, x         | ld.atom.wg.sc0 c, y ;
+ {code}                      |                     ;
+ st.atom.wg.sc0 y, {written} | st.atom.wg.sc0 x, c ;
+exists ({condition})"
+    );
+    let test = Format::Dartagnan.read("circle", &text).unwrap();
+    let answer = answer(&test.program, &test.questions[0], &Options::default());
+    answer.map(|answer| answer.holds).map_err(|error| error.to_string())
+}
+
+#[test]
+fn values_out_of_thin_air_are_all_that_fit() {
+    // a = 10 - a, and nothing fits a = 9 - a.
+    assert_eq!(circle("sub b, 10, a", "b", "P0:a != 0 /\\ P0:a != 10"), Ok(true));
+    assert_eq!(circle("sub b, 9, a", "b", "P0:a != 0 /\\ P0:a != 9"), Ok(false));
+    // What is only copied may be anything.
+    for condition in ["P0:a == 42", "P0:a > 1000", "P0:a < -1000", "P0:a > 3 /\\ P0:a < 5"] {
+        assert_eq!(circle("", "a", condition), Ok(true), "{condition}");
+    }
+    assert_eq!(circle("", "a", "P0:a != P1:c /\\ P0:a != 0 /\\ P1:c != 0"), Ok(false));
+}
+
+#[test]
+fn values_that_are_guessed_leave_a_question_undecided_unless_a_guess_shows_it() {
+    assert_eq!(circle("and b, a, 6", "b", "P0:a == 4"), Ok(true));
+    let message = "the program is too large: a value depends on itself by more than a copy or a sum, and any number would be to try, and the bound is ";
+    let error = circle("and b, a, 6", "b", "P0:a == 9").unwrap_err();
+    assert!(error.starts_with(message), "{error}");
+    // Six values that go in circles of their own, eight numbers for each.
+    let row = |code: &dyn Fn(u32) -> String| (0..6).map(|at| format!("{} ;\n", code(at))).collect::<String>();
+    let text = format!(
+        "VULKAN many\n{{ {} }}\n P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ;\n{}{}exists (P0:a0 == 40 /\\ P0:a1 == 50 /\\ P0:a2 == 60 /\\ P0:a3 != P0:a3)",
+        row(&|at| format!("x{at}=0; y{at}=0")),
+        row(&|at| format!("ld.atom.wg.sc0 a{at}, x{at} | ld.atom.wg.sc0 c{at}, y{at}")),
+        row(&|at| format!("st.atom.wg.sc0 y{at}, a{at} | st.atom.wg.sc0 x{at}, c{at}")),
+    );
+    let test = Format::Dartagnan.read("many", &text).unwrap();
+    let error = answer(&test.program, &test.questions[0], &Options::default()).unwrap_err().to_string();
+    let message = "the values of an execution depend on themselves and take too many guesses, and the bound is 4096";
+    assert!(error.ends_with(message), "{error}");
+}

@@ -221,9 +221,10 @@ from what the file, or a list, expects.
 
 --profile is spec (today's appendix), khronos (its Alloy model), dartagnan or 1.1.90, and may be followed by switches:
   spec,chains=alloy,inclusion=joint
-Switches: overwrite=availability|api-visibility|visibility, chains=text|alloy|single,
-  from-reads=khronos|dartagnan|modification-order, happens-before=appendix|transitive, inclusion=split|joint,
-  coverage=directional|symmetric, coherence=acyclic|bullets, scoped-order=writes|all-atomics,
+Switches, where A1 to A5 stand for the names before them:
+  overwrite (A1)=availability|api-visibility|visibility, chains (A2)=text|alloy|single,
+  from-reads (A3)=khronos|dartagnan|modification-order, happens-before (A4)=appendix|transitive,
+  inclusion (A5)=split|joint, coverage=directional|symmetric, coherence=acyclic|bullets, scoped-order=writes|all-atomics,
   scoped-order-is-location-order=no|yes, host-atomics=no|yes
 
 Example:
@@ -241,7 +242,7 @@ pub(crate) struct LitmusArgs {
     /// How often an instruction may run in a loop.
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) unroll: u32,
-    /// The most steps that one search may take.
+    /// The most steps that a verdict may take; with --repair, that all of its searches may take together.
     #[arg(long, value_name = "N", default_value = "50000000")]
     pub(crate) steps: u64,
     /// Tell why a race is one.
@@ -250,7 +251,7 @@ pub(crate) struct LitmusArgs {
     /// Find the smallest repair of a race.
     #[arg(long)]
     pub(crate) repair: bool,
-    /// Write a picture of an execution of each test, for Graphviz, to this folder; a racing execution if there is one.
+    /// Write a picture of an execution of each test, for Graphviz, to this folder; a racing execution if there is one. Files of one name get their folders' names, too.
     #[arg(long, value_name = "DIR")]
     pub(crate) dot: Option<PathBuf>,
     /// Only the I-th of N parts of the tests.
@@ -268,29 +269,52 @@ pub(crate) struct LitmusArgs {
     /// Generate tests instead: every small program within the bounds below, symmetric ones once.
     #[arg(long, conflicts_with_all = ["paths", "explain", "repair", "dot", "expected", "expected_races"])]
     pub(crate) generate: bool,
-    /// Threads of generated programs.
+    /// Threads of generated programs, at most.
     #[arg(long, value_name = "N", default_value = "2", requires = "generate")]
-    #[arg(value_parser = clap::value_parser!(u8).range(1..=5))]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=6))]
     pub(crate) threads: u8,
-    /// Operations of generated programs, of all threads together.
+    /// Operations of generated programs, of all threads together, at most.
     #[arg(long, value_name = "N", default_value = "4", requires = "generate")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=12))]
     pub(crate) events: u8,
-    /// Locations of generated programs, of each storage class.
+    /// Locations of generated programs, of each storage class, at most.
     #[arg(long, value_name = "N", default_value = "2", requires = "generate")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=8))]
     pub(crate) locations: u8,
+    /// Threads of a subgroup in generated programs, at most.
+    #[arg(long, value_name = "N", default_value = "2", requires = "generate")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=6))]
+    pub(crate) threads_per_subgroup: u8,
+    /// Subgroups of a workgroup in generated programs, at most.
+    #[arg(long, value_name = "N", default_value = "2", requires = "generate")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=6))]
+    pub(crate) subgroups_per_workgroup: u8,
+    /// Workgroups of a queue family in generated programs, at most.
+    #[arg(long, value_name = "N", default_value = "2", requires = "generate")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=6))]
+    pub(crate) workgroups_per_queue_family: u8,
+    /// Queue families of generated programs, at most.
+    #[arg(long, value_name = "N", default_value = "1", requires = "generate")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=6))]
+    pub(crate) queue_families: u8,
     /// Scopes of generated programs.
     #[arg(long, value_name = "NAME,…", value_enum, value_delimiter = ',', default_value = "workgroup,device")]
     #[arg(requires = "generate")]
     pub(crate) scopes: Vec<ScopeName>,
-    /// Storage classes of generated programs.
+    /// Storage classes of generated programs, at most.
     #[arg(long, value_name = "N", default_value = "1", requires = "generate")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=2))]
     pub(crate) classes: u8,
-    /// Put memory barriers into generated programs, too.
-    #[arg(long, requires = "generate")]
-    pub(crate) fences: bool,
+    /// Kinds of operations of generated programs.
+    #[arg(
+        long,
+        value_name = "KIND,…",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "plain,atomic,rmw,fence,barrier"
+    )]
+    #[arg(requires = "generate")]
+    pub(crate) operations: Vec<KindName>,
     /// Generate no more than this.
     #[arg(long, value_name = "N", requires = "generate")]
     pub(crate) count: Option<usize>,
@@ -310,6 +334,21 @@ pub(crate) enum ScopeName {
     QueueFamily,
     /// All invocations on the device.
     Device,
+}
+
+/// A kind of operation of generated programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KindName {
+    /// Loads and stores that are not atomic.
+    Plain,
+    /// Atomic loads and stores.
+    Atomic,
+    /// Read-modify-writes.
+    Rmw,
+    /// Memory barriers.
+    Fence,
+    /// Control barriers, of the subgroup and workgroup scopes among --scopes.
+    Barrier,
 }
 
 /// One of several equal parts.

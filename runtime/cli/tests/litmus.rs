@@ -69,6 +69,14 @@ fn lists_give_expected_results() {
     let ended = folder.spelter("litmus mp.litmus --expected-races free.csv");
     assert_eq!(ended.status, 1);
     assert!(ended.stdout.contains("races      expected race-free"), "{}", ended.stdout);
+    // Rows that name nothing are told of; a list that says nothing about the tests is an error.
+    let text = folder.good("litmus mp.litmus private.test --expected holds.csv");
+    assert!(text.contains("2 answers as expected, 0 differ, 0 without expectation, "), "{text}");
+    assert!(text.contains("1 row of the lists names no test of this run"), "{text}");
+    let text = folder.good("litmus .");
+    assert!(text.contains("1 answers as expected, 0 differ, 1 without expectation, "), "{text}");
+    let message = folder.error("litmus private.test --expected holds.csv");
+    assert_eq!(message, "holds.csv: none of its 2 rows names one of the tests");
     folder.write("bad.csv", b"mp.litmus,1\nmp.litmus\n");
     let message = folder.error("litmus mp.litmus --expected bad.csv");
     assert_eq!(message, "bad.csv:2:1: a row is a path, a comma, and 0 or 1");
@@ -95,12 +103,17 @@ fn switches_and_profiles_change_the_model() {
         ("litmus mp.litmus --json --profile khronos", "khronos"),
         ("litmus mp.litmus --json --profile spec,chains=alloy", "spec,chains=alloy"),
         ("litmus mp.litmus --json --profile khronos --switch from-reads=dartagnan", "dartagnan"),
+        ("litmus mp.litmus --json --switch A2=alloy --switch a5=joint", "khronos"),
     ] {
         let text = folder.good(line);
         assert!(text.contains(&format!("\"model\":\"{model}\"")), "{line}: {text}");
     }
     let message = folder.error("litmus mp.litmus --switch chains=long");
     assert_eq!(message, "`chains` may be text or alloy or single, not `long`");
+    let message = folder.error("litmus mp.litmus --switch A2");
+    assert_eq!(message, "--switch takes NAME=VALUE: `chains` may be text or alloy or single");
+    let message = folder.error("litmus mp.litmus --switch A9=text");
+    assert!(message.starts_with("no switch is called `A9`; there are overwrite (A1), chains (A2), "), "{message}");
     assert_eq!(folder.spelter("litmus mp.litmus --profile vulkan").status, 2);
 }
 
@@ -127,6 +140,11 @@ fn pictures_are_for_graphviz() {
     assert!(text.contains("e0 -> e3 [label=\"race\""), "{text}");
     assert!(text.contains("e1 -> e2 [label=\"sw\""), "{text}");
     assert!(!folder.read("pictures/mp.dot").is_empty());
+    // Two files of one name have two pictures.
+    folder.write("below/private.test", PRIVATE.replace("x = 1", "x").as_bytes());
+    folder.good("litmus . --dot both");
+    let both = ["both/below-private.test.dot", "both/private.test.dot"].map(|name| folder.read(name));
+    assert_ne!(both[0], both[1]);
 }
 
 #[test]
@@ -142,9 +160,17 @@ fn generated_tests_answer_as_they_say_in_every_shard() {
     halves.sort();
     whole.sort();
     assert_eq!(halves, whole);
-    folder.good("litmus --generate --events 3 --classes 2 --fences --shard 7/97 --count 200 --out tests");
+    folder.good("litmus --generate --events 3 --classes 2 --queue-families 2 --shard 7/97 --count 300 --out tests");
     let text = folder.good("litmus tests");
+    assert!(text.contains("300 tests, ") && text.contains(" 0 differ, 0 without expectation, "), "{text}");
+    // Barriers and updates of several threads of a subgroup.
+    let line = "litmus --generate --threads 3 --threads-per-subgroup 3 --events 5 --locations 1 --scopes workgroup \
+                --operations plain,rmw,barrier --shard 5/1009 --count 200 --out barriers";
+    folder.good(line);
+    let text = folder.good("litmus barriers");
     assert!(text.contains("200 tests, ") && text.contains(" 0 differ, "), "{text}");
+    let nothing = folder.good("litmus --generate --threads 1 --events 2");
+    assert_eq!(nothing, "", "one thread conflicts with none");
 }
 
 #[test]
@@ -157,7 +183,6 @@ fn errors_name_file_line_and_column() {
         ("litmus bad.test", "bad.test:2:8: `hop` is no token of an operation"),
         ("litmus bad.txt", "bad.txt: a litmus test ends in .test (Khronos) or .litmus (Dat3M)"),
         ("litmus binary.test", "binary.test: not a text"),
-        ("litmus --generate --threads 5 --events 2", "5 threads have no 2 operations"),
     ] {
         assert_eq!(folder.error(line), message, "{line}");
     }
@@ -171,5 +196,7 @@ fn errors_name_file_line_and_column() {
     }
     let ended = folder.spelter("litmus mp.litmus --steps 1");
     assert_eq!(ended.status, 1);
-    assert!(ended.stdout.contains("the search takes too many steps, and the bound is 1"), "{}", ended.stdout);
+    let message = "mp.litmus: undecided: the program is too large: the search takes too many steps, and the bound is 1: \
+                   raise it with --steps\n line 6     exists (P1:r0 == 1 /\\ P1:r1 == 0): undecided, too\n";
+    assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), (message, "error: 2 verdicts are undecided\n"));
 }

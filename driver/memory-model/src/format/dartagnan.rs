@@ -11,7 +11,8 @@
 //! ```
 //!
 //! 1. Numbers of subgroups and workgroups count within the group around them.
-//! 2. A name that no line initialises is a location with 0, a register that none initialises holds 0.
+//! 2. A location is there if the text initialises it, a register if the text initialises it or its thread sets it: on a
+//!    path where it was not set, it holds 0.
 //! 3. `x aliases y` gives one location two references.
 //! 4. `exists`, `forall`, `~exists`, and `filter` before one of them; a `filter` alone asks whether something passes.
 
@@ -32,6 +33,8 @@ struct Reader<'a> {
     program: Program,
     names: Names,
     registers: Vec<(String, Place, Register, i64)>,
+    /// The registers that are read, by which threads and where.
+    read: Vec<(usize, Register, Place)>,
     warnings: Vec<Error>,
 }
 
@@ -39,7 +42,8 @@ struct Reader<'a> {
 pub(super) fn read(name: &str, text: &str) -> Result<Test, Error> {
     let cursor = Cursor { text, tokens: tokens(text)?, at: 0 };
     let program = Program { name: name.to_owned(), ..Program::default() };
-    let mut reader = Reader { cursor, program, names: Names::default(), registers: vec![], warnings: vec![] };
+    let mut reader =
+        Reader { cursor, program, names: Names::default(), registers: vec![], read: vec![], warnings: vec![] };
     let (language, token) = reader.cursor.name("VULKAN")?;
     if !language.eq_ignore_ascii_case("vulkan") {
         return Err(token.error(format!("the test is for {}, not for VULKAN", token.shown())));
@@ -57,6 +61,9 @@ pub(super) fn read(name: &str, text: &str) -> Result<Test, Error> {
     reader.code()?;
     reader.registers()?;
     let questions = reader.questions()?;
+    if reader.program.threads.iter().all(|thread| thread.code.is_empty()) {
+        return Err(Error::new(Place { line: 1, column: 1 }, "the test has no operations"));
+    }
     Ok(Test { program: reader.program, questions, warnings: reader.warnings })
 }
 
@@ -77,8 +84,8 @@ impl<'a> Reader<'a> {
                 let value = self.cursor.number("a number")?;
                 self.registers.push((name.to_owned(), token.place, Register(Arc::from(register)), value));
             } else if self.cursor.takes_name("aliases") {
-                let (of, _) = self.cursor.name("a location")?;
-                self.names.alias(&mut self.program, name, of).map_err(|message| token.error(message))?;
+                let of = self.cursor.name("a location")?;
+                self.names.alias(&mut self.program, (name, token), of)?;
             } else {
                 self.cursor.sign("=")?;
                 let value = self.cursor.number("a number")?;
@@ -164,7 +171,11 @@ impl<'a> Reader<'a> {
         let mut jumps: Vec<Vec<(usize, String, Place)>> = vec![vec![]; threads];
         while !self.at_question() {
             for thread in 0..threads {
-                if thread > 0 && self.cursor.peek().kind != Kind::Sign(";") {
+                let token = self.cursor.peek();
+                if thread > 0 && token.kind == Kind::Sign(";") {
+                    return Err(token.error(format!("the row has {thread} of {threads} columns")));
+                }
+                if thread > 0 {
                     self.cursor.sign("|")?;
                 }
                 self.cell(thread, &mut labels[thread], &mut jumps[thread])?;
@@ -199,7 +210,8 @@ impl<'a> Reader<'a> {
             }
             return Ok(());
         }
-        let read = instruction(&mut self.cursor, &mut self.program, &mut self.names, first, token)?;
+        let read = instruction(&mut self.cursor, &mut self.names, first, token)?;
+        self.read.extend(self.names.read.drain(..).map(|(register, place)| (thread, register, place)));
         if let Some((label, place)) = read.label {
             jumps.push((here, label, place));
         }
@@ -222,7 +234,26 @@ impl<'a> Reader<'a> {
             let thread = self.thread(&name, place)?;
             self.program.threads[thread].registers.push((register, value));
         }
+        for (thread, register, place) in &self.read {
+            self.is_set(*thread, register, *place)?;
+        }
         Ok(())
+    }
+
+    /// That a thread has a register: initialised, or set by an instruction.
+    fn is_set(&self, thread: usize, register: &Register, place: Place) -> Result<(), Error> {
+        let thread = &self.program.threads[thread];
+        let sets = |kind: &InstructionKind| match kind {
+            InstructionKind::Execute { destination, .. } => destination.as_ref() == Some(register),
+            InstructionKind::Compute { destination, .. } => destination == register,
+            InstructionKind::Branch { .. } => false,
+        };
+        let initialised = thread.registers.iter().any(|known| known.0 == *register);
+        if initialised || thread.code.iter().any(|instruction| sets(&instruction.kind)) {
+            return Ok(());
+        }
+        let name = shown(&register.0);
+        Err(Error::new(place, format!("nothing sets register `{name}` of thread {}", shown(&thread.name))))
     }
 
     fn at_question(&self) -> bool {
@@ -337,8 +368,10 @@ impl<'a> Reader<'a> {
         let (name, token) = self.cursor.name("a number, a register or a location")?;
         let term = if !bracket && self.cursor.takes(":") {
             let thread = self.thread(name, token.place)?;
-            let (register, _) = self.cursor.name("a register")?;
-            Term::Register(thread, Register(Arc::from(register)))
+            let (register, token) = self.cursor.name("a register")?;
+            let register = Register(Arc::from(register));
+            self.is_set(thread, &register, token.place)?;
+            Term::Register(thread, register)
         } else {
             let object = self
                 .names

@@ -17,6 +17,8 @@ pub(super) struct Names {
     /// Name → reference and object.
     references: BTreeMap<String, (u32, u32)>,
     barriers: BTreeMap<(i64, i64), u32>,
+    /// The registers that the instructions read since they were last asked for, with their places.
+    pub(super) read: Vec<(Register, Place)>,
 }
 
 impl Names {
@@ -30,33 +32,34 @@ impl Names {
         if self.references.contains_key(name) {
             return Err(format!("`{}` is there already", shown(name)));
         }
-        let (_, object) = self.reference(program, name);
-        program.locations[object as usize].1 = value;
+        self.references.insert(name.to_owned(), (program.references.len() as u32, program.locations.len() as u32));
+        program.references.push(name.to_owned());
+        program.locations.push((name.to_owned(), value));
         Ok(())
     }
 
     /// A second reference to the location of `of`.
-    pub(super) fn alias(&mut self, program: &mut Program, name: &str, of: &str) -> Result<(), String> {
-        if self.references.contains_key(name) {
-            return Err(format!("`{}` is there already", shown(name)));
+    pub(super) fn alias(
+        &mut self,
+        program: &mut Program,
+        name: (&str, Token<'_>),
+        of: (&str, Token<'_>),
+    ) -> Result<(), Error> {
+        if self.references.contains_key(name.0) {
+            return Err(name.1.error(format!("`{}` is there already", shown(name.0))));
         }
-        let (_, object) = self.reference(program, of);
-        let reference = program.references.len() as u32;
-        program.references.push(name.to_owned());
-        self.references.insert(name.to_owned(), (reference, object));
+        let (_, object) = self.reference(of.0, of.1)?;
+        self.references.insert(name.0.to_owned(), (program.references.len() as u32, object));
+        program.references.push(name.0.to_owned());
         Ok(())
     }
 
-    /// The reference and object of a name; new names are locations with 0.
-    fn reference(&mut self, program: &mut Program, name: &str) -> (u32, u32) {
-        if let Some(&known) = self.references.get(name) {
-            return known;
-        }
-        let pair = (program.references.len() as u32, program.locations.len() as u32);
-        program.references.push(name.to_owned());
-        program.locations.push((name.to_owned(), 0));
-        self.references.insert(name.to_owned(), pair);
-        pair
+    /// The reference and object of a name.
+    fn reference(&self, name: &str, token: Token<'_>) -> Result<(u32, u32), Error> {
+        let known = self.references.get(name).copied();
+        known.ok_or_else(|| {
+            token.error(format!("there is no location `{}`: the text begins with {{ {0}=0; }}", shown(name)))
+        })
     }
 }
 
@@ -92,7 +95,6 @@ fn find<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
 /// Reads an instruction whose first word is read.
 pub(super) fn instruction<'a>(
     cursor: &mut Cursor<'a>,
-    program: &mut Program,
     names: &mut Names,
     first: &'a str,
     token: Token<'a>,
@@ -102,18 +104,18 @@ pub(super) fn instruction<'a>(
     if let Some(binary) = find(&ARITHMETIC, first) {
         let destination = register(cursor)?;
         cursor.sign(",")?;
-        let left = operand(cursor)?;
+        let left = operand(cursor, names)?;
         cursor.sign(",")?;
-        let value = Expression::Binary(binary, left, operand(cursor)?);
+        let value = Expression::Binary(binary, left, operand(cursor, names)?);
         return plain(InstructionKind::Compute { destination, value });
     }
     let branch = find(&BRANCHES, first);
     if first == "goto" || branch.is_some() {
         let mut condition = None;
         if let Some(comparison) = branch {
-            let left = operand(cursor)?;
+            let left = operand(cursor, names)?;
             cursor.sign(",")?;
-            let right = operand(cursor)?;
+            let right = operand(cursor, names)?;
             cursor.sign(",")?;
             condition = Some((comparison, left, right));
         }
@@ -123,7 +125,7 @@ pub(super) fn instruction<'a>(
     }
     let tokens = Tokens::read(cursor, first, token)?;
     match first {
-        "st" | "ld" | "rmw" => plain(tokens.access(cursor, program, names)?),
+        "st" | "ld" | "rmw" => plain(tokens.access(cursor, names)?),
         "membar" => plain(execute(tokens.operation(Action::Fence)?)),
         "cbar" => plain(tokens.control_barrier(cursor, names)?),
         "avdevice" => plain(execute(tokens.operation(Action::Available(Domain::Device))?)),
@@ -140,10 +142,11 @@ fn register(cursor: &mut Cursor<'_>) -> Result<Register, Error> {
     Ok(Register(Arc::from(cursor.name("a register")?.0)))
 }
 
-fn operand(cursor: &mut Cursor<'_>) -> Result<Operand, Error> {
+fn operand(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Operand, Error> {
     if let Kind::Name(name) = cursor.peek().kind {
-        cursor.next();
-        return Ok(Operand::Register(Register(Arc::from(name))));
+        let register = Register(Arc::from(name));
+        names.read.push((register.clone(), cursor.next().place));
+        return Ok(Operand::Register(register));
     }
     cursor.number("a register or a number").map(Operand::Constant)
 }
@@ -155,7 +158,7 @@ struct Tokens<'a> {
     seen: Vec<(&'a str, Token<'a>)>,
 }
 
-const ACCESS: [&str; 5] = ["atom", "nonpriv", "av", "vis", "priv"];
+const ACCESS: [&str; 4] = ["atom", "nonpriv", "av", "vis"];
 const BARRIER: [&str; 6] = ["acq", "rel", "acq_rel", "rlx", "semav", "semvis"];
 
 impl<'a> Tokens<'a> {
@@ -172,6 +175,10 @@ impl<'a> Tokens<'a> {
                 _ if BARRIER.contains(&name) || is_class("semsc") => !device,
                 _ => kind == "rmw" && find(&ARITHMETIC, name).is_some(),
             };
+            if name == "priv" && access {
+                let message = "an access is private unless it is atom, av, vis or nonpriv: leave `priv` out";
+                return Err(token.error(message));
+            }
             if !known {
                 return Err(token.error(format!("`{}` is no part of `{kind}`", shown(name))));
             }
@@ -217,47 +224,40 @@ impl<'a> Tokens<'a> {
         Ok(operation)
     }
 
-    fn access(
-        &self,
-        cursor: &mut Cursor<'_>,
-        program: &mut Program,
-        names: &mut Names,
-    ) -> Result<InstructionKind, Error> {
+    fn access(&self, cursor: &mut Cursor<'_>, names: &mut Names) -> Result<InstructionKind, Error> {
         let Some(class) = self.one("storage class", |name| class(name, "sc"))? else {
             return Err(self.place.error("an access has a storage class, sc0 to sc3"));
         };
         let binary = self.one("operation", |name| find(&ARITHMETIC, name))?;
         let (reads, writes) = (self.kind != "st", self.kind != "ld");
         let mut destination = None;
-        let (mut name, token) = cursor.name("a register or a location")?;
+        let (mut name, mut token) = cursor.name("a register or a location")?;
         let mut value = None;
         match self.kind {
             "st" => {
                 cursor.sign(",")?;
-                value = Some(Expression::Operand(operand(cursor)?));
+                value = Some(Expression::Operand(operand(cursor, names)?));
             }
             "ld" => {
                 cursor.sign(",")?;
                 destination = Some(Register(Arc::from(name)));
-                name = cursor.name("a location")?.0;
+                (name, token) = cursor.name("a location")?;
             }
             _ => {
                 cursor.sign(",")?;
-                let mut written = operand(cursor)?;
-                if cursor.takes(",") {
-                    let Operand::Register(Register(location)) = written else {
+                let second = cursor.peek();
+                if cursor.tokens.get(cursor.at + 1).is_some_and(|token| token.kind == Kind::Sign(",")) {
+                    let Kind::Name(location) = cursor.next().kind else {
                         return Err(token.error("a register, a location and a value are expected here"));
                     };
                     destination = Some(Register(Arc::from(name)));
-                    written = operand(cursor)?;
-                    let reference = names.reference(program, &location);
-                    let value = update(binary, written);
-                    return self.finish(reference, class, (reads, writes), destination, Some(value));
+                    (name, token) = (location, second);
+                    cursor.sign(",")?;
                 }
-                value = Some(update(binary, written));
+                value = Some(update(binary, operand(cursor, names)?));
             }
         }
-        let reference = names.reference(program, name);
+        let reference = names.reference(name, token)?;
         self.finish(reference, class, (reads, writes), destination, value)
     }
 

@@ -6,7 +6,9 @@
 //! 2. Topology only opens: there is no way back into a group. Thread 0 is open at the start.
 //! 3. A store and a load of one name with equal values are reads-from, and a load of 0 without such a store reads the
 //!    initial value. No value counts as -1: a load and a store without values are paired, too. Two stores of one value
-//!    leave a load of it without any source; a read-modify-write of equal values would have to read itself.
+//!    leave a load of it without any source, with a warning; a read-modify-write of equal values would have to read
+//!    itself. A value that is stated as read and that nobody writes is an error here (the Khronos tool ignores it); -1 leaves
+//!    open what a read-modify-write reads.
 //! 4. A name is a reference. `SLOC` makes the locations of two names one.
 //! 5. What breaks the rules of well-formed programs is read with a warning, and has no executions.
 
@@ -16,7 +18,7 @@ use super::lex::{Piece, lines, shown};
 use super::{Atom, Error, Question, QuestionKind, Test, invocation};
 use crate::event::{Access, Action, Class, Location, Operation, Scope};
 use crate::program::{
-    Barrier, Comparison, Expression, Instruction, InstructionKind, Operand, Pin, PinnedSource, Program, Thread,
+    Barrier, Comparison, Expression, Instruction, InstructionKind, Operand, Pin, PinnedSource, Place, Program, Thread,
 };
 use crate::wellformed::operation_defects;
 
@@ -26,6 +28,8 @@ struct Line {
     name: String,
     reads: Option<i64>,
     writes: Option<i64>,
+    /// Where the value stands that is read, or the operation.
+    place: Place,
 }
 
 #[derive(Default)]
@@ -42,11 +46,11 @@ struct Reader {
     groups: [u32; 3],
     used: [bool; 3],
     system: Vec<(Named, Named)>,
-    same: Vec<(String, String)>,
+    same: Vec<[(String, Place); 2]>,
 }
 
 /// A thread's number and where it was named.
-type Named = (u32, crate::program::Place);
+type Named = (u32, Place);
 
 const MAX_EVENTS: usize = 4096;
 
@@ -77,7 +81,7 @@ impl Reader {
             }
             "SLOC" => {
                 let [a, b] = words[1..] else { return Err(first.error("SLOC takes two names")) };
-                self.same.push((a.text.to_owned(), b.text.to_owned()));
+                self.same.push([a, b].map(|name| (name.text.to_owned(), name.place)));
                 Ok(())
             }
             "NEWQF" | "NEWWG" | "NEWSG" => {
@@ -143,7 +147,7 @@ impl Reader {
             parsed.token(token)?;
         }
         let at = (thread, self.program.threads[thread].code.len());
-        let mut line = Line { at, name: String::new(), reads: None, writes: None };
+        let mut line = Line { at, name: String::new(), reads: None, writes: None, place: tokens.place };
         let (operation, value, barrier) = parsed.operation(tokens, rest.trimmed(), self, &mut line)?;
         for rule in operation_defects(&operation) {
             self.warnings.push(tokens.error(format!("{rule}; the program has no executions")));
@@ -187,6 +191,9 @@ impl Reader {
     }
 
     fn finish(mut self) -> Result<Test, Error> {
+        if self.lines.is_empty() {
+            return Err(Error::new(Place { line: 1, column: 1 }, "the test has no operations"));
+        }
         let thread = |(number, place): Named| {
             let found = self.numbers.iter().position(|known| *known == number);
             found.ok_or_else(|| Error::new(place, format!("there is no thread {number} with operations")))
@@ -198,20 +205,20 @@ impl Reader {
                 self.program.system.push(pair);
             }
         }
-        self.merge_locations();
-        self.pin();
+        self.merge_locations()?;
+        self.pin()?;
         Ok(Test { program: self.program, questions: self.questions, warnings: self.warnings })
     }
 
-    fn merge_locations(&mut self) {
-        let find = |program: &Program, name: &String| program.references.iter().position(|known| known == name);
+    fn merge_locations(&mut self) -> Result<(), Error> {
+        let find = |(name, place): &(String, Place)| {
+            let found = self.program.references.iter().position(|known| known == name);
+            found.ok_or_else(|| Error::new(*place, format!("no operation uses the name `{}`", shown(name))))
+        };
         let mut object: Vec<_> = (0..self.program.references.len()).collect();
-        for (a, b) in &self.same {
-            // A name that nothing accesses has no location to merge.
-            if let (Some(a), Some(b)) = (find(&self.program, a), find(&self.program, b)) {
-                let (kept, merged) = (object[a], object[b]);
-                object.iter_mut().filter(|object| **object == merged).for_each(|object| *object = kept);
-            }
+        for [a, b] in &self.same {
+            let (kept, merged) = (object[find(a)?], object[find(b)?]);
+            object.iter_mut().filter(|object| **object == merged).for_each(|object| *object = kept);
         }
         for instruction in self.program.threads.iter_mut().flat_map(|thread| &mut thread.code) {
             if let InstructionKind::Execute { operation, .. } = &mut instruction.kind
@@ -220,10 +227,11 @@ impl Reader {
                 access.location = Location::whole(object[access.reference as usize] as u32);
             }
         }
+        Ok(())
     }
 
     /// The sources that equal values state.
-    fn pin(&mut self) {
+    fn pin(&mut self) -> Result<(), Error> {
         let access = |line: &Line| match &self.program.threads[line.at.0].code[line.at.1].kind {
             InstructionKind::Execute { operation, .. } => {
                 operation.access().map(|access| (access.reads, access.writes))
@@ -245,8 +253,21 @@ impl Reader {
             if read.reads == Some(0) && !own {
                 pins.push(Pin { read: read.at, source: PinnedSource::Initial });
             }
+            let stated = read.reads.filter(|value| *value != -1);
+            match (stated, pins.len() - before) {
+                (Some(value), 0) => {
+                    let message = format!("nobody writes {value} to `{}`: it cannot be read", shown(&read.name));
+                    return Err(Error::new(read.place, message));
+                }
+                (Some(value), 2..) => {
+                    let message = format!("{value} would be read from two sources; the program has no executions");
+                    self.warnings.push(Error::new(read.place, message));
+                }
+                _ => {}
+            }
         }
         self.program.pins = pins;
+        Ok(())
     }
 }
 
@@ -336,7 +357,7 @@ impl<'a> Tokens<'a> {
         let action = match kinds {
             [true, false, false, false, false] => {
                 let Some(class) = class else { return Err(place.error("an access has a storage class, sc0 or sc1")) };
-                (line.name, line.reads, line.writes) = operands(operand, reads, writes)?;
+                operands(operand, reads, writes, line)?;
                 let reference = reader.reference(&line.name);
                 value = line.writes.map(|value| Expression::Operand(Operand::Constant(value)));
                 Action::Access(Access {
@@ -396,7 +417,7 @@ impl<'a> Tokens<'a> {
 }
 
 /// `name [= value [value]]`: the name, what is read, what is written.
-fn operands(operand: Piece<'_>, reads: bool, writes: bool) -> Result<(String, Option<i64>, Option<i64>), Error> {
+fn operands(operand: Piece<'_>, reads: bool, writes: bool, line: &mut Line) -> Result<(), Error> {
     let words = operand.split(|c| c == ' ' || c == '\t' || c == '=');
     let words: Vec<_> = words.into_iter().filter(|word| !word.text.is_empty()).collect();
     let Some(name) = words.first() else { return Err(operand.error("an access has the name of its reference")) };
@@ -409,13 +430,16 @@ fn operands(operand: Piece<'_>, reads: bool, writes: bool) -> Result<(String, Op
         return Err(first.error("a `=` stands before a value"));
     }
     let both = reads && writes;
-    match values[..] {
-        [_, _] if !both => Err(words[2].error("only a read-modify-write has two values")),
-        [_, _, ..] if values.len() > 2 => Err(words[3].error("there are too many values")),
-        [read, written] => Ok((name.text.to_owned(), Some(read), Some(written))),
-        [value] => Ok((name.text.to_owned(), reads.then_some(value), (writes && !both).then_some(value))),
-        _ => Ok((name.text.to_owned(), None, None)),
-    }
+    line.name = name.text.to_owned();
+    line.place = words.get(1).unwrap_or(name).place;
+    (line.reads, line.writes) = match values[..] {
+        [_, _] if !both => return Err(words[2].error("only a read-modify-write has two values")),
+        [_, _, ..] if values.len() > 2 => return Err(words[3].error("there are too many values")),
+        [read, written] => (Some(read), Some(written)),
+        [value] => (reads.then_some(value), (writes && !both).then_some(value)),
+        _ => (None, None),
+    };
+    Ok(())
 }
 
 fn atom(text: Piece<'_>) -> Result<Atom, Error> {

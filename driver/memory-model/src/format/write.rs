@@ -64,11 +64,16 @@ fn written(instruction: &Instruction) -> Option<i64> {
     }
 }
 
-/// The value that says what the read at `at` reads: that of its stated source, or one that nobody writes.
+/// The value that says what the read at `at` reads: that of its stated source, or none.
 fn read_value(program: &Program, at: (usize, usize)) -> Result<Option<i64>, Unwritable> {
     let all = || program.threads.iter().flat_map(|thread| &thread.code).filter_map(written);
+    let writes = program.operations().filter(|(_, operation)| operation.writes()).count();
     let mut pins = program.pins.iter().filter(|pin| pin.read == at);
     let value = match pins.next().map(|pin| pin.source) {
+        // A read without a value would be paired with a store without one.
+        None if all().count() < writes || all().any(|value| value == -1) => {
+            return Err(Unwritable("way to leave a read open where a store has no value"));
+        }
         None => return Ok(None),
         Some(PinnedSource::Initial) => Some(0),
         Some(PinnedSource::Write((thread, at))) => written(&program.threads[thread].code[at]),
@@ -124,10 +129,8 @@ fn instruction_text(program: &Program, instruction: &Instruction, at: (usize, us
                     let _ = write!(operand, " = {value}");
                 }
                 (read, Some(value)) => {
-                    // A read-modify-write states both values: here one that nobody writes, if none is stated.
-                    let largest = program.threads.iter().flat_map(|thread| &thread.code).filter_map(written).max();
-                    let read = read.unwrap_or(largest.unwrap_or(0).max(0).saturating_add(1));
-                    let _ = write!(operand, " = {read} {value}");
+                    // A read-modify-write states both values; -1 is none.
+                    let _ = write!(operand, " = {} {value}", read.unwrap_or(-1));
                 }
             }
         }

@@ -52,6 +52,11 @@ const MAX_QUORUM_THREADS: usize = 12;
 ///
 /// If there are more paths, instructions or instances than the bounds that the error names.
 pub fn unroll(program: &Program, bound: u32, unfinished: bool) -> Result<Vec<Instance>, TooLarge> {
+    Ok(combinations(program, bound, unfinished)?.0)
+}
+
+/// As [`unroll`], with how many combinations of paths were looked at.
+pub(crate) fn combinations(program: &Program, bound: u32, unfinished: bool) -> Result<(Vec<Instance>, u64), TooLarge> {
     let statics = |instruction: &super::Instruction| match &instruction.kind {
         InstructionKind::Execute { barrier: Some(Barrier::Static { quorum, .. }), .. } => Some(quorum.is_some()),
         _ => None,
@@ -59,31 +64,30 @@ pub fn unroll(program: &Program, bound: u32, unfinished: bool) -> Result<Vec<Ins
     let quorum = program.threads.iter().any(|thread| thread.code.iter().any(|at| statics(at) == Some(true)));
     if quorum && program.threads.len() > MAX_QUORUM_THREADS {
         let what = format!("it has {} threads and a barrier with a quorum", program.threads.len());
-        return Err(TooLarge { what, bound: MAX_QUORUM_THREADS as u64 });
+        return Err(TooLarge::new(what, MAX_QUORUM_THREADS as u64));
     }
     let unfinished = unfinished && (quorum || !program.is_straight());
     let ways: Vec<_> =
         program.threads.iter().map(|thread| paths(thread, bound, unfinished)).collect::<Result<_, _>>()?;
     let combinations = ways.iter().try_fold(1u64, |product, ways| product.checked_mul(ways.len() as u64));
-    if combinations.is_none_or(|combinations| combinations > MAX_COMBINATIONS) {
-        let what = "its threads' paths have too many combinations".to_owned();
-        return Err(TooLarge { what, bound: MAX_COMBINATIONS });
-    }
+    let Some(combinations) = combinations.filter(|combinations| *combinations <= MAX_COMBINATIONS) else {
+        return Err(TooLarge::new("its threads' paths have too many combinations", MAX_COMBINATIONS));
+    };
     let mut instances = Vec::new();
     let mut chosen = vec![0; ways.len()];
     if ways.iter().any(Vec::is_empty) {
-        return Ok(instances);
+        return Ok((instances, combinations));
     }
     loop {
         let picked: Vec<_> = chosen.iter().zip(&ways).map(|(&at, ways)| &ways[at]).collect();
         combine(program, &picked, &mut instances);
         if instances.len() > MAX_INSTANCES {
             let what = format!("it has more than {MAX_INSTANCES} combinations of paths and barriers");
-            return Err(TooLarge { what, bound: MAX_INSTANCES as u64 });
+            return Err(TooLarge::new(what, MAX_INSTANCES as u64));
         }
         // The next combination, the last thread fastest.
         let Some(thread) = (0..chosen.len()).rev().find(|&thread| chosen[thread] + 1 < ways[thread].len()) else {
-            return Ok(instances);
+            return Ok((instances, combinations));
         };
         chosen[thread] += 1;
         chosen[thread + 1..].fill(0);

@@ -7,6 +7,7 @@ mod combine;
 mod expression;
 mod path;
 
+pub(crate) use combine::combinations;
 pub use combine::{Instance, unroll};
 pub use expression::{Binary, Comparison, Expression, Operand, Register, Value};
 pub use path::Constraint;
@@ -167,4 +168,25 @@ pub struct TooLarge {
     pub what: String,
     /// The bound.
     pub bound: u64,
+    /// What the bound is on.
+    pub on: Bound,
+}
+
+impl TooLarge {
+    pub(crate) fn new(what: impl Into<String>, bound: u64) -> Self {
+        Self { what: what.into(), bound, on: Bound::Fixed }
+    }
+
+    pub(crate) fn steps(what: impl Into<String>, bound: u64) -> Self {
+        Self { on: Bound::Steps, ..Self::new(what, bound) }
+    }
+}
+
+/// Whether a bound can be raised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// By the caller: steps of a search.
+    Steps,
+    /// It cannot.
+    Fixed,
 }

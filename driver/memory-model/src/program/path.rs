@@ -82,7 +82,7 @@ pub(super) fn paths(thread: &Thread, bound: u32, unfinished: bool) -> Result<Vec
         walk(thread, state, bound, unfinished, &mut open, &mut found)?;
         if found.len() + open.len() > MAX_PATHS {
             let what = format!("thread {} has more than {MAX_PATHS} paths", thread.name);
-            return Err(TooLarge { what, bound: MAX_PATHS as u64 });
+            return Err(TooLarge::new(what, MAX_PATHS as u64));
         }
     }
     Ok(found)
@@ -104,7 +104,7 @@ fn walk(
         }
         if state.walked > MAX_STEPS {
             let what = format!("a path of thread {} has more than {MAX_STEPS} instructions", thread.name);
-            return Err(TooLarge { what, bound: MAX_STEPS as u64 });
+            return Err(TooLarge::new(what, MAX_STEPS as u64));
         }
         state.runs[state.at] += 1;
         let next = state.at + 1;
@@ -170,7 +170,7 @@ fn check_size(thread: &Thread, value: Option<&Value>) -> Result<(), TooLarge> {
     match value {
         Some(value) if value.size() > MAX_VALUE => {
             let what = format!("a value of thread {} has {} parts", thread.name, value.size());
-            Err(TooLarge { what, bound: u64::from(MAX_VALUE) })
+            Err(TooLarge::new(what, u64::from(MAX_VALUE)))
         }
         _ => Ok(()),
     }

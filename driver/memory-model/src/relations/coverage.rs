@@ -12,6 +12,7 @@
 //!    ([`Coverage::Symmetric`](crate::Coverage::Symmetric)).
 //! 3. An operation of the API covers every access of its kind of agent: which stages, accesses and ranges a barrier
 //!    names is for whoever builds the trace.
+//! 4. An instruction that makes its pointer available or visible covers all of an access with which it shares a byte.
 
 use crate::event::{Action, Domain, Trace};
 use crate::model::{Coverage, Inclusion, Model};

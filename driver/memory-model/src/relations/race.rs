@@ -4,7 +4,12 @@
 //! and Y is a write, and X and Y are not mutually-ordered atomic operations. If there does not exist a
 //! location-ordered relation between X and Y for each location in M, then there is a data race."
 //!
-//! Deviations: none. Writes of equal values race like all others.
+//! Deviations:
+//! 1. Accesses that overlap in part are related as wholes, like location order (its first deviation): where an operation
+//!    makes some of their common bytes available or visible, all of them count as ordered, and a race on the rest is
+//!    not seen.
+//!
+//! Writes of equal values race like all others.
 
 use crate::relation::Relation;
 use crate::row::Row;

@@ -15,7 +15,7 @@ mod brute;
 mod orient;
 mod values;
 
-pub use brute::{Signature, brute_force};
+pub use brute::{Candidates, Signature, brute_force, brute_force_values};
 
 use std::ops::ControlFlow;
 
@@ -68,6 +68,9 @@ pub struct Statistics {
     pub steps: u64,
     /// Executions found.
     pub executions: u64,
+    /// How many numbers were tried for a value that depends on itself, if others may fit as well: then there may be
+    /// executions besides those found. 0 if there are none.
+    pub guessed: u64,
 }
 
 /// Calls `visit` with every consistent execution of `instance`, until it breaks.
@@ -95,7 +98,7 @@ pub(crate) fn resume(
     let events = instance.trace.len();
     let bound = limits.events.min(u128::LIMIT);
     match events {
-        _ if events > bound => Err(TooLarge { what: format!("an execution has {events} events"), bound: bound as u64 }),
+        _ if events > bound => Err(TooLarge::new(format!("an execution has {events} events"), bound as u64)),
         0..=16 => Search::<u16>::run(instance, model, limits, so_far, visit),
         17..=64 => Search::<u64>::run(instance, model, limits, so_far, visit),
         _ => Search::<u128>::run(instance, model, limits, so_far, visit),
@@ -132,7 +135,7 @@ struct Search<'a, R: Row> {
 /// Why a search ends early.
 enum Stop {
     Visitor,
-    Steps,
+    Bound(TooLarge),
 }
 
 impl<'a, R: Row> Search<'a, R> {
@@ -175,11 +178,9 @@ impl<'a, R: Row> Search<'a, R> {
                 ControlFlow::Break(())
             }
         });
-        let stop = stop.or(orders.is_exhausted().then_some(Stop::Steps));
         match stop {
-            Some(Stop::Steps) => {
-                Err(TooLarge { what: "the search takes too many steps".to_owned(), bound: limits.steps })
-            }
+            Some(Stop::Bound(bound)) => Err(bound),
+            None if orders.is_exhausted() => Err(too_many_steps(limits)),
             _ => Ok(search.statistics),
         }
     }
@@ -194,7 +195,7 @@ impl<'a, R: Row> Search<'a, R> {
 
     fn count_step(&mut self) -> Result<(), Stop> {
         self.statistics.steps += 1;
-        if self.statistics.steps > self.limits.steps { Err(Stop::Steps) } else { Ok(()) }
+        if self.statistics.steps > self.limits.steps { Err(Stop::Bound(too_many_steps(self.limits))) } else { Ok(()) }
     }
 
     /// Searches under one orientation of the modification orders.
@@ -297,7 +298,9 @@ impl<'a, R: Row> Search<'a, R> {
         };
         let overwritten: Vec<_> =
             (0..self.frame.n).map(|event| writes.contains(event) && is_overwritten(event)).collect();
-        for values in values::solve(self.instance, &self.choice.sources) {
+        let solved = values::solve(self.instance, &self.choice.sources).map_err(Stop::Bound)?;
+        self.statistics.guessed = self.statistics.guessed.max(solved.open);
+        for values in solved.solutions {
             self.statistics.executions += 1;
             let found = Found {
                 sources: &self.choice.sources,
@@ -313,6 +316,10 @@ impl<'a, R: Row> Search<'a, R> {
         }
         Ok(())
     }
+}
+
+fn too_many_steps(limits: Limits) -> TooLarge {
+    TooLarge::steps("the search takes too many steps", limits.steps)
 }
 
 /// Adds `a → b` for each `b` of `targets` to a closed relation and closes it; `false` if that makes a cycle.

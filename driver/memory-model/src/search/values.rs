@@ -1,10 +1,15 @@
 //! What is read and written, once it is known who reads from whom.
 //!
 //! A read holds what its source wrote, which may depend on what another event read. Where that goes in a circle, any
-//! value that fits is possible: the model does not forbid values out of thin air. Such values are guessed from the
-//! numbers of the program.
+//! value that fits is possible: the model does not forbid values out of thin air.
+//!
+//! 1. A circle that adds and multiplies has the solutions of its equation, and those are taken.
+//! 2. A circle that only copies fits every value. Tried are the numbers of the program and of its questions, and one from
+//!    each gap between them: no comparison with these numbers tells more values apart.
+//! 3. Of other circles, and of copies that are computed with, the same numbers are tried. There may be more solutions:
+//!    [`Solved::open`] says so, and what no execution shows then remains undecided.
 
-use crate::program::{Instance, Value};
+use crate::program::{Binary, Instance, TooLarge, Value};
 use crate::relations::Source;
 
 /// What is read, by event.
@@ -30,6 +35,18 @@ impl Values {
         }
     }
 }
+
+/// The ways to give values to all reads.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Solved {
+    /// Several only where values go in circles.
+    pub(super) solutions: Vec<Values>,
+    /// Where there may be others: how many numbers were tried for a value. 0 if these are all.
+    pub(super) open: u64,
+}
+
+/// How many guesses one execution may take.
+const MOST_GUESSES: u64 = 4096;
 
 /// A read's value as far as it is known.
 #[derive(Clone, Copy, PartialEq)]
@@ -68,6 +85,12 @@ impl<'a> Solver<'a> {
         value
     }
 
+    fn read_all(&mut self) {
+        for event in (0..self.sources.len()).filter(|&event| self.sources[event].is_some()) {
+            self.read(event);
+        }
+    }
+
     fn initial(&self, event: usize) -> Option<i64> {
         let object = self.instance.trace.operation(event).access()?.location.object;
         self.instance.initial.get(object as usize).copied()
@@ -85,43 +108,57 @@ pub(super) fn constraints_may_hold(instance: &Instance, sources: &[Option<Source
     instance.constraints.iter().all(|constraint| constraint.is_met(&mut |read| solver.read(read)) != Some(false))
 }
 
-/// The ways to give values to all reads; several only where values go in circles.
-pub(super) fn solve(instance: &Instance, sources: &[Option<Source>]) -> Vec<Values> {
+/// The ways to give values to all reads.
+///
+/// # Errors
+///
+/// If circles take too many guesses.
+pub(super) fn solve(instance: &Instance, sources: &[Option<Source>]) -> Result<Solved, TooLarge> {
     let mut solver = Solver::new(instance, sources);
-    let reads: Vec<_> = (0..sources.len()).filter(|&event| sources[event].is_some()).collect();
-    reads.iter().for_each(|&event| {
-        solver.read(event);
-    });
-    let mut solutions = Vec::new();
-    guess(&mut solver, &reads, false, &mut solutions, &mut 4096);
-    solutions
+    solver.read_all();
+    let mut solved = Solved::default();
+    guess(&mut solver, false, &mut solved, &mut MOST_GUESSES.clone())?;
+    Ok(solved)
 }
 
-/// Guesses the first read that goes in a circle, and solves the rest.
-fn guess(solver: &mut Solver<'_>, reads: &[usize], guessed: bool, solutions: &mut Vec<Values>, tries: &mut u32) {
-    let circular = reads.iter().copied().find(|&event| goes_in_a_circle(solver, event));
-    let Some(event) = circular else {
+/// Guesses a read that goes in a circle, and solves the rest.
+fn guess(solver: &mut Solver<'_>, guessed: bool, solved: &mut Solved, left: &mut u64) -> Result<(), TooLarge> {
+    let circular: Vec<_> = (0..solver.sources.len()).filter(|&event| goes_in_a_circle(solver, event)).collect();
+    let Some(&first) = circular.first() else {
         let read: Vec<_> =
             solver.states.iter().map(|state| if let State::Known(value) = state { *value } else { None }).collect();
         let values = Values { read, out_of_thin_air: guessed };
         if is_solution(solver, &values) {
-            solutions.push(values);
+            solved.solutions.push(values);
         }
-        return;
+        return Ok(());
     };
-    for value in numbers(solver.instance) {
-        if *tries == 0 {
-            return;
+    // A circle whose equation can be solved is taken before one that cannot.
+    let equation =
+        circular.iter().find_map(|&event| Some((event, around(solver, event, event, solver.sources.len())?)));
+    let event = equation.map_or(first, |equation| equation.0);
+    let exact = equation.and_then(|equation| equation.1.fixed_points());
+    let numbers = match exact {
+        Some(Fixed::These(numbers)) => numbers,
+        other => {
+            let numbers = numbers(solver.instance);
+            if other.is_none() || is_computed_with(solver.instance) {
+                solved.open = solved.open.max(numbers.len() as u64);
+            }
+            numbers
         }
-        *tries -= 1;
+    };
+    for value in numbers {
+        *left = left.checked_sub(1).ok_or_else(|| {
+            TooLarge::new("the values of an execution depend on themselves and take too many guesses", MOST_GUESSES)
+        })?;
         let states = solver.states.clone();
         solver.states[event] = State::Known(Some(value));
-        reads.iter().for_each(|&event| {
-            solver.read(event);
-        });
-        guess(solver, reads, true, solutions, tries);
+        solver.read_all();
+        guess(solver, true, solved, left)?;
         solver.states = states;
     }
+    Ok(())
 }
 
 /// Whether what `event` reads is unknown only because it depends on itself or on others that do.
@@ -146,19 +183,110 @@ fn goes_in_a_circle(solver: &Solver<'_>, event: usize) -> bool {
     false
 }
 
+/// `scale · v + offset`, of 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Affine {
+    scale: i64,
+    offset: i64,
+}
+
+/// The values that a circle may have.
+#[derive(Debug, PartialEq, Eq)]
+enum Fixed {
+    /// It only copies.
+    All,
+    These(Vec<i64>),
+}
+
+impl Affine {
+    fn constant(offset: i64) -> Self {
+        Self { scale: 0, offset }
+    }
+
+    fn apply(binary: Binary, a: Self, b: Self) -> Option<Self> {
+        let (scale, offset) = match (binary, a.scale, b.scale) {
+            (Binary::Add, ..) => (a.scale.wrapping_add(b.scale), a.offset.wrapping_add(b.offset)),
+            (Binary::Sub, ..) => (a.scale.wrapping_sub(b.scale), a.offset.wrapping_sub(b.offset)),
+            (Binary::Mul, 0, _) => (b.scale.wrapping_mul(a.offset), b.offset.wrapping_mul(a.offset)),
+            (Binary::Mul, _, 0) => (a.scale.wrapping_mul(b.offset), a.offset.wrapping_mul(b.offset)),
+            (_, 0, 0) => (0, binary.apply(a.offset, b.offset)),
+            _ => return None,
+        };
+        Some(Self { scale, offset })
+    }
+
+    /// Every `v` with `v = scale · v + offset`; `None` if there are too many to list.
+    fn fixed_points(self) -> Option<Fixed> {
+        let factor = self.scale.wrapping_sub(1);
+        let wanted = self.offset.wrapping_neg();
+        if factor == 0 {
+            return Some(if wanted == 0 { Fixed::All } else { Fixed::These(vec![]) });
+        }
+        // factor · v = wanted: both over the power of two in factor, then times the inverse of what is odd.
+        let twos = factor.trailing_zeros();
+        if wanted != 0 && wanted.trailing_zeros() < twos {
+            return Some(Fixed::These(vec![]));
+        }
+        if twos > 4 {
+            return None;
+        }
+        let odd = (factor >> twos) as u64;
+        let mut inverse = odd;
+        for _ in 0..6 {
+            inverse = inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse)));
+        }
+        let width = 64 - twos;
+        let mask = u64::MAX >> twos;
+        let least = ((wanted >> twos) as u64).wrapping_mul(inverse) & mask;
+        let copies = 0..1u64 << twos;
+        let all = copies.map(|copy| least.wrapping_add(if twos == 0 { 0 } else { copy << width }) as i64);
+        Some(Fixed::These(all.collect()))
+    }
+}
+
+/// What `event` reads, as a function of what `unknown` reads; `None` if it is none that is known to be affine.
+fn around(solver: &Solver<'_>, event: usize, unknown: usize, depth: usize) -> Option<Affine> {
+    fn of(solver: &Solver<'_>, value: &Value, unknown: usize, depth: usize) -> Option<Affine> {
+        match value {
+            Value::Constant(number) => Some(Affine::constant(*number)),
+            Value::Read(read) if *read == unknown => Some(Affine { scale: 1, offset: 0 }),
+            Value::Read(read) => match solver.states[*read] {
+                State::Known(value) => value.map(Affine::constant),
+                _ => around(solver, *read, unknown, depth.checked_sub(1)?),
+            },
+            Value::Binary(binary, a, b, _) => {
+                Affine::apply(*binary, of(solver, a, unknown, depth)?, of(solver, b, unknown, depth)?)
+            }
+        }
+    }
+    let Some(Source::Write(write)) = solver.sources[event] else { return None };
+    of(solver, solver.instance.values[write].as_ref()?, unknown, depth)
+}
+
+/// Whether a value of the instance is more than a number or a copy.
+fn is_computed_with(instance: &Instance) -> bool {
+    let computed = |value: &Value| matches!(value, Value::Binary(..));
+    instance.values.iter().flatten().any(computed)
+        || instance.registers.iter().any(|registers| registers.values().any(computed))
+        || instance.constraints.iter().any(|constraint| computed(&constraint.left) || computed(&constraint.right))
+}
+
 /// Whether every read holds what its source writes, and every constraint is met as far as it is known.
-fn is_solution(solver: &Solver<'_>, values: &Values) -> bool {
-    let instance = solver.instance;
-    let fits = |event: usize| match solver.sources[event] {
+pub(super) fn is_consistent(instance: &Instance, sources: &[Option<Source>], values: &Values) -> bool {
+    let fits = |event: usize| match sources[event] {
         Some(Source::Write(write)) => values.written(instance, write) == values.read[event],
         _ => true,
     };
-    (0..solver.sources.len()).all(fits)
+    (0..sources.len()).all(fits)
         && instance.constraints.iter().all(|constraint| constraint.is_met(&mut |read| values.read[read]) != Some(false))
 }
 
-/// The numbers that a guess may be.
-fn numbers(instance: &Instance) -> Vec<i64> {
+fn is_solution(solver: &Solver<'_>, values: &Values) -> bool {
+    is_consistent(solver.instance, solver.sources, values)
+}
+
+/// The numbers that a guess may be: those of the program and its questions, and one from each gap between them.
+pub(super) fn numbers(instance: &Instance) -> Vec<i64> {
     fn collect(value: &Value, into: &mut Vec<i64>) {
         match value {
             Value::Constant(number) => into.push(*number),
@@ -177,8 +305,34 @@ fn numbers(instance: &Instance) -> Vec<i64> {
         collect(&constraint.left, &mut numbers);
         collect(&constraint.right, &mut numbers);
     }
+    let least = numbers.iter().min().and_then(|least| least.checked_sub(1));
+    let gaps: Vec<_> = numbers.iter().filter_map(|number| number.checked_add(1)).chain(least).collect();
+    numbers.extend(gaps);
     numbers.sort_unstable();
     numbers.dedup();
-    numbers.truncate(16);
     numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fixed_points_are_all_values_that_fit() {
+        let points = |scale, offset| Affine { scale, offset }.fixed_points();
+        assert_eq!(points(1, 0), Some(Fixed::All));
+        assert_eq!(points(1, 3), Some(Fixed::These(vec![])));
+        assert_eq!(points(0, 7), Some(Fixed::These(vec![7])));
+        assert_eq!(points(2, 0), Some(Fixed::These(vec![0])));
+        // v = 10 - v: half of ten, and half a turn further.
+        assert_eq!(points(-1, 10), Some(Fixed::These(vec![5, 5 ^ i64::MIN])));
+        assert_eq!(points(-1, 9), Some(Fixed::These(vec![])));
+        for (scale, offset) in [(3, 8), (-7, 24), (5, -12), (9, 16), (-3, 0), (i64::MAX, 6)] {
+            let Some(Fixed::These(found)) = points(scale, offset) else { panic!("{scale} {offset}") };
+            assert!(!found.is_empty());
+            for value in found {
+                assert_eq!(value.wrapping_mul(scale).wrapping_add(offset), value, "{scale} {offset}");
+            }
+        }
+    }
 }

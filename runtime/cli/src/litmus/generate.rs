@@ -6,11 +6,13 @@ use serde_json::json;
 use spelter_memory_model::answer::{Options, find_race};
 use spelter_memory_model::event::Scope;
 use spelter_memory_model::format::write_khronos;
-use spelter_memory_model::generate::{Bounds, programs};
+use spelter_memory_model::generate::{Bounds, Groups, Kind, programs};
 
-use crate::args::{LitmusArgs, ScopeName};
+use crate::args::{KindName, LitmusArgs, ScopeName};
 use crate::failure::Failure;
 use crate::output::Output;
+
+use super::undecided;
 
 /// Prints the programs of this shard one after the other, or writes each to a file of a folder.
 pub(crate) fn run(args: &LitmusArgs, options: &Options, output: &mut Output) -> Result<(), Failure> {
@@ -20,25 +22,34 @@ pub(crate) fn run(args: &LitmusArgs, options: &Options, output: &mut Output) -> 
         ScopeName::QueueFamily => Scope::QueueFamily,
         ScopeName::Device => Scope::Device,
     });
+    let kinds = args.operations.iter().map(|kind| match kind {
+        KindName::Plain => Kind::Plain,
+        KindName::Atomic => Kind::Atomic,
+        KindName::Rmw => Kind::Update,
+        KindName::Fence => Kind::Fence,
+        KindName::Barrier => Kind::Barrier,
+    });
     let bounds = Bounds {
         threads: args.threads.into(),
         events: args.events.into(),
         locations: args.locations.into(),
         scopes: scopes.collect(),
         classes: args.classes.into(),
-        workgroups: true,
-        fences: args.fences,
+        groups: Groups {
+            threads: args.threads_per_subgroup.into(),
+            subgroups: args.subgroups_per_workgroup.into(),
+            workgroups: args.workgroups_per_queue_family.into(),
+            queue_families: args.queue_families.into(),
+        },
+        kinds: kinds.collect(),
         conflicting: true,
     };
-    if bounds.threads > bounds.events {
-        return Err(Failure(format!("{} threads have no {} operations", bounds.threads, bounds.events)));
-    }
     if let Some(folder) = &args.out {
         std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
     }
-    let numbered = programs(bounds).enumerate();
+    let numbered = programs(bounds).map_err(|bound| Failure(bound.to_string()))?.enumerate();
     for (number, program) in args.shard.pick(numbered).take(args.count.unwrap_or(usize::MAX)) {
-        let racy = find_race(&program, None, options).map_err(|error| Failure(error.to_string()))?.is_some();
+        let racy = find_race(&program, None, options).map_err(|bound| Failure(undecided(&bound)))?.is_some();
         let program_text = write_khronos(&program).map_err(|error| Failure(error.to_string()))?;
         let (free, races) =
             if racy { ("", "SATISFIABLE") } else { ("SATISFIABLE consistent[X] && #dr=0\n", "NOSOLUTION") };

@@ -9,7 +9,7 @@ use spelter_memory_model::program::Program;
 use spelter_memory_model::relations::Source;
 use spelter_memory_model::repair::words;
 
-use super::{Decided, Total};
+use super::{Decided, Total, undecided};
 
 /// One test.
 pub(crate) fn test(path: &Path, decided: &Decided, options: &Options) -> Value {
@@ -69,7 +69,8 @@ pub(crate) fn test(path: &Path, decided: &Decided, options: &Options) -> Value {
         Some(Ok(Some(repair))) => {
             value["repair"] = json!({
                 "edits": repair.edits.iter().map(|edit| words(program, &[*edit])).collect::<Vec<_>>(),
-                "smallest": repair.smallest,
+                "smallest": repair.is_smallest(),
+                "gave_up": repair.gave_up.as_ref().map(undecided),
                 "executions": repair.executions,
             });
         }
@@ -106,7 +107,9 @@ pub(crate) fn total(total: &Total, options: &Options) -> Value {
             "questions": total.questions,
             "expectations": total.expectations,
             "differences": total.differences,
+            "without_expectation": total.open,
             "undecided": total.undecided,
+            "rows_without_test": total.unused_rows,
             "unreadable": total.unreadable,
             "microseconds": total.deciding.as_micros() as u64,
         }

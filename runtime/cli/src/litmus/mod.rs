@@ -4,6 +4,7 @@ mod expected;
 mod files;
 mod generate;
 mod json;
+mod picture;
 mod report;
 
 use std::path::Path;
@@ -11,11 +12,10 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use spelter_memory_model::Model;
 use spelter_memory_model::answer::{Answer, Options, Summary, answer, depends_on, find_race, summarize};
-use spelter_memory_model::dot::dot;
 use spelter_memory_model::explain::{Explanation, explain};
 use spelter_memory_model::format::{Format, QuestionKind, Test};
+use spelter_memory_model::program::{Bound, TooLarge};
 use spelter_memory_model::repair::{Effort, Repair, repair};
 use spelter_memory_model::search::Limits;
 
@@ -56,9 +56,16 @@ impl Decided {
         self.answers.iter().filter(|answer| answer.is_err()).count() + usize::from(self.races.is_err())
     }
 
+    /// Questions with an answer but without an expectation.
+    fn open(&self) -> usize {
+        let open = |answer: &&Result<Answer, String>| answer.as_ref().is_ok_and(|answer| answer.expected.is_none());
+        self.answers.iter().filter(open).count()
+    }
+
     fn expectations(&self) -> usize {
         let stated = |answer: &&Result<Answer, String>| answer.as_ref().is_ok_and(|answer| answer.expected.is_some());
-        self.answers.iter().filter(stated).count() + usize::from(self.expected_race_free.is_some())
+        let races = self.races.is_ok() && self.expected_race_free.is_some();
+        self.answers.iter().filter(stated).count() + usize::from(races)
     }
 }
 
@@ -69,9 +76,12 @@ struct Total {
     questions: usize,
     expectations: usize,
     differences: usize,
+    open: usize,
     undecided: usize,
     unreadable: usize,
     racy: usize,
+    /// Rows of lists that name no test of this run.
+    unused_rows: usize,
     deciding: Duration,
 }
 
@@ -82,20 +92,21 @@ pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<(), Failure>
         return generate::run(args, &options, output);
     }
     let files = files::find(&args.paths)?;
-    let files: Vec<_> = args.shard.pick(files.into_iter()).collect();
-    let expected = Expected::read(args)?;
+    let expected = Expected::read(args, &files)?;
+    let names = picture::names(&files);
+    let mut total = Total { unused_rows: expected.unused(&files), ..Total::default() };
+    let (files, names): (Vec<_>, Vec<_>) = args.shard.pick(files.into_iter().zip(names)).unzip();
     if let Some(folder) = &args.dot {
         std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
     }
     let alone = files.len() == 1;
     let progress = progress(files.len());
-    let mut total = Total::default();
-    for path in &files {
+    for (path, name) in files.iter().zip(&names) {
         match decide(path, args, &options, &expected) {
             Ok(decided) => {
                 total.add(&decided);
                 if let (Some(folder), Ok(summary)) = (&args.dot, &decided.summary) {
-                    picture(folder, path, &decided.test, summary, options.model)?;
+                    picture::write(folder, name, &decided.test, summary, options.model)?;
                 }
                 progress.suspend(|| {
                     if args.json {
@@ -134,6 +145,7 @@ impl Total {
         self.questions += decided.answers.len();
         self.expectations += decided.expectations();
         self.differences += decided.differences();
+        self.open += decided.open();
         self.undecided += decided.undecided();
         self.racy += usize::from(matches!(decided.races, Ok(true)));
         self.deciding += decided.took;
@@ -146,7 +158,7 @@ impl Total {
         };
         let parts = [
             counted(self.differences, "answer differs from what is expected", "answers differ from what is expected"),
-            counted(self.undecided, "question is undecided", "questions are undecided"),
+            counted(self.undecided, "verdict is undecided", "verdicts are undecided"),
             counted(self.unreadable, "file cannot be read", "files cannot be read"),
         ];
         let parts: Vec<_> = parts.into_iter().flatten().collect();
@@ -157,8 +169,11 @@ impl Total {
 fn options(args: &LitmusArgs) -> Result<Options, Failure> {
     let mut model = args.profile;
     for switch in &args.switch {
-        let (name, value) =
-            switch.split_once('=').ok_or_else(|| Failure(format!("--switch takes NAME=VALUE, not `{switch}`")))?;
+        let Some((name, value)) = switch.split_once('=') else {
+            // The name alone tells what could follow, or which names there are.
+            let hint = model.set(switch, "").err().unwrap_or_default();
+            return Err(Failure(format!("--switch takes NAME=VALUE: {}", hint.trim_end_matches(", not ``"))));
+        };
         model.set(name, value).map_err(Failure)?;
     }
     Ok(Options { model, unroll: args.unroll, limits: Limits { steps: args.steps, ..Limits::default() } })
@@ -187,7 +202,7 @@ fn decide(path: &Path, args: &LitmusArgs, options: &Options, expected: &Expected
     let mut answers: Vec<_> = test
         .questions
         .iter()
-        .map(|question| answer(&test.program, question, options).map_err(|error| error.to_string()))
+        .map(|question| answer(&test.program, question, options).map_err(|bound| undecided(&bound)))
         .collect();
     let deciding = start.elapsed();
     for answer in answers.iter_mut().flatten().filter(|answer| answer.expected.is_none()) {
@@ -197,23 +212,24 @@ fn decide(path: &Path, args: &LitmusArgs, options: &Options, expected: &Expected
         QuestionKind::Final { filter, .. } => filter.as_ref(),
         QuestionKind::Satisfiable { .. } => None,
     });
-    let race = find_race(&test.program, filter, options).map_err(|error| error.to_string());
+    let race = find_race(&test.program, filter, options).map_err(|bound| undecided(&bound));
     let races = race.as_ref().map(Option::is_some).map_err(Clone::clone);
-    let summary = summarize(&test.program, options, MOST_EXECUTIONS).map_err(|error| error.to_string());
+    let summary = summarize(&test.program, options, MOST_EXECUTIONS).map_err(|bound| undecided(&bound));
     let racing = race.ok().flatten();
     let explanation = racing.as_ref().filter(|_| args.explain);
     let explanation = explanation.and_then(|race| explain(&test.program, race, options.model, 0));
     let depends_on = args.explain.then(|| depends_on(&test.program, filter, options).ok()).flatten();
     let wanted = args.repair && racing.is_some();
-    let repair = wanted.then(|| repair(&test.program, options, Effort::default()).map_err(|error| error.to_string()));
+    let effort = Effort { steps: args.steps, ..Effort::default() };
+    let repair = wanted.then(|| repair(&test.program, filter, options, effort).map_err(|bound| undecided(&bound)));
     let expected_race_free = expected.is_race_free(path);
     Ok(Decided { test, answers, races, expected_race_free, summary, explanation, depends_on, repair, took: deciding })
 }
 
-/// Writes a picture of a racing execution, or of any.
-fn picture(folder: &Path, path: &Path, test: &Test, summary: &Summary, model: Model) -> Result<(), Failure> {
-    let Some(execution) = summary.race.as_ref().or(summary.example.as_ref()) else { return Ok(()) };
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    let to = folder.join(format!("{name}.dot"));
-    std::fs::write(&to, dot(&test.program, execution, model)).map_err(|error| Failure::file(&to, error))
+/// A bound, with the option that raises it.
+fn undecided(bound: &TooLarge) -> String {
+    match bound.on {
+        Bound::Steps => format!("{bound}: raise it with --steps"),
+        Bound::Fixed => bound.to_string(),
+    }
 }

@@ -6,7 +6,7 @@ use spelter_memory_model::answer::{Answer, Summary};
 use spelter_memory_model::format::{Question, QuestionKind};
 use spelter_memory_model::repair::words;
 
-use super::{Decided, Total};
+use super::{Decided, Total, undecided};
 use crate::args::LitmusArgs;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -32,9 +32,11 @@ pub(crate) fn test(
             format!("{}, none of them where the filter looks", executions(summary))
         }
         Ok(summary) => executions(summary),
+        // Once is enough.
+        Err(_) if decided.races.is_err() => String::new(),
         Err(error) => error.clone(),
     };
-    output.line(format!("{}: {verdict}   {counts}", path.display()))?;
+    output.line(format!("{}: {verdict}   {counts}", path.display()).trim_end())?;
     for warning in &decided.test.warnings {
         output.line(format!(" warning    {}:{warning}", path.display()))?;
     }
@@ -44,7 +46,7 @@ pub(crate) fn test(
                 " line {:<5} {}: {}",
                 question.place.line,
                 question.text,
-                answered(question, answer)
+                answered(question, answer, decided.races.as_ref().err())
             ))?;
         }
     }
@@ -74,10 +76,13 @@ pub(crate) fn test(
         Some(Err(error)) => output.line(format!(" repair     undecided: {error}"))?,
         Some(Ok(None)) => output.line(" repair     none found")?,
         Some(Ok(Some(repair))) => {
-            let label = if repair.smallest { "smallest repair" } else { "a repair" };
+            let label = if repair.is_smallest() { "smallest repair" } else { "a repair" };
             let edits = words(&decided.test.program, &repair.edits);
             let count = plural(repair.executions);
             output.line(format!(" {label}: {edits} -> {count}, none racy"))?;
+            if let Some(bound) = &repair.gave_up {
+                output.line(format!("   a smaller one may be there: {}", undecided(bound)))?;
+            }
         }
     }
     Ok(())
@@ -92,9 +97,10 @@ fn plural(executions: u64) -> String {
     if executions == 1 { "1 execution".to_owned() } else { format!("{executions} executions") }
 }
 
-fn answered(question: &Question, answer: &Result<Answer, String>) -> String {
+fn answered(question: &Question, answer: &Result<Answer, String>, told: Option<&String>) -> String {
     let answer = match answer {
         Ok(answer) => answer,
+        Err(error) if told == Some(error) => return "undecided, too".to_owned(),
         Err(error) => return format!("undecided: {error}"),
     };
     let found = match (&question.kind, answer.holds) {
@@ -129,13 +135,19 @@ fn outcomes(summary: &Summary, output: &mut Output) -> Result<(), Failure> {
 pub(crate) fn total(total: &Total, output: &mut Output) -> Result<(), Failure> {
     let as_expected = total.expectations - total.differences;
     output.line(format!(
-        "{} tests, {} racy; {} questions in {:.1} ms: {as_expected} answers as expected, {} differ, {} undecided, {} files unreadable",
+        "{} tests, {} racy; {} questions in {:.1} ms: {as_expected} answers as expected, {} differ, {} without expectation, {} undecided, {} files unreadable",
         total.tests,
         total.racy,
         total.questions,
         total.deciding.as_secs_f64() * 1e3,
         total.differences,
+        total.open,
         total.undecided,
         total.unreadable
-    ))
+    ))?;
+    match total.unused_rows {
+        0 => Ok(()),
+        1 => output.line("1 row of the lists names no test of this run"),
+        rows => output.line(format!("{rows} rows of the lists name no test of this run")),
+    }
 }

@@ -1,0 +1,67 @@
+//! Which of the programs that differ by names alone is generated: the least.
+//!
+//! Threads may change places as far as the layout stays, locations of a class may change names, and the two storage
+//! classes may change roles, in accesses and in semantics at once. Locations of a changed program are named again in the
+//! order of their first use, which is the least way to name them.
+
+use super::layout::Layout;
+
+/// An operation of a generated program. Its derived order is what "least" means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Step {
+    shape: u16,
+    /// Class and number of the location; none for barriers.
+    location: Option<(u8, u8)>,
+}
+
+impl Step {
+    pub(super) fn access(shape: u16, class: u8, number: u8) -> Self {
+        Self { shape, location: Some((class, number)) }
+    }
+
+    pub(super) fn barrier(shape: u16) -> Self {
+        Self { shape, location: None }
+    }
+
+    /// Its index in the list of shapes.
+    pub(super) fn shape(self) -> u16 {
+        self.shape
+    }
+
+    pub(super) fn location(self) -> Option<(u8, u8)> {
+        self.location
+    }
+}
+
+/// Whether no change of names gives smaller steps. `symmetries`: the orders of threads that look the same. `classes`: what may happen to storage classes, nothing, or an exchange
+/// with the shape that each shape becomes.
+pub(super) fn is_least(layout: &Layout, symmetries: &[Vec<usize>], steps: &[Step], classes: &[Option<&[u16]>]) -> bool {
+    classes.iter().all(|exchanged| symmetries.iter().all(|order| !is_smaller(layout, steps, order, *exchanged)))
+}
+
+/// Whether `steps` with threads in this order, classes exchanged or not, are smaller than they are now.
+fn is_smaller(layout: &Layout, steps: &[Step], order: &[usize], exchanged: Option<&[u16]>) -> bool {
+    let mut names: [[Option<u8>; 8]; 2] = [[None; 8]; 2];
+    let mut named = [0; 2];
+    let changed = order.iter().flat_map(|&thread| {
+        let start = layout.start(thread);
+        steps[start..start + layout.lengths[thread]].iter()
+    });
+    for (step, now) in changed.zip(steps) {
+        let shape = exchanged.map_or(step.shape, |exchanged| exchanged[usize::from(step.shape)]);
+        let location = step.location.map(|(class, number)| {
+            let class = if exchanged.is_some() { 1 - class } else { class };
+            let name = names[usize::from(class)][usize::from(number)].get_or_insert_with(|| {
+                named[usize::from(class)] += 1;
+                named[usize::from(class)] - 1
+            });
+            (class, *name)
+        });
+        match (Step { shape, location }).cmp(now) {
+            std::cmp::Ordering::Less => return true,
+            std::cmp::Ordering::Greater => return false,
+            std::cmp::Ordering::Equal => {}
+        }
+    }
+    false
+}

@@ -1,0 +1,321 @@
+//! The smallest repair of a racing program, found by trying edits and asking the model again.
+//!
+//! Edits add synchronization and never take any away: a flag, a storage class, a wider scope, a control barrier. The
+//! search goes by the number of edits, so the first repair is a smallest one; at each step it looks at one racing
+//! execution and tries what concerns its two accesses or any synchronization. Every repair is verified: the edited
+//! program has executions, none of them races, and without any one of the edits that is not so.
+//!
+//! 1. Stated values of plain reads are observations, and are dropped before the search: a repair is meant to change them.
+//!    Stated values of atomic reads are guards ("the flag was seen") and stay; where that leaves no executions, those of
+//!    reads that race are dropped, too.
+//! 2. Smallest means that fewer of the edits tried do not do. Tried are edits of the accesses that race and of everything
+//!    that synchronizes, but not availability and visibility by accesses of others, which could be part of a chain.
+//! 3. A control barrier is offered to two threads of one workgroup without branches. All other invocations of the
+//!    workgroup must then come to it, too.
+
+mod edit;
+
+pub use edit::{Edit, apply, words};
+
+use std::collections::{BTreeSet, HashSet};
+
+use crate::answer::{Execution, Options, find_race_within, summarize_within};
+use crate::event::{Action, Agent, Class, Operation, Scope};
+use crate::format::Condition;
+use crate::program::{Bound, InstructionKind, Program, TooLarge};
+
+use edit::{group, is_inserted};
+
+/// A repair.
+#[derive(Clone, Debug)]
+pub struct Repair {
+    /// What to change; nothing if the program is race-free.
+    pub edits: Vec<Edit>,
+    /// The repaired program.
+    pub program: Program,
+    /// How many executions it has.
+    pub executions: u64,
+    /// The bound at which the search for a smaller one ended; none if there is no smaller one.
+    pub gave_up: Option<TooLarge>,
+}
+
+impl Repair {
+    /// Whether fewer edits do not do.
+    pub fn is_smallest(&self) -> bool {
+        self.gave_up.is_none()
+    }
+}
+
+/// How far to search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Edits of a smallest repair.
+    pub edits: usize,
+    /// Programs to try in the search for the smallest.
+    pub programs: u64,
+    /// Steps of all searches together, in place of those of [`Options`]. Half of them go to the search for the smallest
+    /// repair, the rest to any other.
+    pub steps: u64,
+}
+
+impl Default for Effort {
+    fn default() -> Self {
+        Self { edits: 6, programs: 20_000, steps: 20_000_000 }
+    }
+}
+
+/// The smallest repair of `program`, or any if that is too far; `None` if no edits do. Only executions that pass `filter`
+/// count.
+///
+/// # Errors
+///
+/// If the program is too large to decide, or the search ends at a bound of `effort` and has found none.
+pub fn repair(
+    program: &Program,
+    filter: Option<&Condition>,
+    options: &Options,
+    effort: Effort,
+) -> Result<Option<Repair>, TooLarge> {
+    let mut search = Search { filter, options: *options, tried: HashSet::new(), left: effort.programs, spent: 0 };
+    search.options.limits.steps = effort.steps;
+    let in_all = for_steps("the search for a repair takes too many steps");
+    let race = search.find_race(program).map_err(&in_all)?;
+    let variants = variants(program, race.as_ref());
+    search.options.limits.steps = effort.steps - effort.steps.saturating_sub(search.spent) / 2;
+    let gave_up = match search.smallest(&variants, effort.edits) {
+        Ok(Some(repair)) => return Ok(Some(repair)),
+        Ok(None) if search.left == 0 => {
+            TooLarge::new("the search for the smallest repair tries too many programs", effort.programs)
+        }
+        Ok(None) => TooLarge::new("the smallest repair takes more edits", effort.edits as u64),
+        Err(bound) if bound.on == Bound::Steps => {
+            for_steps("the search for the smallest repair takes too many steps")(bound)
+        }
+        Err(bound) => return Err(bound),
+    };
+    search.options.limits.steps = effort.steps;
+    for (with_barriers, variant) in [false, true].into_iter().flat_map(|with| variants.iter().map(move |of| (with, of)))
+    {
+        if let Some(repair) = search.thinned(variant, with_barriers).map_err(&in_all)? {
+            return Ok(Some(Repair { gave_up: Some(gave_up), ..repair }));
+        }
+    }
+    // Up to that size there is none, and all edits together are none either.
+    if search.left > 0 && gave_up.on == Bound::Fixed { Ok(None) } else { Err(gave_up) }
+}
+
+/// The program without the stated values that a repair may change: first those of plain reads, then also those of reads
+/// that race.
+fn variants(program: &Program, race: Option<&Execution>) -> Vec<Program> {
+    let is_plain =
+        |at: (usize, usize)| program.operations().any(|(place, operation)| place == at && !operation.atomic());
+    let mut guarded = program.clone();
+    guarded.pins.retain(|pin| !is_plain(pin.read));
+    let races = |at: (usize, usize)| {
+        race.is_some_and(|race| {
+            race.races.iter().any(|&(a, b)| [a, b].map(|event| race.instance.origins[event]).contains(&at))
+        })
+    };
+    let mut open = guarded.clone();
+    open.pins.retain(|pin| !races(pin.read));
+    if open == guarded { vec![guarded] } else { vec![guarded, open] }
+}
+
+/// Says what took too many steps.
+fn for_steps(what: &'static str) -> impl Fn(TooLarge) -> TooLarge {
+    move |bound| if bound.on == Bound::Steps { TooLarge::steps(what, bound.bound) } else { bound }
+}
+
+struct Search<'a> {
+    filter: Option<&'a Condition>,
+    options: Options,
+    tried: HashSet<BTreeSet<Edit>>,
+    left: u64,
+    /// Steps of all searches so far.
+    spent: u64,
+}
+
+impl Search<'_> {
+    fn find_race(&mut self, program: &Program) -> Result<Option<Execution>, TooLarge> {
+        find_race_within(program, self.filter, &self.options, &mut self.spent)
+    }
+
+    /// The first repair of any variant by the number of edits, up to `most`.
+    fn smallest(&mut self, variants: &[Program], most: usize) -> Result<Option<Repair>, TooLarge> {
+        for size in 0..=most {
+            for variant in variants {
+                self.tried.clear();
+                let found = self.at_most(variant, &mut BTreeSet::new(), size)?;
+                if found.is_some() {
+                    return Ok(found);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn at_most(
+        &mut self,
+        program: &Program,
+        edits: &mut BTreeSet<Edit>,
+        size: usize,
+    ) -> Result<Option<Repair>, TooLarge> {
+        if self.left == 0 || !self.tried.insert(edits.clone()) {
+            return Ok(None);
+        }
+        self.left -= 1;
+        let edited = apply(program, edits);
+        let Some(race) = self.find_race(&edited)? else {
+            return self.irreducible(program, edits.clone());
+        };
+        if size == 0 {
+            return Ok(None);
+        }
+        for edit in candidates(program, &edited, &race) {
+            if edits.insert(edit) {
+                let found = self.at_most(program, edits, size - 1)?;
+                edits.remove(&edit);
+                if found.is_some() {
+                    return Ok(found);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn verified(&mut self, program: Program, edits: &BTreeSet<Edit>) -> Result<Option<Repair>, TooLarge> {
+        if self.find_race(&program)?.is_some() {
+            return Ok(None);
+        }
+        let summary = summarize_within(&program, &self.options, u64::MAX, &mut self.spent)?;
+        let edits = edits.iter().copied().collect();
+        let repair = Repair { edits, program, executions: summary.executions, gave_up: None };
+        Ok((summary.finished > 0).then_some(repair))
+    }
+
+    /// Every edit that could help, one after the other taken back if it is not needed. New barriers are among them only
+    /// `with_barriers`: those of several races may cross each other.
+    fn thinned(&mut self, program: &Program, with_barriers: bool) -> Result<Option<Repair>, TooLarge> {
+        let mut edits = BTreeSet::new();
+        loop {
+            let edited = apply(program, &edits);
+            let Some(race) = self.find_race(&edited)? else { break };
+            let before = edits.len();
+            let is_offered = |edit: &Edit| match edit {
+                Edit::Barrier(after, before, _) => with_barriers && after < before,
+                _ => true,
+            };
+            edits.extend(candidates(program, &edited, &race).into_iter().filter(is_offered));
+            if edits.len() == before {
+                return Ok(None);
+            }
+        }
+        self.irreducible(program, edits)
+    }
+
+    /// The repair by `edits`, without those that are not needed; `None` if they are none.
+    fn irreducible(&mut self, program: &Program, mut edits: BTreeSet<Edit>) -> Result<Option<Repair>, TooLarge> {
+        let Some(mut best) = self.verified(apply(program, &edits), &edits)? else { return Ok(None) };
+        loop {
+            let before = edits.len();
+            for edit in edits.clone() {
+                edits.remove(&edit);
+                match self.verified(apply(program, &edits), &edits)? {
+                    Some(repair) => best = repair,
+                    None => drop(edits.insert(edit)),
+                }
+            }
+            if edits.len() == before {
+                return Ok(Some(best));
+            }
+        }
+    }
+}
+
+/// The edits that may help against a race of `execution`, an execution of `edited`; the cheap ones first.
+fn candidates(program: &Program, edited: &Program, execution: &Execution) -> Vec<Edit> {
+    let Some(&(a, b)) = execution.races.first() else { return Vec::new() };
+    // Inserted barriers move places: edits name those of the program without them.
+    let back = |event: usize| {
+        let (thread, at) = execution.instance.origins[event];
+        let inserted = edited.threads[thread].code[..at].iter().filter(|instruction| is_inserted(instruction)).count();
+        (thread, at - inserted)
+    };
+    let (first, second) = (back(a), back(b));
+    let agents = [first, second].map(|place| program.threads[place.0].agent);
+    let common = if first.0 == second.0 { Scope::Workgroup } else { narrowest(agents[0], agents[1]) };
+    let trace = &execution.instance.trace;
+    let class = trace.operation(a).access().map_or(Class::Uniform, |access| access.class);
+    let mut edits = Vec::new();
+    for (place, event) in [(first, a), (second, b)] {
+        let Some(access) = trace.operation(event).access() else { continue };
+        if !access.atomic {
+            edits.push(Edit::NonPrivate(place));
+            if access.writes {
+                edits.push(Edit::Available(place, common));
+            }
+            if access.reads {
+                edits.push(Edit::Visible(place, common));
+            }
+        }
+    }
+    // A barrier orders nothing by an atomic whose class it does not name; an edge on the way may reach further than the
+    // two accesses are apart.
+    let classes: BTreeSet<_> =
+        program.operations().filter_map(|(_, operation)| Some(operation.access()?.class)).collect();
+    let scopes: BTreeSet<_> = (0..program.threads.len())
+        .flat_map(|a| (0..a).map(move |b| (a, b)))
+        .map(|(a, b)| narrowest(program.threads[a].agent, program.threads[b].agent))
+        .collect();
+    for (thread, code) in edited.threads.iter().enumerate() {
+        let own = code.code.iter().filter(|instruction| !is_inserted(instruction));
+        for (at, instruction) in own.enumerate() {
+            let InstructionKind::Execute { operation, .. } = &instruction.kind else { continue };
+            let place = (thread, at);
+            if (operation.atomic() || is_barrier(operation)) && group(program, place).first() == Some(&place) {
+                synchronize(place, operation, &classes, &scopes, &mut edits);
+            }
+        }
+    }
+    let together = matches!((agents[0], agents[1]),
+        (Agent::Device { workgroup: a, .. }, Agent::Device { workgroup: b, .. }) if a == b);
+    if together && first.0 != second.0 && program.is_straight() {
+        edits.push(Edit::Barrier(first, second, class));
+        edits.push(Edit::Barrier(second, first, class));
+    }
+    edits
+}
+
+fn is_barrier(operation: &Operation) -> bool {
+    operation.control_barrier() || matches!(operation.action, Action::Fence)
+}
+
+/// The narrowest scope in which both agents are.
+fn narrowest(a: Agent, b: Agent) -> Scope {
+    Scope::SHADER.into_iter().find(|scope| a.shares(b, *scope)).unwrap_or(Scope::Device)
+}
+
+/// The edits of a synchronizing operation.
+fn synchronize(
+    place: (usize, usize),
+    operation: &Operation,
+    classes: &BTreeSet<Class>,
+    scopes: &BTreeSet<Scope>,
+    edits: &mut Vec<Edit>,
+) {
+    edits.extend((operation.release && !operation.make_available).then_some(Edit::MakeAvailable(place)));
+    edits.extend((operation.acquire && !operation.make_visible).then_some(Edit::MakeVisible(place)));
+    for &class in classes {
+        if operation.acquire || operation.release {
+            edits.extend((!operation.semantics.contains(class)).then_some(Edit::Semantics(place, class)));
+        }
+        if !operation.release && (is_barrier(operation) || operation.writes()) {
+            edits.push(Edit::Release(place, class));
+        }
+        if !operation.acquire && (is_barrier(operation) || operation.reads()) {
+            edits.push(Edit::Acquire(place, class));
+        }
+    }
+    let wider = scopes.iter().filter(|wider| operation.scope.is_none_or(|scope| scope < **wider));
+    edits.extend(wider.map(|scope| Edit::Widen(place, *scope)));
+}

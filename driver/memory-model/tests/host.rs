@@ -1,0 +1,122 @@
+//! The host and its domain. No text format has them, so programs are built here: threads of the host, commands of the API,
+//! and what the commands order.
+
+#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+use spelter_memory_model::Model;
+use spelter_memory_model::answer::{Options, find_race, summarize};
+use spelter_memory_model::dot::dot;
+use spelter_memory_model::event::{Access, Action, Agent, Class, Domain, Location, Operation};
+use spelter_memory_model::explain::explain;
+use spelter_memory_model::format::write_khronos;
+use spelter_memory_model::program::{Expression, Instruction, InstructionKind, Operand, Place, Program, Thread};
+use spelter_memory_model::repair::{Effort, repair};
+
+const DEVICE: Agent = Agent::Device { subgroup: 0, workgroup: 0, queue_family: 0, device: 0 };
+
+/// An operation and the value that it writes.
+type Step = (Operation, Option<i64>);
+
+/// A private access of `x` by the host (reference 0) or a shader (reference 1), and the value that it writes.
+fn access(reference: u32, written: Option<i64>) -> Step {
+    let action = Action::Access(Access {
+        reads: written.is_none(),
+        writes: written.is_some(),
+        atomic: false,
+        non_private: false,
+        available: false,
+        visible: false,
+        class: Class::Uniform,
+        reference,
+        location: Location::whole(0),
+    });
+    (Operation::new(action), written)
+}
+
+fn api(action: Action) -> Step {
+    (Operation::new(action), None)
+}
+
+/// Threads, each of which system-synchronizes with the next.
+fn program(threads: Vec<(Agent, Vec<Step>)>) -> Program {
+    let system = (1..threads.len()).map(|at| (at - 1, at)).collect();
+    let threads = threads.into_iter().enumerate().map(|(number, (agent, operations))| {
+        let code = operations.into_iter().map(|(operation, written)| {
+            let value = written.map(|written| Expression::Operand(Operand::Constant(written)));
+            let kind = InstructionKind::Execute { operation, destination: None, value, barrier: None };
+            Instruction { place: Place::default(), kind }
+        });
+        Thread { name: format!("T{number}"), agent, code: code.collect(), registers: vec![] }
+    });
+    Program {
+        name: "host".to_owned(),
+        threads: threads.collect(),
+        references: vec!["pointer".to_owned(), "buffer".to_owned()],
+        locations: vec![("x".to_owned(), 0)],
+        system,
+        ..Program::default()
+    }
+}
+
+/// The host writes, flushes and submits; a shader reads. `without` leaves out one of the three operations.
+fn upload(without: usize) -> Program {
+    let mut host = vec![access(0, Some(7))];
+    let mut submit = Vec::new();
+    if without != 0 {
+        host.push(api(Action::Available(Domain::Host)));
+    }
+    if without != 1 {
+        submit.push(api(Action::Transfer { from: Domain::Host, to: Domain::Device }));
+    }
+    if without != 2 {
+        submit.push(api(Action::Visible(Domain::Device)));
+    }
+    program(vec![(Agent::Host, host), (DEVICE, submit), (DEVICE, vec![access(1, None)])])
+}
+
+/// A shader writes, a barrier hands over, the host reads after a wait.
+fn download(without: usize) -> Program {
+    let mut barrier = vec![
+        api(Action::Available(Domain::Device)),
+        api(Action::Transfer { from: Domain::Device, to: Domain::Host }),
+        api(Action::Visible(Domain::Host)),
+    ];
+    if without < barrier.len() {
+        barrier.remove(without);
+    }
+    program(vec![(DEVICE, vec![access(1, Some(7))]), (DEVICE, barrier), (Agent::Host, vec![access(0, None)])])
+}
+
+#[test]
+fn each_operation_between_host_and_device_is_needed() {
+    let options = Options::default();
+    for build in [upload, download] {
+        let whole = build(3);
+        assert!(find_race(&whole, None, &options).unwrap().is_none());
+        let summary = summarize(&whole, &options, 10).unwrap();
+        assert_eq!(summary.outcomes.keys().map(|outcome| outcome.ends_with("=7")).collect::<Vec<_>>(), [true]);
+        for without in 0..3 {
+            let race = find_race(&build(without), None, &options).unwrap();
+            assert!(race.is_some(), "{without} is not needed");
+        }
+    }
+}
+
+#[test]
+fn programs_with_hosts_are_explained_and_drawn_but_have_no_text() {
+    let program = upload(1);
+    let race = find_race(&program, None, &Options::default()).unwrap().unwrap();
+    let explanation = explain(&program, &race, Model::SPEC, 0).unwrap();
+    assert!(explanation.cause().is_some(), "{explanation:?}");
+    assert!(dot(&program, &race, Model::SPEC).contains("T0: host"));
+    assert_eq!(write_khronos(&program).unwrap_err().to_string(), "the Khronos format has no agents of the host");
+    // What is missing is a command of the API, which no edit of a shader can stand for.
+    assert!(repair(&program, None, &Options::default(), Effort::default()).unwrap().is_none());
+}
+
+/// A host that overwrites what a shader read needs nothing but the wait.
+#[test]
+fn a_write_of_the_host_after_a_read_needs_order_only() {
+    let program = program(vec![(DEVICE, vec![access(1, None)]), (Agent::Host, vec![access(0, Some(1))])]);
+    assert!(find_race(&program, None, &Options::default()).unwrap().is_none());
+}
