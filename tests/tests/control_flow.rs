@@ -1,4 +1,5 @@
-//! Random nestings of selections, switches and loops with jumps at every depth, against their meaning in Rust.
+//! Random nestings of selections, switches and loops with jumps at every depth, and sums over those of a subgroup that are there
+//! together, against their meaning in Rust.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
@@ -16,7 +17,7 @@ use spelter_tests::engine;
 use spelter_tests::program::{self, Block, Loop, Statement, Switch, Test};
 
 /// Invocations of a workgroup.
-const INVOCATIONS: u32 = 16;
+const INVOCATIONS: u32 = 24;
 
 fn test() -> impl Strategy<Value = Test> {
     (1..8u32, 2..6u32)
@@ -26,6 +27,7 @@ fn test() -> impl Strategy<Value = Test> {
 fn leaf() -> impl Strategy<Value = Statement> {
     prop_oneof![
         4 => (1..20u32).prop_map(Statement::Step),
+        2 => (1..20u32).prop_map(Statement::Together),
         1 => Just(Statement::BreakSwitch),
         1 => Just(Statement::BreakLoop),
         1 => Just(Statement::Continue),
@@ -49,7 +51,7 @@ fn programs() -> impl Strategy<Value = Block> {
     prop::collection::vec(leaf().prop_recursive(5, 48, 6, nested), 1..6)
 }
 
-/// What 16 invocations store, by every engine.
+/// What all invocations store, by every engine.
 fn results(module: &Module) -> Vec<(&'static str, Vec<u32>)> {
     let kernel = module.kernel("main", &BTreeMap::new()).unwrap();
     verify(&kernel).unwrap();
@@ -72,7 +74,7 @@ fn results(module: &Module) -> Vec<(&'static str, Vec<u32>)> {
 }
 
 fn expected(program: &Block) -> Vec<u32> {
-    (0..INVOCATIONS).map(|index| program::run(program, index)).collect()
+    program::run(program, INVOCATIONS)
 }
 
 proptest! {

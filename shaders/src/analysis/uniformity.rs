@@ -9,7 +9,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 use super::flow::Flow;
 use super::patterns::{Patterns, Shape};
 use super::{Dominators, Loops, Predecessors, predecessors, zeros};
-use crate::ir::{Block, BuiltIn, Inst, InstData, Kernel, Op, Place, Type, Value, VariableSpace};
+use crate::ir::{Block, BuiltIn, Inst, InstData, Kernel, Op, Place, SubgroupOp, Type, Value, VariableSpace};
 
 /// Invocations that values are compared between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -263,6 +263,14 @@ impl<'a> Solver<'a> {
                 }
             }
             InstData::Atomic { .. } => Shape::Varying,
+            InstData::Subgroup { .. } if self.among == Among::Workgroup => Shape::Varying,
+            InstData::Subgroup { op, .. } if op.is_uniform() => Shape::Uniform,
+            // Who looks at one invocation gets what that has.
+            InstData::Subgroup { op: SubgroupOp::Shuffle(_), args } => match self.used(flow, args[1], block)? {
+                Shape::Uniform => Shape::Uniform,
+                _ => Shape::Varying,
+            },
+            InstData::Subgroup { .. } => Shape::Varying,
             InstData::Load { place: Place::Variable { variable, .. }, .. }
                 if self.kernel.variables[*variable].space == VariableSpace::Private =>
             {

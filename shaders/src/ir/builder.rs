@@ -6,8 +6,8 @@ use cranelift_entity::EntitySet;
 use smallvec::SmallVec;
 
 use super::{
-    Access, Block, BlockData, BufferSpace, BuiltIn, Inst, InstData, Kernel, Merge, Op, Place, Scalar, Type, Value,
-    ValueDef, Width,
+    Access, Block, BlockData, BufferSpace, BuiltIn, Inst, InstData, Kernel, Merge, Op, Place, Scalar, SubgroupOp, Type,
+    Value, ValueDef, Width,
 };
 
 /// Appends instructions to the current block of a kernel.
@@ -173,6 +173,11 @@ impl Builder {
                 self.push_value(InstData::Select { condition, then, otherwise }, ty)
             }
         }
+    }
+
+    /// What invocations of a subgroup do together.
+    pub fn subgroup(&mut self, op: SubgroupOp, args: &[Value]) -> Value {
+        self.push_value(InstData::Subgroup { op, args: SmallVec::from_slice(args) }, op.result())
     }
 
     /// A component of a built-in.

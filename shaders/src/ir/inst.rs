@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Binding, Block, Op, Type, Value, Variable, Width};
+use super::{Binding, Block, Op, SubgroupOp, Type, Value, Variable, Width};
 use crate::image;
 
 /// One instruction. At most one result, whose type is a function of the data and of the operands' types.
@@ -151,6 +151,14 @@ pub enum InstData {
     HighWord {
         /// The atomic's result.
         of: Value,
+    },
+    /// `subgroup.ballot v0`: what invocations that run the instruction together do. It stays in the block where it stands,
+    /// and the block in its loops.
+    Subgroup {
+        /// What they do.
+        op: SubgroupOp,
+        /// As many operands as [`SubgroupOp::params`] lists.
+        args: SmallVec<[Value; 2]>,
     },
     /// `barrier workgroup workgroup acq_rel|workgroup`: `OpControlBarrier`.
     Barrier {
@@ -356,6 +364,7 @@ macro_rules! walk_operands {
             | Self::Return
             | Self::Unreachable => {}
             Self::Pure { args, .. } => args.$iter().for_each(&mut $visit),
+            Self::Subgroup { args, .. } => args.$iter().for_each(&mut $visit),
             Self::Select { condition, then, otherwise } => {
                 [condition, then, otherwise].into_iter().for_each(&mut $visit)
             }
@@ -416,6 +425,7 @@ impl InstData {
             | Self::ImageField { .. }
             | Self::HighWord { .. } => Some(Type::I32),
             Self::Image { op, .. } => op.result(),
+            Self::Subgroup { op, .. } => Some(op.result()),
             Self::Buffer { .. } | Self::BufferOf { .. } | Self::BufferAt { .. } => Some(Type::Buffer),
             Self::Atomic { op: AtomicOp::Store, .. } => None,
             Self::Atomic { .. } => Some(Type::I32),

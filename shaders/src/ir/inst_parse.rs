@@ -5,7 +5,8 @@ use smallvec::SmallVec;
 use super::names::SEMANTICS;
 use super::parse::Parser;
 use super::{
-    Access, AtomicOp, BlockCall, BufferSpace, BuiltIn, InstData, Op, Place, Scope, Semantics, Type, Value, Width,
+    Access, AtomicOp, BlockCall, BufferSpace, BuiltIn, InstData, Op, Place, Scope, Semantics, SubgroupOp, Type, Value,
+    Width,
 };
 use crate::image::{Field, ImageOp};
 use crate::text::{Line, ParseError, hexadecimal};
@@ -32,6 +33,7 @@ pub(super) fn instruction(parser: &mut Parser, line: &mut Line<'_>) -> Result<(I
         },
         Some(("store", width)) => store(parser, line, Width::from_name(width).ok_or(unknown)?)?,
         Some(("image", op)) => image(parser, line, ImageOp::from_name(op).ok_or(unknown)?)?,
+        Some(("subgroup", op)) => subgroup(parser, line, SubgroupOp::from_name(op).ok_or(unknown)?)?,
         Some(("atomic", op)) => atomic(parser, line, AtomicOp::from_name(op).ok_or(unknown)?, false)?,
         Some(("atomic64", op)) => atomic(parser, line, AtomicOp::from_name(op).ok_or(unknown)?, true)?,
         Some(_) => return Err(unknown),
@@ -188,6 +190,17 @@ fn image(parser: &mut Parser, line: &mut Line<'_>, op: ImageOp) -> Result<InstDa
     let sampler = if op.has_sampler() { Some(next(line)?) } else { None };
     let args = op.params().iter().map(|_| next(line)).collect::<Result<_>>()?;
     Ok(InstData::Image { op, image, sampler, args, access: access(line)? })
+}
+
+fn subgroup(parser: &mut Parser, line: &mut Line<'_>, op: SubgroupOp) -> Result<InstData> {
+    let mut args = SmallVec::new();
+    for _ in op.params().into_iter().flatten() {
+        if !args.is_empty() {
+            line.expect(',')?;
+        }
+        args.push(parser.value(line)?);
+    }
+    Ok(InstData::Subgroup { op, args })
 }
 
 fn load(parser: &mut Parser, line: &mut Line<'_>, ty: Type, width: Width) -> Result<InstData> {

@@ -6,6 +6,7 @@
 
 mod builder;
 mod entities;
+mod hold;
 mod inst;
 mod inst_parse;
 mod kernel;
@@ -13,6 +14,7 @@ mod names;
 pub mod op;
 mod parse;
 mod print;
+mod subgroup;
 mod types;
 mod verify;
 mod verify_inst;
@@ -20,11 +22,13 @@ mod verify_inst;
 pub(crate) use builder::reverse_postorder;
 pub use builder::{Builder, element};
 pub use entities::{Binding, Block, Inst, Value, Variable};
+pub use hold::hold;
 pub use inst::{Access, AtomicOp, BlockCall, BufferSpace, BuiltIn, InstData, Place, Scope, Semantics};
 pub use kernel::{
     BindingData, BindingKind, BlockData, Kernel, Merge, SourceLine, ValueDef, VariableData, VariableSpace,
 };
 pub use op::Op;
+pub use subgroup::{SubgroupOp, identity};
 pub use types::{Scalar, Type, Width};
 pub use verify::{VerifyError, verify};
 

@@ -125,6 +125,7 @@ impl Display for InstData {
                 let (dot, width) = if narrow { (".", width.name()) } else { ("", "") };
                 write!(f, "store{dot}{width} {place}, {value}{access}")
             }
+            Self::Subgroup { op, args } => list(f, &format!("subgroup.{} ", op.name()), args, ""),
             Self::Atomic { .. } => print_atomic(f, self),
             Self::HighWord { of } => write!(f, "high_word {of}"),
             Self::Barrier { execution, memory, semantics } => {

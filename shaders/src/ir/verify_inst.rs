@@ -46,6 +46,14 @@ pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
             operands.extend([image].into_iter().chain(sampler).map(|value| (value, Type::Buffer)));
             operands.extend(args.iter().copied().zip(params));
         }
+        InstData::Subgroup { op, ref args } => {
+            op.check()?;
+            let params: SmallVec<[Type; 2]> = op.params().into_iter().flatten().collect();
+            if args.len() != params.len() {
+                return Err(format!("subgroup.{} takes {} operands, not {}", op.name(), params.len(), args.len()));
+            }
+            operands.extend(args.iter().copied().zip(params));
+        }
         InstData::HighWord { of } => {
             let is_wide = |inst| matches!(kernel.insts.get(inst), Some(InstData::Atomic { wide: Some(_), .. }));
             match kernel.values.get(of) {

@@ -395,6 +395,14 @@ impl Builder {
         }
     }
 
+    /// A bit for each lane.
+    pub(super) fn mask_bits(&mut self, mask: Value) -> Value {
+        match self.kernel.constant(mask) {
+            Some(bits) => self.s32((bits & ALL) as u32),
+            None => self.emit_one(InstData::MaskBits { mask }),
+        }
+    }
+
     /// `then` where the condition holds, else `otherwise`.
     pub(super) fn select(&mut self, condition: Value, then: Value, otherwise: Value) -> Value {
         let all = if self.ty(condition) == Type::Mask { ALL } else { 1 };

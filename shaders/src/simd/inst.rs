@@ -78,6 +78,18 @@ pub enum InstData {
         /// The number of each lane's word.
         words: Box<[u8; LANES as usize]>,
     },
+    /// `permute v0, v1`: in each lane the word of the lane of `v0` that `v1` names, modulo 16.
+    Permute {
+        /// The words, `v32`.
+        vector: Value,
+        /// Numbers of lanes, `v32`.
+        lanes: Value,
+    },
+    /// `mask_bits v0`: a bit for each lane, lane 0 the lowest, as `s32`.
+    MaskBits {
+        /// The mask.
+        mask: Value,
+    },
     /// `first_lane v0`: number of the lowest lane that is on, as `s32`; 16 if none is.
     FirstLane {
         /// The mask.

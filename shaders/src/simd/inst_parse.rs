@@ -76,6 +76,8 @@ fn simple(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option
             line.expect(',')?;
             InstData::Pick { first, second, words: words(line)? }
         }
+        "permute" => InstData::Permute { vector: parser.value(line)?, lanes: operand(parser, line)? },
+        "mask_bits" => InstData::MaskBits { mask: parser.value(line)? },
         "first_lane" => InstData::FirstLane { mask: parser.value(line)? },
         "any" => InstData::Any { mask: parser.value(line)? },
         "context" => InstData::Context { field: line.word("a field of the context", Field::from_name)? },

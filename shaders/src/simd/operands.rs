@@ -26,7 +26,8 @@ macro_rules! walk_operands {
             Self::Splat { value } => $visit(value),
             Self::Extract { vector, lane } => [vector, lane].into_iter().for_each(&mut $visit),
             Self::Pick { first, second, .. } => [first, second].into_iter().for_each(&mut $visit),
-            Self::FirstLane { mask } | Self::Any { mask } => $visit(mask),
+            Self::Permute { vector, lanes } => [vector, lanes].into_iter().for_each(&mut $visit),
+            Self::FirstLane { mask } | Self::MaskBits { mask } | Self::Any { mask } => $visit(mask),
             Self::BufferBase { buffer } | Self::BufferLen { buffer } => $visit(buffer),
             Self::ImageField { image, .. } => $visit(image),
             Self::Call { area, mask, .. } => [area, mask].into_iter().for_each(&mut $visit),
@@ -129,7 +130,10 @@ impl InstData {
             Self::Select { then, .. } => one(type_of(*then)),
             Self::Wide { op, .. } => one(op.result()),
             Self::Splat { value } => one(type_of(*value).widened().unwrap_or(Type::V32)),
-            Self::Extract { .. } | Self::FirstLane { .. } | Self::ImageField { .. } => one(Type::S32),
+            Self::Permute { .. } => one(Type::V32),
+            Self::Extract { .. } | Self::FirstLane { .. } | Self::MaskBits { .. } | Self::ImageField { .. } => {
+                one(Type::S32)
+            }
             Self::Any { .. } => one(Type::S1),
             Self::Context { field } => one(field.ty()),
             Self::BufferBase { .. } | Self::BufferLen { .. } => one(Type::S64),

@@ -81,6 +81,8 @@ impl Display for InstData {
                 list(f, "[", words.iter(), "]")
             }
             Self::Extract { vector, lane } => write!(f, "extract {vector}, {lane}"),
+            Self::Permute { vector, lanes } => write!(f, "permute {vector}, {lanes}"),
+            Self::MaskBits { mask } => write!(f, "mask_bits {mask}"),
             Self::FirstLane { mask } => write!(f, "first_lane {mask}"),
             Self::Any { mask } => write!(f, "any {mask}"),
             Self::Context { field } => write!(f, "context {field}"),

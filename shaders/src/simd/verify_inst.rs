@@ -44,7 +44,10 @@ pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
             }
             operands.extend([(first, Type::V32), (second, Type::V32)]);
         }
-        InstData::FirstLane { mask } | InstData::Any { mask } => operands.push((mask, Type::Mask)),
+        InstData::Permute { vector, lanes } => operands.extend([(vector, Type::V32), (lanes, Type::V32)]),
+        InstData::FirstLane { mask } | InstData::MaskBits { mask } | InstData::Any { mask } => {
+            operands.push((mask, Type::Mask));
+        }
         InstData::Context { field } => check_field(field)?,
         InstData::BufferBase { buffer }
         | InstData::BufferLen { buffer }

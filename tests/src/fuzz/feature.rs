@@ -70,6 +70,12 @@ features! {
     ExchangeStorage "exchange in a storage buffer";
     ReadUniformShared "shared memory: a uniform read";
     PhaseInLoop "shared memory: read-only over a loop";
+    Ballot "subgroup: ballot";
+    Shuffle "subgroup: shuffle";
+    Reduce "subgroup: reduction";
+    Scan "subgroup: scan";
+    TogetherInLoop "subgroup: operation in a loop";
+    TogetherDivergent "subgroup: operation of some";
     Fence "fence";
     AtomicOwn "atomic: result used";
     AtomicCounter "atomic: storage counter";

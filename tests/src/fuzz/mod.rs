@@ -18,6 +18,7 @@ mod scope;
 mod setup;
 mod shrink;
 mod statement;
+mod subgroup;
 mod sync;
 mod tape;
 pub mod text;

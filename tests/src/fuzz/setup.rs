@@ -3,7 +3,7 @@
 use spelter_shaders::abi::MAX_PUSH_BYTES;
 use spelter_shaders::ir::{
     AtomicOp, Binding, BindingData, BindingKind, Builder, BuiltIn, InstData, Kernel, Op, Type, Value, VariableData,
-    VariableSpace,
+    VariableSpace, hold,
 };
 
 use super::feature::{Feature, Features};
@@ -95,7 +95,9 @@ pub fn generate(tape: Tape, options: Options) -> (Generated, Tape) {
     if !maker.dead {
         maker.end(usize::MAX);
     }
-    let program = Program { kernel: maker.builder.finish(), groups, base, push, buffers };
+    let mut kernel = maker.builder.finish();
+    hold(&mut kernel).expect("constructs nest a few times only");
+    let program = Program { kernel, groups, base, push, buffers };
     (Generated { program, features: maker.features }, maker.tape)
 }
 

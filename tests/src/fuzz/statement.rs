@@ -18,7 +18,7 @@ impl Maker {
             if self.fuel == 0 || self.dead || self.tape.pick(if nested { 6 } else { 60 }) == 0 {
                 return;
             }
-            let choice = self.tape.pick(39) + 1;
+            let choice = self.tape.pick(43) + 1;
             self.fuel -= 1;
             self.statement(choice, depth);
         }
@@ -48,6 +48,7 @@ impl Maker {
             36 if depth > 0 => self.switch(depth - 1),
             37 if !self.constructs.is_empty() => self.leave_if(),
             38 | 39 => self.guarded_leave(),
+            40..=43 => self.together(),
             _ => self.pure(),
         }
     }

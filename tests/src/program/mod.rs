@@ -1,16 +1,21 @@
 //! Random programs of structured control flow, with their meaning in Rust: what every front end and engine must agree with.
 //!
 //! A program turns `s`, at first the invocation's index, into another number; each step and each branch leaves its mark in
-//! it. [`spirv`] writes a program as SPIR-V with phis, [`wgsl`] as WGSL with variables.
+//! it; so does who is where together. [`run`] is what that means, [`spirv`] writes a program as SPIR-V with phis, [`wgsl`] as WGSL with variables.
 
+mod lockstep;
 pub mod spirv;
 pub mod wgsl;
+
+pub use lockstep::run;
 
 /// A statement.
 #[derive(Clone, Debug)]
 pub enum Statement {
     /// `s = s * 3 + n`.
     Step(u32),
+    /// `s = s * 3 + sum + n`, with the sum of all `s` of those in the subgroup that are here together.
+    Together(u32),
     /// `if (…) { … } else { … }`.
     If(Test, Block, Block),
     /// `switch (s % 5)`.
@@ -66,14 +71,6 @@ pub struct Loop {
 /// Values of `s % SELECTORS` choose a case.
 pub const SELECTORS: u32 = 5;
 
-enum Flow {
-    Next,
-    BreakSwitch,
-    BreakLoop,
-    Continue,
-    Return,
-}
-
 /// Removes what has no target and what follows a jump, so that the program is valid in every language.
 pub fn prune(block: &mut Block) {
     prune_in(block, false, false, true);
@@ -117,73 +114,8 @@ fn is_jump(statement: &Statement) -> bool {
     matches!(statement, S::BreakSwitch | S::BreakLoop | S::Continue | S::Return(_))
 }
 
-/// What the program makes of an invocation's index.
-pub fn run(program: &Block, index: u32) -> u32 {
-    let mut s = index;
-    block(program, index, &mut s);
-    s
-}
-
-fn block(statements: &Block, index: u32, s: &mut u32) -> Flow {
-    for statement in statements {
-        let flow = match statement {
-            Statement::Step(n) => {
-                *s = s.wrapping_mul(3).wrapping_add(*n);
-                Flow::Next
-            }
-            Statement::If(test, then, otherwise) => {
-                block(if test.holds(*s, index) { then } else { otherwise }, index, s)
-            }
-            Statement::Switch(switch) => choose(switch, index, s),
-            Statement::Loop(repeated) => repeat(repeated, index, s),
-            Statement::BreakSwitch => Flow::BreakSwitch,
-            Statement::BreakLoop => Flow::BreakLoop,
-            Statement::Continue => Flow::Continue,
-            Statement::Return(n) => {
-                *s = s.wrapping_add(*n);
-                Flow::Return
-            }
-        };
-        if !matches!(flow, Flow::Next) {
-            return flow;
-        }
-    }
-    Flow::Next
-}
-
 impl Test {
-    fn holds(self, s: u32, index: u32) -> bool {
+    pub(crate) fn holds(self, s: u32, index: u32) -> bool {
         s.wrapping_mul(self.factor).wrapping_add(index) % self.modulus < self.less
     }
-}
-
-fn choose(switch: &Switch, index: u32, s: &mut u32) -> Flow {
-    let value = (*s % SELECTORS) as usize;
-    let taken = if value < switch.cases.len() && value != switch.default { value } else { switch.default };
-    for (case, falls) in switch.cases.iter().skip(taken) {
-        match block(case, index, s) {
-            Flow::Next if *falls => {}
-            Flow::Next | Flow::BreakSwitch => break,
-            flow => return flow,
-        }
-    }
-    Flow::Next
-}
-
-fn repeat(repeated: &Loop, index: u32, s: &mut u32) -> Flow {
-    let rounds = repeated.rounds + index % repeated.spread;
-    let mut i = 0;
-    while repeated.tested_last || i < rounds {
-        *s = s.wrapping_add(i);
-        match block(&repeated.body, index, s) {
-            Flow::Next | Flow::Continue => {}
-            Flow::BreakLoop => break,
-            flow => return flow,
-        }
-        i += 1;
-        if repeated.tested_last && i >= rounds {
-            break;
-        }
-    }
-    Flow::Next
 }

@@ -6,9 +6,13 @@ use std::fmt::Write;
 use super::{Block, Loop, SELECTORS, Statement, Switch, Test};
 
 const HEAD: &str = "OpCapability Shader
+OpCapability GroupNonUniform
+OpCapability GroupNonUniformArithmetic
+OpExtension \"SPV_KHR_maximal_reconvergence\"
 OpMemoryModel Logical GLSL450
 OpEntryPoint GLCompute %main \"main\" %index
-OpExecutionMode %main LocalSize 16 1 1
+OpExecutionMode %main LocalSize 24 1 1
+OpExecutionMode %main MaximallyReconvergesKHR
 OpDecorate %index BuiltIn LocalInvocationIndex
 OpDecorate %words ArrayStride 4
 OpDecorate %Block Block
@@ -42,9 +46,9 @@ OpFunctionEnd
 %b0 = OpLabel
 ";
 
-/// A module that stores what 16 invocations make of their index.
+/// A module that stores what 24 invocations make of their index.
 pub fn write(program: &Block) -> String {
-    let mut writer = Writer { constants: BTreeSet::from([0, 1, SELECTORS]), ..Writer::default() };
+    let mut writer = Writer { constants: BTreeSet::from([0, 1, 3, SELECTORS]), ..Writer::default() };
     if let Some(end) = writer.block(program, At { block: "b0".into(), s: "x".into() }, &Targets::default()) {
         writer.line(format!("OpReturnValue %{}", end.s));
     }
@@ -134,6 +138,14 @@ impl Writer {
                 Statement::Step(n) => {
                     let (three, n) = (self.constant(3), self.constant(*n));
                     let product = self.binary("OpIMul", "u32", &at.s, &three);
+                    At { s: self.binary("OpIAdd", "u32", &product, &n), ..at }
+                }
+                Statement::Together(n) => {
+                    let (three, n) = (self.constant(3), self.constant(*n));
+                    let sum = self.name("v");
+                    self.line(format!("%{sum} = OpGroupNonUniformIAdd %u32 %c3 Reduce %{}", at.s));
+                    let product = self.binary("OpIMul", "u32", &at.s, &three);
+                    let product = self.binary("OpIAdd", "u32", &product, &sum);
                     At { s: self.binary("OpIAdd", "u32", &product, &n), ..at }
                 }
                 Statement::If(test, then, otherwise) => self.selection(*test, [then, otherwise], at, targets)?,

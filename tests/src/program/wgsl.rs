@@ -2,11 +2,11 @@
 
 use super::{Block, SELECTORS, Statement, Switch};
 
-/// A module that stores what 16 invocations make of their index.
+/// A module that stores what 24 invocations make of their index.
 pub fn write(program: &Block) -> String {
     let mut text = String::from(
         "@group(0) @binding(0) var<storage, read_write> out: array<u32>;
-@compute @workgroup_size(16)
+@compute @workgroup_size(24)
 fn main(@builtin(local_invocation_index) index: u32) {
     out[index] = program(index);
 }
@@ -25,6 +25,7 @@ fn block(statements: &Block, text: &mut String) {
     for statement in statements {
         match statement {
             Statement::Step(n) => *text += &format!("s = s * 3u + {n}u;\n"),
+            Statement::Together(n) => *text += &format!("s = s * 3u + subgroupAdd(s) + {n}u;\n"),
             Statement::If(test, then, otherwise) => {
                 let (factor, modulus, less) = (test.factor, test.modulus, test.less);
                 *text += &format!("if (s * {factor}u + index) % {modulus}u < {less}u {{\n");

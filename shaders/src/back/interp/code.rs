@@ -2,7 +2,7 @@
 
 use crate::image::ImageOp;
 use crate::ir::op::MAX_STEP_ARGS;
-use crate::ir::{AtomicOp, Scope, VariableSpace};
+use crate::ir::{AtomicOp, VariableSpace};
 use std::sync::atomic::Ordering;
 
 use super::env::Env;
@@ -63,7 +63,7 @@ pub(super) enum End {
         default: u32,
         cases: Box<[(u32, u32)]>,
     },
-    /// Waits for the subgroup or the workgroup. `live` registers from the first that is not a constant are saved.
+    /// Waits for others. `live` registers from the first that is not a constant are saved.
     Barrier {
         wait: Wait,
         next: u32,
@@ -72,22 +72,12 @@ pub(super) enum End {
     Return,
 }
 
-/// Who waits at a barrier.
+/// Who waits for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
-    Subgroup,
+    /// Invocations of the subgroup, at the meeting of that number.
+    Meeting(u32),
     Workgroup,
-}
-
-impl Wait {
-    /// `None` where an invocation waits only for itself.
-    pub(super) fn of(execution: Scope) -> Option<Self> {
-        match execution {
-            Scope::Invocation => None,
-            Scope::Subgroup => Some(Self::Subgroup),
-            Scope::CrossDevice | Scope::Device | Scope::QueueFamily | Scope::Workgroup => Some(Self::Workgroup),
-        }
-    }
 }
 
 /// What steps look up by `extra`.

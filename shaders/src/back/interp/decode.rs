@@ -5,13 +5,14 @@ use cranelift_entity::SecondaryMap;
 use super::atomic::{self, fence_order, order_of};
 use super::code::{AtomicStep, BindingRange, CodeBlock, End, ImageStep, Run, Step, Tables, VariableRange, Wait};
 use super::env::builtin_index;
+use super::meeting::{Meeting, Meetings, Ways, is_meeting};
 use super::slots::{Slots, is_barrier};
 use super::{image, memory, moves, pure, wide};
 use crate::ir::op::MAX_STEP_ARGS;
 use crate::ir::{Block, BlockCall, Inst, InstData, Kernel, Place, Value, VariableData, VariableSpace};
 
-/// The blocks, entry first, and the tables that their steps look into.
-pub(super) fn decode(kernel: &Kernel, slots: &Slots) -> (Vec<CodeBlock>, Tables) {
+/// The blocks, entry first, the tables that their steps look into, and where invocations of a subgroup meet.
+pub(super) fn decode(kernel: &Kernel, slots: &Slots, ways: Option<&Ways>) -> (Vec<CodeBlock>, Tables, Meetings) {
     let mut order = SecondaryMap::new();
     for (number, &block) in kernel.layout.iter().enumerate() {
         order[block] = number as u32;
@@ -26,11 +27,12 @@ pub(super) fn decode(kernel: &Kernel, slots: &Slots) -> (Vec<CodeBlock>, Tables)
     }
     // One code block for each block; what follows a barrier or sits on an edge comes after them.
     let blocks = kernel.layout.iter().map(|_| None).collect();
-    let mut decoder = Decoder { kernel, slots, order, tables, blocks, steps: Vec::new() };
+    let mut decoder = Decoder { kernel, slots, ways, order, tables, blocks, steps: Vec::new(), meetings: Vec::new() };
     for &block in &kernel.layout {
         decoder.block(block);
     }
-    (decoder.blocks.into_iter().flatten().collect(), decoder.tables)
+    let meetings = ways.map(|ways| ways.meetings(decoder.meetings)).unwrap_or_default();
+    (decoder.blocks.into_iter().flatten().collect(), decoder.tables, meetings)
 }
 
 fn bindings(kernel: &Kernel) -> Vec<BindingRange> {
@@ -61,24 +63,27 @@ fn variables(kernel: &Kernel) -> Vec<VariableRange> {
 struct Decoder<'a> {
     kernel: &'a Kernel,
     slots: &'a Slots,
+    ways: Option<&'a Ways>,
     /// Place in the layout, which is the number of the code block.
     order: SecondaryMap<Block, u32>,
     tables: Tables,
     blocks: Vec<Option<CodeBlock>>,
     /// Steps of the code block at work.
     steps: Vec<Step>,
+    meetings: Vec<Meeting>,
 }
 
 impl Decoder<'_> {
     fn block(&mut self, block: Block) {
         let mut number = self.order[block];
-        for &inst in &self.kernel.blocks[block].insts {
+        for (index, &inst) in self.kernel.blocks[block].insts.iter().enumerate() {
             let data = &self.kernel.insts[inst];
             if data.is_terminator() {
                 let end = self.terminator(block, data);
                 self.finish(number, end);
             } else if is_barrier(data) {
-                number = self.barrier(number, inst, data);
+                let meeting = self.ways.filter(|_| is_meeting(data)).map(|ways| ways.meeting(block, index));
+                number = self.pause(number, inst, data, meeting);
             } else {
                 self.step(inst, data);
             }
@@ -96,12 +101,25 @@ impl Decoder<'_> {
     }
 
     /// Cuts the block in two.
-    fn barrier(&mut self, number: u32, inst: Inst, data: &InstData) -> u32 {
-        let &InstData::Barrier { execution, memory, semantics } = data else { return number };
-        let Some(wait) = Wait::of(execution) else { return number };
-        if let Some(order) = fence_order(memory, semantics) {
+    fn pause(&mut self, number: u32, inst: Inst, data: &InstData, meeting: Option<Meeting>) -> u32 {
+        if let &InstData::Barrier { memory, semantics, .. } = data
+            && let Some(order) = fence_order(memory, semantics)
+        {
             self.fence(order);
         }
+        let wait = match meeting {
+            None => Wait::Workgroup,
+            Some(mut meeting) => {
+                let of = |value: Option<&Value>| value.map_or(self.slots.spare(), |&value| self.slots.of[value]);
+                meeting.dest = of(self.kernel.results[inst].as_ref());
+                if let InstData::Subgroup { op, args } = data {
+                    meeting.op = Some(*op);
+                    meeting.args = [of(args.first()), of(args.get(1))];
+                }
+                self.meetings.push(meeting);
+                Wait::Meeting(self.meetings.len() as u32 - 1)
+            }
+        };
         let next = self.reserve();
         let live = self.slots.live_at.get(&inst).copied().unwrap_or(0);
         self.finish(number, End::Barrier { wait, next, live });
@@ -111,7 +129,7 @@ impl Decoder<'_> {
     fn terminator(&mut self, from: Block, data: &InstData) -> End {
         match data {
             InstData::Jump { to } => {
-                self.moves(to);
+                self.moves(from, to);
                 self.jump(from, to)
             }
             InstData::Branch { condition, then, otherwise } => End::Branch {
@@ -141,7 +159,7 @@ impl Decoder<'_> {
     /// The code block that one of several targets begins with: a new one if something is to be done on the way.
     fn edge(&mut self, from: Block, to: &BlockCall) -> u32 {
         let outer = std::mem::take(&mut self.steps);
-        self.moves(to);
+        self.moves(from, to);
         let number = if self.steps.is_empty() && !self.is_back_edge(from, to.block) {
             self.order[to.block]
         } else {
@@ -153,12 +171,16 @@ impl Decoder<'_> {
         number
     }
 
-    fn moves(&mut self, to: &BlockCall) {
+    fn moves(&mut self, from: Block, to: &BlockCall) {
         let params = &self.kernel.blocks[to.block].params;
         let pairs: Vec<_> =
             params.iter().zip(&to.args).map(|(&param, &arg)| (self.slots.of[param], self.slots.of[arg])).collect();
         for (dest, from) in moves::sequence(&pairs, self.slots.spare()) {
             self.steps.push(Step { run: memory::copy, dest, args: [from, 0, 0, 0, 0, 0], extra: 0 });
+        }
+        if let Some((trips, begins)) = self.ways.and_then(|ways| ways.step(from, to.block)) {
+            let dest = self.slots.spare() + 1 + trips;
+            self.steps.push(Step { run: memory::count, dest, args: [dest; MAX_STEP_ARGS], extra: begins.into() });
         }
     }
 
@@ -219,6 +241,7 @@ impl Decoder<'_> {
             }
             // Constants wait in their registers; barriers of a single invocation and terminators are no steps.
             InstData::Const { .. }
+            | InstData::Subgroup { .. }
             | InstData::Barrier { .. }
             | InstData::Jump { .. }
             | InstData::Branch { .. }

@@ -13,6 +13,11 @@ pub(super) fn copy(step: &Step, regs: &mut [u64], _: &mut Env<'_>) {
     step.set(regs, step.arg(regs, 0));
 }
 
+/// Counts operand 0 on, or begins to count if `extra` says so: trips through a loop.
+pub(super) fn count(step: &Step, regs: &mut [u64], _: &mut Env<'_>) {
+    step.set(regs, if step.extra == 0 { step.arg(regs, 0) + 1 } else { 0 });
+}
+
 /// Operand 1 if operand 0 is true, else operand 2.
 pub(super) fn select(step: &Step, regs: &mut [u64], _: &mut Env<'_>) {
     let (then, otherwise) = (step.arg(regs, 1), step.arg(regs, 2));

@@ -3,13 +3,15 @@
 //! [`Program::new`] gives values registers (`slots`), puts block arguments into moves (`moves`) and instructions into
 //! small steps, each with the function that does it (`decode`). Running (`run`) is then: call the steps of a block,
 //! look at how it ends, go on. A kernel needs one register file; at a barrier the registers that are alive are copied
-//! to the invocation's frame, and the next invocation takes the file.
+//! to the invocation's frame, and the next invocation takes the file. Operations of subgroups are done when all that take part
+//! wait for each other (`meeting`).
 
 mod atomic;
 mod code;
 mod decode;
 mod env;
 mod image;
+mod meeting;
 mod memory;
 mod moves;
 mod pure;
@@ -28,6 +30,7 @@ use code::{CodeBlock, End, Tables};
 pub struct Program {
     blocks: Vec<CodeBlock>,
     tables: Tables,
+    meetings: meeting::Meetings,
     /// First contents of the register file.
     constants: Vec<u64>,
     registers: usize,
@@ -42,8 +45,9 @@ impl Program {
     /// Prepares a kernel. It must be one that [`verify`] accepts; another one may panic, and does in debug builds.
     pub fn new(kernel: &Kernel) -> Self {
         debug_assert_eq!(verify(kernel), Ok(()), "{kernel}");
-        let slots = slots::assign(kernel);
-        let (blocks, tables) = decode::decode(kernel, &slots);
+        let ways = meeting::Ways::new(kernel);
+        let slots = slots::assign(kernel, ways.as_ref().map_or(0, meeting::Ways::depth));
+        let (blocks, tables, meetings) = decode::decode(kernel, &slots, ways.as_ref());
         let live = |block: &CodeBlock| match block.end {
             End::Barrier { live, .. } => Some(live as usize),
             _ => None,
@@ -52,6 +56,7 @@ impl Program {
             kept: blocks.iter().filter_map(live).max(),
             blocks,
             tables,
+            meetings,
             registers: slots.count as usize,
             constants: slots.constants,
             workgroup_size: kernel.workgroup_size,

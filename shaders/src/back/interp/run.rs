@@ -1,5 +1,9 @@
 //! Runs one workgroup: invocation after invocation, or barrier by barrier.
 
+use std::cmp::Ordering;
+
+use smallvec::SmallVec;
+
 use super::Program;
 use super::code::{End, Wait};
 use super::env::Env;
@@ -12,13 +16,14 @@ enum Pause {
     At { wait: Wait, next: u32, live: u32 },
 }
 
-/// Words of a frame before the saved registers: the state, and how many registers there are.
-const FRAME_HEAD: usize = 2;
+/// Words of a frame before the saved registers: the state; how many registers there are, and above that the number of the
+/// meeting; the operands of what is done there.
+const FRAME_HEAD: usize = 4;
 
-/// States of an invocation between two turns, in the frame's first word; from [`AT_WORKGROUP`] and [`AT_SUBGROUP`] on
+/// States of an invocation between two turns, in the frame's first word; from [`AT_MEETING`] and [`AT_WORKGROUP`] on
 /// the low half is the code block to go on with.
 const ENDED: u64 = 0;
-const AT_SUBGROUP: u64 = 1 << 32;
+const AT_MEETING: u64 = 1 << 32;
 const AT_WORKGROUP: u64 = 2 << 32;
 const STATE: u64 = 3 << 32;
 
@@ -107,15 +112,61 @@ impl Run<'_> {
         }
     }
 
-    /// Lets a subgroup go on until none of its invocations waits for the subgroup only.
+    /// Lets a subgroup go on until none of its invocations waits for the subgroup only. `false` if stopped.
     fn until_workgroup_barrier(&mut self, subgroup: std::ops::Range<u32>) -> bool {
         loop {
-            match self.round(subgroup.clone(), AT_SUBGROUP) {
-                None => return false,
-                Some(false) => return true,
-                Some(true) => {}
+            let group = self.first_group(subgroup.clone());
+            if group.is_empty() {
+                return true;
+            }
+            if !self.meet(subgroup.start, &group) {
+                return false;
             }
         }
+    }
+
+    /// The invocations that wait at the first meeting.
+    fn first_group(&self, subgroup: std::ops::Range<u32>) -> SmallVec<[u32; SUBGROUP_SIZE as usize]> {
+        let mut group: SmallVec<[u32; SUBGROUP_SIZE as usize]> = SmallVec::new();
+        let place = |index: u32| {
+            let frame = self.frame_of(index);
+            ((frame[1] >> 32) as u32, &frame[FRAME_HEAD..])
+        };
+        for index in subgroup.filter(|&index| self.frame_of(index)[0] & STATE == AT_MEETING) {
+            let order = group.first().map(|&first| self.program.meetings.order(place(index), place(first)));
+            match order {
+                Some(Ordering::Greater) => continue,
+                Some(Ordering::Less) => group.clear(),
+                Some(Ordering::Equal) | None => {}
+            }
+            group.push(index);
+        }
+        group
+    }
+
+    /// Does what a group does together, and lets each of them go on. `false` if stopped.
+    fn meet(&mut self, first: u32, group: &[u32]) -> bool {
+        let meeting = self.program.meetings.all[(self.frame_of(group[0])[1] >> 32) as usize];
+        let mut operands = [[0; SUBGROUP_SIZE as usize]; 2];
+        let mut active = 0;
+        for &index in group {
+            let lane = (index - first) as usize;
+            active |= 1 << lane;
+            [operands[0][lane], operands[1][lane]] = [self.frame_of(index)[2], self.frame_of(index)[3]];
+        }
+        let results = meeting.op.map(|op| op.run(active, &operands[0], &operands[1]));
+        group.iter().all(|&index| {
+            let next = self.frame_of(index)[0] as u32;
+            self.resume(index);
+            if let Some(results) = &results {
+                self.registers[meeting.dest as usize] = results[(index - first) as usize];
+            }
+            self.turn(index, next)
+        })
+    }
+
+    fn frame_of(&self, index: u32) -> &[u64] {
+        &self.frames[index as usize * self.frame..][..self.frame]
     }
 
     /// One turn for each invocation in that state. Whether there were any; `None` if stopped.
@@ -148,7 +199,7 @@ impl Run<'_> {
     fn resume(&mut self, index: u32) {
         self.env.enter(index, self.program.workgroup_size, self.private_of(index));
         let frame = &self.frames[index as usize * self.frame..][..self.frame];
-        let live = frame[1] as usize;
+        let live = frame[1] as u32 as usize;
         let first = self.program.constants.len() + 1;
         self.registers[first..first + live].copy_from_slice(&frame[FRAME_HEAD..FRAME_HEAD + live]);
     }
@@ -161,10 +212,18 @@ impl Run<'_> {
             Pause::Stopped => return false,
             Pause::Ended => frame[0] = ENDED,
             Pause::At { wait, next, live } => {
-                let state = if wait == Wait::Subgroup { AT_SUBGROUP } else { AT_WORKGROUP };
                 let (first, live) = (self.program.constants.len() + 1, live as usize);
-                frame[0] = state | u64::from(next);
                 frame[1] = live as u64;
+                let state = match wait {
+                    Wait::Workgroup => AT_WORKGROUP,
+                    Wait::Meeting(number) => {
+                        frame[1] |= u64::from(number) << 32;
+                        let meeting = &self.program.meetings.all[number as usize];
+                        frame[2..FRAME_HEAD].copy_from_slice(&meeting.args.map(|arg| self.registers[arg as usize]));
+                        AT_MEETING
+                    }
+                };
+                frame[0] = state | u64::from(next);
                 frame[FRAME_HEAD..FRAME_HEAD + live].copy_from_slice(&self.registers[first..first + live]);
             }
         }

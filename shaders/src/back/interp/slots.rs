@@ -5,7 +5,7 @@
 //! That is enough for any control flow graph whose layout puts definitions before uses: control reaches a use from
 //! inside the interval by going forward, or by a back edge, which the interval then covers.
 //!
-//! Registers `0 .. constants` hold constants, the next one is spare, the rest is shared out, lowest first, so that what
+//! Registers `0 .. constants` hold constants, the next one is spare, some may count trips through loops, the rest is shared out, lowest first, so that what
 //! is alive at a barrier is a short run of registers.
 
 use std::cmp::Reverse;
@@ -13,8 +13,8 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
 use cranelift_entity::SecondaryMap;
 
-use super::code::Wait;
-use crate::ir::{Block, Inst, InstData, Kernel, Value};
+use super::meeting::is_meeting;
+use crate::ir::{Block, Inst, InstData, Kernel, Scope, Value};
 
 /// The registers of a kernel.
 #[derive(Debug, Default)]
@@ -36,12 +36,12 @@ impl Slots {
     }
 }
 
-/// Assigns registers. Time is `n log n` in the number of instructions for structured control flow.
-pub(super) fn assign(kernel: &Kernel) -> Slots {
+/// Assigns registers, the first `trips` of which after the spare one are for counts of trips. Time is `n log n` in the number of instructions for structured control flow.
+pub(super) fn assign(kernel: &Kernel, trips: u32) -> Slots {
     let intervals = Intervals::new(kernel);
     let mut slots = constants(kernel);
-    let mut scan = Scan { next: slots.spare() + 1, ..Scan::default() };
-    let first = scan.next;
+    let first = slots.spare() + 1;
+    let mut scan = Scan { next: first + trips, ..Scan::default() };
     let hints = Hints::new(kernel);
     let mut position = 0;
     for &block in &kernel.layout {
@@ -59,7 +59,7 @@ pub(super) fn assign(kernel: &Kernel) -> Slots {
                 }
             }
             if is_barrier(&kernel.insts[inst]) {
-                slots.live_at.insert(inst, scan.top().map_or(0, |top| top + 1 - first));
+                slots.live_at.insert(inst, scan.top().map_or(trips, |top| top + 1 - first));
             }
         }
         position += 1;
@@ -70,7 +70,7 @@ pub(super) fn assign(kernel: &Kernel) -> Slots {
 
 /// Whether invocations may be exchanged at the instruction.
 pub(super) fn is_barrier(data: &InstData) -> bool {
-    matches!(data, InstData::Barrier { execution, .. } if Wait::of(*execution).is_some())
+    is_meeting(data) || matches!(data, InstData::Barrier { execution, .. } if *execution != Scope::Invocation)
 }
 
 fn constants(kernel: &Kernel) -> Slots {

@@ -22,8 +22,19 @@ pub(super) fn is_supported(capability: Capability) -> bool {
         C::Matrix
             | C::Shader
             | C::DeviceGroup
-            // The subgroup built-ins; each instruction of the group is refused by itself.
             | C::GroupNonUniform
+            | C::GroupNonUniformVote
+            | C::GroupNonUniformArithmetic
+            | C::GroupNonUniformBallot
+            | C::GroupNonUniformShuffle
+            | C::GroupNonUniformShuffleRelative
+            | C::GroupNonUniformClustered
+            | C::GroupNonUniformQuad
+            | C::GroupNonUniformRotateKHR
+            | C::GroupNonUniformPartitionedEXT
+            | C::QuadControlKHR
+            | C::SubgroupBallotKHR
+            | C::SubgroupVoteKHR
             | C::VulkanMemoryModel
             | C::VulkanMemoryModelDeviceScope
             | C::VariablePointersStorageBuffer

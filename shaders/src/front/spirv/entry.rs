@@ -5,6 +5,7 @@ use spirv::{BuiltIn, ExecutionMode, Op};
 use super::super::Error;
 use super::arithmetic::Shape;
 use super::constants::Constants;
+use super::group::Relation;
 use super::module::{EntryPoint, Sections};
 use super::pointer::Input;
 use super::types::{Scalar, Types};
@@ -19,7 +20,7 @@ const MAX_INVOCATIONS: u64 = 1024;
 pub(super) fn input(builtin: BuiltIn) -> Checked<(Input, Shape)> {
     use ir::BuiltIn as B;
     let scalar = Shape::Scalar(Scalar::I32);
-    let vector = Shape::Vector(Scalar::I32, 3);
+    let (vector, ballot) = (Shape::Vector(Scalar::I32, 3), Shape::Vector(Scalar::I32, 4));
     Ok(match builtin {
         BuiltIn::NumWorkgroups => (Input::BuiltIn(B::NumWorkgroups), vector),
         BuiltIn::WorkgroupId => (Input::BuiltIn(B::WorkgroupId), vector),
@@ -29,6 +30,11 @@ pub(super) fn input(builtin: BuiltIn) -> Checked<(Input, Shape)> {
         BuiltIn::NumSubgroups => (Input::BuiltIn(B::NumSubgroups), scalar),
         BuiltIn::SubgroupId => (Input::BuiltIn(B::SubgroupId), scalar),
         BuiltIn::SubgroupLocalInvocationId => (Input::BuiltIn(B::SubgroupLocalInvocationId), scalar),
+        BuiltIn::SubgroupEqMask => (Input::Mask(Relation::Eq), ballot),
+        BuiltIn::SubgroupGeMask => (Input::Mask(Relation::Ge), ballot),
+        BuiltIn::SubgroupGtMask => (Input::Mask(Relation::Gt), ballot),
+        BuiltIn::SubgroupLeMask => (Input::Mask(Relation::Le), ballot),
+        BuiltIn::SubgroupLtMask => (Input::Mask(Relation::Lt), ballot),
         BuiltIn::SubgroupSize => (Input::Constant(SUBGROUP_SIZE), scalar),
         BuiltIn::DeviceIndex => (Input::Constant(0), scalar),
         other => return Err(format!("built-in {other:?} is not supported")),
@@ -97,9 +103,11 @@ fn execution_mode(types: &Types, constants: &Constants, inst: &Inst, operands: &
             Ok(Some([constant(x)?, constant(y)?, constant(z)?]))
         }
         // What these ask for holds always.
-        ExecutionMode::DenormPreserve | ExecutionMode::SignedZeroInfNanPreserve | ExecutionMode::RoundingModeRTE => {
-            Ok(None)
-        }
+        ExecutionMode::DenormPreserve
+        | ExecutionMode::SignedZeroInfNanPreserve
+        | ExecutionMode::RoundingModeRTE
+        | ExecutionMode::SubgroupUniformControlFlowKHR
+        | ExecutionMode::MaximallyReconvergesKHR => Ok(None),
         other => Err(format!("execution mode {other:?} is not supported")),
     }
 }

@@ -257,6 +257,7 @@ impl Translator<'_> {
         let Root::Input { source } = pointer.root else { return Err("the pointer has no place in memory".into()) };
         let components: Rc<[Value]> = match source {
             Input::Constant(value) => shared([self.builder.constant(value)]),
+            Input::Mask(relation) => shared(self.relation(relation)),
             Input::BuiltIn(builtin) => {
                 let count = super::entry::components(builtin);
                 shared((0..count).map(|component| self.builtin(builtin, component)).collect::<Vec<_>>())

@@ -17,6 +17,7 @@ mod decorations;
 mod entry;
 mod function;
 mod glsl450;
+mod group;
 mod image;
 mod layout;
 mod lines;
@@ -98,6 +99,7 @@ impl Module {
         }
         translator.entry()?;
         let mut kernel = translator.builder.finish();
+        ir::hold(&mut kernel).map_err(|message| sections.error(function.word, message))?;
         variables::sort_bindings(&mut kernel);
         kernel.lines = sections.lines.table();
         self.verify(&kernel)?;

@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 use spirv::StorageClass;
 
 use super::decorations::MemoryDecorations;
+use super::group::Relation;
 use super::layout::{Layout, Place};
 use super::translate::{Bound, Translator};
 use super::types::{Type, Types};
@@ -34,6 +35,8 @@ pub(super) enum Input {
     BuiltIn(BuiltIn),
     /// Always the same.
     Constant(u32),
+    /// The invocations of the subgroup in a relation to this one.
+    Mask(Relation),
 }
 
 /// A pointer: a root, and the offset and type of what it points to.

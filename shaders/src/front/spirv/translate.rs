@@ -207,6 +207,9 @@ impl<'m> Translator<'m> {
         if let Some(result) = self.image(inst, operands) {
             return result;
         }
+        if let Some(result) = self.group(inst, operands) {
+            return result;
+        }
         if inst.op == Op::ExtInst {
             return self.extended(inst, operands);
         }

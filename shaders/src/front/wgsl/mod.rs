@@ -167,6 +167,8 @@ fn accepted() -> Capabilities {
         | Capabilities::STORAGE_TEXTURE_16BIT_NORM_FORMATS
         | Capabilities::TEXTURE_AND_SAMPLER_BINDING_ARRAY
         | Capabilities::TEXTURE_ATOMIC
+        | Capabilities::SUBGROUP
+        | Capabilities::SUBGROUP_BARRIER
 }
 
 fn unchecked() -> BoundsCheckPolicies {

@@ -1,20 +1,34 @@
 //! Terminators that are decided: constant conditions, and ways that are one.
 
+use super::members::Members;
 use super::{insert_before_end, terminator};
 use crate::ir::{Block, BlockCall, InstData, Kernel, Op, Type, Value};
 
 /// Literals that are worth a comparison each instead of a switch.
 const FEW_LITERALS: usize = 3;
 
+/// Decided branches in kernels with operations of subgroups that are looked at: each takes time linear in the kernel's size.
+const MOST_TRIES: usize = 256;
+
 /// Makes jumps and branches of simpler kind where control has less choice. Says whether there were any.
 pub(super) fn terminators(kernel: &mut Kernel) -> bool {
     let mut changed = false;
+    let members = Members::new(kernel);
+    let mut tries = MOST_TRIES;
     for place in 0..kernel.layout.len() {
         let block = kernel.layout[place];
         while let Some(data) = folded(kernel, block)
             && let Some(last) = terminator(kernel, block)
         {
-            kernel.insts[last] = data;
+            let removes = data.targets().len() < kernel.insts[last].targets().len();
+            let before = std::mem::replace(&mut kernel.insts[last], data);
+            if removes && let Some(members) = &members {
+                tries = tries.saturating_sub(1);
+                if tries == 0 || !members.stay(kernel) {
+                    kernel.insts[last] = before;
+                    break;
+                }
+            }
             changed = true;
         }
     }

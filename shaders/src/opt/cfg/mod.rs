@@ -7,6 +7,7 @@
 mod constructs;
 mod fold;
 mod join;
+mod members;
 mod params;
 mod thread;
 

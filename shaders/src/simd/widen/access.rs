@@ -62,6 +62,7 @@ impl Widen<'_> {
                 (Scalar::Store { width, place, value, .. }, _) => self.store_part(*width, place, *value),
                 (Scalar::Atomic { .. }, _) => self.atomic(result, data),
                 (Scalar::HighWord { of }, Some(result)) => self.high_word(result, *of),
+                (Scalar::Subgroup { op, args }, Some(result)) => self.across(result, *op, args),
                 (Scalar::Barrier { memory, semantics, .. }, _) => {
                     self.fence(*memory, *semantics);
                     self.barrier(data);

@@ -5,6 +5,7 @@
 //! instructions.
 
 mod access;
+mod across;
 mod address;
 mod ahead;
 mod atomic;

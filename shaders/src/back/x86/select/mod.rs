@@ -17,6 +17,7 @@ mod image;
 mod lane_atomics;
 mod memory;
 mod most;
+mod moves;
 mod parts_of_words;
 mod scalar;
 mod streams;

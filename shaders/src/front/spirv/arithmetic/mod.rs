@@ -19,14 +19,14 @@ pub(super) mod testing;
 mod tests;
 #[cfg(test)]
 mod width_tests;
-mod widths;
+pub(super) mod widths;
 
 use smallvec::SmallVec;
 
 use super::types::Scalar;
 use crate::ir::{Builder, Value};
 pub(super) use call::{Call, describe, expect};
-pub(super) use num::{Num, Nums};
+pub(super) use num::{Num, Nums, of_values};
 
 /// One operand of an instruction, exploded.
 #[derive(Clone, Copy, Debug)]

@@ -46,7 +46,7 @@ impl Num {
 }
 
 /// The scalars of a shape from their values; `None` if there are not as many as the shape has.
-pub(super) fn of_values(shape: Shape, values: &[Value]) -> Option<Nums> {
+pub(in super::super) fn of_values(shape: Shape, values: &[Value]) -> Option<Nums> {
     let ty = shape.element();
     let words = ty.words() as usize;
     let fits = values.len() == shape.len();

@@ -57,36 +57,6 @@ impl Halves<'_, '_> {
         Ok(())
     }
 
-    /// Words of two vectors: each of their halves is searched, and has its lanes in the result.
-    pub(super) fn pick(&mut self, first: Value, second: Value, words: &[u8; 16]) -> Result<Pair, CompileError> {
-        let ([a, b], [c, d]) = (self.pair(first)?, self.pair(second)?);
-        let indices = self.load_lanes(words.map(|word| u32::from(word % 8)));
-        Ok(std::array::from_fn(|half| {
-            let words = &words[8 * half..8 * half + 8];
-            let mut found = None;
-            for (number, source) in (0..).zip([a, b, c, d]) {
-                let lanes: u8 = (0..8).filter(|&lane| words[lane] / 8 == number).map(|lane| 1 << lane).sum();
-                if lanes == 0 {
-                    continue;
-                }
-                let moved = self.lanes_reg();
-                let build = Build::new(Code::VEX_Vpermd_ymm_ymm_ymmm256).def(moved, View::Ymm);
-                build.reads(indices[half], View::Ymm).reads(source, View::Ymm).push(&mut self.code);
-                found = Some(match found {
-                    None => moved,
-                    Some(before) => {
-                        let both = self.lanes_reg();
-                        let build = Build::new(Code::VEX_Vpblendd_ymm_ymm_ymmm256_imm8).def(both, View::Ymm);
-                        let build = build.reads(before, View::Ymm).reads(moved, View::Ymm);
-                        build.imm8(lanes).push(&mut self.code);
-                        both
-                    }
-                });
-            }
-            found.unwrap_or(a)
-        }))
-    }
-
     fn lowest(&mut self, result: VReg, vector: VReg) {
         let build = Build::new(Code::VEX_Vmovd_rm32_xmm).def(result, View::Dword).reads(vector, View::Xmm);
         build.push(&mut self.code);

@@ -16,6 +16,7 @@ mod integer;
 mod lanes;
 mod mask;
 mod operand;
+mod permute;
 mod row;
 mod running;
 mod uniform;
@@ -69,6 +70,15 @@ impl Halves<'_, '_> {
             InstData::Pick { first, second, words } => {
                 let result = self.pick(*first, *second, words)?;
                 self.bind(inst, result);
+            }
+            InstData::Permute { vector, lanes } => {
+                let result = self.permute(*vector, *lanes)?;
+                self.bind(inst, result);
+            }
+            InstData::MaskBits { mask } => {
+                let bits = self.mask_bits(*mask)?;
+                let result = self.kernel.results[inst][0];
+                self.regs[result] = Some(bits);
             }
             InstData::FirstLane { mask } => self.first_lane(inst, *mask)?,
             InstData::Any { .. } => self.truth(inst)?,

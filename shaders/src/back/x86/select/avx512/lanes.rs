@@ -57,28 +57,6 @@ impl Select<'_> {
         Ok(())
     }
 
-    pub(super) fn pick(
-        &mut self,
-        inst: Inst,
-        first: Value,
-        second: Value,
-        words: &[u8; 16],
-    ) -> Result<(), CompileError> {
-        let [a, b] = self.both(&[first, second])?;
-        let index = self.lanes_reg();
-        let constant = self.code.pool.vector(words.map(u32::from));
-        let build = Build::new(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512).def(index, View::Zmm);
-        build.memory(Self::pool_vector(constant)).push(&mut self.code);
-        let result = self.define(inst);
-        if words.iter().all(|&word| word < 16) {
-            self.lanes3(Code::EVEX_Vpermd_zmm_k1z_zmm_zmmm512b32, result, index, a);
-        } else {
-            let build = Build::new(Code::EVEX_Vpermi2d_zmm_k1z_zmm_zmmm512b32).modify(result, index, View::Zmm);
-            build.reads(a, View::Zmm).reads(b, View::Zmm).push(&mut self.code);
-        }
-        Ok(())
-    }
-
     fn lowest(&mut self, inst: Inst, vector: regalloc2::VReg) {
         let result = self.define(inst);
         let build = Build::new(Code::EVEX_Vmovd_rm32_xmm).def(result, View::Dword).reads(vector, View::Xmm);

@@ -14,6 +14,7 @@ mod integer;
 mod lanes;
 mod mask;
 mod operand;
+mod permute;
 mod row;
 mod running;
 mod uniform;
@@ -41,6 +42,12 @@ impl Select<'_> {
             InstData::Splat { value } => self.splat(inst, *value)?,
             InstData::Extract { vector, lane } => self.extract(inst, *vector, *lane)?,
             InstData::Pick { first, second, words } => self.pick(inst, *first, *second, words)?,
+            InstData::Permute { vector, lanes } => self.permute(inst, *vector, *lanes)?,
+            InstData::MaskBits { mask } => {
+                let bits = self.mask_bits(*mask)?;
+                let result = self.kernel.results[inst][0];
+                self.regs[result] = Some(bits);
+            }
             InstData::FirstLane { mask } => self.first_lane(inst, *mask)?,
             InstData::Any { .. } => self.truth(inst)?,
             InstData::Load { address, .. } => self.load_broadcast(inst, address)?,

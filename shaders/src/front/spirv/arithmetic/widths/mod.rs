@@ -17,7 +17,7 @@ pub(super) use long::Longs;
 /// # Errors
 ///
 /// There is no such operation at that width.
-pub(super) fn pure(builder: &mut Builder, op: Op, args: &[Num]) -> Result<Num, String> {
+pub(in super::super) fn pure(builder: &mut Builder, op: Op, args: &[Num]) -> Result<Num, String> {
     let ty = args[0].ty;
     match ty {
         Scalar::Bool | Scalar::I32 | Scalar::F32 => {
@@ -35,7 +35,7 @@ pub(super) fn pure(builder: &mut Builder, op: Op, args: &[Num]) -> Result<Num, S
 }
 
 /// `condition ? then : otherwise`.
-pub(super) fn select(builder: &mut Builder, condition: Value, then: Num, otherwise: Num) -> Num {
+pub(in super::super) fn select(builder: &mut Builder, condition: Value, then: Num, otherwise: Num) -> Num {
     let low = builder.select(condition, then.low, otherwise.low);
     if then.ty.words() == 1 {
         return Num::new(then.ty, low);
@@ -102,7 +102,7 @@ pub(super) fn sign_resized(builder: &mut Builder, a: Num, ty: Scalar) -> Num {
 }
 
 /// The low bits of a word, as many as the type has.
-pub(super) fn cut(builder: &mut Builder, value: Value, ty: Scalar) -> Value {
+pub(in super::super) fn cut(builder: &mut Builder, value: Value, ty: Scalar) -> Value {
     match ty {
         Scalar::I8 | Scalar::I16 => {
             let mask = builder.constant(u32::MAX >> (32 - ty.bits()));
@@ -113,7 +113,7 @@ pub(super) fn cut(builder: &mut Builder, value: Value, ty: Scalar) -> Value {
 }
 
 /// A small integer as a word with its sign.
-pub(super) fn signed(builder: &mut Builder, a: Num) -> Value {
+pub(in super::super) fn signed(builder: &mut Builder, a: Num) -> Value {
     match a.ty {
         Scalar::I8 | Scalar::I16 => {
             let above = builder.constant(32 - a.ty.bits());

@@ -1,0 +1,163 @@
+//! Values of a subgroup put together: reductions, scans, clusters and partitions.
+//!
+//! What is 32 bits or less is one operation of the IR, then cut or rounded to its width; halves are put together as floats, and
+//! rounded once. What is more, and partitions, goes from each invocation to the one before (`jumps`). Bools are ballots.
+
+use spirv::{GroupOperation, Op};
+
+use super::super::arithmetic::{Num, widths};
+use super::super::translate::Translator;
+use super::super::types::Scalar;
+use super::super::words::{Checked, Inst, operand};
+use super::Relation;
+use super::jumps::Part;
+use crate::abi::SUBGROUP_SIZE;
+use crate::ir::{self, SubgroupOp, Value};
+
+/// Which values are put together.
+#[derive(Clone, Copy, Debug)]
+enum Which {
+    /// Those of clusters of so many.
+    Cluster(u32),
+    Inclusive,
+    Exclusive,
+    /// Those of the invocations in a mask.
+    Partition(Value, Part),
+}
+
+/// The operation on two values.
+fn binary(op: Op) -> ir::Op {
+    match op {
+        Op::GroupNonUniformIAdd => ir::Op::IAdd,
+        Op::GroupNonUniformFAdd => ir::Op::FAdd,
+        Op::GroupNonUniformIMul => ir::Op::IMul,
+        Op::GroupNonUniformFMul => ir::Op::FMul,
+        Op::GroupNonUniformSMin => ir::Op::SMin,
+        Op::GroupNonUniformUMin => ir::Op::UMin,
+        Op::GroupNonUniformFMin => ir::Op::FMin,
+        Op::GroupNonUniformSMax => ir::Op::SMax,
+        Op::GroupNonUniformUMax => ir::Op::UMax,
+        Op::GroupNonUniformFMax => ir::Op::FMax,
+        Op::GroupNonUniformBitwiseAnd => ir::Op::And,
+        Op::GroupNonUniformBitwiseOr => ir::Op::Or,
+        Op::GroupNonUniformBitwiseXor => ir::Op::Xor,
+        Op::GroupNonUniformLogicalAnd => ir::Op::LAnd,
+        Op::GroupNonUniformLogicalOr => ir::Op::LOr,
+        _ => ir::Op::LXor,
+    }
+}
+
+impl Translator<'_> {
+    pub(super) fn put_together(&mut self, inst: &Inst, operands: &[u32]) -> Checked<Vec<Value>> {
+        let op = binary(inst.op);
+        let nums = self.group_operand_of(inst, operand(operands, 1)?)?;
+        let which = self.which(operand(operands, 0)?, operands.get(2).copied())?;
+        let fits = match op.params()[0] {
+            ir::Type::Bool => nums[0].ty == Scalar::Bool,
+            ir::Type::F32 => nums[0].ty.is_float(),
+            _ => nums[0].ty.is_int(),
+        };
+        if !fits {
+            return Err(format!("there is no such operation on {}", nums[0].ty));
+        }
+        let results: Checked<Vec<Num>> = nums.into_iter().map(|num| self.one_together(op, num, which)).collect();
+        Ok(Self::flat_words(results?))
+    }
+
+    fn which(&mut self, operation: u32, last: Option<u32>) -> Checked<Which> {
+        let last = || last.ok_or("the last operand is missing");
+        Ok(match GroupOperation::from_u32(operation) {
+            Some(GroupOperation::Reduce) => Which::Cluster(SUBGROUP_SIZE),
+            Some(GroupOperation::InclusiveScan) => Which::Inclusive,
+            Some(GroupOperation::ExclusiveScan) => Which::Exclusive,
+            // A cluster is at most the subgroup, whatever the module thinks of that.
+            Some(GroupOperation::ClusteredReduce) => Which::Cluster(self.cluster(last()?)?.min(SUBGROUP_SIZE)),
+            Some(GroupOperation::PartitionedReduceEXT) => Which::Partition(self.mask_operand(last()?)?, Part::All),
+            Some(GroupOperation::PartitionedInclusiveScanEXT) => {
+                Which::Partition(self.mask_operand(last()?)?, Part::Inclusive)
+            }
+            Some(GroupOperation::PartitionedExclusiveScanEXT) => {
+                Which::Partition(self.mask_operand(last()?)?, Part::Exclusive)
+            }
+            None => return Err(format!("there is no group operation {operation}")),
+        })
+    }
+
+    fn one_together(&mut self, op: ir::Op, num: Num, which: Which) -> Checked<Num> {
+        if num.ty == Scalar::Bool {
+            return Ok(Num::new(num.ty, self.bools_together(op, num.low, which)));
+        }
+        let (members, part) = match which {
+            Which::Partition(mask, part) => {
+                let active = self.active();
+                (self.builder.pure(ir::Op::And, &[mask, active]), part)
+            }
+            _ if num.ty.words() == 1 => return Ok(self.words_together(op, num, which)),
+            Which::Cluster(cluster) => {
+                let active = self.active();
+                (self.of_cluster(active, cluster), Part::All)
+            }
+            Which::Inclusive => (self.active(), Part::Inclusive),
+            Which::Exclusive => (self.active(), Part::Exclusive),
+        };
+        self.along(op, num, members, part)
+    }
+
+    /// What one word holds.
+    fn words_together(&mut self, op: ir::Op, num: Num, which: Which) -> Num {
+        let signed = matches!(op, ir::Op::SMin | ir::Op::SMax);
+        let value = if signed { widths::signed(&mut self.builder, num) } else { num.low };
+        let together = match which {
+            Which::Inclusive => SubgroupOp::Inclusive(op),
+            Which::Exclusive => SubgroupOp::Exclusive(op),
+            Which::Cluster(cluster) => SubgroupOp::Reduce(op, cluster as u8),
+            Which::Partition(..) => unreachable!("partitions go along"),
+        };
+        let value = self.builder.subgroup(together, &[value]);
+        let value = match num.ty {
+            Scalar::F16 if matches!(op, ir::Op::FAdd | ir::Op::FMul) => self.builder.pure(ir::Op::RoundHalf, &[value]),
+            // The identity of a word is not that of a part of one.
+            Scalar::I8 | Scalar::I16 if matches!(op, ir::Op::SMin | ir::Op::SMax | ir::Op::UMin) => {
+                let identity = super::jumps::identity(num.ty, op).unwrap_or(0) as u32;
+                let above = 32 - num.ty.bits();
+                let limit =
+                    if signed { ((identity << above).cast_signed() >> above).cast_unsigned() } else { identity };
+                let limit = self.builder.constant(limit);
+                self.builder.pure(op, &[value, limit])
+            }
+            _ => value,
+        };
+        Num::new(num.ty, widths::cut(&mut self.builder, value, num.ty))
+    }
+
+    fn bools_together(&mut self, op: ir::Op, value: Value, which: Which) -> Value {
+        let [zero, one] = [0u32, 1].map(|number| self.builder.constant(number));
+        // All are true where none is false.
+        let asked = if op == ir::Op::LAnd { self.builder.pure(ir::Op::LNot, &[value]) } else { value };
+        let ballot = self.ballot(asked);
+        let part = |part| match part {
+            Part::All => None,
+            Part::Inclusive => Some(Relation::Le),
+            Part::Exclusive => Some(Relation::Lt),
+        };
+        let members = match which {
+            Which::Cluster(SUBGROUP_SIZE) => ballot,
+            Which::Cluster(cluster) => self.of_cluster(ballot, cluster),
+            Which::Inclusive => self.among(ballot, Some(Relation::Le)),
+            Which::Exclusive => self.among(ballot, Some(Relation::Lt)),
+            Which::Partition(mask, which) => {
+                let members = self.builder.pure(ir::Op::And, &[ballot, mask]);
+                self.among(members, part(which))
+            }
+        };
+        match op {
+            ir::Op::LAnd => self.builder.pure(ir::Op::IEq, &[members, zero]),
+            ir::Op::LOr => self.builder.pure(ir::Op::INe, &[members, zero]),
+            _ => {
+                let count = self.builder.pure(ir::Op::BitCount, &[members]);
+                let odd = self.builder.pure(ir::Op::And, &[count, one]);
+                self.builder.pure(ir::Op::INe, &[odd, zero])
+            }
+        }
+    }
+}

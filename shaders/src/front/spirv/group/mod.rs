@@ -1,0 +1,296 @@
+//! What invocations of a subgroup do together, made of the IR's three kinds of operations: ballots, shuffles and scans.
+//!
+//! A ballot is one word, as a subgroup has 16 invocations; the other words of SPIR-V's vectors are 0.
+
+mod arithmetic;
+mod ballot;
+mod jumps;
+mod shuffle;
+
+use smallvec::SmallVec;
+use spirv::Op;
+
+use super::arithmetic::{Num, Nums, Shape, widths};
+use super::composite::Composite;
+use super::translate::Translator;
+use super::types::Scalar;
+use super::words::{Checked, Id, Inst, operand};
+use crate::abi::SUBGROUP_SIZE;
+use crate::ir::{self, BuiltIn, Scope, SubgroupOp, Type, Value};
+
+/// A bit for each invocation.
+const ALL: u32 = (1 << SUBGROUP_SIZE) - 1;
+
+/// A mask that invocations know of themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Relation {
+    Eq,
+    Ge,
+    Gt,
+    Le,
+    Lt,
+}
+
+impl Translator<'_> {
+    /// Translates an instruction of this chapter; `None` for any other.
+    pub(super) fn group(&mut self, inst: &Inst, operands: &[u32]) -> Option<Checked<()>> {
+        let values = match inst.op {
+            Op::GroupNonUniformElect
+            | Op::GroupNonUniformAll
+            | Op::GroupNonUniformAny
+            | Op::GroupNonUniformAllEqual
+            | Op::GroupNonUniformBallot
+            | Op::GroupNonUniformInverseBallot
+            | Op::GroupNonUniformBallotBitExtract
+            | Op::GroupNonUniformBallotBitCount
+            | Op::GroupNonUniformBallotFindLSB
+            | Op::GroupNonUniformBallotFindMSB
+            | Op::GroupNonUniformBroadcast
+            | Op::GroupNonUniformBroadcastFirst
+            | Op::GroupNonUniformShuffle
+            | Op::GroupNonUniformShuffleXor
+            | Op::GroupNonUniformShuffleUp
+            | Op::GroupNonUniformShuffleDown
+            | Op::GroupNonUniformRotateKHR
+            | Op::GroupNonUniformQuadBroadcast
+            | Op::GroupNonUniformQuadSwap
+            | Op::GroupNonUniformIAdd
+            | Op::GroupNonUniformFAdd
+            | Op::GroupNonUniformIMul
+            | Op::GroupNonUniformFMul
+            | Op::GroupNonUniformSMin
+            | Op::GroupNonUniformUMin
+            | Op::GroupNonUniformFMin
+            | Op::GroupNonUniformSMax
+            | Op::GroupNonUniformUMax
+            | Op::GroupNonUniformFMax
+            | Op::GroupNonUniformBitwiseAnd
+            | Op::GroupNonUniformBitwiseOr
+            | Op::GroupNonUniformBitwiseXor
+            | Op::GroupNonUniformLogicalAnd
+            | Op::GroupNonUniformLogicalOr
+            | Op::GroupNonUniformLogicalXor => {
+                self.group_scope(operands).and_then(|()| self.group_values(inst, &operands[1..]))
+            }
+            Op::GroupNonUniformQuadAllKHR
+            | Op::GroupNonUniformQuadAnyKHR
+            | Op::GroupNonUniformPartitionEXT
+            | Op::SubgroupBallotKHR
+            | Op::SubgroupFirstInvocationKHR
+            | Op::SubgroupAllKHR
+            | Op::SubgroupAnyKHR
+            | Op::SubgroupAllEqualKHR
+            | Op::SubgroupReadInvocationKHR => self.group_values(inst, operands),
+            _ => return None,
+        };
+        Some(values.and_then(|values| {
+            let value = self.typed(inst.ty, &values)?;
+            self.bind(inst.id, value);
+            Ok(())
+        }))
+    }
+
+    /// Vulkan's groups are subgroups (VUID-StandaloneSpirv-None-04642).
+    fn group_scope(&self, operands: &[u32]) -> Checked<()> {
+        match self.scope(operand(operands, 0)?)? {
+            Scope::Subgroup => Ok(()),
+            other => Err(format!("the scope is {}, where only a subgroup can be", other.name())),
+        }
+    }
+
+    /// Operands after the scope.
+    fn group_values(&mut self, inst: &Inst, operands: &[u32]) -> Checked<Vec<Value>> {
+        let at = |index| operand(operands, index);
+        let one = |value: Value| Ok(vec![value]);
+        match inst.op {
+            Op::GroupNonUniformElect => {
+                let first = self.first_active();
+                let own = self.own_number();
+                one(self.builder.pure(ir::Op::IEq, &[own, first]))
+            }
+            Op::GroupNonUniformAll | Op::SubgroupAllKHR => {
+                let condition = self.scalar(at(0)?, Scalar::Bool)?;
+                one(self.all(condition))
+            }
+            Op::GroupNonUniformAny | Op::SubgroupAnyKHR => {
+                let condition = self.scalar(at(0)?, Scalar::Bool)?;
+                one(self.any(condition))
+            }
+            Op::GroupNonUniformAllEqual | Op::SubgroupAllEqualKHR => {
+                let value = self.group_operand(at(0)?)?;
+                one(self.all_equal(&value)?)
+            }
+            Op::GroupNonUniformPartitionEXT => {
+                let value = self.group_operand(at(0)?)?;
+                let mask = self.partition(&value)?;
+                Ok(self.ballot_vector(mask))
+            }
+            Op::GroupNonUniformBroadcast
+            | Op::GroupNonUniformShuffle
+            | Op::GroupNonUniformShuffleXor
+            | Op::GroupNonUniformShuffleUp
+            | Op::GroupNonUniformShuffleDown
+            | Op::GroupNonUniformRotateKHR
+            | Op::GroupNonUniformQuadBroadcast
+            | Op::GroupNonUniformQuadSwap
+            | Op::GroupNonUniformBroadcastFirst
+            | Op::SubgroupReadInvocationKHR
+            | Op::SubgroupFirstInvocationKHR => self.shuffled(inst, operands),
+            Op::GroupNonUniformBallot
+            | Op::GroupNonUniformInverseBallot
+            | Op::GroupNonUniformBallotBitExtract
+            | Op::GroupNonUniformBallotBitCount
+            | Op::GroupNonUniformBallotFindLSB
+            | Op::GroupNonUniformBallotFindMSB
+            | Op::GroupNonUniformQuadAllKHR
+            | Op::GroupNonUniformQuadAnyKHR
+            | Op::SubgroupBallotKHR => self.ballots(inst.op, operands),
+            _ => self.put_together(inst, operands),
+        }
+    }
+
+    /// Scalars of a scalar or vector operand.
+    fn group_operand(&mut self, id: Id) -> Checked<(Composite, Nums)> {
+        let value = self.value(id)?;
+        let shape = match self.types.shape(value.ty)? {
+            Some(shape @ (Shape::Scalar(_) | Shape::Vector(..))) => shape,
+            _ => return Err(format!("{} is not a scalar or vector", self.sections.describe(id))),
+        };
+        let nums = super::arithmetic::of_values(shape, &value.values);
+        let nums = nums.ok_or("the operand does not have the scalars of its type")?;
+        if nums.iter().any(|num| num.ty == Scalar::Handle) {
+            return Err("images and samplers stay with their invocation".into());
+        }
+        Ok((value, nums))
+    }
+
+    /// An operand of the result's type.
+    fn group_operand_of(&mut self, inst: &Inst, id: Id) -> Checked<Nums> {
+        let (value, nums) = self.group_operand(id)?;
+        super::composite::expect_type(inst.ty, value.ty)?;
+        Ok(nums)
+    }
+
+    /// The invocation's number in its subgroup.
+    fn own_number(&mut self) -> Value {
+        self.builtin(BuiltIn::SubgroupLocalInvocationId, 0)
+    }
+
+    fn ballot(&mut self, condition: Value) -> Value {
+        self.builder.subgroup(SubgroupOp::Ballot, &[condition])
+    }
+
+    /// Who takes part.
+    fn active(&mut self) -> Value {
+        let yes = self.builder.constant(true);
+        self.ballot(yes)
+    }
+
+    /// The first that takes part.
+    fn first_active(&mut self) -> Value {
+        let active = self.active();
+        self.builder.pure(ir::Op::FindLsb, &[active])
+    }
+
+    fn any(&mut self, condition: Value) -> Value {
+        let ballot = self.ballot(condition);
+        let zero = self.builder.constant(0u32);
+        self.builder.pure(ir::Op::INe, &[ballot, zero])
+    }
+
+    fn all(&mut self, condition: Value) -> Value {
+        let not = self.builder.pure(ir::Op::LNot, &[condition]);
+        let ballot = self.ballot(not);
+        let zero = self.builder.constant(0u32);
+        self.builder.pure(ir::Op::IEq, &[ballot, zero])
+    }
+
+    /// The value of an invocation.
+    fn num_of(&mut self, num: Num, number: Value) -> Num {
+        if num.ty == Scalar::Bool {
+            let word = self.builder.pure(ir::Op::BoolToInt, &[num.low]);
+            let word = self.builder.subgroup(SubgroupOp::Shuffle(Type::I32), &[word, number]);
+            let zero = self.builder.constant(0u32);
+            return Num::new(num.ty, self.builder.pure(ir::Op::INe, &[word, zero]));
+        }
+        let words: SmallVec<[Value; 2]> =
+            num.values().map(|word| self.builder.subgroup(SubgroupOp::Shuffle(num.ty.ty()), &[word, number])).collect();
+        match words[..] {
+            [low, high] => Num::wide(num.ty, [low, high]),
+            _ => Num::new(num.ty, words[0]),
+        }
+    }
+
+    /// Whether two values of one type are equal; floats as numbers.
+    fn equal(&mut self, a: Num, b: Num) -> Checked<Value> {
+        let op = match a.ty {
+            Scalar::Bool => {
+                let differ = self.builder.pure(ir::Op::LXor, &[a.low, b.low]);
+                return Ok(self.builder.pure(ir::Op::LNot, &[differ]));
+            }
+            ty if ty.is_float() => ir::Op::FOrdEq,
+            _ => ir::Op::IEq,
+        };
+        Ok(widths::pure(&mut self.builder, op, &[a, b])?.low)
+    }
+
+    /// Whether all components of the value are those of an invocation.
+    fn equals_that_of(&mut self, value: &(Composite, Nums), number: Value) -> Checked<Value> {
+        let mut all = self.builder.constant(true);
+        for &num in &value.1 {
+            let other = self.num_of(num, number);
+            let equal = self.equal(num, other)?;
+            all = self.builder.pure(ir::Op::LAnd, &[all, equal]);
+        }
+        Ok(all)
+    }
+
+    fn all_equal(&mut self, value: &(Composite, Nums)) -> Checked<Value> {
+        let first = self.first_active();
+        let equal = self.equals_that_of(value, first)?;
+        Ok(self.all(equal))
+    }
+
+    /// Who has the same value: each invocation's value is asked for in turn.
+    fn partition(&mut self, value: &(Composite, Nums)) -> Checked<Value> {
+        let mut mask = self.builder.constant(0u32);
+        for number in 0..SUBGROUP_SIZE {
+            let number = self.builder.constant(number);
+            let equal = self.equals_that_of(value, number)?;
+            let ballot = self.ballot(equal);
+            // Whoever it is: those with equal values are together.
+            mask = self.builder.select(equal, ballot, mask);
+        }
+        // What equals nothing is alone.
+        let own = self.relation_mask(Relation::Eq);
+        Ok(self.builder.pure(ir::Op::Or, &[mask, own]))
+    }
+
+    /// As `SubgroupEqMask` and its kin have it: a word, and zeros.
+    pub(super) fn relation(&mut self, relation: Relation) -> Vec<Value> {
+        let mask = self.relation_mask(relation);
+        self.ballot_vector(mask)
+    }
+
+    /// The invocations that are in a relation to this one.
+    fn relation_mask(&mut self, relation: Relation) -> Value {
+        let own = self.own_number();
+        let [one, two, all] = [1u32, 2, ALL].map(|number| self.builder.constant(number));
+        let bit = if matches!(relation, Relation::Le | Relation::Gt) { two } else { one };
+        let bit = self.builder.pure(ir::Op::Shl, &[bit, own]);
+        let below = |this: &mut Self| this.builder.pure(ir::Op::ISub, &[bit, one]);
+        match relation {
+            Relation::Eq => bit,
+            Relation::Lt | Relation::Le => below(self),
+            Relation::Ge | Relation::Gt => {
+                let below = below(self);
+                self.builder.pure(ir::Op::Xor, &[below, all])
+            }
+        }
+    }
+
+    fn ballot_vector(&mut self, mask: Value) -> Vec<Value> {
+        let zero = self.builder.constant(0u32);
+        vec![mask, zero, zero, zero]
+    }
+}

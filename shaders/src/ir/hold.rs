@@ -1,0 +1,136 @@
+//! Keeps invocations apart that leave a loop on different trips, as long as they are in the loop's construct.
+//!
+//! The IR's loops are the natural ones, so what stands on the way out of a loop, before its merge block, is not in one: invocations
+//! would do it together after the last of them has left. SPIR-V has it in the loop's construct, where those of one trip do it
+//! together. So each such block with an operation of subgroups gets a way back to the loop's header, which nobody takes.
+
+use cranelift_entity::SecondaryMap;
+use smallvec::{SmallVec, smallvec};
+
+use super::{
+    Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Op, SubgroupOp, Type, Value, ValueDef,
+    reverse_postorder,
+};
+use crate::abi::SUBGROUP_SIZE;
+use crate::analysis::{Dominators, Loops, Step, dominator_walk};
+
+/// Most constructs that are looked at, of all blocks together.
+const MOST: usize = 1 << 20;
+
+/// A construct around blocks.
+struct Construct {
+    header: Block,
+    /// Whether it is a loop's.
+    repeats: bool,
+    parent: Option<usize>,
+}
+
+/// Adds the ways back: what reads constructs has to do that before anybody looks at the kernel.
+///
+/// # Errors
+///
+/// Constructs nest so deeply that this would take too long.
+pub fn hold(kernel: &mut Kernel) -> Result<(), String> {
+    let meets = |kernel: &Kernel, block: Block| {
+        kernel.blocks[block].insts.iter().any(|&inst| matches!(kernel.insts[inst], InstData::Subgroup { .. }))
+    };
+    if !kernel.layout.iter().any(|&block| meets(kernel, block)) {
+        return Ok(());
+    }
+    let dominators = Dominators::new(kernel);
+    let loops = Loops::new(kernel, &dominators);
+    let inside = |block: Block, header: Block| {
+        let number = loops.headed_by(header).and_then(|_| loops.of(header));
+        let mut around = std::iter::successors(loops.of(block), |&number| loops.all[number].parent);
+        number.is_none_or(|number| around.any(|other| other == number))
+    };
+    let mut constructs: Vec<Construct> = Vec::new();
+    let mut merges: SecondaryMap<Block, Option<usize>> = SecondaryMap::new();
+    let (mut current, mut before) = (None, Vec::new());
+    let mut held: Vec<(Block, SmallVec<[Block; 2]>)> = Vec::new();
+    let mut work = 0;
+    for step in dominator_walk(kernel, &dominators) {
+        let Step::Enter(block) = step else {
+            current = before.pop().flatten();
+            continue;
+        };
+        before.push(current);
+        // A merge block ends its construct, and those inside that are left by it.
+        if let Some(ended) = merges[block] {
+            current = constructs[ended].parent;
+        }
+        if let Some(merge) = kernel.blocks[block].merge {
+            let (end, repeats) = match merge {
+                Merge::Selection { merge } => (merge, false),
+                Merge::Loop { merge, .. } => (merge, true),
+            };
+            merges[end] = Some(constructs.len());
+            constructs.push(Construct { header: block, repeats, parent: current });
+            current = Some(constructs.len() - 1);
+        }
+        if meets(kernel, block) {
+            let mut inner = block;
+            let mut headers = SmallVec::new();
+            let mut around = current;
+            while let Some(construct) = around.map(|number| &constructs[number]) {
+                work += 1;
+                if construct.repeats {
+                    if !inside(inner, construct.header) {
+                        headers.push(construct.header);
+                    }
+                    inner = construct.header;
+                }
+                around = construct.parent;
+            }
+            if work > MOST {
+                return Err("constructs with operations of subgroups nest too deeply".into());
+            }
+            if !headers.is_empty() {
+                held.push((block, headers));
+            }
+        }
+    }
+    for (block, headers) in held {
+        add_ways(kernel, block, &headers);
+    }
+    Ok(())
+}
+
+/// Before a block ends, ways to the headers that a ballot with more bits than there are invocations would take.
+fn add_ways(kernel: &mut Kernel, block: Block, headers: &[Block]) {
+    let Some(end) = kernel.blocks[block].insts.pop() else { return };
+    let origin = kernel.origins[end];
+    let add = |kernel: &mut Kernel, block: Block, data: InstData, ty: Option<Type>| -> Option<Value> {
+        let inst: Inst = kernel.insts.push(data);
+        kernel.origins[inst] = origin;
+        kernel.blocks[block].insts.push(inst);
+        ty.map(|ty| {
+            let value = kernel.values.push(ValueDef::Result { inst, ty });
+            kernel.results[inst] = Some(value);
+            value
+        })
+    };
+    let mut at = block;
+    for &header in headers {
+        let yes = add(kernel, at, InstData::Const { ty: Type::Bool, bits: 1 }, Some(Type::Bool));
+        let ballot = InstData::Subgroup { op: SubgroupOp::Ballot, args: yes.into_iter().collect() };
+        let ballot = add(kernel, at, ballot, Some(Type::I32));
+        let most = add(kernel, at, InstData::Const { ty: Type::I32, bits: (1 << SUBGROUP_SIZE) - 1 }, Some(Type::I32));
+        let args = most.into_iter().chain(ballot).collect();
+        let never = add(kernel, at, InstData::Pure { op: Op::ULt, args }, Some(Type::Bool));
+        let rest = kernel.blocks.push(BlockData::default());
+        if let Some(condition) = never {
+            let again = BlockCall { block: header, args: kernel.blocks[header].params.clone() };
+            let on = BlockCall { block: rest, args: smallvec![] };
+            add(kernel, at, InstData::Branch { condition, then: again, otherwise: on }, None);
+        }
+        kernel.layout.push(rest);
+        at = rest;
+    }
+    // A loop stays that of its header.
+    if !matches!(kernel.blocks[block].merge, Some(Merge::Loop { .. })) {
+        kernel.blocks[at].merge = kernel.blocks[block].merge.take();
+    }
+    kernel.blocks[at].insts.push(end);
+    kernel.layout = reverse_postorder(kernel, kernel.layout[0]);
+}

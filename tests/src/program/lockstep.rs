@@ -1,0 +1,140 @@
+//! What a program means for invocations that go through it together: 16 at a time, as masks of those that are at each place.
+//!
+//! Invocations that a branch parted are together again where its construct ends, those that left a loop on different trips where the
+//! loop's does: what `SPV_KHR_maximal_reconvergence` says of structured control flow.
+
+use super::{Block, Loop, SELECTORS, Statement, Switch};
+
+/// Invocations that go together, at most.
+const SIZE: u32 = 16;
+
+/// Where a subgroup's invocations are after some statements; those that returned are nowhere.
+#[derive(Default)]
+struct Out {
+    next: u32,
+    end_of_switch: u32,
+    end_of_loop: u32,
+    continuing: u32,
+}
+
+impl Out {
+    /// Takes those over that jump further out.
+    fn jump_out(&mut self, inner: &Self) {
+        self.end_of_switch |= inner.end_of_switch;
+        self.end_of_loop |= inner.end_of_loop;
+        self.continuing |= inner.continuing;
+    }
+}
+
+/// The state of a subgroup.
+struct Subgroup {
+    first: u32,
+    s: [u32; SIZE as usize],
+}
+
+/// What the program makes of the indices of so many invocations.
+pub fn run(program: &Block, invocations: u32) -> Vec<u32> {
+    let mut results = Vec::new();
+    for first in (0..invocations).step_by(SIZE as usize) {
+        let count = SIZE.min(invocations - first);
+        let mut subgroup = Subgroup { first, s: std::array::from_fn(|lane| first + lane as u32) };
+        subgroup.block(program, (1 << count) - 1);
+        results.extend(&subgroup.s[..count as usize]);
+    }
+    results
+}
+
+fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+    (0..SIZE as usize).filter(move |lane| mask >> lane & 1 != 0)
+}
+
+impl Subgroup {
+    fn index(&self, lane: usize) -> u32 {
+        self.first + lane as u32
+    }
+
+    /// Those of a mask for which something holds.
+    fn those(&self, mask: u32, holds: impl Fn(u32, u32) -> bool) -> u32 {
+        lanes(mask).filter(|&lane| holds(self.s[lane], self.index(lane))).map(|lane| 1 << lane).sum()
+    }
+
+    fn each(&mut self, mask: u32, f: impl Fn(u32) -> u32) {
+        lanes(mask).for_each(|lane| self.s[lane] = f(self.s[lane]));
+    }
+
+    fn block(&mut self, statements: &Block, mut on: u32) -> Out {
+        let mut out = Out::default();
+        for statement in statements {
+            match statement {
+                Statement::Step(n) => self.each(on, |s| s.wrapping_mul(3).wrapping_add(*n)),
+                Statement::Together(n) => {
+                    let sum = lanes(on).fold(*n, |sum, lane| sum.wrapping_add(self.s[lane]));
+                    self.each(on, |s| s.wrapping_mul(3).wrapping_add(sum));
+                }
+                Statement::If(test, then, otherwise) => {
+                    let taken = self.those(on, |s, index| test.holds(s, index));
+                    let sides = [self.block(then, taken), self.block(otherwise, on & !taken)];
+                    on = sides[0].next | sides[1].next;
+                    sides.iter().for_each(|side| out.jump_out(side));
+                }
+                Statement::Switch(switch) => on = self.choose(switch, on, &mut out),
+                Statement::Loop(repeated) => on = self.repeat(repeated, on),
+                Statement::BreakSwitch => out.end_of_switch |= std::mem::take(&mut on),
+                Statement::BreakLoop => out.end_of_loop |= std::mem::take(&mut on),
+                Statement::Continue => out.continuing |= std::mem::take(&mut on),
+                Statement::Return(n) => {
+                    self.each(on, |s| s.wrapping_add(*n));
+                    on = 0;
+                }
+            }
+        }
+        out.next = on;
+        out
+    }
+
+    /// Who is at the end of the switch.
+    fn choose(&mut self, switch: &Switch, on: u32, out: &mut Out) -> u32 {
+        let count = switch.cases.len();
+        let case_of = |s: u32| {
+            let value = (s % SELECTORS) as usize;
+            if value < count && value != switch.default { value } else { switch.default.min(count) }
+        };
+        let chosen: Vec<u32> = (0..=count).map(|case| self.those(on, |s, _| case_of(s) == case)).collect();
+        let (mut end, mut falling) = (chosen[count], 0);
+        for ((case, falls), chosen) in switch.cases.iter().zip(chosen) {
+            let body = self.block(case, chosen | falling);
+            end |= body.end_of_switch;
+            out.end_of_loop |= body.end_of_loop;
+            out.continuing |= body.continuing;
+            falling = if *falls { body.next } else { 0 };
+            end |= body.next & !falling;
+        }
+        end | falling
+    }
+
+    /// Who is at the end of the loop.
+    fn repeat(&mut self, repeated: &Loop, mut on: u32) -> u32 {
+        let (mut end, mut trip) = (0, 0);
+        let more = |subgroup: &Self, on: u32, trip: u32| {
+            subgroup.those(on, |_, index| trip < repeated.rounds + index % repeated.spread)
+        };
+        while on != 0 {
+            if !repeated.tested_last {
+                let inside = more(self, on, trip);
+                end |= on & !inside;
+                on = inside;
+            }
+            self.each(on, |s| s.wrapping_add(trip));
+            let body = self.block(&repeated.body, on);
+            end |= body.end_of_loop;
+            on = body.next | body.continuing;
+            trip += 1;
+            if repeated.tested_last {
+                let again = more(self, on, trip);
+                end |= on & !again;
+                on = again;
+            }
+        }
+        end
+    }
+}
