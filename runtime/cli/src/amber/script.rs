@@ -138,8 +138,6 @@ pub(crate) struct Pipeline {
 /// `SUBGROUP`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Subgroup {
-    /// `FULLY_POPULATED on`.
-    pub(crate) full: bool,
     /// `REQUIRED_SIZE`; `MIN` and `MAX` are the device's.
     pub(crate) required: Option<SubgroupSize>,
 }

@@ -143,11 +143,6 @@ impl Runner<'_> {
         let layout = layout.map_err(refused)?;
         let made = self.device.create_compute_pipeline(&module, &pipeline.entry, &pipeline.specialization, &layout);
         let made = made.map_err(refused)?;
-        let width = made.workgroup_size()[0];
-        if pipeline.subgroup.full && !width.is_multiple_of(limits.subgroup_size) {
-            let rule = "VUID-VkPipelineShaderStageCreateInfo-flags-02759";
-            return Err(Stop::Fail(format!("FULLY_POPULATED subgroups in workgroups {width} wide ({rule})")));
-        }
         Ok(Ready { sets, layout, pipeline: made })
     }
 

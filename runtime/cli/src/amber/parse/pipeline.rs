@@ -128,7 +128,8 @@ impl<'t> Parser<'t> {
                 return Err(word.fail(format!("needs DEVICE_FEATURE SubgroupSizeControl.{feature}")));
             }
             match word.text {
-                "FULLY_POPULATED" => pipeline.subgroup.full = self.switch()?,
+                // Subgroups are as full as they can be; some scripts ask for that with workgroups that do not fill them.
+                "FULLY_POPULATED" => _ = self.switch()?,
                 // One size can be said to vary: nothing to do.
                 "VARYING_SIZE" => {
                     self.switch()?;
