@@ -48,6 +48,15 @@ impl Module {
         }
     }
 
+    /// Whether kernels may have arrays of descriptors to which only a layout gives a size
+    /// ([`Kernel::size_runtime_arrays`]).
+    pub fn may_have_runtime_arrays(&self) -> bool {
+        match self {
+            Self::Spirv(module) => module.may_have_runtime_arrays(),
+            Self::Wgsl(module) => module.may_have_runtime_arrays(),
+        }
+    }
+
     /// As [`Module::kernel`], sooner: the kernel knows no source lines if the module is WGSL. Errors do.
     pub fn kernel_without_lines(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
         float_mode::with_default(|| match self {

@@ -7,6 +7,7 @@
 //! | `spec: 3=17 4=1.5 5=true` | specialization constants |
 //! | `push: u32 1 f32 0.5` | push constants |
 //! | `bind 0.1: u32 1,2,3` | contents of set 0, binding 1; `bind 0.1[2]:` of the array element 2 |
+//! | `address 0.0@8: 0.1@16` | the 8 bytes from byte 8 of set 0, binding 0 are the address of byte 16 of set 0, binding 1; afterwards they are 0 again |
 //! | `expect 0.1: u32 2,4` | contents afterwards, from the start; `expect 0.1@64:` from byte 64 |
 //! | `error: text` | the shader must be refused with a message that contains this |
 //!
@@ -69,6 +70,8 @@ pub struct Case {
     pub samplers: BTreeMap<Slot, Sampler>,
     /// Slots that are texel buffers.
     pub texels: BTreeMap<Slot, Format>,
+    /// Addresses among the contents: where, and of what.
+    pub addresses: Vec<[(Slot, usize); 2]>,
     /// Contents of buffers afterwards.
     pub expects: Vec<Expect>,
     /// What the refusal must say.
@@ -95,6 +98,7 @@ impl Case {
             images: BTreeMap::new(),
             samplers: BTreeMap::new(),
             texels: BTreeMap::new(),
+            addresses: Vec::new(),
             expects: Vec::new(),
             error: None,
         };
@@ -131,6 +135,7 @@ impl Case {
                 let (slot, 0) = place_of(place)? else { return Err("`bind` takes no offset".into()) };
                 self.binds.entry(slot).or_default().extend(values::parse(value)?);
             }
+            ("address", place) => self.addresses.push([place_of(place)?, place_of(value)?]),
             ("image", place) => _ = self.images.insert(place_of(place)?.0, ImageDecl::parse(value)?),
             ("sampler", place) => _ = self.samplers.insert(place_of(place)?.0, images::sampler(value)?),
             ("texels", place) => _ = self.texels.insert(place_of(place)?.0, images::format(value)?),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU32;
 
-use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome};
+use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome, pieces};
 use spelter_shaders::back::Scratch;
 use spelter_shaders::compile::Module;
 use spelter_shaders::front::{Error, spvasm};
@@ -70,7 +70,14 @@ pub fn front(case: &Case) -> Result<Kernel, Error> {
         Some(entry) => entry.clone(),
         None => module.entry_points().next().unwrap_or("main").to_owned(),
     };
-    module.kernel(&entry, &case.specialization)
+    let mut kernel = module.kernel(&entry, &case.specialization)?;
+    // As a layout would: as many elements as the case binds.
+    kernel.size_runtime_arrays(|data| {
+        let slots = case.binds.keys().chain(case.images.keys()).chain(case.samplers.keys());
+        let own = slots.filter(|slot| (slot.set, slot.binding) == (data.set, data.binding));
+        own.map(|slot| slot.element + 1).max().unwrap_or(0)
+    });
+    Ok(kernel)
 }
 
 /// Runs the dispatch of a case on fresh buffers and reads them back.
@@ -83,7 +90,16 @@ pub fn run(case: &Case, kernel: &Kernel, engine: Engine) -> Result<Memory, Strin
         slots.insert(*slot, slice);
     }
     let images = images(case, &mut slots)?;
-    let buffers = descriptors(kernel, &slots);
+    for [(slot, at), (of, offset)] in &case.addresses {
+        let (Some(slice), Some(of)) = (slots.get(slot), slots.get(of)) else { return Err("no such slot".into()) };
+        slice.write(*at as u64, &((of.address() + offset) as u64).to_le_bytes());
+    }
+    let mut buffers = descriptors(kernel, &slots);
+    if kernel.has_addresses() {
+        let mut all: Vec<GuestSlice> = slots.values().copied().filter(|slice| !slice.is_empty()).collect();
+        all.sort_by_key(|slice| slice.address());
+        buffers.extend(pieces(all));
+    }
     let images: Vec<Descriptor> =
         wanted(kernel).map(|slot| images.get(&slot).copied().unwrap_or(Descriptor::NULL)).collect();
     let mut push = [0; MAX_PUSH_BYTES];
@@ -95,6 +111,10 @@ pub fn run(case: &Case, kernel: &Kernel, engine: Engine) -> Result<Memory, Strin
     let code = (engine.prepare)(kernel);
     if engine::dispatch(&*code, &args, &mut Scratch::default()) == Outcome::Stopped {
         return Err(format!("{} stopped although nobody asked", engine.name));
+    }
+    // Addresses differ from run to run.
+    for [(slot, at), _] in &case.addresses {
+        slots.get(slot).into_iter().for_each(|slice| slice.write(*at as u64, &[0; 8]));
     }
     let contents = slots.into_iter().map(|(slot, slice)| match case.images.get(&slot) {
         None => Ok((slot, words(slice))),

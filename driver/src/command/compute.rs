@@ -262,6 +262,7 @@ impl Recorder {
             buffers,
             images,
             late,
+            addresses: pipeline.has_addresses().then(|| Arc::clone(pipeline.device().heap())),
             push: Arc::clone(&self.push),
             base,
             groups,

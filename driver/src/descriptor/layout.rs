@@ -39,6 +39,9 @@ pub struct DescriptorSetLayoutInfo<'a> {
     /// `VK_DESCRIPTOR_SET_LAYOUT_CREATE_UPDATE_AFTER_BIND_POOL_BIT`: command buffers use what the sets of this layout hold
     /// when they are submitted, not when the sets were bound.
     pub update_after_bind: bool,
+    /// `VK_DESCRIPTOR_BINDING_VARIABLE_DESCRIPTOR_COUNT_BIT` for the binding with the greatest number: sets may have fewer of
+    /// its elements.
+    pub variable_count: bool,
 }
 
 /// The shape of a descriptor set (`VkDescriptorSetLayout`). A handle; equal if identically defined.
@@ -57,6 +60,7 @@ struct Inner {
     /// By slot, in order.
     immutable: Vec<(usize, Sampler)>,
     update_after_bind: bool,
+    variable_count: bool,
 }
 
 /// A binding in its place.
@@ -71,13 +75,17 @@ pub(crate) struct Entry {
 
 impl DescriptorSetLayout {
     pub(crate) fn new(device: &Device, info: &DescriptorSetLayoutInfo<'_>) -> Result<Self, Error> {
-        let DescriptorSetLayoutInfo { bindings, samplers, update_after_bind } = *info;
+        let DescriptorSetLayoutInfo { bindings, samplers, update_after_bind, variable_count } = *info;
         check(bindings)?;
         let dynamics = bindings.iter().any(|binding| is_dynamic(binding.ty));
         let vuid = "VUID-VkDescriptorSetLayoutCreateInfo-descriptorType-03001";
         require(!(update_after_bind && dynamics), "vkCreateDescriptorSetLayout", vuid, || {
             "a layout for updates after binding has dynamic buffers".into()
         })?;
+        let last = bindings.iter().max_by_key(|binding| binding.binding);
+        let varies = !variable_count || last.is_none_or(|last| !is_dynamic(last.ty));
+        let vuid = "VUID-VkDescriptorSetLayoutBindingFlagsCreateInfo-pBindingFlags-03015";
+        require(varies, "vkCreateDescriptorSetLayout", vuid, || "a dynamic buffer with a variable count".into())?;
         let mut sorted: Vec<Binding> = bindings.iter().copied().filter(|b| b.count > 0).collect();
         sorted.sort_by_key(|b| b.binding);
         let (mut slots, mut dynamic) = (0, 0);
@@ -90,7 +98,15 @@ impl DescriptorSetLayout {
         }
         let immutable = immutable(device, &entries, samplers)?;
         Ok(Self {
-            inner: Arc::new(Inner { device: device.clone(), entries, slots, dynamic, immutable, update_after_bind }),
+            inner: Arc::new(Inner {
+                device: device.clone(),
+                entries,
+                slots,
+                dynamic,
+                immutable,
+                update_after_bind,
+                variable_count,
+            }),
         })
     }
 
@@ -108,6 +124,11 @@ impl DescriptorSetLayout {
     /// Whether sets may be updated between bind and submission.
     pub(crate) fn updates_after_bind(&self) -> bool {
         self.inner.update_after_bind
+    }
+
+    /// The binding whose elements each set counts for itself.
+    pub(crate) fn variable(&self) -> Option<&Entry> {
+        self.inner.entries.last().filter(|_| self.inner.variable_count)
     }
 
     pub(crate) fn device(&self) -> &Device {
@@ -138,7 +159,9 @@ impl DescriptorSetLayout {
 impl PartialEq for DescriptorSetLayout {
     fn eq(&self, other: &Self) -> bool {
         let same = |a: &Inner, b: &Inner| {
-            a.entries == b.entries && a.immutable == b.immutable && a.update_after_bind == b.update_after_bind
+            a.entries == b.entries
+                && a.immutable == b.immutable
+                && (a.update_after_bind, a.variable_count) == (b.update_after_bind, b.variable_count)
         };
         Arc::ptr_eq(&self.inner, &other.inner) || same(&self.inner, &other.inner)
     }

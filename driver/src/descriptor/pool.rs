@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::layout::check_type;
 use super::{DescriptorSet, DescriptorSetLayout};
 use crate::device::Device;
-use crate::error::{Error, require};
+use crate::error::{Error, Misuse, require};
 
 /// Where descriptor sets come from (`VkDescriptorPool` with `FREE_DESCRIPTOR_SET`). A handle.
 #[derive(Clone, Debug)]
@@ -51,19 +51,31 @@ impl DescriptorPool {
     /// `vkAllocateDescriptorSets`: one set, all of whose descriptors are empty until they are written.
     /// [`Error::OutOfPoolMemory`] if the pool has no such set left; it gets one back when the set's last handle drops.
     pub fn allocate(&self, layout: &DescriptorSetLayout) -> Result<DescriptorSet, Error> {
+        self.allocate_with_count(layout, 0)
+    }
+
+    /// As [`DescriptorPool::allocate`], with so many elements of the binding that has a variable count
+    /// (`VkDescriptorSetVariableDescriptorCountAllocateInfo`).
+    pub fn allocate_with_count(&self, layout: &DescriptorSetLayout, count: u32) -> Result<DescriptorSet, Error> {
         let same = layout.device().is(&self.inner.device);
         require(same, "vkAllocateDescriptorSets", "VUID-VkDescriptorSetAllocateInfo-commonparent", || {
             "a layout of another device".into()
         })?;
-        self.inner.left.lock().take(layout)?;
-        Ok(DescriptorSet::new(self, layout))
+        let most = layout.variable().map_or(0, |entry| entry.count);
+        let missing = most.checked_sub(count as usize).filter(|_| layout.variable().is_some() || count == 0);
+        let missing = missing.ok_or_else(|| {
+            let vuid = "VUID-VkDescriptorSetVariableDescriptorCountAllocateInfo-pSetLayouts-03046";
+            Misuse::new("vkAllocateDescriptorSets", format!("{count} elements of a binding with {most}"), vuid)
+        })?;
+        self.inner.left.lock().take(layout, missing)?;
+        Ok(DescriptorSet::new(self, layout, missing))
     }
 
-    pub(super) fn give_back(&self, layout: &DescriptorSetLayout) {
+    pub(super) fn give_back(&self, layout: &DescriptorSetLayout, missing: usize) {
         let mut left = self.inner.left.lock();
         left.sets += 1;
-        for entry in layout.entries() {
-            *left.descriptors.entry(entry.ty).or_insert(0) += entry.count as u64;
+        for (ty, count) in wanted(layout, missing) {
+            *left.descriptors.entry(ty).or_insert(0) += count;
         }
     }
 
@@ -72,16 +84,25 @@ impl DescriptorPool {
     }
 }
 
+/// How many descriptors of each type a set has whose last binding lacks `missing` elements.
+fn wanted(layout: &DescriptorSetLayout, missing: usize) -> HashMap<vk::DescriptorType, u64> {
+    let mut wanted = HashMap::new();
+    for entry in layout.entries() {
+        *wanted.entry(entry.ty).or_insert(0) += entry.count as u64;
+    }
+    if let Some(count) = layout.variable().and_then(|entry| wanted.get_mut(&entry.ty)) {
+        *count -= missing as u64;
+    }
+    wanted
+}
+
 impl Left {
     /// All or nothing.
-    fn take(&mut self, layout: &DescriptorSetLayout) -> Result<(), Error> {
+    fn take(&mut self, layout: &DescriptorSetLayout, missing: usize) -> Result<(), Error> {
         if self.sets == 0 {
             return Err(Error::OutOfPoolMemory("all its sets are allocated".into()));
         }
-        let mut wanted: HashMap<vk::DescriptorType, u64> = HashMap::new();
-        for entry in layout.entries() {
-            *wanted.entry(entry.ty).or_insert(0) += entry.count as u64;
-        }
+        let wanted = wanted(layout, missing);
         for (ty, count) in &wanted {
             let left = self.descriptors.get(ty).copied().unwrap_or(0);
             if left < *count {

@@ -40,12 +40,14 @@ pub struct DescriptorSet {
 struct Inner {
     pool: DescriptorPool,
     layout: DescriptorSetLayout,
+    /// Elements of the last binding that the set does not have.
+    missing: usize,
     contents: Mutex<Arc<Contents>>,
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.pool.give_back(&self.layout);
+        self.pool.give_back(&self.layout, self.missing);
     }
 }
 
@@ -140,13 +142,13 @@ impl WeakSet {
 }
 
 impl DescriptorSet {
-    pub(super) fn new(pool: &DescriptorPool, layout: &DescriptorSetLayout) -> Self {
+    pub(super) fn new(pool: &DescriptorPool, layout: &DescriptorSetLayout, missing: usize) -> Self {
         let mut slots = vec![None; layout.slots()];
         for (slot, sampler) in layout.immutable() {
             slots[*slot] = Some(Written::Image(ImageWritten::sampler(sampler)));
         }
         let contents = Mutex::new(Arc::new(Contents { slots }));
-        Self { inner: Arc::new(Inner { pool: pool.clone(), layout: layout.clone(), contents }) }
+        Self { inner: Arc::new(Inner { pool: pool.clone(), layout: layout.clone(), missing, contents }) }
     }
 
     /// `vkUpdateDescriptorSets`: writes `infos` from `element` of `binding` on. More than the binding has elements left
@@ -219,7 +221,9 @@ impl DescriptorSet {
         require(has == ty, at, "VUID-VkWriteDescriptorSet-descriptorType-00319", || {
             format!("descriptorType is {ty:?}, the binding's is {has:?}")
         })?;
-        let (start, left) = (first + element as usize, self.layout().slots() - first);
+        let is_last = found + 1 == entries.len();
+        let elements = if is_last { elements - self.inner.missing } else { elements };
+        let (start, left) = (first + element as usize, self.layout().slots() - self.inner.missing - first);
         let fits = (element as usize) < elements && element as usize + count <= left;
         require(fits, at, "VUID-VkWriteDescriptorSet-dstArrayElement-00321", || {
             format!("elements {element} to {} of {elements}", u64::from(element) + count as u64 - 1)

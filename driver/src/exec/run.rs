@@ -104,8 +104,10 @@ fn rows(units: &Range<u64>, all: u64, row_bytes: u64) -> Range<u64> {
 }
 
 fn run_workgroups(work: &DispatchWork, piece: Piece, stop: &AtomicU32, scratch: &mut Scratch) -> Result<(), Halt> {
+    // As they are now: buffers may come and go while commands are on their way.
+    let with_pieces = work.addresses.as_ref().map(|heap| [&*work.buffers, &*heap.addresses().pieces()].concat());
     let args = DispatchArgs {
-        buffers: &work.buffers,
+        buffers: with_pieces.as_deref().unwrap_or(&work.buffers),
         images: &work.images,
         push: &work.push,
         num_workgroups: piece.groups,

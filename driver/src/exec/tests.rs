@@ -56,6 +56,7 @@ fn dispatch(name: &str, code: &Arc<dyn Code>, buffers: &[GuestSlice], groups: Gr
         images: Arc::default(),
         late: None,
         buffers: buffers.into(),
+        addresses: None,
         push: Arc::new([0; MAX_PUSH_BYTES]),
         base: [0; 3],
         groups,

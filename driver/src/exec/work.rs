@@ -13,6 +13,7 @@ use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::Descriptor;
 
 use crate::descriptor::Sources;
+use crate::memory::Heap;
 use crate::query::QueryWork;
 use crate::sync::{Counter, FenceState, Target};
 
@@ -148,6 +149,8 @@ pub(crate) struct DispatchWork {
     pub(crate) buffers: Arc<[GuestSlice]>,
     /// Images and samplers by the same numbers; empty if the kernel has none.
     pub(crate) images: Arc<[Descriptor]>,
+    /// What else it may access, if it goes through addresses, and the heap that this is part of.
+    pub(crate) addresses: Option<Arc<Heap>>,
     /// Where both come from, if a submission has to look again.
     pub(crate) late: Option<Arc<Sources>>,
     /// Push constants as they were when the dispatch was recorded.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use spelter_shaders::guest::GuestSlice;
 
+use super::addresses::Addresses;
 use super::free_list::FreeList;
 use super::reserve::Reservation;
 use crate::error::DeviceError;
@@ -21,6 +22,8 @@ pub(crate) struct Heap {
     reservation: Reservation,
     /// Counts in granules. A leaf lock: nothing else is locked while it is held.
     free: Mutex<FreeList>,
+    /// What kernels may address.
+    addresses: Arc<Addresses>,
 }
 
 impl Heap {
@@ -29,7 +32,13 @@ impl Heap {
     pub(crate) fn new(bytes: u64) -> Result<Arc<Self>, DeviceError> {
         let reservation = reserve(bytes).ok_or(DeviceError::OutOfMemory)?;
         let free = Mutex::new(FreeList::new(reservation.len() / GRANULE));
-        Ok(Arc::new(Self { reservation, free }))
+        let addresses = Arc::new(Addresses::new(reservation.slice()));
+        Ok(Arc::new(Self { reservation, free, addresses }))
+    }
+
+    /// What kernels may address; the slices in there are good as long as the heap is.
+    pub(crate) fn addresses(&self) -> &Arc<Addresses> {
+        &self.addresses
     }
 
     /// Bytes in all.

@@ -3,6 +3,7 @@
 //! Addresses are the same for host and device. Pages are committed when they are first touched and go back to the
 //! system when their allocation is dropped, so what is handed out again reads as zero.
 
+mod addresses;
 mod free_list;
 mod heap;
 mod reserve;

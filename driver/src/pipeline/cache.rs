@@ -77,6 +77,8 @@ pub(crate) struct Key {
     source: Arc<Source>,
     entry: Arc<str>,
     constants: Arc<[(u32, u64)]>,
+    /// Set, binding and elements, where the shader has arrays without a size.
+    counts: Arc<[(u32, u32, u32)]>,
 }
 
 impl Key {
@@ -88,7 +90,14 @@ impl Key {
     ) -> Self {
         let constants = constants.into_iter().map(|(&id, &bits)| (id, bits));
         let constants = constants.filter(|(id, _)| source.ids.binary_search(id).is_ok()).collect();
-        Self { source: Arc::clone(source), entry: entry.into(), constants }
+        Self { source: Arc::clone(source), entry: entry.into(), constants, counts: Arc::default() }
+    }
+}
+
+impl Key {
+    /// Of the kernel whose arrays without a size have so many elements.
+    pub(crate) fn with_counts(self, counts: impl IntoIterator<Item = (u32, u32, u32)>) -> Self {
+        Self { counts: counts.into_iter().collect(), ..self }
     }
 }
 
@@ -101,6 +110,8 @@ pub(crate) struct CompiledKernel {
     pub(crate) workgroup_size: [u32; 3],
     pub(crate) bindings: Vec<BindingData>,
     pub(crate) push_bytes: u32,
+    /// Whether it accesses memory by addresses.
+    pub(crate) has_addresses: bool,
 }
 
 /// The cache of a device.

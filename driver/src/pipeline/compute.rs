@@ -1,5 +1,6 @@
 //! Compute pipelines: a kernel that fits the device and the layout, made ready to run.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -47,8 +48,10 @@ impl ComputePipeline {
         layout: &PipelineLayout,
     ) -> Result<Self, Error> {
         check_devices(device, module.device(), layout)?;
-        let compile = || compiled(device, &module.kernel(entry, specialization)?);
-        Self::new(device, module.key(entry, specialization), layout, compile)
+        let compile = || compiled(device, &module.kernel(entry, specialization)?, layout);
+        let key = module.key(entry, specialization);
+        let key = if module.may_have_runtime_arrays() { key.with_counts(counts(layout)) } else { key };
+        Self::new(device, key, layout, compile)
     }
 
     pub(crate) fn of_shader(
@@ -57,7 +60,9 @@ impl ComputePipeline {
         layout: &PipelineLayout,
     ) -> Result<Self, Error> {
         check_devices(device, shader.device(), layout)?;
-        Self::new(device, shader.key().clone(), layout, || compiled(device, shader.kernel()))
+        let key = shader.key().clone();
+        let key = if shader.may_have_runtime_arrays() { key.with_counts(counts(layout)) } else { key };
+        Self::new(device, key, layout, || compiled(device, shader.kernel(), layout))
     }
 
     fn new(
@@ -114,6 +119,11 @@ impl ComputePipeline {
         self.inner.kernel.bindings.iter().any(|binding| binding.kind.is_image())
     }
 
+    /// Whether the kernel accesses memory by addresses.
+    pub(crate) fn has_addresses(&self) -> bool {
+        self.inner.kernel.has_addresses
+    }
+
     /// Bytes of push constants that the kernel declares.
     pub(crate) fn push_bytes(&self) -> u32 {
         self.inner.kernel.push_bytes
@@ -134,9 +144,14 @@ fn check_devices(device: &Device, shader: &Device, layout: &PipelineLayout) -> R
 }
 
 /// What every pipeline of the kernel has, if the device can run it.
-fn compiled(device: &Device, kernel: &Kernel) -> Result<CompiledKernel, Error> {
+fn compiled(device: &Device, kernel: &Kernel, layout: &PipelineLayout) -> Result<CompiledKernel, Error> {
     check_size(kernel)?;
     check_private(kernel)?;
+    let mut kernel = Cow::Borrowed(kernel);
+    if kernel.bindings.values().any(|data| data.count == 0) {
+        kernel.to_mut().size_runtime_arrays(|data| elements(layout, data));
+    }
+    let kernel = &*kernel;
     let compiled = compile(kernel, device.properties().backend);
     Ok(CompiledKernel {
         name: kernel.name.as_str().into(),
@@ -145,7 +160,20 @@ fn compiled(device: &Device, kernel: &Kernel) -> Result<CompiledKernel, Error> {
         workgroup_size: kernel.workgroup_size,
         bindings: kernel.bindings.values().cloned().collect(),
         push_bytes: kernel.push_bytes,
+        has_addresses: kernel.has_addresses(),
     })
+}
+
+/// Elements that a layout has for a binding.
+fn elements(layout: &PipelineLayout, data: &BindingData) -> u32 {
+    let entry = layout.sets().get(data.set as usize).and_then(|set| set.entry(data.binding));
+    entry.map_or(0, |entry| entry.count as u32)
+}
+
+/// Set, binding and elements of all bindings of a layout.
+fn counts(layout: &PipelineLayout) -> impl Iterator<Item = (u32, u32, u32)> {
+    let sets = (0..).zip(layout.sets());
+    sets.flat_map(|(number, set)| set.entries().iter().map(move |entry| (number, entry.binding, entry.count as u32)))
 }
 
 fn check_size(kernel: &Kernel) -> Result<(), Misuse> {

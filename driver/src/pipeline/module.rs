@@ -60,6 +60,11 @@ impl ShaderModule {
         Ok(self.module.kernel_without_lines(entry, specialization)?)
     }
 
+    /// Whether the layout is a part of what is compiled.
+    pub(super) fn may_have_runtime_arrays(&self) -> bool {
+        self.module.may_have_runtime_arrays()
+    }
+
     /// What tells the kernel from those of other modules, entry points and constants.
     pub(super) fn key(&self, entry: &str, specialization: &Specialization) -> Key {
         Key::new(&self.source, entry, specialization)
@@ -91,6 +96,11 @@ impl SpecializedShader {
     /// The kernel: name, workgroup size, bindings, push constants.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
+    }
+
+    /// Whether the layout is a part of what is compiled.
+    pub(super) fn may_have_runtime_arrays(&self) -> bool {
+        self.kernel.bindings.values().any(|data| data.count == 0)
     }
 
     pub(super) fn key(&self) -> &Key {

@@ -28,6 +28,21 @@ struct Inner {
     storage: OnceLock<Storage>,
 }
 
+impl Inner {
+    /// Whether shaders may get there by an address.
+    fn is_addressable(&self) -> bool {
+        self.usage.contains(vk::BufferUsageFlags::SHADER_DEVICE_ADDRESS)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let (true, Some(storage)) = (self.is_addressable(), self.storage.get()) {
+            self.device.heap().addresses().remove(storage.slice);
+        }
+    }
+}
+
 /// The bytes behind a buffer, and what keeps them.
 #[derive(Clone, Debug)]
 pub(crate) struct Storage {
@@ -81,7 +96,22 @@ impl Buffer {
         let slice = memory.slice().slice(offset, self.inner.size);
         let storage = Storage { slice, allocation: Arc::clone(memory.allocation()) };
         self.inner.storage.set(storage).map_err(|_| already_bound())?;
+        if self.inner.is_addressable() {
+            self.device().heap().addresses().add(slice);
+        }
         Ok(())
+    }
+
+    /// `vkGetBufferDeviceAddress`: where the buffer's bytes are, for shaders; for the host it is the same address.
+    pub fn device_address(&self) -> Result<u64, Error> {
+        let at = "vkGetBufferDeviceAddress";
+        require(self.inner.is_addressable(), at, "VUID-VkBufferDeviceAddressInfo-buffer-02601", || {
+            format!("the buffer's usage {:?} lacks SHADER_DEVICE_ADDRESS", self.inner.usage)
+        })?;
+        let storage = self.storage().ok_or_else(|| {
+            Misuse::new(at, "the buffer has no memory bound", "VUID-VkBufferDeviceAddressInfo-buffer-02600")
+        })?;
+        Ok(storage.slice.address() as u64)
     }
 
     fn check_bind(&self, memory: &DeviceMemory, offset: u64) -> Result<(), Misuse> {

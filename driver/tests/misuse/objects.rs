@@ -1,7 +1,10 @@
 //! Rules of memory, buffers, descriptors, fences and queues.
 
 use spelter_driver::vk::{self, BufferUsageFlags, CommandBufferUsageFlags, DescriptorType};
-use spelter_driver::{Binding, BufferInfo, CommandBuffer, DescriptorSet, Device, Error, Fence, PushRange};
+use spelter_driver::{
+    Binding, BufferInfo, CommandBuffer, DescriptorSet, DescriptorSetLayout, DescriptorSetLayoutInfo, Device, Error,
+    Fence, PushRange,
+};
 
 use super::common::{Kernel, STORAGE, Words, recorded};
 use super::{Rule, World};
@@ -35,6 +38,13 @@ fn with_usage(world: &World, size: u64, usage: BufferUsageFlags) -> spelter_driv
 fn layout_of(world: &World, ty: DescriptorType, count: u32) -> Result<(), Error> {
     let layout = world.device.create_descriptor_set_layout(&[one(0, ty, count)])?;
     world.device.create_pipeline_layout(&[&layout, &layout], &[]).map(drop)
+}
+
+/// A layout with up to 4 descriptors of a type, as each set says.
+fn variable(world: &World, ty: DescriptorType) -> Result<DescriptorSetLayout, Error> {
+    let bindings = [one(0, ty, 4)];
+    let info = DescriptorSetLayoutInfo { bindings: &bindings, variable_count: true, ..Default::default() };
+    world.device.create_descriptor_set_layout_from(&info)
 }
 
 fn push_range(world: &World, offset: u32, size: u32) -> Result<(), Error> {
@@ -75,6 +85,17 @@ const WAITER: &str = "
     }";
 
 pub(crate) const RULES: &[Rule] = &[
+    ("VUID-VkBufferDeviceAddressInfo-buffer-02601", |w| w.words.buffer.device_address().map(drop)),
+    ("VUID-VkBufferDeviceAddressInfo-buffer-02600", |w| {
+        w.device.create_buffer(4, BufferUsageFlags::SHADER_DEVICE_ADDRESS)?.device_address().map(drop)
+    }),
+    ("VUID-VkDescriptorSetLayoutBindingFlagsCreateInfo-pBindingFlags-03015", |w| {
+        variable(w, DescriptorType::STORAGE_BUFFER_DYNAMIC).map(drop)
+    }),
+    ("VUID-VkDescriptorSetVariableDescriptorCountAllocateInfo-pSetLayouts-03046", |w| {
+        let pool = w.device.create_descriptor_pool(1, &[(STORAGE, 9)]).unwrap();
+        pool.allocate_with_count(&variable(w, STORAGE)?, 5).map(drop)
+    }),
     ("VUID-VkMemoryAllocateInfo-allocationSize-07897", |w| w.device.allocate_memory(0, 0).map(drop)),
     ("VUID-vkAllocateMemory-pAllocateInfo-01713", |w| w.device.allocate_memory(1 << 60, 0).map(drop)),
     ("VUID-vkAllocateMemory-pAllocateInfo-01714", |w| w.device.allocate_memory(4, 1).map(drop)),

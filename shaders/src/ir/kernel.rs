@@ -116,7 +116,7 @@ pub struct BindingData {
     pub binding: u32,
     /// Storage or uniform.
     pub kind: BindingKind,
-    /// Array elements; 1 for a single descriptor.
+    /// Array elements; 1 for a single descriptor, 0 for an array to which the shader gives no size.
     pub count: u32,
     /// Bytes that the fixed part of the block needs; a smaller buffer is legal, reads beyond it give 0.
     pub min_bytes: u32,
@@ -197,6 +197,20 @@ impl Kernel {
             no_contraction: EntitySet::new(),
             lines: Default::default(),
         }
+    }
+
+    /// Says how many elements the arrays of descriptors have to which the shader gives no size: so far 0, so that every
+    /// index is out of range.
+    pub fn size_runtime_arrays(&mut self, count: impl Fn(&BindingData) -> u32) {
+        for data in self.bindings.values_mut().filter(|data| data.count == 0) {
+            data.count = count(data);
+        }
+    }
+
+    /// Whether memory is accessed by addresses, not through descriptors only.
+    pub fn has_addresses(&self) -> bool {
+        let mut insts = self.layout.iter().flat_map(|&block| &self.blocks[block].insts);
+        insts.any(|&inst| matches!(self.insts[inst], InstData::BufferAt { .. }))
     }
 
     /// Type of a value.

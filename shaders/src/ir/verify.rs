@@ -55,11 +55,6 @@ fn check_tables(kernel: &Kernel) -> Result {
     if invocations.is_none_or(|count| count == 0) {
         return general(format!("a workgroup of {:?} is empty or too large", kernel.workgroup_size));
     }
-    for (binding, data) in &kernel.bindings {
-        if data.count == 0 {
-            return general(format!("{binding} has no elements"));
-        }
-    }
     for (variable, data) in &kernel.variables {
         if data.bytes % 4 != 0 {
             return general(format!("{variable}: {} bytes are no whole words", data.bytes));

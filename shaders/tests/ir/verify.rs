@@ -37,7 +37,6 @@ fn refused_after(spoil: impl FnOnce(&mut Kernel), message: &str) {
 fn tables() {
     refused("kernel \"k\" 0, 1, 1\nblock0:\n return", "a workgroup of [0, 1, 1] is empty or too large");
     refused("kernel \"k\" 65536, 65536, 1\nblock0:\n return", "a workgroup of [65536, 65536, 1] is empty or too large");
-    refused("kernel \"k\" 1, 1, 1\nbinding0 = storage 0.0[0] 0\nblock0:\n return", "binding0 has no elements");
     refused("kernel \"k\" 1, 1, 1\nvar0 = private 6 \"\"\nblock0:\n return", "var0: 6 bytes are no whole words");
     let large = "var0 = workgroup 4294967280 \"\"\nvar1 = workgroup 64 \"\"\n";
     refused(&format!("kernel \"k\" 1, 1, 1\n{large}block0:\n return"), "workgroup variables do not fit 4 GiB");

@@ -110,6 +110,7 @@ fn new_layout(
         bindings: &bindings,
         samplers: &owned,
         update_after_bind: info.flags.contains(flags),
+        ..Default::default()
     })?;
     Ok(DescriptorSetLayout { driver, bindings, inline })
 }

@@ -39,6 +39,8 @@ pub(super) fn is_supported(capability: Capability) -> bool {
             | C::VulkanMemoryModelDeviceScope
             | C::VariablePointersStorageBuffer
             | C::VariablePointers
+            | C::PhysicalStorageBufferAddresses
+            | C::RuntimeDescriptorArray
             | C::Sampled1D
             | C::Image1D
             | C::SampledBuffer
@@ -100,7 +102,7 @@ pub(super) fn is_supported(capability: Capability) -> bool {
 /// `OpMemoryModel`: whether it is Vulkan's.
 pub(super) fn is_vulkan_memory_model(operands: &[u32]) -> Checked<bool> {
     let addressing = operand(operands, 0)?;
-    let models = [AddressingModel::Logical];
+    let models = [AddressingModel::Logical, AddressingModel::PhysicalStorageBuffer64];
     if !models.iter().any(|&model| model as u32 == addressing) {
         let name = AddressingModel::from_u32(addressing).map_or_else(|| addressing.to_string(), |m| format!("{m:?}"));
         return Err(format!("addressing model {name} is not supported"));

@@ -54,6 +54,11 @@ impl Module {
         Ok(Self { sections: Box::new(Sections::parse(words)?) })
     }
 
+    /// Whether it may have arrays of descriptors without a size.
+    pub fn may_have_runtime_arrays(&self) -> bool {
+        self.sections.declares(spirv::Capability::RuntimeDescriptorArray)
+    }
+
     /// Names of the compute entry points.
     pub fn entry_points(&self) -> impl Iterator<Item = &str> {
         self.sections.entry_points.iter().map(|entry| entry.name.as_str())

@@ -240,7 +240,8 @@ impl Translator<'_> {
         index: Id,
     ) -> Checked<()> {
         let index = self.index(index)?;
-        let Type::Array { element, .. } = self.types.get(pointer.place.ty)?.ty else {
+        let (Type::Array { element, .. } | Type::RuntimeArray { element, .. }) = self.types.get(pointer.place.ty)?.ty
+        else {
             return Err("indexes what is no array of descriptors".into());
         };
         pointer.place.ty = element;

@@ -442,7 +442,7 @@ impl Types {
             Type::Array { element, count, .. } => part(*element, *count)?,
             Type::RuntimeArray { element, .. } => {
                 part(*element, 0)?;
-                if unsized_tail {
+                if matches!(self.get(*element)?.ty, Type::RuntimeArray { .. }) {
                     return Err("a runtime array of runtime arrays".into());
                 }
                 unsized_tail = true;

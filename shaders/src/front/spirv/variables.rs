@@ -75,10 +75,12 @@ pub(super) fn descriptor_count(types: &Types, ty: Id) -> Checked<u32> {
         Type::Struct { .. } | Type::Image(_) | Type::Sampler | Type::SampledImage { .. } => Ok(1),
         Type::Array { element, count, .. } => {
             let all = count.checked_mul(descriptor_count(types, *element)?);
-            all.filter(|&all| all <= MAX_DESCRIPTORS)
-                .ok_or_else(|| format!("a descriptor array has more than {MAX_DESCRIPTORS} elements"))
+            all.filter(|all| (1..=MAX_DESCRIPTORS).contains(all))
+                .ok_or_else(|| format!("a descriptor array has 0 or more than {MAX_DESCRIPTORS} elements"))
         }
-        Type::RuntimeArray { .. } => Err("descriptor arrays without a size are not supported".into()),
+        // The layout of the pipeline says how many.
+        Type::RuntimeArray { element, .. } if descriptor_count(types, *element)? == 1 => Ok(0),
+        Type::RuntimeArray { .. } => Err("an array of descriptors without a size of other arrays".into()),
         _ => Err(format!("%{ty} is not a block")),
     }
 }
@@ -86,7 +88,7 @@ pub(super) fn descriptor_count(types: &Types, ty: Id) -> Checked<u32> {
 /// The structure within the arrays.
 fn block_of(types: &Types, ty: Id) -> Checked<Id> {
     match &types.get(ty)?.ty {
-        Type::Array { element, .. } => block_of(types, *element),
+        Type::Array { element, .. } | Type::RuntimeArray { element, .. } => block_of(types, *element),
         _ => Ok(ty),
     }
 }
@@ -144,7 +146,7 @@ impl Translator<'_> {
         let data = BindingData { set, binding: number, kind, count, min_bytes, read_only };
         let binding = self.merge_binding(data)?;
         let root = match self.types.get(ty)?.ty {
-            Type::Array { .. } => Root::Descriptors { binding, space, index: None },
+            Type::Array { .. } | Type::RuntimeArray { .. } => Root::Descriptors { binding, space, index: None },
             _ => {
                 let first = self.builder.constant(0u32);
                 Root::Buffer { space, buffer: self.buffer(binding, first) }
@@ -167,7 +169,7 @@ impl Translator<'_> {
         let data = BindingData { set, binding: number, kind, count, min_bytes: 0, read_only };
         let binding = self.merge_binding(data)?;
         let root = match self.types.get(ty)?.ty {
-            Type::Array { .. } => Root::Descriptors { binding, space, index: None },
+            Type::Array { .. } | Type::RuntimeArray { .. } => Root::Descriptors { binding, space, index: None },
             _ => {
                 let first = self.builder.constant(0u32);
                 Root::Buffer { space, buffer: self.buffer(binding, first) }
@@ -197,7 +199,11 @@ impl Translator<'_> {
         if let Some(both) = combined(other.kind, data.kind) {
             other.kind = both;
         }
-        if other.count != data.count || other.kind != data.kind && combined(other.kind, data.kind).is_none() {
+        if other.count == 0 || data.count == 0 {
+            other.count = 0;
+        }
+        let sizes = other.count == 0 || other.count == data.count;
+        if !sizes || other.kind != data.kind && combined(other.kind, data.kind).is_none() {
             let BindingData { set, binding, .. } = data;
             return Err(format!("two variables want different descriptors at set {set}, binding {binding}"));
         }

@@ -46,6 +46,13 @@ impl Module {
             .map(|entry| entry.name.as_str())
     }
 
+    /// Whether it has arrays of bindings without a size.
+    pub fn may_have_runtime_arrays(&self) -> bool {
+        let is_unsized =
+            |inner: &TypeInner| matches!(inner, TypeInner::BindingArray { size: naga::ArraySize::Dynamic, .. });
+        self.module.types.iter().any(|(_, ty)| is_unsized(&ty.inner))
+    }
+
     /// The overrides, in the order of the text.
     pub fn specialization_constants(&self) -> impl Iterator<Item = SpecializationConstant> {
         self.module.overrides.iter().filter_map(|(_, constant)| {
