@@ -256,3 +256,32 @@ fn elements_of_a_descriptor_array() {
     });
     assert_eq!(to.read()[..3], [105, 106, 107]);
 }
+
+#[test]
+fn a_word_decides_whether_dispatches_run() {
+    let device = device();
+    let words = Words::zeros(&device, 4);
+    let usage = vk::BufferUsageFlags::CONDITIONAL_RENDERING_EXT | vk::BufferUsageFlags::TRANSFER_DST;
+    let decision = device.create_buffer(8, usage).unwrap();
+    let memory = device.allocate_memory(64, 0).unwrap();
+    decision.bind_memory(&memory, 0).unwrap();
+    let kernel = Kernel::new(&device, COUNT, &[(STORAGE, 1)], 0);
+    let set = kernel.set(&device, STORAGE, &[&words]);
+    let mut wanted = 0;
+    for (word, inverted) in [(0, false), (7, false), (0, true), (7, true)] {
+        run(&device, |command| {
+            command.bind_pipeline(&kernel.pipeline).unwrap();
+            command.bind_descriptor_sets(&kernel.layout, 0, &[&set], &[]).unwrap();
+            // Written by the commands before: it is read when the dispatch would start.
+            command.fill_buffer(&decision, 4, 4, word).unwrap();
+            barrier(command);
+            command.begin_conditional(&decision, 4, inverted).unwrap();
+            command.dispatch(1, 1, 1).unwrap();
+            command.end_conditional().unwrap();
+            barrier(command);
+            command.dispatch(1, 1, 1).unwrap();
+        });
+        wanted += if (word != 0) == inverted { 1 } else { 2 };
+        assert_eq!(words.read(), [wanted; 4], "{word}, {inverted}");
+    }
+}

@@ -266,6 +266,7 @@ impl Recorder {
             push: Arc::clone(&self.push),
             base,
             groups,
+            condition: self.condition,
         };
         self.add(Work::Dispatch(work));
         Ok(())

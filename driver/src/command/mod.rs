@@ -7,6 +7,7 @@ mod barrier;
 mod bound;
 mod buffer;
 mod compute;
+mod conditional;
 mod event;
 mod image;
 mod image_clear;

@@ -11,7 +11,7 @@ use super::CommandBuffer;
 use super::bound::BoundSet;
 use crate::descriptor::{Contents, Resolved, WeakSet};
 use crate::device::Device;
-use crate::exec::{Phase, Recording, Work};
+use crate::exec::{Condition, Phase, Recording, Work};
 use crate::memory::Allocation;
 use crate::pipeline::{ComputePipeline, PipelineLayout};
 
@@ -32,6 +32,8 @@ pub(super) struct Recorder {
     pub(super) push: Arc<[u8; MAX_PUSH_BYTES]>,
     /// The layout that push constants were last set with.
     pub(super) push_layout: Option<PipelineLayout>,
+    /// What must hold for dispatches to run.
+    pub(super) condition: Option<Condition>,
     /// What the next dispatch finds behind its bindings, while pipeline and sets stay the same.
     pub(super) resolved: Option<Resolved>,
 }
@@ -87,6 +89,7 @@ impl Recorder {
             bound: Vec::new(),
             push: Arc::new([0; MAX_PUSH_BYTES]),
             push_layout: None,
+            condition: None,
             resolved: None,
         }
     }

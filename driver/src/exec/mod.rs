@@ -26,7 +26,7 @@ use std::time::Duration;
 pub(crate) use loss::Loss;
 pub use observe::Observer;
 pub(crate) use queue::{QueueState, WAIT_SPIN};
-pub(crate) use work::{ClearWork, DispatchWork, Grid, Groups, MAX_GROUPS, Phase, Recording, RowsWork, Work};
+pub(crate) use work::{ClearWork, Condition, DispatchWork, Grid, Groups, MAX_GROUPS, Phase, Recording, RowsWork, Work};
 
 use shared::Shared;
 

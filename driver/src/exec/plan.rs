@@ -80,6 +80,9 @@ impl Plan {
 /// Workgroups of a dispatch; nothing of anything else.
 fn groups_of(work: &Work) -> [u32; 3] {
     let Work::Dispatch(dispatch) = work else { return [0; 3] };
+    if dispatch.condition.is_some_and(|condition| !condition.holds()) {
+        return [0; 3];
+    }
     match dispatch.groups {
         Groups::Direct(groups) => groups,
         Groups::Indirect(slice) => [0, 4, 8].map(|at| slice.load_u32(at)),

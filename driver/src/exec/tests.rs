@@ -60,6 +60,7 @@ fn dispatch(name: &str, code: &Arc<dyn Code>, buffers: &[GuestSlice], groups: Gr
         push: Arc::new([0; MAX_PUSH_BYTES]),
         base: [0; 3],
         groups,
+        condition: None,
     })
 }
 

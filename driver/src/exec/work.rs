@@ -159,6 +159,24 @@ pub(crate) struct DispatchWork {
     pub(crate) base: [u32; 3],
     /// How many workgroups.
     pub(crate) groups: Groups,
+    /// What must hold for it to run at all.
+    pub(crate) condition: Option<Condition>,
+}
+
+/// `vkCmdBeginConditionalRenderingEXT`: whether dispatches run, read when their phase starts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Condition {
+    /// One word.
+    pub(crate) word: GuestSlice,
+    /// Whether they run if the word is 0, and not if it is anything else.
+    pub(crate) inverted: bool,
+}
+
+impl Condition {
+    /// Whether dispatches run now.
+    pub(crate) fn holds(&self) -> bool {
+        (self.word.load_u32(0) != 0) != self.inverted
+    }
 }
 
 impl fmt::Debug for DispatchWork {

@@ -54,7 +54,8 @@ impl Heap {
         let granules = (size as usize).div_ceil(GRANULE).max(1);
         let start = self.free.lock().take(granules).ok_or(DeviceError::OutOfMemory)?;
         let slice = self.reservation.slice().slice((start * GRANULE) as u64, size);
-        Ok(Arc::new(Allocation { heap: Arc::clone(self), start, granules, slice }))
+        let piece = Piece { heap: Arc::clone(self), start, granules };
+        Ok(Arc::new(Allocation::new(slice, Owner::Heap(piece))))
     }
 }
 
@@ -90,23 +91,54 @@ fn physical_bytes() -> Option<u64> {
     None
 }
 
-/// A piece of a heap. The slice may be used as long as a handle is held.
+/// Memory of a device. The slice may be used as long as a handle is held.
 #[derive(Debug)]
 pub(crate) struct Allocation {
+    slice: GuestSlice,
+    /// Gives it back on drop.
+    #[cfg_attr(not(test), expect(dead_code, reason = "kept for its drop"))]
+    owner: Owner,
+}
+
+/// Whose the bytes of an allocation are.
+#[derive(Debug)]
+pub(super) enum Owner {
+    /// A heap's.
+    #[cfg_attr(not(test), expect(dead_code, reason = "kept for its drop"))]
+    Heap(Piece),
+    /// The program's: nothing is given back.
+    Host,
+}
+
+/// A part of a heap that is handed out.
+#[derive(Debug)]
+pub(super) struct Piece {
     heap: Arc<Heap>,
     start: usize,
     granules: usize,
-    slice: GuestSlice,
 }
 
 impl Allocation {
+    pub(super) fn new(slice: GuestSlice, owner: Owner) -> Self {
+        Self { slice, owner }
+    }
+
     /// The bytes.
     pub(crate) fn slice(&self) -> GuestSlice {
         self.slice
     }
+
+    /// Its place in the heap, in granules.
+    #[cfg(test)]
+    fn place(&self) -> (usize, usize) {
+        match &self.owner {
+            Owner::Heap(piece) => (piece.start, piece.granules),
+            Owner::Host => (0, 0),
+        }
+    }
 }
 
-impl Drop for Allocation {
+impl Drop for Piece {
     fn drop(&mut self) {
         // First the pages, then the range: whoever gets it next finds zeros.
         self.heap.reservation.decommit(self.start * GRANULE, self.granules * GRANULE);
@@ -136,7 +168,7 @@ mod tests {
     }
 
     fn check_disjoint(live: &[Arc<Allocation>]) {
-        let mut ranges: Vec<_> = live.iter().map(|a| (a.start, a.granules)).collect();
+        let mut ranges: Vec<_> = live.iter().map(|a| a.place()).collect();
         ranges.sort_unstable();
         for pair in ranges.windows(2) {
             assert!(pair[0].0 + pair[0].1 <= pair[1].0, "{pair:?} overlap");
@@ -170,7 +202,7 @@ mod tests {
                 }
                 check_disjoint(&live);
                 let free: usize = heap.free.lock().ranges().iter().map(|&(_, len)| len).sum();
-                let used: usize = live.iter().map(|a| a.granules).sum();
+                let used: usize = live.iter().map(|a| a.place().1).sum();
                 prop_assert_eq!(free + used, 32);
             }
             live.clear();

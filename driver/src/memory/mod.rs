@@ -6,6 +6,7 @@
 mod addresses;
 mod free_list;
 mod heap;
+mod import;
 mod reserve;
 
 pub(crate) use heap::{Allocation, Heap, default_bytes};

@@ -1,4 +1,4 @@
-//! The reserved address range under a heap: the driver's only mapping, and its only `unsafe`.
+//! The reserved address range under a heap: the driver's only mapping.
 //!
 //! # Safety
 //!

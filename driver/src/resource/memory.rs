@@ -28,7 +28,12 @@ impl DeviceMemory {
         require(size <= heap, at, "VUID-vkAllocateMemory-pAllocateInfo-01713", || {
             format!("allocationSize {size} in a heap of {heap} bytes")
         })?;
-        Ok(Self { device: device.clone(), allocation: device.heap().allocate(size)? })
+        Ok(Self::of_allocation(device, device.heap().allocate(size)?))
+    }
+
+    /// Memory that there is already.
+    pub(crate) fn of_allocation(device: &Device, allocation: Arc<Allocation>) -> Self {
+        Self { device: device.clone(), allocation }
     }
 
     /// Size in bytes.

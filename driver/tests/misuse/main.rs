@@ -157,13 +157,20 @@ fn ids_in_source(folder: &Path, ids: &mut BTreeSet<String>) {
     }
 }
 
+/// Rules that other tests break: of shaders, and of memory that is imported (`memory/import.rs`).
+fn elsewhere(id: &str) -> bool {
+    let imports =
+        ["VUID-VkImportMemoryHostPointerInfoEXT-pHostPointer-01749", "VUID-VkMemoryAllocateInfo-allocationSize-01745"];
+    pipelines::READERS.contains(&id) || imports.contains(&id)
+}
+
 #[test]
 fn every_rule_has_a_case() {
     let mut ids = BTreeSet::new();
     ids_in_source(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut ids);
     assert!(ids.len() > 100, "{} ids in the source", ids.len());
     let cases: BTreeSet<String> = rules().map(|(vuid, _)| (*vuid).to_owned()).collect();
-    let missing: Vec<_> = ids.difference(&cases).filter(|id| !pipelines::READERS.contains(&id.as_str())).collect();
+    let missing: Vec<_> = ids.difference(&cases).filter(|id| !elsewhere(id)).collect();
     assert!(missing.is_empty(), "no case for {missing:#?}");
     let gone: Vec<_> = cases.difference(&ids).collect();
     assert!(gone.is_empty(), "no such rule: {gone:#?}");

@@ -1,8 +1,11 @@
 //! Rules of semaphores, events, queries and secondary command buffers.
 
-use spelter_driver::vk::{CommandBufferUsageFlags as Flags, DescriptorType, QueryResultFlags, QueryType};
+use spelter_driver::vk::{
+    BufferUsageFlags, CommandBufferUsageFlags as Flags, DescriptorType, QueryResultFlags, QueryType,
+};
 use spelter_driver::{
-    Binding, CommandBuffer, DescriptorSetLayoutInfo, Error, Fence, QueryPool, Semaphore, SemaphoreSubmit, SubmitInfo,
+    Binding, Buffer, CommandBuffer, DescriptorSetLayoutInfo, Error, Fence, QueryPool, Semaphore, SemaphoreSubmit,
+    SubmitInfo,
 };
 
 use super::{Rule, World};
@@ -24,6 +27,13 @@ fn secondary(world: &World, flags: Flags) -> CommandBuffer {
     command.begin(flags).unwrap();
     command.end().unwrap();
     command
+}
+
+/// A buffer of two words that dispatches may depend on.
+fn deciding(world: &World) -> Buffer {
+    let buffer = world.device.create_buffer(8, BufferUsageFlags::CONDITIONAL_RENDERING_EXT).unwrap();
+    buffer.bind_memory(&world.device.allocate_memory(64, 0).unwrap(), 0).unwrap();
+    buffer
 }
 
 /// Calls `then` while a secondary command buffer is pending, as a part of a primary one; it is a part of another, too.
@@ -115,7 +125,7 @@ pub(crate) const RULES: &[Rule] = &[
         w.command.copy_query_pool_results(&pool(w), 0, 1, &w.foreign.buffer, 0, 4, none)
     }),
     ("VUID-vkCmdCopyQueryPoolResults-dstBuffer-00825", |w| {
-        let usage = spelter_driver::vk::BufferUsageFlags::STORAGE_BUFFER;
+        let usage = BufferUsageFlags::STORAGE_BUFFER;
         let buffer = w.device.create_buffer(64, usage)?;
         w.command.copy_query_pool_results(&pool(w), 0, 1, &buffer, 0, 4, QueryResultFlags::empty())
     }),
@@ -148,6 +158,27 @@ pub(crate) const RULES: &[Rule] = &[
     ("VUID-vkQueueSubmit-pCommandBuffers-00073", |w| {
         with_pending(w, |_, second| w.device.queues()[1].submit(&[second], None).map(drop))
     }),
+    ("VUID-vkCmdBeginConditionalRenderingEXT-commandBuffer-recording", |w| {
+        w.idle.begin_conditional(&deciding(w), 0, false)
+    }),
+    ("VUID-vkCmdEndConditionalRenderingEXT-commandBuffer-recording", |w| w.idle.end_conditional()),
+    ("VUID-vkCmdBeginConditionalRenderingEXT-None-01980", |w| {
+        w.command.begin_conditional(&deciding(w), 0, false)?;
+        w.command.begin_conditional(&deciding(w), 0, false)
+    }),
+    ("VUID-vkCmdEndConditionalRenderingEXT-None-01985", |w| w.command.end_conditional()),
+    ("VUID-VkConditionalRenderingBeginInfoEXT-buffer-parameter", |w| {
+        w.command.begin_conditional(&w.foreign.buffer, 0, false)
+    }),
+    ("VUID-VkConditionalRenderingBeginInfoEXT-buffer-01982", |w| {
+        w.command.begin_conditional(&w.words.buffer, 0, false)
+    }),
+    ("VUID-VkConditionalRenderingBeginInfoEXT-buffer-01981", |w| {
+        let buffer = w.device.create_buffer(8, BufferUsageFlags::CONDITIONAL_RENDERING_EXT)?;
+        w.command.begin_conditional(&buffer, 0, false)
+    }),
+    ("VUID-VkConditionalRenderingBeginInfoEXT-offset-01984", |w| w.command.begin_conditional(&deciding(w), 2, false)),
+    ("VUID-VkConditionalRenderingBeginInfoEXT-offset-01983", |w| w.command.begin_conditional(&deciding(w), 8, false)),
     ("VUID-VkSubmitInfo-pCommandBuffers-00075", |w| {
         w.device.queue().submit(&[&secondary(w, Flags::empty())], None).map(drop)
     }),
