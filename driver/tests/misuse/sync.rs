@@ -1,4 +1,4 @@
-//! Rules of semaphores, events, queries and secondary command buffers.
+//! Rules of semaphores, events, queries, secondary command buffers, conditions, and of descriptors that are copied.
 
 use spelter_driver::vk::{
     BufferUsageFlags, CommandBufferUsageFlags as Flags, DescriptorType, QueryResultFlags, QueryType,
@@ -8,6 +8,7 @@ use spelter_driver::{
     SubmitInfo,
 };
 
+use super::common::{COUNT, Kernel, STORAGE};
 use super::{Rule, World};
 
 fn submit(world: &World, waits: &[SemaphoreSubmit<'_>], signals: &[SemaphoreSubmit<'_>]) -> Result<(), Error> {
@@ -60,6 +61,15 @@ pub(crate) const RULES: &[Rule] = &[
         let bindings = [Binding { binding: 0, ty: DescriptorType::STORAGE_BUFFER_DYNAMIC, count: 1 }];
         let info = DescriptorSetLayoutInfo { bindings: &bindings, update_after_bind: true, ..Default::default() };
         w.device.create_descriptor_set_layout_from(&info).map(drop)
+    }),
+    ("VUID-VkCopyDescriptorSet-commonparent", |w| {
+        let kernel = Kernel::new(&w.other, COUNT, &[(STORAGE, 1)], 0);
+        let foreign = kernel.set(&w.other, STORAGE, &[&w.foreign]);
+        w.ready().set.copy([0, 0], &foreign, [0, 0], 1)
+    }),
+    ("VUID-VkCopyDescriptorSet-srcBinding-00345", |w| {
+        let set = w.ready().set;
+        set.copy([0, 0], &set, [9, 0], 1)
     }),
     ("VUID-VkSubmitInfo2-commonparent", |w| {
         submit(w, &[], &[SemaphoreSubmit { semaphore: &w.other.create_semaphore(), value: 0 }])
