@@ -1,10 +1,13 @@
-//! How long the worst cases take: many reads of few locations, so that nearly everything is a candidate.
+//! How long the worst cases take: many reads of few locations, so that nearly everything is a candidate; and how long the
+//! Khronos tests take, all 172 questions of the 89 files.
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use spelter_memory_model::Model;
+use spelter_memory_model::answer::{Options, answer};
 use spelter_memory_model::format::Format;
 use spelter_memory_model::program::{Instance, unroll};
 use spelter_memory_model::search::{Limits, Statistics, search};
@@ -51,5 +54,28 @@ fn worst_cases(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, worst_cases);
+/// Reading each file of the Khronos tests and answering its questions.
+fn khronos(criterion: &mut Criterion) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/litmus/khronos");
+    let entries = std::fs::read_dir(folder).expect("the tests are beside the crate");
+    let files = entries.map(|entry| entry.expect("a file").path());
+    let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "test"));
+    let texts: Vec<_> = files.map(|path| std::fs::read_to_string(path).expect("a text")).collect();
+    let decide = || {
+        let mut asked = 0;
+        for text in &texts {
+            let test = Format::Khronos.read("khronos", black_box(text)).expect("a test");
+            for question in &test.questions {
+                let answer = answer(&test.program, question, &Options::default()).expect("it is small");
+                assert!(!answer.differs());
+                asked += 1;
+            }
+        }
+        asked
+    };
+    let name = format!("khronos: {} questions of {} files", decide(), texts.len());
+    criterion.bench_function(&name, |bencher| bencher.iter(decide));
+}
+
+criterion_group!(benches, worst_cases, khronos);
 criterion_main!(benches);

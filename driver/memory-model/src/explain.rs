@@ -97,6 +97,9 @@ impl View<'_> {
             conjuncts.push(self.mutually_ordered(first, second));
         }
         conjuncts.push(self.ordered(first, second));
+        if self.frame.system.contains(first, second) && self.writes(first) {
+            conjuncts.push(self.by_the_api(first, second));
+        }
         let system = self.frame.system.contains(first, second) && !self.writes(first);
         if !system {
             conjuncts.push(self.non_private(first, second));
@@ -119,6 +122,46 @@ impl View<'_> {
             self.out_of_scope(first, second)
         };
         Conjunct { question: "mutually ordered", holds: false, because }
+    }
+
+    /// Ordered by the API: which of its operations is missing. It is another way to location order, for accesses of all
+    /// kinds and references.
+    fn by_the_api(&self, first: usize, second: usize) -> Conjunct {
+        let (sets, before) = (&self.frame.sets, &self.order.happens_before);
+        let [from, to] = [first, second].map(|event| usize::from(sets.by_domain[1].contains(event)));
+        const NAMES: [&str; 2] = ["device", "host"];
+        let between = |set: &u128, after: usize| {
+            set.iter()
+                .filter(|&event| before.contains(after, event) && before.contains(event, second))
+                .collect::<Vec<_>>()
+        };
+        let covers = |by: &usize| self.frame.availability_covers.contains(first, *by);
+        let available: Vec<_> = between(&sets.api_available[from], first).into_iter().filter(covers).collect();
+        let arrived: Vec<_> = if from == to {
+            available.clone()
+        } else {
+            available.iter().flat_map(|&by| between(&sets.transfers[from], by)).collect()
+        };
+        let because = if available.is_empty() {
+            format!("no command makes {} available to the {} domain", self.place(first), NAMES[from])
+        } else if arrived.is_empty() {
+            let by = self.place(available[0]);
+            format!(
+                "{by} makes {} available to the {} domain, from which no memory domain operation takes it to the {} domain",
+                self.place(first),
+                NAMES[from],
+                NAMES[to]
+            )
+        } else {
+            let by = self.place(arrived[0]);
+            format!(
+                "{by} makes {} available to the {} domain, but no command makes that visible to {}",
+                self.place(first),
+                NAMES[to],
+                self.place(second)
+            )
+        };
+        Conjunct { question: "by the API", holds: false, because }
     }
 
     fn out_of_scope(&self, a: usize, b: usize) -> String {

@@ -103,11 +103,28 @@ fn each_operation_between_host_and_device_is_needed() {
 }
 
 #[test]
+fn the_missing_command_is_named() {
+    let because = |program: &Program| {
+        let race = find_race(program, None, &Options::default()).unwrap().unwrap();
+        explain(program, &race, Model::SPEC, 0).unwrap().cause().unwrap().because.clone()
+    };
+    assert_eq!(because(&upload(0)), "no command makes T0:1 available to the host domain");
+    let message = "T1:1 makes T0:1 available to the device domain, but no command makes that visible to T2:1";
+    assert_eq!(because(&upload(2)), message);
+    assert_eq!(because(&download(0)), "no command makes T0:1 available to the device domain");
+}
+
+#[test]
 fn programs_with_hosts_are_explained_and_drawn_but_have_no_text() {
     let program = upload(1);
     let race = find_race(&program, None, &Options::default()).unwrap().unwrap();
     let explanation = explain(&program, &race, Model::SPEC, 0).unwrap();
-    assert!(explanation.cause().is_some(), "{explanation:?}");
+    let cause = explanation.cause().unwrap();
+    assert_eq!(cause.question, "by the API");
+    assert_eq!(
+        cause.because,
+        "T0:2 makes T0:1 available to the host domain, from which no memory domain operation takes it to the device domain"
+    );
     assert!(dot(&program, &race, Model::SPEC).contains("T0: host"));
     assert_eq!(write_khronos(&program).unwrap_err().to_string(), "the Khronos format has no agents of the host");
     // What is missing is a command of the API, which no edit of a shader can stand for.

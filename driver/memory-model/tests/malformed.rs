@@ -6,8 +6,12 @@
 use std::path::Path;
 
 use proptest::prelude::*;
+use spelter_memory_model::Model;
 use spelter_memory_model::answer::{Options, answer, find_race};
-use spelter_memory_model::format::{Format, Test};
+use spelter_memory_model::dot::dot;
+use spelter_memory_model::explain::explain;
+use spelter_memory_model::format::{Format, Test, write_khronos};
+use spelter_memory_model::repair::{Effort, repair, words};
 use spelter_memory_model::search::Limits;
 
 mod common;
@@ -147,7 +151,15 @@ fn decide(test: &Test) {
     for question in &test.questions {
         let _ = answer(&test.program, question, &few());
     }
-    let _ = find_race(&test.program, None, &few());
+    if let Ok(Some(race)) = find_race(&test.program, None, &few()) {
+        assert!(explain(&test.program, &race, Model::SPEC, 0).is_some());
+        assert!(dot(&test.program, &race, Model::SPEC).ends_with("}\n"));
+        let effort = Effort { edits: 2, programs: 20, steps: 5000 };
+        if let Ok(Some(repair)) = repair(&test.program, None, &few(), effort) {
+            assert!(!words(&test.program, &repair.edits).is_empty());
+            let _ = write_khronos(&repair.program);
+        }
+    }
 }
 
 #[test]

@@ -73,6 +73,14 @@ fn edits(program: &Program) -> Vec<Edit> {
             edits.extend((barrier || operation.reads()).then_some(Edit::Acquire(place, class)));
         }
     }
+    // A barrier for two threads of a workgroup, anywhere in them.
+    let lengths = || program.threads.iter().map(|thread| thread.code.len()).enumerate();
+    for (a, b) in lengths().flat_map(|a| lengths().map(move |b| (a, b))).filter(|(a, b)| a.0 != b.0) {
+        if program.threads[a.0].agent.shares(program.threads[b.0].agent, Scope::Workgroup) {
+            let places = (0..a.1).flat_map(|x| (0..b.1).map(move |y| ((a.0, x), (b.0, y))));
+            edits.extend(places.map(|(after, before)| Edit::Barrier(after, before, Class::Uniform)));
+        }
+    }
     edits
 }
 
