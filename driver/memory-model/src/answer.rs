@@ -308,8 +308,10 @@ pub struct Summary {
     pub racy: u64,
     /// What reads return, in words, with whether an execution that gives it races; only of paths that finish.
     pub outcomes: BTreeMap<String, bool>,
-    /// Whether there are more outcomes, executions or paths than were looked at.
+    /// Whether there are more executions than were counted.
     pub more: bool,
+    /// Whether there are more outcomes than were kept.
+    pub more_outcomes: bool,
     /// A racing execution.
     pub race: Option<Execution>,
     /// Any execution.
@@ -348,7 +350,7 @@ pub(crate) fn summarize_within(
             if summary.outcomes.len() < MOST_OUTCOMES || summary.outcomes.contains_key(&outcome) {
                 *summary.outcomes.entry(outcome).or_default() |= racy;
             } else {
-                summary.more = true;
+                summary.more_outcomes = true;
             }
         }
         if racy && summary.race.is_none() {

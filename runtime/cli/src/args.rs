@@ -236,7 +236,7 @@ pub(crate) struct LitmusArgs {
     /// The reading of the model.
     #[arg(long, value_name = "NAME[,SWITCH=VALUE…]", default_value = "spec")]
     pub(crate) profile: Model,
-    /// Turn one switch of the profile.
+    /// Turn one switch of the profile; A1 to A5 are names of switches, too.
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) switch: Vec<String>,
     /// How often an instruction may run in a loop.

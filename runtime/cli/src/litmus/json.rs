@@ -39,7 +39,7 @@ pub(crate) fn test(path: &Path, decided: &Decided, options: &Options) -> Value {
         Ok(summary) => {
             value["executions"] = json!(summary.executions);
             value["racy_executions"] = json!(summary.racy);
-            value["complete"] = json!(!summary.more);
+            value["complete"] = json!(!summary.more && !summary.more_outcomes);
             let outcomes = summary.outcomes.iter();
             value["outcomes"] = outcomes.map(|(outcome, race)| json!({ "values": outcome, "race": race })).collect();
             value["race"] = summary.race.as_ref().map_or(Value::Null, |race| execution(program, race));

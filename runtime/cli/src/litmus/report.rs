@@ -4,7 +4,7 @@ use std::path::Path;
 
 use spelter_memory_model::answer::{Answer, Summary};
 use spelter_memory_model::format::{Question, QuestionKind};
-use spelter_memory_model::repair::words;
+use spelter_memory_model::repair::{Effort, words};
 
 use super::{Decided, Total, undecided};
 use crate::args::LitmusArgs;
@@ -74,7 +74,10 @@ pub(crate) fn test(
     match &decided.repair {
         None => {}
         Some(Err(error)) => output.line(format!(" repair     undecided: {error}"))?,
-        Some(Ok(None)) => output.line(" repair     none found")?,
+        Some(Ok(None)) => {
+            let most = Effort::default().edits;
+            output.line(format!(" repair     none found: neither up to {most} edits nor all edits together do"))?;
+        }
         Some(Ok(Some(repair))) => {
             let label = if repair.is_smallest() { "smallest repair" } else { "a repair" };
             let edits = words(&decided.test.program, &repair.edits);
@@ -127,7 +130,11 @@ fn outcomes(summary: &Summary, output: &mut Output) -> Result<(), Failure> {
         return output.line(" outcomes   none: no execution ends");
     }
     let more = summary.outcomes.len().saturating_sub(SHOWN);
-    let more = if more > 0 || summary.more { format!(" | … {more} more that were seen") } else { String::new() };
+    let more = match (more, summary.more || summary.more_outcomes) {
+        (0, false) => String::new(),
+        (more, false) => format!(" | … {more} more"),
+        (more, true) => format!(" | … {more} more that were kept, and others"),
+    };
     output.line(format!(" outcomes   {}{more}", shown.join(" | ")))
 }
 
