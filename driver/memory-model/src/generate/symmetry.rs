@@ -33,8 +33,8 @@ impl Step {
     }
 }
 
-/// Whether no change of names gives smaller steps. `symmetries`: the orders of threads that look the same. `classes`: what may happen to storage classes, nothing, or an exchange
-/// with the shape that each shape becomes.
+/// Whether no change of names gives smaller steps. `symmetries`: the orders of threads that look the same. `classes`:
+/// what may happen to storage classes, nothing, or an exchange with the shape that each shape becomes.
 pub(super) fn is_least(layout: &Layout, symmetries: &[Vec<usize>], steps: &[Step], classes: &[Option<&[u16]>]) -> bool {
     classes.iter().all(|exchanged| symmetries.iter().all(|order| !is_smaller(layout, steps, order, *exchanged)))
 }
