@@ -23,6 +23,7 @@ const UNSAFE_FILES: &[&str] = &[
     "driver/icd/src/c/chain.rs",
     "driver/icd/src/c/dispatchable.rs",
     "driver/icd/src/c/entry.rs",
+    "driver/icd/src/c/import.rs",
     "driver/icd/src/c/pointer.rs",
     "driver/icd/src/c/text.rs",
     "driver/icd/src/loader.rs",

@@ -43,6 +43,7 @@ entry_points! {
     PFN_vkDestroyBufferView(
         device: vk::Device, buffer_view: vk::BufferView, p_allocator: *const vk::AllocationCallbacks<'_>,
     ) => destroy_view;
+    PFN_vkGetBufferDeviceAddress(device: vk::Device, p_info: *const vk::BufferDeviceAddressInfo<'_>) -> vk::DeviceAddress => address;
     PFN_vkGetBufferOpaqueCaptureAddress(
         device: vk::Device, p_info: *const vk::BufferDeviceAddressInfo<'_>,
     ) -> u64 => capture_address;
@@ -153,6 +154,10 @@ fn create_view(
 
 fn destroy_view(_: Ref<Device>, view: vk::BufferView, _: *const vk::AllocationCallbacks<'_>) -> Result<(), Error> {
     BufferView::remove(view, "vkDestroyBufferView-bufferView").map(|_| ())
+}
+
+fn address(_: Ref<Device>, info: In<'_, vk::BufferDeviceAddressInfo<'_>>) -> Result<u64, Error> {
+    Ok(Buffer::get(info.buffer, "VkBufferDeviceAddressInfo-buffer")?.driver.device_address()?)
 }
 
 /// Addresses are not captured: 0, as without the feature.

@@ -5,7 +5,9 @@
 use ash::vk;
 
 use crate::c::entry::refused_points;
+use crate::command::CommandBuffer;
 use crate::error::Error;
+use crate::table::Object;
 
 refused_points! {
     PFN_vkCreateGraphicsPipelines(
@@ -170,11 +172,28 @@ pub(crate) fn refused(command: &str) -> Error {
     Error::Code(vk::Result::ERROR_FEATURE_NOT_PRESENT, format!("{}: {problem}", command.trim_start_matches("PFN_")))
 }
 
-fn refuse(command: &str) -> Result<(), Error> {
-    Err(refused(command))
+/// Of what a refused command is: a device, or a command buffer whose recording fails with it.
+trait Subject {
+    fn fail(self, error: Error) -> Result<(), Error>;
+}
+
+impl Subject for vk::Device {
+    fn fail(self, error: Error) -> Result<(), Error> {
+        Err(error)
+    }
+}
+
+impl Subject for vk::CommandBuffer {
+    fn fail(self, error: Error) -> Result<(), Error> {
+        CommandBuffer::get(self, "commandBuffer")?.add(|_| Err(error))
+    }
+}
+
+fn refuse(command: &str, subject: impl Subject) -> Result<(), Error> {
+    subject.fail(refused(command))
 }
 
 /// Destroys null, which is all that there is.
-fn ignore(_: &str) -> Result<(), Error> {
+fn ignore(_: &str, _: vk::Device) -> Result<(), Error> {
     Ok(())
 }

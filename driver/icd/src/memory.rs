@@ -8,7 +8,8 @@ use parking_lot::Mutex;
 use spelter_driver as driver;
 
 use crate::c::entry::entry_points;
-use crate::c::{In, Many, Out};
+use crate::c::import::import;
+use crate::c::{In, Many, Out, OutChain};
 use crate::device::Device;
 use crate::error::{Error, require};
 use crate::physical_device::memory_types;
@@ -39,10 +40,14 @@ entry_points! {
     PFN_vkGetDeviceMemoryOpaqueCaptureAddress(
         device: vk::Device, p_info: *const vk::DeviceMemoryOpaqueCaptureAddressInfo<'_>,
     ) -> u64 => capture_address;
+    PFN_vkGetMemoryHostPointerPropertiesEXT(
+        device: vk::Device, handle_type: vk::ExternalMemoryHandleTypeFlags, p_host_pointer: *const c_void,
+        p_memory_host_pointer_properties: *mut vk::MemoryHostPointerPropertiesEXT<'_>,
+    ) -> vk::Result => host_pointer;
 }
 
 /// Whether memory of the host's can be imported.
-pub(crate) const IMPORTS: bool = false;
+pub(crate) const IMPORTS: bool = true;
 
 /// `VkDeviceMemory`.
 pub(crate) struct DeviceMemory {
@@ -81,7 +86,11 @@ fn allocate(
     if info.allocation_size > device.driver.memory_heaps().iter().map(|heap| heap.size).max().unwrap_or(0) {
         return Err(driver::Error::OutOfMemory.into());
     }
-    let driver = device.driver.allocate_memory(info.allocation_size, 0)?;
+    let imported = info.next::<vk::ImportMemoryHostPointerInfoEXT<'_>>().filter(|info| !info.handle_type.is_empty());
+    let driver = match imported {
+        Some(imported) => import(&device.driver, imported, info.allocation_size)?,
+        None => device.driver.allocate_memory(info.allocation_size, 0)?,
+    };
     let used = IN_USE.fetch_add(driver.size(), Ordering::Relaxed) + driver.size();
     MOST.fetch_max(used, Ordering::Relaxed);
     out.put(DeviceMemory { driver, flags, mapped: Mutex::new(false) }.insert());
@@ -154,4 +163,15 @@ fn commitment(_: Ref<Device>, memory: Ref<DeviceMemory>, mut out: Out<'_, u64>) 
 /// Addresses are not captured: 0, as without the feature.
 fn capture_address(_: Ref<Device>, _: In<'_, vk::DeviceMemoryOpaqueCaptureAddressInfo<'_>>) -> Result<u64, Error> {
     Ok(0)
+}
+
+/// Memory of the host's can be of any type.
+fn host_pointer(
+    _: Ref<Device>,
+    _: vk::ExternalMemoryHandleTypeFlags,
+    _: *const c_void,
+    mut out: OutChain<'_, vk::MemoryHostPointerPropertiesEXT<'_>>,
+) -> Result<(), Error> {
+    out.head(|all| all.memory_type_bits = memory_types::ALL);
+    Ok(())
 }

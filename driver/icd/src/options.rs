@@ -9,7 +9,7 @@ use spelter_driver::{Backend, DeviceOptions};
 /// Every variable that the driver reads, with what it means.
 pub const VARIABLES: [(&str, &str); 8] = [
     ("SPELTER_WORKERS", "worker threads; by default as many as the machine runs at once"),
-    ("SPELTER_SIMD", "what runs kernels: avx512, avx2 or interpreter; by default the best that the machine has"),
+    ("SPELTER_BACKEND", "what runs kernels: avx512, avx2 or interpreter; by default the best that the machine has"),
     ("SPELTER_TIME_LIMIT", "seconds that one command may run before its device is lost; 60 by default"),
     ("SPELTER_HEAP_SIZE", "MiB of device memory; by default three quarters of the machine's"),
     (
@@ -46,7 +46,7 @@ impl Options {
         if let Some(workers) = number("SPELTER_WORKERS") {
             device.workers = usize::try_from(workers).unwrap_or(1).min(1024);
         }
-        if let Some(name) = variable("SPELTER_SIMD")
+        if let Some(name) = variable("SPELTER_BACKEND")
             && let Some(backend) = Backend::available().find(|backend| backend.name() == name)
         {
             device.backend = backend;
@@ -82,7 +82,7 @@ mod tests {
     fn variables_are_read_and_nonsense_is_not() {
         let options = read(&[
             ("SPELTER_WORKERS", "3"),
-            ("SPELTER_SIMD", "interpreter"),
+            ("SPELTER_BACKEND", "interpreter"),
             ("SPELTER_TIME_LIMIT", "0.5"),
             ("SPELTER_HEAP_SIZE", "64"),
             ("SPELTER_STATS", "1"),
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(options.device.time_limit, Duration::from_millis(500));
         assert_eq!(options.device.heap_size, 64 << 20);
         assert!(options.stats && !options.graphics);
-        let nonsense = read(&[("SPELTER_WORKERS", "0"), ("SPELTER_SIMD", "mmx"), ("SPELTER_TIME_LIMIT", "-1")]);
+        let nonsense = read(&[("SPELTER_WORKERS", "0"), ("SPELTER_BACKEND", "mmx"), ("SPELTER_TIME_LIMIT", "-1")]);
         assert_eq!(nonsense.device, DeviceOptions::default());
     }
 }

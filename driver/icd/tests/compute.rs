@@ -330,3 +330,50 @@ fn images_are_cleared_and_copied_out() {
     assert_eq!(out.read(), [0xff00_00ff; 64]);
     gpu.destroy_buffer(out);
 }
+
+#[test]
+fn imported_memory_and_conditions() {
+    let gpu = Gpu::with_extensions(&[c"VK_EXT_external_memory_host", c"VK_EXT_conditional_rendering"]);
+    let conditional = ash::ext::conditional_rendering::Device::new(&gpu.instance, &gpu.device);
+    let layout = std::alloc::Layout::from_size_align(4096, 4096).unwrap();
+    let (program, a) = (gpu.program(SCALE, &[STORAGE; 2], PLAIN), gpu.buffer(4));
+    unsafe {
+        let pages = std::alloc::alloc_zeroed(layout);
+        pages.cast::<u32>().write(5);
+        let host = vk::ExternalMemoryHandleTypeFlags::HOST_ALLOCATION_EXT;
+        let mut import = vk::ImportMemoryHostPointerInfoEXT::default().handle_type(host).host_pointer(pages.cast());
+        let info = vk::MemoryAllocateInfo::default().allocation_size(4096).push_next(&mut import);
+        let memory = gpu.device.allocate_memory(&info, None).unwrap();
+        let usage = vk::BufferUsageFlags::STORAGE_BUFFER | vk::BufferUsageFlags::CONDITIONAL_RENDERING_EXT;
+        let raw = gpu.device.create_buffer(&vk::BufferCreateInfo::default().size(16).usage(usage), None).unwrap();
+        gpu.device.bind_buffer_memory(raw, memory, 0).unwrap();
+        let imported = common::Buffer { raw, memory, mapped: pages.cast(), words: 4 };
+        let pool = gpu.descriptor_pool();
+        let set = gpu.set(pool, &program, &[&imported, &a]);
+        let point = vk::PipelineBindPoint::COMPUTE;
+        // Word 0 is 5, so the first runs; word 1 is 0, so the second does not, and inverted it does.
+        let commands = gpu.record(|device, commands| {
+            device.cmd_bind_pipeline(commands, point, program.pipeline);
+            device.cmd_bind_descriptor_sets(commands, point, program.layout, 0, &[set], &[]);
+            for (offset, flags) in [
+                (0, vk::ConditionalRenderingFlagsEXT::empty()),
+                (4, vk::ConditionalRenderingFlagsEXT::empty()),
+                (4, vk::ConditionalRenderingFlagsEXT::INVERTED),
+            ] {
+                let info = vk::ConditionalRenderingBeginInfoEXT::default().buffer(raw).offset(offset).flags(flags);
+                (conditional.fp().cmd_begin_conditional_rendering_ext)(commands, &raw const info);
+                device.cmd_dispatch(commands, 1, 1, 1);
+                (conditional.fp().cmd_end_conditional_rendering_ext)(commands);
+                let barriers = [vk::MemoryBarrier2::default()];
+                device.cmd_pipeline_barrier2(commands, &vk::DependencyInfo::default().memory_barriers(&barriers));
+            }
+        });
+        gpu.run(commands.unwrap());
+        assert_eq!(a.read(), [30, 0, 0, 0]);
+        gpu.device.destroy_descriptor_pool(pool, None);
+        gpu.destroy_buffer(imported);
+        std::alloc::dealloc(pages, layout);
+    }
+    gpu.destroy_program(program);
+    gpu.destroy_buffer(a);
+}

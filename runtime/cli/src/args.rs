@@ -36,6 +36,10 @@ pub(crate) enum Command {
     Info(InfoArgs),
     /// Decide litmus tests of the Vulkan memory model: outcomes, races, repairs.
     Litmus(LitmusArgs),
+    /// Run any Vulkan program on Spelter, through the Vulkan loader.
+    Exec(ExecArgs),
+    /// Make Spelter known to the Vulkan loader.
+    Icd(IcdArgs),
 }
 
 /// `spelter run`.
@@ -211,6 +215,79 @@ pub(crate) struct InfoArgs {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+    /// List the environment variables that the Vulkan driver reads, with their values.
+    #[arg(long)]
+    pub(crate) env: bool,
+}
+
+/// `spelter exec`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The status is the program's. What is not given here may be set in the environment: `spelter info --env` lists it.
+
+Example:
+  spelter exec -- vulkaninfo --summary")]
+pub(crate) struct ExecArgs {
+    /// Claim a graphics queue, for programs that insist on one and only compute (wgpu, Dawn, taichi).
+    #[arg(long)]
+    pub(crate) graphics: bool,
+    /// Print what the device did when it is destroyed.
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// Write a timeline of queues and workers, for Perfetto or chrome://tracing.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// The device.
+    #[command(flatten)]
+    pub(crate) device: ExecDeviceArgs,
+    /// The program and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+/// The device of another program; what is not given is left to the environment.
+#[derive(Debug, Args)]
+pub(crate) struct ExecDeviceArgs {
+    /// Worker threads.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) workers: Option<u16>,
+    /// What runs kernels: avx512, avx2 or interpreter.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) backend: Option<Backend>,
+    /// How long one dispatch or transfer may run before the device is lost.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_hyphen_values = true)]
+    pub(crate) time_limit: Option<Duration>,
+}
+
+/// `spelter icd`.
+#[derive(Debug, Args)]
+pub(crate) struct IcdArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: IcdCommand,
+}
+
+/// What `spelter icd` does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum IcdCommand {
+    /// Put the manifest where the loader looks: every Vulkan program then sees Spelter, beside other drivers.
+    Install(Place),
+    /// Take it away again.
+    Uninstall(Place),
+    /// Print the manifest.
+    Manifest,
+}
+
+/// For whom.
+#[derive(Debug, Args)]
+pub(crate) struct Place {
+    /// For this user; so it is if nothing is said.
+    #[arg(long)]
+    pub(crate) user: bool,
+    /// For all users.
+    #[arg(long, conflicts_with = "user")]
+    pub(crate) system: bool,
 }
 
 /// `spelter litmus`.

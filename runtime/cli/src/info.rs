@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use spelter::Backend;
+use vulkan_spelter::options::VARIABLES;
 
 use crate::args::InfoArgs;
 use crate::device;
@@ -10,6 +11,9 @@ use crate::output::Output;
 
 /// Shows the device.
 pub(crate) fn run(args: &InfoArgs, output: &mut Output) -> Result<(), Failure> {
+    if args.env {
+        return env(args.json, output);
+    }
     let context = device::context(&args.device)?;
     let device = context.device();
     let (properties, limits) = (device.properties(), device.limits());
@@ -60,6 +64,20 @@ pub(crate) fn run(args: &InfoArgs, output: &mut Output) -> Result<(), Failure> {
         ("storage buffer", bytes(limits.max_storage_buffer_range.into())),
         ("uniform buffer", bytes(limits.max_uniform_buffer_range.into())),
     ])
+}
+
+/// The variables that the Vulkan driver reads.
+fn env(as_json: bool, output: &mut Output) -> Result<(), Failure> {
+    let value = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if as_json {
+        let all = VARIABLES.map(|(name, meaning)| (name.to_owned(), json!({"meaning": meaning, "value": value(name)})));
+        return output.json(&serde_json::Value::Object(all.into_iter().collect()));
+    }
+    let rows = VARIABLES.map(|(name, meaning)| {
+        let now = value(name).map(|value| format!(" (now {value})")).unwrap_or_default();
+        (name, format!("{meaning}{now}"))
+    });
+    output.table(&rows)
 }
 
 /// The back ends of this machine, the fastest first.

@@ -7,6 +7,7 @@ mod demo;
 mod device;
 mod failure;
 mod file;
+mod icd;
 mod info;
 mod litmus;
 mod output;
@@ -45,6 +46,8 @@ fn start(cli: &Cli) -> Result<(), Failure> {
         Command::Test(args) => test::run(args, &mut output),
         Command::Info(args) => info::run(args, &mut output),
         Command::Litmus(args) => litmus::run(args, &mut output),
+        Command::Exec(args) => icd::exec(args),
+        Command::Icd(args) => icd::run(args, &mut output),
     };
     // What was printed before a failure stands before its message.
     let flushed = output.flush();

@@ -170,8 +170,7 @@ macro_rules! refused_points {
     ($($pfn:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? => $refuse:path;)*) => {
         $crate::c::entry::entry_points! {
             $($pfn($($arg: $ty),*) $(-> $ret)? => (|$($arg: $ty),*| {
-                let _ = ($($arg),*);
-                $refuse(stringify!($pfn))
+                $refuse(stringify!($pfn), ($($arg,)*).0)
             });)*
         }
     };

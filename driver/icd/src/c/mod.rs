@@ -18,6 +18,7 @@ pub(crate) mod chain;
 pub(crate) mod dispatchable;
 #[macro_use]
 pub(crate) mod entry;
+pub(crate) mod import;
 pub(crate) mod listing;
 pub(crate) mod pointer;
 pub(crate) mod text;

@@ -4,6 +4,7 @@ use ash::vk;
 
 use super::CommandBuffer;
 use crate::buffer::Buffer;
+use crate::c::In;
 use crate::c::entry::entry_points;
 use crate::error::Error;
 use crate::table::{Object, Ref};
@@ -20,6 +21,11 @@ entry_points! {
         command_buffer: vk::CommandBuffer, buffer: vk::Buffer, offset: vk::DeviceSize,
     ) => dispatch_indirect;
     PFN_vkCmdSetDeviceMask(command_buffer: vk::CommandBuffer, device_mask: u32) => set_device_mask;
+    PFN_vkCmdBeginConditionalRenderingEXT(
+        command_buffer: vk::CommandBuffer,
+        p_conditional_rendering_begin: *const vk::ConditionalRenderingBeginInfoEXT<'_>,
+    ) => begin_conditional;
+    PFN_vkCmdEndConditionalRenderingEXT(command_buffer: vk::CommandBuffer) => end_conditional;
 }
 
 fn dispatch(commands: Ref<CommandBuffer>, x: u32, y: u32, z: u32) -> Result<(), Error> {
@@ -54,4 +60,20 @@ fn set_device_mask(commands: Ref<CommandBuffer>, mask: u32) -> Result<(), Error>
         let vuid = "VUID-vkCmdSetDeviceMask-deviceMask-00108";
         Err(Error::misuse("vkCmdSetDeviceMask", format!("deviceMask {mask} in a group of 1 device"), vuid))
     })
+}
+
+/// Dispatches up to the end run only if a word of a buffer is not 0, or is.
+fn begin_conditional(
+    commands: Ref<CommandBuffer>,
+    info: In<'_, vk::ConditionalRenderingBeginInfoEXT<'_>>,
+) -> Result<(), Error> {
+    commands.add(|into| {
+        let buffer = Buffer::get(info.buffer, "VkConditionalRenderingBeginInfoEXT-buffer")?;
+        let inverted = info.flags.contains(vk::ConditionalRenderingFlagsEXT::INVERTED);
+        Ok(into.begin_conditional(&buffer.driver, info.offset, inverted)?)
+    })
+}
+
+fn end_conditional(commands: Ref<CommandBuffer>) -> Result<(), Error> {
+    commands.add(|into| Ok(into.end_conditional()?))
 }

@@ -63,6 +63,8 @@ pub(crate) struct DescriptorSetLayout {
     bindings: Vec<driver::Binding>,
     /// Inline uniform blocks, which the driver sees as uniform buffers: binding and bytes.
     inline: Vec<(u32, u32)>,
+    /// Whether sets have a count of their own for the last binding.
+    variable: bool,
 }
 
 object!(DescriptorSetLayout: vk::DescriptorSetLayout);
@@ -110,9 +112,16 @@ fn new_layout(
         bindings: &bindings,
         samplers: &owned,
         update_after_bind: info.flags.contains(flags),
-        ..Default::default()
+        variable_count: variable_count(info),
     })?;
-    Ok(DescriptorSetLayout { driver, bindings, inline })
+    Ok(DescriptorSetLayout { driver, bindings, inline, variable: variable_count(info) })
+}
+
+/// Whether each set counts the elements of the last binding for itself.
+fn variable_count(info: In<'_, vk::DescriptorSetLayoutCreateInfo<'_>>) -> bool {
+    let flags = info.next::<vk::DescriptorSetLayoutBindingFlagsCreateInfo<'_>>();
+    let variable = vk::DescriptorBindingFlags::VARIABLE_DESCRIPTOR_COUNT;
+    flags.is_some_and(|flags| flags.flags_of_bindings().iter().any(|flags| flags.contains(variable)))
 }
 
 fn check_inline(bytes: u32) -> Result<(), Error> {
@@ -210,7 +219,10 @@ fn allocate(
     let layouts = info.layouts();
     let made =
         DescriptorPool::get(info.descriptor_pool, "VkDescriptorSetAllocateInfo-descriptorPool").and_then(|pool| {
-            let sets = layouts.iter().map(|&layout| new_set(&device, &pool, layout)).collect::<Result<Vec<_>, _>>()?;
+            let counts = info.next::<vk::DescriptorSetVariableDescriptorCountAllocateInfo<'_>>();
+            let count = |index| counts.and_then(|counts| counts.counts().get().get(index).copied()).unwrap_or(0);
+            let new = |(index, &layout)| new_set(&device, &pool, layout, count(index));
+            let sets = layouts.get().iter().enumerate().map(new).collect::<Result<Vec<_>, _>>()?;
             let handles: Vec<_> = sets.into_iter().map(DescriptorSet::insert).collect();
             pool.sets.lock().extend(&handles);
             Ok(handles)
@@ -220,9 +232,15 @@ fn allocate(
     made.map(|_| ())
 }
 
-fn new_set(device: &Device, pool: &DescriptorPool, layout: vk::DescriptorSetLayout) -> Result<DescriptorSet, Error> {
+fn new_set(
+    device: &Device,
+    pool: &DescriptorPool,
+    layout: vk::DescriptorSetLayout,
+    count: u32,
+) -> Result<DescriptorSet, Error> {
     let layout = DescriptorSetLayout::get(layout, "VkDescriptorSetAllocateInfo-pSetLayouts")?;
-    let driver = pool.driver.allocate(&layout.driver)?;
+    let count = if layout.variable { count } else { 0 };
+    let driver = pool.driver.allocate_with_count(&layout.driver, count)?;
     let blocks = layout.inline.iter().map(|&(binding, bytes)| {
         let memory = write::back_block(device, &driver, binding, bytes)?;
         Ok((binding, memory))

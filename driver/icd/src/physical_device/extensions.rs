@@ -14,7 +14,10 @@ pub(crate) const INSTANCE: [(&str, u32); 5] = [
 ];
 
 /// Device extensions with their revisions.
-pub(crate) const DEVICE: [(&str, u32); 48] = [
+pub(crate) const DEVICE: [(&str, u32); 53] = [
+    ("VK_EXT_conditional_rendering", 2),
+    ("VK_EXT_descriptor_indexing", 2),
+    ("VK_EXT_external_memory_host", 1),
     ("VK_EXT_host_query_reset", 1),
     ("VK_EXT_image_robustness", 1),
     ("VK_EXT_inline_uniform_block", 1),
@@ -31,6 +34,7 @@ pub(crate) const DEVICE: [(&str, u32); 48] = [
     ("VK_KHR_16bit_storage", 1),
     ("VK_KHR_8bit_storage", 1),
     ("VK_KHR_bind_memory2", 1),
+    ("VK_KHR_buffer_device_address", 1),
     ("VK_KHR_copy_commands2", 1),
     ("VK_KHR_dedicated_allocation", 3),
     ("VK_KHR_descriptor_update_template", 1),
@@ -54,6 +58,7 @@ pub(crate) const DEVICE: [(&str, u32); 48] = [
     ("VK_KHR_shader_float_controls", 4),
     ("VK_KHR_shader_integer_dot_product", 1),
     ("VK_KHR_shader_non_semantic_info", 1),
+    ("VK_KHR_shader_subgroup_extended_types", 1),
     ("VK_KHR_spirv_1_4", 1),
     ("VK_KHR_storage_buffer_storage_class", 1),
     ("VK_KHR_synchronization2", 1),

@@ -27,6 +27,12 @@ macro_rules! feature_structures {
             })*
             missing
         }
+
+        /// Every structure's features, with whether they are there.
+        #[cfg(test)]
+        fn of_structures(supported: &Supported) -> Vec<(&'static str, &'static str, bool)> {
+            vec![$($((stringify!($structure), stringify!($feature), supported.$part.$feature != 0)),*),*]
+        }
     };
 }
 
@@ -195,6 +201,9 @@ feature_structures! {
     vk::PhysicalDeviceShaderExpectAssumeFeaturesKHR<'_>: expect_assume {
         shader_expect_assume,
     }
+    vk::PhysicalDeviceConditionalRenderingFeaturesEXT<'_>: conditional {
+        conditional_rendering, inherited_conditional_rendering,
+    }
     vk::PhysicalDevicePipelineExecutablePropertiesFeaturesKHR<'_>: executables {
         pipeline_executable_info,
     }
@@ -208,6 +217,11 @@ macro_rules! core_features {
                 missing.push(stringify!($feature));
             })*
             missing
+        }
+
+        #[cfg(test)]
+        fn of_core(supported: &Supported) -> Vec<(&'static str, &'static str, bool)> {
+            vec![$(("PhysicalDeviceFeatures", stringify!($feature), supported.core.$feature != 0)),*]
         }
     };
 }
@@ -246,4 +260,51 @@ pub(crate) fn missing(supported: &Supported, info: In<'_, vk::DeviceCreateInfo<'
         missing.extend(missing_of_core(supported, &all.features));
     }
     missing
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+    use crate::options::Options;
+    use crate::physical_device::{extensions, features};
+
+    const BEGIN: &str = "<!-- written by BLESS=1 cargo test -p spelter-icd page -->\n";
+
+    /// The page's tables: features by the version or extension that they came with, and extensions.
+    fn tables() -> String {
+        let supported = features::supported(Options::get());
+        let mut seen = BTreeSet::new();
+        let mut parts: BTreeMap<&str, [Vec<&str>; 2]> = BTreeMap::new();
+        for (structure, feature, there) in of_core(&supported).into_iter().chain(of_structures(&supported)) {
+            let structure = structure.trim_start_matches("vk::").trim_end_matches("<'_>");
+            if seen.insert(feature) {
+                parts.entry(structure).or_default()[usize::from(!there)].push(feature);
+            }
+        }
+        let mut text = String::from("\n| structure | there | not there |\n| --- | --- | --- |\n");
+        for (structure, lists) in parts {
+            let [there, not] = lists.map(|list| list.join(", "));
+            text += &format!("| {structure} | {there} | {not} |\n");
+        }
+        text += "\n## Extensions\n\nOf the instance:";
+        let names = |list: &[(&str, u32)]| {
+            list.iter().map(|(name, revision)| format!("`{name}` {revision}")).collect::<Vec<_>>().join(", ")
+        };
+        text += &format!(" {}.\n\nOf the device: {}.\n", names(&extensions::INSTANCE), names(&extensions::DEVICE));
+        text
+    }
+
+    #[test]
+    fn the_page_lists_what_there_is() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/vulkan.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let (head, tail) = page.split_once(BEGIN).unwrap();
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(path, format!("{head}{BEGIN}{}", tables())).unwrap();
+        } else {
+            assert_eq!(tail, tables(), "BLESS=1 rewrites docs/vulkan.md");
+        }
+    }
 }

@@ -17,6 +17,7 @@ pub(crate) struct Supported {
     pub(crate) robustness2: vk::PhysicalDeviceRobustness2FeaturesEXT<'static>,
     pub(crate) explicit_layout: vk::PhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR<'static>,
     pub(crate) expect_assume: vk::PhysicalDeviceShaderExpectAssumeFeaturesKHR<'static>,
+    pub(crate) conditional: vk::PhysicalDeviceConditionalRenderingFeaturesEXT<'static>,
     pub(crate) executables: vk::PhysicalDevicePipelineExecutablePropertiesFeaturesKHR<'static>,
 }
 
@@ -32,6 +33,7 @@ pub(crate) fn supported(options: &Options) -> Supported {
         robustness2: robustness2(),
         explicit_layout: explicit_layout(),
         expect_assume: vk::PhysicalDeviceShaderExpectAssumeFeaturesKHR::default().shader_expect_assume(true),
+        conditional: vk::PhysicalDeviceConditionalRenderingFeaturesEXT::default().conditional_rendering(true),
         executables: vk::PhysicalDevicePipelineExecutablePropertiesFeaturesKHR::default()
             .pipeline_executable_info(true),
     }
@@ -89,8 +91,18 @@ fn v12() -> vk::PhysicalDeviceVulkan12Features<'static> {
         .shader_shared_int64_atomics(true)
         .shader_float16(true)
         .shader_int8(true)
+        .descriptor_indexing(true)
         .shader_uniform_texel_buffer_array_dynamic_indexing(true)
         .shader_storage_texel_buffer_array_dynamic_indexing(true)
+        .shader_uniform_buffer_array_non_uniform_indexing(true)
+        .shader_sampled_image_array_non_uniform_indexing(true)
+        .shader_storage_buffer_array_non_uniform_indexing(true)
+        .shader_storage_image_array_non_uniform_indexing(true)
+        .shader_uniform_texel_buffer_array_non_uniform_indexing(true)
+        .shader_storage_texel_buffer_array_non_uniform_indexing(true)
+        .descriptor_binding_variable_descriptor_count(true)
+        .runtime_descriptor_array(true)
+        .buffer_device_address(true)
         .descriptor_binding_uniform_buffer_update_after_bind(true)
         .descriptor_binding_sampled_image_update_after_bind(true)
         .descriptor_binding_storage_image_update_after_bind(true)
@@ -101,6 +113,8 @@ fn v12() -> vk::PhysicalDeviceVulkan12Features<'static> {
         .descriptor_binding_partially_bound(true)
         .scalar_block_layout(true)
         .uniform_buffer_standard_layout(true)
+        .shader_subgroup_extended_types(true)
+        .subgroup_broadcast_dynamic_id(true)
         .host_query_reset(true)
         .timeline_semaphore(true)
         .vulkan_memory_model(true)

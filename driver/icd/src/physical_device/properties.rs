@@ -157,13 +157,20 @@ fn v11(of_device: &driver::Properties) -> vk::PhysicalDeviceVulkan11Properties<'
         driver_uuid: uuid(of_device),
         subgroup_size: has.subgroup_size,
         subgroup_supported_stages: ShaderStageFlags::COMPUTE,
-        subgroup_supported_operations: vk::SubgroupFeatureFlags::BASIC,
+        subgroup_supported_operations: subgroup_operations(),
+        subgroup_quad_operations_in_all_stages: TRUE,
         point_clipping_behavior: vk::PointClippingBehavior::ALL_CLIP_PLANES,
         max_multiview_view_count: 0,
         max_per_set_descriptors: has.max_per_set_descriptors,
         max_memory_allocation_size: has.max_buffer_size,
         ..Default::default()
     }
+}
+
+/// What lanes do together.
+fn subgroup_operations() -> vk::SubgroupFeatureFlags {
+    use vk::SubgroupFeatureFlags as F;
+    F::BASIC | F::VOTE | F::ARITHMETIC | F::BALLOT | F::SHUFFLE | F::SHUFFLE_RELATIVE | F::CLUSTERED | F::QUAD
 }
 
 fn v12(of_device: &driver::Properties) -> vk::PhysicalDeviceVulkan12Properties<'static> {
