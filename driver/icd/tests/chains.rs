@@ -87,8 +87,7 @@ fn chains_are_filled_and_stay_chains() {
     let mut v12 = vk::PhysicalDeviceVulkan12Properties::default();
     let mut subgroup = vk::PhysicalDeviceSubgroupProperties::default();
     // One that nobody here knows is left as it is.
-    let mut unknown = vk::PhysicalDeviceRayTracingPipelinePropertiesKHR::default();
-    unknown.max_ray_recursion_depth = 77;
+    let mut unknown = vk::PhysicalDeviceRayTracingPipelinePropertiesKHR::default().max_ray_recursion_depth(77);
     let mut all = vk::PhysicalDeviceProperties2::default()
         .push_next(&mut v11)
         .push_next(&mut unknown)
