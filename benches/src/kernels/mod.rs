@@ -18,10 +18,11 @@ mod transpose;
 use crate::work::Kernel;
 
 /// All of them.
-pub const ALL: [Kernel; 16] = [
+pub const ALL: [Kernel; 17] = [
     memory::SAXPY,
     memory::COPY,
     reduce::REDUCE,
+    reduce::SUBGROUPS,
     transpose::TRANSPOSE,
     spmv::SPMV,
     scan::SCAN,

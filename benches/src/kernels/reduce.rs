@@ -1,4 +1,4 @@
-//! A wrapping sum: trees in shared memory, level upon level.
+//! A wrapping sum: trees in shared memory, or sums of subgroups, level upon level.
 
 use rayon::prelude::*;
 use spelter::{Buffer, Context, Program};
@@ -13,7 +13,13 @@ pub(super) const REDUCE: Kernel = Kernel {
     unit: Unit::Bytes,
     limit: Limit::Read,
     target: Target { factor: 0.5, of: Yardstick::Limit },
-    prepare: |context, size| Ok(Box::new(Reduce::new(context, size)?)),
+    prepare: |context, size| Ok(Box::new(Reduce::new(context, size, shader!(library "reduce"))?)),
+};
+
+pub(super) const SUBGROUPS: Kernel = Kernel {
+    name: "reduce subgroups",
+    prepare: |context, size| Ok(Box::new(Reduce::new(context, size, shader!("reduce_subgroups"))?)),
+    ..REDUCE
 };
 
 /// What a workgroup sums.
@@ -29,7 +35,7 @@ struct Reduce {
 }
 
 impl Reduce {
-    fn new(context: &Context, size: Size) -> Result<Self, Error> {
+    fn new(context: &Context, size: Size, shader: &str) -> Result<Self, Error> {
         let elements = data::words(4, size.pick(5000, 32 << 20));
         let mut levels = vec![context.buffer_from(&elements)?];
         let mut count = elements.len();
@@ -37,7 +43,7 @@ impl Reduce {
             count = count.div_ceil(BLOCK);
             levels.push(context.buffer_zeroed(count as u64 * 4)?);
         }
-        let program = context.program_wgsl(shader!(library "reduce"))?;
+        let program = context.program_wgsl(shader)?;
         Ok(Self { context: context.clone(), program, levels, elements, sum: 0 })
     }
 }

@@ -4,6 +4,7 @@ mod atomics;
 mod barriers;
 mod control;
 mod fold;
+mod hold;
 mod memory;
 mod random;
 mod text;

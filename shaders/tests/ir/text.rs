@@ -41,6 +41,11 @@ block0:
     atomic.store storage v13 + v0, v21 device release|storage
     v22 = atomic.compare_exchange var0 + v0, v21, v0 workgroup acq_rel|workgroup|0x20 unequal acquire|workgroup
     v23 = atomic.iadd storage v13 + v0, v1 cross_device seq_cst|available|visible
+    v30 = subgroup.ballot v2
+    v31 = subgroup.shuffle.f32 v4, v0
+    v32 = subgroup.reduce.iadd.4 v0
+    v33 = subgroup.inclusive.fmin v4
+    v34 = subgroup.exclusive.xor v0
     barrier workgroup subgroup acq_rel|workgroup
     fence invocation 0x1
     selection block3

@@ -338,3 +338,53 @@ fn merge_blocks_are_not_shared() {
             return";
     check(CFG, text, text);
 }
+
+/// Who takes a ballot together is decided by the trips through the loops around it.
+#[test]
+fn a_decided_branch_that_keeps_a_ballot_in_its_loop_stays() {
+    let text = |operation: &str, end: &str| {
+        format!(
+            "
+        block0:
+            v0 = const.i32 0
+            v1 = const.bool false
+            v2 = load.i32 push + v0
+            v3 = buffer binding0[v0]
+            jump block1
+        block1:
+            v4 = load.i32 storage v3 + v0
+            v5 = ult v4, v2
+            loop block4, block3
+            branch v5, block2, block3
+        block2:
+            v6 = {operation}
+            store storage v3 + v0, v6
+            {end}
+        block3:
+            jump block1
+        block4:
+            return"
+        )
+    };
+    let stays = text("subgroup.ballot v5", "branch v1, block3, block4");
+    check(CFG, &stays, &stays);
+    let after = "
+        block0:
+            v0 = const.i32 0
+            v1 = const.bool false
+            v2 = load.i32 push + v0
+            v3 = buffer binding0[v0]
+            jump block1
+        block1:
+            v4 = load.i32 storage v3 + v0
+            v5 = ult v4, v2
+            loop block2, block3
+            branch v5, block2, block3
+        block3:
+            jump block1
+        block2:
+            v6 = bool_to_int v5
+            store storage v3 + v0, v6
+            return";
+    check(CFG, &text("bool_to_int v5", "branch v1, block3, block4"), after);
+}

@@ -40,6 +40,8 @@ block0:
     v23 = extract v9, v11
     v24 = first_lane v13
     v25 = any v13
+    v95 = mask_bits v13
+    v96 = permute v9, v9
     v26 = context workgroup_id.2
     v27 = context num_workgroups.0
     v28 = context push

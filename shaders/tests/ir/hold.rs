@@ -1,0 +1,47 @@
+//! What stands in a loop's construct on the way out gets a way back that nobody takes.
+
+use spelter_shaders::ir::{Kernel, hold, verify};
+
+/// A kernel with a ballot in one of two places.
+fn kernel(on_the_way_out: &str, behind: &str) -> Kernel {
+    let text = format!(
+        "kernel \"k\" 16, 1, 1
+block0:
+    v0 = const.bool true
+    v1 = const.i32 0
+    v2 = builtin local_invocation_index.0
+    jump block1(v1)
+block1(v3: i32):
+    v4 = ult v3, v2
+    loop block4, block3
+    branch v4, block3, block2
+block2:
+{on_the_way_out}    jump block4
+block3:
+    v5 = iadd v3, v2
+    jump block1(v5)
+block4:
+{behind}    return
+"
+    );
+    Kernel::parse(&text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn a_ballot_before_the_merge_block_is_in_the_loop() {
+    let mut held = kernel("    v6 = subgroup.ballot v0\n", "");
+    hold(&mut held).expect("one loop is not too many");
+    verify(&held).unwrap_or_else(|error| panic!("{error}\n{held}"));
+    let text = held.to_string();
+    let ballots = text.matches("subgroup.ballot").count();
+    assert!(ballots == 2 && text.contains(", block1(v3), "), "{text}");
+}
+
+#[test]
+fn other_kernels_stay_as_they_are() {
+    for mut held in [kernel("", "    v6 = subgroup.ballot v0\n"), kernel("    v6 = iadd v3, v3\n", "")] {
+        let before = held.to_string();
+        hold(&mut held).expect("one loop is not too many");
+        assert_eq!(held.to_string(), before);
+    }
+}
