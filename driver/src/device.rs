@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ash::vk;
 use spelter_shaders::compile::Backend;
+use spelter_shaders::host::Printer;
 
 use crate::command::CommandPool;
 use crate::descriptor::{Binding, DescriptorPool, DescriptorSetLayout, DescriptorSetLayoutInfo};
@@ -38,6 +39,8 @@ pub struct DeviceOptions {
     pub queues: usize,
     /// What runs kernels. By default the fastest that the machine has.
     pub backend: Backend,
+    /// Takes what kernels print (`NonSemantic.DebugPrintf`). By default nobody does.
+    pub printer: Option<Printer>,
 }
 
 impl Default for DeviceOptions {
@@ -48,6 +51,7 @@ impl Default for DeviceOptions {
             heap_size: default_bytes(),
             queues: 4,
             backend: Backend::best(),
+            printer: None,
         }
     }
 }
@@ -109,7 +113,7 @@ impl Device {
         let workers = options.workers.max(1);
         let heap = Heap::new(options.heap_size)?;
         let limits = ExecutorOptions { workers, time_limit: options.time_limit };
-        let executor = Executor::observed(limits, observer);
+        let executor = Executor::observed(limits, observer, options.printer);
         let inner = Inner {
             queues: (0..options.queues.max(1)).map(|_| executor.queue()).collect(),
             pipelines: Arc::default(),

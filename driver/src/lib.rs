@@ -37,3 +37,4 @@ pub use resource::{
     SamplerInfo, format_properties,
 };
 pub use spelter_shaders::compile::Backend;
+pub use spelter_shaders::host::{Printed, Printer};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ash::vk;
 use bytemuck::NoUninit;
 use parking_lot::{Mutex, MutexGuard};
-use spelter_driver::{Backend, Device, DeviceOptions, Observer, Sampler, SamplerInfo};
+use spelter_driver::{Backend, Device, DeviceOptions, Observer, Printer, Sampler, SamplerInfo};
 
 use crate::batch::{Clock, Moment, Refusal, Timeline};
 use crate::bindings::Bindings;
@@ -110,6 +110,12 @@ impl ContextBuilder {
     /// is found out. Costs time; off by default.
     pub fn poison(mut self, on: bool) -> Self {
         self.poison = on;
+        self
+    }
+
+    /// Takes what kernels print (`NonSemantic.DebugPrintf`); by default nobody does.
+    pub fn printer(mut self, printer: Printer) -> Self {
+        self.options.printer = Some(printer);
         self
     }
 

@@ -45,6 +45,6 @@ pub use program::{
 };
 pub use resource::{Buffer, BufferBuilder, BufferSlice};
 pub use slot::{Bind, Slot, SlotKind};
-pub use spelter_driver::{Backend, ClearColor, Sampler, SamplerInfo, vk};
+pub use spelter_driver::{Backend, ClearColor, Printed, Printer, Sampler, SamplerInfo, vk};
 pub use stats::Stats;
 pub use transfer::{MapFlags, Mapped};

@@ -193,7 +193,7 @@ fn machine_code(kernel: &Kernel, isa: Isa) -> Result<Box<dyn Code>, String> {
         panic!("widening made a wrong kernel: {error}\n{wide}");
     }
     let program = x86::compile(&wide, isa).map_err(|error| error.to_string())?;
-    Ok(Box::new(program))
+    Ok(Box::new(program.with_messages(kernel.messages.clone())))
 }
 
 /// Widens a lowered kernel as it is best for an instruction set.

@@ -10,6 +10,7 @@ pub mod compile;
 mod float_mode;
 pub mod front;
 pub mod guest;
+pub mod host;
 pub mod image;
 pub mod ir;
 pub mod lower;

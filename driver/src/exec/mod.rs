@@ -29,6 +29,7 @@ pub(crate) use queue::{QueueState, WAIT_SPIN};
 pub(crate) use work::{ClearWork, Condition, DispatchWork, Grid, Groups, MAX_GROUPS, Phase, Recording, RowsWork, Work};
 
 use shared::Shared;
+use spelter_shaders::host::Printer;
 
 /// What an executor is made with.
 #[derive(Clone, Copy, Debug)]
@@ -52,12 +53,16 @@ impl Executor {
     /// An executor without work and without threads.
     #[cfg(test)]
     pub(crate) fn new(options: ExecutorOptions) -> Arc<Self> {
-        Self::observed(options, None)
+        Self::observed(options, None, None)
     }
 
-    /// An executor whose work somebody watches.
-    pub(crate) fn observed(options: ExecutorOptions, observer: Option<Arc<dyn Observer>>) -> Arc<Self> {
-        Arc::new(Self { shared: Arc::new(Shared::new(options.workers, options.time_limit, observer)) })
+    /// An executor whose work somebody watches, and somebody reads what kernels print.
+    pub(crate) fn observed(
+        options: ExecutorOptions,
+        observer: Option<Arc<dyn Observer>>,
+        printer: Option<Printer>,
+    ) -> Arc<Self> {
+        Arc::new(Self { shared: Arc::new(Shared::new(&options, observer, printer)) })
     }
 
     /// A new queue. It should be used no longer than the executor: its batches then fail.

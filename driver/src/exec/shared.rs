@@ -1,12 +1,14 @@
 //! What all threads of one executor share.
 
 use std::cell::Cell;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use spelter_shaders::back::Scratch;
+use spelter_shaders::host::{Host, Printer};
 
+use super::ExecutorOptions;
 use super::board::{Board, Job, Spawn};
 use super::cost::Costs;
 use super::loss::Loss;
@@ -29,6 +31,12 @@ pub(super) struct Slot {
     pub(super) plan: Plan,
     /// Kernels that were run, to measure some of them.
     pub(super) count: u64,
+}
+
+/// The clock of kernels: nanoseconds since it was first asked.
+fn nanoseconds() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
 thread_local! {
@@ -56,9 +64,15 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(workers: usize, time_limit: Duration, observer: Option<Arc<dyn Observer>>) -> Self {
-        let workers = workers.max(1);
-        let slots = (0..workers).map(|number| Slot { number, ..Slot::default() }).collect();
+    pub(super) fn new(
+        options: &ExecutorOptions,
+        observer: Option<Arc<dyn Observer>>,
+        printer: Option<Printer>,
+    ) -> Self {
+        let (workers, time_limit) = (options.workers.max(1), options.time_limit);
+        let host = Host { clock: nanoseconds, printer };
+        let scratch = || Scratch { host: host.clone(), ..Scratch::default() };
+        let slots = (0..workers).map(|number| Slot { number, scratch: scratch(), ..Slot::default() }).collect();
         Self {
             board: Board::new(slots, idle_spin(workers)),
             costs: Costs::new(),

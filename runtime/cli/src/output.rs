@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
 
+use spelter::Printer;
+
 use crate::failure::Failure;
 
 /// Standard output, locked and buffered.
@@ -75,6 +77,18 @@ pub(crate) fn report(failure: &Failure) {
 /// Tells, on standard error, what is no failure but may surprise.
 pub(crate) fn note(text: impl fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "note: {text}");
+}
+
+/// Most messages of kernels that are shown.
+const MOST_MESSAGES: u64 = 10_000;
+
+/// Shows what kernels print on standard error, as the results go to standard output.
+pub(crate) fn printer() -> Printer {
+    Printer::new(MOST_MESSAGES, |message| {
+        let [x, y, z] = message.invocation;
+        let text = message.text.trim_end_matches('\n');
+        let _ = writeln!(io::stderr().lock(), "invocation ({x}, {y}, {z}): {text}");
+    })
 }
 
 /// A closed pipe means that the reader has seen enough.

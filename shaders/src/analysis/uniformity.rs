@@ -262,7 +262,7 @@ impl<'a> Solver<'a> {
                     _ => return None,
                 }
             }
-            InstData::Atomic { .. } => Shape::Varying,
+            InstData::Atomic { .. } | InstData::Clock { .. } => Shape::Varying,
             InstData::Subgroup { .. } if self.among == Among::Workgroup => Shape::Varying,
             InstData::Subgroup { op, .. } if op.is_uniform() => Shape::Uniform,
             // Who looks at one invocation gets what that has.

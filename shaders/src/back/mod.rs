@@ -4,6 +4,7 @@ pub mod interp;
 pub mod x86;
 
 use crate::abi::{DispatchArgs, Outcome};
+use crate::host::Host;
 
 /// A kernel made ready to run on this machine.
 pub trait Code: Send + Sync + std::fmt::Debug {
@@ -20,6 +21,8 @@ pub trait Code: Send + Sync + std::fmt::Debug {
 /// kernel needs; belongs to one worker at a time.
 #[derive(Debug, Default)]
 pub struct Scratch {
+    /// What kernels may ask for while they run.
+    pub host: Host,
     /// Words for the back end to lay out as it likes.
     pub words: Vec<u64>,
 }

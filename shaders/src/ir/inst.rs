@@ -147,7 +147,19 @@ pub enum InstData {
         /// Semantics when the comparison fails; none for other operations.
         unequal: Semantics,
     },
-    /// `high_word v0`: the high word of the old value of a 64-bit atomic, whose low word is `v0`.
+    /// `clock device`: the low word of the time, of which `high_word` gives the other.
+    Clock {
+        /// Who shares the clock.
+        scope: Scope,
+    },
+    /// `print message0, v0, v1, v2, …`: prints a message, with the invocation's global id and the words of the operands.
+    Print {
+        /// Its number in [`Kernel::messages`](super::Kernel::messages).
+        message: u32,
+        /// `i32`.
+        args: SmallVec<[Value; 4]>,
+    },
+    /// `high_word v0`: the high word of the old value of a 64-bit atomic or of a clock, whose low word is `v0`.
     HighWord {
         /// The atomic's result.
         of: Value,
@@ -380,6 +392,8 @@ macro_rules! walk_operands {
                 $visit(image);
                 sampler.$iter().chain(args.$iter()).for_each(&mut $visit);
             }
+            Self::Clock { .. } => {}
+            Self::Print { args, .. } => args.$iter().for_each(&mut $visit),
             Self::HighWord { of } => $visit(of),
             Self::Load { place, .. } => place.$place(&mut $visit),
             Self::Store { place, value, .. } => {
@@ -423,6 +437,7 @@ impl InstData {
             | Self::BufferNumber { .. }
             | Self::BufferAddress { .. }
             | Self::ImageField { .. }
+            | Self::Clock { .. }
             | Self::HighWord { .. } => Some(Type::I32),
             Self::Image { op, .. } => op.result(),
             Self::Subgroup { op, .. } => Some(op.result()),
@@ -430,6 +445,7 @@ impl InstData {
             Self::Atomic { op: AtomicOp::Store, .. } => None,
             Self::Atomic { .. } => Some(Type::I32),
             Self::Store { .. }
+            | Self::Print { .. }
             | Self::Barrier { .. }
             | Self::Fence { .. }
             | Self::Jump { .. }

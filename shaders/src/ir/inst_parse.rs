@@ -119,6 +119,15 @@ fn other(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<
             let field = line.word("a field of an image", Field::from_name)?;
             InstData::ImageField { image: parser.value(line)?, field }
         }
+        "clock" => InstData::Clock { scope: scope(line)? },
+        "print" => {
+            let message = line.word("a message", |word| word.strip_prefix("message")?.parse().ok())?;
+            let mut args = SmallVec::new();
+            while line.eat(',') {
+                args.push(parser.value(line)?);
+            }
+            InstData::Print { message, args }
+        }
         "high_word" => InstData::HighWord { of: parser.value(line)? },
         "store" => store(parser, line, Width::Word)?,
         "barrier" => {

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
 use smallvec::SmallVec;
 
+use crate::host::Message;
+
 use super::{Binding, Block, Inst, InstData, Type, Value, Variable};
 
 /// One compute entry point, specialized, with all functions inlined.
@@ -18,6 +20,8 @@ pub struct Kernel {
     pub bindings: PrimaryMap<Binding, BindingData>,
     /// Workgroup, private and function variables.
     pub variables: PrimaryMap<Variable, VariableData>,
+    /// Messages that invocations print.
+    pub messages: Vec<Message>,
     /// Bytes of push constants that the shader declares, from 0.
     pub push_bytes: u32,
     /// All blocks; `layout` says which are in use.
@@ -187,6 +191,7 @@ impl Kernel {
             workgroup_size,
             bindings: PrimaryMap::new(),
             variables: PrimaryMap::new(),
+            messages: Vec::new(),
             push_bytes: 0,
             blocks: PrimaryMap::new(),
             layout: Vec::new(),

@@ -10,6 +10,7 @@ use super::{
     Binding, BindingData, BindingKind, Block, BlockData, InstData, Kernel, Merge, Type, Value, ValueDef, Variable,
     VariableData, VariableSpace,
 };
+use crate::host::{Message, Operand};
 use crate::text::{Line, ParseError, id, id_limit, named};
 
 type Result<T> = std::result::Result<T, ParseError>;
@@ -94,7 +95,17 @@ impl Parser {
         if line.peek_word().and_then(|word| id("var", word)) == Some(next_variable) {
             return self.variable(line);
         }
-        Err(line.error(format!("expected `push`, `{next_binding}`, `{next_variable}` or a block")))
+        let next_message = format!("message{}", self.kernel.messages.len());
+        if line.eat_word(&next_message) {
+            line.expect('=')?;
+            let mut message = Message { text: line.text()?, operands: Vec::new() };
+            while line.peek_word().is_some() {
+                message.operands.push(line.word("the type of an operand", Operand::from_name)?);
+            }
+            self.kernel.messages.push(message);
+            return Ok(());
+        }
+        Err(line.error(format!("expected `push`, `{next_binding}`, `{next_variable}`, `{next_message}` or a block")))
     }
 
     /// `binding0 = storage 0.1[1] 16 read_only`

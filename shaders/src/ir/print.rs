@@ -7,6 +7,7 @@ use super::{
     Access, Binding, BindingData, Block, BlockCall, Inst, InstData, Kernel, Merge, Place, Semantics, Type, Value,
     VariableData, Width,
 };
+use crate::host::Message;
 use crate::text::{list, switch};
 
 impl Display for Kernel {
@@ -25,6 +26,11 @@ impl Display for Kernel {
                 let words: Vec<String> = words.iter().map(u32::to_string).collect();
                 write!(f, " [{}]", words.join(", "))?;
             }
+            writeln!(f)?;
+        }
+        for (number, Message { text, operands }) in self.messages.iter().enumerate() {
+            write!(f, "message{number} = \"{}\"", text.escape_default())?;
+            operands.iter().try_for_each(|operand| write!(f, " {}", operand.name()))?;
             writeln!(f)?;
         }
         self.layout.iter().try_for_each(|&block| self.print_block(f, block))
@@ -127,6 +133,8 @@ impl Display for InstData {
             }
             Self::Subgroup { op, args } => list(f, &format!("subgroup.{} ", op.name()), args, ""),
             Self::Atomic { .. } => print_atomic(f, self),
+            Self::Clock { scope } => write!(f, "clock {}", scope.name()),
+            Self::Print { message, args } => list(f, &format!("print message{message}, "), args, ""),
             Self::HighWord { of } => write!(f, "high_word {of}"),
             Self::Barrier { execution, memory, semantics } => {
                 write!(f, "barrier {} {} {semantics}", execution.name(), memory.name())

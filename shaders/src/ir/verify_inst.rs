@@ -54,11 +54,22 @@ pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
             }
             operands.extend(args.iter().copied().zip(params));
         }
+        InstData::Print { message, ref args } => {
+            let message = kernel.messages.get(message as usize);
+            let message = message.ok_or_else(|| "the message is not in the kernel".to_owned())?;
+            let words: usize = message.operands.iter().map(|operand| operand.all_words()).sum();
+            if args.len() != words + 3 {
+                return Err(format!("the message takes {} words", words + 3));
+            }
+            operands.extend(args.iter().map(|&arg| (arg, Type::I32)));
+        }
         InstData::HighWord { of } => {
-            let is_wide = |inst| matches!(kernel.insts.get(inst), Some(InstData::Atomic { wide: Some(_), .. }));
+            let is_wide = |inst| {
+                matches!(kernel.insts.get(inst), Some(InstData::Atomic { wide: Some(_), .. } | InstData::Clock { .. }))
+            };
             match kernel.values.get(of) {
                 Some(&ValueDef::Result { inst, .. }) if is_wide(inst) => {}
-                _ => return Err(format!("{of} is not what a 64-bit atomic gives")),
+                _ => return Err(format!("{of} is not what a 64-bit atomic or a clock gives")),
             }
             operands.push((of, Type::I32));
         }
@@ -78,7 +89,8 @@ pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
         InstData::Atomic { .. } => atomic_types(kernel, data, &mut operands)?,
         InstData::Branch { condition, .. } => operands.push((condition, Type::Bool)),
         InstData::Switch { selector, .. } => operands.push((selector, Type::I32)),
-        InstData::Barrier { .. }
+        InstData::Clock { .. }
+        | InstData::Barrier { .. }
         | InstData::Fence { .. }
         | InstData::Jump { .. }
         | InstData::Return

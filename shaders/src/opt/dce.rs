@@ -27,6 +27,7 @@ fn has_effect(data: &InstData) -> bool {
         InstData::Load { access, .. } => access.volatile,
         InstData::Image { op, access, .. } => op.kind == Kind::Write || access.volatile,
         InstData::Store { .. } | InstData::Atomic { .. } | InstData::Barrier { .. } | InstData::Fence { .. } => true,
+        InstData::Print { .. } => true,
         data => data.is_terminator(),
     }
 }

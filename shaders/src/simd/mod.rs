@@ -25,6 +25,7 @@ pub use entities::{Block, Inst, Value};
 pub use inst::{Address, BlockCall, Field, InstData, LANES, LaneAddress, Row, WideOp, pure_result};
 pub use kernel::{BlockData, Kernel, ValueDef};
 pub use pair::{Pairs, pair};
+pub(crate) use routine::MOST_WORDS;
 pub use routine::Routine;
 pub use types::Type;
 pub use verify::{VerifyError, verify};

@@ -3,6 +3,9 @@
 use super::LANES;
 use crate::image::{ImageOp, lanes};
 
+/// Most words of a message's operands.
+pub(crate) const MOST_WORDS: u32 = 256;
+
 /// A function that kernels call. Operands and results are rows of words, one for each lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Routine {
@@ -11,6 +14,15 @@ pub enum Routine {
     Image(ImageOp),
     /// Low and high words of addresses; the number of the piece of device memory of each, `u32::MAX` if there is none.
     BufferAt,
+    /// Nothing; low and high words of the time.
+    Clock,
+    /// Lanes that are on (not 0), three ids, so many words more; nothing.
+    Print {
+        /// The number of the message.
+        message: u32,
+        /// Words of its operands.
+        words: u32,
+    },
 }
 
 impl Routine {
@@ -19,6 +31,8 @@ impl Routine {
         match self {
             Self::Image(op) => lanes::rows(op) as u32,
             Self::BufferAt => 3,
+            Self::Clock => 2,
+            Self::Print { words, .. } => words.saturating_add(4),
         }
     }
 
@@ -32,6 +46,8 @@ impl Routine {
         match self {
             Self::Image(op) => format!("image.{}", op.name()),
             Self::BufferAt => "call.buffer_at".into(),
+            Self::Clock => "call.clock".into(),
+            Self::Print { message, words } => format!("call.print.{message}.{words}"),
         }
     }
 
@@ -40,6 +56,11 @@ impl Routine {
         match (chapter, detail) {
             ("image", _) => ImageOp::from_name(detail).map(Self::Image),
             ("call", "buffer_at") => Some(Self::BufferAt),
+            ("call", "clock") => Some(Self::Clock),
+            ("call", _) => {
+                let (message, words) = detail.strip_prefix("print.")?.split_once('.')?;
+                Some(Self::Print { message: message.parse().ok()?, words: words.parse().ok()? })
+            }
             _ => None,
         }
     }
@@ -48,7 +69,8 @@ impl Routine {
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         match self {
             Self::Image(op) => op.check(),
-            Self::BufferAt => Ok(()),
+            Self::Print { words, .. } if *words > MOST_WORDS => Err("a message has too many words"),
+            Self::BufferAt | Self::Clock | Self::Print { .. } => Ok(()),
         }
     }
 }

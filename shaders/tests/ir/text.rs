@@ -120,9 +120,12 @@ fn mistakes_are_told_with_line_and_column() {
     refused("kernel \"ä\" 1, 1 1", "1:17: expected `,`");
     refused("kernel \"k\" 1, 1, 4294967296", "1:18: expected a number below 2^32");
     let start = "kernel \"k\" 1, 1, 1\n";
-    refused(&format!("{start}binding1 = storage 0.0[1] 0"), "2:1: expected `push`, `binding0`, `var0` or a block");
+    refused(
+        &format!("{start}binding1 = storage 0.0[1] 0"),
+        "2:1: expected `push`, `binding0`, `var0`, `message0` or a block",
+    );
     refused(&format!("{start}binding0 = storage 0[1] 0"), "2:20: expected set.binding");
-    refused(&format!("{start}v0 = const.i32 1"), "2:1: expected `push`, `binding0`, `var0` or a block");
+    refused(&format!("{start}v0 = const.i32 1"), "2:1: expected `push`, `binding0`, `var0`, `message0` or a block");
     let start = "kernel \"k\" 1, 1, 1\nblock0:\n";
     refused(&format!("{start} v0 = frobnicate v1"), "3:7: no such instruction");
     refused(&format!("{start} v0 = load.i33 push + v0"), "3:7: no such instruction");

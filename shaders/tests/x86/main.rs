@@ -46,7 +46,7 @@ fn run_program(program: &Program, buffers: &[GuestSlice], workgroup: [u32; 3], s
     let push: [u8; MAX_PUSH_BYTES] = std::array::from_fn(|place| place as u8);
     let stop = AtomicU32::new(u32::from(stop));
     let args = DispatchArgs { buffers, push: &push, images: &[], num_workgroups: [7, 8, 9], stop: &stop };
-    let mut scratch = Scratch { words: vec![0xdead_beef_dead_beef; 3] };
+    let mut scratch = Scratch { words: vec![0xdead_beef_dead_beef; 3], ..Scratch::default() };
     program.run(&args, workgroup, &mut scratch)
 }
 

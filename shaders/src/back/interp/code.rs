@@ -1,5 +1,6 @@
 //! What the interpreter runs: blocks of small steps, each with the function that does it.
 
+use crate::host::Message;
 use crate::image::ImageOp;
 use crate::ir::op::MAX_STEP_ARGS;
 use crate::ir::{AtomicOp, VariableSpace};
@@ -92,6 +93,9 @@ pub(super) struct Tables {
     pub atomics: Vec<AtomicStep>,
     pub fences: Vec<Ordering>,
     pub images: Vec<ImageStep>,
+    /// Messages, and what prints them: the message and the registers of its words.
+    pub messages: Vec<Message>,
+    pub prints: Vec<(u32, Box<[u32]>)>,
 }
 
 /// An image instruction with the registers of its operands.

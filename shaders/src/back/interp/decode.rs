@@ -20,6 +20,7 @@ pub(super) fn decode(kernel: &Kernel, slots: &Slots, ways: Option<&Ways>) -> (Ve
     let descriptors = kernel.bindings.values().map(|data| data.count as usize).sum();
     let (bindings, variables) = (bindings(kernel), variables(kernel));
     let mut tables = Tables { bindings, variables, descriptors, ..Tables::default() };
+    tables.messages.clone_from(&kernel.messages);
     for data in kernel.variables.values() {
         let words = data.words.iter().copied();
         tables.words.extend(words);
@@ -233,6 +234,12 @@ impl Decoder<'_> {
                 self.push(inst, memory::store_to(place, width), &operands, variable);
             }
             InstData::Atomic { .. } => self.atomic(inst, data),
+            InstData::Clock { .. } => self.push(inst, wide::clock, &[], 0),
+            InstData::Print { message, ref args } => {
+                let words = args.iter().map(|&arg| self.slots.of[arg]).collect();
+                self.tables.prints.push((message, words));
+                self.push(inst, wide::print, &[], self.tables.prints.len() as u32 - 1);
+            }
             InstData::HighWord { of } => self.push(inst, wide::high_word, &[of], 0),
             InstData::Fence { scope, semantics } => {
                 if let Some(order) = fence_order(scope, semantics) {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use super::code::{Tables, VariableRange};
 use crate::abi::{DispatchArgs, MAX_PUSH_BYTES, SUBGROUP_SIZE};
 use crate::guest::GuestSlice;
+use crate::host::Host;
 use crate::image::Descriptor;
 use crate::ir::{BuiltIn, VariableSpace};
 
@@ -14,6 +15,7 @@ pub(super) struct Env<'a> {
     pub images: &'a [Descriptor],
     pub push: &'a [u8; MAX_PUSH_BYTES],
     pub tables: &'a Tables,
+    pub host: &'a Host,
     /// Shared memory, then private memory: once, or for each invocation.
     pub memory: &'a mut [u32],
     /// First word of the private memory of the invocation that runs now.
@@ -33,7 +35,7 @@ pub(super) fn builtin_index(builtin: BuiltIn, component: u8) -> u32 {
 impl<'a> Env<'a> {
     pub(super) fn new(
         args: &DispatchArgs<'a>,
-        tables: &'a Tables,
+        (tables, host): (&'a Tables, &'a Host),
         memory: &'a mut [u32],
         workgroup: [u32; 3],
         invocations: u32,
@@ -43,6 +45,7 @@ impl<'a> Env<'a> {
             images: args.images,
             push: args.push,
             tables,
+            host,
             memory,
             private: 0,
             builtins: [0; BUILTINS * 3],

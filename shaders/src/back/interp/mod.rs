@@ -72,6 +72,6 @@ impl Program {
 
 impl Code for Program {
     fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome {
-        float_mode::with_default(|| run::workgroup(self, args, workgroup, &mut scratch.words))
+        float_mode::with_default(|| run::workgroup(self, args, workgroup, scratch))
     }
 }

@@ -8,6 +8,7 @@ use super::Program;
 use super::code::{End, Wait};
 use super::env::Env;
 use crate::abi::{DispatchArgs, Outcome, SUBGROUP_SIZE};
+use crate::back::Scratch;
 
 /// Why an invocation gave up the register file.
 enum Pause {
@@ -32,7 +33,7 @@ pub(super) fn workgroup(
     program: &Program,
     args: &DispatchArgs<'_>,
     workgroup: [u32; 3],
-    words: &mut Vec<u64>,
+    Scratch { words, host }: &mut Scratch,
 ) -> Outcome {
     let invocations = program.invocations();
     let copies = if program.kept.is_some() { invocations as usize } else { 1 };
@@ -47,7 +48,7 @@ pub(super) fn workgroup(
     registers[..program.constants.len()].copy_from_slice(&program.constants);
     let memory = bytemuck::cast_slice_mut(memory);
     memory[..program.shared_words].fill(0);
-    let env = Env::new(args, &program.tables, memory, workgroup, invocations);
+    let env = Env::new(args, (&program.tables, host), memory, workgroup, invocations);
     let mut run = Run { program, registers, frames, frame, env, invocations };
     let finished = if program.kept.is_some() { run.in_turns() } else { run.one_by_one() };
     if finished { Outcome::Done } else { Outcome::Stopped }

@@ -1,4 +1,4 @@
-//! Steps for 64-bit atomics: on two words, one after another, under a lock that all of them share.
+//! Steps for what is wider than a register of the IR: clocks, messages, and 64-bit atomics: on two words, one after another, under a lock that all of them share.
 //!
 //! Guest memory is accessed as words of 32 bits only (ADR 2), so an atomic of 64 is not one for those who look at a word of it.
 
@@ -57,6 +57,18 @@ pub(super) fn on_variable(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
         _ => 0,
     };
     step.set(regs, old);
+}
+
+/// The time.
+pub(super) fn clock(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
+    step.set(regs, (env.host.clock)());
+}
+
+/// Message number `extra` of those that are printed.
+pub(super) fn print(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
+    let (message, words) = &env.tables.prints[step.extra as usize];
+    let words: smallvec::SmallVec<[u32; 16]> = words.iter().map(|&slot| regs[slot as usize] as u32).collect();
+    env.host.print(&env.tables.messages, *message, &words);
 }
 
 /// The high word of what a 64-bit atomic gave; registers hold all of it.

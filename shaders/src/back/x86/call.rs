@@ -27,7 +27,9 @@ use std::sync::atomic::AtomicU32;
 use super::Isa;
 use super::code_memory::CodeMemory;
 use crate::abi::{self, DispatchArgs, MAX_PUSH_BYTES, Outcome};
+use crate::back::Scratch;
 use crate::guest::GuestSlice;
+use crate::host::{Host, Message};
 use crate::image::{Descriptor, lanes};
 use crate::simd::Routine;
 
@@ -49,6 +51,9 @@ pub(super) struct Context {
     pub descriptors: usize,
     pub routines: *const Routine,
     pub routine_count: usize,
+    pub host: *const Host,
+    pub messages: *const Message,
+    pub message_count: usize,
     pub num_workgroups: [u32; 3],
     pub workgroup: [u32; 3],
 }
@@ -90,10 +95,10 @@ pub(super) fn run(
     code: &CodeMemory,
     entry: usize,
     needs: Needs,
-    routines: &[Routine],
+    (routines, messages): (&[Routine], &[Message]),
     args: &DispatchArgs<'_>,
     workgroup: [u32; 3],
-    words: &mut Vec<u64>,
+    Scratch { words, host }: &mut Scratch,
 ) -> Outcome {
     // The code reads the slices of all descriptors that it names; a caller may have passed fewer.
     let mut padded = Vec::new();
@@ -134,6 +139,9 @@ pub(super) fn run(
         descriptors: needs.descriptors,
         routines: routines.as_ptr(),
         routine_count: routines.len(),
+        host,
+        messages: messages.as_ptr(),
+        message_count: messages.len(),
         num_workgroups: args.num_workgroups,
         workgroup,
     };
@@ -184,6 +192,14 @@ macro_rules! routines {
             match routine {
                 Routine::Image(op) => lanes::run(op, images, rows),
                 Routine::BufferAt => buffers_at(buffers, context.descriptors, rows),
+                // SAFETY: the host outlives the call of the code.
+                Routine::Clock => tell_time(unsafe { &*context.host }, rows),
+                Routine::Print { message, .. } => {
+                    // SAFETY: as above.
+                    let messages = unsafe { std::slice::from_raw_parts(context.messages, context.message_count) };
+                    // SAFETY: as above.
+                    print(unsafe { &*context.host }, messages, *message, rows);
+                }
             }
         }
     };
@@ -191,6 +207,23 @@ macro_rules! routines {
 
 routines!(call_avx512, "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma");
 routines!(call_avx2, "avx2,fma");
+
+/// The time, in all lanes.
+fn tell_time(host: &Host, rows: &mut [[u32; 16]]) {
+    let now = (host.clock)();
+    if let [low, high] = rows {
+        (*low, *high) = ([now as u32; 16], [(now >> 32) as u32; 16]);
+    }
+}
+
+/// Prints a message for each lane that is on.
+fn print(host: &Host, messages: &[Message], message: u32, rows: &[[u32; 16]]) {
+    let Some((on, words)) = rows.split_first() else { return };
+    for lane in (0..16).filter(|&lane| on[lane] != 0) {
+        let words: smallvec::SmallVec<[u32; 16]> = words.iter().map(|row| row[lane]).collect();
+        host.print(messages, message, &words);
+    }
+}
 
 /// The piece of memory of each lane's address.
 fn buffers_at(buffers: &[GuestSlice], descriptors: usize, rows: &mut [[u32; 16]]) {

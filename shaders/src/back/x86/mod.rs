@@ -23,6 +23,7 @@ use self::code_memory::CodeMemory;
 pub use self::code_memory::{CodeUsage, code_usage};
 use super::{Code, Scratch};
 use crate::abi::{DispatchArgs, Outcome};
+use crate::host::Message;
 use crate::ir::Op;
 use crate::simd::Kernel;
 use crate::simd::Routine;
@@ -147,6 +148,8 @@ pub struct Program {
     needs: Needs,
     /// Routines by the numbers that the code knows.
     routines: Vec<Routine>,
+    /// Messages by the numbers that the code knows.
+    messages: Vec<Message>,
     /// Whether it writes past the caches.
     streams: bool,
 }
@@ -181,10 +184,22 @@ pub fn compile_staged(
         pieces: code.pieces,
         isa,
     };
-    Ok(Program { memory, entry: image.entry, needs, streams: code.streams, routines: code.routines })
+    Ok(Program {
+        memory,
+        entry: image.entry,
+        needs,
+        streams: code.streams,
+        routines: code.routines,
+        messages: Vec::new(),
+    })
 }
 
 impl Program {
+    /// With the texts of the messages that the kernel prints.
+    pub fn with_messages(self, messages: Vec<Message>) -> Self {
+        Self { messages, ..self }
+    }
+
     /// Bytes of code and constants.
     pub fn code_bytes(&self) -> usize {
         self.memory.bytes().len()
@@ -198,7 +213,7 @@ impl Program {
 
 impl Code for Program {
     fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome {
-        call::run(&self.memory, self.entry, self.needs, &self.routines, args, workgroup, &mut scratch.words)
+        call::run(&self.memory, self.entry, self.needs, (&self.routines, &self.messages), args, workgroup, scratch)
     }
 
     fn settle(&self) {

@@ -86,6 +86,7 @@ pub(super) fn is_supported(capability: Capability) -> bool {
             | C::WorkgroupMemoryExplicitLayoutKHR
             | C::WorkgroupMemoryExplicitLayout8BitAccessKHR
             | C::WorkgroupMemoryExplicitLayout16BitAccessKHR
+            | C::ShaderClockKHR
             // Hints.
             | C::ExpectAssumeKHR
             | C::DotProduct

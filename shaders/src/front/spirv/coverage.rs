@@ -104,7 +104,6 @@ fn reason(capability: Capability) -> &'static str {
         C::DenormFlushToZero | C::RoundingModeRTZ => {
             "not offered: floats always keep denormals and round to nearest even"
         }
-        C::ShaderClockKHR => "not offered: kernels know no clock",
         C::AtomicFloat16AddEXT | C::AtomicFloat16MinMaxEXT => "not offered: atomics are of 32 and 64 bits",
         _ => "not yet",
     }

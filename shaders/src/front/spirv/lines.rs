@@ -1,4 +1,5 @@
-//! Debug lines: from `OpString` and `OpLine` to the source position of a word.
+//! Debug lines: from `OpString` with `OpLine`, or with `DebugLine` of `NonSemantic.Shader.DebugInfo.100`, to the source position of
+//! a word.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -23,6 +24,7 @@ impl Lines {
         let mut files: HashMap<Id, Arc<str>> = HashMap::default();
         let mut lines = BTreeMap::new();
         let mut active = false;
+        let mut debug = DebugInfo::default();
         for inst in &words.insts {
             let operands = words.operands(inst);
             let ends_block = is_terminator(inst.op) || inst.op == Op::FunctionEnd;
@@ -38,6 +40,19 @@ impl Lines {
                         active = true;
                     }
                 }
+                (Op::ExtInstImport, _) => debug.import(inst.id, operands),
+                (Op::Constant, &[number]) => _ = debug.numbers.insert(inst.id, number),
+                (Op::ExtInst, _) => match debug.take(inst.id, operands, &files) {
+                    Some(Some(line)) => {
+                        lines.insert(inst.word, Some(line));
+                        active = true;
+                    }
+                    Some(None) if active => {
+                        lines.insert(inst.word + 1, None);
+                        active = false;
+                    }
+                    _ => {}
+                },
                 _ if active && (ends_block || inst.op == Op::NoLine) => {
                     lines.insert(inst.word + 1, None);
                     active = false;
@@ -57,6 +72,49 @@ impl Lines {
     pub(super) fn table(&self) -> Arc<BTreeMap<u32, SourceLine>> {
         let known = |(&word, line): (&u32, &Option<SourceLine>)| line.clone().map(|line| (word, line));
         Arc::clone(self.table.get_or_init(|| Arc::new(self.lines.iter().filter_map(known).collect())))
+    }
+}
+
+/// What of `NonSemantic.Shader.DebugInfo.100` tells positions.
+#[derive(Debug, Default)]
+struct DebugInfo {
+    set: Option<Id>,
+    /// Constants, of which positions are made.
+    numbers: HashMap<Id, u32>,
+    /// `DebugSource` → its file.
+    sources: HashMap<Id, Id>,
+}
+
+impl DebugInfo {
+    const SOURCE: u32 = 35;
+    const LINE: u32 = 103;
+    const NO_LINE: u32 = 104;
+
+    fn import(&mut self, id: Id, operands: &[u32]) {
+        if string(operands).is_ok_and(|(name, _)| name == "NonSemantic.Shader.DebugInfo.100") {
+            self.set = Some(id);
+        }
+    }
+
+    /// The position that an instruction begins, or `None` if it ends one.
+    fn take(&mut self, id: Id, operands: &[u32], files: &HashMap<Id, Arc<str>>) -> Option<Option<SourceLine>> {
+        let [set, number, rest @ ..] = operands else { return None };
+        if self.set != Some(*set) {
+            return None;
+        }
+        match (*number, rest) {
+            (Self::SOURCE, [file, ..]) => {
+                self.sources.insert(id, *file);
+                None
+            }
+            (Self::LINE, [source, line, _, column, ..]) => {
+                let file = files.get(self.sources.get(source)?)?.clone();
+                let line = *self.numbers.get(line)?;
+                Some(Some(SourceLine { file, line, column: self.numbers.get(column).copied().unwrap_or(0) }))
+            }
+            (Self::NO_LINE, _) => Some(None),
+            _ => None,
+        }
     }
 }
 

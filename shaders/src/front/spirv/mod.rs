@@ -18,6 +18,7 @@ mod entry;
 mod function;
 mod glsl450;
 mod group;
+mod host;
 mod image;
 mod layout;
 mod lines;

@@ -38,6 +38,8 @@ pub(super) struct Sections {
     pub(super) declarations: Vec<Inst>,
     /// Sets of extended instructions.
     pub(super) sets: HashMap<Id, ExtendedSet>,
+    /// `OpString`s.
+    pub(super) strings: HashMap<Id, Inst>,
     /// Functions.
     pub(super) functions: HashMap<Id, Function>,
     /// Capabilities that it declares.
@@ -55,6 +57,8 @@ pub(super) struct Sections {
 pub(super) enum ExtendedSet {
     /// `GLSL.std.450`.
     Glsl450,
+    /// `NonSemantic.DebugPrintf`.
+    DebugPrintf,
     /// `NonSemantic.*`: has no effect.
     NonSemantic,
 }
@@ -72,6 +76,7 @@ impl Sections {
             execution_modes: Vec::new(),
             declarations: Vec::new(),
             sets: HashMap::default(),
+            strings: HashMap::default(),
             functions: HashMap::default(),
             capabilities: HashSet::default(),
             has_workgroup_blocks: false,
@@ -171,6 +176,7 @@ impl Sections {
             }
             Op::ExecutionMode | Op::ExecutionModeId => self.execution_modes.push(*inst),
             Op::ExtInst => self.non_semantic(operands)?,
+            Op::String => _ = self.strings.insert(inst.id, *inst),
             op if is_debug(op) => {}
             op if is_declaration(op) => self.declarations.push(*inst),
             op => return Err(format!("{} is not supported outside of a function", op_name(op))),
@@ -181,7 +187,7 @@ impl Sections {
     /// An extended instruction outside of a function.
     fn non_semantic(&self, operands: &[u32]) -> Checked<()> {
         match self.sets.get(&operand(operands, 0)?) {
-            Some(ExtendedSet::NonSemantic) => Ok(()),
+            Some(ExtendedSet::NonSemantic | ExtendedSet::DebugPrintf) => Ok(()),
             _ => Err("OpExtInst outside of a function".into()),
         }
     }
@@ -216,6 +222,7 @@ fn extended_set(operands: &[u32]) -> Checked<ExtendedSet> {
     let (name, _) = string(operands)?;
     match name.as_str() {
         "GLSL.std.450" => Ok(ExtendedSet::Glsl450),
+        "NonSemantic.DebugPrintf" => Ok(ExtendedSet::DebugPrintf),
         name if name.starts_with("NonSemantic.") => Ok(ExtendedSet::NonSemantic),
         name => Err(format!("extended instruction set {name:?} is not supported")),
     }

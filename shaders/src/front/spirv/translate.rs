@@ -195,6 +195,9 @@ impl<'m> Translator<'m> {
         if let Some(result) = self.memory(inst, operands) {
             return result;
         }
+        if inst.op == Op::ReadClockKHR {
+            return self.read_clock(inst, operands);
+        }
         if let Some(result) = self.variable_pointer(inst, operands) {
             return result;
         }
@@ -274,6 +277,7 @@ impl<'m> Translator<'m> {
         let set = operand(operands, 0)?;
         match self.sections.sets.get(&set) {
             Some(ExtendedSet::NonSemantic) => return Ok(()),
+            Some(ExtendedSet::DebugPrintf) => return self.debug_printf(operands),
             Some(ExtendedSet::Glsl450) => {}
             None => return Err(format!("%{set} is not a set of extended instructions")),
         }

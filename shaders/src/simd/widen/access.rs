@@ -61,6 +61,8 @@ impl Widen<'_> {
                 (Scalar::Store { width: Width::Word, place, value, .. }, _) => self.store(place, *value),
                 (Scalar::Store { width, place, value, .. }, _) => self.store_part(*width, place, *value),
                 (Scalar::Atomic { .. }, _) => self.atomic(result, data),
+                (Scalar::Clock { .. }, Some(result)) => self.clock(result),
+                (Scalar::Print { message, args }, _) => self.print(*message, args),
                 (Scalar::HighWord { of }, Some(result)) => self.high_word(result, *of),
                 (Scalar::Subgroup { op, args }, Some(result)) => self.across(result, *op, args),
                 (Scalar::Barrier { memory, semantics, .. }, _) => {

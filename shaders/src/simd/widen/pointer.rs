@@ -1,4 +1,4 @@
-//! Pointers that are values: numbers of buffers, and the pieces of device memory that addresses lie in.
+//! Pointers that are values: numbers of buffers, and the pieces of device memory that addresses lie in; other calls.
 
 use super::image::ROW;
 use super::{Type, Value, Widen};
@@ -42,6 +42,22 @@ impl Widen<'_> {
         let first = operands.len() as u32;
         let load = |row| InstData::FrameLoad { ty: Type::V32, frame: area, at: (first + row) * ROW };
         (0..results).map(|row| self.builder.emit_value(load(row))).collect()
+    }
+
+    /// `clock`.
+    pub(super) fn clock(&mut self, result: ir::Value) {
+        let words = self.call(Routine::Clock, &[], 2);
+        self.highs.insert(result, words[1]);
+        self.define_as(result, words[0]);
+    }
+
+    /// `print`.
+    pub(super) fn print(&mut self, message: u32, args: &[ir::Value]) {
+        let (on, off) = (self.builder.constant(Type::V32, u32::MAX.into()), self.builder.constant(Type::V32, 0));
+        let mut rows = vec![self.builder.select(self.exec, on, off)];
+        rows.extend(args.iter().map(|&arg| self.vector(arg)));
+        let words = (args.len() as u32).saturating_sub(3);
+        self.call(Routine::Print { message, words }, &rows, 0);
     }
 
     /// `buffer_address`.

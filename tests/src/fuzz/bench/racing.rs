@@ -58,7 +58,10 @@ impl Bench {
                 let mut words = Words(0x9e37_79b9_7f4a_7c15 ^ u64::from(run) << 32);
                 // The first run tells how much the program needs.
                 let dirty = if run == 0 { 0 } else { needed + BEHIND };
-                let mut scratch = Scratch { words: std::iter::repeat_with(|| words.next()).take(dirty).collect() };
+                let mut scratch = Scratch {
+                    words: std::iter::repeat_with(|| words.next()).take(dirty).collect(),
+                    ..Scratch::default()
+                };
                 let behind = scratch.words[needed.min(dirty)..].to_vec();
                 let buffers = image.buffers(self.arena);
                 let mut push = [0; MAX_PUSH_BYTES];

@@ -1,0 +1,87 @@
+//! What kernels ask of whoever runs them: `OpReadClockKHR` and `NonSemantic.DebugPrintf`.
+
+use super::composite::Composite;
+use super::translate::{Translator, shared};
+use super::types::{Scalar, Type};
+use super::words::{Checked, Id, Inst, operand, string};
+use crate::host::{Kind, Message, Operand};
+use crate::ir::{self, BuiltIn, InstData, Scope, Value};
+use crate::simd::MOST_WORDS;
+
+impl Translator<'_> {
+    /// `OpReadClockKHR`: 64 bits, as one integer or as two words.
+    pub(super) fn read_clock(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+        let scope = self.scope(operand(operands, 0)?)?;
+        if !matches!(scope, Scope::Device | Scope::Subgroup) {
+            return Err(format!("a clock of scope {scope:?} (VUID-StandaloneSpirv-OpReadClockKHR-04652)"));
+        }
+        let fits = matches!(
+            self.types.get(inst.ty)?.ty,
+            Type::Scalar(Scalar::I64) | Type::Vector { scalar: Scalar::I32, count: 2, .. }
+        );
+        if !fits {
+            return Err("the result is neither an integer of 64 bits nor a vector of two words".into());
+        }
+        let low = self.builder.push_value(InstData::Clock { scope }, ir::Type::I32);
+        let high = self.builder.push_value(InstData::HighWord { of: low }, ir::Type::I32);
+        self.bind(inst.id, Composite { ty: inst.ty, values: shared([low, high]) });
+        Ok(())
+    }
+
+    /// `DebugPrintf`. It is non-semantic: what cannot be printed is left out.
+    pub(super) fn debug_printf(&mut self, operands: &[Id]) -> Checked<()> {
+        let (Some(&1), Some(&format)) = (operands.get(1), operands.get(2)) else { return Ok(()) };
+        let Some(text) = self.text(format) else { return Ok(()) };
+        // Long texts cost time each time that a function is inlined.
+        self.spend(text.len() / 16)?;
+        let ids = (0..3).map(|component| self.builtin(BuiltIn::GlobalInvocationId, component));
+        let mut args: smallvec::SmallVec<[Value; 4]> = ids.collect();
+        let mut message = Message { text, operands: Vec::new() };
+        for &id in &operands[3..] {
+            if let Some(text) = self.text(id) {
+                // Its place is the next one that says so.
+                message.text = message.text.replacen("%s", &text.replace('%', "%%"), 1);
+                continue;
+            }
+            let value = self.value(id)?;
+            let (scalar, count) = match self.types.get(value.ty)?.ty {
+                Type::Scalar(scalar) => (scalar, 1),
+                Type::Vector { scalar, count, .. } => (scalar, count),
+                Type::Pointer { .. } if value.values.len() == 2 => (Scalar::I64, 1),
+                _ => return Ok(()),
+            };
+            let kind = match scalar {
+                Scalar::Bool => Kind::Bool,
+                _ if scalar.is_int() => Kind::Int,
+                _ if scalar.is_float() => Kind::Float,
+                _ => return Ok(()),
+            };
+            message.operands.push(Operand { kind, bits: scalar.bits(), count });
+            for &value in &*value.values {
+                args.push(match self.builder.ty(value) {
+                    ir::Type::Bool => self.builder.pure(ir::Op::BoolToInt, &[value]),
+                    ir::Type::F32 => self.builder.pure(ir::Op::FloatBits, &[value]),
+                    ir::Type::I32 => value,
+                    ir::Type::Buffer => return Ok(()),
+                });
+            }
+        }
+        if args.len() > MOST_WORDS as usize {
+            return Ok(());
+        }
+        let messages = &mut self.builder.kernel().messages;
+        let known = messages.iter().position(|other| *other == message);
+        let number = known.unwrap_or(messages.len()) as u32;
+        if known.is_none() {
+            messages.push(message);
+        }
+        self.builder.push(InstData::Print { message: number, args });
+        Ok(())
+    }
+
+    /// The text of an `OpString`.
+    fn text(&self, id: Id) -> Option<String> {
+        let inst = self.sections.strings.get(&id)?;
+        string(self.sections.words.operands(inst)).ok().map(|(text, _)| text)
+    }
+}

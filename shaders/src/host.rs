@@ -1,0 +1,299 @@
+//! What kernels ask of whoever runs them: the time, and to print messages.
+
+use std::fmt::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Whoever runs kernels. By default it has no clock, which stands at 0, and drops messages.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// Ticks since some time in the past (`OpReadClockKHR`); never less than before.
+    pub clock: fn() -> u64,
+    /// Takes messages (`NonSemantic.DebugPrintf`).
+    pub printer: Option<Printer>,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self { clock: || 0, printer: None }
+    }
+}
+
+/// A message that an invocation printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Printed {
+    /// `GlobalInvocationId`.
+    pub invocation: [u32; 3],
+    /// The text, its operands filled in.
+    pub text: String,
+}
+
+/// Takes so many messages, then drops them. A handle; two are equal if they are one.
+#[derive(Clone)]
+pub struct Printer {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    left: AtomicU64,
+    print: Box<dyn Fn(&Printed) + Send + Sync>,
+}
+
+impl Printer {
+    /// Calls `print`, on the threads that run kernels, for the first `most` messages of all kernels together.
+    pub fn new(most: u64, print: impl Fn(&Printed) + Send + Sync + 'static) -> Self {
+        Self { inner: Arc::new(Inner { left: AtomicU64::new(most), print: Box::new(print) }) }
+    }
+
+    /// Prints, while there are messages left.
+    fn print(&self, message: &Message, invocation: [u32; 3], words: &[u32]) {
+        let take = |left: u64| left.checked_sub(1);
+        // Relaxed: a count, which orders nothing.
+        if self.inner.left.fetch_update(Relaxed, Relaxed, take).is_ok() {
+            (self.inner.print)(&Printed { invocation, text: message.fill(words) });
+        }
+    }
+}
+
+impl fmt::Debug for Printer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Printer({} left)", self.inner.left.load(Relaxed))
+    }
+}
+
+impl PartialEq for Printer {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+impl Eq for Printer {}
+
+impl Host {
+    /// Prints a message of a kernel: words are the invocation's three ids, then the operands.
+    pub(crate) fn print(&self, messages: &[Message], number: u32, words: &[u32]) {
+        let (Some(printer), Some(message)) = (&self.printer, messages.get(number as usize)) else { return };
+        if let [x, y, z, rest @ ..] = words {
+            printer.print(message, [*x, *y, *z], rest);
+        }
+    }
+}
+
+/// A text with places for operands, as C's `printf` has them, and `%v3f` for vectors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The text.
+    pub text: String,
+    /// What its operands are.
+    pub operands: Vec<Operand>,
+}
+
+/// An operand of a message: so many components of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// `b`ool, `i`nteger or `f`loat.
+    pub kind: Kind,
+    /// Bits of a component: 8 to 64. Halves come as the floats that they are.
+    pub bits: u32,
+    /// 1 for a scalar.
+    pub count: u32,
+}
+
+/// What a component of an operand is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// 0 or 1.
+    Bool,
+    /// The conversion says whether it has a sign.
+    Int,
+    /// Of 64 bits a double, else a float.
+    Float,
+}
+
+impl Operand {
+    /// Words of a component.
+    fn words(self) -> usize {
+        if self.bits == 64 { 2 } else { 1 }
+    }
+
+    /// Words of all components.
+    pub(crate) fn all_words(self) -> usize {
+        self.words() * self.count as usize
+    }
+
+    /// The name in the text form: `i32`, `f32x3`.
+    pub(crate) fn name(self) -> String {
+        let kind = match self.kind {
+            Kind::Bool => 'b',
+            Kind::Int => 'i',
+            Kind::Float => 'f',
+        };
+        if self.count == 1 { format!("{kind}{}", self.bits) } else { format!("{kind}{}x{}", self.bits, self.count) }
+    }
+
+    /// The operand that [`Operand::name`] names.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        let kind = match name.as_bytes().first()? {
+            b'b' => Kind::Bool,
+            b'i' => Kind::Int,
+            b'f' => Kind::Float,
+            _ => return None,
+        };
+        let (bits, count) = name[1..].split_once('x').unwrap_or((&name[1..], "1"));
+        let (bits, count) = (bits.parse().ok()?, count.parse().ok()?);
+        (matches!(bits, 8 | 16 | 32 | 64) && (1..=4).contains(&count)).then_some(Self { kind, bits, count })
+    }
+}
+
+/// `%-08.3v4lf`: flags, width, precision, components and the conversion.
+#[derive(Default)]
+struct Place {
+    left: bool,
+    zeros: bool,
+    sign: bool,
+    width: usize,
+    precision: Option<usize>,
+    conversion: char,
+}
+
+/// The widest that a place is made, whatever a text says.
+const WIDEST: usize = 256;
+
+impl Place {
+    /// Reads what follows `%`.
+    fn read(text: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<Self> {
+        let mut place = Self::default();
+        while let Some(flag) = text.next_if(|c| "-0+ #".contains(*c)) {
+            match flag {
+                '-' => place.left = true,
+                '0' => place.zeros = true,
+                '+' => place.sign = true,
+                _ => {}
+            }
+        }
+        let number = |text: &mut std::iter::Peekable<std::str::Chars<'_>>| {
+            let mut number = None;
+            while let Some(digit) = text.next_if(char::is_ascii_digit).and_then(|c| c.to_digit(10)) {
+                number = Some((number.unwrap_or(0) * 10 + digit as usize).min(WIDEST));
+            }
+            number
+        };
+        place.width = number(text).unwrap_or(0);
+        if text.next_if_eq(&'.').is_some() {
+            place.precision = Some(number(text).unwrap_or(0));
+        }
+        if text.next_if_eq(&'v').is_some() {
+            number(text);
+        }
+        while text.next_if(|c| "hlL".contains(*c)).is_some() {}
+        place.conversion = text.next()?;
+        // OpenCL's and GLSL's order has `ul` as well as `lu`.
+        if place.conversion == 'u' && text.next_if_eq(&'l').is_some() {
+            text.next_if(|c| "xuX".contains(*c)).into_iter().for_each(|c| place.conversion = c);
+        }
+        Some(place)
+    }
+
+    fn pad(&self, text: &str) -> String {
+        match (self.left, self.zeros) {
+            (true, _) => format!("{text:<0$}", self.width),
+            (false, true) => {
+                let (sign, digits) = if text.starts_with(['-', '+']) { text.split_at(1) } else { ("", text) };
+                format!("{sign}{digits:0>0$}", self.width.saturating_sub(sign.len()))
+            }
+            (false, false) => format!("{text:>0$}", self.width),
+        }
+    }
+
+    fn component(&self, operand: Operand, bits: u64) -> String {
+        let unused = 64 - operand.bits.clamp(1, 64);
+        let signed = (bits << unused).cast_signed() >> unused;
+        let float = if operand.bits == 64 { f64::from_bits(bits) } else { f32::from_bits(bits as u32).into() };
+        let plus = if self.sign { "+" } else { "" };
+        let precision = self.precision.unwrap_or(6);
+        let text = match (operand.kind, self.conversion) {
+            (Kind::Float, 'e') => format!("{float:.precision$e}"),
+            (Kind::Float, 'g') if self.precision.is_none() => format!("{float}"),
+            (Kind::Float, _) if float >= 0.0 => format!("{plus}{float:.precision$}"),
+            (Kind::Float, _) => format!("{float:.precision$}"),
+            (_, 'x') => format!("{bits:x}"),
+            (_, 'X') => format!("{bits:X}"),
+            (_, 'o') => format!("{bits:o}"),
+            (_, 'c') => char::from(bits as u8).to_string(),
+            (Kind::Int, 'd' | 'i') if signed >= 0 => format!("{plus}{signed}"),
+            (Kind::Int, 'd' | 'i') => format!("{signed}"),
+            _ => format!("{bits}"),
+        };
+        self.pad(&text)
+    }
+}
+
+impl Message {
+    /// The text with operands in their places. A place without an operand stays what it is.
+    pub fn fill(&self, words: &[u32]) -> String {
+        let mut result = String::new();
+        let mut operands = self.operands.iter().copied();
+        let mut words = words.iter().copied();
+        let mut text = self.text.chars().peekable();
+        while let Some(c) = text.next() {
+            if c != '%' {
+                result.push(c);
+            } else if text.next_if_eq(&'%').is_some() {
+                result.push('%');
+            } else if let (Some(place), Some(operand)) = (Place::read(&mut text), operands.next()) {
+                for component in 0..operand.count {
+                    let mut bits = u64::from(words.next().unwrap_or(0));
+                    if operand.words() == 2 {
+                        bits |= u64::from(words.next().unwrap_or(0)) << 32;
+                    }
+                    let between = if component > 0 { ", " } else { "" };
+                    // Strings take everything.
+                    let _ = write!(result, "{between}{}", place.component(operand, bits));
+                }
+            } else {
+                result.push('%');
+            }
+        }
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_filled_as_c_does() {
+        let fill = |text: &str, operands: &[(&str, &[u32])]| {
+            let words: Vec<u32> = operands.iter().flat_map(|(_, words)| words.iter().copied()).collect();
+            let operands = operands.iter().map(|(name, _)| Operand::from_name(name).expect("a name")).collect();
+            Message { text: text.into(), operands }.fill(&words)
+        };
+        assert_eq!(
+            fill("%d %u %x%%", &[("i32", &[u32::MAX]), ("i32", &[u32::MAX]), ("i8", &[0xab])]),
+            "-1 4294967295 ab%"
+        );
+        assert_eq!(
+            fill("[%5d|%-5d|%05d|%+d]", &[("i16", &[7]), ("i32", &[7]), ("i8", &[0xf9]), ("i32", &[7])]),
+            "[    7|7    |-0007|+7]"
+        );
+        assert_eq!(
+            fill("%lu %ul %lx", &[("i64", &[1, 1]), ("i64", &[2, 0]), ("i64", &[0, 16])]),
+            "4294967297 2 1000000000"
+        );
+        let three = [1.5f32, -2.0, 0.25].map(f32::to_bits);
+        assert_eq!(
+            fill("%v3f;%1.2v3f", &[("f32x3", &three), ("f32x3", &three)]),
+            "1.500000, -2.000000, 0.250000;1.50, -2.00, 0.25"
+        );
+        let double = 0.1f64.to_bits();
+        assert_eq!(
+            fill("%g %f", &[("f64", &[double as u32, (double >> 32) as u32]), ("f16", &[three[2]])]),
+            "0.1 0.250000"
+        );
+        // Too few operands, and too many; a width that is not meant.
+        assert_eq!(fill("%d %d", &[("i32", &[1])]), "1 %");
+        assert_eq!(fill("%", &[("i32", &[1])]), "%");
+        assert_eq!(fill("%99999999d", &[("i32", &[1])]).len(), WIDEST);
+    }
+}
