@@ -10,6 +10,7 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 
 use crate::object::{ObjectId, ResourceObject};
+use crate::resource::Resource;
 use crate::serial::Access;
 use crate::valid::Ranges;
 
@@ -17,9 +18,29 @@ use crate::valid::Ranges;
 #[derive(Clone, Debug)]
 pub(crate) struct Use<'a> {
     pub(crate) object: &'a Arc<ResourceObject>,
+    /// Whose object that must still be when a batch takes note of the use; staging buffers, and what is being replaced,
+    /// are nobody's.
+    pub(crate) resource: Option<&'a Resource>,
     /// Bytes of a buffer.
     pub(crate) range: Range<u64>,
     pub(crate) access: Access,
+}
+
+impl<'a> Use<'a> {
+    /// A use of an object that was found behind a resource.
+    pub(crate) fn of(
+        resource: &'a Resource,
+        object: &'a Arc<ResourceObject>,
+        range: Range<u64>,
+        access: Access,
+    ) -> Self {
+        Self { object, resource: Some(resource), range, access }
+    }
+
+    /// A use of an object that only the caller knows, or whose resource he has locked.
+    pub(crate) fn own(object: &'a Arc<ResourceObject>, range: Range<u64>, access: Access) -> Self {
+        Self { object, resource: None, range, access }
+    }
 }
 
 /// What commands have touched since the last barrier.

@@ -74,7 +74,11 @@ impl Bound {
         };
         if let Some(resource) = resource {
             bound.ranges = part.ranges(resource);
-            let object = resource.state().object.clone();
+            let mut state = resource.state();
+            // From now on the journal tells of it.
+            state.bound = true;
+            let object = state.object.clone();
+            drop(state);
             let Some(object) = object else { return Ok(None) };
             bound.view = part.view(share.device(), *kind, &object)?;
             bound.object = Some(object);

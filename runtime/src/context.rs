@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ash::vk;
 use bytemuck::NoUninit;
@@ -17,9 +17,9 @@ use crate::error::{Error, rule};
 use crate::fence::Fence;
 use crate::image::{ImageBuilder, ImagePart};
 use crate::program::{Program, ProgramBuilder, Source};
-use crate::replace;
+use crate::replace::{self, Invalidated, Reason, Room};
 use crate::resource::{Buffer, BufferBuilder, Resource};
-use crate::serial::Serial;
+use crate::serial::{Access, Serial};
 use crate::share::Share;
 use crate::slot::{Bind, Slot};
 use crate::stats::Stats;
@@ -341,11 +341,17 @@ impl Context {
     }
 
     fn invalidate_all(&self, resource: &Resource) -> Result<(), Error> {
-        let mut state = self.inner.lock();
-        let done = replace::invalidate(&self.inner.share, &mut state, resource);
-        drop(state);
-        // What it replaced goes here, when no lock is held.
-        done.map(drop)
+        let mut room = Room::Wanted;
+        loop {
+            let mut state = self.inner.lock();
+            let done = replace::invalidate(&self.inner.share, &mut state, (resource, resource.state()), room);
+            drop(state);
+            match done? {
+                Invalidated::Kept(Reason::Room) => room = self.inner.room_for(resource.size())?,
+                // What it replaced goes here, when no lock is held.
+                _ => return Ok(()),
+            }
+        }
     }
 
     /// Forgets what an image, or levels and layers of it, hold. As [`Context::invalidate`]. If a part of an image that is in
@@ -361,9 +367,15 @@ impl Context {
         if ranges[..] == [resource.whole()] {
             return self.invalidate_all(resource);
         }
-        let done = self.inner.record(|state| replace::invalidate_part(share, state, (resource, info), &ranges));
-        // What it replaced goes here, when no lock is held.
-        done.map(drop)
+        let mut room = Room::Wanted;
+        loop {
+            let done = |state: &mut State| replace::invalidate_part(share, state, (resource, info), &ranges, room);
+            match self.inner.record(done)? {
+                Invalidated::Kept(Reason::Room) => room = self.inner.room_for(resource.size())?,
+                // What it replaced goes here, when no lock is held.
+                _ => return Ok(()),
+            }
+        }
     }
 
     /// Begins a dispatch of a program; [`Dispatch::groups`] or [`Dispatch::invocations`] records it.
@@ -386,6 +398,7 @@ impl Context {
     /// ```
     pub fn flush(&self) -> Result<Fence, Error> {
         let serial = self.inner.flush()?;
+        self.inner.retire();
         Ok(Fence::new(&self.inner.share, Moment { clock: Arc::clone(&self.inner.clock), serial }))
     }
 
@@ -393,11 +406,7 @@ impl Context {
     /// kernel took too long.
     pub fn finish(&self) -> Result<(), Error> {
         self.flush()?.wait()?;
-        let mut state = self.inner.lock();
-        state.timeline.retire();
-        let garbage = replace::catch_up(&self.inner.share, &mut state);
-        drop(state);
-        drop(garbage);
+        self.inner.let_go(self.inner.lock());
         Ok(())
     }
 
@@ -485,6 +494,7 @@ impl Inner {
                 Ok(value) => return Ok(value),
                 Err(Refusal::Error(error)) => return Err(error),
                 Err(Refusal::Behind(moment)) => self.come_after(&moment)?,
+                Err(Refusal::Again) => {}
             }
         }
     }
@@ -504,16 +514,69 @@ impl Inner {
         self.state.lock().timeline.flush()
     }
 
-    /// Submits and waits for everything, and keeps nothing that could be made again.
-    pub(crate) fn relieve(&self) -> Result<(), Error> {
-        let serial = self.flush()?;
-        self.share.wait(&Moment { clock: Arc::clone(&self.clock), serial })?;
-        let mut state = self.state.lock();
+    /// Lets go of what retired batches own, and of what slots and descriptor sets name that is gone, unless somebody else
+    /// is at work here: he does so when he next records or submits.
+    pub(crate) fn retire(&self) {
+        if let Some(state) = self.state.try_lock() {
+            self.let_go(state);
+        }
+    }
+
+    fn let_go(&self, mut state: MutexGuard<'_, State>) {
         state.timeline.retire();
-        state.sets.clear(&self.share.memory().counters);
         let garbage = replace::catch_up(&self.share, &mut state);
         drop(state);
-        drop(garbage);
+        drop(garbage); // when no lock is held
+    }
+
+    /// Waits until so many bytes more may be pending, or until nothing that is pending can be waited for. Oldest objects
+    /// first, whichever context's batches use them. No context is locked by the caller.
+    pub(crate) fn room_for(&self, bytes: u64) -> Result<Room, Error> {
+        let memory = self.share.memory();
+        if memory.has_room(bytes) {
+            return Ok(Room::Made);
+        }
+        self.flush()?;
+        self.share.retire_all();
+        let start = Instant::now();
+        let mut waited = false;
+        for object in memory.leaving() {
+            if memory.has_room(bytes) {
+                break;
+            }
+            let Some(object) = object.upgrade() else { continue };
+            let moments = object.usage.in_the_way(Access::Write);
+            drop(object); // the batch may be all that keeps it besides
+            for moment in &moments {
+                waited = true;
+                self.share.wait(moment)?;
+            }
+            self.share.retire_all();
+        }
+        if waited {
+            memory.counters.renames_throttled.one();
+            if let Some(trace) = self.share.trace() {
+                let args = serde_json::json!({ "bytes": bytes });
+                trace.span(self.clock.id(), "wait: memory of replaced objects".to_owned(), start, args);
+            }
+        }
+        Ok(Room::Made)
+    }
+
+    /// Submits and waits for everything, and keeps nothing that could be made again.
+    pub(crate) fn relieve(&self) -> Result<(), Error> {
+        let (serial, counters) = (self.flush()?, &self.share.memory().counters);
+        if self.clock.retired() < serial {
+            counters.pressure_waits.one();
+            let start = Instant::now();
+            self.share.wait(&Moment { clock: Arc::clone(&self.clock), serial })?;
+            if let Some(trace) = self.share.trace() {
+                trace.span(self.clock.id(), "wait: memory is used up".to_owned(), start, serde_json::Value::Null);
+            }
+        }
+        let mut state = self.state.lock();
+        state.sets.clear(counters);
+        self.let_go(state);
         Ok(())
     }
 }

@@ -169,7 +169,6 @@ impl<'a> Dispatch<'a> {
         let uses = || sets.iter().flatten().zip(accesses.iter().copied()).flat_map(used);
         let batch = state.timeline.batch()?;
         batch.enter(&state.clock, uses())?;
-        sets.iter().flatten().zip(&accesses).for_each(|(bound, access)| written(bound, *access));
         batch.bind_program(program, &self.push)?;
         for (group, (layout, found)) in (0u32..).zip(program.sets().iter().zip(&sets)) {
             if found.is_empty() {
@@ -242,14 +241,6 @@ impl Own {
     }
 }
 
-/// What may be written counts as written.
-fn written(bound: &Bound, access: Access) {
-    if let Some(resource) = bound.resource.as_ref().filter(|_| access.writes()) {
-        let mut state = resource.state();
-        bound.ranges.iter().for_each(|range| state.valid.add(range.clone()));
-    }
-}
-
 /// Something to be put into a slot, if the rules allow it.
 pub(crate) fn bound(share: &Arc<Share>, slot: Slot, bind: &Bind) -> Result<Bound, Error> {
     check_bind(share, slot, bind)?;
@@ -314,7 +305,7 @@ fn check_alignment(share: &Share, slot: Slot, kind: SlotKind, resource: &Resourc
 impl State {
     /// Records a dispatch of what is in the slots.
     fn dispatch(&mut self, program: &Program, push: &[u8], groups: [u32; 3]) -> Result<(), Refusal> {
-        let Self { share, clock, timeline, bindings, sets, programs, .. } = self;
+        let Self { share, clock, timeline, bindings, sets, programs, journal_seen } = self;
         let batch = timeline.batch()?;
         let state = programs.of(program, bindings, sets);
         if state.is_current(bindings, batch.serial())
@@ -330,6 +321,10 @@ impl State {
         }
         state.look(program, bindings, share)?;
         batch.enter(clock, state.news(bindings, batch.serial()))?;
+        if share.journal().count() != *journal_seen {
+            // What the batch took note of earlier may have been replaced before what it took note of just now.
+            return Err(Refusal::Again);
+        }
         state.entered(batch.serial());
         batch.bind_program(program, push)?;
         for (group, layout) in program.sets().iter().enumerate() {

@@ -30,7 +30,8 @@ pub enum Error {
     /// The push constants of a dispatch are not those that the program declares.
     #[error("push constants: {0}")]
     Push(String),
-    /// A range that does not lie in its buffer, or does not hold a whole number of elements.
+    /// A range that does not lie in its resource, is not aligned, or does not hold a whole number of elements. Names the
+    /// resource and the rule.
     #[error("{0}")]
     Range(String),
     /// A resource is used in a way that its state forbids: it is destroyed or mapped. Says which, and the rule.
@@ -60,6 +61,23 @@ pub(crate) mod rule {
     pub(crate) const KIND: &str = "what is bound has the kind that the program declares";
     /// Addresses.
     pub(crate) const SLOT: &str = "slots lie within the device's limits";
+    /// Where a range lies.
+    pub(crate) const INSIDE: &str = "ranges lie within what they are ranges of, and do not end before they begin";
+    /// What is read back.
+    pub(crate) const WHOLE: &str = "bytes are read as a whole number of elements";
+    /// What a level of an image is written with.
+    pub(crate) const LEVEL: &str = "a level is written as a whole";
+    /// Mappings of nothing.
+    pub(crate) const SOME: &str = "a mapping has bytes";
+    /// What a mapping is for.
+    pub(crate) const MAPPED_FOR: &str = "a mapping is read or written only if its flags say so";
+    /// Fills.
+    pub(crate) const FILL: &str =
+        "VUID-vkCmdFillBuffer-dstOffset-00025 and -size-00028: begin and end are multiples of 4";
+    /// Copies of images.
+    pub(crate) const COPY_SIZES: &str = "what is copied is as large as what it is copied to";
+    /// Copies within one resource.
+    pub(crate) const COPY_OVERLAP: &str = "what is copied does not overlap what it is copied to";
     /// Devices.
     pub(crate) const DEVICE: &str = "resources and programs are used by contexts of the device that made them";
 }
@@ -79,6 +97,10 @@ impl Error {
     /// A slot breaks a rule.
     pub(crate) fn slot_rule(slot: Slot, problem: impl Into<String>, rule: &str) -> Self {
         Self::slot(slot, format!("{} (rule: {rule})", problem.into()))
+    }
+
+    pub(crate) fn range(problem: impl Into<String>, rule: &str) -> Self {
+        Self::Range(format!("{} (rule: {rule})", problem.into()))
     }
 
     pub(crate) fn resource(problem: impl Into<String>, rule: &str) -> Self {

@@ -34,7 +34,11 @@ impl Fence {
     /// Waits no longer than `limit`; whether it is done. [`Error::DeviceLost`] if it never will be.
     pub fn wait_for(&self, limit: Duration) -> Result<bool, Error> {
         let done = match self.moment.clock.flight(self.moment.serial) {
-            Some(flight) => flight.wait_for(limit)?,
+            Some(flight) => {
+                let done = flight.wait_for(limit)?;
+                self.share.retire(self.moment.clock.id());
+                done
+            }
             None => true,
         };
         self.share.check_alive().map(|()| done)

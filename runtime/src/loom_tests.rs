@@ -149,7 +149,7 @@ fn a_context_that_was_put_behind_another_is_not_told_again() {
         let mut told = 0;
         while let Err(moment) = object.usage.enter(&line.clock, 1, Access::Write) {
             // The other has not retired: a semaphore is what orders the two from here on.
-            line.clock.follow(moment.clock.id(), moment.serial);
+            line.clock.follow(&moment.clock, moment.serial);
             told += 1;
         }
         let was_first = other.join().unwrap();
@@ -196,6 +196,46 @@ fn an_object_that_is_seen_idle_may_be_written() {
             object.run(); // the host writes in place
         }
         queue.join().unwrap();
+    });
+}
+
+/// A resource: its object, and whether any byte is valid besides those that a whole write is about to overwrite.
+struct Cell {
+    object: Arc<Object>,
+    rest: bool,
+}
+
+#[test]
+fn what_a_command_writes_is_not_lost_by_a_rename() {
+    loom::model(|| {
+        let cell = Arc::new(Mutex::new(Cell { object: Object::new(), rest: false }));
+        let line = Line::new(1);
+        // The object is in use, by the batch that the command goes to.
+        assert!(cell.lock().object.usage.enter(&line.clock, 1, Access::Write).is_ok());
+        let command = thread::spawn({
+            let cell = Arc::clone(&cell);
+            move || {
+                // `Batch::enter`, and the loop of `Context::record` around it.
+                loop {
+                    let object = Arc::clone(&cell.lock().object);
+                    let mut state = cell.lock();
+                    if !Arc::ptr_eq(&state.object, &object) {
+                        continue;
+                    }
+                    assert!(object.usage.enter(&line.clock, 1, Access::Write).is_ok());
+                    state.rest = true;
+                    return object;
+                }
+            }
+        });
+        // `Inner::upload` of all that is valid.
+        let mut state = cell.lock();
+        if !state.rest && state.object.usage.is_busy(Access::Write) {
+            state.object = Object::new();
+        }
+        drop(state);
+        let written = command.join().unwrap();
+        assert!(Arc::ptr_eq(&cell.lock().object, &written), "the command wrote to an object that was replaced before");
     });
 }
 

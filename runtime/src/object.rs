@@ -104,7 +104,7 @@ impl ResourceObject {
     }
 
     /// Its bytes count as pending until it is gone.
-    pub(crate) fn owe(&self) {
+    fn owe(&self) {
         let bytes = self.size();
         self.memory.owe(bytes);
         // Relaxed: read again only on drop.
@@ -112,9 +112,10 @@ impl ResourceObject {
     }
 
     /// The object was replaced: when its last batch has retired, its storage is spare.
-    pub(crate) fn leave_to(&self, spares: &Spares) {
+    pub(crate) fn leave_to(self: &Arc<Self>, spares: &Spares) {
         if self.heir.set(spares.clone()).is_ok() {
             self.owe();
+            self.memory.leaves(self);
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::batch::Refusal;
 use crate::context::State;
 use crate::error::Error;
 use crate::journal::{Event, News};
+use crate::memory::Template;
 use crate::object::{Contents, ResourceObject};
 use crate::resource::{self, Resource, ResourceId};
 use crate::serial::Access;
@@ -46,8 +47,20 @@ pub(crate) enum Reason {
     Mapped,
     /// No memory could be had.
     Memory,
+    /// Replaced objects have too much memory: the caller makes room first ([`Inner::room_for`](crate::context::Inner)),
+    /// when no lock is held.
+    Room,
     /// What would have to be kept is larger than what is forgotten.
     Rest,
+}
+
+/// Whether a rename asks if there is room for what it leaves pending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// If there is none, nothing is done.
+    Wanted,
+    /// The caller has waited for it. It may have gone to others since; nobody waits twice.
+    Made,
 }
 
 /// Handles that are dropped when no lock is held: the last one frees memory.
@@ -57,29 +70,34 @@ pub(crate) struct Garbage {
 }
 
 /// Forgets what a resource holds. The slots of `state`'s context name the new object at once, those of other contexts at
-/// their next dispatch.
-pub(crate) fn invalidate(share: &Share, state: &mut State, resource: &Resource) -> Result<Invalidated, Error> {
+/// their next dispatch. The resource is locked by the caller: why it may be replaced is still so.
+pub(crate) fn invalidate(
+    share: &Share,
+    state: &mut State,
+    (resource, mut inner): (&Resource, MutexGuard<'_, resource::State>),
+    room: Room,
+) -> Result<Invalidated, Error> {
     let counters = &share.memory().counters;
-    let mut inner = resource.state();
     let old = Arc::clone(inner.object(resource, "invalidate")?);
     if inner.valid.is_empty() {
         counters.invalidations_empty.one();
         return Ok(Invalidated::NothingValid);
     }
     if inner.maps.any() {
+        counters.invalidations_refused.one();
         return Ok(Invalidated::Kept(Reason::Mapped));
     }
     if !old.usage.is_busy(Access::Write) {
-        forget(share, resource, &mut inner, resource.whole());
-        if share.memory().poison {
-            old.storage().poison()?;
-        }
+        forget(share, resource, &mut inner, resource.whole())?;
         counters.invalidations_idle.one();
         return Ok(Invalidated::Forgotten);
     }
     // What has retired meanwhile gives its storage.
     state.timeline.retire();
-    let Some(new) = another(share, resource)? else { return Ok(Invalidated::Kept(Reason::Memory)) };
+    let new = match another(share, resource, room)? {
+        Ok(new) => new,
+        Err(reason) => return Ok(Invalidated::Kept(reason)),
+    };
     Ok(Invalidated::Replaced(swap(share, state, (resource, inner), new, Ranges::new())))
 }
 
@@ -90,6 +108,7 @@ pub(crate) fn invalidate_part(
     state: &mut State,
     (resource, info): (&Resource, &ImageInfo),
     part: &[Range<u64>],
+    room: Room,
 ) -> Result<Invalidated, Refusal> {
     // Before the resource is locked: this may submit.
     state.timeline.batch()?;
@@ -103,20 +122,24 @@ pub(crate) fn invalidate_part(
         return Ok(Invalidated::NothingValid);
     }
     if kept.is_empty() {
-        drop(inner);
-        return Ok(invalidate(share, state, resource)?);
+        return Ok(invalidate(share, state, (resource, inner), room)?);
     }
     if !old.usage.is_busy(Access::Write) {
-        part.iter().for_each(|range| forget(share, resource, &mut inner, range.clone()));
+        part.iter().try_for_each(|range| forget(share, resource, &mut inner, range.clone()))?;
         counters.invalidations_idle.one();
         return Ok(Invalidated::Forgotten);
     }
     let texels = |range: Range<u64>| range.map(|number| view::subresource(info, number).1).map(texels_of).sum::<u64>();
     if kept.iter().map(texels).sum::<u64>() > part.iter().cloned().map(texels).sum() {
+        counters.invalidations_refused.one();
         return Ok(Invalidated::Kept(Reason::Rest));
     }
-    let Some(new) = another(share, resource)? else { return Ok(Invalidated::Kept(Reason::Memory)) };
-    let uses = |object, access| kept.iter().map(move |range| Use { object, range, access });
+    let new = match another(share, resource, room)? {
+        Ok(new) => new,
+        Err(reason) => return Ok(Invalidated::Kept(reason)),
+    };
+    // The resource is locked.
+    let uses = |object, access| kept.iter().map(move |range| Use::own(object, range, access));
     let uses: SmallVec<[_; 4]> = uses(&old, Access::Read).chain(uses(&new, Access::Write)).collect();
     let regions: Vec<_> = kept.iter().flatten().map(|number| whole(info, number)).collect();
     let (from, to) = (old.image()?, new.image()?);
@@ -135,11 +158,17 @@ fn whole(info: &ImageInfo, number: u64) -> vk::ImageCopy {
     vk::ImageCopy { src_subresource: layers, dst_subresource: layers, extent, ..Default::default() }
 }
 
-/// A new object like the one that a resource has; none if there is no memory for it.
-fn another(share: &Share, resource: &Resource) -> Result<Option<Arc<ResourceObject>>, Error> {
+/// A new object like the one that a resource has, or why there is none: no memory, or too much that is pending.
+fn another(share: &Share, resource: &Resource, room: Room) -> Result<Result<Arc<ResourceObject>, Reason>, Error> {
+    if room == Room::Wanted && !share.memory().has_room(resource.size()) {
+        return Ok(Err(Reason::Room));
+    }
     match ResourceObject::new(share.memory(), resource.template(), Contents::Undefined, &resource.spares) {
-        Ok(new) => Ok(Some(Arc::new(new))),
-        Err(Error::OutOfMemory) => Ok(None),
+        Ok(new) => Ok(Ok(Arc::new(new))),
+        Err(Error::OutOfMemory) => {
+            share.memory().counters.renames_without_memory.one();
+            Ok(Err(Reason::Memory))
+        }
         Err(error) => Err(error),
     }
 }
@@ -156,13 +185,20 @@ fn swap(
     inner.valid = valid;
     let old = inner.object.replace(new);
     inner.generation += 1;
-    drop(inner);
     counters.renames.one();
     let old_id = old.as_ref().map(|old| old.id());
+    if inner.bound {
+        // Under the lock: who finds the new object finds the event.
+        let number = share.journal().note(Event { resource: resource.id(), lost: old_id });
+        if state.journal_seen + 1 == number {
+            state.journal_seen = number;
+        }
+    }
+    drop(inner);
     old.iter().for_each(|old| old.leave_to(&resource.spares));
-    let number = share.journal().note(Event { resource: resource.id(), lost: old_id });
-    if state.journal_seen + 1 == number {
-        state.journal_seen = number;
+    // The open batch may be what keeps the old object: one that keeps much is submitted early.
+    if let Some(batch) = state.timeline.open() {
+        batch.owe(resource.size());
     }
     state.trace_instant(|| format!("rename {}", resource.described()));
     let mut garbage = rebind(share, state, resource);
@@ -173,11 +209,29 @@ fn swap(
 
 /// Bytes of an idle resource hold nothing any more. What is bound where kernels can write is valid again from the next
 /// dispatch on: its context reads so in the journal.
-pub(crate) fn forget(share: &Share, resource: &Resource, state: &mut resource::State, range: Range<u64>) {
+///
+/// Poisoning overwrites the bytes of a buffer. How the texels of one subresource lie in memory is the driver's business:
+/// those of an image are overwritten when all of it is forgotten.
+pub(crate) fn forget(
+    share: &Share,
+    resource: &Resource,
+    state: &mut resource::State,
+    range: Range<u64>,
+) -> Result<(), Error> {
     if state.valid.intersects(&range) {
+        if let Some(object) = state.object.as_ref().filter(|_| share.memory().poison) {
+            match resource.template() {
+                Template::Buffer(_) => object.storage().poison_range(range.clone())?,
+                Template::Image(_) if state.valid.lies_in(&range) => object.storage().poison()?,
+                Template::Image(_) => {}
+            }
+        }
         state.valid.remove(range);
-        share.journal().note(Event { resource: resource.id(), lost: None });
+        if state.bound {
+            share.journal().note(Event { resource: resource.id(), lost: None });
+        }
     }
+    Ok(())
 }
 
 /// Makes the slots that a resource occupies in this context name its object: what binding it did, once more.

@@ -57,6 +57,8 @@ pub(crate) struct State {
     pub(crate) valid: Ranges,
     /// Ranges that the host has mapped.
     pub(crate) maps: Maps,
+    /// Whether a slot or a dispatch ever named its object: then others must learn of what happens to it.
+    pub(crate) bound: bool,
 }
 
 impl Buffer {
@@ -142,7 +144,7 @@ impl Resource {
         let make = || ResourceObject::new(share.memory(), &template, contents, &spares);
         let object = share.with_pressure_relieved(make)?;
         let (bytes, valid) = (object.size(), Ranges::new());
-        let state = State { object: Some(Arc::new(object)), generation: 0, valid, maps: Maps::default() };
+        let state = State { object: Some(Arc::new(object)), generation: 0, valid, maps: Maps::default(), bound: false };
         let id = ResourceId(NEXT.fetch_add(1, Ordering::Relaxed));
         let mut resource =
             Self { id, share: Arc::clone(share), label, template, bytes, spares, state: Mutex::new(state) };
@@ -154,10 +156,29 @@ impl Resource {
     }
 
     pub(crate) fn destroy(&self) {
-        let old = self.state().object.take();
-        self.spares.free(true);
-        if let Some(old) = old {
+        let mut state = self.state();
+        let old = state.object.take();
+        let bound = state.bound;
+        self.tell_of_loss(bound, old.as_ref());
+        drop(state);
+        self.let_go(old, bound);
+    }
+
+    /// Contexts learn that the object is gone. The resource is locked, or nobody else's.
+    fn tell_of_loss(&self, bound: bool, old: Option<&Arc<ResourceObject>>) {
+        if let Some(old) = old.filter(|_| bound) {
             self.share.journal().note(Event { resource: self.id, lost: Some(old.id()) });
+        }
+    }
+
+    /// The memory goes as soon as nothing uses it: contexts that keep it for nothing are told.
+    fn let_go(&self, old: Option<Arc<ResourceObject>>, bound: bool) {
+        self.spares.close();
+        // By batches; or, if it was ever bound, by slots and descriptor sets.
+        let is_kept = old.as_ref().is_some_and(|old| bound || Arc::strong_count(old) > 1);
+        drop(old);
+        if is_kept {
+            self.share.retire_all();
         }
     }
 
@@ -212,6 +233,11 @@ impl Resource {
 }
 
 impl State {
+    /// Whether that is the object.
+    pub(crate) fn has(&self, object: &Arc<ResourceObject>) -> bool {
+        self.object.as_ref().is_some_and(|own| Arc::ptr_eq(own, object))
+    }
+
     /// The object, for a command or transfer called `what`; destroyed resources have none.
     pub(crate) fn object(&self, resource: &Resource, what: &str) -> Result<&Arc<ResourceObject>, Error> {
         self.object
@@ -222,10 +248,10 @@ impl State {
 
 impl Drop for Resource {
     fn drop(&mut self) {
-        self.spares.free(true);
-        if let Some(object) = self.state.get_mut().object.take() {
-            self.share.journal().note(Event { resource: self.id, lost: Some(object.id()) });
-        }
+        let state = self.state.get_mut();
+        let (old, bound) = (state.object.take(), state.bound);
+        self.tell_of_loss(bound, old.as_ref());
+        self.let_go(old, bound);
     }
 }
 

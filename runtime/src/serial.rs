@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use smallvec::SmallVec;
 
@@ -29,6 +29,13 @@ pub(crate) trait Flight: Clone {
     type Line;
 }
 
+/// A batch of another context.
+struct Follows<F: Flight> {
+    clock: Weak<Clock<F>>,
+    id: u64,
+    serial: Serial,
+}
+
 /// How far the batches of one context are.
 pub(crate) struct Clock<F: Flight> {
     id: u64,
@@ -39,7 +46,7 @@ pub(crate) struct Clock<F: Flight> {
     retired: AtomicU64,
     in_flight: Mutex<VecDeque<(Serial, F)>>,
     /// By other clock, the last of its batches that what this context submits from now on comes after. A leaf lock.
-    follows: Mutex<SmallVec<[(u64, Serial); 2]>>,
+    follows: Mutex<SmallVec<[Follows<F>; 2]>>,
 }
 
 impl<F: Flight> Clock<F> {
@@ -92,22 +99,23 @@ impl<F: Flight> Clock<F> {
         in_flight.iter().find(|(number, _)| *number >= serial).map(|(_, flight)| flight.clone())
     }
 
-    /// The oldest batch that was not seen to have retired.
-    pub(crate) fn oldest(&self) -> Option<Serial> {
-        self.in_flight.lock().front().map(|(serial, _)| *serial)
-    }
-
     /// From now on what this context submits comes after that batch of another one: a semaphore sees to it.
-    pub(crate) fn follow(&self, clock: u64, serial: Serial) {
+    pub(crate) fn follow(&self, clock: &Arc<Self>, serial: Serial) {
         let mut follows = self.follows.lock();
-        match follows.iter_mut().find(|(id, _)| *id == clock) {
-            Some((_, last)) => *last = serial.max(*last),
-            None => follows.push((clock, serial)),
+        // What has retired is before everything, and contexts that are gone have retired. Relaxed: who sees an old count
+        // keeps what he need not.
+        let is_over = |entry: &Follows<F>| {
+            entry.clock.upgrade().is_none_or(|clock| clock.retired.load(Ordering::Relaxed) >= entry.serial)
+        };
+        follows.retain(|entry| !is_over(entry));
+        match follows.iter_mut().find(|entry| entry.id == clock.id) {
+            Some(entry) => entry.serial = serial.max(entry.serial),
+            None => follows.push(Follows { clock: Arc::downgrade(clock), id: clock.id, serial }),
         }
     }
 
     fn is_after(&self, clock: u64, serial: Serial) -> bool {
-        self.follows.lock().iter().any(|(id, last)| *id == clock && *last >= serial)
+        self.follows.lock().iter().any(|entry| entry.id == clock && entry.serial >= serial)
     }
 
     /// Whether the batch `serial` is submitted, so that what follows on that queue is after it without waiting.

@@ -96,6 +96,13 @@ impl Share {
         self.contexts.lock().get(&clock).and_then(Weak::upgrade)
     }
 
+    /// A batch of that context has retired: what it owned goes, unless the context is at work and sees to that itself.
+    pub(crate) fn retire(&self, clock: u64) {
+        if let Some(context) = self.context(clock) {
+            context.retire();
+        }
+    }
+
     /// All contexts that there are.
     fn contexts(&self) -> Vec<Arc<Inner>> {
         self.contexts.lock().values().filter_map(Weak::upgrade).collect()
@@ -132,6 +139,7 @@ impl Share {
         if let Some(flight) = moment.clock.flight(moment.serial) {
             flight.wait()?;
         }
+        self.retire(moment.clock.id());
         self.check_alive()
     }
 
@@ -140,12 +148,18 @@ impl Share {
         if self.device.is_lost() { Ok(self.queues[0].wait_idle()?) } else { Ok(()) }
     }
 
+    /// Lets contexts go of what they keep for nothing: batches that have retired, slots and descriptor sets that name
+    /// objects which are gone. Those that are at work do so themselves.
+    pub(crate) fn retire_all(&self) {
+        self.contexts().iter().for_each(|context| context.retire());
+    }
+
     /// Gives back what can be: submits and awaits all batches, drops cached descriptor sets. No context is locked by the
     /// caller.
     pub(crate) fn relieve(&self) -> Result<(), Error> {
         self.memory.counters.pressure_flushes.one();
         self.contexts().iter().try_for_each(|context| context.relieve())?;
-        self.memory.free_staging();
+        self.memory.spare.free();
         Ok(())
     }
 

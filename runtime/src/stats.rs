@@ -63,9 +63,13 @@ counters! {
     invalidations_idle,
     /// Resources that got a new object because the old one was in use.
     renames,
+    /// Invalidations that could not be followed: the resource is mapped, or more of it would have to be kept than is
+    /// forgotten. Those without memory are counted as `renames_without_memory`.
+    invalidations_refused,
     /// Renames that had to wait since no memory could be had for a new object.
     renames_without_memory,
-    /// Times that a rename waited for an earlier one to retire, to bound the memory of replaced objects.
+    /// Times that a rename or a staged copy waited for earlier ones to retire, to bound the memory of replaced objects and
+    /// staging buffers.
     renames_throttled,
     /// Uniform-buffer slots that were rebound.
     rebinds_uniform,
@@ -107,6 +111,8 @@ counters! {
     batches_recycled,
     /// Batches submitted early to give memory back.
     pressure_flushes,
+    /// Waits for a context's batches since memory was used up.
+    pressure_waits,
 }
 
 impl Stats {

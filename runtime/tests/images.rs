@@ -290,10 +290,21 @@ fn what_does_not_fit_is_named() {
     let context = Context::new().unwrap();
     let image = context.image(vk::Format::R32_UINT, [4, 4, 1]).levels(3).label("map").build().unwrap();
     let of = "image `map` of 4x4x1 R32_UINT";
-    assert_eq!(message(context.read_image::<u32>(&image, 3, 0)), format!("read: levels 3..4 of 3 of {of}"));
-    assert_eq!(message(context.read_image::<u32>(&image, 0, 1)), format!("read: layers 1..2 of 1 of {of}"));
+    let inside = "(rule: ranges lie within what they are ranges of, and do not end before they begin)";
+    assert_eq!(message(context.read_image::<u32>(&image, 3, 0)), format!("read: levels 3..4 of 3 of {of} {inside}"));
+    assert_eq!(message(context.read_image::<u32>(&image, 0, 1)), format!("read: layers 1..2 of 1 of {of} {inside}"));
     let few = message(context.write_image(&image, 1, 0, &[1u32; 3]));
-    assert_eq!(few, format!("write: 12 bytes for the 16 of level 1 of {of}"));
+    assert_eq!(few, format!("write: 12 bytes for the 16 of level 1 of {of} (rule: a level is written as a whole)"));
+    let wide = context.image(vk::Format::R32_UINT, [8, 4, 1]).label("wide").build().unwrap();
+    assert_eq!(
+        message(context.copy_image((&image, 0, 0), (&wide, 0, 0))),
+        format!(
+            "copy: from level 0 of layer 0, 4x4x1 texels, of {of} to level 0 of layer 0, 8x4x1 texels, of image `wide` of \
+             8x4x1 R32_UINT (rule: what is copied is as large as what it is copied to)"
+        )
+    );
+    let same = message(context.copy_image((&image, 0, 0), (&image, 0, 0)));
+    assert!(same.ends_with("(rule: what is copied does not overlap what it is copied to)"), "{same}");
     let beyond = message(context.bind((0, 0), Bind::sampled(image.all().levels(2..5))));
     assert_eq!(beyond, format!("binding 0.0: levels 2..5 of 3 of {of} (rule: views lie within their images)"));
     let cube = message(context.bind((0, 0), Bind::sampled(image.all().as_type(vk::ImageViewType::CUBE))));

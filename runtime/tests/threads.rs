@@ -128,8 +128,8 @@ fn contexts_on_different_queues_are_ordered_without_the_host() {
         }
     }
     let after = context.stats();
-    // Each hand-over but the first tells the queue of the writer before, unless that had retired by then.
-    assert!(after.context_waits <= 300);
+    // Each hand-over but the first tells the queue of the writers before, which are two, unless they had retired by then.
+    assert!(after.context_waits <= 600);
     assert_eq!((after.read_waits, after.stalls_taken), (before.read_waits, before.stalls_taken));
     assert_eq!(context.read::<u32>(&ball).unwrap(), [300; 16]);
 }

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-use spelter::{Buffer, Context, MapFlags};
+use spelter::{Buffer, Context, Error, MapFlags};
 
 fn context() -> Context {
     Context::builder().workers(2).memory(256 << 20).poison(true).build().unwrap()
@@ -180,4 +180,40 @@ fn a_fence_tells_when_it_is_done() {
     assert!(fence.wait_for(std::time::Duration::from_secs(60)).unwrap());
     assert!(fence.is_done());
     fence.wait().unwrap();
+}
+
+#[test]
+fn what_a_rule_forbids_names_the_buffer_and_the_rule() {
+    let context = Context::builder().workers(1).build().unwrap();
+    let buffer = context.buffer(64).label("particles").zeroed().unwrap();
+    let message = |result: Result<(), Error>| result.unwrap_err().to_string();
+    let of = "of buffer `particles` of 64 bytes";
+    let overlap = message(context.copy(&buffer, 0, &buffer, 8, 16));
+    let rule = "what is copied does not overlap what it is copied to";
+    assert_eq!(overlap, format!("copy: bytes 0..16 to bytes 8..24 {of} (rule: {rule})"));
+    let unaligned = message(context.fill_range(&buffer, 2..6, 1));
+    assert!(unaligned.starts_with(&format!("fill: bytes 2..6 {of} (rule: VUID-")), "{unaligned}");
+    let outside = message(context.write(&buffer, 60, &[1u32; 4]));
+    assert!(outside.starts_with(&format!("write: bytes 60..76 {of} (rule: ")), "{outside}");
+    let odd = message(context.read_range::<u32>(&buffer, 0..6).map(drop));
+    assert!(odd.ends_with("(rule: bytes are read as a whole number of elements)"), "{odd}");
+    let unknown = message(context.map(&buffer, MapFlags::from_bits_retain(1 << 20 | 1)).map(drop));
+    assert!(unknown.ends_with("(rule: a mapping has no flags but those that there are)"), "{unknown}");
+    let map = context.map(&buffer, MapFlags::READ | MapFlags::WRITE).unwrap();
+    buffer.destroy();
+    let write = message(map.write(0, &[1u32]));
+    let read = message(map.read::<u32>(0, 1).map(drop));
+    assert!(write.starts_with("write: buffer `particles` of 64 bytes is destroyed"), "{write}");
+    assert!(read.starts_with("read: buffer `particles` of 64 bytes is destroyed"), "{read}");
+}
+
+#[test]
+fn poison_shows_what_a_discard_forgot_of_an_idle_buffer() {
+    let context = Context::builder().workers(1).poison(true).build().unwrap();
+    let buffer = context.buffer(16).holding(&[9u32; 4]).unwrap();
+    context.upload(&buffer, &[1u32]).unwrap();
+    assert_eq!(context.read::<u32>(&buffer).unwrap(), [1, 0xa5a5_a5a5, 0xa5a5_a5a5, 0xa5a5_a5a5]);
+    let buffer = context.buffer(16).holding(&[9u32; 4]).unwrap();
+    drop(context.map(buffer.slice(0..8), MapFlags::WRITE | MapFlags::DISCARD_RANGE).unwrap());
+    assert_eq!(context.read::<u32>(&buffer).unwrap(), [0xa5a5_a5a5, 0xa5a5_a5a5, 9, 9]);
 }

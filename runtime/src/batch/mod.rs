@@ -19,6 +19,7 @@ use crate::barrier::{Hazards, Use};
 use crate::error::Error;
 use crate::object::ResourceObject;
 use crate::program::Program;
+use crate::resource::Resource;
 use crate::serial::Serial;
 use crate::stats::Counters;
 
@@ -32,6 +33,8 @@ pub(crate) enum Refusal {
     Error(Error),
     /// A batch of another context must come first: nothing was recorded.
     Behind(Moment),
+    /// A resource got another object meanwhile: nothing was recorded, and what was looked up must be looked up again.
+    Again,
 }
 
 impl From<Error> for Refusal {
@@ -120,13 +123,36 @@ impl Batch {
         self.serial
     }
 
-    /// Notes that the batch uses these objects, and owns them from now on.
-    pub(crate) fn enter<'a>(&mut self, clock: &Arc<Clock>, uses: impl Iterator<Item = Use<'a>>) -> Result<(), Refusal> {
-        for Use { object, access, .. } in uses {
+    /// Notes that the batch uses these objects, and owns them from now on; what is written counts as holding data.
+    ///
+    /// Each is entered under its resource's lock, if it still is that resource's object: whoever renames decides under the
+    /// same lock, so he finds the use and the valid bytes, or the command finds the new object. In the end all are still
+    /// what they were, so that the command uses what the resources were at one moment.
+    pub(crate) fn enter<'a>(
+        &mut self,
+        clock: &Arc<Clock>,
+        uses: impl Iterator<Item = Use<'a>> + Clone,
+    ) -> Result<(), Refusal> {
+        let mut resources = 0;
+        for Use { object, resource, access, range } in uses.clone() {
+            let mut state = resource.map(Resource::state);
+            if state.as_ref().is_some_and(|state| !state.has(object)) {
+                return Err(Refusal::Again);
+            }
             let first = object.usage.enter(clock, self.serial, access).map_err(Refusal::Behind)?;
+            if let Some(state) = &mut state {
+                resources += 1;
+                if access.writes() {
+                    state.valid.add(range);
+                }
+            }
             if first {
                 self.objects.push(Arc::clone(object));
             }
+        }
+        let has_changed = |u: Use<'_>| u.resource.is_some_and(|resource| !resource.state().has(u.object));
+        if resources > 1 && uses.into_iter().any(has_changed) {
+            return Err(Refusal::Again);
         }
         Ok(())
     }

@@ -119,7 +119,7 @@ impl Timeline {
     pub(crate) fn come_after(&mut self, moment: &Moment) -> Result<(), Error> {
         self.flush()?;
         self.batch()?.after.push(moment.clone());
-        self.clock.follow(moment.clock.id(), moment.serial);
+        self.clock.follow(&moment.clock, moment.serial);
         Ok(())
     }
 

@@ -204,10 +204,10 @@ impl ProgramState {
 
 /// What a command does with what is bound.
 pub(crate) fn used((bound, access): (&Bound, Access)) -> impl Iterator<Item = Use<'_>> + Clone {
-    let object = bound.object.as_ref();
-    object
-        .into_iter()
-        .flat_map(move |object| bound.ranges.iter().map(move |range| Use { object, range: range.clone(), access }))
+    let resource = bound.resource.as_deref();
+    let ranges =
+        move |object| bound.ranges.iter().map(move |range| Use { object, resource, range: range.clone(), access });
+    bound.object.as_ref().into_iter().flat_map(ranges)
 }
 
 /// What is in a slot, if it is what the program takes there.

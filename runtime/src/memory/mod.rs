@@ -4,15 +4,19 @@
 mod slab;
 mod spares;
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 
 use ash::vk;
+use parking_lot::Mutex;
 use spelter_driver::{Buffer, Device, DeviceMemory, Image, ImageInfo};
 
-pub(crate) use spares::{SpareBytes, Spares};
+pub(crate) use spares::{SparePool, Spares};
 
 use crate::error::Error;
+use crate::object::ResourceObject;
 use crate::stats::Counters;
 use slab::{Place, Slab};
 
@@ -30,14 +34,16 @@ pub(crate) struct Memory {
     device: Device,
     slab: Arc<Slab>,
     pub(crate) counters: Counters,
-    /// How much is spare, of resources and of staging buffers.
-    pub(crate) spare: Arc<SpareBytes>,
+    /// What is spare, of resources and of staging buffers.
+    pub(crate) spare: Arc<SparePool>,
     /// Staging buffers to use again, by size.
     staging: [Spares; STAGING_CLASSES],
     /// Keeps nothing.
     unkept: Spares,
     /// Bytes of objects that were replaced and have not retired, and of staging buffers.
     pending: AtomicU64,
+    /// The objects that they are of, oldest first. A leaf lock.
+    leaving: Mutex<VecDeque<Weak<ResourceObject>>>,
     /// The most that `pending` should be.
     pub(crate) budget: u64,
     /// Undefined contents are overwritten, so that nobody comes to rely on them.
@@ -79,8 +85,8 @@ impl Memory {
         let heap = device.memory_heaps().iter().map(|heap| heap.size).sum::<u64>();
         let (slab, counters) = (Arc::new(Slab::new(device)), Counters::default());
         let budget = (heap / 8).clamp(1 << 20, 256 << 20);
-        let spare = SpareBytes::new(budget);
-        let (staging, unkept) = (std::array::from_fn(|_| Spares::new(&spare)), Spares::new(&SpareBytes::new(0)));
+        let spare = SparePool::new(budget);
+        let (staging, unkept) = (std::array::from_fn(|_| Spares::new(&spare)), Spares::new(&SparePool::new(0)));
         Self {
             device: device.clone(),
             slab,
@@ -89,6 +95,7 @@ impl Memory {
             staging,
             unkept,
             pending: AtomicU64::new(0),
+            leaving: Mutex::default(),
             budget,
             poison,
         }
@@ -140,15 +147,27 @@ impl Memory {
         }
     }
 
-    /// Frees the staging buffers that are spare.
-    pub(crate) fn free_staging(&self) {
-        self.staging.iter().for_each(|spares| spares.free(false));
+    /// Whether so many bytes more may be pending. What is alone may be larger than the budget.
+    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+        // Relaxed: a measure of pressure; a stale one is as good.
+        let pending = self.pending.load(Relaxed);
+        pending == 0 || pending.saturating_add(bytes) <= self.budget
     }
 
-    /// Bytes that will come back when batches retire.
-    pub(crate) fn pending(&self) -> u64 {
-        // Relaxed: a measure of pressure; a stale one is as good.
-        self.pending.load(Relaxed)
+    /// An object was replaced, or is a staging buffer: its bytes come back when its batches retire.
+    pub(crate) fn leaves(&self, object: &Arc<ResourceObject>) {
+        let mut leaving = self.leaving.lock();
+        while leaving.front().is_some_and(|object| object.strong_count() == 0) {
+            leaving.pop_front();
+        }
+        leaving.push_back(Arc::downgrade(object));
+    }
+
+    /// The objects whose bytes are pending, oldest first.
+    pub(crate) fn leaving(&self) -> Vec<Weak<ResourceObject>> {
+        let mut leaving = self.leaving.lock();
+        leaving.retain(|object| object.strong_count() > 0);
+        leaving.iter().cloned().collect()
     }
 
     /// Counts bytes as pending until [`Memory::settle`].
@@ -192,7 +211,7 @@ impl Storage {
 
     /// Makes all bytes 0.
     pub(crate) fn clear(&mut self) -> Result<(), Error> {
-        if !std::mem::replace(&mut self.zero, true) { self.fill(0) } else { Ok(()) }
+        if !std::mem::replace(&mut self.zero, true) { self.fill(0..self.size(), 0) } else { Ok(()) }
     }
 
     /// Everything that this storage is, for another owner.
@@ -203,14 +222,19 @@ impl Storage {
 
     /// Overwrites all bytes, so that whoever reads undefined contents gets junk.
     pub(crate) fn poison(&self) -> Result<(), Error> {
-        self.fill(POISON)
+        self.poison_range(0..self.size())
     }
 
-    fn fill(&self, byte: u8) -> Result<(), Error> {
+    /// As [`Storage::poison`], of these bytes alone.
+    pub(crate) fn poison_range(&self, range: Range<u64>) -> Result<(), Error> {
+        self.fill(range, POISON)
+    }
+
+    fn fill(&self, range: Range<u64>, byte: u8) -> Result<(), Error> {
         let piece = [byte; 4096];
-        let (mut at, size) = (0, self.size());
-        while at < size {
-            let len = (size - at).min(piece.len() as u64);
+        let mut at = range.start;
+        while at < range.end {
+            let len = (range.end - at).min(piece.len() as u64);
             self.write(at, &piece[..len as usize])?;
             at += len;
         }

@@ -1,8 +1,12 @@
 //! Storage that a resource gave up and may use again: streams of renames run in a few objects' memory.
+//!
+//! All spare storages of a device are in one pool of so many bytes. Where it is full those go that are spare for longest,
+//! whoever left them: no resource keeps others from having spares.
 
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 
 use super::Storage;
@@ -10,69 +14,109 @@ use super::Storage;
 /// The most storages kept in one place, whatever their size.
 const KEPT: usize = 64;
 
-/// The bytes of all spare storages of a device.
+/// The spare storages of a device.
 #[derive(Debug)]
-pub(crate) struct SpareBytes {
-    now: AtomicU64,
+pub(crate) struct SparePool {
+    /// The most bytes of them all.
     most: u64,
+    /// A leaf lock.
+    inner: Mutex<Inner>,
 }
 
-impl SpareBytes {
+#[derive(Debug, Default)]
+struct Inner {
+    bytes: u64,
+    next: u64,
+    /// By number, those spare for longest first, with the place that it belongs to.
+    all: BTreeMap<u64, (u64, Storage)>,
+    /// By place, the numbers of its storages, those spare for longest first; a place that is closed is not there.
+    places: HashMap<u64, VecDeque<u64>, FixedState>,
+}
+
+impl SparePool {
+    /// An empty pool.
     pub(crate) fn new(most: u64) -> Arc<Self> {
-        Arc::new(Self { now: AtomicU64::new(0), most })
+        Arc::new(Self { most, inner: Mutex::default() })
     }
 
-    /// Counts bytes more, unless that would be too many.
-    fn add(&self, bytes: u64) -> bool {
-        // Relaxed: a count that orders nothing.
-        let more = |now: u64| now.checked_add(bytes).filter(|now| *now <= self.most);
-        self.now.fetch_update(Relaxed, Relaxed, more).is_ok()
-    }
-
-    fn sub(&self, bytes: u64) {
-        self.now.fetch_sub(bytes, Relaxed);
+    /// Frees all of them.
+    pub(crate) fn free(&self) {
+        let mut inner = self.inner.lock();
+        inner.places.values_mut().for_each(VecDeque::clear);
+        inner.bytes = 0;
+        let old = std::mem::take(&mut inner.all);
+        drop(inner);
+        drop(old); // after the lock
     }
 }
 
-/// Storages that have retired, all of one resource and so all alike.
+impl Inner {
+    /// Takes out the storage of that number.
+    fn remove(&mut self, number: u64) -> Option<Storage> {
+        let (place, storage) = self.all.remove(&number)?;
+        self.bytes -= storage.size();
+        if let Some(numbers) = self.places.get_mut(&place) {
+            numbers.retain(|other| *other != number);
+        }
+        Some(storage)
+    }
+}
+
+/// The spare storages of one resource, which are all alike.
 #[derive(Clone, Debug)]
 pub(crate) struct Spares {
-    /// Nothing is kept any more once it is `None`. A leaf lock.
-    list: Arc<Mutex<Option<Vec<Storage>>>>,
-    all: Arc<SpareBytes>,
+    place: u64,
+    pool: Arc<SparePool>,
 }
 
 impl Spares {
-    /// None yet.
-    pub(crate) fn new(all: &Arc<SpareBytes>) -> Self {
-        Self { list: Arc::new(Mutex::new(Some(Vec::new()))), all: Arc::clone(all) }
+    /// A place of its own; none are there yet.
+    pub(crate) fn new(pool: &Arc<SparePool>) -> Self {
+        let mut inner = pool.inner.lock();
+        inner.next += 1;
+        let place = inner.next;
+        inner.places.insert(place, VecDeque::new());
+        Self { place, pool: Arc::clone(pool) }
     }
 
+    /// The one that is spare for the shortest time.
     pub(crate) fn take(&self) -> Option<Storage> {
-        let storage = self.list.lock().as_mut()?.pop()?;
-        self.all.sub(storage.size());
-        Some(storage)
+        let mut inner = self.pool.inner.lock();
+        let number = *inner.places.get(&self.place)?.back()?;
+        inner.remove(number)
     }
 
     /// Keeps a storage that nothing uses any more, or frees it.
     pub(crate) fn give(&self, storage: Storage) {
-        let mut list = self.list.lock();
-        match &mut *list {
-            Some(spares) if spares.len() < KEPT && self.all.add(storage.size()) => spares.push(storage),
-            _ => {
-                drop(list);
-                drop(storage);
+        let mut inner = self.pool.inner.lock();
+        let mut gone = Vec::new();
+        let number = inner.next + 1;
+        match inner.places.get_mut(&self.place) {
+            Some(numbers) if storage.size() <= self.pool.most => {
+                numbers.push_back(number);
+                let too_many = if numbers.len() > KEPT { numbers.front().copied() } else { None };
+                inner.next = number;
+                inner.bytes += storage.size();
+                inner.all.insert(number, (self.place, storage));
+                gone.extend(too_many.and_then(|oldest| inner.remove(oldest)));
+                while inner.bytes > self.pool.most
+                    && let Some((&oldest, _)) = inner.all.first_key_value()
+                {
+                    gone.extend(inner.remove(oldest));
+                }
             }
+            _ => gone.push(storage),
         }
+        drop(inner);
+        drop(gone); // after the lock
     }
 
-    /// Frees all of them; if `closed` those that come later, too.
-    pub(crate) fn free(&self, closed: bool) {
-        let mut list = self.list.lock();
-        let old = if closed { list.take() } else { list.as_mut().map(std::mem::take) };
-        drop(list);
-        let old = old.unwrap_or_default();
-        self.all.sub(old.iter().map(Storage::size).sum());
-        drop(old); // after the lock
+    /// Frees all of them, and those that come later.
+    pub(crate) fn close(&self) {
+        let mut inner = self.pool.inner.lock();
+        let numbers = inner.places.remove(&self.place).unwrap_or_default();
+        let gone: Vec<_> = numbers.into_iter().filter_map(|number| inner.remove(number)).collect();
+        drop(inner);
+        drop(gone); // after the lock
     }
 }

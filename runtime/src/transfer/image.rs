@@ -25,7 +25,10 @@ impl Context {
         let (one, wanted) = self.check_level("write", image, level, layer)?;
         if bytes.len() as u64 != wanted {
             let (given, of) = (bytes.len(), image.resource().described());
-            return Err(Error::Range(format!("write: {given} bytes for the {wanted} of level {level} of {of}")));
+            return Err(Error::range(
+                format!("write: {given} bytes for the {wanted} of level {level} of {of}"),
+                rule::LEVEL,
+            ));
         }
         let staging = self.inner().staging(wanted)?;
         staging.storage().write(0, bytes)?;
@@ -33,14 +36,13 @@ impl Context {
         self.inner().record(|state| {
             let object = for_command("write", image.resource())?;
             let (from, to) = (staging.buffer()?, object.image()?);
-            let read = Use { object: &staging, range: 0..wanted, access: Access::Read };
+            let read = Use::own(&staging, 0..wanted, Access::Read);
             let uses = used(&object, &one, image, Access::Write).chain([read]).collect::<SmallVec<[_; 2]>>();
             state
                 .transfer(&uses, |commands| commands.copy_buffer_to_image(from, to, &[region(image, level, layer)]))?;
             if let Some(batch) = state.timeline.open() {
                 batch.owe(wanted);
             }
-            written(image, &one);
             Ok(())
         })
     }
@@ -51,13 +53,13 @@ impl Context {
         let (one, bytes) = self.check_level("read", image, level, layer)?;
         let each = size_of::<T>() as u64;
         if each == 0 || bytes % each != 0 {
-            return Err(Error::Range(format!("read: {bytes} bytes are no whole number of elements of {each} bytes")));
+            return Err(Error::range(format!("read: {bytes} bytes for elements of {each} bytes"), rule::WHOLE));
         }
         let staging = self.inner().staging(bytes)?;
         self.inner().record(|state| {
             let object = for_command("read", image.resource())?;
             let (from, to) = (object.image()?, staging.buffer()?);
-            let write = Use { object: &staging, range: 0..bytes, access: Access::Write };
+            let write = Use::own(&staging, 0..bytes, Access::Write);
             let uses = used(&object, &one, image, Access::Read).chain([write]).collect::<SmallVec<[_; 2]>>();
             state.transfer(&uses, |commands| commands.copy_image_to_buffer(from, to, &[region(image, level, layer)]))
         })?;
@@ -70,10 +72,21 @@ impl Context {
     }
 
     /// Records a copy of all texels of one level of one layer to a level, of the same size, of a layer of an image.
-    /// [`Error::Range`] if there are no such levels or layers, [`Error::Misuse`] if they differ in size.
+    /// [`Error::Range`] if there are no such levels or layers, or they differ in size or are the same; [`Error::Misuse`] if
+    /// their formats differ in the size of texels.
     pub fn copy_image(&self, from: (&Image, u32, u32), to: (&Image, u32, u32)) -> Result<(), Error> {
         let (source, target) =
             (self.check_level("copy", from.0, from.1, from.2)?.0, self.check_level("copy", to.0, to.1, to.2)?.0);
+        let differs = from.0.level_size(from.1) != to.0.level_size(to.1);
+        if differs || (Arc::ptr_eq(from.0.resource(), to.0.resource()) && (from.1, from.2) == (to.1, to.2)) {
+            let [a, b] = [from, to].map(|(image, level, layer)| {
+                let [width, height, depth] = image.level_size(level);
+                let of = image.resource().described();
+                format!("level {level} of layer {layer}, {width}x{height}x{depth} texels, of {of}")
+            });
+            let rule = if differs { rule::COPY_SIZES } else { rule::COPY_OVERLAP };
+            return Err(Error::range(format!("copy: from {a} to {b}"), rule));
+        }
         let region = vk::ImageCopy {
             src_subresource: layers(from.1, from.2),
             dst_subresource: layers(to.1, to.2),
@@ -85,9 +98,7 @@ impl Context {
             let (a, b) = (read.image()?, write.image()?);
             let uses = used(&read, &source, from.0, Access::Read).chain(used(&write, &target, to.0, Access::Write));
             let uses = uses.collect::<SmallVec<[_; 2]>>();
-            state.transfer(&uses, |commands| commands.copy_image(a, b, &[region]))?;
-            written(to.0, &target);
-            Ok(())
+            state.transfer(&uses, |commands| commands.copy_image(a, b, &[region]))
         })
     }
 
@@ -113,9 +124,7 @@ impl Context {
             let object = for_command("clear", image.resource())?;
             let target = object.image()?;
             let uses = used(&object, &part, image, Access::Write).collect::<SmallVec<[_; 2]>>();
-            state.transfer(&uses, |commands| commands.clear_color_image(target, color, &[part.range()]))?;
-            written(image, &part);
-            Ok(())
+            state.transfer(&uses, |commands| commands.clear_color_image(target, color, &[part.range()]))
         })
     }
 
@@ -126,7 +135,8 @@ impl Context {
             let problem = format!("{what}: {} is of another context's device", resource.described());
             return Err(Error::resource(problem, rule::DEVICE));
         }
-        part.check(info).map_err(|problem| Error::Range(format!("{what}: {problem} of {}", resource.described())))
+        let of = resource.described();
+        part.check(info).map_err(|problem| Error::range(format!("{what}: {problem} of {of}"), rule::INSIDE))
     }
 
     /// One level of one layer, and its bytes.
@@ -144,15 +154,11 @@ impl Context {
 fn used<'a>(
     object: &'a Arc<crate::object::ResourceObject>,
     part: &Subresources,
-    image: &Image,
+    image: &'a Image,
     access: Access,
 ) -> impl Iterator<Item = Use<'a>> + use<'a> {
-    part.ranges(image.info().levels).into_iter().map(move |range| Use { object, range, access })
-}
-
-fn written(image: &Image, part: &Subresources) {
-    let mut state = image.resource().state();
-    part.ranges(image.info().levels).into_iter().for_each(|range| state.valid.add(range));
+    let resource = image.resource();
+    part.ranges(image.info().levels).into_iter().map(move |range| Use::of(resource, object, range, access))
 }
 
 fn layers(level: u32, layer: u32) -> vk::ImageSubresourceLayers {

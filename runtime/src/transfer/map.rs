@@ -16,9 +16,10 @@ use super::upload::{Renamed, rename};
 use crate::context::{Context, Inner};
 use crate::error::{Error, rule};
 use crate::object::ResourceObject;
-use crate::replace;
-use crate::resource::{Buffer, BufferSlice, Resource};
+use crate::replace::{self, Room};
+use crate::resource::{Buffer, BufferSlice, Resource, State};
 use crate::serial::Access;
+use crate::share::Share;
 use crate::valid::Ranges;
 
 bitflags::bitflags! {
@@ -83,7 +84,8 @@ impl Record {
 pub struct Mapped {
     context: Arc<Inner>,
     resource: Arc<Resource>,
-    number: u64,
+    /// None once it is unmapped.
+    hold: Option<Hold>,
     range: Range<u64>,
     flags: MapFlags,
     target: Arc<ResourceObject>,
@@ -91,7 +93,6 @@ pub struct Mapped {
     start: u64,
     /// Bytes of a staging buffer that were written, to be copied when unmapped; none if the target is the buffer itself.
     staged: Option<Mutex<Ranges>>,
-    open: bool,
 }
 
 impl Context {
@@ -124,7 +125,7 @@ impl Context {
         let (buffer, range) = (slice.buffer, slice.range());
         self.check_range("map", buffer, &range)?;
         if range.is_empty() {
-            return Err(Error::Range(format!("map: no bytes of {}", buffer.resource().described())));
+            return Err(Error::range(format!("map: no bytes of {}", buffer.resource().described()), rule::SOME));
         }
         check_flags(buffer, flags)?;
         Mapped::new(self.inner(), buffer.resource(), range, flags)
@@ -135,7 +136,9 @@ impl Context {
 fn check_flags(buffer: &Buffer, flags: MapFlags) -> Result<(), Error> {
     let (read, write) = (flags.contains(MapFlags::READ), flags.contains(MapFlags::WRITE));
     let discards = flags.intersects(MapFlags::DISCARD_RANGE | MapFlags::DISCARD_WHOLE);
-    let rule = if !read && !write {
+    let rule = if flags.bits() & !MapFlags::all().bits() != 0 {
+        "a mapping has no flags but those that there are"
+    } else if !read && !write {
         "a mapping reads or writes"
     } else if discards && (read || !write) {
         "a mapping that discards writes, and does not read"
@@ -147,7 +150,39 @@ fn check_flags(buffer: &Buffer, flags: MapFlags) -> Result<(), Error> {
     Err(Error::resource(format!("map: {} with {flags:?}", buffer.resource().described()), rule))
 }
 
+/// A range of a resource written down as mapped, until this is dropped.
+#[derive(Debug)]
+struct Hold {
+    share: Arc<Share>,
+    resource: Arc<Resource>,
+    number: u64,
+}
+
+impl Hold {
+    /// `state` is the resource's.
+    fn new(context: &Inner, resource: &Arc<Resource>, state: &mut State, range: &Range<u64>, persistent: bool) -> Self {
+        let maps = &mut state.maps;
+        maps.next += 1;
+        maps.list.push(Record { number: maps.next, range: range.clone(), persistent });
+        if !persistent {
+            context.share.mapped();
+        }
+        Self { share: Arc::clone(&context.share), resource: Arc::clone(resource), number: maps.next }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let mut state = self.resource.state();
+        let at = state.maps.list.iter().position(|record| record.number == self.number);
+        if at.is_some_and(|at| !state.maps.list.swap_remove(at).persistent) {
+            self.share.unmapped();
+        }
+    }
+}
+
 /// How a mapping gets at the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// The object can be used as it is.
     Direct,
@@ -155,17 +190,16 @@ enum Step {
     Stage,
     /// The object must be idle for this access first.
     Wait(Access),
-    /// The whole is discarded: rename, then direct.
-    Rename,
 }
 
 impl Mapped {
     fn new(context: &Arc<Inner>, resource: &Arc<Resource>, range: Range<u64>, flags: MapFlags) -> Result<Self, Error> {
         let counters = &context.share.memory().counters;
-        let (mut may_rename, mut waited) = (true, false);
-        loop {
+        let bytes = range.end - range.start;
+        let (mut may_rename, mut room) = (true, Room::Wanted);
+        let (hold, object, mut step) = loop {
             let mut state = context.lock();
-            let inner = resource.state();
+            let mut inner = resource.state();
             let object = Arc::clone(inner.object(resource, "map")?);
             if let Some(other) = inner.maps.list.iter().find(|record| record.meets(&range)) {
                 let (Range { start, end }, other) = (&range, &other.range);
@@ -177,92 +211,70 @@ impl Mapped {
                 );
                 return Err(Error::resource(problem, rule::MAPPED_TWICE));
             }
-            let holds = inner.valid.intersects(&range);
             let whole = flags.contains(MapFlags::DISCARD_WHOLE)
                 || (flags.contains(MapFlags::DISCARD_RANGE) && inner.valid.lies_in(&range));
             let unsynchronized = flags.contains(MapFlags::UNSYNCHRONIZED);
-            let budget = context.share.memory().budget;
+            if whole && may_rename && !unsynchronized && !inner.valid.is_empty() {
+                match rename(context, &mut state, (resource, inner), room)? {
+                    Renamed::Yes(garbage) => {
+                        drop(state);
+                        if garbage.is_some() {
+                            counters.stalls_avoided.one();
+                        }
+                        drop(garbage);
+                        // What is bound where kernels can write is valid at once: this is not discarded again.
+                        may_rename = false;
+                    }
+                    Renamed::NoRoom => {
+                        drop(state);
+                        room = context.room_for(resource.size())?;
+                    }
+                    Renamed::NoMemory => {
+                        drop(state);
+                        context.share.relieve()?;
+                    }
+                    Renamed::No => may_rename = false,
+                }
+                continue;
+            }
+            drop(state);
+            let holds = inner.valid.intersects(&range);
             let step = match access_in_the_way(&object, flags, holds) {
-                _ if whole && may_rename && !unsynchronized && !inner.valid.is_empty() => Step::Rename,
                 None => Step::Direct,
-                Some(_) if waited => Step::Direct,
                 Some(access) if flags.intersects(MapFlags::READ | MapFlags::PERSISTENT) => Step::Wait(access),
-                Some(_) if range.end - range.start <= budget / 4 => Step::Stage,
+                Some(_) if bytes <= context.share.memory().budget / 4 => Step::Stage,
                 Some(access) => Step::Wait(access),
             };
-            match step {
-                Step::Direct => return Ok(Self::begin(context, resource, inner, object, range, flags)),
-                Step::Stage => {
-                    drop(inner);
-                    drop(state);
+            if flags.contains(MapFlags::DISCARD_RANGE) && !object.usage.is_busy(Access::Write) {
+                replace::forget(&context.share, resource, &mut inner, range.clone())?;
+            }
+            if flags.contains(MapFlags::WRITE) && flags.intersects(MapFlags::PERSISTENT | MapFlags::UNSYNCHRONIZED) {
+                // Nobody is told of each write.
+                inner.valid.add(range.clone());
+            }
+            // Written down before the lock goes: nobody maps the same bytes, or replaces the object, from here on.
+            let hold = Hold::new(context, resource, &mut inner, &range, flags.contains(MapFlags::PERSISTENT));
+            break (hold, object, step);
+        };
+        let (mut target, mut start, mut staged) = (object, range.start, None);
+        if step == Step::Stage {
+            match context.staging(bytes) {
+                Ok(staging) => {
                     counters.stalls_avoided.one();
-                    return Self::begin_staged(context, resource, range, flags);
+                    (target, start, staged) = (staging, 0, Some(Mutex::new(Ranges::new())));
                 }
-                Step::Wait(access) => {
-                    drop(inner);
-                    drop(state);
-                    let reads = flags.contains(MapFlags::READ);
-                    let counter = if reads { &counters.read_waits } else { &counters.stalls_taken };
-                    context.wait_for(&object, access, |_| counter.one(), "map")?;
-                    waited = true;
-                }
-                Step::Rename => {
-                    drop(inner);
-                    match rename(context, &mut state, resource)? {
-                        Renamed::Yes(garbage) => {
-                            drop(state);
-                            if garbage.is_some() {
-                                counters.stalls_avoided.one();
-                            }
-                            drop(garbage);
-                            // What is bound where kernels can write is valid at once: this is not discarded again.
-                            may_rename = false;
-                        }
-                        Renamed::NoMemory => {
-                            drop(state);
-                            counters.renames_without_memory.one();
-                            context.share.relieve()?;
-                        }
-                        Renamed::No => may_rename = false,
-                    }
-                }
+                // In place, after a wait.
+                Err(Error::OutOfMemory) => step = Step::Wait(Access::Write),
+                Err(error) => return Err(error),
             }
         }
-    }
-
-    fn begin(
-        context: &Arc<Inner>,
-        resource: &Arc<Resource>,
-        mut inner: parking_lot::MutexGuard<'_, crate::resource::State>,
-        object: Arc<ResourceObject>,
-        range: Range<u64>,
-        flags: MapFlags,
-    ) -> Self {
-        let persistent = flags.contains(MapFlags::PERSISTENT);
-        if flags.contains(MapFlags::DISCARD_RANGE) && !object.usage.is_busy(Access::Write) {
-            replace::forget(&context.share, resource, &mut inner, range.clone());
+        if let Step::Wait(access) = step {
+            let reads = flags.contains(MapFlags::READ);
+            let counter = if reads { &counters.read_waits } else { &counters.stalls_taken };
+            context.wait_for(&target, access, |_| counter.one(), "map")?;
         }
-        if flags.contains(MapFlags::WRITE) && flags.intersects(MapFlags::PERSISTENT | MapFlags::UNSYNCHRONIZED) {
-            // Nobody is told of each write.
-            inner.valid.add(range.clone());
-        }
-        let number = record(&mut inner.maps, context, &range, persistent);
-        let start = range.start;
         let (context, resource) = (Arc::clone(context), Arc::clone(resource));
-        Self { context, resource, number, range, flags, target: object, start, staged: None, open: true }
-    }
-
-    fn begin_staged(
-        context: &Arc<Inner>,
-        resource: &Arc<Resource>,
-        range: Range<u64>,
-        flags: MapFlags,
-    ) -> Result<Self, Error> {
-        let target = context.staging(range.end - range.start)?;
-        let number = record(&mut resource.state().maps, context, &range, false);
-        let staged = Some(Mutex::new(Ranges::new()));
-        let (context, resource) = (Arc::clone(context), Arc::clone(resource));
-        Ok(Self { context, resource, number, range, flags, target, start: 0, staged, open: true })
+        Ok(Self { context, resource, hold: Some(hold), range, flags, target, start, staged })
     }
 
     /// Bytes that are mapped.
@@ -276,12 +288,13 @@ impl Mapped {
     }
 
     /// `count` values from byte `offset` of the mapping on. What a kernel writes meanwhile, into a persistent mapping, is
-    /// old or new. [`Error::Range`] if they are not inside, or the mapping is not for reading.
+    /// old or new. [`Error::Range`] if they are not inside, or the mapping is not for reading, [`Error::Resource`] if the
+    /// buffer is destroyed.
     pub fn read<T: AnyBitPattern>(&self, offset: u64, count: usize) -> Result<Vec<T>, Error> {
         let bytes = (size_of::<T>() as u64).saturating_mul(count as u64);
         self.check("read", offset, bytes, MapFlags::READ)?;
         if size_of::<T>() == 0 {
-            return Err(Error::Range("read: elements of no bytes".to_owned()));
+            return Err(Error::range("read: elements of no bytes", rule::WHOLE));
         }
         let mut raw = vec![0u8; bytes as usize];
         self.target.storage().read(self.start + offset, &mut raw)?;
@@ -289,7 +302,7 @@ impl Mapped {
     }
 
     /// Writes values from byte `offset` of the mapping on. [`Error::Range`] if they are not inside, or the mapping is not
-    /// for writing.
+    /// for writing, [`Error::Resource`] if the buffer is destroyed.
     pub fn write<T: NoUninit>(&self, offset: u64, values: &[T]) -> Result<(), Error> {
         let bytes: &[u8] = bytemuck::cast_slice(values);
         self.check("write", offset, bytes.len() as u64, MapFlags::WRITE)?;
@@ -316,17 +329,8 @@ impl Mapped {
     }
 
     fn end(&mut self) -> Result<(), Error> {
-        if !std::mem::replace(&mut self.open, false) {
-            return Ok(());
-        }
-        let mut state = self.resource.state();
-        let at = state.maps.list.iter().position(|record| record.number == self.number);
-        if let Some(record) = at.map(|at| state.maps.list.swap_remove(at))
-            && !record.persistent
-        {
-            self.context.share.unmapped();
-        }
-        drop(state);
+        let Some(hold) = self.hold.take() else { return Ok(()) };
+        drop(hold); // what is copied is no use of a mapped resource
         let staged = self.staged.take().map(Mutex::into_inner).unwrap_or_default();
         for Range { start, end } in staged.iter() {
             self.context.share.memory().counters.bytes_staged.add(end - start);
@@ -338,12 +342,15 @@ impl Mapped {
 
     fn check(&self, what: &str, offset: u64, bytes: u64, needs: MapFlags) -> Result<(), Error> {
         let of = self.resource.described();
+        self.resource.state().object(&self.resource, what)?;
         if !self.flags.contains(needs) {
-            return Err(Error::Range(format!("{what}: the mapping of {of} is for {:?}", self.flags)));
+            let problem = format!("{what}: the mapping of {of} is for {:?}", self.flags);
+            return Err(Error::range(problem, rule::MAPPED_FOR));
         }
         if offset.checked_add(bytes).is_none_or(|end| end > self.len()) {
             let len = self.len();
-            return Err(Error::Range(format!("{what}: {bytes} bytes at {offset} of {len} mapped bytes of {of}")));
+            let problem = format!("{what}: {bytes} bytes at {offset} of {len} mapped bytes of {of}");
+            return Err(Error::range(problem, rule::INSIDE));
         }
         Ok(())
     }
@@ -356,16 +363,6 @@ fn access_in_the_way(object: &ResourceObject, flags: MapFlags, holds: bool) -> O
     }
     let access = if flags.contains(MapFlags::WRITE) { Access::Write } else { Access::Read };
     object.usage.is_busy(access).then_some(access)
-}
-
-/// Writes a mapping down; its number.
-fn record(maps: &mut Maps, context: &Inner, range: &Range<u64>, persistent: bool) -> u64 {
-    maps.next += 1;
-    maps.list.push(Record { number: maps.next, range: range.clone(), persistent });
-    if !persistent {
-        context.share.mapped();
-    }
-    maps.next
 }
 
 impl Drop for Mapped {

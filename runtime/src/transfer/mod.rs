@@ -45,7 +45,7 @@ impl Context {
         self.check_range("read", buffer, &range)?;
         let (bytes, each) = (range.end - range.start, size_of::<T>() as u64);
         if each == 0 || bytes % each != 0 {
-            return Err(Error::Range(format!("read: {bytes} bytes are no whole number of elements of {each} bytes")));
+            return Err(Error::range(format!("read: {bytes} bytes for elements of {each} bytes"), rule::WHOLE));
         }
         let mut raw = vec![0u8; bytes as usize];
         self.inner().read(buffer.resource(), range.start, &mut raw)?;
@@ -109,15 +109,18 @@ impl Context {
         self.check_range("copy", from, &(start..start.saturating_add(bytes)))?;
         self.check_range("copy", to, &(offset..offset.saturating_add(bytes)))?;
         let (from, to) = (from.resource(), to.resource());
+        if std::sync::Arc::ptr_eq(from, to) && start < offset + bytes && offset < start + bytes {
+            let (of, a, b) = (from.described(), start + bytes, offset + bytes);
+            let problem = format!("copy: bytes {start}..{a} to bytes {offset}..{b} of {of}");
+            return Err(Error::range(problem, rule::COPY_OVERLAP));
+        }
         self.inner().record(|state| {
             let (source, target) = (for_command("copy", from)?, for_command("copy", to)?);
             let region = vk::BufferCopy { src_offset: start, dst_offset: offset, size: bytes };
-            let read = Use { object: &source, range: start..start + bytes, access: Access::Read };
-            let write = Use { object: &target, range: offset..offset + bytes, access: Access::Write };
+            let read = Use::of(from, &source, start..start + bytes, Access::Read);
+            let write = Use::of(to, &target, offset..offset + bytes, Access::Write);
             let (a, b) = (source.buffer()?, target.buffer()?);
-            state.transfer(&[read, write], |commands| commands.copy_buffer(a, b, &[region]))?;
-            to.state().valid.add(offset..offset + bytes);
-            Ok(())
+            state.transfer(&[read, write], |commands| commands.copy_buffer(a, b, &[region]))
         })
     }
 
@@ -136,7 +139,7 @@ impl Context {
         self.fill_range(buffer, 0..buffer.size() & !3, word)
     }
 
-    /// Records a fill of the bytes `range` of a buffer with a repeated word. [`Error::Misuse`] unless they begin and end
+    /// Records a fill of the bytes `range` of a buffer with a repeated word. [`Error::Range`] unless they begin and end
     /// at multiples of 4.
     pub fn fill_range(&self, buffer: &Buffer, range: Range<u64>, word: u32) -> Result<(), Error> {
         self.check_range("fill", buffer, &range)?;
@@ -144,13 +147,15 @@ impl Context {
             return Ok(());
         }
         let resource = buffer.resource();
+        if !range.start.is_multiple_of(4) || !range.end.is_multiple_of(4) {
+            let (Range { start, end }, of) = (&range, resource.described());
+            return Err(Error::range(format!("fill: bytes {start}..{end} of {of}"), rule::FILL));
+        }
         self.inner().record(|state| {
             let object = for_command("fill", resource)?;
-            let write = Use { object: &object, range: range.clone(), access: Access::Write };
+            let write = Use::of(resource, &object, range.clone(), Access::Write);
             let (to, bytes) = (object.buffer()?, range.end - range.start);
-            state.transfer(&[write], |commands| commands.fill_buffer(to, range.start, bytes, word))?;
-            resource.state().valid.add(range.clone());
-            Ok(())
+            state.transfer(&[write], |commands| commands.fill_buffer(to, range.start, bytes, word))
         })
     }
 
@@ -158,7 +163,7 @@ impl Context {
         self.check_device(what, buffer)?;
         if range.start > range.end || range.end > buffer.size() {
             let (Range { start, end }, of) = (range, buffer.resource().described());
-            return Err(Error::Range(format!("{what}: bytes {start}..{end} of {of}")));
+            return Err(Error::range(format!("{what}: bytes {start}..{end} of {of}"), rule::INSIDE));
         }
         Ok(())
     }

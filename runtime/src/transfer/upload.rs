@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use ash::vk;
+use parking_lot::MutexGuard;
 
 use crate::barrier::Use;
-use crate::batch::Moment;
 use crate::context::{Inner, State};
 use crate::error::{Error, rule};
 use crate::memory::{Memory, Template};
 use crate::object::{Contents, ResourceObject};
-use crate::replace::{self, Garbage, Invalidated, Reason};
-use crate::resource::Resource;
+use crate::replace::{self, Garbage, Invalidated, Reason, Room};
+use crate::resource::{self, Resource};
 use crate::serial::Access;
 
 /// A buffer of this size or less is renamed however little of it is written: new storage costs next to nothing.
@@ -34,21 +34,21 @@ enum Way {
 ///
 /// 1. Where nothing is lost by it (`whole`: all defined bytes are overwritten or discarded), **rename**. It costs one
 ///    copy by the host, and storage for the whole buffer; so a large buffer of which little is written is renamed only
-///    if the caller discards it.
+///    if the caller discards it, or if it is too much to be staged.
 /// 2. Else **stage**: two copies, and memory for the bytes until the batch has retired; so not what would take more than
 ///    a quarter of the memory that may be pending.
-/// 3. Else **wait**.
+/// 3. Else **wait**. So it is if there is no memory for staging.
 ///
 /// Pressure: where pending memory (replaced objects and staging buffers of batches that have not retired) is above its
-/// budget, one waits first for the oldest batch in flight, whose memory is then used again.
+/// budget, one waits first for the batches, of whatever context, that use the oldest of it: it is then used again.
 fn way(memory: &Memory, size: u64, len: u64, whole: bool, discard: bool) -> Way {
     let rename_pays = discard || size <= SMALL || size / 4 <= len;
-    if whole && rename_pays {
-        Way::Rename
-    } else if len <= memory.budget / 4 {
-        Way::Stage
-    } else {
-        Way::Wait
+    let can_stage = len <= memory.budget / 4;
+    match (whole, can_stage) {
+        (true, _) if rename_pays => Way::Rename,
+        (_, true) => Way::Stage,
+        (true, false) => Way::Rename,
+        (false, false) => Way::Wait,
     }
 }
 
@@ -62,12 +62,14 @@ impl Inner {
         bytes: &[u8],
         discard: bool,
     ) -> Result<(), Error> {
-        let (range, counters) = (offset..offset + bytes.len() as u64, &self.share.memory().counters);
-        let mut may_rename = true;
+        let counters = &self.share.memory().counters;
+        let (mut offset, mut bytes, mut discard) = (offset, bytes, discard);
+        let (mut may_rename, mut may_stage, mut room) = (true, true, Room::Wanted);
         loop {
             let mut state = self.lock();
             let mut inner = resource.state();
             let object = Arc::clone(inner.object(resource, what)?);
+            let range = offset..offset + bytes.len() as u64;
             if inner.maps.forbid_writes(&range) {
                 let problem =
                     format!("{what}: bytes {}..{} of {} are mapped", range.start, range.end, resource.described());
@@ -78,48 +80,62 @@ impl Inner {
             }
             let idle = !object.usage.is_busy(Access::Write);
             if idle || !inner.valid.intersects(&range) {
+                drop(state);
                 if idle && discard && !inner.maps.any() {
-                    replace::forget(&self.share, resource, &mut inner, resource.whole());
+                    replace::forget(&self.share, resource, &mut inner, resource.whole())?;
                 }
                 if !idle {
                     counters.stalls_avoided.one();
                 }
                 inner.valid.add(range);
-                drop(inner);
-                drop(state);
+                // The resource stays locked: nobody starts to use the object, or replaces it, before the bytes are there.
                 return self.write_in_place(&object, offset, bytes);
             }
             let whole = discard || inner.valid.lies_in(&range);
-            drop(inner);
-            match way(self.share.memory(), resource.size(), bytes.len() as u64, whole && may_rename, discard) {
-                Way::Rename => {
-                    if let Some(oldest) = self.under_pressure(&mut state, resource.size())? {
+            let way = way(self.share.memory(), resource.size(), bytes.len() as u64, whole && may_rename, discard);
+            match way {
+                Way::Rename => match rename(self, &mut state, (resource, inner), room)? {
+                    Renamed::Yes(garbage) => {
                         drop(state);
-                        counters.renames_throttled.one();
-                        self.share.wait(&oldest)?;
-                        continue;
+                        drop(garbage);
+                        counters.stalls_avoided.one();
                     }
-                    match rename(self, &mut state, resource)? {
-                        Renamed::Yes(garbage) => {
-                            drop(state);
-                            drop(garbage);
-                            counters.stalls_avoided.one();
-                        }
-                        Renamed::NoMemory => {
-                            drop(state);
-                            counters.renames_without_memory.one();
-                            // What was replaced earlier comes back, and if that is not enough, this object gets idle.
-                            self.share.relieve()?;
-                        }
-                        Renamed::No => may_rename = false,
+                    Renamed::NoRoom => {
+                        drop(state);
+                        room = self.room_for(resource.size())?;
                     }
-                }
-                Way::Stage => {
+                    Renamed::NoMemory => {
+                        drop(state);
+                        // What was replaced earlier comes back, and if that is not enough, this object gets idle.
+                        self.share.relieve()?;
+                    }
+                    Renamed::No => may_rename = false,
+                },
+                Way::Stage if may_stage => {
+                    drop(inner);
                     drop(state);
-                    counters.stalls_avoided.one();
-                    return self.stage(what, resource, offset, bytes);
+                    let piece = bytes.len().min(PIECE as usize);
+                    match self.staging(piece as u64) {
+                        Ok(staging) => {
+                            let (now, later) = bytes.split_at(piece);
+                            staging.storage().write(0, now)?;
+                            counters.bytes_staged.add(piece as u64);
+                            self.copy_staged(what, &staging, 0, resource, offset, piece as u64)?;
+                            if later.is_empty() {
+                                counters.stalls_avoided.one();
+                                return Ok(());
+                            }
+                            // From here on the buffer holds something that is wanted.
+                            (offset, bytes) = (offset + piece as u64, later);
+                            (may_rename, discard) = (false, false);
+                        }
+                        // The bytes that are there have room for these: in place, after a wait.
+                        Err(Error::OutOfMemory) => may_stage = false,
+                        Err(error) => return Err(error),
+                    }
                 }
-                Way::Wait => {
+                Way::Stage | Way::Wait => {
+                    drop(inner);
                     drop(state);
                     self.wait_for(&object, Access::Write, |_| counters.stalls_taken.one(), what)?;
                 }
@@ -138,45 +154,15 @@ impl Inner {
         Ok(())
     }
 
-    /// If so many bytes more would be too many to be pending: the oldest batch in flight, to be waited for.
-    fn under_pressure(&self, state: &mut State, bytes: u64) -> Result<Option<Moment>, Error> {
-        let memory = self.share.memory();
-        // What is alone may be larger than the budget.
-        let fits = || memory.pending() == 0 || memory.pending() + bytes <= memory.budget;
-        if fits() {
-            return Ok(None);
-        }
-        state.timeline.flush()?;
-        if fits() {
-            return Ok(None);
-        }
-        Ok(self.clock.oldest().map(|serial| Moment { clock: Arc::clone(&self.clock), serial }))
-    }
-
-    /// Copies bytes to staging buffers, and from there in order.
-    fn stage(&self, what: &str, resource: &Resource, offset: u64, bytes: &[u8]) -> Result<(), Error> {
-        for (piece, bytes) in (0u64..).zip(bytes.chunks(PIECE as usize)) {
-            let staging = self.staging(bytes.len() as u64)?;
-            staging.storage().write(0, bytes)?;
-            self.share.memory().counters.bytes_staged.add(bytes.len() as u64);
-            self.copy_staged(what, &staging, 0, resource, offset + piece * PIECE, bytes.len() as u64)?;
-        }
-        Ok(())
-    }
-
     /// A staging buffer of at least so many bytes. Waits for the oldest batch if too much is pending.
     pub(crate) fn staging(&self, bytes: u64) -> Result<Arc<ResourceObject>, Error> {
-        let pressure = self.under_pressure(&mut self.lock(), bytes)?;
-        if let Some(oldest) = pressure {
-            self.share.wait(&oldest)?;
-            self.lock().timeline.retire();
-        }
+        self.room_for(bytes)?;
         let memory = self.share.memory();
         let (size, spares) = memory.staging(bytes);
         let make = || ResourceObject::new(memory, &Template::Buffer(size), Contents::Undefined, spares);
-        let staging = self.share.with_pressure_relieved(make)?;
+        let staging = Arc::new(self.share.with_pressure_relieved(make)?);
         staging.leave_to(spares);
-        Ok(Arc::new(staging))
+        Ok(staging)
     }
 
     /// Records a copy from a staging buffer.
@@ -192,14 +178,13 @@ impl Inner {
         self.record(|state| {
             let object = Arc::clone(resource.state().object(resource, what)?);
             let region = vk::BufferCopy { src_offset: from, dst_offset: to, size: bytes };
-            let read = Use { object: staging, range: from..from + bytes, access: Access::Read };
-            let write = Use { object: &object, range: to..to + bytes, access: Access::Write };
+            let read = Use::own(staging, from..from + bytes, Access::Read);
+            let write = Use::of(resource, &object, to..to + bytes, Access::Write);
             let (a, b) = (staging.buffer()?, object.buffer()?);
             state.transfer(&[read, write], |commands| commands.copy_buffer(a, b, &[region]))?;
             if let Some(batch) = state.timeline.open() {
                 batch.owe(bytes);
             }
-            resource.state().valid.add(to..to + bytes);
             Ok(())
         })
     }
@@ -211,22 +196,24 @@ pub(super) enum Renamed {
     Yes(Option<Garbage>),
     /// There is no memory for a new object.
     NoMemory,
+    /// Too much is pending: [`Inner::room_for`] first.
+    NoRoom,
     /// It must keep its object.
     No,
 }
 
 /// Makes the resource's object an idle one, its contents forgotten.
-pub(super) fn rename(inner: &Inner, state: &mut State, resource: &Resource) -> Result<Renamed, Error> {
-    Ok(match replace::invalidate(&inner.share, state, resource)? {
-        Invalidated::Replaced(garbage) => {
-            // The open batch may be what keeps the old object.
-            if let Some(batch) = state.timeline.open() {
-                batch.owe(resource.size());
-            }
-            Renamed::Yes(Some(garbage))
-        }
+pub(super) fn rename(
+    context: &Inner,
+    state: &mut State,
+    locked: (&Resource, MutexGuard<'_, resource::State>),
+    room: Room,
+) -> Result<Renamed, Error> {
+    Ok(match replace::invalidate(&context.share, state, locked, room)? {
+        Invalidated::Replaced(garbage) => Renamed::Yes(Some(garbage)),
         Invalidated::Forgotten | Invalidated::NothingValid => Renamed::Yes(None),
         Invalidated::Kept(Reason::Memory) => Renamed::NoMemory,
+        Invalidated::Kept(Reason::Room) => Renamed::NoRoom,
         Invalidated::Kept(Reason::Mapped | Reason::Rest) => Renamed::No,
     })
 }
@@ -249,5 +236,7 @@ mod tests {
         assert_eq!(way(1 << 20, 4, true, true), Way::Rename);
         assert_eq!(way(1 << 20, 1 << 19, false, false), Way::Stage);
         assert_eq!(way(32 << 20, 16 << 20, false, false), Way::Wait);
+        // Too much to be staged, but nothing is lost by a rename.
+        assert_eq!(way(12 << 20, (5 << 20) / 2, true, false), Way::Rename);
     }
 }

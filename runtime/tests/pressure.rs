@@ -1,0 +1,199 @@
+//! Memory that is short: what was replaced stays within its budget, whoever uses it, and what can wait waits.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+use spelter::{Buffer, Context, MapFlags, Program, Stats};
+
+/// Takes long enough that a host that does not wait is far ahead.
+const SLOW: &str = "
+@group(0) @binding(0) var<storage, read> source: array<u32>;
+@group(0) @binding(1) var<storage, read_write> to: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+    var x = source[id.x];
+    for (var i = 0u; i < 10000u; i++) { x = x * 1664525u + 1013904223u; }
+    to[id.x] = x;
+}";
+
+const MIB: u64 = 1 << 20;
+/// The heap; an eighth of it is the budget of what was replaced.
+const HEAP: u64 = 64 * MIB;
+/// Of each buffer that is renamed: a quarter of the budget.
+const SIZE: u64 = 2 * MIB;
+/// The most objects of that size that exist at once: the buffer's, four that are pending, one more that a retired batch has
+/// not let go of; and the other buffer's.
+const MOST: u64 = 7;
+
+struct Stage {
+    context: Context,
+    program: Program,
+    buffer: Buffer,
+    to: Buffer,
+    words: Vec<u32>,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let context = Context::builder().workers(1).memory(HEAP).build().unwrap();
+        let program = context.program_wgsl(SLOW).unwrap();
+        let (buffer, to) = (context.buffer_zeroed(SIZE).unwrap(), context.buffer_zeroed(4096).unwrap());
+        Self { context, program, buffer, to, words: vec![1; SIZE as usize / 4] }
+    }
+
+    /// Renames the buffer many times with `renew`, and uses it in a context; what came of it.
+    fn stream(&self, uses: &Context, flush: bool, renew: impl Fn()) -> Stats {
+        let before = self.context.stats();
+        for turn in 0..40 {
+            renew();
+            uses.dispatch(&self.program).bind(0, 0, &self.buffer).bind(0, 1, &self.to).groups([16, 1, 1]).unwrap();
+            if flush {
+                uses.flush().unwrap();
+            }
+            let alive = self.context.stats().objects_alive();
+            assert!(alive <= MOST, "turn {turn}: {alive} objects");
+        }
+        let stats = self.context.stats().since(&before);
+        // More than the budget would hold.
+        assert!(stats.renames > MOST && stats.renames_throttled > 0, "{stats}");
+        stats
+    }
+}
+
+#[test]
+fn uploads_stay_within_the_budget() {
+    let stage = Stage::new();
+    stage.stream(&stage.context, true, || stage.context.upload(&stage.buffer, &stage.words).unwrap());
+}
+
+#[test]
+fn uploads_of_what_a_sibling_uses_stay_within_the_budget() {
+    let stage = Stage::new();
+    let sibling = stage.context.sibling();
+    stage.stream(&sibling, true, || stage.context.upload(&stage.buffer, &stage.words).unwrap());
+}
+
+#[test]
+fn uploads_of_what_a_sibling_has_not_submitted_stay_within_the_budget() {
+    let stage = Stage::new();
+    let sibling = stage.context.sibling();
+    stage.stream(&sibling, false, || stage.context.upload(&stage.buffer, &stage.words).unwrap());
+}
+
+#[test]
+fn mappings_that_discard_stay_within_the_budget() {
+    let stage = Stage::new();
+    stage.stream(&stage.context, true, || {
+        let map = stage.context.map(&stage.buffer, MapFlags::WRITE | MapFlags::DISCARD_WHOLE).unwrap();
+        map.write(0, &stage.words).unwrap();
+        map.unmap().unwrap();
+    });
+}
+
+#[test]
+fn invalidations_stay_within_the_budget() {
+    for flush in [true, false] {
+        let stage = Stage::new();
+        stage.stream(&stage.context, flush, || {
+            stage.context.invalidate(&stage.buffer).unwrap();
+            stage.context.write(&stage.buffer, 0, &stage.words).unwrap();
+        });
+    }
+}
+
+/// A context whose heap has nothing left but for a buffer.
+fn full() -> (Context, Buffer, Vec<Buffer>) {
+    let context = Context::builder().workers(1).memory(32 * MIB).build().unwrap();
+    let buffer = context.buffer(30 * MIB).label("large").zeroed().unwrap();
+    let mut rest = Vec::new();
+    for size in [MIB, 256 << 10, 64 << 10, 4 << 10, 1 << 10, 256] {
+        while let Ok(buffer) = context.buffer(size).build() {
+            rest.push(buffer);
+        }
+    }
+    (context, buffer, rest)
+}
+
+#[test]
+fn a_write_that_cannot_be_staged_waits() {
+    let (context, buffer, _rest) = full();
+    context.fill(&buffer, 5).unwrap(); // recorded: the buffer is in use
+    let before = context.stats();
+    context.write(&buffer, MIB, &[7u32; 64 << 10]).unwrap();
+    let stats = context.stats().since(&before);
+    assert!(stats.stalls_taken + stats.pressure_waits > 0, "{stats}");
+    let words = context.read::<u32>(&buffer).unwrap();
+    let at = MIB as usize / 4;
+    assert_eq!((words[at - 1], words[at], words[at + (64 << 10) - 1], words[at + (64 << 10)]), (5, 7, 7, 5));
+}
+
+#[test]
+fn a_mapping_that_cannot_be_staged_waits() {
+    let (context, buffer, _rest) = full();
+    context.fill(&buffer, 5).unwrap();
+    let map = context.map(buffer.slice(0..MIB), MapFlags::WRITE).unwrap();
+    map.write(0, &[7u32; 4]).unwrap();
+    map.unmap().unwrap();
+    assert_eq!(context.read_range::<u32>(&buffer, 0..20).unwrap(), [7, 7, 7, 7, 5]);
+}
+
+#[test]
+fn spares_go_when_memory_is_needed() {
+    let stage = Stage::new();
+    stage.stream(&stage.context, true, || stage.context.upload(&stage.buffer, &stage.words).unwrap());
+    stage.context.finish().unwrap();
+    // All but what the two buffers take, in pieces: the one that was renamed may lie anywhere.
+    let _all: Vec<_> = (0..HEAP / SIZE - 3).map(|_| stage.context.buffer(SIZE).build().unwrap()).collect();
+}
+
+#[test]
+fn one_resource_does_not_keep_all_spares() {
+    let stage = Stage::new();
+    let stream = |buffer: &Buffer| {
+        let before = stage.context.stats();
+        for _ in 0..40 {
+            stage.context.upload(buffer, &stage.words).unwrap();
+            stage.context.dispatch(&stage.program).bind(0, 0, buffer).bind(0, 1, &stage.to).groups([16, 1, 1]).unwrap();
+            stage.context.flush().unwrap();
+        }
+        stage.context.finish().unwrap();
+        let stats = stage.context.stats().since(&before);
+        (stats.renames, stats.objects_created - stats.objects_recycled)
+    };
+    let other = stage.context.buffer_zeroed(SIZE).unwrap();
+    for (renames, made) in [stream(&stage.buffer), stream(&other)] {
+        assert!(made <= MOST, "{renames} renames made {made} new storages");
+    }
+}
+
+#[test]
+fn a_rename_is_taken_before_a_wait() {
+    let context = Context::builder().workers(1).memory(HEAP).build().unwrap();
+    let (large, to) = (context.buffer(12 * MIB).build().unwrap(), context.buffer(12 * MIB).build().unwrap());
+    // Too much to be staged (a quarter of the budget), too little of the buffer for a rename to pay.
+    let words = vec![1u32; 5 * MIB as usize / 8];
+    context.write(&large, 0, &words).unwrap();
+    context.copy(&large, 0, &to, 0, 5 * MIB / 2).unwrap();
+    let before = context.stats();
+    context.write(&large, 0, &words).unwrap();
+    let stats = context.stats().since(&before);
+    assert_eq!((stats.renames, stats.stalls_taken), (1, 0));
+}
+
+#[test]
+fn memory_of_what_is_dropped_comes_back_without_another_call() {
+    let context = Context::builder().workers(1).memory(HEAP).build().unwrap();
+    let sibling = context.sibling();
+    for user in [&sibling, &context] {
+        let buffer = context.buffer(40 * MIB).zeroed().unwrap();
+        user.fill(&buffer, 7).unwrap();
+        user.flush().unwrap().wait().unwrap();
+        drop(buffer);
+        assert_eq!(context.stats().objects_alive(), 0);
+    }
+    let program = context.program_wgsl(SLOW).unwrap();
+    let (buffer, to) = (context.buffer(40 * MIB).zeroed().unwrap(), context.buffer_zeroed(4096).unwrap());
+    sibling.dispatch(&program).bind(0, 0, &buffer).bind(0, 1, &to).groups([1, 1, 1]).unwrap();
+    sibling.finish().unwrap();
+    assert_eq!(sibling.cached_sets(), 1);
+    buffer.destroy();
+    assert_eq!((sibling.cached_sets(), context.stats().objects_alive()), (0, 1));
+}

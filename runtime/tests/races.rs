@@ -1,0 +1,126 @@
+//! Threads that use one resource at once, in contexts of their own: what each wrote is there in the end, whichever came first.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use spelter::{Buffer, ClearColor, Context, MapFlags, vk};
+
+const SEVENS: &str = "
+@group(0) @binding(0) var<storage, read_write> to: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { to[id.x] = 7u; }";
+
+/// Bytes of half a buffer.
+const HALF: u64 = 64 << 10;
+const WORDS: usize = HALF as usize / 4;
+
+/// Passes for a while, another one each round, so that the threads meet in many places.
+fn pass(round: u32) {
+    let (start, time) = (Instant::now(), Duration::from_nanos(u64::from(round % 50) * 400));
+    while start.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+/// `command` makes the second half 7 in one context, while another writes all that is valid, the first half. The object is
+/// in use, so that write renames; what the command wrote must not stay behind.
+fn race(rounds: u32, command: impl Fn(&Context, &Buffer) + Sync) {
+    let a = Context::builder().workers(1).build().unwrap();
+    let (b, twos) = (a.sibling(), vec![2u32; WORDS]);
+    for round in 0..rounds {
+        let buffer = a.buffer(2 * HALF).label("shared").build().unwrap();
+        // Up to the number of commands that submits a batch, which makes the window larger.
+        for _ in 0..if round % 8 == 0 { 1023 } else { 1 } {
+            a.fill_range(&buffer, 0..HALF, 1).unwrap();
+        }
+        let start = Barrier::new(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                start.wait();
+                pass(round / 50);
+                b.write(&buffer, 0, &twos).unwrap();
+            });
+            start.wait();
+            pass(round);
+            command(&a, &buffer);
+        });
+        let words = a.read::<u32>(&buffer).unwrap();
+        assert!(words[..WORDS].iter().all(|word| *word == 2), "round {round}: the whole write is lost");
+        assert!(words[WORDS..].iter().all(|word| *word == 7), "round {round}: the command is lost");
+    }
+}
+
+#[test]
+fn a_copy_is_not_lost_by_a_whole_write() {
+    // One context's buffer can be another's source: it only has to be of the device.
+    let source = std::sync::OnceLock::new();
+    race(300, |context, buffer| {
+        let source = source.get_or_init(|| context.buffer_from(&vec![7u32; WORDS]).unwrap());
+        context.copy(source, 0, buffer, HALF, HALF).unwrap();
+    });
+}
+
+#[test]
+fn a_fill_is_not_lost_by_a_whole_write() {
+    race(300, |context, buffer| context.fill_range(buffer, HALF..2 * HALF, 7).unwrap());
+}
+
+#[test]
+fn a_dispatch_is_not_lost_by_a_whole_write() {
+    let program = std::sync::OnceLock::new();
+    race(300, |context, buffer| {
+        let program = program.get_or_init(|| context.program_wgsl(SEVENS).unwrap());
+        let dispatch = context.dispatch(program).bind_range(0, 0, buffer, HALF..2 * HALF);
+        dispatch.groups([WORDS as u32 / 64, 1, 1]).unwrap();
+    });
+}
+
+#[test]
+fn a_write_is_not_lost_by_a_whole_write() {
+    race(300, |context, buffer| context.write(buffer, HALF, &[7u32; WORDS]).unwrap());
+}
+
+#[test]
+fn a_clear_is_not_lost_by_an_invalidation_of_another_layer() {
+    let a = Context::builder().workers(1).build().unwrap();
+    let b = a.sibling();
+    for round in 0..400 {
+        let image = a.image(vk::Format::R32_UINT, [64, 64, 1]).layers(2).build().unwrap();
+        a.write_image(&image, 0, 0, &[1u32; 64 * 64]).unwrap();
+        let start = Barrier::new(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                start.wait();
+                b.invalidate_image(image.all().layers(0..1)).unwrap();
+            });
+            start.wait();
+            pass(round);
+            a.clear_image(image.all().layers(1..2), ClearColor::Uint([7, 0, 0, 0])).unwrap();
+        });
+        assert_eq!(a.read_image::<u32>(&image, 0, 1).unwrap(), [7; 64 * 64], "round {round}");
+    }
+}
+
+#[test]
+fn two_threads_never_map_the_same_bytes() {
+    let a = Context::builder().workers(1).build().unwrap();
+    let b = a.sibling();
+    for round in 0..200 {
+        let [buffer, other] = [(); 2].map(|()| a.buffer(1 << 20).zeroed().unwrap());
+        a.copy(&buffer, 0, &other, 0, 1 << 20).unwrap();
+        let (barrier, mapped) = (Barrier::new(2), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            for context in [&a, &b] {
+                scope.spawn(|| {
+                    barrier.wait();
+                    let map = context.map(&buffer, MapFlags::WRITE);
+                    mapped.fetch_add(u32::from(map.is_ok()), Ordering::SeqCst);
+                    barrier.wait(); // both have tried, and what they got is still mapped
+                });
+            }
+        });
+        assert_eq!(mapped.load(Ordering::SeqCst), 1, "round {round}");
+    }
+}
