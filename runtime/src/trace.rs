@@ -9,12 +9,16 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use smallvec::{SmallVec, smallvec};
 use spelter_driver::Observer;
 
 use crate::stats::Stats;
 
 /// Events that are kept; what comes later is counted and dropped.
 const MOST_EVENTS: usize = 1 << 20;
+
+/// Events that are written at a time.
+const PIECE: usize = 1 << 10;
 
 /// Processes of the trace, by their number in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +29,7 @@ enum Process {
 }
 
 /// What happened.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Event {
     process: Process,
     track: u64,
@@ -33,6 +37,8 @@ struct Event {
     start: Instant,
     /// An instant has none.
     end: Option<Instant>,
+    /// Whether others on its track begin during it and end after it: batches do. Viewers want the rest to nest.
+    overlaps: bool,
     args: Value,
 }
 
@@ -63,19 +69,19 @@ impl Trace {
     pub(crate) fn recorded(&self, context: u64, serial: u64, commands: usize, start: Instant) {
         let (name, args) = (format!("record batch {serial}"), json!({ "commands": commands }));
         let end = Some(Instant::now());
-        self.add(Event { process: Process::Contexts, track: context, name, start, end, args });
+        self.add(Event { process: Process::Contexts, track: context, name, start, end, overlaps: true, args });
     }
 
     /// Something that a context did in no time.
     pub(crate) fn instant(&self, context: u64, name: String) {
         let (start, args) = (Instant::now(), Value::Null);
-        self.add(Event { process: Process::Contexts, track: context, name, start, end: None, args });
+        self.add(Event { process: Process::Contexts, track: context, name, start, end: None, overlaps: false, args });
     }
 
     /// Something that a context did since `start`: a wait, an upload.
     pub(crate) fn span(&self, context: u64, name: String, start: Instant, args: Value) {
         let end = Some(Instant::now());
-        self.add(Event { process: Process::Contexts, track: context, name, start, end, args });
+        self.add(Event { process: Process::Contexts, track: context, name, start, end, overlaps: false, args });
     }
 
     fn add(&self, event: Event) {
@@ -87,19 +93,17 @@ impl Trace {
         }
     }
 
-    /// All of it, as one JSON object.
+    /// All of it, as one JSON object. Contexts and workers go on meanwhile; what they add later is left out.
     pub(crate) fn write(&self, stats: &Stats, to: &mut dyn Write) -> Result<()> {
         let events = self.events.lock();
-        let stats: serde_json::Map<_, _> = stats.iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
-        write!(
-            to,
-            "{{\"displayTimeUnit\":\"ns\",\"otherData\":{}",
-            json!({ "stats": stats, "dropped": events.dropped })
-        )?;
-        write!(to, ",\"traceEvents\":[")?;
+        let (count, dropped) = (events.list.len(), events.dropped);
         let mut tracks: Vec<_> = events.list.iter().map(|event| (event.process as u64, event.track)).collect();
+        drop(events);
         tracks.sort_unstable();
         tracks.dedup();
+        let stats: serde_json::Map<_, _> = stats.iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
+        let other = json!({ "stats": stats, "dropped": dropped });
+        write!(to, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{other},\"traceEvents\":[")?;
         let mut separator = "";
         let mut line = |value: &Value| -> Result<()> {
             write!(to, "{separator}\n{value}")?;
@@ -116,35 +120,49 @@ impl Trace {
             let name = format!("{} {track}", ["context", "queue", "worker"][process as usize - 1]);
             line(&json!({ "ph": "M", "name": "thread_name", "pid": process, "tid": track, "args": { "name": name } }))?;
         }
-        events.list.iter().try_for_each(|event| line(&self.json(event)))?;
+        for first in (0..count).step_by(PIECE) {
+            // Events are only ever added.
+            let piece = self.events.lock().list[first..count.min(first + PIECE)].to_vec();
+            for (id, event) in (first..).zip(&piece) {
+                self.json(id, event).iter().try_for_each(&mut line)?;
+            }
+        }
         to.write_all(b"\n]}\n")
     }
 
-    fn json(&self, event: &Event) -> Value {
+    /// An event of that number, as one or two of the format's.
+    fn json(&self, id: usize, event: &Event) -> SmallVec<[Value; 2]> {
         let micros = |at: Instant| at.saturating_duration_since(self.began).as_nanos() as f64 / 1000.0;
         let (process, start) = (event.process as u64, micros(event.start));
-        let mut value = match event.end {
-            Some(end) => json!({ "ph": "X", "ts": start, "dur": micros(end) - start }),
-            None => json!({ "ph": "i", "s": "t", "ts": start }),
+        let mut values: SmallVec<[Value; 2]> = match event.end {
+            Some(end) if event.overlaps => {
+                let half = |ph: &str, at| json!({ "ph": ph, "cat": "batch", "id": id, "ts": micros(at) });
+                smallvec![half("b", event.start), half("e", end)]
+            }
+            Some(end) => smallvec![json!({ "ph": "X", "ts": start, "dur": micros(end) - start })],
+            None => smallvec![json!({ "ph": "i", "s": "t", "ts": start })],
         };
-        value["name"] = event.name.as_str().into();
-        value["pid"] = process.into();
-        value["tid"] = event.track.into();
-        if !event.args.is_null() {
-            value["args"] = event.args.clone();
+        for value in &mut values {
+            value["name"] = event.name.as_str().into();
+            value["pid"] = process.into();
+            value["tid"] = event.track.into();
+            if !event.args.is_null() {
+                value["args"] = event.args.clone();
+            }
         }
-        value
+        values
     }
 }
 
 impl Observer for Trace {
     fn worked(&self, worker: usize, what: &str, units: u64, start: Instant, end: Instant) {
         let (name, args, track) = (what.to_owned(), json!({ "units": units }), worker as u64);
-        self.add(Event { process: Process::Workers, track, name, start, end: Some(end), args });
+        self.add(Event { process: Process::Workers, track, name, start, end: Some(end), overlaps: false, args });
     }
 
     fn ran(&self, queue: usize, serial: u64, start: Instant, end: Instant) {
         let (name, track) = (format!("batch {serial}"), queue as u64);
-        self.add(Event { process: Process::Queues, track, name, start, end: Some(end), args: Value::Null });
+        let process = Process::Queues;
+        self.add(Event { process, track, name, start, end: Some(end), overlaps: true, args: Value::Null });
     }
 }
