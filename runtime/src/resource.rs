@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ash::vk;
 use bytemuck::NoUninit;
 use parking_lot::Mutex;
+use spelter_driver::Misuse;
 
 use crate::context::Context;
 use crate::error::{Error, rule};
@@ -142,7 +143,13 @@ impl Resource {
         let share = context.share();
         let spares = Spares::new(&share.memory().spare);
         let make = || ResourceObject::new(share.memory(), &template, contents, &spares);
-        let object = share.with_pressure_relieved(make)?;
+        let named = |error| match (error, &label) {
+            (Error::Misuse(misuse), Some(label)) => {
+                Error::Misuse(Misuse { problem: format!("`{label}`: {}", misuse.problem), ..misuse })
+            }
+            (error, _) => error,
+        };
+        let object = share.with_pressure_relieved(make).map_err(named)?;
         let (bytes, valid) = (object.size(), Ranges::new());
         let state = State { object: Some(Arc::new(object)), generation: 0, valid, maps: Maps::default(), bound: false };
         let id = ResourceId(NEXT.fetch_add(1, Ordering::Relaxed));

@@ -217,3 +217,19 @@ fn poison_shows_what_a_discard_forgot_of_an_idle_buffer() {
     drop(context.map(buffer.slice(0..8), MapFlags::WRITE | MapFlags::DISCARD_RANGE).unwrap());
     assert_eq!(context.read::<u32>(&buffer).unwrap(), [0xa5a5_a5a5, 0xa5a5_a5a5, 9, 9]);
 }
+
+#[test]
+fn what_the_driver_refuses_is_named_by_its_label() {
+    let context = Context::builder().workers(1).memory(64 << 20).build().unwrap();
+    let error = context.buffer(1 << 50).label("huge").build().unwrap_err().to_string();
+    assert!(error.contains("`huge`"), "{error}");
+    let program = context.program_wgsl(
+        "@group(0) @binding(0) var<uniform> step: vec4<u32>;
+         @group(0) @binding(1) var<storage, read_write> to: array<u32>;
+         @compute @workgroup_size(1) fn main() { to[0] = step.x; }",
+    );
+    let (large, to) = (context.buffer(1 << 20).label("steps").zeroed().unwrap(), context.buffer_zeroed(4).unwrap());
+    let error = context.dispatch(&program.unwrap()).bind(0, 0, &large).bind(0, 1, &to).groups([1, 1, 1]).unwrap_err();
+    let text = error.to_string();
+    assert!(text.starts_with("binding 0.0: buffer `steps` of 1048576 bytes: ") && text.contains("VUID-"), "{text}");
+}

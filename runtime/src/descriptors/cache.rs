@@ -199,7 +199,7 @@ fn write_one(set: &DescriptorSet, binding: &BindingInfo, element: u32, bound: &B
             return Err(Error::binding(binding.group, number, problem));
         }
     };
-    written.map_err(|error| refused(binding, element, error))
+    written.map_err(|error| refused(binding, element, bound, error))
 }
 
 #[cfg(test)]

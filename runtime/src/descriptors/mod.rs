@@ -48,10 +48,11 @@ impl Key {
 }
 
 /// What the driver refuses, at the binding that the caller knows.
-fn refused(binding: &BindingInfo, element: u32, error: spelter_driver::Error) -> Error {
+fn refused(binding: &BindingInfo, element: u32, bound: &Bound, error: spelter_driver::Error) -> Error {
     let spelter_driver::Error::Misuse(misuse) = error else { return error.into() };
     let at = if binding.count == 1 { String::new() } else { format!("element {element}: ") };
-    Error::binding(binding.group, binding.binding, format!("{at}{} ({})", misuse.problem, misuse.vuid))
+    let what = bound.described();
+    Error::binding(binding.group, binding.binding, format!("{at}{what}: {} ({})", misuse.problem, misuse.vuid))
 }
 
 /// The Vulkan type of a kind of binding.
