@@ -1,7 +1,8 @@
 //! Whole ranges at a time: reads, writes, copies and fills of guest memory, word by word.
 //!
 //! Words are 32 bits, as everywhere in guest memory, since atomics of two sizes must not race. Copies load several
-//! before they store them; single bytes are for the ends, at most three at each.
+//! before they store them; single bytes are for the ends, at most three at each. Long copies and fills are left to the
+//! machine's string instructions.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -53,6 +54,9 @@ impl GuestSlice {
         let source = source.slice(from, len);
         let into = self.slice(to, source.len);
         let source = source.slice(0, into.len);
+        if into.len >= LONG && into.move_bytes(source) {
+            return;
+        }
         let (into_head, into_words) = into.whole_words();
         let (source_head, source_words) = source.whole_words();
         // Where the target's words begin that have a source word at or before their own beginning.
@@ -76,6 +80,9 @@ impl GuestSlice {
     pub fn fill(self, offset: u64, len: u64, word: u32) {
         let part = self.slice(offset, len);
         let part = part.slice(0, part.len / 4 * 4);
+        if part.len >= LONG && part.fill_words(word) {
+            return;
+        }
         let (head, words) = part.whole_words();
         let bytes = word.to_le_bytes();
         let pattern: [u8; 4] = std::array::from_fn(|i| bytes[(head + i) % 4]);
@@ -87,6 +94,9 @@ impl GuestSlice {
         (head + words.len() * 4..part.len as usize).for_each(byte);
     }
 }
+
+/// Bytes from which on string instructions are worth their start.
+const LONG: u64 = 512;
 
 /// Words that a copy loads before it stores them.
 const BLOCK: usize = 8;
@@ -180,6 +190,21 @@ mod tests {
             replace(&mut expected, to, &word.to_le_bytes().repeat(words as usize));
             prop_assert_eq!(bytes(target), expected);
             prop_assert_eq!(bytes(source), source_bytes);
+        }
+
+        #[test]
+        fn long_ranges_agree_with_single_bytes(
+            (a, b) in (0..64u64, 0..64u64), len in 400..1500u64, word: u32, seed: u8,
+        ) {
+            let (source, target) = (GuestSlice::leak(1600), GuestSlice::leak(1600));
+            (0..1600).for_each(|i| source.store_u8(i, (i as u8).wrapping_mul(31) ^ seed));
+            let (source_bytes, mut expected) = (bytes(source), vec![0; 1600]);
+            target.copy_from(a, source, b, len);
+            replace(&mut expected, a, &source_bytes[b as usize..][..len as usize]);
+            prop_assert_eq!(bytes(target), expected.clone());
+            target.fill(b, len, word);
+            replace(&mut expected, b, &word.to_le_bytes().repeat(len as usize / 4));
+            prop_assert_eq!(bytes(target), expected);
         }
 
         #[test]
