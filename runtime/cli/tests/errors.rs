@@ -105,7 +105,7 @@ fn sizes() {
         ("run add.wgsl --uniform 0.0=u32:1,2 --bind 0.1=@empty", "--bind 0.1: a buffer needs at least one byte"),
         (
             "run add.wgsl --uniform 0.0=zeros:65552 --bind 0.1=zeros:4",
-            "--uniform 0.0: range 65552 above the limit 65536 (VUID-VkWriteDescriptorSet-descriptorType-00332)",
+            "--uniform 0.0: a buffer of 65552 bytes: range 65552 above the limit 65536 (VUID-VkWriteDescriptorSet-descriptorType-00332)",
         ),
         ("run add.wgsl --uniform 0.0=u32:1,2 --bind 0.1=zeros:18446744073709551615", "--bind 0.1: "),
         (
