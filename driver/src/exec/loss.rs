@@ -4,12 +4,12 @@
 //! down here.
 //! See README.md, "loss and sleeper".
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Weak};
 
 use super::sync::{Mutex, Ordering};
 use crate::error::DeviceError;
-use crate::sync::Wake;
+use crate::sync::{Wake, Watchers};
 
 /// Whether and why a device is lost. It stays so.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(crate) struct Loss {
 struct Inner {
     why: Option<String>,
     /// What threads sleep for that nobody else may wake, once for each thread.
-    awaited: Vec<Weak<dyn Wake>>,
+    awaited: Watchers,
 }
 
 impl Loss {
@@ -34,9 +34,9 @@ impl Loss {
             inner.why.get_or_insert(why);
             // Release: pairs with the Acquire in `is_lost`. Kernels read it relaxed and do not ask why.
             self.stop.store(1, Ordering::Release);
-            std::mem::take(&mut inner.awaited)
+            inner.awaited.take(0)
         };
-        awaited.iter().filter_map(Weak::upgrade).for_each(Wake::wake);
+        awaited.into_iter().for_each(Wake::wake);
     }
 
     /// Whether the device is lost: all threads leave what they do.
@@ -60,14 +60,12 @@ impl Loss {
 
     /// From now to `forget` the loss wakes this waiter. To be called before it tests the loss and sleeps.
     pub(crate) fn watch(&self, who: &Arc<dyn Wake>) {
-        self.inner.lock().awaited.push(Arc::downgrade(who));
+        self.inner.lock().awaited.add(0, who);
     }
 
     /// The waiter sleeps no more.
     pub(crate) fn forget(&self, who: &Arc<dyn Wake>) {
-        let mut inner = self.inner.lock();
         // After a loss it may be gone already.
-        let at = inner.awaited.iter().position(|awaited| std::ptr::addr_eq(awaited.as_ptr(), Arc::as_ptr(who)));
-        at.map(|at| inner.awaited.swap_remove(at));
+        self.inner.lock().awaited.remove(who);
     }
 }

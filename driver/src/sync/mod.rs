@@ -8,4 +8,4 @@ mod wake;
 pub(crate) use counter::{Counter, Target};
 pub(crate) use fence::FenceState;
 pub(crate) use wait::{Until, wait};
-pub(crate) use wake::Wake;
+pub(crate) use wake::{Wake, Watchers};
