@@ -15,7 +15,7 @@ use crate::exec::{Executor, ExecutorOptions, Loss, Observer, QueueState};
 use crate::limits::Limits;
 use crate::memory::{Heap, default_bytes};
 use crate::pipeline::{
-    CacheStats, ComputePipeline, PipelineCache, PipelineLayout, PushRange, ShaderModule, Specialization,
+    CacheStats, Compilers, ComputePipeline, PipelineCache, PipelineLayout, PushRange, ShaderModule, Specialization,
     SpecializedShader,
 };
 use crate::query::QueryPool;
@@ -39,6 +39,9 @@ pub struct DeviceOptions {
     pub queues: usize,
     /// What runs kernels. By default the fastest that the machine has.
     pub backend: Backend,
+    /// Threads that compile pipelines after their creation, at most; whoever needs code before that compiles it. With 0,
+    /// the default, the creator's thread compiles.
+    pub compilers: usize,
     /// Takes what kernels print (`NonSemantic.DebugPrintf`). By default nobody does.
     pub printer: Option<Printer>,
 }
@@ -51,6 +54,7 @@ impl Default for DeviceOptions {
             heap_size: default_bytes(),
             queues: 4,
             backend: Backend::best(),
+            compilers: 0,
             printer: None,
         }
     }
@@ -93,6 +97,7 @@ struct Inner {
     queues: Vec<Arc<QueueState>>,
     heap: Arc<Heap>,
     pipelines: Arc<PipelineCache>,
+    compilers: Compilers,
     properties: Properties,
     memory_types: [vk::MemoryType; 1],
     memory_heaps: [vk::MemoryHeap; 1],
@@ -117,6 +122,7 @@ impl Device {
         let inner = Inner {
             queues: (0..options.queues.max(1)).map(|_| executor.queue()).collect(),
             pipelines: Arc::default(),
+            compilers: Compilers::new(options.compilers),
             properties: properties(workers, options.backend),
             memory_types: [memory_type()],
             memory_heaps: [vk::MemoryHeap { size: heap.size(), flags: vk::MemoryHeapFlags::DEVICE_LOCAL }],
@@ -313,6 +319,10 @@ impl Device {
 
     pub(crate) fn pipelines(&self) -> &Arc<PipelineCache> {
         &self.inner.pipelines
+    }
+
+    pub(crate) fn compilers(&self) -> &Compilers {
+        &self.inner.compilers
     }
 
     pub(crate) fn heap(&self) -> &Arc<Heap> {

@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use spelter_shaders::guest::GuestSlice;
-use spelter_shaders::image::{Compare, Extent, Filter, Format, Layout, Sampler, Swizzle, View, Wrap};
+use spelter_shaders::image::{Compare, Extent, Filter, Format, Layout, Rows, Sampler, Swizzle, View, Wrap};
 
 /// An image as a test declares it.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +61,7 @@ impl ImageDecl {
     }
 
     fn layout(&self) -> Result<Layout, String> {
-        Layout::new(&self.extent, self.format.bytes()).ok_or_else(|| "the image is too large".into())
+        Layout::new(&self.extent, self.format.bytes(), Rows::Spread).ok_or_else(|| "the image is too large".into())
     }
 
     /// The rows of texels in order, as ranges of bytes of the image's memory.

@@ -1,4 +1,4 @@
-//! Words that lanes access at constant distances: random ways to compute an index from the invocation's, loads and stores
+//! Words that lanes access at constant distances, or close to each other: random ways to compute an index from the invocation's, loads and stores
 //! of one to four words there, against their meaning in Rust.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
@@ -32,6 +32,11 @@ enum Step {
     Mul(u32),
     /// The same, `xor`ed with its lowest bits and doubled: butterflies.
     Spread(u32),
+    /// Limits, unsigned and signed.
+    UMin(u32),
+    UMax(u32),
+    SMin(u32),
+    SMax(u32),
 }
 
 impl Step {
@@ -45,6 +50,10 @@ impl Step {
             Self::Add(term) => index.wrapping_add(term),
             Self::Mul(factor) => index.wrapping_mul(factor),
             Self::Spread(bits) => ((index ^ (index & bits)) << 1) | (index & bits),
+            Self::UMin(limit) => index.min(limit),
+            Self::UMax(limit) => index.max(limit),
+            Self::SMin(limit) => index.cast_signed().min(limit.cast_signed()).cast_unsigned(),
+            Self::SMax(limit) => index.cast_signed().max(limit.cast_signed()).cast_unsigned(),
         }
     }
 
@@ -58,12 +67,21 @@ impl Step {
             Self::Add(term) => format!("({index} + {term}u)"),
             Self::Mul(factor) => format!("({index} * {factor}u)"),
             Self::Spread(bits) => format!("((({index} ^ ({index} & {bits}u)) << 1u) | ({index} & {bits}u))"),
+            Self::UMin(limit) => format!("min({index}, {limit}u)"),
+            Self::UMax(limit) => format!("max({index}, {limit}u)"),
+            Self::SMin(limit) => format!("bitcast<u32>(min(bitcast<i32>({index}), bitcast<i32>({limit}u)))"),
+            Self::SMax(limit) => format!("bitcast<u32>(max(bitcast<i32>({index}), bitcast<i32>({limit}u)))"),
         }
     }
 }
 
 fn step() -> impl Strategy<Value = Step> {
+    let limit = || prop_oneof![0..100u32, Just(u32::MAX), Just(u32::MAX - 7), Just(1 << 31), Just((1 << 31) - 1)];
     prop_oneof![
+        limit().prop_map(Step::UMin),
+        limit().prop_map(Step::UMax),
+        limit().prop_map(Step::SMin),
+        limit().prop_map(Step::SMax),
         prop_oneof![0..32u32, any::<u32>()].prop_map(Step::And),
         (0..40u32).prop_map(Step::Or),
         prop_oneof![0..32u32, any::<u32>()].prop_map(Step::Xor),

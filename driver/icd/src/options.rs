@@ -60,6 +60,7 @@ impl Options {
         if let Some(size) = number("SPELTER_HEAP_SIZE") {
             device.heap_size = size.saturating_mul(1 << 20);
         }
+        device.compilers = device.workers;
         Self {
             device,
             trace: variable("SPELTER_TRACE").map(PathBuf::from),
@@ -94,6 +95,7 @@ mod tests {
         assert_eq!(options.device.heap_size, 64 << 20);
         assert!(options.stats && !options.graphics);
         let nonsense = read(&[("SPELTER_WORKERS", "0"), ("SPELTER_BACKEND", "mmx"), ("SPELTER_TIME_LIMIT", "-1")]);
-        assert_eq!(nonsense.device, DeviceOptions::default());
+        let default = DeviceOptions::default();
+        assert_eq!(nonsense.device, DeviceOptions { compilers: default.workers, ..default });
     }
 }

@@ -258,7 +258,7 @@ impl Recorder {
         let Some(pipeline) = &self.pipeline else { return Ok(()) };
         let work = DispatchWork {
             name: Arc::clone(pipeline.name()),
-            code: Arc::clone(pipeline.code()),
+            code: pipeline.code(),
             buffers,
             images,
             late,

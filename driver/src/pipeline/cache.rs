@@ -14,10 +14,9 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
-use spelter_shaders::back::Code;
-use spelter_shaders::compile::Backend;
 use spelter_shaders::ir::BindingData;
 
+use super::deferred::KernelCode;
 use crate::error::Error;
 
 /// How often a device compiled, and how often it did not have to.
@@ -105,8 +104,7 @@ impl Key {
 #[derive(Debug)]
 pub(crate) struct CompiledKernel {
     pub(crate) name: Arc<str>,
-    pub(crate) backend: Backend,
-    pub(crate) code: Arc<dyn Code>,
+    pub(crate) code: Arc<KernelCode>,
     pub(crate) workgroup_size: [u32; 3],
     pub(crate) bindings: Vec<BindingData>,
     pub(crate) push_bytes: u32,

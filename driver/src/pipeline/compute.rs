@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ash::vk;
 use spelter_shaders::back::Code;
-use spelter_shaders::compile::{Backend, compile};
+use spelter_shaders::compile::Backend;
 use spelter_shaders::ir::{BindingData, BindingKind, Kernel, VariableSpace};
 
 use super::cache::{CompiledKernel, Key, SharedKernel};
@@ -48,7 +48,7 @@ impl ComputePipeline {
         layout: &PipelineLayout,
     ) -> Result<Self, Error> {
         check_devices(device, module.device(), layout)?;
-        let compile = || compiled(device, &module.kernel(entry, specialization)?, layout);
+        let compile = || compiled(device, Cow::Owned(module.kernel(entry, specialization)?), layout);
         let key = module.key(entry, specialization);
         let key = if module.may_have_runtime_arrays() { key.with_counts(counts(layout)) } else { key };
         Self::new(device, key, layout, compile)
@@ -62,7 +62,7 @@ impl ComputePipeline {
         check_devices(device, shader.device(), layout)?;
         let key = shader.key().clone();
         let key = if shader.may_have_runtime_arrays() { key.with_counts(counts(layout)) } else { key };
-        Self::new(device, key, layout, || compiled(device, shader.kernel(), layout))
+        Self::new(device, key, layout, || compiled(device, Cow::Borrowed(shader.kernel()), layout))
     }
 
     fn new(
@@ -82,9 +82,16 @@ impl ComputePipeline {
         self.inner.kernel.workgroup_size
     }
 
-    /// What runs the kernel: the interpreter, where the device's back end has no code for it.
+    /// What runs the kernel: the interpreter, where the device's back end has no code for it. Waits for code that is
+    /// still compiled.
     pub fn backend(&self) -> Backend {
-        self.inner.kernel.backend
+        self.inner.kernel.code.backend()
+    }
+
+    /// Returns when the kernel is compiled: a device with [`DeviceOptions::compilers`](crate::DeviceOptions::compilers)
+    /// may still be at it.
+    pub fn wait_compiled(&self) {
+        self.inner.kernel.code.compile();
     }
 
     /// The layout that the pipeline was created with.
@@ -105,8 +112,8 @@ impl ComputePipeline {
         &self.inner.kernel.name
     }
 
-    pub(crate) fn code(&self) -> &Arc<dyn Code> {
-        &self.inner.kernel.code
+    pub(crate) fn code(&self) -> Arc<dyn Code> {
+        self.inner.kernel.code.code()
     }
 
     /// The slots behind the kernel's bindings, in the kernel's order.
@@ -144,24 +151,16 @@ fn check_devices(device: &Device, shader: &Device, layout: &PipelineLayout) -> R
 }
 
 /// What every pipeline of the kernel has, if the device can run it.
-fn compiled(device: &Device, kernel: &Kernel, layout: &PipelineLayout) -> Result<CompiledKernel, Error> {
-    check_size(kernel)?;
-    check_private(kernel)?;
-    let mut kernel = Cow::Borrowed(kernel);
+fn compiled(device: &Device, mut kernel: Cow<'_, Kernel>, layout: &PipelineLayout) -> Result<CompiledKernel, Error> {
+    check_size(&kernel)?;
+    check_private(&kernel)?;
     if kernel.bindings.values().any(|data| data.count == 0) {
         kernel.to_mut().size_runtime_arrays(|data| elements(layout, data));
     }
-    let kernel = &*kernel;
-    let compiled = compile(kernel, device.properties().backend);
-    Ok(CompiledKernel {
-        name: kernel.name.as_str().into(),
-        backend: compiled.backend,
-        code: compiled.code.into(),
-        workgroup_size: kernel.workgroup_size,
-        bindings: kernel.bindings.values().cloned().collect(),
-        push_bytes: kernel.push_bytes,
-        has_addresses: kernel.has_addresses(),
-    })
+    let (name, workgroup_size, push_bytes) = (kernel.name.as_str().into(), kernel.workgroup_size, kernel.push_bytes);
+    let (bindings, has_addresses) = (kernel.bindings.values().cloned().collect(), kernel.has_addresses());
+    let code = device.compilers().code(kernel, device.properties().backend);
+    Ok(CompiledKernel { name, code, workgroup_size, bindings, push_bytes, has_addresses })
 }
 
 /// Elements that a layout has for a binding.

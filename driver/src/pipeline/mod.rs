@@ -2,11 +2,13 @@
 
 mod cache;
 mod compute;
+mod deferred;
 mod layout;
 mod module;
 
 pub use cache::CacheStats;
 pub(crate) use cache::PipelineCache;
 pub use compute::ComputePipeline;
+pub(crate) use deferred::Compilers;
 pub use layout::{PipelineLayout, PushRange};
 pub use module::{ShaderModule, Specialization, SpecializedShader};

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use ash::vk;
-use spelter_shaders::image::{Extent, Format, Layout, MAX_IMAGE_BYTES, ROW_ALIGNMENT};
+use spelter_shaders::image::{Extent, Format, Layout, MAX_IMAGE_BYTES, ROW_ALIGNMENT, Rows};
 
 use super::DeviceMemory;
 use super::buffer::Storage;
@@ -67,7 +67,8 @@ impl Image {
         check_shape(info)?;
         let vk::Extent3D { width, height, depth } = info.extent;
         let extent = Extent { size: [width, height, depth], levels: info.levels, layers: info.layers };
-        let layout = Layout::new(&extent, format.bytes()).ok_or_else(|| {
+        let rows = if info.tiling == vk::ImageTiling::LINEAR { Rows::Packed } else { Rows::Spread };
+        let layout = Layout::new(&extent, format.bytes(), rows).ok_or_else(|| {
             let problem = format!("the image needs more than maxResourceSize {MAX_IMAGE_BYTES}");
             Misuse::new(CREATE, problem, "VUID-vkCreateImage-pCreateInfo-09424")
         })?;

@@ -65,7 +65,7 @@ fn one_by_one(op: &ImageOp, images: &[Descriptor], rows: &mut [Row]) {
 mod tests {
     use super::*;
     use crate::guest::GuestSlice;
-    use crate::image::{Class, Dim, Extent, Filter, Format, Layout, LodOperand, Sampler, View, Wrap, store_raw};
+    use crate::image::{Class, Dim, Extent, Filter, Format, Layout, LodOperand, Rows, Sampler, View, Wrap, store_raw};
 
     /// Both ways give the same bits, wherever lanes are.
     #[test]
@@ -78,7 +78,7 @@ mod tests {
         };
         let mut taken = 0;
         for format in [Format::R8G8B8A8_UNORM, Format::B8G8R8A8_UNORM, Format::R32_SFLOAT] {
-            let Some(layout) = Layout::new(&extent, 4) else { return };
+            let Some(layout) = Layout::new(&extent, 4, Rows::Spread) else { return };
             let memory = GuestSlice::leak(layout.bytes as usize);
             for at in (0..layout.bytes).step_by(4) {
                 let word = if format == Format::R32_SFLOAT { (next() as f32).to_bits() } else { next() << 1 ^ next() };

@@ -18,7 +18,7 @@ mod texel;
 
 pub use descriptor::{Compare, Descriptor, Field, Filter, Level, MAX_LEVELS, Sampler, Swizzle, View, Wrap};
 pub use format::{Class, Format, Numeric, Part};
-pub use layout::{Extent, Layout, MAX_IMAGE_BYTES, ROW_ALIGNMENT};
+pub use layout::{Extent, Layout, MAX_IMAGE_BYTES, ROW_ALIGNMENT, Rows};
 pub use op::{Dim, ImageOp, Kind, LodOperand, Offsets};
 pub use run::run;
 pub use texel::{decode, encode, load_raw, store_raw};

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::{
-    Compare, Descriptor, Dim, Extent, Filter, Format, Layout, Sampler, Swizzle, View, Wrap, store_raw,
+    Compare, Descriptor, Dim, Extent, Filter, Format, Layout, Rows, Sampler, Swizzle, View, Wrap, store_raw,
 };
 
 /// An image with random texels.
@@ -26,7 +26,7 @@ impl Picture {
         let layers = faces * if arrayed { 3 } else { 1 };
         let extent = Extent { size, levels: 1, layers };
         let extent = Extent { levels: levels.min(extent.most_levels()), ..extent };
-        let layout = Layout::new(&extent, format.bytes()).expect("it is small");
+        let layout = Layout::new(&extent, format.bytes(), Rows::Spread).expect("it is small");
         let memory = GuestSlice::leak(layout.bytes as usize);
         let (levels, layers) = ([0, extent.levels], [0, layers]);
         let view = View::of_image(memory, format, &extent, &layout, levels, layers, dim == Dim::D3);

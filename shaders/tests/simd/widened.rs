@@ -50,6 +50,47 @@ block0:
 }
 
 #[test]
+fn a_row_between_limits_is_a_row_and_a_permutation() {
+    let kernel = |steps: &str, number: &str| {
+        format!(
+            "kernel \"limits\" 16, 16, 1
+binding0 = storage 0.0[1] 0
+binding1 = storage 0.1[1] 0
+
+block0:
+    v0 = builtin global_invocation_id.0
+    v1 = const.i32 0
+    v2 = const.i32 -1
+    v3 = buffer binding0[v1]
+    v4 = buffer binding1[v1]
+    v5 = builtin num_workgroups.0
+{steps}
+    v20 = element v1, {number} * 4
+    v21 = load.f32 storage v3 + v20
+    v22 = element v1, v0 * 4
+    store storage v4 + v22, v21
+    return
+"
+        )
+    };
+    let cases = [
+        ("v6 = iadd v0, v2\n v7 = smax v6, v1\n v8 = smin v7, v5", "v8", true),
+        ("v6 = umin v0, v5\n v7 = iadd v6, v2", "v7", true),
+        // As unsigned numbers, x - 1 wraps; signed and unsigned limits disagree about what is negative.
+        ("v6 = iadd v0, v2\n v7 = umin v6, v5", "v7", false),
+        ("v6 = iadd v0, v2\n v7 = smax v6, v2\n v8 = umin v7, v5", "v8", false),
+        ("v6 = umin v0, v5\n v7 = iadd v6, v2\n v8 = umax v7, v1", "v8", false),
+        // The sum may wrap as a signed number.
+        ("v6 = iadd v0, v5\n v7 = imul v6, v5\n v8 = iadd v0, v7\n v9 = smin v8, v5", "v9", false),
+    ];
+    for (steps, number, is_row) in cases {
+        let text = text_of(&kernel(steps, number));
+        let (permutations, gathers) = (count(&text, "permute"), count(&text, "gather"));
+        assert_eq!((permutations == 1, gathers == 0), (is_row, is_row), "{text}");
+    }
+}
+
+#[test]
 fn a_loop_around_a_barrier_is_one_turn_with_its_beginning() {
     let text = text_of(
         "kernel \"loop\" 64, 1, 1

@@ -117,6 +117,11 @@ fn merge(_: Ref<Device>, into: vk::PipelineCache, count: u32, from: Many<'_, vk:
     Ok(())
 }
 
+/// Whether somebody wants to know how long the creation takes: then it is not put off.
+pub(super) fn is_asked(info: In<'_, vk::ComputePipelineCreateInfo<'_>>) -> bool {
+    Feedback::of(info).is_some()
+}
+
 /// `VkPipelineCreationFeedbackCreateInfo`: how long it took, and whether the code was there already.
 pub(super) fn tell(info: In<'_, vk::ComputePipelineCreateInfo<'_>>, took: Duration, hit: bool) {
     let Some(mut feedback) = Feedback::of(info) else { return };

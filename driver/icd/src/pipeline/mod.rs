@@ -178,6 +178,9 @@ fn compute(device: &Device, info: In<'_, vk::ComputePipelineCreateInfo<'_>>) -> 
     let compiled = device.driver.pipeline_cache_stats().compiled;
     let driver = device.driver.create_compute_pipeline(&module, entry, &constants, &layout.driver)?;
     let hit = device.driver.pipeline_cache_stats().compiled == compiled;
+    if cache::is_asked(info) {
+        driver.wait_compiled();
+    }
     cache::tell(info, start.elapsed(), hit);
     Ok(Pipeline { driver })
 }

@@ -398,6 +398,9 @@ impl Widen<'_> {
                 return self.load_window(at, &rows, &[places])[0];
             }
         }
+        if let Some(clamped) = self.clamped(offset) {
+            return self.load_clamped(region, offset, &clamped);
+        }
         let target = self.target(region, offset);
         self.load_target(target, ty)
     }

@@ -9,6 +9,7 @@ mod across;
 mod address;
 mod ahead;
 mod atomic;
+mod clamped;
 mod control;
 mod counted;
 mod elements;

@@ -1,0 +1,197 @@
+//! Code that is compiled after its pipeline was created: by a thread of the device, or by whoever needs it first.
+//!
+//! What can be wrong with a shader is known before: compiling has no errors. Creating a pipeline then costs what reading
+//! costs, and pipelines that are created one after the other are compiled side by side. The code is made once: whoever comes
+//! while it is made waits for it ([`OnceLock`]). A job holds nothing alive, so that pipelines which nobody has any more are
+//! not compiled. Jobs, threads and the end of it all are under one lock; a thread sleeps on `work` only while there is no job
+//! and no end, and both wake it.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread::{Builder, JoinHandle};
+
+use parking_lot::{Condvar, Mutex};
+use spelter_shaders::abi::{DispatchArgs, Outcome};
+use spelter_shaders::back::{Code, Scratch};
+use spelter_shaders::compile::{Backend, compile};
+use spelter_shaders::ir::Kernel;
+
+/// Jobs that wait at most; their creators compile what comes on top.
+const MOST_WAITING: usize = 256;
+
+/// The code of a kernel, now or later.
+pub(crate) struct KernelCode {
+    /// Until it is compiled; an empty one afterwards.
+    kernel: Mutex<Kernel>,
+    wanted: Backend,
+    made: OnceLock<Made>,
+}
+
+struct Made {
+    backend: Backend,
+    code: Arc<dyn Code>,
+}
+
+impl KernelCode {
+    fn new(kernel: Kernel, wanted: Backend, made: OnceLock<Made>) -> Arc<Self> {
+        Arc::new(Self { kernel: Mutex::new(kernel), wanted, made })
+    }
+
+    /// What runs the kernel: the interpreter, where the wanted back end has no code for it.
+    pub(crate) fn backend(&self) -> Backend {
+        self.made().backend
+    }
+
+    /// Compiles, if nobody has.
+    pub(crate) fn compile(&self) {
+        self.made();
+    }
+
+    /// The code itself where it is there, and else something that waits for it when it is run.
+    pub(crate) fn code(self: &Arc<Self>) -> Arc<dyn Code> {
+        match self.made.get() {
+            Some(made) => Arc::clone(&made.code),
+            None => Arc::clone(self) as Arc<dyn Code>,
+        }
+    }
+
+    fn made(&self) -> &Made {
+        self.made.get_or_init(|| {
+            let mut kernel = self.kernel.lock();
+            let made = Made::of(&kernel, self.wanted);
+            *kernel = nothing();
+            made
+        })
+    }
+}
+
+impl Made {
+    fn of(kernel: &Kernel, wanted: Backend) -> Self {
+        let compiled = compile(kernel, wanted);
+        Self { backend: compiled.backend, code: compiled.code.into() }
+    }
+}
+
+/// In place of a kernel that is not needed any more.
+fn nothing() -> Kernel {
+    Kernel::new(String::new(), [1; 3])
+}
+
+impl Code for KernelCode {
+    fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome {
+        self.made().code.run(args, workgroup, scratch)
+    }
+
+    fn settle(&self) {
+        self.made().code.settle();
+    }
+}
+
+impl fmt::Debug for KernelCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KernelCode").field("code", &self.made.get().map(|made| &made.code)).finish_non_exhaustive()
+    }
+}
+
+/// The threads that compile for a device.
+pub(crate) struct Compilers {
+    shared: Arc<Shared>,
+    /// Threads at most; without any, everything is compiled at once.
+    most: usize,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    work: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Weak<KernelCode>>,
+    threads: Vec<JoinHandle<()>>,
+    idle: usize,
+    ended: bool,
+}
+
+impl Compilers {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { shared: Arc::new(Shared { state: Mutex::default(), work: Condvar::new() }), most }
+    }
+
+    /// The code of a kernel, compiled now or soon.
+    pub(crate) fn code(&self, kernel: Cow<'_, Kernel>, wanted: Backend) -> Arc<KernelCode> {
+        if self.most == 0 {
+            return KernelCode::new(nothing(), wanted, OnceLock::from(Made::of(&kernel, wanted)));
+        }
+        let code = KernelCode::new(kernel.into_owned(), wanted, OnceLock::new());
+        if !self.enqueue(&code) {
+            code.compile();
+        }
+        code
+    }
+
+    fn enqueue(&self, code: &Arc<KernelCode>) -> bool {
+        let mut state = self.shared.state.lock();
+        if state.jobs.len() >= MOST_WAITING {
+            return false;
+        }
+        if state.idle <= state.jobs.len() && state.threads.len() < self.most {
+            let shared = Arc::clone(&self.shared);
+            let name = format!("spelter compiler {}", state.threads.len());
+            match Builder::new().name(name).spawn(move || shared.serve()) {
+                Ok(thread) => state.threads.push(thread),
+                Err(_) if state.threads.is_empty() => return false,
+                Err(_) => {}
+            }
+        }
+        state.jobs.push_back(Arc::downgrade(code));
+        drop(state);
+        self.shared.work.notify_one();
+        true
+    }
+}
+
+impl Drop for Compilers {
+    fn drop(&mut self) {
+        let threads = {
+            let mut state = self.shared.state.lock();
+            state.ended = true;
+            state.jobs.clear();
+            std::mem::take(&mut state.threads)
+        };
+        self.shared.work.notify_all();
+        for thread in threads {
+            // Its panics were caught.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn serve(&self) {
+        while let Some(job) = self.next() {
+            if let Some(code) = job.upgrade() {
+                // Whoever needs the code meets the same panic, and knows for which call.
+                let _ = catch_unwind(AssertUnwindSafe(|| code.compile()));
+            }
+        }
+    }
+
+    fn next(&self) -> Option<Weak<KernelCode>> {
+        let mut state = self.state.lock();
+        loop {
+            if state.ended {
+                return None;
+            }
+            if let Some(job) = state.jobs.pop_front() {
+                return Some(job);
+            }
+            state.idle += 1;
+            self.work.wait(&mut state);
+            state.idle -= 1;
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Pipelines that are compiled after their creation: by the device's threads, or by the dispatch that comes first.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::thread;
+
+use common::{STORAGE, Words, barrier, options, run};
+use spelter_driver::{Binding, ComputePipeline, Device, DeviceOptions, PipelineLayout, ShaderModule, Specialization};
+
+/// Adds `step` to the first word.
+const ADD: &str = "
+    @id(3) override step: u32 = 1u;
+    @group(0) @binding(0) var<storage, read_write> words: array<u32>;
+    @compute @workgroup_size(1) fn main() { words[0] += step; }";
+
+struct Bench {
+    device: Device,
+    set: spelter_driver::DescriptorSetLayout,
+    layout: PipelineLayout,
+    module: ShaderModule,
+}
+
+impl Bench {
+    fn new(compilers: usize) -> Self {
+        let device = Device::new(DeviceOptions { compilers, ..options() }).unwrap();
+        let set = device.create_descriptor_set_layout(&[Binding { binding: 0, ty: STORAGE, count: 1 }]).unwrap();
+        let layout = device.create_pipeline_layout(&[&set], &[]).unwrap();
+        let module = device.create_shader_module_wgsl(ADD).unwrap();
+        Self { device, set, layout, module }
+    }
+
+    fn pipeline(&self, step: u32) -> ComputePipeline {
+        let values = Specialization::from([(3, step.into())]);
+        self.device.create_compute_pipeline(&self.module, "main", &values, &self.layout).unwrap()
+    }
+
+    /// What the first word is after a dispatch with each of the pipelines.
+    fn sum(&self, pipelines: &[ComputePipeline]) -> u32 {
+        let words = Words::zeros(&self.device, 1);
+        let pool = self.device.create_descriptor_pool(1, &[(STORAGE, 1)]).unwrap();
+        let set = pool.allocate(&self.set).unwrap();
+        set.write(0, 0, STORAGE, &[words.whole()]).unwrap();
+        run(&self.device, |command| {
+            command.bind_descriptor_sets(&self.layout, 0, &[&set], &[]).unwrap();
+            for pipeline in pipelines {
+                command.bind_pipeline(pipeline).unwrap();
+                command.dispatch(1, 1, 1).unwrap();
+                barrier(command);
+            }
+        });
+        words.read()[0]
+    }
+}
+
+#[test]
+fn code_that_is_not_there_yet_is_waited_for() {
+    let bench = Bench::new(2);
+    for round in 0..20 {
+        let pipelines: Vec<_> = (1..=30).map(|step| bench.pipeline(round * 100 + step)).collect();
+        assert_eq!(bench.sum(&pipelines), 30 * round * 100 + 30 * 31 / 2);
+        // A recording that comes later takes the code itself.
+        assert!(pipelines.iter().all(|pipeline| pipeline.backend() == bench.device.properties().backend));
+        assert_eq!(bench.sum(&pipelines), 30 * round * 100 + 30 * 31 / 2);
+    }
+}
+
+#[test]
+fn threads_share_a_pipeline_that_is_compiled_now() {
+    let bench = Bench::new(1);
+    for step in 1..50 {
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| assert_eq!(bench.sum(&[bench.pipeline(step)]), step));
+            }
+        });
+    }
+}
+
+#[test]
+fn more_pipelines_than_may_wait_are_compiled_by_their_creators() {
+    let bench = Bench::new(1);
+    let pipelines: Vec<_> = (0..2000).map(|step| bench.pipeline(step)).collect();
+    assert_eq!(bench.sum(&pipelines), 1999 * 2000 / 2);
+}
+
+#[test]
+fn nobody_waits_for_the_code_of_pipelines_that_are_gone() {
+    let bench = Bench::new(2);
+    for step in 0..500 {
+        drop(bench.pipeline(step));
+    }
+    assert_eq!(bench.device.pipeline_cache_stats().alive, 0);
+    assert_eq!(bench.sum(&[bench.pipeline(7)]), 7);
+    // The device goes while there are jobs.
+    let _pipelines: Vec<_> = (0..100).map(|step| bench.pipeline(step)).collect();
+    drop(bench);
+}
