@@ -98,7 +98,7 @@ fn units_of(work: &Work, groups: [u32; 3]) -> u64 {
     match work {
         // Above the limit nothing runs (VUID-VkDispatchIndirectCommand-x-00417): no count of workgroups overflows.
         Work::Dispatch(_) if groups.iter().any(|&count| count > MAX_GROUPS) => 0,
-        Work::Dispatch(_) => groups.iter().map(|&count| u64::from(count)).product(),
+        Work::Dispatch(_) => u64::from(groups[0]) * u64::from(groups[1]) * u64::from(groups[2]),
         Work::Copy { .. } | Work::Fill { .. } => work.bytes().div_ceil(PIECE),
         Work::Event { .. } | Work::Query(_) => 1,
         Work::WaitEvents(_) => 0,

@@ -115,7 +115,10 @@ fn run_workgroups(work: &DispatchWork, piece: Piece, stop: &AtomicU32, scratch: 
     };
     let mut at = position(piece.units.start, piece.groups);
     let all_done = piece.units.into_iter().all(|_| {
-        let workgroup = std::array::from_fn(|i| work.base[i].wrapping_add(at[i]));
+        let mut workgroup = work.base;
+        for (number, at) in workgroup.iter_mut().zip(at) {
+            *number = number.wrapping_add(at);
+        }
         step(&mut at, piece.groups);
         work.code.run(&args, workgroup, scratch) == Outcome::Done
     });
@@ -125,8 +128,11 @@ fn run_workgroups(work: &DispatchWork, piece: Piece, stop: &AtomicU32, scratch: 
 
 /// The workgroup with a number: x runs fastest.
 fn position(unit: u64, [x, y, _]: [u32; 3]) -> [u32; 3] {
+    if unit == 0 {
+        return [0; 3];
+    }
     let (x, y) = (u64::from(x.max(1)), u64::from(y.max(1)));
-    [unit % x, unit / x % y, unit / x / y].map(|at| at as u32)
+    [(unit % x) as u32, (unit / x % y) as u32, (unit / x / y) as u32]
 }
 
 fn step(at: &mut [u32; 3], groups: [u32; 3]) {

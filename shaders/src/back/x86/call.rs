@@ -152,21 +152,25 @@ pub(super) fn run(
 #[repr(C, align(4))]
 struct Aligned([u8; MAX_PUSH_BYTES]);
 
-/// Areas of so many bytes in `words`, each on a cache line of its own.
+/// Areas of so many bytes in `words`, each on a cache line of its own. Loops: closures over arrays were calls here, for
+/// every workgroup.
 fn areas<const N: usize>(words: &mut Vec<u64>, bytes: [usize; N]) -> [*mut u64; N] {
     const LINE: usize = 8;
-    let sizes = bytes.map(|bytes| bytes.div_ceil(64) * LINE);
-    let needed = sizes.iter().sum::<usize>() + LINE;
+    let mut needed = LINE;
+    for bytes in bytes {
+        needed += bytes.div_ceil(64) * LINE;
+    }
     if words.len() < needed {
         words.resize(needed, 0);
     }
-    let first = words.as_mut_ptr();
-    let mut at = first.addr().wrapping_neg() % 64 / 8;
-    sizes.map(|size| {
-        let area = first.wrapping_add(at);
-        at += size;
-        area
-    })
+    let mut next = words.as_mut_ptr();
+    next = next.wrapping_add(next.addr().wrapping_neg() % 64 / 8);
+    let mut areas = [next; N];
+    for (area, bytes) in areas.iter_mut().zip(bytes) {
+        *area = next;
+        next = next.wrapping_add(bytes.div_ceil(64) * LINE);
+    }
+    areas
 }
 
 /// What generated code calls for a routine, with its rows of operands and room for its results, on machines with these
