@@ -109,6 +109,11 @@ impl Builder {
         self.level[value] > 0
     }
 
+    /// Whether a value is the same for all subgroups, and there before them.
+    pub(super) fn is_workgroups(&self, value: Value) -> bool {
+        self.level[value] == 2
+    }
+
     /// A parameter that a block has from the beginning.
     pub(super) fn param(&mut self, block: Block, ty: Type) -> Value {
         let value = self.param_later(block, ty);

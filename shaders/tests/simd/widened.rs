@@ -91,6 +91,49 @@ block0:
 }
 
 #[test]
+fn sums_that_nobody_reads_are_added_behind_the_last_subgroup() {
+    let kernel = |rest: &str, invocations: u32| {
+        format!(
+            "kernel \"sum\" {invocations}, 1, 1
+binding0 = storage 0.0[1] 0
+binding1 = storage 0.1[1] 0 read_only
+
+block0:
+    v0 = builtin global_invocation_id.0
+    v1 = const.i32 0
+    v2 = const.i32 1
+    v3 = buffer binding0[v1]
+    v4 = buffer binding1[v1]
+    v5 = element v1, v0 * 4
+    v6 = load.i32 storage v4 + v5
+{rest}
+    return
+"
+        )
+    };
+    let add = "v7 = atomic.iadd storage v3 + v1, v6 device relaxed";
+    let cases = [
+        (add.to_owned(), 64, true),
+        (format!("{add}\n    v8 = atomic.umax storage v3 + v2, v6 device relaxed"), 64, false),
+        (format!("{add}\n    v8 = atomic.umax storage v3 + v1, v6 device relaxed"), 64, true),
+        // One subgroup, lanes that are off, an old value, an order, another write, a place for each.
+        (add.to_owned(), 16, false),
+        (add.to_owned(), 72, false),
+        (format!("{add}\n    store storage v3 + v5, v7"), 64, false),
+        ("v7 = atomic.iadd storage v3 + v1, v6 device acq_rel|workgroup".to_owned(), 64, false),
+        (format!("{add}\n    store storage v3 + v5, v6"), 64, false),
+        (format!("{add}\n    v8 = load.i32 storage v3 + v5"), 64, false),
+        ("v7 = atomic.iadd storage v3 + v5, v6 device relaxed".to_owned(), 64, false),
+    ];
+    for (rest, invocations, late) in cases {
+        let text = text_of(&kernel(&rest, invocations));
+        let last = text.rfind("branch").unwrap_or(0);
+        let is_late = text.find("atomic").is_some_and(|at| at > last) && last > 0;
+        assert_eq!(is_late, late, "{text}");
+    }
+}
+
+#[test]
 fn a_loop_around_a_barrier_is_one_turn_with_its_beginning() {
     let text = text_of(
         "kernel \"loop\" 64, 1, 1

@@ -60,7 +60,11 @@ impl Widen<'_> {
                 (Scalar::Load { width, place, .. }, Some(result)) => self.load_part(result, *width, place),
                 (Scalar::Store { width: Width::Word, place, value, .. }, _) => self.store(place, *value),
                 (Scalar::Store { width, place, value, .. }, _) => self.store_part(*width, place, *value),
-                (Scalar::Atomic { .. }, _) => self.atomic(result, data),
+                (Scalar::Atomic { .. }, _) => {
+                    if !self.tally(inst) {
+                        self.atomic(result, data);
+                    }
+                }
                 (Scalar::Clock { .. }, Some(result)) => self.clock(result),
                 (Scalar::Print { message, args }, _) => self.print(*message, args),
                 (Scalar::HighWord { of }, Some(result)) => self.high_word(result, *of),

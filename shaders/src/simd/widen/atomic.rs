@@ -14,7 +14,7 @@ use crate::simd::{Address, InstData, LaneAddress};
 const SEQUENTIALLY_CONSISTENT: u32 = 0x10;
 
 /// Whether a scope reaches beyond the workgroup.
-fn is_wide(scope: Scope) -> bool {
+pub(super) fn is_wide(scope: Scope) -> bool {
     matches!(scope, Scope::CrossDevice | Scope::Device | Scope::QueueFamily)
 }
 
@@ -183,7 +183,7 @@ impl Widen<'_> {
     }
 
     /// An address for each lane, and the lanes that are on and in bounds.
-    fn lanes_of_target(&mut self, target: Target) -> (LaneAddress, Value) {
+    pub(super) fn lanes_of_target(&mut self, target: Target) -> (LaneAddress, Value) {
         match target {
             Target::Lanes(lanes, mask) => (lanes, mask),
             Target::Row(row) => {

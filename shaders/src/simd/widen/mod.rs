@@ -20,6 +20,7 @@ mod normalise;
 mod pointer;
 mod pure;
 mod subgroups;
+mod tally;
 mod turns;
 mod values;
 mod windows;
@@ -104,6 +105,10 @@ struct Widen<'a> {
     places: SecondaryMap<ir::Variable, u32>,
     /// How large offsets can be, where there is memory of a known size.
     ranges: Option<Ranges>,
+    /// Atomics that may be done behind the last subgroup.
+    tallied: EntitySet<ir::Inst>,
+    /// Those that are.
+    tallies: Vec<tally::Tally>,
     /// By place in [`Loops::all`](crate::analysis::Loops::all): loops that need not ask whether to stop.
     short: Vec<bool>,
 }
@@ -151,10 +156,13 @@ impl<'a> Widen<'a> {
             descriptors,
             places,
             ranges: (!kernel.variables.is_empty()).then(|| Ranges::new(kernel)),
+            tallied: EntitySet::new(),
+            tallies: Vec::new(),
             short: counted::short_loops(kernel, &uniformity.loops, &uniformity.dominators),
         };
         widen.find_shared();
         widen.find_numbers();
+        widen.find_tallied();
         widen
     }
 

@@ -23,7 +23,9 @@ pub(super) struct Subgroup {
     pub(super) lanes: Value,
     count: u32,
     /// Where a subgroup begins. With barriers this block is the pattern for the beginning of each part.
-    turn: Block,
+    pub(super) turn: Block,
+    /// Where its own instructions begin, once that is known.
+    pub(super) start: Option<Block>,
     barriers: Option<Barriers>,
 }
 
@@ -101,7 +103,7 @@ impl Subgroup {
             let frame = frame(builder, number, states, frame_bytes);
             Barriers { common, frame, frame_bytes, parts: Vec::new() }
         });
-        Self { number, lanes, count, turn, barriers }
+        Self { number, lanes, count, turn, start: None, barriers }
     }
 
     /// Whether all subgroups have a value when they are at a barrier where it is alive, and the same one.
@@ -152,6 +154,7 @@ impl Widen<'_> {
         let [start, end] = [self.builder.create_block(), self.builder.create_block()];
         self.builder.variables.mark_start(start);
         self.builder.switch_to(start);
+        self.subgroup.start = Some(start);
         self.zero_private();
         self.region(end);
         self.builder.switch_to(end);
@@ -162,7 +165,8 @@ impl Widen<'_> {
         let Some(Barriers { common, frame_bytes, mut parts, .. }) = self.subgroup.barriers.take() else {
             self.next_subgroup();
             self.builder.terminate_at(turn, InstData::Jump { to: BlockCall::new(start) });
-            let first = if count > 1 { [self.builder.s32(0)].into_iter().collect() } else { Default::default() };
+            let number = (count > 1).then(|| self.builder.s32(0));
+            let first = number.into_iter().chain(self.first_tallies()).collect();
             let entry = self.builder.kernel.layout[0];
             self.builder.terminate_at(entry, InstData::Jump { to: BlockCall { block: turn, args: first } });
             self.builder.fill_params();
@@ -230,10 +234,13 @@ impl Widen<'_> {
         let next = self.builder.emit_value(InstData::Pure { op: Op::IAdd, args: [number, one].into_iter().collect() });
         let condition =
             self.builder.emit_value(InstData::Pure { op: Op::ULt, args: [next, count].into_iter().collect() });
-        let then = BlockCall { block: self.subgroup.turn, args: [next].into_iter().collect() };
+        let totals = self.read_tallies();
+        let args = std::iter::once(next).chain(totals.iter().copied()).collect();
+        let then = BlockCall { block: self.subgroup.turn, args };
         let last = self.builder.create_block();
         self.builder.terminate(InstData::Branch { condition, then, otherwise: BlockCall::new(last) });
         self.builder.switch_to(last);
+        self.settle_tallies(&totals);
         self.builder.emit(InstData::Return);
     }
 }
