@@ -127,11 +127,12 @@ impl ContextBuilder {
 
     /// Starts the device. [`Error::OutOfMemory`] if the address range for its memory cannot be had.
     pub fn build(self) -> Result<Context, Error> {
-        let trace = self.trace.then(Trace::new);
+        let (trace, heap) = (self.trace.then(Trace::new), self.options.heap_size);
         let device = match &trace {
-            Some(trace) => Device::with_observer(self.options, Arc::clone(trace) as Arc<dyn Observer>)?,
-            None => Device::new(self.options)?,
+            Some(trace) => Device::with_observer(self.options, Arc::clone(trace) as Arc<dyn Observer>),
+            None => Device::new(self.options),
         };
+        let device = device.map_err(|error| Error::from(error).for_want_of(|| format!("a heap of {heap} bytes")))?;
         Ok(Context::on(&Share::new(device, self.poison, trace)))
     }
 }
@@ -278,7 +279,7 @@ impl Context {
     /// ```
     pub fn bind(&self, slot: impl Into<Slot>, what: Bind) -> Result<(), Error> {
         let slot = slot.into();
-        self.check_slot(slot)?;
+        self.check_slot(slot, what.resource.as_deref())?;
         let mut state = self.inner.lock();
         let id = state.bindings.id(slot);
         if let (Some(current), Some(resource)) = (state.bindings.bound(id), &what.resource)
@@ -309,7 +310,7 @@ impl Context {
     /// Empties a slot. [`Error::Binding`] if it is outside the device's limits.
     pub fn unbind(&self, slot: impl Into<Slot>) -> Result<(), Error> {
         let slot = slot.into();
-        self.check_slot(slot)?;
+        self.check_slot(slot, None)?;
         let mut state = self.inner.lock();
         let id = state.bindings.id(slot);
         let old = if state.bindings.bound(id).is_some() { state.bindings.put(slot, None) } else { None };
@@ -462,14 +463,17 @@ impl Context {
         Err(Error::resource(problem, rule::DEVICE))
     }
 
-    fn check_slot(&self, slot: Slot) -> Result<(), Error> {
+    /// The slot is one of the device's; `what` is to be put there.
+    fn check_slot(&self, slot: Slot, what: Option<&Resource>) -> Result<(), Error> {
         let limits = self.device().limits();
         let (groups, most) = (limits.max_bound_descriptor_sets, limits.max_per_set_descriptors);
+        let of = || what.map(|resource| format!("{}: ", resource.described())).unwrap_or_default();
         if slot.group >= groups {
-            return Err(Error::slot_rule(slot, format!("groups are numbered 0 to {}", groups - 1), rule::SLOT));
+            let problem = format!("{}groups are numbered 0 to {}", of(), groups - 1);
+            return Err(Error::slot_rule(slot, problem, rule::SLOT));
         }
         if slot.element >= most {
-            let problem = format!("there are at most {most} elements");
+            let problem = format!("{}there are at most {most} elements", of());
             return Err(Error::slot_rule(Slot { element: 0, ..slot }, problem, rule::SLOT));
         }
         Ok(())
@@ -494,6 +498,7 @@ impl Inner {
                 Ok(value) => return Ok(value),
                 Err(Refusal::Error(error)) => return Err(error),
                 Err(Refusal::Behind(moment)) => self.come_after(&moment)?,
+                Err(Refusal::Unsubmitted(moment)) => self.share.submit(&moment)?,
                 Err(Refusal::Again) => {}
             }
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytemuck::NoUninit;
 use smallvec::SmallVec;
 
+use crate::barrier::{Fresh, Use};
 use crate::batch::Refusal;
 use crate::bindings::Bound;
 use crate::context::{Context, State};
@@ -127,15 +128,13 @@ impl<'a> Dispatch<'a> {
     pub fn groups(mut self, groups: [u32; 3]) -> Result<(), Error> {
         self.check_push()?;
         if !self.program.is_of(self.context.share()) {
-            return Err(Error::EntryPoint(format!(
-                "{:?} is a program of another context's device",
-                self.program.entry()
-            )));
+            let problem = format!("dispatch: {:?} is a program of another context's device", self.program.entry());
+            return Err(Error::resource(problem, rule::DEVICE));
         }
         if self.bound.is_empty() {
             return self.context.inner().record(|state| state.dispatch(self.program, &self.push, groups));
         }
-        self.bound.keys().try_for_each(|slot| self.check_known(*slot))?;
+        self.bound.iter().try_for_each(|(slot, own)| self.check_known(*slot, own))?;
         self.context.inner().record(|state| self.dispatch_bound(state, groups))
     }
 
@@ -168,7 +167,7 @@ impl<'a> Dispatch<'a> {
         }
         let uses = || sets.iter().flatten().zip(accesses.iter().copied()).flat_map(used);
         let batch = state.timeline.batch()?;
-        batch.enter(&state.clock, uses())?;
+        let fresh = batch.enter(&state.clock, uses())?;
         batch.bind_program(program, &self.push)?;
         for (group, (layout, found)) in (0u32..).zip(program.sets().iter().zip(&sets)) {
             if found.is_empty() {
@@ -179,7 +178,7 @@ impl<'a> Dispatch<'a> {
                 batch.bind_set(program, group, &set.set, set.number)?;
             }
         }
-        batch.order(uses())?;
+        batch.order(uses().map(Use::touch), fresh)?;
         Ok(batch.dispatch(groups, None)?)
     }
 
@@ -197,17 +196,18 @@ impl<'a> Dispatch<'a> {
         bound.ok_or_else(|| Error::slot(slot, "nothing is bound to it"))
     }
 
-    fn check_known(&self, slot: Slot) -> Result<(), Error> {
+    fn check_known(&self, slot: Slot, own: &Own) -> Result<(), Error> {
         let Slot { group, binding, element } = slot;
         let bindings = self.program.bindings();
-        let Some(info) = bindings.iter().find(|b| (b.group, b.binding) == (group, binding)) else {
-            return Err(Error::binding(group, binding, self.unknown()));
+        let problem = match bindings.iter().find(|b| (b.group, b.binding) == (group, binding)) {
+            None => self.unknown(),
+            Some(info) if element >= info.count => {
+                format!("it has {} elements, there is no element {element}", info.count)
+            }
+            Some(_) => return Ok(()),
         };
-        if element >= info.count {
-            let problem = format!("it has {} elements, there is no element {element}", info.count);
-            return Err(Error::binding(group, binding, problem));
-        }
-        Ok(())
+        let problem = format!("{}: {problem}", own.described());
+        Err(Error::slot_rule(Slot { element: 0, ..slot }, problem, rule::TAKEN))
     }
 
     fn unknown(&self) -> String {
@@ -229,6 +229,14 @@ enum Own {
 }
 
 impl Own {
+    /// For messages.
+    fn described(&self) -> String {
+        match self {
+            Self::Bytes(buffer, _) => buffer.resource().described(),
+            Self::Bind(bind) => bind.described(),
+        }
+    }
+
     fn bound(&self, share: &Arc<Share>, slot: Slot, info: BindingInfo) -> Result<Bound, Error> {
         match self {
             Self::Bytes(buffer, range) => {
@@ -251,18 +259,17 @@ pub(crate) fn bound(share: &Arc<Share>, slot: Slot, bind: &Bind) -> Result<Bound
         }
         (error, _) => error,
     };
-    Bound::new(share, bind).map_err(named)?.ok_or_else(|| {
-        let what = bind.resource.as_ref().map_or_else(String::new, |resource| resource.described());
-        Error::slot_rule(slot, format!("{what} is destroyed"), rule::DESTROYED)
-    })
+    Bound::new(share, bind)
+        .map_err(named)?
+        .ok_or_else(|| Error::slot_rule(slot, format!("{} is destroyed", bind.described()), rule::DESTROYED))
 }
 
 /// The part lies in the resource, is aligned, and belongs to the device.
 fn check_bind(share: &Arc<Share>, slot: Slot, bind: &Bind) -> Result<(), Error> {
     let Some(resource) = &bind.resource else { return Ok(()) };
     if !resource.is_of(share) {
-        let what = if resource.label().is_some() { resource.described() } else { "the buffer".to_owned() };
-        return Err(Error::slot(slot, format!("{what} is of another context's device")));
+        let problem = format!("{} is of another context's device", resource.described());
+        return Err(Error::slot_rule(slot, problem, rule::DEVICE));
     }
     match (&bind.part, resource.template()) {
         (Part::Image(part), Template::Image(info)) => {
@@ -320,7 +327,8 @@ impl State {
             return Ok(batch.dispatch(groups, Some(state.number))?);
         }
         state.look(program, bindings, share)?;
-        batch.enter(clock, state.news(bindings, batch.serial()))?;
+        // What slots show where kernels can write counts as valid since it was bound: nothing here is fresh.
+        let _ = batch.enter(clock, state.news(bindings, batch.serial()))?;
         if share.journal().count() != *journal_seen {
             // What the batch took note of earlier may have been replaced before what it took note of just now.
             return Err(Refusal::Again);
@@ -334,7 +342,7 @@ impl State {
                 batch.bind_set(program, group as u32, &set.set, set.number)?;
             }
         }
-        let barrier = batch.order(state.uses(bindings))?;
+        let barrier = batch.order(state.touches(), Fresh::default())?;
         let alone = barrier || !state.writes;
         Ok(batch.dispatch(groups, alone.then_some(state.number))?)
     }

@@ -40,9 +40,9 @@ pub enum Error {
     /// A rule of Vulkan that the driver checks.
     #[error("{0}")]
     Misuse(#[from] Misuse),
-    /// Device memory is used up, or the heap cannot be had.
-    #[error("out of memory")]
-    OutOfMemory,
+    /// Device memory is used up, or the heap cannot be had. Says for what: the resource with its label.
+    #[error("out of memory{}{_0}", if _0.is_empty() { "" } else { ": " })]
+    OutOfMemory(String),
     /// The device is gone, and why: a kernel took too long, for one. Other contexts go on.
     #[error("device lost: {0}")]
     DeviceLost(String),
@@ -59,6 +59,8 @@ pub(crate) mod rule {
     pub(crate) const MAPPED_TWICE: &str = "mapped ranges do not overlap";
     /// Kinds.
     pub(crate) const KIND: &str = "what is bound has the kind that the program declares";
+    /// What is given to a dispatch.
+    pub(crate) const TAKEN: &str = "a dispatch is given what its program takes";
     /// Addresses.
     pub(crate) const SLOT: &str = "slots lie within the device's limits";
     /// Where a range lies.
@@ -99,6 +101,14 @@ impl Error {
         Self::slot(slot, format!("{} (rule: {rule})", problem.into()))
     }
 
+    /// The same, where it is want of memory with what there was none for.
+    pub(crate) fn for_want_of(self, what: impl FnOnce() -> String) -> Self {
+        match self {
+            Self::OutOfMemory(known) if known.is_empty() => Self::OutOfMemory(what()),
+            error => error,
+        }
+    }
+
     pub(crate) fn range(problem: impl Into<String>, rule: &str) -> Self {
         Self::Range(format!("{} (rule: {rule})", problem.into()))
     }
@@ -112,7 +122,8 @@ impl From<spelter_driver::Error> for Error {
     fn from(error: spelter_driver::Error) -> Self {
         match error {
             spelter_driver::Error::Misuse(misuse) => Self::Misuse(misuse),
-            spelter_driver::Error::OutOfMemory | spelter_driver::Error::OutOfPoolMemory(_) => Self::OutOfMemory,
+            spelter_driver::Error::OutOfMemory => Self::OutOfMemory(String::new()),
+            spelter_driver::Error::OutOfPoolMemory(_) => Self::OutOfMemory("a descriptor pool".to_owned()),
             spelter_driver::Error::DeviceLost(why) => Self::DeviceLost(why),
             spelter_driver::Error::Shader(error) => Self::Shader(error),
         }

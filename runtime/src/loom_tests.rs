@@ -12,7 +12,7 @@ use loom::thread;
 use crate::journal::{Event, Journal, News};
 use crate::object::ObjectId;
 use crate::resource::ResourceId;
-use crate::serial::{Access, Clock, Flight, Serial, Usage};
+use crate::serial::{Access, Clock, First, Flight, Moment, Serial, Usage};
 use crate::sync::Mutex;
 
 /// A batch of a queue that retires when the test says so.
@@ -82,13 +82,26 @@ fn wait_until(done: impl Fn() -> bool) {
     }
 }
 
+fn done(first: First<TestFlight>) -> Moment<TestFlight> {
+    match first {
+        First::Done(moment) => moment,
+        First::Submitted(moment) => panic!("{moment:?} is in nobody's way"),
+    }
+}
+
 #[test]
 fn of_two_that_conflict_one_learns_of_the_other() {
     loom::model(|| {
         let object = Object::new();
         let enter = |number| {
             let object = Arc::clone(&object);
-            move || object.usage.enter(&Line::new(number).clock, 1, Access::Write).err().map(|moment| moment.clock.id())
+            move || {
+                object
+                    .usage
+                    .enter(&Line::new(number).clock, 1, Access::Write, false)
+                    .err()
+                    .map(|moment| moment.clock.id())
+            }
         };
         let (first, second) = (enter(1), enter(2));
         let other = thread::spawn(first);
@@ -104,10 +117,66 @@ fn readers_need_no_order() {
         let object = Object::new();
         let other = thread::spawn({
             let object = Arc::clone(&object);
-            move || object.usage.enter(&Line::new(1).clock, 1, Access::Read).is_ok()
+            move || object.usage.enter(&Line::new(1).clock, 1, Access::Read, false).is_ok()
         });
-        assert!(object.usage.enter(&Line::new(2).clock, 1, Access::Read).is_ok());
+        assert!(object.usage.enter(&Line::new(2).clock, 1, Access::Read, false).is_ok());
         assert!(other.join().unwrap());
+    });
+}
+
+#[test]
+fn who_writes_what_was_never_valid_waits_for_nobody_and_who_reads_it_later_comes_after() {
+    // One context reads bytes that hold nothing, again and again in batches of its own; another writes them, which is the
+    // access that loom looks at: it must be ordered before every read that is recorded after it.
+    loom::model(|| {
+        let (object, reader) = (Object::new(), Arc::new(Line::new(1)));
+        let valid = Arc::new(Mutex::new(false));
+        let open = Arc::new(Mutex::new(1));
+        assert!(object.usage.enter(&reader.clock, 1, Access::Read, false).is_ok());
+        let other = thread::spawn({
+            let (object, reader, valid, open) =
+                (Arc::clone(&object), Arc::clone(&reader), Arc::clone(&valid), Arc::clone(&open));
+            move || {
+                let line = Line::new(2);
+                loop {
+                    let mut state = valid.lock();
+                    match object.usage.enter(&line.clock, 1, Access::Write, true) {
+                        Ok(_) => {
+                            *state = true;
+                            break;
+                        }
+                        Err(First::Submitted(moment)) => {
+                            drop(state);
+                            // As `Share::submit`: the other context's open batch goes, under its lock.
+                            let mut open = open.lock();
+                            if *open == moment.serial {
+                                reader.submit(moment.serial);
+                                *open += 1;
+                            }
+                        }
+                        Err(First::Done(moment)) => panic!("{moment:?} need not be waited for"),
+                    }
+                }
+                line.submit(1);
+                object.run();
+                line.retire(1);
+            }
+        });
+        // A dispatch that is repeated in the open batch looks at nothing; in another batch it enters again.
+        let open = open.lock();
+        if *open > 1 {
+            while let Err(first) = object.usage.enter(&reader.clock, *open, Access::Read, false) {
+                let moment = done(first);
+                wait_until(|| moment.clock.retired() >= moment.serial);
+            }
+            if *valid.lock() {
+                object.run();
+            }
+        } else {
+            assert!(!*valid.lock(), "it was written before the open batch, which reads it, was submitted");
+        }
+        drop(open);
+        other.join().unwrap();
     });
 }
 
@@ -115,7 +184,8 @@ fn readers_need_no_order() {
 fn batches_of_two_contexts_that_write_one_object_never_meet() {
     // Each records, submits and runs a batch, after waiting for the other's if that came first.
     fn work(line: &Line, object: &Object) {
-        while let Err(moment) = object.usage.enter(&line.clock, 1, Access::Write) {
+        while let Err(first) = object.usage.enter(&line.clock, 1, Access::Write, false) {
+            let moment = done(first);
             wait_until(|| moment.clock.retired() >= moment.serial);
         }
         line.submit(1);
@@ -141,13 +211,14 @@ fn a_context_that_was_put_behind_another_is_not_told_again() {
             let object = Arc::clone(&object);
             move || {
                 let line = Line::new(1);
-                let first = object.usage.enter(&line.clock, 1, Access::Write);
+                let first = object.usage.enter(&line.clock, 1, Access::Write, false);
                 line.submit(1);
                 first.is_ok()
             }
         });
         let mut told = 0;
-        while let Err(moment) = object.usage.enter(&line.clock, 1, Access::Write) {
+        while let Err(first) = object.usage.enter(&line.clock, 1, Access::Write, false) {
+            let moment = done(first);
             // The other has not retired: a semaphore is what orders the two from here on.
             line.clock.follow(&moment.clock, moment.serial);
             told += 1;
@@ -161,7 +232,7 @@ fn a_context_that_was_put_behind_another_is_not_told_again() {
 fn an_object_is_freed_after_its_last_batch() {
     loom::model(|| {
         let (line, object) = (Arc::new(Line::new(1)), Object::new());
-        object.usage.enter(&line.clock, 1, Access::Write).unwrap_or_else(|_| panic!("nobody is in the way"));
+        object.usage.enter(&line.clock, 1, Access::Write, false).unwrap_or_else(|_| panic!("nobody is in the way"));
         line.submit(1);
         let queue = thread::spawn({
             let (line, object) = (Arc::clone(&line), Arc::clone(&object));
@@ -183,7 +254,7 @@ fn an_object_is_freed_after_its_last_batch() {
 fn an_object_that_is_seen_idle_may_be_written() {
     loom::model(|| {
         let (line, object) = (Arc::new(Line::new(1)), Object::new());
-        object.usage.enter(&line.clock, 1, Access::Read).unwrap_or_else(|_| panic!("nobody is in the way"));
+        object.usage.enter(&line.clock, 1, Access::Read, false).unwrap_or_else(|_| panic!("nobody is in the way"));
         line.submit(1);
         let queue = thread::spawn({
             let (line, object) = (Arc::clone(&line), Arc::clone(&object));
@@ -211,7 +282,7 @@ fn what_a_command_writes_is_not_lost_by_a_rename() {
         let cell = Arc::new(Mutex::new(Cell { object: Object::new(), rest: false }));
         let line = Line::new(1);
         // The object is in use, by the batch that the command goes to.
-        assert!(cell.lock().object.usage.enter(&line.clock, 1, Access::Write).is_ok());
+        assert!(cell.lock().object.usage.enter(&line.clock, 1, Access::Write, false).is_ok());
         let command = thread::spawn({
             let cell = Arc::clone(&cell);
             move || {
@@ -222,7 +293,7 @@ fn what_a_command_writes_is_not_lost_by_a_rename() {
                     if !Arc::ptr_eq(&state.object, &object) {
                         continue;
                     }
-                    assert!(object.usage.enter(&line.clock, 1, Access::Write).is_ok());
+                    assert!(object.usage.enter(&line.clock, 1, Access::Write, false).is_ok());
                     state.rest = true;
                     return object;
                 }

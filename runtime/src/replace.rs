@@ -23,7 +23,7 @@ use crate::resource::{self, Resource, ResourceId};
 use crate::serial::Access;
 use crate::share::Share;
 use crate::slot::SlotKind;
-use crate::valid::Ranges;
+use crate::valid::Valid;
 use crate::view;
 
 /// What an invalidation did.
@@ -98,7 +98,7 @@ pub(crate) fn invalidate(
         Ok(new) => new,
         Err(reason) => return Ok(Invalidated::Kept(reason)),
     };
-    Ok(Invalidated::Replaced(swap(share, state, (resource, inner), new, Ranges::new())))
+    Ok(Invalidated::Replaced(swap(share, state, (resource, inner), new, Valid::new())))
 }
 
 /// As [`invalidate`] for subresources of an image, where others hold data. In use, the image is replaced if what is kept is
@@ -165,7 +165,7 @@ fn another(share: &Share, resource: &Resource, room: Room) -> Result<Result<Arc<
     }
     match ResourceObject::new(share.memory(), resource.template(), Contents::Undefined, &resource.spares) {
         Ok(new) => Ok(Ok(Arc::new(new))),
-        Err(Error::OutOfMemory) => {
+        Err(Error::OutOfMemory(_)) => {
             share.memory().counters.renames_without_memory.one();
             Ok(Err(Reason::Memory))
         }
@@ -179,7 +179,7 @@ fn swap(
     state: &mut State,
     (resource, mut inner): (&Resource, MutexGuard<'_, resource::State>),
     new: Arc<ResourceObject>,
-    valid: Ranges,
+    valid: Valid,
 ) -> Garbage {
     let counters = &share.memory().counters;
     inner.valid = valid;
@@ -210,8 +210,7 @@ fn swap(
 /// Bytes of an idle resource hold nothing any more. What is bound where kernels can write is valid again from the next
 /// dispatch on: its context reads so in the journal.
 ///
-/// Poisoning overwrites the bytes of a buffer. How the texels of one subresource lie in memory is the driver's business:
-/// those of an image are overwritten when all of it is forgotten.
+/// Poisoning overwrites them.
 pub(crate) fn forget(
     share: &Share,
     resource: &Resource,
@@ -222,8 +221,7 @@ pub(crate) fn forget(
         if let Some(object) = state.object.as_ref().filter(|_| share.memory().poison) {
             match resource.template() {
                 Template::Buffer(_) => object.storage().poison_range(range.clone())?,
-                Template::Image(_) if state.valid.lies_in(&range) => object.storage().poison()?,
-                Template::Image(_) => {}
+                Template::Image(info) => range.clone().try_for_each(|number| poison(object, info, number))?,
             }
         }
         state.valid.remove(range);
@@ -232,6 +230,13 @@ pub(crate) fn forget(
         }
     }
     Ok(())
+}
+
+/// Overwrites a level of a layer of an image.
+fn poison(object: &ResourceObject, info: &ImageInfo, number: u64) -> Result<(), Error> {
+    let (vk::ImageSubresourceLayers { mip_level, base_array_layer, .. }, _) = view::subresource(info, number);
+    let vk::SubresourceLayout { offset, size, .. } = object.image()?.subresource_layout(mip_level, base_array_layer);
+    object.storage().poison_range(offset..offset + size)
 }
 
 /// Makes the slots that a resource occupies in this context name its object: what binding it did, once more.

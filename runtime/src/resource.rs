@@ -17,7 +17,7 @@ use crate::memory::{Spares, Template};
 use crate::object::{Contents, ResourceObject};
 use crate::share::Share;
 use crate::transfer::Maps;
-use crate::valid::Ranges;
+use crate::valid::Valid;
 
 /// A number that no other resource has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,7 +55,7 @@ pub(crate) struct State {
     /// How often the object was replaced.
     pub(crate) generation: u64,
     /// Bytes of a buffer, subresources of an image, that may hold defined data.
-    pub(crate) valid: Ranges,
+    pub(crate) valid: Valid,
     /// Ranges that the host has mapped.
     pub(crate) maps: Maps,
     /// Whether a slot or a dispatch ever named its object: then others must learn of what happens to it.
@@ -143,14 +143,14 @@ impl Resource {
         let share = context.share();
         let spares = Spares::new(&share.memory().spare);
         let make = || ResourceObject::new(share.memory(), &template, contents, &spares);
-        let named = |error| match (error, &label) {
+        let named = |error: Error| match (error, &label) {
             (Error::Misuse(misuse), Some(label)) => {
                 Error::Misuse(Misuse { problem: format!("`{label}`: {}", misuse.problem), ..misuse })
             }
-            (error, _) => error,
+            (error, label) => error.for_want_of(|| described(&template, label.as_deref())),
         };
         let object = share.with_pressure_relieved(make).map_err(named)?;
-        let (bytes, valid) = (object.size(), Ranges::new());
+        let (bytes, valid) = (object.size(), Valid::new());
         let state = State { object: Some(Arc::new(object)), generation: 0, valid, maps: Maps::default(), bound: false };
         let id = ResourceId(NEXT.fetch_add(1, Ordering::Relaxed));
         let mut resource =
@@ -225,17 +225,21 @@ impl Resource {
 
     /// "a buffer of 64 bytes", or "buffer `label` of 64 bytes".
     pub(crate) fn described(&self) -> String {
-        let (kind, article, what) = match &self.template {
-            Template::Buffer(bytes) => ("buffer", "a", format!("{bytes} bytes")),
-            Template::Image(info) => {
-                let vk::Extent3D { width, height, depth } = info.extent;
-                ("image", "an", format!("{width}x{height}x{depth} {:?}", info.format))
-            }
-        };
-        match &self.label {
-            Some(label) => format!("{kind} `{label}` of {what}"),
-            None => format!("{article} {kind} of {what}"),
+        described(&self.template, self.label())
+    }
+}
+
+fn described(template: &Template, label: Option<&str>) -> String {
+    let (kind, article, what) = match template {
+        Template::Buffer(bytes) => ("buffer", "a", format!("{bytes} bytes")),
+        Template::Image(info) => {
+            let vk::Extent3D { width, height, depth } = info.extent;
+            ("image", "an", format!("{width}x{height}x{depth} {:?}", info.format))
         }
+    };
+    match label {
+        Some(label) => format!("{kind} `{label}` of {what}"),
+        None => format!("{article} {kind} of {what}"),
     }
 }
 

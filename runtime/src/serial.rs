@@ -191,16 +191,42 @@ impl<F: Flight> Entry<F> {
     }
 }
 
+/// Another context's batch that must come first.
+#[derive(Debug)]
+pub(crate) enum First<F: Flight> {
+    /// It must be done before.
+    Done(Moment<F>),
+    /// It must be submitted before, and nobody waits for it.
+    Submitted(Moment<F>),
+}
+
 impl<F: Flight> Usage<F> {
     /// Notes that the open batch `serial` of `clock` uses the object: whether it is the batch's first use of it. If
     /// another context must come first, nothing is noted and that context's batch is the error.
-    pub(crate) fn enter(&self, clock: &Arc<Clock<F>>, serial: Serial, access: Access) -> Result<bool, Moment<F>> {
+    ///
+    /// `fresh`: the access writes nothing but what was never valid, so it need not wait for anybody. Batches of others that
+    /// are still open are submitted all the same: a dispatch that is repeated there does not look at its objects again,
+    /// and what it does from now on comes after this.
+    pub(crate) fn enter(
+        &self,
+        clock: &Arc<Clock<F>>,
+        serial: Serial,
+        access: Access,
+        fresh: bool,
+    ) -> Result<bool, First<F>> {
         let mut entries = self.entries.lock();
         for entry in entries.iter().filter(|entry| entry.clock.id != clock.id) {
             let until = entry.until(access);
+            let moment = || Moment { clock: Arc::clone(&entry.clock), serial: until };
+            if fresh {
+                if until > entry.clock.submitted() {
+                    return Err(First::Submitted(moment()));
+                }
+                continue;
+            }
             let ordered = || entry.clock.orders(until, &clock.line) || clock.is_after(entry.clock.id, until);
             if until > entry.clock.retired() && !ordered() {
-                return Err(Moment { clock: Arc::clone(&entry.clock), serial: until });
+                return Err(First::Done(moment()));
             }
         }
         if let Some(entry) = entries.iter_mut().find(|entry| entry.clock.id == clock.id) {

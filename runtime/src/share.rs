@@ -166,7 +166,7 @@ impl Share {
     /// Runs what needs memory; if there is none, once more after all that can be given back was.
     pub(crate) fn with_pressure_relieved<T>(&self, run: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
         match run() {
-            Err(Error::OutOfMemory) => {
+            Err(Error::OutOfMemory(_)) => {
                 self.relieve()?;
                 run()
             }

@@ -142,6 +142,11 @@ impl Bind {
         self
     }
 
+    /// What is to be bound, for messages.
+    pub(crate) fn described(&self) -> String {
+        self.resource.as_ref().map_or_else(|| "a sampler".to_owned(), |resource| resource.described())
+    }
+
     fn buffer(kind: SlotKind, slice: BufferSlice<'_>, part: impl Fn(Range<u64>) -> Part) -> Self {
         let resource = Some(Arc::clone(slice.buffer.resource()));
         Self { kind, resource, part: part(slice.range()), sampler: None }

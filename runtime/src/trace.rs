@@ -2,14 +2,18 @@
 //!
 //! Three processes with a track each for every member: contexts (batches being recorded, renames, waits), queues (batches
 //! running) and workers (kernels and transfers). Times are microseconds since the trace began.
+//!
+//! Viewers want the slices of a track to nest. Batches of a queue overlap, and so does what two threads do in one context:
+//! such a member has another track, of the same name and a number, for what begins within a slice and ends after it.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::io::{Result, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use smallvec::{SmallVec, smallvec};
 use spelter_driver::Observer;
 
 use crate::stats::Stats;
@@ -21,7 +25,7 @@ const MOST_EVENTS: usize = 1 << 20;
 const PIECE: usize = 1 << 10;
 
 /// Processes of the trace, by their number in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Process {
     Contexts = 1,
     Queues = 2,
@@ -37,8 +41,6 @@ struct Event {
     start: Instant,
     /// An instant has none.
     end: Option<Instant>,
-    /// Whether others on its track begin during it and end after it: batches do. Viewers want the rest to nest.
-    overlaps: bool,
     args: Value,
 }
 
@@ -69,19 +71,19 @@ impl Trace {
     pub(crate) fn recorded(&self, context: u64, serial: u64, commands: usize, start: Instant) {
         let (name, args) = (format!("record batch {serial}"), json!({ "commands": commands }));
         let end = Some(Instant::now());
-        self.add(Event { process: Process::Contexts, track: context, name, start, end, overlaps: true, args });
+        self.add(Event { process: Process::Contexts, track: context, name, start, end, args });
     }
 
     /// Something that a context did in no time.
     pub(crate) fn instant(&self, context: u64, name: String) {
         let (start, args) = (Instant::now(), Value::Null);
-        self.add(Event { process: Process::Contexts, track: context, name, start, end: None, overlaps: false, args });
+        self.add(Event { process: Process::Contexts, track: context, name, start, end: None, args });
     }
 
     /// Something that a context did since `start`: a wait, an upload.
     pub(crate) fn span(&self, context: u64, name: String, start: Instant, args: Value) {
         let end = Some(Instant::now());
-        self.add(Event { process: Process::Contexts, track: context, name, start, end, overlaps: false, args });
+        self.add(Event { process: Process::Contexts, track: context, name, start, end, args });
     }
 
     fn add(&self, event: Event) {
@@ -97,10 +99,9 @@ impl Trace {
     pub(crate) fn write(&self, stats: &Stats, to: &mut dyn Write) -> Result<()> {
         let events = self.events.lock();
         let (count, dropped) = (events.list.len(), events.dropped);
-        let mut tracks: Vec<_> = events.list.iter().map(|event| (event.process as u64, event.track)).collect();
+        let spans: Vec<_> = events.list.iter().map(Span::of).collect();
         drop(events);
-        tracks.sort_unstable();
-        tracks.dedup();
+        let (tracks, names) = arrange(&spans);
         let stats: serde_json::Map<_, _> = stats.iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
         let other = json!({ "stats": stats, "dropped": dropped });
         write!(to, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{other},\"traceEvents\":[")?;
@@ -116,53 +117,129 @@ impl Trace {
                 &json!({ "ph": "M", "name": "process_sort_index", "pid": process, "args": { "sort_index": process } }),
             )?;
         }
-        for (process, track) in tracks {
-            let name = format!("{} {track}", ["context", "queue", "worker"][process as usize - 1]);
-            line(&json!({ "ph": "M", "name": "thread_name", "pid": process, "tid": track, "args": { "name": name } }))?;
+        for (tid, (process, name)) in (1..).zip(&names) {
+            let meta =
+                |what, args| json!({ "ph": "M", "name": what, "pid": *process as u64, "tid": tid, "args": args });
+            line(&meta("thread_name", json!({ "name": name })))?;
+            line(&meta("thread_sort_index", json!({ "sort_index": tid })))?;
         }
         for first in (0..count).step_by(PIECE) {
             // Events are only ever added.
             let piece = self.events.lock().list[first..count.min(first + PIECE)].to_vec();
-            for (id, event) in (first..).zip(&piece) {
-                self.json(id, event).iter().try_for_each(&mut line)?;
-            }
+            piece.iter().zip(&tracks[first..]).try_for_each(|(event, tid)| line(&self.json(event, *tid)))?;
         }
         to.write_all(b"\n]}\n")
     }
 
-    /// An event of that number, as one or two of the format's.
-    fn json(&self, id: usize, event: &Event) -> SmallVec<[Value; 2]> {
+    /// An event, on a track.
+    fn json(&self, event: &Event, tid: usize) -> Value {
         let micros = |at: Instant| at.saturating_duration_since(self.began).as_nanos() as f64 / 1000.0;
-        let (process, start) = (event.process as u64, micros(event.start));
-        let mut values: SmallVec<[Value; 2]> = match event.end {
-            Some(end) if event.overlaps => {
-                let half = |ph: &str, at| json!({ "ph": ph, "cat": "batch", "id": id, "ts": micros(at) });
-                smallvec![half("b", event.start), half("e", end)]
-            }
-            Some(end) => smallvec![json!({ "ph": "X", "ts": start, "dur": micros(end) - start })],
-            None => smallvec![json!({ "ph": "i", "s": "t", "ts": start })],
+        let start = micros(event.start);
+        let mut value = match event.end {
+            Some(end) => json!({ "ph": "X", "ts": start, "dur": micros(end) - start }),
+            None => json!({ "ph": "i", "s": "t", "ts": start }),
         };
-        for value in &mut values {
-            value["name"] = event.name.as_str().into();
-            value["pid"] = process.into();
-            value["tid"] = event.track.into();
-            if !event.args.is_null() {
-                value["args"] = event.args.clone();
-            }
+        value["name"] = event.name.as_str().into();
+        value["pid"] = (event.process as u64).into();
+        value["tid"] = tid.into();
+        if !event.args.is_null() {
+            value["args"] = event.args.clone();
         }
-        values
+        value
     }
+}
+
+/// When an event was, and whose it is.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    process: Process,
+    member: u64,
+    start: Instant,
+    end: Instant,
+}
+
+impl Span {
+    fn of(event: &Event) -> Self {
+        let Event { process, track, start, end, .. } = event;
+        Self { process: *process, member: *track, start: *start, end: end.unwrap_or(*start) }
+    }
+}
+
+/// The number of the track of each span, counted from 1 on, and the processes and names of the tracks. Spans of a track
+/// nest.
+fn arrange(spans: &[Span]) -> (Vec<usize>, Vec<(Process, String)>) {
+    let mut order: Vec<usize> = (0..spans.len()).collect();
+    order.sort_unstable_by_key(|at| (spans[*at].start, Reverse(spans[*at].end)));
+    // By member, its tracks, each with the ends of the spans that are open.
+    let mut members: BTreeMap<(Process, u64), Vec<Vec<Instant>>> = BTreeMap::new();
+    let mut lanes = vec![0; spans.len()];
+    for at in order {
+        let Span { process, member, start, end } = spans[at];
+        let tracks = members.entry((process, member)).or_default();
+        let takes = |open: &mut Vec<Instant>| {
+            open.retain(|other| *other > start);
+            open.last().is_none_or(|outer| end <= *outer)
+        };
+        lanes[at] = tracks.iter_mut().position(takes).unwrap_or(tracks.len());
+        if lanes[at] == tracks.len() {
+            tracks.push(Vec::new());
+        }
+        tracks[lanes[at]].push(end);
+    }
+    let (mut names, mut first) = (Vec::new(), BTreeMap::new());
+    for ((process, member), tracks) in members {
+        first.insert((process, member), names.len() + 1);
+        let name = format!("{} {member}", ["context", "queue", "worker"][process as usize - 1]);
+        let more = (2..=tracks.len()).map(|lane| (process, format!("{name} ({lane})")));
+        names.push((process, name.clone()));
+        names.extend(more);
+    }
+    let tracks = spans.iter().zip(lanes).map(|(span, lane)| first[&(span.process, span.member)] + lane);
+    (tracks.collect(), names)
 }
 
 impl Observer for Trace {
     fn worked(&self, worker: usize, what: &str, units: u64, start: Instant, end: Instant) {
         let (name, args, track) = (what.to_owned(), json!({ "units": units }), worker as u64);
-        self.add(Event { process: Process::Workers, track, name, start, end: Some(end), overlaps: false, args });
+        self.add(Event { process: Process::Workers, track, name, start, end: Some(end), args });
     }
 
     fn ran(&self, queue: usize, serial: u64, start: Instant, end: Instant) {
         let (name, track) = (format!("batch {serial}"), queue as u64);
         let process = Process::Queues;
-        self.add(Event { process, track, name, start, end: Some(end), overlaps: true, args: Value::Null });
+        self.add(Event { process, track, name, start, end: Some(end), args: Value::Null });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Spans of a track nest, a member that needs one track has one, and numbers are the names'.
+        #[test]
+        fn spans_of_a_track_nest(given in proptest::collection::vec((0..2u64, 0..30u64, 0..12u64), 1..40)) {
+            let (began, process) = (Instant::now(), Process::Queues);
+            let at = |time| began + Duration::from_nanos(time);
+            let span = |(member, start, length)| Span { process, member, start: at(start), end: at(start + length) };
+            let spans: Vec<Span> = given.into_iter().map(span).collect();
+            let (tracks, names) = arrange(&spans);
+            for (a, one) in spans.iter().zip(&tracks) {
+                let name = format!("queue {}", a.member);
+                prop_assert!(names[*one - 1].1.starts_with(&name));
+                for (b, other) in spans.iter().zip(&tracks) {
+                    let crosses = a.start < b.start && b.start < a.end && a.end < b.end;
+                    prop_assert!(one != other || !crosses, "{a:?} and {b:?} on one track");
+                }
+            }
+            let crossing = spans.iter().any(|a| spans.iter().any(|b| {
+                a.member == b.member && a.start < b.start && b.start < a.end && a.end < b.end
+            }));
+            prop_assert_eq!(names.iter().any(|(_, name)| name.ends_with(')')), crossing);
+        }
     }
 }

@@ -3,18 +3,29 @@
 //! One question is asked of them: may this be written without waiting for anybody? It may where nothing was ever written,
 //! since every command that can write adds to the ranges when it is recorded or bound. The same ranges tell which bytes
 //! the commands of a batch have touched (`barrier.rs`).
+//!
+//! What is valid is a bound from above: bytes that count as valid and hold nothing cost a wait at worst. So a resource that
+//! is written in ever so many pieces keeps [`MOST_VALID`] ranges: when there would be one more, the two with the smallest
+//! gap between them become one.
 
 use std::ops::Range;
 
 use smallvec::SmallVec;
 
-/// A set of numbers as ranges: sorted, disjoint, not touching, none empty.
+/// The most ranges that a resource keeps of what is valid.
+pub(crate) const MOST_VALID: usize = 1024;
+
+/// What of a resource may hold defined data.
+pub(crate) type Valid = Ranges<MOST_VALID>;
+
+/// A set of numbers as ranges: sorted, disjoint, not touching, none empty. At most `MOST`: beyond that it is a set that
+/// holds these numbers and some between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ranges {
+pub(crate) struct Ranges<const MOST: usize = { usize::MAX }> {
     ranges: SmallVec<[Range<u64>; 2]>,
 }
 
-impl Ranges {
+impl<const MOST: usize> Ranges<MOST> {
     /// No numbers.
     pub(crate) fn new() -> Self {
         Self::default()
@@ -33,6 +44,7 @@ impl Ranges {
         let last = first + self.ranges[first..].partition_point(|r| r.start <= range.end);
         if first == last {
             self.ranges.insert(first, range);
+            self.close_gaps();
             return;
         }
         let merged = range.start.min(self.ranges[first].start)..range.end.max(self.ranges[last - 1].end);
@@ -49,6 +61,19 @@ impl Ranges {
         for r in old {
             let parts = [r.start..r.end.min(range.start), r.start.max(range.end)..r.end];
             self.ranges.extend(parts.into_iter().filter(|part| !part.is_empty()));
+        }
+        self.close_gaps();
+    }
+
+    /// Where there is a range too many, the two with the smallest gap between them become one.
+    fn close_gaps(&mut self) {
+        if self.ranges.len() <= MOST {
+            return;
+        }
+        let gap = |at: &usize| self.ranges[*at].start - self.ranges[at - 1].end;
+        if let Some(at) = (1..self.ranges.len()).min_by_key(gap) {
+            self.ranges[at - 1].end = self.ranges[at].end;
+            self.ranges.remove(at);
         }
     }
 
@@ -88,7 +113,7 @@ mod tests {
         /// Against a set of single numbers.
         #[test]
         fn ranges_are_a_set(steps in proptest::collection::vec((any::<bool>(), range()), 0..40), asked in range()) {
-            let (mut ranges, mut numbers) = (Ranges::new(), BTreeSet::new());
+            let (mut ranges, mut numbers) = (Ranges::<{ usize::MAX }>::new(), BTreeSet::new());
             for (add, range) in steps {
                 if add {
                     ranges.add(range.clone());
@@ -106,5 +131,31 @@ mod tests {
             prop_assert_eq!(ranges.intersects(&asked), asked.clone().any(|number| numbers.contains(&number)));
             prop_assert_eq!(ranges.lies_in(&asked), numbers.iter().all(|number| asked.contains(number)));
         }
+
+        /// Few ranges hold all that many would, and never more than between the first and the last.
+        #[test]
+        fn a_bound_adds_what_is_between(steps in proptest::collection::vec((any::<bool>(), range()), 0..60)) {
+            let (mut few, mut all) = (Ranges::<3>::new(), Ranges::<{ usize::MAX }>::new());
+            for (add, range) in steps {
+                if add {
+                    few.add(range.clone());
+                    all.add(range);
+                } else {
+                    few.remove(range.clone());
+                    all.remove(range.clone());
+                    prop_assert!(!few.intersects(&range) || few.iter().count() == 3, "{:?} without {:?}", few, range);
+                }
+                prop_assert!(few.iter().count() <= 3);
+                prop_assert!(all.iter().all(|range| range.clone().all(|number| few.intersects(&(number..number + 1)))));
+                prop_assert_eq!(few.is_empty() && !all.is_empty(), false);
+            }
+        }
+    }
+
+    #[test]
+    fn the_smallest_gap_is_closed() {
+        let mut ranges = Ranges::<2>::new();
+        [0..10, 20..30, 32..40].into_iter().for_each(|range| ranges.add(range));
+        assert_eq!(ranges.iter().collect::<Vec<_>>(), [0..10, 20..40]);
     }
 }

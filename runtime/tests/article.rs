@@ -410,7 +410,10 @@ fn misuse_is_an_error_that_names_resource_slot_and_rule() {
     let message = |result: Result<(), Error>| result.unwrap_err().to_string();
     let context = &stage.context;
     let out_of_range = message(context.bind((99, 0), Bind::storage(&named)));
-    assert!(out_of_range.starts_with("binding 99.0: groups are numbered 0 to "), "{out_of_range}");
+    assert!(
+        out_of_range.starts_with("binding 99.0: buffer `particles` of 32 bytes: groups are numbered 0 to "),
+        "{out_of_range}"
+    );
     assert!(out_of_range.ends_with("(rule: slots lie within the device's limits)"), "{out_of_range}");
     let outside = message(context.bind((0, 1), Bind::storage(named.slice(16..64))));
     let rule = "VUID-VkDescriptorBufferInfo-range-00342";
@@ -434,7 +437,10 @@ fn misuse_is_an_error_that_names_resource_slot_and_rule() {
     assert_eq!(dispatch(), format!("binding 0.1: buffer `particles` of 32 bytes is destroyed ({rule})"));
     let stranger = Context::new().unwrap().buffer(16).label("stranger").zeroed().unwrap();
     let foreign = message(context.bind((0, 1), Bind::storage(&stranger)));
-    assert_eq!(foreign, "binding 0.1: buffer `stranger` of 16 bytes is of another context's device");
+    assert!(
+        foreign.starts_with("binding 0.1: buffer `stranger` of 16 bytes is of another context's device"),
+        "{foreign}"
+    );
     context.bind((0, 1), Bind::storage(&source)).unwrap();
     stage.dispatch();
     assert_eq!(stage.words(&to), [2; 4]);

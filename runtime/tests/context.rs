@@ -131,9 +131,12 @@ fn bindings_that_do_not_fit() {
     let dispatch = || context.dispatch(&add).bind(0, 0, &buffer);
     assert_eq!(message(dispatch().groups([1, 1, 1])), "binding 0.1: no buffer is bound to it");
     let unknown = dispatch().bind(0, 1, &buffer).bind(3, 9, &buffer).groups([1, 1, 1]);
-    assert_eq!(message(unknown), "binding 3.9: \"main\" does not use it; it uses 0.0, 0.1");
+    let rule = "(rule: a dispatch is given what its program takes)";
+    let uses = "a buffer of 32 bytes: \"main\" does not use it; it uses 0.0, 0.1";
+    assert_eq!(message(unknown), format!("binding 3.9: {uses} {rule}"));
     let other = dispatch().bind(0, 1, &stranger).groups([1, 1, 1]);
-    assert_eq!(message(other), "binding 0.1: the buffer is of another context's device");
+    let rule = "(rule: resources and programs are used by contexts of the device that made them)";
+    assert_eq!(message(other), format!("binding 0.1: a buffer of 32 bytes is of another context's device {rule}"));
     let beyond = dispatch().bind_range(0, 1, &buffer, 16..48).groups([1, 1, 1]);
     let rule = "(VUID-VkDescriptorBufferInfo-range-00342)";
     assert_eq!(message(beyond), format!("binding 0.1: bytes 16..48 of a buffer of 32 bytes {rule}"));

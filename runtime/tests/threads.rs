@@ -12,6 +12,12 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     if id.x < min(arrayLength(&source), arrayLength(&to)) { to[id.x] += source[id.x]; }
 }";
 
+const LOOK: &str = "
+@group(0) @binding(0) var<uniform> look: vec4<u32>;
+@group(0) @binding(1) var<storage, read_write> to: array<u32>;
+@compute @workgroup_size(16)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) { to[id.x] = look.x; }";
+
 const THREADS: u32 = 4;
 
 #[test]
@@ -132,4 +138,43 @@ fn contexts_on_different_queues_are_ordered_without_the_host() {
     assert!(after.context_waits <= 600);
     assert_eq!((after.read_waits, after.stalls_taken), (before.read_waits, before.stalls_taken));
     assert_eq!(context.read::<u32>(&ball).unwrap(), [300; 16]);
+}
+
+#[test]
+fn who_writes_bytes_that_hold_nothing_waits_for_no_context() {
+    let context = Context::builder().workers(2).poison(true).build().unwrap();
+    let add = context.program_wgsl(ADD).unwrap();
+    let (reader, writer) = (context.sibling(), context.sibling());
+    let (source, sum) = (context.buffer(64).label("source").build().unwrap(), context.buffer(64).zeroed().unwrap());
+    // What is read of `source` is not defined: the dispatch only reads it, and no slot of a kind that writes has it.
+    let read = || reader.dispatch(&add).bind(0, 0, &source).bind(0, 1, &sum).groups([1, 1, 1]).unwrap();
+    read();
+    assert!(source.valid_ranges().is_empty());
+    let before = context.stats();
+    writer.fill(&source, 5).unwrap();
+    let stats = context.stats().since(&before);
+    assert_eq!((stats.context_waits, stats.batches_submitted), (0, 1), "submitted, and not waited for");
+    reader.fill(&sum, 1).unwrap();
+    read();
+    assert_eq!(context.read::<u32>(&sum).unwrap(), [6; 16]);
+}
+
+#[test]
+fn a_dispatch_that_is_repeated_sees_what_was_written_where_nothing_was_before() {
+    let context = Context::builder().workers(2).poison(true).build().unwrap();
+    let look = context.program_wgsl(LOOK).unwrap();
+    for round in 0..50u32 {
+        let (reader, writer) = (context.sibling(), context.sibling());
+        let (texels, to) = (context.buffer(64).build().unwrap(), context.buffer(64).zeroed().unwrap());
+        // As a uniform buffer it is only read: its bytes hold nothing.
+        reader.bind((0, 0), Bind::uniform(&texels)).unwrap();
+        reader.bind((0, 1), Bind::storage(&to)).unwrap();
+        let dispatch = || reader.dispatch(&look).groups([1, 1, 1]).unwrap();
+        dispatch();
+        dispatch(); // looks at nothing
+        assert!(texels.valid_ranges().is_empty());
+        writer.fill(&texels, round).unwrap();
+        dispatch(); // must look
+        assert_eq!(context.read::<u32>(&to).unwrap(), [round; 16], "round {round}");
+    }
 }

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-use spelter::{Buffer, Context, Error, MapFlags};
+use spelter::{Buffer, ClearColor, Context, Error, MapFlags, vk};
 
 fn context() -> Context {
     Context::builder().workers(2).memory(256 << 20).poison(true).build().unwrap()
@@ -172,6 +172,44 @@ fn barriers_are_by_byte_range() {
 }
 
 #[test]
+fn bytes_that_hold_nothing_are_written_by_commands_without_a_barrier() {
+    let context = context();
+    let source = context.buffer_from(&[7u32; 64]).unwrap();
+    let (buffer, seen) = (context.buffer(256).build().unwrap(), context.buffer(256).build().unwrap());
+    context.fill_range(&buffer, 0..16, 1).unwrap();
+    context.copy(&buffer, 0, &seen, 0, 256).unwrap(); // reads bytes that hold nothing, too
+    assert_eq!(context.stats().barriers, 1);
+    for piece in 1..16 {
+        match piece % 2 {
+            0 => context.copy(&source, 0, &buffer, piece * 16, 16).unwrap(),
+            _ => context.fill_range(&buffer, piece * 16..(piece + 1) * 16, 7).unwrap(),
+        }
+    }
+    assert_eq!(context.stats().barriers, 1, "nobody wrote there before, and what was read there is not defined");
+    context.fill_range(&buffer, 16..32, 8).unwrap(); // written before
+    assert_eq!(context.stats().barriers, 2);
+    context.copy(&buffer, 0, &seen, 0, 256).unwrap();
+    assert_eq!(context.stats().barriers, 3);
+    let words = context.read::<u32>(&seen).unwrap();
+    assert_eq!((words[0], words[4], words[8], words[63]), (1, 8, 7, 7));
+}
+
+#[test]
+fn levels_that_hold_nothing_are_written_without_a_barrier() {
+    let context = context();
+    let image = context.image(vk::Format::R32_UINT, [4, 4, 1]).layers(3).build().unwrap();
+    let other = context.image(vk::Format::R32_UINT, [4, 4, 1]).build().unwrap();
+    context.copy_image((&image, 0, 1), (&other, 0, 0)).unwrap(); // not defined
+    context.clear_image(image.all().layers(0..2), ClearColor::Uint([5, 0, 0, 0])).unwrap();
+    assert_eq!(context.stats().barriers, 0);
+    context.copy_image((&image, 0, 1), (&other, 0, 0)).unwrap();
+    assert_eq!(context.stats().barriers, 1);
+    context.clear_image(image.all().layers(1..3), ClearColor::Uint([6, 0, 0, 0])).unwrap();
+    assert_eq!(context.stats().barriers, 2, "one of the two holds something");
+    assert_eq!(context.read_image::<u32>(&other, 0, 0).unwrap(), [5; 16]);
+}
+
+#[test]
 fn a_fence_tells_when_it_is_done() {
     let context = context();
     let buffer = context.buffer(1 << 20).build().unwrap();
@@ -216,6 +254,13 @@ fn poison_shows_what_a_discard_forgot_of_an_idle_buffer() {
     let buffer = context.buffer(16).holding(&[9u32; 4]).unwrap();
     drop(context.map(buffer.slice(0..8), MapFlags::WRITE | MapFlags::DISCARD_RANGE).unwrap());
     assert_eq!(context.read::<u32>(&buffer).unwrap(), [0xa5a5_a5a5, 0xa5a5_a5a5, 9, 9]);
+    let image = context.image(vk::Format::R32_UINT, [4, 4, 1]).levels(2).layers(2).build().unwrap();
+    context.clear_image(&image, ClearColor::Uint([9, 0, 0, 0])).unwrap();
+    context.finish().unwrap();
+    context.invalidate_image(image.level(1).layers(1..)).unwrap();
+    let level = |level, layer| context.read_image::<u32>(&image, level, layer).unwrap();
+    assert_eq!((level(1, 1), level(1, 0)), (vec![0xa5a5_a5a5; 4], vec![9; 4]));
+    assert_eq!((level(0, 0), level(0, 1)), (vec![9; 16], vec![9; 16]));
 }
 
 #[test]
@@ -223,6 +268,12 @@ fn what_the_driver_refuses_is_named_by_its_label() {
     let context = Context::builder().workers(1).memory(64 << 20).build().unwrap();
     let error = context.buffer(1 << 50).label("huge").build().unwrap_err().to_string();
     assert!(error.contains("`huge`"), "{error}");
+    let _most = context.buffer(48 << 20).build().unwrap();
+    let large = context.buffer(32 << 20).label("large").build().unwrap_err();
+    assert_eq!(large.to_string(), "out of memory: buffer `large` of 33554432 bytes");
+    assert!(matches!(large, Error::OutOfMemory(_)));
+    let sheet = context.image(vk::Format::R32_UINT, [4096, 2048, 1]).label("sheet").build().unwrap_err().to_string();
+    assert_eq!(sheet, "out of memory: image `sheet` of 4096x2048x1 R32_UINT");
     let program = context.program_wgsl(
         "@group(0) @binding(0) var<uniform> step: vec4<u32>;
          @group(0) @binding(1) var<storage, read_write> to: array<u32>;

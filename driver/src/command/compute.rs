@@ -171,11 +171,13 @@ fn check_places<'a>(
         Misuse::new(at, problem, "VUID-vkCmdBindDescriptorSets-firstSet-00360")
     })?;
     for (at, (set, place)) in sets.iter().zip(places).enumerate() {
+        let (same, fits) = (set.layout().device().is(layout.device()), set.layout() == place);
+        if same && fits {
+            continue;
+        }
         let (at, vuid) = (format!("pDescriptorSets[{at}]"), "VUID-vkCmdBindDescriptorSets-pDescriptorSets-00358");
-        require(set.layout().device().is(layout.device()), &at, "VUID-vkCmdBindDescriptorSets-commonparent", || {
-            "a set of another device".into()
-        })?;
-        require(set.layout() == place, &at, vuid, || "the set's layout is not that of its place".into())?;
+        require(same, &at, "VUID-vkCmdBindDescriptorSets-commonparent", || "a set of another device".into())?;
+        require(fits, &at, vuid, || "the set's layout is not that of its place".into())?;
     }
     let wanted: usize = places.iter().map(DescriptorSetLayout::dynamic).sum();
     require(offsets.len() == wanted, at, "VUID-vkCmdBindDescriptorSets-dynamicOffsetCount-00359", || {

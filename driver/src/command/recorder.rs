@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use ash::vk::CommandBufferUsageFlags;
+use foldhash::fast::FixedState;
 use spelter_shaders::abi::MAX_PUSH_BYTES;
 
 use super::CommandBuffer;
@@ -42,7 +43,7 @@ pub(super) struct Recorder {
 #[derive(Default)]
 struct Kept {
     list: Vec<Arc<dyn Any + Send + Sync>>,
-    seen: HashSet<usize>,
+    seen: HashSet<usize, FixedState>,
 }
 
 impl Kept {

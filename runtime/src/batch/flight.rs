@@ -9,6 +9,8 @@ use crate::serial;
 pub(crate) type Clock = serial::Clock<Flight>;
 /// A batch of a context.
 pub(crate) type Moment = serial::Moment<Flight>;
+/// A batch of another context that must come first.
+pub(crate) type First = serial::First<Flight>;
 
 /// The queue of a context.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 mod flight;
 mod timeline;
 
-pub(crate) use flight::{Clock, Flight, Line, Moment};
+pub(crate) use flight::{Clock, First, Flight, Line, Moment};
 pub(crate) use timeline::Timeline;
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use ash::vk;
 use smallvec::SmallVec;
 use spelter_driver::{CommandBuffer, DescriptorSet, Device, MemoryBarrier};
 
-use crate::barrier::{Hazards, Use};
+use crate::barrier::{By, Fresh, Hazards, Touch, Use};
 use crate::error::Error;
 use crate::object::ResourceObject;
 use crate::program::Program;
@@ -31,15 +31,27 @@ const MOST_COMMANDS: usize = 1024;
 pub(crate) enum Refusal {
     /// It is wrong, or something failed.
     Error(Error),
-    /// A batch of another context must come first: nothing was recorded.
+    /// A batch of another context must be done before: nothing was recorded.
     Behind(Moment),
-    /// A resource got another object meanwhile: nothing was recorded, and what was looked up must be looked up again.
+    /// A batch of another context must be submitted before: nothing was recorded.
+    Unsubmitted(Moment),
+    /// A resource got another object meanwhile, or was mapped: nothing was recorded, and what was looked up must be looked
+    /// up again.
     Again,
 }
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         Self::Error(error)
+    }
+}
+
+impl From<First> for Refusal {
+    fn from(first: First) -> Self {
+        match first {
+            First::Done(moment) => Self::Behind(moment),
+            First::Submitted(moment) => Self::Unsubmitted(moment),
+        }
     }
 }
 
@@ -123,28 +135,40 @@ impl Batch {
         self.serial
     }
 
-    /// Notes that the batch uses these objects, and owns them from now on; what is written counts as holding data.
+    /// Notes that the batch uses these objects, and owns them from now on; what is written counts as holding data. Which of
+    /// the uses write nothing but what did not.
     ///
-    /// Each is entered under its resource's lock, if it still is that resource's object: whoever renames decides under the
-    /// same lock, so he finds the use and the valid bytes, or the command finds the new object. In the end all are still
-    /// what they were, so that the command uses what the resources were at one moment.
+    /// Each is entered under its resource's lock, if it still is that resource's object and nobody has mapped it: whoever
+    /// renames or maps decides under the same lock, so he finds the use and the valid bytes, or the command finds the new
+    /// object or the mapping. In the end all are still what they were, so that the command uses what the resources were at
+    /// one moment.
     pub(crate) fn enter<'a>(
         &mut self,
         clock: &Arc<Clock>,
         uses: impl Iterator<Item = Use<'a>> + Clone,
-    ) -> Result<(), Refusal> {
-        let mut resources = 0;
-        for Use { object, resource, access, range } in uses.clone() {
+    ) -> Result<Fresh, Refusal> {
+        let (mut resources, mut fresh) = (0, Fresh::default());
+        for (number, Use { object, resource, access, range, by }) in uses.clone().enumerate() {
+            let mut new = false;
             let mut state = resource.map(Resource::state);
-            if state.as_ref().is_some_and(|state| !state.has(object)) {
-                return Err(Refusal::Again);
-            }
-            let first = object.usage.enter(clock, self.serial, access).map_err(Refusal::Behind)?;
             if let Some(state) = &mut state {
-                resources += 1;
-                if access.writes() {
-                    state.valid.add(range);
+                let mapped = match by {
+                    By::Command => state.maps.forbid_commands(),
+                    By::Host => state.maps.forbid_writes(&range),
+                    By::Mapping => false,
+                };
+                if mapped || !state.has(object) {
+                    return Err(Refusal::Again);
                 }
+                resources += 1;
+                new = access.writes() && !state.valid.intersects(&range);
+            }
+            let first = object.usage.enter(clock, self.serial, access, new).map_err(Refusal::from)?;
+            if let Some(state) = state.as_mut().filter(|_| access.writes()) {
+                state.valid.add(range);
+            }
+            if new {
+                fresh.note(number);
             }
             if first {
                 self.objects.push(Arc::clone(object));
@@ -154,13 +178,12 @@ impl Batch {
         if resources > 1 && uses.into_iter().any(has_changed) {
             return Err(Refusal::Again);
         }
-        Ok(())
+        Ok(fresh)
     }
 
-    /// Puts a barrier before the next command if what it uses asks for one; whether it did.
-    pub(crate) fn order<'a>(&mut self, uses: impl Iterator<Item = Use<'a>>) -> Result<bool, Error> {
-        let uses: SmallVec<[_; 8]> = uses.collect();
-        let barrier = self.hazards.next(uses.iter().map(|u| (u.object.id(), &u.range, u.access)));
+    /// Puts a barrier before the next command if what it does asks for one; whether it did. `fresh` is of the same uses.
+    pub(crate) fn order(&mut self, uses: impl Iterator<Item = Touch> + Clone, fresh: Fresh) -> Result<bool, Error> {
+        let barrier = self.hazards.next(uses, fresh);
         if barrier {
             self.barrier()?;
         }

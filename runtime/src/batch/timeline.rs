@@ -55,7 +55,7 @@ impl Timeline {
             self.recording = Some(self.begin()?);
         }
         // There is one: a failure has returned above.
-        self.recording.as_deref_mut().ok_or(Error::OutOfMemory)
+        self.recording.as_deref_mut().ok_or_else(|| Error::OutOfMemory(String::new()))
     }
 
     fn begin(&mut self) -> Result<Box<Batch>, Error> {

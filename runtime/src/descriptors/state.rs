@@ -1,6 +1,7 @@
 //! What a program finds in the slots of a context: checked and hashed once, then only where slots have changed.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -8,7 +9,7 @@ use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
 use super::{CachedSet, Key, SetCache};
-use crate::barrier::Use;
+use crate::barrier::{By, Touch, Use};
 use crate::bindings::{Bindings, Bound, SlotId};
 use crate::error::{Error, rule};
 use crate::program::{BindingInfo, Program, SetLayout};
@@ -52,6 +53,8 @@ pub(crate) struct ProgramState {
     /// By kind, the descriptors of that kind.
     places: [Vec<Place>; SlotKind::COUNT],
     uses: Vec<(SlotId, Access)>,
+    /// What a dispatch does to the objects in the slots.
+    touches: Vec<Touch>,
 }
 
 /// A descriptor of a program and the slot that it is taken from.
@@ -99,6 +102,7 @@ impl ProgramState {
             groups: Vec::new(),
             places: Default::default(),
             uses: Vec::new(),
+            touches: Vec::new(),
         };
         for (group, layout) in program.sets().iter().enumerate() {
             let mut ids = Vec::new();
@@ -139,6 +143,7 @@ impl ProgramState {
     /// Looks at the slots that changed; an error leaves them to be looked at again.
     pub(crate) fn look(&mut self, program: &Program, bindings: &Bindings, share: &Share) -> Result<(), Error> {
         // Slots that were never filled have not changed: the first time all are looked at.
+        let known = self.fresh.len();
         let is_news = |change: u64| self.seen.is_none_or(|seen| change > seen);
         for kind in SlotKind::ALL {
             if !is_news(bindings.last_change(kind)) {
@@ -162,12 +167,20 @@ impl ProgramState {
             slots.clone().try_for_each(|id| check_mapped(bindings.slot(id), bindings.bound(id)))?;
         }
         self.seen = Some(bindings.now());
+        if self.fresh.len() > known {
+            self.touches.clear();
+            for (slot, access) in &self.uses {
+                let Some(bound) = bindings.bound(*slot) else { continue };
+                let Some(object) = &bound.object else { continue };
+                self.touches.extend(bound.ranges.iter().map(|range| (object.id(), range.clone(), *access)));
+            }
+        }
         Ok(())
     }
 
-    /// What the dispatch uses. All slots are filled, by [`ProgramState::look`].
-    pub(crate) fn uses<'a>(&'a self, bindings: &'a Bindings) -> impl Iterator<Item = Use<'a>> + Clone {
-        self.uses.iter().filter_map(|(slot, access)| Some((bindings.bound(*slot)?, *access))).flat_map(used)
+    /// What the dispatch does to the objects in its slots, which are all filled: of the last look.
+    pub(crate) fn touches(&self) -> impl Iterator<Item = Touch> + Clone {
+        self.touches.iter().cloned()
     }
 
     /// The number of the set of a group, if it is known; one that the program does not use has none.
@@ -205,8 +218,11 @@ impl ProgramState {
 /// What a command does with what is bound.
 pub(crate) fn used((bound, access): (&Bound, Access)) -> impl Iterator<Item = Use<'_>> + Clone {
     let resource = bound.resource.as_deref();
-    let ranges =
-        move |object| bound.ranges.iter().map(move |range| Use { object, resource, range: range.clone(), access });
+    let one = move |object, range: &Range<u64>| {
+        let (range, by) = (range.clone(), By::Command);
+        Use { object, resource, range, access, by }
+    };
+    let ranges = move |object| bound.ranges.iter().map(move |range| one(object, range));
     bound.object.as_ref().into_iter().flat_map(ranges)
 }
 

@@ -12,6 +12,7 @@ use crate::barrier::Use;
 use crate::context::Context;
 use crate::error::{Error, rule};
 use crate::image::{Image, ImagePart};
+use crate::object::ResourceObject;
 use crate::serial::Access;
 use crate::view::Subresources;
 
@@ -30,7 +31,7 @@ impl Context {
                 rule::LEVEL,
             ));
         }
-        let staging = self.inner().staging(wanted)?;
+        let staging = self.level_staging("write", image, wanted)?;
         staging.storage().write(0, bytes)?;
         self.share().memory().counters.bytes_staged.add(wanted);
         self.inner().record(|state| {
@@ -53,9 +54,11 @@ impl Context {
         let (one, bytes) = self.check_level("read", image, level, layer)?;
         let each = size_of::<T>() as u64;
         if each == 0 || bytes % each != 0 {
-            return Err(Error::range(format!("read: {bytes} bytes for elements of {each} bytes"), rule::WHOLE));
+            let of = image.resource().described();
+            let problem = format!("read: {bytes} bytes for elements of {each} bytes of {of}");
+            return Err(Error::range(problem, rule::WHOLE));
         }
-        let staging = self.inner().staging(bytes)?;
+        let staging = self.level_staging("read", image, bytes)?;
         self.inner().record(|state| {
             let object = for_command("read", image.resource())?;
             let (from, to) = (object.image()?, staging.buffer()?);
@@ -139,6 +142,11 @@ impl Context {
         part.check(info).map_err(|problem| Error::range(format!("{what}: {problem} of {of}"), rule::INSIDE))
     }
 
+    fn level_staging(&self, what: &str, image: &Image, bytes: u64) -> Result<Arc<ResourceObject>, Error> {
+        let of = || format!("{what}: {bytes} bytes for a level of {}", image.resource().described());
+        self.inner().staging(bytes).map_err(|error| error.for_want_of(of))
+    }
+
     /// One level of one layer, and its bytes.
     fn check_level(&self, what: &str, image: &Image, level: u32, layer: u32) -> Result<(Subresources, u64), Error> {
         let levels = level..level.saturating_add(1);
@@ -152,7 +160,7 @@ impl Context {
 
 /// What a command does with the subresources of an object.
 fn used<'a>(
-    object: &'a Arc<crate::object::ResourceObject>,
+    object: &'a Arc<ResourceObject>,
     part: &Subresources,
     image: &'a Image,
     access: Access,

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::upload::{Renamed, rename};
+use crate::barrier::By;
 use crate::context::{Context, Inner};
 use crate::error::{Error, rule};
 use crate::object::ResourceObject;
@@ -264,7 +265,7 @@ impl Mapped {
                     (target, start, staged) = (staging, 0, Some(Mutex::new(Ranges::new())));
                 }
                 // In place, after a wait.
-                Err(Error::OutOfMemory) => step = Step::Wait(Access::Write),
+                Err(Error::OutOfMemory(_)) => step = Step::Wait(Access::Write),
                 Err(error) => return Err(error),
             }
         }
@@ -329,13 +330,13 @@ impl Mapped {
     }
 
     fn end(&mut self) -> Result<(), Error> {
-        let Some(hold) = self.hold.take() else { return Ok(()) };
-        drop(hold); // what is copied is no use of a mapped resource
+        // Until all of it is on its way nobody else maps the bytes.
+        let Some(_hold) = self.hold.take() else { return Ok(()) };
         let staged = self.staged.take().map(Mutex::into_inner).unwrap_or_default();
         for Range { start, end } in staged.iter() {
             self.context.share.memory().counters.bytes_staged.add(end - start);
-            let to = self.range.start + start;
-            self.context.copy_staged("unmap", &self.target, start, &self.resource, to, end - start)?;
+            let (from, to) = ((&self.target, start), (&*self.resource, self.range.start + start));
+            self.context.copy_staged(("unmap", By::Mapping), from, to, end - start)?;
         }
         Ok(())
     }

@@ -45,7 +45,9 @@ impl Context {
         self.check_range("read", buffer, &range)?;
         let (bytes, each) = (range.end - range.start, size_of::<T>() as u64);
         if each == 0 || bytes % each != 0 {
-            return Err(Error::range(format!("read: {bytes} bytes for elements of {each} bytes"), rule::WHOLE));
+            let of = buffer.resource().described();
+            let problem = format!("read: {bytes} bytes for elements of {each} bytes of {of}");
+            return Err(Error::range(problem, rule::WHOLE));
         }
         let mut raw = vec![0u8; bytes as usize];
         self.inner().read(buffer.resource(), range.start, &mut raw)?;
@@ -190,8 +192,8 @@ impl State {
         command: impl FnOnce(&spelter_driver::CommandBuffer) -> Result<(), spelter_driver::Error>,
     ) -> Result<(), Refusal> {
         let batch = self.timeline.batch()?;
-        batch.enter(&self.clock, uses.iter().cloned())?;
-        batch.order(uses.iter().cloned())?;
+        let fresh = batch.enter(&self.clock, uses.iter().cloned())?;
+        batch.order(uses.iter().cloned().map(Use::touch), fresh)?;
         Ok(batch.transfer(command)?)
     }
 }

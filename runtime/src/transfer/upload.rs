@@ -1,11 +1,12 @@
 //! Writing from the host: in place, to new storage, staged and copied in order, or after a wait. The rule is in [`way`].
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use ash::vk;
 use parking_lot::MutexGuard;
 
-use crate::barrier::Use;
+use crate::barrier::{By, Use};
 use crate::context::{Inner, State};
 use crate::error::{Error, rule};
 use crate::memory::{Memory, Template};
@@ -70,11 +71,7 @@ impl Inner {
             let mut inner = resource.state();
             let object = Arc::clone(inner.object(resource, what)?);
             let range = offset..offset + bytes.len() as u64;
-            if inner.maps.forbid_writes(&range) {
-                let problem =
-                    format!("{what}: bytes {}..{} of {} are mapped", range.start, range.end, resource.described());
-                return Err(Error::resource(problem, rule::MAPPED));
-            }
+            check_writable(what, resource, &inner, &range)?;
             if bytes.is_empty() {
                 return Ok(());
             }
@@ -120,7 +117,7 @@ impl Inner {
                             let (now, later) = bytes.split_at(piece);
                             staging.storage().write(0, now)?;
                             counters.bytes_staged.add(piece as u64);
-                            self.copy_staged(what, &staging, 0, resource, offset, piece as u64)?;
+                            self.copy_staged((what, By::Host), (&staging, 0), (resource, offset), piece as u64)?;
                             if later.is_empty() {
                                 counters.stalls_avoided.one();
                                 return Ok(());
@@ -130,7 +127,7 @@ impl Inner {
                             (may_rename, discard) = (false, false);
                         }
                         // The bytes that are there have room for these: in place, after a wait.
-                        Err(Error::OutOfMemory) => may_stage = false,
+                        Err(Error::OutOfMemory(_)) => may_stage = false,
                         Err(error) => return Err(error),
                     }
                 }
@@ -165,21 +162,25 @@ impl Inner {
         Ok(staging)
     }
 
-    /// Records a copy from a staging buffer.
+    /// Records a copy of bytes from a staging buffer, from an offset on, to a resource's.
     pub(super) fn copy_staged(
         &self,
-        what: &str,
-        staging: &Arc<ResourceObject>,
-        from: u64,
-        resource: &Resource,
-        to: u64,
+        (what, by): (&str, By),
+        (staging, from): (&Arc<ResourceObject>, u64),
+        (resource, to): (&Resource, u64),
         bytes: u64,
     ) -> Result<(), Error> {
         self.record(|state| {
-            let object = Arc::clone(resource.state().object(resource, what)?);
+            let target = to..to + bytes;
+            let inner = resource.state();
+            let object = Arc::clone(inner.object(resource, what)?);
+            if by == By::Host {
+                check_writable(what, resource, &inner, &target)?;
+            }
+            drop(inner);
             let region = vk::BufferCopy { src_offset: from, dst_offset: to, size: bytes };
             let read = Use::own(staging, from..from + bytes, Access::Read);
-            let write = Use::of(resource, &object, to..to + bytes, Access::Write);
+            let write = Use { by, ..Use::of(resource, &object, target, Access::Write) };
             let (a, b) = (staging.buffer()?, object.buffer()?);
             state.transfer(&[read, write], |commands| commands.copy_buffer(a, b, &[region]))?;
             if let Some(batch) = state.timeline.open() {
@@ -188,6 +189,15 @@ impl Inner {
             Ok(())
         })
     }
+}
+
+/// The bytes are not mapped, or persistently.
+fn check_writable(what: &str, resource: &Resource, state: &resource::State, range: &Range<u64>) -> Result<(), Error> {
+    if !state.maps.forbid_writes(range) {
+        return Ok(());
+    }
+    let (Range { start, end }, of) = (range, resource.described());
+    Err(Error::resource(format!("{what}: bytes {start}..{end} of {of} are mapped"), rule::MAPPED))
 }
 
 /// What came of an attempt to rename.

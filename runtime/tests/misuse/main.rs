@@ -1,0 +1,161 @@
+//! A program that breaks a rule gets an error that names the resource by its label, the slot and the rule, and the context
+//! goes on: one line for each rule, in a table.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+mod rules;
+
+use std::sync::Arc;
+
+use spelter::{Bind, Buffer, ClearColor, Context, Error, Image, MapFlags, Mapped, Program, Slot, vk};
+
+use rules::{CASES, GONE, MAPPED, SOURCE};
+
+const COPY: &str = "
+@group(0) @binding(0) var<uniform> step: vec4<u32>;
+@group(0) @binding(1) var<storage, read> source: array<u32>;
+@group(0) @binding(2) var<storage, read_write> to: array<u32>;
+@compute @workgroup_size(4)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) { to[id.x] = source[id.x] + step.x; }";
+
+const LOOK: &str = "
+@group(1) @binding(0) var sheet: texture_2d<u32>;
+@group(1) @binding(1) var drawn: texture_storage_2d<r32uint, write>;
+@compute @workgroup_size(1) fn main() { textureStore(drawn, vec2(0u), textureLoad(sheet, vec2(0u), 0)); }";
+
+const PUSH: &str = "
+var<immediate> n: u32;
+@group(0) @binding(2) var<storage, read_write> to: array<u32>;
+@compute @workgroup_size(1) fn main() { to[0] = n; }";
+
+/// Everything that a rule may be broken with. All slots that the programs take are filled.
+struct Stage {
+    context: Context,
+    stranger: Context,
+    copy: Program,
+    look: Program,
+    push: Program,
+    theirs: Program,
+    step: Buffer,
+    source: Buffer,
+    to: Buffer,
+    gone: Buffer,
+    foreign: Buffer,
+    mapped: Buffer,
+    /// Keeps the first half of `mapped` mapped.
+    map: Mapped,
+    sheet: Image,
+    drawn: Image,
+    lost: Image,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let (context, stranger) = (Context::builder().workers(1).build().unwrap(), Context::new().unwrap());
+        let program = |text| context.program_wgsl(text).unwrap();
+        let buffer = |label| context.buffer(64).label(label).holding(&[7u32; 16]).unwrap();
+        let image = |label| {
+            let image = context.image(vk::Format::R32_UINT, [4, 4, 1]).levels(2).label(label).build().unwrap();
+            context.clear_image(&image, ClearColor::Uint([7; 4])).unwrap();
+            image
+        };
+        let (gone, lost, mapped) = (buffer("gone"), image("lost"), buffer("mapped"));
+        gone.destroy();
+        lost.destroy();
+        let map = context.map(mapped.slice(..32), MapFlags::READ).unwrap();
+        let stage = Self {
+            copy: program(COPY),
+            look: program(LOOK),
+            push: program(PUSH),
+            theirs: stranger.program_wgsl(COPY).unwrap(),
+            step: buffer("step"),
+            source: buffer("source"),
+            to: buffer("to"),
+            foreign: stranger.buffer(64).label("foreign").zeroed().unwrap(),
+            sheet: image("sheet"),
+            drawn: image("drawn"),
+            gone,
+            mapped,
+            map,
+            lost,
+            context,
+            stranger,
+        };
+        stage.context.bind((0, 0), Bind::uniform(&stage.step)).unwrap();
+        stage.context.bind((0, 1), Bind::storage(&stage.source)).unwrap();
+        stage.context.bind((0, 2), Bind::storage(&stage.to)).unwrap();
+        stage.context.bind((1, 0), Bind::sampled(stage.sheet.level(0))).unwrap();
+        stage.context.bind((1, 1), Bind::storage_image(stage.drawn.level(0))).unwrap();
+        stage
+    }
+
+    fn bind(&self, slot: impl Into<Slot>, bind: Bind) -> Result<(), Error> {
+        self.context.bind(slot, bind)
+    }
+
+    /// Dispatches with something else in a slot, which is put back.
+    fn with(&self, binding: u32, bind: Bind) -> Result<(), Error> {
+        self.context.dispatch(&self.copy).with((0, binding), bind).groups([4, 1, 1])
+    }
+
+    fn map(&self, buffer: &Buffer, flags: MapFlags) -> Result<(), Error> {
+        self.context.map(buffer, flags).map(drop)
+    }
+
+    /// The context does what it did before: a dispatch of all slots, a transfer and a result.
+    fn works(&self, after: &str) {
+        let context = &self.context;
+        context.fill(&self.to, 0).unwrap();
+        context.dispatch(&self.copy).groups([4, 1, 1]).unwrap();
+        assert_eq!(context.read::<u32>(&self.to).unwrap(), [14; 16], "after {after}");
+        context.clear_image(&self.drawn, ClearColor::Uint([0; 4])).unwrap();
+        context.dispatch(&self.look).groups([1, 1, 1]).unwrap();
+        assert_eq!(context.read_image::<u32>(&self.drawn, 0, 0).unwrap()[..2], [7, 0], "after {after}");
+    }
+}
+
+#[test]
+fn each_rule_is_named_and_the_context_goes_on() {
+    let stage = Stage::new();
+    stage.works("nothing");
+    for (what, run, start, end) in CASES {
+        let error = run(&stage).expect_err(what).to_string();
+        assert!(error.starts_with(start), "{what}: {error:?} does not begin with {start:?}");
+        assert!(error.ends_with(end), "{what}: {error:?} does not end with {end:?}");
+        stage.works(what);
+    }
+    assert_eq!(stage.map.read::<u32>(0, 8).unwrap(), [7; 8], "the mapping is as it was");
+    assert!(stage.stranger.read::<u32>(&stage.foreign).unwrap().iter().all(|word| *word == 0));
+}
+
+/// What is in a slot may stop being right while it is there.
+#[test]
+fn what_goes_wrong_in_a_slot_is_named_there() {
+    let stage = Stage::new();
+    let dispatch = || stage.context.dispatch(&stage.copy).groups([4, 1, 1]);
+    stage.bind((0, 1), Bind::storage(&stage.mapped)).unwrap();
+    let error = dispatch().unwrap_err().to_string();
+    assert_eq!(error, format!("binding 0.1: buffer `mapped` of 64 bytes is mapped {MAPPED}"));
+    let late = stage.context.buffer(64).label("late").zeroed().unwrap();
+    stage.bind((0, 1), Bind::storage(&late)).unwrap();
+    dispatch().unwrap();
+    late.destroy();
+    let error = dispatch().unwrap_err().to_string();
+    assert_eq!(error, format!("binding 0.1: buffer `late` of 64 bytes is destroyed {GONE}"));
+    stage.context.unbind((0, 1)).unwrap();
+    assert_eq!(dispatch().unwrap_err().to_string(), "binding 0.1: no buffer is bound to it");
+    stage.bind((0, 1), Bind::storage(&stage.source)).unwrap();
+    stage.works("all of it");
+}
+
+/// Handles outlive their context, and commands on them are still told what is wrong.
+#[test]
+fn a_map_of_another_thread_is_seen() {
+    let stage = Arc::new(Stage::new());
+    let other = Arc::clone(&stage);
+    let map = std::thread::spawn(move || other.context.map(&other.source, MapFlags::READ).unwrap()).join().unwrap();
+    let error = stage.context.dispatch(&stage.copy).groups([4, 1, 1]).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("binding 0.1: {SOURCE} is mapped")), "{error}");
+    map.unmap().unwrap();
+    stage.works("the mapping");
+}
