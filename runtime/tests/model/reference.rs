@@ -1,13 +1,13 @@
 //! The naive side: every step is done at once, on words that are defined or not.
 
-use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
 use spelter::MapFlags;
 
 use crate::kernels::{self, Word};
-use crate::step::{CONTEXTS, Contents, Part, RESOURCES, SLOTS, Step, value};
+use crate::resource::{Handle, Resource, overlap};
+use crate::step::{BUFFERS, Bound, CONTEXTS, Contents, Kind, Part, RESOURCES, SLOTS, Step, TEXELS, level_of, value};
 
 /// What a step shows.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub(crate) enum Shown {
     Nothing,
     /// The call was refused.
     Refused,
+    /// The call was refused for want of memory, so it did nothing.
+    Full,
     /// Words that were read.
     Words(Vec<Word>),
 }
@@ -37,20 +39,11 @@ impl Shown {
     }
 }
 
-/// A buffer.
-#[derive(Debug)]
-pub(crate) struct Resource {
-    words: RefCell<Vec<Word>>,
-    destroyed: RefCell<bool>,
-}
-
-type Handle = Rc<Resource>;
-
 #[derive(Clone, Debug)]
 struct Slot {
     resource: Handle,
     range: Range<u64>,
-    uniform: bool,
+    kind: Kind,
 }
 
 /// A mapping that stays.
@@ -67,30 +60,8 @@ pub(crate) struct Reference {
     persistent: Option<Persistent>,
 }
 
-impl Resource {
-    fn size(&self) -> u64 {
-        self.words.borrow().len() as u64
-    }
-
-    fn get(&self, range: &Range<u64>) -> Vec<Word> {
-        self.words.borrow()[range.start as usize..range.end as usize].to_vec()
-    }
-
-    fn put(&self, at: u64, words: &[Word]) {
-        self.words.borrow_mut()[at as usize..at as usize + words.len()].copy_from_slice(words);
-    }
-
-    fn forget(&self, range: &Range<u64>) {
-        self.words.borrow_mut()[range.start as usize..range.end as usize].fill(None);
-    }
-
-    fn is_destroyed(&self) -> bool {
-        *self.destroyed.borrow()
-    }
-}
-
-fn overlap(a: (&Handle, &Range<u64>), b: (&Handle, &Range<u64>)) -> bool {
-    Rc::ptr_eq(a.0, b.0) && a.1.start < b.1.end && b.1.start < a.1.end
+fn words(seed: u32, range: Range<u64>) -> Vec<Word> {
+    range.map(|at| Some(value(seed, at))).collect()
 }
 
 impl Reference {
@@ -108,26 +79,40 @@ impl Reference {
     pub(crate) fn contents(&self) -> impl Iterator<Item = (usize, Shown)> {
         let live = |(which, handle): (usize, &Option<Handle>)| {
             let handle = handle.as_ref().filter(|handle| !handle.is_destroyed())?;
-            Some((which, Shown::Words(handle.words.borrow().clone())))
+            Some((which, Shown::Words(handle.get(&(0..handle.size())))))
         };
         self.handles.iter().enumerate().filter_map(live)
     }
 
-    fn live(&self, resource: usize) -> Option<Result<&Handle, Shown>> {
-        let handle = self.handles[resource].as_ref()?;
-        Some(if handle.is_destroyed() { Err(Shown::Refused) } else { Ok(handle) })
+    /// What a handle names. Without a handle the step does nothing, and what is destroyed is refused.
+    fn live(&self, which: usize) -> Result<&Handle, Shown> {
+        match &self.handles[which] {
+            None => Err(Shown::Nothing),
+            Some(handle) if handle.is_destroyed() => Err(Shown::Refused),
+            Some(handle) => Ok(handle),
+        }
+    }
+
+    fn both(&self, from: usize, to: usize) -> Result<[&Handle; 2], Shown> {
+        if self.handles[from].is_none() || self.handles[to].is_none() {
+            return Err(Shown::Nothing);
+        }
+        Ok([self.live(from)?, self.live(to)?])
     }
 
     pub(crate) fn step(&mut self, step: &Step) -> Shown {
         match step {
-            Step::Create { resource, words, contents } => {
-                let word = |at| match contents {
-                    Contents::Undefined => None,
-                    Contents::Zero => Some(0),
-                    Contents::Values(seed) => Some(value(*seed, at)),
+            Step::Create { resource, words: count, contents } => {
+                let contents = match contents {
+                    Contents::Undefined => vec![None; *count as usize],
+                    Contents::Zero => vec![Some(0); *count as usize],
+                    Contents::Values(seed) => words(*seed, 0..*count),
                 };
-                let words = RefCell::new((0..*words).map(word).collect());
-                self.handles[*resource] = Some(Rc::new(Resource { words, destroyed: RefCell::new(false) }));
+                self.handles[*resource] = Some(Resource::new(contents));
+                Shown::Nothing
+            }
+            Step::CreateImage { image } => {
+                self.handles[BUFFERS + image] = Some(Resource::new(vec![None; TEXELS]));
                 Shown::Nothing
             }
             Step::Drop { resource } => {
@@ -135,14 +120,13 @@ impl Reference {
                 Shown::Nothing
             }
             Step::Destroy { resource } => {
-                self.handles[*resource].iter().for_each(|handle| *handle.destroyed.borrow_mut() = true);
+                self.handles[*resource].iter().for_each(|handle| handle.destroy());
                 Shown::Nothing
             }
             Step::Unbind { context, slot } => {
                 self.slots[*context][*slot] = None;
                 Shown::Nothing
             }
-            Step::Dispatch { context, program, own } => self.dispatch(*context, *program, own),
             Step::Unpersist => {
                 self.persistent = None;
                 Shown::Nothing
@@ -153,86 +137,110 @@ impl Reference {
         }
     }
 
-    /// Steps that take a resource, which may not be there (nothing happens) or be destroyed (an error).
+    /// Steps that take resources, which may not be there or be destroyed.
     fn on_resource(&mut self, step: &Step) -> Result<Shown, Shown> {
-        let live = |resource: &usize| self.live(*resource).unwrap_or(Err(Shown::Nothing));
         match step {
-            Step::Bind { context, slot, bound, uniform } => {
-                let resource = Rc::clone(live(&bound.resource)?);
-                let range = bound.part.of(resource.size(), true);
-                self.slots[*context][*slot] = Some(Slot { resource, range, uniform: *uniform });
+            Step::Bind { context, slot, bound, kind } => {
+                let resource = Rc::clone(self.live(bound.handle(*kind))?);
+                let range = bound.words(*kind, resource.size());
+                self.slots[*context][*slot] = Some(Slot { resource, range, kind: *kind });
             }
+            Step::Dispatch { context, program, own } => self.dispatch(*context, *program, own)?,
             Step::Write { resource, part, seed, .. } => {
-                let handle = live(resource)?;
+                let handle = self.live(*resource)?;
                 let range = part.of(handle.size(), false);
-                let words: Vec<_> = range.clone().map(|at| Some(value(*seed, at))).collect();
-                handle.put(range.start, &words);
+                handle.put(range.start, &words(*seed, range));
             }
-            Step::Upload { resource, words, seed, .. } => {
-                let handle = live(resource)?;
-                let words = 1 + words % handle.size();
+            Step::Upload { resource, words: count, seed, .. } => {
+                let handle = self.live(*resource)?;
+                let count = 1 + count % handle.size();
                 handle.forget(&(0..handle.size()));
-                handle.put(0, &(0..words).map(|at| Some(value(*seed, at))).collect::<Vec<_>>());
+                handle.put(0, &words(*seed, 0..count));
             }
             Step::Copy { from, to, part, at, .. } => {
-                if self.handles[*from].is_none() || self.handles[*to].is_none() {
-                    return Ok(Shown::Nothing);
-                }
-                let (from, to) = (live(from)?, live(to)?);
+                let [from, to] = self.both(*from, *to)?;
                 let range = part.of(from.size().min(to.size()), false);
                 let at = at % (to.size() - (range.end - range.start) + 1);
                 let target = at..at + range.end - range.start;
                 if overlap((from, &range), (to, &target)) {
                     return Ok(Shown::Refused);
                 }
-                let words = from.get(&range);
-                to.put(at, &words);
+                to.put(at, &from.get(&range));
             }
             Step::Fill { resource, part, word, .. } => {
-                let handle = live(resource)?;
+                let handle = self.live(*resource)?;
                 let range = part.of(handle.size(), false);
                 handle.put(range.start, &vec![Some(*word); (range.end - range.start) as usize]);
             }
             Step::Invalidate { resource, .. } => {
-                let handle = live(resource)?;
+                let handle = self.live(*resource)?;
                 handle.forget(&(0..handle.size()));
             }
-            Step::Map { resource, part, flags, writes, .. } => {
-                let handle = live(resource)?;
-                let range = part.of(handle.size(), false);
-                let mapped = self.persistent.as_ref();
-                if mapped.is_some_and(|map| overlap((handle, &range), (&map.resource, &map.range))) {
-                    return Ok(Shown::Refused);
-                }
-                if flags.contains(MapFlags::DISCARD_WHOLE) {
-                    handle.forget(&(0..handle.size()));
-                } else if flags.contains(MapFlags::DISCARD_RANGE) {
-                    handle.forget(&range);
-                }
-                let before = handle.get(&range);
-                for (part, seed) in writes.iter().filter(|_| flags.contains(MapFlags::WRITE)) {
-                    let inside = part.of(range.end - range.start, false);
-                    let words: Vec<_> = inside.clone().map(|at| Some(value(*seed, at))).collect();
-                    handle.put(range.start + inside.start, &words);
-                }
-                if flags.contains(MapFlags::READ) {
-                    return Ok(Shown::Words(before));
-                }
-            }
+            Step::Map { resource, part, flags, writes, .. } => return self.map(*resource, *part, *flags, writes),
             Step::Persist { resource, part, .. } => {
-                let handle = live(resource)?;
-                if self.persistent.is_none() {
-                    let range = part.of(handle.size(), false);
-                    self.persistent = Some(Persistent { resource: Rc::clone(handle), range });
-                }
+                let handle = Rc::clone(self.live(*resource)?);
+                let range = part.of(handle.size(), false);
+                self.persistent.get_or_insert(Persistent { resource: handle, range });
             }
             Step::Read { resource, part, .. } => {
-                let handle = live(resource)?;
+                let handle = self.live(*resource)?;
                 return Ok(Shown::Words(handle.get(&part.of(handle.size(), false))));
+            }
+            other => return self.on_image(other),
+        }
+        Ok(Shown::Nothing)
+    }
+
+    fn on_image(&self, step: &Step) -> Result<Shown, Shown> {
+        match step {
+            Step::WriteImage { to, seed, .. } => {
+                let range = to.texels();
+                self.live(to.image())?.put(range.start, &words(*seed, range));
+            }
+            Step::ReadImage { from, .. } => return Ok(Shown::Words(self.live(from.image())?.get(&from.texels()))),
+            Step::CopyImage { from, to, .. } => {
+                let [source, target] = self.both(from.image(), to.image())?;
+                let (one, other) = (from.texels(), to.texels());
+                if one.end - one.start != other.end - other.start || overlap((source, &one), (target, &other)) {
+                    return Ok(Shown::Refused);
+                }
+                target.put(other.start, &source.get(&one));
+            }
+            Step::ClearImage { image, part, word, .. } => {
+                let handle = self.live(BUFFERS + image)?;
+                for (level, layer) in part.subresources() {
+                    let range = level_of(level as usize, layer as usize);
+                    handle.put(range.start, &vec![Some(*word); (range.end - range.start) as usize]);
+                }
+            }
+            Step::InvalidateImage { image, part, .. } => {
+                let handle = self.live(BUFFERS + image)?;
+                let all = part.subresources();
+                all.for_each(|(level, layer)| handle.forget(&level_of(level as usize, layer as usize)));
             }
             _ => {}
         }
         Ok(Shown::Nothing)
+    }
+
+    fn map(&self, resource: usize, part: Part, flags: MapFlags, writes: &[(Part, u32)]) -> Result<Shown, Shown> {
+        let handle = self.live(resource)?;
+        let range = part.of(handle.size(), false);
+        let mapped = self.persistent.as_ref();
+        if mapped.is_some_and(|map| overlap((handle, &range), (&map.resource, &map.range))) {
+            return Ok(Shown::Refused);
+        }
+        if flags.contains(MapFlags::DISCARD_WHOLE) {
+            handle.forget(&(0..handle.size()));
+        } else if flags.contains(MapFlags::DISCARD_RANGE) {
+            handle.forget(&range);
+        }
+        let before = handle.get(&range);
+        for (part, seed) in writes.iter().filter(|_| flags.contains(MapFlags::WRITE)) {
+            let inside = part.of(range.end - range.start, false);
+            handle.put(range.start + inside.start, &words(*seed, inside));
+        }
+        Ok(if flags.contains(MapFlags::READ) { Shown::Words(before) } else { Shown::Nothing })
     }
 
     /// Reads the whole persistent mapping, then writes a part of it.
@@ -243,48 +251,41 @@ impl Reference {
         }
         let before = resource.get(range);
         let inside = part.of(range.end - range.start, false);
-        let words: Vec<_> = inside.clone().map(|at| Some(value(seed, at))).collect();
-        resource.put(range.start + inside.start, &words);
+        resource.put(range.start + inside.start, &words(seed, inside));
         Shown::Words(before)
     }
 
-    fn dispatch(&self, context: usize, program: usize, own: &[Option<crate::step::Bound>; 3]) -> Shown {
-        if own.iter().flatten().any(|bound| self.handles[bound.resource].is_none()) {
-            return Shown::Nothing;
+    fn dispatch(&self, context: usize, program: usize, own: &[Option<Bound>; 3]) -> Result<(), Shown> {
+        let takes = kernels::TAKES[program];
+        let own = || takes.iter().zip(own);
+        if own().any(|(take, own)| own.is_some_and(|bound| self.handles[bound.handle(take.kind)].is_none())) {
+            return Err(Shown::Nothing);
         }
-        let mut taken = Vec::new();
-        for (binding, own) in own.iter().enumerate() {
+        let mut slots = Vec::new();
+        for (take, own) in own() {
             let found = match own {
                 Some(bound) => {
-                    let Some(handle) = &self.handles[bound.resource] else { return Shown::Nothing };
-                    let range = bound.part.of(handle.size(), true);
-                    Slot { resource: Rc::clone(handle), range, uniform: binding == 0 }
+                    let resource = Rc::clone(self.live(bound.handle(take.kind))?);
+                    let range = bound.words(take.kind, resource.size());
+                    Slot { resource, range, kind: take.kind }
                 }
-                None => match &self.slots[context][binding] {
-                    Some(slot) => slot.clone(),
-                    None => return Shown::Refused,
-                },
+                None => self.slots[context][take.binding as usize].clone().ok_or(Shown::Refused)?,
             };
-            if found.uniform != (binding == 0) || found.resource.is_destroyed() {
-                return Shown::Refused;
+            if found.kind != take.kind || found.resource.is_destroyed() {
+                return Err(Shown::Refused);
             }
-            taken.push(found);
+            slots.push(found);
         }
-        let [u, a, b] = &taken[..] else { return Shown::Refused };
-        let word = u.resource.get(&u.range)[0];
-        let (mut left, mut right) = (a.resource.get(&a.range), b.resource.get(&b.range));
-        kernels::run(program, word, &mut left, &mut right);
-        // Who writes what he also sees elsewhere gets anything.
+        let mut taken: Vec<_> = slots.iter().map(|slot| slot.resource.get(&slot.range)).collect();
+        kernels::run(program, &mut taken);
+        let written = || slots.iter().enumerate().filter(|(at, _)| takes[*at].writes);
+        written().for_each(|(at, slot)| slot.resource.put(slot.range.start, &taken[at]));
+        // Who writes what is also seen elsewhere gets anything.
         let meet = |x: &Slot, y: &Slot| overlap((&x.resource, &x.range), (&y.resource, &y.range));
-        let a_writes = kernels::writes_a(program);
-        let aliased = meet(b, a) || meet(b, u) || (a_writes && meet(a, u));
-        if a_writes {
-            a.resource.put(a.range.start, &left);
+        let is_seen_twice = |at: usize| slots.iter().enumerate().any(|(b, other)| b != at && meet(&slots[at], other));
+        if written().any(|(at, _)| is_seen_twice(at)) {
+            written().for_each(|(_, slot)| slot.resource.forget(&slot.range));
         }
-        b.resource.put(b.range.start, &right);
-        if aliased {
-            [Some(b), a_writes.then_some(a)].into_iter().flatten().for_each(|slot| slot.resource.forget(&slot.range));
-        }
-        Shown::Nothing
+        Ok(())
     }
 }

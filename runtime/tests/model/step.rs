@@ -1,15 +1,76 @@
 //! The steps of a random program. Numbers are reduced to what is there when a step is taken, so that every program is
-//! possible; ranges are in words.
+//! possible; ranges are in words, and a texel is a word.
+
+use std::ops::Range;
 
 use proptest::prelude::*;
 use spelter::MapFlags;
 
-/// Resources that handles are held of.
-pub(crate) const RESOURCES: usize = 5;
+use crate::kernels::PROGRAMS;
+
+/// Buffers that handles are held of; their handles come first.
+pub(crate) const BUFFERS: usize = 5;
+/// Images that handles are held of.
+pub(crate) const IMAGES: usize = 2;
+/// Handles of both.
+pub(crate) const RESOURCES: usize = BUFFERS + IMAGES;
 /// Contexts.
 pub(crate) const CONTEXTS: usize = 3;
-/// Slots of each context: 0 is taken as a uniform buffer by the programs, the others as storage buffers.
-pub(crate) const SLOTS: usize = 4;
+/// Slots of each context, by binding: a uniform buffer, three storage buffers (the programs take two), a uniform and a
+/// storage texel buffer, a sampled and a storage image.
+pub(crate) const SLOTS: usize = 8;
+
+/// Words of a buffer that does not share a block with others.
+pub(crate) const LARGE: u64 = 5000;
+/// Words of a buffer of which a small heap has room for a few only.
+pub(crate) const HUGE: u64 = 70_000;
+
+/// Texels of the levels of an image: all have two levels and two layers.
+const LEVELS: [[usize; 2]; 2] = [[6, 3], [3, 1]];
+const LAYER: usize = 21;
+/// Texels of all levels and layers of an image.
+pub(crate) const TEXELS: usize = 2 * LAYER;
+
+/// Width and height of the level that has so many texels.
+pub(crate) fn size_of_level(texels: usize) -> [usize; 2] {
+    if texels == LEVELS[0][0] * LEVELS[0][1] { LEVELS[0] } else { LEVELS[1] }
+}
+
+/// Where a level of a layer lies among the texels of an image.
+pub(crate) fn level_of(level: usize, layer: usize) -> Range<u64> {
+    let [before, texels] = [0, 1].map(|level: usize| LEVELS[level][0] * LEVELS[level][1]);
+    let start = layer * LAYER + if level == 0 { 0 } else { before };
+    start as u64..(start + if level == 0 { before } else { texels }) as u64
+}
+
+/// The kinds of slots, and what of a resource they show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Uniform,
+    Storage,
+    Texels,
+    StorageTexels,
+    Sampled,
+    StorageImage,
+}
+
+impl Kind {
+    /// What the programs take at a binding.
+    pub(crate) fn at(slot: usize) -> Self {
+        match slot {
+            0 => Self::Uniform,
+            1..=3 => Self::Storage,
+            4 => Self::Texels,
+            5 => Self::StorageTexels,
+            6 => Self::Sampled,
+            _ => Self::StorageImage,
+        }
+    }
+
+    pub(crate) fn is_image(self) -> bool {
+        matches!(self, Self::Sampled | Self::StorageImage)
+    }
+}
 
 /// Words of a buffer: where they begin and how many, both reduced to the buffer's size.
 #[derive(Clone, Copy, Debug)]
@@ -19,8 +80,8 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// The words of a buffer of so many: at least one. Aligned to 4 words where it is to be bound.
-    pub(crate) fn of(self, size: u64, aligned: bool) -> std::ops::Range<u64> {
+    /// The words of a buffer of so many: at least one. Aligned to 4 words where they are to be bound.
+    pub(crate) fn of(self, size: u64, aligned: bool) -> Range<u64> {
         let start = self.start % size;
         let start = if aligned { start & !3 } else { start };
         start..start + 1 + self.words % (size - start)
@@ -34,19 +95,72 @@ pub(crate) enum Contents {
     Values(u32),
 }
 
-/// A resource in a slot.
+/// A part of a resource: words of a buffer, or a level of a layer of an image.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bound {
     pub resource: usize,
     pub part: Part,
 }
 
+impl Bound {
+    /// The handle that is meant, in a slot of that kind.
+    pub(crate) fn handle(self, kind: Kind) -> usize {
+        if kind.is_image() { self.image() } else { self.resource % BUFFERS }
+    }
+
+    /// The handle, where an image is meant.
+    pub(crate) fn image(self) -> usize {
+        BUFFERS + self.resource % IMAGES
+    }
+
+    /// The level and the layer, where an image is meant.
+    pub(crate) fn subresource(self) -> (u32, u32) {
+        ((self.part.start % 2) as u32, (self.part.words % 2) as u32)
+    }
+
+    /// The texels, where an image is meant.
+    pub(crate) fn texels(self) -> Range<u64> {
+        let (level, layer) = self.subresource();
+        level_of(level as usize, layer as usize)
+    }
+
+    /// The words, of a resource of so many.
+    pub(crate) fn words(self, kind: Kind, size: u64) -> Range<u64> {
+        match kind {
+            Kind::Sampled | Kind::StorageImage => self.texels(),
+            // A uniform buffer has 64 KiB at most.
+            Kind::Uniform => {
+                let Range { start, end } = self.part.of(size, true);
+                start..end.min(start + 16_384)
+            }
+            _ => self.part.of(size, true),
+        }
+    }
+}
+
+/// Levels and layers of an image: all, or one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts {
+    pub level: Option<u32>,
+    pub layer: Option<u32>,
+}
+
+impl Parts {
+    /// Those that are meant, each as level and layer.
+    pub(crate) fn subresources(self) -> impl Iterator<Item = (u32, u32)> {
+        let is = |chosen: Option<u32>, one: u32| chosen.is_none_or(|chosen| chosen == one);
+        let all = [(0, 0), (1, 0), (0, 1), (1, 1)].into_iter();
+        all.filter(move |(level, layer)| is(self.level, *level) && is(self.layer, *layer))
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Create { resource: usize, words: u64, contents: Contents },
+    CreateImage { image: usize },
     Drop { resource: usize },
     Destroy { resource: usize },
-    Bind { context: usize, slot: usize, bound: Bound, uniform: bool },
+    Bind { context: usize, slot: usize, bound: Bound, kind: Kind },
     Unbind { context: usize, slot: usize },
     Dispatch { context: usize, program: usize, own: [Option<Bound>; 3] },
     Write { context: usize, resource: usize, part: Part, seed: u32 },
@@ -61,6 +175,31 @@ pub(crate) enum Step {
     Flush { context: usize },
     Finish { context: usize },
     Read { context: usize, resource: usize, part: Part },
+    WriteImage { context: usize, to: Bound, seed: u32 },
+    ReadImage { context: usize, from: Bound },
+    CopyImage { context: usize, from: Bound, to: Bound },
+    ClearImage { context: usize, image: usize, part: Parts, word: u32 },
+    InvalidateImage { context: usize, image: usize, part: Parts },
+}
+
+impl Step {
+    /// As it is taken where the heap is small: many buffers are so large that a few fill it.
+    pub(crate) fn in_a_small_heap(self) -> Self {
+        match self {
+            Self::Create { resource, words, contents } if words % 3 == 0 || words == LARGE => {
+                Self::Create { resource, words: HUGE, contents }
+            }
+            step => step,
+        }
+    }
+
+    /// Whether the step may be refused for want of memory: it makes something.
+    pub(crate) fn needs_memory(&self) -> bool {
+        matches!(
+            self,
+            Self::Create { .. } | Self::CreateImage { .. } | Self::WriteImage { .. } | Self::ReadImage { .. }
+        )
+    }
 }
 
 /// What a write with that seed puts at a word.
@@ -76,6 +215,17 @@ fn bound() -> impl Strategy<Value = Bound> {
     (0..RESOURCES, part()).prop_map(|(resource, part)| Bound { resource, part })
 }
 
+fn some() -> impl Strategy<Value = Parts> {
+    let one = || proptest::option::weighted(0.6, 0..2u32);
+    (one(), one()).prop_map(|(level, layer)| Parts { level, layer })
+}
+
+/// A slot, and a kind: nearly always the one that the programs take there.
+fn slot() -> impl Strategy<Value = (usize, Kind)> {
+    let odd = proptest::option::weighted(0.04, 0..SLOTS);
+    (0..SLOTS, odd).prop_map(|(slot, odd)| (slot, Kind::at(odd.unwrap_or(slot))))
+}
+
 fn flags() -> impl Strategy<Value = MapFlags> {
     let access = prop_oneof![
         Just(MapFlags::READ),
@@ -87,23 +237,70 @@ fn flags() -> impl Strategy<Value = MapFlags> {
     (access, prop_oneof![5 => Just(MapFlags::empty()), 1 => Just(MapFlags::UNSYNCHRONIZED)]).prop_map(|(a, b)| a | b)
 }
 
-/// Any step; those that use the GPU's side are the most likely.
-pub(crate) fn a_step() -> impl Strategy<Value = Step> {
-    let (context, resource) = (0..CONTEXTS, 0..RESOURCES);
+/// Numbers of contexts: one of them does most of the work, so that batches grow.
+fn context() -> impl Strategy<Value = usize> + Clone {
+    prop_oneof![6 => Just(0usize), 1 => 1..CONTEXTS]
+}
+
+fn words() -> impl Strategy<Value = u64> + Clone {
     // Small ones share blocks, the last has memory of its own.
-    let words = prop_oneof![8 => 1..64u64, 1 => Just(5000u64)];
+    prop_oneof![8 => 1..64u64, 1 => Just(LARGE)]
+}
+
+/// A program of steps. Most begin with something in every slot.
+pub(crate) fn a_program(length: Range<usize>) -> impl Strategy<Value = Vec<Step>> {
+    let sizes = proptest::collection::vec(words(), BUFFERS);
+    let slots = proptest::collection::vec(bound(), CONTEXTS * SLOTS);
+    let begin = proptest::option::weighted(0.9, (sizes, slots, any::<u32>()));
+    (begin, proptest::collection::vec(a_step(), length)).prop_map(|(begin, steps)| {
+        let Some((sizes, slots, seed)) = begin else { return steps };
+        let buffer = |(resource, words)| Step::Create { resource, words, contents: Contents::Values(seed) };
+        let level = |image: usize| {
+            let part = Part { start: image as u64, words: u64::from(seed) };
+            Step::WriteImage { context: 0, to: Bound { resource: image, part }, seed }
+        };
+        let bind = |(at, bound): (usize, Bound)| {
+            let (context, slot) = (at / SLOTS, at % SLOTS);
+            Step::Bind { context, slot, bound, kind: Kind::at(slot) }
+        };
+        let mut all: Vec<Step> = sizes.into_iter().enumerate().map(buffer).collect();
+        all.extend((0..IMAGES).map(|image| Step::CreateImage { image }));
+        all.extend((0..IMAGES).map(level));
+        all.extend(slots.into_iter().enumerate().map(bind));
+        all.extend(steps);
+        all
+    })
+}
+
+/// Any step; those that use the GPU's side are the most likely.
+fn a_step() -> impl Strategy<Value = Step> {
+    prop_oneof![5 => a_common_step(), 2 => a_step_of_buffers(), 1 => a_step_of_images()]
+}
+
+fn a_common_step() -> impl Strategy<Value = Step> {
+    let (context, resource) = (context(), 0..BUFFERS);
     let contents =
         prop_oneof![Just(Contents::Undefined), Just(Contents::Zero), any::<u32>().prop_map(Contents::Values)];
     prop_oneof![
-        4 => (resource.clone(), words, contents)
+        5 => (resource.clone(), words(), contents)
             .prop_map(|(resource, words, contents)| Step::Create { resource, words, contents }),
-        1 => resource.clone().prop_map(|resource| Step::Drop { resource }),
-        1 => resource.clone().prop_map(|resource| Step::Destroy { resource }),
-        8 => (context.clone(), 0..SLOTS, bound(), proptest::bool::weighted(0.05))
-            .prop_map(|(context, slot, bound, odd)| Step::Bind { context, slot, bound, uniform: (slot == 0) != odd }),
+        1 => (0..RESOURCES).prop_map(|resource| Step::Drop { resource }),
+        1 => (0..RESOURCES).prop_map(|resource| Step::Destroy { resource }),
+        16 => (context.clone(), slot(), bound())
+            .prop_map(|(context, (slot, kind), bound)| Step::Bind { context, slot, bound, kind }),
         1 => (context.clone(), 0..SLOTS).prop_map(|(context, slot)| Step::Unbind { context, slot }),
-        16 => (context.clone(), 0..3usize, proptest::array::uniform3(proptest::option::weighted(0.2, bound())))
+        24 => (context.clone(), 0..PROGRAMS, proptest::array::uniform3(proptest::option::weighted(0.25, bound())))
             .prop_map(|(context, program, own)| Step::Dispatch { context, program, own }),
+        4 => (context.clone(), resource.clone())
+            .prop_map(|(context, resource)| Step::Invalidate { context, resource }),
+        2 => context.clone().prop_map(|context| Step::Flush { context }),
+        1 => context.prop_map(|context| Step::Finish { context }),
+    ]
+}
+
+fn a_step_of_buffers() -> impl Strategy<Value = Step> {
+    let (context, resource) = (context(), 0..BUFFERS);
+    prop_oneof![
         6 => (context.clone(), resource.clone(), part(), any::<u32>())
             .prop_map(|(context, resource, part, seed)| Step::Write { context, resource, part, seed }),
         4 => (context.clone(), resource.clone(), 0..64u64, any::<u32>())
@@ -112,17 +309,29 @@ pub(crate) fn a_step() -> impl Strategy<Value = Step> {
             .prop_map(|(context, from, to, part, at)| Step::Copy { context, from, to, part, at }),
         2 => (context.clone(), resource.clone(), part(), any::<u32>())
             .prop_map(|(context, resource, part, word)| Step::Fill { context, resource, part, word }),
-        4 => (context.clone(), resource.clone())
-            .prop_map(|(context, resource)| Step::Invalidate { context, resource }),
         6 => (context.clone(), resource.clone(), part(), flags(), proptest::collection::vec((part(), any::<u32>()), 0..3))
             .prop_map(|(context, resource, part, flags, writes)| Step::Map { context, resource, part, flags, writes }),
         1 => (context.clone(), resource.clone(), part())
             .prop_map(|(context, resource, part)| Step::Persist { context, resource, part }),
         2 => (part(), any::<u32>()).prop_map(|(part, seed)| Step::Through { part, seed }),
         1 => Just(Step::Unpersist),
-        2 => context.clone().prop_map(|context| Step::Flush { context }),
-        1 => context.clone().prop_map(|context| Step::Finish { context }),
         6 => (context, resource, part())
             .prop_map(|(context, resource, part)| Step::Read { context, resource, part }),
+    ]
+}
+
+fn a_step_of_images() -> impl Strategy<Value = Step> {
+    let (context, image) = (context(), 0..IMAGES);
+    prop_oneof![
+        3 => image.clone().prop_map(|image| Step::CreateImage { image }),
+        6 => (context.clone(), bound(), any::<u32>())
+            .prop_map(|(context, to, seed)| Step::WriteImage { context, to, seed }),
+        4 => (context.clone(), bound()).prop_map(|(context, from)| Step::ReadImage { context, from }),
+        4 => (context.clone(), bound(), bound())
+            .prop_map(|(context, from, to)| Step::CopyImage { context, from, to }),
+        2 => (context.clone(), image.clone(), some(), any::<u32>())
+            .prop_map(|(context, image, part, word)| Step::ClearImage { context, image, part, word }),
+        5 => (context, image, some())
+            .prop_map(|(context, image, part)| Step::InvalidateImage { context, image, part }),
     ]
 }

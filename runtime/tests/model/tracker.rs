@@ -2,18 +2,43 @@
 
 use std::ops::Range;
 
-use spelter::{Bind, Buffer, Context, Error, MapFlags, Mapped, Program};
+use spelter::{Bind, Buffer, ClearColor, Context, Error, Image, ImagePart, MapFlags, Mapped, Program, Stats, vk};
 
 use crate::kernels;
 use crate::reference::{Reference, Shown};
-use crate::step::{CONTEXTS, Contents, Part, RESOURCES, Step, value};
+use crate::step::{BUFFERS, Bound, CONTEXTS, Contents, HUGE, IMAGES, Kind, LARGE, Part, Parts, Step, value};
 
-pub(crate) struct Tracker {
-    contexts: Vec<Context>,
+/// Bytes of a heap that has room for everything.
+const HEAP: u64 = 64 << 20;
+/// Bytes of one that has room for a few large buffers only.
+const SMALL_HEAP: u64 = 3 << 20;
+
+/// A device, with what programs of steps leave as they found it.
+pub(crate) struct Home {
     /// Has no slots: it counts what is left when the others are gone.
     watcher: Context,
     programs: Vec<Program>,
-    handles: [Option<Buffer>; RESOURCES],
+    pub(crate) small: bool,
+}
+
+impl Home {
+    pub(crate) fn new(small: bool) -> Self {
+        let heap = if small { SMALL_HEAP } else { HEAP };
+        let watcher = Context::builder().workers(2).memory(heap).poison(true).build().unwrap();
+        let programs = kernels::programs(&watcher);
+        Self { watcher, programs, small }
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        self.watcher.stats()
+    }
+}
+
+pub(crate) struct Tracker<'a> {
+    home: &'a Home,
+    contexts: Vec<Context>,
+    buffers: [Option<Buffer>; BUFFERS],
+    images: [Option<Image>; IMAGES],
     persistent: Option<Mapped>,
 }
 
@@ -26,14 +51,15 @@ fn values(seed: u32, words: Range<u64>) -> Vec<u32> {
 }
 
 /// The words of a part of a buffer.
-fn part_of(buffer: &Buffer, part: Part, aligned: bool) -> Range<u64> {
-    part.of(buffer.size() / 4, aligned)
+fn part_of(buffer: &Buffer, part: Part) -> Range<u64> {
+    part.of(buffer.size() / 4, false)
 }
 
 fn shown(result: Result<(), Error>) -> Shown {
     match result {
         Ok(()) => Shown::Nothing,
         Err(Error::DeviceLost(why)) => panic!("device lost: {why}"),
+        Err(Error::OutOfMemory(_)) => Shown::Full,
         Err(_) => Shown::Refused,
     }
 }
@@ -45,24 +71,36 @@ fn words(result: Result<Vec<u32>, Error>) -> Shown {
     }
 }
 
-impl Tracker {
-    pub(crate) fn new() -> Self {
-        let watcher = Context::builder().workers(2).memory(64 << 20).poison(true).build().unwrap();
-        let programs = kernels::texts().iter().map(|text| watcher.program_wgsl(text).unwrap()).collect();
-        let contexts = (0..CONTEXTS).map(|_| watcher.sibling()).collect();
-        Self { contexts, watcher, programs, handles: Default::default(), persistent: None }
+fn parts(image: &Image, parts: Parts) -> ImagePart<'_> {
+    let part = image.all();
+    let part = parts.level.map_or(part.clone(), |level| part.levels(level..=level));
+    parts.layer.map_or(part.clone(), |layer| part.layers(layer..=layer))
+}
+
+impl<'a> Tracker<'a> {
+    pub(crate) fn new(home: &'a Home) -> Self {
+        let contexts = (0..CONTEXTS).map(|_| home.watcher.sibling()).collect();
+        Self { home, contexts, buffers: Default::default(), images: Default::default(), persistent: None }
     }
 
-    pub(crate) fn read_all(&self, resource: usize) -> Shown {
-        self.handles[resource].as_ref().map_or(Shown::Nothing, |buffer| words(self.watcher.read(buffer)))
+    /// All words of a buffer, or the texels of an image.
+    pub(crate) fn read_all(&self, which: usize) -> Shown {
+        let watcher = &self.home.watcher;
+        if let Some(buffer) = self.buffers.get(which) {
+            return buffer.as_ref().map_or(Shown::Nothing, |buffer| words(watcher.read(buffer)));
+        }
+        let Some(image) = &self.images[which - BUFFERS] else { return Shown::Nothing };
+        let levels = [(0, 0), (1, 0), (0, 1), (1, 1)];
+        let texels = levels.map(|(level, layer)| watcher.read_image::<u32>(image, level, layer));
+        words(texels.into_iter().collect::<Result<Vec<_>, _>>().map(|levels| levels.concat()))
     }
 
     /// Drops everything; how many objects are left.
     pub(crate) fn end(mut self) -> u64 {
         self.persistent = None;
         self.contexts.clear();
-        self.handles = Default::default();
-        self.watcher.stats().objects_alive()
+        (self.buffers, self.images) = Default::default();
+        self.home.watcher.stats().objects_alive()
     }
 
     fn finish_all(&self) {
@@ -70,100 +108,148 @@ impl Tracker {
     }
 
     pub(crate) fn step(&mut self, step: &Step, reference: &Reference) -> Shown {
+        let watcher = &self.home.watcher;
         match step {
             Step::Create { resource, words, contents } => {
-                let builder = self.watcher.buffer(words * 4).label(format!("resource {resource}"));
+                let builder = watcher.buffer(words * 4).label(format!("resource {resource}"));
                 let buffer = match contents {
                     Contents::Undefined => builder.build(),
                     Contents::Zero => builder.zeroed(),
                     Contents::Values(seed) => builder.holding(&values(*seed, 0..*words)),
                 };
-                self.handles[*resource] = Some(buffer.unwrap());
-                Shown::Nothing
+                shown(buffer.map(|buffer| self.buffers[*resource] = Some(buffer)))
+            }
+            Step::CreateImage { image } => {
+                let made = watcher.image(vk::Format::R32_UINT, [6, 3, 1]).levels(2).layers(2).build();
+                shown(made.map(|made| self.images[*image] = Some(made)))
             }
             Step::Drop { resource } => {
-                self.handles[*resource] = None;
+                match self.buffers.get_mut(*resource) {
+                    Some(buffer) => *buffer = None,
+                    None => self.images[resource - BUFFERS] = None,
+                }
                 Shown::Nothing
             }
             Step::Destroy { resource } => {
-                self.handles[*resource].iter().for_each(Buffer::destroy);
+                match self.buffers.get(*resource) {
+                    Some(buffer) => buffer.iter().for_each(Buffer::destroy),
+                    None => self.images[resource - BUFFERS].iter().for_each(Image::destroy),
+                }
                 Shown::Nothing
             }
             Step::Unbind { context, slot } => shown(self.contexts[*context].unbind((0, *slot as u32))),
             Step::Flush { context } => shown(self.contexts[*context].flush().map(drop)),
             Step::Finish { context } => shown(self.contexts[*context].finish()),
-            Step::Dispatch { context, program, own } => self.dispatch(*context, *program, own),
+            Step::Dispatch { context, program, own } => {
+                self.dispatch(*context, *program, own).unwrap_or(Shown::Nothing)
+            }
             Step::Unpersist => shown(self.persistent.take().map_or(Ok(()), Mapped::unmap)),
             Step::Through { part, seed } => self.through(*part, *seed, reference),
-            other => self.on_resource(other),
+            other => self.on_buffer(other).or_else(|| self.on_image(other)).unwrap_or(Shown::Nothing),
         }
     }
 
-    fn on_resource(&mut self, step: &Step) -> Shown {
-        let handle = |resource: &usize| self.handles[*resource].as_ref();
-        match step {
-            Step::Bind { context, slot, bound, uniform } => {
-                let Some(buffer) = handle(&bound.resource) else { return Shown::Nothing };
-                let slice = buffer.slice(bytes(&part_of(buffer, bound.part, true)));
-                let bind = if *uniform { Bind::uniform(slice) } else { Bind::storage(slice) };
-                shown(self.contexts[*context].bind((0, *slot as u32), bind))
+    /// What a bound of a step means; none if there is no handle.
+    fn bind(&self, bound: Bound, kind: Kind) -> Option<Bind> {
+        if kind.is_image() {
+            let (level, layer) = bound.subresource();
+            let image = self.images[bound.image() - BUFFERS].as_ref()?;
+            let part = image.level(level).layers(layer..=layer).as_type(vk::ImageViewType::TYPE_2D);
+            return Some(if kind == Kind::Sampled { Bind::sampled(part) } else { Bind::storage_image(part) });
+        }
+        let buffer = self.buffers[bound.handle(kind)].as_ref()?;
+        let slice = buffer.slice(bytes(&bound.words(kind, buffer.size() / 4)));
+        Some(match kind {
+            Kind::Uniform => Bind::uniform(slice),
+            Kind::Storage => Bind::storage(slice),
+            Kind::Texels => Bind::texels(slice, vk::Format::R32_UINT),
+            _ => Bind::storage_texels(slice, vk::Format::R32_UINT),
+        })
+    }
+
+    /// Steps on buffers; none if there is no handle, or if it is another step.
+    fn on_buffer(&mut self, step: &Step) -> Option<Shown> {
+        let handle = |resource: &usize| self.buffers[*resource].as_ref();
+        Some(match step {
+            Step::Bind { context, slot, bound, kind } => {
+                shown(self.contexts[*context].bind((0, *slot as u32), self.bind(*bound, *kind)?))
             }
             Step::Write { context, resource, part, seed } => {
-                let Some(buffer) = handle(resource) else { return Shown::Nothing };
-                let range = part_of(buffer, *part, false);
+                let buffer = handle(resource)?;
+                let range = part_of(buffer, *part);
                 shown(self.contexts[*context].write(buffer, range.start * 4, &values(*seed, range)))
             }
             Step::Upload { context, resource, words, seed } => {
-                let Some(buffer) = handle(resource) else { return Shown::Nothing };
+                let buffer = handle(resource)?;
                 let words = 1 + words % (buffer.size() / 4);
                 shown(self.contexts[*context].upload(buffer, &values(*seed, 0..words)))
             }
             Step::Copy { context, from, to, part, at } => {
-                let (Some(from), Some(to)) = (handle(from), handle(to)) else { return Shown::Nothing };
+                let (from, to) = (handle(from)?, handle(to)?);
                 let range = part.of(from.size().min(to.size()) / 4, false);
                 let len = range.end - range.start;
                 let at = at % (to.size() / 4 - len + 1);
                 shown(self.contexts[*context].copy(from, range.start * 4, to, at * 4, len * 4))
             }
             Step::Fill { context, resource, part, word } => {
-                let Some(buffer) = handle(resource) else { return Shown::Nothing };
-                let range = bytes(&part_of(buffer, *part, false));
+                let buffer = handle(resource)?;
+                let range = bytes(&part_of(buffer, *part));
                 shown(self.contexts[*context].fill_range(buffer, range, *word))
             }
-            Step::Invalidate { context, resource } => {
-                let Some(buffer) = handle(resource) else { return Shown::Nothing };
-                shown(self.contexts[*context].invalidate(buffer))
-            }
+            Step::Invalidate { context, resource } => shown(self.contexts[*context].invalidate(handle(resource)?)),
             Step::Map { context, resource, part, flags, writes } => {
-                let Some(buffer) = handle(resource) else { return Shown::Nothing };
-                self.map(&self.contexts[*context], buffer, *part, *flags, writes)
+                self.map(&self.contexts[*context], handle(resource)?, *part, *flags, writes)
             }
             Step::Persist { context, resource, part } => {
-                let Some(buffer) = handle(resource) else { return Shown::Nothing };
+                let buffer = handle(resource)?;
                 if self.persistent.is_some() {
                     // Nothing happens, but that a destroyed resource is refused.
-                    return shown(self.contexts[*context].read_range::<u32>(buffer, 0..4).map(drop));
+                    return Some(shown(self.contexts[*context].read_range::<u32>(buffer, 0..4).map(drop)));
                 }
-                let range = bytes(&part_of(buffer, *part, false));
+                let range = bytes(&part_of(buffer, *part));
                 let flags = MapFlags::READ | MapFlags::WRITE | MapFlags::PERSISTENT | MapFlags::COHERENT;
-                match self.contexts[*context].map(buffer.slice(range), flags) {
-                    Ok(map) => {
-                        self.persistent = Some(map);
-                        Shown::Nothing
-                    }
-                    Err(error) => shown(Err(error)),
-                }
+                let map = self.contexts[*context].map(buffer.slice(range), flags);
+                shown(map.map(|map| self.persistent = Some(map)))
             }
             Step::Read { context, resource, part } => {
-                let Some(buffer) = handle(resource) else { return Shown::Nothing };
-                words(self.contexts[*context].read_range(buffer, bytes(&part_of(buffer, *part, false))))
+                let buffer = handle(resource)?;
+                words(self.contexts[*context].read_range(buffer, bytes(&part_of(buffer, *part))))
             }
-            _ => Shown::Nothing,
-        }
+            _ => return None,
+        })
+    }
+
+    /// Steps on images; none if there is no handle, or if it is another step.
+    fn on_image(&self, step: &Step) -> Option<Shown> {
+        let named = |bound: &Bound| self.images[bound.image() - BUFFERS].as_ref();
+        Some(match step {
+            Step::WriteImage { context, to, seed } => {
+                let (image, (level, layer)) = (named(to)?, to.subresource());
+                shown(self.contexts[*context].write_image(image, level, layer, &values(*seed, to.texels())))
+            }
+            Step::ReadImage { context, from } => {
+                let (image, (level, layer)) = (named(from)?, from.subresource());
+                words(self.contexts[*context].read_image(image, level, layer))
+            }
+            Step::CopyImage { context, from, to } => {
+                let [from, to] = [(named(from)?, from.subresource()), (named(to)?, to.subresource())];
+                let flat = |(image, (level, layer)): (_, (u32, u32))| (image, level, layer);
+                shown(self.contexts[*context].copy_image(flat(from), flat(to)))
+            }
+            Step::ClearImage { context, image, part, word } => {
+                let image = self.images[*image].as_ref()?;
+                shown(self.contexts[*context].clear_image(parts(image, *part), ClearColor::Uint([*word; 4])))
+            }
+            Step::InvalidateImage { context, image, part } => {
+                let image = self.images[*image].as_ref()?;
+                shown(self.contexts[*context].invalidate_image(parts(image, *part)))
+            }
+            _ => return None,
+        })
     }
 
     fn map(&self, context: &Context, buffer: &Buffer, part: Part, flags: MapFlags, writes: &[(Part, u32)]) -> Shown {
-        let range = part_of(buffer, part, false);
+        let range = part_of(buffer, part);
         if flags.contains(MapFlags::UNSYNCHRONIZED) {
             // The program's promise: commands and host do not meet.
             self.finish_all();
@@ -194,14 +280,21 @@ impl Tracker {
         words(before)
     }
 
-    fn dispatch(&self, context: usize, program: usize, own: &[Option<crate::step::Bound>; 3]) -> Shown {
-        let mut dispatch = self.contexts[context].dispatch(&self.programs[program]);
-        for (binding, own) in (0u32..).zip(own) {
+    fn dispatch(&self, context: usize, program: usize, own: &[Option<Bound>; 3]) -> Option<Shown> {
+        let mut dispatch = self.contexts[context].dispatch(&self.home.programs[program]);
+        for (take, own) in kernels::TAKES[program].iter().zip(own) {
             let Some(bound) = own else { continue };
-            let Some(buffer) = &self.handles[bound.resource] else { return Shown::Nothing };
-            dispatch = dispatch.bind_range(0, binding, buffer, bytes(&part_of(buffer, bound.part, true)));
+            dispatch = match take.kind {
+                Kind::Uniform | Kind::Storage => {
+                    let buffer = self.buffers[bound.handle(take.kind)].as_ref()?;
+                    let range = bytes(&bound.words(take.kind, buffer.size() / 4));
+                    dispatch.bind_range(0, take.binding, buffer, range)
+                }
+                kind => dispatch.with((0, take.binding), self.bind(*bound, kind)?),
+            };
         }
         // Enough for the largest buffer.
-        shown(dispatch.invocations([5000, 1, 1]))
+        let most = if self.home.small { HUGE } else { LARGE };
+        Some(shown(dispatch.invocations([most as u32, 1, 1])))
     }
 }

@@ -1,0 +1,51 @@
+//! A buffer or an image of the naive side: words, and nothing behind them.
+
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+use std::rc::Rc;
+
+use crate::kernels::Word;
+
+/// Words of a buffer, or the texels of all levels and layers of an image.
+#[derive(Debug)]
+pub(crate) struct Resource {
+    words: RefCell<Vec<Word>>,
+    destroyed: Cell<bool>,
+}
+
+pub(crate) type Handle = Rc<Resource>;
+
+impl Resource {
+    pub(crate) fn new(words: Vec<Word>) -> Handle {
+        Rc::new(Self { words: RefCell::new(words), destroyed: Cell::new(false) })
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.words.borrow().len() as u64
+    }
+
+    pub(crate) fn get(&self, range: &Range<u64>) -> Vec<Word> {
+        self.words.borrow()[range.start as usize..range.end as usize].to_vec()
+    }
+
+    pub(crate) fn put(&self, at: u64, words: &[Word]) {
+        self.words.borrow_mut()[at as usize..at as usize + words.len()].copy_from_slice(words);
+    }
+
+    pub(crate) fn forget(&self, range: &Range<u64>) {
+        self.words.borrow_mut()[range.start as usize..range.end as usize].fill(None);
+    }
+
+    pub(crate) fn destroy(&self) {
+        self.destroyed.set(true);
+    }
+
+    pub(crate) fn is_destroyed(&self) -> bool {
+        self.destroyed.get()
+    }
+}
+
+/// Whether two parts have a word in common.
+pub(crate) fn overlap(a: (&Handle, &Range<u64>), b: (&Handle, &Range<u64>)) -> bool {
+    Rc::ptr_eq(a.0, b.0) && a.1.start < b.1.end && b.1.start < a.1.end
+}
