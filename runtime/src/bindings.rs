@@ -4,6 +4,7 @@
 //! a slot gets the next number; who remembers the number of his last look finds what changed since, kind by kind.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,6 +19,9 @@ use crate::share::Share;
 use crate::slot::{Bind, Slot, SlotKind};
 use crate::view::{Part, View};
 
+/// Resources without slots whose history is kept.
+const MOST_EMPTY: usize = 256;
+
 /// A slot, by its place in the table of its context: stable as long as the context lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SlotId(u32);
@@ -26,15 +30,18 @@ pub(crate) struct SlotId(u32);
 #[derive(Debug, Default)]
 pub(crate) struct Bindings {
     ids: HashMap<Slot, SlotId, FixedState>,
-    slots: Vec<Entry>,
+    slots: Vec<Place>,
+    /// Also of some resources that occupy none any more: in a slot that takes turns they are soon back.
     history: HashMap<ResourceId, History, FixedState>,
+    /// How many of those there are.
+    empty: usize,
     now: u64,
     /// By kind, the number of the last change of a slot of that kind.
     changed: [u64; SlotKind::COUNT],
 }
 
 #[derive(Debug)]
-struct Entry {
+struct Place {
     slot: Slot,
     bound: Option<Bound>,
     /// The number of its last change.
@@ -122,7 +129,7 @@ impl Bindings {
     /// The slot's place in the table, which it gets when it is first asked for.
     pub(crate) fn id(&mut self, slot: Slot) -> SlotId {
         *self.ids.entry(slot).or_insert_with(|| {
-            self.slots.push(Entry { slot, bound: None, changed: 0, place: 0 });
+            self.slots.push(Place { slot, bound: None, changed: 0, place: 0 });
             SlotId(self.slots.len() as u32 - 1)
         })
     }
@@ -147,8 +154,7 @@ impl Bindings {
 
     /// Puts something into a slot, or nothing; what was there, for the caller to drop when no lock is held.
     #[must_use = "dropped when no lock is held"]
-    pub(crate) fn put(&mut self, slot: Slot, bound: Option<Bound>) -> Option<Bound> {
-        let id = self.id(slot);
+    pub(crate) fn put(&mut self, id: SlotId, bound: Option<Bound>) -> Option<Bound> {
         self.now += 1;
         let old = self.slots[id.0 as usize].bound.take();
         if let Some(old) = &old {
@@ -160,14 +166,27 @@ impl Bindings {
         if let Some(new) = &bound {
             self.changed[new.kind as usize] = self.now;
             if let Some(resource) = &new.resource {
-                let slots = &mut self.history.entry(resource.id()).or_default()[new.kind as usize];
-                self.slots[id.0 as usize].place = slots.len();
-                slots.push(id);
+                self.note(id, new.kind, resource.id());
             }
         }
         let entry = &mut self.slots[id.0 as usize];
         (entry.bound, entry.changed) = (bound, self.now);
         old
+    }
+
+    /// Writes a slot into the history of its resource.
+    fn note(&mut self, id: SlotId, kind: SlotKind, resource: ResourceId) {
+        let history = match self.history.entry(resource) {
+            Entry::Occupied(known) => {
+                let known = known.into_mut();
+                self.empty -= usize::from(known.iter().all(|slots| slots.is_empty()));
+                known
+            }
+            Entry::Vacant(new) => new.insert(History::default()),
+        };
+        let slots = &mut history[kind as usize];
+        self.slots[id.0 as usize].place = slots.len();
+        slots.push(id);
     }
 
     /// Takes a slot out of the history of its resource.
@@ -179,8 +198,10 @@ impl Bindings {
         if let Some(moved) = slots.get(place) {
             self.slots[moved.0 as usize].place = place;
         }
-        if history.iter().all(|slots| slots.is_empty()) {
-            self.history.remove(&resource);
+        self.empty += usize::from(history.iter().all(|slots| slots.is_empty()));
+        if self.empty > MOST_EMPTY {
+            self.history.retain(|_, history| history.iter().any(|slots| !slots.is_empty()));
+            self.empty = 0;
         }
     }
 

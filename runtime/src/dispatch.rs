@@ -58,22 +58,86 @@ impl<'a> Dispatch<'a> {
     }
 
     /// Binds a whole buffer. Whether as storage or as uniform follows from the program.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let program = context.program_wgsl(
+    /// #     "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+    /// #      @compute @workgroup_size(4)
+    /// #      fn main(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] *= 2u; }",
+    /// # )?;
+    /// let data = context.buffer_from(&[1u32, 2, 3, 4])?;
+    /// context.dispatch(&program).bind(0, 0, &data).groups([1, 1, 1])?;
+    /// assert_eq!(context.read::<u32>(&data)?, [2, 4, 6, 8]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn bind(self, group: u32, binding: u32, buffer: &Buffer) -> Self {
         self.bind_element(group, binding, 0, buffer, 0..buffer.size())
     }
 
     /// Binds the bytes `range` of a buffer. It holds at least one byte and starts at a multiple of 16.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let program = context.program_wgsl(
+    /// #     "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+    /// #      @compute @workgroup_size(4)
+    /// #      fn main(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] *= 2u; }",
+    /// # )?;
+    /// let data = context.buffer_from(&[1u32; 8])?;
+    /// context.dispatch(&program).bind_range(0, 0, &data, 16..32).groups([1, 1, 1])?;
+    /// assert_eq!(context.read::<u32>(&data)?, [1, 1, 1, 1, 2, 2, 2, 2]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn bind_range(self, group: u32, binding: u32, buffer: &Buffer, range: Range<u64>) -> Self {
         self.bind_element(group, binding, 0, buffer, range)
     }
 
     /// Binds the bytes `range` of a buffer to one element of an array of buffers.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let program = context.program_wgsl(
+    /// #     "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+    /// #      @compute @workgroup_size(4)
+    /// #      fn main(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] *= 2u; }",
+    /// # )?;
+    /// let data = context.buffer_from(&[1u32; 4])?;
+    /// // Element 0 of a binding that is no array is the binding.
+    /// context.dispatch(&program).bind_element(0, 0, 0, &data, 0..16).groups([1, 1, 1])?;
+    /// let error = context.dispatch(&program).bind_element(0, 0, 3, &data, 0..16).groups([1, 1, 1]).unwrap_err();
+    /// assert!(error.to_string().contains("it has 1 elements, there is no element 3"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn bind_element(mut self, group: u32, binding: u32, element: u32, buffer: &Buffer, range: Range<u64>) -> Self {
         self.bound.insert(Slot { group, binding, element }, Own::Bytes(buffer.clone(), range));
         self
     }
 
     /// Binds anything that [`Context::bind`] takes: images, texel buffers, samplers.
+    ///
+    /// ```
+    /// use spelter::{Bind, ClearColor, vk};
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let program = context.program_wgsl(
+    ///     "@group(0) @binding(0) var image: texture_storage_2d<r32uint, write>;
+    ///      @compute @workgroup_size(1) fn main() { textureStore(image, vec2(1u, 0u), vec4(9u)); }",
+    /// )?;
+    /// let image = context.image(vk::Format::R32_UINT, [2, 1, 1]).build()?;
+    /// context.clear_image(&image, ClearColor::Uint([0; 4]))?;
+    /// context.dispatch(&program).with((0, 0), Bind::storage_image(&image)).groups([1, 1, 1])?;
+    /// assert_eq!(context.read_image::<u32>(&image, 0, 0)?, [0, 9]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn with(mut self, slot: impl Into<Slot>, what: Bind) -> Self {
         self.bound.insert(slot.into(), Own::Bind(what));
         self
@@ -114,6 +178,22 @@ impl<'a> Dispatch<'a> {
 
     /// Records the dispatch, with enough workgroups for so many invocations in each direction. The last workgroups may
     /// have more: programs check.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let program = context.program_wgsl(
+    /// #     "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+    /// #      @compute @workgroup_size(4)
+    /// #      fn main(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] *= 2u; }",
+    /// # )?;
+    /// let data = context.buffer_from(&[1u32; 6])?;
+    /// // Two workgroups of four; what the last two invocations write is outside, and dropped.
+    /// context.dispatch(&program).bind(0, 0, &data).invocations([6, 1, 1])?;
+    /// assert_eq!(context.read::<u32>(&data)?, [2; 6]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn invocations(self, invocations: [u32; 3]) -> Result<(), Error> {
         let size = self.program.workgroup_size();
         self.groups(std::array::from_fn(|i| invocations[i].div_ceil(size[i].max(1))))
@@ -125,6 +205,25 @@ impl<'a> Dispatch<'a> {
     /// takes or not in the program, [`Error::Push`] if there are too few or too many push constants, [`Error::Misuse`] for
     /// what the driver refuses: too many workgroups, say. The kernel runs later, so what goes wrong then,
     /// [`Error::DeviceLost`] for one, may come from a later call.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let program = context.program_wgsl(
+    /// #     "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+    /// #      @compute @workgroup_size(4)
+    /// #      fn main(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] *= 2u; }",
+    /// # )?;
+    /// let data = context.buffer_from(&[1u32; 8])?;
+    /// context.dispatch(&program).bind(0, 0, &data).groups([2, 1, 1])?;
+    /// assert_eq!(context.read::<u32>(&data)?, [2; 8]);
+    /// assert_eq!(
+    ///     context.dispatch(&program).groups([1, 1, 1]).unwrap_err().to_string(),
+    ///     "binding 0.0: no buffer is bound to it"
+    /// );
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn groups(mut self, groups: [u32; 3]) -> Result<(), Error> {
         self.check_push()?;
         if !self.program.is_of(self.context.share()) {

@@ -6,6 +6,21 @@ use spelter_shaders::front;
 use crate::slot::Slot;
 
 /// Why a call failed. After an error other than [`Error::DeviceLost`] the context is as it was before the call.
+///
+/// ```
+/// use spelter::Error;
+///
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let buffer = context.buffer(4).label("counter").zeroed()?;
+/// match context.write(&buffer, 2, &[1u32]) {
+///     Err(Error::Range(text)) => assert!(text.starts_with("write: bytes 2..6 of buffer `counter` of 4 bytes")),
+///     other => panic!("{other:?}"),
+/// }
+/// context.write(&buffer, 0, &[1u32])?; // the context is as it was
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The shader was refused; says where.

@@ -36,22 +36,67 @@ pub struct Image {
 
 impl Image {
     /// What it is: format, size, levels, layers.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let image = context.image(vk::Format::R32_UINT, [4, 2, 1]).levels(2).layers(3).label("heights").build()?;
+    /// assert_eq!((image.info().format, image.info().levels, image.info().layers), (vk::Format::R32_UINT, 2, 3));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn info(&self) -> &ImageInfo {
         &self.info
     }
 
     /// The name it was given, for messages and traces.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let image = context.image(vk::Format::R32_UINT, [4, 2, 1]).levels(2).layers(3).label("heights").build()?;
+    /// assert_eq!(image.label(), Some("heights"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn label(&self) -> Option<&str> {
         self.resource.label()
     }
 
     /// Size of a level in texels: width, height, depth.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let image = context.image(vk::Format::R32_UINT, [4, 2, 1]).levels(2).layers(3).label("heights").build()?;
+    /// assert_eq!((image.level_size(0), image.level_size(1)), ([4, 2, 1], [2, 1, 1]));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn level_size(&self, level: u32) -> [u32; 3] {
         let vk::Extent3D { width, height, depth } = self.info.extent;
         [width, height, depth].map(|size| size.checked_shr(level).unwrap_or(0).max(1))
     }
 
     /// Levels and layers, each `(level, layer)`, that may hold defined data.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let image = context.image(vk::Format::R32_UINT, [4, 2, 1]).levels(2).layers(3).label("heights").build()?;
+    /// context.write_image(&image, 1, 2, &[7u32, 8])?;
+    /// assert_eq!(image.valid_subresources(), [(1, 2)]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn valid_subresources(&self) -> Vec<(u32, u32)> {
         let levels = u64::from(self.info.levels);
         let valid = self.resource.state().valid.clone();
@@ -59,16 +104,53 @@ impl Image {
     }
 
     /// How often the object behind the image was replaced.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let image = context.image(vk::Format::R32_UINT, [4, 2, 1]).levels(2).layers(3).label("heights").build()?;
+    /// context.clear_image(&image, spelter::ClearColor::Uint([1; 4]))?; // recorded: the image is in use
+    /// context.invalidate_image(&image)?;
+    /// assert_eq!(image.generation(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn generation(&self) -> u64 {
         self.resource.state().generation
     }
 
     /// As [`Buffer::destroy`](crate::Buffer::destroy).
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let image = context.image(vk::Format::R32_UINT, [4, 2, 1]).levels(2).layers(3).label("heights").build()?;
+    /// image.destroy();
+    /// assert!(context.read_image::<u32>(&image, 0, 0).unwrap_err().to_string().contains("`heights` of 4x2x1"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn destroy(&self) {
         self.resource.destroy();
     }
 
     /// All of the image, to choose levels, layers, a view type or a format of it.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let image = context.image(vk::Format::R32_UINT, [4, 2, 1]).levels(2).layers(3).label("heights").build()?;
+    /// context.clear_image(image.all().levels(1..).layers(..2), spelter::ClearColor::Uint([1; 4]))?;
+    /// assert_eq!(image.valid_subresources(), [(1, 0), (1, 1)]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn all(&self) -> ImagePart<'_> {
         let (volume, array) = (self.info.ty == vk::ImageType::TYPE_3D, self.info.layers > 1);
         let ty = match self.info.ty {
@@ -83,6 +165,18 @@ impl Image {
     }
 
     /// One level of all layers.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let image = context.image(vk::Format::R32_UINT, [4, 2, 1]).levels(2).layers(3).label("heights").build()?;
+    /// context.clear_image(image.level(1), spelter::ClearColor::Uint([1; 4]))?;
+    /// assert_eq!(image.valid_subresources(), [(1, 0), (1, 1), (1, 2)]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn level(&self, level: u32) -> ImagePart<'_> {
         self.all().levels(level..level.saturating_add(1))
     }
@@ -94,6 +188,18 @@ impl Image {
 
 /// Levels and layers of an image, and how shaders take them: `&image`, [`Image::all`], [`Image::level`]. Whether they are
 /// inside is tested when they are used.
+///
+/// ```
+/// use spelter::vk;
+///
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// # let image = context.image(vk::Format::R32_UINT, [4, 2, 1]).levels(2).layers(3).label("heights").build()?;
+/// let one = image.all().levels(0..1).layers(2..3).as_type(vk::ImageViewType::TYPE_2D);
+/// context.bind((0, 0), spelter::Bind::sampled(one))?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct ImagePart<'a> {
     pub(crate) image: &'a Image,
@@ -116,24 +222,70 @@ fn bounds(range: &impl RangeBounds<u32>, all: &Range<u32>) -> Range<u32> {
 
 impl ImagePart<'_> {
     /// Only these levels.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let image = context.image(vk::Format::R32_UINT, [4, 2, 1]).levels(2).layers(3).label("heights").build()?;
+    /// context.clear_image(image.all().levels(..1), spelter::ClearColor::Uint([1; 4]))?;
+    /// assert_eq!(context.read_image::<u32>(&image, 0, 2)?, [1; 8]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn levels(mut self, levels: impl RangeBounds<u32>) -> Self {
         self.part.levels = bounds(&levels, &self.part.levels);
         self
     }
 
     /// Only these layers.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let image = context.image(vk::Format::R32_UINT, [4, 2, 1]).levels(2).layers(3).label("heights").build()?;
+    /// context.clear_image(image.all().layers(2..), spelter::ClearColor::Uint([1; 4]))?;
+    /// assert_eq!(image.valid_subresources(), [(0, 2), (1, 2)]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn layers(mut self, layers: impl RangeBounds<u32>) -> Self {
         self.part.layers = bounds(&layers, &self.part.layers);
         self
     }
 
     /// As another type: a cube, say, or one layer as `TYPE_2D`.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let sky = context.image(vk::Format::R8G8B8A8_UNORM, [8, 8, 1]).layers(6).build()?;
+    /// context.bind((0, 0), spelter::Bind::sampled(sky.all().as_type(vk::ImageViewType::CUBE)))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn as_type(mut self, ty: vk::ImageViewType) -> Self {
         self.part.ty = ty;
         self
     }
 
     /// In another format, with texels of the same size.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let image = context.image(vk::Format::R32_UINT, [4, 2, 1]).levels(2).layers(3).label("heights").build()?;
+    /// context.bind((0, 0), spelter::Bind::sampled(image.all().as_format(vk::Format::R32_SFLOAT)))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn as_format(mut self, format: vk::Format) -> Self {
         self.part.format = format;
         self
@@ -147,6 +299,17 @@ impl<'a> From<&'a Image> for ImagePart<'a> {
 }
 
 /// Makes an [`Image`]: see [`Context::image`].
+///
+/// ```
+/// use spelter::vk;
+///
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let atlas = context.image(vk::Format::R8_UNORM, [64, 64, 1]).levels(7).label("atlas").build()?;
+/// assert_eq!(atlas.level_size(6), [1, 1, 1]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder makes nothing until `build`"]
 pub struct ImageBuilder<'a> {
@@ -177,24 +340,69 @@ impl<'a> ImageBuilder<'a> {
     }
 
     /// Names the image in messages and traces.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let image = context.image(vk::Format::R32_UINT, [1, 1, 1]).label("probe").build()?;
+    /// assert_eq!(image.label(), Some("probe"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into().into_boxed_str());
         self
     }
 
     /// Mip levels; 1 if not called.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let image = context.image(vk::Format::R32_UINT, [8, 8, 1]).levels(4).build()?;
+    /// assert_eq!(image.level_size(3), [1, 1, 1]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn levels(mut self, levels: u32) -> Self {
         self.info.levels = levels;
         self
     }
 
     /// Array layers; 1 if not called. A square image of 6 or more can be a cube.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let image = context.image(vk::Format::R32_UINT, [8, 8, 1]).layers(2).build()?;
+    /// context.write_image(&image, 0, 1, &[3u32; 64])?;
+    /// assert_eq!(image.valid_subresources(), [(0, 1)]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn layers(mut self, layers: u32) -> Self {
         self.info.layers = layers;
         self
     }
 
     /// Dimensions; 3D if the depth is more than 1, else 2D, if not called.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let line = context.image(vk::Format::R32_UINT, [16, 1, 1]).dimensions(vk::ImageType::TYPE_1D).build()?;
+    /// assert_eq!(line.info().ty, vk::ImageType::TYPE_1D);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn dimensions(mut self, ty: vk::ImageType) -> Self {
         self.info.ty = ty;
         self
@@ -202,6 +410,17 @@ impl<'a> ImageBuilder<'a> {
 
     /// An image whose contents are not defined. [`Error::Misuse`] if the device has no such image,
     /// [`Error::OutOfMemory`].
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// assert!(context.image(vk::Format::R32_UINT, [4, 4, 1]).build()?.valid_subresources().is_empty());
+    /// assert!(matches!(context.image(vk::Format::R32_UINT, [0, 4, 1]).build(), Err(spelter::Error::Misuse(_))));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn build(mut self) -> Result<Image, Error> {
         let vk::Extent3D { width, height, .. } = self.info.extent;
         if self.info.ty == vk::ImageType::TYPE_2D && width == height && self.info.layers >= 6 {

@@ -28,6 +28,17 @@ pub(crate) struct ResourceId(pub(crate) u64);
 ///
 /// One buffer may be bound as storage and as uniform, in several slots and contexts, and be the source or target of
 /// transfers. What stands behind it may be replaced ([`Context::invalidate`]); the handle stays good.
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let particles = context.buffer(1 << 16).label("particles").zeroed()?;
+/// let same = particles.clone(); // another handle
+/// context.write(&same, 0, &[1.0f32])?;
+/// assert_eq!(context.read_range::<f32>(&particles, 0..8)?, [1.0, 0.0]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Buffer {
     resource: Arc<Resource>,
@@ -82,6 +93,15 @@ impl Buffer {
     }
 
     /// The name it was given, for messages and traces.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// assert_eq!(context.buffer(4).label("seed").build()?.label(), Some("seed"));
+    /// assert_eq!(context.buffer(4).build()?.label(), None);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn label(&self) -> Option<&str> {
         self.resource.label()
     }
@@ -106,6 +126,17 @@ impl Buffer {
     }
 
     /// How often the object behind the buffer was replaced.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let (buffer, copy) = (context.buffer_from(&[1u32])?, context.buffer_zeroed(4)?);
+    /// context.copy(&buffer, 0, &copy, 0, 4)?; // recorded: the buffer is in use
+    /// context.upload(&buffer, &[2u32])?;
+    /// assert_eq!(buffer.generation(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn generation(&self) -> u64 {
         self.resource.state().generation
     }
@@ -273,6 +304,15 @@ impl fmt::Debug for Resource {
 }
 
 /// Makes a [`Buffer`]: see [`Context::buffer`].
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let table = context.buffer(64).label("table").holding(&[1u32, 2, 3])?;
+/// assert_eq!((table.size(), table.valid_ranges()), (64, vec![0..12]));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder makes nothing until `build`, `zeroed` or `holding`"]
 pub struct BufferBuilder<'a> {
@@ -287,6 +327,16 @@ impl<'a> BufferBuilder<'a> {
     }
 
     /// Names the buffer in messages and traces.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(4).label("seed").zeroed()?;
+    /// let error = context.write(&buffer, 4, &[1u32]).unwrap_err().to_string();
+    /// assert!(error.contains("buffer `seed` of 4 bytes"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into().into_boxed_str());
         self
@@ -294,17 +344,44 @@ impl<'a> BufferBuilder<'a> {
 
     /// A buffer whose contents are not defined. [`Error::Misuse`] if it has no bytes or too many,
     /// [`Error::OutOfMemory`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(1 << 20).label("frame").build()?;
+    /// assert!(buffer.valid_ranges().is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn build(self) -> Result<Buffer, Error> {
         Buffer::new(self.context, self.size, self.label, Contents::Undefined)
     }
 
     /// A buffer that holds zeros. Errors as [`BufferBuilder::build`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(8).zeroed()?;
+    /// assert_eq!(context.read::<u32>(&buffer)?, [0, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn zeroed(self) -> Result<Buffer, Error> {
         Buffer::new(self.context, self.size, self.label, Contents::Zero)
     }
 
     /// A buffer that begins with these values. [`Error::Range`] if they are more than its size; else as
     /// [`BufferBuilder::build`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(8).holding(&[1u32, 2])?;
+    /// assert_eq!(context.read::<u32>(&buffer)?, [1, 2]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn holding<T: NoUninit>(self, values: &[T]) -> Result<Buffer, Error> {
         let context = self.context;
         let buffer = self.build()?;
@@ -314,6 +391,18 @@ impl<'a> BufferBuilder<'a> {
 }
 
 /// Bytes of a buffer: all of it (`&buffer`) or a part ([`Buffer::slice`]).
+///
+/// ```
+/// use spelter::Bind;
+///
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let buffer = context.buffer_zeroed(256)?;
+/// context.bind((0, 0), Bind::storage(&buffer))?; // all of it
+/// context.bind((0, 1), Bind::uniform(buffer.slice(64..128)))?; // a part
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct BufferSlice<'a> {
     pub(crate) buffer: &'a Buffer,
@@ -323,6 +412,18 @@ pub struct BufferSlice<'a> {
 
 impl Buffer {
     /// The bytes `range` of the buffer, to be bound. Whether they are inside is tested when they are used.
+    ///
+    /// ```
+    /// use spelter::MapFlags;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_from(&[1u32, 2, 3, 4])?;
+    /// let map = context.map(buffer.slice(8..), MapFlags::READ)?;
+    /// assert_eq!(map.read::<u32>(0, 2)?, [3, 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn slice(&self, range: impl RangeBounds<u64>) -> BufferSlice<'_> {
         let start = match range.start_bound() {
             Bound::Included(&start) => start,

@@ -52,6 +52,13 @@ impl fmt::Display for Slot {
 }
 
 /// In which way a slot uses what is bound to it.
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// assert_eq!(spelter::SlotKind::SamplerView.to_string(), "sampler view");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SlotKind {
     /// `var<uniform>`: read only.
@@ -90,6 +97,19 @@ impl fmt::Display for SlotKind {
 }
 
 /// What to put into a slot: see [`Context::bind`](crate::Context::bind).
+///
+/// ```
+/// use spelter::Bind;
+///
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let buffer = context.buffer_zeroed(256)?;
+/// context.bind((0, 0), Bind::uniform(buffer.slice(..64)))?;
+/// context.bind((0, 1), Bind::storage(buffer.slice(64..)))?;
+/// assert_eq!(buffer.valid_ranges(), [0..256]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "nothing is bound until `Context::bind`"]
 pub struct Bind {
@@ -102,41 +122,134 @@ pub struct Bind {
 
 impl Bind {
     /// A buffer, or a part of one, as `var<uniform>`.
+    ///
+    /// ```
+    /// use spelter::Bind;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let step = context.buffer_from(&[1u32, 0, 0, 0])?;
+    /// context.bind((0, 0), Bind::uniform(&step))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn uniform<'a>(buffer: impl Into<BufferSlice<'a>>) -> Self {
         Self::buffer(SlotKind::UniformBuffer, buffer.into(), Part::Bytes)
     }
 
     /// A buffer, or a part of one, as `var<storage>`.
+    ///
+    /// ```
+    /// use spelter::Bind;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let sums = context.buffer(64).build()?;
+    /// context.bind((0, 0), Bind::storage(&sums))?;
+    /// assert_eq!(sums.valid_ranges(), [0..64]); // a kernel may write all of it
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn storage<'a>(buffer: impl Into<BufferSlice<'a>>) -> Self {
         Self::buffer(SlotKind::StorageBuffer, buffer.into(), Part::Bytes)
     }
 
     /// A buffer, or a part of one, as texels that are only read (a uniform texel buffer).
+    ///
+    /// ```
+    /// use spelter::{Bind, vk};
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let table = context.buffer_from(&[0u8, 51, 102, 255])?;
+    /// context.bind((0, 0), Bind::texels(&table, vk::Format::R8_UNORM))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn texels<'a>(buffer: impl Into<BufferSlice<'a>>, format: vk::Format) -> Self {
         Self::buffer(SlotKind::SamplerView, buffer.into(), |range| Part::Texels(range, format))
     }
 
     /// A buffer, or a part of one, as texels that are read and written (a storage texel buffer).
+    ///
+    /// ```
+    /// use spelter::{Bind, vk};
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let table = context.buffer(64).build()?;
+    /// context.bind((0, 0), Bind::storage_texels(table.slice(..32), vk::Format::R32_UINT))?;
+    /// assert_eq!(table.valid_ranges(), [0..32]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn storage_texels<'a>(buffer: impl Into<BufferSlice<'a>>, format: vk::Format) -> Self {
         Self::buffer(SlotKind::StorageImage, buffer.into(), |range| Part::Texels(range, format))
     }
 
     /// An image, or a part of one, as `texture_2d` and the like: only read.
+    ///
+    /// ```
+    /// use spelter::{Bind, vk};
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let image = context.image(vk::Format::R8G8B8A8_UNORM, [8, 8, 1]).levels(4).build()?;
+    /// context.bind((0, 0), Bind::sampled(&image))?; // all levels
+    /// context.bind((0, 1), Bind::sampled(image.level(2)))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn sampled<'a>(image: impl Into<ImagePart<'a>>) -> Self {
         Self::image(SlotKind::SamplerView, &image.into())
     }
 
     /// An image, or one level of it, as `texture_storage_2d` and the like.
+    ///
+    /// ```
+    /// use spelter::{Bind, vk};
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let image = context.image(vk::Format::R32_UINT, [8, 8, 1]).levels(4).build()?;
+    /// context.bind((0, 0), Bind::storage_image(image.level(1)))?;
+    /// assert_eq!(image.valid_subresources(), [(1, 0)]); // a kernel may write it
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn storage_image<'a>(image: impl Into<ImagePart<'a>>) -> Self {
         Self::image(SlotKind::StorageImage, &image.into())
     }
 
     /// A sampler by itself.
+    ///
+    /// ```
+    /// use spelter::{Bind, SamplerInfo};
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let sampler = context.sampler(&SamplerInfo::default())?;
+    /// context.bind((0, 1), Bind::sampler(&sampler))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn sampler(sampler: &Sampler) -> Self {
         Self { kind: SlotKind::Sampler, resource: None, part: Part::Nothing, sampler: Some(sampler.clone()) }
     }
 
     /// With a sampler, where a shader takes both in one (`sampler2D` in GLSL).
+    ///
+    /// ```
+    /// use spelter::{Bind, SamplerInfo, vk};
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let image = context.image(vk::Format::R8G8B8A8_UNORM, [8, 8, 1]).build()?;
+    /// let sampler = context.sampler(&SamplerInfo::default())?;
+    /// context.bind((0, 0), Bind::sampled(&image).with_sampler(&sampler))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn with_sampler(mut self, sampler: &Sampler) -> Self {
         self.sampler = Some(sampler.clone());
         self

@@ -37,11 +37,33 @@ macro_rules! counters {
 
         impl Stats {
             /// All counters with their names, in the order of the documentation.
+            ///
+            /// ```
+            /// # fn main() -> Result<(), spelter::Error> {
+            /// # let context = spelter::Context::new()?;
+            /// let _buffer = context.buffer_zeroed(4)?;
+            /// let made = context.stats().iter().find(|(name, _)| *name == "objects_created");
+            /// assert_eq!(made, Some(("objects_created", 1)));
+            /// # Ok(())
+            /// # }
+            /// ```
             pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 [$((stringify!($name), self.$name),)*].into_iter()
             }
 
             /// What was counted between `earlier` and this.
+            ///
+            /// ```
+            /// # fn main() -> Result<(), spelter::Error> {
+            /// # let context = spelter::Context::new()?;
+            /// let before = context.stats();
+            /// let buffer = context.buffer_zeroed(4)?;
+            /// context.fill(&buffer, 1)?;
+            /// let done = context.stats().since(&before);
+            /// assert_eq!((done.objects_created, done.transfers), (1, 1));
+            /// # Ok(())
+            /// # }
+            /// ```
             #[must_use]
             pub fn since(&self, earlier: &Self) -> Self {
                 Self { $($name: self.$name.wrapping_sub(earlier.$name),)* }
@@ -117,11 +139,35 @@ counters! {
 
 impl Stats {
     /// Resource objects that exist now.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(4)?;
+    /// assert_eq!(context.stats().objects_alive(), 1);
+    /// drop(buffer);
+    /// assert_eq!(context.stats().objects_alive(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn objects_alive(&self) -> u64 {
         self.objects_created.wrapping_sub(self.objects_destroyed)
     }
 
     /// Rebinds of all kinds.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let (buffer, copy) = (context.buffer_zeroed(64)?, context.buffer_zeroed(64)?);
+    /// context.bind((0, 0), spelter::Bind::uniform(&buffer))?;
+    /// context.bind((0, 1), spelter::Bind::storage(&buffer))?;
+    /// context.copy(&buffer, 0, &copy, 0, 64)?;
+    /// context.invalidate(&buffer)?; // in use: both slots get the new storage
+    /// assert_eq!(context.stats().rebinds(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn rebinds(&self) -> u64 {
         self.rebinds_uniform + self.rebinds_storage + self.rebinds_sampler_view + self.rebinds_image
     }

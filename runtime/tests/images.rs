@@ -2,7 +2,7 @@
 //! fit is refused by name.
 
 use proptest::prelude::*;
-use spelter::{Bind, ClearColor, Context, Error, vk};
+use spelter::{Bind, ClearColor, Context, Error, SamplerInfo, vk};
 
 fn message<T>(result: Result<T, Error>) -> String {
     result.err().map(|error| error.to_string()).unwrap_or_default()
@@ -120,6 +120,34 @@ fn kernels_see_the_texels_of_the_object_that_is_behind_the_buffer_now() {
     assert_eq!((table.generation(), context.stats().rebinds_sampler_view), (1, 1));
     assert_eq!(context.read::<f32>(&first).unwrap(), [1.0, 0.2, 0.4, 0.0, 0.0]);
     assert_eq!(context.read::<f32>(&second).unwrap(), [0.0, 0.8, 0.6, 1.0, 0.0]);
+}
+
+#[test]
+fn what_a_dispatch_does_is_known_of_each_layer() {
+    let context = Context::builder().workers(1).build().unwrap();
+    let text = "
+        @group(0) @binding(0) var nearest: sampler;
+        @group(0) @binding(1) var<storage, read_write> to: array<f32>;
+        @group(0) @binding(2) var sheets: texture_2d_array<f32>;
+        @compute @workgroup_size(1) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+            to[id.x] = textureSampleLevel(sheets, nearest, vec2(0.5), id.x, 0.0).x;
+        }";
+    let program = context.program_wgsl(text).unwrap();
+    let image = context.image(vk::Format::R32_SFLOAT, [4, 4, 1]).levels(2).layers(2).build().unwrap();
+    context.clear_image(&image, ClearColor::Float([1.0; 4])).unwrap();
+    let targets = [context.buffer_zeroed(8).unwrap(), context.buffer_zeroed(8).unwrap()];
+    context.bind((0, 0), Bind::sampler(&context.sampler(&SamplerInfo::default()).unwrap())).unwrap();
+    // Two layers of one level: two ranges of one descriptor, and none of the sampler.
+    context.bind((0, 2), Bind::sampled(image.level(1))).unwrap();
+    for (turn, to) in (0u32..).zip(&targets) {
+        context.bind((0, 1), Bind::storage(to)).unwrap();
+        context.dispatch(&program).groups([2, 1, 1]).unwrap();
+        let before = context.stats().barriers;
+        context.clear_image(image.level(1).layers(1 - turn..=1 - turn), ClearColor::Float([2.0; 4])).unwrap();
+        assert_eq!(context.stats().barriers, before + 1, "layer {} is read by the dispatch before", 1 - turn);
+    }
+    assert_eq!(context.read::<f32>(&targets[0]).unwrap(), [1.0, 1.0]);
+    assert_eq!(context.read::<f32>(&targets[1]).unwrap(), [1.0, 2.0]);
 }
 
 /// A step on two images of 2 levels and 2 layers.

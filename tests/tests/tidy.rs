@@ -71,6 +71,29 @@ fn sources() -> Vec<(String, String)> {
     files
 }
 
+/// Types and functions that a user of the runtime meets; all of its modules are private, so `pub` means public.
+#[test]
+fn each_public_item_of_the_runtime_has_an_example() {
+    let (mut items, mut bare) = (0, Vec::new());
+    for (path, text) in sources().into_iter().filter(|(path, _)| path.starts_with("runtime/src/")) {
+        let mut has_example = false;
+        for line in text.lines().map(str::trim_start) {
+            let item = ["pub fn ", "pub const fn ", "pub struct ", "pub enum ", "pub trait "]
+                .iter()
+                .find_map(|start| line.strip_prefix(start));
+            if let Some(item) = item {
+                items += 1;
+                if !has_example {
+                    bare.push(format!("{path}: {item}"));
+                }
+            }
+            has_example = (line.starts_with("///") || line.starts_with("#[")) && (has_example || line.contains("```"));
+        }
+    }
+    assert!(items > 100, "only {items} public items were found");
+    assert!(bare.is_empty(), "without an example: {bare:#?}");
+}
+
 #[test]
 fn files_open_with_their_reason() {
     let bare: Vec<_> =

@@ -55,6 +55,8 @@ pub(crate) struct ProgramState {
     uses: Vec<(SlotId, Access)>,
     /// What a dispatch does to the objects in the slots.
     touches: Vec<Touch>,
+    /// Whether that is one thing for each of `uses`.
+    one_each: bool,
 }
 
 /// A descriptor of a program and the slot that it is taken from.
@@ -63,6 +65,8 @@ struct Place {
     group: usize,
     /// Its position among the set's descriptors.
     at: usize,
+    /// Its position among all of the program's.
+    number: usize,
     slot: SlotId,
     info: BindingInfo,
 }
@@ -103,6 +107,7 @@ impl ProgramState {
             places: Default::default(),
             uses: Vec::new(),
             touches: Vec::new(),
+            one_each: false,
         };
         for (group, layout) in program.sets().iter().enumerate() {
             let mut ids = Vec::new();
@@ -110,7 +115,13 @@ impl ProgramState {
                 state.writes |= info.access().writes();
                 for slot in info.slots() {
                     let slot = bindings.id(slot);
-                    state.places[info.slot_kind() as usize].push(Place { group, at: ids.len(), slot, info: *info });
+                    state.places[info.slot_kind() as usize].push(Place {
+                        group,
+                        at: ids.len(),
+                        number: state.uses.len(),
+                        slot,
+                        info: *info,
+                    });
                     state.uses.push((slot, info.access()));
                     ids.push(slot);
                 }
@@ -143,6 +154,8 @@ impl ProgramState {
     /// Looks at the slots that changed; an error leaves them to be looked at again.
     pub(crate) fn look(&mut self, program: &Program, bindings: &Bindings, share: &Share) -> Result<(), Error> {
         // Slots that were never filled have not changed: the first time all are looked at.
+        // Where each descriptor shows one range, as most do, what changed is put in its place.
+        let mut in_place = self.one_each;
         let known = self.fresh.len();
         let is_news = |change: u64| self.seen.is_none_or(|seen| change > seen);
         for kind in SlotKind::ALL {
@@ -158,7 +171,14 @@ impl ProgramState {
                         group.put(place.at, key);
                         self.number = next_number();
                     }
-                    self.fresh.push((place.slot, place.info.access()));
+                    let access = place.info.access();
+                    match bound.as_ref().map(|bound| (&bound.object, &*bound.ranges)) {
+                        Some((Some(object), [range])) if in_place => {
+                            self.touches[place.number] = (object.id(), range.clone(), access);
+                        }
+                        _ => in_place = false,
+                    }
+                    self.fresh.push((place.slot, access));
                 }
             }
         }
@@ -167,12 +187,16 @@ impl ProgramState {
             slots.clone().try_for_each(|id| check_mapped(bindings.slot(id), bindings.bound(id)))?;
         }
         self.seen = Some(bindings.now());
-        if self.fresh.len() > known {
+        if !in_place && self.fresh.len() > known {
             self.touches.clear();
+            self.one_each = true;
             for (slot, access) in &self.uses {
                 let Some(bound) = bindings.bound(*slot) else { continue };
-                let Some(object) = &bound.object else { continue };
-                self.touches.extend(bound.ranges.iter().map(|range| (object.id(), range.clone(), *access)));
+                let ranges =
+                    bound.object.iter().flat_map(|object| bound.ranges.iter().map(|range| (object.id(), range)));
+                let before = self.touches.len();
+                self.touches.extend(ranges.map(|(id, range)| (id, range.clone(), *access)));
+                self.one_each &= self.touches.len() == before + 1;
             }
         }
         Ok(())

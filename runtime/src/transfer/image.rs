@@ -21,6 +21,18 @@ impl Context {
     /// copied from there, so nobody waits.
     ///
     /// [`Error::Range`] if the values are not as many bytes as the level, or there is no such level or layer.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let image = context.image(vk::Format::R32_UINT, [4, 2, 1]).levels(2).layers(3).label("heights").build()?;
+    /// context.write_image(&image, 1, 0, &[7u32, 8])?; // level 1 is 2x1 texels
+    /// assert_eq!(context.read_image::<u32>(&image, 1, 0)?, [7, 8]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn write_image<T: NoUninit>(&self, image: &Image, level: u32, layer: u32, texels: &[T]) -> Result<(), Error> {
         let bytes: &[u8] = bytemuck::cast_slice(texels);
         let (one, wanted) = self.check_level("write", image, level, layer)?;
@@ -50,6 +62,18 @@ impl Context {
 
     /// Reads all texels of one level of one layer back, row by row without gaps, when all that writes the image is done.
     /// Errors as [`Context::write_image`].
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let image = context.image(vk::Format::R32_UINT, [4, 2, 1]).levels(2).layers(3).label("heights").build()?;
+    /// context.clear_image(&image, spelter::ClearColor::Uint([5; 4]))?;
+    /// assert_eq!(context.read_image::<u32>(&image, 0, 2)?, [5; 8]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn read_image<T: AnyBitPattern>(&self, image: &Image, level: u32, layer: u32) -> Result<Vec<T>, Error> {
         let (one, bytes) = self.check_level("read", image, level, layer)?;
         let each = size_of::<T>() as u64;
@@ -77,6 +101,19 @@ impl Context {
     /// Records a copy of all texels of one level of one layer to a level, of the same size, of a layer of an image.
     /// [`Error::Range`] if there are no such levels or layers, or they differ in size or are the same; [`Error::Misuse`] if
     /// their formats differ in the size of texels.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let image = context.image(vk::Format::R32_UINT, [4, 2, 1]).levels(2).layers(3).label("heights").build()?;
+    /// context.write_image(&image, 1, 0, &[7u32, 8])?;
+    /// context.copy_image((&image, 1, 0), (&image, 1, 2))?; // from layer 0 to layer 2
+    /// assert_eq!(context.read_image::<u32>(&image, 1, 2)?, [7, 8]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn copy_image(&self, from: (&Image, u32, u32), to: (&Image, u32, u32)) -> Result<(), Error> {
         let (source, target) =
             (self.check_level("copy", from.0, from.1, from.2)?.0, self.check_level("copy", to.0, to.1, to.2)?.0);

@@ -25,6 +25,21 @@ use crate::valid::Ranges;
 
 bitflags::bitflags! {
     /// What a mapping is for, and what it may skip.
+    ///
+    /// ```
+    /// use spelter::MapFlags;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let frame = context.buffer(16).zeroed()?;
+    /// context.fill(&frame, 1)?; // recorded: the buffer is in use
+    /// let map = context.map(&frame, MapFlags::WRITE | MapFlags::DISCARD_WHOLE)?; // new storage: nobody waits
+    /// map.write(0, &[2u32; 4])?;
+    /// map.unmap()?;
+    /// assert_eq!(context.read::<u32>(&frame)?, [2; 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct MapFlags: u32 {
         /// The bytes are read: waits for what writes them.
@@ -81,6 +96,22 @@ impl Record {
 }
 
 /// A part of a buffer in the host's hands. Dropping it unmaps; [`Mapped::unmap`] also tells what went wrong.
+///
+/// ```
+/// use spelter::MapFlags;
+///
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let buffer = context.buffer_from(&[1u32, 2])?;
+/// {
+///     let map = context.map(&buffer, MapFlags::READ | MapFlags::WRITE)?;
+///     let values = map.read::<u32>(0, 2)?;
+///     map.write(0, &[values[0] + values[1]])?;
+/// } // unmapped
+/// assert_eq!(context.read::<u32>(&buffer)?, [3, 2]);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "dropping it unmaps"]
 pub struct Mapped {
     context: Arc<Inner>,
@@ -279,11 +310,33 @@ impl Mapped {
     }
 
     /// Bytes that are mapped.
+    ///
+    /// ```
+    /// use spelter::MapFlags;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(64)?;
+    /// assert_eq!(context.map(buffer.slice(16..), MapFlags::READ)?.len(), 48);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn len(&self) -> u64 {
         self.range.end - self.range.start
     }
 
     /// Whether there are none; there always are.
+    ///
+    /// ```
+    /// use spelter::MapFlags;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(64)?;
+    /// assert!(!context.map(&buffer, MapFlags::READ)?.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.range.is_empty()
     }
@@ -291,6 +344,19 @@ impl Mapped {
     /// `count` values from byte `offset` of the mapping on. What a kernel writes meanwhile, into a persistent mapping, is
     /// old or new. [`Error::Range`] if they are not inside, or the mapping is not for reading, [`Error::Resource`] if the
     /// buffer is destroyed.
+    ///
+    /// ```
+    /// use spelter::MapFlags;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_from(&[1u32, 2, 3])?;
+    /// let map = context.map(&buffer, MapFlags::READ)?;
+    /// assert_eq!(map.read::<u32>(4, 2)?, [2, 3]);
+    /// assert!(map.read::<u32>(8, 2).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn read<T: AnyBitPattern>(&self, offset: u64, count: usize) -> Result<Vec<T>, Error> {
         let bytes = (size_of::<T>() as u64).saturating_mul(count as u64);
         self.check("read", offset, bytes, MapFlags::READ)?;
@@ -304,6 +370,20 @@ impl Mapped {
 
     /// Writes values from byte `offset` of the mapping on. [`Error::Range`] if they are not inside, or the mapping is not
     /// for writing, [`Error::Resource`] if the buffer is destroyed.
+    ///
+    /// ```
+    /// use spelter::MapFlags;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(12)?;
+    /// let map = context.map(&buffer, MapFlags::WRITE)?;
+    /// map.write(4, &[9u32])?;
+    /// map.unmap()?;
+    /// assert_eq!(context.read::<u32>(&buffer)?, [0, 9, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn write<T: NoUninit>(&self, offset: u64, values: &[T]) -> Result<(), Error> {
         let bytes: &[u8] = bytemuck::cast_slice(values);
         self.check("write", offset, bytes.len() as u64, MapFlags::WRITE)?;
@@ -322,9 +402,39 @@ impl Mapped {
 
     /// Makes writes through a persistent mapping that is not coherent visible to commands that are recorded from now on.
     /// This device's memory is always coherent, so it does nothing here; a program that calls it is right elsewhere, too.
+    ///
+    /// ```
+    /// use spelter::MapFlags;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(4)?;
+    /// let map = context.map(&buffer, MapFlags::WRITE | MapFlags::PERSISTENT)?;
+    /// let copy = context.buffer_zeroed(4)?;
+    /// map.write(0, &[5u32])?;
+    /// map.flush();
+    /// context.copy(&buffer, 0, &copy, 0, 4)?; // while it is mapped
+    /// assert_eq!(context.read::<u32>(&copy)?, [5]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn flush(&self) {}
 
     /// Ends the mapping. What was collected is copied to its place, in order.
+    ///
+    /// ```
+    /// use spelter::MapFlags;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(4)?;
+    /// let map = context.map(&buffer, MapFlags::WRITE)?;
+    /// assert!(context.fill(&buffer, 1).is_err()); // it is mapped
+    /// map.unmap()?;
+    /// context.fill(&buffer, 1)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn unmap(mut self) -> Result<(), Error> {
         self.end()
     }

@@ -23,6 +23,16 @@ use crate::serial::Access;
 impl Context {
     /// Reads a whole buffer back, when all that writes it is done. The first bytes of what is no whole number of elements
     /// would be easy to mistake for all: [`Error::Range`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_from(&[1u32, 2])?;
+    /// assert_eq!(context.read::<u32>(&buffer)?, [1, 2]);
+    /// assert_eq!(context.read::<[u16; 2]>(&buffer)?, [[1, 0], [2, 0]]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn read<T: AnyBitPattern>(&self, buffer: &Buffer) -> Result<Vec<T>, Error> {
         self.read_range(buffer, 0..buffer.size())
     }
@@ -143,6 +153,16 @@ impl Context {
 
     /// Records a fill of the bytes `range` of a buffer with a repeated word. [`Error::Range`] unless they begin and end
     /// at multiples of 4.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(16)?;
+    /// context.fill_range(&buffer, 4..12, 7)?;
+    /// assert_eq!(context.read::<u32>(&buffer)?, [0, 7, 7, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn fill_range(&self, buffer: &Buffer, range: Range<u64>, word: u32) -> Result<(), Error> {
         self.check_range("fill", buffer, &range)?;
         if range.is_empty() {

@@ -1,17 +1,19 @@
 //! The context: a line of work on a device, and everything that is made of it.
 
+mod builder;
+mod inner;
+
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use ash::vk;
 use bytemuck::NoUninit;
-use parking_lot::{Mutex, MutexGuard};
-use spelter_driver::{Backend, Device, DeviceOptions, Observer, Printer, Sampler, SamplerInfo};
+use spelter_driver::{Device, Sampler, SamplerInfo};
 
-use crate::batch::{Clock, Moment, Refusal, Timeline};
-use crate::bindings::Bindings;
-use crate::descriptors::{ProgramStates, SetCache};
+pub use builder::ContextBuilder;
+pub(crate) use inner::{Inner, State};
+
+use crate::batch::Moment;
 use crate::dispatch::Dispatch;
 use crate::error::{Error, rule};
 use crate::fence::Fence;
@@ -19,11 +21,9 @@ use crate::image::{ImageBuilder, ImagePart};
 use crate::program::{Program, ProgramBuilder, Source};
 use crate::replace::{self, Invalidated, Reason, Room};
 use crate::resource::{Buffer, BufferBuilder, Resource};
-use crate::serial::{Access, Serial};
 use crate::share::Share;
 use crate::slot::{Bind, Slot};
 use crate::stats::Stats;
-use crate::trace::Trace;
 
 /// A line of work on a device. A handle: clones name the same context, also from other threads.
 ///
@@ -52,93 +52,16 @@ pub struct Context {
     inner: Arc<Inner>,
 }
 
-/// What the handles of a context name.
-pub(crate) struct Inner {
-    pub(crate) share: Arc<Share>,
-    pub(crate) clock: Arc<Clock>,
-    /// Locked before any resource.
-    state: Mutex<State>,
-}
-
-/// The part of a context that changes.
-pub(crate) struct State {
-    pub(crate) share: Arc<Share>,
-    pub(crate) clock: Arc<Clock>,
-    pub(crate) timeline: Timeline,
-    pub(crate) bindings: Bindings,
-    pub(crate) sets: SetCache,
-    pub(crate) programs: ProgramStates,
-    /// The number of the last event that was taken notice of.
-    pub(crate) journal_seen: u64,
-}
-
-/// How a context is made: see [`Context::builder`].
-#[derive(Clone, Debug)]
-#[must_use = "a builder makes nothing until `build`"]
-pub struct ContextBuilder {
-    options: DeviceOptions,
-    poison: bool,
-    trace: bool,
-}
-
-impl ContextBuilder {
-    /// Worker threads; as many as the machine runs at once by default. 0 counts as 1.
-    pub fn workers(mut self, workers: usize) -> Self {
-        self.options.workers = workers;
-        self
-    }
-
-    /// How long one dispatch or transfer may run before the device is lost; 60 seconds by default.
-    pub fn time_limit(mut self, limit: Duration) -> Self {
-        self.options.time_limit = limit;
-        self
-    }
-
-    /// The most bytes of device memory; three quarters of the machine's by default. Only what is used is taken.
-    pub fn memory(mut self, bytes: u64) -> Self {
-        self.options.heap_size = bytes;
-        self
-    }
-
-    /// What runs kernels: by default the fastest back end that the machine has.
-    pub fn backend(mut self, backend: Backend) -> Self {
-        self.options.backend = backend;
-        self
-    }
-
-    /// Fills contents that are not defined, of new and of invalidated resources, with junk: a program that relies on them
-    /// is found out. Costs time; off by default.
-    pub fn poison(mut self, on: bool) -> Self {
-        self.poison = on;
-        self
-    }
-
-    /// Takes what kernels print (`NonSemantic.DebugPrintf`); by default nobody does.
-    pub fn printer(mut self, printer: Printer) -> Self {
-        self.options.printer = Some(printer);
-        self
-    }
-
-    /// Keeps a timeline of what contexts, queues and workers do: see [`Context::write_trace`]. Off by default.
-    pub fn trace(mut self, on: bool) -> Self {
-        self.trace = on;
-        self
-    }
-
-    /// Starts the device. [`Error::OutOfMemory`] if the address range for its memory cannot be had.
-    pub fn build(self) -> Result<Context, Error> {
-        let (trace, heap) = (self.trace.then(Trace::new), self.options.heap_size);
-        let device = match &trace {
-            Some(trace) => Device::with_observer(self.options, Arc::clone(trace) as Arc<dyn Observer>),
-            None => Device::new(self.options),
-        };
-        let device = device.map_err(|error| Error::from(error).for_want_of(|| format!("a heap of {heap} bytes")))?;
-        Ok(Context::on(&Share::new(device, self.poison, trace)))
-    }
-}
-
 impl Context {
     /// A context on a device of its own, with default options. Errors as [`ContextBuilder::build`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// assert!(context.device().properties().workers >= 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn new() -> Result<Self, Error> {
         Self::builder().build()
     }
@@ -154,24 +77,11 @@ impl Context {
     /// # }
     /// ```
     pub fn builder() -> ContextBuilder {
-        ContextBuilder { options: DeviceOptions::default(), poison: false, trace: false }
+        ContextBuilder::new()
     }
 
     fn on(share: &Arc<Share>) -> Self {
-        let (clock, queue) = share.clock();
-        let state = State {
-            share: Arc::clone(share),
-            clock: Arc::clone(&clock),
-            timeline: Timeline::new(share, queue, &clock),
-            bindings: Bindings::default(),
-            sets: SetCache::default(),
-            programs: ProgramStates::default(),
-            journal_seen: share.journal().count(),
-        };
-        let id = clock.id();
-        let inner = Arc::new(Inner { share: Arc::clone(share), clock, state: Mutex::new(state) });
-        share.register(id, &Arc::downgrade(&inner));
-        Self { inner }
+        Self { inner: Inner::new(share) }
     }
 
     /// Another context on the same device, with slots and a line of work of its own: for another thread, say. Both share
@@ -207,31 +117,91 @@ impl Context {
     }
 
     /// A buffer that holds these values. [`Error::Misuse`] if there are none.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_from(&[1.5f32, 2.5])?;
+    /// assert_eq!(context.read::<f32>(&buffer)?, [1.5, 2.5]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn buffer_from<T: NoUninit>(&self, values: &[T]) -> Result<Buffer, Error> {
         self.buffer(size_of_val(values) as u64).holding(values)
     }
 
     /// A buffer of so many bytes, all zero. [`Error::Misuse`] if it is none or too many, [`Error::OutOfMemory`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(8)?;
+    /// assert_eq!(context.read::<u64>(&buffer)?, [0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn buffer_zeroed(&self, bytes: u64) -> Result<Buffer, Error> {
         self.buffer(bytes).zeroed()
     }
 
     /// Begins an image of that format and so many texels: width, height, depth.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let image = context.image(vk::Format::R8G8B8A8_UNORM, [2, 1, 1]).label("icon").build()?;
+    /// context.write_image(&image, 0, 0, &[[255u8, 0, 0, 255], [0, 0, 255, 255]])?;
+    /// assert_eq!(context.read_image::<[u8; 4]>(&image, 0, 0)?[1], [0, 0, 255, 255]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn image(&self, format: vk::Format, size: [u32; 3]) -> ImageBuilder<'_> {
         ImageBuilder::new(self, format, size)
     }
 
     /// A sampler. [`Error::Misuse`] if it breaks a rule of Vulkan.
+    ///
+    /// ```
+    /// use spelter::{Bind, SamplerInfo, vk};
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let info = SamplerInfo { mag_filter: vk::Filter::LINEAR, ..SamplerInfo::default() };
+    /// let sampler = context.sampler(&info)?;
+    /// context.bind((0, 1), Bind::sampler(&sampler))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn sampler(&self, info: &SamplerInfo) -> Result<Sampler, Error> {
         Ok(self.device().create_sampler(info)?)
     }
 
     /// A program from WGSL text with one compute entry point. Errors as [`ProgramBuilder::build`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let program = context.program_wgsl("@compute @workgroup_size(8, 4) fn nothing() {}")?;
+    /// assert_eq!((program.entry(), program.workgroup_size()), ("nothing", [8, 4, 1]));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn program_wgsl(&self, text: &str) -> Result<Program, Error> {
         self.program(Source::Wgsl(text)).build()
     }
 
     /// A program from SPIR-V words with one compute entry point. Errors as [`ProgramBuilder::build`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let words = [0x0723_0203, 0x0001_0300]; // the beginning of a module, and no more
+    /// assert!(matches!(context.program_spirv(&words), Err(spelter::Error::Shader(_))));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn program_spirv(&self, words: &[u32]) -> Result<Program, Error> {
         self.program(Source::Spirv(words)).build()
     }
@@ -301,19 +271,30 @@ impl Context {
             let mut inner = resource.state();
             bound.ranges.iter().for_each(|range| inner.valid.add(range.clone()));
         }
-        let old = state.bindings.put(slot, Some(bound));
+        let old = state.bindings.put(id, Some(bound));
         drop(state);
         drop((old, what)); // when no lock is held
         Ok(())
     }
 
     /// Empties a slot. [`Error::Binding`] if it is outside the device's limits.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(64)?;
+    /// context.bind((0, 0), spelter::Bind::storage(&buffer))?;
+    /// context.unbind((0, 0))?;
+    /// assert_eq!(context.occupied_slots(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn unbind(&self, slot: impl Into<Slot>) -> Result<(), Error> {
         let slot = slot.into();
         self.check_slot(slot, None)?;
         let mut state = self.inner.lock();
         let id = state.bindings.id(slot);
-        let old = if state.bindings.bound(id).is_some() { state.bindings.put(slot, None) } else { None };
+        let old = if state.bindings.bound(id).is_some() { state.bindings.put(id, None) } else { None };
         drop(state);
         drop(old); // when no lock is held
         Ok(())
@@ -360,6 +341,20 @@ impl Context {
     /// over. Else nothing is forgotten.
     ///
     /// [`Error::Range`] if there are no such levels or layers, [`Error::Resource`] as for buffers.
+    ///
+    /// ```
+    /// use spelter::{ClearColor, vk};
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let image = context.image(vk::Format::R32_UINT, [2, 2, 1]).levels(2).build()?;
+    /// context.clear_image(&image, ClearColor::Uint([7; 4]))?;
+    /// context.finish()?;
+    /// context.invalidate_image(image.level(0))?;
+    /// assert_eq!(image.valid_subresources(), [(1, 0)]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn invalidate_image<'a>(&self, what: impl Into<ImagePart<'a>>) -> Result<(), Error> {
         let ImagePart { image, part } = what.into();
         self.check_part("invalidate", image, &part)?;
@@ -380,6 +375,21 @@ impl Context {
     }
 
     /// Begins a dispatch of a program; [`Dispatch::groups`] or [`Dispatch::invocations`] records it.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let program = context.program_wgsl(
+    /// #     "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+    /// #      @compute @workgroup_size(4)
+    /// #      fn main(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] *= 2u; }",
+    /// # )?;
+    /// let data = context.buffer_from(&[1u32, 2, 3, 4])?;
+    /// context.dispatch(&program).bind(0, 0, &data).groups([1, 1, 1])?;
+    /// assert_eq!(context.read::<u32>(&data)?, [2, 4, 6, 8]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn dispatch<'a>(&'a self, program: &'a Program) -> Dispatch<'a> {
         Dispatch::new(self, program)
     }
@@ -405,6 +415,17 @@ impl Context {
 
     /// Returns when all that was recorded in this context is done; works on it meanwhile. [`Error::DeviceLost`] if a
     /// kernel took too long.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(1 << 20)?;
+    /// context.fill(&buffer, 5)?;
+    /// context.finish()?;
+    /// assert_eq!(context.stats().batches_submitted, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn finish(&self) -> Result<(), Error> {
         self.flush()?.wait()?;
         self.inner.let_go(self.inner.lock());
@@ -412,21 +433,72 @@ impl Context {
     }
 
     /// Another name of [`Context::finish`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(64)?;
+    /// context.fill(&buffer, 5)?;
+    /// context.wait()?;
+    /// assert!(context.flush()?.is_done());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn wait(&self) -> Result<(), Error> {
         self.finish()
     }
 
     /// What the tracker did so far, in all contexts of the device.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let (frame, copy) = (context.buffer_from(&[1u32])?, context.buffer_zeroed(4)?);
+    /// let before = context.stats();
+    /// context.copy(&frame, 0, &copy, 0, 4)?;
+    /// context.upload(&frame, &[2u32])?; // in use: it gets new storage
+    /// assert_eq!(context.stats().since(&before).renames, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn stats(&self) -> Stats {
         self.inner.share.stats()
     }
 
     /// The slots that are occupied.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(64)?;
+    /// context.bind((0, 0), spelter::Bind::storage(&buffer))?;
+    /// context.bind((0, 1), spelter::Bind::uniform(&buffer))?;
+    /// assert_eq!(context.occupied_slots(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn occupied_slots(&self) -> usize {
         self.inner.lock().bindings.occupied()
     }
 
     /// The descriptor sets that are kept for states that may come again.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let program = context.program_wgsl(
+    /// #     "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+    /// #      @compute @workgroup_size(4)
+    /// #      fn main(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] *= 2u; }",
+    /// # )?;
+    /// let [a, b] = [context.buffer_zeroed(16)?, context.buffer_zeroed(16)?];
+    /// for buffer in [&a, &b, &a, &b] {
+    ///     context.dispatch(&program).bind(0, 0, buffer).groups([1, 1, 1])?;
+    /// }
+    /// assert_eq!(context.cached_sets(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn cached_sets(&self) -> usize {
         self.inner.lock().sets.len()
     }
@@ -434,6 +506,16 @@ impl Context {
     /// Writes the timeline so far as JSON in Chrome's trace format, which Perfetto (<https://ui.perfetto.dev>) and
     /// `chrome://tracing` open: a track for each worker, queue and context. Empty unless the device was made with
     /// [`ContextBuilder::trace`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let mut json = Vec::new();
+    /// context.write_trace(&mut json).expect("a vector takes everything");
+    /// assert_eq!(json, b"{\"traceEvents\":[]}\n"); // nobody asked for a timeline
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn write_trace(&self, to: &mut dyn std::io::Write) -> std::io::Result<()> {
         match self.inner.share.trace() {
             Some(trace) => trace.write(&self.stats(), to),
@@ -442,6 +524,15 @@ impl Context {
     }
 
     /// The driver's device: properties, limits, memory.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let limits = context.device().limits();
+    /// assert!(limits.max_bound_descriptor_sets >= 4);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn device(&self) -> &Device {
         self.inner.share.device()
     }
@@ -477,134 +568,6 @@ impl Context {
             return Err(Error::slot_rule(Slot { element: 0, ..slot }, problem, rule::SLOT));
         }
         Ok(())
-    }
-}
-
-impl Inner {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
-
-    /// Records commands, after what other contexts must have done before them. `record` may be called several times; only
-    /// its last call records.
-    pub(crate) fn record<T>(&self, mut record: impl FnMut(&mut State) -> Result<T, Refusal>) -> Result<T, Error> {
-        loop {
-            let mut state = self.state.lock();
-            let garbage = replace::catch_up(&self.share, &mut state);
-            let result = record(&mut state);
-            drop(state);
-            drop(garbage);
-            match result {
-                Ok(value) => return Ok(value),
-                Err(Refusal::Error(error)) => return Err(error),
-                Err(Refusal::Behind(moment)) => self.come_after(&moment)?,
-                Err(Refusal::Unsubmitted(moment)) => self.share.submit(&moment)?,
-                Err(Refusal::Again) => {}
-            }
-        }
-    }
-
-    /// Sees to it that what is submitted from now on runs after a batch of another context.
-    fn come_after(&self, moment: &Moment) -> Result<(), Error> {
-        self.share.submit(moment)?;
-        if moment.clock.line.queue != self.clock.line.queue {
-            self.share.memory().counters.context_waits.one();
-            self.state.lock().timeline.come_after(moment)?;
-        }
-        Ok(())
-    }
-
-    /// Submits what was recorded; the serial of the last batch.
-    pub(crate) fn flush(&self) -> Result<Serial, Error> {
-        self.state.lock().timeline.flush()
-    }
-
-    /// Lets go of what retired batches own, and of what slots and descriptor sets name that is gone, unless somebody else
-    /// is at work here: he does so when he next records or submits.
-    pub(crate) fn retire(&self) {
-        if let Some(state) = self.state.try_lock() {
-            self.let_go(state);
-        }
-    }
-
-    fn let_go(&self, mut state: MutexGuard<'_, State>) {
-        state.timeline.retire();
-        let garbage = replace::catch_up(&self.share, &mut state);
-        drop(state);
-        drop(garbage); // when no lock is held
-    }
-
-    /// Waits until so many bytes more may be pending, or until nothing that is pending can be waited for. Oldest objects
-    /// first, whichever context's batches use them. No context is locked by the caller.
-    pub(crate) fn room_for(&self, bytes: u64) -> Result<Room, Error> {
-        let memory = self.share.memory();
-        if memory.has_room(bytes) {
-            return Ok(Room::Made);
-        }
-        self.flush()?;
-        self.share.retire_all();
-        let start = Instant::now();
-        let mut waited = false;
-        for object in memory.leaving() {
-            if memory.has_room(bytes) {
-                break;
-            }
-            let Some(object) = object.upgrade() else { continue };
-            let moments = object.usage.in_the_way(Access::Write);
-            drop(object); // the batch may be all that keeps it besides
-            for moment in &moments {
-                waited = true;
-                self.share.wait(moment)?;
-            }
-            self.share.retire_all();
-        }
-        if waited {
-            memory.counters.renames_throttled.one();
-            if let Some(trace) = self.share.trace() {
-                let args = serde_json::json!({ "bytes": bytes });
-                trace.span(self.clock.id(), "wait: memory of replaced objects".to_owned(), start, args);
-            }
-        }
-        Ok(Room::Made)
-    }
-
-    /// Submits and waits for everything, and keeps nothing that could be made again.
-    pub(crate) fn relieve(&self) -> Result<(), Error> {
-        let (serial, counters) = (self.flush()?, &self.share.memory().counters);
-        if self.clock.retired() < serial {
-            counters.pressure_waits.one();
-            let start = Instant::now();
-            self.share.wait(&Moment { clock: Arc::clone(&self.clock), serial })?;
-            if let Some(trace) = self.share.trace() {
-                trace.span(self.clock.id(), "wait: memory is used up".to_owned(), start, serde_json::Value::Null);
-            }
-        }
-        let mut state = self.state.lock();
-        state.sets.clear(counters);
-        self.let_go(state);
-        Ok(())
-    }
-}
-
-impl State {
-    /// Marks a moment on the context's track.
-    pub(crate) fn trace_instant(&self, name: impl FnOnce() -> String) {
-        if let Some(trace) = self.share.trace() {
-            trace.instant(self.clock.id(), name());
-        }
-    }
-}
-
-impl Drop for Inner {
-    /// Submits what was recorded, since others may share its results, and waits for it: what batches own is theirs until
-    /// they have retired.
-    fn drop(&mut self) {
-        let serial = self.flush();
-        if let Ok(serial) = serial {
-            // An error is the loss of the device, which everybody else is told of.
-            let _ = self.share.wait(&Moment { clock: Arc::clone(&self.clock), serial });
-        }
-        self.share.forget(self.clock.id());
     }
 }
 

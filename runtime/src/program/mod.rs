@@ -1,28 +1,34 @@
 //! Programs: a shader, an entry point and specialization constants, made ready to be dispatched.
 
+mod binding;
+mod constant;
+
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ash::vk;
 use spelter_driver::{ComputePipeline, DescriptorSetLayout, Device, PipelineLayout, PushRange, SpecializedShader};
-use spelter_shaders::front::ConstantType;
-use spelter_shaders::ir::BindingData;
 
+pub use binding::BindingInfo;
+pub use constant::Constant;
 pub use spelter_shaders::front::SpecializationConstant;
 pub use spelter_shaders::ir::BindingKind;
 
-use crate::bindings::Bound;
 use crate::context::Context;
-use crate::descriptors::descriptor_type;
 use crate::error::Error;
-use crate::serial::Access;
 use crate::share::Share;
-use crate::slot::{Slot, SlotKind};
-use crate::view::Part;
 
 /// The text or words of a shader.
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let text = "@compute @workgroup_size(2) fn main() {}";
+/// let program = context.program(spelter::Source::Wgsl(text)).build()?; // or `context.program(text)`
+/// assert_eq!(program.workgroup_size(), [2, 1, 1]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Source<'a> {
     /// WGSL text. Push constants are `var<immediate>` there.
@@ -44,6 +50,20 @@ impl<'a> From<&'a [u32]> for Source<'a> {
 }
 
 /// An entry point ready to be dispatched. A handle: clones name the same program.
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let program = context.program_wgsl(
+///     "@group(0) @binding(0) var<storage, read_write> to: u32;
+///      @compute @workgroup_size(1) fn answer() { to = 42u; }",
+/// )?;
+/// let to = context.buffer_zeroed(4)?;
+/// context.dispatch(&program).bind(0, 0, &to).groups([1, 1, 1])?;
+/// assert_eq!(context.read::<u32>(&to)?, [42]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Program {
     inner: Arc<Inner>,
@@ -62,98 +82,6 @@ struct Inner {
     pipeline: ComputePipeline,
 }
 
-/// A binding that a program takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BindingInfo {
-    /// The descriptor set; `@group` in WGSL.
-    pub group: u32,
-    /// The binding in it.
-    pub binding: u32,
-    /// Storage or uniform.
-    pub kind: BindingKind,
-    /// Elements of an array of buffers; 1 for a single one.
-    pub count: u32,
-    /// Bytes that the fixed part of the block takes. A smaller buffer is legal: what lies beyond its end reads as 0.
-    pub min_bytes: u32,
-    /// The program only reads it.
-    pub read_only: bool,
-}
-
-impl BindingInfo {
-    pub(crate) fn ty(&self) -> vk::DescriptorType {
-        descriptor_type(self.kind)
-    }
-
-    /// Its slots, one for each element.
-    pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> + use<> {
-        let (group, binding) = (self.group, self.binding);
-        (0..self.count).map(move |element| Slot { group, binding, element })
-    }
-
-    /// The kind of slot that fills it.
-    pub(crate) fn slot_kind(&self) -> SlotKind {
-        match self.kind {
-            BindingKind::UniformBuffer => SlotKind::UniformBuffer,
-            BindingKind::StorageBuffer => SlotKind::StorageBuffer,
-            BindingKind::StorageImage | BindingKind::StorageTexelBuffer => SlotKind::StorageImage,
-            BindingKind::SampledImage | BindingKind::CombinedImageSampler | BindingKind::UniformTexelBuffer => {
-                SlotKind::SamplerView
-            }
-            BindingKind::Sampler => SlotKind::Sampler,
-        }
-    }
-
-    /// Whether something bound in a slot of its kind fits: an image or texels, with a sampler if it takes both.
-    pub(crate) fn takes(&self, bound: &Bound) -> bool {
-        match self.kind {
-            BindingKind::UniformBuffer | BindingKind::StorageBuffer => matches!(bound.part, Part::Bytes(_)),
-            BindingKind::UniformTexelBuffer | BindingKind::StorageTexelBuffer => {
-                matches!(bound.part, Part::Texels(..))
-            }
-            BindingKind::SampledImage | BindingKind::StorageImage => matches!(bound.part, Part::Image(_)),
-            BindingKind::CombinedImageSampler => matches!(bound.part, Part::Image(_)) && bound.sampler.is_some(),
-            BindingKind::Sampler => bound.sampler.is_some(),
-        }
-    }
-
-    /// Whether it takes a buffer as such.
-    pub(crate) fn takes_buffer(&self) -> bool {
-        matches!(self.kind, BindingKind::UniformBuffer | BindingKind::StorageBuffer)
-    }
-
-    /// What it takes, for messages.
-    pub(crate) fn takes_name(&self) -> &'static str {
-        match self.kind {
-            BindingKind::UniformBuffer => "uniform buffer",
-            BindingKind::StorageBuffer => "storage buffer",
-            BindingKind::UniformTexelBuffer => "texel buffer",
-            BindingKind::StorageTexelBuffer => "storage texel buffer",
-            BindingKind::SampledImage => "sampled image",
-            BindingKind::CombinedImageSampler => "sampled image with a sampler",
-            BindingKind::StorageImage => "storage image",
-            BindingKind::Sampler => "sampler",
-        }
-    }
-
-    /// What the program does with it.
-    pub(crate) fn access(&self) -> Access {
-        if self.read_only || !self.slot_kind().can_write() { Access::Read } else { Access::Write }
-    }
-}
-
-impl From<&BindingData> for BindingInfo {
-    fn from(data: &BindingData) -> Self {
-        Self {
-            group: data.set,
-            binding: data.binding,
-            kind: data.kind,
-            count: data.count,
-            min_bytes: data.min_bytes,
-            read_only: data.read_only || data.kind == BindingKind::UniformBuffer,
-        }
-    }
-}
-
 /// The layout of one descriptor set, with its bindings in order.
 #[derive(Debug)]
 pub(crate) struct SetLayout {
@@ -163,26 +91,80 @@ pub(crate) struct SetLayout {
 
 impl Program {
     /// Name of the entry point.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// assert_eq!(context.program_wgsl("@compute @workgroup_size(1) fn blur() {}")?.entry(), "blur");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn entry(&self) -> &str {
         &self.inner.entry
     }
 
     /// Invocations of a workgroup in each direction, specialized.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let program = context.program_wgsl("@compute @workgroup_size(8, 8) fn main() {}")?;
+    /// assert_eq!(program.workgroup_size(), [8, 8, 1]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn workgroup_size(&self) -> [u32; 3] {
         self.inner.workgroup_size
     }
 
     /// Bytes of push constants that the program declares.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let program = context.program_wgsl(
+    ///     "var<immediate> n: vec2<u32>;
+    ///      @group(0) @binding(0) var<storage, read_write> to: u32;
+    ///      @compute @workgroup_size(1) fn main() { to = n.x + n.y; }",
+    /// )?;
+    /// assert_eq!(program.push_bytes(), 8);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn push_bytes(&self) -> u32 {
         self.inner.push_bytes
     }
 
     /// The bindings that the entry point uses, by group and binding.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let program = context.program_wgsl(
+    /// #     "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+    /// #      @compute @workgroup_size(4)
+    /// #      fn main(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] *= 2u; }",
+    /// # )?;
+    /// let all: Vec<_> = program.bindings().iter().map(|info| (info.group, info.binding)).collect();
+    /// assert_eq!(all, [(0, 0)]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn bindings(&self) -> &[BindingInfo] {
         &self.inner.bindings
     }
 
     /// The shader's specialization constants; in WGSL its overrides.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let text = "@id(3) override size: u32 = 4u; @compute @workgroup_size(size) fn main() {}";
+    /// let program = context.program_wgsl(text)?;
+    /// assert_eq!(program.specialization_constants()[0].to_string(), "3 (size: u32)");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn specialization_constants(&self) -> &[SpecializationConstant] {
         &self.inner.specialization
     }
@@ -207,6 +189,16 @@ impl Program {
 }
 
 /// Makes a [`Program`]: see [`Context::program`].
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let text = "@id(0) override size: u32; @compute @workgroup_size(size) fn main() {}";
+/// let program = context.program(text).specialize(0, 32u32).build()?;
+/// assert_eq!(program.workgroup_size(), [32, 1, 1]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder makes nothing until `build`"]
 pub struct ProgramBuilder<'a> {
@@ -222,6 +214,15 @@ impl<'a> ProgramBuilder<'a> {
     }
 
     /// Names the entry point. May be left out where the shader has only one.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let text = "@compute @workgroup_size(1) fn up() {} @compute @workgroup_size(2) fn down() {}";
+    /// assert_eq!(context.program(text).entry("down").build()?.workgroup_size(), [2, 1, 1]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn entry(mut self, name: &'a str) -> Self {
         self.entry = Some(name);
         self
@@ -229,6 +230,16 @@ impl<'a> ProgramBuilder<'a> {
 
     /// Sets a specialization constant by its `SpecId`, in WGSL its `@id`. Ids that the shader does not have are ignored,
     /// as in Vulkan; a value of another type than the constant's is [`Error::Constant`], found by `build`.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let text = "@id(7) override size: u32 = 1u; @compute @workgroup_size(size) fn main() {}";
+    /// assert_eq!(context.program(text).specialize(7, 16u32).build()?.workgroup_size(), [16, 1, 1]);
+    /// assert!(context.program(text).specialize(7, 1.5f32).build().is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn specialize(mut self, id: u32, value: impl Into<Constant>) -> Self {
         self.constants.insert(id, value.into());
         self
@@ -238,6 +249,15 @@ impl<'a> ProgramBuilder<'a> {
     ///
     /// [`Error::Shader`] if it is refused, [`Error::EntryPoint`] if it does not have the entry point, or has several
     /// and none was named.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let error = context.program("@compute @workgroup_size(1) fn main() { nonsense }").build().unwrap_err();
+    /// assert!(matches!(error, spelter::Error::Shader(_)));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn build(self) -> Result<Program, Error> {
         let device = self.context.device();
         let module = match self.source {
@@ -255,84 +275,18 @@ impl<'a> ProgramBuilder<'a> {
     }
 }
 
-/// The value of a specialization constant: `3u32.into()`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Constant {
-    /// Unsigned; also for an `i32` that has the value.
-    U32(u32),
-    /// Signed; also for a `u32` that has the value.
-    I32(i32),
-    /// Unsigned, of 64 bits; also for a signed constant that has the value.
-    U64(u64),
-    /// Float; also for a constant of 64 bits.
-    F32(f32),
-    /// Float of 64 bits.
-    F64(f64),
-    /// Boolean.
-    Bool(bool),
-}
-
-impl Constant {
-    /// The bits of the value for a constant, whose kind it must have; else [`Error::Constant`].
-    pub fn bits_for(self, constant: &SpecializationConstant) -> Result<u64, Error> {
-        let bits = match (constant.ty, self) {
-            (ConstantType::Uint(width), Self::U32(value)) => within(u64::from(value), width),
-            (ConstantType::Uint(width), Self::U64(value)) => within(value, width),
-            (ConstantType::Uint(width), Self::I32(value)) => {
-                u64::try_from(value).ok().and_then(|value| within(value, width))
-            }
-            (ConstantType::Int(width), Self::I32(value)) => signed(i64::from(value), width),
-            (ConstantType::Int(width), Self::U32(value)) => signed(i64::from(value), width),
-            (ConstantType::Int(width), Self::U64(value)) => {
-                i64::try_from(value).ok().and_then(|value| signed(value, width))
-            }
-            (ConstantType::Float(32), Self::F32(value)) => Some(value.to_bits().into()),
-            (ConstantType::Float(64), Self::F32(value)) => Some(f64::from(value).to_bits()),
-            (ConstantType::Float(64), Self::F64(value)) => Some(value.to_bits()),
-            (ConstantType::Bool, Self::Bool(value)) => Some(value.into()),
-            _ => None,
-        };
-        bits.ok_or_else(|| Error::Constant(format!("{constant} cannot be {self}")))
-    }
-}
-
-/// A number of so many bits.
-fn within(value: u64, bits: u32) -> Option<u64> {
-    (bits >= 64 || value >> bits == 0).then_some(value)
-}
-
-/// The bits of a number, if they are enough for it.
-fn signed(value: i64, bits: u32) -> Option<u64> {
-    let unused = 64u32.checked_sub(bits)?;
-    (value << unused >> unused == value).then_some(value.cast_unsigned() << unused >> unused)
-}
-
-impl fmt::Display for Constant {
-    /// As Rust writes the literal: `2`, `2.0`, `true`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::U32(value) => write!(f, "{value}"),
-            Self::I32(value) => write!(f, "{value}"),
-            Self::U64(value) => write!(f, "{value}"),
-            Self::F32(value) => write!(f, "{value:?}"),
-            Self::F64(value) => write!(f, "{value:?}"),
-            Self::Bool(value) => write!(f, "{value}"),
-        }
-    }
-}
-
-macro_rules! constant_from {
-    ($($ty:ident $variant:ident),*) => {
-        $(impl From<$ty> for Constant {
-            fn from(value: $ty) -> Self {
-                Self::$variant(value)
-            }
-        })*
-    };
-}
-constant_from!(u32 U32, i32 I32, u64 U64, f32 F32, bool Bool);
-
 /// The entry point of that name among those of a shader; without a name, the only one. Else [`Error::EntryPoint`].
+///
+/// ```
+/// use spelter::choose_entry;
+///
+/// # fn main() -> Result<(), spelter::Error> {
+/// let names = ["blur", "sharpen"];
+/// assert_eq!(choose_entry(names.into_iter(), Some("blur"))?, "blur");
+/// assert!(choose_entry(names.into_iter(), None).unwrap_err().to_string().contains("name one of blur, sharpen"));
+/// # Ok(())
+/// # }
+/// ```
 pub fn choose_entry<'a>(names: impl Iterator<Item = &'a str>, name: Option<&str>) -> Result<String, Error> {
     let names: Vec<&str> = names.collect();
     let list = names.join(", ");

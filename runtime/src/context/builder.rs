@@ -1,0 +1,167 @@
+//! How a context, and the device that it is on, is made.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use spelter_driver::{Backend, Device, DeviceOptions, Observer, Printer};
+
+use super::Context;
+use crate::error::Error;
+use crate::share::Share;
+use crate::trace::Trace;
+
+/// How a context is made: see [`Context::builder`].
+///
+/// ```
+/// use spelter::Context;
+///
+/// # fn main() -> Result<(), spelter::Error> {
+/// let context = Context::builder().workers(2).memory(256 << 20).poison(true).build()?;
+/// assert_eq!(context.device().properties().workers, 2);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder makes nothing until `build`"]
+pub struct ContextBuilder {
+    options: DeviceOptions,
+    poison: bool,
+    trace: bool,
+}
+
+impl ContextBuilder {
+    pub(super) fn new() -> Self {
+        Self { options: DeviceOptions::default(), poison: false, trace: false }
+    }
+
+    /// Worker threads; as many as the machine runs at once by default. 0 counts as 1.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::builder().workers(3).build()?;
+    /// assert_eq!(context.device().properties().workers, 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.options.workers = workers;
+        self
+    }
+
+    /// How long one dispatch or transfer may run before the device is lost; 60 seconds by default.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let limit = std::time::Duration::from_millis(50);
+    /// let context = spelter::Context::builder().workers(1).time_limit(limit).build()?;
+    /// let endless = "@group(0) @binding(0) var<storage, read_write> a: u32;
+    ///     @compute @workgroup_size(1) fn main() { while a == 0u { a = 0u; } }";
+    /// let (program, a) = (context.program_wgsl(endless)?, context.buffer_zeroed(4)?);
+    /// context.dispatch(&program).bind(0, 0, &a).groups([1, 1, 1])?;
+    /// assert!(matches!(context.finish(), Err(spelter::Error::DeviceLost(_))));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.options.time_limit = limit;
+        self
+    }
+
+    /// The most bytes of device memory; three quarters of the machine's by default. Only what is used is taken.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::builder().memory(16 << 20).build()?;
+    /// let _most = context.buffer(12 << 20).build()?;
+    /// let error = context.buffer(8 << 20).label("more").build().unwrap_err();
+    /// assert_eq!(error.to_string(), "out of memory: buffer `more` of 8388608 bytes");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.options.heap_size = bytes;
+        self
+    }
+
+    /// What runs kernels: by default the fastest back end that the machine has.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::builder().backend(spelter::Backend::Interpreter).build()?;
+    /// assert_eq!(context.device().properties().backend, spelter::Backend::Interpreter);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn backend(mut self, backend: Backend) -> Self {
+        self.options.backend = backend;
+        self
+    }
+
+    /// Fills contents that are not defined, of new and of invalidated resources, with junk: a program that relies on them
+    /// is found out. Costs time; off by default.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::builder().poison(true).build()?;
+    /// let buffer = context.buffer(4).build()?;
+    /// assert_eq!(context.read::<u32>(&buffer)?, [0xa5a5_a5a5]); // not defined, and not 0 by luck
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn poison(mut self, on: bool) -> Self {
+        self.poison = on;
+        self
+    }
+
+    /// Takes what kernels print (`NonSemantic.DebugPrintf`); by default nobody does.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let printer = spelter::Printer::new(100, |printed| eprintln!("{:?}: {}", printed.invocation, printed.text));
+    /// let context = spelter::Context::builder().printer(printer).build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn printer(mut self, printer: Printer) -> Self {
+        self.options.printer = Some(printer);
+        self
+    }
+
+    /// Keeps a timeline of what contexts, queues and workers do: see [`Context::write_trace`]. Off by default.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::builder().trace(true).build()?;
+    /// let buffer = context.buffer_from(&[1u32])?;
+    /// context.fill(&buffer, 2)?;
+    /// context.finish()?;
+    /// let mut json = Vec::new();
+    /// context.write_trace(&mut json).expect("a vector takes everything");
+    /// assert!(String::from_utf8_lossy(&json).contains("record batch 1"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn trace(mut self, on: bool) -> Self {
+        self.trace = on;
+        self
+    }
+
+    /// Starts the device. [`Error::OutOfMemory`] if the address range for its memory cannot be had.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::builder().build()?;
+    /// assert_eq!(context.buffer_zeroed(4)?.size(), 4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn build(self) -> Result<Context, Error> {
+        let (trace, heap) = (self.trace.then(Trace::new), self.options.heap_size);
+        let device = match &trace {
+            Some(trace) => Device::with_observer(self.options, Arc::clone(trace) as Arc<dyn Observer>),
+            None => Device::new(self.options),
+        };
+        let device = device.map_err(|error| Error::from(error).for_want_of(|| format!("a heap of {heap} bytes")))?;
+        Ok(Context::on(&Share::new(device, self.poison, trace)))
+    }
+}

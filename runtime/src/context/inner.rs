@@ -1,0 +1,180 @@
+//! What the handles of a context name: its slots, caches and batches behind a lock, and how commands get into them.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::batch::{Clock, Moment, Refusal, Timeline};
+use crate::bindings::Bindings;
+use crate::descriptors::{ProgramStates, SetCache};
+use crate::error::Error;
+use crate::replace::{self, Room};
+use crate::serial::{Access, Serial};
+use crate::share::Share;
+
+/// What the handles of a context name.
+pub(crate) struct Inner {
+    pub(crate) share: Arc<Share>,
+    pub(crate) clock: Arc<Clock>,
+    /// Locked before any resource.
+    state: Mutex<State>,
+}
+
+/// The part of a context that changes.
+pub(crate) struct State {
+    pub(crate) share: Arc<Share>,
+    pub(crate) clock: Arc<Clock>,
+    pub(crate) timeline: Timeline,
+    pub(crate) bindings: Bindings,
+    pub(crate) sets: SetCache,
+    pub(crate) programs: ProgramStates,
+    /// The number of the last event that was taken notice of.
+    pub(crate) journal_seen: u64,
+}
+
+impl Inner {
+    /// A context on a device, known to the others from now on.
+    pub(super) fn new(share: &Arc<Share>) -> Arc<Self> {
+        let (clock, queue) = share.clock();
+        let state = State {
+            share: Arc::clone(share),
+            clock: Arc::clone(&clock),
+            timeline: Timeline::new(share, queue, &clock),
+            bindings: Bindings::default(),
+            sets: SetCache::default(),
+            programs: ProgramStates::default(),
+            journal_seen: share.journal().count(),
+        };
+        let id = clock.id();
+        let inner = Arc::new(Self { share: Arc::clone(share), clock, state: Mutex::new(state) });
+        share.register(id, &Arc::downgrade(&inner));
+        inner
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// Records commands, after what other contexts must have done before them. `record` may be called several times; only
+    /// its last call records.
+    pub(crate) fn record<T>(&self, mut record: impl FnMut(&mut State) -> Result<T, Refusal>) -> Result<T, Error> {
+        loop {
+            let mut state = self.state.lock();
+            let garbage = replace::catch_up(&self.share, &mut state);
+            let result = record(&mut state);
+            drop(state);
+            drop(garbage);
+            match result {
+                Ok(value) => return Ok(value),
+                Err(Refusal::Error(error)) => return Err(error),
+                Err(Refusal::Behind(moment)) => self.come_after(&moment)?,
+                Err(Refusal::Unsubmitted(moment)) => self.share.submit(&moment)?,
+                Err(Refusal::Again) => {}
+            }
+        }
+    }
+
+    /// Sees to it that what is submitted from now on runs after a batch of another context.
+    fn come_after(&self, moment: &Moment) -> Result<(), Error> {
+        self.share.submit(moment)?;
+        if moment.clock.line.queue != self.clock.line.queue {
+            self.share.memory().counters.context_waits.one();
+            self.state.lock().timeline.come_after(moment)?;
+        }
+        Ok(())
+    }
+
+    /// Submits what was recorded; the serial of the last batch.
+    pub(crate) fn flush(&self) -> Result<Serial, Error> {
+        self.state.lock().timeline.flush()
+    }
+
+    /// Lets go of what retired batches own, and of what slots and descriptor sets name that is gone, unless somebody else
+    /// is at work here: he does so when he next records or submits.
+    pub(crate) fn retire(&self) {
+        if let Some(state) = self.state.try_lock() {
+            self.let_go(state);
+        }
+    }
+
+    pub(super) fn let_go(&self, mut state: MutexGuard<'_, State>) {
+        state.timeline.retire();
+        let garbage = replace::catch_up(&self.share, &mut state);
+        drop(state);
+        drop(garbage); // when no lock is held
+    }
+
+    /// Waits until so many bytes more may be pending, or until nothing that is pending can be waited for. Oldest objects
+    /// first, whichever context's batches use them. No context is locked by the caller.
+    pub(crate) fn room_for(&self, bytes: u64) -> Result<Room, Error> {
+        let memory = self.share.memory();
+        if memory.has_room(bytes) {
+            return Ok(Room::Made);
+        }
+        self.flush()?;
+        self.share.retire_all();
+        let start = Instant::now();
+        let mut waited = false;
+        for object in memory.leaving() {
+            if memory.has_room(bytes) {
+                break;
+            }
+            let Some(object) = object.upgrade() else { continue };
+            let moments = object.usage.in_the_way(Access::Write);
+            drop(object); // the batch may be all that keeps it besides
+            for moment in &moments {
+                waited = true;
+                self.share.wait(moment)?;
+            }
+            self.share.retire_all();
+        }
+        if waited {
+            memory.counters.renames_throttled.one();
+            if let Some(trace) = self.share.trace() {
+                let args = serde_json::json!({ "bytes": bytes });
+                trace.span(self.clock.id(), "wait: memory of replaced objects".to_owned(), start, args);
+            }
+        }
+        Ok(Room::Made)
+    }
+
+    /// Submits and waits for everything, and keeps nothing that could be made again.
+    pub(crate) fn relieve(&self) -> Result<(), Error> {
+        let (serial, counters) = (self.flush()?, &self.share.memory().counters);
+        if self.clock.retired() < serial {
+            counters.pressure_waits.one();
+            let start = Instant::now();
+            self.share.wait(&Moment { clock: Arc::clone(&self.clock), serial })?;
+            if let Some(trace) = self.share.trace() {
+                trace.span(self.clock.id(), "wait: memory is used up".to_owned(), start, serde_json::Value::Null);
+            }
+        }
+        let mut state = self.state.lock();
+        state.sets.clear(counters);
+        self.let_go(state);
+        Ok(())
+    }
+}
+
+impl State {
+    /// Marks a moment on the context's track.
+    pub(crate) fn trace_instant(&self, name: impl FnOnce() -> String) {
+        if let Some(trace) = self.share.trace() {
+            trace.instant(self.clock.id(), name());
+        }
+    }
+}
+
+impl Drop for Inner {
+    /// Submits what was recorded, since others may share its results, and waits for it: what batches own is theirs until
+    /// they have retired.
+    fn drop(&mut self) {
+        let serial = self.flush();
+        if let Ok(serial) = serial {
+            // An error is the loss of the device, which everybody else is told of.
+            let _ = self.share.wait(&Moment { clock: Arc::clone(&self.clock), serial });
+        }
+        self.share.forget(self.clock.id());
+    }
+}

@@ -1,0 +1,120 @@
+//! What a program takes at a binding, and what may be in the slots that fill it.
+
+use ash::vk;
+use spelter_shaders::ir::{BindingData, BindingKind};
+
+use crate::bindings::Bound;
+use crate::descriptors::descriptor_type;
+use crate::serial::Access;
+use crate::slot::{Slot, SlotKind};
+use crate::view::Part;
+
+/// A binding that a program takes.
+///
+/// ```
+/// use spelter::BindingKind;
+///
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let program = context.program_wgsl(
+///     "struct Step { a: f32, b: vec3<f32> }
+///      @group(2) @binding(5) var<uniform> step: Step;
+///      @group(0) @binding(1) var<storage, read_write> to: f32;
+///      @compute @workgroup_size(1) fn main() { to = step.a + step.b.z; }",
+/// )?;
+/// let [to, step] = program.bindings() else { panic!("two bindings") };
+/// assert_eq!((to.group, to.binding, to.kind, to.read_only), (0, 1, BindingKind::StorageBuffer, false));
+/// assert_eq!((step.group, step.kind, step.min_bytes), (2, BindingKind::UniformBuffer, 28));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BindingInfo {
+    /// The descriptor set; `@group` in WGSL.
+    pub group: u32,
+    /// The binding in it.
+    pub binding: u32,
+    /// Storage or uniform.
+    pub kind: BindingKind,
+    /// Elements of an array of buffers; 1 for a single one.
+    pub count: u32,
+    /// Bytes that the fixed part of the block takes. A smaller buffer is legal: what lies beyond its end reads as 0.
+    pub min_bytes: u32,
+    /// The program only reads it.
+    pub read_only: bool,
+}
+
+impl BindingInfo {
+    pub(crate) fn ty(&self) -> vk::DescriptorType {
+        descriptor_type(self.kind)
+    }
+
+    /// Its slots, one for each element.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> + use<> {
+        let (group, binding) = (self.group, self.binding);
+        (0..self.count).map(move |element| Slot { group, binding, element })
+    }
+
+    /// The kind of slot that fills it.
+    pub(crate) fn slot_kind(&self) -> SlotKind {
+        match self.kind {
+            BindingKind::UniformBuffer => SlotKind::UniformBuffer,
+            BindingKind::StorageBuffer => SlotKind::StorageBuffer,
+            BindingKind::StorageImage | BindingKind::StorageTexelBuffer => SlotKind::StorageImage,
+            BindingKind::SampledImage | BindingKind::CombinedImageSampler | BindingKind::UniformTexelBuffer => {
+                SlotKind::SamplerView
+            }
+            BindingKind::Sampler => SlotKind::Sampler,
+        }
+    }
+
+    /// Whether something bound in a slot of its kind fits: an image or texels, with a sampler if it takes both.
+    pub(crate) fn takes(&self, bound: &Bound) -> bool {
+        match self.kind {
+            BindingKind::UniformBuffer | BindingKind::StorageBuffer => matches!(bound.part, Part::Bytes(_)),
+            BindingKind::UniformTexelBuffer | BindingKind::StorageTexelBuffer => {
+                matches!(bound.part, Part::Texels(..))
+            }
+            BindingKind::SampledImage | BindingKind::StorageImage => matches!(bound.part, Part::Image(_)),
+            BindingKind::CombinedImageSampler => matches!(bound.part, Part::Image(_)) && bound.sampler.is_some(),
+            BindingKind::Sampler => bound.sampler.is_some(),
+        }
+    }
+
+    /// Whether it takes a buffer as such.
+    pub(crate) fn takes_buffer(&self) -> bool {
+        matches!(self.kind, BindingKind::UniformBuffer | BindingKind::StorageBuffer)
+    }
+
+    /// What it takes, for messages.
+    pub(crate) fn takes_name(&self) -> &'static str {
+        match self.kind {
+            BindingKind::UniformBuffer => "uniform buffer",
+            BindingKind::StorageBuffer => "storage buffer",
+            BindingKind::UniformTexelBuffer => "texel buffer",
+            BindingKind::StorageTexelBuffer => "storage texel buffer",
+            BindingKind::SampledImage => "sampled image",
+            BindingKind::CombinedImageSampler => "sampled image with a sampler",
+            BindingKind::StorageImage => "storage image",
+            BindingKind::Sampler => "sampler",
+        }
+    }
+
+    /// What the program does with it.
+    pub(crate) fn access(&self) -> Access {
+        if self.read_only || !self.slot_kind().can_write() { Access::Read } else { Access::Write }
+    }
+}
+
+impl From<&BindingData> for BindingInfo {
+    fn from(data: &BindingData) -> Self {
+        Self {
+            group: data.set,
+            binding: data.binding,
+            kind: data.kind,
+            count: data.count,
+            min_bytes: data.min_bytes,
+            read_only: data.read_only || data.kind == BindingKind::UniformBuffer,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Values of specialization constants, and the bits that a constant of a type gets of them.
+
+use std::fmt;
+
+use spelter_shaders::front::{ConstantType, SpecializationConstant};
+
+use crate::error::Error;
+
+/// The value of a specialization constant: `3u32.into()`.
+///
+/// ```
+/// use spelter::Constant;
+///
+/// # fn main() -> Result<(), spelter::Error> {
+/// assert_eq!(Constant::from(3u32), Constant::U32(3));
+/// assert_eq!(Constant::from(0.5f32).to_string(), "0.5");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Constant {
+    /// Unsigned; also for an `i32` that has the value.
+    U32(u32),
+    /// Signed; also for a `u32` that has the value.
+    I32(i32),
+    /// Unsigned, of 64 bits; also for a signed constant that has the value.
+    U64(u64),
+    /// Float; also for a constant of 64 bits.
+    F32(f32),
+    /// Float of 64 bits.
+    F64(f64),
+    /// Boolean.
+    Bool(bool),
+}
+
+impl Constant {
+    /// The bits of the value for a constant, whose kind it must have; else [`Error::Constant`].
+    ///
+    /// ```
+    /// use spelter::Constant;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let text = "@id(3) override scale: f32 = 4.0;
+    ///     @group(0) @binding(0) var<storage, read_write> to: f32;
+    ///     @compute @workgroup_size(1) fn main() { to = scale; }";
+    /// let program = context.program_wgsl(text)?;
+    /// let scale = &program.specialization_constants()[0];
+    /// assert_eq!(Constant::F32(1.0).bits_for(scale)?, 0x3f80_0000);
+    /// assert!(Constant::Bool(true).bits_for(scale).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn bits_for(self, constant: &SpecializationConstant) -> Result<u64, Error> {
+        let bits = match (constant.ty, self) {
+            (ConstantType::Uint(width), Self::U32(value)) => within(u64::from(value), width),
+            (ConstantType::Uint(width), Self::U64(value)) => within(value, width),
+            (ConstantType::Uint(width), Self::I32(value)) => {
+                u64::try_from(value).ok().and_then(|value| within(value, width))
+            }
+            (ConstantType::Int(width), Self::I32(value)) => signed(i64::from(value), width),
+            (ConstantType::Int(width), Self::U32(value)) => signed(i64::from(value), width),
+            (ConstantType::Int(width), Self::U64(value)) => {
+                i64::try_from(value).ok().and_then(|value| signed(value, width))
+            }
+            (ConstantType::Float(32), Self::F32(value)) => Some(value.to_bits().into()),
+            (ConstantType::Float(64), Self::F32(value)) => Some(f64::from(value).to_bits()),
+            (ConstantType::Float(64), Self::F64(value)) => Some(value.to_bits()),
+            (ConstantType::Bool, Self::Bool(value)) => Some(value.into()),
+            _ => None,
+        };
+        bits.ok_or_else(|| Error::Constant(format!("{constant} cannot be {self}")))
+    }
+}
+
+/// A number of so many bits.
+fn within(value: u64, bits: u32) -> Option<u64> {
+    (bits >= 64 || value >> bits == 0).then_some(value)
+}
+
+/// The bits of a number, if they are enough for it.
+fn signed(value: i64, bits: u32) -> Option<u64> {
+    let unused = 64u32.checked_sub(bits)?;
+    (value << unused >> unused == value).then_some(value.cast_unsigned() << unused >> unused)
+}
+
+impl fmt::Display for Constant {
+    /// As Rust writes the literal: `2`, `2.0`, `true`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::U32(value) => write!(f, "{value}"),
+            Self::I32(value) => write!(f, "{value}"),
+            Self::U64(value) => write!(f, "{value}"),
+            Self::F32(value) => write!(f, "{value:?}"),
+            Self::F64(value) => write!(f, "{value:?}"),
+            Self::Bool(value) => write!(f, "{value}"),
+        }
+    }
+}
+
+macro_rules! constant_from {
+    ($($ty:ident $variant:ident),*) => {
+        $(impl From<$ty> for Constant {
+            fn from(value: $ty) -> Self {
+                Self::$variant(value)
+            }
+        })*
+    };
+}
+constant_from!(u32 U32, i32 I32, u64 U64, f32 F32, bool Bool);
