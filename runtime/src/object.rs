@@ -63,6 +63,7 @@ impl ResourceObject {
             Contents::Undefined => {}
         }
         memory.counters.objects_created.one();
+        // Relaxed: numbers only have to differ.
         Ok(Self {
             id: ObjectId(NEXT.fetch_add(1, Ordering::Relaxed)),
             storage,

@@ -183,6 +183,7 @@ impl Resource {
         let object = share.with_pressure_relieved(make).map_err(named)?;
         let (bytes, valid) = (object.size(), Valid::new());
         let state = State { object: Some(Arc::new(object)), generation: 0, valid, maps: Maps::default(), bound: false };
+        // Relaxed: numbers only have to differ.
         let id = ResourceId(NEXT.fetch_add(1, Ordering::Relaxed));
         let mut resource =
             Self { id, share: Arc::clone(share), label, template, bytes, spares, state: Mutex::new(state) };

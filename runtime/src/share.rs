@@ -69,15 +69,18 @@ impl Share {
     }
 
     pub(crate) fn mapped(&self) {
+        // Relaxed: the resource's lock, which is held, tells others (`Batch::enter`).
         self.mappings.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn unmapped(&self) {
+        // Relaxed: as in `mapped`.
         self.mappings.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// The clock of a new context, and its queue: contexts take turns with those that the device has.
     pub(crate) fn clock(&self) -> (Arc<Clock>, Queue) {
+        // Relaxed: numbers only have to differ, and turns to be fair.
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let queue = self.turn.fetch_add(1, Ordering::Relaxed) % self.queues.len();
         let line = Line { queue, done: self.device.create_timeline_semaphore(0) };

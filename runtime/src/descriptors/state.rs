@@ -92,6 +92,7 @@ impl Group {
 
 fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
+    // Relaxed: numbers only have to differ.
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 

@@ -172,11 +172,13 @@ impl Memory {
 
     /// Counts bytes as pending until [`Memory::settle`].
     pub(crate) fn owe(&self, bytes: u64) {
+        // Relaxed: a sum, which orders nothing.
         self.pending.fetch_add(bytes, Relaxed);
     }
 
     /// The bytes have come back.
     pub(crate) fn settle(&self, bytes: u64) {
+        // Relaxed: as in `owe`.
         self.pending.fetch_sub(bytes, Relaxed);
     }
 }

@@ -312,6 +312,7 @@ fn create(
     let sets = set_layouts(device, &bindings)?;
     let layout = pipeline_layout(device, &sets, kernel.push_bytes)?;
     let pipeline = device.create_compute_pipeline_from(shader, &layout)?;
+    // Relaxed: numbers only have to differ.
     let inner = Inner {
         id: NEXT.fetch_add(1, Ordering::Relaxed),
         share: Arc::clone(context.share()),
