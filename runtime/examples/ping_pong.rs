@@ -3,7 +3,7 @@
 
 #![allow(clippy::print_stdout)] // an example shows its result
 
-use spelter::{Bind, ClearColor, Context, vk};
+use spelter::{Bind, Context, vk};
 
 const SPREAD: &str = "
     @group(0) @binding(0) var before: texture_2d<f32>;
@@ -29,7 +29,6 @@ fn main() -> Result<(), spelter::Error> {
     let program = context.program_wgsl(SPREAD)?;
     let image = |label| context.image(vk::Format::R32_SFLOAT, [SIZE, SIZE, 1]).label(label).build();
     let images = [image("ping")?, image("pong")?];
-    context.clear_image(&images[0], ClearColor::Float([0.0; 4]))?;
     let mut hot = vec![0.0f32; (SIZE * SIZE) as usize];
     hot[0] = 1000.0;
     context.write_image(&images[0], 0, 0, &hot)?;
