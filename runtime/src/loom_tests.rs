@@ -16,7 +16,7 @@ use crate::serial::{Access, Clock, First, Flight, Moment, Serial, Usage};
 use crate::sync::Mutex;
 
 /// A batch of a queue that retires when the test says so.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct TestFlight {
     queue: Arc<AtomicU64>,
     serial: u64,
@@ -100,7 +100,7 @@ fn of_two_that_conflict_one_learns_of_the_other() {
                     .usage
                     .enter(&Line::new(number).clock, 1, Access::Write, false)
                     .err()
-                    .map(|moment| moment.clock.id())
+                    .map(|first| done(first).clock.id())
             }
         };
         let (first, second) = (enter(1), enter(2));
