@@ -190,6 +190,30 @@ fn push_constants_are_those_of_the_moment() {
 }
 
 #[test]
+fn push_constants_that_the_layout_has_no_range_for_are_zero() {
+    let device = device();
+    let wgsl = "
+        var<immediate> push: vec2<u32>;
+        @group(0) @binding(0) var<storage, read_write> words: array<u32>;
+        @compute @workgroup_size(1) fn main() { words[0] = push.x; words[1] = push.y; }";
+    for (push_bytes, expected) in [(0, [0, 0]), (4, [9, 0]), (8, [9, 8])] {
+        let kernel = Kernel::new(&device, wgsl, &[(STORAGE, 1)], push_bytes);
+        assert_eq!(kernel.pipeline.remark().is_some(), push_bytes < 8);
+        let words = Words::new(&device, &[7; 2]);
+        let set = kernel.set(&device, STORAGE, &[&words]);
+        run(&device, |command| {
+            command.bind_pipeline(&kernel.pipeline).unwrap();
+            command.bind_descriptor_sets(&kernel.layout, 0, &[&set], &[]).unwrap();
+            for (offset, value) in (0..push_bytes).step_by(4).zip([9u32, 8]) {
+                command.push_constants(&kernel.layout, offset, &value.to_le_bytes()).unwrap();
+            }
+            command.dispatch(1, 1, 1).unwrap();
+        });
+        assert_eq!(words.read(), expected);
+    }
+}
+
+#[test]
 fn barriers_put_dispatches_in_order() {
     let device = device();
     let words = Words::zeros(&device, 4);

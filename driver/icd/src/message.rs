@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use ash::vk;
 use parking_lot::Mutex;
+use spelter_driver::Misuse;
 
 use crate::c::callback::{Callback, Message};
 use crate::debug::Messenger;
@@ -30,6 +31,15 @@ pub(crate) fn error(call: &str, error: &Error) {
     };
     let severity = vk::DebugUtilsMessageSeverityFlagsEXT::ERROR;
     send(&Message { severity, types, id: error.vuid().unwrap_or("spelter"), text: &text });
+}
+
+/// Tells of a broken rule in a call that succeeded all the same: to messengers only.
+pub(crate) fn remark(call: &str, remark: &Misuse) {
+    let text = remark.to_string();
+    let text = if text.starts_with(call) { text } else { format!("{call}: {text}") };
+    let (severity, types) =
+        (vk::DebugUtilsMessageSeverityFlagsEXT::WARNING, vk::DebugUtilsMessageTypeFlagsEXT::VALIDATION);
+    send(&Message { severity, types, id: remark.vuid, text: &text });
 }
 
 /// To every messenger that listens. There is no telling whose instance a message is about, so all hear it.

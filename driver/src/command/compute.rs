@@ -246,7 +246,8 @@ impl Recorder {
             .pipeline
             .as_ref()
             .ok_or_else(|| Misuse::new(rules.at, "no compute pipeline is bound", rules.pipeline))?;
-        if pipeline.push_bytes() > 0 {
+        // Without a range nothing can be pushed, and the pipeline has its remark.
+        if pipeline.push_bytes() > 0 && pipeline.layout().push().is_some() {
             self.check_pushed(rules, pipeline)?;
         }
         let Resolved { buffers, images, late } = match &self.resolved {

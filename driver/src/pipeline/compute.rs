@@ -29,6 +29,7 @@ struct Inner {
     layout: PipelineLayout,
     kernel: SharedKernel,
     takes: Vec<Taken>,
+    remark: Option<Misuse>,
 }
 
 /// A run of slots that the kernel takes.
@@ -72,9 +73,15 @@ impl ComputePipeline {
         compile: impl FnOnce() -> Result<CompiledKernel, Error>,
     ) -> Result<Self, Error> {
         let kernel = device.pipelines().get(key, compile)?;
-        check_push(kernel.push_bytes, layout.push())?;
+        let remark = check_push(kernel.push_bytes, layout.push()).err();
         let takes = kernel.bindings.iter().map(|binding| take(binding, layout)).collect::<Result<_, _>>()?;
-        Ok(Self { inner: Arc::new(Inner { device: device.clone(), layout: layout.clone(), kernel, takes }) })
+        Ok(Self { inner: Arc::new(Inner { device: device.clone(), layout: layout.clone(), kernel, takes, remark }) })
+    }
+
+    /// A rule that the shader and the layout break, and that programs get away with on every driver: push constants
+    /// that the layout has no range for. Nobody can push them, so they are 0.
+    pub fn remark(&self) -> Option<&Misuse> {
+        self.inner.remark.as_ref()
     }
 
     /// Invocations of a workgroup in each dimension, specialized.

@@ -14,6 +14,7 @@ use crate::c::{EntryPoint, In, Many, Out, OutMany, Text};
 use crate::descriptor::DescriptorSetLayout;
 use crate::device::Device;
 use crate::error::{Error, require};
+use crate::message;
 use crate::table::{Maybe, Object, Ref, object};
 pub(crate) use cache::PipelineCache;
 
@@ -177,6 +178,7 @@ fn compute(device: &Device, info: In<'_, vk::ComputePipelineCreateInfo<'_>>) -> 
     let layout = PipelineLayout::get(info.layout, "VkComputePipelineCreateInfo-layout")?;
     let compiled = device.driver.pipeline_cache_stats().compiled;
     let driver = device.driver.create_compute_pipeline(&module, entry, &constants, &layout.driver)?;
+    driver.remark().inspect(|remark| message::remark(at, remark));
     let hit = device.driver.pipeline_cache_stats().compiled == compiled;
     if cache::is_asked(info) {
         driver.wait_compiled();
