@@ -72,6 +72,8 @@ fn bits() {
         ("and(lshr(a, 24), 255)", "lshr(a, 24)"),
         ("or(a, or(a, b))", "or(a, b)"),
         ("or(or(a, 1), 2)", "or(a, 3)"),
+        ("or(and(a, 65535), and(a, -65536))", "a"),
+        ("or(and(a, 12), and(b, 3))", "or(and(a, 12), and(b, 3))"),
         ("xor(a, a)", "0"),
         ("xor(xor(a, b), a)", "b"),
         ("xor(not(a), 1)", "xor(a, -2)"),
@@ -161,6 +163,11 @@ fn floats() {
         ("fneg(fneg(x))", "x"),
         ("fmin(fmin(x, 2.0), 1.0)", "fmin(x, 1.0)"),
         ("float_bits(float_from_bits(a))", "a"),
+        ("half_bits(half_from_bits(a))", "and(a, 65535)"),
+        ("half_bits(round_half(x))", "half_bits(x)"),
+        ("round_half(half_from_bits(a))", "half_from_bits(a)"),
+        // Two halves of one word, copied.
+        ("or(half_bits(half_from_bits(a)), shl(half_bits(half_from_bits(lshr(a, 16))), 16))", "a"),
         ("fma(x, y, -0.0)", "fmul(x, y)"),
         // A whole number times a power of two is exact.
         ("fmul(fmul(sint_to_float(a), 0.5), 3.0)", "fmul(sint_to_float(a), 1.5)"),

@@ -16,7 +16,7 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
                 let (x, more) = e.with_constant(a, Op::Or)?;
                 e.becomes_with(Op::Or, x, c | more)
             }
-            None => both(e, Op::Or, a, b, u32::MAX),
+            None => parts(e, a, b).or_else(|| both(e, Op::Or, a, b, u32::MAX)),
         },
         (Op::Xor, &[a, b]) => match e.bits(b) {
             Some(c) => flipped(e, a, c),
@@ -31,6 +31,13 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
         }
         _ => None,
     }
+}
+
+/// Parts of one word put together.
+fn parts(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
+    let (x, some) = e.with_constant(a, Op::And)?;
+    let (y, more) = e.with_constant(b, Op::And)?;
+    if x == y { e.becomes_with(Op::And, x, some | more) } else { None }
 }
 
 /// `and` and `or` of unknown operands; `opposite` is what a value and its complement give.

@@ -19,6 +19,11 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
         },
         (Op::FloatBits, &[a]) => e.args(a, Op::FloatFromBits).map(|[x]| Same(x)),
         (Op::FloatFromBits, &[a]) => e.args(a, Op::FloatBits).map(|[x]| Same(x)),
+        (Op::HalfBits, &[a]) => half_bits(e, a),
+        (Op::RoundHalf, &[a]) => {
+            let exact = e.args::<1>(a, Op::HalfFromBits).is_some() || e.args::<1>(a, Op::RoundHalf).is_some();
+            exact.then_some(Same(a))
+        }
         _ => None,
     }
 }
@@ -30,6 +35,16 @@ fn number(e: &Editor<'_>, value: Value) -> Option<f32> {
 
 fn is(e: &Editor<'_>, value: Value, wanted: f32) -> bool {
     e.bits(value) == Some(wanted.to_bits())
+}
+
+/// Bits that come from memory stay as they are, a signaling NaN's, too: programs copy all kinds of data as halves. No
+/// number needs to be rounded twice.
+fn half_bits(e: &mut Editor<'_>, a: Value) -> Option<New> {
+    if let Some([bits]) = e.args(a, Op::HalfFromBits) {
+        return e.becomes_with(Op::And, bits, 0xffff);
+    }
+    let [x] = e.args(a, Op::RoundHalf)?;
+    e.becomes(Op::HalfBits, [x])
 }
 
 fn sum(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
