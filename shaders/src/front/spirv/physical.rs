@@ -91,15 +91,22 @@ impl Translator<'_> {
         ir::Place::Buffer { space: BufferSpace::Storage, buffer, offset }
     }
 
-    /// A pointer for an access that says what its address is a multiple of.
+    /// A pointer for an access that says what its address is a multiple of. Of that, no more is believed than the type
+    /// needs: compilers put `Aligned 16` where the source says nothing, and shaders walk over halves with that.
     pub(super) fn aligned_to(&self, pointer: Pointer, alignment: Option<u32>) -> Checked<Pointer> {
         let Root::Address { .. } = pointer.root else { return Ok(pointer) };
         let alignment = alignment.ok_or("an access to PhysicalStorageBuffer without Aligned")?;
         if !alignment.is_power_of_two() {
             return Err(format!("Aligned {alignment} is no power of two"));
         }
+        let pointee = self.types.get(pointer.pointee())?;
+        let needed = match pointee.ty {
+            Type::Vector { .. } | Type::Matrix { .. } => 2 * pointee.align,
+            _ => pointee.align,
+        };
         let parts = pointer.steps.iter().map(|&(_, stride)| stride).chain([pointer.constant_part()]);
-        let align = parts.fold(alignment.min(4), |align, part| align.min(1 << part.trailing_zeros().min(2)));
+        let align =
+            parts.fold(alignment.min(needed).min(4), |align, part| align.min(1 << part.trailing_zeros().min(2)));
         Ok(Pointer { align, ..pointer })
     }
 
