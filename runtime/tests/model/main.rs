@@ -56,8 +56,9 @@ const WANTED: [&str; 18] = [
     "pressure_waits",
 ];
 
-/// What has to happen in a run of a million steps.
-const RARE: [&str; 2] = ["renames_throttled", "stalls_taken"];
+/// What has to happen in a run of a million steps. (Waits for memory of replaced storage are rarer still; `pressure.rs` has
+/// them.)
+const RARE: [&str; 1] = ["stalls_taken"];
 
 /// What was done in all programs so far.
 #[derive(Default)]
