@@ -69,6 +69,7 @@ fn reason(capability: Capability) -> &'static str {
         | C::FragmentShaderPixelInterlockEXT
         | C::FragmentShaderShadingRateInterlockEXT
         | C::DemoteToHelperInvocation
+        | C::DerivativeControl
         | C::MeshShadingEXT
         | C::AtomicStorage
         | C::TileImageColorReadAccessEXT
@@ -83,29 +84,15 @@ fn reason(capability: Capability) -> &'static str {
         | C::RayTracingPositionFetchKHR
         | C::RayQueryPositionFetchKHR
         | C::RayTracingOpacityMicromapEXT => "for ray tracing",
-        C::Sampled1D
-        | C::Image1D
-        | C::SampledBuffer
-        | C::ImageBuffer
-        | C::SampledRect
-        | C::ImageRect
-        | C::ImageCubeArray
-        | C::SampledCubeArray
-        | C::ImageMSArray
-        | C::StorageImageMultisample
-        | C::ImageGatherExtended
-        | C::ImageQuery
-        | C::StorageImageExtendedFormats
-        | C::StorageImageReadWithoutFormat
-        | C::StorageImageWriteWithoutFormat
-        | C::Int64ImageEXT
-        | C::MinLod
-        | C::SparseResidency => "of images, not yet",
+        C::SampledRect | C::ImageRect => "for OpenGL",
+        C::StorageImageMultisample | C::ImageMSArray => "not offered: images have one sample",
+        C::Int64ImageEXT => "not offered: texels have 32 bits where atomics go",
+        C::SparseResidency => "not offered: memory behind images is whole",
         C::DenormFlushToZero | C::RoundingModeRTZ => {
             "not offered: floats always keep denormals and round to nearest even"
         }
         C::AtomicFloat16AddEXT | C::AtomicFloat16MinMaxEXT => "not offered: atomics are of 32 and 64 bits",
-        _ => "not yet",
+        _ => "of an extension that is not offered",
     }
 }
 
@@ -171,11 +158,13 @@ This page is written by a test (`shaders/src/front/spirv/coverage.rs`, `BLESS=1`
         } else {
             match needs {
                 Some(capability) if !any => reason(capability).to_owned(),
-                _ => "not yet".into(),
+                _ => "of an extension that is not offered".into(),
             }
         };
-        // They end blocks, so the reader knows them, and says that they do not belong there.
-        let fragment = matches!(inst.opcode, spirv::Op::Kill | spirv::Op::TerminateInvocation);
+        // The first two end blocks, so the reader knows them, and says that they do not belong there; derivatives are between
+        // fragments.
+        let fragment = matches!(inst.opcode, spirv::Op::Kill | spirv::Op::TerminateInvocation)
+            || ["OpDPd", "OpFwidth"].iter().any(|start| name.starts_with(start));
         rows.insert(name, if fragment { "for graphics stages".into() } else { what });
     }
     for (name, what) in rows {

@@ -40,6 +40,7 @@ use spirv::Op;
 use super::{ConstantType, Error, SpecializationConstant};
 use crate::ir::{self, Builder, Kernel};
 use function::{Exit, Frame};
+pub use image::format as image_format;
 use module::{EntryPoint, Sections};
 use translate::Translator;
 

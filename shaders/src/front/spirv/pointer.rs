@@ -118,7 +118,9 @@ impl Pointer {
     pub(super) fn check_writable(&self) -> Checked<()> {
         let writable = match self.root {
             Root::Buffer { space, .. } => space == BufferSpace::Storage,
-            Root::Variable { .. } | Root::Address { .. } => true,
+            // Tables are variables with `NonWritable`, which compilers write once, by initializer or by store.
+            Root::Variable { .. } => return Ok(()),
+            Root::Address { .. } => true,
             Root::Descriptors { .. } | Root::Push | Root::Input { .. } => false,
         };
         match (writable, self.memory.non_writable) {
@@ -195,7 +197,7 @@ impl Translator<'_> {
             let member = members.get(number as usize).ok_or_else(|| format!("no member {number}"))?;
             let (place, offset) = pointer.place.member(&self.types, member, number)?;
             pointer.place = place;
-            pointer.delta = pointer.delta.checked_add(offset).ok_or("an offset overflows 32 bits")?;
+            pointer.delta = pointer.delta.saturating_add(offset);
             pointer.element_stride = None;
             if place.layout == Layout::Explicit {
                 pointer.memory = pointer.memory.or(member.matrix.memory);

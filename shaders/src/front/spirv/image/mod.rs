@@ -56,14 +56,14 @@ impl ImageType {
             Some(other) => return Err(format!("images of dimension {other:?} are not supported")),
             None => return Err("unknown dimension".into()),
         };
-        if at(4)? != 0 {
-            return Err("multisampled images are not supported".into());
-        }
         let storage = match at(5)? {
             1 => false,
             2 => true,
             _ => return Err("an image must say whether it is used with a sampler".into()),
         };
+        if at(4)? != 0 && (storage || dim != Dim::D2) {
+            return Err("multisampled images are supported only where they are 2D and sampled".into());
+        }
         let arrayed = at(3)? != 0;
         if arrayed && matches!(dim, Dim::D3 | Dim::Buffer) {
             return Err("images of that dimension have no layers".into());
@@ -85,7 +85,8 @@ impl ImageType {
     }
 }
 
-fn format(word: u32) -> Checked<Option<Format>> {
+/// The format of texels that an `OpTypeImage` names by its number; `None` for `Unknown`.
+pub fn format(word: u32) -> Result<Option<Format>, String> {
     use ImageFormat as I;
     let format = ImageFormat::from_u32(word).ok_or("unknown image format")?;
     Ok(Some(match format {
@@ -178,7 +179,7 @@ impl Translator<'_> {
             Op::ImageQuerySizeLod => self.query_size(inst, operands, true),
             Op::ImageQuerySize => self.query_size(inst, operands, false),
             Op::ImageQueryLevels => self.query_levels(inst, operands),
-            Op::ImageQuerySamples => Err("multisampled images are not supported".into()),
+            Op::ImageQuerySamples => self.query_samples(inst, operands),
             Op::ImageSampleImplicitLod
             | Op::ImageSampleDrefImplicitLod
             | Op::ImageSampleProjImplicitLod

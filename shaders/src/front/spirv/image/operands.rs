@@ -24,7 +24,7 @@ pub(super) struct Extra {
 
 impl Translator<'_> {
     /// Reads a mask of image operands and what belongs to it.
-    pub(super) fn image_operands(&self, operands: &[u32]) -> Checked<Extra> {
+    pub(super) fn image_operands(&mut self, operands: &[u32]) -> Checked<Extra> {
         let mut extra = Extra::default();
         let Some((&word, rest)) = operands.split_first() else { return Ok(extra) };
         let mask = ImageOperands::from_bits(word).ok_or_else(|| format!("unknown image operands {word:#x}"))?;
@@ -48,7 +48,8 @@ impl Translator<'_> {
             extra.four_offsets = Some(next()?);
         }
         if mask.contains(ImageOperands::SAMPLE) {
-            return Err("multisampled images are not supported".into());
+            // There is one: another is a mistake, and what it reads is open.
+            self.integer(next()?)?;
         }
         if mask.contains(ImageOperands::MIN_LOD) {
             extra.min_lod = Some(next()?);

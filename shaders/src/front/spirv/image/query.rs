@@ -55,6 +55,13 @@ impl Translator<'_> {
         self.integers_result(inst, vec![levels])
     }
 
+    /// `OpImageQuerySamples`. Images that say that they are multisampled have one sample, as all images of the device.
+    pub(super) fn query_samples(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+        self.handle(operand(operands, 0)?)?;
+        let one = self.builder.constant(1u32);
+        self.integers_result(inst, vec![one])
+    }
+
     fn integers_result(&mut self, inst: &Inst, values: Vec<Value>) -> Checked<()> {
         let scalars = self.types.scalars(inst.ty)?;
         if scalars.len() != values.len() || scalars.iter().any(|&scalar| scalar != Scalar::I32) {
