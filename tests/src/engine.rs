@@ -3,7 +3,7 @@
 use spelter_shaders::back::x86::{self, Isa, Registers};
 use spelter_shaders::back::{Code, Scratch};
 use spelter_shaders::compile::{self, Floats};
-use spelter_shaders::ir::{Kernel, verify};
+use spelter_shaders::ir::{InstData, Kernel, Scope, Semantics, verify};
 use spelter_shaders::{opt, simd};
 
 use crate::held::held;
@@ -133,6 +133,28 @@ fn optimised(kernel: &Kernel) -> Kernel {
     opt::optimize(&mut kernel, |pass, after| {
         verify(after).unwrap_or_else(|error| panic!("{}: {error}\n{after}", pass.name));
     });
+    kernel
+}
+
+/// Barriers before everything that touches memory make the interpreter change from one invocation to the next there: of
+/// a subgroup or of the workgroup.
+pub fn interleaved(kernel: &Kernel, execution: Scope) -> Kernel {
+    let mut kernel = kernel.clone();
+    for &block in &kernel.layout {
+        let mut insts = Vec::new();
+        for &inst in &kernel.blocks[block].insts {
+            let touches = matches!(
+                kernel.insts[inst],
+                InstData::Load { .. } | InstData::Store { .. } | InstData::Atomic { .. } | InstData::Image { .. }
+            );
+            if touches {
+                let (memory, semantics) = (execution, Semantics(0));
+                insts.push(kernel.insts.push(InstData::Barrier { execution, memory, semantics }));
+            }
+            insts.push(inst);
+        }
+        kernel.blocks[block].insts = insts;
+    }
     kernel
 }
 

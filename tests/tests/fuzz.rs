@@ -1,8 +1,8 @@
 //! Random structured programs on every engine: a fixed part of what the program `fuzz` does for hours.
 
 use spelter_shaders::compile;
-use spelter_shaders::ir::{InstData, Kernel, Op, Scope, Semantics, verify};
-use spelter_tests::engine::{Engine, engines};
+use spelter_shaders::ir::{InstData, Kernel, Op, Scope, verify};
+use spelter_tests::engine::{Engine, engines, interleaved};
 use spelter_tests::fuzz::{
     Bench, Coverage, Feature, Features, Generated, Options, Program, Tape, generate, reduce, shrink, text,
 };
@@ -44,30 +44,10 @@ fn there_is_a_value_of_each_kind_at_each_place() {
     verify(&generate(Tape::random(seed), Options::ALL).0.program.kernel).unwrap();
 }
 
-/// Subgroup barriers before everything that touches memory make the interpreter change from one invocation to the next
-/// there.
-fn interleaved(kernel: &Kernel) -> Kernel {
-    let mut kernel = kernel.clone();
-    for &block in &kernel.layout {
-        let mut insts = Vec::new();
-        for &inst in &kernel.blocks[block].insts {
-            let touches =
-                matches!(kernel.insts[inst], InstData::Load { .. } | InstData::Store { .. } | InstData::Atomic { .. });
-            if touches {
-                let (execution, memory, semantics) = (Scope::Subgroup, Scope::Subgroup, Semantics(0));
-                insts.push(kernel.insts.push(InstData::Barrier { execution, memory, semantics }));
-            }
-            insts.push(inst);
-        }
-        kernel.blocks[block].insts = insts;
-    }
-    kernel
-}
-
 /// Without this a difference between engines would prove nothing.
 #[test]
 fn answers_do_not_depend_on_the_order_of_invocations() {
-    let prepare = |kernel: &Kernel| compile::interpret(&interleaved(kernel));
+    let prepare = |kernel: &Kernel| compile::interpret(&interleaved(kernel, Scope::Subgroup));
     let turns = Engine { name: "invocations in turns", prepare, of_lowered: None };
     let mut bench = Bench::new(vec![engines()[0], turns]);
     // Their own subgroup barriers must stay in step.

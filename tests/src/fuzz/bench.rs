@@ -251,7 +251,7 @@ fn dispatch(code: &dyn Code, args: &DispatchArgs<'_>, program: &Program, scratch
 }
 
 /// The kernel with every operation as it is, none fused.
-fn uncontracted(kernel: &Kernel) -> Kernel {
+pub(crate) fn uncontracted(kernel: &Kernel) -> Kernel {
     let mut kernel = kernel.clone();
     for (inst, data) in &kernel.insts {
         if matches!(data, InstData::Pure { op, .. } if op.result() == Type::F32) {
@@ -262,12 +262,12 @@ fn uncontracted(kernel: &Kernel) -> Kernel {
 }
 
 /// Whether no operation's result depends on how it is computed.
-fn is_exact(kernel: &Kernel) -> bool {
+pub(crate) fn is_exact(kernel: &Kernel) -> bool {
     kernel.insts.values().all(|data| !matches!(data, InstData::Pure { op, .. } if is_transcendental(*op)))
 }
 
 /// The kernel optimised and made of what machines have; every step must leave a good one.
-fn lowered(kernel: &Kernel, floats: Floats) -> Result<Kernel, Finding> {
+pub(crate) fn lowered(kernel: &Kernel, floats: Floats) -> Result<Kernel, Finding> {
     let mut result = Ok(());
     let lowered = caught("lowering", "panics", || {
         compile::lower(kernel, floats, |step, kernel| {
@@ -280,7 +280,7 @@ fn lowered(kernel: &Kernel, floats: Floats) -> Result<Kernel, Finding> {
 }
 
 /// The kernel after all passes, each of which must leave a good one.
-fn optimized(kernel: &Kernel) -> Result<Kernel, Finding> {
+pub(crate) fn optimized(kernel: &Kernel) -> Result<Kernel, Finding> {
     let mut kernel = kernel.clone();
     let mut result = Ok(());
     caught("optimisation", "panics", || {
@@ -293,12 +293,12 @@ fn optimized(kernel: &Kernel) -> Result<Kernel, Finding> {
     result.map(|()| kernel)
 }
 
-fn finding(what: &str, detail: impl ToString) -> Finding {
+pub(crate) fn finding(what: &str, detail: impl ToString) -> Finding {
     Finding { what: what.into(), detail: detail.to_string() }
 }
 
 /// Turns a panic into a finding.
-fn caught<R>(who: &str, what: &str, work: impl FnOnce() -> R) -> Result<R, Finding> {
+pub(crate) fn caught<R>(who: &str, what: &str, work: impl FnOnce() -> R) -> Result<R, Finding> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
         let bare = || payload.downcast_ref::<&str>().map(ToString::to_string);
         let bare = || bare().or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();

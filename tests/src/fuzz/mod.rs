@@ -24,6 +24,7 @@ mod tape;
 pub mod text;
 
 pub use bench::{Bench, Finding, quiet_panics, stages};
+pub(crate) use bench::{caught, finding, is_exact, lowered, optimized, uncontracted};
 pub use expression::is_transcendental;
 pub use feature::{Coverage, Feature, Features};
 pub use maker::Options;

@@ -1,0 +1,53 @@
+//! A child: file after file, one JSON object in a line for each file that it begins and for each entry point.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use spelter_tests::fuzz::quiet_panics;
+use spelter_tests::modules::run::{Report, Runner};
+use spelter_tests::modules::{EntryPoint, entry_points};
+
+use crate::Args;
+
+pub(crate) fn run(args: &Args, first: usize) -> ExitCode {
+    quiet_panics();
+    let mut runner = Runner::new(&args.engine, args.groups);
+    for (number, path) in args.files(args.shard).iter().enumerate().skip(first) {
+        println!("{}", json!({ "begin": number, "file": path }));
+        match entry_points(path) {
+            Err(reason) => println!("{}", refused(path, "", None, &reason)),
+            Ok(entries) => entries.iter().for_each(|entry| examine(args, &mut runner, path, entry)),
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn examine(args: &Args, runner: &mut Runner, path: &Path, entry: &EntryPoint) {
+    let mut hasher = DefaultHasher::new();
+    entry.words.hash(&mut hasher);
+    let module = format!("{:016x}", hasher.finish());
+    let subjects = match entry.subjects(&args.spec.iter().copied().collect()) {
+        Ok(subjects) => subjects,
+        Err(reason) => return println!("{}", refused(path, &entry.name, Some(&module), &reason)),
+    };
+    for subject in subjects {
+        let report = runner.examine(&subject, args.seeds);
+        let Report { instructions, compile_ms, fallback, agreed, raced, raced_apart, stopped, wrote, findings } =
+            report;
+        let findings: Vec<Value> =
+            findings.iter().map(|finding| json!({ "what": finding.what, "detail": finding.detail })).collect();
+        let line = json!({
+            "file": path, "entry": entry.name, "module": module, "workgroup": subject.kernel.workgroup_size,
+            "instructions": instructions, "compile_ms": compile_ms, "interpreted": fallback, "agreed": agreed,
+            "raced": raced, "raced_apart": raced_apart, "stopped": stopped, "wrote": wrote, "findings": findings,
+        });
+        println!("{line}");
+    }
+}
+
+fn refused(path: &Path, entry: &str, module: Option<&str>, reason: &str) -> Value {
+    json!({ "file": path, "entry": entry, "module": module, "refused": reason })
+}

@@ -1,0 +1,102 @@
+//! Runs the compute entry points of other projects' modules on every engine, with random memory, and says what was refused,
+//! what has no machine code, what engines disagree about, and what takes long to compile.
+//!
+//! The work is done by child processes, since compiled code that is wrong may end its process. A child takes every Nth
+//! file and says which it is at; after a crash another one goes on behind it.
+
+#![expect(clippy::print_stdout, reason = "this is a program for the command line")]
+
+mod child;
+mod parent;
+mod summary;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Runs the compute shaders of public projects on every engine and compares.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "modules")]
+pub(crate) struct Args {
+    /// Takes files I, I + N, I + 2N, …
+    #[arg(long, default_value = "0/1", value_parser = shard)]
+    pub(crate) shard: (usize, usize),
+    /// Processes.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) jobs: usize,
+    /// Contents of memory for each kernel.
+    #[arg(long, default_value_t = 3)]
+    pub(crate) seeds: u64,
+    /// Workgroups of each dispatch.
+    #[arg(long, default_value = "2,2,1", value_parser = groups)]
+    pub(crate) groups: [u32; 3],
+    /// Sets a specialization constant, of every module that has it.
+    #[arg(long, value_name = "ID=VALUE", value_parser = constant)]
+    pub(crate) spec: Vec<(u32, u64)>,
+    /// Runs only the interpreters and the compiled engines whose name contains this.
+    #[arg(long, default_value = "")]
+    pub(crate) engine: String,
+    /// Prints an object for each entry point, and one for all, as JSON lines.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Modules (.spv, .spvasm, .wgsl), or folders with them.
+    #[arg(required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Does the work from this file of the shard on.
+    #[arg(long, hide = true)]
+    pub(crate) child: Option<usize>,
+}
+
+fn shard(text: &str) -> Result<(usize, usize), String> {
+    let parse = || {
+        let (index, count) = text.split_once('/')?;
+        let (index, count) = (index.parse().ok()?, count.parse().ok()?);
+        (index < count).then_some((index, count))
+    };
+    parse().ok_or_else(|| format!("`{text}` is not I/N with I below N"))
+}
+
+fn constant(text: &str) -> Result<(u32, u64), String> {
+    let parse = || {
+        let (id, value) = text.split_once('=')?;
+        Some((id.parse().ok()?, value.parse().ok()?))
+    };
+    parse().ok_or_else(|| format!("`{text}` is not ID=VALUE with numbers"))
+}
+
+fn groups(text: &str) -> Result<[u32; 3], String> {
+    let sizes: Option<Vec<u32>> = text.split(',').map(|size| size.parse().ok().filter(|size| *size > 0)).collect();
+    sizes.and_then(|sizes| sizes.try_into().ok()).ok_or_else(|| format!("`{text}` is not X,Y,Z"))
+}
+
+impl Args {
+    /// The files of a shard, in the same order everywhere.
+    pub(crate) fn files(&self, (index, count): (usize, usize)) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        self.paths.iter().for_each(|path| collect(path, &mut files));
+        files.sort();
+        files.into_iter().skip(index).step_by(count).collect()
+    }
+}
+
+fn collect(path: &Path, files: &mut Vec<PathBuf>) {
+    if !path.is_dir() {
+        files.push(path.to_owned());
+        return;
+    }
+    for path in std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let known = path.extension().is_some_and(|name| ["spv", "spvasm", "wgsl"].iter().any(|known| name == *known));
+        if known || path.is_dir() {
+            collect(&path, files);
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match args.child {
+        Some(first) => child::run(&args, first),
+        None => parent::run(&args),
+    }
+}

@@ -1,0 +1,83 @@
+//! Whether two runs of a kernel left the same in memory.
+
+use super::memory::Memory;
+use crate::fuzz::{Finding, finding};
+
+/// What may differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tolerance {
+    /// Which NaN a float is, of 32 or of 16 bits.
+    Nan,
+    /// The last bits of floats too, and what was rounded to integers after them.
+    Rough,
+}
+
+/// Relative difference of floats that are roughly the same: sums of many rounded products among them.
+const FLOAT: f32 = 1e-2;
+
+/// The same of halves.
+const HALF: f32 = 0.1;
+
+/// Differences smaller than this are what is left of sums.
+const SMALL: f32 = 1e-3;
+
+/// Compares what a way left with what another did, but for bytes that depend on the order of invocations.
+pub(super) fn compare(
+    memory: &Memory,
+    who: &str,
+    expected: &[u8],
+    got: &[u8],
+    racing: &[bool],
+    tolerance: Tolerance,
+) -> Result<(), Finding> {
+    let words = expected.chunks(4).zip(got.chunks(4)).zip(racing.chunks(4)).enumerate();
+    let mut differing = words
+        .filter(|(_, ((a, b), racing))| !racing.contains(&true) && a != b && !same(word_of(a), word_of(b), tolerance));
+    let Some((at, ((a, b), _))) = differing.next() else { return Ok(()) };
+    let (a, b) = (word_of(a), word_of(b));
+    let more = differing.count();
+    let show = |word: u32| format!("0x{word:08x} ({}, {})", word.cast_signed(), f32::from_bits(word));
+    match memory.descriptor_of(4 * at) {
+        None => {
+            let detail = format!("byte {} of the arena, and {more} words more", 4 * at);
+            Err(finding(&format!("{who}: writes out of bounds"), detail))
+        }
+        Some((descriptor, first)) => {
+            let detail = format!(
+                "descriptor {descriptor}, byte {}: expected {}, got {}; {more} words more",
+                4 * at - first,
+                show(a),
+                show(b)
+            );
+            let what = if tolerance == Tolerance::Rough { "other numbers" } else { "wrong memory" };
+            Err(finding(&format!("{who}: {what}"), detail))
+        }
+    }
+}
+
+fn word_of(bytes: &[u8]) -> u32 {
+    bytes.iter().rev().fold(0, |word, &byte| word << 8 | u32::from(byte))
+}
+
+fn same(a: u32, b: u32, tolerance: Tolerance) -> bool {
+    let (x, y) = (f32::from_bits(a), f32::from_bits(b));
+    let halves = [(a, b), (a >> 16, b >> 16)].map(|(a, b)| (half(a as u16), half(b as u16), a as u16 == b as u16));
+    let rough = tolerance == Tolerance::Rough;
+    let near = |x: f32, y: f32, most: f32| (x - y).abs() <= most * x.abs().max(y.abs()) + SMALL;
+    let bytes = || (0..4).all(|at| ((a >> (8 * at) & 0xff).abs_diff(b >> (8 * at) & 0xff) + 1) & 0xff <= 2);
+    x.is_nan() && y.is_nan()
+        || halves.iter().all(|(x, y, same)| *same || x.is_nan() && y.is_nan())
+        || rough && (near(x, y, FLOAT) || a.abs_diff(b) <= 2 || bytes())
+        || rough && halves.iter().all(|(x, y, same)| *same || x.is_nan() && y.is_nan() || near(*x, *y, HALF))
+}
+
+fn half(bits: u16) -> f32 {
+    let (exponent, mantissa) = (i32::from(bits >> 10 & 31), f32::from(bits & 0x3ff));
+    let magnitude = match exponent {
+        31 if mantissa != 0.0 => f32::NAN,
+        31 => f32::INFINITY,
+        0 => mantissa * 2f32.powi(-24),
+        _ => (1024.0 + mantissa) * 2f32.powi(exponent - 25),
+    };
+    if bits >> 15 == 1 { -magnitude } else { magnitude }
+}
