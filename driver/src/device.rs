@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ash::vk;
 use spelter_shaders::compile::Backend;
+use spelter_shaders::explain::Explained;
 use spelter_shaders::host::Printer;
 
 use crate::command::CommandPool;
@@ -15,8 +16,8 @@ use crate::exec::{Executor, ExecutorOptions, Loss, Observer, QueueState};
 use crate::limits::Limits;
 use crate::memory::{Heap, default_bytes};
 use crate::pipeline::{
-    CacheStats, Compilers, ComputePipeline, PipelineCache, PipelineLayout, PushRange, ShaderModule, Specialization,
-    SpecializedShader,
+    CacheStats, Compilers, ComputePipeline, Origin, PipelineCache, PipelineLayout, PushRange, ShaderModule,
+    Specialization, SpecializedShader, StoredKernels,
 };
 use crate::query::QueryPool;
 use crate::queue::{Event, Fence, Queue, Semaphore};
@@ -262,6 +263,27 @@ impl Device {
         layout: &PipelineLayout,
     ) -> Result<ComputePipeline, Error> {
         ComputePipeline::of_module(self, module, entry, specialization, layout)
+    }
+
+    /// As [`Device::create_compute_pipeline`], with kernels of another process: one that `stored` has is not compiled. None where
+    /// it would have to be and `may_compile` is false.
+    pub fn create_compute_pipeline_stored(
+        &self,
+        shader: (&ShaderModule, &str, &Specialization),
+        layout: &PipelineLayout,
+        stored: &StoredKernels,
+        may_compile: bool,
+    ) -> Result<Option<(ComputePipeline, Origin)>, Error> {
+        ComputePipeline::of_stored(self, shader, layout, stored, may_compile)
+    }
+
+    /// What becomes of a kernel on the way to machine code, as texts and counts. Compiles it anew.
+    pub fn explain(
+        &self,
+        shader: (&ShaderModule, &str, &Specialization),
+        layout: &PipelineLayout,
+    ) -> Result<Explained, Error> {
+        ComputePipeline::explain(self, shader, layout)
     }
 
     /// `vkCreateComputePipelines` for a shader that was specialized before, say to find its layout.

@@ -28,7 +28,8 @@ pub use error::{DeviceError, Error, Misuse};
 pub use exec::Observer;
 pub use limits::Limits;
 pub use pipeline::{
-    CacheStats, ComputePipeline, PipelineLayout, PushRange, ShaderModule, Specialization, SpecializedShader,
+    CacheStats, ComputePipeline, Origin, PipelineLayout, PushRange, SealKey, ShaderModule, Specialization,
+    SpecializedShader, StoredKernels,
 };
 pub use query::QueryPool;
 pub use queue::{Event, Fence, Queue, Semaphore, SemaphoreSubmit, SubmitInfo};
@@ -37,4 +38,5 @@ pub use resource::{
     SamplerInfo, format_properties,
 };
 pub use spelter_shaders::compile::Backend;
+pub use spelter_shaders::explain::Explained;
 pub use spelter_shaders::host::{Printed, Printer};

@@ -7,6 +7,7 @@ pub mod abi;
 pub mod analysis;
 pub mod back;
 pub mod compile;
+pub mod explain;
 mod float_mode;
 pub mod front;
 pub mod guest;

@@ -100,6 +100,14 @@ impl CommandBuffer {
         Ok(())
     }
 
+    /// What the dispatches from here on are called in timelines and in the reasons of a loss, before the kernel's name.
+    pub fn set_label(&self, label: Option<&str>) -> Result<(), Error> {
+        let at = "vkCmdBeginDebugUtilsLabelEXT";
+        let mut recorder = self.recorder(at, "VUID-vkCmdBeginDebugUtilsLabelEXT-commandBuffer-recording")?;
+        recorder.label = label.map(Into::into);
+        Ok(())
+    }
+
     /// `vkCmdDispatch`: so many workgroups in each dimension.
     pub fn dispatch(&self, x: u32, y: u32, z: u32) -> Result<(), Error> {
         let mut recorder = self.recorder(DISPATCH.at, DISPATCH.recording)?;
@@ -260,7 +268,10 @@ impl Recorder {
         }
         let Some(pipeline) = &self.pipeline else { return Ok(()) };
         let work = DispatchWork {
-            name: Arc::clone(pipeline.name()),
+            name: match &self.label {
+                Some(label) => format!("{label}: {}", pipeline.name()).into(),
+                None => Arc::clone(pipeline.name()),
+            },
             code: pipeline.code(),
             buffers,
             images,

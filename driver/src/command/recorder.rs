@@ -35,6 +35,8 @@ pub(super) struct Recorder {
     pub(super) push_layout: Option<PipelineLayout>,
     /// What must hold for dispatches to run.
     pub(super) condition: Option<Condition>,
+    /// What dispatches are called, before the kernel's name.
+    pub(super) label: Option<Arc<str>>,
     /// What the next dispatch finds behind its bindings, while pipeline and sets stay the same.
     pub(super) resolved: Option<Resolved>,
 }
@@ -91,6 +93,7 @@ impl Recorder {
             push: Arc::new([0; MAX_PUSH_BYTES]),
             push_layout: None,
             condition: None,
+            label: None,
             resolved: None,
         }
     }

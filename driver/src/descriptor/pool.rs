@@ -78,10 +78,6 @@ impl DescriptorPool {
             *left.descriptors.entry(ty).or_insert(0) += count;
         }
     }
-
-    pub(super) fn device(&self) -> &Device {
-        &self.inner.device
-    }
 }
 
 /// How many descriptors of each type a set has whose last binding lacks `missing` elements.

@@ -38,7 +38,9 @@ pub struct DescriptorSet {
 
 #[derive(Debug)]
 struct Inner {
-    pool: DescriptorPool,
+    device: Device,
+    /// None of a set that was pushed.
+    pool: Option<DescriptorPool>,
     layout: DescriptorSetLayout,
     /// Elements of the last binding that the set does not have.
     missing: usize,
@@ -47,7 +49,9 @@ struct Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.pool.give_back(&self.layout, self.missing);
+        if let Some(pool) = &self.pool {
+            pool.give_back(&self.layout, self.missing);
+        }
     }
 }
 
@@ -100,6 +104,15 @@ impl BufferWritten {
 }
 
 impl Contents {
+    /// Nothing but the layout's samplers.
+    fn new(layout: &DescriptorSetLayout) -> Self {
+        let mut slots = vec![None; layout.slots()];
+        for (slot, sampler) in layout.immutable() {
+            slots[*slot] = Some(Written::Image(ImageWritten::sampler(sampler)));
+        }
+        Self { slots }
+    }
+
     /// The bytes behind a slot; empty if it was never written.
     pub(crate) fn slice(&self, slot: usize, dynamic_offset: u32) -> GuestSlice {
         match self.slots.get(slot) {
@@ -143,12 +156,28 @@ impl WeakSet {
 
 impl DescriptorSet {
     pub(super) fn new(pool: &DescriptorPool, layout: &DescriptorSetLayout, missing: usize) -> Self {
-        let mut slots = vec![None; layout.slots()];
-        for (slot, sampler) in layout.immutable() {
-            slots[*slot] = Some(Written::Image(ImageWritten::sampler(sampler)));
-        }
-        let contents = Mutex::new(Arc::new(Contents { slots }));
-        Self { inner: Arc::new(Inner { pool: pool.clone(), layout: layout.clone(), missing, contents }) }
+        Self::with_contents(Some(pool.clone()), layout, missing, Arc::new(Contents::new(layout)))
+    }
+
+    fn with_contents(
+        pool: Option<DescriptorPool>,
+        layout: &DescriptorSetLayout,
+        missing: usize,
+        contents: Arc<Contents>,
+    ) -> Self {
+        let (device, layout, contents) = (layout.device().clone(), layout.clone(), Mutex::new(contents));
+        Self { inner: Arc::new(Inner { device, pool, layout, missing, contents }) }
+    }
+
+    /// A set of no pool, for descriptors that are pushed (`vkCmdPushDescriptorSet`).
+    pub fn pushed(layout: &DescriptorSetLayout) -> Self {
+        Self::with_contents(None, layout, 0, Arc::new(Contents::new(layout)))
+    }
+
+    /// As [`DescriptorSet::pushed`], with what this one holds now: the next push writes into that, and what was bound before
+    /// stays as it was.
+    pub fn pushed_after(&self) -> Self {
+        Self::with_contents(None, self.layout(), 0, self.snapshot())
     }
 
     /// `vkUpdateDescriptorSets`: writes `infos` from `element` of `binding` on. More than the binding has elements left
@@ -186,7 +215,7 @@ impl DescriptorSet {
     }
 
     pub(super) fn device(&self) -> &Device {
-        self.inner.pool.device()
+        &self.inner.device
     }
 
     pub(crate) fn layout(&self) -> &DescriptorSetLayout {
@@ -238,7 +267,7 @@ impl DescriptorSet {
     /// One descriptor, by the rules of its type.
     fn check(&self, at: &str, ty: vk::DescriptorType, info: &BufferInfo<'_>) -> Result<BufferWritten, Misuse> {
         let BufferInfo { buffer, offset, range } = *info;
-        require(buffer.device().is(self.inner.pool.device()), at, "VUID-VkWriteDescriptorSet-commonparent", || {
+        require(buffer.device().is(&self.inner.device), at, "VUID-VkWriteDescriptorSet-commonparent", || {
             "a buffer of another device".into()
         })?;
         let size = buffer.size();

@@ -26,6 +26,8 @@ pub struct CacheStats {
     pub compiled: u64,
     /// Pipelines that use a kernel which was compiled for another one.
     pub shared: u64,
+    /// Kernels whose code came out of a store.
+    pub stored: u64,
     /// Kernels that pipelines use now.
     pub alive: usize,
 }
@@ -36,6 +38,8 @@ pub(crate) struct Source {
     text: Text,
     /// Computed once: texts are long.
     hash: u64,
+    /// As [`Key::digest`] has it, computed when it is first asked for.
+    digest: OnceLock<[u8; 32]>,
     /// Specialization constants that can be set, in order.
     ids: Vec<u32>,
 }
@@ -52,7 +56,22 @@ impl Source {
         text.hash(&mut hasher);
         let mut ids: Vec<u32> = ids.collect();
         ids.sort_unstable();
-        Self { text, hash: hasher.finish(), ids }
+        Self { text, hash: hasher.finish(), digest: OnceLock::new(), ids }
+    }
+}
+
+impl Text {
+    fn digest(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        match self {
+            Self::Spirv(words) => words.iter().for_each(|word| {
+                hasher.update(&word.to_le_bytes());
+            }),
+            Self::Wgsl(text) => {
+                hasher.update(b"WGSL").update(text.as_bytes());
+            }
+        }
+        hasher.finalize().into()
     }
 }
 
@@ -94,6 +113,24 @@ impl Key {
 }
 
 impl Key {
+    /// What tells the kernel from all others that there ever were, 32 bytes long.
+    pub(crate) fn digest(&self) -> [u8; 32] {
+        let source = self.source.digest.get_or_init(|| self.source.text.digest());
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(source);
+        hasher.update(&(self.entry.len() as u64).to_le_bytes()).update(self.entry.as_bytes());
+        hasher.update(&(self.constants.len() as u64).to_le_bytes());
+        for (id, bits) in &*self.constants {
+            hasher.update(&id.to_le_bytes()).update(&bits.to_le_bytes());
+        }
+        for (set, binding, count) in &*self.counts {
+            for number in [set, binding, count] {
+                hasher.update(&number.to_le_bytes());
+            }
+        }
+        hasher.finalize().into()
+    }
+
     /// Of the kernel whose arrays without a size have so many elements.
     pub(crate) fn with_counts(self, counts: impl IntoIterator<Item = (u32, u32, u32)>) -> Self {
         Self { counts: counts.into_iter().collect(), ..self }
@@ -123,6 +160,18 @@ struct Inner {
     entries: HashMap<Key, Weak<Entry>>,
     compiled: u64,
     shared: u64,
+    stored: u64,
+}
+
+/// Where the code of a pipeline came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It was compiled.
+    Compiled,
+    /// Another pipeline has it.
+    Shared,
+    /// A store had it.
+    Stored,
 }
 
 /// A kernel that pipelines share.
@@ -134,30 +183,38 @@ pub(crate) struct Entry {
 }
 
 impl PipelineCache {
-    /// The kernel with this key: what is there, or what `compile` makes.
+    /// The kernel with this key: what is there, or what `make` makes.
     pub(crate) fn get(
         self: &Arc<Self>,
         key: Key,
-        compile: impl FnOnce() -> Result<CompiledKernel, Error>,
-    ) -> Result<SharedKernel, Error> {
+        make: impl FnOnce() -> Result<(CompiledKernel, Origin), Error>,
+    ) -> Result<(SharedKernel, Origin), Error> {
         let entry = self.entry(key);
-        let mut compiles = false;
+        let mut origin = Origin::Shared;
         let made = entry.kernel.get_or_init(|| {
-            compiles = true;
-            compile().map(Arc::new)
+            let made = make();
+            origin = made.as_ref().map_or(Origin::Compiled, |(_, origin)| *origin);
+            made.map(|(kernel, _)| Arc::new(kernel))
         });
         let made = made.clone();
         {
             let mut inner = self.inner.lock();
-            inner.compiled += u64::from(compiles);
-            inner.shared += u64::from(!compiles && made.is_ok());
+            inner.compiled += u64::from(origin == Origin::Compiled);
+            inner.stored += u64::from(origin == Origin::Stored);
+            inner.shared += u64::from(origin == Origin::Shared && made.is_ok());
         }
-        made.map(|kernel| SharedKernel { kernel, _entry: entry })
+        made.map(|kernel| (SharedKernel { kernel, entry }, origin))
+    }
+
+    /// Whether a pipeline uses the kernel with this key now.
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        let entry = self.inner.lock().entries.get(key).and_then(Weak::upgrade);
+        entry.is_some_and(|entry| matches!(entry.kernel.get(), Some(Ok(_))))
     }
 
     pub(crate) fn stats(&self) -> CacheStats {
         let inner = self.inner.lock();
-        CacheStats { compiled: inner.compiled, shared: inner.shared, alive: inner.entries.len() }
+        CacheStats { compiled: inner.compiled, shared: inner.shared, stored: inner.stored, alive: inner.entries.len() }
     }
 
     fn entry(self: &Arc<Self>, key: Key) -> Arc<Entry> {
@@ -188,7 +245,14 @@ impl Drop for Entry {
 #[derive(Debug)]
 pub(crate) struct SharedKernel {
     kernel: Arc<CompiledKernel>,
-    _entry: Arc<Entry>,
+    entry: Arc<Entry>,
+}
+
+impl SharedKernel {
+    /// What it is found by.
+    pub(super) fn key(&self) -> &Key {
+        &self.entry.key
+    }
 }
 
 impl Deref for SharedKernel {

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use ash::vk;
 use spelter_shaders::back::Code;
 use spelter_shaders::compile::Backend;
+use spelter_shaders::explain::{Explained, explain};
 use spelter_shaders::ir::{BindingData, BindingKind, Kernel, VariableSpace};
 
-use super::cache::{CompiledKernel, Key, SharedKernel};
+use super::cache::{CompiledKernel, Key, Origin, SharedKernel};
+use super::stored::StoredKernels;
 use super::{PipelineLayout, PushRange, ShaderModule, Specialization, SpecializedShader};
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
@@ -48,11 +50,55 @@ impl ComputePipeline {
         specialization: &Specialization,
         layout: &PipelineLayout,
     ) -> Result<Self, Error> {
-        check_devices(device, module.device(), layout)?;
+        let key = Self::key_of(device, module, entry, specialization, layout)?;
         let compile = || compiled(device, Cow::Owned(module.kernel(entry, specialization)?), layout);
+        Self::new(device, key, layout, || Ok((compile()?, Origin::Compiled))).map(|(made, _)| made)
+    }
+
+    /// As [`ComputePipeline::of_module`]; what a store has is not compiled, and where `may_compile` says so nothing is.
+    pub(crate) fn of_stored(
+        device: &Device,
+        (module, entry, specialization): (&ShaderModule, &str, &Specialization),
+        layout: &PipelineLayout,
+        stored: &StoredKernels,
+        may_compile: bool,
+    ) -> Result<Option<(Self, Origin)>, Error> {
+        let key = Self::key_of(device, module, entry, specialization, layout)?;
+        let there = || device.pipelines().has(&key) || stored.has(&key, device.properties().backend);
+        if !may_compile && !there() {
+            return Ok(None);
+        }
+        let from = key.clone();
+        let make = || match stored.get(&from, device.properties().backend) {
+            Some(kernel) => Ok((kernel, Origin::Stored)),
+            None => Ok((compiled(device, Cow::Owned(module.kernel(entry, specialization)?), layout)?, Origin::Compiled)),
+        };
+        Self::new(device, key, layout, make).map(Some)
+    }
+
+    fn key_of(
+        device: &Device,
+        module: &ShaderModule,
+        entry: &str,
+        specialization: &Specialization,
+        layout: &PipelineLayout,
+    ) -> Result<Key, Error> {
+        check_devices(device, module.device(), layout)?;
         let key = module.key(entry, specialization);
-        let key = if module.may_have_runtime_arrays() { key.with_counts(counts(layout)) } else { key };
-        Self::new(device, key, layout, compile)
+        Ok(if module.may_have_runtime_arrays() { key.with_counts(counts(layout)) } else { key })
+    }
+
+    /// What becomes of such a pipeline's kernel, compiled anew.
+    pub(crate) fn explain(
+        device: &Device,
+        (module, entry, specialization): (&ShaderModule, &str, &Specialization),
+        layout: &PipelineLayout,
+    ) -> Result<Explained, Error> {
+        let mut kernel = module.kernel(entry, specialization)?;
+        if kernel.bindings.values().any(|data| data.count == 0) {
+            kernel.size_runtime_arrays(|data| elements(layout, data));
+        }
+        Ok(explain(&kernel, device.properties().backend))
     }
 
     pub(crate) fn of_shader(
@@ -63,25 +109,31 @@ impl ComputePipeline {
         check_devices(device, shader.device(), layout)?;
         let key = shader.key().clone();
         let key = if shader.may_have_runtime_arrays() { key.with_counts(counts(layout)) } else { key };
-        Self::new(device, key, layout, || compiled(device, Cow::Borrowed(shader.kernel()), layout))
+        let make = || Ok((compiled(device, Cow::Borrowed(shader.kernel()), layout)?, Origin::Compiled));
+        Self::new(device, key, layout, make).map(|(made, _)| made)
     }
 
     fn new(
         device: &Device,
         key: Key,
         layout: &PipelineLayout,
-        compile: impl FnOnce() -> Result<CompiledKernel, Error>,
-    ) -> Result<Self, Error> {
-        let kernel = device.pipelines().get(key, compile)?;
+        make: impl FnOnce() -> Result<(CompiledKernel, Origin), Error>,
+    ) -> Result<(Self, Origin), Error> {
+        let (kernel, origin) = device.pipelines().get(key, make)?;
         let remark = check_push(kernel.push_bytes, layout.push()).err();
         let takes = kernel.bindings.iter().map(|binding| take(binding, layout)).collect::<Result<_, _>>()?;
-        Ok(Self { inner: Arc::new(Inner { device: device.clone(), layout: layout.clone(), kernel, takes, remark }) })
+        let inner = Inner { device: device.clone(), layout: layout.clone(), kernel, takes, remark };
+        Ok((Self { inner: Arc::new(inner) }, origin))
     }
 
     /// A rule that the shader and the layout break, and that programs get away with on every driver: push constants
     /// that the layout has no range for. Nobody can push them, so they are 0.
     pub fn remark(&self) -> Option<&Misuse> {
         self.inner.remark.as_ref()
+    }
+
+    pub(super) fn kernel(&self) -> &SharedKernel {
+        &self.inner.kernel
     }
 
     /// Invocations of a workgroup in each dimension, specialized.

@@ -40,6 +40,11 @@ impl KernelCode {
         Arc::new(Self { kernel: Mutex::new(kernel), wanted, made })
     }
 
+    /// Code that is there already.
+    pub(super) fn ready(backend: Backend, code: Arc<dyn Code>) -> Arc<Self> {
+        Self::new(nothing(), backend, OnceLock::from(Made { backend, code }))
+    }
+
     /// What runs the kernel: the interpreter, where the wanted back end has no code for it.
     pub(crate) fn backend(&self) -> Backend {
         self.made().backend
@@ -87,6 +92,10 @@ impl Code for KernelCode {
 
     fn settle(&self) {
         self.made().code.settle();
+    }
+
+    fn store(&self) -> Option<Vec<u8>> {
+        self.made().code.store()
     }
 }
 

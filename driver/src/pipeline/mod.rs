@@ -5,10 +5,12 @@ mod compute;
 mod deferred;
 mod layout;
 mod module;
+mod stored;
 
-pub use cache::CacheStats;
 pub(crate) use cache::PipelineCache;
+pub use cache::{CacheStats, Origin};
 pub use compute::ComputePipeline;
 pub(crate) use deferred::Compilers;
 pub use layout::{PipelineLayout, PushRange};
 pub use module::{ShaderModule, Specialization, SpecializedShader};
+pub use stored::{SealKey, StoredKernels};

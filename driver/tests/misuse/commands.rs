@@ -112,6 +112,7 @@ pub(crate) const RULES: &[Rule] = &[
     ("VUID-vkCmdBindDescriptorSets-pDynamicOffsets-01972", |w| bind_at(w, DYNAMIC_STORAGE, false, 4)),
     ("VUID-vkCmdBindDescriptorSets-pDescriptorSets-01979", |w| bind_at(w, DYNAMIC_STORAGE, false, 224)),
     ("VUID-vkCmdBindDescriptorSets-pDescriptorSets-06715", |w| bind_at(w, DYNAMIC_STORAGE, true, 16)),
+    ("VUID-vkCmdBeginDebugUtilsLabelEXT-commandBuffer-recording", |w| w.idle.set_label(Some("a label"))),
     ("VUID-vkCmdPushConstants-commandBuffer-recording", |w| w.idle.push_constants(&w.push_layout(4), 0, &[0; 4])),
     ("VUID-vkCmdPushConstants-commonparent", |w| {
         w.command.push_constants(&w.other.create_pipeline_layout(&[], &[]).unwrap(), 0, &[0; 4])

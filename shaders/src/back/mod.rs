@@ -15,6 +15,11 @@ pub trait Code: Send + Sync + std::fmt::Debug {
     /// Orders what this thread's workgroups wrote before all that the thread writes from now on: to be called after the last
     /// of them, before another thread is told that they are done.
     fn settle(&self) {}
+
+    /// Bytes of which another process can make the same code ([`x86::Program::load`]), if it is machine code.
+    fn store(&self) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 /// Memory that a worker keeps between workgroups: shared memory, private memory, registers. Grows to what the largest

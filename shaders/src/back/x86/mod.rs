@@ -14,6 +14,7 @@ mod parts;
 mod pool;
 mod regalloc;
 mod select;
+mod store;
 mod vcode;
 
 use iced_x86::Register;
@@ -152,6 +153,16 @@ pub struct Program {
     messages: Vec<Message>,
     /// Whether it writes past the caches.
     streams: bool,
+    spills: Spills,
+}
+
+/// What did not fit into registers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spills {
+    /// Places of 8 bytes on the stack.
+    pub slots: usize,
+    /// Moves that the allocator added, between registers or from and to the stack.
+    pub moves: usize,
 }
 
 /// Compiles a kernel that the SIMD form's verifier accepts; the code of another one may do anything.
@@ -171,6 +182,7 @@ pub fn compile_staged(
     let mut tables = regalloc::Tables::default();
     let allocation = regalloc::allocate(&mut tables, &code, isa, registers)?;
     done(Stage::Regalloc);
+    let spills = Spills { slots: allocation.num_spillslots, moves: allocation.edits.len() };
     let image = encode::encode(&code, allocation, isa)?;
     let memory = CodeMemory::new(&image.bytes).map_err(|error| CompileError::Memory(error.to_string()))?;
     done(Stage::Encode);
@@ -191,6 +203,7 @@ pub fn compile_staged(
         streams: code.streams,
         routines: code.routines,
         messages: Vec::new(),
+        spills,
     })
 }
 
@@ -198,6 +211,11 @@ impl Program {
     /// With the texts of the messages that the kernel prints.
     pub fn with_messages(self, messages: Vec<Message>) -> Self {
         Self { messages, ..self }
+    }
+
+    /// What did not fit into registers.
+    pub fn spills(&self) -> Spills {
+        self.spills
     }
 
     /// Bytes of code and constants.
@@ -220,5 +238,9 @@ impl Code for Program {
         if self.streams {
             call::order_stores();
         }
+    }
+
+    fn store(&self) -> Option<Vec<u8>> {
+        Some(self.to_bytes())
     }
 }

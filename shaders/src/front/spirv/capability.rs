@@ -87,6 +87,8 @@ pub(super) fn is_supported(capability: Capability) -> bool {
             | C::WorkgroupMemoryExplicitLayout8BitAccessKHR
             | C::WorkgroupMemoryExplicitLayout16BitAccessKHR
             | C::ShaderClockKHR
+            // For entry points of another stage.
+            | C::DemoteToHelperInvocation
             // Hints.
             | C::ExpectAssumeKHR
             | C::DotProduct

@@ -1,0 +1,228 @@
+//! Kernels that outlive their process: machine code under a seal (ADR 10).
+//!
+//! The bytes are an entry for each kernel, found by what the kernel was made of, between a head and a keyed hash of everything
+//! before it. They are taken only if the hash is that of this user's key, and if this very build made them for this back end:
+//! an altered, cut, foreign or older store is as none. So whoever can have code run from a store could have stored it
+//! themselves: they know the key.
+//!
+//! # Safety
+//!
+//! Bytes of a [`StoredKernels`] come out of [`Code::store`] of this process, or were under the seal, of which the same is true for
+//! the process that made it. That is what [`Program::load`] asks.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use spelter_shaders::back::Code;
+use spelter_shaders::back::x86::Program;
+use spelter_shaders::compile::Backend;
+use spelter_shaders::ir::{BindingData, BindingKind};
+
+use super::ComputePipeline;
+use super::cache::{CompiledKernel, Key};
+use super::deferred::KernelCode;
+
+/// A secret that those share who run each other's code: the processes of one user. Its owner keeps it from everybody else.
+#[derive(Clone, Copy)]
+pub struct SealKey(pub [u8; 32]);
+
+/// Kernels of this process and others, ready to run.
+#[derive(Clone, Debug, Default)]
+pub struct StoredKernels {
+    /// By back end and by [`Key::digest`].
+    all: HashMap<(Backend, [u8; 32]), Arc<[u8]>>,
+}
+
+const MAGIC: &[u8; 8] = b"SPELTERK";
+/// Of the build: see `build.rs`.
+const BUILD: &str = env!("SPELTER_BUILD");
+const SEAL: usize = 32;
+/// Entries above this many bytes together are left out.
+const MOST_BYTES: usize = 256 << 20;
+
+impl StoredKernels {
+    /// What the bytes hold, if they are whole, sealed with `key`, and of this build; else nothing.
+    pub fn open(bytes: &[u8], key: &SealKey) -> Self {
+        Self::try_open(bytes, key).unwrap_or_default()
+    }
+
+    fn try_open(bytes: &[u8], key: &SealKey) -> Option<Self> {
+        let (body, seal) = bytes.split_at_checked(bytes.len().checked_sub(SEAL)?)?;
+        // First of all: nothing of the body is looked at before. The comparison takes the same time whatever differs.
+        let seal: [u8; SEAL] = seal.try_into().ok()?;
+        if blake3::keyed_hash(&key.0, body) != blake3::Hash::from_bytes(seal) {
+            return None;
+        }
+        let mut from = Reader(body);
+        if from.take(MAGIC.len())? != MAGIC || from.bytes()? != BUILD.as_bytes() {
+            return None;
+        }
+        let mut all = HashMap::new();
+        for _ in 0..from.word()? {
+            let backend = from.text()?.parse().ok();
+            let digest = from.take(32)?.try_into().ok()?;
+            let code = from.bytes()?;
+            // One of another machine is left alone.
+            backend.map(|backend| all.insert((backend, digest), code.into()));
+        }
+        from.0.is_empty().then_some(Self { all })
+    }
+
+    /// The bytes, sealed: at most `most` of them, with fewer kernels if need be. None if not even an empty store fits.
+    pub fn seal(&self, key: &SealKey, most: usize) -> Option<Vec<u8>> {
+        let mut entries: Vec<_> = self.all.iter().collect();
+        // The same kernels make the same bytes.
+        entries.sort_unstable_by_key(|((backend, digest), _)| (backend.name(), *digest));
+        let (mut count, mut list) = (0u32, Writer::default());
+        let head = MAGIC.len() + 4 + BUILD.len() + 4 + SEAL;
+        for ((backend, digest), code) in entries {
+            let whole = 4 + backend.name().len() + digest.len() + 4 + code.len();
+            if head + list.0.len() + whole <= most.min(MOST_BYTES) {
+                count += 1;
+                list.bytes(backend.name().as_bytes());
+                list.0.extend_from_slice(digest);
+                list.bytes(code);
+            }
+        }
+        let mut out = Writer(MAGIC.to_vec());
+        out.bytes(BUILD.as_bytes());
+        out.word(count);
+        out.0.extend_from_slice(&list.0);
+        let seal = blake3::keyed_hash(&key.0, &out.0);
+        out.0.extend_from_slice(seal.as_bytes());
+        (out.0.len() <= most).then_some(out.0)
+    }
+
+    /// Takes in what a pipeline runs, if that is machine code; waits until it is compiled.
+    pub fn keep(&mut self, pipeline: &ComputePipeline) {
+        let kernel = pipeline.kernel();
+        let place = (kernel.code.backend(), kernel.key().digest());
+        if !self.all.contains_key(&place)
+            && let Some(bytes) = to_bytes(kernel)
+        {
+            self.all.insert(place, bytes.into());
+        }
+    }
+
+    /// Takes in what another store has.
+    pub fn merge(&mut self, other: &Self) {
+        self.all.extend(other.all.iter().map(|(&place, code)| (place, Arc::clone(code))));
+    }
+
+    /// How many kernels there are.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub(super) fn has(&self, key: &Key, backend: Backend) -> bool {
+        !self.is_empty() && self.all.contains_key(&(backend, key.digest()))
+    }
+
+    /// The kernel with that key, made ready to run.
+    pub(super) fn get(&self, key: &Key, backend: Backend) -> Option<CompiledKernel> {
+        if self.is_empty() {
+            return None;
+        }
+        from_bytes(self.all.get(&(backend, key.digest()))?, backend)
+    }
+}
+
+/// A kernel as bytes, if it is machine code.
+fn to_bytes(kernel: &CompiledKernel) -> Option<Vec<u8>> {
+    let code = kernel.code.store()?;
+    let mut out = Writer::default();
+    out.bytes(kernel.name.as_bytes());
+    for word in [kernel.workgroup_size.as_slice(), &[kernel.push_bytes, kernel.has_addresses.into()]].concat() {
+        out.word(word);
+    }
+    out.word(kernel.bindings.len() as u32);
+    for &BindingData { set, binding, kind, count, min_bytes, read_only } in &kernel.bindings {
+        let kind = KINDS.iter().position(|&known| known == kind)? as u32;
+        for word in [set, binding, kind, count, min_bytes, read_only.into()] {
+            out.word(word);
+        }
+    }
+    out.bytes(&code);
+    Some(out.0)
+}
+
+/// The kernel that [`to_bytes`] made them of.
+fn from_bytes(bytes: &[u8], backend: Backend) -> Option<CompiledKernel> {
+    let mut from = Reader(bytes);
+    let name = from.text()?.into();
+    let workgroup_size = [from.word()?, from.word()?, from.word()?];
+    let (push_bytes, has_addresses) = (from.word()?, from.word()? != 0);
+    let bindings = (0..from.word()?).map(|_| from.binding()).collect::<Option<_>>()?;
+    // SAFETY: by this module's contract.
+    let program = unsafe { Program::load(from.bytes()?) }?;
+    let code = KernelCode::ready(backend, Arc::new(program));
+    Some(CompiledKernel { name, code, workgroup_size, bindings, push_bytes, has_addresses })
+}
+
+/// Kinds of bindings by their numbers.
+const KINDS: [BindingKind; 8] = [
+    BindingKind::StorageBuffer,
+    BindingKind::UniformBuffer,
+    BindingKind::Sampler,
+    BindingKind::SampledImage,
+    BindingKind::CombinedImageSampler,
+    BindingKind::StorageImage,
+    BindingKind::UniformTexelBuffer,
+    BindingKind::StorageTexelBuffer,
+];
+
+/// Words, and bytes with their number before them.
+#[derive(Default)]
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn word(&mut self, word: u32) {
+        self.0.extend_from_slice(&word.to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.word(bytes.len() as u32);
+        self.0.extend_from_slice(bytes);
+    }
+}
+
+/// What is left to read.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn word(&mut self) -> Option<u32> {
+        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
+    }
+
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let len = self.word()? as usize;
+        self.take(len)
+    }
+
+    fn text(&mut self) -> Option<&'a str> {
+        std::str::from_utf8(self.bytes()?).ok()
+    }
+
+    fn binding(&mut self) -> Option<BindingData> {
+        let (set, binding, kind) = (self.word()?, self.word()?, *KINDS.get(self.word()? as usize)?);
+        let (count, min_bytes, read_only) = (self.word()?, self.word()?, self.word()? != 0);
+        Some(BindingData { set, binding, kind, count, min_bytes, read_only })
+    }
+}
+
+impl std::fmt::Debug for SealKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SealKey(secret)")
+    }
+}

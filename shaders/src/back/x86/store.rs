@@ -1,0 +1,136 @@
+//! Machine code as bytes that another process of the same build can take over.
+//!
+//! # Safety
+//!
+//! [`Program::load`] makes bytes executable, so it is for bytes that [`Program::store`] of this very build made and that nobody
+//! changed since. Nothing here can tell: whoever keeps the bytes has to seal them. What is read is checked all the same, so that
+//! a mistake is an absence and not a panic.
+//!
+//! The code itself is the same wherever it lies: it reaches its constants and jumps relative to itself, and everything else
+//! through the context that it is called with.
+
+use super::call::Needs;
+use super::code_memory::CodeMemory;
+use super::{Isa, Program};
+use crate::host::{Message, Operand};
+use crate::simd::Routine;
+
+impl Program {
+    /// The program as bytes.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let Needs { descriptors, shared_bytes, private_bytes, frame_bytes, call_bytes, images, pieces, isa } =
+            self.needs;
+        let mut out = Writer::default();
+        out.text(isa.name());
+        for number in [self.entry, descriptors, shared_bytes, private_bytes, frame_bytes, call_bytes] {
+            out.number(number);
+        }
+        for flag in [images, pieces, self.streams] {
+            out.number(usize::from(flag));
+        }
+        out.number(self.spills.slots);
+        out.number(self.spills.moves);
+        out.number(self.routines.len());
+        self.routines.iter().for_each(|routine| out.text(&routine.name()));
+        out.number(self.messages.len());
+        for message in &self.messages {
+            out.text(&message.text);
+            out.number(message.operands.len());
+            message.operands.iter().for_each(|operand| out.text(&operand.name()));
+        }
+        out.bytes(self.memory.bytes());
+        out.0
+    }
+
+    /// The program that [`Code::store`](crate::back::Code::store) made these bytes of; none if they are of something else, or there
+    /// is no memory for code.
+    ///
+    /// # Safety
+    ///
+    /// The bytes are as this build of this crate made them, on a machine with the same instructions.
+    pub unsafe fn load(bytes: &[u8]) -> Option<Self> {
+        let mut from = Reader(bytes);
+        let name = from.text()?;
+        let isa = Isa::available().find(|isa| isa.name() == name)?;
+        let mut numbers = [0; 11];
+        for number in &mut numbers {
+            *number = from.number()?;
+        }
+        let [entry, descriptors, shared_bytes, private_bytes, frame_bytes, call_bytes, rest @ ..] = numbers;
+        let [images, pieces, streams, slots, moves] = rest;
+        let routines = (0..from.number()?).map(|_| routine(from.text()?)).collect::<Option<_>>()?;
+        let messages = (0..from.number()?).map(|_| from.message()).collect::<Option<_>>()?;
+        let code = from.bytes()?;
+        if entry >= code.len() || !from.0.is_empty() {
+            return None;
+        }
+        let (images, pieces) = (images != 0, pieces != 0);
+        let needs = Needs { descriptors, shared_bytes, private_bytes, frame_bytes, call_bytes, images, pieces, isa };
+        let memory = CodeMemory::new(code).ok()?;
+        Some(Self {
+            memory,
+            entry,
+            needs,
+            routines,
+            messages,
+            streams: streams != 0,
+            spills: super::Spills { slots, moves },
+        })
+    }
+}
+
+/// The routine of that name: two parts, as in the text form.
+fn routine(name: &str) -> Option<Routine> {
+    let (chapter, detail) = name.split_once('.')?;
+    Routine::from_name(chapter, detail)
+}
+
+/// Numbers of 8 bytes, bytes and texts with their length before them.
+#[derive(Default)]
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn number(&mut self, number: usize) {
+        self.0.extend_from_slice(&(number as u64).to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len());
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn text(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+    }
+}
+
+/// What is left to read.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self) -> Option<usize> {
+        let bytes = self.take(8)?.try_into().ok()?;
+        usize::try_from(u64::from_le_bytes(bytes)).ok()
+    }
+
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let len = self.number()?;
+        self.take(len)
+    }
+
+    fn text(&mut self) -> Option<&'a str> {
+        std::str::from_utf8(self.bytes()?).ok()
+    }
+
+    fn message(&mut self) -> Option<Message> {
+        let text = self.text()?.to_owned();
+        let operands = (0..self.number()?).map(|_| Operand::from_name(self.text()?)).collect::<Option<_>>()?;
+        Some(Message { text, operands })
+    }
+}

@@ -1,0 +1,57 @@
+//! What becomes of a kernel on the way to machine code, as texts and counts: for tools that show it.
+
+use crate::back::x86;
+use crate::compile::{self, Backend, Floats};
+use crate::float_mode;
+use crate::ir::Kernel;
+
+/// The forms of a kernel. Those that there are not, since the interpreter runs it, are empty.
+#[derive(Clone, Debug, Default)]
+pub struct Explained {
+    /// The scalar IR, optimised and lowered.
+    pub scalar: String,
+    /// The SIMD form.
+    pub simd: String,
+    /// The machine code.
+    pub assembly: String,
+    /// Counts: name, what it counts, value.
+    pub statistics: Vec<(&'static str, &'static str, u64)>,
+}
+
+/// Takes a kernel through the whole pipeline, as [`compile::compile`] does, and keeps what it looks like on the way.
+pub fn explain(kernel: &Kernel, backend: Backend) -> Explained {
+    let Backend::X86(isa) = backend else {
+        return Explained { scalar: kernel.to_string(), ..Explained::default() };
+    };
+    float_mode::with_default(|| {
+        let lowered = compile::lower(kernel, Floats::FAST.on(isa), |_, _| {});
+        let scalar = lowered.layout.iter().map(|&block| lowered.blocks[block].insts.len()).sum::<usize>();
+        let mut explained = Explained { scalar: lowered.to_string(), ..Explained::default() };
+        explained.count("scalar instructions", "instructions of the scalar IR, lowered", scalar);
+        let Ok(wide) = compile::widen(&lowered, isa) else { return explained };
+        let simd = wide.layout.iter().map(|&block| wide.blocks[block].insts.len()).sum::<usize>();
+        explained.simd = wide.to_string();
+        explained.count("SIMD instructions", "instructions of the SIMD form, 16 lanes each", simd);
+        explained.count("private bytes", "bytes of private memory of a workgroup", wide.private_bytes as usize);
+        explained.count("workgroup bytes", "bytes of workgroup memory", wide.shared_bytes as usize);
+        explained.count("frame bytes", "bytes kept for a workgroup across barriers", wide.frame_bytes as usize);
+        let Ok(program) = x86::compile(&wide, isa) else { return explained };
+        explained.assembly = program.assembly();
+        let machine = explained.assembly.lines().filter(|line| line.starts_with("    ")).count();
+        explained.count("machine instructions", "instructions of the machine code", machine);
+        explained.count("code bytes", "bytes of machine code and constants", program.code_bytes());
+        explained.count(
+            "spill slots",
+            "places of 8 bytes on the stack for what no register had room for",
+            program.spills().slots,
+        );
+        explained.count("register moves", "moves that the register allocator added", program.spills().moves);
+        explained
+    })
+}
+
+impl Explained {
+    fn count(&mut self, name: &'static str, what: &'static str, value: usize) {
+        self.statistics.push((name, what, value as u64));
+    }
+}
