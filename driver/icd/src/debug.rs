@@ -8,13 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ash::vk::{self, Handle};
 use parking_lot::Mutex;
 
-use crate::c::callback::{Callback, Message};
+use crate::c::callback::{About, Callback, Label, Message};
 use crate::c::entry::entry_points;
 use crate::c::{In, Out, Text};
 use crate::command::CommandBuffer;
+use crate::context::Owner;
 use crate::device::{Device, Queue};
 use crate::error::Error;
 use crate::instance::Instance;
+use crate::labels::Labels;
 use crate::message;
 use crate::table::{Object, Ref, object};
 
@@ -43,14 +45,14 @@ entry_points! {
     PFN_vkQueueEndDebugUtilsLabelEXT(queue: vk::Queue) => queue_label_end;
     PFN_vkQueueInsertDebugUtilsLabelEXT(
         queue: vk::Queue, p_label_info: *const vk::DebugUtilsLabelEXT<'_>,
-    ) => queue_label;
+    ) => queue_label_insert;
     PFN_vkCmdBeginDebugUtilsLabelEXT(
         command_buffer: vk::CommandBuffer, p_label_info: *const vk::DebugUtilsLabelEXT<'_>,
     ) => command_label;
     PFN_vkCmdEndDebugUtilsLabelEXT(command_buffer: vk::CommandBuffer) => command_label_end;
     PFN_vkCmdInsertDebugUtilsLabelEXT(
         command_buffer: vk::CommandBuffer, p_label_info: *const vk::DebugUtilsLabelEXT<'_>,
-    ) => command_label;
+    ) => command_label_insert;
     PFN_vkCreateDebugReportCallbackEXT(
         instance: vk::Instance, p_create_info: *const vk::DebugReportCallbackCreateInfoEXT<'_>,
         p_allocator: *const vk::AllocationCallbacks<'_>, p_callback: *mut vk::DebugReportCallbackEXT,
@@ -66,24 +68,32 @@ entry_points! {
 
 /// `VkDebugUtilsMessengerEXT` and `VkDebugReportCallbackEXT`.
 pub(crate) struct Messenger {
+    /// The instance whose objects it hears of.
+    pub(crate) owner: Owner,
     pub(crate) callback: Callback,
+}
+
+impl Messenger {
+    pub(crate) fn of(owner: Owner, info: In<'_, vk::DebugUtilsMessengerCreateInfoEXT<'_>>) -> Self {
+        let callback = Callback::Utils {
+            function: info.pfn_user_callback,
+            user_data: info.p_user_data,
+            severities: info.message_severity,
+            types: info.message_type,
+        };
+        Self { owner, callback }
+    }
 }
 
 object!(Messenger: vk::DebugUtilsMessengerEXT);
 
 fn create(
-    _: Ref<Instance>,
+    instance: Ref<Instance>,
     info: In<'_, vk::DebugUtilsMessengerCreateInfoEXT<'_>>,
     _: *const vk::AllocationCallbacks<'_>,
     mut out: Out<'_, vk::DebugUtilsMessengerEXT>,
 ) -> Result<(), Error> {
-    let callback = Callback::Utils {
-        function: info.pfn_user_callback,
-        user_data: info.p_user_data,
-        severities: info.message_severity,
-        types: info.message_type,
-    };
-    out.put(Messenger { callback }.insert());
+    out.put(Messenger::of(instance.owner, info).insert());
     Ok(())
 }
 
@@ -96,13 +106,13 @@ fn destroy(
 }
 
 fn create_report(
-    _: Ref<Instance>,
+    instance: Ref<Instance>,
     info: In<'_, vk::DebugReportCallbackCreateInfoEXT<'_>>,
     _: *const vk::AllocationCallbacks<'_>,
     mut out: Out<'_, vk::DebugReportCallbackEXT>,
 ) -> Result<(), Error> {
     let callback = Callback::Report { function: info.pfn_callback, user_data: info.p_user_data, flags: info.flags };
-    out.put(vk::DebugReportCallbackEXT::from_raw(Messenger { callback }.insert().as_raw()));
+    out.put(vk::DebugReportCallbackEXT::from_raw(Messenger { owner: instance.owner, callback }.insert().as_raw()));
     Ok(())
 }
 
@@ -116,22 +126,37 @@ fn destroy_report(
 }
 
 fn submit(
-    _: Ref<Instance>,
+    instance: Ref<Instance>,
     severity: vk::DebugUtilsMessageSeverityFlagsEXT,
     types: vk::DebugUtilsMessageTypeFlagsEXT,
     data: In<'_, vk::DebugUtilsMessengerCallbackDataEXT<'_>>,
 ) -> Result<(), Error> {
     let (id, text) = (data.id().map(Text::as_str), data.text().map(Text::as_str));
-    message::send(&Message { severity, types, id: id.unwrap_or_default(), text: text.unwrap_or_default() });
+    let object = |about: In<'_, vk::DebugUtilsObjectNameInfoEXT<'_>>| About {
+        ty: about.object_type,
+        handle: about.object_handle,
+        name: about
+            .name()
+            .map(|name| name.as_str().to_owned())
+            .or_else(|| name(about.object_type, about.object_handle)),
+    };
+    let message = Message {
+        objects: data.about().each().map(object).collect(),
+        // Ours are the outermost first.
+        queue_labels: data.queue_labels().each().map(label).rev().collect(),
+        command_labels: data.command_labels().each().map(label).rev().collect(),
+        ..Message::new(severity, types, id.unwrap_or_default(), text.unwrap_or_default())
+    };
+    message::send(instance.owner, &message);
     Ok(())
 }
 
 #[expect(clippy::too_many_arguments, reason = "the prototype is Vulkan's")]
 fn report(
-    _: Ref<Instance>,
+    instance: Ref<Instance>,
     flags: vk::DebugReportFlagsEXT,
-    _: vk::DebugReportObjectTypeEXT,
-    _: u64,
+    ty: vk::DebugReportObjectTypeEXT,
+    handle: u64,
     _: usize,
     _: i32,
     prefix: *const c_char,
@@ -140,11 +165,15 @@ fn report(
     let _ = prefix;
     let severity = if flags.contains(vk::DebugReportFlagsEXT::ERROR) {
         vk::DebugUtilsMessageSeverityFlagsEXT::ERROR
+    } else if flags.intersects(vk::DebugReportFlagsEXT::WARNING | vk::DebugReportFlagsEXT::PERFORMANCE_WARNING) {
+        vk::DebugUtilsMessageSeverityFlagsEXT::WARNING
     } else {
         vk::DebugUtilsMessageSeverityFlagsEXT::INFO
     };
     let types = vk::DebugUtilsMessageTypeFlagsEXT::GENERAL;
-    message::send(&Message { severity, types, id: "program", text: text.as_str() });
+    let ty = vk::ObjectType::from_raw(ty.as_raw());
+    let objects = vec![About { ty, handle, name: name(ty, handle) }];
+    message::send(instance.owner, &Message { objects, ..Message::new(severity, types, "program", text.as_str()) });
     Ok(())
 }
 
@@ -154,9 +183,14 @@ static NAMES: LazyLock<Mutex<HashMap<(vk::ObjectType, u64), String>>> = LazyLock
 /// Whether anything was ever named: most programs name nothing, and destroy much.
 static ANY: AtomicBool = AtomicBool::new(false);
 
+/// What the program calls an object.
+pub(crate) fn name(ty: vk::ObjectType, handle: u64) -> Option<String> {
+    if ANY.load(Ordering::Relaxed) { NAMES.lock().get(&(ty, handle)).cloned() } else { None }
+}
+
 /// What the program calls an object, after a space; nothing if it has no name.
 pub(crate) fn name_of<H: Handle>(handle: H) -> String {
-    NAMES.lock().get(&(H::TYPE, handle.as_raw())).map(|name| format!(" `{name}`")).unwrap_or_default()
+    name(H::TYPE, handle.as_raw()).map(|name| format!(" `{name}`")).unwrap_or_default()
 }
 
 /// The object is gone, and its name with it.
@@ -181,18 +215,57 @@ fn set_tag(_: Ref<Device>, _: In<'_, vk::DebugUtilsObjectTagInfoEXT<'_>>) -> Res
     Ok(())
 }
 
-fn queue_label(_: Ref<Queue>, _: In<'_, vk::DebugUtilsLabelEXT<'_>>) -> Result<(), Error> {
+/// A label of the program's, as a value.
+fn label(info: In<'_, vk::DebugUtilsLabelEXT<'_>>) -> Label {
+    Label { name: info.name().map_or("", Text::as_str).to_owned(), color: info.color }
+}
+
+fn queue_label(queue: Ref<Queue>, info: In<'_, vk::DebugUtilsLabelEXT<'_>>) -> Result<(), Error> {
+    queue.labels.lock().begin(label(info));
     Ok(())
 }
 
-fn queue_label_end(_: Ref<Queue>) -> Result<(), Error> {
+fn queue_label_end(queue: Ref<Queue>) -> Result<(), Error> {
+    let ended = queue.labels.lock().end();
+    let Some((label, start)) = ended else {
+        let vuid = "VUID-vkQueueEndDebugUtilsLabelEXT-None-01911";
+        return Err(Error::misuse("vkQueueEndDebugUtilsLabelEXT", "no label is open", vuid));
+    };
+    if let Some((trace, number)) = &queue.trace {
+        trace.label(*number, &label.name, start);
+    }
     Ok(())
 }
 
-fn command_label(_: Ref<CommandBuffer>, _: In<'_, vk::DebugUtilsLabelEXT<'_>>) -> Result<(), Error> {
+fn queue_label_insert(queue: Ref<Queue>, info: In<'_, vk::DebugUtilsLabelEXT<'_>>) -> Result<(), Error> {
+    let label = label(info);
+    if let Some((trace, number)) = &queue.trace {
+        trace.mark(*number, &label.name);
+    }
+    queue.labels.lock().insert(label);
     Ok(())
 }
 
-fn command_label_end(_: Ref<CommandBuffer>) -> Result<(), Error> {
-    Ok(())
+/// Changes the labels of a command buffer; the dispatches that follow are called by them.
+fn relabel(commands: &CommandBuffer, change: impl FnOnce(&mut Labels)) -> Result<(), Error> {
+    commands.add(|into| {
+        let mut labels = commands.labels.lock();
+        change(&mut labels);
+        Ok(into.set_label(labels.path().as_deref())?)
+    })
+}
+
+fn command_label(commands: Ref<CommandBuffer>, info: In<'_, vk::DebugUtilsLabelEXT<'_>>) -> Result<(), Error> {
+    relabel(&commands, |labels| labels.begin(label(info)))
+}
+
+/// One that was begun in another command buffer ends here for that one: nothing to do.
+fn command_label_end(commands: Ref<CommandBuffer>) -> Result<(), Error> {
+    relabel(&commands, |labels| {
+        labels.end();
+    })
+}
+
+fn command_label_insert(commands: Ref<CommandBuffer>, info: In<'_, vk::DebugUtilsLabelEXT<'_>>) -> Result<(), Error> {
+    relabel(&commands, |labels| labels.insert(label(info)))
 }

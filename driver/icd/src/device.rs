@@ -4,12 +4,15 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use ash::vk;
+use parking_lot::Mutex;
 use spelter_driver as driver;
 
 use crate::c::callback::Message;
 use crate::c::entry::entry_points;
 use crate::c::{In, Out, Text};
+use crate::context::Owner;
 use crate::error::Error;
+use crate::labels::Labels;
 use crate::message;
 use crate::options::Options;
 use crate::physical_device::{PhysicalDevice, extensions, missing};
@@ -41,23 +44,34 @@ pub(crate) struct Device {
     /// Handles of the queues that the program asked for.
     queues: Vec<vk::Queue>,
     extensions: HashSet<String>,
+    instance_extensions: Arc<HashSet<String>>,
     trace: Option<Arc<Trace>>,
+    owner: Owner,
 }
 
-object!(dispatchable Device: vk::Device);
+object!(dispatchable Device: vk::Device, |device| device.owner);
 
 /// `VkQueue`.
 pub(crate) struct Queue {
     pub(crate) driver: driver::Queue,
+    pub(crate) labels: Mutex<Labels>,
+    /// Where its labels go, with its number there.
+    pub(crate) trace: Option<(Arc<Trace>, usize)>,
+    owner: Owner,
 }
 
-object!(dispatchable Queue: vk::Queue);
+object!(dispatchable Queue: vk::Queue, |queue| queue.owner);
 
 impl Device {
+    /// The instance that it belongs to.
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
+    }
+
     /// Whether a command by that name is the device's: one of an extension that was not enabled is not.
     pub(crate) fn offers(&self, name: &str) -> bool {
-        let needs = extensions::of_command(name);
-        needs.is_empty() || needs.iter().any(|extension| self.extensions.contains(*extension))
+        extensions::offers(extensions::DEVICE, &self.extensions, name)
+            || extensions::offers(extensions::INSTANCE, &self.instance_extensions, name)
     }
 }
 
@@ -74,20 +88,27 @@ fn create(
     }
     let options = &physical.options.device;
     let wanted = check_queues(info, options.queues)?;
+    let owner = physical.owner;
+    let options = driver::DeviceOptions { printer: Some(message::printer(owner)), ..options.clone() };
     let trace = physical.options.trace.as_ref().map(|_| Arc::new(Trace::new()));
     let driver = match &trace {
-        Some(trace) => driver::Device::with_observer(options.clone(), Arc::clone(trace) as Arc<dyn driver::Observer>)?,
-        None => driver::Device::new(options.clone())?,
+        Some(trace) => driver::Device::with_observer(options, Arc::clone(trace) as Arc<dyn driver::Observer>)?,
+        None => driver::Device::new(options)?,
     };
-    let queues = driver.queues().into_iter().take(wanted).map(|driver| Queue { driver }.insert()).collect();
-    out.put(Device { driver, queues, extensions, trace }.insert());
+    let queue = |(number, driver)| {
+        let trace = trace.as_ref().map(|trace| (Arc::clone(trace), number));
+        Queue { driver, labels: Mutex::default(), trace, owner }.insert()
+    };
+    let queues = driver.queues().into_iter().take(wanted).enumerate().map(queue).collect();
+    let instance_extensions = Arc::clone(&physical.instance_extensions);
+    out.put(Device { driver, queues, extensions, instance_extensions, trace, owner }.insert());
     Ok(())
 }
 
 fn check_extensions(info: In<'_, vk::DeviceCreateInfo<'_>>) -> Result<HashSet<String>, Error> {
     let mut enabled = HashSet::new();
     for extension in info.extensions().into_iter().map(Text::as_str) {
-        if !extensions::DEVICE.iter().any(|(name, _)| *name == extension) {
+        if !extensions::DEVICE.iter().any(|(name, ..)| *name == extension) {
             let what = format!("there is no device extension `{extension}`");
             return Err(Error::Code(vk::Result::ERROR_EXTENSION_NOT_PRESENT, what));
         }
@@ -137,15 +158,16 @@ fn tell_statistics(device: &Device) {
     let pipelines = device.driver.pipeline_cache_stats();
     let submitted: u64 = device.driver.queues().iter().map(driver::Queue::retired).sum();
     eprintln!(
-        "spelter: {submitted} submissions, {} kernels compiled, {} shared, at most {} bytes of memory",
+        "spelter: {submitted} submissions, {} kernels compiled, {} shared, {} from caches, at most {} bytes of memory",
         pipelines.compiled,
         pipelines.shared,
+        pipelines.stored,
         crate::memory::most_bytes_in_use(),
     );
     let severity = vk::DebugUtilsMessageSeverityFlagsEXT::INFO;
     let types = vk::DebugUtilsMessageTypeFlagsEXT::PERFORMANCE;
     let text = format!("{submitted} submissions");
-    message::send(&Message { severity, types, id: "spelter-statistics", text: &text });
+    message::send(device.owner, &Message::new(severity, types, "spelter-statistics", text));
 }
 
 fn find_queue(device: &Device, family: u32, index: u32) -> Result<vk::Queue, Error> {

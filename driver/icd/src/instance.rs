@@ -1,10 +1,15 @@
 //! Instances: what the loader makes first.
 
-use ash::vk;
+use std::collections::HashSet;
 use std::ffi::c_char;
+use std::sync::Arc;
+
+use ash::vk;
 
 use crate::c::entry::entry_points;
 use crate::c::{In, InOut, Out, OutChain, OutMany, Text, list, list_chains};
+use crate::context::{self, Owner};
+use crate::debug::Messenger;
 use crate::error::Error;
 use crate::physical_device::{PhysicalDevice, extensions};
 use crate::table::{Object, Ref, object};
@@ -39,9 +44,20 @@ entry_points! {
 pub(crate) struct Instance {
     /// The one device that there is.
     physical: vk::PhysicalDevice,
+    /// What messengers know it by.
+    pub(crate) owner: Owner,
+    extensions: Arc<HashSet<String>>,
 }
 
-object!(dispatchable Instance: vk::Instance);
+object!(dispatchable Instance: vk::Instance, |instance| instance.owner);
+
+impl Instance {
+    /// Whether a command by that name is there, of the instance or of a device.
+    pub(crate) fn offers(&self, name: &str) -> bool {
+        let of_device = extensions::DEVICE.iter().any(|(_, _, commands)| commands.contains(&name));
+        of_device || extensions::offers(extensions::INSTANCE, &self.extensions, name)
+    }
+}
 
 fn version(mut version: Out<'_, u32>) -> Result<(), Error> {
     version.put(vk::make_api_version(0, 1, 3, vk::HEADER_VERSION));
@@ -59,7 +75,7 @@ fn instance_extensions(
 ) -> Result<vk::Result, Error> {
     // The loader asks layers for theirs itself.
     let _ = layer;
-    Ok(list(count, out, extensions::list(&extensions::INSTANCE)))
+    Ok(list(count, out, extensions::list(extensions::INSTANCE)))
 }
 
 fn create(
@@ -67,16 +83,32 @@ fn create(
     _: *const vk::AllocationCallbacks<'_>,
     mut out: Out<'_, vk::Instance>,
 ) -> Result<(), Error> {
+    let owner = context::new_owner();
+    context::belong(owner);
+    let made = new(info, owner);
+    // A messenger in the chain hears of this call and of the instance's destruction, which says nothing.
+    if let (Err(error), Some(chained)) = (&made, info.next::<vk::DebugUtilsMessengerCreateInfoEXT<'_>>()) {
+        let messenger = Messenger::of(owner, chained).insert();
+        message::error("vkCreateInstance", error);
+        Messenger::remove(messenger, "vkCreateInstance-pCreateInfo")?;
+        return Err(Error::Quiet(error.code()));
+    }
+    out.put(made?.insert());
+    Ok(())
+}
+
+fn new(info: In<'_, vk::InstanceCreateInfo<'_>>, owner: Owner) -> Result<Instance, Error> {
+    let mut enabled = HashSet::new();
     for extension in info.extensions().into_iter().map(Text::as_str) {
-        if !extensions::INSTANCE.iter().any(|(name, _)| *name == extension) {
+        if !extensions::INSTANCE.iter().any(|(name, ..)| *name == extension) {
             let what = format!("there is no instance extension `{extension}`");
             return Err(Error::Code(vk::Result::ERROR_EXTENSION_NOT_PRESENT, what));
         }
+        enabled.insert(extension.to_owned());
     }
-    let instance = Instance { physical: PhysicalDevice::new().insert() }.insert();
-    // Messengers in the chain hear of the creation and the destruction of the instance only, and neither says anything.
-    out.put(instance);
-    Ok(())
+    let extensions = Arc::new(enabled);
+    let physical = PhysicalDevice::new(owner, Arc::clone(&extensions)).insert();
+    Ok(Instance { physical, owner, extensions })
 }
 
 fn destroy(instance: vk::Instance, _: *const vk::AllocationCallbacks<'_>) -> Result<(), Error> {

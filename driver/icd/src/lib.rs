@@ -8,7 +8,7 @@
 //! | `descriptor/`, `pipeline/` | resource descriptors, shaders and pipelines |
 //! | `command/` | command buffers, and what is recorded into them |
 //! | `sync.rs`, `query.rs` | fences, semaphores, events, submission, queries |
-//! | `debug.rs`, `private_data.rs` | debugging, private data |
+//! | `debug.rs`, `labels.rs`, `message.rs`, `context.rs`, `private_data.rs` | debugging, private data |
 //! | `graphics.rs` | what a compute device refuses |
 //! | `c/` | the C edge: pointers, chains, arrays, strings, handles, the macro that makes entry points |
 //!
@@ -18,6 +18,7 @@
 mod buffer;
 mod c;
 mod command;
+mod context;
 mod debug;
 mod descriptor;
 mod device;
@@ -25,6 +26,7 @@ mod error;
 mod graphics;
 mod image;
 mod instance;
+mod labels;
 mod loader;
 mod memory;
 mod message;

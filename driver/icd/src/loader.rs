@@ -15,7 +15,9 @@ use crate::c::entry::{FromC, Place, entry_points, guard};
 use crate::c::{EntryPoint, Function, InOut, Text};
 use crate::device::Device;
 use crate::error::Error;
-use crate::table::Ref;
+use crate::instance::Instance;
+use crate::physical_device::extensions;
+use crate::table::{Object, Ref};
 use crate::{
     buffer, command, debug, descriptor, device, graphics, image, instance, memory, physical_device, pipeline,
     private_data, query, sampler, sync,
@@ -78,14 +80,18 @@ fn commands() -> &'static HashMap<&'static str, (Level, Function)> {
 
 /// A command by its name, or by the name that it had before it became part of Vulkan.
 fn find(name: &str) -> Option<(Level, Function)> {
-    let plain = || name.strip_suffix("KHR").or(name.strip_suffix("EXT"));
-    commands().get(name).or_else(|| commands().get(plain()?)).copied()
+    commands().get(name).or_else(|| commands().get(extensions::plain(name)?)).copied()
 }
 
-/// `vkGetInstanceProcAddr`. Without an instance only what needs none is found.
+/// `vkGetInstanceProcAddr`. Without an instance only what needs none is found; of extensions of the instance, those that were
+/// enabled; of those of devices, all.
 pub(crate) fn get_instance_proc_addr(instance: vk::Instance, name: Text<'_>) -> Result<vk::PFN_vkVoidFunction, Error> {
     let without = vk::Handle::is_null(instance);
-    let found = find(name.as_str()).filter(|(level, _)| !without || *level == Level::Global || is_loaders(name));
+    let found = find(name.as_str()).filter(|(level, _)| match Instance::find(instance) {
+        _ if without => *level == Level::Global || is_loaders(name),
+        Some(instance) => instance.offers(name.as_str()),
+        None => extensions::plain(name.as_str()).is_none(),
+    });
     Ok(found.map(|(_, function)| function))
 }
 

@@ -1,72 +1,109 @@
-//! Messages to whoever writes the program: to the messengers that it made, or to standard error.
+//! Messages to whoever writes the program: to the messengers of the instance that it is about, or to standard error.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use ash::vk;
+use ash::vk::{self, Handle, ObjectType};
 use parking_lot::Mutex;
-use spelter_driver::Misuse;
+use spelter_driver::{Misuse, Printed, Printer};
 
-use crate::c::callback::{Callback, Message};
-use crate::debug::Messenger;
+use crate::c::callback::{About, Callback, Message};
+use crate::command::CommandBuffer;
+use crate::context::{self, Owner};
+use crate::debug::{self, Messenger};
+use crate::device::Queue;
 use crate::error::Error;
 use crate::options::Options;
 use crate::table::Object;
 
+type Severity = vk::DebugUtilsMessageSeverityFlagsEXT;
+type Types = vk::DebugUtilsMessageTypeFlagsEXT;
+
 /// The same message goes to standard error so many times.
 const REPEATS: u32 = 5;
 
-/// Tells of a call that failed.
+/// Messages of kernels that a device prints at most.
+const MOST_PRINTED: u64 = 100_000;
+
+/// Tells of a call that failed, or of a rule that it broke.
 pub(crate) fn error(call: &str, error: &Error) {
     let text = error.to_string();
     if matches!(error, Error::Quiet(_)) {
         return;
     }
     let text = if text.starts_with(call) { text } else { format!("{call}: {text}") };
-    let validation = error.vuid().is_some();
-    let types = if validation {
-        vk::DebugUtilsMessageTypeFlagsEXT::VALIDATION
-    } else {
-        vk::DebugUtilsMessageTypeFlagsEXT::GENERAL
-    };
-    let severity = vk::DebugUtilsMessageSeverityFlagsEXT::ERROR;
-    send(&Message { severity, types, id: error.vuid().unwrap_or("spelter"), text: &text });
+    let types = if error.vuid().is_some() { Types::VALIDATION } else { Types::GENERAL };
+    let mut message = Message::new(Severity::ERROR, types, error.vuid().unwrap_or("spelter"), text);
+    for (ty, handle) in context::objects() {
+        message.objects.push(About { ty, handle, name: debug::name(ty, handle) });
+        match ty {
+            ObjectType::COMMAND_BUFFER => {
+                let found = CommandBuffer::find(vk::CommandBuffer::from_raw(handle));
+                message.command_labels = found.map(|commands| commands.labels.lock().open()).unwrap_or_default();
+            }
+            ObjectType::QUEUE => {
+                let found = Queue::find(vk::Queue::from_raw(handle));
+                message.queue_labels = found.map(|queue| queue.labels.lock().open()).unwrap_or_default();
+            }
+            _ => {}
+        }
+    }
+    send(context::owner(), &message);
 }
 
 /// Tells of a broken rule in a call that succeeded all the same: to messengers only.
 pub(crate) fn remark(call: &str, remark: &Misuse) {
     let text = remark.to_string();
     let text = if text.starts_with(call) { text } else { format!("{call}: {text}") };
-    let (severity, types) =
-        (vk::DebugUtilsMessageSeverityFlagsEXT::WARNING, vk::DebugUtilsMessageTypeFlagsEXT::VALIDATION);
-    send(&Message { severity, types, id: remark.vuid, text: &text });
+    send(context::owner(), &Message::new(Severity::WARNING, Types::VALIDATION, remark.vuid, text));
 }
 
-/// To every messenger that listens. There is no telling whose instance a message is about, so all hear it.
-pub(crate) fn send(message: &Message<'_>) {
-    let listeners: Vec<Callback> =
-        Messenger::table().all().iter().map(|messenger| messenger.callback).filter(|to| to.wants(message)).collect();
-    if listeners.is_empty() {
+/// To every messenger of that instance that wants it; to all that there are where nobody knows whose it is.
+pub(crate) fn send(owner: Owner, message: &Message) {
+    if !tell(owner, message) {
         print(message);
     }
+}
+
+/// Whether somebody listened.
+fn tell(owner: Owner, message: &Message) -> bool {
+    let hears = |messenger: &Messenger| owner == 0 || messenger.owner == owner;
+    let listeners: Vec<Callback> = Messenger::table()
+        .all()
+        .iter()
+        .filter(|messenger| hears(messenger) && messenger.callback.wants(message))
+        .map(|messenger| messenger.callback)
+        .collect();
     // Outside of any lock: a callback may call Vulkan.
-    for listener in listeners {
-        listener.call(message);
+    listeners.iter().for_each(|listener| listener.call(message));
+    !listeners.is_empty()
+}
+
+/// Takes what the kernels of an instance print: to its messengers as information, or to standard error.
+pub(crate) fn printer(owner: Owner) -> Printer {
+    Printer::new(MOST_PRINTED, move |printed| print_of_kernel(owner, printed))
+}
+
+#[allow(clippy::print_stderr, reason = "there is nobody else to tell")]
+fn print_of_kernel(owner: Owner, printed: &Printed) {
+    let message = Message::new(Severity::INFO, Types::GENERAL, "spelter-printf", printed.text.as_str());
+    if !tell(owner, &message) && !Options::get().quiet {
+        eprintln!("{}", printed.text);
     }
 }
 
 static PRINTED: LazyLock<Mutex<HashMap<String, u32>>> = LazyLock::new(Mutex::default);
 
 #[allow(clippy::print_stderr, reason = "there is nobody else to tell")]
-fn print(message: &Message<'_>) {
-    if Options::get().quiet || !message.severity.contains(vk::DebugUtilsMessageSeverityFlagsEXT::ERROR) {
+fn print(message: &Message) {
+    if Options::get().quiet || !message.severity.contains(Severity::ERROR) {
         return;
     }
     let mut printed = PRINTED.lock();
     if printed.len() > 1000 {
         printed.clear();
     }
-    let times = printed.entry(message.text.to_owned()).or_insert(0);
+    let times = printed.entry(message.text.clone()).or_insert(0);
     *times += 1;
     match *times {
         ..REPEATS => eprintln!("spelter: {}", message.text),

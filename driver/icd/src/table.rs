@@ -10,6 +10,7 @@ use ash::vk::Handle;
 use parking_lot::RwLock;
 
 use crate::c::entry::{FromC, Place};
+use crate::context::{self, Owner};
 use crate::debug;
 use crate::error::Error;
 
@@ -28,6 +29,11 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
     /// The handle names nothing any more.
     fn retire(_handle: Self::Handle) {}
 
+    /// The instance that it belongs to, where it knows.
+    fn owner(&self) -> Owner {
+        0
+    }
+
     /// Takes the object in; its handle.
     fn insert(self) -> Self::Handle {
         Self::insert_shared(Arc::new(self))
@@ -40,7 +46,12 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
 
     /// The object, if there is one.
     fn find(handle: Self::Handle) -> Option<Ref<Self>> {
-        Self::table().get(Self::key(handle)).map(Ref)
+        context::note(Self::Handle::TYPE, handle.as_raw());
+        let found = Self::table().get(Self::key(handle)).map(Ref);
+        if let Some(found) = &found {
+            context::belong(found.owner());
+        }
+        found
     }
 
     /// The object, or the error that there is none.
@@ -56,7 +67,11 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
         if handle.as_raw() == 0 {
             return Ok(None);
         }
+        context::note(Self::Handle::TYPE, handle.as_raw());
         let removed = Self::table().remove(Self::key(handle));
+        if let Some(removed) = &removed {
+            context::belong(removed.owner());
+        }
         Self::retire(handle);
         debug::forget(handle);
         removed.map(Some).ok_or_else(|| {
@@ -67,18 +82,20 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
     }
 }
 
-/// Makes a type the object behind a handle: `object!(Buffer: vk::Buffer)`, or `dispatchable`.
+/// Makes a type the object behind a handle: `object!(Buffer: vk::Buffer)`, or `dispatchable`, which says whose it is.
 macro_rules! object {
     ($object:ty: $handle:ty) => {
-        object!(@impl $object, $handle, |handle| ash::vk::Handle::as_raw(handle), ash::vk::Handle::from_raw, |_| ());
-    };
-    (dispatchable $object:ty: $handle:ty) => {
         object!(
-            @impl $object, $handle, $crate::c::dispatchable::key, $crate::c::dispatchable::make,
-            $crate::c::dispatchable::retire
+            @impl $object, $handle, |handle| ash::vk::Handle::as_raw(handle), ash::vk::Handle::from_raw, |_| (), |_| 0
         );
     };
-    (@impl $object:ty, $handle:ty, $key:expr, $make:expr, $retire:expr) => {
+    (dispatchable $object:ty: $handle:ty, $owner:expr) => {
+        object!(
+            @impl $object, $handle, $crate::c::dispatchable::key, $crate::c::dispatchable::make,
+            $crate::c::dispatchable::retire, $owner
+        );
+    };
+    (@impl $object:ty, $handle:ty, $key:expr, $make:expr, $retire:expr, $owner:expr) => {
         impl $crate::table::Object for $object {
             type Handle = $handle;
 
@@ -99,6 +116,11 @@ macro_rules! object {
             fn retire(handle: $handle) {
                 let retire: fn($handle) = $retire;
                 retire(handle);
+            }
+
+            fn owner(&self) -> $crate::context::Owner {
+                let owner: fn(&$object) -> $crate::context::Owner = $owner;
+                owner(self)
             }
         }
     };

@@ -22,7 +22,7 @@ impl Trace {
 
     fn event(&self, process: &str, thread: usize, name: &str, start: Instant, end: Instant) {
         let (at, long) = (start.saturating_duration_since(self.start), end.saturating_duration_since(start));
-        let name = name.replace(['"', '\\'], "'");
+        let name = name.replace(['"', '\\'], "'").replace(char::is_control, " ");
         let mut events = self.events.lock();
         // Writing to a string cannot fail.
         let _ = writeln!(
@@ -31,6 +31,17 @@ impl Trace {
             at.as_secs_f64() * 1e6,
             long.as_secs_f64() * 1e6,
         );
+    }
+
+    /// A label of a queue, which ends now: beside the queue's submissions, on the time of the program that submits.
+    pub(crate) fn label(&self, queue: usize, name: &str, start: Instant) {
+        self.event("labels of queues", queue, name, start, Instant::now());
+    }
+
+    /// A label of a queue that is a moment.
+    pub(crate) fn mark(&self, queue: usize, name: &str) {
+        let now = Instant::now();
+        self.event("labels of queues", queue, name, now, now);
     }
 
     /// Writes the timeline into a file.

@@ -94,6 +94,11 @@ arrays! {
     vk::CopyBufferToImageInfo2<'a> { copies: vk::BufferImageCopy2<'a> = p_regions[region_count]; }
     vk::CopyImageToBufferInfo2<'a> { copies: vk::BufferImageCopy2<'a> = p_regions[region_count]; }
     vk::BlitImageInfo2<'a> { blits: vk::ImageBlit2<'a> = p_regions[region_count]; }
+    vk::DebugUtilsMessengerCallbackDataEXT<'a> {
+        about: vk::DebugUtilsObjectNameInfoEXT<'a> = p_objects[object_count];
+        queue_labels: vk::DebugUtilsLabelEXT<'a> = p_queue_labels[queue_label_count];
+        command_labels: vk::DebugUtilsLabelEXT<'a> = p_cmd_buf_labels[cmd_buf_label_count];
+    }
     vk::ImageFormatListCreateInfo<'a> { formats: vk::Format = p_view_formats[view_format_count]; }
 }
 
@@ -148,6 +153,7 @@ strings! {
     vk::DeviceCreateInfo<'a> { extensions = pp_enabled_extension_names[enabled_extension_count]; }
     vk::PipelineShaderStageCreateInfo<'a> { entry = p_name; }
     vk::DebugUtilsObjectNameInfoEXT<'a> { name = p_object_name; }
+    vk::DebugUtilsLabelEXT<'a> { name = p_label_name; }
     vk::DebugUtilsMessengerCallbackDataEXT<'a> { id = p_message_id_name; text = p_message; }
 }
 
@@ -211,6 +217,22 @@ impl<'a> Feedback<'a> {
             unsafe { at.write(feedback) };
         }
     }
+}
+
+/// Writes a text, which ends in a zero, where the caller wants it, or tells how long it is. False if it was cut.
+pub(crate) fn put_text(to: &mut vk::PipelineExecutableInternalRepresentationKHR<'_>, text: &str) -> bool {
+    let bytes = text.bytes().map(|byte| byte.max(1)).chain([0]);
+    let len = text.len() + 1;
+    let room = if to.p_data.is_null() { 0 } else { to.data_size.min(len) };
+    let start = to.p_data.cast::<u8>();
+    for (index, byte) in bytes.take(room).enumerate() {
+        // SAFETY: by the contract of `crate::c` there are `dataSize` bytes, for the call to write.
+        unsafe { start.wrapping_add(index).write(byte) };
+    }
+    let whole = to.p_data.is_null() || room == len;
+    to.is_text = vk::TRUE;
+    to.data_size = if to.p_data.is_null() { len } else { room };
+    whole
 }
 
 impl In<'_, vk::ClearColorValue> {

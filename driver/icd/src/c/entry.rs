@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ash::vk;
 
+use crate::context;
 use crate::error::Error;
 use crate::message;
 
@@ -124,6 +125,7 @@ impl Answer<vk::Result> for () {
 /// Runs a call: no panic leaves it, and no error without a message.
 pub(crate) fn guard<R: Failed, T: Answer<R>>(call: &'static str, body: impl FnOnce() -> Result<T, Error>) -> R {
     let call = call.trim_start_matches("PFN_");
+    let _context = context::Call::begin();
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(value)) => value.answer(),
         Ok(Err(error)) => {

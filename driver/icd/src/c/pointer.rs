@@ -98,7 +98,7 @@ impl<'a, T> Slice<'a, T> {
     }
 
     /// The elements as structures of the caller's, with what hangs on them.
-    pub(crate) fn each(self) -> impl ExactSizeIterator<Item = In<'a, T>> {
+    pub(crate) fn each(self) -> impl DoubleEndedIterator<Item = In<'a, T>> + ExactSizeIterator {
         self.0.iter().map(In)
     }
 }

@@ -1,10 +1,11 @@
 //! Barriers. Whatever stages and accesses one names, everything before it ends before anything after it begins: so the names,
-//! of which newer versions have more, need no translation.
+//! of which newer versions have more, need no translation. `scopes.rs` tells of those that make no sense.
 
 use ash::vk::{self, AccessFlags, PipelineStageFlags};
 use spelter_driver as driver;
 
 use super::CommandBuffer;
+use super::scopes::{Rules, Scope, check};
 use crate::buffer::Buffer;
 use crate::c::entry::entry_points;
 use crate::c::{In, Many};
@@ -29,6 +30,49 @@ entry_points! {
 const BEFORE: AccessFlags = AccessFlags::MEMORY_WRITE;
 const AFTER: AccessFlags =
     AccessFlags::from_raw(AccessFlags::MEMORY_READ.as_raw() | AccessFlags::MEMORY_WRITE.as_raw());
+
+/// The rules for the two sides of each kind of barrier: of the old command, then of the new structures.
+macro_rules! rules {
+    ($name:ident: $call:literal, $src_stages:literal, $src_access:literal, $dst_stages:literal, $dst_access:literal) => {
+        const $name: [Rules; 2] = [
+            Rules { call: $call, name: "srcStageMask", stages: $src_stages, access: $src_access },
+            Rules { call: $call, name: "dstStageMask", stages: $dst_stages, access: $dst_access },
+        ];
+    };
+}
+
+rules!(OLD_MEMORY: "vkCmdPipelineBarrier",
+    "VUID-vkCmdPipelineBarrier-srcStageMask-06461", "VUID-vkCmdPipelineBarrier-srcAccessMask-02815",
+    "VUID-vkCmdPipelineBarrier-dstStageMask-06462", "VUID-vkCmdPipelineBarrier-dstAccessMask-02816");
+rules!(OLD_BUFFER: "vkCmdPipelineBarrier",
+    "VUID-vkCmdPipelineBarrier-srcStageMask-06461", "VUID-vkCmdPipelineBarrier-pBufferMemoryBarriers-02817",
+    "VUID-vkCmdPipelineBarrier-dstStageMask-06462", "VUID-vkCmdPipelineBarrier-pBufferMemoryBarriers-02818");
+rules!(OLD_IMAGE: "vkCmdPipelineBarrier",
+    "VUID-vkCmdPipelineBarrier-srcStageMask-06461", "VUID-vkCmdPipelineBarrier-pImageMemoryBarriers-02819",
+    "VUID-vkCmdPipelineBarrier-dstStageMask-06462", "VUID-vkCmdPipelineBarrier-pImageMemoryBarriers-02820");
+rules!(NEW_MEMORY: "vkCmdPipelineBarrier2",
+    "VUID-vkCmdPipelineBarrier2-srcStageMask-09673", "VUID-VkMemoryBarrier2-srcAccessMask-",
+    "VUID-vkCmdPipelineBarrier2-dstStageMask-09674", "VUID-VkMemoryBarrier2-dstAccessMask-");
+rules!(NEW_BUFFER: "vkCmdPipelineBarrier2",
+    "VUID-vkCmdPipelineBarrier2-srcStageMask-09673", "VUID-VkBufferMemoryBarrier2-srcAccessMask-",
+    "VUID-vkCmdPipelineBarrier2-dstStageMask-09674", "VUID-VkBufferMemoryBarrier2-dstAccessMask-");
+rules!(NEW_IMAGE: "vkCmdPipelineBarrier2",
+    "VUID-vkCmdPipelineBarrier2-srcStageMask-09673", "VUID-VkImageMemoryBarrier2-srcAccessMask-",
+    "VUID-vkCmdPipelineBarrier2-dstStageMask-09674", "VUID-VkImageMemoryBarrier2-dstAccessMask-");
+
+/// Looks at both sides of a barrier.
+fn check_old(rules: [Rules; 2], stages: [PipelineStageFlags; 2], access: [AccessFlags; 2]) {
+    for ((of, stages), access) in rules.into_iter().zip(stages).zip(access) {
+        let stages = vk::PipelineStageFlags2::from_raw(stages.as_raw().into());
+        check(Scope { stages, access: vk::AccessFlags2::from_raw(access.as_raw().into()), of });
+    }
+}
+
+fn check_new(rules: [Rules; 2], sides: [(vk::PipelineStageFlags2, vk::AccessFlags2); 2]) {
+    for (of, (stages, access)) in rules.into_iter().zip(sides) {
+        check(Scope { stages, access, of });
+    }
+}
 
 /// A range of a buffer.
 pub(super) struct BufferRange {
@@ -77,17 +121,28 @@ fn record(
 #[expect(clippy::too_many_arguments, reason = "the prototype is Vulkan's")]
 fn barrier(
     commands: Ref<CommandBuffer>,
-    _: PipelineStageFlags,
-    _: PipelineStageFlags,
+    src: PipelineStageFlags,
+    dst: PipelineStageFlags,
     _: vk::DependencyFlags,
-    _: u32,
-    _: Many<'_, vk::MemoryBarrier<'_>>,
+    memory_count: u32,
+    memory: Many<'_, vk::MemoryBarrier<'_>>,
     buffer_count: u32,
     buffers: Many<'_, vk::BufferMemoryBarrier<'_>>,
     image_count: u32,
     images: Many<'_, vk::ImageMemoryBarrier<'_>>,
 ) -> Result<(), Error> {
+    let stages = [src, dst];
+    check_old(OLD_MEMORY, stages, [AccessFlags::empty(); 2]);
+    for barrier in memory.of(memory_count as usize).iter() {
+        check_old(OLD_MEMORY, stages, [barrier.src_access_mask, barrier.dst_access_mask]);
+    }
     let (buffers, images) = (buffers.of(buffer_count as usize), images.of(image_count as usize));
+    for barrier in buffers.iter() {
+        check_old(OLD_BUFFER, stages, [barrier.src_access_mask, barrier.dst_access_mask]);
+    }
+    for barrier in images.iter() {
+        check_old(OLD_IMAGE, stages, [barrier.src_access_mask, barrier.dst_access_mask]);
+    }
     let buffers = buffers.get().iter().map(|b| BufferRange { buffer: b.buffer, offset: b.offset, size: b.size });
     let images = images.get().iter().map(|i| ImageRange {
         image: i.image,
@@ -98,7 +153,16 @@ fn barrier(
 }
 
 fn barrier2(commands: Ref<CommandBuffer>, info: In<'_, vk::DependencyInfo<'_>>) -> Result<(), Error> {
-    let (buffers, images) = (info.buffers(), info.images());
+    let (memory, buffers, images) = (info.memory(), info.buffers(), info.images());
+    for b in memory.iter() {
+        check_new(NEW_MEMORY, [(b.src_stage_mask, b.src_access_mask), (b.dst_stage_mask, b.dst_access_mask)]);
+    }
+    for b in buffers.iter() {
+        check_new(NEW_BUFFER, [(b.src_stage_mask, b.src_access_mask), (b.dst_stage_mask, b.dst_access_mask)]);
+    }
+    for b in images.iter() {
+        check_new(NEW_IMAGE, [(b.src_stage_mask, b.src_access_mask), (b.dst_stage_mask, b.dst_access_mask)]);
+    }
     let buffers = buffers.get().iter().map(|b| BufferRange { buffer: b.buffer, offset: b.offset, size: b.size });
     let images = images.get().iter().map(|i| ImageRange {
         image: i.image,

@@ -4,6 +4,7 @@ mod barrier;
 mod bind;
 mod dispatch;
 mod image;
+mod scopes;
 mod secondary;
 mod transfer;
 
@@ -20,6 +21,7 @@ use crate::debug::name_of;
 use crate::descriptor::Pushed;
 use crate::device::Device;
 use crate::error::Error;
+use crate::labels::Labels;
 use crate::table::{Object, Ref, object};
 
 /// The chapters below this one.
@@ -78,9 +80,10 @@ pub(crate) struct CommandBuffer {
     /// The first command that was refused: the recording is void.
     failed: Mutex<Option<Error>>,
     pushed: Mutex<Option<Pushed>>,
+    pub(crate) labels: Mutex<Labels>,
 }
 
-object!(dispatchable CommandBuffer: vk::CommandBuffer);
+object!(dispatchable CommandBuffer: vk::CommandBuffer, |commands| commands.device.owner());
 
 impl CommandBuffer {
     /// Records a command. If that fails, so does the end of the recording.
@@ -98,6 +101,7 @@ impl CommandBuffer {
     fn forget(&self) {
         *self.failed.lock() = None;
         *self.pushed.lock() = None;
+        *self.labels.lock() = Labels::default();
     }
 
     fn end(&self) -> Result<(), Error> {
@@ -158,7 +162,8 @@ fn allocate(
     let secondary = info.level == vk::CommandBufferLevel::SECONDARY;
     let new = |_| {
         let driver = if secondary { pool.driver.allocate_secondary() } else { pool.driver.allocate() };
-        CommandBuffer { driver, device: device.share(), failed: Mutex::default(), pushed: Mutex::default() }.insert()
+        let (failed, pushed, labels) = Default::default();
+        CommandBuffer { driver, device: device.share(), failed, pushed, labels }.insert()
     };
     let made: Vec<_> = (0..info.command_buffer_count).map(new).collect();
     pool.buffers.lock().extend(&made);

@@ -1,10 +1,12 @@
 //! Descriptors: layouts, pools and sets.
 
+mod inline;
 mod push;
 mod template;
 mod write;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use ash::vk;
 use parking_lot::Mutex;
@@ -16,6 +18,7 @@ use crate::device::Device;
 use crate::error::{Error, require};
 use crate::sampler::Sampler;
 use crate::table::{Object, Ref, object};
+use inline::{Block, InlineMemory};
 pub(crate) use push::{MOST_PUSHED, Pushed};
 pub(crate) use template::Template;
 pub(crate) use write::{Content, Write};
@@ -59,8 +62,6 @@ entry_points! {
 /// `VkDescriptorSetLayout`.
 pub(crate) struct DescriptorSetLayout {
     pub(crate) driver: driver::DescriptorSetLayout,
-    /// What the driver was told.
-    bindings: Vec<driver::Binding>,
     /// Inline uniform blocks, which the driver sees as uniform buffers: binding and bytes.
     inline: Vec<(u32, u32)>,
     /// Whether sets have a count of their own for the last binding.
@@ -73,6 +74,7 @@ object!(DescriptorSetLayout: vk::DescriptorSetLayout);
 pub(crate) struct DescriptorPool {
     driver: driver::DescriptorPool,
     sets: Mutex<HashSet<vk::DescriptorSet>>,
+    inline: Arc<Mutex<InlineMemory>>,
 }
 
 object!(DescriptorPool: vk::DescriptorPool);
@@ -80,8 +82,8 @@ object!(DescriptorPool: vk::DescriptorPool);
 /// `VkDescriptorSet`.
 pub(crate) struct DescriptorSet {
     pub(crate) driver: driver::DescriptorSet,
-    /// The memory of inline uniform blocks, by binding.
-    inline: Vec<(u32, driver::DeviceMemory)>,
+    /// Its inline uniform blocks.
+    inline: Vec<Block>,
 }
 
 object!(DescriptorSet: vk::DescriptorSet);
@@ -114,7 +116,7 @@ fn new_layout(
         update_after_bind: info.flags.contains(flags),
         variable_count: variable_count(info),
     })?;
-    Ok(DescriptorSetLayout { driver, bindings, inline, variable: variable_count(info) })
+    Ok(DescriptorSetLayout { driver, inline, variable: variable_count(info) })
 }
 
 /// Whether each set counts the elements of the last binding for itself.
@@ -182,11 +184,16 @@ fn create_pool(
     let sizes = info.sizes().get().iter().filter(|size| !other.contains(&size.ty));
     let mut sizes: Vec<_> = sizes.map(|size| (size.ty, size.descriptor_count)).collect();
     let blocks = info.next::<vk::DescriptorPoolInlineUniformBlockCreateInfo<'_>>();
-    if let Some(blocks) = blocks.map(|blocks| blocks.max_inline_uniform_block_bindings).filter(|&count| count > 0) {
+    let blocks = blocks.map_or(0, |blocks| blocks.max_inline_uniform_block_bindings);
+    if blocks > 0 {
         sizes.push((vk::DescriptorType::UNIFORM_BUFFER, blocks));
     }
+    // Of blocks the pool counts bytes.
+    let bytes = info.sizes().get().iter().filter(|size| size.ty == vk::DescriptorType::INLINE_UNIFORM_BLOCK);
+    let bytes: u64 = bytes.map(|size| u64::from(size.descriptor_count)).sum();
+    let inline = Arc::new(Mutex::new(InlineMemory::new(bytes, blocks.into())));
     let driver = device.driver.create_descriptor_pool(info.max_sets, &sizes)?;
-    out.put(DescriptorPool { driver, sets: Mutex::default() }.insert());
+    out.put(DescriptorPool { driver, sets: Mutex::default(), inline }.insert());
     Ok(())
 }
 
@@ -241,10 +248,7 @@ fn new_set(
     let layout = DescriptorSetLayout::get(layout, "VkDescriptorSetAllocateInfo-pSetLayouts")?;
     let count = if layout.variable { count } else { 0 };
     let driver = pool.driver.allocate_with_count(&layout.driver, count)?;
-    let blocks = layout.inline.iter().map(|&(binding, bytes)| {
-        let memory = write::back_block(device, &driver, binding, bytes)?;
-        Ok((binding, memory))
-    });
+    let blocks = layout.inline.iter().map(|&block| Block::new(device, &pool.inline, &driver, block));
     let inline = blocks.collect::<Result<_, Error>>()?;
     Ok(DescriptorSet { driver, inline })
 }

@@ -1,11 +1,11 @@
-//! Push descriptors: sets that live in a command buffer. Each push makes a new set, with what was pushed before and is to stay.
+//! Push descriptors: sets of no pool that live in a command buffer. Each push writes into what the last one left.
 
 use std::ffi::c_void;
 
 use ash::vk;
 use spelter_driver as driver;
 
-use super::{DescriptorSetLayout, Template, Write};
+use super::{Template, Write};
 use crate::c::Many;
 use crate::c::arrays::TemplateData;
 use crate::c::entry::entry_points;
@@ -34,7 +34,8 @@ const AT: &str = "vkCmdPushDescriptorSetKHR";
 pub(crate) struct Pushed {
     layout: vk::PipelineLayout,
     set: u32,
-    writes: Vec<Write<'static>>,
+    /// What it holds now. Commands that were recorded have what it held then.
+    now: driver::DescriptorSet,
 }
 
 fn push(
@@ -78,21 +79,9 @@ fn bind(
     })?;
     let mut before = commands.pushed();
     let same = before.take().filter(|pushed| pushed.layout == handle && pushed.set == set);
-    let mut pushed = same.unwrap_or(Pushed { layout: handle, set, writes: Vec::new() });
-    for write in writes {
-        pushed.writes.retain(|old| (old.binding, old.element) != (write.binding, write.element));
-        pushed.writes.push(write.into_owned());
-    }
-    let fresh = fresh_set(commands, of_set)?;
-    pushed.writes.iter().try_for_each(|write| write.apply(&fresh))?;
-    *before = Some(pushed);
-    Ok(into.bind_descriptor_sets(&layout.driver, set, &[&fresh], &[])?)
-}
-
-/// A set of its own pool; the recording keeps what is in it.
-fn fresh_set(commands: &CommandBuffer, layout: &DescriptorSetLayout) -> Result<driver::DescriptorSet, Error> {
-    let filled = layout.bindings.iter().filter(|binding| binding.count > 0);
-    let sizes: Vec<_> = filled.map(|binding| (binding.ty, binding.count)).collect();
-    let pool = commands.device.driver.create_descriptor_pool(1, &sizes)?;
-    Ok(pool.allocate(&layout.driver)?)
+    let now = same.map_or_else(|| driver::DescriptorSet::pushed(&of_set.driver), |pushed| pushed.now.pushed_after());
+    writes.iter().try_for_each(|write| write.apply(&now))?;
+    into.bind_descriptor_sets(&layout.driver, set, &[&now], &[])?;
+    *before = Some(Pushed { layout: handle, set, now });
+    Ok(())
 }

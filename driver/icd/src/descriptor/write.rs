@@ -6,6 +6,7 @@ use ash::vk::{self, Handle};
 use spelter_driver as driver;
 
 use super::DescriptorSet;
+use super::inline::Block;
 use crate::buffer::{Buffer, BufferView};
 use crate::c::entry::entry_points;
 use crate::c::{In, Many};
@@ -84,17 +85,6 @@ impl<'a> Write<'a> {
             }
         };
         Ok(Self { binding: from.dst_binding, element: from.dst_array_element, ty: from.descriptor_type, content })
-    }
-
-    /// With contents of its own.
-    pub(crate) fn into_owned(self) -> Write<'static> {
-        let content = match self.content {
-            Content::Images(list) => Content::Images(list.into_owned().into()),
-            Content::Buffers(list) => Content::Buffers(list.into_owned().into()),
-            Content::Texels(list) => Content::Texels(list.into_owned().into()),
-            Content::Inline(list) => Content::Inline(list.into_owned().into()),
-        };
-        Write { binding: self.binding, element: self.element, ty: self.ty, content }
     }
 
     /// Writes into a set.
@@ -179,14 +169,13 @@ impl DescriptorSet {
     pub(crate) fn write(&self, write: &Write<'_>) -> Result<(), Error> {
         let Content::Inline(bytes) = &write.content else { return write.apply(&self.driver) };
         let at = format!("pDescriptorWrites: binding {}", write.binding);
-        let memory = self.block(write.binding, &at)?;
-        check_bytes(&at, memory, write.element, bytes.len())?;
-        Ok(memory.write(write.element.into(), bytes)?)
+        let block = self.block(write.binding, &at)?;
+        check_bytes(&at, block, write.element, bytes.len())?;
+        block.write(write.element, bytes)
     }
 
-    fn block(&self, binding: u32, at: &str) -> Result<&driver::DeviceMemory, Error> {
-        let found = self.inline.iter().find(|(number, _)| *number == binding);
-        found.map(|(_, memory)| memory).ok_or_else(|| {
+    fn block(&self, binding: u32, at: &str) -> Result<&Block, Error> {
+        self.inline.iter().find(|block| block.binding == binding).ok_or_else(|| {
             let vuid = "VUID-VkWriteDescriptorSet-descriptorType-00319";
             Error::misuse(at, "the binding is no inline uniform block", vuid)
         })
@@ -195,7 +184,7 @@ impl DescriptorSet {
     fn copy(&self, from: &Self, copy: &vk::CopyDescriptorSet<'_>) -> Result<(), Error> {
         let (to, of) = ([copy.dst_binding, copy.dst_array_element], [copy.src_binding, copy.src_array_element]);
         let count = copy.descriptor_count as usize;
-        if !from.inline.iter().any(|(binding, _)| *binding == of[0]) {
+        if !from.inline.iter().any(|block| block.binding == of[0]) {
             return Ok(self.driver.copy(to, &from.driver, of, count)?);
         }
         let at = "pDescriptorCopies";
@@ -203,35 +192,20 @@ impl DescriptorSet {
         check_bytes(at, source, of[1], count)?;
         check_bytes(at, target, to[1], count)?;
         let mut bytes = vec![0; count];
-        source.read(of[1].into(), &mut bytes)?;
-        Ok(target.write(to[1].into(), &bytes)?)
+        source.read(of[1], &mut bytes)?;
+        target.write(to[1], &bytes)
     }
 }
 
-fn check_bytes(at: &str, memory: &driver::DeviceMemory, offset: u32, len: usize) -> Result<(), Error> {
+fn check_bytes(at: &str, block: &Block, offset: u32, len: usize) -> Result<(), Error> {
     let whole = offset.is_multiple_of(4) && len.is_multiple_of(4);
     require(whole, at, "VUID-VkWriteDescriptorSet-descriptorType-02219", || {
         format!("{len} bytes from {offset} on: no multiples of 4")
     })?;
-    let fits = u64::from(offset) + len as u64 <= memory.size();
+    let fits = u64::from(offset) + len as u64 <= block.size();
     require(fits, at, "VUID-VkWriteDescriptorSet-dstArrayElement-00321", || {
-        format!("{len} bytes from {offset} on, the block has {}", memory.size())
+        format!("{len} bytes from {offset} on, the block has {}", block.size())
     })
-}
-
-/// Gives an inline uniform block its memory.
-pub(super) fn back_block(
-    device: &Device,
-    set: &driver::DescriptorSet,
-    binding: u32,
-    bytes: u32,
-) -> Result<driver::DeviceMemory, Error> {
-    let buffer = device.driver.create_buffer(bytes.into(), vk::BufferUsageFlags::UNIFORM_BUFFER)?;
-    let backing = device.driver.allocate_memory(buffer.requirements().size, 0)?;
-    buffer.bind_memory(&backing, 0)?;
-    let info = driver::BufferInfo { buffer: &buffer, offset: 0, range: bytes.into() };
-    set.write(binding, 0, vk::DescriptorType::UNIFORM_BUFFER, &[info])?;
-    Ok(backing)
 }
 
 fn update(

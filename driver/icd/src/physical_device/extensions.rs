@@ -1,96 +1,117 @@
-//! Which extensions there are.
+//! Which extensions there are, with their commands.
+//!
+//! The tables are the registry's (`vk.xml`): a command whose name ends in a tag of an author belongs to the extensions that list
+//! it here and is there where one of them was enabled, even if it is another name of a command of Vulkan's own.
+
+use std::collections::HashSet;
 
 use ash::vk::ExtensionProperties;
 
 use crate::c::fixed;
 
-/// Instance extensions with their revisions.
-pub(crate) const INSTANCE: [(&str, u32); 5] = [
-    ("VK_EXT_debug_report", 10),
-    ("VK_EXT_debug_utils", 2),
-    ("VK_KHR_device_group_creation", 1),
-    ("VK_KHR_external_memory_capabilities", 1),
-    ("VK_KHR_get_physical_device_properties2", 2),
+/// Name, revision, commands.
+pub(crate) type Extension = (&'static str, u32, &'static [&'static str]);
+
+/// Extensions of the instance.
+#[rustfmt::skip]
+pub(crate) const INSTANCE: &[Extension] = &[
+    ("VK_EXT_debug_report", 10, &["vkCreateDebugReportCallbackEXT", "vkDestroyDebugReportCallbackEXT", "vkDebugReportMessageEXT"]),
+    ("VK_EXT_debug_utils", 2, &["vkSetDebugUtilsObjectNameEXT", "vkSetDebugUtilsObjectTagEXT", "vkQueueBeginDebugUtilsLabelEXT", "vkQueueEndDebugUtilsLabelEXT", "vkQueueInsertDebugUtilsLabelEXT", "vkCmdBeginDebugUtilsLabelEXT", "vkCmdEndDebugUtilsLabelEXT", "vkCmdInsertDebugUtilsLabelEXT", "vkCreateDebugUtilsMessengerEXT", "vkDestroyDebugUtilsMessengerEXT", "vkSubmitDebugUtilsMessageEXT"]),
+    ("VK_KHR_device_group_creation", 1, &["vkEnumeratePhysicalDeviceGroupsKHR"]),
+    ("VK_KHR_external_memory_capabilities", 1, &["vkGetPhysicalDeviceExternalBufferPropertiesKHR"]),
+    ("VK_KHR_get_physical_device_properties2", 2, &["vkGetPhysicalDeviceFeatures2KHR", "vkGetPhysicalDeviceProperties2KHR", "vkGetPhysicalDeviceFormatProperties2KHR", "vkGetPhysicalDeviceImageFormatProperties2KHR", "vkGetPhysicalDeviceQueueFamilyProperties2KHR", "vkGetPhysicalDeviceMemoryProperties2KHR", "vkGetPhysicalDeviceSparseImageFormatProperties2KHR"]),
 ];
 
-/// Device extensions with their revisions.
-pub(crate) const DEVICE: [(&str, u32); 53] = [
-    ("VK_EXT_conditional_rendering", 2),
-    ("VK_EXT_descriptor_indexing", 2),
-    ("VK_EXT_external_memory_host", 1),
-    ("VK_EXT_host_query_reset", 1),
-    ("VK_EXT_image_robustness", 1),
-    ("VK_EXT_inline_uniform_block", 1),
-    ("VK_EXT_memory_budget", 1),
-    ("VK_EXT_pipeline_creation_cache_control", 3),
-    ("VK_EXT_pipeline_creation_feedback", 1),
-    ("VK_EXT_private_data", 1),
-    ("VK_EXT_robustness2", 1),
-    ("VK_EXT_scalar_block_layout", 1),
-    ("VK_EXT_shader_atomic_float", 1),
-    ("VK_EXT_shader_atomic_float2", 1),
-    ("VK_EXT_subgroup_size_control", 2),
-    ("VK_EXT_tooling_info", 1),
-    ("VK_KHR_16bit_storage", 1),
-    ("VK_KHR_8bit_storage", 1),
-    ("VK_KHR_bind_memory2", 1),
-    ("VK_KHR_buffer_device_address", 1),
-    ("VK_KHR_copy_commands2", 1),
-    ("VK_KHR_dedicated_allocation", 3),
-    ("VK_KHR_descriptor_update_template", 1),
-    ("VK_KHR_device_group", 4),
-    ("VK_KHR_driver_properties", 1),
-    ("VK_KHR_external_memory", 1),
-    ("VK_KHR_format_feature_flags2", 2),
-    ("VK_KHR_get_memory_requirements2", 1),
-    ("VK_KHR_image_format_list", 1),
-    ("VK_KHR_maintenance1", 2),
-    ("VK_KHR_maintenance2", 1),
-    ("VK_KHR_maintenance3", 1),
-    ("VK_KHR_maintenance4", 2),
-    ("VK_KHR_pipeline_executable_properties", 1),
-    ("VK_KHR_push_descriptor", 2),
-    ("VK_KHR_relaxed_block_layout", 1),
-    ("VK_KHR_sampler_mirror_clamp_to_edge", 3),
-    ("VK_KHR_shader_atomic_int64", 1),
-    ("VK_KHR_shader_expect_assume", 1),
-    ("VK_KHR_shader_float16_int8", 1),
-    ("VK_KHR_shader_float_controls", 4),
-    ("VK_KHR_shader_integer_dot_product", 1),
-    ("VK_KHR_shader_non_semantic_info", 1),
-    ("VK_KHR_shader_subgroup_extended_types", 1),
-    ("VK_KHR_spirv_1_4", 1),
-    ("VK_KHR_storage_buffer_storage_class", 1),
-    ("VK_KHR_synchronization2", 1),
-    ("VK_KHR_timeline_semaphore", 2),
-    ("VK_KHR_uniform_buffer_standard_layout", 1),
-    ("VK_KHR_variable_pointers", 1),
-    ("VK_KHR_vulkan_memory_model", 3),
-    ("VK_KHR_workgroup_memory_explicit_layout", 1),
-    ("VK_KHR_zero_initialize_workgroup_memory", 1),
+/// Extensions of the device.
+#[rustfmt::skip]
+pub(crate) const DEVICE: &[Extension] = &[
+    ("VK_EXT_conditional_rendering", 2, &["vkCmdBeginConditionalRenderingEXT", "vkCmdEndConditionalRenderingEXT"]),
+    ("VK_EXT_descriptor_indexing", 2, &[]),
+    ("VK_EXT_external_memory_host", 1, &["vkGetMemoryHostPointerPropertiesEXT"]),
+    ("VK_EXT_host_query_reset", 1, &["vkResetQueryPoolEXT"]),
+    ("VK_EXT_image_robustness", 1, &[]),
+    ("VK_EXT_inline_uniform_block", 1, &[]),
+    ("VK_EXT_memory_budget", 1, &[]),
+    ("VK_EXT_pipeline_creation_cache_control", 3, &[]),
+    ("VK_EXT_pipeline_creation_feedback", 1, &[]),
+    ("VK_EXT_private_data", 1, &["vkCreatePrivateDataSlotEXT", "vkDestroyPrivateDataSlotEXT", "vkSetPrivateDataEXT", "vkGetPrivateDataEXT"]),
+    ("VK_EXT_robustness2", 1, &[]),
+    ("VK_EXT_scalar_block_layout", 1, &[]),
+    ("VK_EXT_shader_atomic_float", 1, &[]),
+    ("VK_EXT_shader_atomic_float2", 1, &[]),
+    ("VK_EXT_shader_demote_to_helper_invocation", 1, &[]),
+    ("VK_EXT_subgroup_size_control", 2, &[]),
+    ("VK_EXT_tooling_info", 1, &["vkGetPhysicalDeviceToolPropertiesEXT"]),
+    ("VK_KHR_16bit_storage", 1, &[]),
+    ("VK_KHR_8bit_storage", 1, &[]),
+    ("VK_KHR_bind_memory2", 1, &["vkBindBufferMemory2KHR", "vkBindImageMemory2KHR"]),
+    ("VK_KHR_buffer_device_address", 1, &["vkGetBufferDeviceAddressKHR", "vkGetBufferOpaqueCaptureAddressKHR", "vkGetDeviceMemoryOpaqueCaptureAddressKHR"]),
+    ("VK_KHR_copy_commands2", 1, &["vkCmdCopyBuffer2KHR", "vkCmdCopyImage2KHR", "vkCmdCopyBufferToImage2KHR", "vkCmdCopyImageToBuffer2KHR", "vkCmdBlitImage2KHR", "vkCmdResolveImage2KHR"]),
+    ("VK_KHR_dedicated_allocation", 3, &[]),
+    ("VK_KHR_descriptor_update_template", 1, &["vkCreateDescriptorUpdateTemplateKHR", "vkDestroyDescriptorUpdateTemplateKHR", "vkUpdateDescriptorSetWithTemplateKHR"]),
+    ("VK_KHR_device_group", 4, &["vkGetDeviceGroupPeerMemoryFeaturesKHR", "vkCmdSetDeviceMaskKHR", "vkCmdDispatchBaseKHR"]),
+    ("VK_KHR_driver_properties", 1, &[]),
+    ("VK_KHR_external_memory", 1, &[]),
+    ("VK_KHR_format_feature_flags2", 2, &[]),
+    ("VK_KHR_get_memory_requirements2", 1, &["vkGetImageMemoryRequirements2KHR", "vkGetBufferMemoryRequirements2KHR", "vkGetImageSparseMemoryRequirements2KHR"]),
+    ("VK_KHR_image_format_list", 1, &[]),
+    ("VK_KHR_maintenance1", 2, &["vkTrimCommandPoolKHR"]),
+    ("VK_KHR_maintenance2", 1, &[]),
+    ("VK_KHR_maintenance3", 1, &["vkGetDescriptorSetLayoutSupportKHR"]),
+    ("VK_KHR_maintenance4", 2, &["vkGetDeviceBufferMemoryRequirementsKHR", "vkGetDeviceImageMemoryRequirementsKHR", "vkGetDeviceImageSparseMemoryRequirementsKHR"]),
+    ("VK_KHR_pipeline_executable_properties", 1, &["vkGetPipelineExecutablePropertiesKHR", "vkGetPipelineExecutableStatisticsKHR", "vkGetPipelineExecutableInternalRepresentationsKHR"]),
+    ("VK_KHR_push_descriptor", 2, &["vkCmdPushDescriptorSetKHR", "vkCmdPushDescriptorSetWithTemplateKHR"]),
+    ("VK_KHR_relaxed_block_layout", 1, &[]),
+    ("VK_KHR_sampler_mirror_clamp_to_edge", 3, &[]),
+    ("VK_KHR_separate_depth_stencil_layouts", 1, &[]),
+    ("VK_KHR_shader_atomic_int64", 1, &[]),
+    ("VK_KHR_shader_clock", 1, &[]),
+    ("VK_KHR_shader_expect_assume", 1, &[]),
+    ("VK_KHR_shader_float16_int8", 1, &[]),
+    ("VK_KHR_shader_float_controls", 4, &[]),
+    ("VK_KHR_shader_integer_dot_product", 1, &[]),
+    ("VK_KHR_shader_maximal_reconvergence", 1, &[]),
+    ("VK_KHR_shader_non_semantic_info", 1, &[]),
+    ("VK_KHR_shader_subgroup_extended_types", 1, &[]),
+    ("VK_KHR_shader_subgroup_rotate", 2, &[]),
+    ("VK_KHR_shader_terminate_invocation", 1, &[]),
+    ("VK_KHR_spirv_1_4", 1, &[]),
+    ("VK_KHR_storage_buffer_storage_class", 1, &[]),
+    ("VK_KHR_synchronization2", 1, &["vkCmdSetEvent2KHR", "vkCmdResetEvent2KHR", "vkCmdWaitEvents2KHR", "vkCmdPipelineBarrier2KHR", "vkCmdWriteTimestamp2KHR", "vkQueueSubmit2KHR"]),
+    ("VK_KHR_timeline_semaphore", 2, &["vkGetSemaphoreCounterValueKHR", "vkWaitSemaphoresKHR", "vkSignalSemaphoreKHR"]),
+    ("VK_KHR_uniform_buffer_standard_layout", 1, &[]),
+    ("VK_KHR_variable_pointers", 1, &[]),
+    ("VK_KHR_vulkan_memory_model", 3, &[]),
+    ("VK_KHR_workgroup_memory_explicit_layout", 1, &[]),
+    ("VK_KHR_zero_initialize_workgroup_memory", 1, &[]),
 ];
 
 /// As structures.
-pub(crate) fn list(of: &[(&str, u32)]) -> impl ExactSizeIterator<Item = ExtensionProperties> {
-    of.iter().map(|&(name, spec_version)| ExtensionProperties { extension_name: fixed(name), spec_version })
+pub(crate) fn list(of: &[Extension]) -> impl ExactSizeIterator<Item = ExtensionProperties> {
+    of.iter().map(|&(name, spec_version, _)| ExtensionProperties { extension_name: fixed(name), spec_version })
 }
 
-/// The extensions of which a command is; none if it is of a core version. Names that a later core version took over lose
-/// their suffix there, so a suffix is enough to know the rest.
-pub(crate) fn of_command(name: &str) -> &'static [&'static str] {
-    let commands: [(&[&str], &[&str]); 5] = [
-        (
-            &[
-                "vkGetPipelineExecutablePropertiesKHR",
-                "vkGetPipelineExecutableStatisticsKHR",
-                "vkGetPipelineExecutableInternalRepresentationsKHR",
-            ],
-            &["VK_KHR_pipeline_executable_properties"],
-        ),
-        (&["vkCmdPushDescriptorSetKHR", "vkCmdPushDescriptorSetWithTemplateKHR"], &["VK_KHR_push_descriptor"]),
-        (&["vkGetMemoryHostPointerPropertiesEXT"], &["VK_EXT_external_memory_host"]),
-        (&["vkGetCalibratedTimestampsEXT"], &["VK_EXT_calibrated_timestamps"]),
-        (&["vkCmdBeginConditionalRenderingEXT", "vkCmdEndConditionalRenderingEXT"], &["VK_EXT_conditional_rendering"]),
-    ];
-    commands.into_iter().find(|(names, _)| names.contains(&name)).map_or(&[], |(_, extensions)| extensions)
+/// The name without the tag of an author, if it has one.
+pub(crate) fn plain(name: &str) -> Option<&str> {
+    name.strip_suffix("KHR").or(name.strip_suffix("EXT"))
+}
+
+/// Whether a command is there: one of Vulkan's own, or of an extension that is enabled.
+pub(crate) fn offers(of: &[Extension], enabled: &HashSet<String>, command: &str) -> bool {
+    plain(command).is_none() || of.iter().any(|(name, _, all)| all.contains(&command) && enabled.contains(*name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_there_with_its_extension_only() {
+        let enabled = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<HashSet<_>>();
+        assert!(offers(DEVICE, &enabled(&[]), "vkCmdDispatch"));
+        assert!(!offers(DEVICE, &enabled(&[]), "vkQueueSubmit2KHR"));
+        assert!(offers(DEVICE, &enabled(&["VK_KHR_synchronization2"]), "vkQueueSubmit2KHR"));
+        assert!(!offers(DEVICE, &enabled(&["VK_KHR_synchronization2"]), "vkCmdPushDescriptorSetKHR"));
+        assert!(!offers(DEVICE, &enabled(&["VK_KHR_swapchain"]), "vkCreateSwapchainKHR"));
+    }
 }

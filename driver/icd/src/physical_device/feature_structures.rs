@@ -5,38 +5,28 @@
 use ash::vk;
 
 use super::features::Supported;
+use super::structures::{structures, switches};
 use crate::c::{In, OutChain};
 
-/// The structures of a chain, with where their features' values are.
-macro_rules! feature_structures {
-    ($($structure:ty: $part:ident { $($feature:ident),* $(,)? })*) => {
-        /// Fills the structures of a chain.
-        fn fill_chain(supported: &Supported, chain: &mut OutChain<'_, vk::PhysicalDeviceFeatures2<'_>>) {
-            $(chain.fill(|structure: &mut $structure| {
-                $(structure.$feature = supported.$part.$feature;)*
-            });)*
-        }
-
-        /// The features that the chain of a device's creation enables and that are not there.
-        fn missing_of_chain(supported: &Supported, info: In<'_, vk::DeviceCreateInfo<'_>>) -> Vec<&'static str> {
-            let mut missing = Vec::new();
-            $(if let Some(structure) = info.next::<$structure>() {
-                $(if structure.$feature != 0 && supported.$part.$feature == 0 {
-                    missing.push(stringify!($feature));
-                })*
-            })*
-            missing
-        }
-
-        /// Every structure's features, with whether they are there.
-        #[cfg(test)]
-        fn of_structures(supported: &Supported) -> Vec<(&'static str, &'static str, bool)> {
-            vec![$($((stringify!($structure), stringify!($feature), supported.$part.$feature != 0)),*),*]
-        }
-    };
-}
-
-feature_structures! {
+switches! {
+    Supported; vk::PhysicalDeviceFeatures2<'_>; vk::DeviceCreateInfo<'_>;
+    vk::PhysicalDeviceFeatures: core {
+        robust_buffer_access, full_draw_index_uint32, image_cube_array, independent_blend, geometry_shader,
+        tessellation_shader, sample_rate_shading, dual_src_blend, logic_op, multi_draw_indirect,
+        draw_indirect_first_instance, depth_clamp, depth_bias_clamp, fill_mode_non_solid, depth_bounds, wide_lines,
+        large_points, alpha_to_one, multi_viewport, sampler_anisotropy, texture_compression_etc2,
+        texture_compression_astc_ldr, texture_compression_bc, occlusion_query_precise, pipeline_statistics_query,
+        vertex_pipeline_stores_and_atomics, fragment_stores_and_atomics, shader_tessellation_and_geometry_point_size,
+        shader_image_gather_extended, shader_storage_image_extended_formats, shader_storage_image_multisample,
+        shader_storage_image_read_without_format, shader_storage_image_write_without_format,
+        shader_uniform_buffer_array_dynamic_indexing, shader_sampled_image_array_dynamic_indexing,
+        shader_storage_buffer_array_dynamic_indexing, shader_storage_image_array_dynamic_indexing,
+        shader_clip_distance, shader_cull_distance, shader_float64, shader_int64, shader_int16,
+        shader_resource_residency, shader_resource_min_lod, sparse_binding, sparse_residency_buffer,
+        sparse_residency_image2_d, sparse_residency_image3_d, sparse_residency2_samples, sparse_residency4_samples,
+        sparse_residency8_samples, sparse_residency16_samples, sparse_residency_aliased, variable_multisample_rate,
+        inherited_queries,
+    }
     vk::PhysicalDeviceVulkan11Features<'_>: v11 {
         storage_buffer16_bit_access, uniform_and_storage_buffer16_bit_access, storage_push_constant16,
         storage_input_output16, multiview, multiview_geometry_shader, multiview_tessellation_shader,
@@ -207,41 +197,15 @@ feature_structures! {
     vk::PhysicalDevicePipelineExecutablePropertiesFeaturesKHR<'_>: executables {
         pipeline_executable_info,
     }
-}
-
-macro_rules! core_features {
-    ($($feature:ident),* $(,)?) => {
-        fn missing_of_core(supported: &Supported, wanted: &vk::PhysicalDeviceFeatures) -> Vec<&'static str> {
-            let mut missing = Vec::new();
-            $(if wanted.$feature != 0 && supported.core.$feature == 0 {
-                missing.push(stringify!($feature));
-            })*
-            missing
-        }
-
-        #[cfg(test)]
-        fn of_core(supported: &Supported) -> Vec<(&'static str, &'static str, bool)> {
-            vec![$(("PhysicalDeviceFeatures", stringify!($feature), supported.core.$feature != 0)),*]
-        }
-    };
-}
-
-core_features! {
-        robust_buffer_access, full_draw_index_uint32, image_cube_array, independent_blend, geometry_shader,
-        tessellation_shader, sample_rate_shading, dual_src_blend, logic_op, multi_draw_indirect,
-        draw_indirect_first_instance, depth_clamp, depth_bias_clamp, fill_mode_non_solid, depth_bounds, wide_lines,
-        large_points, alpha_to_one, multi_viewport, sampler_anisotropy, texture_compression_etc2,
-        texture_compression_astc_ldr, texture_compression_bc, occlusion_query_precise, pipeline_statistics_query,
-        vertex_pipeline_stores_and_atomics, fragment_stores_and_atomics, shader_tessellation_and_geometry_point_size,
-        shader_image_gather_extended, shader_storage_image_extended_formats, shader_storage_image_multisample,
-        shader_storage_image_read_without_format, shader_storage_image_write_without_format,
-        shader_uniform_buffer_array_dynamic_indexing, shader_sampled_image_array_dynamic_indexing,
-        shader_storage_buffer_array_dynamic_indexing, shader_storage_image_array_dynamic_indexing,
-        shader_clip_distance, shader_cull_distance, shader_float64, shader_int64, shader_int16,
-        shader_resource_residency, shader_resource_min_lod, sparse_binding, sparse_residency_buffer,
-        sparse_residency_image2_d, sparse_residency_image3_d, sparse_residency2_samples, sparse_residency4_samples,
-        sparse_residency8_samples, sparse_residency16_samples, sparse_residency_aliased, variable_multisample_rate,
-        inherited_queries,
+    vk::PhysicalDeviceShaderClockFeaturesKHR<'_>: clock {
+        shader_subgroup_clock, shader_device_clock,
+    }
+    vk::PhysicalDeviceShaderSubgroupRotateFeaturesKHR<'_>: rotate {
+        shader_subgroup_rotate, shader_subgroup_rotate_clustered,
+    }
+    vk::PhysicalDeviceShaderMaximalReconvergenceFeaturesKHR<'_>: reconvergence {
+        shader_maximal_reconvergence,
+    }
 }
 
 /// `vkGetPhysicalDeviceFeatures2`.
@@ -254,10 +218,10 @@ pub(super) fn fill(supported: &Supported, chain: &mut OutChain<'_, vk::PhysicalD
 pub(crate) fn missing(supported: &Supported, info: In<'_, vk::DeviceCreateInfo<'_>>) -> Vec<&'static str> {
     let mut missing = missing_of_chain(supported, info);
     if let Some(core) = info.features() {
-        missing.extend(missing_of_core(supported, &core));
+        missing.extend(missing_of_first(supported, &core));
     }
     if let Some(all) = info.next::<vk::PhysicalDeviceFeatures2<'_>>() {
-        missing.extend(missing_of_core(supported, &all.features));
+        missing.extend(missing_of_first(supported, &all.features));
     }
     missing
 }
@@ -277,7 +241,7 @@ mod tests {
         let supported = features::supported(Options::get());
         let mut seen = BTreeSet::new();
         let mut parts: BTreeMap<&str, [Vec<&str>; 2]> = BTreeMap::new();
-        for (structure, feature, there) in of_core(&supported).into_iter().chain(of_structures(&supported)) {
+        for (structure, feature, there) in all(&supported) {
             let structure = structure.trim_start_matches("vk::").trim_end_matches("<'_>");
             if seen.insert(feature) {
                 parts.entry(structure).or_default()[usize::from(!there)].push(feature);
@@ -289,10 +253,10 @@ mod tests {
             text += &format!("| {structure} | {there} | {not} |\n");
         }
         text += "\n## Extensions\n\nOf the instance:";
-        let names = |list: &[(&str, u32)]| {
-            list.iter().map(|(name, revision)| format!("`{name}` {revision}")).collect::<Vec<_>>().join(", ")
+        let names = |list: &[extensions::Extension]| {
+            list.iter().map(|(name, revision, _)| format!("`{name}` {revision}")).collect::<Vec<_>>().join(", ")
         };
-        text += &format!(" {}.\n\nOf the device: {}.\n", names(&extensions::INSTANCE), names(&extensions::DEVICE));
+        text += &format!(" {}.\n\nOf the device: {}.\n", names(extensions::INSTANCE), names(extensions::DEVICE));
         text
     }
 

@@ -1,5 +1,5 @@
-//! Which features there are, each once. A feature that is advertised here has a test in `tests/`, of this crate or of the
-//! compiler's (docs/vulkan.md names it).
+//! Which features there are, each once. A feature that is advertised here has a test: `tests/features/main.rs` names it, and fails
+//! where it is not told of one.
 
 use ash::vk::{self, TRUE};
 
@@ -19,6 +19,9 @@ pub(crate) struct Supported {
     pub(crate) expect_assume: vk::PhysicalDeviceShaderExpectAssumeFeaturesKHR<'static>,
     pub(crate) conditional: vk::PhysicalDeviceConditionalRenderingFeaturesEXT<'static>,
     pub(crate) executables: vk::PhysicalDevicePipelineExecutablePropertiesFeaturesKHR<'static>,
+    pub(crate) clock: vk::PhysicalDeviceShaderClockFeaturesKHR<'static>,
+    pub(crate) rotate: vk::PhysicalDeviceShaderSubgroupRotateFeaturesKHR<'static>,
+    pub(crate) reconvergence: vk::PhysicalDeviceShaderMaximalReconvergenceFeaturesKHR<'static>,
 }
 
 /// What the device can do.
@@ -36,6 +39,14 @@ pub(crate) fn supported(options: &Options) -> Supported {
         conditional: vk::PhysicalDeviceConditionalRenderingFeaturesEXT::default().conditional_rendering(true),
         executables: vk::PhysicalDevicePipelineExecutablePropertiesFeaturesKHR::default()
             .pipeline_executable_info(true),
+        clock: vk::PhysicalDeviceShaderClockFeaturesKHR::default()
+            .shader_subgroup_clock(true)
+            .shader_device_clock(true),
+        rotate: vk::PhysicalDeviceShaderSubgroupRotateFeaturesKHR::default()
+            .shader_subgroup_rotate(true)
+            .shader_subgroup_rotate_clustered(true),
+        reconvergence: vk::PhysicalDeviceShaderMaximalReconvergenceFeaturesKHR::default()
+            .shader_maximal_reconvergence(true),
     }
 }
 
@@ -113,6 +124,7 @@ fn v12() -> vk::PhysicalDeviceVulkan12Features<'static> {
         .descriptor_binding_partially_bound(true)
         .scalar_block_layout(true)
         .uniform_buffer_standard_layout(true)
+        .separate_depth_stencil_layouts(true)
         .shader_subgroup_extended_types(true)
         .subgroup_broadcast_dynamic_id(true)
         .host_query_reset(true)
@@ -121,6 +133,8 @@ fn v12() -> vk::PhysicalDeviceVulkan12Features<'static> {
         .vulkan_memory_model_device_scope(true)
 }
 
+/// How fragment shaders end is no matter here, but Vulkan asks every implementation of compute for the two: modules that say so,
+/// for entry points that nobody runs, are taken.
 fn v13() -> vk::PhysicalDeviceVulkan13Features<'static> {
     vk::PhysicalDeviceVulkan13Features::default()
         .robust_image_access(true)
@@ -128,6 +142,8 @@ fn v13() -> vk::PhysicalDeviceVulkan13Features<'static> {
         .descriptor_binding_inline_uniform_block_update_after_bind(true)
         .pipeline_creation_cache_control(true)
         .private_data(true)
+        .shader_demote_to_helper_invocation(true)
+        .shader_terminate_invocation(true)
         .subgroup_size_control(true)
         .compute_full_subgroups(true)
         .synchronization2(true)

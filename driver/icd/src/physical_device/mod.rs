@@ -7,13 +7,17 @@ mod formats;
 pub(crate) mod memory_types;
 pub(crate) mod properties;
 mod property_structures;
+mod structures;
 
+use std::collections::HashSet;
 use std::ffi::c_char;
+use std::sync::Arc;
 
 use ash::vk;
 
 use crate::c::entry::entry_points;
 use crate::c::{In, InOut, Out, OutChain, OutMany, fixed, list, list_chains};
+use crate::context::Owner;
 use crate::error::Error;
 use crate::options::Options;
 use crate::table::{Ref, object};
@@ -104,15 +108,19 @@ pub(crate) struct PhysicalDevice {
     pub(crate) options: &'static Options,
     pub(crate) described: Described,
     pub(crate) supported: Supported,
+    /// The instance that it is of, and what is enabled there.
+    pub(crate) owner: Owner,
+    pub(crate) instance_extensions: Arc<HashSet<String>>,
 }
 
-object!(dispatchable PhysicalDevice: vk::PhysicalDevice);
+object!(dispatchable PhysicalDevice: vk::PhysicalDevice, |physical| physical.owner);
 
 impl PhysicalDevice {
     /// The device that the environment describes.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(owner: Owner, instance_extensions: Arc<HashSet<String>>) -> Self {
         let options = Options::get();
-        Self { options, described: properties::describe(options), supported: features::supported(options) }
+        let (described, supported) = (properties::describe(options), features::supported(options));
+        Self { options, described, supported, owner, instance_extensions }
     }
 
     /// Queues of the one family.
@@ -309,7 +317,7 @@ fn device_extensions(
     count: InOut<'_, u32>,
     out: OutMany<'_, vk::ExtensionProperties>,
 ) -> Result<vk::Result, Error> {
-    Ok(list(count, out, extensions::list(&extensions::DEVICE)))
+    Ok(list(count, out, extensions::list(extensions::DEVICE)))
 }
 
 fn device_layers(

@@ -19,12 +19,27 @@ pub(crate) struct Described {
     pub(crate) v11: vk::PhysicalDeviceVulkan11Properties<'static>,
     pub(crate) v12: vk::PhysicalDeviceVulkan12Properties<'static>,
     pub(crate) v13: vk::PhysicalDeviceVulkan13Properties<'static>,
+    pub(crate) host: vk::PhysicalDeviceExternalMemoryHostPropertiesEXT<'static>,
+    pub(crate) robustness2: vk::PhysicalDeviceRobustness2PropertiesEXT<'static>,
+    pub(crate) push: vk::PhysicalDevicePushDescriptorPropertiesKHR<'static>,
 }
 
 /// What a device with those options is like.
 pub(crate) fn describe(options: &Options) -> Described {
     let of_device = options.device.properties();
-    Described { core: core(options, &of_device), v11: v11(&of_device), v12: v12(&of_device), v13: v13() }
+    Described {
+        core: core(options, &of_device),
+        v11: v11(&of_device),
+        v12: v12(&of_device),
+        v13: v13(),
+        host: vk::PhysicalDeviceExternalMemoryHostPropertiesEXT::default()
+            .min_imported_host_pointer_alignment(MAP_ALIGNMENT),
+        robustness2: vk::PhysicalDeviceRobustness2PropertiesEXT::default()
+            .robust_storage_buffer_access_size_alignment(1)
+            .robust_uniform_buffer_access_size_alignment(1),
+        push: vk::PhysicalDevicePushDescriptorPropertiesKHR::default()
+            .max_push_descriptors(crate::descriptor::MOST_PUSHED),
+    }
 }
 
 /// The device's and the driver's identity: the version, and what runs kernels, since their code is in pipeline caches.
@@ -170,7 +185,9 @@ fn v11(of_device: &driver::Properties) -> vk::PhysicalDeviceVulkan11Properties<'
 /// What lanes do together.
 fn subgroup_operations() -> vk::SubgroupFeatureFlags {
     use vk::SubgroupFeatureFlags as F;
-    F::BASIC | F::VOTE | F::ARITHMETIC | F::BALLOT | F::SHUFFLE | F::SHUFFLE_RELATIVE | F::CLUSTERED | F::QUAD
+    let all =
+        F::BASIC | F::VOTE | F::ARITHMETIC | F::BALLOT | F::SHUFFLE | F::SHUFFLE_RELATIVE | F::CLUSTERED | F::QUAD;
+    all | F::ROTATE_KHR | F::ROTATE_CLUSTERED_KHR
 }
 
 fn v12(of_device: &driver::Properties) -> vk::PhysicalDeviceVulkan12Properties<'static> {

@@ -5,19 +5,11 @@
 use ash::vk;
 
 use super::properties::Described;
+use super::structures::structures;
 use crate::c::OutChain;
 
-macro_rules! property_structures {
-    ($($structure:ty: $part:ident { $($property:ident),* $(,)? })*) => {
-        fn fill_chain(described: &Described, chain: &mut OutChain<'_, vk::PhysicalDeviceProperties2<'_>>) {
-            $(chain.fill(|structure: &mut $structure| {
-                $(structure.$property = described.$part.$property;)*
-            });)*
-        }
-    };
-}
-
-property_structures! {
+structures! {
+    Described; vk::PhysicalDeviceProperties2<'_>;
     vk::PhysicalDeviceVulkan11Properties<'_>: v11 {
         device_uuid, driver_uuid, device_luid, device_node_mask, device_luid_valid, subgroup_size,
         subgroup_supported_stages, subgroup_supported_operations, subgroup_quad_operations_in_all_stages,
@@ -179,26 +171,24 @@ property_structures! {
     vk::PhysicalDeviceMaintenance4Properties<'_>: v13 {
         max_buffer_size,
     }
+    vk::PhysicalDeviceSubgroupProperties<'_>: v11 {
+        subgroup_size, supported_stages = subgroup_supported_stages,
+        supported_operations = subgroup_supported_operations,
+        quad_operations_in_all_stages = subgroup_quad_operations_in_all_stages,
+    }
+    vk::PhysicalDeviceExternalMemoryHostPropertiesEXT<'_>: host {
+        min_imported_host_pointer_alignment,
+    }
+    vk::PhysicalDeviceRobustness2PropertiesEXT<'_>: robustness2 {
+        robust_storage_buffer_access_size_alignment, robust_uniform_buffer_access_size_alignment,
+    }
+    vk::PhysicalDevicePushDescriptorPropertiesKHR<'_>: push {
+        max_push_descriptors,
+    }
 }
 
 /// `vkGetPhysicalDeviceProperties2`.
 pub(super) fn fill(described: &Described, chain: &mut OutChain<'_, vk::PhysicalDeviceProperties2<'_>>) {
     chain.head(|all| all.properties = described.core);
     fill_chain(described, chain);
-    chain.fill(|subgroup: &mut vk::PhysicalDeviceSubgroupProperties<'_>| {
-        subgroup.subgroup_size = described.v11.subgroup_size;
-        subgroup.supported_stages = described.v11.subgroup_supported_stages;
-        subgroup.supported_operations = described.v11.subgroup_supported_operations;
-        subgroup.quad_operations_in_all_stages = described.v11.subgroup_quad_operations_in_all_stages;
-    });
-    chain.fill(|host: &mut vk::PhysicalDeviceExternalMemoryHostPropertiesEXT<'_>| {
-        host.min_imported_host_pointer_alignment = super::properties::MAP_ALIGNMENT;
-    });
-    chain.fill(|robust: &mut vk::PhysicalDeviceRobustness2PropertiesEXT<'_>| {
-        robust.robust_storage_buffer_access_size_alignment = 1;
-        robust.robust_uniform_buffer_access_size_alignment = 1;
-    });
-    chain.fill(|push: &mut vk::PhysicalDevicePushDescriptorPropertiesKHR<'_>| {
-        push.max_push_descriptors = crate::descriptor::MOST_PUSHED;
-    });
 }

@@ -1,15 +1,17 @@
 //! Pipeline caches, and what the creation of a pipeline cost.
 //!
-//! A cache keeps the pipelines that were created with it, so that equal ones are not compiled again. Its data are a header
-//! and nothing else: code that came out of a file could be anybody's, and compiling takes a millisecond.
+//! A cache keeps the code of the pipelines that were created with it, so that equal ones are not compiled again. Its data are a
+//! header and that code under a seal (ADR 10): what this user's processes of this build did not write themselves is as nothing.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ash::vk::{self, Handle};
 use parking_lot::Mutex;
 use spelter_driver as driver;
 
+use super::key::key;
 use crate::c::arrays::Feedback;
 use crate::c::entry::entry_points;
 use crate::c::{In, InOut, Many, Out, OutMany};
@@ -38,6 +40,8 @@ entry_points! {
 /// `VkPipelineCache`.
 #[derive(Default)]
 pub(crate) struct PipelineCache {
+    stored: Mutex<Arc<driver::StoredKernels>>,
+    /// The pipelines whose code it has, and those whose code cannot be stored: kept so that they need not be compiled anew.
     kept: Mutex<Vec<driver::ComputePipeline>>,
 }
 
@@ -47,23 +51,40 @@ object!(PipelineCache: vk::PipelineCache);
 const MOST: usize = 16_384;
 
 impl PipelineCache {
-    pub(crate) fn keep(&self, pipeline: &driver::ComputePipeline) {
+    /// What it has, for a pipeline to be made of.
+    pub(super) fn stored(&self) -> Arc<driver::StoredKernels> {
+        Arc::clone(&self.stored.lock())
+    }
+
+    pub(super) fn keep(&self, pipeline: &driver::ComputePipeline) {
         let mut kept = self.kept.lock();
         if kept.len() >= MOST {
             kept.drain(..MOST / 2);
         }
         kept.push(pipeline.clone());
     }
+
+    /// All its code. Only who asks for the data pays for copying it.
+    fn collect(&self) -> Arc<driver::StoredKernels> {
+        let kept = self.kept.lock().clone();
+        let mut stored = self.stored.lock();
+        let all = Arc::make_mut(&mut stored);
+        kept.iter().for_each(|pipeline| all.keep(pipeline));
+        Arc::clone(&stored)
+    }
 }
 
 /// The header of the data (`VkPipelineCacheHeaderVersionOne`): its length, version, vendor, device, and who made it.
-fn header() -> [u8; 32] {
-    let mut header = [0; 32];
-    header[0..4].copy_from_slice(&32u32.to_le_bytes());
+fn header() -> [u8; HEADER] {
+    let mut header = [0; HEADER];
+    header[0..4].copy_from_slice(&(HEADER as u32).to_le_bytes());
     header[4..8].copy_from_slice(&vk::PipelineCacheHeaderVersion::ONE.as_raw().to_le_bytes());
     header[16..].copy_from_slice(&uuid(&Options::get().device.properties()));
     header
 }
+
+/// Its length in bytes.
+const HEADER: usize = 32;
 
 /// Data of another driver, another version or nobody count as none: Vulkan wants that to be no error.
 fn create(
@@ -72,8 +93,9 @@ fn create(
     _: *const vk::AllocationCallbacks<'_>,
     mut out: Out<'_, vk::PipelineCache>,
 ) -> Result<(), Error> {
-    let _nothing_to_take = info.bytes().get() == header();
-    out.put(PipelineCache::default().insert());
+    let sealed = info.bytes().get().strip_prefix(&header()).filter(|sealed| !sealed.is_empty());
+    let stored = sealed.and_then(|sealed| Some(driver::StoredKernels::open(sealed, key()?))).unwrap_or_default();
+    out.put(PipelineCache { stored: Mutex::new(Arc::new(stored)), kept: Mutex::default() }.insert());
     Ok(())
 }
 
@@ -83,23 +105,29 @@ fn destroy(_: Ref<Device>, cache: vk::PipelineCache, _: *const vk::AllocationCal
 
 fn data(
     _: Ref<Device>,
-    _: Ref<PipelineCache>,
+    cache: Ref<PipelineCache>,
     mut size: InOut<'_, usize>,
     out: OutMany<'_, c_void>,
 ) -> Result<vk::Result, Error> {
-    let header = header();
-    if out.is_null() {
-        size.put(header.len());
-        return Ok(vk::Result::SUCCESS);
-    }
+    let room = if out.is_null() { usize::MAX } else { size.get() };
     // Less than the header is worth nothing.
-    if size.get() < header.len() {
+    if room < HEADER {
         size.put(0);
         return Ok(vk::Result::INCOMPLETE);
     }
-    out.put_bytes(header.len(), &header);
-    size.put(header.len());
-    Ok(vk::Result::SUCCESS)
+    let stored = cache.collect();
+    let whole = key().filter(|_| !stored.is_empty()).and_then(|key| stored.seal(key, usize::MAX)).unwrap_or_default();
+    // Where there is not room for all, there is for some: they are sealed by themselves.
+    let some = if whole.len() <= room - HEADER {
+        whole.clone()
+    } else {
+        key().and_then(|key| stored.seal(key, room - HEADER)).unwrap_or_default()
+    };
+    let complete = some.len() == whole.len();
+    let data = [&header()[..], &some].concat();
+    size.put(data.len());
+    out.put_bytes(data.len(), &data);
+    Ok(if complete { vk::Result::SUCCESS } else { vk::Result::INCOMPLETE })
 }
 
 fn merge(_: Ref<Device>, into: vk::PipelineCache, count: u32, from: Many<'_, vk::PipelineCache>) -> Result<(), Error> {
@@ -111,7 +139,9 @@ fn merge(_: Ref<Device>, into: vk::PipelineCache, count: u32, from: Many<'_, vk:
             "VUID-vkMergePipelineCaches-dstCache-00770",
             || "dstCache is among pSrcCaches".into(),
         )?;
-        let kept = PipelineCache::get(source, "vkMergePipelineCaches-pSrcCaches")?.kept.lock().clone();
+        let source = PipelineCache::get(source, "vkMergePipelineCaches-pSrcCaches")?;
+        let (stored, kept) = (source.stored(), source.kept.lock().clone());
+        Arc::make_mut(&mut target.stored.lock()).merge(&stored);
         kept.iter().for_each(|pipeline| target.keep(pipeline));
     }
     Ok(())

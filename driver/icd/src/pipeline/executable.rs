@@ -1,10 +1,12 @@
-//! What became of a pipeline (`VK_KHR_pipeline_executable_properties`): one executable, its statistics.
+//! What became of a pipeline (`VK_KHR_pipeline_executable_properties`): one executable, what it counts, and what it looks like
+//! on the way to machine code. Pipelines that were made without the flags for that have but their sizes.
 
 use ash::vk::{self, PipelineExecutableStatisticFormatKHR as F};
 
 use super::Pipeline;
+use crate::c::arrays::put_text;
 use crate::c::entry::entry_points;
-use crate::c::{In, InOut, OutChain, OutMany, fixed, list, list_chains};
+use crate::c::{In, InOut, OutChain, OutMany, fixed, list_chains};
 use crate::device::Device;
 use crate::error::{Error, require};
 use crate::table::{Object, Ref};
@@ -57,25 +59,50 @@ fn statistics(
     count: InOut<'_, u32>,
     out: OutMany<'_, vk::PipelineExecutableStatisticKHR<'_>>,
 ) -> Result<vk::Result, Error> {
-    let size = executable(info)?.driver.workgroup_size();
-    let all = [("workgroup x", size[0]), ("workgroup y", size[1]), ("workgroup z", size[2])];
-    Ok(list_chains(count, out, all.into_iter(), |chain: &mut OutChain<'_, _>, (name, value)| {
+    let pipeline = executable(info)?;
+    let [x, y, z] = pipeline.driver.workgroup_size();
+    let what = "invocations of a workgroup, specialized";
+    let mut all: Vec<(&str, &str, u64)> = vec![
+        ("workgroup x", what, x.into()),
+        ("workgroup y", what, y.into()),
+        ("workgroup z", what, z.into()),
+        ("subgroup size", "invocations that run together", spelter_driver::Limits::of_devices().subgroup_size.into()),
+    ];
+    all.extend(pipeline.explained.iter().flat_map(|explained| &explained.statistics));
+    Ok(list_chains(count, out, all.into_iter(), |chain: &mut OutChain<'_, _>, (name, description, value)| {
         chain.head(|statistic: &mut vk::PipelineExecutableStatisticKHR<'_>| {
             statistic.name = fixed(name);
-            statistic.description = fixed("invocations of a workgroup, specialized");
+            statistic.description = fixed(description);
             statistic.format = F::UINT64;
-            statistic.value = vk::PipelineExecutableStatisticValueKHR { u64: value.into() };
+            statistic.value = vk::PipelineExecutableStatisticValueKHR { u64: value };
         });
     }))
 }
 
-/// None: `spelter compile --emit` shows them.
+/// The forms that the kernel has on its way, as texts.
 fn representations(
     _: Ref<Device>,
     info: In<'_, vk::PipelineExecutableInfoKHR<'_>>,
     count: InOut<'_, u32>,
     out: OutMany<'_, vk::PipelineExecutableInternalRepresentationKHR<'_>>,
 ) -> Result<vk::Result, Error> {
-    executable(info)?;
-    Ok(list(count, out, std::iter::empty()))
+    let pipeline = executable(info)?;
+    let explained = pipeline.explained.as_ref();
+    let all = explained.map_or([("", "", ""); 3], |explained| {
+        [
+            ("scalar IR", "one invocation: static single assignment, optimised and lowered", &*explained.scalar),
+            ("SIMD form", "16 invocations: instructions with masks", &explained.simd),
+            ("assembly", "machine code, Intel syntax, constants last", &explained.assembly),
+        ]
+    });
+    let all: Vec<_> = all.into_iter().filter(|(.., text)| !text.is_empty()).collect();
+    let mut whole = true;
+    let listed = list_chains(count, out, all.into_iter(), |chain: &mut OutChain<'_, _>, (name, description, text)| {
+        chain.head(|form: &mut vk::PipelineExecutableInternalRepresentationKHR<'_>| {
+            form.name = fixed(name);
+            form.description = fixed(description);
+            whole &= put_text(form, text);
+        });
+    });
+    Ok(if whole { listed } else { vk::Result::INCOMPLETE })
 }

@@ -2,6 +2,7 @@
 
 mod cache;
 mod executable;
+mod key;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -64,6 +65,8 @@ object!(PipelineLayout: vk::PipelineLayout);
 /// `VkPipeline`.
 pub(crate) struct Pipeline {
     pub(crate) driver: driver::ComputePipeline,
+    /// What became of the shader, where the program asked for that when it made the pipeline.
+    explained: Option<driver::Explained>,
 }
 
 object!(Pipeline: vk::Pipeline);
@@ -131,17 +134,10 @@ fn create_compute(
     let mut made = vec![vk::Pipeline::null(); count as usize];
     let mut result = Ok(vk::Result::SUCCESS);
     for (place, info) in made.iter_mut().zip(infos.of(count as usize).each()) {
-        if info.flags.contains(vk::PipelineCreateFlags::FAIL_ON_PIPELINE_COMPILE_REQUIRED) {
-            // Nobody can know beforehand, so every pipeline counts as one that has to be compiled.
-            result = result.and(Ok(vk::Result::PIPELINE_COMPILE_REQUIRED));
-        } else {
-            match compute(&device, info) {
-                Ok(pipeline) => {
-                    cache.0.as_ref().inspect(|cache| cache.keep(&pipeline.driver));
-                    *place = pipeline.insert();
-                }
-                Err(error) => result = result.and(Err(error)),
-            }
+        match compute(&device, info, cache.0.as_deref()) {
+            Ok(Some(pipeline)) => *place = pipeline.insert(),
+            Ok(None) => result = result.and(Ok(vk::Result::PIPELINE_COMPILE_REQUIRED)),
+            Err(error) => result = result.and(Err(error)),
         }
         let early = info.flags.contains(vk::PipelineCreateFlags::EARLY_RETURN_ON_FAILURE);
         if early && !matches!(result, Ok(vk::Result::SUCCESS)) {
@@ -152,7 +148,12 @@ fn create_compute(
     result
 }
 
-fn compute(device: &Device, info: In<'_, vk::ComputePipelineCreateInfo<'_>>) -> Result<Pipeline, Error> {
+/// None where the pipeline would have to be compiled and the program does not want that.
+fn compute(
+    device: &Device,
+    info: In<'_, vk::ComputePipelineCreateInfo<'_>>,
+    cache: Option<&PipelineCache>,
+) -> Result<Option<Pipeline>, Error> {
     let (at, start) = ("vkCreateComputePipelines", Instant::now());
     let stage = info.stage();
     require(stage.stage == vk::ShaderStageFlags::COMPUTE, at, "VUID-VkComputePipelineCreateInfo-stage-00701", || {
@@ -176,15 +177,22 @@ fn compute(device: &Device, info: In<'_, vk::ComputePipelineCreateInfo<'_>>) -> 
     let entry = stage.entry().map_or("", Text::as_str);
     let constants = stage.specialization().map(specialization).transpose()?.unwrap_or_default();
     let layout = PipelineLayout::get(info.layout, "VkComputePipelineCreateInfo-layout")?;
-    let compiled = device.driver.pipeline_cache_stats().compiled;
-    let driver = device.driver.create_compute_pipeline(&module, entry, &constants, &layout.driver)?;
+    let stored = cache.map(PipelineCache::stored).unwrap_or_default();
+    let (shader, flags) = ((&module, entry, &constants), info.flags);
+    let may_compile = !flags.contains(vk::PipelineCreateFlags::FAIL_ON_PIPELINE_COMPILE_REQUIRED);
+    let made = device.driver.create_compute_pipeline_stored(shader, &layout.driver, &stored, may_compile)?;
+    let Some((driver, origin)) = made else { return Ok(None) };
+    cache.inspect(|cache| cache.keep(&driver));
     driver.remark().inspect(|remark| message::remark(at, remark));
-    let hit = device.driver.pipeline_cache_stats().compiled == compiled;
     if cache::is_asked(info) {
         driver.wait_compiled();
     }
-    cache::tell(info, start.elapsed(), hit);
-    Ok(Pipeline { driver })
+    cache::tell(info, start.elapsed(), origin != driver::Origin::Compiled);
+    let captures =
+        vk::PipelineCreateFlags::CAPTURE_STATISTICS_KHR | vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR;
+    let explain = || device.driver.explain(shader, &layout.driver);
+    let explained = flags.intersects(captures).then(explain).transpose()?;
+    Ok(Some(Pipeline { driver, explained }))
 }
 
 /// Constants by their ids.

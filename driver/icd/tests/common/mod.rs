@@ -59,13 +59,16 @@ impl Gpu {
     pub(crate) fn with_extensions(extensions: &[&CStr]) -> Self {
         let entry = entry();
         let app = vk::ApplicationInfo::default().api_version(vk::API_VERSION_1_3);
-        let info = vk::InstanceCreateInfo::default().application_info(&app);
+        let names = [c"VK_EXT_debug_utils".as_ptr(), c"VK_EXT_debug_report".as_ptr()];
+        let info = vk::InstanceCreateInfo::default().application_info(&app).enabled_extension_names(&names);
         unsafe {
             let instance = entry.create_instance(&info, None).unwrap();
             let physical = instance.enumerate_physical_devices().unwrap()[0];
+            let mut v11 = vk::PhysicalDeviceVulkan11Features::default();
             let mut v12 = vk::PhysicalDeviceVulkan12Features::default();
             let mut v13 = vk::PhysicalDeviceVulkan13Features::default();
-            let mut features = vk::PhysicalDeviceFeatures2::default().push_next(&mut v12).push_next(&mut v13);
+            let mut features = vk::PhysicalDeviceFeatures2::default();
+            features = features.push_next(&mut v11).push_next(&mut v12).push_next(&mut v13);
             instance.get_physical_device_features2(physical, &mut features);
             let queues = [vk::DeviceQueueCreateInfo::default().queue_priorities(&[1.0, 0.5])];
             let names: Vec<_> = extensions.iter().map(|name| name.as_ptr()).collect();
@@ -161,7 +164,9 @@ impl Gpu {
             vk::DescriptorType::SAMPLED_IMAGE,
             vk::DescriptorType::SAMPLER,
         ];
-        let sizes = types.map(|ty| vk::DescriptorPoolSize { ty, descriptor_count: 8 });
+        let mut sizes = types.map(|ty| vk::DescriptorPoolSize { ty, descriptor_count: 8 }).to_vec();
+        let ty = vk::DescriptorType::INLINE_UNIFORM_BLOCK;
+        sizes.push(vk::DescriptorPoolSize { ty, descriptor_count: 64 });
         let mut blocks = vk::DescriptorPoolInlineUniformBlockCreateInfo::default().max_inline_uniform_block_bindings(4);
         let flags = vk::DescriptorPoolCreateFlags::FREE_DESCRIPTOR_SET;
         let info =

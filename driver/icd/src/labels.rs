@@ -1,0 +1,64 @@
+//! Labels that a program puts around its work: they are told with messages, and name dispatches in timelines.
+
+use std::time::Instant;
+
+use crate::c::callback::Label;
+
+/// The labels of a command buffer or a queue.
+#[derive(Default)]
+pub(crate) struct Labels {
+    open: Vec<(Label, Instant)>,
+    /// One that was inserted, until the next that begins or ends.
+    inserted: Option<Label>,
+}
+
+/// Labels that are open at once; those inside of them are not told of.
+const MOST: usize = 64;
+
+impl Labels {
+    pub(crate) fn begin(&mut self, label: Label) {
+        self.inserted = None;
+        if self.open.len() < MOST {
+            self.open.push((label, Instant::now()));
+        }
+    }
+
+    /// The label that ends, with its beginning, if one was open.
+    pub(crate) fn end(&mut self) -> Option<(Label, Instant)> {
+        self.inserted = None;
+        self.open.pop()
+    }
+
+    pub(crate) fn insert(&mut self, label: Label) {
+        self.inserted = Some(label);
+    }
+
+    /// The labels that work now is under, the outermost first.
+    pub(crate) fn open(&self) -> Vec<Label> {
+        self.open.iter().map(|(label, _)| label).chain(&self.inserted).cloned().collect()
+    }
+
+    /// Their names; none if there are no labels.
+    pub(crate) fn path(&self) -> Option<String> {
+        let names: Vec<_> = self.open().into_iter().map(|label| label.name).collect();
+        (!names.is_empty()).then(|| names.join("/"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_nest_and_an_inserted_one_lasts_until_the_next() {
+        let label = |name: &str| Label { name: name.into(), color: [0.0; 4] };
+        let mut labels = Labels::default();
+        assert_eq!((labels.path(), labels.end()), (None, None));
+        labels.begin(label("frame"));
+        labels.begin(label("blur"));
+        labels.insert(label("first"));
+        assert_eq!(labels.path().as_deref(), Some("frame/blur/first"));
+        assert_eq!(labels.end().map(|(label, _)| label.name).as_deref(), Some("blur"));
+        assert_eq!(labels.path().as_deref(), Some("frame"));
+    }
+}

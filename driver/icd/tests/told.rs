@@ -1,0 +1,247 @@
+//! What a program is told: messages with names and labels, to the messengers of its own instance; what became of a pipeline.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "every call of Vulkan is unsafe; a failing test panics"
+)]
+
+mod common;
+
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::Mutex;
+
+use ash::vk::{self, Handle};
+use common::Gpu;
+
+const STORAGE: vk::DescriptorType = vk::DescriptorType::STORAGE_BUFFER;
+
+/// What a messenger heard.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Heard {
+    id: String,
+    text: String,
+    objects: Vec<(vk::ObjectType, u64, String)>,
+    command_labels: Vec<String>,
+    queue_labels: Vec<String>,
+}
+
+fn text(at: *const c_char) -> String {
+    if at.is_null() { String::new() } else { unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned() }
+}
+
+unsafe extern "system" fn listen(
+    _: vk::DebugUtilsMessageSeverityFlagsEXT,
+    _: vk::DebugUtilsMessageTypeFlagsEXT,
+    data: *const vk::DebugUtilsMessengerCallbackDataEXT<'_>,
+    to: *mut c_void,
+) -> vk::Bool32 {
+    let (data, to) = unsafe { (&*data, &*to.cast::<Mutex<Vec<Heard>>>()) };
+    let array = |at: *const vk::DebugUtilsLabelEXT<'_>, count: u32| -> Vec<String> {
+        (0..count as usize).map(|index| text(unsafe { (*at.add(index)).p_label_name })).collect()
+    };
+    let object = |index| {
+        let about = unsafe { &*data.p_objects.add(index) };
+        (about.object_type, about.object_handle, text(about.p_object_name))
+    };
+    to.lock().unwrap().push(Heard {
+        id: text(data.p_message_id_name),
+        text: text(data.p_message),
+        objects: (0..data.object_count as usize).map(object).collect(),
+        command_labels: array(data.p_cmd_buf_labels, data.cmd_buf_label_count),
+        queue_labels: array(data.p_queue_labels, data.queue_label_count),
+    });
+    vk::FALSE
+}
+
+/// A messenger that hears everything.
+struct Listener<'a> {
+    gpu: &'a Gpu,
+    utils: ash::ext::debug_utils::Instance,
+    messenger: vk::DebugUtilsMessengerEXT,
+    heard: Box<Mutex<Vec<Heard>>>,
+}
+
+impl<'a> Listener<'a> {
+    fn new(gpu: &'a Gpu) -> Self {
+        let utils = ash::ext::debug_utils::Instance::new(&gpu.entry, &gpu.instance);
+        let mut heard = Box::<Mutex<Vec<Heard>>>::default();
+        type S = vk::DebugUtilsMessageSeverityFlagsEXT;
+        type T = vk::DebugUtilsMessageTypeFlagsEXT;
+        let info = vk::DebugUtilsMessengerCreateInfoEXT::default()
+            .message_severity(S::ERROR | S::WARNING | S::INFO)
+            .message_type(T::GENERAL | T::VALIDATION | T::PERFORMANCE)
+            .pfn_user_callback(Some(listen))
+            .user_data((&raw mut *heard).cast());
+        let messenger = unsafe { utils.create_debug_utils_messenger(&info, None).unwrap() };
+        Self { gpu, utils, messenger, heard }
+    }
+
+    fn take(&self) -> Vec<Heard> {
+        std::mem::take(&mut *self.heard.lock().unwrap())
+    }
+}
+
+impl Drop for Listener<'_> {
+    fn drop(&mut self) {
+        let _ = self.gpu;
+        unsafe { self.utils.destroy_debug_utils_messenger(self.messenger, None) };
+    }
+}
+
+#[test]
+fn messages_name_objects_and_labels_and_stay_in_their_instance() {
+    let (gpu, other) = (Gpu::new(), Gpu::new());
+    let (mine, others) = (Listener::new(&gpu), Listener::new(&other));
+    let utils = ash::ext::debug_utils::Device::new(&gpu.instance, &gpu.device);
+    let a = gpu.buffer(4);
+    let label = |name| vk::DebugUtilsLabelEXT::default().label_name(name);
+    unsafe {
+        let name = vk::DebugUtilsObjectNameInfoEXT::default().object_handle(a.raw).object_name(c"the sums");
+        utils.set_debug_utils_object_name(&name).unwrap();
+        let mut recorded = vk::CommandBuffer::null();
+        let failed = gpu.record(|device, commands| {
+            recorded = commands;
+            utils.cmd_begin_debug_utils_label(commands, &label(c"frame"));
+            utils.cmd_begin_debug_utils_label(commands, &label(c"ended"));
+            utils.cmd_end_debug_utils_label(commands);
+            utils.cmd_insert_debug_utils_label(commands, &label(c"fill"));
+            device.cmd_fill_buffer(commands, a.raw, 1 << 20, 4, 0);
+        });
+        assert!(failed.is_err());
+        let heard = mine.take();
+        let fill = heard.iter().find(|heard| heard.id == "VUID-vkCmdFillBuffer-dstOffset-00024").unwrap();
+        assert!(fill.objects.contains(&(vk::ObjectType::BUFFER, a.raw.as_raw(), "the sums".into())), "{fill:?}");
+        assert!(fill.objects.contains(&(vk::ObjectType::COMMAND_BUFFER, recorded.as_raw(), String::new())), "{fill:?}");
+        assert_eq!(fill.command_labels, ["fill", "frame"]);
+        assert_eq!(others.take(), [], "an instance hears of its own objects only");
+
+        utils.queue_begin_debug_utils_label(gpu.queue, &label(c"upload"));
+        let commands = [recorded];
+        let submit = vk::SubmitInfo::default().command_buffers(&commands);
+        assert!(gpu.device.queue_submit(gpu.queue, &[submit], vk::Fence::null()).is_err());
+        let heard = mine.take();
+        assert!(heard.iter().any(|heard| heard.queue_labels == ["upload"]), "{heard:?}");
+        utils.queue_end_debug_utils_label(gpu.queue);
+        utils.queue_end_debug_utils_label(gpu.queue);
+        assert_eq!(mine.take()[0].id, "VUID-vkQueueEndDebugUtilsLabelEXT-None-01911");
+
+        // What the program says itself comes as it was said.
+        let objects = [vk::DebugUtilsObjectNameInfoEXT::default().object_handle(a.raw)];
+        let labels = [label(c"inner"), label(c"outer")];
+        let data = vk::DebugUtilsMessengerCallbackDataEXT::default()
+            .message_id_name(c"mine")
+            .message(c"hello")
+            .objects(&objects)
+            .cmd_buf_labels(&labels);
+        let (severity, ty) = (vk::DebugUtilsMessageSeverityFlagsEXT::INFO, vk::DebugUtilsMessageTypeFlagsEXT::GENERAL);
+        mine.utils.submit_debug_utils_message(severity, ty, &data);
+        let heard = mine.take();
+        assert_eq!((heard[0].id.as_str(), heard[0].text.as_str()), ("mine", "hello"));
+        assert_eq!(heard[0].objects, [(vk::ObjectType::BUFFER, a.raw.as_raw(), "the sums".into())]);
+        assert_eq!(heard[0].command_labels, ["inner", "outer"]);
+    }
+    gpu.destroy_buffer(a);
+    drop((mine, others));
+}
+
+#[test]
+fn a_failed_creation_is_told_to_the_messenger_in_the_chain() {
+    let entry = common::entry();
+    let mut heard = Box::<Mutex<Vec<Heard>>>::default();
+    let mut chained = vk::DebugUtilsMessengerCreateInfoEXT::default()
+        .message_severity(vk::DebugUtilsMessageSeverityFlagsEXT::ERROR)
+        .message_type(vk::DebugUtilsMessageTypeFlagsEXT::GENERAL)
+        .pfn_user_callback(Some(listen))
+        .user_data((&raw mut *heard).cast());
+    let names = [c"VK_KHR_surface".as_ptr()];
+    let info = vk::InstanceCreateInfo::default().enabled_extension_names(&names).push_next(&mut chained);
+    let made = unsafe { entry.create_instance(&info, None) };
+    assert_eq!(made.err(), Some(vk::Result::ERROR_EXTENSION_NOT_PRESENT));
+    let heard = heard.lock().unwrap();
+    assert!(heard.len() == 1 && heard[0].text.contains("VK_KHR_surface"), "{heard:?}");
+}
+
+#[test]
+fn barriers_with_wrong_names_are_told_of_and_recorded() {
+    let gpu = Gpu::new();
+    let mine = Listener::new(&gpu);
+    let commands = gpu.record(|device, commands| unsafe {
+        let none = vk::DependencyFlags::empty();
+        let (compute, fragment) = (vk::PipelineStageFlags::COMPUTE_SHADER, vk::PipelineStageFlags::FRAGMENT_SHADER);
+        device.cmd_pipeline_barrier(commands, compute, fragment, none, &[], &[], &[]);
+        let wrong = [vk::MemoryBarrier::default().src_access_mask(vk::AccessFlags::TRANSFER_WRITE)];
+        device.cmd_pipeline_barrier(commands, compute, compute, none, &wrong, &[], &[]);
+        let wrong = [vk::MemoryBarrier2::default()
+            .src_stage_mask(vk::PipelineStageFlags2::COPY)
+            .src_access_mask(vk::AccessFlags2::SHADER_STORAGE_WRITE)];
+        device.cmd_pipeline_barrier2(commands, &vk::DependencyInfo::default().memory_barriers(&wrong));
+        let right = [vk::MemoryBarrier2::default()
+            .src_stage_mask(vk::PipelineStageFlags2::COMPUTE_SHADER)
+            .src_access_mask(vk::AccessFlags2::SHADER_STORAGE_WRITE)
+            .dst_stage_mask(vk::PipelineStageFlags2::HOST)
+            .dst_access_mask(vk::AccessFlags2::HOST_READ)];
+        device.cmd_pipeline_barrier2(commands, &vk::DependencyInfo::default().memory_barriers(&right));
+    });
+    let ids: Vec<_> = mine.take().into_iter().map(|heard| heard.id).collect();
+    let wanted = [
+        "VUID-vkCmdPipelineBarrier-dstStageMask-06462",
+        "VUID-vkCmdPipelineBarrier-srcAccessMask-02815",
+        "VUID-VkMemoryBarrier2-srcAccessMask-03907",
+    ];
+    assert_eq!(ids, wanted);
+    gpu.run(commands.unwrap());
+}
+
+#[test]
+fn executables_show_what_became_of_the_shader() {
+    let gpu = Gpu::with_extensions(&[c"VK_KHR_pipeline_executable_properties"]);
+    let source = "@group(0) @binding(0) var<storage, read_write> a: array<f32>;
+        @compute @workgroup_size(32) fn main(@builtin(global_invocation_id) id: vec3<u32>) { a[id.x] = sqrt(a[id.x]); }";
+    let program = gpu.program(source, &[STORAGE], vk::DescriptorSetLayoutCreateFlags::empty());
+    let executables = ash::khr::pipeline_executable_properties::Device::new(&gpu.instance, &gpu.device);
+    unsafe {
+        let stage = vk::PipelineShaderStageCreateInfo::default()
+            .stage(vk::ShaderStageFlags::COMPUTE)
+            .module(program.module)
+            .name(c"main");
+        let flags = vk::PipelineCreateFlags::CAPTURE_STATISTICS_KHR
+            | vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR;
+        let info = vk::ComputePipelineCreateInfo::default().stage(stage).layout(program.layout).flags(flags);
+        let pipeline = gpu.device.create_compute_pipelines(vk::PipelineCache::null(), &[info], None).unwrap()[0];
+        let info = vk::PipelineExecutableInfoKHR::default().pipeline(pipeline);
+        let statistics = executables.get_pipeline_executable_statistics(&info).unwrap();
+        let value = |name: &CStr| {
+            let found = statistics.iter().find(|statistic| statistic.name_as_c_str() == Ok(name));
+            found.map(|statistic| statistic.value.u64)
+        };
+        assert_eq!((value(c"workgroup x"), value(c"subgroup size")), (Some(32), Some(16)));
+        let call = executables.fp().get_pipeline_executable_internal_representations_khr;
+        let mut count = 0;
+        let get = |count: &mut u32, to: *mut vk::PipelineExecutableInternalRepresentationKHR<'_>| {
+            call(gpu.device.handle(), &raw const info, count, to)
+        };
+        assert_eq!(get(&mut count, std::ptr::null_mut()), vk::Result::SUCCESS);
+        let mut forms = vec![vk::PipelineExecutableInternalRepresentationKHR::default(); count as usize];
+        assert_eq!(get(&mut count, forms.as_mut_ptr()), vk::Result::SUCCESS);
+        let mut texts: Vec<Vec<u8>> = forms.iter().map(|form| vec![0; form.data_size]).collect();
+        for (form, text) in forms.iter_mut().zip(&mut texts) {
+            form.p_data = text.as_mut_ptr().cast();
+        }
+        assert_eq!(get(&mut count, forms.as_mut_ptr()), vk::Result::SUCCESS);
+        for (form, text) in forms.iter().zip(&texts) {
+            let text = CStr::from_bytes_with_nul(text).unwrap().to_str().unwrap();
+            assert!(form.is_text == vk::TRUE && text.contains("sqrt"), "{:?}: {text}", form.name_as_c_str());
+        }
+        // Interpreted kernels have one form only.
+        if forms.len() > 1 {
+            assert!(value(c"machine instructions") > Some(10) && value(c"spill slots").is_some(), "{statistics:?}");
+            forms[2].data_size = 8;
+            assert_eq!(get(&mut count, forms.as_mut_ptr()), vk::Result::INCOMPLETE);
+            assert_eq!((forms[2].data_size, texts[2][8] != 0), (8, true), "no more than there is room for");
+        }
+        gpu.device.destroy_pipeline(pipeline, None);
+    }
+    gpu.destroy_program(program);
+}
