@@ -71,7 +71,9 @@ impl ComputePipeline {
         let from = key.clone();
         let make = || match stored.get(&from, device.properties().backend) {
             Some(kernel) => Ok((kernel, Origin::Stored)),
-            None => Ok((compiled(device, Cow::Owned(module.kernel(entry, specialization)?), layout)?, Origin::Compiled)),
+            None => {
+                Ok((compiled(device, Cow::Owned(module.kernel(entry, specialization)?), layout)?, Origin::Compiled))
+            }
         };
         Self::new(device, key, layout, make).map(Some)
     }

@@ -1,0 +1,202 @@
+//! Which test uses a feature through the C API. `docs/vulkan.md` lists what is advertised, out of the driver's
+//! code and held against it; here each has a line, and a line that names a test which is not there fails.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use spelter_tests::case::Case;
+use spelter_tests::corpus;
+
+/// What uses it.
+#[derive(Clone, Copy, Debug)]
+enum Use {
+    /// Every kernel that declares the capability: each is run through the C API. At least one does.
+    Capability(&'static str),
+    /// That kernel.
+    Kernel(&'static str),
+    /// That kernel, with descriptors that get to it so ([`crate::run::Mode`]).
+    Mode(&'static str, &'static str),
+    /// That test, by file and function.
+    Test(&'static str, &'static str),
+}
+
+use Use::{Capability as C, Kernel as K, Mode as M, Test as T};
+
+const COMPUTE: &str = "driver/icd/tests/compute.rs";
+const OBJECTS: &str = "driver/icd/tests/objects.rs";
+
+/// Each advertised feature, in `ash`'s spelling.
+const FEATURES: &[(&str, Use)] = &[
+    ("conditional_rendering", T(COMPUTE, "imported_memory_and_conditions")),
+    ("robust_buffer_access", K("memory/out_of_bounds.spvasm")),
+    ("image_cube_array", K("images/compare_and_cube.wgsl")),
+    ("shader_image_gather_extended", C("ImageGatherExtended")),
+    ("shader_storage_image_extended_formats", C("StorageImageExtendedFormats")),
+    ("shader_storage_image_read_without_format", C("StorageImageReadWithoutFormat")),
+    ("shader_storage_image_write_without_format", C("StorageImageWriteWithoutFormat")),
+    ("shader_uniform_buffer_array_dynamic_indexing", C("UniformBufferArrayDynamicIndexing")),
+    ("shader_sampled_image_array_dynamic_indexing", C("SampledImageArrayDynamicIndexing")),
+    ("shader_storage_buffer_array_dynamic_indexing", C("StorageBufferArrayDynamicIndexing")),
+    ("shader_storage_image_array_dynamic_indexing", C("StorageImageArrayDynamicIndexing")),
+    ("shader_float64", C("Float64")),
+    ("shader_int64", C("Int64")),
+    ("shader_int16", C("Int16")),
+    ("shader_resource_min_lod", C("MinLod")),
+    ("shader_maximal_reconvergence", K("subgroups/rotate.spvasm")),
+    ("pipeline_executable_info", T("driver/icd/tests/told.rs", "executables_show_what_became_of_the_shader")),
+    ("robust_buffer_access2", K("memory/out_of_bounds.spvasm")),
+    ("robust_image_access2", K("images/atomics.spvasm")),
+    ("null_descriptor", T(COMPUTE, "copied_and_null_descriptors")),
+    ("shader_buffer_float32_atomic_min_max", C("AtomicFloat32MinMaxEXT")),
+    ("shader_buffer_float64_atomic_min_max", C("AtomicFloat64MinMaxEXT")),
+    ("shader_shared_float32_atomic_min_max", K("types/atomics.spvasm")),
+    ("shader_shared_float64_atomic_min_max", K("types/atomics.spvasm")),
+    ("shader_buffer_float32_atomics", K("types/atomics.spvasm")),
+    ("shader_buffer_float32_atomic_add", C("AtomicFloat32AddEXT")),
+    ("shader_buffer_float64_atomics", K("types/atomics.spvasm")),
+    ("shader_buffer_float64_atomic_add", C("AtomicFloat64AddEXT")),
+    ("shader_shared_float32_atomics", K("types/atomics.spvasm")),
+    ("shader_shared_float32_atomic_add", K("types/atomics.spvasm")),
+    ("shader_shared_float64_atomics", K("types/atomics.spvasm")),
+    ("shader_shared_float64_atomic_add", K("types/atomics.spvasm")),
+    ("shader_subgroup_clock", C("ShaderClockKHR")),
+    ("shader_device_clock", C("ShaderClockKHR")),
+    ("shader_expect_assume", C("ExpectAssumeKHR")),
+    ("shader_subgroup_rotate", C("GroupNonUniformRotateKHR")),
+    ("shader_subgroup_rotate_clustered", K("subgroups/rotate.spvasm")),
+    ("storage_buffer16_bit_access", C("StorageBuffer16BitAccess")),
+    ("uniform_and_storage_buffer16_bit_access", C("UniformAndStorageBuffer16BitAccess")),
+    ("storage_push_constant16", C("StoragePushConstant16")),
+    ("variable_pointers_storage_buffer", C("VariablePointersStorageBuffer")),
+    ("variable_pointers", C("VariablePointers")),
+    ("sampler_mirror_clamp_to_edge", K("images/mirror_once.spvasm")),
+    ("storage_buffer8_bit_access", C("StorageBuffer8BitAccess")),
+    ("uniform_and_storage_buffer8_bit_access", C("UniformAndStorageBuffer8BitAccess")),
+    ("storage_push_constant8", C("StoragePushConstant8")),
+    ("shader_buffer_int64_atomics", C("Int64Atomics")),
+    ("shader_shared_int64_atomics", K("types/atomics.spvasm")),
+    ("shader_float16", C("Float16")),
+    ("shader_int8", C("Int8")),
+    ("descriptor_indexing", C("RuntimeDescriptorArray")),
+    ("shader_uniform_texel_buffer_array_dynamic_indexing", C("UniformTexelBufferArrayDynamicIndexing")),
+    ("shader_storage_texel_buffer_array_dynamic_indexing", C("StorageTexelBufferArrayDynamicIndexing")),
+    ("shader_uniform_buffer_array_non_uniform_indexing", C("UniformBufferArrayNonUniformIndexing")),
+    ("shader_sampled_image_array_non_uniform_indexing", C("SampledImageArrayNonUniformIndexing")),
+    ("shader_storage_buffer_array_non_uniform_indexing", C("StorageBufferArrayNonUniformIndexing")),
+    ("shader_storage_image_array_non_uniform_indexing", C("StorageImageArrayNonUniformIndexing")),
+    ("shader_uniform_texel_buffer_array_non_uniform_indexing", C("UniformTexelBufferArrayNonUniformIndexing")),
+    ("shader_storage_texel_buffer_array_non_uniform_indexing", C("StorageTexelBufferArrayNonUniformIndexing")),
+    ("descriptor_binding_uniform_buffer_update_after_bind", M("late", "memory/indexed_arrays.spvasm")),
+    ("descriptor_binding_sampled_image_update_after_bind", M("late", "memory/indexed_arrays.spvasm")),
+    ("descriptor_binding_storage_image_update_after_bind", M("late", "memory/indexed_arrays.spvasm")),
+    ("descriptor_binding_storage_buffer_update_after_bind", M("late", "memory/indexed_arrays.spvasm")),
+    ("descriptor_binding_uniform_texel_buffer_update_after_bind", M("late", "memory/indexed_arrays.spvasm")),
+    ("descriptor_binding_storage_texel_buffer_update_after_bind", M("late", "memory/indexed_arrays.spvasm")),
+    (
+        "descriptor_binding_update_unused_while_pending",
+        T(OBJECTS, "elements_that_nobody_uses_are_written_while_a_set_is_pending"),
+    ),
+    ("descriptor_binding_partially_bound", K("memory/runtime_descriptors.spvasm")),
+    ("descriptor_binding_variable_descriptor_count", M("variable", "memory/runtime_descriptors.spvasm")),
+    ("runtime_descriptor_array", C("RuntimeDescriptorArray")),
+    ("scalar_block_layout", K("types/layout.spvasm")),
+    ("uniform_buffer_standard_layout", K("types/layout.spvasm")),
+    ("shader_subgroup_extended_types", K("subgroups/extended_types.spvasm")),
+    ("separate_depth_stencil_layouts", T(OBJECTS, "depth_has_layouts_of_its_own")),
+    ("host_query_reset", T(COMPUTE, "timestamps_count_nanoseconds")),
+    ("timeline_semaphore", T(COMPUTE, "timelines_order_queues_and_the_host")),
+    ("buffer_device_address", C("PhysicalStorageBufferAddresses")),
+    ("vulkan_memory_model", C("VulkanMemoryModel")),
+    ("vulkan_memory_model_device_scope", C("VulkanMemoryModelDeviceScope")),
+    ("subgroup_broadcast_dynamic_id", K("subgroups/extended_types.spvasm")),
+    ("robust_image_access", K("images/atomics.spvasm")),
+    ("inline_uniform_block", T(COMPUTE, "descriptors_come_pushed_by_template_and_inline")),
+    ("descriptor_binding_inline_uniform_block_update_after_bind", M("late", "memory/indexed_arrays.spvasm")),
+    (
+        "pipeline_creation_cache_control",
+        T("driver/icd/tests/caches.rs", "what_was_compiled_once_is_not_compiled_again"),
+    ),
+    ("private_data", T(OBJECTS, "objects_have_private_data")),
+    ("shader_demote_to_helper_invocation", C("DemoteToHelperInvocation")),
+    ("shader_terminate_invocation", K("builtins/fragment_beside.spvasm")),
+    ("subgroup_size_control", T(OBJECTS, "subgroups_are_full_and_of_the_size_that_is_required")),
+    ("compute_full_subgroups", T(OBJECTS, "subgroups_are_full_and_of_the_size_that_is_required")),
+    ("synchronization2", T(COMPUTE, "copies_fills_and_updates_agree")),
+    ("shader_zero_initialize_workgroup_memory", K("memory/workgroup_null.spvasm")),
+    ("shader_integer_dot_product", C("DotProduct")),
+    ("maintenance4", K("constants/local_size_id.spvasm")),
+    ("workgroup_memory_explicit_layout", C("WorkgroupMemoryExplicitLayoutKHR")),
+    ("workgroup_memory_explicit_layout_scalar_block_layout", K("types/workgroup_blocks.spvasm")),
+    ("workgroup_memory_explicit_layout8_bit_access", C("WorkgroupMemoryExplicitLayout8BitAccessKHR")),
+    ("workgroup_memory_explicit_layout16_bit_access", K("types/workgroup_blocks.spvasm")),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The names in the page's table that are there.
+fn advertised() -> BTreeSet<String> {
+    let page = std::fs::read_to_string(root().join("docs/vulkan.md")).unwrap();
+    let rows = page.lines().filter(|line| line.starts_with("| PhysicalDevice"));
+    let there = rows.filter_map(|line| line.split('|').nth(2));
+    there.flat_map(|list| list.split(',')).map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
+}
+
+/// Kernels by the capabilities that they declare, WGSL as it becomes SPIR-V; those that must be refused left out.
+fn by_capability() -> BTreeMap<u32, BTreeSet<String>> {
+    let mut all: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
+    for path in corpus::files() {
+        let Ok(case) = Case::read(&path) else { continue };
+        let (None, Ok(words)) = (&case.error, corpus::spirv(&case)) else { continue };
+        let mut at = 5;
+        // OpCapability comes first.
+        while words.get(at).is_some_and(|word| word & 0xffff == 17) {
+            all.entry(words[at + 1]).or_default().insert(corpus::name(&path));
+            at += 2;
+        }
+    }
+    all
+}
+
+/// What is wrong with a use, if anything.
+fn problem(of: Use, kernels: &BTreeMap<u32, BTreeSet<String>>) -> Option<String> {
+    match of {
+        Use::Capability(name) => {
+            let text = format!("OpCapability {name}\nOpMemoryModel Logical GLSL450");
+            let word = spelter_shaders::front::spvasm::assemble(&text).ok().and_then(|words| words.get(6).copied());
+            let used = word.is_some_and(|word| kernels.contains_key(&word));
+            (!used).then(|| format!("no kernel declares {name}"))
+        }
+        Use::Kernel(name) => {
+            let there = corpus::files().iter().any(|path| corpus::name(path) == name);
+            (!there).then(|| format!("there is no kernel {name}"))
+        }
+        Use::Mode(mode, name) => {
+            let known = crate::run::Mode::ALL.iter().any(|(known, _)| *known == mode);
+            if known { problem(Use::Kernel(name), kernels) } else { Some(format!("there is no mode {mode}")) }
+        }
+        Use::Test(file, test) => {
+            let text = std::fs::read_to_string(root().join(file)).unwrap_or_default();
+            let mut after = text.split("#[test]\n").skip(1);
+            let there = after.any(|rest| rest.lines().take(2).any(|line| line.starts_with(&format!("fn {test}()"))));
+            (!there).then(|| format!("there is no test {test} in {file}"))
+        }
+    }
+}
+
+/// Whether each advertised feature has a test that is there, and each line a feature.
+pub(crate) fn check() -> Result<(), String> {
+    let (advertised, kernels) = (advertised(), by_capability());
+    let listed: BTreeMap<_, _> = FEATURES.iter().map(|&(name, of)| (name.to_owned(), of)).collect();
+    let mut wrong: Vec<String> = Vec::new();
+    wrong.extend(advertised.iter().filter(|name| !listed.contains_key(*name)).map(|name| format!("{name}: no test")));
+    wrong
+        .extend(listed.keys().filter(|name| !advertised.contains(*name)).map(|name| format!("{name}: not advertised")));
+    let problems = listed.iter().filter_map(|(name, of)| Some(format!("{name}: {}", problem(*of, &kernels)?)));
+    wrong.extend(problems);
+    if advertised.len() < 80 {
+        wrong.push(format!("docs/vulkan.md names {} features only", advertised.len()));
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+}
