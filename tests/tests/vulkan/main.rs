@@ -28,6 +28,22 @@ fn main() {
             trials.push(Trial::test(format!("{name}/{}", corpus::name(&path)), test));
         }
     }
+    let reconverging = Arc::clone(&gpu);
+    trials.push(Trial::test("maximal_reconvergence", move || Ok(maximal_reconvergence(&reconverging)?)));
     trials.push(Trial::test("every_feature_has_a_test", || features::check().map_err(Failed::from)));
     libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// A kernel that relies on `SPV_KHR_maximal_reconvergence` says so. Older assemblers do not know the mode, so it is not in the file.
+fn maximal_reconvergence(gpu: &gpu::Gpu) -> Result<(), String> {
+    let path = corpus::root().join("subgroups/rotate.spvasm");
+    let case = Case::read(&path)?;
+    let mode = "OpExecutionMode %main LocalSize 16 1 1";
+    let text = case.text.replacen(mode, &format!("{mode}\nOpExecutionMode %main MaximallyReconvergesKHR"), 1);
+    let extension = "OpExtension \"SPV_KHR_subgroup_rotate\"";
+    let text = text.replacen(extension, &format!("{extension}\nOpExtension \"SPV_KHR_maximal_reconvergence\""), 1);
+    if !text.contains("MaximallyReconvergesKHR") || !text.contains("SPV_KHR_maximal_reconvergence") {
+        return Err("the kernel has another header now".into());
+    }
+    run::run(gpu, &Case::parse(&path, text)?, run::Mode::Plain)
 }

@@ -29,7 +29,7 @@ pub(crate) fn describe(options: &Options) -> Described {
     let of_device = options.device.properties();
     Described {
         core: core(options, &of_device),
-        v11: v11(&of_device),
+        v11: v11(options, &of_device),
         v12: v12(&of_device),
         v13: v13(),
         host: vk::PhysicalDeviceExternalMemoryHostPropertiesEXT::default()
@@ -165,13 +165,15 @@ fn graphics(limits: &mut vk::PhysicalDeviceLimits) {
     limits.standard_sample_locations = TRUE;
 }
 
-fn v11(of_device: &driver::Properties) -> vk::PhysicalDeviceVulkan11Properties<'static> {
+fn v11(options: &Options, of_device: &driver::Properties) -> vk::PhysicalDeviceVulkan11Properties<'static> {
     let has = driver::Limits::of_devices();
+    // Programs that want a graphics queue do without subgroups unless fragments have them, too (wgpu).
+    let fragment = if options.graphics { ShaderStageFlags::FRAGMENT } else { ShaderStageFlags::empty() };
     vk::PhysicalDeviceVulkan11Properties {
         device_uuid: uuid(of_device),
         driver_uuid: uuid(of_device),
         subgroup_size: has.subgroup_size,
-        subgroup_supported_stages: ShaderStageFlags::COMPUTE,
+        subgroup_supported_stages: ShaderStageFlags::COMPUTE | fragment,
         subgroup_supported_operations: subgroup_operations(),
         subgroup_quad_operations_in_all_stages: TRUE,
         point_clipping_behavior: vk::PointClippingBehavior::ALL_CLIP_PLANES,
