@@ -164,6 +164,7 @@ This page is written by a test (`shaders/src/front/spirv/coverage.rs`, `BLESS=1`
         // The first two end blocks, so the reader knows them, and says that they do not belong there; derivatives are between
         // fragments.
         let fragment = matches!(inst.opcode, spirv::Op::Kill | spirv::Op::TerminateInvocation)
+            || name.contains("HelperInvocation")
             || ["OpDPd", "OpFwidth"].iter().any(|start| name.starts_with(start));
         rows.insert(name, if fragment { "for graphics stages".into() } else { what });
     }
