@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
 use spelter_shaders::abi::{DispatchArgs, Outcome};
-use spelter_shaders::back::Scratch;
+use spelter_shaders::back::{Scratch, Workgroups};
 
 use super::plan::{PIECE, Piece, Plan, rows_of_unit};
 use super::progress::Progress;
@@ -113,55 +113,14 @@ fn run_workgroups(work: &DispatchWork, piece: Piece, stop: &AtomicU32, scratch: 
         num_workgroups: piece.groups,
         stop,
     };
-    let mut at = position(piece.units.start, piece.groups);
-    let all_done = piece.units.into_iter().all(|_| {
-        let mut workgroup = work.base;
-        for (number, at) in workgroup.iter_mut().zip(at) {
-            *number = number.wrapping_add(at);
-        }
-        step(&mut at, piece.groups);
-        work.code.run(&args, workgroup, scratch) == Outcome::Done
-    });
+    let workgroups = Workgroups::new(piece.units, piece.groups, work.base);
+    let outcome = work.code.run_all(&args, workgroups, scratch);
     work.code.settle();
-    if all_done { Ok(()) } else { Err(Halt::Stopped(Arc::clone(&work.name))) }
-}
-
-/// The workgroup with a number: x runs fastest.
-fn position(unit: u64, [x, y, _]: [u32; 3]) -> [u32; 3] {
-    if unit == 0 {
-        return [0; 3];
-    }
-    let (x, y) = (u64::from(x.max(1)), u64::from(y.max(1)));
-    [(unit % x) as u32, (unit / x % y) as u32, (unit / x / y) as u32]
-}
-
-fn step(at: &mut [u32; 3], groups: [u32; 3]) {
-    at[0] += 1;
-    if at[0] == groups[0] {
-        (at[0], at[1]) = (0, at[1] + 1);
-    }
-    if at[1] == groups[1] {
-        (at[1], at[2]) = (0, at[2] + 1);
-    }
+    if outcome == Outcome::Done { Ok(()) } else { Err(Halt::Stopped(Arc::clone(&work.name))) }
 }
 
 /// What a panic said, if it was text.
 pub(super) fn said(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stepping_agrees_with_positions() {
-        let groups = [3, 2, 4];
-        let mut at = [0; 3];
-        for unit in 0..24 {
-            assert_eq!(at, position(unit, groups));
-            step(&mut at, groups);
-        }
-    }
 }

@@ -15,7 +15,7 @@ use std::thread::{Builder, JoinHandle};
 
 use parking_lot::{Condvar, Mutex};
 use spelter_shaders::abi::{DispatchArgs, Outcome};
-use spelter_shaders::back::{Code, Scratch};
+use spelter_shaders::back::{Code, Scratch, Workgroups};
 use spelter_shaders::compile::{Backend, compile};
 use spelter_shaders::ir::Kernel;
 
@@ -88,6 +88,10 @@ fn nothing() -> Kernel {
 impl Code for KernelCode {
     fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome {
         self.made().code.run(args, workgroup, scratch)
+    }
+
+    fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
+        self.made().code.run_all(args, workgroups, scratch)
     }
 
     fn settle(&self) {

@@ -1,7 +1,10 @@
 //! Ways to run a kernel: one trait, one implementation for each.
 
 pub mod interp;
+mod workgroups;
 pub mod x86;
+
+pub use workgroups::Workgroups;
 
 use crate::abi::{DispatchArgs, Outcome};
 use crate::host::Host;
@@ -11,6 +14,12 @@ pub trait Code: Send + Sync + std::fmt::Debug {
     /// Runs one workgroup to its end, or until the stop flag is seen. `workgroup` is the `WorkgroupId`, the dispatch's
     /// base included; below [`MAX_WORKGROUPS`](crate::abi::MAX_WORKGROUPS) in each dimension.
     fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome;
+
+    /// Runs workgroups one after the other, until all are done or one sees the stop flag.
+    fn run_all(&self, args: &DispatchArgs<'_>, mut workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
+        let done = workgroups.all(|workgroup| self.run(args, workgroup, scratch) == Outcome::Done);
+        if done { Outcome::Done } else { Outcome::Stopped }
+    }
 
     /// Orders what this thread's workgroups wrote before all that the thread writes from now on: to be called after the last
     /// of them, before another thread is told that they are done.

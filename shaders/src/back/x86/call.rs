@@ -90,14 +90,14 @@ pub(super) struct Needs {
     pub isa: Isa,
 }
 
-/// Runs the function at `entry` for one workgroup.
+/// Runs the function at `entry` for one workgroup after the other.
 pub(super) fn run(
     code: &CodeMemory,
     entry: usize,
     needs: Needs,
     (routines, messages): (&[Routine], &[Message]),
     args: &DispatchArgs<'_>,
-    workgroup: [u32; 3],
+    workgroups: impl Iterator<Item = [u32; 3]>,
     Scratch { words, host }: &mut Scratch,
 ) -> Outcome {
     // The code reads the slices of all descriptors that it names; a caller may have passed fewer.
@@ -124,7 +124,7 @@ pub(super) fn run(
     }
     let sizes = [needs.shared_bytes, needs.private_bytes, needs.frame_bytes, needs.call_bytes];
     let [shared, private, frames, calls] = areas(words, sizes);
-    let context = Context {
+    let mut context = Context {
         buffers: buffers.as_ptr(),
         push,
         stop: args.stop,
@@ -143,9 +143,15 @@ pub(super) fn run(
         messages: messages.as_ptr(),
         message_count: messages.len(),
         num_workgroups: args.num_workgroups,
-        workgroup,
+        workgroup: [0; 3],
     };
-    call(code, entry, &context)
+    for workgroup in workgroups {
+        context.workgroup = workgroup;
+        if call(code, entry, &context) != Outcome::Done {
+            return Outcome::Stopped;
+        }
+    }
+    Outcome::Done
 }
 
 /// Push constants at an address of words.

@@ -22,7 +22,7 @@ use iced_x86::Register;
 use self::call::Needs;
 use self::code_memory::CodeMemory;
 pub use self::code_memory::{CodeUsage, code_usage};
-use super::{Code, Scratch};
+use super::{Code, Scratch, Workgroups};
 use crate::abi::{DispatchArgs, Outcome};
 use crate::host::Message;
 use crate::ir::Op;
@@ -229,9 +229,25 @@ impl Program {
     }
 }
 
+impl Program {
+    fn run_each(
+        &self,
+        args: &DispatchArgs<'_>,
+        workgroups: impl Iterator<Item = [u32; 3]>,
+        scratch: &mut Scratch,
+    ) -> Outcome {
+        let known = (&self.routines[..], &self.messages[..]);
+        call::run(&self.memory, self.entry, self.needs, known, args, workgroups, scratch)
+    }
+}
+
 impl Code for Program {
     fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome {
-        call::run(&self.memory, self.entry, self.needs, (&self.routines, &self.messages), args, workgroup, scratch)
+        self.run_each(args, std::iter::once(workgroup), scratch)
+    }
+
+    fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
+        self.run_each(args, workgroups, scratch)
     }
 
     fn settle(&self) {
