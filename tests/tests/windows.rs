@@ -32,6 +32,9 @@ enum Step {
     Mul(u32),
     /// The same, `xor`ed with its lowest bits and doubled: butterflies.
     Spread(u32),
+    /// Sums and differences with what only the dispatch knows: the number of workgroups, which is 2.
+    AddGroups,
+    SubGroups,
     /// Limits, unsigned and signed.
     UMin(u32),
     UMax(u32),
@@ -50,6 +53,8 @@ impl Step {
             Self::Add(term) => index.wrapping_add(term),
             Self::Mul(factor) => index.wrapping_mul(factor),
             Self::Spread(bits) => ((index ^ (index & bits)) << 1) | (index & bits),
+            Self::AddGroups => index.wrapping_add(2),
+            Self::SubGroups => index.wrapping_sub(2),
             Self::UMin(limit) => index.min(limit),
             Self::UMax(limit) => index.max(limit),
             Self::SMin(limit) => index.cast_signed().min(limit.cast_signed()).cast_unsigned(),
@@ -67,6 +72,8 @@ impl Step {
             Self::Add(term) => format!("({index} + {term}u)"),
             Self::Mul(factor) => format!("({index} * {factor}u)"),
             Self::Spread(bits) => format!("((({index} ^ ({index} & {bits}u)) << 1u) | ({index} & {bits}u))"),
+            Self::AddGroups => format!("({index} + groups.x)"),
+            Self::SubGroups => format!("({index} - groups.x)"),
             Self::UMin(limit) => format!("min({index}, {limit}u)"),
             Self::UMax(limit) => format!("max({index}, {limit}u)"),
             Self::SMin(limit) => format!("bitcast<u32>(min(bitcast<i32>({index}), bitcast<i32>({limit}u)))"),
@@ -78,6 +85,8 @@ impl Step {
 fn step() -> impl Strategy<Value = Step> {
     let limit = || prop_oneof![0..100u32, Just(u32::MAX), Just(u32::MAX - 7), Just(1 << 31), Just((1 << 31) - 1)];
     prop_oneof![
+        Just(Step::AddGroups),
+        Just(Step::SubGroups),
         limit().prop_map(Step::UMin),
         limit().prop_map(Step::UMax),
         limit().prop_map(Step::SMin),
@@ -118,7 +127,8 @@ impl Case {
         let mut text = format!(
             "@group(0) @binding(0) var<storage, read> source: array<{element}>;
              @group(0) @binding(1) var<storage, read_write> result: array<{element}>;
-             @compute @workgroup_size({}) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{\n",
+             @compute @workgroup_size({}) fn main(
+                @builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {{\n",
             self.size
         );
         if self.odd_lanes_only {

@@ -80,7 +80,10 @@ block0:
         ("v6 = iadd v0, v2\n v7 = umin v6, v5", "v7", false),
         ("v6 = iadd v0, v2\n v7 = smax v6, v2\n v8 = umin v7, v5", "v8", false),
         ("v6 = umin v0, v5\n v7 = iadd v6, v2\n v8 = umax v7, v1", "v8", false),
-        // The sum may wrap as a signed number.
+        // There are not that many workgroups, but fewer than that.
+        ("v6 = iadd v0, v5\n v7 = umin v6, v5", "v7", true),
+        ("v6 = isub v0, v5\n v7 = umin v6, v5", "v7", false),
+        ("v6 = isub v0, v5\n v7 = smax v6, v1", "v7", false),
         ("v6 = iadd v0, v5\n v7 = imul v6, v5\n v8 = iadd v0, v7\n v9 = smin v8, v5", "v9", false),
     ];
     for (steps, number, is_row) in cases {

@@ -83,7 +83,8 @@ impl Widen<'_> {
         } else {
             (i64::from(more), i64::from(u32::MAX))
         };
-        high <= most && high + more <= most
+        // Numbers that wrap from lane to lane have the greatest one among them: less than that, they do not.
+        high < most && high + more < most
     }
 
     /// Loads the words of a limited row.
