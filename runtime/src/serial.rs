@@ -96,6 +96,10 @@ impl<F: Flight> Clock<F> {
     /// What to wait for until the batch `serial`, which was submitted, has retired; nothing if it has.
     pub(crate) fn flight(&self, serial: Serial) -> Option<F> {
         let in_flight = self.in_flight.lock();
+        // Relaxed: written under this lock only.
+        if serial <= self.retired.load(Ordering::Relaxed) {
+            return None;
+        }
         in_flight.iter().find(|(number, _)| *number >= serial).map(|(_, flight)| flight.clone())
     }
 

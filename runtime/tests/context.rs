@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use spelter::{Context, Error, Source};
+use spelter::{Bind, Context, Error, Source};
 
 const ADD: &str = "
 @group(0) @binding(0) var<storage, read> source: array<u32>;
@@ -255,4 +255,50 @@ fn one_context_on_several_threads() {
             });
         }
     });
+}
+
+/// Adds what is in `step` to each word, some time later.
+const SLOW: &str = "
+@group(0) @binding(0) var<storage, read> step: array<u32>;
+@group(0) @binding(1) var<storage, read_write> to: array<u32>;
+@compute @workgroup_size(1)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    var word = to[id.x];
+    for (var i = 0u; i < step[1]; i++) { word = word * 3u + i; }
+    to[id.x] = word * step[2] + step[0];
+}";
+
+#[test]
+fn after_a_refused_dispatch_the_next_one_has_what_is_in_the_slots() {
+    let context = Context::builder().workers(2).build().unwrap();
+    let program = context.program_wgsl(SLOW).unwrap();
+    let [step, other] = [[1u32, 0, 1], [100, 0, 1]].map(|words| context.buffer_from(&words).unwrap());
+    let [to, aside] = [0u32; 2].map(|word| context.buffer_from(&[word; 4]).unwrap());
+    context.bind((0, 0), Bind::storage(&step)).unwrap();
+    context.bind((0, 1), Bind::storage(&to)).unwrap();
+    let dispatch = || context.dispatch(&program).groups([4, 1, 1]).unwrap();
+    for round in 1..4 {
+        dispatch();
+        context.dispatch(&program).bind(0, 0, &other).bind(0, 1, &aside).groups([70_000, 1, 1]).unwrap_err();
+        dispatch();
+        context.copy(&to, 0, &aside, 0, 400).unwrap_err();
+        dispatch();
+        assert_eq!(context.read::<u32>(&to).unwrap(), [3 * round; 4]);
+        assert_eq!(context.read::<u32>(&aside).unwrap(), [0; 4]);
+    }
+}
+
+#[test]
+fn a_fence_of_what_is_done_does_not_wait_for_what_comes_later() {
+    let context = Context::builder().workers(2).build().unwrap();
+    let program = context.program_wgsl(SLOW).unwrap();
+    let step = context.buffer_from(&[1u32, 400_000_000, 0]).unwrap();
+    let to = context.buffer_from(&[0u32; 4]).unwrap();
+    let done = context.flush().unwrap();
+    done.wait().unwrap();
+    context.dispatch(&program).bind(0, 0, &step).bind(0, 1, &to).groups([4, 1, 1]).unwrap();
+    let later = context.flush().unwrap();
+    assert!(done.is_done() && done.wait_for(Duration::ZERO).unwrap());
+    later.wait().unwrap();
+    assert_eq!(context.read::<u32>(&to).unwrap(), [1; 4]);
 }

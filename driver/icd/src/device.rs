@@ -153,17 +153,16 @@ fn destroy(device: vk::Device, _: *const vk::AllocationCallbacks<'_>) -> Result<
     Ok(())
 }
 
-#[allow(clippy::print_stderr, reason = "this is what SPELTER_STATS asks for")]
 fn tell_statistics(device: &Device) {
     let pipelines = device.driver.pipeline_cache_stats();
     let submitted: u64 = device.driver.queues().iter().map(driver::Queue::retired).sum();
-    eprintln!(
+    message::say(&format!(
         "spelter: {submitted} submissions, {} kernels compiled, {} shared, {} from caches, at most {} bytes of memory",
         pipelines.compiled,
         pipelines.shared,
         pipelines.stored,
         crate::memory::most_bytes_in_use(),
-    );
+    ));
     let severity = vk::DebugUtilsMessageSeverityFlagsEXT::INFO;
     let types = vk::DebugUtilsMessageTypeFlagsEXT::PERFORMANCE;
     let text = format!("{submitted} submissions");

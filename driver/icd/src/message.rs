@@ -1,6 +1,7 @@
 //! Messages to whoever writes the program: to the messengers of the instance that it is about, or to standard error.
 
 use std::collections::HashMap;
+use std::io::Write;
 use std::sync::LazyLock;
 
 use ash::vk::{self, Handle, ObjectType};
@@ -84,17 +85,20 @@ pub(crate) fn printer(owner: Owner) -> Printer {
     Printer::new(MOST_PRINTED, move |printed| print_of_kernel(owner, printed))
 }
 
-#[allow(clippy::print_stderr, reason = "there is nobody else to tell")]
 fn print_of_kernel(owner: Owner, printed: &Printed) {
     let message = Message::new(Severity::INFO, Types::GENERAL, "spelter-printf", printed.text.as_str());
     if !tell(owner, &message) && !Options::get().quiet {
-        eprintln!("{}", printed.text);
+        say(&printed.text);
     }
+}
+
+/// A line on standard error, which may be closed: nobody else could be told.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 static PRINTED: LazyLock<Mutex<HashMap<String, u32>>> = LazyLock::new(Mutex::default);
 
-#[allow(clippy::print_stderr, reason = "there is nobody else to tell")]
 fn print(message: &Message) {
     if Options::get().quiet || !message.severity.contains(Severity::ERROR) {
         return;
@@ -106,8 +110,8 @@ fn print(message: &Message) {
     let times = printed.entry(message.text.clone()).or_insert(0);
     *times += 1;
     match *times {
-        ..REPEATS => eprintln!("spelter: {}", message.text),
-        REPEATS => eprintln!("spelter: {} (said {REPEATS} times, and no more)", message.text),
+        ..REPEATS => say(&format!("spelter: {}", message.text)),
+        REPEATS => say(&format!("spelter: {} (said {REPEATS} times, and no more)", message.text)),
         _ => {}
     }
 }

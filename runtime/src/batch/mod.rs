@@ -183,6 +183,8 @@ impl Batch {
 
     /// Puts a barrier before the next command if what it does asks for one; whether it did. `fresh` is of the same uses.
     pub(crate) fn order(&mut self, uses: impl Iterator<Item = Touch> + Clone, fresh: Fresh) -> Result<bool, Error> {
+        // If the command is refused, what repeats the one before must look again.
+        self.state.last = None;
         let barrier = self.hazards.next(uses, fresh);
         if barrier {
             self.barrier()?;
@@ -206,8 +208,8 @@ impl Batch {
         &mut self,
         command: impl FnOnce(&CommandBuffer) -> Result<(), spelter_driver::Error>,
     ) -> Result<(), Error> {
-        command(&self.commands)?;
         self.state.last = None;
+        command(&self.commands)?;
         self.counts.transfers += 1;
         self.recorded += 1;
         Ok(())
@@ -271,6 +273,7 @@ impl Batch {
         set: &DescriptorSet,
         number: u64,
     ) -> Result<(), Error> {
+        self.state.last = None;
         self.commands.bind_descriptor_sets(program.pipeline().layout(), group, &[set], &[])?;
         let sets = &mut self.state.sets;
         if sets.len() <= group as usize {

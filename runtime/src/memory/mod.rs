@@ -20,6 +20,9 @@ use crate::object::ResourceObject;
 use crate::stats::Counters;
 use slab::{Place, Slab};
 
+/// Replaced objects that are remembered without looking whether they are still there.
+const FEW_LEAVING: usize = 64;
+
 /// The smallest staging buffer.
 const SMALLEST_STAGING: u64 = 1 << 10;
 /// Sizes of staging buffers that are kept: up to 4 MiB.
@@ -159,6 +162,10 @@ impl Memory {
         let mut leaving = self.leaving.lock();
         while leaving.front().is_some_and(|object| object.strong_count() == 0) {
             leaving.pop_front();
+        }
+        // One that stays for long must not keep the shells of all behind it.
+        if leaving.len() >= FEW_LEAVING && leaving.len().is_power_of_two() {
+            leaving.retain(|object| object.strong_count() > 0);
         }
         leaving.push_back(Arc::downgrade(object));
     }

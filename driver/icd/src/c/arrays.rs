@@ -226,6 +226,8 @@ pub(crate) fn put_text(to: &mut vk::PipelineExecutableInternalRepresentationKHR<
     let room = if to.p_data.is_null() { 0 } else { to.data_size.min(len) };
     let start = to.p_data.cast::<u8>();
     for (index, byte) in bytes.take(room).enumerate() {
+        // What is cut is a text all the same.
+        let byte = if index + 1 == room { 0 } else { byte };
         // SAFETY: by the contract of `crate::c` there are `dataSize` bytes, for the call to write.
         unsafe { start.wrapping_add(index).write(byte) };
     }

@@ -21,10 +21,21 @@ pub(super) fn fill(format: vk::Format, out: &mut OutChain<'_, vk::FormatProperti
     let has = of(format);
     out.head(|all| all.format_properties = has);
     out.fill(|all: &mut vk::FormatProperties3<'_>| {
-        all.linear_tiling_features = wide(has.linear_tiling_features);
-        all.optimal_tiling_features = wide(has.optimal_tiling_features);
+        let compares = compared(format);
+        all.linear_tiling_features = wide(has.linear_tiling_features) | compares;
+        all.optimal_tiling_features = wide(has.optimal_tiling_features) | compares;
         all.buffer_features = wide(has.buffer_features);
     });
+}
+
+/// Depths that are sampled are compared, too.
+fn compared(format: vk::Format) -> FormatFeatureFlags2 {
+    let sampled = of(format).optimal_tiling_features.contains(vk::FormatFeatureFlags::SAMPLED_IMAGE);
+    if sampled && matches!(format, vk::Format::D16_UNORM | vk::Format::D32_SFLOAT) {
+        FormatFeatureFlags2::SAMPLED_IMAGE_DEPTH_COMPARISON
+    } else {
+        FormatFeatureFlags2::empty()
+    }
 }
 
 /// The same bits mean the same; storage needs no format in the shader.

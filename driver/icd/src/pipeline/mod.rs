@@ -187,7 +187,8 @@ fn compute(
     if cache::is_asked(info) {
         driver.wait_compiled();
     }
-    cache::tell(info, start.elapsed(), origin != driver::Origin::Compiled);
+    // A hit of the application's cache: the device's own is not it.
+    cache::tell(info, start.elapsed(), cache.is_some() && origin != driver::Origin::Compiled);
     let captures =
         vk::PipelineCreateFlags::CAPTURE_STATISTICS_KHR | vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR;
     let explain = || device.driver.explain(shader, &layout.driver);
