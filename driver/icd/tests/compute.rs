@@ -282,19 +282,7 @@ fn images_are_cleared_and_copied_out() {
     let out = gpu.buffer(64);
     unsafe {
         let extent = vk::Extent3D { width: 8, height: 8, depth: 1 };
-        let info = vk::ImageCreateInfo::default()
-            .image_type(vk::ImageType::TYPE_2D)
-            .format(vk::Format::R8G8B8A8_UNORM)
-            .extent(extent)
-            .mip_levels(1)
-            .array_layers(1)
-            .samples(vk::SampleCountFlags::TYPE_1)
-            .usage(vk::ImageUsageFlags::TRANSFER_SRC | vk::ImageUsageFlags::TRANSFER_DST);
-        let image = gpu.device.create_image(&info, None).unwrap();
-        let needs = gpu.device.get_image_memory_requirements(image);
-        let info = vk::MemoryAllocateInfo::default().allocation_size(needs.size);
-        let memory = gpu.device.allocate_memory(&info, None).unwrap();
-        gpu.device.bind_image_memory(image, memory, 0).unwrap();
+        let (image, memory) = gpu.image(vk::Format::R8G8B8A8_UNORM, extent);
         let range = vk::ImageSubresourceRange {
             aspect_mask: vk::ImageAspectFlags::COLOR,
             base_mip_level: 0,

@@ -83,19 +83,7 @@ fn depth_has_layouts_of_its_own() {
     out.write(&[1.0f32.to_bits(); 16]);
     unsafe {
         let extent = vk::Extent3D { width: 4, height: 4, depth: 1 };
-        let info = vk::ImageCreateInfo::default()
-            .image_type(vk::ImageType::TYPE_2D)
-            .format(vk::Format::D32_SFLOAT)
-            .extent(extent)
-            .mip_levels(1)
-            .array_layers(1)
-            .samples(vk::SampleCountFlags::TYPE_1)
-            .usage(vk::ImageUsageFlags::TRANSFER_SRC | vk::ImageUsageFlags::TRANSFER_DST);
-        let image = gpu.device.create_image(&info, None).unwrap();
-        let needs = gpu.device.get_image_memory_requirements(image);
-        let memory = vk::MemoryAllocateInfo::default().allocation_size(needs.size);
-        let memory = gpu.device.allocate_memory(&memory, None).unwrap();
-        gpu.device.bind_image_memory(image, memory, 0).unwrap();
+        let (image, memory) = gpu.image(vk::Format::D32_SFLOAT, extent);
         let depth = vk::ImageAspectFlags::DEPTH;
         let layers = vk::ImageSubresourceLayers { aspect_mask: depth, layer_count: 1, ..Default::default() };
         let range =

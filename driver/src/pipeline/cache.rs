@@ -110,9 +110,7 @@ impl Key {
         let constants = constants.filter(|(id, _)| source.ids.binary_search(id).is_ok()).collect();
         Self { source: Arc::clone(source), entry: entry.into(), constants, counts: Arc::default() }
     }
-}
 
-impl Key {
     /// What tells the kernel from all others that there ever were, 32 bytes long.
     pub(crate) fn digest(&self) -> [u8; 32] {
         let source = self.source.digest.get_or_init(|| self.source.text.digest());

@@ -86,8 +86,7 @@ impl ComputePipeline {
         layout: &PipelineLayout,
     ) -> Result<Key, Error> {
         check_devices(device, module.device(), layout)?;
-        let key = module.key(entry, specialization);
-        Ok(if module.may_have_runtime_arrays() { key.with_counts(counts(layout)) } else { key })
+        Ok(for_layout(module.key(entry, specialization), module.may_have_runtime_arrays(), layout))
     }
 
     /// What becomes of such a pipeline's kernel, compiled anew.
@@ -96,10 +95,7 @@ impl ComputePipeline {
         (module, entry, specialization): (&ShaderModule, &str, &Specialization),
         layout: &PipelineLayout,
     ) -> Result<Explained, Error> {
-        let mut kernel = module.kernel(entry, specialization)?;
-        if kernel.bindings.values().any(|data| data.count == 0) {
-            kernel.size_runtime_arrays(|data| elements(layout, data));
-        }
+        let kernel = sized(Cow::Owned(module.kernel(entry, specialization)?), layout);
         Ok(explain(&kernel, device.properties().backend))
     }
 
@@ -109,8 +105,7 @@ impl ComputePipeline {
         layout: &PipelineLayout,
     ) -> Result<Self, Error> {
         check_devices(device, shader.device(), layout)?;
-        let key = shader.key().clone();
-        let key = if shader.may_have_runtime_arrays() { key.with_counts(counts(layout)) } else { key };
+        let key = for_layout(shader.key().clone(), shader.may_have_runtime_arrays(), layout);
         let make = || Ok((compiled(device, Cow::Borrowed(shader.kernel()), layout)?, Origin::Compiled));
         Self::new(device, key, layout, make).map(|(made, _)| made)
     }
@@ -212,22 +207,33 @@ fn check_devices(device: &Device, shader: &Device, layout: &PipelineLayout) -> R
 }
 
 /// What every pipeline of the kernel has, if the device can run it.
-fn compiled(device: &Device, mut kernel: Cow<'_, Kernel>, layout: &PipelineLayout) -> Result<CompiledKernel, Error> {
+fn compiled(device: &Device, kernel: Cow<'_, Kernel>, layout: &PipelineLayout) -> Result<CompiledKernel, Error> {
     check_size(&kernel)?;
     check_private(&kernel)?;
-    if kernel.bindings.values().any(|data| data.count == 0) {
-        kernel.to_mut().size_runtime_arrays(|data| elements(layout, data));
-    }
+    let kernel = sized(kernel, layout);
     let (name, workgroup_size, push_bytes) = (kernel.name.as_str().into(), kernel.workgroup_size, kernel.push_bytes);
     let (bindings, has_addresses) = (kernel.bindings.values().cloned().collect(), kernel.has_addresses());
     let code = device.compilers().code(kernel, device.properties().backend);
     Ok(CompiledKernel { name, code, workgroup_size, bindings, push_bytes, has_addresses })
 }
 
+/// The kernel with as many elements in each array as the layout has, where the shader gives no size.
+fn sized<'k>(mut kernel: Cow<'k, Kernel>, layout: &PipelineLayout) -> Cow<'k, Kernel> {
+    if kernel.bindings.values().any(|data| data.count == 0) {
+        kernel.to_mut().size_runtime_arrays(|data| elements(layout, data));
+    }
+    kernel
+}
+
 /// Elements that a layout has for a binding.
 fn elements(layout: &PipelineLayout, data: &BindingData) -> u32 {
     let entry = layout.sets().get(data.set as usize).and_then(|set| set.entry(data.binding));
     entry.map_or(0, |entry| entry.count as u32)
+}
+
+/// The key of a kernel with that layout, which counts where arrays may have no size without it.
+fn for_layout(key: Key, may_have_runtime_arrays: bool, layout: &PipelineLayout) -> Key {
+    if may_have_runtime_arrays { key.with_counts(counts(layout)) } else { key }
 }
 
 /// Set, binding and elements of all bindings of a layout.

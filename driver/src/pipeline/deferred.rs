@@ -36,13 +36,10 @@ struct Made {
 }
 
 impl KernelCode {
-    fn new(kernel: Kernel, wanted: Backend, made: OnceLock<Made>) -> Arc<Self> {
-        Arc::new(Self { kernel: Mutex::new(kernel), wanted, made })
-    }
-
     /// Code that is there already.
     pub(super) fn ready(backend: Backend, code: Arc<dyn Code>) -> Arc<Self> {
-        Self::new(nothing(), backend, OnceLock::from(Made { backend, code }))
+        let made = OnceLock::from(Made { backend, code });
+        Arc::new(Self { kernel: Mutex::new(nothing()), wanted: backend, made })
     }
 
     /// What runs the kernel: the interpreter, where the wanted back end has no code for it.
@@ -66,17 +63,10 @@ impl KernelCode {
     fn made(&self) -> &Made {
         self.made.get_or_init(|| {
             let mut kernel = self.kernel.lock();
-            let made = Made::of(&kernel, self.wanted);
+            let compiled = compile(&kernel, self.wanted);
             *kernel = nothing();
-            made
+            Made { backend: compiled.backend, code: compiled.code.into() }
         })
-    }
-}
-
-impl Made {
-    fn of(kernel: &Kernel, wanted: Backend) -> Self {
-        let compiled = compile(kernel, wanted);
-        Self { backend: compiled.backend, code: compiled.code.into() }
     }
 }
 
@@ -137,9 +127,11 @@ impl Compilers {
     /// The code of a kernel, compiled now or soon.
     pub(crate) fn code(&self, kernel: Cow<'_, Kernel>, wanted: Backend) -> Arc<KernelCode> {
         if self.most == 0 {
-            return KernelCode::new(nothing(), wanted, OnceLock::from(Made::of(&kernel, wanted)));
+            let compiled = compile(&kernel, wanted);
+            return KernelCode::ready(compiled.backend, compiled.code.into());
         }
-        let code = KernelCode::new(kernel.into_owned(), wanted, OnceLock::new());
+        let kernel = Mutex::new(kernel.into_owned());
+        let code = Arc::new(KernelCode { kernel, wanted, made: OnceLock::new() });
         if !self.enqueue(&code) {
             code.compile();
         }

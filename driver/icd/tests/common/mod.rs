@@ -217,6 +217,26 @@ impl Gpu {
         }
     }
 
+    /// A flat image of one level, for transfers, with memory of its own.
+    pub(crate) fn image(&self, format: vk::Format, extent: vk::Extent3D) -> (vk::Image, vk::DeviceMemory) {
+        let info = vk::ImageCreateInfo::default()
+            .image_type(vk::ImageType::TYPE_2D)
+            .format(format)
+            .extent(extent)
+            .mip_levels(1)
+            .array_layers(1)
+            .samples(vk::SampleCountFlags::TYPE_1)
+            .usage(vk::ImageUsageFlags::TRANSFER_SRC | vk::ImageUsageFlags::TRANSFER_DST);
+        unsafe {
+            let image = self.device.create_image(&info, None).unwrap();
+            let needs = self.device.get_image_memory_requirements(image);
+            let info = vk::MemoryAllocateInfo::default().allocation_size(needs.size);
+            let memory = self.device.allocate_memory(&info, None).unwrap();
+            self.device.bind_image_memory(image, memory, 0).unwrap();
+            (image, memory)
+        }
+    }
+
     pub(crate) fn destroy_buffer(&self, buffer: Buffer) {
         unsafe {
             self.device.destroy_buffer(buffer.raw, None);

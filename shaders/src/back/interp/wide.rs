@@ -1,4 +1,5 @@
-//! Steps for what is wider than a register of the IR: clocks, messages, and 64-bit atomics: on two words, one after another, under a lock that all of them share.
+//! Steps for what is wider than a register of the IR: clocks, messages, and 64-bit atomics, which are on two words, one after
+//! another, under a lock that all of them share.
 //!
 //! Guest memory is accessed as words of 32 bits only (ADR 2), so an atomic of 64 is not one for those who look at a word of it.
 

@@ -159,7 +159,7 @@ pub(super) fn run(
 struct Aligned([u8; MAX_PUSH_BYTES]);
 
 /// Areas of so many bytes in `words`, each on a cache line of its own. Loops: closures over arrays were calls here, for
-/// every workgroup.
+/// every dispatch.
 fn areas<const N: usize>(words: &mut Vec<u64>, bytes: [usize; N]) -> [*mut u64; N] {
     const LINE: usize = 8;
     let mut needed = LINE;

@@ -11,7 +11,9 @@ use cranelift_entity::EntitySet;
 use super::access::Target;
 use super::atomic::is_wide;
 use super::{LANES, Type, Value, Widen};
+use crate::analysis::Shape;
 use crate::ir::{self, AtomicOp, BindingKind, InstData as Scalar, Op, Place, Semantics, ValueDef};
+use crate::simd::builder::ALL;
 use crate::simd::ssa::{Unwritten, Variable};
 use crate::simd::{Address, InstData};
 
@@ -22,6 +24,8 @@ const STORAGE_CLASSES: Semantics = Semantics(0xfc0);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tally {
     op: AtomicOp,
+    /// What it is before the first subgroup, in each lane.
+    first: u32,
     address: Address,
     lock: bool,
     lanes: Variable,
@@ -122,11 +126,12 @@ impl Widen<'_> {
         let Scalar::Atomic { op, ref place, value: Some(value), scope, .. } = self.kernel.insts[inst] else {
             return false;
         };
-        let (Some(start), Some((step, _)), true) = (self.subgroup.start, operation(op), self.tallied.contains(inst))
+        let (Some(start), Some((step, first)), true) =
+            (self.subgroup.start, operation(op), self.tallied.contains(inst))
         else {
             return false;
         };
-        if matches!(*place, Place::Buffer { buffer, .. } if self.shape(buffer) != crate::analysis::Shape::Uniform) {
+        if matches!(*place, Place::Buffer { buffer, .. } if self.shape(buffer) != Shape::Uniform) {
             return false;
         }
         let (region, offset) = self.place_of(place);
@@ -141,7 +146,7 @@ impl Widen<'_> {
         let lanes = self.builder.variables.declare(Type::V32, Unwritten::Undef);
         let param = self.builder.param(self.subgroup.turn, Type::V32);
         self.builder.variables.write(start, lanes, param);
-        self.tallies.push(Tally { op, address, lock: is_wide(scope), lanes });
+        self.tallies.push(Tally { op, first, address, lock: is_wide(scope), lanes });
         let block = self.builder.current();
         let before = self.builder.read(lanes, block);
         let value = self.vector(value);
@@ -153,14 +158,13 @@ impl Widen<'_> {
 
     /// What tallies are before the first subgroup, one vector each.
     pub(super) fn first_tallies(&mut self) -> Vec<Value> {
-        let firsts: Vec<u32> = self.tallies.iter().filter_map(|tally| Some(operation(tally.op)?.1)).collect();
-        firsts.into_iter().map(|bits| self.builder.constant(Type::V32, bits.into())).collect()
+        self.tallies.iter().map(|tally| self.builder.constant(Type::V32, tally.first.into())).collect()
     }
 
     /// What they are at the end of a subgroup.
     pub(super) fn read_tallies(&mut self) -> Vec<Value> {
         let block = self.builder.current();
-        self.tallies.clone().into_iter().map(|tally| self.builder.read(tally.lanes, block)).collect()
+        self.tallies.iter().map(|tally| self.builder.read(tally.lanes, block)).collect()
     }
 
     /// Does what was put off, behind the last subgroup; nothing where a tally is as it was.
@@ -168,10 +172,10 @@ impl Widen<'_> {
         if totals.is_empty() {
             return;
         }
-        self.exec = self.builder.constant(Type::Mask, crate::simd::builder::ALL);
+        self.exec = self.builder.constant(Type::Mask, ALL);
         self.note_exec();
-        let firsts = self.first_tallies();
-        for ((tally, &value), first) in self.tallies.clone().into_iter().zip(totals).zip(firsts) {
+        for (tally, &value) in self.tallies.clone().into_iter().zip(totals) {
+            let first = self.builder.constant(Type::V32, tally.first.into());
             let (lanes, inside) = self.lanes_of_target(Target::Word(tally.address));
             let changed = self.builder.pure(Op::INe, &[value, first]);
             let mask = self.builder.and(inside, changed);
