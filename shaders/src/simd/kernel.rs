@@ -20,6 +20,9 @@ pub struct Kernel {
     pub frame_bytes: u32,
     /// Bytes of rows for calls.
     pub call_bytes: u32,
+    /// Whether other workgroups can learn from it, while it runs, what it has written: it has fences or atomics that reach
+    /// beyond the workgroup.
+    pub publishes: bool,
     /// Constant words that it reads.
     pub tables: Vec<u32>,
     /// All blocks; `layout` says which are in use.
@@ -92,6 +95,7 @@ impl Kernel {
             private_bytes: 0,
             frame_bytes: 0,
             call_bytes: 0,
+            publishes: false,
             tables: Vec::new(),
             blocks: PrimaryMap::new(),
             layout: Vec::new(),

@@ -88,8 +88,12 @@ impl Parser {
             }
             return line.expect(']');
         }
+        if line.eat_word("publishes") {
+            kernel.publishes = true;
+            return Ok(());
+        }
         let number = line.word(
-            "`descriptors`, `shared`, `private`, `frames`, `calls`, `tables` or a block",
+            "`descriptors`, `shared`, `private`, `frames`, `calls`, `publishes`, `tables` or a block",
             |word| match word {
                 "descriptors" => Some(&mut kernel.descriptors),
                 "shared" => Some(&mut kernel.shared_bytes),

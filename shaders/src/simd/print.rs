@@ -19,6 +19,9 @@ impl Display for Kernel {
         for (name, number) in head.into_iter().filter(|(_, number)| *number != 0) {
             writeln!(f, "{name} {number}")?;
         }
+        if self.publishes {
+            writeln!(f, "publishes")?;
+        }
         if !self.tables.is_empty() {
             list(f, "tables [", &self.tables, "]\n")?;
         }

@@ -1,7 +1,10 @@
 //! Control flow: arguments, loops, switches, stopping.
 
-use spelter_shaders::abi::Outcome;
+use std::sync::atomic::AtomicU32;
+
+use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome};
 use spelter_shaders::back::x86::compile;
+use spelter_shaders::back::{Code, Scratch, Workgroups};
 
 use super::{buffer, check, engines, head, parse, run, run_program, words};
 
@@ -125,6 +128,38 @@ block3(v32: s32):
                     );
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn workgroups_without_loops_stop_one_after_the_other() {
+    let text = format!(
+        "{}    v10 = const.s32 0
+    v11 = load.s32 v0 + v10 * 4 if v10 < v1
+    v12 = const.s32 1
+    v13 = iadd v11, v12
+    v14 = const.mask 0xffff
+    store v0 + v10 * 4 if v10 < v1, v13 mask v14
+    return\n",
+        head(1)
+    );
+    for isa in engines() {
+        let program = compile(&parse(&text), isa).unwrap();
+        for (stop, groups, outcome, ran) in
+            [(0, 100_000, Outcome::Done, 100_000), (1, 100_000, Outcome::Stopped, 1), (1, 1, Outcome::Done, 1)]
+        {
+            let slice = buffer(&[0]);
+            let args = DispatchArgs {
+                buffers: &[slice],
+                images: &[],
+                push: &[0; MAX_PUSH_BYTES],
+                num_workgroups: [groups, 1, 1],
+                stop: &AtomicU32::new(stop),
+            };
+            let workgroups = Workgroups::new(0..u64::from(groups), args.num_workgroups, [0; 3]);
+            assert_eq!(program.run_all(&args, workgroups, &mut Scratch::default()), outcome);
+            assert_eq!(words(slice), [ran]);
         }
     }
 }

@@ -9,6 +9,7 @@ mod elements;
 mod memory;
 mod ops;
 mod streams;
+mod strides;
 
 use std::sync::atomic::AtomicU32;
 

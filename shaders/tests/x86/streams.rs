@@ -8,6 +8,7 @@ use spelter_shaders::back::x86::{self, Isa};
 use spelter_shaders::back::{Code, Scratch};
 use spelter_shaders::compile::{Floats, Module, lower, widen};
 use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::ir;
 
 /// The first holds the number of words; the second takes what the invocation's number makes of it.
 const FILL: &str = "
@@ -57,4 +58,22 @@ fn every_word_is_written_and_no_other() {
             }
         }
     }
+}
+
+#[test]
+fn a_kernel_that_publishes_what_it_writes_writes_through_the_caches() {
+    let module = Module::from_wgsl(FILL).unwrap();
+    let kernel = lower(&module.kernel("main", &BTreeMap::new()).unwrap(), Floats::FAST, |_, _| {});
+    let with = |fence: &str| {
+        ir::Kernel::parse(&kernel.to_string().replace("\n    return\n", &format!("\n    {fence}\n    return\n")))
+    };
+    let streams = |kernel: &ir::Kernel| {
+        let program = x86::compile(&widen(kernel, Isa::Avx512).unwrap(), Isa::Avx512).unwrap();
+        program.assembly().contains("vmovntps")
+    };
+    // What is compiled for a processor need not run on it.
+    assert!(streams(&kernel));
+    assert!(streams(&with("fence workgroup release|storage").unwrap()), "nobody else is told");
+    assert!(!streams(&with("fence device release|storage").unwrap()));
+    assert!(!streams(&with("barrier workgroup queue_family acq_rel|storage").unwrap()));
 }

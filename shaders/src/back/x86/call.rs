@@ -22,7 +22,7 @@
 //!   call only.
 
 use std::mem::offset_of;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Isa;
 use super::code_memory::CodeMemory;
@@ -97,7 +97,7 @@ pub(super) fn run(
     needs: Needs,
     (routines, messages): (&[Routine], &[Message]),
     args: &DispatchArgs<'_>,
-    workgroups: impl Iterator<Item = [u32; 3]>,
+    mut workgroups: impl Iterator<Item = [u32; 3]>,
     Scratch { words, host }: &mut Scratch,
 ) -> Outcome {
     // The code reads the slices of all descriptors that it names; a caller may have passed fewer.
@@ -145,9 +145,13 @@ pub(super) fn run(
         num_workgroups: args.num_workgroups,
         workgroup: [0; 3],
     };
-    for workgroup in workgroups {
+    while let Some(workgroup) = workgroups.next() {
         context.workgroup = workgroup;
         if call(code, entry, &context) != Outcome::Done {
+            return Outcome::Stopped;
+        }
+        // Only long loops ask by themselves. Relaxed: nothing comes with the flag.
+        if args.stop.load(Ordering::Relaxed) != 0 && workgroups.next().is_some() {
             return Outcome::Stopped;
         }
     }

@@ -18,6 +18,15 @@ pub(super) fn is_wide(scope: Scope) -> bool {
     matches!(scope, Scope::CrossDevice | Scope::Device | Scope::QueueFamily)
 }
 
+/// Whether the kernel has anything that tells other workgroups of its writes: ordered or not, one may wait for it.
+pub(super) fn publishes(kernel: &ir::Kernel) -> bool {
+    kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts).any(|&inst| match &kernel.insts[inst] {
+        Scalar::Fence { scope, .. } | Scalar::Barrier { memory: scope, .. } => is_wide(*scope),
+        Scalar::Atomic { scope, place: Place::Buffer { .. }, .. } => is_wide(*scope),
+        _ => false,
+    })
+}
+
 /// The operation on values, for memory that nobody else sees.
 fn modify(op: AtomicOp) -> Option<Op> {
     Some(match op {
@@ -48,7 +57,8 @@ struct Atomic {
 }
 
 impl Widen<'_> {
-    /// `fence`, or the memory part of a barrier. All orders but sequential consistency are this machine's own.
+    /// `fence`, or the memory part of a barrier. All orders but sequential consistency are this machine's own, as long as
+    /// a kernel that [`publishes`] does not write past the caches.
     pub(super) fn fence(&mut self, scope: Scope, semantics: Semantics) {
         if is_wide(scope) && semantics.0 & SEQUENTIALLY_CONSISTENT != 0 {
             self.builder.emit(InstData::Fence);

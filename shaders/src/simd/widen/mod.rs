@@ -117,6 +117,7 @@ impl<'a> Widen<'a> {
     fn new(kernel: &'a ir::Kernel, uniformity: &'a Uniformity) -> Self {
         let mut simd = Kernel::new(kernel.name.clone());
         simd.shared_bytes = kernel.shared_bytes();
+        simd.publishes = atomic::publishes(kernel);
         let mut descriptors = SecondaryMap::new();
         for (binding, data) in &kernel.bindings {
             descriptors[binding] = simd.descriptors;

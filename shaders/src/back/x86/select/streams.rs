@@ -2,7 +2,7 @@
 //! the caches: nobody will find them there, and reading each line before it is overwritten would cost as much as writing it.
 //!
 //! Such writes are not ordered with others: [`Code::settle`](crate::back::Code::settle) orders them when a thread is done. A kernel
-//! that tells others of its writes itself, by atomics or fences, has none.
+//! that publishes its writes itself, by atomics or fences, has none.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub(super) struct Streams(EntitySet<Value>);
 impl Streams {
     pub(super) fn new(kernel: &Kernel) -> Self {
         let insts = || kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts).copied();
-        if insts().any(|inst| matches!(kernel.insts[inst], InstData::Atomic { .. } | InstData::Fence)) {
+        if kernel.publishes {
             return Self::default();
         }
         let mut other_uses: SecondaryMap<Value, bool> = SecondaryMap::new();

@@ -1,39 +1,105 @@
-//! Which rows of a loop lie far from each other. What a subgroup skips there is what its neighbours read in their turns, too
-//! late for the processor to see a pattern: such loads fetch the neighbours' words with their own.
+//! Which rows the processor does not see coming: their neighbours in time lie far away. Loads of such rows fetch words that
+//! are needed soon with their own.
+//!
+//! - In a loop with long strides: what a subgroup skips is what its neighbours read in their turns.
+//! - At a fixed distance from workgroup to workgroup: what the next workgroup reads, which mostly runs next.
 
 use cranelift_entity::EntitySet;
 
 use super::most::{Passed, passed};
 use crate::ir::Op;
-use crate::simd::{InstData, Kernel, LANES, Row, Value};
+use crate::simd::{Field, InstData, Kernel, LANES, Row, Value, WideOp};
 
-/// Bytes from a row to the words that are fetched with it: those of the next subgroup but one.
-pub(super) const FETCHED: i32 = 128;
+/// Bytes from a row of a loop to the words that are fetched with it: those of the next subgroup but one.
+const NEXT_SUBGROUPS: i32 = 128;
 
 /// Words from trip to trip up to which the processor sees the pattern itself.
 const NEAR: u32 = 2 * LANES;
 
-/// Counters of loops that go on in long strides.
+/// Words from workgroup to workgroup that are worth fetching: a row further on, and not more than caches keep until then.
+const APART: std::ops::RangeInclusive<i32> = LANES as i32..=16 * 1024;
+
+/// Operations that the way from an index to the workgroup's id may have: nobody needs more.
+const DEPTH: u32 = 8;
+
+/// Counters of loops that go on in long strides, and of subgroups.
 #[derive(Debug)]
-pub(super) struct Strides(EntitySet<Value>);
+pub(super) struct Strides {
+    far: EntitySet<Value>,
+    subgroups: EntitySet<Value>,
+}
 
 impl Strides {
     pub(super) fn new(kernel: &Kernel) -> Self {
-        let mut far = EntitySet::new();
+        let (mut far, mut subgroups) = (EntitySet::new(), EntitySet::new());
         let passed = passed(kernel);
         for &block in &kernel.layout {
-            let all = kernel.blocks[block].params.iter().zip(&passed[block]);
+            let data = &kernel.blocks[block];
+            if data.begins {
+                subgroups.extend(data.params.iter().copied());
+            }
+            let all = data.params.iter().zip(&passed[block]);
             far.extend(all.filter(|&(&param, passed)| strides(kernel, param, passed)).map(|(&param, _)| param));
         }
-        Self(far)
+        Self { far, subgroups }
     }
 
-    /// Whether the row is in a buffer, and its neighbour of the next trip is far away.
-    pub(super) fn is_far(&self, kernel: &Kernel, row: &Row) -> bool {
-        matches!(kernel.definition(row.base), Some(InstData::BufferBase { .. }))
-            && (self.0.contains(row.index)
-                || matches!(kernel.definition(row.index), Some(InstData::Pure { op: Op::IAdd, args })
-                    if args.iter().any(|&arg| self.0.contains(arg))))
+    /// Bytes from the row to the words that a load of it fetches, if any.
+    pub(super) fn fetched(&self, kernel: &Kernel, row: &Row) -> Option<i32> {
+        if !in_buffer(kernel, row.base) {
+            return None;
+        }
+        if self.is_far(kernel, row.index) {
+            return Some(NEXT_SUBGROUPS);
+        }
+        let words = self.by_workgroup(kernel, row.index, DEPTH).filter(|words| APART.contains(words))?;
+        Some(words * row.width.bytes() as i32)
+    }
+
+    /// Whether the row's neighbour of the next trip is far away.
+    fn is_far(&self, kernel: &Kernel, index: Value) -> bool {
+        self.far.contains(index)
+            || matches!(kernel.definition(index), Some(InstData::Pure { op: Op::IAdd, args })
+                if args.iter().any(|&arg| self.far.contains(arg)))
+    }
+
+    /// By how much the value grows from a workgroup to the next in x, if that is known. What is the same for all counts
+    /// as 0, and what a loop changes as unknown: its rows would be fetched again and again.
+    fn by_workgroup(&self, kernel: &Kernel, value: Value, depth: u32) -> Option<i32> {
+        let depth = depth.checked_sub(1)?;
+        let of = |value| self.by_workgroup(kernel, value, depth);
+        let constant = |value| kernel.constant(value).map(|bits| bits as i32);
+        let Some(data) = kernel.definition(value) else {
+            return self.subgroups.contains(value).then_some(0);
+        };
+        match data {
+            InstData::Context { field: Field::WorkgroupId(0) } => Some(1),
+            InstData::Pure { op, args } => match (op, args.as_slice()) {
+                (Op::IAdd, &[a, b]) => of(a)?.checked_add(of(b)?),
+                (Op::ISub, &[a, b]) => of(a)?.checked_sub(of(b)?),
+                (Op::IMul, &[a, b]) => match (of(a)?, of(b)?) {
+                    (0, 0) => Some(0),
+                    (a, 0) => a.checked_mul(constant(b)?),
+                    (0, b) => b.checked_mul(constant(a)?),
+                    _ => None,
+                },
+                (Op::Shl, &[a, by]) => match of(a)? {
+                    0 => Some(0),
+                    a => a.checked_mul(1_i32.checked_shl(constant(by)?.cast_unsigned())?),
+                },
+                (_, args) => args.iter().all(|&arg| of(arg) == Some(0)).then_some(0),
+            },
+            _ => Some(0),
+        }
+    }
+}
+
+/// Whether an address is that of a buffer's word, not of what a workgroup or an invocation has for itself.
+fn in_buffer(kernel: &Kernel, base: Value) -> bool {
+    let is_base = |value| matches!(kernel.definition(value), Some(InstData::BufferBase { .. }));
+    match kernel.definition(base) {
+        Some(InstData::Wide { op: WideOp::Add, args }) => kernel.constant(args[1]).is_some() && is_base(args[0]),
+        _ => is_base(base),
     }
 }
 

@@ -8,7 +8,6 @@ use super::super::super::CompileError;
 use super::super::super::encode::{Assembler, Label, Regs};
 use super::super::super::pool::Constant;
 use super::super::super::vcode::{Build, Expand, Kind, Place, View};
-use super::super::strides::FETCHED;
 use super::Halves;
 use crate::simd::{Inst, LANES, Row, Value};
 
@@ -93,7 +92,7 @@ impl Halves<'_, '_> {
             Where::Checked { base, disp } => {
                 let mut operands: SmallVec<[Operand; 8]> = results.into_iter().map(Operand::reg_def_at_start).collect();
                 let place = self.row_slots(row, (base, disp), &mut operands)?;
-                let fetch = self.strides.is_far(self.kernel, row);
+                let fetch = self.strides.fetched(self.kernel, row);
                 self.code.push(Kind::Sequence(Box::new(LoadRow { place, fetch })), &operands);
             }
         }
@@ -202,11 +201,11 @@ impl RowPlace {
     }
 }
 
-/// Operands 0 and 1 become the row; with `fetch`, later words come nearer.
+/// Operands 0 and 1 become the row; the words `fetch` bytes further come nearer.
 #[derive(Debug)]
 struct LoadRow {
     place: RowPlace,
-    fetch: bool,
+    fetch: Option<i32>,
 }
 
 impl Expand for LoadRow {
@@ -217,11 +216,11 @@ impl Expand for LoadRow {
             let memory = self.place.memory(regs, regs.gpr(self.place.index), half);
             asm.put(Instruction::with2(LOAD, regs.ymm(half), memory));
         }
-        if self.fetch {
+        if let Some(further) = self.fetch {
             // No fetch fails, wherever it goes.
-            let at = self.place.disp.wrapping_add(FETCHED);
+            let at = self.place.disp.wrapping_add(further);
             let memory = memory(regs.gpr(self.place.base), regs.gpr(self.place.index), 4, at);
-            asm.put(Instruction::with1(Code::Prefetcht0_m8, memory));
+            asm.put(Instruction::with1(Code::Prefetcht1_m8, memory));
         }
     }
 

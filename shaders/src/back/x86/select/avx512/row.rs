@@ -10,7 +10,6 @@ use super::super::super::pool::Constant;
 use super::super::super::vcode::{Build, Expand, Kind, Place, View};
 use super::super::Select;
 use super::super::streams::LARGE;
-use super::super::strides::FETCHED;
 use crate::simd::{Inst, LANES, Row, Value};
 
 /// Lane numbers.
@@ -97,7 +96,7 @@ impl Select<'_> {
         let result = self.define(inst);
         operands.push(Operand::reg_def(result));
         let place = self.row_slots(row, (base, disp), &mut operands)?;
-        let fetch = self.strides.is_far(self.kernel, row);
+        let fetch = self.strides.fetched(self.kernel, row);
         self.code.push(Kind::Sequence(Box::new(LoadRow { place, fetch })), &operands);
         Ok(())
     }
@@ -184,11 +183,11 @@ pub(super) const LIMIT_AT: i32 = 264;
 /// Bytes of a line of the caches.
 const LINE: i32 = 64;
 
-/// Operand 0 becomes the row; with `fetch`, later words come nearer.
+/// Operand 0 becomes the row; the words `fetch` bytes further come nearer.
 #[derive(Debug)]
 struct LoadRow {
     place: RowPlace,
-    fetch: bool,
+    fetch: Option<i32>,
 }
 
 impl Expand for LoadRow {
@@ -197,11 +196,11 @@ impl Expand for LoadRow {
         self.place.check(regs, asm, cold);
         let memory = self.place.memory(regs, regs.gpr(self.place.index));
         asm.put(Instruction::with2(Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512, regs.zmm(0), memory));
-        if self.fetch {
+        if let Some(further) = self.fetch {
             // No fetch fails, wherever it goes.
-            let memory =
-                self.place.memory_from(regs, regs.gpr(self.place.index), self.place.disp.wrapping_add(FETCHED));
-            asm.put(Instruction::with1(Code::Prefetcht0_m8, memory));
+            let at = self.place.disp.wrapping_add(further);
+            let memory = self.place.memory_from(regs, regs.gpr(self.place.index), at);
+            asm.put(Instruction::with1(Code::Prefetcht1_m8, memory));
         }
     }
 
