@@ -29,6 +29,11 @@ enum Way {
     Wait,
 }
 
+/// A context on a device of so many workers.
+fn context(workers: usize) -> Context {
+    Context::builder().workers(workers).build().expect("a context")
+}
+
 struct Stream {
     context: Context,
     program: Program,
@@ -40,7 +45,7 @@ impl Stream {
     fn new(bytes: u64) -> Result<Self, Error> {
         // The host gets a core of its own where there is one: what is measured is who waits for whom.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let context = Context::builder().workers(cores.saturating_sub(1).max(1)).build()?;
+        let context = context(cores.saturating_sub(1).max(1));
         let program = context.program_wgsl(READ)?;
         // The last bytes stay defined: a staged copy is all that can be done without a wait, unless they are discarded.
         let (source, to) = (context.buffer_zeroed(bytes + 64)?, context.buffer_zeroed(bytes)?);
@@ -123,7 +128,7 @@ const TINY: &str = "
 const BATCH: u32 = 1000;
 
 fn dispatches(_: &mut Criterion) {
-    let context = Context::builder().workers(1).build().expect("a context");
+    let context = context(1);
     let program = context.program_wgsl(TINY).expect("a program");
     let buffers: Vec<_> = (0..4).map(|_| context.buffer_zeroed(64).expect("a buffer")).collect();
     context.bind((0, 0), Bind::uniform(&buffers[0])).expect("bound");
@@ -211,7 +216,7 @@ fn rebinds(_: &mut Criterion) {
     println!("renaming a buffer that is in one slot, in nanoseconds, by the number of bound slots:");
     let mut first = 0.0;
     for slots in [1, 10, 100, 1000] {
-        let context = Context::builder().workers(1).build().expect("a context");
+        let context = context(1);
         let (buffer, other) =
             (context.buffer_zeroed(64).expect("a buffer"), context.buffer_zeroed(64).expect("a buffer"));
         for binding in 1..slots {

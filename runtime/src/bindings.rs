@@ -84,10 +84,10 @@ impl Bound {
             let mut state = resource.state();
             // From now on the journal tells of it.
             state.bound = true;
-            let object = state.object.clone();
+            let object = state.storage().cloned();
             drop(state);
             let Some(object) = object else { return Ok(None) };
-            bound.view = part.view(share.device(), *kind, &object)?;
+            bound.view = object.view(share.device(), *kind, part)?;
             bound.object = Some(object);
         }
         Ok(Some(bound))

@@ -266,19 +266,23 @@ impl<'a> Dispatch<'a> {
         }
         let uses = || sets.iter().flatten().zip(accesses.iter().copied()).flat_map(used);
         let batch = state.timeline.batch()?;
-        let fresh = batch.enter(&state.clock, uses())?;
-        batch.bind_program(program, &self.push)?;
-        for (group, (layout, found)) in (0u32..).zip(program.sets().iter().zip(&sets)) {
-            if found.is_empty() {
-                continue;
+        let entries = batch.enter(&state.clock, uses())?;
+        let (fresh, set_cache) = (entries.fresh, &mut state.sets);
+        let mut record = || -> Result<(), Error> {
+            batch.bind_program(program, &self.push)?;
+            for (group, (layout, found)) in (0u32..).zip(program.sets().iter().zip(&sets)) {
+                if found.is_empty() {
+                    continue;
+                }
+                let set = resolve(layout, found, set_cache, &share)?;
+                if !batch.has_set(group, set.number) {
+                    batch.bind_set(program, group, &set.set, set.number)?;
+                }
             }
-            let set = resolve(layout, found, &mut state.sets, &share)?;
-            if !batch.has_set(group, set.number) {
-                batch.bind_set(program, group, &set.set, set.number)?;
-            }
-        }
-        batch.order(uses().map(Use::touch), fresh)?;
-        Ok(batch.dispatch(groups, None)?)
+            batch.order(uses().map(Use::touch), fresh)?;
+            batch.dispatch(groups, None)
+        };
+        Ok(record().inspect_err(|_| entries.take_back())?)
     }
 
     /// What the dispatch finds at a descriptor.
@@ -426,7 +430,8 @@ impl State {
             return Ok(batch.dispatch(groups, Some(state.number))?);
         }
         state.look(program, bindings, share)?;
-        // What slots show where kernels can write counts as valid since it was bound: nothing here is fresh.
+        // What slots show where kernels can write counts as valid since it was bound: nothing here is fresh, or to be taken
+        // back.
         let _ = batch.enter(clock, state.news(bindings, batch.serial()))?;
         if share.journal().count() != *journal_seen {
             // What the batch took note of earlier may have been replaced before what it took note of just now.

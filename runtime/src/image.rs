@@ -99,7 +99,7 @@ impl Image {
     /// ```
     pub fn valid_subresources(&self) -> Vec<(u32, u32)> {
         let levels = u64::from(self.info.levels);
-        let valid = self.resource.state().valid.clone();
+        let valid = self.resource.state().valid().clone();
         valid.iter().flatten().map(|at| ((at % levels) as u32, (at / levels) as u32)).collect()
     }
 
@@ -118,7 +118,7 @@ impl Image {
     /// # }
     /// ```
     pub fn generation(&self) -> u64 {
-        self.resource.state().generation
+        self.resource.state().generation()
     }
 
     /// As [`Buffer::destroy`](crate::Buffer::destroy).

@@ -16,6 +16,7 @@ mod descriptors;
 mod dispatch;
 mod error;
 mod fence;
+mod gate;
 mod image;
 mod journal;
 #[cfg(all(test, loom))]

@@ -1,18 +1,22 @@
 //! The storage behind a resource. An object never changes its storage; it is made, used and dropped.
 //!
 //! Its resource owns it, and so does each batch that uses it until that has retired: it lives as long as the longer of
-//! the two. Only `replace.rs` gives a resource another object.
+//! the two. Only the module `replace` gives a resource another object.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use spelter_driver::{Buffer, Image};
+use parking_lot::Mutex;
+use spelter_driver::{Buffer, Device, Image};
 
 use crate::batch::Flight;
 use crate::error::{Error, rule};
 use crate::memory::{Handle, Memory, Spares, Storage, Template};
+use crate::replace;
 use crate::serial::Usage;
+use crate::slot::SlotKind;
+use crate::view::{Part, View, Views};
 
 /// A number that no other object has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,6 +43,20 @@ pub(crate) struct ResourceObject {
     heir: OnceLock<Spares>,
     /// Bytes that count as pending as long as this exists.
     owed: AtomicU64,
+    /// What shaders saw it through lately. A leaf lock.
+    views: Mutex<Views>,
+}
+
+impl replace::Object for ResourceObject {
+    type Flight = Flight;
+
+    fn id(&self) -> ObjectId {
+        self.id
+    }
+
+    fn usage(&self) -> &Usage<Flight> {
+        &self.usage
+    }
 }
 
 impl ResourceObject {
@@ -71,9 +89,11 @@ impl ResourceObject {
             memory: Arc::clone(memory),
             heir: OnceLock::new(),
             owed: AtomicU64::new(0),
+            views: Mutex::default(),
         })
     }
 
+    /// Its number.
     pub(crate) fn id(&self) -> ObjectId {
         self.id
     }
@@ -102,6 +122,21 @@ impl ResourceObject {
             Handle::Image(image) => Ok(image),
             Handle::Buffer(_) => Err(Error::resource("a buffer where an image is meant", rule::KIND)),
         }
+    }
+
+    /// A view of a part of it, if shaders need one in a slot of that kind: one that there is, or a new one.
+    pub(crate) fn view(&self, device: &Device, kind: SlotKind, part: &Part) -> Result<Option<View>, Error> {
+        if !part.needs_view() {
+            return Ok(None);
+        }
+        let mut views = self.views.lock();
+        if let Some(view) = views.find(kind, part) {
+            return Ok(Some(view.clone()));
+        }
+        let view = part.view(device, kind, self)?;
+        self.memory.counters.views_created.one();
+        views.keep(kind, part, &view);
+        Ok(Some(view))
     }
 
     /// Its bytes count as pending until it is gone.

@@ -15,9 +15,8 @@ use crate::error::{Error, rule};
 use crate::journal::Event;
 use crate::memory::{Spares, Template};
 use crate::object::{Contents, ResourceObject};
+use crate::replace::Backing;
 use crate::share::Share;
-use crate::transfer::Maps;
-use crate::valid::Valid;
 
 /// A number that no other resource has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,19 +58,7 @@ pub(crate) struct Resource {
 }
 
 /// The part of a resource that changes.
-#[derive(Debug)]
-pub(crate) struct State {
-    /// The storage; none once the resource is destroyed.
-    pub(crate) object: Option<Arc<ResourceObject>>,
-    /// How often the object was replaced.
-    pub(crate) generation: u64,
-    /// Bytes of a buffer, subresources of an image, that may hold defined data.
-    pub(crate) valid: Valid,
-    /// Ranges that the host has mapped.
-    pub(crate) maps: Maps,
-    /// Whether a slot or a dispatch ever named its object: then others must learn of what happens to it.
-    pub(crate) bound: bool,
-}
+pub(crate) type State = Backing<ResourceObject>;
 
 impl Buffer {
     fn new(context: &Context, size: u64, label: Option<Box<str>>, contents: Contents) -> Result<Self, Error> {
@@ -122,7 +109,7 @@ impl Buffer {
     /// # }
     /// ```
     pub fn valid_ranges(&self) -> Vec<Range<u64>> {
-        self.resource.state().valid.iter().collect()
+        self.resource.state().valid().iter().collect()
     }
 
     /// How often the object behind the buffer was replaced.
@@ -138,7 +125,7 @@ impl Buffer {
     /// # }
     /// ```
     pub fn generation(&self) -> u64 {
-        self.resource.state().generation
+        self.resource.state().generation()
     }
 
     /// Gives the memory back as soon as the batches that use it have retired, whoever still has a handle. Every later use
@@ -181,22 +168,21 @@ impl Resource {
             (error, label) => error.for_want_of(|| described(&template, label.as_deref())),
         };
         let object = share.with_pressure_relieved(make).map_err(named)?;
-        let (bytes, valid) = (object.size(), Valid::new());
-        let state = State { object: Some(Arc::new(object)), generation: 0, valid, maps: Maps::default(), bound: false };
+        let (bytes, state) = (object.size(), State::new(Arc::new(object)));
         // Relaxed: numbers only have to differ.
         let id = ResourceId(NEXT.fetch_add(1, Ordering::Relaxed));
         let mut resource =
             Self { id, share: Arc::clone(share), label, template, bytes, spares, state: Mutex::new(state) };
         if contents == Contents::Zero {
             let whole = resource.whole();
-            resource.state.get_mut().valid.add(whole);
+            resource.state.get_mut().add(whole);
         }
         Ok(resource)
     }
 
     pub(crate) fn destroy(&self) {
         let mut state = self.state();
-        let old = state.object.take();
+        let old = state.destroy();
         let bound = state.bound;
         self.tell_of_loss(bound, old.as_ref());
         drop(state);
@@ -251,6 +237,10 @@ impl Resource {
         self.state.lock()
     }
 
+    pub(crate) fn share(&self) -> &Arc<Share> {
+        &self.share
+    }
+
     pub(crate) fn is_of(&self, share: &Arc<Share>) -> bool {
         Arc::ptr_eq(&self.share, share)
     }
@@ -276,23 +266,38 @@ fn described(template: &Template, label: Option<&str>) -> String {
 }
 
 impl State {
-    /// Whether that is the object.
-    pub(crate) fn has(&self, object: &Arc<ResourceObject>) -> bool {
-        self.object.as_ref().is_some_and(|own| Arc::ptr_eq(own, object))
-    }
-
     /// The object, for a command or transfer called `what`; destroyed resources have none.
     pub(crate) fn object(&self, resource: &Resource, what: &str) -> Result<&Arc<ResourceObject>, Error> {
-        self.object
-            .as_ref()
+        self.storage()
             .ok_or_else(|| Error::resource(format!("{what}: {} is destroyed", resource.described()), rule::DESTROYED))
+    }
+}
+
+/// The host's copy into an object, made while no lock is held: the bytes are others' again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Copying<'a> {
+    resource: &'a Resource,
+    number: u64,
+}
+
+impl<'a> Copying<'a> {
+    /// `state` is the resource's. Nobody is in the way of the bytes.
+    pub(crate) fn new(resource: &'a Resource, state: &mut State, range: Range<u64>) -> Self {
+        Self { resource, number: state.begin(range) }
+    }
+}
+
+impl Drop for Copying<'_> {
+    fn drop(&mut self) {
+        self.resource.state().end(self.number);
+        self.resource.share.gate().end();
     }
 }
 
 impl Drop for Resource {
     fn drop(&mut self) {
         let state = self.state.get_mut();
-        let (old, bound) = (state.object.take(), state.bound);
+        let (old, bound) = (state.destroy(), state.bound);
         self.tell_of_loss(bound, old.as_ref());
         self.let_go(old, bound);
     }

@@ -10,6 +10,7 @@ use spelter_driver::{Device, Queue};
 use crate::batch::{Clock, Line, Moment};
 use crate::context::Inner;
 use crate::error::Error;
+use crate::gate::Gate;
 use crate::journal::Journal;
 use crate::memory::Memory;
 use crate::stats::Stats;
@@ -22,6 +23,7 @@ pub(crate) struct Share {
     queues: Vec<Queue>,
     memory: Arc<Memory>,
     journal: Journal,
+    gate: Gate,
     trace: Option<Arc<Trace>>,
     /// By number of their clocks. A leaf lock.
     contexts: Mutex<HashMap<u64, Weak<Inner>>>,
@@ -37,6 +39,7 @@ impl Share {
             queues: device.queues(),
             memory: Arc::new(Memory::new(&device, poison)),
             journal: Journal::new(),
+            gate: Gate::default(),
             trace,
             contexts: Mutex::default(),
             next: AtomicU64::new(1),
@@ -56,6 +59,11 @@ impl Share {
 
     pub(crate) fn journal(&self) -> &Journal {
         &self.journal
+    }
+
+    /// Opens whenever a copy of the host has ended.
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.gate
     }
 
     pub(crate) fn trace(&self) -> Option<&Arc<Trace>> {
@@ -157,20 +165,28 @@ impl Share {
         self.contexts().iter().for_each(|context| context.retire());
     }
 
-    /// Gives back what can be: submits and awaits all batches, drops cached descriptor sets. No context is locked by the
-    /// caller.
-    pub(crate) fn relieve(&self) -> Result<(), Error> {
+    /// Gives back what can be: submits and awaits all batches, drops cached descriptor sets; whether it waited. No context is
+    /// locked by the caller.
+    pub(crate) fn relieve(&self) -> Result<bool, Error> {
         self.memory.counters.pressure_flushes.one();
-        self.contexts().iter().try_for_each(|context| context.relieve())?;
+        let mut waited = false;
+        for context in self.contexts() {
+            waited |= context.relieve()?;
+        }
         self.memory.spare.free();
-        Ok(())
+        Ok(waited)
     }
 
     /// Runs what needs memory; if there is none, once more after all that can be given back was.
     pub(crate) fn with_pressure_relieved<T>(&self, run: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+        self.noting_pressure(&mut false, run)
+    }
+
+    /// As [`Share::with_pressure_relieved`]; `waited` tells whether it waited for that.
+    pub(crate) fn noting_pressure<T>(&self, waited: &mut bool, run: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
         match run() {
             Err(Error::OutOfMemory(_)) => {
-                self.relieve()?;
+                *waited |= self.relieve()?;
                 run()
             }
             result => result,

@@ -83,12 +83,14 @@ counters! {
     invalidations_empty,
     /// Invalidations of idle resources: the contents were forgotten, the object stayed.
     invalidations_idle,
+    /// Invalidations of levels and layers of images in use of which more would have to be copied than is forgotten: the
+    /// object stayed, and what is written there next comes after those who use it now.
+    invalidations_in_order,
     /// Resources that got a new object because the old one was in use.
     renames,
-    /// Invalidations that could not be followed: the resource is mapped, or more of it would have to be kept than is
-    /// forgotten. Those without memory are counted as `renames_without_memory`.
+    /// Invalidations that were not followed, since the host has the resource mapped.
     invalidations_refused,
-    /// Renames that had to wait since no memory could be had for a new object.
+    /// Times that no memory could be had for a new object, so that the old one was waited for.
     renames_without_memory,
     /// Times that a rename or a staged copy waited for earlier ones to retire, to bound the memory of replaced objects and
     /// staging buffers.
@@ -101,15 +103,19 @@ counters! {
     rebinds_sampler_view,
     /// Storage-image slots (storage texel buffers and image views) that were rebound.
     rebinds_image,
+    /// Views of texels made: of buffers as texels, and of images.
+    views_created,
     /// Descriptor sets allocated and written.
     sets_allocated,
     /// Descriptor sets found in the cache when state changed.
     sets_reused,
     /// Descriptor sets dropped, since an object that they name went or the cache was full.
     sets_dropped,
-    /// Waits that a rename, a staged copy or a write to bytes that hold nothing made unnecessary.
+    /// Writes and mappings of the host that found the object in use and did not wait: there was a rename, a staged copy, or
+    /// nothing to lose.
     stalls_avoided,
-    /// Waits of the host before it could write.
+    /// Writes, mappings and invalidations of the host that waited: for the object, for memory of replaced objects to come
+    /// back, or for memory for staging. Each is counted once, and not among `stalls_avoided`.
     stalls_taken,
     /// Waits of the host for results that it reads.
     read_waits,

@@ -1,11 +1,26 @@
 //! Locks and atomics of the protocols between contexts: the machine's, or loom's under `cfg(loom)`.
 //!
-//! `serial.rs` and `journal.rs` take theirs from here, so that loom explores the code that runs.
+//! `serial.rs`, `journal.rs`, `gate.rs` and `memory/spares.rs` take theirs from here, so that loom explores the code that
+//! runs; what `replace/backing.rs` does is done under a lock that is its caller's.
 
 #[cfg(not(loom))]
 mod primitive {
-    pub(crate) use parking_lot::Mutex;
+    pub(crate) use parking_lot::{Mutex, MutexGuard};
     pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[derive(Debug, Default)]
+    pub(crate) struct Condvar(parking_lot::Condvar);
+
+    impl Condvar {
+        pub(crate) fn notify_all(&self) {
+            self.0.notify_all();
+        }
+
+        pub(crate) fn wait<'a, T>(&self, mut guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+            self.0.wait(&mut guard);
+            guard
+        }
+    }
 }
 
 #[cfg(loom)]
@@ -25,6 +40,19 @@ mod primitive {
 
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
             self.0.lock().expect("no holder panics")
+        }
+    }
+
+    #[derive(Debug, Default)]
+    pub(crate) struct Condvar(loom::sync::Condvar);
+
+    impl Condvar {
+        pub(crate) fn notify_all(&self) {
+            self.0.notify_all();
+        }
+
+        pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+            self.0.wait(guard).expect("no holder panics")
         }
     }
 }

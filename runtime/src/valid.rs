@@ -83,6 +83,31 @@ impl<const MOST: usize> Ranges<MOST> {
         !range.is_empty() && self.ranges.get(at).is_some_and(|r| r.start < range.end)
     }
 
+    /// Whether all numbers of the range are in the set.
+    pub(crate) fn contains(&self, range: &Range<u64>) -> bool {
+        let at = self.ranges.partition_point(|r| r.end < range.end);
+        range.is_empty() || self.ranges.get(at).is_some_and(|r| r.start <= range.start)
+    }
+
+    /// The numbers of the range that are not in the set.
+    pub(crate) fn gaps(&self, range: &Range<u64>) -> SmallVec<[Range<u64>; 1]> {
+        let mut gaps = SmallVec::new();
+        let mut at = range.start;
+        for r in &self.ranges[self.ranges.partition_point(|r| r.end <= range.start)..] {
+            if at >= range.end || r.start >= range.end {
+                break;
+            }
+            if at < r.start {
+                gaps.push(at..r.start);
+            }
+            at = r.end;
+        }
+        if at < range.end {
+            gaps.push(at..range.end);
+        }
+        gaps
+    }
+
     /// Whether all numbers of the set are in the range.
     pub(crate) fn lies_in(&self, range: &Range<u64>) -> bool {
         match (self.ranges.first(), self.ranges.last()) {
@@ -130,6 +155,11 @@ mod tests {
             prop_assert_eq!(ranges.is_empty(), numbers.is_empty());
             prop_assert_eq!(ranges.intersects(&asked), asked.clone().any(|number| numbers.contains(&number)));
             prop_assert_eq!(ranges.lies_in(&asked), numbers.iter().all(|number| asked.contains(number)));
+            prop_assert_eq!(ranges.contains(&asked), asked.clone().all(|number| numbers.contains(&number)));
+            let gaps = ranges.gaps(&asked);
+            prop_assert!(gaps.iter().all(|gap| !gap.is_empty()));
+            let missing: Vec<_> = asked.filter(|number| !numbers.contains(number)).collect();
+            prop_assert_eq!(gaps.into_iter().flatten().collect::<Vec<_>>(), missing);
         }
 
         /// Few ranges hold all that many would, and never more than between the first and the last.

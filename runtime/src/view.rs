@@ -1,14 +1,13 @@
-//! What of a resource is bound, and the view that shaders see it through. Views are of an object: when a resource gets
-//! another one they are made anew.
+//! What of a resource is bound, and the view that shaders see it through. Views are of an object, which keeps them while it
+//! is there: when a resource gets another one they are made anew.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use ash::vk;
 use smallvec::SmallVec;
 use spelter_driver::{BufferView, Device, ImageInfo, ImageView, ImageViewInfo};
 
-use crate::error::Error;
+use crate::error::{Error, rule};
 use crate::memory::Template;
 use crate::object::ResourceObject;
 use crate::resource::Resource;
@@ -53,15 +52,15 @@ impl Part {
         }
     }
 
-    /// A view of it, if shaders need one.
-    pub(crate) fn view(
-        &self,
-        device: &Device,
-        kind: SlotKind,
-        object: &Arc<ResourceObject>,
-    ) -> Result<Option<View>, Error> {
+    /// Whether shaders see it through a view.
+    pub(crate) fn needs_view(&self) -> bool {
+        matches!(self, Self::Texels(..) | Self::Image(_))
+    }
+
+    /// A new view of it, which needs one.
+    pub(crate) fn view(&self, device: &Device, kind: SlotKind, object: &ResourceObject) -> Result<View, Error> {
         Ok(match self {
-            Self::Bytes(_) | Self::Nothing => None,
+            Self::Bytes(_) | Self::Nothing => return Err(Error::resource("bytes have no views", rule::KIND)),
             Self::Texels(range, format) => {
                 let usage = match kind {
                     SlotKind::StorageImage => vk::BufferUsageFlags::STORAGE_TEXEL_BUFFER,
@@ -69,12 +68,12 @@ impl Part {
                 };
                 let buffer = object.storage().texel_buffer(device, usage)?;
                 let view = device.create_buffer_view(&buffer, *format, range.start, range.end - range.start)?;
-                Some(View::Texels(view))
+                View::Texels(view)
             }
             Self::Image(part) => {
                 let (image, components) = (object.image()?, vk::ComponentMapping::default());
                 let info = ImageViewInfo { image, ty: part.ty, format: part.format, components, range: part.range() };
-                Some(View::Image(device.create_image_view(&info)?))
+                View::Image(device.create_image_view(&info)?)
             }
         })
     }
@@ -91,6 +90,32 @@ impl Part {
             ],
             Self::Nothing => [0; 3],
         }
+    }
+}
+
+/// The views of an object that were asked for last.
+#[derive(Debug, Default)]
+pub(crate) struct Views {
+    /// Each by what of the object it shows, and whether it can be written; the latest last.
+    list: Vec<([u64; 3], bool, View)>,
+}
+
+/// The most views that an object keeps; who goes through more parts of it in turns has them made anew.
+const MOST_VIEWS: usize = 32;
+
+impl Views {
+    /// The view of a part, for slots of a kind.
+    pub(crate) fn find(&self, kind: SlotKind, part: &Part) -> Option<&View> {
+        let (words, writes) = (part.words(), kind.can_write());
+        self.list.iter().rev().find(|(of, can_write, _)| (*of, *can_write) == (words, writes)).map(|(.., view)| view)
+    }
+
+    /// Keeps a new one.
+    pub(crate) fn keep(&mut self, kind: SlotKind, part: &Part, view: &View) {
+        if self.list.len() == MOST_VIEWS {
+            self.list.remove(0);
+        }
+        self.list.push((part.words(), kind.can_write(), view.clone()));
     }
 }
 

@@ -8,58 +8,8 @@ fn message<T>(result: Result<T, Error>) -> String {
     result.err().map(|error| error.to_string()).unwrap_or_default()
 }
 
-const LOOK_UP: &str = "
-OpCapability Shader
-OpCapability SampledBuffer
-OpMemoryModel Logical GLSL450
-OpEntryPoint GLCompute %main \"main\" %id
-OpExecutionMode %main LocalSize 1 1 1
-OpDecorate %id BuiltIn GlobalInvocationId
-OpDecorate %table DescriptorSet 0
-OpDecorate %table Binding 0
-OpDecorate %words ArrayStride 4
-OpDecorate %block Block
-OpMemberDecorate %block 0 Offset 0
-OpDecorate %source DescriptorSet 0
-OpDecorate %source Binding 1
-OpDecorate %to DescriptorSet 0
-OpDecorate %to Binding 2
-%void = OpTypeVoid
-%signature = OpTypeFunction %void
-%uint = OpTypeInt 32 0
-%int = OpTypeInt 32 1
-%float = OpTypeFloat 32
-%uint3 = OpTypeVector %uint 3
-%float4 = OpTypeVector %float 4
-%zero = OpConstant %int 0
-%uzero = OpConstant %uint 0
-%texels = OpTypeImage %float Buffer 0 0 0 1 Unknown
-%texels_pointer = OpTypePointer UniformConstant %texels
-%table = OpVariable %texels_pointer UniformConstant
-%words = OpTypeRuntimeArray %uint
-%block = OpTypeStruct %words
-%block_pointer = OpTypePointer StorageBuffer %block
-%word_pointer = OpTypePointer StorageBuffer %uint
-%source = OpVariable %block_pointer StorageBuffer
-%to = OpVariable %block_pointer StorageBuffer
-%id_pointer = OpTypePointer Input %uint3
-%id = OpVariable %id_pointer Input
-%main = OpFunction %void None %signature
-%label = OpLabel
-%all = OpLoad %uint3 %id
-%x = OpCompositeExtract %uint %all 0
-%from = OpAccessChain %word_pointer %source %zero %x
-%index = OpLoad %uint %from
-%sindex = OpBitcast %int %index
-%image = OpLoad %texels %table
-%texel = OpImageFetch %float4 %image %sindex
-%value = OpCompositeExtract %float %texel 0
-%bits = OpBitcast %uint %value
-%target = OpAccessChain %word_pointer %to %zero %x
-OpStore %target %bits
-OpReturn
-OpFunctionEnd
-";
+/// What the example of texel buffers runs: `to[i] = table[source[i]]`.
+const LOOK_UP: &str = include_str!("../examples/look_up.spvasm");
 
 const COPY: &str = "
 @group(0) @binding(0) var before: texture_2d<u32>;
@@ -120,6 +70,68 @@ fn kernels_see_the_texels_of_the_object_that_is_behind_the_buffer_now() {
     assert_eq!((table.generation(), context.stats().rebinds_sampler_view), (1, 1));
     assert_eq!(context.read::<f32>(&first).unwrap(), [1.0, 0.2, 0.4, 0.0, 0.0]);
     assert_eq!(context.read::<f32>(&second).unwrap(), [0.0, 0.8, 0.6, 1.0, 0.0]);
+}
+
+#[test]
+fn a_small_part_of_an_image_in_use_is_forgotten_in_order() {
+    let context = Context::builder().workers(2).poison(true).build().unwrap();
+    let make = |size| context.image(vk::Format::R32_UINT, [size, size, 1]);
+    let (image, small) = (make(4).levels(3).build().unwrap(), make(2).build().unwrap());
+    context.clear_image(&image, ClearColor::Uint([6; 4])).unwrap();
+    context.clear_image(image.level(1), ClearColor::Uint([1; 4])).unwrap();
+    context.copy_image((&image, 1, 0), (&small, 0, 0)).unwrap();
+    let before = context.stats();
+    context.invalidate_image(image.level(1)).unwrap();
+    let stats = context.stats().since(&before);
+    assert_eq!((image.generation(), stats.invalidations_in_order, stats.renames, stats.stalls_taken), (0, 1, 0, 0));
+    assert_eq!(image.valid_subresources(), [(0, 0), (2, 0)]);
+    // Who writes it next comes after him who used it: nobody waits for that.
+    let barriers = context.stats().barriers;
+    context.clear_image(image.level(1), ClearColor::Uint([2; 4])).unwrap();
+    let stats = context.stats().since(&before);
+    assert_eq!((context.stats().barriers, stats.batches_submitted, stats.stalls_taken), (barriers + 1, 0, 0));
+    assert_eq!(context.read_image::<u32>(&small, 0, 0).unwrap(), [1; 4]);
+    assert_eq!(context.read_image::<u32>(&image, 1, 0).unwrap(), [2; 4]);
+    // Poison is put there in order, too.
+    context.copy_image((&image, 1, 0), (&small, 0, 0)).unwrap();
+    context.invalidate_image(image.level(1)).unwrap();
+    context.finish().unwrap();
+    assert_ne!(context.read_image::<u32>(&image, 1, 0).unwrap(), [2; 4]);
+    assert_eq!(context.read_image::<u32>(&small, 0, 0).unwrap(), [2; 4]);
+    // What was forgotten piece by piece counts when the rest is weighed.
+    context.clear_image(&image, ClearColor::Uint([3; 4])).unwrap();
+    context.invalidate_image(image.level(2)).unwrap();
+    context.invalidate_image(image.level(0)).unwrap();
+    assert_eq!((image.generation(), image.valid_subresources()), (1, vec![(1, 0)]));
+    assert_eq!(context.read_image::<u32>(&image, 1, 0).unwrap(), [3; 4]);
+    assert_eq!(context.read_image::<u32>(&image, 0, 0).unwrap(), [0xa5a5_a5a5; 16]);
+}
+
+#[test]
+fn views_are_kept_by_their_object_and_go_with_it() {
+    let context = Context::builder().workers(1).build().unwrap();
+    let program = context.program_wgsl(COPY).unwrap();
+    let make = |label| context.image(vk::Format::R32_UINT, [4, 4, 1]).layers(2).label(label).build().unwrap();
+    let (a, b) = (make("a"), make("b"));
+    context.clear_image(&a, ClearColor::Uint([1; 4])).unwrap();
+    for turn in 0..40u32 {
+        let (from, to) = (a.all().layers(turn % 2..=turn % 2), b.all().layers(..1));
+        let (from, to) = (from.as_type(vk::ImageViewType::TYPE_2D), to.as_type(vk::ImageViewType::TYPE_2D));
+        let dispatch = context.dispatch(&program).with((0, 0), Bind::sampled(from));
+        dispatch.with((0, 1), Bind::storage_image(to)).invocations([4, 4, 1]).unwrap();
+    }
+    assert_eq!((context.stats().views_created, context.stats().sets_allocated), (3, 2));
+    context.invalidate_image(&a).unwrap(); // in use: another object
+    let from = a.all().layers(..1).as_type(vk::ImageViewType::TYPE_2D);
+    context.bind((0, 0), Bind::sampled(from)).unwrap();
+    assert_eq!((a.generation(), context.stats().views_created), (1, 4));
+    // More parts than are kept: made anew, and right.
+    let table = context.buffer_from(&[5u32; 4096]).unwrap();
+    for turn in 0..200u64 {
+        let start = turn % 50 * 64;
+        context.bind((1, 0), Bind::texels(table.slice(start..start + 64), vk::Format::R32_UINT)).unwrap();
+    }
+    assert!(context.stats().views_created > 4 + 50);
 }
 
 #[test]

@@ -124,3 +124,50 @@ fn two_threads_never_map_the_same_bytes() {
         assert_eq!(mapped.load(Ordering::SeqCst), 1, "round {round}");
     }
 }
+
+#[test]
+fn nobody_waits_for_a_lock_while_the_host_copies() {
+    let context = Context::builder().workers(1).build().unwrap();
+    let words = vec![7u32; 16 << 20];
+    let buffer = context.buffer(64 << 20).build().unwrap();
+    let (copying, mut most) = (AtomicU32::new(0), 0);
+    for _ in 0..20 {
+        let looks = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                copying.store(1, Ordering::SeqCst);
+                context.write(&buffer, 0, &words).unwrap();
+                copying.store(0, Ordering::SeqCst);
+            });
+            while copying.load(Ordering::SeqCst) == 0 {
+                std::hint::spin_loop();
+            }
+            let mut looks = 0;
+            while copying.load(Ordering::SeqCst) == 1 {
+                assert_eq!(buffer.generation(), 0);
+                looks += 1;
+            }
+            looks
+        });
+        most = most.max(looks);
+    }
+    // A copy of 64 MiB is long: with the lock held there is one look, maybe two.
+    assert!(most > 100, "{most} looks during a copy");
+}
+
+#[test]
+fn a_command_sees_all_of_what_the_host_copied_before() {
+    let a = Context::builder().workers(1).build().unwrap();
+    let b = a.sibling();
+    let (buffer, seen) = (a.buffer(2 << 20).zeroed().unwrap(), a.buffer(2 << 20).build().unwrap());
+    for round in 1..200u32 {
+        let words = vec![round; 1 << 19];
+        std::thread::scope(|scope| {
+            scope.spawn(|| a.write(&buffer, 0, &words).unwrap());
+            pass(round);
+            b.copy(&buffer, 0, &seen, 0, 2 << 20).unwrap();
+        });
+        let words = b.read::<u32>(&seen).unwrap();
+        assert!(words[0] == round || words[0] == round - 1, "round {round}: {}", words[0]);
+        assert!(words.iter().all(|word| *word == words[0]), "round {round}: some words of the copy are older");
+    }
+}

@@ -15,10 +15,11 @@ use ash::vk;
 use smallvec::SmallVec;
 use spelter_driver::{CommandBuffer, DescriptorSet, Device, MemoryBarrier};
 
-use crate::barrier::{By, Fresh, Hazards, Touch, Use};
+use crate::barrier::{Fresh, Hazards, Touch, Use};
 use crate::error::Error;
 use crate::object::ResourceObject;
 use crate::program::Program;
+use crate::replace::{Added, Author, Entry, Refused};
 use crate::resource::Resource;
 use crate::serial::Serial;
 use crate::stats::Counters;
@@ -35,6 +36,9 @@ pub(crate) enum Refusal {
     Behind(Moment),
     /// A batch of another context must be submitted before: nothing was recorded.
     Unsubmitted(Moment),
+    /// The host is copying bytes that it uses: when more than so many copies have ended it is to be looked at again. Nothing
+    /// was recorded.
+    Copying(u64),
     /// A resource got another object meanwhile, or was mapped: nothing was recorded, and what was looked up must be looked
     /// up again.
     Again,
@@ -76,7 +80,25 @@ pub(crate) struct Batch {
     state: BoundState,
     /// Not yet among the counters: a dispatch has no time for atomics.
     counts: Counts,
+    /// Attempts to record a command.
+    attempts: u32,
     began: Option<Instant>,
+}
+
+/// What a batch took note of for a command.
+#[derive(Debug, Default)]
+pub(crate) struct Entries<'a> {
+    /// Which of the uses write nothing but what did not hold data.
+    pub(crate) fresh: Fresh,
+    /// What counts as holding data since.
+    added: SmallVec<[(&'a Resource, Added); 1]>,
+}
+
+impl Entries<'_> {
+    /// The command was refused: what it would have written holds what it held before. None of the resources is locked.
+    pub(crate) fn take_back(self) {
+        self.added.into_iter().rev().for_each(|(resource, added)| resource.state().take_back(added));
+    }
 }
 
 /// Commands that were recorded.
@@ -110,6 +132,7 @@ impl Batch {
             owed: 0,
             state: BoundState::default(),
             counts: Counts::default(),
+            attempts: 0,
             began: None,
         }
     }
@@ -135,41 +158,57 @@ impl Batch {
         self.serial
     }
 
-    /// Notes that the batch uses these objects, and owns them from now on; what is written counts as holding data. Which of
-    /// the uses write nothing but what did not.
+    /// Notes that the batch uses these objects, and owns them from now on; what is written counts as holding data, until
+    /// that is taken back.
     ///
-    /// Each is entered under its resource's lock, if it still is that resource's object and nobody has mapped it: whoever
-    /// renames or maps decides under the same lock, so he finds the use and the valid bytes, or the command finds the new
-    /// object or the mapping. In the end all are still what they were, so that the command uses what the resources were at
-    /// one moment.
+    /// Each is entered under its resource's lock ([`Backing::enter`](crate::replace::Backing::enter)): whoever renames or maps
+    /// decides under the same lock, so he finds the use and the valid bytes, or the command finds the new object or the
+    /// mapping. In the end all are still what they were, so that the command uses what the resources were at one moment.
     pub(crate) fn enter<'a>(
         &mut self,
         clock: &Arc<Clock>,
         uses: impl Iterator<Item = Use<'a>> + Clone,
-    ) -> Result<Fresh, Refusal> {
-        let (mut resources, mut fresh) = (0, Fresh::default());
+    ) -> Result<Entries<'a>, Refusal> {
+        let mut entries = Entries::default();
+        match self.enter_each(clock, uses, &mut entries) {
+            Ok(()) => Ok(entries),
+            Err(refusal) => {
+                entries.take_back();
+                Err(refusal)
+            }
+        }
+    }
+
+    fn enter_each<'a>(
+        &mut self,
+        clock: &Arc<Clock>,
+        uses: impl Iterator<Item = Use<'a>> + Clone,
+        entries: &mut Entries<'a>,
+    ) -> Result<(), Refusal> {
+        self.attempts = self.attempts.wrapping_add(1);
+        let (serial, author) = (self.serial, Author(clock.id(), self.serial, self.attempts));
+        let mut resources = 0;
         for (number, Use { object, resource, access, range, by }) in uses.clone().enumerate() {
-            let mut new = false;
-            let mut state = resource.map(Resource::state);
-            if let Some(state) = &mut state {
-                let mapped = match by {
-                    By::Command => state.maps.forbid_commands(),
-                    By::Host => state.maps.forbid_writes(&range),
-                    By::Mapping => false,
-                };
-                if mapped || !state.has(object) {
-                    return Err(Refusal::Again);
+            let first = match resource {
+                None => object.usage.enter(clock, serial, access, false).map_err(Refusal::from)?,
+                Some(resource) => {
+                    resources += 1;
+                    let mut state = resource.state();
+                    let entry = Entry { clock, serial, range: &range, access, by, author };
+                    let entered = state.enter(object, entry).map_err(|refused| match refused {
+                        Refused::Again => Refusal::Again,
+                        // The lock is held.
+                        Refused::Copying => Refusal::Copying(resource.share().gate().count()),
+                        Refused::First(first) => first.into(),
+                    })?;
+                    drop(state);
+                    entries.added.extend(entered.added.map(|added| (resource, added)));
+                    if entered.fresh {
+                        entries.fresh.note(number);
+                    }
+                    entered.first
                 }
-                resources += 1;
-                new = access.writes() && !state.valid.intersects(&range);
-            }
-            let first = object.usage.enter(clock, self.serial, access, new).map_err(Refusal::from)?;
-            if let Some(state) = state.as_mut().filter(|_| access.writes()) {
-                state.valid.add(range);
-            }
-            if new {
-                fresh.note(number);
-            }
+            };
             if first {
                 self.objects.push(Arc::clone(object));
             }
@@ -178,7 +217,7 @@ impl Batch {
         if resources > 1 && uses.into_iter().any(has_changed) {
             return Err(Refusal::Again);
         }
-        Ok(fresh)
+        Ok(())
     }
 
     /// Puts a barrier before the next command if what it does asks for one; whether it did. `fresh` is of the same uses.

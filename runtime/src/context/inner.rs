@@ -9,7 +9,7 @@ use crate::batch::{Clock, Moment, Refusal, Timeline};
 use crate::bindings::Bindings;
 use crate::descriptors::{ProgramStates, SetCache};
 use crate::error::Error;
-use crate::replace::{self, Room};
+use crate::replace;
 use crate::serial::{Access, Serial};
 use crate::share::Share;
 
@@ -70,6 +70,7 @@ impl Inner {
                 Err(Refusal::Error(error)) => return Err(error),
                 Err(Refusal::Behind(moment)) => self.come_after(&moment)?,
                 Err(Refusal::Unsubmitted(moment)) => self.share.submit(&moment)?,
+                Err(Refusal::Copying(seen)) => self.share.gate().wait(seen),
                 Err(Refusal::Again) => {}
             }
         }
@@ -105,12 +106,12 @@ impl Inner {
         drop(garbage); // when no lock is held
     }
 
-    /// Waits until so many bytes more may be pending, or until nothing that is pending can be waited for. Oldest objects
-    /// first, whichever context's batches use them. No context is locked by the caller.
-    pub(crate) fn room_for(&self, bytes: u64) -> Result<Room, Error> {
+    /// Waits until so many bytes more may be pending, or until nothing that is pending can be waited for; whether it waited.
+    /// Oldest objects first, whichever context's batches use them. No context is locked by the caller.
+    pub(crate) fn room_for(&self, bytes: u64) -> Result<bool, Error> {
         let memory = self.share.memory();
         if memory.has_room(bytes) {
-            return Ok(Room::Made);
+            return Ok(false);
         }
         self.flush()?;
         self.share.retire_all();
@@ -136,13 +137,14 @@ impl Inner {
                 trace.span(self.clock.id(), "wait: memory of replaced objects".to_owned(), start, args);
             }
         }
-        Ok(Room::Made)
+        Ok(waited)
     }
 
-    /// Submits and waits for everything, and keeps nothing that could be made again.
-    pub(crate) fn relieve(&self) -> Result<(), Error> {
+    /// Submits and waits for everything, and keeps nothing that could be made again; whether it waited.
+    pub(crate) fn relieve(&self) -> Result<bool, Error> {
         let (serial, counters) = (self.flush()?, &self.share.memory().counters);
-        if self.clock.retired() < serial {
+        let waits = self.clock.retired() < serial;
+        if waits {
             counters.pressure_waits.one();
             let start = Instant::now();
             self.share.wait(&Moment { clock: Arc::clone(&self.clock), serial })?;
@@ -153,7 +155,7 @@ impl Inner {
         let mut state = self.state.lock();
         state.sets.clear(counters);
         self.let_go(state);
-        Ok(())
+        Ok(waits)
     }
 }
 

@@ -2,7 +2,7 @@
 //! is used again.
 
 mod slab;
-mod spares;
+pub(crate) mod spares;
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -13,12 +13,16 @@ use ash::vk;
 use parking_lot::Mutex;
 use spelter_driver::{Buffer, Device, DeviceMemory, Image, ImageInfo};
 
-pub(crate) use spares::{SparePool, Spares};
-
 use crate::error::Error;
 use crate::object::ResourceObject;
 use crate::stats::Counters;
 use slab::{Place, Slab};
+use spares::Bytes;
+
+/// The spare storages of a device.
+pub(crate) type SparePool = spares::SparePool<Storage>;
+/// The spare storages of one resource.
+pub(crate) type Spares = spares::Spares<Storage>;
 
 /// Replaced objects that are remembered without looking whether they are still there.
 const FEW_LEAVING: usize = 64;
@@ -187,6 +191,12 @@ impl Memory {
     pub(crate) fn settle(&self, bytes: u64) {
         // Relaxed: as in `owe`.
         self.pending.fetch_sub(bytes, Relaxed);
+    }
+}
+
+impl Bytes for Storage {
+    fn bytes(&self) -> u64 {
+        self.bytes
     }
 }
 

@@ -7,36 +7,42 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use parking_lot::Mutex;
 
-use super::Storage;
+use crate::sync::Mutex;
 
 /// The most storages kept in one place, whatever their size.
 const KEPT: usize = 64;
 
+/// What takes memory while it is spare.
+pub(crate) trait Bytes {
+    /// How much.
+    fn bytes(&self) -> u64;
+}
+
 /// The spare storages of a device.
 #[derive(Debug)]
-pub(crate) struct SparePool {
+pub(crate) struct SparePool<S> {
     /// The most bytes of them all.
     most: u64,
     /// A leaf lock.
-    inner: Mutex<Inner>,
+    inner: Mutex<Inner<S>>,
 }
 
-#[derive(Debug, Default)]
-struct Inner {
+#[derive(Debug)]
+struct Inner<S> {
     bytes: u64,
     next: u64,
     /// By number, those spare for longest first, with the place that it belongs to.
-    all: BTreeMap<u64, (u64, Storage)>,
+    all: BTreeMap<u64, (u64, S)>,
     /// By place, the numbers of its storages, those spare for longest first; a place that is closed is not there.
     places: HashMap<u64, VecDeque<u64>, FixedState>,
 }
 
-impl SparePool {
+impl<S: Bytes> SparePool<S> {
     /// An empty pool.
     pub(crate) fn new(most: u64) -> Arc<Self> {
-        Arc::new(Self { most, inner: Mutex::default() })
+        let inner = Inner { bytes: 0, next: 0, all: BTreeMap::new(), places: HashMap::default() };
+        Arc::new(Self { most, inner: Mutex::new(inner) })
     }
 
     /// Frees all of them.
@@ -50,11 +56,11 @@ impl SparePool {
     }
 }
 
-impl Inner {
+impl<S: Bytes> Inner<S> {
     /// Takes out the storage of that number.
-    fn remove(&mut self, number: u64) -> Option<Storage> {
+    fn remove(&mut self, number: u64) -> Option<S> {
         let (place, storage) = self.all.remove(&number)?;
-        self.bytes -= storage.size();
+        self.bytes -= storage.bytes();
         if let Some(numbers) = self.places.get_mut(&place) {
             numbers.retain(|other| *other != number);
         }
@@ -63,15 +69,21 @@ impl Inner {
 }
 
 /// The spare storages of one resource, which are all alike.
-#[derive(Clone, Debug)]
-pub(crate) struct Spares {
+#[derive(Debug)]
+pub(crate) struct Spares<S> {
     place: u64,
-    pool: Arc<SparePool>,
+    pool: Arc<SparePool<S>>,
 }
 
-impl Spares {
+impl<S> Clone for Spares<S> {
+    fn clone(&self) -> Self {
+        Self { place: self.place, pool: Arc::clone(&self.pool) }
+    }
+}
+
+impl<S: Bytes> Spares<S> {
     /// A place of its own; none are there yet.
-    pub(crate) fn new(pool: &Arc<SparePool>) -> Self {
+    pub(crate) fn new(pool: &Arc<SparePool<S>>) -> Self {
         let mut inner = pool.inner.lock();
         inner.next += 1;
         let place = inner.next;
@@ -80,23 +92,23 @@ impl Spares {
     }
 
     /// The one that is spare for the shortest time.
-    pub(crate) fn take(&self) -> Option<Storage> {
+    pub(crate) fn take(&self) -> Option<S> {
         let mut inner = self.pool.inner.lock();
         let number = *inner.places.get(&self.place)?.back()?;
         inner.remove(number)
     }
 
     /// Keeps a storage that nothing uses any more, or frees it.
-    pub(crate) fn give(&self, storage: Storage) {
+    pub(crate) fn give(&self, storage: S) {
         let mut inner = self.pool.inner.lock();
         let mut gone = Vec::new();
         let number = inner.next + 1;
         match inner.places.get_mut(&self.place) {
-            Some(numbers) if storage.size() <= self.pool.most => {
+            Some(numbers) if storage.bytes() <= self.pool.most => {
                 numbers.push_back(number);
                 let too_many = if numbers.len() > KEPT { numbers.front().copied() } else { None };
                 inner.next = number;
-                inner.bytes += storage.size();
+                inner.bytes += storage.bytes();
                 inner.all.insert(number, (self.place, storage));
                 gone.extend(too_many.and_then(|oldest| inner.remove(oldest)));
                 while inner.bytes > self.pool.most

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use spelter_driver::ClearColor;
 
 use super::for_command;
+use super::upload::Target;
 use crate::barrier::Use;
 use crate::context::Context;
 use crate::error::{Error, rule};
@@ -17,8 +18,10 @@ use crate::serial::Access;
 use crate::view::Subresources;
 
 impl Context {
-    /// Writes all texels of one level of one layer, row by row without gaps, in order: they go to a staging buffer and are
-    /// copied from there, so nobody waits.
+    /// Writes all texels of one level of one layer, row by row without gaps, after everything that was recorded before and
+    /// before everything that comes. As [`Context::write`] does: a level that holds nothing, or an idle image, is written at
+    /// once; texels that are all that the image holds go to new storage, others are staged and copied in order. Only what is
+    /// too large to stage waits, or what no memory for staging can be had for.
     ///
     /// [`Error::Range`] if the values are not as many bytes as the level, or there is no such level or layer.
     ///
@@ -35,7 +38,7 @@ impl Context {
     /// ```
     pub fn write_image<T: NoUninit>(&self, image: &Image, level: u32, layer: u32, texels: &[T]) -> Result<(), Error> {
         let bytes: &[u8] = bytemuck::cast_slice(texels);
-        let (one, wanted) = self.check_level("write", image, level, layer)?;
+        let (_, wanted) = self.check_level("write", image, level, layer)?;
         if bytes.len() as u64 != wanted {
             let (given, of) = (bytes.len(), image.resource().described());
             return Err(Error::range(
@@ -43,25 +46,11 @@ impl Context {
                 rule::LEVEL,
             ));
         }
-        let staging = self.level_staging("write", image, wanted)?;
-        staging.storage().write(0, bytes)?;
-        self.share().memory().counters.bytes_staged.add(wanted);
-        self.inner().record(|state| {
-            let object = for_command("write", image.resource())?;
-            let (from, to) = (staging.buffer()?, object.image()?);
-            let read = Use::own(&staging, 0..wanted, Access::Read);
-            let uses = used(&object, &one, image, Access::Write).chain([read]).collect::<SmallVec<[_; 2]>>();
-            state
-                .transfer(&uses, |commands| commands.copy_buffer_to_image(from, to, &[region(image, level, layer)]))?;
-            if let Some(batch) = state.timeline.open() {
-                batch.owe(wanted);
-            }
-            Ok(())
-        })
+        self.inner().upload("write", image.resource(), Target::Level(image, level, layer), bytes, false)
     }
 
     /// Reads all texels of one level of one layer back, row by row without gaps, when all that writes the image is done.
-    /// Errors as [`Context::write_image`].
+    /// Waits for nobody if the level holds no defined data. Errors as [`Context::write_image`].
     ///
     /// ```
     /// use spelter::vk;
@@ -82,19 +71,11 @@ impl Context {
             let problem = format!("read: {bytes} bytes for elements of {each} bytes of {of}");
             return Err(Error::range(problem, rule::WHOLE));
         }
-        let staging = self.level_staging("read", image, bytes)?;
-        self.inner().record(|state| {
-            let object = for_command("read", image.resource())?;
-            let (from, to) = (object.image()?, staging.buffer()?);
-            let write = Use::own(&staging, 0..bytes, Access::Write);
-            let uses = used(&object, &one, image, Access::Read).chain([write]).collect::<SmallVec<[_; 2]>>();
-            state.transfer(&uses, |commands| commands.copy_image_to_buffer(from, to, &[region(image, level, layer)]))
-        })?;
-        let counters = &self.share().memory().counters;
-        self.inner().wait_for(&staging, Access::Read, |_| counters.read_waits.one(), "read back an image")?;
+        let range = one.ranges(image.info().levels).first().cloned().unwrap_or_default();
+        let object = self.inner().for_reading(image.resource(), &range)?;
         let mut raw = vec![0u8; bytes as usize];
-        counters.bytes_read.add(bytes);
-        staging.storage().read(0, &mut raw)?;
+        self.share().memory().counters.bytes_read.add(bytes);
+        read_level(&object, (level, layer), &mut raw)?;
         Ok(raw.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect())
     }
 
@@ -179,13 +160,14 @@ impl Context {
         part.check(info).map_err(|problem| Error::range(format!("{what}: {problem} of {of}"), rule::INSIDE))
     }
 
-    fn level_staging(&self, what: &str, image: &Image, bytes: u64) -> Result<Arc<ResourceObject>, Error> {
-        let of = || format!("{what}: {bytes} bytes for a level of {}", image.resource().described());
-        self.inner().staging(bytes).map_err(|error| error.for_want_of(of))
-    }
-
     /// One level of one layer, and its bytes.
-    fn check_level(&self, what: &str, image: &Image, level: u32, layer: u32) -> Result<(Subresources, u64), Error> {
+    pub(crate) fn check_level(
+        &self,
+        what: &str,
+        image: &Image,
+        level: u32,
+        layer: u32,
+    ) -> Result<(Subresources, u64), Error> {
         let levels = level..level.saturating_add(1);
         let part = image.all().levels(levels).layers(layer..layer.saturating_add(1)).part;
         self.check_part(what, image, &part)?;
@@ -216,7 +198,48 @@ fn extent(image: &Image, level: u32) -> vk::Extent3D {
     vk::Extent3D { width, height, depth }
 }
 
-fn region(image: &Image, level: u32, layer: u32) -> vk::BufferImageCopy {
+pub(super) fn region(image: &Image, level: u32, layer: u32) -> vk::BufferImageCopy {
     let (image_subresource, image_extent) = (layers(level, layer), extent(image, level));
     vk::BufferImageCopy { image_subresource, image_extent, ..Default::default() }
+}
+
+/// Writes all texels of a level of a layer in place.
+pub(super) fn write_level(object: &ResourceObject, at: (u32, u32), texels: &[u8]) -> Result<(), Error> {
+    let rows = Rows::of(object, at)?;
+    let mut texels = texels.chunks_exact(rows.bytes);
+    rows.offsets().zip(&mut texels).try_for_each(|(offset, row)| object.storage().write(offset, row))
+}
+
+/// Reads all texels of a level of a layer in place, as many bytes as they are.
+fn read_level(object: &ResourceObject, at: (u32, u32), texels: &mut [u8]) -> Result<(), Error> {
+    let rows = Rows::of(object, at)?;
+    let mut texels = texels.chunks_exact_mut(rows.bytes);
+    rows.offsets().zip(&mut texels).try_for_each(|(offset, row)| object.storage().read(offset, row))
+}
+
+/// Where the rows of a level of a layer lie in the storage of an image.
+struct Rows {
+    /// Of each row.
+    bytes: usize,
+    layout: vk::SubresourceLayout,
+    height: u64,
+    depth: u64,
+}
+
+impl Rows {
+    fn of(object: &ResourceObject, (level, layer): (u32, u32)) -> Result<Self, Error> {
+        let image = object.image()?;
+        let vk::Extent3D { width, height, depth } = image.info().extent;
+        let [width, height, depth] =
+            [width, height, depth].map(|size| u64::from(size.checked_shr(level).unwrap_or(0).max(1)));
+        let bytes = (width * image.texel_bytes()) as usize;
+        Ok(Self { bytes, layout: image.subresource_layout(level, layer), height, depth })
+    }
+
+    /// Where each begins.
+    fn offsets(&self) -> impl Iterator<Item = u64> {
+        let vk::SubresourceLayout { offset, row_pitch, depth_pitch, .. } = self.layout;
+        let slices = (0..self.depth).map(move |slice| offset + slice * depth_pitch);
+        slices.flat_map(move |start| (0..self.height).map(move |row| start + row * row_pitch))
+    }
 }

@@ -10,90 +10,18 @@ use std::sync::Arc;
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use parking_lot::Mutex;
-use smallvec::SmallVec;
 
+use super::flags::{MapFlags, check_flags};
 use super::upload::{Renamed, rename};
 use crate::barrier::By;
 use crate::context::{Context, Inner};
 use crate::error::{Error, rule};
 use crate::object::ResourceObject;
 use crate::replace::{self, Room};
-use crate::resource::{Buffer, BufferSlice, Resource, State};
+use crate::resource::{BufferSlice, Resource, State};
 use crate::serial::Access;
 use crate::share::Share;
 use crate::valid::Ranges;
-
-bitflags::bitflags! {
-    /// What a mapping is for, and what it may skip.
-    ///
-    /// ```
-    /// use spelter::MapFlags;
-    ///
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// # let context = spelter::Context::new()?;
-    /// let frame = context.buffer(16).zeroed()?;
-    /// context.fill(&frame, 1)?; // recorded: the buffer is in use
-    /// let map = context.map(&frame, MapFlags::WRITE | MapFlags::DISCARD_WHOLE)?; // new storage: nobody waits
-    /// map.write(0, &[2u32; 4])?;
-    /// map.unmap()?;
-    /// assert_eq!(context.read::<u32>(&frame)?, [2; 4]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct MapFlags: u32 {
-        /// The bytes are read: waits for what writes them.
-        const READ = 1;
-        /// The bytes are written. Without `READ` it does not wait: what is in use is written in order when it is unmapped.
-        const WRITE = 2;
-        /// What the mapped bytes held is not wanted.
-        const DISCARD_RANGE = 4;
-        /// What the whole buffer held is not wanted: it gets new storage if it is in use.
-        const DISCARD_WHOLE = 8;
-        /// No waiting, no ordering: the program knows that commands and host do not meet.
-        const UNSYNCHRONIZED = 16;
-        /// Commands may use the buffer while it is mapped. It keeps its storage meanwhile.
-        const PERSISTENT = 32;
-        /// What either side of a persistent mapping writes the other sees without [`Mapped::flush`].
-        const COHERENT = 64;
-    }
-}
-
-/// The mappings of a resource.
-#[derive(Debug, Default)]
-pub(crate) struct Maps {
-    list: SmallVec<[Record; 1]>,
-    next: u64,
-}
-
-#[derive(Debug)]
-struct Record {
-    number: u64,
-    range: Range<u64>,
-    persistent: bool,
-}
-
-impl Maps {
-    pub(crate) fn any(&self) -> bool {
-        !self.list.is_empty()
-    }
-
-    /// Whether commands must leave the resource alone.
-    pub(crate) fn forbid_commands(&self) -> bool {
-        self.list.iter().any(|record| !record.persistent)
-    }
-
-    /// Whether the host must not write these bytes but through the mapping.
-    pub(crate) fn forbid_writes(&self, range: &Range<u64>) -> bool {
-        self.list.iter().any(|record| !record.persistent && record.meets(range))
-    }
-}
-
-impl Record {
-    fn meets(&self, range: &Range<u64>) -> bool {
-        self.range.start < range.end && range.start < self.range.end
-    }
-}
 
 /// A part of a buffer in the host's hands. Dropping it unmaps; [`Mapped::unmap`] also tells what went wrong.
 ///
@@ -164,24 +92,6 @@ impl Context {
     }
 }
 
-/// Flags that make sense together (OpenGL's rules for `glMapBufferRange`).
-fn check_flags(buffer: &Buffer, flags: MapFlags) -> Result<(), Error> {
-    let (read, write) = (flags.contains(MapFlags::READ), flags.contains(MapFlags::WRITE));
-    let discards = flags.intersects(MapFlags::DISCARD_RANGE | MapFlags::DISCARD_WHOLE);
-    let rule = if flags.bits() & !MapFlags::all().bits() != 0 {
-        "a mapping has no flags but those that there are"
-    } else if !read && !write {
-        "a mapping reads or writes"
-    } else if discards && (read || !write) {
-        "a mapping that discards writes, and does not read"
-    } else if flags.contains(MapFlags::COHERENT) && !flags.contains(MapFlags::PERSISTENT) {
-        "a coherent mapping is persistent"
-    } else {
-        return Ok(());
-    };
-    Err(Error::resource(format!("map: {} with {flags:?}", buffer.resource().described()), rule))
-}
-
 /// A range of a resource written down as mapped, until this is dropped.
 #[derive(Debug)]
 struct Hold {
@@ -193,21 +103,18 @@ struct Hold {
 impl Hold {
     /// `state` is the resource's.
     fn new(context: &Inner, resource: &Arc<Resource>, state: &mut State, range: &Range<u64>, persistent: bool) -> Self {
-        let maps = &mut state.maps;
-        maps.next += 1;
-        maps.list.push(Record { number: maps.next, range: range.clone(), persistent });
+        let number = state.maps.note(range.clone(), persistent);
         if !persistent {
             context.share.mapped();
         }
-        Self { share: Arc::clone(&context.share), resource: Arc::clone(resource), number: maps.next }
+        Self { share: Arc::clone(&context.share), resource: Arc::clone(resource), number }
     }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
         let mut state = self.resource.state();
-        let at = state.maps.list.iter().position(|record| record.number == self.number);
-        if at.is_some_and(|at| !state.maps.list.swap_remove(at).persistent) {
+        if state.maps.forget(self.number) {
             self.share.unmapped();
         }
     }
@@ -226,15 +133,16 @@ enum Step {
 
 impl Mapped {
     fn new(context: &Arc<Inner>, resource: &Arc<Resource>, range: Range<u64>, flags: MapFlags) -> Result<Self, Error> {
-        let counters = &context.share.memory().counters;
         let bytes = range.end - range.start;
         let (mut may_rename, mut room) = (true, Room::Wanted);
+        // Whether the object was found in use, and whether the host waited.
+        let (mut busy, mut waited) = (false, false);
         let (hold, object, mut step) = loop {
             let mut state = context.lock();
             let mut inner = resource.state();
             let object = Arc::clone(inner.object(resource, "map")?);
-            if let Some(other) = inner.maps.list.iter().find(|record| record.meets(&range)) {
-                let (Range { start, end }, other) = (&range, &other.range);
+            if let Some(other) = inner.maps.that_meets(&range) {
+                let Range { start, end } = &range;
                 let problem = format!(
                     "map: bytes {start}..{end} of {}: bytes {}..{} are mapped",
                     resource.described(),
@@ -243,46 +151,51 @@ impl Mapped {
                 );
                 return Err(Error::resource(problem, rule::MAPPED_TWICE));
             }
-            let whole = flags.contains(MapFlags::DISCARD_WHOLE)
-                || (flags.contains(MapFlags::DISCARD_RANGE) && inner.valid.lies_in(&range));
             let unsynchronized = flags.contains(MapFlags::UNSYNCHRONIZED);
-            if whole && may_rename && !unsynchronized && !inner.valid.is_empty() {
+            if inner.is_copied(&range) && !unsynchronized {
+                let ended = context.share.gate().count();
+                drop((inner, state));
+                context.share.gate().wait(ended);
+                continue;
+            }
+            let whole = flags.contains(MapFlags::DISCARD_WHOLE)
+                || (flags.contains(MapFlags::DISCARD_RANGE) && inner.valid().lies_in(&range));
+            if whole && may_rename && !unsynchronized && !inner.valid().is_empty() {
+                busy |= inner.is_busy();
                 match rename(context, &mut state, (resource, inner), room)? {
                     Renamed::Yes(garbage) => {
                         drop(state);
-                        if garbage.is_some() {
-                            counters.stalls_avoided.one();
-                        }
                         drop(garbage);
                         // What is bound where kernels can write is valid at once: this is not discarded again.
                         may_rename = false;
                     }
                     Renamed::NoRoom => {
                         drop(state);
-                        room = context.room_for(resource.size())?;
+                        waited |= context.room_for(resource.size())?;
+                        room = Room::Made;
                     }
-                    Renamed::NoMemory => {
+                    Renamed::NoMemory(object) => {
                         drop(state);
-                        context.share.relieve()?;
+                        waited |= context.wait_without_memory(&object)?;
                     }
                     Renamed::No => may_rename = false,
                 }
                 continue;
             }
             drop(state);
-            let holds = inner.valid.intersects(&range);
+            let holds = inner.is_wanted(&range);
             let step = match access_in_the_way(&object, flags, holds) {
                 None => Step::Direct,
                 Some(access) if flags.intersects(MapFlags::READ | MapFlags::PERSISTENT) => Step::Wait(access),
                 Some(_) if bytes <= context.share.memory().budget / 4 => Step::Stage,
                 Some(access) => Step::Wait(access),
             };
-            if flags.contains(MapFlags::DISCARD_RANGE) && !object.usage.is_busy(Access::Write) {
+            if flags.contains(MapFlags::DISCARD_RANGE) && !inner.is_busy() {
                 replace::forget(&context.share, resource, &mut inner, range.clone())?;
             }
             if flags.contains(MapFlags::WRITE) && flags.intersects(MapFlags::PERSISTENT | MapFlags::UNSYNCHRONIZED) {
                 // Nobody is told of each write.
-                inner.valid.add(range.clone());
+                inner.add(range.clone());
             }
             // Written down before the lock goes: nobody maps the same bytes, or replaces the object, from here on.
             let hold = Hold::new(context, resource, &mut inner, &range, flags.contains(MapFlags::PERSISTENT));
@@ -290,9 +203,9 @@ impl Mapped {
         };
         let (mut target, mut start, mut staged) = (object, range.start, None);
         if step == Step::Stage {
-            match context.staging(bytes) {
+            busy = true;
+            match context.staging(bytes, &mut waited) {
                 Ok(staging) => {
-                    counters.stalls_avoided.one();
                     (target, start, staged) = (staging, 0, Some(Mutex::new(Ranges::new())));
                 }
                 // In place, after a wait.
@@ -301,10 +214,14 @@ impl Mapped {
             }
         }
         if let Step::Wait(access) = step {
-            let reads = flags.contains(MapFlags::READ);
-            let counter = if reads { &counters.read_waits } else { &counters.stalls_taken };
-            context.wait_for(&target, access, |_| counter.one(), "map")?;
+            let waits = context.wait_for(&target, access, "map")?;
+            if waits && flags.contains(MapFlags::READ) {
+                context.share.memory().counters.read_waits.one();
+            } else {
+                waited |= waits;
+            }
         }
+        context.count_stall(busy, waited);
         let (context, resource) = (Arc::clone(context), Arc::clone(resource));
         Ok(Self { context, resource, hold: Some(hold), range, flags, target, start, staged })
     }
@@ -393,7 +310,7 @@ impl Mapped {
         let written = offset..offset + bytes.len() as u64;
         match &self.staged {
             Some(staged) => staged.lock().add(written),
-            None => self.resource.state().valid.add(self.range.start + written.start..self.range.start + written.end),
+            None => self.resource.state().add(self.range.start + written.start..self.range.start + written.end),
         }
         self.target.storage().write(self.start + offset, bytes)?;
         self.context.share.memory().counters.bytes_written.add(bytes.len() as u64);

@@ -1,14 +1,19 @@
 //! Moving bytes: host to buffer, buffer to host, buffer to buffer.
 
+mod flags;
 mod image;
 mod map;
+mod maps;
 mod upload;
 
-pub use map::{MapFlags, Mapped};
+pub use flags::MapFlags;
+pub use map::Mapped;
 
-pub(crate) use map::Maps;
+pub(crate) use maps::Maps;
 
 use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
 
 use ash::vk;
 use bytemuck::{AnyBitPattern, NoUninit};
@@ -17,8 +22,10 @@ use crate::barrier::Use;
 use crate::batch::Refusal;
 use crate::context::{Context, Inner, State};
 use crate::error::{Error, rule};
+use crate::object::ResourceObject;
 use crate::resource::{Buffer, Resource};
 use crate::serial::Access;
+use upload::Target;
 
 impl Context {
     /// Reads a whole buffer back, when all that writes it is done. The first bytes of what is no whole number of elements
@@ -103,10 +110,14 @@ impl Context {
 
     fn put(&self, what: &str, buffer: &Buffer, offset: u64, bytes: &[u8], discard: bool) -> Result<(), Error> {
         self.check_range(what, buffer, &(offset..offset.saturating_add(bytes.len() as u64)))?;
-        self.inner().upload(what, buffer.resource(), offset, bytes, discard)
+        self.inner().upload(what, buffer.resource(), Target::Bytes(offset), bytes, discard)
     }
 
-    /// Records a copy of `bytes` bytes from one buffer to another, or between parts of one that do not overlap.
+    /// Records a copy of `bytes` bytes from one buffer to another, or between parts of one that do not overlap. A copy of no
+    /// bytes is one, and does nothing: so it is in WebGPU, while Vulkan forbids it (VUID-VkBufferCopy-size-01988).
+    ///
+    /// [`Error::Range`] if the bytes are not inside or overlap, [`Error::Resource`] if a buffer is destroyed, mapped or of
+    /// another device.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -121,13 +132,16 @@ impl Context {
         self.check_range("copy", from, &(start..start.saturating_add(bytes)))?;
         self.check_range("copy", to, &(offset..offset.saturating_add(bytes)))?;
         let (from, to) = (from.resource(), to.resource());
-        if std::sync::Arc::ptr_eq(from, to) && start < offset + bytes && offset < start + bytes {
+        if Arc::ptr_eq(from, to) && start < offset + bytes && offset < start + bytes {
             let (of, a, b) = (from.described(), start + bytes, offset + bytes);
             let problem = format!("copy: bytes {start}..{a} to bytes {offset}..{b} of {of}");
             return Err(Error::range(problem, rule::COPY_OVERLAP));
         }
         self.inner().record(|state| {
             let (source, target) = (for_command("copy", from)?, for_command("copy", to)?);
+            if bytes == 0 {
+                return Ok(());
+            }
             let region = vk::BufferCopy { src_offset: start, dst_offset: offset, size: bytes };
             let read = Use::of(from, &source, start..start + bytes, Access::Read);
             let write = Use::of(to, &target, offset..offset + bytes, Access::Write);
@@ -151,8 +165,8 @@ impl Context {
         self.fill_range(buffer, 0..buffer.size() & !3, word)
     }
 
-    /// Records a fill of the bytes `range` of a buffer with a repeated word. [`Error::Range`] unless they begin and end
-    /// at multiples of 4.
+    /// Records a fill of the bytes `range` of a buffer with a repeated word; none are filled by a range without bytes.
+    /// [`Error::Range`] unless they begin and end at multiples of 4.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -165,9 +179,6 @@ impl Context {
     /// ```
     pub fn fill_range(&self, buffer: &Buffer, range: Range<u64>, word: u32) -> Result<(), Error> {
         self.check_range("fill", buffer, &range)?;
-        if range.is_empty() {
-            return Ok(());
-        }
         let resource = buffer.resource();
         if !range.start.is_multiple_of(4) || !range.end.is_multiple_of(4) {
             let (Range { start, end }, of) = (&range, resource.described());
@@ -175,6 +186,9 @@ impl Context {
         }
         self.inner().record(|state| {
             let object = for_command("fill", resource)?;
+            if range.is_empty() {
+                return Ok(());
+            }
             let write = Use::of(resource, &object, range.clone(), Access::Write);
             let (to, bytes) = (object.buffer()?, range.end - range.start);
             state.transfer(&[write], |commands| commands.fill_buffer(to, range.start, bytes, word))
@@ -192,16 +206,13 @@ impl Context {
 }
 
 /// The object of a resource that a command uses: neither destroyed nor mapped.
-pub(crate) fn for_command(
-    what: &str,
-    resource: &Resource,
-) -> Result<std::sync::Arc<crate::object::ResourceObject>, Error> {
+pub(crate) fn for_command(what: &str, resource: &Resource) -> Result<Arc<ResourceObject>, Error> {
     let state = resource.state();
     let object = state.object(resource, what)?;
     if state.maps.forbid_commands() {
         return Err(Error::resource(format!("{what}: {} is mapped", resource.described()), rule::MAPPED));
     }
-    Ok(std::sync::Arc::clone(object))
+    Ok(Arc::clone(object))
 }
 
 impl State {
@@ -212,46 +223,62 @@ impl State {
         command: impl FnOnce(&spelter_driver::CommandBuffer) -> Result<(), spelter_driver::Error>,
     ) -> Result<(), Refusal> {
         let batch = self.timeline.batch()?;
-        let fresh = batch.enter(&self.clock, uses.iter().cloned())?;
-        batch.order(uses.iter().cloned().map(Use::touch), fresh)?;
-        Ok(batch.transfer(command)?)
+        let entries = batch.enter(&self.clock, uses.iter().cloned())?;
+        let ordered = batch.order(uses.iter().cloned().map(Use::touch), entries.fresh);
+        let recorded = ordered.and_then(|_| batch.transfer(command));
+        Ok(recorded.inspect_err(|_| entries.take_back())?)
     }
 }
 
 impl Inner {
     /// Reads bytes of a buffer when all that writes it is done.
     pub(crate) fn read(&self, resource: &Resource, offset: u64, into: &mut [u8]) -> Result<(), Error> {
-        self.share.check_alive()?;
-        let state = resource.state();
-        let object = std::sync::Arc::clone(state.object(resource, "read")?);
-        let holds = state.valid.intersects(&(offset..offset + into.len() as u64));
-        drop(state);
-        let counters = &self.share.memory().counters;
-        if holds {
-            self.wait_for(&object, Access::Read, |_| counters.read_waits.one(), "read back")?;
-        }
-        counters.bytes_read.add(into.len() as u64);
+        let object = self.for_reading(resource, &(offset..offset + into.len() as u64))?;
+        self.share.memory().counters.bytes_read.add(into.len() as u64);
         object.storage().read(offset, into)
     }
 
-    /// Waits for what stands in the way of an access of the host; `waits` counts if something does.
-    pub(crate) fn wait_for(
-        &self,
-        object: &crate::object::ResourceObject,
-        access: Access,
-        waits: impl FnOnce(&Self),
-        why: &str,
-    ) -> Result<(), Error> {
+    /// The object of a resource, when all that writes it is done; at once if nothing in the range holds defined data.
+    pub(crate) fn for_reading(&self, resource: &Resource, range: &Range<u64>) -> Result<Arc<ResourceObject>, Error> {
+        self.share.check_alive()?;
+        loop {
+            let state = resource.state();
+            let object = Arc::clone(state.object(resource, "read")?);
+            let (holds, copied) = (state.valid().intersects(range), state.is_copied(range));
+            // Under the lock.
+            let ended = self.share.gate().count();
+            drop(state);
+            if copied {
+                self.share.gate().wait(ended);
+                continue;
+            }
+            if holds && self.wait_for(&object, Access::Read, "read back")? {
+                self.share.memory().counters.read_waits.one();
+            }
+            return Ok(object);
+        }
+    }
+
+    /// Waits for what stands in the way of an access of the host; whether anything did. No context is locked by the caller.
+    pub(crate) fn wait_for(&self, object: &ResourceObject, access: Access, why: &str) -> Result<bool, Error> {
         let moments = object.usage.in_the_way(access);
         if moments.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
-        waits(self);
-        let start = std::time::Instant::now();
+        let start = Instant::now();
         moments.iter().try_for_each(|moment| self.share.wait(moment))?;
         if let Some(trace) = self.share.trace() {
             trace.span(self.clock.id(), format!("wait: {why}"), start, serde_json::Value::Null);
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// No memory could be had for another object in the place of this one, which is therefore waited for.
+    pub(crate) fn wait_without_memory(&self, object: &ResourceObject) -> Result<bool, Error> {
+        let waited = self.wait_for(object, Access::Write, "no memory for a new object")?;
+        if waited {
+            self.share.memory().counters.renames_without_memory.one();
+        }
+        Ok(waited)
     }
 }

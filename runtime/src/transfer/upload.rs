@@ -6,13 +6,15 @@ use std::sync::Arc;
 use ash::vk;
 use parking_lot::MutexGuard;
 
+use super::image;
 use crate::barrier::{By, Use};
 use crate::context::{Inner, State};
 use crate::error::{Error, rule};
+use crate::image::Image;
 use crate::memory::{Memory, Template};
 use crate::object::{Contents, ResourceObject};
 use crate::replace::{self, Garbage, Invalidated, Reason, Room};
-use crate::resource::{self, Resource};
+use crate::resource::{self, Copying, Resource};
 use crate::serial::Access;
 
 /// A buffer of this size or less is renamed however little of it is written: new storage costs next to nothing.
@@ -53,78 +55,122 @@ fn way(memory: &Memory, size: u64, len: u64, whole: bool, discard: bool) -> Way 
     }
 }
 
+/// What of a resource bytes are for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Target<'a> {
+    /// Bytes of a buffer, from here on.
+    Bytes(u64),
+    /// The texels of a level of a layer, which has that number.
+    Level(&'a Image, u32, u32),
+}
+
+impl Target<'_> {
+    /// The bytes of the buffer, or the number of the subresource.
+    fn range(&self, len: u64) -> Range<u64> {
+        match self {
+            Self::Bytes(offset) => *offset..*offset + len,
+            Self::Level(image, level, layer) => {
+                let number = u64::from(*layer) * u64::from(image.info().levels) + u64::from(*level);
+                number..number + 1
+            }
+        }
+    }
+
+    fn write(&self, object: &ResourceObject, bytes: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Bytes(offset) => object.storage().write(*offset, bytes),
+            Self::Level(_, level, layer) => image::write_level(object, (*level, *layer), bytes),
+        }
+    }
+}
+
 impl Inner {
-    /// Writes bytes at `offset`, which are inside; `discard`: whatever else the buffer held is not wanted.
-    pub(crate) fn upload(
+    /// Writes bytes, which fit in; `discard`: whatever else the resource held is not wanted.
+    pub(super) fn upload(
         &self,
         what: &str,
         resource: &Resource,
-        offset: u64,
+        target: Target<'_>,
         bytes: &[u8],
         discard: bool,
     ) -> Result<(), Error> {
-        let counters = &self.share.memory().counters;
-        let (mut offset, mut bytes, mut discard) = (offset, bytes, discard);
+        let (mut target, mut bytes, mut discard) = (target, bytes, discard);
         let (mut may_rename, mut may_stage, mut room) = (true, true, Room::Wanted);
+        // Whether the object was found in use, and whether the host waited.
+        let (mut busy, mut waited) = (false, false);
         loop {
             let mut state = self.lock();
             let mut inner = resource.state();
             let object = Arc::clone(inner.object(resource, what)?);
-            let range = offset..offset + bytes.len() as u64;
+            let range = target.range(bytes.len() as u64);
             check_writable(what, resource, &inner, &range)?;
             if bytes.is_empty() {
                 return Ok(());
             }
-            let idle = !object.usage.is_busy(Access::Write);
-            if idle || !inner.valid.intersects(&range) {
+            if inner.is_copied(&range) {
+                let ended = self.share.gate().count();
+                drop((inner, state));
+                self.share.gate().wait(ended);
+                continue;
+            }
+            let idle = !inner.is_busy();
+            busy |= !idle;
+            if idle || !inner.is_wanted(&range) {
                 drop(state);
                 if idle && discard && !inner.maps.any() {
                     replace::forget(&self.share, resource, &mut inner, resource.whole())?;
                 }
-                if !idle {
-                    counters.stalls_avoided.one();
-                }
-                inner.valid.add(range);
-                // The resource stays locked: nobody starts to use the object, or replaces it, before the bytes are there.
-                return self.write_in_place(&object, offset, bytes);
+                // Who uses the bytes, or replaces the object, comes after this, and waits for it if he must.
+                let copying = Copying::new(resource, &mut inner, range);
+                drop(inner);
+                self.write_in_place(&object, target, bytes)?;
+                drop(copying);
+                break;
             }
-            let whole = discard || inner.valid.lies_in(&range);
-            let way = way(self.share.memory(), resource.size(), bytes.len() as u64, whole && may_rename, discard);
-            match way {
+            let whole = discard || inner.valid().lies_in(&range);
+            match way(self.share.memory(), resource.size(), bytes.len() as u64, whole && may_rename, discard) {
                 Way::Rename => match rename(self, &mut state, (resource, inner), room)? {
                     Renamed::Yes(garbage) => {
                         drop(state);
                         drop(garbage);
-                        counters.stalls_avoided.one();
                     }
                     Renamed::NoRoom => {
                         drop(state);
-                        room = self.room_for(resource.size())?;
+                        waited |= self.room_for(resource.size())?;
+                        room = Room::Made;
                     }
-                    Renamed::NoMemory => {
+                    Renamed::NoMemory(object) => {
                         drop(state);
-                        // What was replaced earlier comes back, and if that is not enough, this object gets idle.
-                        self.share.relieve()?;
+                        waited |= self.wait_without_memory(&object)?;
                     }
                     Renamed::No => may_rename = false,
                 },
                 Way::Stage if may_stage => {
-                    drop(inner);
-                    drop(state);
-                    let piece = bytes.len().min(PIECE as usize);
-                    match self.staging(piece as u64) {
+                    drop((inner, state));
+                    let piece = match target {
+                        Target::Bytes(_) => bytes.len().min(PIECE as usize),
+                        Target::Level(..) => bytes.len(),
+                    };
+                    match self.staging(piece as u64, &mut waited) {
                         Ok(staging) => {
                             let (now, later) = bytes.split_at(piece);
                             staging.storage().write(0, now)?;
-                            counters.bytes_staged.add(piece as u64);
-                            self.copy_staged((what, By::Host), (&staging, 0), (resource, offset), piece as u64)?;
+                            self.share.memory().counters.bytes_staged.add(piece as u64);
+                            match target {
+                                Target::Bytes(offset) => {
+                                    let to = (resource, offset);
+                                    self.copy_staged((what, By::Host), (&staging, 0), to, piece as u64)?;
+                                    target = Target::Bytes(offset + piece as u64);
+                                }
+                                Target::Level(image, level, layer) => {
+                                    self.copy_level(what, &staging, (image, level, layer), piece as u64)?;
+                                }
+                            }
                             if later.is_empty() {
-                                counters.stalls_avoided.one();
-                                return Ok(());
+                                break;
                             }
                             // From here on the buffer holds something that is wanted.
-                            (offset, bytes) = (offset + piece as u64, later);
-                            (may_rename, discard) = (false, false);
+                            (bytes, may_rename, discard) = (later, false, false);
                         }
                         // The bytes that are there have room for these: in place, after a wait.
                         Err(Error::OutOfMemory(_)) => may_stage = false,
@@ -132,17 +178,28 @@ impl Inner {
                     }
                 }
                 Way::Stage | Way::Wait => {
-                    drop(inner);
-                    drop(state);
-                    self.wait_for(&object, Access::Write, |_| counters.stalls_taken.one(), what)?;
+                    drop((inner, state));
+                    waited |= self.wait_for(&object, Access::Write, what)?;
                 }
             }
         }
+        self.count_stall(busy, waited);
+        Ok(())
     }
 
-    fn write_in_place(&self, object: &ResourceObject, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+    /// The host wrote what was in use, or was not.
+    pub(super) fn count_stall(&self, busy: bool, waited: bool) {
+        let counters = &self.share.memory().counters;
+        match (busy, waited) {
+            (_, true) => counters.stalls_taken.one(),
+            (true, false) => counters.stalls_avoided.one(),
+            (false, false) => {}
+        }
+    }
+
+    fn write_in_place(&self, object: &ResourceObject, target: Target<'_>, bytes: &[u8]) -> Result<(), Error> {
         let start = self.share.trace().map(|trace| trace.now());
-        object.storage().write(offset, bytes)?;
+        target.write(object, bytes)?;
         self.share.memory().counters.bytes_written.add(bytes.len() as u64);
         if let (Some(trace), Some(start)) = (self.share.trace(), start) {
             let args = serde_json::json!({ "bytes": bytes.len() });
@@ -151,13 +208,14 @@ impl Inner {
         Ok(())
     }
 
-    /// A staging buffer of at least so many bytes. Waits for the oldest batch if too much is pending.
-    pub(crate) fn staging(&self, bytes: u64) -> Result<Arc<ResourceObject>, Error> {
-        self.room_for(bytes)?;
+    /// A staging buffer of at least so many bytes. Waits for the oldest batches if too much is pending, and for all if there
+    /// is no memory; `waited` tells.
+    pub(crate) fn staging(&self, bytes: u64, waited: &mut bool) -> Result<Arc<ResourceObject>, Error> {
+        *waited |= self.room_for(bytes)?;
         let memory = self.share.memory();
         let (size, spares) = memory.staging(bytes);
         let make = || ResourceObject::new(memory, &Template::Buffer(size), Contents::Undefined, spares);
-        let staging = Arc::new(self.share.with_pressure_relieved(make)?);
+        let staging = Arc::new(self.share.noting_pressure(waited, make)?);
         staging.leave_to(spares);
         Ok(staging)
     }
@@ -189,6 +247,29 @@ impl Inner {
             Ok(())
         })
     }
+
+    /// Records a copy of a staging buffer to a level of a layer, of so many bytes.
+    fn copy_level(
+        &self,
+        what: &str,
+        staging: &Arc<ResourceObject>,
+        (image, level, layer): (&Image, u32, u32),
+        bytes: u64,
+    ) -> Result<(), Error> {
+        let (resource, range) = (image.resource(), Target::Level(image, level, layer).range(bytes));
+        self.record(|state| {
+            let object = super::for_command(what, resource)?;
+            let (from, to) = (staging.buffer()?, object.image()?);
+            let read = Use::own(staging, 0..bytes, Access::Read);
+            let write = Use::of(resource, &object, range.clone(), Access::Write);
+            let regions = [image::region(image, level, layer)];
+            state.transfer(&[read, write], |commands| commands.copy_buffer_to_image(from, to, &regions))?;
+            if let Some(batch) = state.timeline.open() {
+                batch.owe(bytes);
+            }
+            Ok(())
+        })
+    }
 }
 
 /// The bytes are not mapped, or persistently.
@@ -204,8 +285,8 @@ fn check_writable(what: &str, resource: &Resource, state: &resource::State, rang
 pub(super) enum Renamed {
     /// The object is idle now. To be dropped when no lock is held.
     Yes(Option<Garbage>),
-    /// There is no memory for a new object.
-    NoMemory,
+    /// There is no memory for another object in the place of this one.
+    NoMemory(Arc<ResourceObject>),
     /// Too much is pending: [`Inner::room_for`] first.
     NoRoom,
     /// It must keep its object.
@@ -222,9 +303,9 @@ pub(super) fn rename(
     Ok(match replace::invalidate(&context.share, state, locked, room)? {
         Invalidated::Replaced(garbage) => Renamed::Yes(Some(garbage)),
         Invalidated::Forgotten | Invalidated::NothingValid => Renamed::Yes(None),
-        Invalidated::Kept(Reason::Memory) => Renamed::NoMemory,
+        Invalidated::Kept(Reason::Memory(object)) => Renamed::NoMemory(object),
         Invalidated::Kept(Reason::Room) => Renamed::NoRoom,
-        Invalidated::Kept(Reason::Mapped | Reason::Rest) => Renamed::No,
+        Invalidated::Kept(Reason::Mapped) => Renamed::No,
     })
 }
 

@@ -34,10 +34,14 @@ const LENGTH: std::ops::Range<usize> = 1..220;
 /// Programs that run on one device before there is another.
 const PROGRAMS_OF_A_DEVICE: u32 = 50;
 
+/// Mappings without synchronization that a command could have met.
+const MAPPED_IN_USE: &str = "mapped unsynchronized while in use";
+
 /// What has to happen in some program of a run, or the run shows nothing of it.
-const WANTED: [&str; 18] = [
+const WANTED: [&str; 20] = [
     "invalidations_empty",
     "invalidations_idle",
+    "invalidations_in_order",
     "renames",
     "invalidations_refused",
     "renames_without_memory",
@@ -54,11 +58,11 @@ const WANTED: [&str; 18] = [
     "bytes_staged",
     "objects_recycled",
     "pressure_waits",
+    MAPPED_IN_USE,
 ];
 
-/// What has to happen in a run of a million steps. (Waits for memory of replaced storage are rarer still; `pressure.rs` has
-/// them.)
-const RARE: [&str; 1] = ["stalls_taken"];
+/// What has to happen in a run of a million steps.
+const RARE: [&str; 2] = ["stalls_taken", "renames_throttled"];
 
 /// What was done in all programs so far.
 #[derive(Default)]
@@ -71,6 +75,7 @@ struct Tally {
 /// Runs a program on both sides.
 fn run(home: &Home, steps: Vec<Step>, tally: &mut Tally) -> Result<(), TestCaseError> {
     let (mut reference, mut tracker, before) = (Reference::new(), Tracker::new(home), home.stats());
+    let mapped = home.mapped_in_use();
     for (number, step) in steps.into_iter().enumerate() {
         let step = if home.small { step.in_a_small_heap() } else { step };
         let got = tracker.step(&step, &reference);
@@ -88,24 +93,24 @@ fn run(home: &Home, steps: Vec<Step>, tally: &mut Tally) -> Result<(), TestCaseE
     }
     for (which, wanted) in reference.contents() {
         let got = tracker.read_all(which);
-        if matches!(got, Shown::Full) && home.small {
-            continue;
-        }
         wanted
             .compare(&got)
             .map_err(|problem| TestCaseError::fail(format!("resource {which} at the end: {problem}")))?;
     }
     let left = tracker.end();
     prop_assert_eq!(left, 0, "objects are left when everything was dropped");
+    *tally.counters.entry(MAPPED_IN_USE).or_default() += home.mapped_in_use() - mapped;
     for (name, count) in home.stats().since(&before).iter() {
         *tally.counters.entry(name).or_default() += count;
     }
     Ok(())
 }
 
+/// Programs, unless the environment asks for more or fewer.
+const CASES: u32 = 300;
+
 fn config() -> ProptestConfig {
-    // Cases may be set in the environment, for longer runs.
-    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { ProptestConfig::default().cases } else { 300 };
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { ProptestConfig::default().cases } else { CASES };
     ProptestConfig { cases, max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() }
 }
 
@@ -133,5 +138,7 @@ fn the_tracker_does_what_a_naive_one_does() {
     let rare = RARE.iter().filter(|_| steps > 1_000_000);
     let never = |name: &&&str| counters.get(**name).is_none_or(|count| *count == 0);
     let missed: Vec<_> = WANTED.iter().chain(rare).filter(never).collect();
-    assert!(missed.is_empty() && full > 0, "never happened: {missed:?}");
+    // A few programs (under a slow tool, say) need not have it all.
+    let enough = config().cases >= CASES;
+    assert!(!enough || (missed.is_empty() && full > 0), "never happened: {missed:?}");
 }

@@ -51,6 +51,7 @@ struct Slot {
 struct Persistent {
     resource: Handle,
     range: Range<u64>,
+    flags: MapFlags,
 }
 
 #[derive(Debug, Default)]
@@ -58,6 +59,17 @@ pub(crate) struct Reference {
     handles: [Option<Handle>; RESOURCES],
     slots: [[Option<Slot>; SLOTS]; CONTEXTS],
     persistent: Option<Persistent>,
+    /// How often all contexts were finished.
+    finished: u64,
+}
+
+/// What a mapping with those flags forgets.
+fn discard(handle: &Handle, range: &Range<u64>, flags: MapFlags) {
+    if flags.contains(MapFlags::DISCARD_WHOLE) {
+        handle.forget(&(0..handle.size()));
+    } else if flags.contains(MapFlags::DISCARD_RANGE) {
+        handle.forget(range);
+    }
 }
 
 fn words(seed: u32, range: Range<u64>) -> Vec<Word> {
@@ -69,10 +81,25 @@ impl Reference {
         Self::default()
     }
 
-    /// The words of the mapping that stays, while its resource is not destroyed.
-    pub(crate) fn mapped_words(&self) -> Option<u64> {
+    /// The words of the mapping that stays and its flags, while its resource is not destroyed.
+    pub(crate) fn mapping(&self) -> Option<(u64, MapFlags)> {
         let live = self.persistent.as_ref().filter(|map| !map.resource.is_destroyed());
-        live.map(|map| map.range.end - map.range.start)
+        live.map(|map| (map.range.end - map.range.start, map.flags))
+    }
+
+    /// Whether commands that may not be done use any of these words: who maps them without synchronization finishes first.
+    pub(crate) fn is_pending(&self, resource: usize, range: &Range<u64>) -> bool {
+        self.handles[resource].as_ref().is_some_and(|handle| handle.is_pending(self.finished, range))
+    }
+
+    /// As [`Reference::is_pending`], of the mapping that stays.
+    pub(crate) fn mapping_is_pending(&self) -> bool {
+        self.persistent.as_ref().is_some_and(|map| map.resource.is_pending(self.finished, &map.range))
+    }
+
+    /// Whether any command that may not be done uses the resource.
+    pub(crate) fn is_busy(&self, resource: usize) -> bool {
+        self.is_pending(resource, &(0..u64::MAX))
     }
 
     /// What every resource that has a handle and is not destroyed holds.
@@ -149,11 +176,13 @@ impl Reference {
             Step::Write { resource, part, seed, .. } => {
                 let handle = self.live(*resource)?;
                 let range = part.of(handle.size(), false);
+                handle.use_words(self.finished, &range);
                 handle.put(range.start, &words(*seed, range));
             }
             Step::Upload { resource, words: count, seed, .. } => {
                 let handle = self.live(*resource)?;
                 let count = 1 + count % handle.size();
+                handle.use_words(self.finished, &(0..count));
                 handle.forget(&(0..handle.size()));
                 handle.put(0, &words(*seed, 0..count));
             }
@@ -165,11 +194,14 @@ impl Reference {
                 if overlap((from, &range), (to, &target)) {
                     return Ok(Shown::Refused);
                 }
+                from.use_words(self.finished, &range);
+                to.use_words(self.finished, &target);
                 to.put(at, &from.get(&range));
             }
             Step::Fill { resource, part, word, .. } => {
                 let handle = self.live(*resource)?;
                 let range = part.of(handle.size(), false);
+                handle.use_words(self.finished, &range);
                 handle.put(range.start, &vec![Some(*word); (range.end - range.start) as usize]);
             }
             Step::Invalidate { resource, .. } => {
@@ -177,10 +209,13 @@ impl Reference {
                 handle.forget(&(0..handle.size()));
             }
             Step::Map { resource, part, flags, writes, .. } => return self.map(*resource, *part, *flags, writes),
-            Step::Persist { resource, part, .. } => {
+            Step::Persist { resource, part, flags, .. } => {
                 let handle = Rc::clone(self.live(*resource)?);
                 let range = part.of(handle.size(), false);
-                self.persistent.get_or_insert(Persistent { resource: handle, range });
+                if self.persistent.is_none() {
+                    discard(&handle, &range, *flags);
+                    self.persistent = Some(Persistent { resource: handle, range, flags: *flags });
+                }
             }
             Step::Read { resource, part, .. } => {
                 let handle = self.live(*resource)?;
@@ -223,17 +258,20 @@ impl Reference {
         Ok(Shown::Nothing)
     }
 
-    fn map(&self, resource: usize, part: Part, flags: MapFlags, writes: &[(Part, u32)]) -> Result<Shown, Shown> {
-        let handle = self.live(resource)?;
+    fn map(&mut self, resource: usize, part: Part, flags: MapFlags, writes: &[(Part, u32)]) -> Result<Shown, Shown> {
+        let handle = Rc::clone(self.live(resource)?);
+        let handle = &handle;
         let range = part.of(handle.size(), false);
+        if flags.contains(MapFlags::UNSYNCHRONIZED) && handle.is_pending(self.finished, &range) {
+            self.finished += 1;
+        }
         let mapped = self.persistent.as_ref();
         if mapped.is_some_and(|map| overlap((handle, &range), (&map.resource, &map.range))) {
             return Ok(Shown::Refused);
         }
-        if flags.contains(MapFlags::DISCARD_WHOLE) {
-            handle.forget(&(0..handle.size()));
-        } else if flags.contains(MapFlags::DISCARD_RANGE) {
-            handle.forget(&range);
+        discard(handle, &range, flags);
+        if flags.contains(MapFlags::WRITE) && !flags.contains(MapFlags::UNSYNCHRONIZED) {
+            handle.use_words(self.finished, &range);
         }
         let before = handle.get(&range);
         for (part, seed) in writes.iter().filter(|_| flags.contains(MapFlags::WRITE)) {
@@ -243,16 +281,20 @@ impl Reference {
         Ok(if flags.contains(MapFlags::READ) { Shown::Words(before) } else { Shown::Nothing })
     }
 
-    /// Reads the whole persistent mapping, then writes a part of it.
-    fn through(&self, part: Part, seed: u32) -> Shown {
-        let Some(Persistent { resource, range }) = &self.persistent else { return Shown::Nothing };
+    /// Reads the whole persistent mapping, then writes a part of it, as far as the mapping is for that.
+    fn through(&mut self, part: Part, seed: u32) -> Shown {
+        let pending = self.mapping_is_pending();
+        let Some(Persistent { resource, range, flags }) = &self.persistent else { return Shown::Nothing };
         if resource.is_destroyed() {
             return Shown::Nothing;
         }
+        self.finished += u64::from(pending);
         let before = resource.get(range);
         let inside = part.of(range.end - range.start, false);
-        resource.put(range.start + inside.start, &words(seed, inside));
-        Shown::Words(before)
+        if flags.contains(MapFlags::WRITE) {
+            resource.put(range.start + inside.start, &words(seed, inside));
+        }
+        if flags.contains(MapFlags::READ) { Shown::Words(before) } else { Shown::Nothing }
     }
 
     fn dispatch(&self, context: usize, program: usize, own: &[Option<Bound>; 3]) -> Result<(), Shown> {
@@ -276,6 +318,7 @@ impl Reference {
             }
             slots.push(found);
         }
+        slots.iter().for_each(|slot| slot.resource.use_words(self.finished, &slot.range));
         let mut taken: Vec<_> = slots.iter().map(|slot| slot.resource.get(&slot.range)).collect();
         kernels::run(program, &mut taken);
         let written = || slots.iter().enumerate().filter(|(at, _)| takes[*at].writes);

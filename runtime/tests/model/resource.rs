@@ -11,13 +11,15 @@ use crate::kernels::Word;
 pub(crate) struct Resource {
     words: RefCell<Vec<Word>>,
     destroyed: Cell<bool>,
+    /// What commands that may not be done use of it, since all contexts were finished for that many times.
+    pending: RefCell<(u64, Vec<Range<u64>>)>,
 }
 
 pub(crate) type Handle = Rc<Resource>;
 
 impl Resource {
     pub(crate) fn new(words: Vec<Word>) -> Handle {
-        Rc::new(Self { words: RefCell::new(words), destroyed: Cell::new(false) })
+        Rc::new(Self { words: RefCell::new(words), destroyed: Cell::new(false), pending: RefCell::default() })
     }
 
     pub(crate) fn size(&self) -> u64 {
@@ -34,6 +36,21 @@ impl Resource {
 
     pub(crate) fn forget(&self, range: &Range<u64>) {
         self.words.borrow_mut()[range.start as usize..range.end as usize].fill(None);
+    }
+
+    /// A command uses these words, after all contexts were finished so many times.
+    pub(crate) fn use_words(&self, finished: u64, range: &Range<u64>) {
+        let mut pending = self.pending.borrow_mut();
+        if pending.0 != finished {
+            *pending = (finished, Vec::new());
+        }
+        pending.1.push(range.clone());
+    }
+
+    /// Whether a command that may not be done uses any of the words.
+    pub(crate) fn is_pending(&self, finished: u64, range: &Range<u64>) -> bool {
+        let pending = self.pending.borrow();
+        pending.0 == finished && pending.1.iter().any(|used| used.start < range.end && range.start < used.end)
     }
 
     pub(crate) fn destroy(&self) {

@@ -169,7 +169,7 @@ pub(crate) enum Step {
     Fill { context: usize, resource: usize, part: Part, word: u32 },
     Invalidate { context: usize, resource: usize },
     Map { context: usize, resource: usize, part: Part, flags: MapFlags, writes: Vec<(Part, u32)> },
-    Persist { context: usize, resource: usize, part: Part },
+    Persist { context: usize, resource: usize, part: Part, flags: MapFlags },
     Through { part: Part, seed: u32 },
     Unpersist,
     Flush { context: usize },
@@ -195,10 +195,7 @@ impl Step {
 
     /// Whether the step may be refused for want of memory: it makes something.
     pub(crate) fn needs_memory(&self) -> bool {
-        matches!(
-            self,
-            Self::Create { .. } | Self::CreateImage { .. } | Self::WriteImage { .. } | Self::ReadImage { .. }
-        )
+        matches!(self, Self::Create { .. } | Self::CreateImage { .. })
     }
 }
 
@@ -226,15 +223,26 @@ fn slot() -> impl Strategy<Value = (usize, Kind)> {
     (0..SLOTS, odd).prop_map(|(slot, odd)| (slot, Kind::at(odd.unwrap_or(slot))))
 }
 
-fn flags() -> impl Strategy<Value = MapFlags> {
-    let access = prop_oneof![
+fn access() -> impl Strategy<Value = MapFlags> {
+    prop_oneof![
         Just(MapFlags::READ),
         Just(MapFlags::WRITE),
         Just(MapFlags::READ | MapFlags::WRITE),
         Just(MapFlags::WRITE | MapFlags::DISCARD_RANGE),
         Just(MapFlags::WRITE | MapFlags::DISCARD_WHOLE),
-    ];
-    (access, prop_oneof![5 => Just(MapFlags::empty()), 1 => Just(MapFlags::UNSYNCHRONIZED)]).prop_map(|(a, b)| a | b)
+    ]
+}
+
+fn flags() -> impl Strategy<Value = MapFlags> {
+    (access(), prop_oneof![3 => Just(MapFlags::empty()), 1 => Just(MapFlags::UNSYNCHRONIZED)]).prop_map(|(a, b)| a | b)
+}
+
+/// Of a mapping that stays.
+fn persistent() -> impl Strategy<Value = MapFlags> {
+    (access(), any::<bool>()).prop_map(|(access, coherent)| {
+        let flags = access | MapFlags::PERSISTENT;
+        if coherent { flags | MapFlags::COHERENT } else { flags }
+    })
 }
 
 /// Numbers of contexts: one of them does most of the work, so that batches grow.
@@ -311,8 +319,8 @@ fn a_step_of_buffers() -> impl Strategy<Value = Step> {
             .prop_map(|(context, resource, part, word)| Step::Fill { context, resource, part, word }),
         6 => (context.clone(), resource.clone(), part(), flags(), proptest::collection::vec((part(), any::<u32>()), 0..3))
             .prop_map(|(context, resource, part, flags, writes)| Step::Map { context, resource, part, flags, writes }),
-        1 => (context.clone(), resource.clone(), part())
-            .prop_map(|(context, resource, part)| Step::Persist { context, resource, part }),
+        1 => (context.clone(), resource.clone(), part(), persistent())
+            .prop_map(|(context, resource, part, flags)| Step::Persist { context, resource, part, flags }),
         2 => (part(), any::<u32>()).prop_map(|(part, seed)| Step::Through { part, seed }),
         1 => Just(Step::Unpersist),
         6 => (context, resource, part())

@@ -1,5 +1,6 @@
 //! The other side: the same steps by the tracker.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use spelter::{Bind, Buffer, ClearColor, Context, Error, Image, ImagePart, MapFlags, Mapped, Program, Stats, vk};
@@ -19,6 +20,8 @@ pub(crate) struct Home {
     watcher: Context,
     programs: Vec<Program>,
     pub(crate) small: bool,
+    /// Mappings without synchronization of buffers in use, of other words than those that are used.
+    met: Cell<u64>,
 }
 
 impl Home {
@@ -26,11 +29,16 @@ impl Home {
         let heap = if small { SMALL_HEAP } else { HEAP };
         let watcher = Context::builder().workers(2).memory(heap).poison(true).build().unwrap();
         let programs = kernels::programs(&watcher);
-        Self { watcher, programs, small }
+        Self { watcher, programs, small, met: Cell::new(0) }
     }
 
     pub(crate) fn stats(&self) -> Stats {
         self.watcher.stats()
+    }
+
+    /// How often a buffer in use was mapped without synchronization.
+    pub(crate) fn mapped_in_use(&self) -> u64 {
+        self.met.get()
     }
 }
 
@@ -145,7 +153,7 @@ impl<'a> Tracker<'a> {
             }
             Step::Unpersist => shown(self.persistent.take().map_or(Ok(()), Mapped::unmap)),
             Step::Through { part, seed } => self.through(*part, *seed, reference),
-            other => self.on_buffer(other).or_else(|| self.on_image(other)).unwrap_or(Shown::Nothing),
+            other => self.on_buffer(other, reference).or_else(|| self.on_image(other)).unwrap_or(Shown::Nothing),
         }
     }
 
@@ -168,7 +176,7 @@ impl<'a> Tracker<'a> {
     }
 
     /// Steps on buffers; none if there is no handle, or if it is another step.
-    fn on_buffer(&mut self, step: &Step) -> Option<Shown> {
+    fn on_buffer(&mut self, step: &Step, reference: &Reference) -> Option<Shown> {
         let handle = |resource: &usize| self.buffers[*resource].as_ref();
         Some(match step {
             Step::Bind { context, slot, bound, kind } => {
@@ -198,17 +206,25 @@ impl<'a> Tracker<'a> {
             }
             Step::Invalidate { context, resource } => shown(self.contexts[*context].invalidate(handle(resource)?)),
             Step::Map { context, resource, part, flags, writes } => {
-                self.map(&self.contexts[*context], handle(resource)?, *part, *flags, writes)
+                let buffer = handle(resource)?;
+                if flags.contains(MapFlags::UNSYNCHRONIZED) {
+                    // The program's promise: commands and host do not meet.
+                    if reference.is_pending(*resource, &part_of(buffer, *part)) {
+                        self.finish_all();
+                    } else {
+                        self.home.met.set(self.home.met.get() + u64::from(reference.is_busy(*resource)));
+                    }
+                }
+                self.map(&self.contexts[*context], buffer, *part, *flags, writes)
             }
-            Step::Persist { context, resource, part } => {
+            Step::Persist { context, resource, part, flags } => {
                 let buffer = handle(resource)?;
                 if self.persistent.is_some() {
                     // Nothing happens, but that a destroyed resource is refused.
                     return Some(shown(self.contexts[*context].read_range::<u32>(buffer, 0..4).map(drop)));
                 }
                 let range = bytes(&part_of(buffer, *part));
-                let flags = MapFlags::READ | MapFlags::WRITE | MapFlags::PERSISTENT | MapFlags::COHERENT;
-                let map = self.contexts[*context].map(buffer.slice(range), flags);
+                let map = self.contexts[*context].map(buffer.slice(range), *flags);
                 shown(map.map(|map| self.persistent = Some(map)))
             }
             Step::Read { context, resource, part } => {
@@ -250,10 +266,6 @@ impl<'a> Tracker<'a> {
 
     fn map(&self, context: &Context, buffer: &Buffer, part: Part, flags: MapFlags, writes: &[(Part, u32)]) -> Shown {
         let range = part_of(buffer, part);
-        if flags.contains(MapFlags::UNSYNCHRONIZED) {
-            // The program's promise: commands and host do not meet.
-            self.finish_all();
-        }
         let map = match context.map(buffer.slice(bytes(&range)), flags) {
             Ok(map) => map,
             Err(error) => return shown(Err(error)),
@@ -271,13 +283,17 @@ impl<'a> Tracker<'a> {
     }
 
     fn through(&self, part: Part, seed: u32, reference: &Reference) -> Shown {
-        let (Some(map), Some(len)) = (&self.persistent, reference.mapped_words()) else { return Shown::Nothing };
-        // A persistent mapping is not synchronised: the program waits.
-        self.finish_all();
-        let before = map.read::<u32>(0, len as usize);
+        let (Some(map), Some((len, flags))) = (&self.persistent, reference.mapping()) else { return Shown::Nothing };
+        // A persistent mapping is not synchronised: the program waits, if a command uses those words.
+        if reference.mapping_is_pending() {
+            self.finish_all();
+        }
+        let reads = flags.contains(MapFlags::READ);
+        let before = reads.then(|| map.read::<u32>(0, len as usize));
         let inside = part.of(len, false);
-        map.write(inside.start * 4, &values(seed, inside)).unwrap();
-        words(before)
+        let written = map.write(inside.start * 4, &values(seed, inside));
+        assert_eq!(written.is_ok(), flags.contains(MapFlags::WRITE), "{written:?}");
+        before.map_or(Shown::Nothing, words)
     }
 
     fn dispatch(&self, context: usize, program: usize, own: &[Option<Bound>; 3]) -> Option<Shown> {

@@ -4,23 +4,27 @@
 //! made like the old one, all slots rebound, cached descriptor sets that name the old object dropped. The old object lives
 //! until the last batch that uses it has retired; then its storage is spare.
 
+mod backing;
+#[cfg(all(test, loom))]
+mod loom_tests;
+mod part;
+
+pub(crate) use backing::{Added, Author, Backing, Entry, Fate, Object, Refused};
+pub(crate) use part::invalidate_part;
+
 use std::ops::Range;
 use std::sync::Arc;
 
 use ash::vk;
 use parking_lot::MutexGuard;
-use smallvec::SmallVec;
 use spelter_driver::ImageInfo;
 
-use crate::barrier::Use;
-use crate::batch::Refusal;
 use crate::context::State;
 use crate::error::Error;
-use crate::journal::{Event, News};
+use crate::journal::{Event, Journal, News};
 use crate::memory::Template;
 use crate::object::{Contents, ResourceObject};
 use crate::resource::{self, Resource, ResourceId};
-use crate::serial::Access;
 use crate::share::Share;
 use crate::slot::SlotKind;
 use crate::valid::Valid;
@@ -32,26 +36,25 @@ use crate::view;
 pub(crate) enum Invalidated {
     /// No byte held defined data.
     NothingValid,
-    /// It was idle: the contents are forgotten, the object stayed.
+    /// The contents are forgotten, the object stayed: it was idle, or it was a small part of it.
     Forgotten,
     /// It was in use: it has a new object now.
     Replaced(Garbage),
-    /// It is in use and must not be replaced, or there is no memory for a new object. Nothing has changed.
+    /// It is in use and was not replaced. Nothing has changed.
     Kept(Reason),
 }
 
 /// Why an object stayed, though it is in use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Reason {
     /// The host has it mapped.
     Mapped,
-    /// No memory could be had.
-    Memory,
+    /// No memory could be had for another: the caller waits for this one
+    /// ([`Inner::wait_without_memory`](crate::context::Inner)), when no lock is held.
+    Memory(Arc<ResourceObject>),
     /// Replaced objects have too much memory: the caller makes room first ([`Inner::room_for`](crate::context::Inner)),
     /// when no lock is held.
     Room,
-    /// What would have to be kept is larger than what is forgotten.
-    Rest,
 }
 
 /// Whether a rename asks if there is room for what it leaves pending.
@@ -79,96 +82,52 @@ pub(crate) fn invalidate(
 ) -> Result<Invalidated, Error> {
     let counters = &share.memory().counters;
     let old = Arc::clone(inner.object(resource, "invalidate")?);
-    if inner.valid.is_empty() {
-        counters.invalidations_empty.one();
-        return Ok(Invalidated::NothingValid);
-    }
-    if inner.maps.any() {
-        counters.invalidations_refused.one();
-        return Ok(Invalidated::Kept(Reason::Mapped));
-    }
-    if !old.usage.is_busy(Access::Write) {
-        forget(share, resource, &mut inner, resource.whole())?;
-        counters.invalidations_idle.one();
-        return Ok(Invalidated::Forgotten);
+    match inner.fate() {
+        Fate::Nothing => {
+            counters.invalidations_empty.one();
+            return Ok(Invalidated::NothingValid);
+        }
+        Fate::Mapped => {
+            counters.invalidations_refused.one();
+            return Ok(Invalidated::Kept(Reason::Mapped));
+        }
+        Fate::Idle => {
+            forget(share, resource, &mut inner, resource.whole())?;
+            counters.invalidations_idle.one();
+            return Ok(Invalidated::Forgotten);
+        }
+        Fate::InUse => {}
     }
     // What has retired meanwhile gives its storage.
     state.timeline.retire();
-    let new = match another(share, resource, room)? {
-        Ok(new) => new,
-        Err(reason) => return Ok(Invalidated::Kept(reason)),
-    };
-    Ok(Invalidated::Replaced(swap(share, state, (resource, inner), new, Valid::new())))
-}
-
-/// As [`invalidate`] for subresources of an image, where others hold data. In use, the image is replaced if what is kept is
-/// no larger than what is forgotten: it is copied over, in order. If it is larger nothing is done.
-pub(crate) fn invalidate_part(
-    share: &Share,
-    state: &mut State,
-    (resource, info): (&Resource, &ImageInfo),
-    part: &[Range<u64>],
-    room: Room,
-) -> Result<Invalidated, Refusal> {
-    // Before the resource is locked: this may submit.
-    state.timeline.batch()?;
-    let counters = &share.memory().counters;
-    let mut inner = resource.state();
-    let old = Arc::clone(inner.object(resource, "invalidate")?);
-    let mut kept = inner.valid.clone();
-    part.iter().for_each(|range| kept.remove(range.clone()));
-    if kept == inner.valid {
-        counters.invalidations_empty.one();
-        return Ok(Invalidated::NothingValid);
+    match another(share, (resource, &old), room)? {
+        Ok(new) => Ok(Invalidated::Replaced(swap(share, state, (resource, inner), new, Valid::new()))),
+        Err(reason) => Ok(Invalidated::Kept(reason)),
     }
-    if kept.is_empty() {
-        return Ok(invalidate(share, state, (resource, inner), room)?);
-    }
-    if !old.usage.is_busy(Access::Write) {
-        part.iter().try_for_each(|range| forget(share, resource, &mut inner, range.clone()))?;
-        counters.invalidations_idle.one();
-        return Ok(Invalidated::Forgotten);
-    }
-    let texels = |range: Range<u64>| range.map(|number| view::subresource(info, number).1).map(texels_of).sum::<u64>();
-    if kept.iter().map(texels).sum::<u64>() > part.iter().cloned().map(texels).sum() {
-        counters.invalidations_refused.one();
-        return Ok(Invalidated::Kept(Reason::Rest));
-    }
-    let new = match another(share, resource, room)? {
-        Ok(new) => new,
-        Err(reason) => return Ok(Invalidated::Kept(reason)),
-    };
-    // The resource is locked.
-    let uses = |object, access| kept.iter().map(move |range| Use::own(object, range, access));
-    let uses: SmallVec<[_; 4]> = uses(&old, Access::Read).chain(uses(&new, Access::Write)).collect();
-    let regions: Vec<_> = kept.iter().flatten().map(|number| whole(info, number)).collect();
-    let (from, to) = (old.image()?, new.image()?);
-    state.transfer(&uses, |commands| commands.copy_image(from, to, &regions))?;
-    drop(uses);
-    Ok(Invalidated::Replaced(swap(share, state, (resource, inner), new, kept)))
-}
-
-fn texels_of(size: vk::Extent3D) -> u64 {
-    u64::from(size.width) * u64::from(size.height) * u64::from(size.depth)
-}
-
-/// A copy of a whole subresource to the same one of another image.
-fn whole(info: &ImageInfo, number: u64) -> vk::ImageCopy {
-    let (layers, extent) = view::subresource(info, number);
-    vk::ImageCopy { src_subresource: layers, dst_subresource: layers, extent, ..Default::default() }
 }
 
 /// A new object like the one that a resource has, or why there is none: no memory, or too much that is pending.
-fn another(share: &Share, resource: &Resource, room: Room) -> Result<Result<Arc<ResourceObject>, Reason>, Error> {
-    if room == Room::Wanted && !share.memory().has_room(resource.size()) {
+fn another(
+    share: &Share,
+    (resource, old): (&Resource, &Arc<ResourceObject>),
+    room: Room,
+) -> Result<Result<Arc<ResourceObject>, Reason>, Error> {
+    let memory = share.memory();
+    if room == Room::Wanted && !memory.has_room(resource.size()) {
         return Ok(Err(Reason::Room));
     }
-    match ResourceObject::new(share.memory(), resource.template(), Contents::Undefined, &resource.spares) {
-        Ok(new) => Ok(Ok(Arc::new(new))),
+    let make = || ResourceObject::new(memory, resource.template(), Contents::Undefined, &resource.spares);
+    let made = match make() {
         Err(Error::OutOfMemory(_)) => {
-            share.memory().counters.renames_without_memory.one();
-            Ok(Err(Reason::Memory))
+            // Spare storage of other resources is nobody's.
+            memory.spare.free();
+            make()
         }
+        made => made,
+    };
+    match made {
+        Ok(new) => Ok(Ok(Arc::new(new))),
+        Err(Error::OutOfMemory(_)) => Ok(Err(Reason::Memory(Arc::clone(old)))),
         Err(error) => Err(error),
     }
 }
@@ -182,18 +141,9 @@ fn swap(
     valid: Valid,
 ) -> Garbage {
     let counters = &share.memory().counters;
-    inner.valid = valid;
-    let old = inner.object.replace(new);
-    inner.generation += 1;
+    let old = exchange((resource.id(), &mut inner), (new, valid), share.journal(), &mut state.journal_seen);
     counters.renames.one();
     let old_id = old.as_ref().map(|old| old.id());
-    if inner.bound {
-        // Under the lock: who finds the new object finds the event.
-        let number = share.journal().note(Event { resource: resource.id(), lost: old_id });
-        if state.journal_seen + 1 == number {
-            state.journal_seen = number;
-        }
-    }
     drop(inner);
     old.iter().for_each(|old| old.leave_to(&resource.spares));
     // The open batch may be what keeps the old object: one that keeps much is submitted early.
@@ -207,6 +157,24 @@ fn swap(
     garbage
 }
 
+/// Puts another object behind a resource, which is locked, and writes that down: who finds the new object finds the event.
+/// `seen` are the events that the caller's context knows of; it knows of this one.
+fn exchange<O: Object>(
+    (resource, backing): (ResourceId, &mut Backing<O>),
+    (new, valid): (Arc<O>, Valid),
+    journal: &Journal,
+    seen: &mut u64,
+) -> Option<Arc<O>> {
+    let old = backing.swap(new, valid);
+    if backing.bound {
+        let number = journal.note(Event { resource, lost: old.as_ref().map(|old| old.id()) });
+        if *seen + 1 == number {
+            *seen = number;
+        }
+    }
+    old
+}
+
 /// Bytes of an idle resource hold nothing any more. What is bound where kernels can write is valid again from the next
 /// dispatch on: its context reads so in the journal.
 ///
@@ -217,19 +185,25 @@ pub(crate) fn forget(
     state: &mut resource::State,
     range: Range<u64>,
 ) -> Result<(), Error> {
-    if state.valid.intersects(&range) {
-        if let Some(object) = state.object.as_ref().filter(|_| share.memory().poison) {
-            match resource.template() {
-                Template::Buffer(_) => object.storage().poison_range(range.clone())?,
-                Template::Image(info) => range.clone().try_for_each(|number| poison(object, info, number))?,
-            }
-        }
-        state.valid.remove(range);
-        if state.bound {
-            share.journal().note(Event { resource: resource.id(), lost: None });
+    if !state.valid().intersects(&range) {
+        return Ok(());
+    }
+    if let Some(object) = state.storage().filter(|_| share.memory().poison) {
+        match resource.template() {
+            Template::Buffer(_) => object.storage().poison_range(range.clone())?,
+            Template::Image(info) => range.clone().try_for_each(|number| poison(object, info, number))?,
         }
     }
+    state.forget(range);
+    tell(share, resource, state);
     Ok(())
+}
+
+/// Contexts look at their slots again.
+fn tell(share: &Share, resource: &Resource, state: &resource::State) {
+    if state.bound {
+        share.journal().note(Event { resource: resource.id(), lost: None });
+    }
 }
 
 /// Overwrites a level of a layer of an image.
@@ -244,7 +218,7 @@ fn poison(object: &ResourceObject, info: &ImageInfo, number: u64) -> Result<(), 
 pub(crate) fn rebind(share: &Share, state: &mut State, resource: &Resource) -> Garbage {
     let counters = &share.memory().counters;
     let mut inner = resource.state();
-    let object = inner.object.clone();
+    let object = inner.storage().cloned();
     let mut garbage = Garbage::default();
     for kind in SlotKind::ALL {
         for at in 0..state.bindings.slots_of(resource.id(), kind).len() {
@@ -252,7 +226,7 @@ pub(crate) fn rebind(share: &Share, state: &mut State, resource: &Resource) -> G
             let Some(bound) = state.bindings.bound(id) else { continue };
             if kind.can_write() && object.is_some() {
                 // The kernel may write there, so it counts as written.
-                bound.ranges.iter().for_each(|range| inner.valid.add(range.clone()));
+                bound.ranges.iter().for_each(|range| inner.add(range.clone()));
             }
             if bound.object.as_ref().map(|object| object.id()) == object.as_ref().map(|object| object.id()) {
                 continue;
@@ -265,7 +239,7 @@ pub(crate) fn rebind(share: &Share, state: &mut State, resource: &Resource) -> G
                 SlotKind::Sampler => {}
             }
             let (object, view) = match &object {
-                Some(object) => (Some(object), bound.part.view(share.device(), kind, object)),
+                Some(object) => (Some(object), object.view(share.device(), kind, &bound.part)),
                 None => (None, Ok(None)),
             };
             // Views of an object like the old one can be made as those of the old one were.

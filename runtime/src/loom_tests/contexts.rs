@@ -1,98 +1,20 @@
-//! The protocols between contexts under every interleaving that loom can think of: the code of `serial.rs` and
-//! `journal.rs`, with a cell in place of an object's bytes. Loom reports two accesses to it that nothing orders.
-//!
-//!     RUSTFLAGS="--cfg loom" cargo test -p spelter --release --lib --target-dir target/loom loom_tests
+//! Contexts that use one object, and the journal.
 
 use std::sync::Arc;
 
-use loom::cell::UnsafeCell;
-use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
+use super::{Line, Stored, done, wait_until};
 use crate::journal::{Event, Journal, News};
 use crate::object::ObjectId;
 use crate::resource::ResourceId;
-use crate::serial::{Access, Clock, First, Flight, Moment, Serial, Usage};
+use crate::serial::{Access, First};
 use crate::sync::Mutex;
-
-/// A batch of a queue that retires when the test says so.
-#[derive(Clone, Debug)]
-struct TestFlight {
-    queue: Arc<AtomicU64>,
-    serial: u64,
-    line: usize,
-}
-
-impl Flight for TestFlight {
-    type Line = usize;
-
-    fn is_over(&self) -> bool {
-        self.queue.load(Ordering::Acquire) >= self.serial
-    }
-
-    fn precedes(&self, line: &usize) -> bool {
-        self.line == *line
-    }
-}
-
-type TestClock = Arc<Clock<TestFlight>>;
-
-/// A context with a queue of its own.
-struct Line {
-    clock: TestClock,
-    queue: Arc<AtomicU64>,
-}
-
-impl Line {
-    fn new(number: u64) -> Self {
-        Self { clock: Arc::new(Clock::new(number, number as usize)), queue: Arc::new(AtomicU64::new(0)) }
-    }
-
-    fn submit(&self, serial: Serial) {
-        let flight = TestFlight { queue: Arc::clone(&self.queue), serial, line: self.clock.line };
-        self.clock.submit(serial, flight);
-    }
-
-    /// As the driver does when a batch is done.
-    fn retire(&self, serial: Serial) {
-        self.queue.store(serial, Ordering::Release);
-    }
-}
-
-/// An object: how it is used, and its bytes.
-struct Object {
-    usage: Usage<TestFlight>,
-    bytes: UnsafeCell<u32>,
-}
-
-impl Object {
-    fn new() -> Arc<Self> {
-        Arc::new(Self { usage: Usage::default(), bytes: UnsafeCell::new(0) })
-    }
-
-    /// What a batch does with it. Loom tests whether anything orders it against other accesses.
-    fn run(&self) {
-        self.bytes.with_mut(|_| ());
-    }
-}
-
-fn wait_until(done: impl Fn() -> bool) {
-    while !done() {
-        thread::yield_now();
-    }
-}
-
-fn done(first: First<TestFlight>) -> Moment<TestFlight> {
-    match first {
-        First::Done(moment) => moment,
-        First::Submitted(moment) => panic!("{moment:?} is in nobody's way"),
-    }
-}
 
 #[test]
 fn of_two_that_conflict_one_learns_of_the_other() {
     loom::model(|| {
-        let object = Object::new();
+        let object = Stored::new();
         let enter = |number| {
             let object = Arc::clone(&object);
             move || {
@@ -114,7 +36,7 @@ fn of_two_that_conflict_one_learns_of_the_other() {
 #[test]
 fn readers_need_no_order() {
     loom::model(|| {
-        let object = Object::new();
+        let object = Stored::new();
         let other = thread::spawn({
             let object = Arc::clone(&object);
             move || object.usage.enter(&Line::new(1).clock, 1, Access::Read, false).is_ok()
@@ -129,7 +51,7 @@ fn who_writes_what_was_never_valid_waits_for_nobody_and_who_reads_it_later_comes
     // One context reads bytes that hold nothing, again and again in batches of its own; another writes them, which is the
     // access that loom looks at: it must be ordered before every read that is recorded after it.
     loom::model(|| {
-        let (object, reader) = (Object::new(), Arc::new(Line::new(1)));
+        let (object, reader) = (Stored::new(), Arc::new(Line::new(1)));
         let valid = Arc::new(Mutex::new(false));
         let open = Arc::new(Mutex::new(1));
         assert!(object.usage.enter(&reader.clock, 1, Access::Read, false).is_ok());
@@ -183,7 +105,7 @@ fn who_writes_what_was_never_valid_waits_for_nobody_and_who_reads_it_later_comes
 #[test]
 fn batches_of_two_contexts_that_write_one_object_never_meet() {
     // Each records, submits and runs a batch, after waiting for the other's if that came first.
-    fn work(line: &Line, object: &Object) {
+    fn work(line: &Line, object: &Stored) {
         while let Err(first) = object.usage.enter(&line.clock, 1, Access::Write, false) {
             let moment = done(first);
             wait_until(|| moment.clock.retired() >= moment.serial);
@@ -193,7 +115,7 @@ fn batches_of_two_contexts_that_write_one_object_never_meet() {
         line.retire(1);
     }
     loom::model(|| {
-        let object = Object::new();
+        let object = Stored::new();
         let other = thread::spawn({
             let object = Arc::clone(&object);
             move || work(&Line::new(1), &object)
@@ -206,7 +128,7 @@ fn batches_of_two_contexts_that_write_one_object_never_meet() {
 #[test]
 fn a_context_that_was_put_behind_another_is_not_told_again() {
     loom::model(|| {
-        let (object, line) = (Object::new(), Line::new(2));
+        let (object, line) = (Stored::new(), Line::new(2));
         let other = thread::spawn({
             let object = Arc::clone(&object);
             move || {
@@ -231,7 +153,7 @@ fn a_context_that_was_put_behind_another_is_not_told_again() {
 #[test]
 fn an_object_is_freed_after_its_last_batch() {
     loom::model(|| {
-        let (line, object) = (Arc::new(Line::new(1)), Object::new());
+        let (line, object) = (Arc::new(Line::new(1)), Stored::new());
         object.usage.enter(&line.clock, 1, Access::Write, false).unwrap_or_else(|_| panic!("nobody is in the way"));
         line.submit(1);
         let queue = thread::spawn({
@@ -253,7 +175,7 @@ fn an_object_is_freed_after_its_last_batch() {
 #[test]
 fn an_object_that_is_seen_idle_may_be_written() {
     loom::model(|| {
-        let (line, object) = (Arc::new(Line::new(1)), Object::new());
+        let (line, object) = (Arc::new(Line::new(1)), Stored::new());
         object.usage.enter(&line.clock, 1, Access::Read, false).unwrap_or_else(|_| panic!("nobody is in the way"));
         line.submit(1);
         let queue = thread::spawn({
@@ -267,46 +189,6 @@ fn an_object_that_is_seen_idle_may_be_written() {
             object.run(); // the host writes in place
         }
         queue.join().unwrap();
-    });
-}
-
-/// A resource: its object, and whether any byte is valid besides those that a whole write is about to overwrite.
-struct Cell {
-    object: Arc<Object>,
-    rest: bool,
-}
-
-#[test]
-fn what_a_command_writes_is_not_lost_by_a_rename() {
-    loom::model(|| {
-        let cell = Arc::new(Mutex::new(Cell { object: Object::new(), rest: false }));
-        let line = Line::new(1);
-        // The object is in use, by the batch that the command goes to.
-        assert!(cell.lock().object.usage.enter(&line.clock, 1, Access::Write, false).is_ok());
-        let command = thread::spawn({
-            let cell = Arc::clone(&cell);
-            move || {
-                // `Batch::enter`, and the loop of `Context::record` around it.
-                loop {
-                    let object = Arc::clone(&cell.lock().object);
-                    let mut state = cell.lock();
-                    if !Arc::ptr_eq(&state.object, &object) {
-                        continue;
-                    }
-                    assert!(object.usage.enter(&line.clock, 1, Access::Write, false).is_ok());
-                    state.rest = true;
-                    return object;
-                }
-            }
-        });
-        // `Inner::upload` of all that is valid.
-        let mut state = cell.lock();
-        if !state.rest && state.object.usage.is_busy(Access::Write) {
-            state.object = Object::new();
-        }
-        drop(state);
-        let written = command.join().unwrap();
-        assert!(Arc::ptr_eq(&cell.lock().object, &written), "the command wrote to an object that was replaced before");
     });
 }
 

@@ -1,0 +1,132 @@
+//! What a context makes: buffers, images, samplers, programs.
+
+use ash::vk;
+use bytemuck::NoUninit;
+use spelter_driver::{Sampler, SamplerInfo};
+
+use super::Context;
+use crate::error::Error;
+use crate::image::ImageBuilder;
+use crate::program::{Program, ProgramBuilder, Source};
+use crate::resource::{Buffer, BufferBuilder};
+
+impl Context {
+    /// Begins a buffer of so many bytes, with a label and contents.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let ones = context.buffer(16).label("ones").holding(&[1u32; 4])?;
+    /// assert_eq!((ones.label(), ones.size()), (Some("ones"), 16));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn buffer(&self, bytes: u64) -> BufferBuilder<'_> {
+        BufferBuilder::new(self, bytes)
+    }
+
+    /// A buffer that holds these values. [`Error::Misuse`] if there are none.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_from(&[1.5f32, 2.5])?;
+    /// assert_eq!(context.read::<f32>(&buffer)?, [1.5, 2.5]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn buffer_from<T: NoUninit>(&self, values: &[T]) -> Result<Buffer, Error> {
+        self.buffer(size_of_val(values) as u64).holding(values)
+    }
+
+    /// A buffer of so many bytes, all zero. [`Error::Misuse`] if it is none or too many, [`Error::OutOfMemory`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(8)?;
+    /// assert_eq!(context.read::<u64>(&buffer)?, [0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn buffer_zeroed(&self, bytes: u64) -> Result<Buffer, Error> {
+        self.buffer(bytes).zeroed()
+    }
+
+    /// Begins an image of that format and so many texels: width, height, depth.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let image = context.image(vk::Format::R8G8B8A8_UNORM, [2, 1, 1]).label("icon").build()?;
+    /// context.write_image(&image, 0, 0, &[[255u8, 0, 0, 255], [0, 0, 255, 255]])?;
+    /// assert_eq!(context.read_image::<[u8; 4]>(&image, 0, 0)?[1], [0, 0, 255, 255]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn image(&self, format: vk::Format, size: [u32; 3]) -> ImageBuilder<'_> {
+        ImageBuilder::new(self, format, size)
+    }
+
+    /// A sampler. [`Error::Misuse`] if it breaks a rule of Vulkan.
+    ///
+    /// ```
+    /// use spelter::{Bind, SamplerInfo, vk};
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let info = SamplerInfo { mag_filter: vk::Filter::LINEAR, ..SamplerInfo::default() };
+    /// let sampler = context.sampler(&info)?;
+    /// context.bind((0, 1), Bind::sampler(&sampler))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn sampler(&self, info: &SamplerInfo) -> Result<Sampler, Error> {
+        Ok(self.device().create_sampler(info)?)
+    }
+
+    /// A program from WGSL text with one compute entry point. Errors as [`ProgramBuilder::build`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let program = context.program_wgsl("@compute @workgroup_size(8, 4) fn nothing() {}")?;
+    /// assert_eq!((program.entry(), program.workgroup_size()), ("nothing", [8, 4, 1]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn program_wgsl(&self, text: &str) -> Result<Program, Error> {
+        self.program(Source::Wgsl(text)).build()
+    }
+
+    /// A program from SPIR-V words with one compute entry point. Errors as [`ProgramBuilder::build`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let words = [0x0723_0203, 0x0001_0300]; // the beginning of a module, and no more
+    /// assert!(matches!(context.program_spirv(&words), Err(spelter::Error::Shader(_))));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn program_spirv(&self, words: &[u32]) -> Result<Program, Error> {
+        self.program(Source::Spirv(words)).build()
+    }
+
+    /// A program with a named entry point or with specialization constants.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let text = "@compute @workgroup_size(8) fn one() {} @compute @workgroup_size(9) fn other() {}";
+    /// let program = context.program(text).entry("other").build()?;
+    /// assert_eq!(program.workgroup_size(), [9, 1, 1]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn program<'a>(&'a self, source: impl Into<Source<'a>>) -> ProgramBuilder<'a> {
+        ProgramBuilder::new(self, source.into())
+    }
+}

@@ -1,0 +1,311 @@
+//! Threads that meet at one resource, under every interleaving: commands, renames, mappings, copies of the host, and storage
+//! that is used again.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+
+use super::{Author, Backing, Entry, Fate, Refused, exchange};
+use crate::barrier::By;
+use crate::gate::Gate;
+use crate::journal::Journal;
+use crate::loom_tests::{Line, Stored, wait_until};
+use crate::memory::spares::{Bytes, SparePool, Spares};
+use crate::resource::ResourceId;
+use crate::serial::Access::{self, Read, Write};
+use crate::serial::First;
+use crate::sync::Mutex;
+use crate::valid::Valid;
+
+type Held = Mutex<Backing<Stored>>;
+
+fn held(valid: Range<u64>) -> Arc<Held> {
+    let mut backing = Backing::new(Stored::new());
+    backing.add(valid);
+    Arc::new(Mutex::new(backing))
+}
+
+fn object(resource: &Held) -> Arc<Stored> {
+    Arc::clone(resource.lock().storage().expect("it is not destroyed"))
+}
+
+fn enter(
+    backing: &mut Backing<Stored>,
+    object: &Arc<Stored>,
+    line: &Line,
+    (range, access): (&Range<u64>, Access),
+) -> Result<super::backing::Entered, Refused<crate::loom_tests::TestFlight>> {
+    let (clock, author) = (&line.clock, Author(line.clock.id(), 1, 1));
+    backing.enter(object, Entry { clock, serial: 1, range, access, by: By::Command, author })
+}
+
+/// A command that uses a resource, as `Inner::record` and `Batch::enter` do it, in the context's first batch: the object
+/// that it uses; none if it is refused since the resource is mapped.
+fn record(resource: &Held, gate: &Gate, line: &Line, range: Range<u64>, access: Access) -> Option<Arc<Stored>> {
+    loop {
+        let state = resource.lock();
+        if state.maps.forbid_commands() {
+            return None;
+        }
+        let object = Arc::clone(state.storage().expect("it is not destroyed"));
+        drop(state);
+        let mut state = resource.lock();
+        match enter(&mut state, &object, line, (&range, access)) {
+            Ok(_) => return Some(object),
+            Err(Refused::Again) => {}
+            Err(Refused::Copying) => {
+                let seen = gate.count();
+                drop(state);
+                gate.wait(seen);
+            }
+            Err(Refused::First(First::Done(moment))) => {
+                drop(state);
+                wait_until(|| moment.clock.retired() >= moment.serial);
+            }
+            Err(Refused::First(First::Submitted(moment))) => {
+                drop(state);
+                wait_until(|| moment.clock.submitted() >= moment.serial);
+            }
+        }
+    }
+}
+
+/// The batch is submitted, runs and retires.
+fn run(line: &Line, object: &Stored) {
+    line.submit(1);
+    object.run();
+    line.retire(1);
+}
+
+#[test]
+fn what_a_command_writes_is_not_lost_by_a_rename() {
+    loom::model(|| {
+        let (resource, line) = (held(0..8), Line::new(1));
+        // The object is in use, by the batch that the command goes to.
+        assert!(record(&resource, &Gate::default(), &line, 0..8, Write).is_some());
+        let command = thread::spawn({
+            let resource = Arc::clone(&resource);
+            move || record(&resource, &Gate::default(), &line, 8..16, Write).expect("it is not mapped")
+        });
+        // `Inner::upload` of the first bytes: a rename, if they are all that is valid.
+        let mut state = resource.lock();
+        if state.valid().lies_in(&(0..8)) && state.fate() == Fate::InUse {
+            exchange((ResourceId(1), &mut state), (Stored::new(), Valid::new()), &Journal::new(), &mut 0);
+        }
+        drop(state);
+        let written = command.join().unwrap();
+        assert!(Arc::ptr_eq(&object(&resource), &written), "the command wrote to an object that was replaced before");
+        assert!(resource.lock().valid().contains(&(8..16)));
+    });
+}
+
+#[test]
+fn a_dispatch_uses_what_its_resources_were_at_one_moment() {
+    loom::model(|| {
+        let (x, y) = (held(0..8), held(0..8));
+        let journal = Arc::new(Journal::new());
+        [&x, &y].into_iter().for_each(|resource| resource.lock().bound = true);
+        let line = Line::new(1);
+        // An earlier dispatch of the batch took note of the first; the second is new in its slot.
+        let mut slots = [object(&x), object(&y)];
+        assert!(enter(&mut x.lock(), &slots[0], &line, (&(0..8), Read)).is_ok());
+        // Another thread gives the first new contents, and then the second.
+        let other = thread::spawn({
+            let (x, y, journal) = (Arc::clone(&x), Arc::clone(&y), Arc::clone(&journal));
+            move || {
+                let mut seen = 0;
+                exchange((ResourceId(1), &mut x.lock()), (Stored::new(), Valid::new()), &journal, &mut seen);
+                // In place: the host found it idle.
+                let mut state = y.lock();
+                if !state.is_busy() {
+                    let number = state.begin(0..8);
+                    state.end(number);
+                    drop(state);
+                    return true;
+                }
+                false
+            }
+        });
+        // `State::dispatch`, in the loop of `Inner::record`.
+        let (first, mut seen, mut entered) = (Arc::clone(&slots[0]), 0, false);
+        loop {
+            if journal.count() != seen {
+                (seen, _) = journal.since(seen);
+                slots[0] = object(&x);
+            }
+            if enter(&mut x.lock(), &slots[0], &line, (&(0..8), Read)).is_err() && !Arc::ptr_eq(&slots[0], &first) {
+                continue;
+            }
+            entered |= enter(&mut y.lock(), &slots[1], &line, (&(0..8), Read)).is_ok();
+            if journal.count() == seen {
+                break;
+            }
+        }
+        let written_before = other.join().unwrap();
+        assert!(entered);
+        let is_old = Arc::ptr_eq(&slots[0], &first);
+        assert!(!(is_old && written_before), "it uses the second as it was after the first got another object");
+    });
+}
+
+#[test]
+fn who_maps_and_who_commands_never_meet() {
+    loom::model(|| {
+        let (resource, line) = (held(0..8), Line::new(1));
+        let command = thread::spawn({
+            let resource = Arc::clone(&resource);
+            move || {
+                if let Some(object) = record(&resource, &Gate::default(), &line, 0..8, Write) {
+                    run(&line, &object);
+                }
+            }
+        });
+        // `Mapped::new` for writing in place, `Mapped::write`, and the end of the mapping.
+        let mut state = resource.lock();
+        let number = state.maps.note(0..8, false);
+        let object = Arc::clone(state.storage().expect("it is not destroyed"));
+        drop(state);
+        for moment in object.usage.in_the_way(Write) {
+            wait_until(|| moment.clock.retired() >= moment.serial);
+        }
+        object.run();
+        assert!(resource.lock().maps.forget(number));
+        command.join().unwrap();
+    });
+}
+
+#[test]
+fn commands_and_the_hosts_copies_never_meet() {
+    loom::model(|| {
+        let (resource, line, gate) = (held(0..8), Line::new(1), Arc::new(Gate::default()));
+        let command = thread::spawn({
+            let (resource, gate) = (Arc::clone(&resource), Arc::clone(&gate));
+            move || {
+                let object = record(&resource, &gate, &line, 0..8, Write).expect("it is not mapped");
+                run(&line, &object);
+            }
+        });
+        // `Inner::upload` in place, if nobody uses the object.
+        let mut state = resource.lock();
+        if !state.is_busy() {
+            let object = Arc::clone(state.storage().expect("it is not destroyed"));
+            let number = state.begin(0..8);
+            drop(state);
+            object.run();
+            resource.lock().end(number);
+            gate.end();
+        } else {
+            drop(state);
+        }
+        command.join().unwrap();
+    });
+}
+
+#[test]
+fn what_is_taken_back_is_nobody_elses() {
+    loom::model(|| {
+        let resource = held(0..0);
+        let (first, second) = (Line::new(1), Line::new(2));
+        let other = thread::spawn({
+            let resource = Arc::clone(&resource);
+            move || {
+                let object = record(&resource, &Gate::default(), &second, 4..12, Write).expect("it is not mapped");
+                run(&second, &object);
+            }
+        });
+        // A command that the driver refuses: what it would have written counts as before.
+        let object = object(&resource);
+        let entered = enter(&mut resource.lock(), &object, &first, (&(0..8), Write));
+        if let Ok(entered) = entered {
+            if let Some(added) = entered.added {
+                resource.lock().take_back(added);
+            }
+            first.submit(1);
+            first.retire(1);
+        }
+        other.join().unwrap();
+        assert!(resource.lock().valid().contains(&(4..12)), "what the other wrote counts as nothing");
+    });
+}
+
+#[test]
+fn who_writes_what_was_forgotten_in_use_comes_after_those_who_use_it() {
+    loom::model(|| {
+        let (resource, reader) = (held(0..8), Arc::new(Line::new(1)));
+        let used = record(&resource, &Gate::default(), &reader, 0..4, Read).expect("it is not mapped");
+        reader.submit(1);
+        let queue = thread::spawn({
+            let reader = Arc::clone(&reader);
+            move || {
+                used.run();
+                reader.retire(1);
+            }
+        });
+        // `invalidate_part` of a small part, then a command of another context that writes it.
+        resource.lock().fade(0..4);
+        assert!(!resource.lock().valid().intersects(&(0..4)));
+        let line = Line::new(2);
+        let object = record(&resource, &Gate::default(), &line, 0..4, Write).expect("it is not mapped");
+        run(&line, &object);
+        queue.join().unwrap();
+    });
+}
+
+/// Storage, by its bytes.
+#[derive(Clone)]
+struct Piece(Arc<UnsafeCell<u32>>);
+
+impl Piece {
+    fn run(&self) {
+        self.0.with_mut(|_| ());
+    }
+}
+
+impl Bytes for Piece {
+    fn bytes(&self) -> u64 {
+        1
+    }
+}
+
+/// An object that was replaced: its storage is spare when nobody holds it, as `ResourceObject` does it.
+struct Left(Piece, Spares<Piece>);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        self.1.give(self.0.clone());
+    }
+}
+
+#[test]
+fn storage_is_used_again_after_its_last_batch() {
+    loom::model(|| {
+        let (line, spares) = (Arc::new(Line::new(1)), Spares::new(&SparePool::new(8)));
+        let piece = Piece(Arc::new(UnsafeCell::new(0)));
+        let batch = Left(piece.clone(), spares.clone());
+        line.submit(1);
+        let queue = thread::spawn({
+            let line = Arc::clone(&line);
+            move || {
+                piece.run();
+                line.retire(1);
+            }
+        });
+        // Two threads rename: one lets go of what its retired batches own before, the other takes what there is.
+        let other = thread::spawn({
+            let spares = spares.clone();
+            move || spares.take().inspect(Piece::run).is_some()
+        });
+        let mut batch = Some(batch);
+        if line.clock.retired() >= 1 {
+            batch = None;
+        }
+        let here = spares.take().inspect(Piece::run).is_some();
+        let there = other.join().unwrap();
+        assert!(!(here && there), "two have the same storage");
+        assert!(batch.is_none() || !(here || there), "storage of a batch that has not retired was given away");
+        queue.join().unwrap();
+        drop(batch);
+    });
+}

@@ -1,0 +1,117 @@
+//! Forgetting levels and layers of an image of which others hold data.
+//!
+//! An idle image forgets them as a whole one does. In use there are two ways, and nobody waits in either:
+//!
+//! - If what is kept has no more texels than what is forgotten (now, or before while it was in use), the image gets a new
+//!   object and what is kept is copied over, in order.
+//! - Else that copy would cost more than it gains. The image keeps its object; the part holds nothing from now on, and
+//!   whoever writes it next comes after those who use it now: a barrier, as the host's texels go by staged copies.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ash::vk;
+use smallvec::SmallVec;
+use spelter_driver::ImageInfo;
+
+use super::{Fate, Garbage, Invalidated, Room, another, forget, invalidate, swap, tell};
+use crate::barrier::Use;
+use crate::batch::Refusal;
+use crate::context::State;
+use crate::object::ResourceObject;
+use crate::resource::Resource;
+use crate::serial::Access;
+use crate::share::Share;
+use crate::view;
+
+/// Forgets what `part` of an image holds, by the rule above; `junk` is what it holds then, if poisoning is on.
+pub(crate) fn invalidate_part(
+    share: &Share,
+    state: &mut State,
+    (resource, info): (&Resource, &ImageInfo),
+    (part, junk): (&[Range<u64>], Option<&Arc<ResourceObject>>),
+    room: Room,
+) -> Result<Invalidated, Refusal> {
+    // Before the resource is locked: this may submit.
+    state.timeline.batch()?;
+    let counters = &share.memory().counters;
+    let mut inner = resource.state();
+    let old = Arc::clone(inner.object(resource, "invalidate")?);
+    let mut kept = inner.valid().clone();
+    part.iter().for_each(|range| kept.remove(range.clone()));
+    if kept == *inner.valid() {
+        counters.invalidations_empty.one();
+        return Ok(Invalidated::NothingValid);
+    }
+    if kept.is_empty() {
+        return Ok(invalidate(share, state, (resource, inner), room)?);
+    }
+    if inner.fate() == Fate::Idle {
+        part.iter().try_for_each(|range| forget(share, resource, &mut inner, range.clone()))?;
+        counters.invalidations_idle.one();
+        return Ok(Invalidated::Forgotten);
+    }
+    let texels = |range: Range<u64>| range.map(|number| view::subresource(info, number).1).map(texels_of).sum::<u64>();
+    let mut forgotten = inner.fading().clone();
+    part.iter().for_each(|range| forgotten.add(range.clone()));
+    if kept.iter().map(texels).sum::<u64>() > forgotten.iter().map(texels).sum() {
+        if let Some(junk) = junk {
+            overwrite(state, (&old, info), part, junk)?;
+        }
+        part.iter().for_each(|range| inner.fade(range.clone()));
+        tell(share, resource, &inner);
+        counters.invalidations_in_order.one();
+        return Ok(Invalidated::Forgotten);
+    }
+    if kept.iter().any(|range| inner.is_copied(&range)) {
+        // Before they are copied over.
+        return Err(Refusal::Copying(share.gate().count()));
+    }
+    let new = match another(share, (resource, &old), room)? {
+        Ok(new) => new,
+        Err(reason) => return Ok(Invalidated::Kept(reason)),
+    };
+    // The resource is locked.
+    let uses = |object, access| kept.iter().map(move |range| Use::own(object, range, access));
+    let uses: SmallVec<[_; 4]> = uses(&old, Access::Read).chain(uses(&new, Access::Write)).collect();
+    let regions: Vec<_> = kept.iter().flatten().map(|number| whole(info, number)).collect();
+    let (from, to) = (old.image()?, new.image()?);
+    state.transfer(&uses, |commands| commands.copy_image(from, to, &regions))?;
+    drop(uses);
+    let garbage: Garbage = swap(share, state, (resource, inner), new, kept);
+    Ok(Invalidated::Replaced(garbage))
+}
+
+/// Records that levels hold junk, which is as many bytes as the largest.
+fn overwrite(
+    state: &mut State,
+    (object, info): (&Arc<ResourceObject>, &ImageInfo),
+    part: &[Range<u64>],
+    junk: &Arc<ResourceObject>,
+) -> Result<(), Refusal> {
+    let written = part.iter().map(|range| Use::own(object, range.clone(), Access::Write));
+    let uses: SmallVec<[_; 4]> = written.chain([Use::own(junk, 0..junk.size(), Access::Read)]).collect();
+    let regions: Vec<_> = part
+        .iter()
+        .cloned()
+        .flatten()
+        .map(|number| view::subresource(info, number))
+        .map(|(image_subresource, image_extent)| vk::BufferImageCopy {
+            image_subresource,
+            image_extent,
+            ..Default::default()
+        })
+        .collect();
+    let (from, to) = (junk.buffer()?, object.image()?);
+    state.transfer(&uses, |commands| commands.copy_buffer_to_image(from, to, &regions))
+}
+
+fn texels_of(size: vk::Extent3D) -> u64 {
+    u64::from(size.width) * u64::from(size.height) * u64::from(size.depth)
+}
+
+/// A copy of a whole subresource to the same one of another image.
+fn whole(info: &ImageInfo, number: u64) -> vk::ImageCopy {
+    let (layers, extent) = view::subresource(info, number);
+    vk::ImageCopy { src_subresource: layers, dst_subresource: layers, extent, ..Default::default() }
+}

@@ -1,0 +1,59 @@
+//! Which ranges of a resource are mapped, and what that forbids.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+/// The mappings of a resource.
+#[derive(Debug, Default)]
+pub(crate) struct Maps {
+    list: SmallVec<[Record; 1]>,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Record {
+    number: u64,
+    range: Range<u64>,
+    persistent: bool,
+}
+
+impl Maps {
+    pub(crate) fn any(&self) -> bool {
+        !self.list.is_empty()
+    }
+
+    /// Whether commands must leave the resource alone.
+    pub(crate) fn forbid_commands(&self) -> bool {
+        self.list.iter().any(|record| !record.persistent)
+    }
+
+    /// Whether the host must not write these bytes but through the mapping.
+    pub(crate) fn forbid_writes(&self, range: &Range<u64>) -> bool {
+        self.list.iter().any(|record| !record.persistent && record.meets(range))
+    }
+
+    /// A mapped range that has bytes in common with this one.
+    pub(crate) fn that_meets(&self, range: &Range<u64>) -> Option<&Range<u64>> {
+        self.list.iter().find(|record| record.meets(range)).map(|record| &record.range)
+    }
+
+    /// Writes a mapping down; its number.
+    pub(crate) fn note(&mut self, range: Range<u64>, persistent: bool) -> u64 {
+        self.next += 1;
+        self.list.push(Record { number: self.next, range, persistent });
+        self.next
+    }
+
+    /// The mapping of that number has ended; whether it kept commands away.
+    pub(crate) fn forget(&mut self, number: u64) -> bool {
+        let at = self.list.iter().position(|record| record.number == number);
+        at.is_some_and(|at| !self.list.swap_remove(at).persistent)
+    }
+}
+
+impl Record {
+    fn meets(&self, range: &Range<u64>) -> bool {
+        self.range.start < range.end && range.start < self.range.end
+    }
+}
