@@ -58,8 +58,14 @@ impl Source<'_> {
         if self.view.format.numeric() == Numeric::Unorm { reference.clamp(0.0, 1.0) } else { reference }
     }
 
+    /// The border, which has the channels that the format has, as texels do ("Texel Replacement", then "Conversion to RGBA").
     fn border(&self) -> Texel {
-        self.seen(self.sampler.border)
+        let parts = self.view.format.parts();
+        let mut texel = [0, 0, 0, self.one()];
+        for part in parts.iter().filter(|part| part.channel < 4) {
+            texel[usize::from(part.channel)] = self.sampler.border[usize::from(part.channel)];
+        }
+        self.seen(texel)
     }
 
     /// The texel at integer coordinates that may be anywhere.

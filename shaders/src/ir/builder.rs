@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use cranelift_entity::EntitySet;
 use smallvec::SmallVec;
 
+use super::order::reverse_postorder;
 use super::{
     Access, Block, BlockData, BufferSpace, BuiltIn, Inst, InstData, Kernel, Merge, Op, Place, Scalar, SubgroupOp, Type,
     Value, ValueDef, Width,
@@ -159,7 +160,21 @@ impl Builder {
         if let Some(bits) = bits {
             return self.constant_bits(op.result(), op.fold(&bits));
         }
+        // A half that is only copied keeps its bits, a signaling NaN's, too, whether the kernel is optimised or not.
+        if let (Op::HalfBits, Some(bits)) = (op, self.bits_of_half(args[0])) {
+            let mask = self.constant(0xffff_u32);
+            return self.pure(Op::And, &[bits, mask]);
+        }
         self.push_value(InstData::Pure { op, args: SmallVec::from_slice(args) }, op.result())
+    }
+
+    /// The word that a half was taken out of.
+    fn bits_of_half(&self, half: Value) -> Option<Value> {
+        let ValueDef::Result { inst, .. } = self.kernel.values[half] else { return None };
+        match &self.kernel.insts[inst] {
+            InstData::Pure { op: Op::HalfFromBits, args } => Some(args[0]),
+            _ => None,
+        }
     }
 
     /// `condition ? then : otherwise`; folded where the condition is constant.
@@ -252,41 +267,4 @@ impl Builder {
 /// The meaning of `element`, for folder and interpreter.
 pub fn element(base: u32, index: u32, stride: u32) -> u32 {
     u32::try_from(u64::from(base) + u64::from(index) * u64::from(stride)).unwrap_or(u32::MAX)
-}
-
-/// Blocks reachable from `entry`; a loop's merge comes after its body, so that a loop is one run of blocks.
-pub(crate) fn reverse_postorder(kernel: &Kernel, entry: Block) -> Vec<Block> {
-    let mut seen = EntitySet::with_capacity(kernel.blocks.len());
-    let mut postorder = Vec::new();
-    let mut stack = vec![(entry, successors(kernel, entry))];
-    seen.insert(entry);
-    while let Some((block, rest)) = stack.last_mut() {
-        match rest.pop() {
-            Some(next) if seen.insert(next) => {
-                let next_successors = successors(kernel, next);
-                stack.push((next, next_successors));
-            }
-            Some(_) => {}
-            None => {
-                postorder.push(*block);
-                stack.pop();
-            }
-        }
-    }
-    postorder.reverse();
-    postorder
-}
-
-/// Successors in the order in which to leave them for last: popped from the end, so the merge block, pushed last, is
-/// walked first and ends up after everything inside its construct.
-fn successors(kernel: &Kernel, block: Block) -> Vec<Block> {
-    let Some(&last) = kernel.blocks[block].insts.last() else { return Vec::new() };
-    let mut list: Vec<Block> = kernel.insts[last].targets().iter().map(|call| call.block).collect();
-    match kernel.blocks[block].merge {
-        // The continue target is walked right after the merge: it comes last within the loop.
-        Some(Merge::Loop { merge, continuing }) => list.extend([continuing, merge]),
-        Some(Merge::Selection { merge }) => list.push(merge),
-        None => {}
-    }
-    list
 }

@@ -12,6 +12,7 @@ mod inst_parse;
 mod kernel;
 mod names;
 pub mod op;
+mod order;
 mod parse;
 mod print;
 mod subgroup;
@@ -19,7 +20,6 @@ mod types;
 mod verify;
 mod verify_inst;
 
-pub(crate) use builder::reverse_postorder;
 pub use builder::{Builder, element};
 pub use entities::{Binding, Block, Inst, Value, Variable};
 pub use hold::hold;
@@ -28,6 +28,7 @@ pub use kernel::{
     BindingData, BindingKind, BlockData, Kernel, Merge, SourceLine, ValueDef, VariableData, VariableSpace,
 };
 pub use op::Op;
+pub(crate) use order::reverse_postorder;
 pub use subgroup::{SubgroupOp, identity};
 pub use types::{Scalar, Type, Width};
 pub use verify::{VerifyError, verify};

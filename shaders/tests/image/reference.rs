@@ -111,6 +111,23 @@ impl Question<'_> {
         }
     }
 
+    /// The border's colour, of the components that `VkFormat`'s names have: Vulkan's table "Border Texel Components After
+    /// Replacement". What a format lacks is 0, alpha 1.
+    fn border(&self) -> Color {
+        let components = match self.picture.view.format.vk() {
+            9..=15 | 70..=76 | 98..=100 | 124..=129 => 1,
+            1 | 16..=22 | 77..=83 | 101..=103 => 2,
+            4 | 5 | 23..=36 | 84..=90 | 104..=106 | 122 | 123 => 3,
+            _ => 4,
+        };
+        let given = self.sampler.border.map(|bits| self.number(bits));
+        std::array::from_fn(|channel| match channel {
+            channel if channel < components => given[channel],
+            3 => 1.0,
+            _ => 0.0,
+        })
+    }
+
     /// The texel at integer coordinates of a flat image.
     fn flat(&self, level: u32, at: [i64; 3], layer: i64) -> Color {
         let size = self.size(level);
@@ -119,7 +136,7 @@ impl Question<'_> {
         for dim in 0..dims {
             match self.wrapped(dim, at[dim], size[dim]) {
                 Some(i) => place[dim] = i,
-                None => return self.seen(self.sampler.border.map(|bits| self.number(bits))),
+                None => return self.seen(self.border()),
             }
         }
         self.texel(level, place[0], place[1], place[2], layer)

@@ -236,6 +236,8 @@ impl BasicBlock {
         }
         match (self.terminator.op, self.merge) {
             (Op::Switch, None) => Err((word, "OpSwitch without OpSelectionMerge".into())),
+            // Before SPIR-V 1.6 both labels may be one, which needs no construct.
+            (Op::BranchConditional, None) if self.targets.iter().all(|target| *target == self.targets[0]) => Ok(()),
             (Op::BranchConditional, None) if !self.targets.iter().any(|target| exits.contains(target)) => {
                 Err((word, "OpBranchConditional without OpSelectionMerge or OpLoopMerge".into()))
             }

@@ -20,6 +20,9 @@ pub(super) fn is_supported(capability: Capability) -> bool {
     matches!(
         capability,
         C::Matrix
+            // For entry points of other stages: no feature has to be enabled for them.
+            | C::DerivativeControl
+            | C::InputAttachment
             | C::Shader
             | C::DeviceGroup
             | C::GroupNonUniform

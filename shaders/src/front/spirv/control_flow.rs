@@ -28,7 +28,12 @@ impl Translator<'_> {
             Op::BranchConditional => {
                 let condition = self.scalar(operand(operands, 0)?, Scalar::Bool)?;
                 let then = self.edge(operand(operands, 1)?)?;
-                InstData::Branch { condition, then, otherwise: self.edge(operand(operands, 2)?)? }
+                let otherwise = self.edge(operand(operands, 2)?)?;
+                if then == otherwise {
+                    InstData::Jump { to: then }
+                } else {
+                    InstData::Branch { condition, then, otherwise }
+                }
             }
             Op::Switch => self.switch(operands)?,
             Op::Return => return self.leave(None),

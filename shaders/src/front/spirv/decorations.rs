@@ -42,6 +42,8 @@ pub(super) struct MemberDecorations {
 pub(super) struct Annotations {
     ids: HashMap<Id, Decorations>,
     members: HashMap<(Id, u32), MemberDecorations>,
+    /// What decorations of an id mean for members, if it turns out to be a group of decorations.
+    groups: HashMap<Id, MemberDecorations>,
     names: HashMap<Id, String>,
     /// What any of them say of memory that is not the invocation's own.
     any_memory: MemoryDecorations,
@@ -83,9 +85,13 @@ impl Annotations {
                 self.names.insert(operand(operands, 0)?, name);
             }
             Op::Decorate | Op::DecorateId => {
-                let decorations = self.ids.entry(operand(operands, 0)?).or_default();
-                decorate(decorations, operand(operands, 1)?, &operands[2..])?;
+                let (id, decoration) = (operand(operands, 0)?, operand(operands, 1)?);
+                let decorations = self.ids.entry(id).or_default();
+                decorate(decorations, decoration, &operands[2..])?;
                 self.any_memory = self.any_memory.or(decorations.memory);
+                if inst.op == Op::Decorate && is_of_members(decoration) {
+                    decorate_member(self.groups.entry(id).or_default(), decoration, &operands[2..])?;
+                }
             }
             Op::MemberDecorate => {
                 let key = (operand(operands, 0)?, operand(operands, 1)?);
@@ -94,7 +100,7 @@ impl Annotations {
                 self.any_memory = self.any_memory.or(decorations.memory);
             }
             Op::GroupDecorate => self.group(operands)?,
-            Op::GroupMemberDecorate => return Err("member decoration groups are not supported".into()),
+            Op::GroupMemberDecorate => self.group_of_members(operands)?,
             Op::MemberName | Op::DecorationGroup | Op::DecorateString | Op::MemberDecorateString => {}
             _ => return Ok(false),
         }
@@ -108,6 +114,33 @@ impl Annotations {
             self.ids.entry(target).or_default().merge(&group);
         }
         Ok(())
+    }
+
+    /// `OpGroupMemberDecorate`: the same for members of structures.
+    fn group_of_members(&mut self, operands: &[u32]) -> Checked<()> {
+        let group = self.groups.get(&operand(operands, 0)?).cloned().unwrap_or_default();
+        for target in operands[1..].chunks(2) {
+            let key = (operand(target, 0)?, operand(target, 1)?);
+            self.members.entry(key).or_default().merge(&group);
+        }
+        Ok(())
+    }
+}
+
+/// Whether members of structures may have the decoration, as far as it matters here.
+fn is_of_members(decoration: u32) -> bool {
+    use Decoration as D;
+    let members = [D::Offset, D::MatrixStride, D::RowMajor, D::BuiltIn, D::NonWritable, D::Coherent, D::Volatile];
+    members.iter().any(|&known| known as u32 == decoration)
+}
+
+impl MemberDecorations {
+    fn merge(&mut self, other: &Self) {
+        self.offset = self.offset.or(other.offset);
+        self.matrix_stride = self.matrix_stride.or(other.matrix_stride);
+        self.builtin = self.builtin.or(other.builtin);
+        self.row_major |= other.row_major;
+        self.memory = self.memory.or(other.memory);
     }
 }
 

@@ -6,7 +6,7 @@
 
 use foldhash::HashMap;
 use smallvec::SmallVec;
-use spirv::Op;
+use spirv::{Capability, Op};
 
 use super::super::Error;
 use super::body::{BasicBlock, Function, Reach};
@@ -210,11 +210,16 @@ impl<'m> Translator<'m> {
     }
 
     /// Loops go back to a block that opens them, so the header of a loop must not spread over the blocks of a call: if it
-    /// contains one, or a write to an image, what follows its phis moves to a block of its own.
+    /// contains one, or a write to an image, or may access an address, what follows its phis moves to a block of its own.
     fn split_head(&mut self, block: &BasicBlock) -> Checked<()> {
         self.frame.construct_is_open = false;
-        if block.is_loop_header() && block.body.iter().any(|inst| matches!(inst.op, Op::FunctionCall | Op::ImageWrite))
-        {
+        let has_addresses = self.sections.declares(Capability::PhysicalStorageBufferAddresses);
+        let spreads = |inst: &Inst| match inst.op {
+            Op::FunctionCall | Op::ImageWrite => true,
+            Op::Load | Op::Store | Op::CopyMemory | Op::CopyMemorySized | Op::ExtInst => has_addresses,
+            _ => false,
+        };
+        if block.is_loop_header() && block.body.iter().any(spreads) {
             self.open_construct(block)?;
             let rest = self.builder.create_block();
             self.builder.push(InstData::Jump { to: BlockCall::new(rest) });

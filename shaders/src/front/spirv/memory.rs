@@ -190,6 +190,22 @@ impl Translator<'_> {
     pub(super) fn load(&mut self, pointer: &Pointer, access: Access) -> Checked<Composite> {
         let access = self.combine(pointer, access);
         let spots = self.spots(pointer)?;
+        let Some(reached) = self.reached(pointer, &spots) else { return self.load_spots(pointer, &spots, access) };
+        let ways = self.open_ways(reached);
+        let near = self.load_spots(pointer, &spots, access)?;
+        for &value in &*near.values {
+            let ty = self.builder.ty(value);
+            self.builder.add_param(ways.join, ty);
+        }
+        self.other_way(&ways, &near.values);
+        let exact = self.exact(pointer)?;
+        let far = self.load_spots(&exact, &spots, access)?;
+        self.close_ways(&ways, &far.values);
+        let values = self.builder.kernel().blocks[ways.join].params.as_slice().into();
+        Ok(Composite { ty: pointer.pointee(), values })
+    }
+
+    fn load_spots(&mut self, pointer: &Pointer, spots: &[Spot], access: Access) -> Checked<Composite> {
         let mut values = Vec::with_capacity(spots.len());
         let mut at = 0;
         while let Some(&(delta, scalar)) = spots.get(at) {
@@ -275,6 +291,19 @@ impl Translator<'_> {
         pointer.check_writable()?;
         let access = self.combine(pointer, access);
         let spots = self.spots(pointer)?;
+        let Some(reached) = self.reached(pointer, &spots) else {
+            return self.store_spots(pointer, &spots, value, access);
+        };
+        let ways = self.open_ways(reached);
+        self.store_spots(pointer, &spots, value, access)?;
+        self.other_way(&ways, &[]);
+        let exact = self.exact(pointer)?;
+        self.store_spots(&exact, &spots, value, access)?;
+        self.close_ways(&ways, &[]);
+        Ok(())
+    }
+
+    fn store_spots(&mut self, pointer: &Pointer, spots: &[Spot], value: &Composite, access: Access) -> Checked<()> {
         let mut at = 0;
         while let Some(&(delta, scalar)) = spots.get(at) {
             let parts = self.parts_of_word(pointer, &spots[at..]);
@@ -327,6 +356,7 @@ impl Translator<'_> {
         let mut pointer = self.pointer(id)?;
         if let Root::Address { .. } = pointer.root {
             pointer = self.aligned_to(pointer, Some(4))?;
+            pointer = self.exact(&pointer)?;
         }
         let scalar = match self.types.get(pointer.pointee())?.ty {
             Type::Scalar(scalar) if scalar != Scalar::Bool && scalar.bits() >= 32 => scalar,

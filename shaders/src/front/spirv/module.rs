@@ -223,6 +223,8 @@ fn extended_set(operands: &[u32]) -> Checked<ExtendedSet> {
     match name.as_str() {
         "GLSL.std.450" => Ok(ExtendedSet::Glsl450),
         "NonSemantic.DebugPrintf" => Ok(ExtendedSet::DebugPrintf),
+        // Older debug information means as little to what a kernel does.
+        "OpenCL.DebugInfo.100" => Ok(ExtendedSet::NonSemantic),
         name if name.starts_with("NonSemantic.") => Ok(ExtendedSet::NonSemantic),
         name => Err(format!("extended instruction set {name:?} is not supported")),
     }

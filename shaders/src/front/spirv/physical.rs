@@ -1,7 +1,7 @@
 //! Pointers that are addresses: `PhysicalStorageBuffer`, buffer device address.
 //!
-//! An access looks its address up among the pieces of device memory that may be addressed, and goes into that piece as into a
-//! descriptor's buffer, with its bounds. ADR 8 has the reasons.
+//! An access looks the address that its chain begins at up among the pieces of device memory that may be addressed, and goes into
+//! that piece as into a descriptor's buffer, with its bounds. What is outside of it is looked up anew. ADR 8 has the reasons.
 
 use std::rc::Rc;
 
@@ -9,11 +9,18 @@ use spirv::{Op, StorageClass};
 
 use super::arithmetic::{self, Exploded, Shape};
 use super::composite::Composite;
+use super::layout::Spot;
 use super::pointer::{Pointer, Root};
 use super::translate::{Translator, shared};
 use super::types::{Scalar, Type};
 use super::words::{Checked, Id, Inst, operand};
-use crate::ir::{self, BufferSpace, InstData, Value};
+use crate::ir::{self, Block, BlockCall, BufferSpace, InstData, Merge, Value};
+
+/// Two ways, of which control goes one, and the block where they meet.
+pub(super) struct Ways {
+    far: Block,
+    pub(super) join: Block,
+}
 
 impl Translator<'_> {
     /// The instructions of this chapter; `None` for any other.
@@ -89,6 +96,65 @@ impl Translator<'_> {
         let delta = self.builder.constant(pointer.constant_part().saturating_add(delta));
         let offset = self.builder.element(offset, delta, 1);
         ir::Place::Buffer { space: BufferSpace::Storage, buffer, offset }
+    }
+
+    /// Whether an access goes into the piece of memory that its chain begins in: true or false when the kernel runs, `None`
+    /// where the chain has no steps, or is no address's.
+    pub(super) fn reached(&mut self, pointer: &Pointer, spots: &[Spot]) -> Option<Value> {
+        let Root::Address { address } = pointer.root else { return None };
+        let (last, _) = *spots.last()?;
+        if pointer.steps.is_empty() && pointer.constant_part() == 0 {
+            return None;
+        }
+        let ir::Place::Buffer { buffer, offset, .. } = self.place_at(pointer, address, last) else { return None };
+        let size = self.builder.push_value(InstData::BufferSize { buffer }, ir::Type::I32);
+        Some(self.builder.pure(ir::Op::ULt, &[offset, size]))
+    }
+
+    /// The same place without a chain: its own address is looked up.
+    pub(super) fn exact(&mut self, pointer: &Pointer) -> Checked<Pointer> {
+        let Root::Address { address } = pointer.root else { return Ok(pointer.clone()) };
+        let address = self.whole_address(pointer, address)?;
+        Ok(pointer.rebased(address))
+    }
+
+    /// Begins what is done where the condition holds.
+    pub(super) fn open_ways(&mut self, condition: Value) -> Ways {
+        let [near, far, join] = [(); 3].map(|()| self.builder.create_block());
+        self.builder.set_merge(Merge::Selection { merge: join });
+        let (then, otherwise) = (BlockCall::new(near), BlockCall::new(far));
+        self.builder.push(InstData::Branch { condition, then, otherwise });
+        self.builder.switch_to(near);
+        Ways { far, join }
+    }
+
+    /// Ends that with these values, and begins what is done elsewhere.
+    pub(super) fn other_way(&mut self, ways: &Ways, values: &[Value]) {
+        self.builder.push(InstData::Jump { to: BlockCall { block: ways.join, args: values.into() } });
+        self.builder.switch_to(ways.far);
+    }
+
+    /// Ends that, too.
+    pub(super) fn close_ways(&mut self, ways: &Ways, values: &[Value]) {
+        self.builder.push(InstData::Jump { to: BlockCall { block: ways.join, args: values.into() } });
+        self.builder.switch_to(ways.join);
+    }
+
+    /// Goes on to an element of an array behind an address, whose number may have a sign and any width. A chain keeps the
+    /// address that it begins at and 32 bits of offset: what these may not hold gives a new address.
+    pub(super) fn step_by_address(&mut self, pointer: &mut Pointer, index: Id, stride: u32) -> Checked<bool> {
+        let Root::Address { address } = pointer.root else { return Ok(false) };
+        let element = self.value(index)?;
+        if let (Type::Scalar(Scalar::I32), &[number]) = (&self.types.get(element.ty)?.ty, &*element.values) {
+            let Some(number) = self.builder.kernel().constant(number) else { return Ok(false) };
+            let end = u64::from(pointer.delta) + number * u64::from(stride);
+            if (number as u32).cast_signed() >= 0 && u32::try_from(end).is_ok() {
+                return Ok(false);
+            }
+        }
+        let moved = self.moved_address(pointer, address, &element, stride)?;
+        *pointer = pointer.rebased([moved[0], moved[1]]);
+        Ok(true)
     }
 
     /// A pointer for an access that says what its address is a multiple of. Of that, no more is believed than the type

@@ -94,6 +94,12 @@ impl Pointer {
         Self { delta, ..self }
     }
 
+    /// To the same as this one, which is at that address.
+    pub(super) fn rebased(&self, address: [Value; 2]) -> Self {
+        let root = Root::Address { address };
+        Self { root, dynamic: None, start: 0, steps: SmallVec::new(), delta: 0, ..self.clone() }
+    }
+
     /// The part of the byte offset that is known now.
     pub(super) fn constant_part(&self) -> u32 {
         self.start.saturating_add(self.delta)
@@ -207,8 +213,10 @@ impl Translator<'_> {
         let parts = pointer.place.parts(&self.types)?;
         let is_array = matches!(info.ty, Type::Array { .. } | Type::RuntimeArray { .. });
         pointer.element_stride = is_array.then_some(parts.stride);
-        let index = self.index(index)?;
-        self.advance(pointer, index, parts.stride);
+        if !self.step_by_address(pointer, index, parts.stride)? {
+            let index = self.index(index)?;
+            self.advance(pointer, index, parts.stride);
+        }
         pointer.place = parts.place;
         Ok(())
     }

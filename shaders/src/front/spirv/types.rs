@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use spirv::{Op, StorageClass};
 
 use super::arithmetic::Shape;
@@ -176,12 +176,19 @@ pub(super) struct Types {
     infos: HashMap<Id, Rc<Info>>,
     flat: HashMap<Id, Rc<[Scalar]>>,
     flat_len: usize,
+    /// Integers whose declaration says that they have no sign: most instructions do not ask.
+    unsigned: HashSet<Id>,
 }
 
 impl Types {
     /// The type of an id.
     pub(super) fn get(&self, id: Id) -> Checked<Rc<Info>> {
         self.infos.get(&id).cloned().ok_or_else(|| format!("%{id} is not a type"))
+    }
+
+    /// Whether it is a type of integers without sign.
+    pub(super) fn is_unsigned(&self, id: Id) -> bool {
+        self.unsigned.contains(&id)
     }
 
     /// The scalars of a value of this type, in order; those of two words come twice.
@@ -289,13 +296,18 @@ impl Types {
         let ty = match inst.op {
             Op::TypeVoid => Type::Void,
             Op::TypeBool => Type::Scalar(Scalar::Bool),
-            Op::TypeInt => match at(0)? {
-                8 => Type::Scalar(Scalar::I8),
-                16 => Type::Scalar(Scalar::I16),
-                32 => Type::Scalar(Scalar::I32),
-                64 => Type::Scalar(Scalar::I64),
-                width => return Err(format!("{width}-bit integers are not supported")),
-            },
+            Op::TypeInt => {
+                if at(1)? == 0 {
+                    self.unsigned.insert(id);
+                }
+                match at(0)? {
+                    8 => Type::Scalar(Scalar::I8),
+                    16 => Type::Scalar(Scalar::I16),
+                    32 => Type::Scalar(Scalar::I32),
+                    64 => Type::Scalar(Scalar::I64),
+                    width => return Err(format!("{width}-bit integers are not supported")),
+                }
+            }
             Op::TypeFloat => match (at(0)?, operands.get(1)) {
                 (16, None) => Type::Scalar(Scalar::F16),
                 (32, None) => Type::Scalar(Scalar::F32),

@@ -53,6 +53,8 @@ impl ImageType {
             Some(spirv::Dim::Dim3D) => Dim::D3,
             Some(spirv::Dim::DimCube) => Dim::Cube,
             Some(spirv::Dim::DimBuffer) => Dim::Buffer,
+            // Another stage's: nothing in reach of a compute entry point has one.
+            Some(spirv::Dim::DimSubpassData) => Dim::D2,
             Some(other) => return Err(format!("images of dimension {other:?} are not supported")),
             None => return Err("unknown dimension".into()),
         };

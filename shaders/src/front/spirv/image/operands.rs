@@ -6,7 +6,7 @@ use spirv::ImageOperands;
 use super::super::translate::Translator;
 use super::super::types::{Scalar, Type};
 use super::super::words::{Checked, Id};
-use crate::ir::{Access, Value};
+use crate::ir::{Access, Op, Value};
 
 /// A list of scalars.
 pub(super) type Scalars = SmallVec<[Value; 4]>;
@@ -49,7 +49,7 @@ impl Translator<'_> {
         }
         if mask.contains(ImageOperands::SAMPLE) {
             // There is one: another is a mistake, and what it reads is open.
-            self.integer(next()?)?;
+            self.integers_of(next()?, 1)?;
         }
         if mask.contains(ImageOperands::MIN_LOD) {
             extra.min_lod = Some(next()?);
@@ -73,10 +73,6 @@ impl Translator<'_> {
         let value = self.value(id)?;
         let scalar = match self.types.get(value.ty)?.ty {
             Type::Scalar(scalar) | Type::Vector { scalar, .. } => Some(scalar),
-            Type::Array { element, .. } => match self.types.get(element)?.ty {
-                Type::Vector { scalar, .. } => Some(scalar),
-                _ => None,
-            },
             _ => None,
         };
         if scalar != Some(wanted) || value.values.len() < count {
@@ -84,5 +80,43 @@ impl Translator<'_> {
             return Err(format!("{name} is not {count} scalars of type {}", wanted));
         }
         Ok(value.values[..count].into())
+    }
+
+    /// The first `count` integers of a value, which may have any width, as words. What a word does not hold is outside of every
+    /// image.
+    pub(super) fn integers_of(&mut self, id: Id, count: usize) -> Checked<Scalars> {
+        let value = self.value(id)?;
+        let mut ty = value.ty;
+        while let Type::Array { element, .. } | Type::Vector { element, .. } = self.types.get(ty)?.ty {
+            ty = element;
+        }
+        let scalar = match self.types.get(ty)?.ty {
+            Type::Scalar(scalar) if scalar.is_int() => scalar,
+            _ => return Err(format!("{} is not {count} integers", self.sections.describe(id))),
+        };
+        let (words, is_signed) = (scalar.words() as usize, !self.types.is_unsigned(ty));
+        if value.values.len() < count * words {
+            return Err(format!("{} is not {count} integers", self.sections.describe(id)));
+        }
+        Ok(value.values.chunks(words).take(count).map(|words| self.word_of_integer(words, scalar, is_signed)).collect())
+    }
+
+    fn word_of_integer(&mut self, words: &[Value], scalar: Scalar, is_signed: bool) -> Value {
+        let low = words[0];
+        match scalar {
+            Scalar::I8 | Scalar::I16 if is_signed => {
+                let above = self.builder.constant(32 - scalar.bits());
+                let moved = self.builder.pure(Op::Shl, &[low, above]);
+                self.builder.pure(Op::AShr, &[moved, above])
+            }
+            Scalar::I64 => {
+                let (last, zero) = (self.builder.constant(31u32), self.builder.constant(0u32));
+                let far = self.builder.constant(i32::MAX.cast_unsigned());
+                let above = if is_signed { self.builder.pure(Op::AShr, &[low, last]) } else { zero };
+                let fits = self.builder.pure(Op::IEq, &[words[1], above]);
+                self.builder.select(fits, low, far)
+            }
+            _ => low,
+        }
     }
 }

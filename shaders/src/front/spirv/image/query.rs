@@ -16,7 +16,7 @@ impl Translator<'_> {
     /// `OpImageQuerySizeLod` and `OpImageQuerySize`. Layers of cubes are counted by cubes.
     pub(super) fn query_size(&mut self, inst: &Inst, operands: &[u32], by_level: bool) -> Checked<()> {
         let handle = self.handle(operand(operands, 0)?)?;
-        let level = if by_level { Some(self.integer(operand(operands, 1)?)?) } else { None };
+        let level = if by_level { Some(self.integers_of(operand(operands, 1)?, 1)?[0]) } else { None };
         let fields: &[Field] = match handle.ty.dim {
             Dim::D1 | Dim::Buffer => &[Field::Width],
             Dim::D2 | Dim::Cube => &[Field::Width, Field::Height],
@@ -64,10 +64,19 @@ impl Translator<'_> {
 
     fn integers_result(&mut self, inst: &Inst, values: Vec<Value>) -> Checked<()> {
         let scalars = self.types.scalars(inst.ty)?;
-        if scalars.len() != values.len() || scalars.iter().any(|&scalar| scalar != Scalar::I32) {
+        let scalar = scalars.first().copied().filter(|scalar| scalar.is_int());
+        let Some(scalar) = scalar.filter(|scalar| scalars.len() == values.len() * scalar.words() as usize) else {
             return Err(format!("the result is not {} integers", values.len()));
-        }
-        self.bind(inst.id, Composite { ty: inst.ty, values: values.into() });
+        };
+        let (zero, mask) =
+            (self.builder.constant(0u32), self.builder.constant(u32::MAX >> (32 - scalar.bits().min(32))));
+        let values = values.into_iter().flat_map(|value| match scalar {
+            Scalar::I64 => smallvec::SmallVec::<[Value; 2]>::from_slice(&[value, zero]),
+            Scalar::I32 => smallvec::smallvec![value],
+            _ => smallvec::smallvec![self.builder.pure(Op::And, &[value, mask])],
+        });
+        let values = values.collect();
+        self.bind(inst.id, Composite { ty: inst.ty, values });
         Ok(())
     }
 }

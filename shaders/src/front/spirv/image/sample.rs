@@ -18,10 +18,10 @@ impl Translator<'_> {
         }
         let extra = self.image_operands(operands.get(2..).unwrap_or_default())?;
         let mut op = ImageOp::new(Kind::Read, handle.ty.dim, handle.ty.arrayed, handle.ty.class);
-        let mut args = self.scalars_of(operand(operands, 1)?, Scalar::I32, handle.ty.texel_coordinates())?;
+        let mut args = self.integers_of(operand(operands, 1)?, handle.ty.texel_coordinates())?;
         if let Some(lod) = extra.lod.filter(|_| op.dim != Dim::Buffer) {
             op.lod = LodOperand::Lod;
-            args.push(self.integer(lod)?);
+            args.extend(self.integers_of(lod, 1)?);
         }
         self.one_offset(&mut op, &extra, &mut args)?;
         self.texel_result(inst, op, handle, args, extra.access)
@@ -86,7 +86,7 @@ impl Translator<'_> {
         match extra.four_offsets {
             Some(offsets) => {
                 op.offsets = Offsets::Four;
-                args.extend(self.scalars_of(offsets, Scalar::I32, 8)?);
+                args.extend(self.integers_of(offsets, 8)?);
             }
             None => self.one_offset(&mut op, &extra, &mut args)?,
         }
@@ -96,7 +96,7 @@ impl Translator<'_> {
     fn one_offset(&mut self, op: &mut ImageOp, extra: &Extra, args: &mut Scalars) -> Checked<()> {
         if let Some(offset) = extra.offset {
             op.offsets = Offsets::One;
-            args.extend(self.scalars_of(offset, Scalar::I32, op.dim.coordinates())?);
+            args.extend(self.integers_of(offset, op.dim.coordinates())?);
         }
         Ok(())
     }

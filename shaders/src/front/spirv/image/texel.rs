@@ -35,7 +35,7 @@ impl Translator<'_> {
             return Err("storage images have no level of detail".into());
         }
         let access = self.texel_access(handle.image, extra.access);
-        let at = self.scalars_of(operand(operands, 1)?, Scalar::I32, handle.ty.texel_coordinates())?;
+        let at = self.integers_of(operand(operands, 1)?, handle.ty.texel_coordinates())?;
         handle.ty = handle.ty.by_texel();
         if let Some(format) = handle.ty.format.filter(|&format| convert::reads(format)) {
             return self.read_words(inst, handle, format, &at, access);
@@ -76,7 +76,7 @@ impl Translator<'_> {
         }
         let extra = self.image_operands(operands.get(3..).unwrap_or_default())?;
         let access = self.texel_access(handle.image, extra.access);
-        let at = self.scalars_of(operand(operands, 1)?, Scalar::I32, handle.ty.texel_coordinates())?;
+        let at = self.integers_of(operand(operands, 1)?, handle.ty.texel_coordinates())?;
         let texel = self.texel_of(operand(operands, 2)?, handle.ty.class)?;
         handle.ty = handle.ty.by_texel();
         if let Some(format) = handle.ty.format.filter(|&format| convert::writes(format)) {
@@ -128,7 +128,7 @@ impl Translator<'_> {
         let Type::Pointer { class: StorageClass::Image, pointee } = self.types.get(inst.ty)?.ty else {
             return Err(format!("%{} is not a pointer type of storage class Image", inst.ty));
         };
-        let at = self.scalars_of(operand(operands, 1)?, Scalar::I32, ty.texel_coordinates())?;
+        let at = self.integers_of(operand(operands, 1)?, ty.texel_coordinates())?;
         let buffer = handle.values[0];
         let spot = self.spot(ty.by_texel(), buffer, &at, format.bytes());
         let nowhere = self.builder.constant(u32::MAX);

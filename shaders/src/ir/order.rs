@@ -1,0 +1,120 @@
+//! The order in which a kernel's blocks stand: reverse postorder, with what a construct merges in behind the construct.
+//!
+//! Annotations are followed like branches, so that a merge block is walked before, and stands behind, what is inside. But they
+//! are not branches: once passes have found out that control comes to a merge block in one way only, it may be in a loop that
+//! its construct is outside of. Followed into the loop, the annotation would put blocks before the header that dominates
+//! them, or others between those of the loop. So a walk follows branches alone; then those annotations of loops that lead forwards
+//! in its order are followed, too, which makes each loop one run of blocks; then those of selections that enter no such run.
+
+use cranelift_entity::{EntitySet, SecondaryMap};
+use smallvec::SmallVec;
+
+use super::{Block, Kernel, Merge};
+
+type Successors = SmallVec<[Block; 4]>;
+/// By block, from 1 on; 0 for blocks that only annotations reach: nothing has to come before them.
+type Places = SecondaryMap<Block, u32>;
+
+/// Blocks that branches or annotations reach from `entry`. A block comes after those that dominate it, and a loop's merge
+/// after its body.
+pub(crate) fn reverse_postorder(kernel: &Kernel, entry: Block) -> Vec<Block> {
+    let order = walk(kernel, entry, |block| targets(kernel, block));
+    if order.iter().all(|&block| kernel.blocks[block].merge.is_none()) {
+        return order;
+    }
+    let branches = places(kernel, &order);
+    let forwards = |from: Block, to: Block| {
+        branches[to] == 0 || branches[from] != 0 && branches[from] < branches[to]
+    };
+    let in_runs = walk(kernel, entry, |block| {
+        let mut list = targets(kernel, block);
+        list.extend(of_loop(kernel, block));
+        list.retain(|to| forwards(block, *to));
+        list
+    });
+    let (runs, around) = (places(kernel, &in_runs), loops_around(kernel, &in_runs));
+    let enters = |from: Block, to: Block| runs[to] != 0 && around[to] > runs[from];
+    walk(kernel, entry, |block| {
+        let mut list = targets(kernel, block);
+        list.extend(of_loop(kernel, block));
+        match kernel.blocks[block].merge {
+            Some(Merge::Selection { merge }) if !enters(block, merge) => list.push(merge),
+            _ => {}
+        }
+        list.retain(|to| forwards(block, *to));
+        list
+    })
+}
+
+/// What a loop's annotation names. The continue target is walked right after the merge: it comes last within the loop.
+fn of_loop(kernel: &Kernel, block: Block) -> Successors {
+    match kernel.blocks[block].merge {
+        Some(Merge::Loop { merge, continuing }) => [continuing, merge].into_iter().collect(),
+        _ => Successors::new(),
+    }
+}
+
+fn places(kernel: &Kernel, order: &[Block]) -> Places {
+    let mut places = Places::new();
+    places.resize(kernel.blocks.len());
+    for (place, &block) in (1..).zip(order) {
+        places[block] = place;
+    }
+    places
+}
+
+/// Of each block the place of the innermost header that it stands behind, before the last way back to that; 0 without one.
+fn loops_around(kernel: &Kernel, order: &[Block]) -> Places {
+    let places = places(kernel, order);
+    let mut ends = Places::new();
+    ends.resize(kernel.blocks.len());
+    for &block in order {
+        for to in targets(kernel, block) {
+            if places[to] != 0 && places[to] <= places[block] {
+                ends[to] = ends[to].max(places[block]);
+            }
+        }
+    }
+    let mut around = Places::new();
+    around.resize(kernel.blocks.len());
+    let mut open: Vec<(u32, u32)> = Vec::new();
+    for (place, &block) in (1..).zip(order) {
+        while open.last().is_some_and(|&(_, end)| end < place) {
+            open.pop();
+        }
+        around[block] = open.last().map_or(0, |&(header, _)| header);
+        if ends[block] != 0 {
+            open.push((place, ends[block]));
+        }
+    }
+    around
+}
+
+/// Targets of the block's terminator.
+fn targets(kernel: &Kernel, block: Block) -> Successors {
+    let last = kernel.blocks[block].insts.last();
+    last.into_iter().flat_map(|&last| kernel.insts[last].targets()).map(|call| call.block).collect()
+}
+
+/// Depth first, of each block's list the last first; every block before those that were done when it was.
+fn walk(kernel: &Kernel, entry: Block, successors: impl Fn(Block) -> Successors) -> Vec<Block> {
+    let mut seen = EntitySet::with_capacity(kernel.blocks.len());
+    let mut postorder = Vec::new();
+    let mut stack = vec![(entry, successors(entry))];
+    seen.insert(entry);
+    while let Some((block, rest)) = stack.last_mut() {
+        match rest.pop() {
+            Some(next) if seen.insert(next) => {
+                let rest = successors(next);
+                stack.push((next, rest));
+            }
+            Some(_) => {}
+            None => {
+                postorder.push(*block);
+                stack.pop();
+            }
+        }
+    }
+    postorder.reverse();
+    postorder
+}
