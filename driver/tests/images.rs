@@ -204,6 +204,77 @@ fn kernels_find_images_behind_their_descriptors() {
     assert_eq!(target.read().map_floats(), [1.0, 3.0, 6.0, 8.0, 101.0, 103.0, 106.0, 108.0]);
 }
 
+/// In one dispatch: every invocation writes its texel, and after a fence and a barrier samples between those of two others.
+/// The last invocations of a row of workgroups see what the same workgroup wrote, by whichever subgroup it was.
+#[test]
+fn a_sampler_behind_a_fence_reads_what_the_kernel_wrote() {
+    use spelter_driver::vk::DescriptorType as D;
+    use spelter_driver::{
+        Backend, Binding, DescriptorImageInfo, DescriptorSetLayoutInfo, DeviceOptions, ImageViewInfo,
+        ImmutableSamplers, SamplerInfo, Specialization,
+    };
+    const KERNEL: &str = "
+        @group(0) @binding(0) var written: texture_storage_2d<r32float, write>;
+        @group(0) @binding(1) var read: texture_2d<f32>;
+        @group(0) @binding(2) var mixed: sampler;
+        @group(0) @binding(3) var<storage, read_write> words: array<u32>;
+        @compute @workgroup_size(64)
+        fn main(@builtin(local_invocation_index) x: u32, @builtin(workgroup_id) group: vec3<u32>) {
+            textureStore(written, vec2(x, group.x), vec4(f32(x * x + group.x), 0.0, 0.0, 0.0));
+            textureBarrier();
+            workgroupBarrier();
+            let other = 63u - x;
+            let at = vec2((f32(other) + 1.0) / 64.0, (f32(group.x) + 0.5) / 3.0);
+            words[group.x * 64u + x] = bitcast<u32>(textureSampleLevel(read, mixed, at, 0.0).x);
+        }";
+    for backend in Backend::available() {
+        let device = Device::new(DeviceOptions { backend, ..common::options() }).unwrap();
+        let usage = ANY_USE | ImageUsageFlags::STORAGE;
+        let shape = ImageInfo { usage, ..info(vk::ImageType::TYPE_2D, vk::Format::R32_SFLOAT, [64, 3, 1]) };
+        let (image, _memory) = image(&device, &shape);
+        let range = vk::ImageSubresourceRange { level_count: 1, layer_count: 1, ..Default::default() };
+        let (ty, components) = (vk::ImageViewType::TYPE_2D, vk::ComponentMapping::default());
+        let view = ImageViewInfo { image: &image, ty, format: shape.format, components, range };
+        let view = device.create_image_view(&view).unwrap();
+        let linear = SamplerInfo {
+            mag_filter: vk::Filter::LINEAR,
+            min_filter: vk::Filter::LINEAR,
+            address_modes: [vk::SamplerAddressMode::CLAMP_TO_EDGE; 3],
+            ..Default::default()
+        };
+        let sampler = [device.create_sampler(&linear).unwrap()];
+        let bindings = [(0, D::STORAGE_IMAGE), (1, D::SAMPLED_IMAGE), (2, D::SAMPLER), (3, common::STORAGE)];
+        let bindings = bindings.map(|(binding, ty)| Binding { binding, ty, count: 1 });
+        let own = [ImmutableSamplers { binding: 2, samplers: &sampler }];
+        let info = DescriptorSetLayoutInfo { bindings: &bindings, samplers: &own, ..Default::default() };
+        let set_layout = device.create_descriptor_set_layout_from(&info).unwrap();
+        let layout = device.create_pipeline_layout(&[&set_layout], &[]).unwrap();
+        let module = device.create_shader_module_wgsl(KERNEL).unwrap();
+        let pipeline = device.create_compute_pipeline(&module, "main", &Specialization::new(), &layout).unwrap();
+        let sizes = bindings.map(|binding| (binding.ty, 1));
+        let set = device.create_descriptor_pool(1, &sizes).unwrap().allocate(&set_layout).unwrap();
+        let one = [DescriptorImageInfo { view: Some(&view), sampler: None }];
+        set.write_images(0, 0, D::STORAGE_IMAGE, &one).unwrap();
+        set.write_images(1, 0, D::SAMPLED_IMAGE, &one).unwrap();
+        let words = Words::zeros(&device, 3 * 64);
+        set.write(3, 0, common::STORAGE, &[words.whole()]).unwrap();
+        run(&device, |command| {
+            command.bind_pipeline(&pipeline).unwrap();
+            command.bind_descriptor_sets(&layout, 0, &[&set], &[]).unwrap();
+            command.dispatch(3, 1, 1).unwrap();
+        });
+        let expected: Vec<f32> = (0..3u32)
+            .flat_map(|group| {
+                (0..64u32).map(move |x| {
+                    let texel = |at: u32| (at.min(63) * at.min(63) + group) as f32;
+                    (texel(63 - x) + texel(64 - x)) / 2.0
+                })
+            })
+            .collect();
+        assert_eq!(words.read().map_floats(), expected, "{backend}");
+    }
+}
+
 trait MapFloats {
     fn map_floats(&self) -> Vec<f32>;
 }
