@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome};
+use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome, pieces};
 use spelter_shaders::back::x86::{self, Isa};
 use spelter_shaders::back::{Code, Scratch};
 use spelter_shaders::compile::{self, Floats};
@@ -66,6 +66,10 @@ struct Watch {
 
 /// Where a program's buffers lie in the arena, and what it begins with.
 struct Image {
+    /// The buffer that gets the addresses of all.
+    addresses: Option<usize>,
+    /// Whether the kernel goes through addresses.
+    has_addresses: bool,
     /// First byte and length of each buffer.
     places: Vec<(usize, usize)>,
     bytes: Vec<u8>,
@@ -210,6 +214,12 @@ impl Bench {
             self.arena = GuestSlice::leak(image.bytes.len().next_power_of_two());
         }
         self.arena.write(0, &image.bytes);
+        let table = image.addresses.and_then(|number| image.places.get(number));
+        for ((first, _), number) in image.places.iter().zip(0..).filter(|_| table.is_some()) {
+            let address = (self.arena.address() + first) as u64;
+            let (start, bytes) = table.copied().unwrap_or_default();
+            self.arena.slice(start as u64, bytes as u64).write(number * 8, &address.to_le_bytes());
+        }
     }
 }
 
@@ -225,12 +235,18 @@ impl Image {
             bytes.extend_from_slice(&buffer.bytes);
         }
         bytes.extend((bytes.len()..(bytes.len() + GUARD).next_multiple_of(64)).map(|at| (at * 37 + 101) as u8));
-        Self { places, bytes }
+        Self { addresses: program.addresses, has_addresses: program.kernel.has_addresses(), places, bytes }
     }
 
     /// The program's buffers, in memory that holds the image.
     fn buffers(&self, arena: GuestSlice) -> Vec<GuestSlice> {
-        self.places.iter().map(|&(first, bytes)| arena.slice(first as u64, bytes as u64)).collect()
+        let places = self.places.iter().map(|&(first, bytes)| arena.slice(first as u64, bytes as u64));
+        let mut buffers: Vec<GuestSlice> = places.collect();
+        if self.has_addresses {
+            let all = buffers.clone();
+            buffers.extend(pieces(all.into_iter().filter(|buffer| !buffer.is_empty())));
+        }
+        buffers
     }
 
     /// The bytes that are in no buffer.

@@ -107,6 +107,13 @@ features! {
     DescriptorOutOfRange "descriptor index: out of range";
     BufferEmpty "buffer of 0 bytes";
     BufferOdd "buffer of odd size";
+    LoadNarrow "load: part of a word";
+    StoreNarrow "store: part of a word";
+    StorePacked "store: part of a word that others share";
+    AtomicWide "atomic: 64 bits, shared";
+    AtomicOwnWide "atomic: 64 bits, own";
+    PointerNumber "buffer by its number";
+    PointerAddress "buffer by an address";
     PrivateConstant "private array: constant index";
     PrivateDynamic "private array: dynamic index";
     FloatChain "floats in a chain, NaN and all";

@@ -3,10 +3,11 @@
 //! Every invocation has words of its own in some memories, by a rule that gives no word to two. It reads others' words
 //! only while the memory is open (between two barriers that all come to), and then nobody writes.
 
-use spelter_shaders::ir::{AtomicOp, BufferSpace, Op, Place, Value, Variable};
+use spelter_shaders::ir::{AtomicOp, Binding, BufferSpace, Op, Place, Value, Variable};
 
 use super::feature::Feature;
 use super::maker::Maker;
+use super::narrow::Packed;
 use super::scope::{Class, Kind, Level};
 
 /// All memories of a program that are written.
@@ -29,8 +30,12 @@ pub(super) struct Memory {
     pub(super) returned: bool,
     /// Where marks are counted.
     pub(super) marks: Option<Value>,
+    /// Where invocations have parts of words.
+    pub(super) packed: Vec<Packed>,
+    /// The addresses of all buffers, 8 bytes for each.
+    pub(super) addresses: Option<Binding>,
     /// Bindings of read-only storage and of uniform buffers, with their numbers of elements.
-    pub(super) bindings: Vec<(spelter_shaders::ir::Binding, u32, Class)>,
+    pub(super) bindings: Vec<(Binding, u32, Class)>,
     /// Number of the invocation in the dispatch, from 0, and of its workgroup; in the workgroup.
     pub(super) global: Option<Value>,
     pub(super) group: Option<Value>,
@@ -97,6 +102,8 @@ pub(super) enum CounterHome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CounterKind {
     Any(AtomicOp),
+    /// On pairs of words.
+    Wide(AtomicOp),
     /// Adds always the same number: what the operations give is a set that does not depend on their order.
     Ticket(u32),
 }

@@ -18,7 +18,7 @@ impl Maker {
         self.define(value, Kind::of(ty), level)
     }
 
-    fn store(&mut self, place: Place) {
+    pub(super) fn store(&mut self, place: Place) {
         let kind = self.tape.of(&[Kind::Int, Kind::Int, Kind::Float]);
         let (value, access) = (self.value(kind), self.access());
         self.builder.store(place, value, access);
@@ -44,7 +44,7 @@ impl Maker {
         if class == Class::Uniform {
             self.mark(Feature::LoadUniformBuffer);
         }
-        self.load(Place::Buffer { space, buffer, offset }, level);
+        self.load_any(Place::Buffer { space, buffer, offset }, level);
     }
 
     fn read_push(&mut self) {
@@ -57,7 +57,7 @@ impl Maker {
             _ => self.offset(),
         };
         let level = self.level(&[offset]);
-        self.load(Place::Push { offset }, level);
+        self.load_any(Place::Push { offset }, level);
     }
 
     /// Components of one element, as a shader that loads a vector has them.
@@ -90,11 +90,11 @@ impl Maker {
         match self.tape.pick(5) {
             0..=2 => {
                 let place = self.own_place(region, true);
-                self.store(place);
+                self.store_any(place);
             }
             3 => {
                 let place = self.own_place(region, false);
-                self.load(place, Level::Invocation);
+                self.load_any(place, Level::Invocation);
             }
             _ => {
                 let places = self.own_vector(region);
@@ -128,7 +128,7 @@ impl Maker {
             _ => Feature::Exchange,
         };
         self.mark(feature);
-        self.load(place, level);
+        self.load_any(place, level);
     }
 
     /// Loads or stores the invocation's private memory, at any index.

@@ -12,6 +12,8 @@ mod index;
 mod layout;
 mod maker;
 mod memory;
+mod narrow;
+mod pointer;
 mod program;
 mod reduce;
 mod scope;

@@ -16,6 +16,8 @@ pub struct Program {
     pub base: [u32; 3],
     /// Push constants; at most as many bytes as a device offers.
     pub push: Vec<u8>,
+    /// The buffer that holds the addresses of all buffers, if there is one.
+    pub addresses: Option<usize>,
     /// One for each descriptor, in the kernel's order.
     pub buffers: Vec<Buffer>,
 }

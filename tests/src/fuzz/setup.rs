@@ -3,12 +3,13 @@
 use spelter_shaders::abi::MAX_PUSH_BYTES;
 use spelter_shaders::ir::{
     AtomicOp, Binding, BindingData, BindingKind, Builder, BuiltIn, InstData, Kernel, Op, Type, Value, VariableData,
-    VariableSpace, hold,
+    VariableSpace, Width, hold,
 };
 
 use super::feature::{Feature, Features};
 use super::layout::{Counter, CounterHome, CounterKind, Home, Memory, Region, Rule, SLOTS};
 use super::maker::{Maker, Options};
+use super::narrow::Packed;
 use super::program::{Buffer, Generated, Program, fill};
 use super::scope::{Class, Kind, Level, Scope};
 use super::tape::Tape;
@@ -71,6 +72,8 @@ pub fn generate(tape: Tape, options: Options) -> (Generated, Tape) {
     let marks =
         options.marks.then(|| setup.binding(BindingKind::StorageBuffer, 1, false, |_| plain(Feature::ALL.len() * 4)));
     let push = setup.push();
+    setup.packed();
+    let addresses = Some(setup.addresses());
     let Setup { kernel, memory, mut tape, buffers, phases, features, .. } = setup;
     let loose_returns = options.loose_returns && tape.pick(2) == 1;
     let mut maker = Maker {
@@ -97,7 +100,7 @@ pub fn generate(tape: Tape, options: Options) -> (Generated, Tape) {
     }
     let mut kernel = maker.builder.finish();
     hold(&mut kernel).expect("constructs nest a few times only");
-    let program = Program { kernel, groups, base, push, buffers };
+    let program = Program { kernel, groups, base, push, addresses, buffers };
     (Generated { program, features: maker.features }, maker.tape)
 }
 
@@ -247,7 +250,12 @@ impl Setup {
 
     /// Storage buffers for atomics; the first is for sums.
     fn sums(&mut self) -> Vec<(Binding, CounterKind, u32)> {
-        let kinds = [CounterKind::Any(AtomicOp::Add), CounterKind::Any(self.tape.of(&COMMUTING)), self.tickets()];
+        let kinds = [
+            CounterKind::Any(AtomicOp::Add),
+            CounterKind::Any(self.tape.of(&COMMUTING)),
+            self.tickets(),
+            CounterKind::Wide(self.tape.of(&COMMUTING)),
+        ];
         kinds
             .map(|kind| {
                 let words = self.tape.of(&[4u32, 1, 16, 33]);
@@ -255,6 +263,28 @@ impl Setup {
                 (binding, kind, words)
             })
             .to_vec()
+    }
+
+    /// Storage buffers of parts of words, some too short for everybody.
+    fn packed(&mut self) {
+        let sharers = self.memory.invocations * self.memory.groups;
+        for width in [Width::Half, Width::Byte] {
+            let per = self.tape.of(&[1u32, 2, 1, 3, 4]);
+            let (apart, reversed) = (self.tape.pick(3) == 1, self.tape.chance(4));
+            let shift = self.tape.of(&[0u32, 0, 4, 1, 2]) * width.bytes();
+            let bytes = shift + per * sharers * width.bytes();
+            let less = self.tape.of(&[0u32, 0, 1, 2, 5, 16, bytes / 2]);
+            let contents = |setup: &mut Self| setup.contents(bytes.saturating_sub(less));
+            let binding = self.binding(BindingKind::StorageBuffer, 1, false, contents);
+            self.memory.packed.push(Packed { binding, width, per, apart, reversed, shift });
+        }
+    }
+
+    /// The table of addresses, and its number among the buffers. It stays as it is.
+    fn addresses(&mut self) -> usize {
+        let bytes = (self.buffers.len() + 1) * 8;
+        self.memory.addresses = Some(self.binding(BindingKind::StorageBuffer, 1, true, |_| plain(bytes)));
+        self.buffers.len() - 1
     }
 
     fn tickets(&mut self) -> CounterKind {
@@ -277,7 +307,11 @@ impl Setup {
         }
         for _ in 0..self.tape.pick(3) {
             let words = self.tape.of(&[4u32, 1, 16, 64]);
-            let kind = if self.tape.chance(4) { self.tickets() } else { CounterKind::Any(self.tape.of(&COMMUTING)) };
+            let kind = match self.tape.pick(8) {
+                0 | 1 => self.tickets(),
+                2 => CounterKind::Wide(self.tape.of(&COMMUTING)),
+                _ => CounterKind::Any(self.tape.of(&COMMUTING)),
+            };
             let home = CounterHome::Variable(self.variable(VariableSpace::Workgroup, words * 4));
             self.memory.counters.push(Counter { home, words, kind, phase: Some(self.phases) });
             self.phases += 1;
@@ -337,7 +371,7 @@ impl Maker {
         (self.memory.group, self.memory.local, self.memory.global) = (Some(group), Some(local), Some(global));
     }
 
-    fn buffer(&mut self, binding: Binding) -> Value {
+    pub(super) fn buffer(&mut self, binding: Binding) -> Value {
         let index = self.constant(0u32);
         self.builder.push_value(InstData::Buffer { binding, index }, Type::Buffer)
     }

@@ -18,7 +18,7 @@ impl Maker {
             if self.fuel == 0 || self.dead || self.tape.pick(if nested { 6 } else { 60 }) == 0 {
                 return;
             }
-            let choice = self.tape.pick(43) + 1;
+            let choice = self.tape.pick(48) + 1;
             self.fuel -= 1;
             self.statement(choice, depth);
         }
@@ -49,6 +49,10 @@ impl Maker {
             37 if !self.constructs.is_empty() => self.leave_if(),
             38 | 39 => self.guarded_leave(),
             40..=43 => self.together(),
+            44 | 45 => self.packed(),
+            46 if self.options.atomics => self.own_wide(),
+            47 => self.numbered(),
+            48 => self.addressed(),
             _ => self.pure(),
         }
     }

@@ -203,6 +203,7 @@ impl Maker {
                 let value = self.value(Kind::Int);
                 self.atomic(op, place, Some(value), None);
             }
+            CounterKind::Wide(op) => self.count_wide(counter, op),
             CounterKind::Ticket(number) => self.ticket(counter, number),
         }
     }
@@ -224,7 +225,7 @@ impl Maker {
         Self::counter_at(counter, offset)
     }
 
-    fn counter_at(counter: Counter, offset: spelter_shaders::ir::Value) -> Place {
+    pub(super) fn counter_at(counter: Counter, offset: spelter_shaders::ir::Value) -> Place {
         match counter.home {
             CounterHome::Variable(variable) => Place::Variable { variable, offset },
             CounterHome::Buffer(buffer) => Place::Buffer { space: BufferSpace::Storage, buffer, offset },

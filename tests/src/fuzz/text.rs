@@ -10,7 +10,8 @@
 //! ```
 //!
 //! One `buffer` for each descriptor, in order: its bytes, how many bytes its address lies after a multiple of 64, its
-//! contents as 32-bit words, hexadecimal, `*N` for N times.
+//! contents as 32-bit words, hexadecimal, `*N` for N times. `addresses: N` says that buffer N holds the addresses of all
+//! buffers, 8 bytes for each.
 
 use spelter_shaders::ir::{Kernel, verify};
 
@@ -22,6 +23,9 @@ pub fn write(program: &Program, what: &str) -> String {
     let three = |[x, y, z]: [u32; 3]| format!("{x},{y},{z}");
     text += &format!("; groups: {}\n; base: {}\n", three(program.groups), three(program.base));
     text += &format!("; push {}: {}\n", program.push.len(), words(&program.push));
+    if let Some(number) = program.addresses {
+        text += &format!("; addresses: {number}\n");
+    }
     for buffer in &program.buffers {
         text += &format!("; buffer {} {}: {}\n", buffer.bytes.len(), buffer.lead, words(&buffer.bytes));
     }
@@ -56,7 +60,8 @@ fn words(bytes: &[u8]) -> String {
 pub fn read(text: &str) -> Result<Program, String> {
     let kernel = Kernel::parse(text).map_err(|error| error.to_string())?;
     verify(&kernel).map_err(|error| error.to_string())?;
-    let mut program = Program { kernel, groups: [1; 3], base: [0; 3], push: Vec::new(), buffers: Vec::new() };
+    let mut program =
+        Program { kernel, groups: [1; 3], base: [0; 3], push: Vec::new(), addresses: None, buffers: Vec::new() };
     for (at, line) in text.lines().enumerate() {
         let Some(comment) = line.strip_prefix(';') else { continue };
         directive(&mut program, comment.trim()).map_err(|error| format!("line {}: {error}", at + 1))?;
@@ -74,6 +79,7 @@ fn directive(program: &mut Program, comment: &str) -> Result<(), String> {
     match head[..] {
         ["groups"] => program.groups = three(value)?,
         ["base"] => program.base = three(value)?,
+        ["addresses"] => program.addresses = Some(number(value.trim())?),
         ["push", bytes] => program.push = contents(number(bytes)?, value)?,
         ["buffer", bytes, lead] => {
             let (lead, bytes) = (number(lead)? as u32, contents(number(bytes)?, value)?);

@@ -1,0 +1,130 @@
+//! Buffers as values: numbers of buffers, as variable pointers have them, and addresses.
+
+use spelter_shaders::ir::{BufferSpace, InstData, Op, Place, Type, Value};
+
+use super::feature::Feature;
+use super::maker::Maker;
+use super::scope::{Class, Kind, Level};
+
+impl Maker {
+    /// A buffer that went through a number.
+    pub(super) fn numbered(&mut self) {
+        self.mark(Feature::PointerNumber);
+        let class = self.tape.of(&[Class::ReadOnly, Class::Own, Class::Exchange]);
+        let mut number = self.number_of(class);
+        match self.tape.pick(4) {
+            0 => {}
+            1 => {
+                let (condition, other) = (self.value(Kind::Bool), self.number_of(class));
+                number = self.choose(condition, number, other);
+            }
+            // What is not there is empty.
+            2 => {
+                let (condition, none) = (self.value(Kind::Bool), self.tape.of(&[0u32, 0x7fff_ffff, u32::MAX]));
+                let none = self.constant(none);
+                number = self.choose(condition, number, none);
+            }
+            _ => number = self.through_private(number),
+        }
+        let level = self.level(&[number]);
+        let buffer = self.builder.push_value(InstData::BufferOf { number }, Type::Buffer);
+        self.define(buffer, Kind::Buffer(class), level);
+    }
+
+    fn number_of(&mut self, class: Class) -> Value {
+        let buffer = self.value(Kind::Buffer(class));
+        let level = self.level(&[buffer]);
+        let number = self.builder.push_value(InstData::BufferNumber { buffer }, Type::I32);
+        self.scope.note(number, level);
+        number
+    }
+
+    /// Stored in private memory and loaded at once: variable pointers are, and nobody else writes there.
+    fn through_private(&mut self, number: Value) -> Value {
+        let private = self.memory.private.clone();
+        if private.is_empty() {
+            return number;
+        }
+        let (variable, words) = self.tape.of(&private);
+        let word = self.tape.pick(words);
+        let offset = self.constant(word * 4);
+        let place = Place::Variable { variable, offset };
+        self.builder.store(place, number, Default::default());
+        let loaded = self.builder.load(Type::I32, place, Default::default());
+        self.scope.note(loaded, Level::Invocation);
+        // The number of a buffer is nothing that answers may show.
+        let zero = self.constant(0u32);
+        self.builder.store(place, zero, Default::default());
+        loaded
+    }
+
+    /// A buffer by an address: that of its first byte or of one behind it, from the table of addresses.
+    pub(super) fn addressed(&mut self) {
+        let Some(table) = self.memory.addresses else { return };
+        let bindings = self.memory.bindings.clone();
+        let (binding, count, class) = self.tape.of(&bindings);
+        if class == Class::Uniform {
+            return;
+        }
+        self.mark(Feature::PointerAddress);
+        let table = self.buffer(table);
+        let kernel = self.builder.kernel();
+        let before: u32 =
+            kernel.bindings.iter().take_while(|(other, _)| *other != binding).map(|(_, data)| data.count).sum();
+        let index = match self.tape.pick(4) {
+            0 | 1 => {
+                let number = self.tape.pick(count);
+                self.constant(number)
+            }
+            2 => {
+                let value = self.value_at(Kind::Int, Level::Workgroup);
+                self.op_with(Op::UMod, value, count)
+            }
+            _ => {
+                let value = self.value(Kind::Int);
+                self.op_with(Op::UMod, value, count)
+            }
+        };
+        let base = self.constant(before * 8);
+        let offset = self.element(base, index, 8);
+        let low = self.table_word(table, offset);
+        let four = self.constant(4u32);
+        let after = self.element(offset, four, 1);
+        let high = self.table_word(table, after);
+        let high = match self.tape.pick(8) {
+            // Where no memory is.
+            7 => {
+                let condition = self.value(Kind::Bool);
+                let nowhere = self.op_with(Op::Xor, high, 0x4000_0000);
+                self.choose(condition, high, nowhere)
+            }
+            _ => high,
+        };
+        let level = self.level(&[low, high]);
+        let buffer = self.builder.push_value(InstData::BufferAt { low, high }, Type::Buffer);
+        self.define(buffer, Kind::Buffer(class), level);
+        if class == Class::ReadOnly && self.tape.pick(2) == 1 {
+            self.load_behind(buffer, [low, high]);
+        }
+    }
+
+    fn table_word(&mut self, buffer: Value, offset: Value) -> Value {
+        let level = self.level(&[offset]);
+        let place = Place::Buffer { space: BufferSpace::Storage, buffer, offset };
+        let word = self.builder.load(Type::I32, place, Default::default());
+        self.scope.note(word, level);
+        word
+    }
+
+    /// A load so many bytes behind an address, as the reader makes it.
+    fn load_behind(&mut self, buffer: Value, [low, _]: [Value; 2]) {
+        let level = self.level(&[buffer]);
+        let start = self.builder.push_value(InstData::BufferAddress { buffer }, Type::I32);
+        self.scope.note(start, level);
+        let from_start = self.op(Op::ISub, &[low, start]);
+        let (index, _) = self.index();
+        let offset = self.element(from_start, index, 4);
+        let level = self.level(&[buffer, offset]);
+        self.load_any(Place::Buffer { space: BufferSpace::Storage, buffer, offset }, level);
+    }
+}
