@@ -178,19 +178,20 @@ pub fn interpret(kernel: &Kernel) -> Box<dyn Code> {
     Box::new(interp::Program::new(kernel))
 }
 
-/// Most instructions of a kernel that becomes machine code: more would take seconds.
+/// Most instructions, optimised and lowered, of a kernel that becomes machine code: more would take seconds.
 const MOST_INSTRUCTIONS: usize = 1 << 17;
 
+/// Most instructions of a kernel as it is read, which is often many times as long: compilers for other shading languages
+/// leave the work to drivers.
+const MOST_READ: usize = 1 << 19;
+
 fn machine_code(kernel: &Kernel, isa: Isa) -> Result<Box<dyn Code>, String> {
-    check_size(kernel)?;
-    let lowered = lower(kernel, Floats::FAST.on(isa), |_, _| {});
-    check_size(&lowered)?;
+    let lowered = lower_for(kernel, isa, |_, _| {})?;
     let wide = widen(&lowered, isa).map_err(|error| error.to_string())?;
     // Machine code does whatever the SIMD form says: a wrong one must not get there.
-    if cfg!(debug_assertions)
-        && let Err(error) = simd::verify(&wide)
-    {
-        panic!("widening made a wrong kernel: {error}\n{wide}");
+    if let Err(error) = simd::verify(&wide) {
+        debug_assert!(false, "widening made a wrong kernel: {error}\n{wide}");
+        return Err(format!("widening made a wrong kernel: {error}"));
     }
     let program = x86::compile(&wide, isa).map_err(|error| error.to_string())?;
     Ok(Box::new(program.with_messages(kernel.messages.clone())))
@@ -210,12 +211,24 @@ pub fn widen(kernel: &Kernel, isa: Isa) -> Result<simd::Kernel, simd::Unsupporte
     Ok(wide)
 }
 
-fn check_size(kernel: &Kernel) -> Result<(), String> {
+fn check_size(kernel: &Kernel, form: &str, most: usize) -> Result<(), String> {
     let instructions: usize = kernel.layout.iter().map(|&block| kernel.blocks[block].insts.len()).sum();
-    if instructions > MOST_INSTRUCTIONS {
-        return Err(format!("{instructions} instructions are more than {MOST_INSTRUCTIONS}"));
+    if instructions > most {
+        return Err(format!("{instructions} instructions, {form}, are more than {most}"));
     }
     Ok(())
+}
+
+/// As [`lower`], for machine code.
+///
+/// # Errors
+///
+/// The kernel is larger than what becomes machine code.
+pub fn lower_for(kernel: &Kernel, isa: Isa, after: impl FnMut(&'static str, &Kernel)) -> Result<Kernel, String> {
+    check_size(kernel, "as they are read", MOST_READ)?;
+    let lowered = lower(kernel, Floats::FAST.on(isa), after);
+    check_size(&lowered, "optimised", MOST_INSTRUCTIONS)?;
+    Ok(lowered)
 }
 
 /// Optimises a kernel and leaves only operations that machines have; `after` sees the kernel after each step.

@@ -1,7 +1,7 @@
 //! What becomes of a kernel on the way to machine code, as texts and counts: for tools that show it.
 
 use crate::back::x86;
-use crate::compile::{self, Backend, Floats};
+use crate::compile::{self, Backend};
 use crate::float_mode;
 use crate::ir::Kernel;
 
@@ -24,7 +24,9 @@ pub fn explain(kernel: &Kernel, backend: Backend) -> Explained {
         return Explained { scalar: kernel.to_string(), ..Explained::default() };
     };
     float_mode::with_default(|| {
-        let lowered = compile::lower(kernel, Floats::FAST.on(isa), |_, _| {});
+        let Ok(lowered) = compile::lower_for(kernel, isa, |_, _| {}) else {
+            return Explained { scalar: kernel.to_string(), ..Explained::default() };
+        };
         let scalar = lowered.layout.iter().map(|&block| lowered.blocks[block].insts.len()).sum::<usize>();
         let mut explained = Explained { scalar: lowered.to_string(), ..Explained::default() };
         explained.count("scalar instructions", "instructions of the scalar IR, lowered", scalar);

@@ -7,8 +7,9 @@ use std::sync::atomic::AtomicU32;
 use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome};
 use spelter_shaders::back::x86::{self, Isa};
 use spelter_shaders::back::{Code, Scratch};
-use spelter_shaders::compile::{Floats, Module, lower, widen};
+use spelter_shaders::compile::{Floats, Module, lower, lower_for, widen};
 use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::ir::Kernel;
 
 /// A workgroup of 256 invocations that mixes 16 values, fourteen times, each time after a barrier across which they live.
 fn large_kernel() -> String {
@@ -56,5 +57,21 @@ fn a_kernel_of_a_thousand_instructions_needs_less_than_a_megabyte() {
         assert!(frames > 16 * 256 * 4, "{isa:?}: {frames} bytes of frames");
         let code = program.code_bytes();
         assert!(code + frames < 1 << 20, "{isa:?}: {code} bytes of code, {frames} of frames");
+    }
+}
+
+#[test]
+fn what_counts_is_how_long_a_kernel_is_when_it_is_optimised() {
+    let text = "@compute @workgroup_size(1) fn main() {}";
+    let text = Module::from_wgsl(text).unwrap().kernel("main", &BTreeMap::new()).unwrap().to_string();
+    let with = |count: usize| {
+        let lines: String = (0..count).map(|number| format!("    v{number} = const.i32 {number}\n")).collect();
+        Kernel::parse(&text.replace("    return\n", &format!("{lines}    return\n"))).unwrap()
+    };
+    for isa in Isa::available() {
+        let lowered = lower_for(&with(200_000), isa, |_, _| {}).unwrap();
+        assert_eq!(lowered.blocks[lowered.layout[0]].insts.len(), 1, "nobody reads them");
+        let problem = lower_for(&with(600_000), isa, |_, _| {}).unwrap_err();
+        assert_eq!(problem, "600002 instructions, as they are read, are more than 524288");
     }
 }

@@ -144,6 +144,11 @@ impl ComputePipeline {
         self.inner.kernel.code.backend()
     }
 
+    /// Why that is not the device's back end, if it is another. Waits as [`ComputePipeline::backend`] does.
+    pub fn fallback(&self) -> Option<&str> {
+        self.inner.kernel.code.fallback()
+    }
+
     /// Returns when the kernel is compiled: a device with [`DeviceOptions::compilers`](crate::DeviceOptions::compilers)
     /// may still be at it.
     pub fn wait_compiled(&self) {

@@ -16,7 +16,7 @@ use std::thread::{Builder, JoinHandle};
 use parking_lot::{Condvar, Mutex};
 use spelter_shaders::abi::{DispatchArgs, Outcome};
 use spelter_shaders::back::{Code, Scratch, Workgroups};
-use spelter_shaders::compile::{Backend, compile};
+use spelter_shaders::compile::{Backend, Compiled, compile};
 use spelter_shaders::ir::Kernel;
 
 /// Jobs that wait at most; their creators compile what comes on top.
@@ -32,19 +32,31 @@ pub(crate) struct KernelCode {
 
 struct Made {
     backend: Backend,
+    fallback: Option<String>,
     code: Arc<dyn Code>,
+}
+
+impl From<Compiled> for Made {
+    fn from(Compiled { code, backend, fallback }: Compiled) -> Self {
+        Self { backend, fallback, code: code.into() }
+    }
 }
 
 impl KernelCode {
     /// Code that is there already.
-    pub(super) fn ready(backend: Backend, code: Arc<dyn Code>) -> Arc<Self> {
-        let made = OnceLock::from(Made { backend, code });
-        Arc::new(Self { kernel: Mutex::new(nothing()), wanted: backend, made })
+    pub(super) fn ready(compiled: Compiled) -> Arc<Self> {
+        let (wanted, made) = (compiled.backend, OnceLock::from(Made::from(compiled)));
+        Arc::new(Self { kernel: Mutex::new(nothing()), wanted, made })
     }
 
     /// What runs the kernel: the interpreter, where the wanted back end has no code for it.
     pub(crate) fn backend(&self) -> Backend {
         self.made().backend
+    }
+
+    /// Why that is not the back end that was wanted.
+    pub(crate) fn fallback(&self) -> Option<&str> {
+        self.made().fallback.as_deref()
     }
 
     /// Compiles, if nobody has.
@@ -65,7 +77,7 @@ impl KernelCode {
             let mut kernel = self.kernel.lock();
             let compiled = compile(&kernel, self.wanted);
             *kernel = nothing();
-            Made { backend: compiled.backend, code: compiled.code.into() }
+            compiled.into()
         })
     }
 }
@@ -127,8 +139,7 @@ impl Compilers {
     /// The code of a kernel, compiled now or soon.
     pub(crate) fn code(&self, kernel: Cow<'_, Kernel>, wanted: Backend) -> Arc<KernelCode> {
         if self.most == 0 {
-            let compiled = compile(&kernel, wanted);
-            return KernelCode::ready(compiled.backend, compiled.code.into());
+            return KernelCode::ready(compile(&kernel, wanted));
         }
         let kernel = Mutex::new(kernel.into_owned());
         let code = Arc::new(KernelCode { kernel, wanted, made: OnceLock::new() });

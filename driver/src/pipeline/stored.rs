@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use spelter_shaders::back::Code;
 use spelter_shaders::back::x86::Program;
-use spelter_shaders::compile::Backend;
+use spelter_shaders::compile::{Backend, Compiled};
 use spelter_shaders::ir::{BindingData, BindingKind};
 
 use super::ComputePipeline;
@@ -160,7 +160,7 @@ fn from_bytes(bytes: &[u8], backend: Backend) -> Option<CompiledKernel> {
     let bindings = (0..from.word()?).map(|_| from.binding()).collect::<Option<_>>()?;
     // SAFETY: by this module's contract.
     let program = unsafe { Program::load(from.bytes()?) }?;
-    let code = KernelCode::ready(backend, Arc::new(program));
+    let code = KernelCode::ready(Compiled { code: Box::new(program), backend, fallback: None });
     Some(CompiledKernel { name, code, workgroup_size, bindings, push_bytes, has_addresses })
 }
 

@@ -92,7 +92,7 @@ fn kernels(backend: Backend) -> String {
         Backend::Interpreter if backends().len() > 1 => {
             format!("interpreted, as asked for; this machine has {}", backends().join(", "))
         }
-        Backend::Interpreter => "interpreted: this CPU has no AVX2, which compiled kernels need".to_owned(),
+        Backend::Interpreter => "interpreted: compiled kernels need an x86-64 CPU with AVX2, FMA, F16C, BMI1 and 2, LZCNT, POPCNT and CMPXCHG16B".to_owned(),
     }
 }
 
@@ -102,6 +102,7 @@ fn simd() -> &'static str {
     {
         let avx512 = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512cd")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl");
         match (avx512, is_x86_feature_detected!("avx2")) {

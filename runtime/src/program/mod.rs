@@ -117,6 +117,20 @@ impl Program {
         self.inner.workgroup_size
     }
 
+    /// Why the kernel is interpreted where the device compiles kernels, if it is: some have no machine code.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let program = context.program_wgsl("@compute @workgroup_size(1) fn main() {}")?;
+    /// assert_eq!(program.fallback(), None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn fallback(&self) -> Option<&str> {
+        self.inner.pipeline.fallback()
+    }
+
     /// Bytes of push constants that the program declares.
     ///
     /// ```

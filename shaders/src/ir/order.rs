@@ -23,9 +23,7 @@ pub(crate) fn reverse_postorder(kernel: &Kernel, entry: Block) -> Vec<Block> {
         return order;
     }
     let branches = places(kernel, &order);
-    let forwards = |from: Block, to: Block| {
-        branches[to] == 0 || branches[from] != 0 && branches[from] < branches[to]
-    };
+    let forwards = |from: Block, to: Block| branches[to] == 0 || branches[from] != 0 && branches[from] < branches[to];
     let in_runs = walk(kernel, entry, |block| {
         let mut list = targets(kernel, block);
         list.extend(of_loop(kernel, block));

@@ -12,7 +12,7 @@ const END: &str = "<!-- end of compiled -->\n";
 
 /// One line of the table.
 pub(crate) fn row(case: &Case, largest: f64) -> String {
-    format!("| `{}` | {} | {largest:.2} | {} |\n", case.op.name(), case.rule, instructions(case.op))
+    format!("| `{}` | {} | {largest:.2} | {:.1} | {} |\n", case.op.name(), case.rule, case.bound, instructions(case.op))
 }
 
 /// How many instructions the operation becomes, without those of a branch that is rarely taken.
@@ -46,7 +46,7 @@ pub(crate) fn check(rows: &[String]) {
     let text = std::fs::read_to_string(&path).expect("docs/precision.md");
     let (head, rest) = text.split_once(BEGIN).expect("where the table begins");
     let (old, tail) = rest.split_once(END).expect("where the table ends");
-    let heads = "| Operation | Vulkan asks | Largest error | Instructions |\n| --- | --- | --- | --- |\n";
+    let heads = "| Operation | Vulkan asks | Found | Bound | Instructions |\n| --- | --- | --- | --- | --- |\n";
     let table = format!("\n{heads}{}\n", rows.concat());
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&path, [head, BEGIN, &table, END, tail].concat()).expect("docs/precision.md can be written");

@@ -38,7 +38,10 @@ fn properties(
         chain.head(|executable: &mut vk::PipelineExecutablePropertiesKHR<'_>| {
             executable.stages = vk::ShaderStageFlags::COMPUTE;
             executable.name = fixed("kernel");
-            executable.description = fixed(&format!("a kernel for {}", pipeline.driver.backend()));
+            executable.description = fixed(&match pipeline.driver.fallback() {
+                Some(reason) => format!("interpreted, since there is no machine code: {reason}"),
+                None => format!("a kernel for {}", pipeline.driver.backend()),
+            });
             executable.subgroup_size = spelter_driver::Limits::of_devices().subgroup_size;
         });
     }))

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &RunArgs, output: &mut Output) -> Result<(), Failure> {
     report::save(&context, &bound, args)?;
     report::trace(&context, args)?;
     report::print(&context, &program, &bound, &times, args, output)?;
-    report::notes(&bound, args);
+    report::notes(&program, &bound, args);
     Ok(())
 }
 

@@ -53,8 +53,11 @@ fn check_path(path: &Path) -> Result<(), Failure> {
     if path.is_dir() { Err(Failure::file(path, "is a folder")) } else { Ok(()) }
 }
 
-/// After a good run, says what may surprise: bytes that are not shown, or that nothing is.
-pub(super) fn notes(bound: &[Bound], args: &RunArgs) {
+/// After a good run, says what may surprise: a kernel that is slow, bytes that are not shown, or that nothing is.
+pub(super) fn notes(program: &Program, bound: &[Bound], args: &RunArgs) {
+    if let Some(reason) = program.fallback() {
+        output::note(format!("the kernel was interpreted, which is slow: there is no machine code for it ({reason})"));
+    }
     if args.out.is_empty() && args.save.is_empty() && args.trace.is_none() && !args.time && !args.json {
         output::note("the kernel ran; --out, --save, --time or --json show what it did");
     }
@@ -104,6 +107,7 @@ pub(super) fn print(
             "entry": program.entry(),
             "groups": args.groups.0,
             "workgroup_size": program.workgroup_size(),
+            "interpreted_because": program.fallback(),
             "workers": context.device().properties().workers,
             "outputs": values.iter().map(Shown::json).collect::<Vec<_>>(),
             "times": times.json(),

@@ -14,6 +14,7 @@ mod parts;
 mod pool;
 mod regalloc;
 mod select;
+mod stack;
 mod store;
 mod vcode;
 
@@ -233,11 +234,12 @@ impl Program {
     fn run_each(
         &self,
         args: &DispatchArgs<'_>,
-        workgroups: impl Iterator<Item = [u32; 3]>,
+        workgroups: impl Iterator<Item = [u32; 3]> + Send,
         scratch: &mut Scratch,
     ) -> Outcome {
         let known = (&self.routines[..], &self.messages[..]);
-        call::run(&self.memory, self.entry, self.needs, known, args, workgroups, scratch)
+        let run = || call::run(&self.memory, self.entry, self.needs, known, args, workgroups, scratch);
+        stack::with_room(self.spills.slots * 8, run).unwrap_or(Outcome::Stopped)
     }
 }
 

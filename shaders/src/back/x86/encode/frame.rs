@@ -7,7 +7,7 @@ use super::super::CompileError;
 use super::super::vcode::{SCRATCH_BYTES, VCode};
 use super::Assembler;
 
-/// Largest frame: kernels run on threads with stacks of megabytes.
+/// Largest frame; above some pages it is on a stack of its own (`stack.rs`).
 const MOST_BYTES: usize = 256 << 10;
 /// The stack is touched in steps of this, so that its guard page is not jumped over.
 const PAGE: i32 = 4096;
