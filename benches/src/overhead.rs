@@ -2,6 +2,7 @@
 //! program would.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use spelter::Context;
@@ -9,8 +10,9 @@ use spelter::bytemuck;
 use spelter_driver::vk::{AccessFlags, BufferUsageFlags, CommandBufferUsageFlags, DescriptorType, PipelineStageFlags};
 use spelter_driver::{
     Binding, BufferInfo, CommandBuffer, ComputePipeline, DescriptorSet, Device, DeviceMemory, MemoryBarrier,
-    PipelineLayout, PushRange, ShaderModule, Specialization,
+    PipelineLayout, PushRange, Specialization,
 };
+use spelter_shaders::front::wgsl;
 
 use crate::Error;
 use crate::kernels::pathtrace;
@@ -76,7 +78,7 @@ pub const ALL: [Overhead; 5] = [
 fn dispatches(context: &Context, size: Size, barriers: bool) -> Result<Repeated, Error> {
     let count = size.pick(10, 10_000);
     let stage = Stage::new(context.device(), "@compute @workgroup_size(1) fn main() {}", &[&[0; 4]], 0)?;
-    let command = stage.record(&stage.pipeline(0)?, &[], count, barriers)?;
+    let command = stage.record(&stage.pipeline()?, &[], count, barriers)?;
     Ok(Repeated { amount: f64::from(count), run: Box::new(move || stage.run(&command)) })
 }
 
@@ -84,7 +86,7 @@ fn dispatches(context: &Context, size: Size, barriers: bool) -> Result<Repeated,
 fn submissions(context: &Context, size: Size) -> Result<Repeated, Error> {
     let count = size.pick(10, 1000);
     let stage = Stage::new(context.device(), shader!("increment"), &[&[0; 4]], 0)?;
-    let command = stage.record(&stage.pipeline(0)?, &[], 1, false)?;
+    let command = stage.record(&stage.pipeline()?, &[], 1, false)?;
     let counted = RefCell::new(0u32);
     let run = move || {
         (0..count).try_for_each(|_| stage.run(&command))?;
@@ -96,8 +98,11 @@ fn submissions(context: &Context, size: Size) -> Result<Repeated, Error> {
     Ok(Repeated { amount: f64::from(count), run: Box::new(run) })
 }
 
-/// A value that no pipeline was specialized with before, so that no cache can help.
-fn new_salt() -> u32 {
+/// The value of the shaders' override 0.
+const SALT: u32 = 7;
+
+/// A number that no module had before, so that no cache can help.
+fn new_number() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
@@ -108,23 +113,22 @@ fn path_tracer_pipelines(context: &Context, size: Size) -> Result<Repeated, Erro
     let stage = Stage::new(context.device(), pathtrace::TEXT, &buffers, 12)?;
     let push = vec![8, 1, pathtrace::SCENE.len() as u32];
     // The first pixel's alpha.
-    Ok(first_uses(stage, size.pick(1, 4), push, |stage, _| Ok(stage.word(1, 12)? == 1f32.to_bits())))
+    Ok(first_uses(stage, size.pick(1, 4), push, |stage| Ok(stage.word(1, 12)? == 1f32.to_bits())))
 }
 
 fn small_pipelines(context: &Context, size: Size) -> Result<Repeated, Error> {
     let stage = Stage::new(context.device(), shader!("ten_lines"), &[&[0; 256]], 0)?;
-    let is_right = |stage: &Stage, salt: u32| Ok(stage.word(0, 0)? == (salt as f32).to_bits());
+    let is_right = |stage: &Stage| Ok(stage.word(0, 0)? == (SALT as f32).to_bits());
     Ok(first_uses(stage, size.pick(1, 16), Vec::new(), is_right))
 }
 
-/// Compiles the kernel anew so many times, and uses each pipeline for one workgroup.
-fn first_uses(stage: Stage, count: u32, push: Vec<u32>, is_right: fn(&Stage, u32) -> Result<bool, Error>) -> Repeated {
+/// Makes pipelines of SPIR-V so many times, and uses each for one workgroup.
+fn first_uses(stage: Stage, count: u32, push: Vec<u32>, is_right: fn(&Stage) -> Result<bool, Error>) -> Repeated {
     let run = move || {
         for _ in 0..count {
-            let salt = new_salt();
-            let pipeline = stage.pipeline(salt)?;
+            let pipeline = stage.pipeline()?;
             stage.run(&stage.record(&pipeline, bytemuck::cast_slice(&push), 1, false)?)?;
-            if !is_right(&stage, salt)? {
+            if !is_right(&stage)? {
                 return Err("a new pipeline wrote something else than it should".into());
             }
         }
@@ -133,10 +137,13 @@ fn first_uses(stage: Stage, count: u32, push: Vec<u32>, is_right: fn(&Stage, u32
     Repeated { amount: f64::from(count), run: Box::new(run) }
 }
 
-/// A module with its buffers bound.
+/// The word of a module that says what made it, and means nothing.
+const GENERATOR: usize = 2;
+
+/// A module's words with its buffers bound.
 struct Stage {
     device: Device,
-    module: ShaderModule,
+    words: Vec<u32>,
     layout: PipelineLayout,
     set: DescriptorSet,
     memories: Vec<DeviceMemory>,
@@ -161,13 +168,18 @@ impl Stage {
         let push = PushRange { offset: 0, size: push_bytes };
         let push = if push_bytes == 0 { &[][..] } else { &[push][..] };
         let layout = device.create_pipeline_layout(&[&set_layout], push)?;
-        let module = device.create_shader_module_wgsl(text)?;
-        Ok(Self { device: device.clone(), module, layout, set, memories })
+        let words = wgsl::Module::parse(text)?.to_spirv("main", &BTreeMap::from([(0, SALT.into())]))?;
+        Ok(Self { device: device.clone(), words, layout, set, memories })
     }
 
-    fn pipeline(&self, salt: u32) -> Result<ComputePipeline, Error> {
-        let specialization = Specialization::from([(0, u64::from(salt))]);
-        Ok(self.device.create_compute_pipeline(&self.module, "main", &specialization, &self.layout)?)
+    /// From a module of its own.
+    fn pipeline(&self) -> Result<ComputePipeline, Error> {
+        let mut words = self.words.clone();
+        if let Some(generator) = words.get_mut(GENERATOR) {
+            *generator = new_number();
+        }
+        let module = self.device.create_shader_module(&words)?;
+        Ok(self.device.create_compute_pipeline(&module, "main", &Specialization::new(), &self.layout)?)
     }
 
     /// Records so many dispatches of one workgroup, with or without barriers between them.

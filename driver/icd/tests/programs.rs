@@ -29,7 +29,9 @@ const TESTS: [(&str, Test, Missing); 8] = [
 ];
 
 fn main() {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // One after the other: some are timed.
+    arguments.test_threads.get_or_insert(1);
     let strict = std::env::var_os("CI").is_some();
     let trials = TESTS.map(|(name, test, missing)| {
         let missing = missing();
@@ -90,11 +92,15 @@ fn library() -> PathBuf {
     library
 }
 
-/// The driver as users have it, if it was built: figures of the other one say little.
-fn fastest_library() -> PathBuf {
+/// The driver as users have it, if it was built (`cargo build --release -p spelter-icd`), and whether it was: figures of the other one
+/// say little.
+fn fastest_library() -> (PathBuf, bool) {
     let debug = library();
     let release = debug.ancestors().nth(3).map(|target| target.join("release/libvulkan_spelter.so"));
-    release.filter(|library| library.is_file()).unwrap_or(debug)
+    match release.filter(|library| library.is_file()) {
+        Some(library) => (library, true),
+        None => (debug, false),
+    }
 }
 
 /// A program whose loader knows this driver only.
@@ -170,19 +176,34 @@ fn peers(folder: &Path) -> Result<(), Failed> {
 /// What the issue asks for: the geometric mean, and the least of any kernel.
 const WANTED: [f64; 2] = [20.0, 1.5];
 
-/// How long each kernel takes on both, one after the other, in a table. Every kernel has to be right on Spelter; how fast it is depends
-/// on what else the machine does, so it is told and not asserted.
+/// What a driver as users have it keeps on a busy machine, too.
+const REQUIRED: [f64; 2] = [10.0, 1.0];
+
+/// Runs on both, until what is required was seen.
+const ATTEMPTS: usize = 3;
+
+/// How long each kernel takes on both, one after the other, in a table. Every kernel has to be right on Spelter. How fast it is depends
+/// on what else the machine does: what is wanted is told, and half of it required.
 fn against_lavapipe(folder: &Path) -> Result<(), Failed> {
-    let (peer, library) = (build_peer()?, fastest_library());
-    let (ours, _) = good(&mut on_library(folder, &library, &peer))?;
-    check_peer(&ours)?;
-    let mut lavapipe = Command::new(&peer);
-    let lavapipe = lavapipe.current_dir(folder).env("VK_DRIVER_FILES", LAVAPIPE).env("VK_ICD_FILENAMES", LAVAPIPE);
-    // It may fail a kernel, which then has no ratio.
-    let theirs = String::from_utf8_lossy(&lavapipe.output()?.stdout).into_owned();
-    let table = ratios(&ours, &theirs).ok_or("no kernel has a time on both")?;
-    eprintln!("programs: {} against lavapipe, times of the fastest run:\n{table}", library.display());
-    Ok(())
+    let (peer, (library, is_release)) = (build_peer()?, fastest_library());
+    for _ in 0..ATTEMPTS {
+        let (ours, _) = good(&mut on_library(folder, &library, &peer))?;
+        check_peer(&ours)?;
+        let mut lavapipe = Command::new(&peer);
+        let lavapipe = lavapipe.current_dir(folder).env("VK_DRIVER_FILES", LAVAPIPE).env("VK_ICD_FILENAMES", LAVAPIPE);
+        // It may fail a kernel, which then has no ratio.
+        let theirs = String::from_utf8_lossy(&lavapipe.output()?.stdout).into_owned();
+        let ratios = Ratios::new(&ours, &theirs).ok_or("no kernel has a time on both")?;
+        eprintln!("programs: {} against lavapipe, times of the fastest run:\n{}", library.display(), ratios.table);
+        if ratios.reach(REQUIRED) {
+            return Ok(());
+        }
+        if !is_release {
+            eprintln!("programs: NOT REQUIRED of a driver that was built without optimisation");
+            return Ok(());
+        }
+    }
+    Err(format!("below a mean of {} or {} for a kernel, {ATTEMPTS} times", REQUIRED[0], REQUIRED[1]).into())
 }
 
 /// The value of a field of a line of JSON, without quotes.
@@ -197,34 +218,51 @@ fn times(shown: &str) -> Vec<(&str, f64)> {
     well.filter_map(|line| Some((field(line, "kernel")?, field(line, "min_ms")?.parse().ok()?))).collect()
 }
 
-/// The table: kernel, both times, how many times as fast; then the geometric mean and the least. None without a line.
-fn ratios(ours: &str, theirs: &str) -> Option<String> {
-    let theirs = times(theirs);
-    let mut table = format!("{:<20} {:>12} {:>12} {:>8}\n", "kernel", "Spelter ms", "lavapipe ms", "ratio");
-    let mut all: Vec<(f64, &str)> = Vec::new();
-    for (kernel, our) in times(ours) {
-        let Some((_, their)) = theirs.iter().find(|(other, _)| *other == kernel) else { continue };
-        let ratio = their / our;
-        all.push((ratio, kernel));
-        table += &format!("{kernel:<20} {our:>12.4} {their:>12.4} {ratio:>8.1}\n");
+/// How many times as fast as lavapipe.
+struct Ratios {
+    /// Kernel, both times, ratio; then the geometric mean and the least.
+    table: String,
+    mean: f64,
+    least: f64,
+}
+
+impl Ratios {
+    /// None without a kernel that has a time on both.
+    fn new(ours: &str, theirs: &str) -> Option<Self> {
+        let theirs = times(theirs);
+        let mut table = format!("{:<20} {:>12} {:>12} {:>8}\n", "kernel", "Spelter ms", "lavapipe ms", "ratio");
+        let mut all: Vec<(f64, &str)> = Vec::new();
+        for (kernel, our) in times(ours) {
+            let Some((_, their)) = theirs.iter().find(|(other, _)| *other == kernel) else { continue };
+            let ratio = their / our;
+            all.push((ratio, kernel));
+            table += &format!("{kernel:<20} {our:>12.4} {their:>12.4} {ratio:>8.1}\n");
+        }
+        let mean = (all.iter().map(|(ratio, _)| ratio.ln()).sum::<f64>() / all.len() as f64).exp();
+        let (least, slowest) = *all.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
+        table += &format!("{} kernels, geometric mean {mean:.1}, least {least:.2} ({slowest})\n", all.len());
+        let mut ratios = Self { table, mean, least };
+        if !ratios.reach(WANTED) {
+            ratios.table +=
+                &format!("BELOW WHAT IS WANTED: a mean of {} and no kernel below {}\n", WANTED[0], WANTED[1]);
+        }
+        Some(ratios)
     }
-    let mean = (all.iter().map(|(ratio, _)| ratio.ln()).sum::<f64>() / all.len() as f64).exp();
-    let (least, slowest) = *all.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
-    table += &format!("{} kernels, geometric mean {mean:.1}, least {least:.2} ({slowest})\n", all.len());
-    if mean < WANTED[0] || least < WANTED[1] {
-        table += &format!("BELOW WHAT IS WANTED: a mean of {} and no kernel below {}\n", WANTED[0], WANTED[1]);
+
+    fn reach(&self, [mean, least]: [f64; 2]) -> bool {
+        self.mean >= mean && self.least >= least
     }
-    Some(table)
 }
 
 /// The arithmetic of the table, wherever the programs are not there.
 fn table_of_ratios(_: &Path) -> Result<(), Failed> {
     let ours = "{\"kernel\":\"a\",\"status\":\"ok\",\"min_ms\":2.0}\n{\"kernel\":\"b\",\"status\":\"ok\",\"min_ms\":1.0}\n{\"kernel\":\"c\",\"status\":\"wrong\"}";
     let theirs = "{\"kernel\":\"b\",\"status\":\"ok\",\"min_ms\":1.0,\"unit\":\"x\"}\n{\"kernel\":\"a\",\"status\":\"ok\",\"min_ms\":200}";
-    let table = ratios(ours, theirs).ok_or("no table")?;
-    let right = table.contains("2 kernels, geometric mean 10.0, least 1.00 (b)") && table.contains("BELOW");
-    let right = right && ratios(ours, "").is_none();
-    if right { Ok(()) } else { Err(table.into()) }
+    let ratios = Ratios::new(ours, theirs).ok_or("no table")?;
+    let right =
+        ratios.table.contains("2 kernels, geometric mean 10.0, least 1.00 (b)") && ratios.table.contains("BELOW");
+    let right = right && ratios.reach([9.99, 1.0]) && !ratios.reach([10.1, 1.0]) && !ratios.reach([9.99, 1.1]);
+    if right && Ratios::new(ours, "").is_none() { Ok(()) } else { Err(ratios.table.into()) }
 }
 
 fn validated(folder: &Path) -> Result<(), Failed> {
