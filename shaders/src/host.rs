@@ -145,6 +145,29 @@ impl Operand {
     }
 }
 
+/// As C writes it: a sign and two digits at least.
+fn with_exponent(text: &str) -> String {
+    let Some((digits, exponent)) = text.split_once('e') else { return text.to_owned() };
+    let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |exponent| ('-', exponent));
+    format!("{digits}e{sign}{exponent:0>2}")
+}
+
+/// `%a`: the float's own digits.
+fn hexadecimal(float: f64) -> String {
+    let bits = float.to_bits();
+    let sign = if bits >> 63 == 1 { "-" } else { "" };
+    let (exponent, fraction) = (bits >> 52 & 0x7ff, bits & ((1 << 52) - 1));
+    let (first, power) = match (exponent, fraction) {
+        (0, 0) => (0, 0),
+        (0, _) => (0, -1022),
+        _ => (1, exponent.cast_signed() - 1023),
+    };
+    let digits = format!("{fraction:013x}");
+    let digits = digits.trim_end_matches('0');
+    let point = if digits.is_empty() { "" } else { "." };
+    format!("{sign}0x{first}{point}{digits}p{power:+}")
+}
+
 /// `%-08.3v4lf`: flags, width, precision, components and the conversion.
 #[derive(Default)]
 struct Place {
@@ -212,7 +235,15 @@ impl Place {
         let plus = if self.sign { "+" } else { "" };
         let precision = self.precision.unwrap_or(6);
         let text = match (operand.kind, self.conversion) {
-            (Kind::Float, 'e') => format!("{float:.precision$e}"),
+            (Kind::Float, 'e' | 'E' | 'a' | 'A') if float.is_finite() => {
+                let text = if matches!(self.conversion, 'e' | 'E') {
+                    with_exponent(&format!("{float:.precision$e}"))
+                } else {
+                    hexadecimal(float)
+                };
+                let text = if float >= 0.0 { format!("{plus}{text}") } else { text };
+                if self.conversion.is_uppercase() { text.to_uppercase() } else { text }
+            }
             (Kind::Float, 'g') if self.precision.is_none() => format!("{float}"),
             (Kind::Float, _) if float >= 0.0 => format!("{plus}{float:.precision$}"),
             (Kind::Float, _) => format!("{float:.precision$}"),

@@ -34,7 +34,7 @@ pub fn properties(format: vk::Format) -> FormatProperties {
         image |= F::STORAGE_IMAGE;
         buffer |= F::STORAGE_TEXEL_BUFFER;
     }
-    if [Format::R32_UINT, Format::R32_SINT].contains(&known) {
+    if [Format::R32_UINT, Format::R32_SINT, Format::R32_SFLOAT].contains(&known) {
         image |= F::STORAGE_IMAGE_ATOMIC;
         buffer |= F::STORAGE_TEXEL_BUFFER_ATOMIC;
     }

@@ -44,6 +44,7 @@ impl Gpu {
             let mut clock = vk::PhysicalDeviceShaderClockFeaturesKHR::default();
             let mut rotate = vk::PhysicalDeviceShaderSubgroupRotateFeaturesKHR::default();
             let mut reconvergence = vk::PhysicalDeviceShaderMaximalReconvergenceFeaturesKHR::default();
+            let mut uniform_flow = vk::PhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR::default();
             let mut features = vk::PhysicalDeviceFeatures2::default()
                 .push_next(&mut v11)
                 .push_next(&mut v12)
@@ -55,7 +56,8 @@ impl Gpu {
                 .push_next(&mut hints)
                 .push_next(&mut clock)
                 .push_next(&mut rotate)
-                .push_next(&mut reconvergence);
+                .push_next(&mut reconvergence)
+                .push_next(&mut uniform_flow);
             instance.get_physical_device_features2(physical, &mut features);
             let extensions = instance.enumerate_device_extension_properties(physical).unwrap();
             let names: Vec<_> = extensions.iter().map(|extension| extension.extension_name.as_ptr()).collect();

@@ -74,6 +74,7 @@ pub(crate) const DEVICE: &[Extension] = &[
     ("VK_KHR_shader_non_semantic_info", 1, &[]),
     ("VK_KHR_shader_subgroup_extended_types", 1, &[]),
     ("VK_KHR_shader_subgroup_rotate", 2, &[]),
+    ("VK_KHR_shader_subgroup_uniform_control_flow", 1, &[]),
     ("VK_KHR_shader_terminate_invocation", 1, &[]),
     ("VK_KHR_spirv_1_4", 1, &[]),
     ("VK_KHR_storage_buffer_storage_class", 1, &[]),

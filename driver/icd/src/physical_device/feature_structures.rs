@@ -206,6 +206,9 @@ switches! {
     vk::PhysicalDeviceShaderMaximalReconvergenceFeaturesKHR<'_>: reconvergence {
         shader_maximal_reconvergence,
     }
+    vk::PhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR<'_>: uniform_flow {
+        shader_subgroup_uniform_control_flow,
+    }
 }
 
 /// `vkGetPhysicalDeviceFeatures2`.

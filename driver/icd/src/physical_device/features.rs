@@ -22,6 +22,7 @@ pub(crate) struct Supported {
     pub(crate) clock: vk::PhysicalDeviceShaderClockFeaturesKHR<'static>,
     pub(crate) rotate: vk::PhysicalDeviceShaderSubgroupRotateFeaturesKHR<'static>,
     pub(crate) reconvergence: vk::PhysicalDeviceShaderMaximalReconvergenceFeaturesKHR<'static>,
+    pub(crate) uniform_flow: vk::PhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR<'static>,
 }
 
 /// What the device can do.
@@ -47,6 +48,8 @@ pub(crate) fn supported(options: &Options) -> Supported {
             .shader_subgroup_rotate_clustered(true),
         reconvergence: vk::PhysicalDeviceShaderMaximalReconvergenceFeaturesKHR::default()
             .shader_maximal_reconvergence(true),
+        uniform_flow: vk::PhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR::default()
+            .shader_subgroup_uniform_control_flow(true),
     }
 }
 
@@ -162,6 +165,8 @@ fn atomic_float() -> vk::PhysicalDeviceShaderAtomicFloatFeaturesEXT<'static> {
         .shader_shared_float32_atomic_add(true)
         .shader_shared_float64_atomics(true)
         .shader_shared_float64_atomic_add(true)
+        .shader_image_float32_atomics(true)
+        .shader_image_float32_atomic_add(true)
 }
 
 fn atomic_float2() -> vk::PhysicalDeviceShaderAtomicFloat2FeaturesEXT<'static> {
@@ -170,6 +175,7 @@ fn atomic_float2() -> vk::PhysicalDeviceShaderAtomicFloat2FeaturesEXT<'static> {
         .shader_buffer_float64_atomic_min_max(true)
         .shader_shared_float32_atomic_min_max(true)
         .shader_shared_float64_atomic_min_max(true)
+        .shader_image_float32_atomic_min_max(true)
 }
 
 fn robustness2() -> vk::PhysicalDeviceRobustness2FeaturesEXT<'static> {

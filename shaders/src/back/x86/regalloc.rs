@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::OnceLock;
 
-use regalloc2::{Algorithm, Ctx, MachineEnv, Output, PReg, PRegSet, RegClass, RegallocOptions};
+use regalloc2::{Algorithm, Ctx, Function as _, Inst, MachineEnv, Output, PReg, PRegSet, RegClass, RegallocOptions};
 
 use super::vcode::VCode;
 use super::{CompileError, Isa, Registers};
@@ -75,6 +75,25 @@ impl Drop for Tables {
 /// grows with the square of their number (16,000: 0.1 s; 40,000: seconds).
 const MOST_SPLIT: usize = 1 << 14;
 
+/// Values alive at a time, on the average, up to which they are, too: 2,000 loads before as many stores, as copies of large
+/// structures are, take 0.4 s otherwise, and four times as many seconds.
+const MOST_ALIVE: u64 = 384;
+
+/// Values alive at a time, on the average, loops not counted.
+fn alive(code: &VCode) -> u64 {
+    const NEVER: u32 = u32::MAX;
+    let mut last = vec![NEVER; code.num_vregs()];
+    let mut sum = 0u64;
+    for at in 0..code.len() {
+        for operand in code.inst_operands(Inst::new(at)) {
+            let last = &mut last[operand.vreg().vreg()];
+            sum += if *last == NEVER { 0 } else { at as u64 - u64::from(*last) };
+            *last = at as u32;
+        }
+    }
+    sum / code.len().max(1) as u64
+}
+
 /// Blocks up to which debug builds prove the result right, which takes time that grows with the square of their number, too.
 #[cfg(debug_assertions)]
 const MOST_PROVED: usize = 1 << 11;
@@ -88,7 +107,7 @@ pub(super) fn allocate<'a>(
 ) -> Result<&'a Output, CompileError> {
     let env = machine(isa);
     let algorithm = match registers {
-        Registers::BySize if code.len() <= MOST_SPLIT => Algorithm::Ion,
+        Registers::BySize if code.len() <= MOST_SPLIT && alive(code) <= MOST_ALIVE => Algorithm::Ion,
         Registers::BySize | Registers::InOnePass => Algorithm::Fastalloc,
     };
     let options = RegallocOptions { verbose_log: false, validate_ssa: cfg!(debug_assertions), algorithm };

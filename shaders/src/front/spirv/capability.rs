@@ -94,6 +94,7 @@ pub(super) fn is_supported(capability: Capability) -> bool {
             | C::DemoteToHelperInvocation
             // Hints.
             | C::ExpectAssumeKHR
+            | C::UniformDecoration
             | C::DotProduct
             | C::DotProductInputAll
             | C::DotProductInput4x8Bit
@@ -114,7 +115,8 @@ pub(super) fn is_vulkan_memory_model(operands: &[u32]) -> Checked<bool> {
         return Err(format!("addressing model {name} is not supported"));
     }
     match MemoryModel::from_u32(operand(operands, 1)?) {
-        Some(MemoryModel::GLSL450) => Ok(false),
+        // What Vulkan allows; the simple one promises less than GLSL's.
+        Some(MemoryModel::GLSL450 | MemoryModel::Simple) => Ok(false),
         Some(MemoryModel::Vulkan) => Ok(true),
         other => Err(format!("memory model {other:?} is not supported")),
     }

@@ -11,9 +11,11 @@ use rspirv::grammar::INSTRUCTION_TABLE;
 use spirv::Capability;
 
 use super::capability::is_supported;
+use super::stages::is_of_fragments;
 
 /// Files that name instructions for other reasons than to take them.
-const OTHERS: &[&str] = &["coverage.rs", "capability.rs", "words.rs", "tests.rs", "width_tests.rs", "testing.rs"];
+const OTHERS: &[&str] =
+    &["coverage.rs", "capability.rs", "words.rs", "tests.rs", "width_tests.rs", "testing.rs", "stages.rs"];
 
 /// Why a capability, or an instruction that needs one, is not for this reader.
 fn reason(capability: Capability) -> &'static str {
@@ -161,17 +163,29 @@ This page is written by a test (`shaders/src/front/spirv/coverage.rs`, `BLESS=1`
                 _ => "of an extension that is not offered".into(),
             }
         };
-        // The first two end blocks, so the reader knows them, and says that they do not belong there; derivatives are between
-        // fragments.
-        let fragment = matches!(inst.opcode, spirv::Op::Kill | spirv::Op::TerminateInvocation)
-            || name.contains("HelperInvocation")
-            || ["OpDPd", "OpFwidth"].iter().any(|start| name.starts_with(start));
-        rows.insert(name, if fragment { "for graphics stages".into() } else { what });
+        rows.insert(name, if is_of_fragments(inst.opcode) { "for graphics stages".into() } else { what });
     }
     for (name, what) in rows {
         writeln!(text, "| `{name}` | {what} |").expect("strings take everything");
     }
+    text += "\n## Instructions of GLSL.std.450\n\n| Instruction | |\n| --- | --- |\n";
+    let mut glsl = BTreeSet::new();
+    words_after(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/front/spirv/glsl450"), "Glsl::", &mut glsl);
+    for name in (1..100).filter_map(spirv::GlslStd450Op::from_u32).map(|op| format!("{op:?}")) {
+        let what = if glsl.contains(&name) { "taken" } else { "for graphics stages" };
+        writeln!(text, "| `{name}` | {what} |").expect("strings take everything");
+    }
     text
+}
+
+/// Names after a prefix in the files of a folder.
+fn words_after(folder: &Path, prefix: &str, names: &mut BTreeSet<String>) {
+    for entry in std::fs::read_dir(folder).expect("the reader's folder is there").flatten() {
+        let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
+        for (at, _) in text.match_indices(prefix) {
+            names.insert(text[at + prefix.len()..].chars().take_while(|c| c.is_alphanumeric()).collect());
+        }
+    }
 }
 
 #[test]

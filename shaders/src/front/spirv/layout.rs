@@ -144,6 +144,9 @@ impl Place {
 
     fn repeat(self, types: &Types, count: u32, from: u32, into: &mut Vec<Spot>) -> Checked<()> {
         let parts = self.parts(types)?;
+        if types.get(parts.place.ty)?.scalars == 0 {
+            return Ok(());
+        }
         for index in 0..count {
             let offset = index.checked_mul(parts.stride).ok_or_else(overflow)?;
             parts.place.spots(types, add(from, offset)?, into)?;

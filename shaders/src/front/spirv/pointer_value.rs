@@ -27,24 +27,29 @@ impl Translator<'_> {
 
     /// The rules for pointers that are values, but for those that their uses break.
     pub(super) fn check_variable_pointer(&self, class: StorageClass, pointee: Id) -> Checked<()> {
-        let declared = |capability| self.sections.declares(capability);
-        match class {
-            StorageClass::StorageBuffer if declared(Capability::VariablePointersStorageBuffer) => {}
-            StorageClass::StorageBuffer if declared(Capability::VariablePointers) => {}
-            StorageClass::Workgroup if declared(Capability::VariablePointers) => {}
-            StorageClass::PhysicalStorageBuffer => return Ok(()),
-            StorageClass::StorageBuffer => {
-                return Err("a variable pointer without the capability VariablePointersStorageBuffer".into());
-            }
-            StorageClass::Workgroup => {
-                return Err("a variable pointer into workgroup memory without the capability VariablePointers".into());
-            }
-            class => return Err(format!("a variable pointer to storage class {class:?}")),
-        }
-        if self.types.get(pointee)?.has_matrix {
+        self.check_class(class)?;
+        if class != StorageClass::PhysicalStorageBuffer && self.types.get(pointee)?.has_matrix {
             return Err(format!("a variable pointer to %{pointee}, which is or contains a matrix"));
         }
         Ok(())
+    }
+
+    /// That pointers to a storage class may be looked at as values.
+    fn check_class(&self, class: StorageClass) -> Checked<()> {
+        let declared = |capability| self.sections.declares(capability);
+        match class {
+            StorageClass::StorageBuffer if declared(Capability::VariablePointersStorageBuffer) => Ok(()),
+            StorageClass::StorageBuffer if declared(Capability::VariablePointers) => Ok(()),
+            StorageClass::Workgroup if declared(Capability::VariablePointers) => Ok(()),
+            StorageClass::PhysicalStorageBuffer => Ok(()),
+            StorageClass::StorageBuffer => {
+                Err("a variable pointer without the capability VariablePointersStorageBuffer".into())
+            }
+            StorageClass::Workgroup => {
+                Err("a variable pointer into workgroup memory without the capability VariablePointers".into())
+            }
+            class => Err(format!("a variable pointer to storage class {class:?}")),
+        }
     }
 
     /// As [`Translator::check_variable_pointer`], where the type is one of pointers.
@@ -69,12 +74,17 @@ impl Translator<'_> {
     /// The value of a pointer.
     pub(super) fn value_of(&mut self, pointer: &Pointer) -> Checked<Composite> {
         self.check_variable_pointer(pointer.class, pointer.pointee())?;
-        if pointer.ty == 0 {
-            return Err("a pointer of unknown type is no value".into());
-        }
         let is_plain = pointer.place.matrix.stride.is_none() && pointer.place.component_stride.is_none();
         if !is_plain && self.types.get(pointer.pointee())?.has_matrix || pointer.place.component_stride.is_some() {
             return Err("a pointer into a matrix is no value".into());
+        }
+        self.place_of_pointer(pointer)
+    }
+
+    /// As [`Translator::value_of`], where the pointer is only looked at: it need not be a variable pointer.
+    fn place_of_pointer(&mut self, pointer: &Pointer) -> Checked<Composite> {
+        if pointer.ty == 0 {
+            return Err("a pointer of unknown type is no value".into());
         }
         let values = match pointer.root {
             Root::Buffer { space: BufferSpace::Storage, buffer } => {
@@ -219,24 +229,26 @@ impl Translator<'_> {
         self.builder.pure(ir::Op::AShr, &[word, most])
     }
 
-    /// Two pointers of one type that may be compared.
-    fn compared(&mut self, operands: &[u32]) -> Checked<[Composite; 2]> {
-        let one = self.value(operand(operands, 0)?)?;
-        let two = self.value(operand(operands, 1)?)?;
-        match self.types.get(one.ty)?.ty {
-            Type::Pointer { class: StorageClass::PhysicalStorageBuffer, .. } => {
+    /// Two pointers of one type that may be compared: what is said of variable pointers holds for those only.
+    fn compared(&mut self, operands: &[u32]) -> Checked<[(Pointer, Composite); 2]> {
+        let one = self.pointer(operand(operands, 0)?)?;
+        let two = self.pointer(operand(operands, 1)?)?;
+        match one.class {
+            StorageClass::PhysicalStorageBuffer => {
                 Err("pointers to storage class PhysicalStorageBuffer are compared as integers only".into())
             }
-            Type::Pointer { class, pointee } if one.ty == two.ty => {
-                self.check_variable_pointer(class, pointee)?;
-                Ok([one, two])
+            class if one.ty == two.ty => {
+                self.check_class(class)?;
+                let values = [self.place_of_pointer(&one)?, self.place_of_pointer(&two)?];
+                let [first, second] = values;
+                Ok([(one, first), (two, second)])
             }
             _ => Err("the operands are not pointers of one type".into()),
         }
     }
 
     fn ptr_equal(&mut self, inst: &Inst, operands: &[u32], equal: bool) -> Checked<()> {
-        let [one, two] = self.compared(operands)?;
+        let [(_, one), (_, two)] = self.compared(operands)?;
         if !matches!(self.types.get(inst.ty)?.ty, Type::Scalar(Scalar::Bool)) {
             return Err("the result is not a bool".into());
         }
@@ -261,10 +273,13 @@ impl Translator<'_> {
 
     /// `OpPtrDiff`: elements from the second to the first, of the array that both point into.
     fn ptr_diff(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
-        let [one, two] = self.compared(operands)?;
-        let base = self.pointer_of(&one)?;
+        let [(base, one), (_, two)] = self.compared(operands)?;
         let unit = self.unit(base.place.layout, base.pointee())?;
-        let units = self.stride_of(&base)?.max(1) / unit;
+        let stride = match base.element_stride {
+            Some(stride) => stride,
+            None => self.stride_of(&base)?,
+        };
+        let units = stride.max(1) / unit;
         let last = one.values.len() - 1;
         let distance = self.builder.pure(ir::Op::ISub, &[one.values[last], two.values[last]]);
         let units = self.builder.constant(units.max(1));

@@ -152,6 +152,26 @@ impl<'m> Translator<'m> {
         }
     }
 
+    /// Words as integers of the width that a result's type has.
+    pub(super) fn integer_result(&mut self, ty: Id, words: &[Value]) -> Checked<Vec<Value>> {
+        let scalars = self.types.scalars(ty)?;
+        let scalar = scalars.first().copied().filter(|scalar| scalar.is_int());
+        let Some(scalar) = scalar.filter(|scalar| scalars.len() == words.len() * scalar.words() as usize) else {
+            return Err(format!("the result is not {} integers", words.len()));
+        };
+        let zero = self.builder.constant(0u32);
+        let mask = self.builder.constant(u32::MAX >> (32 - scalar.bits().min(32)));
+        let mut values = Vec::with_capacity(scalars.len());
+        for &word in words {
+            match scalar {
+                Scalar::I64 => values.extend([word, zero]),
+                Scalar::I32 => values.push(word),
+                _ => values.push(self.builder.pure(crate::ir::Op::And, &[word, mask])),
+            }
+        }
+        Ok(values)
+    }
+
     /// The value of an id that must be one scalar of this type.
     pub(super) fn scalar(&mut self, id: Id, wanted: Scalar) -> Checked<Value> {
         let value = self.value(id)?;
@@ -192,6 +212,9 @@ impl<'m> Translator<'m> {
 
     fn one(&mut self, inst: &Inst) -> Checked<()> {
         let operands = self.sections.words.operands(inst);
+        if super::stages::is_of_fragments(inst.op) {
+            return Err("only fragment shaders have the instruction".into());
+        }
         if let Some(result) = self.memory(inst, operands) {
             return result;
         }

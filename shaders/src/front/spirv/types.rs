@@ -162,6 +162,8 @@ pub(super) struct Info {
     pub(super) align: u32,
     /// Types in it, each as often as it is named.
     nodes: u32,
+    /// Empty structures in a value, clamped.
+    empties: u32,
     /// Whether it has a runtime array as (last member of) itself.
     pub(super) unsized_tail: bool,
     /// Whether it is a matrix, or has one in it.
@@ -230,7 +232,9 @@ impl Types {
                 let from = into.len();
                 self.flatten(&*self.get(*element)?, into)?;
                 let one = into[from..].to_vec();
-                (1..*count).for_each(|_| into.extend_from_slice(&one));
+                if !one.is_empty() {
+                    (1..*count).for_each(|_| into.extend_from_slice(&one));
+                }
             }
             Type::Struct { members } => {
                 for member in members {
@@ -398,10 +402,6 @@ impl Types {
             Type::Pointer { class, .. } if words_of_pointer(class).is_empty() => {
                 Err(format!("%{id} cannot be part of an array or structure"))
             }
-            // Without scalars, nothing would bound the work that a count of them makes.
-            _ if info.scalars == 0 && !info.unsized_tail => {
-                Err(format!("%{id}, an empty structure, as part of an array or structure is not supported"))
-            }
             _ => Ok(info),
         }
     }
@@ -431,6 +431,7 @@ impl Types {
 
     fn measure(&self, ty: Type) -> Checked<Info> {
         let (mut scalars, mut depth, mut nodes, mut unsized_tail, mut align) = (0u32, 0, 1u32, false, 1);
+        let mut empties = 0u32;
         let mut has_matrix = matches!(ty, Type::Matrix { .. });
         let logical = |class| class != StorageClass::PhysicalStorageBuffer;
         let mut has_logical_pointer = matches!(ty, Type::Pointer { class, .. } if logical(class));
@@ -439,6 +440,7 @@ impl Types {
             scalars = scalars.saturating_add(info.scalars.saturating_mul(times));
             depth = depth.max(info.depth);
             nodes = nodes.saturating_add(info.nodes);
+            empties = empties.saturating_add(info.empties.saturating_mul(times));
             unsized_tail |= info.unsized_tail;
             align = align.max(info.align);
             has_matrix |= info.has_matrix;
@@ -459,6 +461,7 @@ impl Types {
                 }
                 unsized_tail = true;
             }
+            Type::Struct { members } if members.is_empty() => empties = 1,
             Type::Struct { members } => members.iter().try_for_each(|member| part(member.ty, 1))?,
             Type::Pointer { class, .. } => (scalars, align) = (words_of_pointer(*class).len() as u32, 4),
             Type::Void | Type::Function { .. } => {}
@@ -469,6 +472,10 @@ impl Types {
         if nodes > MAX_NODES {
             return Err(format!("a type is made of more than {MAX_NODES} others"));
         }
-        Ok(Info { ty, scalars, depth: depth + 1, align, nodes, unsized_tail, has_matrix, has_logical_pointer })
+        // They take no memory, but work.
+        if empties > MAX_SCALARS {
+            return Err(format!("a type has more than {MAX_SCALARS} empty structures in it"));
+        }
+        Ok(Info { ty, scalars, depth: depth + 1, align, nodes, empties, unsized_tail, has_matrix, has_logical_pointer })
     }
 }

@@ -291,11 +291,11 @@ impl Translator<'_> {
     /// A part of the workgroup memory into which pointers are values.
     fn shared_part(&mut self, id: Id, ty: Id) -> Checked<Pointer> {
         let info = self.types.get(ty)?;
-        if info.unsized_tail || info.scalars == 0 {
+        if info.unsized_tail {
             return Err("a variable of a type without size".into());
         }
         let before = self.variables.shared_bytes;
-        let bytes = info.scalars.checked_mul(4).and_then(|bytes| bytes.checked_next_multiple_of(16));
+        let bytes = info.scalars.max(1).checked_mul(4).and_then(|bytes| bytes.checked_next_multiple_of(16));
         let end = bytes.and_then(|bytes| bytes.checked_add(before)).ok_or("a variable is too large")?;
         let start = *self.variables.shared_places.entry(id).or_insert(before);
         let variable = self.shared_memory(id, end)?;
@@ -326,11 +326,11 @@ impl Translator<'_> {
             _ => (VariableSpace::Private, &mut self.variables.private_bytes, MAX_PRIVATE_BYTES),
         };
         let info = self.types.get(ty)?;
-        if info.unsized_tail || info.scalars == 0 {
+        if info.unsized_tail {
             return Err("a variable of a type without size".into());
         }
         let name = self.sections.annotations.name(id).to_owned();
-        let bytes = info.scalars.checked_mul(4).filter(|bytes| bytes.div_ceil(16) <= (limit - *used) / 16);
+        let bytes = info.scalars.max(1).checked_mul(4).filter(|bytes| bytes.div_ceil(16) <= (limit - *used) / 16);
         let bytes = bytes.ok_or_else(|| format!("more than {limit} bytes of {class:?} variables"))?;
         *used += bytes.next_multiple_of(16);
         let kernel = self.builder.kernel();

@@ -10,9 +10,9 @@ use super::{ALL, Relation};
 use crate::ir::{self, Value};
 
 impl Translator<'_> {
-    pub(super) fn ballots(&mut self, op: Op, operands: &[u32]) -> Checked<Vec<Value>> {
+    pub(super) fn ballots(&mut self, op: Op, result: Id, operands: &[u32]) -> Checked<Vec<Value>> {
         let at = |index| operand(operands, index);
-        Ok(vec![match op {
+        let word = match op {
             Op::GroupNonUniformBallot | Op::SubgroupBallotKHR => {
                 let condition = self.scalar(at(0)?, Scalar::Bool)?;
                 let mask = self.ballot(condition);
@@ -30,21 +30,21 @@ impl Translator<'_> {
             }
             Op::GroupNonUniformBallotBitCount => {
                 let mask = self.mask_operand(at(1)?)?;
-                self.bit_count(at(0)?, mask)?
+                let count = self.bit_count(at(0)?, mask)?;
+                return self.integer_result(result, &[count]);
             }
-            Op::GroupNonUniformBallotFindLSB => {
+            Op::GroupNonUniformBallotFindLSB | Op::GroupNonUniformBallotFindMSB => {
                 let mask = self.mask_operand(at(0)?)?;
-                self.builder.pure(ir::Op::FindLsb, &[mask])
-            }
-            Op::GroupNonUniformBallotFindMSB => {
-                let mask = self.mask_operand(at(0)?)?;
-                self.builder.pure(ir::Op::FindUMsb, &[mask])
+                let is_first = op == Op::GroupNonUniformBallotFindLSB;
+                let found = self.builder.pure(if is_first { ir::Op::FindLsb } else { ir::Op::FindUMsb }, &[mask]);
+                return self.integer_result(result, &[found]);
             }
             _ => {
                 let condition = self.scalar(at(0)?, Scalar::Bool)?;
                 self.of_quad(op == Op::GroupNonUniformQuadAllKHR, condition)
             }
-        }])
+        };
+        Ok(vec![word])
     }
 
     /// The bits of a ballot that are those of invocations.

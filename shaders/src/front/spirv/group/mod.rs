@@ -144,7 +144,7 @@ impl Translator<'_> {
             | Op::GroupNonUniformBallotFindMSB
             | Op::GroupNonUniformQuadAllKHR
             | Op::GroupNonUniformQuadAnyKHR
-            | Op::SubgroupBallotKHR => self.ballots(inst.op, operands),
+            | Op::SubgroupBallotKHR => self.ballots(inst.op, inst.ty, operands),
             _ => self.put_together(inst, operands),
         }
     }

@@ -2,7 +2,6 @@
 
 use super::super::composite::Composite;
 use super::super::translate::Translator;
-use super::super::types::Scalar;
 use super::super::words::{Checked, Inst, operand};
 use crate::image::{Dim, Field};
 use crate::ir::{InstData, Op, Type, Value};
@@ -63,19 +62,7 @@ impl Translator<'_> {
     }
 
     fn integers_result(&mut self, inst: &Inst, values: Vec<Value>) -> Checked<()> {
-        let scalars = self.types.scalars(inst.ty)?;
-        let scalar = scalars.first().copied().filter(|scalar| scalar.is_int());
-        let Some(scalar) = scalar.filter(|scalar| scalars.len() == values.len() * scalar.words() as usize) else {
-            return Err(format!("the result is not {} integers", values.len()));
-        };
-        let (zero, mask) =
-            (self.builder.constant(0u32), self.builder.constant(u32::MAX >> (32 - scalar.bits().min(32))));
-        let values = values.into_iter().flat_map(|value| match scalar {
-            Scalar::I64 => smallvec::SmallVec::<[Value; 2]>::from_slice(&[value, zero]),
-            Scalar::I32 => smallvec::smallvec![value],
-            _ => smallvec::smallvec![self.builder.pure(Op::And, &[value, mask])],
-        });
-        let values = values.collect();
+        let values = self.integer_result(inst.ty, &values)?.into();
         self.bind(inst.id, Composite { ty: inst.ty, values });
         Ok(())
     }

@@ -1,0 +1,31 @@
+//! Instructions that only fragment shaders have: refused by name wherever a kernel comes to one, and listed so on the page of
+//! instructions.
+
+use spirv::Op;
+
+/// Those that need derivatives, or end fragments.
+const OF_FRAGMENTS: &[Op] = &[
+    Op::ImageSampleImplicitLod,
+    Op::ImageSampleDrefImplicitLod,
+    Op::ImageSampleProjImplicitLod,
+    Op::ImageSampleProjDrefImplicitLod,
+    Op::ImageQueryLod,
+    Op::DPdx,
+    Op::DPdy,
+    Op::Fwidth,
+    Op::DPdxFine,
+    Op::DPdyFine,
+    Op::FwidthFine,
+    Op::DPdxCoarse,
+    Op::DPdyCoarse,
+    Op::FwidthCoarse,
+    Op::Kill,
+    Op::TerminateInvocation,
+    Op::DemoteToHelperInvocation,
+    Op::IsHelperInvocationEXT,
+];
+
+/// Whether an instruction is for fragment shaders only.
+pub(super) fn is_of_fragments(op: Op) -> bool {
+    OF_FRAGMENTS.contains(&op)
+}
