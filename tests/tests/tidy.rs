@@ -11,6 +11,7 @@ use serde_json::Value;
 
 /// The only files with `unsafe` code.
 const UNSAFE_FILES: &[&str] = &[
+    "benches/benches/vulkan/gpu.rs",
     "shaders/src/guest.rs",
     "shaders/src/float_mode.rs",
     "shaders/src/back/x86/call.rs",
