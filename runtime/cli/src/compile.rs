@@ -48,7 +48,8 @@ fn emit(mut kernel: Kernel, args: &CompileArgs, isa: Isa, clock: &mut Clock) -> 
         return Ok(kernel.to_string());
     }
     if args.no_opt {
-        math::run(&mut kernel, MathOptions { fast_inverse_sqrt: true, exponents: false });
+        let Floats { fast_inverse_sqrt, exponents, .. } = Floats::FAST.on(isa);
+        math::run(&mut kernel, MathOptions { fast_inverse_sqrt, exponents });
         clock.lap("math");
     } else if args.emit == Emit::Ir {
         kernel = compile::lower(&kernel, Floats::FAST.on(isa), |step, _| clock.lap(step));

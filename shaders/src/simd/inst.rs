@@ -477,6 +477,22 @@ impl InstData {
         matches!(self, Self::Jump { .. } | Self::Branch { .. } | Self::Switch { .. } | Self::Return)
     }
 
+    /// Whether the instruction changes memory, or orders what others do there.
+    pub fn changes_memory(&self) -> bool {
+        matches!(
+            self,
+            Self::Store { .. }
+                | Self::StoreRow { .. }
+                | Self::StoreElements { .. }
+                | Self::Scatter { .. }
+                | Self::Atomic { .. }
+                | Self::Fence
+                | Self::FrameStore { .. }
+                | Self::Call { .. }
+                | Self::Zero { .. }
+        )
+    }
+
     /// Targets of a terminator, in the order they are printed; empty for other instructions.
     pub fn targets(&self) -> SmallVec<[&BlockCall; 2]> {
         match self {

@@ -52,7 +52,7 @@ impl Widen<'_> {
         let word = self.builder.pure(Op::LShr, &[bytes, two]);
         let lanes = LaneAddress { base, index: word, scale: 4, disp: 0 };
         let word = self.builder.emit_value(InstData::Gather { lanes, mask });
-        if width == Width::Byte || self.is_even(region.base, offset) {
+        if width == Width::Byte || self.is_even(offset) {
             return self.low_part(word, bytes, width);
         }
         // A half may begin in the last byte of a word.
@@ -70,7 +70,7 @@ impl Widen<'_> {
     }
 
     /// Whether halves there never lie across two words: buffers begin at multiples of 16.
-    fn is_even(&self, _base: Value, offset: &Offset) -> bool {
+    fn is_even(&self, offset: &Offset) -> bool {
         let terms = offset.uniform.iter().chain(&offset.lanes);
         offset.constant.is_multiple_of(2) && terms.into_iter().all(|term| term.stride.is_multiple_of(2))
     }
@@ -90,25 +90,24 @@ impl Widen<'_> {
 
     /// How many elements of `stride` bytes, from the beginning on, have a part at their beginning in `len` bytes: `s32`.
     fn count_parts(&mut self, len: Value, stride: u32, width: Width) -> Value {
-        // As for words, of which this is three or two bytes more.
-        let more = self.builder.s64(u64::from(4 - width.bytes()));
-        let zero = self.builder.s64(0);
-        let some = self.builder.s64(u64::from(width.bytes()) - 1);
-        let any = self.builder.wide(WideOp::Lt, &[some, len]);
-        let longer = self.builder.wide(WideOp::Add, &[len, more]);
-        let len = self.builder.select(any, longer, zero);
+        let len = self.with_whole_words(len, width);
         self.count(len, stride)
     }
 
     /// As `lane_index`, for parts.
     fn lane_parts(&mut self, lanes: &[Term], len: Value, width: Width) -> (Value, u8, Value) {
+        let len = self.with_whole_words(len, width);
+        self.lane_index(lanes, len)
+    }
+
+    /// The length at which as many words are in bounds as parts are in `len`: three or two bytes more, unless there are none.
+    fn with_whole_words(&mut self, len: Value, width: Width) -> Value {
         let more = self.builder.s64(u64::from(4 - width.bytes()));
         let zero = self.builder.s64(0);
         let some = self.builder.s64(u64::from(width.bytes()) - 1);
         let any = self.builder.wide(WideOp::Lt, &[some, len]);
         let longer = self.builder.wide(WideOp::Add, &[len, more]);
-        let len = self.builder.select(any, longer, zero);
-        self.lane_index(lanes, len)
+        self.builder.select(any, longer, zero)
     }
 
     /// A part that all lanes share: the aligned word around it, moved down.
@@ -125,7 +124,7 @@ impl Widen<'_> {
             address: Address { base, index: Some((sum, limit)), scale: 1, disp },
         };
         let word = self.builder.emit_value(load(base, 0));
-        if width == Width::Byte || self.is_even(region.base, offset) {
+        if width == Width::Byte || self.is_even(offset) {
             return self.low_part(word, phase, width);
         }
         let last = self.builder.s32(3);

@@ -43,18 +43,7 @@ fn end_of(builder: &Builder, block: Block) -> Option<&InstData> {
 }
 
 fn has_effect(data: &InstData) -> bool {
-    matches!(
-        data,
-        InstData::Store { .. }
-            | InstData::StoreRow { .. }
-            | InstData::StoreElements { .. }
-            | InstData::Scatter { .. }
-            | InstData::Atomic { .. }
-            | InstData::FrameStore { .. }
-            | InstData::Zero { .. }
-            | InstData::Fence
-            | InstData::Poll
-    )
+    data.changes_memory() || matches!(data, InstData::Poll)
 }
 
 /// Whether a way comes to the latch without branches and effects.

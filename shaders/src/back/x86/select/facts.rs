@@ -113,18 +113,5 @@ fn aliases(kernel: &Kernel) -> SecondaryMap<Value, Option<Value>> {
 }
 
 fn has_effect(data: &InstData) -> bool {
-    data.is_terminator()
-        || matches!(
-            data,
-            InstData::Store { .. }
-                | InstData::StoreRow { .. }
-                | InstData::StoreElements { .. }
-                | InstData::Scatter { .. }
-                | InstData::Atomic { .. }
-                | InstData::Fence
-                | InstData::FrameStore { .. }
-                | InstData::Call { .. }
-                | InstData::Zero { .. }
-                | InstData::Poll
-        )
+    data.is_terminator() || data.changes_memory() || matches!(data, InstData::Poll)
 }

@@ -381,19 +381,7 @@ fn waits(op: Op) -> bool {
 
 /// Whether loads must not be moved past the instruction.
 fn touches_memory(data: &InstData) -> bool {
-    data.is_terminator()
-        || matches!(
-            data,
-            InstData::Store { .. }
-                | InstData::StoreRow { .. }
-                | InstData::StoreElements { .. }
-                | InstData::Scatter { .. }
-                | InstData::Atomic { .. }
-                | InstData::Fence
-                | InstData::FrameStore { .. }
-                | InstData::Zero { .. }
-                | InstData::Call { .. }
-        )
+    data.is_terminator() || data.changes_memory()
 }
 
 fn class_of(ty: Type) -> RegClass {
