@@ -130,19 +130,20 @@ fn nobody_waits_for_a_lock_while_the_host_copies() {
     let context = Context::builder().workers(1).build().unwrap();
     let words = vec![7u32; 16 << 20];
     let buffer = context.buffer(64 << 20).build().unwrap();
-    let (copying, mut most) = (AtomicU32::new(0), 0);
-    for _ in 0..20 {
+    let (copies, mut most) = (AtomicU32::new(0), 0);
+    // Begun and ended copies are counted together: odd while there is one.
+    for round in 0..20 {
         let looks = std::thread::scope(|scope| {
             scope.spawn(|| {
-                copying.store(1, Ordering::SeqCst);
+                copies.store(2 * round + 1, Ordering::SeqCst);
                 context.write(&buffer, 0, &words).unwrap();
-                copying.store(0, Ordering::SeqCst);
+                copies.store(2 * round + 2, Ordering::SeqCst);
             });
-            while copying.load(Ordering::SeqCst) == 0 {
-                std::hint::spin_loop();
+            while copies.load(Ordering::SeqCst) == 2 * round {
+                std::thread::yield_now();
             }
             let mut looks = 0;
-            while copying.load(Ordering::SeqCst) == 1 {
+            while copies.load(Ordering::SeqCst) == 2 * round + 1 {
                 assert_eq!(buffer.generation(), 0);
                 looks += 1;
             }
