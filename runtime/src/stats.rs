@@ -83,8 +83,9 @@ counters! {
     invalidations_empty,
     /// Invalidations of idle resources: the contents were forgotten, the object stayed.
     invalidations_idle,
-    /// Invalidations of levels and layers of images in use of which more would have to be copied than is forgotten: the
-    /// object stayed, and what is written there next comes after those who use it now.
+    /// Invalidations of levels and layers of images in use of which more would have to be copied than is forgotten, or of what
+    /// was waited for without memory and is in use again: the object stayed, and what is written there next comes after those
+    /// who use it now.
     invalidations_in_order,
     /// Resources that got a new object because the old one was in use.
     renames,

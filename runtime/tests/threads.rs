@@ -178,3 +178,36 @@ fn a_dispatch_that_is_repeated_sees_what_was_written_where_nothing_was_before() 
         assert_eq!(context.read::<u32>(&to).unwrap(), [round; 16], "round {round}");
     }
 }
+
+#[test]
+fn who_must_wait_for_a_buffer_gets_it_however_busy_others_keep_it() {
+    let context = Context::builder().workers(2).memory(32 << 20).build().unwrap();
+    let add = context.program_wgsl(ADD).unwrap();
+    // Too large for another like it, and for staging half of it.
+    let (buffer, to) = (context.buffer(20 << 20).zeroed().unwrap(), context.buffer(64).zeroed().unwrap());
+    let (half, done) = (vec![7u32; 10 << 18], std::sync::atomic::AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let context = context.sibling();
+                while !done.load(std::sync::atomic::Ordering::SeqCst) {
+                    context.dispatch(&add).bind(0, 0, &buffer).bind(0, 1, &to).groups([1, 1, 1]).unwrap();
+                    context.flush().unwrap();
+                }
+            });
+        }
+        for turn in 0..10u32 {
+            match turn % 3 {
+                0 => context.write(&buffer, 0, &half).unwrap(),
+                1 => context.upload(&buffer, &half).unwrap(),
+                _ => context.invalidate(&buffer).unwrap(),
+            }
+        }
+        context.write(&buffer, 0, &half).unwrap();
+        done.store(true, std::sync::atomic::Ordering::SeqCst);
+    });
+    assert_eq!(context.read_range::<u32>(&buffer, 0..64).unwrap(), [7; 16]);
+    assert_eq!(buffer.generation(), 0);
+    drop((buffer, to));
+    assert_eq!(context.stats().objects_alive(), 0);
+}

@@ -50,7 +50,10 @@ impl Context {
                     waited |= self.inner.room_for(resource.size())?;
                     room = Room::Made;
                 }
-                Invalidated::Kept(Reason::Memory(object)) => waited |= self.inner.wait_without_memory(&object)?,
+                Invalidated::Kept(Reason::Memory(object)) => {
+                    waited |= self.inner.wait_without_memory(&object)?;
+                    room = Room::Never;
+                }
                 // What it replaced goes here, when no lock is held.
                 Invalidated::Replaced(_)
                 | Invalidated::Forgotten

@@ -187,18 +187,17 @@ fn commands_and_the_hosts_copies_never_meet() {
                 run(&line, &object);
             }
         });
-        // `Inner::upload` in place, if nobody uses the object.
+        // `Inner::upload` in place, after a wait if the object is in use.
         let mut state = resource.lock();
-        if !state.is_busy() {
-            let object = Arc::clone(state.storage().expect("it is not destroyed"));
-            let number = state.begin(0..8);
-            drop(state);
-            object.run();
-            resource.lock().end(number);
-            gate.end();
-        } else {
-            drop(state);
+        let object = Arc::clone(state.storage().expect("it is not destroyed"));
+        let number = state.begin(0..8);
+        drop(state);
+        for moment in object.usage.in_the_way(Write) {
+            wait_until(|| moment.clock.retired() >= moment.serial);
         }
+        object.run();
+        resource.lock().end(number);
+        gate.end();
         command.join().unwrap();
     });
 }

@@ -64,6 +64,9 @@ pub(crate) enum Room {
     Wanted,
     /// The caller has waited for it. It may have gone to others since; nobody waits twice.
     Made,
+    /// No memory could be had, and the caller has waited for the object. If others use it again it stays, and what it holds
+    /// is forgotten in order.
+    Never,
 }
 
 /// Handles that are dropped when no lock is held: the last one frees memory.
@@ -94,6 +97,10 @@ pub(crate) fn invalidate(
         Fate::Idle => {
             forget(share, resource, &mut inner, resource.whole())?;
             counters.invalidations_idle.one();
+            return Ok(Invalidated::Forgotten);
+        }
+        Fate::InUse if room == Room::Never => {
+            fade(share, resource, &mut inner, &[resource.whole()]);
             return Ok(Invalidated::Forgotten);
         }
         Fate::InUse => {}
@@ -197,6 +204,13 @@ pub(crate) fn forget(
     state.forget(range);
     tell(share, resource, state);
     Ok(())
+}
+
+/// Ranges of a resource in use hold nothing any more; whoever writes there comes after those who use it now.
+fn fade(share: &Share, resource: &Resource, state: &mut resource::State, part: &[Range<u64>]) {
+    part.iter().for_each(|range| state.fade(range.clone()));
+    share.memory().counters.invalidations_in_order.one();
+    tell(share, resource, state);
 }
 
 /// Contexts look at their slots again.

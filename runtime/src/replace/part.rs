@@ -14,7 +14,7 @@ use ash::vk;
 use smallvec::SmallVec;
 use spelter_driver::ImageInfo;
 
-use super::{Fate, Garbage, Invalidated, Room, another, forget, invalidate, swap, tell};
+use super::{Fate, Garbage, Invalidated, Room, another, fade, forget, invalidate, swap};
 use crate::barrier::Use;
 use crate::batch::Refusal;
 use crate::context::State;
@@ -54,13 +54,12 @@ pub(crate) fn invalidate_part(
     let texels = |range: Range<u64>| range.map(|number| view::subresource(info, number).1).map(texels_of).sum::<u64>();
     let mut forgotten = inner.fading().clone();
     part.iter().for_each(|range| forgotten.add(range.clone()));
-    if kept.iter().map(texels).sum::<u64>() > forgotten.iter().map(texels).sum() {
+    let is_small = kept.iter().map(texels).sum::<u64>() > forgotten.iter().map(texels).sum();
+    if is_small || room == Room::Never {
         if let Some(junk) = junk {
             overwrite(state, (&old, info), part, junk)?;
         }
-        part.iter().for_each(|range| inner.fade(range.clone()));
-        tell(share, resource, &inner);
-        counters.invalidations_in_order.one();
+        fade(share, resource, &mut inner, part);
         return Ok(Invalidated::Forgotten);
     }
     if kept.iter().any(|range| inner.is_copied(&range)) {

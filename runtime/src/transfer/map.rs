@@ -177,6 +177,7 @@ impl Mapped {
                     Renamed::NoMemory(object) => {
                         drop(state);
                         waited |= context.wait_without_memory(&object)?;
+                        may_rename = false;
                     }
                     Renamed::No => may_rename = false,
                 }

@@ -142,6 +142,8 @@ impl Inner {
                     Renamed::NoMemory(object) => {
                         drop(state);
                         waited |= self.wait_without_memory(&object)?;
+                        // If others use it again these bytes go in between.
+                        may_rename = false;
                     }
                     Renamed::No => may_rename = false,
                 },
@@ -178,8 +180,13 @@ impl Inner {
                     }
                 }
                 Way::Stage | Way::Wait => {
+                    // Written down first: nobody begins to use these bytes meanwhile, however many there are who would.
+                    let copying = Copying::new(resource, &mut inner, range);
                     drop((inner, state));
                     waited |= self.wait_for(&object, Access::Write, what)?;
+                    self.write_in_place(&object, target, bytes)?;
+                    drop(copying);
+                    break;
                 }
             }
         }
