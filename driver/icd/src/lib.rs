@@ -10,6 +10,7 @@
 //! | `sync.rs`, `query.rs` | fences, semaphores, events, submission, queries |
 //! | `debug.rs`, `labels.rs`, `message.rs`, `context.rs`, `private_data.rs` | debugging, private data |
 //! | `graphics.rs` | what a compute device refuses |
+//! | `options.rs`, `environment.rs` | what users set, and who is believed |
 //! | `c/` | the C edge: pointers, chains, arrays, strings, handles, the macro that makes entry points |
 //!
 //! A chapter begins with the prototypes of its commands, each with the function behind it. These functions are safe code:
@@ -22,6 +23,7 @@ mod context;
 mod debug;
 mod descriptor;
 mod device;
+mod environment;
 mod error;
 mod graphics;
 mod image;

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use spelter_driver::{Backend, DeviceOptions};
 
-/// Every variable that the driver reads, with what it means.
-pub const VARIABLES: [(&str, &str); 8] = [
+use crate::environment::variable;
+
+/// Every variable that the driver reads, with what it means. Set-user-ID programs believe none of them.
+pub const VARIABLES: [(&str, &str); 10] = [
     ("SPELTER_WORKERS", "worker threads; by default as many as the machine runs at once"),
     ("SPELTER_BACKEND", "what runs kernels: avx512, avx2 or interpreter; by default the best that the machine has"),
     ("SPELTER_TIME_LIMIT", "seconds that one command may run before its device is lost; 60 by default"),
@@ -19,6 +21,8 @@ pub const VARIABLES: [(&str, &str); 8] = [
     ("SPELTER_STATS", "1: print how many pipelines, submissions and bytes there were when a device is destroyed"),
     ("SPELTER_ADVERTISE_GRAPHICS", "1: claim a graphics queue, for programs that insist on one and only compute"),
     ("SPELTER_QUIET", "1: print no messages; debug messengers still get them"),
+    ("XDG_CACHE_HOME", "the folder for the key of stored pipelines, spelter/pipeline.key in it"),
+    ("HOME", "the folder for that where XDG_CACHE_HOME is not set, in .cache in it"),
 ];
 
 /// The variables' values.
@@ -35,7 +39,7 @@ impl Options {
     /// The options of this process, read once.
     pub(crate) fn get() -> &'static Self {
         static OPTIONS: OnceLock<Options> = OnceLock::new();
-        OPTIONS.get_or_init(|| Self::read(|name| std::env::var(name).ok().filter(|value| !value.is_empty())))
+        OPTIONS.get_or_init(|| Self::read(|name| variable(name)?.into_string().ok()))
     }
 
     /// Values that make no sense count as not set.

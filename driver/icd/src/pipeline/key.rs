@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 
 use spelter_driver::SealKey;
 
+use crate::environment::variable;
+
 /// The key of the user whose process this is; none if there is no place for it, or anybody else could know it.
 pub(super) fn key() -> Option<&'static SealKey> {
     static KEY: OnceLock<Option<SealKey>> = OnceLock::new();
@@ -16,8 +18,8 @@ pub(super) fn key() -> Option<&'static SealKey> {
 
 /// In the folder for caches, as the XDG Base Directory Specification has it.
 fn file() -> Option<PathBuf> {
-    let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let caches = variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")))?;
+    let folder = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let caches = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")))?;
     Some(caches.join("spelter/pipeline.key"))
 }
 
@@ -26,26 +28,35 @@ fn user() -> Option<u32> {
     std::fs::metadata("/proc/self").ok().map(|process| process.uid())
 }
 
-/// The key in the file, which is made if it is not there.
+/// The key in the file, which is made if it is not there, and made anew if it is the user's and worth nothing: cut off, empty after
+/// a crash, or readable by others. What was sealed with that is then as no data.
 fn find(file: &Path, user: u32) -> Option<SealKey> {
     if let Some(key) = read(file, user) {
         return Some(key);
     }
+    let replace = match file.symlink_metadata() {
+        Ok(about) if about.uid() == user && !about.is_dir() => true,
+        Ok(_) => return None,
+        Err(_) => false,
+    };
     let folder = file.parent()?;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).ok()?;
-    let mut random = [0; 32];
+    let mut random = [0; 40];
     File::open("/dev/urandom").ok()?.read_exact(&mut random).ok()?;
-    // Written under another name first: a file of that name is whole, and the first one stays.
-    let draft = folder.join(format!("pipeline.key.{}", std::process::id()));
+    let (random, name) = random.split_at(32);
+    // Written under another name first: a file of that name is whole. The first one stays, unless it has to go.
+    let name: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
+    let draft = folder.join(format!("pipeline.key.{name}"));
     let mut draft_file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft).ok()?;
-    let written = draft_file.write_all(&random).and_then(|()| std::fs::hard_link(&draft, file));
-    std::fs::remove_file(&draft).ok()?;
-    // Somebody else may have been faster; then theirs is the key.
-    let _ = written;
+    let written = draft_file.write_all(random).and_then(|()| draft_file.sync_all());
+    let put =
+        written.and_then(|()| if replace { std::fs::rename(&draft, file) } else { std::fs::hard_link(&draft, file) });
+    // Somebody else may have been faster; then theirs is the key. A draft that became the file is not there any more.
+    let (_, _) = (put, std::fs::remove_file(&draft));
     read(file, user)
 }
 
-/// The key in the file, if the user alone can read and write it.
+/// The key in the file, if it is one and the user alone can read and write it.
 fn read(file: &Path, user: u32) -> Option<SealKey> {
     /// `O_NOFOLLOW`: a link could lead to a file that others know.
     const NO_FOLLOW: i32 = if cfg!(any(target_arch = "aarch64", target_arch = "arm")) { 0o100_000 } else { 0o400_000 };
@@ -56,7 +67,8 @@ fn read(file: &Path, user: u32) -> Option<SealKey> {
     }
     let mut key = [0; 32];
     file.read_exact(&mut key).ok()?;
-    Some(SealKey(key))
+    // What a crash leaves of a file is zeros.
+    (key != [0; 32]).then_some(SealKey(key))
 }
 
 #[cfg(test)]
@@ -74,11 +86,39 @@ mod tests {
         assert_eq!(find(&file, user).unwrap().0, first.0);
         assert_eq!(std::fs::read_dir(file.parent().unwrap()).unwrap().count(), 1, "the draft is gone");
         assert!(find(&file, user + 1).is_none(), "another user's");
+        assert_eq!(find(&file, user).unwrap().0, first.0, "which nobody replaces");
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(find(&file, user).is_none(), "others can read it");
+        let second = find(&file, user).unwrap();
+        assert_ne!(second.0, first.0, "others could read it");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_damaged_key_is_replaced() {
+        let folder = std::env::temp_dir().join(format!("spelter-damaged-key-{}", std::process::id()));
+        let (file, user) = (folder.join("pipeline.key"), user().unwrap());
+        let mut seen = vec![find(&file, user).unwrap().0];
+        let damages: [&dyn Fn(&Path); 5] = [
+            &|file| std::fs::write(file, [7; 31]).unwrap(),
+            &|file| std::fs::write(file, []).unwrap(),
+            &|file| std::fs::write(file, [7; 33]).unwrap(),
+            &|file| std::fs::write(file, [0; 32]).unwrap(),
+            &|file| {
+                std::fs::remove_file(file).unwrap();
+                std::os::unix::fs::symlink("/dev/zero", file).unwrap();
+            },
+        ];
+        for (number, damage) in damages.into_iter().enumerate() {
+            damage(&file);
+            let key = find(&file, user).map(|key| key.0);
+            assert!(key.is_some_and(|key| !seen.contains(&key)), "damage {number}: {key:?}");
+            assert_eq!(find(&file, user).map(|key| key.0), key, "damage {number}: the new one stays");
+            seen.extend(key);
+            assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "damage {number}: the draft is gone");
+        }
         std::fs::remove_file(&file).unwrap();
-        std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
-        assert!(find(&file, user).is_none(), "a link");
+        std::fs::create_dir(&file).unwrap();
+        assert!(find(&file, user).is_none(), "a folder is left alone");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

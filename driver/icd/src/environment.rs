@@ -1,0 +1,57 @@
+//! The environment, which a program with more rights than its caller does not believe.
+//!
+//! A caller chooses the environment of what it starts. A program that is set-user-ID, or has capabilities of its own, would
+//! write files where its caller cannot, if a variable of the caller's named them. The kernel says of a process that it is such a
+//! one (`AT_SECURE`, as `secure_getenv` asks); then no variable counts.
+
+use std::ffi::OsString;
+use std::sync::OnceLock;
+
+/// `AT_SECURE` of `<elf.h>`.
+const AT_SECURE: usize = 23;
+
+/// The variable, if it is set to something and may be believed.
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    static SECURE: OnceLock<bool> = OnceLock::new();
+    let secure = *SECURE.get_or_init(|| {
+        // A process whose vector cannot be read is not one of its caller's.
+        std::fs::read("/proc/self/auxv").map_or(true, |vector| is_secure(&vector))
+    });
+    believed(secure, std::env::var_os(name))
+}
+
+fn believed(secure: bool, value: Option<OsString>) -> Option<OsString> {
+    value.filter(|value| !secure && !value.is_empty())
+}
+
+/// What the kernel's vector for a process says: pairs of words, a number and its value. Without a word about it nobody knows.
+fn is_secure(vector: &[u8]) -> bool {
+    let word = |bytes: &[u8]| bytes.try_into().map(usize::from_ne_bytes).ok();
+    let pairs = vector.chunks_exact(2 * size_of::<usize>()).map(|pair| pair.split_at(size_of::<usize>()));
+    let mut values = pairs.filter(|(number, _)| word(number) == Some(AT_SECURE)).map(|(_, value)| word(value));
+    values.next() != Some(Some(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vector(pairs: &[[usize; 2]]) -> Vec<u8> {
+        pairs.iter().flatten().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    #[test]
+    fn the_kernel_says_whose_a_process_is() {
+        assert!(!is_secure(&vector(&[[6, 4096], [AT_SECURE, 0], [0, 0]])));
+        assert!(is_secure(&vector(&[[6, 4096], [AT_SECURE, 1], [0, 0]])));
+        assert!(is_secure(&vector(&[[6, 23], [0, 0]])) && is_secure(&[]));
+    }
+
+    #[test]
+    fn a_secure_process_believes_nothing() {
+        let value = || Some(OsString::from("/tmp/trace.json"));
+        assert_eq!((believed(false, value()), believed(true, value())), (value(), None));
+        assert_eq!(believed(false, Some(OsString::new())), None);
+        assert!(variable("PATH").is_some(), "this process is its caller's");
+    }
+}
