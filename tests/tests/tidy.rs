@@ -38,8 +38,10 @@ const UNSAFE_FILES: &[&str] = &[
     "driver/icd/tests/load.rs",
     "driver/icd/tests/misuse.rs",
     "driver/icd/tests/objects.rs",
+    "driver/icd/tests/programs/violation.rs",
     "driver/icd/tests/told.rs",
     "tests/tests/vulkan/gpu.rs",
+    "tests/tests/vulkan/print.rs",
     "tests/tests/vulkan/run.rs",
 ];
 

@@ -5,6 +5,14 @@
 //! `SPELTER_PYTHON`. What is absent is reported as ignored, with the reason on standard error; where `CI` is set it fails.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a failing test panics, and says what it did not run")]
+#![allow(
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "every call of Vulkan is unsafe"
+)]
+
+#[path = "programs/violation.rs"]
+mod violation;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -28,7 +36,13 @@ const TESTS: [(&str, Test, Missing); 8] = [
     ("wgpu", wgpu, without_python),
 ];
 
+/// Set for this program to be one that breaks rules.
+const VIOLATE: &str = "SPELTER_TEST_VIOLATION";
+
 fn main() {
+    if std::env::var_os(VIOLATE).is_some() {
+        return violation::run();
+    }
     let mut arguments = Arguments::from_args();
     // One after the other: some are timed.
     arguments.test_threads.get_or_insert(1);
@@ -265,16 +279,38 @@ fn table_of_ratios(_: &Path) -> Result<(), Failed> {
     if right && Ratios::new(ours, "").is_none() { Ok(()) } else { Err(ratios.table.into()) }
 }
 
-fn validated(folder: &Path) -> Result<(), Failed> {
+/// A program under the validation layer, with validation of synchronisation; what it printed, and what the layer said.
+fn under_validation(folder: &Path, program: &Path, more: &[(&str, &str)]) -> Result<(String, String), Failed> {
+    std::fs::create_dir_all(folder)?;
     let settings = "khronos_validation.debug_action = VK_DBG_LAYER_ACTION_LOG_MSG\n\
         khronos_validation.report_flags = error,warn\n\
         khronos_validation.log_filename = messages.txt\n\
         khronos_validation.enables = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT\n";
     std::fs::write(folder.join("vk_layer_settings.txt"), settings)?;
-    let mut command = on_spelter(folder, build_peer()?);
-    let (shown, _) = good(command.env("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation"))?;
+    let mut command = on_spelter(folder, program);
+    command.env("VK_INSTANCE_LAYERS", LAYER).env("VK_LOADER_DEBUG", "layer").envs(more.iter().copied());
+    let (shown, errors) = good(&mut command)?;
+    // The loader tells which layers it puts between.
+    let there = errors.lines().any(|line| line.contains("nsert") && line.contains(LAYER));
+    if !there {
+        return Err(format!("the layer was not loaded:\n{errors}").into());
+    }
+    Ok((shown, std::fs::read_to_string(folder.join("messages.txt")).unwrap_or_default()))
+}
+
+const LAYER: &str = "VK_LAYER_KHRONOS_validation";
+
+fn validated(folder: &Path) -> Result<(), Failed> {
+    // A layer that says nothing must be one that would say something.
+    let own = std::env::current_exe()?;
+    let (_, said) = under_validation(&folder.join("violation"), &own, &[(VIOLATE, "1")])?;
+    for rule in ["VUID-VkBufferCreateInfo-size-00912", "SYNC-HAZARD-WRITE-AFTER-WRITE"] {
+        if !said.contains(rule) {
+            return Err(format!("the layer did not see {rule} broken, it said:\n{said}").into());
+        }
+    }
+    let (shown, said) = under_validation(folder, &build_peer()?, &[])?;
     check_peer(&shown)?;
-    let said = std::fs::read_to_string(folder.join("messages.txt")).unwrap_or_default();
     if said.trim().is_empty() { Ok(()) } else { Err(said.into()) }
 }
 
