@@ -305,6 +305,11 @@ impl Device {
         CommandPool::new(self)
     }
 
+    /// The time that a timestamp would have now: nanoseconds of the system's monotonic clock.
+    pub fn timestamp(&self) -> u64 {
+        crate::query::now()
+    }
+
     /// `vkCreateFence`.
     pub fn create_fence(&self, signaled: bool) -> Fence {
         Fence::new(self, signaled)

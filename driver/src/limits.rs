@@ -78,10 +78,11 @@ impl Limits {
     /// The limits of every device.
     pub(crate) const DEVICE: Self = Self {
         max_bound_descriptor_sets: 8,
-        max_per_set_descriptors: 65_536,
+        // Where descriptors may be updated after they were bound Vulkan asks for 500,000 of each kind.
+        max_per_set_descriptors: 1_000_000,
         max_descriptor_set_uniform_buffers: 4_096,
         max_descriptor_set_uniform_buffers_dynamic: 16,
-        max_descriptor_set_storage_buffers: 65_536,
+        max_descriptor_set_storage_buffers: 1_000_000,
         max_descriptor_set_storage_buffers_dynamic: 16,
         max_uniform_buffer_range: 65_536,
         max_storage_buffer_range: u32::MAX,
@@ -102,8 +103,8 @@ impl Limits {
         max_texel_buffer_elements: 1 << 27,
         min_texel_buffer_offset_alignment: 16,
         max_sampler_lod_bias: 16.0,
-        max_descriptor_set_samplers: 65_536,
-        max_descriptor_set_sampled_images: 65_536,
-        max_descriptor_set_storage_images: 65_536,
+        max_descriptor_set_samplers: 1_000_000,
+        max_descriptor_set_sampled_images: 1_000_000,
+        max_descriptor_set_storage_images: 1_000_000,
     };
 }

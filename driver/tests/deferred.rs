@@ -4,8 +4,10 @@
 mod common;
 
 use std::thread;
+use std::time::{Duration, Instant};
 
-use common::{STORAGE, Words, barrier, options, run};
+use common::{STORAGE, Words, barrier, options, recorded, run};
+use spelter_driver::vk::CommandBufferUsageFlags;
 use spelter_driver::{Binding, ComputePipeline, Device, DeviceOptions, PipelineLayout, ShaderModule, Specialization};
 
 /// Adds `step` to the first word.
@@ -95,4 +97,41 @@ fn nobody_waits_for_the_code_of_pipelines_that_are_gone() {
     // The device goes while there are jobs.
     let _pipelines: Vec<_> = (0..100).map(|step| bench.pipeline(step)).collect();
     drop(bench);
+}
+
+#[test]
+fn compiling_counts_for_no_time_limit() {
+    // Long enough to compile for longer than the limit, and over in no time.
+    let steps: String =
+        (0..4000u32).map(|step| format!("x = (x * {}u) ^ (x >> {}u);\n", step * 2 + 3, step % 31)).collect();
+    let source = format!(
+        "@group(0) @binding(0) var<storage, read_write> words: array<u32>;
+         @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {{
+             var x = words[0] + i;
+             {steps}
+             words[i] = x | 1u;
+         }}"
+    );
+    let alone = Bench::new(0);
+    let module = alone.device.create_shader_module_wgsl(&source).unwrap();
+    let started = Instant::now();
+    alone.device.create_compute_pipeline(&module, "main", &Specialization::new(), &alone.layout).unwrap();
+    let limit = started.elapsed() / 4;
+    assert!(limit > Duration::from_millis(20), "the kernel is too small for this test: 4 x {limit:?}");
+    let device = Device::new(DeviceOptions { compilers: 1, time_limit: limit, ..options() }).unwrap();
+    let set = device.create_descriptor_set_layout(&[Binding { binding: 0, ty: STORAGE, count: 1 }]).unwrap();
+    let layout = device.create_pipeline_layout(&[&set], &[]).unwrap();
+    let module = device.create_shader_module_wgsl(&source).unwrap();
+    let words = Words::zeros(&device, 64);
+    let set = device.create_descriptor_pool(1, &[(STORAGE, 1)]).unwrap().allocate(&set).unwrap();
+    set.write(0, 0, STORAGE, &[words.whole()]).unwrap();
+    let pipeline = device.create_compute_pipeline(&module, "main", &Specialization::new(), &layout).unwrap();
+    let commands = recorded(&device, CommandBufferUsageFlags::empty(), |command| {
+        command.bind_pipeline(&pipeline).unwrap();
+        command.bind_descriptor_sets(&layout, 0, &[&set], &[]).unwrap();
+        command.dispatch(1, 1, 1).unwrap();
+    });
+    device.queue().submit(&[&commands], None).unwrap();
+    device.queue().wait_idle().unwrap();
+    assert!(words.read().iter().all(|word| word % 2 == 1));
 }

@@ -5,7 +5,7 @@ mod common;
 
 use common::{STORAGE, Words, device, run};
 use spelter_driver::{
-    Binding, DescriptorSetLayout, DescriptorSetLayoutInfo, Device, Error, PipelineLayout, Specialization,
+    Binding, DescriptorSetLayout, DescriptorSetLayoutInfo, Device, Error, PipelineLayout, Specialization, vk,
 };
 use spelter_shaders::front::spvasm::assemble;
 
@@ -115,4 +115,28 @@ fn a_pool_counts_what_sets_have() {
     assert!(pool.allocate_with_count(&set_layout, 9).is_ok());
     let too_many = pool.allocate_with_count(&set_layout, 101);
     assert!(matches!(too_many, Err(Error::Misuse(m)) if m.vuid.ends_with("pSetLayouts-03046")));
+}
+
+#[test]
+fn half_a_million_descriptors_are_updated_after_they_were_bound() {
+    let device = device();
+    let module = device.create_shader_module(&assemble(EACH).unwrap()).unwrap();
+    let bindings = [(0, 1), (1, 500_000)].map(|(binding, count)| Binding { binding, ty: STORAGE, count });
+    let info = DescriptorSetLayoutInfo { bindings: &bindings, update_after_bind: true, ..Default::default() };
+    let set_layout = device.create_descriptor_set_layout_from(&info).unwrap();
+    let layout = device.create_pipeline_layout(&[&set_layout], &[]).unwrap();
+    // The elements at the end: `gl_GlobalInvocationID` counts from the first workgroup on.
+    let pipeline = device.create_compute_pipeline(&module, "main", &Specialization::new(), &layout).unwrap();
+    let set = device.create_descriptor_pool(1, &[(STORAGE, 500_001)]).unwrap().allocate(&set_layout).unwrap();
+    let (out, last) = (Words::zeros(&device, 500_000), Words::new(&device, &[41]));
+    let commands = common::recorded(&device, vk::CommandBufferUsageFlags::empty(), |command| {
+        command.bind_pipeline(&pipeline).unwrap();
+        command.bind_descriptor_sets(&layout, 0, &[&set], &[]).unwrap();
+        command.dispatch_base([499_992 / 8, 0, 0], [1, 1, 1]).unwrap();
+    });
+    set.write(0, 0, STORAGE, &[out.whole()]).unwrap();
+    set.write(1, 499_999, STORAGE, &[last.whole()]).unwrap();
+    device.queue().submit(&[&commands], None).unwrap();
+    device.queue().wait_idle().unwrap();
+    assert_eq!((last.read(), out.read()[499_998..].to_vec()), (vec![42], vec![1, 42]));
 }

@@ -1,13 +1,14 @@
 //! Buffers and buffer views.
 
-use ash::vk;
+use ash::vk::{self, TaggedStructure};
 use spelter_driver as driver;
 
+use crate::c::arrays::put_status;
 use crate::c::entry::entry_points;
-use crate::c::{In, Many, Out, OutChain};
+use crate::c::{In, Many, Out, OutChain, Slice};
 use crate::device::Device;
 use crate::error::{Error, require};
-use crate::memory::DeviceMemory;
+use crate::memory::{DeviceMemory, IMPORTED};
 use crate::physical_device::memory_types;
 use crate::table::{Object, Ref, object};
 
@@ -67,6 +68,11 @@ fn new(device: &Device, info: In<'_, vk::BufferCreateInfo<'_>>) -> Result<driver
     let flags = info.flags;
     require(flags.is_empty(), "vkCreateBuffer", "VUID-VkBufferCreateInfo-flags-00915", || {
         format!("flags {flags:?}: no such feature is enabled")
+    })?;
+    let external = info.next::<vk::ExternalMemoryBufferCreateInfo<'_>>();
+    let external = external.map(|external| external.handle_types).unwrap_or_default();
+    require(IMPORTED.contains(external), "vkCreateBuffer", "VUID-VkBufferCreateInfo-pNext-00920", || {
+        format!("a buffer in memory of kinds {external:?}, of which only {IMPORTED:?} can be imported")
     })?;
     let usage = info.next::<vk::BufferUsageFlags2CreateInfoKHR<'_>>();
     let usage = usage.map_or(info.usage, |wide| vk::BufferUsageFlags::from_raw(wide.usage.as_raw() as u32));
@@ -132,12 +138,26 @@ fn bind(_: Ref<Device>, buffer: Ref<Buffer>, memory: Ref<DeviceMemory>, offset: 
 }
 
 fn bind2(_: Ref<Device>, count: u32, infos: Many<'_, vk::BindBufferMemoryInfo<'_>>) -> Result<(), Error> {
-    for info in infos.of(count as usize).each() {
+    bind_each(infos.of(count as usize), |info| {
         let buffer = Buffer::get(info.buffer, "VkBindBufferMemoryInfo-buffer")?;
         let memory = DeviceMemory::get(info.memory, "VkBindBufferMemoryInfo-memory")?;
-        buffer.driver.bind_memory(&memory.driver, info.memory_offset)?;
+        Ok(buffer.driver.bind_memory(&memory.driver, info.memory_offset)?)
+    })
+}
+
+/// Binds one after the other, also after one that fails: each has its own result, and the call has the first that is an error.
+pub(crate) fn bind_each<T: TaggedStructure>(
+    infos: Slice<'_, T>,
+    bind: impl Fn(In<'_, T>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut result = Ok(());
+    for info in infos.each() {
+        let bound = bind(info);
+        let code = bound.as_ref().map_or_else(Error::code, |()| vk::Result::SUCCESS);
+        put_status(info.next(), code);
+        result = result.and(bound);
     }
-    Ok(())
+    result
 }
 
 fn create_view(

@@ -202,6 +202,12 @@ pub(crate) fn forget<H: Handle>(handle: H) {
 
 fn set_name(_: Ref<Device>, info: In<'_, vk::DebugUtilsObjectNameInfoEXT<'_>>) -> Result<(), Error> {
     ANY.store(true, Ordering::Relaxed);
+    if info.object_type == vk::ObjectType::QUEUE
+        && let Some(queue) = Queue::find(vk::Queue::from_raw(info.object_handle))
+        && let (Some((trace, number)), Some(name)) = (&queue.trace, info.name())
+    {
+        trace.name_queue(*number, name.as_str());
+    }
     let key = (info.object_type, info.object_handle);
     match info.name().map(Text::as_str).filter(|name| !name.is_empty()) {
         Some(name) => NAMES.lock().insert(key, name.to_owned()),

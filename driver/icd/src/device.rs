@@ -70,7 +70,7 @@ impl Device {
 
     /// Whether a command by that name is the device's: one of an extension that was not enabled is not.
     pub(crate) fn offers(&self, name: &str) -> bool {
-        extensions::offers(extensions::DEVICE, &self.extensions, name)
+        extensions::offers(extensions::of_device(Options::get()), &self.extensions, name)
             || extensions::offers(extensions::INSTANCE, &self.instance_extensions, name)
     }
 }
@@ -108,7 +108,7 @@ fn create(
 fn check_extensions(info: In<'_, vk::DeviceCreateInfo<'_>>) -> Result<HashSet<String>, Error> {
     let mut enabled = HashSet::new();
     for extension in info.extensions().into_iter().map(Text::as_str) {
-        if !extensions::DEVICE.iter().any(|(name, ..)| *name == extension) {
+        if !extensions::of_device(Options::get()).any(|(name, ..)| *name == extension) {
             let what = format!("there is no device extension `{extension}`");
             return Err(Error::Code(vk::Result::ERROR_EXTENSION_NOT_PRESENT, what));
         }

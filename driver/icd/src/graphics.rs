@@ -10,11 +10,6 @@ use crate::error::Error;
 use crate::table::Object;
 
 refused_points! {
-    PFN_vkCreateGraphicsPipelines(
-        device: vk::Device, pipeline_cache: vk::PipelineCache, create_info_count: u32,
-        p_create_infos: *const vk::GraphicsPipelineCreateInfo<'_>, p_allocator: *const vk::AllocationCallbacks<'_>,
-        p_pipelines: *mut vk::Pipeline,
-    ) -> vk::Result => refuse;
     PFN_vkCreateRenderPass(
         device: vk::Device, p_create_info: *const vk::RenderPassCreateInfo<'_>,
         p_allocator: *const vk::AllocationCallbacks<'_>, p_render_pass: *mut vk::RenderPass,

@@ -3,12 +3,12 @@
 use ash::vk;
 use spelter_driver as driver;
 
-use crate::buffer::tell;
+use crate::buffer::{bind_each, tell};
 use crate::c::entry::entry_points;
 use crate::c::{In, InOut, Many, Out, OutChain, OutMany, list};
 use crate::device::Device;
 use crate::error::{Error, require};
-use crate::memory::DeviceMemory;
+use crate::memory::{DeviceMemory, IMPORTED};
 use crate::physical_device::memory_types;
 use crate::table::{Object, Ref, object};
 
@@ -90,6 +90,11 @@ fn new(device: &Device, info: In<'_, vk::ImageCreateInfo<'_>>) -> Result<driver:
     require(known.contains(info.flags), at, "VUID-VkImageCreateInfo-imageCreateMaxMipLevels-02251", || {
         format!("flags {:?} are not supported", info.flags & !known)
     })?;
+    let external = info.next::<vk::ExternalMemoryImageCreateInfo<'_>>();
+    let external = external.map(|external| external.handle_types).unwrap_or_default();
+    require(IMPORTED.contains(external), at, "VUID-VkImageCreateInfo-pNext-00990", || {
+        format!("an image in memory of kinds {external:?}, of which only {IMPORTED:?} can be imported")
+    })?;
     let info = driver::ImageInfo {
         flags: info.flags,
         ty: info.image_type,
@@ -153,12 +158,11 @@ fn bind(_: Ref<Device>, image: Ref<Image>, memory: Ref<DeviceMemory>, offset: u6
 }
 
 fn bind2(_: Ref<Device>, count: u32, infos: Many<'_, vk::BindImageMemoryInfo<'_>>) -> Result<(), Error> {
-    for info in infos.of(count as usize).each() {
+    bind_each(infos.of(count as usize), |info| {
         let image = Image::get(info.image, "VkBindImageMemoryInfo-image")?;
         let memory = DeviceMemory::get(info.memory, "VkBindImageMemoryInfo-memory")?;
-        image.driver.bind_memory(&memory.driver, info.memory_offset)?;
-    }
-    Ok(())
+        Ok(image.driver.bind_memory(&memory.driver, info.memory_offset)?)
+    })
 }
 
 fn layout(

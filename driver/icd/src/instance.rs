@@ -11,6 +11,7 @@ use crate::c::{In, InOut, Out, OutChain, OutMany, Text, list, list_chains};
 use crate::context::{self, Owner};
 use crate::debug::Messenger;
 use crate::error::Error;
+use crate::options::Options;
 use crate::physical_device::{PhysicalDevice, extensions};
 use crate::table::{Object, Ref, object};
 use crate::{loader, message};
@@ -54,7 +55,7 @@ object!(dispatchable Instance: vk::Instance, |instance| instance.owner);
 impl Instance {
     /// Whether a command by that name is there, of the instance or of a device.
     pub(crate) fn offers(&self, name: &str) -> bool {
-        let of_device = extensions::DEVICE.iter().any(|(_, _, commands)| commands.contains(&name));
+        let of_device = extensions::of_device(Options::get()).any(|(_, _, commands)| commands.contains(&name));
         of_device || extensions::offers(extensions::INSTANCE, &self.extensions, name)
     }
 }
@@ -75,7 +76,7 @@ fn instance_extensions(
 ) -> Result<vk::Result, Error> {
     // The loader asks layers for theirs itself.
     let _ = layer;
-    Ok(list(count, out, extensions::list(extensions::INSTANCE)))
+    Ok(list(count, out, extensions::list(extensions::INSTANCE.iter())))
 }
 
 fn create(

@@ -80,7 +80,11 @@ fn commands() -> &'static HashMap<&'static str, (Level, Function)> {
 
 /// A command by its name, or by the name that it had before it became part of Vulkan.
 fn find(name: &str) -> Option<(Level, Function)> {
-    commands().get(name).or_else(|| commands().get(extensions::plain(name)?)).copied()
+    let plain = || extensions::plain(name);
+    let of_vulkan = || commands().get(plain()?);
+    // What other authors' extensions began with and Khronos' went on with.
+    let of_khronos = || commands().get(format!("{}KHR", plain()?).as_str());
+    commands().get(name).or_else(of_vulkan).or_else(of_khronos).copied()
 }
 
 /// `vkGetInstanceProcAddr`. Without an instance only what needs none is found; of extensions of the instance, those that were

@@ -28,6 +28,12 @@ entry_points! {
         flags: vk::MemoryMapFlags, pp_data: *mut *mut c_void,
     ) -> vk::Result => map;
     PFN_vkUnmapMemory(device: vk::Device, memory: vk::DeviceMemory) => unmap;
+    PFN_vkMapMemory2KHR(
+        device: vk::Device, p_memory_map_info: *const vk::MemoryMapInfoKHR<'_>, pp_data: *mut *mut c_void,
+    ) -> vk::Result => map2;
+    PFN_vkUnmapMemory2KHR(
+        device: vk::Device, p_memory_unmap_info: *const vk::MemoryUnmapInfoKHR<'_>,
+    ) -> vk::Result => unmap2;
     PFN_vkFlushMappedMemoryRanges(
         device: vk::Device, memory_range_count: u32, p_memory_ranges: *const vk::MappedMemoryRange<'_>,
     ) -> vk::Result => flush;
@@ -45,9 +51,6 @@ entry_points! {
         p_memory_host_pointer_properties: *mut vk::MemoryHostPointerPropertiesEXT<'_>,
     ) -> vk::Result => host_pointer;
 }
-
-/// Whether memory of the host's can be imported.
-pub(crate) const IMPORTS: bool = true;
 
 /// `VkDeviceMemory`.
 pub(crate) struct DeviceMemory {
@@ -86,9 +89,20 @@ fn allocate(
     if info.allocation_size > device.driver.memory_heaps().iter().map(|heap| heap.size).max().unwrap_or(0) {
         return Err(driver::Error::OutOfMemory.into());
     }
+    let exported = info.next::<vk::ExportMemoryAllocateInfo<'_>>();
+    let exported = exported.map(|export| export.handle_types).unwrap_or_default();
+    require(exported.is_empty(), at, "VUID-VkExportMemoryAllocateInfo-handleTypes-00656", || {
+        format!("memory does not leave the device: {exported:?}")
+    })?;
     let imported = info.next::<vk::ImportMemoryHostPointerInfoEXT<'_>>().filter(|info| !info.handle_type.is_empty());
     let driver = match imported {
-        Some(imported) => import(&device.driver, imported, info.allocation_size)?,
+        Some(imported) => {
+            let of_type = "VUID-VkImportMemoryHostPointerInfoEXT-handleType-01748";
+            let of_pointer = "VUID-VkImportMemoryHostPointerInfoEXT-pHostPointer-01749";
+            let at = "VkImportMemoryHostPointerInfoEXT";
+            check_host(imported.handle_type, imported.p_host_pointer, at, of_type, of_pointer)?;
+            import(&device.driver, imported, info.allocation_size)?
+        }
         None => device.driver.allocate_memory(info.allocation_size, 0)?,
     };
     let used = IN_USE.fetch_add(driver.size(), Ordering::Relaxed) + driver.size();
@@ -138,6 +152,15 @@ fn unmap(_: Ref<Device>, memory: Ref<DeviceMemory>) -> Result<(), Error> {
     require(was, "vkUnmapMemory", "VUID-vkUnmapMemory-memory-00689", || "the memory is not mapped".into())
 }
 
+fn map2(device: Ref<Device>, info: In<'_, vk::MemoryMapInfoKHR<'_>>, out: Out<'_, *mut c_void>) -> Result<(), Error> {
+    let memory = DeviceMemory::get(info.memory, "VkMemoryMapInfo-memory")?;
+    map(device, memory, info.offset, info.size, info.flags, out)
+}
+
+fn unmap2(device: Ref<Device>, info: In<'_, vk::MemoryUnmapInfoKHR<'_>>) -> Result<(), Error> {
+    unmap(device, DeviceMemory::get(info.memory, "VkMemoryUnmapInfo-memory")?)
+}
+
 /// Flushes and invalidates alike: host and device share the memory and its caches, so only the rules are checked.
 fn flush(_: Ref<Device>, count: u32, ranges: Many<'_, vk::MappedMemoryRange<'_>>) -> Result<(), Error> {
     for (index, range) in ranges.of(count as usize).iter().enumerate() {
@@ -165,13 +188,40 @@ fn capture_address(_: Ref<Device>, _: In<'_, vk::DeviceMemoryOpaqueCaptureAddres
     Ok(0)
 }
 
+/// What of the host's can be imported: memory that the program allocated, not that of other devices.
+pub(crate) const IMPORTED: vk::ExternalMemoryHandleTypeFlags = vk::ExternalMemoryHandleTypeFlags::HOST_ALLOCATION_EXT;
+
+/// The rules for a pointer to the host's memory.
+fn check_host(
+    handle_type: vk::ExternalMemoryHandleTypeFlags,
+    pointer: *const c_void,
+    at: &str,
+    of_type: &'static str,
+    of_pointer: &'static str,
+) -> Result<(), Error> {
+    use vk::ExternalMemoryHandleTypeFlags as H;
+    let known = [H::HOST_ALLOCATION_EXT, H::HOST_MAPPED_FOREIGN_MEMORY_EXT].contains(&handle_type);
+    require(known, at, of_type, || format!("handleType {handle_type:?} is none of the host's memory"))?;
+    if handle_type != IMPORTED {
+        let what = format!("{at}: memory of other devices ({handle_type:?}) cannot be imported");
+        return Err(Error::Code(vk::Result::ERROR_INVALID_EXTERNAL_HANDLE, what));
+    }
+    let aligned = !pointer.is_null() && (pointer.addr() as u64).is_multiple_of(driver::Device::IMPORT_ALIGNMENT);
+    require(aligned, at, of_pointer, || {
+        format!("{:#x} is no multiple of {}", pointer.addr(), driver::Device::IMPORT_ALIGNMENT)
+    })
+}
+
 /// Memory of the host's can be of any type.
 fn host_pointer(
     _: Ref<Device>,
-    _: vk::ExternalMemoryHandleTypeFlags,
-    _: *const c_void,
+    handle_type: vk::ExternalMemoryHandleTypeFlags,
+    pointer: *const c_void,
     mut out: OutChain<'_, vk::MemoryHostPointerPropertiesEXT<'_>>,
 ) -> Result<(), Error> {
+    let of_type = "VUID-vkGetMemoryHostPointerPropertiesEXT-handleType-01752";
+    let of_pointer = "VUID-vkGetMemoryHostPointerPropertiesEXT-pHostPointer-01753";
+    check_host(handle_type, pointer, "vkGetMemoryHostPointerPropertiesEXT", of_type, of_pointer)?;
     out.head(|all| all.memory_type_bits = memory_types::ALL);
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Private data: numbers that programs and layers keep with objects.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ash::vk;
 use parking_lot::Mutex;
@@ -37,6 +38,28 @@ pub(crate) struct PrivateDataSlot {
 
 object!(PrivateDataSlot: vk::PrivateDataSlot);
 
+/// Numbers of all slots: most programs have none, and their objects go without a look at the slots.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+impl Drop for PrivateDataSlot {
+    fn drop(&mut self) {
+        COUNT.fetch_sub(self.numbers.get_mut().len(), Ordering::Relaxed);
+    }
+}
+
+/// An object is gone, and its numbers with it. Its handle may be another's one day.
+pub(crate) fn forget(ty: vk::ObjectType, handle: u64) {
+    // Relaxed: whoever gave the object a number came before, by the rules for its destruction.
+    if COUNT.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    for slot in PrivateDataSlot::table().all() {
+        if slot.numbers.lock().remove(&(ty, handle)).is_some() {
+            COUNT.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
 fn create(
     _: Ref<Device>,
     _: In<'_, vk::PrivateDataSlotCreateInfo<'_>>,
@@ -52,7 +75,9 @@ fn destroy(_: Ref<Device>, slot: vk::PrivateDataSlot, _: *const vk::AllocationCa
 }
 
 fn set(_: Ref<Device>, ty: vk::ObjectType, handle: u64, slot: Ref<PrivateDataSlot>, data: u64) -> Result<(), Error> {
-    slot.numbers.lock().insert((ty, handle), data);
+    if slot.numbers.lock().insert((ty, handle), data).is_none() {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+    }
     Ok(())
 }
 

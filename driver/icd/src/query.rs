@@ -7,10 +7,11 @@ use spelter_driver as driver;
 
 use crate::buffer::Buffer;
 use crate::c::entry::entry_points;
-use crate::c::{In, Out, OutMany};
+use crate::c::{In, InOut, Many, Out, OutMany, list};
 use crate::command::CommandBuffer;
 use crate::device::Device;
 use crate::error::{Error, require};
+use crate::physical_device::PhysicalDevice;
 use crate::table::{Object, Ref, object};
 
 entry_points! {
@@ -43,7 +44,44 @@ entry_points! {
     PFN_vkCmdBeginQuery(
         command_buffer: vk::CommandBuffer, query_pool: vk::QueryPool, query: u32, flags: vk::QueryControlFlags,
     ) => cmd_begin;
+    PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsKHR(
+        physical_device: vk::PhysicalDevice, p_time_domain_count: *mut u32, p_time_domains: *mut vk::TimeDomainKHR,
+    ) -> vk::Result => time_domains;
+    PFN_vkGetCalibratedTimestampsKHR(
+        device: vk::Device, timestamp_count: u32, p_timestamp_infos: *const vk::CalibratedTimestampInfoKHR<'_>,
+        p_timestamps: *mut u64, p_max_deviation: *mut u64,
+    ) -> vk::Result => calibrated;
     PFN_vkCmdEndQuery(command_buffer: vk::CommandBuffer, query_pool: vk::QueryPool, query: u32) => cmd_end;
+}
+
+/// The clocks that can be read together: they are one.
+const DOMAINS: [vk::TimeDomainKHR; 2] = [vk::TimeDomainKHR::DEVICE, vk::TimeDomainKHR::CLOCK_MONOTONIC];
+
+fn time_domains(
+    _: Ref<PhysicalDevice>,
+    count: InOut<'_, u32>,
+    out: OutMany<'_, vk::TimeDomainKHR>,
+) -> Result<vk::Result, Error> {
+    Ok(list(count, out, DOMAINS.into_iter()))
+}
+
+/// One look at the clock is the time of all.
+fn calibrated(
+    device: Ref<Device>,
+    count: u32,
+    infos: Many<'_, vk::CalibratedTimestampInfoKHR<'_>>,
+    times: OutMany<'_, u64>,
+    mut deviation: Out<'_, u64>,
+) -> Result<(), Error> {
+    let infos = infos.of(count as usize);
+    for info in infos.iter() {
+        let domain = info.time_domain;
+        let vuid = "VUID-VkCalibratedTimestampInfoKHR-timeDomain-02354";
+        require(DOMAINS.contains(&domain), "vkGetCalibratedTimestampsKHR", vuid, || format!("timeDomain {domain:?}"))?;
+    }
+    times.put(infos.len(), std::iter::repeat(device.driver.timestamp()));
+    deviation.put(1);
+    Ok(())
 }
 
 /// `VkQueryPool`.

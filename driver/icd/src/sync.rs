@@ -9,7 +9,7 @@ use crate::c::entry::entry_points;
 use crate::c::{In, Many, Out};
 use crate::command::CommandBuffer;
 use crate::device::{Device, Queue};
-use crate::error::Error;
+use crate::error::{Error, require};
 use crate::table::{Maybe, Object, Ref, object};
 
 entry_points! {
@@ -51,29 +51,6 @@ entry_points! {
     PFN_vkGetEventStatus(device: vk::Device, event: vk::Event) -> vk::Result => event_status;
     PFN_vkSetEvent(device: vk::Device, event: vk::Event) -> vk::Result => set_event;
     PFN_vkResetEvent(device: vk::Device, event: vk::Event) -> vk::Result => reset_event;
-    PFN_vkCmdSetEvent(
-        command_buffer: vk::CommandBuffer, event: vk::Event, stage_mask: vk::PipelineStageFlags,
-    ) => cmd_set_event;
-    PFN_vkCmdResetEvent(
-        command_buffer: vk::CommandBuffer, event: vk::Event, stage_mask: vk::PipelineStageFlags,
-    ) => cmd_reset_event;
-    PFN_vkCmdWaitEvents(
-        command_buffer: vk::CommandBuffer, event_count: u32, p_events: *const vk::Event,
-        src_stage_mask: vk::PipelineStageFlags, dst_stage_mask: vk::PipelineStageFlags, memory_barrier_count: u32,
-        p_memory_barriers: *const vk::MemoryBarrier<'_>, buffer_memory_barrier_count: u32,
-        p_buffer_memory_barriers: *const vk::BufferMemoryBarrier<'_>, image_memory_barrier_count: u32,
-        p_image_memory_barriers: *const vk::ImageMemoryBarrier<'_>,
-    ) => cmd_wait_events;
-    PFN_vkCmdSetEvent2(
-        command_buffer: vk::CommandBuffer, event: vk::Event, p_dependency_info: *const vk::DependencyInfo<'_>,
-    ) => cmd_set_event2;
-    PFN_vkCmdResetEvent2(
-        command_buffer: vk::CommandBuffer, event: vk::Event, stage_mask: vk::PipelineStageFlags2,
-    ) => cmd_reset_event2;
-    PFN_vkCmdWaitEvents2(
-        command_buffer: vk::CommandBuffer, event_count: u32, p_events: *const vk::Event,
-        p_dependency_infos: *const vk::DependencyInfo<'_>,
-    ) => cmd_wait_events2;
     PFN_vkQueueSubmit(
         queue: vk::Queue, submit_count: u32, p_submits: *const vk::SubmitInfo<'_>, fence: vk::Fence,
     ) -> vk::Result => submit;
@@ -102,7 +79,7 @@ object!(Semaphore: vk::Semaphore);
 
 /// `VkEvent`.
 pub(crate) struct Event {
-    driver: driver::Event,
+    pub(crate) driver: driver::Event,
 }
 
 object!(Event: vk::Event);
@@ -122,6 +99,10 @@ fn create_fence(
     _: *const vk::AllocationCallbacks<'_>,
     mut out: Out<'_, vk::Fence>,
 ) -> Result<(), Error> {
+    let exported = info.next::<vk::ExportFenceCreateInfo<'_>>().map(|export| export.handle_types).unwrap_or_default();
+    require(exported.is_empty(), "vkCreateFence", "VUID-VkExportFenceCreateInfo-handleTypes-01446", || {
+        format!("fences do not leave the device: {exported:?}")
+    })?;
     let signaled = info.flags.contains(vk::FenceCreateFlags::SIGNALED);
     out.put(Fence { driver: device.driver.create_fence(signaled) }.insert());
     Ok(())
@@ -180,6 +161,11 @@ fn create_semaphore(
     _: *const vk::AllocationCallbacks<'_>,
     mut out: Out<'_, vk::Semaphore>,
 ) -> Result<(), Error> {
+    let exported = info.next::<vk::ExportSemaphoreCreateInfo<'_>>();
+    let exported = exported.map(|export| export.handle_types).unwrap_or_default();
+    require(exported.is_empty(), "vkCreateSemaphore", "VUID-VkExportSemaphoreCreateInfo-handleTypes-01124", || {
+        format!("semaphores do not leave the device: {exported:?}")
+    })?;
     let kind = info.next::<vk::SemaphoreTypeCreateInfo<'_>>();
     let timeline = kind.filter(|kind| kind.semaphore_type == vk::SemaphoreType::TIMELINE);
     let driver = match timeline {
@@ -249,60 +235,6 @@ fn set_event(_: Ref<Device>, event: Ref<Event>) -> Result<(), Error> {
 fn reset_event(_: Ref<Device>, event: Ref<Event>) -> Result<(), Error> {
     event.driver.reset();
     Ok(())
-}
-
-fn cmd_set_event(commands: Ref<CommandBuffer>, event: vk::Event, _: vk::PipelineStageFlags) -> Result<(), Error> {
-    commands.add(|into| Ok(into.set_event(&Event::get(event, "vkCmdSetEvent-event")?.driver)?))
-}
-
-fn cmd_reset_event(commands: Ref<CommandBuffer>, event: vk::Event, _: vk::PipelineStageFlags) -> Result<(), Error> {
-    commands.add(|into| Ok(into.reset_event(&Event::get(event, "vkCmdResetEvent-event")?.driver)?))
-}
-
-fn cmd_set_event2(
-    commands: Ref<CommandBuffer>,
-    event: vk::Event,
-    _: In<'_, vk::DependencyInfo<'_>>,
-) -> Result<(), Error> {
-    cmd_set_event(commands, event, vk::PipelineStageFlags::empty())
-}
-
-fn cmd_reset_event2(commands: Ref<CommandBuffer>, event: vk::Event, _: vk::PipelineStageFlags2) -> Result<(), Error> {
-    cmd_reset_event(commands, event, vk::PipelineStageFlags::empty())
-}
-
-fn record_wait(commands: &CommandBuffer, count: u32, events: Many<'_, vk::Event>) -> Result<(), Error> {
-    commands.add(|into| {
-        let find = |&event: &vk::Event| Event::get(event, "vkCmdWaitEvents-pEvents");
-        let events = events.of(count as usize).iter().map(find).collect::<Result<Vec<_>, _>>()?;
-        Ok(into.wait_events(&events.iter().map(|event| &event.driver).collect::<Vec<_>>())?)
-    })
-}
-
-#[expect(clippy::too_many_arguments, reason = "the prototype is Vulkan's")]
-fn cmd_wait_events(
-    commands: Ref<CommandBuffer>,
-    count: u32,
-    events: Many<'_, vk::Event>,
-    _: vk::PipelineStageFlags,
-    _: vk::PipelineStageFlags,
-    _: u32,
-    _: Many<'_, vk::MemoryBarrier<'_>>,
-    _: u32,
-    _: Many<'_, vk::BufferMemoryBarrier<'_>>,
-    _: u32,
-    _: Many<'_, vk::ImageMemoryBarrier<'_>>,
-) -> Result<(), Error> {
-    record_wait(&commands, count, events)
-}
-
-fn cmd_wait_events2(
-    commands: Ref<CommandBuffer>,
-    count: u32,
-    events: Many<'_, vk::Event>,
-    _: Many<'_, vk::DependencyInfo<'_>>,
-) -> Result<(), Error> {
-    record_wait(&commands, count, events)
 }
 
 /// One submission, with its objects found.

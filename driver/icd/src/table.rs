@@ -6,13 +6,14 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use ash::vk::Handle;
+use ash::vk::{Handle, ObjectType};
 use parking_lot::RwLock;
 
 use crate::c::entry::{FromC, Place};
 use crate::context::{self, Owner};
 use crate::debug;
 use crate::error::Error;
+use crate::private_data;
 
 /// What handles name.
 pub(crate) trait Object: Sized + Send + Sync + 'static {
@@ -40,8 +41,7 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
     }
 
     fn insert_shared(object: Arc<Self>) -> Self::Handle {
-        let tag = Self::Handle::TYPE.as_raw().cast_unsigned();
-        Self::handle(Self::table().insert(tag, object))
+        Self::handle(Self::table().insert(const { tag(Self::Handle::TYPE) }, object))
     }
 
     /// The object, if there is one.
@@ -74,6 +74,7 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
         }
         Self::retire(handle);
         debug::forget(handle);
+        private_data::forget(Self::Handle::TYPE, handle.as_raw());
         removed.map(Some).ok_or_else(|| {
             let kind = Self::Handle::TYPE;
             let problem = format!("{:#x} is no live {kind:?}: destroyed twice, or never made", handle.as_raw());
@@ -81,6 +82,31 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
         })
     }
 }
+
+/// What tells handles of a type from others, in 8 bits. Vulkan numbers its own types from 1 on, those of extensions from
+/// 1,000,000,000 on, a thousand for each extension.
+const fn tag(ty: ObjectType) -> u32 {
+    let number = ty.as_raw().cast_unsigned();
+    if number < 1 << 7 {
+        return number;
+    }
+    let mut place = 0;
+    while place < OF_EXTENSIONS.len() {
+        if OF_EXTENSIONS[place].as_raw() == ty.as_raw() {
+            return 1 << 7 | place as u32;
+        }
+        place += 1;
+    }
+    panic!("a type of handles without a tag")
+}
+
+/// Types of extensions that there are handles of.
+const OF_EXTENSIONS: [ObjectType; 4] = [
+    ObjectType::DEBUG_REPORT_CALLBACK_EXT,
+    ObjectType::DEBUG_UTILS_MESSENGER_EXT,
+    ObjectType::DESCRIPTOR_UPDATE_TEMPLATE,
+    ObjectType::PRIVATE_DATA_SLOT,
+];
 
 /// Makes a type the object behind a handle: `object!(Buffer: vk::Buffer)`, or `dispatchable`, which says whose it is.
 macro_rules! object {
@@ -228,6 +254,16 @@ impl<T> Table<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn types_have_tags_of_their_own() {
+        let core = 1..=ObjectType::COMMAND_POOL.as_raw();
+        let all = core.map(ObjectType::from_raw).chain(OF_EXTENSIONS);
+        let mut tags: Vec<_> = all.map(tag).collect();
+        assert!(tags.iter().all(|tag| (1..256).contains(tag)), "{tags:?}");
+        tags.sort_unstable();
+        assert!(tags.windows(2).all(|pair| pair[0] != pair[1]), "{tags:?}");
+    }
 
     #[test]
     fn a_handle_dies_with_its_object() {

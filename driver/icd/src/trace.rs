@@ -22,7 +22,7 @@ impl Trace {
 
     fn event(&self, process: &str, thread: usize, name: &str, start: Instant, end: Instant) {
         let (at, long) = (start.saturating_duration_since(self.start), end.saturating_duration_since(start));
-        let name = name.replace(['"', '\\'], "'").replace(char::is_control, " ");
+        let name = clean(name);
         let mut events = self.events.lock();
         // Writing to a string cannot fail.
         let _ = writeln!(
@@ -44,11 +44,28 @@ impl Trace {
         self.event("labels of queues", queue, name, now, now);
     }
 
+    /// What the program calls a queue.
+    pub(crate) fn name_queue(&self, queue: usize, name: &str) {
+        let name = clean(name);
+        for process in ["queues", "labels of queues"] {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                self.events.lock(),
+                r#"{{"ph":"M","pid":"{process}","tid":{queue},"name":"thread_name","args":{{"name":"{name}"}}}},"#,
+            );
+        }
+    }
+
     /// Writes the timeline into a file.
     pub(crate) fn save(&self, path: &Path) -> std::io::Result<()> {
         let events = self.events.lock();
         std::fs::write(path, format!("[\n{}\n]\n", events.trim_end().trim_end_matches(',')))
     }
+}
+
+/// A name as a part of the format.
+fn clean(name: &str) -> String {
+    name.replace(['"', '\\'], "'").replace(char::is_control, " ")
 }
 
 impl Observer for Trace {

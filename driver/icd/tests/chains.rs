@@ -156,3 +156,222 @@ fn formats_and_memory_keep_vulkans_rules() {
         assert_eq!(image(format, usage).map(|_| ()), Err(unsupported), "{format:?}");
     }
 }
+
+/// Every extension of the instance and of the device is enabled; commands are called by the names that extensions have for them.
+#[test]
+fn commands_of_extensions_do_what_those_of_vulkan_do() {
+    let entry = common::entry();
+    let app = vk::ApplicationInfo::default().api_version(vk::API_VERSION_1_0);
+    unsafe {
+        let all = entry.enumerate_instance_extension_properties(None).unwrap();
+        let names: Vec<_> = all.iter().map(|extension| extension.extension_name.as_ptr()).collect();
+        let info = vk::InstanceCreateInfo::default().application_info(&app).enabled_extension_names(&names);
+        let instance = entry.create_instance(&info, None).unwrap();
+        let physical = instance.enumerate_physical_devices().unwrap()[0];
+        let groups = ash::khr::device_group_creation::Instance::new(&entry, &instance);
+        let mut group = [vk::PhysicalDeviceGroupProperties::default()];
+        groups.enumerate_physical_device_groups(&mut group).unwrap();
+        assert_eq!((group[0].physical_device_count, group[0].physical_devices[0]), (1, physical));
+        let asks = ash::khr::get_physical_device_properties2::Instance::new(&entry, &instance);
+        let mut properties = vk::PhysicalDeviceProperties2::default();
+        asks.get_physical_device_properties2(physical, &mut properties);
+        let plain = instance.get_physical_device_properties(physical);
+        assert_eq!(properties.properties.device_name_as_c_str(), plain.device_name_as_c_str());
+        let mut features = vk::PhysicalDeviceFeatures2::default();
+        asks.get_physical_device_features2(physical, &mut features);
+        assert_eq!(features.features.shader_int64, vk::TRUE);
+        let mut memory = vk::PhysicalDeviceMemoryProperties2::default();
+        asks.get_physical_device_memory_properties2(physical, &mut memory);
+        assert_eq!(memory.memory_properties.memory_heap_count, 1);
+        let mut wide = vk::FormatProperties3::default();
+        let mut format = vk::FormatProperties2::default().push_next(&mut wide);
+        asks.get_physical_device_format_properties2(physical, vk::Format::R32_SFLOAT, &mut format);
+        let optimal = format.format_properties.optimal_tiling_features;
+        let unformatted = vk::FormatFeatureFlags2::STORAGE_READ_WITHOUT_FORMAT;
+        assert!(optimal.contains(vk::FormatFeatureFlags::STORAGE_IMAGE));
+        assert!(wide.optimal_tiling_features.contains(vk::FormatFeatureFlags2::STORAGE_IMAGE | unformatted));
+        let external = ash::khr::external_memory_capabilities::Instance::new(&entry, &instance);
+        let imported = vk::ExternalMemoryHandleTypeFlags::HOST_ALLOCATION_EXT;
+        for (handle_type, wanted) in [
+            (imported, vk::ExternalMemoryFeatureFlags::IMPORTABLE),
+            (vk::ExternalMemoryHandleTypeFlags::OPAQUE_FD, vk::ExternalMemoryFeatureFlags::empty()),
+        ] {
+            let info = vk::PhysicalDeviceExternalBufferInfo::default()
+                .usage(vk::BufferUsageFlags::STORAGE_BUFFER)
+                .handle_type(handle_type);
+            let mut told = vk::ExternalBufferProperties::default();
+            (external.fp().get_physical_device_external_buffer_properties_khr)(
+                physical,
+                &raw const info,
+                &raw mut told,
+            );
+            assert_eq!(told.external_memory_properties.external_memory_features, wanted);
+        }
+        let ask = |name: &std::ffi::CStr| entry.get_instance_proc_addr(instance.handle(), name.as_ptr()).unwrap();
+        let of_fences: vk::PFN_vkGetPhysicalDeviceExternalFenceProperties =
+            std::mem::transmute::<unsafe extern "system" fn(), _>(ask(
+                c"vkGetPhysicalDeviceExternalFencePropertiesKHR",
+            ));
+        let info =
+            vk::PhysicalDeviceExternalFenceInfo::default().handle_type(vk::ExternalFenceHandleTypeFlags::SYNC_FD);
+        let mut told = vk::ExternalFenceProperties::default();
+        of_fences(physical, &raw const info, &raw mut told);
+        assert!(told.external_fence_features.is_empty(), "no fence leaves the device");
+        let of_semaphores: vk::PFN_vkGetPhysicalDeviceExternalSemaphoreProperties =
+            std::mem::transmute::<unsafe extern "system" fn(), _>(ask(
+                c"vkGetPhysicalDeviceExternalSemaphorePropertiesKHR",
+            ));
+        let info = vk::PhysicalDeviceExternalSemaphoreInfo::default()
+            .handle_type(vk::ExternalSemaphoreHandleTypeFlags::SYNC_FD);
+        let mut told = vk::ExternalSemaphoreProperties::default();
+        of_semaphores(physical, &raw const info, &raw mut told);
+        assert!(told.external_semaphore_features.is_empty());
+        let all = instance.enumerate_device_extension_properties(physical).unwrap();
+        let names: Vec<_> = all.iter().map(|extension| extension.extension_name.as_ptr()).collect();
+        let queues = [vk::DeviceQueueCreateInfo::default().queue_priorities(&[1.0])];
+        let info = vk::DeviceCreateInfo::default().queue_create_infos(&queues).enabled_extension_names(&names);
+        let device = instance.create_device(physical, &info, None).unwrap();
+        let mut list = [vk::PhysicalDeviceToolProperties::default()];
+        let mut count = 1;
+        let ask = entry.get_instance_proc_addr(instance.handle(), c"vkGetPhysicalDeviceToolPropertiesEXT".as_ptr());
+        let ask: vk::PFN_vkGetPhysicalDeviceToolProperties =
+            std::mem::transmute::<unsafe extern "system" fn(), _>(ask.unwrap());
+        assert_eq!(ask(physical, &raw mut count, list.as_mut_ptr()), vk::Result::SUCCESS);
+        assert_eq!((count, list[0].name_as_c_str()), (1, Ok(c"spelter")));
+        extensions_of_a_device(&instance, &device);
+        device.destroy_device(None);
+        instance.destroy_instance(None);
+    }
+}
+
+fn extensions_of_a_device(instance: &ash::Instance, device: &ash::Device) {
+    unsafe {
+        let usage = vk::BufferUsageFlags::TRANSFER_DST;
+        let buffer = device.create_buffer(&vk::BufferCreateInfo::default().size(64).usage(usage), None).unwrap();
+        let needs = ash::khr::get_memory_requirements2::Device::new(instance, device);
+        let mut dedicated = vk::MemoryDedicatedRequirements::default();
+        let mut told = vk::MemoryRequirements2::default().push_next(&mut dedicated);
+        let info = vk::BufferMemoryRequirementsInfo2::default().buffer(buffer);
+        needs.get_buffer_memory_requirements2(&info, &mut told);
+        let told = told.memory_requirements;
+        assert_eq!((told.size, dedicated.requires_dedicated_allocation), (64, vk::FALSE));
+        let mut own = vk::MemoryDedicatedAllocateInfo::default().buffer(buffer);
+        let info =
+            vk::MemoryAllocateInfo::default().allocation_size(told.size).memory_type_index(2).push_next(&mut own);
+        let memory = device.allocate_memory(&info, None).unwrap();
+        let binds = ash::khr::bind_memory2::Device::new(instance, device);
+        let info = vk::BindBufferMemoryInfo::default().buffer(buffer).memory(memory);
+        (binds.fp().bind_buffer_memory2_khr)(device.handle(), 1, &raw const info).result().unwrap();
+        assert!(device.bind_buffer_memory(buffer, memory, 0).is_err(), "it is bound");
+        let query = vk::QueryPoolCreateInfo::default().query_type(vk::QueryType::TIMESTAMP).query_count(1);
+        let query = device.create_query_pool(&query, None).unwrap();
+        let resets = ash::ext::host_query_reset::Device::new(instance, device);
+        (resets.fp().reset_query_pool_ext)(device.handle(), query, 0, 1);
+        let pool = device.create_command_pool(&vk::CommandPoolCreateInfo::default(), None).unwrap();
+        let trims = ash::khr::maintenance1::Device::new(instance, device);
+        trims.trim_command_pool(pool, vk::CommandPoolTrimFlags::empty());
+        let info = vk::CommandBufferAllocateInfo::default().command_pool(pool).command_buffer_count(1);
+        let commands = device.allocate_command_buffers(&info).unwrap();
+        let group = ash::khr::device_group::Device::new(instance, device);
+        assert!(group.get_device_group_peer_memory_features(0, 0, 0).contains(vk::PeerMemoryFeatureFlags::COPY_DST));
+        device.begin_command_buffer(commands[0], &vk::CommandBufferBeginInfo::default()).unwrap();
+        group.cmd_set_device_mask(commands[0], 1);
+        device.cmd_fill_buffer(commands[0], buffer, 0, 64, 7);
+        device.end_command_buffer(commands[0]).unwrap();
+        let queue = device.get_device_queue(0, 0);
+        let submit = vk::SubmitInfo::default().command_buffers(&commands);
+        device.queue_submit(queue, &[submit], vk::Fence::null()).unwrap();
+        device.queue_wait_idle(queue).unwrap();
+        let mapped = device.map_memory(memory, 0, 64, vk::MemoryMapFlags::empty()).unwrap();
+        assert_eq!(mapped.cast::<u32>().read_volatile(), 7);
+        device.destroy_query_pool(query, None);
+        device.destroy_command_pool(pool, None);
+        device.destroy_buffer(buffer, None);
+        device.free_memory(memory, None);
+    }
+}
+
+#[test]
+fn the_budget_tells_what_is_in_use() {
+    let gpu = Gpu::with_extensions(&[c"VK_EXT_memory_budget"]);
+    let ask = || {
+        let mut budget = vk::PhysicalDeviceMemoryBudgetPropertiesEXT::default();
+        let mut memory = vk::PhysicalDeviceMemoryProperties2::default().push_next(&mut budget);
+        unsafe { gpu.instance.get_physical_device_memory_properties2(gpu.physical, &mut memory) };
+        (budget.heap_budget[0], budget.heap_usage[0])
+    };
+    let (size, info) = (64 << 20, vk::MemoryAllocateInfo::default());
+    let memory = unsafe { gpu.device.allocate_memory(&info.allocation_size(size), None).unwrap() };
+    let (budget, usage) = ask();
+    // Other tests of this program may use some, too.
+    assert!(usage >= size && budget >= usage, "{usage} of {budget}");
+    unsafe { gpu.device.free_memory(memory, None) };
+    assert!(ask().1 < usage);
+}
+
+#[test]
+fn clocks_are_read_together() {
+    let gpu = Gpu::with_extensions(&[c"VK_KHR_calibrated_timestamps", c"VK_EXT_calibrated_timestamps"]);
+    let (entry, instance) = (&gpu.entry, &gpu.instance);
+    unsafe {
+        let ask = |name: &std::ffi::CStr| entry.get_instance_proc_addr(instance.handle(), name.as_ptr()).unwrap();
+        let of = |name: &std::ffi::CStr| instance.get_device_proc_addr(gpu.device.handle(), name.as_ptr()).unwrap();
+        for (domains, read) in [
+            (c"vkGetPhysicalDeviceCalibrateableTimeDomainsKHR", c"vkGetCalibratedTimestampsKHR"),
+            (c"vkGetPhysicalDeviceCalibrateableTimeDomainsEXT", c"vkGetCalibratedTimestampsEXT"),
+        ] {
+            let domains: vk::PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsKHR =
+                std::mem::transmute::<unsafe extern "system" fn(), _>(ask(domains));
+            let read: vk::PFN_vkGetCalibratedTimestampsKHR =
+                std::mem::transmute::<unsafe extern "system" fn(), _>(of(read));
+            let mut list = [vk::TimeDomainKHR::default(); 4];
+            let mut count = 4;
+            assert_eq!(domains(gpu.physical, &raw mut count, list.as_mut_ptr()), vk::Result::SUCCESS);
+            assert_eq!(list[..count as usize], [vk::TimeDomainKHR::DEVICE, vk::TimeDomainKHR::CLOCK_MONOTONIC]);
+            let infos = [0, 1].map(|index| vk::CalibratedTimestampInfoKHR::default().time_domain(list[index]));
+            let look = || {
+                let (mut times, mut deviation) = ([0u64; 2], u64::MAX);
+                let device = gpu.device.handle();
+                let result = read(device, 2, infos.as_ptr(), times.as_mut_ptr(), &raw mut deviation);
+                (result, times, deviation)
+            };
+            let (first, pause) = (look(), std::time::Duration::from_millis(5));
+            std::thread::sleep(pause);
+            let second = look();
+            assert_eq!((first.0, second.0), (vk::Result::SUCCESS, vk::Result::SUCCESS));
+            let passed = second.1[0] - first.1[0];
+            assert!(passed >= 5_000_000 && first.1[0].abs_diff(first.1[1]) <= first.2, "{first:?} {second:?}");
+            let wrong = [vk::CalibratedTimestampInfoKHR::default().time_domain(vk::TimeDomainKHR::CLOCK_MONOTONIC_RAW)];
+            let (mut time, mut deviation) = (0, 0);
+            let result = read(gpu.device.handle(), 1, wrong.as_ptr(), &raw mut time, &raw mut deviation);
+            assert_eq!(result, vk::Result::ERROR_VALIDATION_FAILED_EXT);
+        }
+    }
+}
+
+#[test]
+fn texel_buffers_begin_where_the_device_says() {
+    let gpu = Gpu::with_extensions(&[c"VK_EXT_texel_buffer_alignment"]);
+    let mut alignment = vk::PhysicalDeviceTexelBufferAlignmentProperties::default();
+    let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut alignment);
+    unsafe { gpu.instance.get_physical_device_properties2(gpu.physical, &mut all) };
+    let limit = all.properties.limits.min_texel_buffer_offset_alignment;
+    let step = alignment.storage_texel_buffer_offset_alignment_bytes;
+    assert!(step > 0 && step <= limit && alignment.uniform_texel_buffer_offset_alignment_bytes <= limit);
+    let info = vk::BufferCreateInfo::default().size(256).usage(vk::BufferUsageFlags::STORAGE_TEXEL_BUFFER);
+    unsafe {
+        let buffer = gpu.device.create_buffer(&info, None).unwrap();
+        let needs = gpu.device.get_buffer_memory_requirements(buffer);
+        let info = vk::MemoryAllocateInfo::default().allocation_size(needs.size);
+        let memory = gpu.device.allocate_memory(&info, None).unwrap();
+        gpu.device.bind_buffer_memory(buffer, memory, 0).unwrap();
+        let view = |offset| {
+            let info = vk::BufferViewCreateInfo::default().buffer(buffer).format(vk::Format::R32_UINT);
+            gpu.device.create_buffer_view(&info.offset(offset).range(64), None)
+        };
+        gpu.device.destroy_buffer_view(view(step).unwrap(), None);
+        assert_eq!(view(step / 2), Err(vk::Result::ERROR_VALIDATION_FAILED_EXT));
+        gpu.device.destroy_buffer(buffer, None);
+        gpu.device.free_memory(memory, None);
+    }
+}

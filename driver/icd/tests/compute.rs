@@ -365,3 +365,146 @@ fn imported_memory_and_conditions() {
     gpu.destroy_program(program);
     gpu.destroy_buffer(a);
 }
+
+#[test]
+fn the_newer_commands_do_what_the_older_ones_do() {
+    let gpu = Gpu::with_extensions(&[c"VK_KHR_maintenance6", c"VK_KHR_map_memory2", c"VK_KHR_push_descriptor"]);
+    let newer = ash::khr::maintenance6::Device::new(&gpu.instance, &gpu.device);
+    let maps = ash::khr::map_memory2::Device::new(&gpu.instance, &gpu.device);
+    let add = "
+        var<immediate> step: u32;
+        @group(0) @binding(0) var<storage, read_write> a: array<u32>;
+        @compute @workgroup_size(1) fn main() { a[0] = a[0] + step; }";
+    let compute = vk::ShaderStageFlags::COMPUTE;
+    let (program, pool) = (gpu.program(add, &[STORAGE], PLAIN), gpu.descriptor_pool());
+    let pushed = gpu.program(add, &[STORAGE], vk::DescriptorSetLayoutCreateFlags::PUSH_DESCRIPTOR_KHR);
+    unsafe {
+        let usage = vk::BufferUsageFlags::STORAGE_BUFFER;
+        let raw = gpu.device.create_buffer(&vk::BufferCreateInfo::default().size(16).usage(usage), None).unwrap();
+        let info = vk::MemoryAllocateInfo::default().allocation_size(64).memory_type_index(2);
+        let memory = gpu.device.allocate_memory(&info, None).unwrap();
+        // Each binding has a result of its own.
+        let (mut good, mut bad) = (vk::Result::NOT_READY, vk::Result::NOT_READY);
+        {
+            let mut first = vk::BindMemoryStatusKHR::default().result(&mut good);
+            let mut second = vk::BindMemoryStatusKHR::default().result(&mut bad);
+            let bind = vk::BindBufferMemoryInfo::default().buffer(raw).memory(memory);
+            let infos = [bind.push_next(&mut first), bind.push_next(&mut second)];
+            assert_eq!(gpu.device.bind_buffer_memory2(&infos), Err(vk::Result::ERROR_VALIDATION_FAILED_EXT));
+        }
+        assert_eq!((good, bad), (vk::Result::SUCCESS, vk::Result::ERROR_VALIDATION_FAILED_EXT));
+        let info = vk::MemoryMapInfoKHR::default().memory(memory).size(vk::WHOLE_SIZE);
+        let (handle, mut mapped) = (gpu.device.handle(), std::ptr::null_mut());
+        (maps.fp().map_memory2_khr)(handle, &raw const info, &raw mut mapped).result().unwrap();
+        let buffer = common::Buffer { raw, memory, mapped: mapped.cast(), words: 4 };
+        let set = gpu.set(pool, &program, &[&buffer]);
+        let infos = [vk::DescriptorBufferInfo { buffer: raw, offset: 0, range: vk::WHOLE_SIZE }];
+        let write = vk::WriteDescriptorSet::default().descriptor_type(STORAGE).buffer_info(&infos);
+        let entries = [vk::DescriptorUpdateTemplateEntry {
+            dst_binding: 0,
+            dst_array_element: 0,
+            descriptor_count: 1,
+            descriptor_type: STORAGE,
+            offset: 0,
+            stride: 0,
+        }];
+        let info = vk::DescriptorUpdateTemplateCreateInfo::default()
+            .descriptor_update_entries(&entries)
+            .template_type(vk::DescriptorUpdateTemplateType::PUSH_DESCRIPTORS_KHR)
+            .pipeline_bind_point(vk::PipelineBindPoint::COMPUTE)
+            .pipeline_layout(pushed.layout);
+        let template = gpu.device.create_descriptor_update_template(&info, None).unwrap();
+        let commands = gpu.record(|device, commands| {
+            let dispatch = |program: &common::Program, step: u32| {
+                device.cmd_bind_pipeline(commands, vk::PipelineBindPoint::COMPUTE, program.pipeline);
+                let bytes = step.to_le_bytes();
+                let info =
+                    vk::PushConstantsInfoKHR::default().layout(program.layout).stage_flags(compute).values(&bytes);
+                newer.cmd_push_constants2(commands, &info);
+                device.cmd_dispatch(commands, 1, 1, 1);
+                let barriers = [vk::MemoryBarrier2::default()];
+                device.cmd_pipeline_barrier2(commands, &vk::DependencyInfo::default().memory_barriers(&barriers));
+            };
+            let sets = [set];
+            let info = vk::BindDescriptorSetsInfoKHR::default();
+            let info = info.stage_flags(compute).layout(program.layout).descriptor_sets(&sets);
+            newer.cmd_bind_descriptor_sets2(commands, &info);
+            dispatch(&program, 1);
+            let writes = [write];
+            let info = vk::PushDescriptorSetInfoKHR::default();
+            let info = info.stage_flags(compute).layout(pushed.layout).descriptor_writes(&writes);
+            newer.cmd_push_descriptor_set2(commands, &info);
+            dispatch(&pushed, 20);
+            let mut info = vk::PushDescriptorSetWithTemplateInfoKHR::default()
+                .descriptor_update_template(template)
+                .layout(pushed.layout);
+            info.p_data = infos.as_ptr().cast();
+            newer.cmd_push_descriptor_set_with_template2(commands, &info);
+            dispatch(&pushed, 300);
+        });
+        gpu.run(commands.unwrap());
+        assert_eq!(buffer.read()[0], 321);
+        let info = vk::MemoryUnmapInfoKHR::default().memory(memory);
+        let unmap = || (maps.fp().unmap_memory2_khr)(handle, &raw const info);
+        assert_eq!(unmap(), vk::Result::SUCCESS);
+        assert_eq!(unmap(), vk::Result::ERROR_VALIDATION_FAILED_EXT, "it is not mapped");
+        gpu.device.destroy_descriptor_update_template(template, None);
+        gpu.device.destroy_descriptor_pool(pool, None);
+        gpu.destroy_buffer(buffer);
+    }
+    gpu.destroy_program(program);
+    gpu.destroy_program(pushed);
+}
+
+#[test]
+fn pipelines_are_robust_whatever_they_ask_for() {
+    let gpu = Gpu::with_extensions(&[c"VK_EXT_pipeline_robustness"]);
+    let mut told = vk::PhysicalDevicePipelineRobustnessPropertiesEXT::default();
+    let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut told);
+    unsafe { gpu.instance.get_physical_device_properties2(gpu.physical, &mut all) };
+    assert_eq!(
+        told.default_robustness_storage_buffers,
+        vk::PipelineRobustnessBufferBehaviorEXT::ROBUST_BUFFER_ACCESS_2
+    );
+    // Far beyond the four words of each buffer.
+    let source = "
+        @group(0) @binding(0) var<storage, read> a: array<u32>;
+        @group(0) @binding(1) var<storage, read_write> b: array<u32>;
+        @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {
+            b[i + b[0] * 4000u] = 5u;
+            b[i] = a[i + b[1] * 1000u] + 1u;
+        }";
+    let (program, pool) = (gpu.program(source, &[STORAGE; 2], PLAIN), gpu.descriptor_pool());
+    let (a, b) = (gpu.buffer(4), gpu.buffer(4));
+    for buffers in [
+        vk::PipelineRobustnessBufferBehaviorEXT::DISABLED,
+        vk::PipelineRobustnessBufferBehaviorEXT::ROBUST_BUFFER_ACCESS,
+        vk::PipelineRobustnessBufferBehaviorEXT::ROBUST_BUFFER_ACCESS_2,
+    ] {
+        a.write(&[7; 4]);
+        b.write(&[1; 4]);
+        let mut robustness = vk::PipelineRobustnessCreateInfoEXT::default().storage_buffers(buffers);
+        unsafe {
+            let stage = vk::PipelineShaderStageCreateInfo::default()
+                .stage(vk::ShaderStageFlags::COMPUTE)
+                .module(program.module)
+                .name(c"main");
+            let info =
+                vk::ComputePipelineCreateInfo::default().stage(stage).layout(program.layout).push_next(&mut robustness);
+            let pipeline = gpu.device.create_compute_pipelines(vk::PipelineCache::null(), &[info], None).unwrap()[0];
+            let set = gpu.set(pool, &program, &[&a, &b]);
+            let commands = gpu.record(|device, commands| {
+                let point = vk::PipelineBindPoint::COMPUTE;
+                device.cmd_bind_pipeline(commands, point, pipeline);
+                device.cmd_bind_descriptor_sets(commands, point, program.layout, 0, &[set], &[]);
+                device.cmd_dispatch(commands, 1, 1, 1);
+            });
+            gpu.run(commands.unwrap());
+            assert_eq!(b.read(), [1; 4], "{buffers:?}: nothing is read beyond, and nothing written");
+            gpu.device.destroy_pipeline(pipeline, None);
+        }
+    }
+    unsafe { gpu.device.destroy_descriptor_pool(pool, None) };
+    gpu.destroy_program(program);
+    [a, b].into_iter().for_each(|buffer| gpu.destroy_buffer(buffer));
+}

@@ -202,10 +202,135 @@ fn graphics_is_refused() {
     unsafe {
         let made = gpu.device.create_graphics_pipelines(vk::PipelineCache::null(), &[info], None);
         assert_eq!(made.map_err(|(_, code)| code), Err(vk::Result::ERROR_FEATURE_NOT_PRESENT));
+        // Programs look at the handles, too.
+        let create = gpu.device.fp_v1_0().create_graphics_pipelines;
+        let (infos, mut made) = ([info; 2], [vk::Pipeline::from_raw(77); 2]);
+        let (none, out) = (vk::PipelineCache::null(), made.as_mut_ptr());
+        let result = create(gpu.device.handle(), none, 2, infos.as_ptr(), std::ptr::null(), out);
+        assert_eq!((result, made), (vk::Result::ERROR_FEATURE_NOT_PRESENT, [vk::Pipeline::null(); 2]));
         let rendering = vk::RenderingInfo::default();
         let commands = gpu.record(|device, commands| device.cmd_begin_rendering(commands, &rendering));
         assert_eq!(commands, Err(vk::Result::ERROR_FEATURE_NOT_PRESENT));
         assert!(gpu.device.create_render_pass(&vk::RenderPassCreateInfo::default(), None).is_err());
+    }
+}
+
+#[test]
+fn layouts_and_sets_keep_their_rules() {
+    use vk::{DescriptorBindingFlags as B, DescriptorSetLayoutCreateFlags as L, DescriptorType as D};
+    let gpu = Gpu::with_extensions(&[c"VK_KHR_push_descriptor"]);
+    let binding = |number, ty, count| {
+        vk::DescriptorSetLayoutBinding::default()
+            .binding(number)
+            .descriptor_type(ty)
+            .descriptor_count(count)
+            .stage_flags(vk::ShaderStageFlags::COMPUTE)
+    };
+    let create = |flags, bindings: &[vk::DescriptorSetLayoutBinding<'_>], of_bindings: &[B]| unsafe {
+        let mut chained = vk::DescriptorSetLayoutBindingFlagsCreateInfo::default().binding_flags(of_bindings);
+        let info = vk::DescriptorSetLayoutCreateInfo::default().flags(flags).bindings(bindings).push_next(&mut chained);
+        gpu.device.create_descriptor_set_layout(&info, None)
+    };
+    let (two, plain) = ([binding(0, STORAGE, 1), binding(1, STORAGE, 1)], L::empty());
+    for (what, flags, bindings, of_bindings) in [
+        ("flags of fewer bindings", plain, &two[..], &[B::empty()][..]),
+        ("late in a layout that is not", plain, &two, &[B::UPDATE_AFTER_BIND, B::empty()]),
+        ("a variable count before the last", plain, &two, &[B::VARIABLE_DESCRIPTOR_COUNT, B::empty()]),
+        ("a dynamic buffer to be pushed", L::PUSH_DESCRIPTOR_KHR, &[binding(0, D::STORAGE_BUFFER_DYNAMIC, 1)], &[]),
+        ("a block to be pushed", L::PUSH_DESCRIPTOR_KHR, &[binding(0, D::INLINE_UNIFORM_BLOCK, 4)], &[]),
+        ("too many to be pushed", L::PUSH_DESCRIPTOR_KHR, &[binding(0, STORAGE, 257)], &[]),
+    ] {
+        assert_eq!(create(flags, bindings, of_bindings), Err(WRONG), "{what}");
+    }
+    unsafe {
+        let (plain, pushed) = (create(plain, &two, &[]).unwrap(), create(L::PUSH_DESCRIPTOR_KHR, &two, &[]).unwrap());
+        let layout = |sets: &[_]| {
+            gpu.device.create_pipeline_layout(&vk::PipelineLayoutCreateInfo::default().set_layouts(sets), None)
+        };
+        assert_eq!(layout(&[pushed, pushed]), Err(WRONG), "two sets to be pushed");
+        let (pool, layouts) = (gpu.descriptor_pool(), [pushed]);
+        let info = vk::DescriptorSetAllocateInfo::default().descriptor_pool(pool).set_layouts(&layouts);
+        assert_eq!(gpu.device.allocate_descriptor_sets(&info), Err(WRONG), "a set that is pushed");
+        let (a, of_plain) = (gpu.buffer(4), layout(&[plain]).unwrap());
+        let push = ash::khr::push_descriptor::Device::new(&gpu.instance, &gpu.device);
+        let infos = [vk::DescriptorBufferInfo { buffer: a.raw, offset: 0, range: vk::WHOLE_SIZE }];
+        let write = vk::WriteDescriptorSet::default().descriptor_type(STORAGE).buffer_info(&infos);
+        let compute = vk::PipelineBindPoint::COMPUTE;
+        let recorded = gpu.record(|_, commands| push.cmd_push_descriptor_set(commands, compute, of_plain, 0, &[write]));
+        assert_eq!(recorded, Err(WRONG), "pushed into a set that is not");
+        gpu.device.destroy_pipeline_layout(of_plain, None);
+        gpu.device.destroy_descriptor_pool(pool, None);
+        [plain, pushed].into_iter().for_each(|layout| gpu.device.destroy_descriptor_set_layout(layout, None));
+        gpu.destroy_buffer(a);
+    }
+}
+
+#[test]
+fn memory_of_the_host_is_imported_by_its_rules() {
+    let gpu = Gpu::with_extensions(&[c"VK_EXT_external_memory_host"]);
+    let host = ash::ext::external_memory_host::Device::new(&gpu.instance, &gpu.device);
+    let pages = std::alloc::Layout::from_size_align(4096, 4096).unwrap();
+    use vk::ExternalMemoryHandleTypeFlags as H;
+    unsafe {
+        let at = std::alloc::alloc_zeroed(pages);
+        let ask = |handle_type, pointer: *mut u8| {
+            let mut properties = vk::MemoryHostPointerPropertiesEXT::default();
+            let ask = host.fp().get_memory_host_pointer_properties_ext;
+            let code = ask(gpu.device.handle(), handle_type, pointer.cast(), &raw mut properties);
+            code.result().map(|()| properties.memory_type_bits)
+        };
+        let import = |handle_type, pointer: *mut u8| {
+            let mut import =
+                vk::ImportMemoryHostPointerInfoEXT::default().handle_type(handle_type).host_pointer(pointer.cast());
+            let info = vk::MemoryAllocateInfo::default().allocation_size(4096).push_next(&mut import);
+            gpu.device.allocate_memory(&info, None)
+        };
+        assert_eq!(ask(H::HOST_ALLOCATION_EXT, at), Ok(0b111));
+        let foreign = vk::Result::ERROR_INVALID_EXTERNAL_HANDLE;
+        for (handle_type, pointer, code) in [
+            (H::OPAQUE_FD, at, WRONG),
+            (H::HOST_MAPPED_FOREIGN_MEMORY_EXT, at, foreign),
+            (H::HOST_ALLOCATION_EXT, at.wrapping_add(64), WRONG),
+            (H::HOST_ALLOCATION_EXT, std::ptr::null_mut(), WRONG),
+        ] {
+            assert_eq!(ask(handle_type, pointer), Err(code), "{handle_type:?} {pointer:?}");
+            assert_eq!(import(handle_type, pointer), Err(code), "{handle_type:?} {pointer:?}");
+        }
+        let memory = import(H::HOST_ALLOCATION_EXT, at).unwrap();
+        gpu.device.free_memory(memory, None);
+        std::alloc::dealloc(at, pages);
+    }
+}
+
+#[test]
+fn nothing_is_shared_with_other_devices() {
+    let gpu =
+        Gpu::with_extensions(&[c"VK_KHR_external_fence", c"VK_KHR_external_semaphore", c"VK_KHR_external_memory"]);
+    unsafe {
+        let mut export = vk::ExportFenceCreateInfo::default().handle_types(vk::ExternalFenceHandleTypeFlags::SYNC_FD);
+        let made = gpu.device.create_fence(&vk::FenceCreateInfo::default().push_next(&mut export), None);
+        assert_eq!(made, Err(WRONG));
+        let handle_types = vk::ExternalSemaphoreHandleTypeFlags::OPAQUE_FD;
+        let mut export = vk::ExportSemaphoreCreateInfo::default().handle_types(handle_types);
+        let made = gpu.device.create_semaphore(&vk::SemaphoreCreateInfo::default().push_next(&mut export), None);
+        assert_eq!(made, Err(WRONG));
+        let fd = vk::ExternalMemoryHandleTypeFlags::OPAQUE_FD;
+        let mut export = vk::ExportMemoryAllocateInfo::default().handle_types(fd);
+        let info = vk::MemoryAllocateInfo::default().allocation_size(64).push_next(&mut export);
+        assert_eq!(gpu.device.allocate_memory(&info, None), Err(WRONG));
+        let mut external = vk::ExternalMemoryBufferCreateInfo::default().handle_types(fd);
+        let info = vk::BufferCreateInfo::default().size(64).usage(vk::BufferUsageFlags::STORAGE_BUFFER);
+        assert_eq!(gpu.device.create_buffer(&info.push_next(&mut external), None), Err(WRONG));
+        let mut external = vk::ExternalMemoryImageCreateInfo::default().handle_types(fd);
+        let info = vk::ImageCreateInfo::default()
+            .image_type(vk::ImageType::TYPE_2D)
+            .format(vk::Format::R8G8B8A8_UNORM)
+            .extent(vk::Extent3D { width: 4, height: 4, depth: 1 })
+            .mip_levels(1)
+            .array_layers(1)
+            .samples(vk::SampleCountFlags::TYPE_1)
+            .usage(vk::ImageUsageFlags::STORAGE);
+        assert_eq!(gpu.device.create_image(&info.push_next(&mut external), None), Err(WRONG));
     }
 }
 

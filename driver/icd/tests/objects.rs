@@ -28,6 +28,12 @@ fn objects_have_private_data() {
         let get = |buffer, slot| gpu.device.get_private_data(buffer, slot);
         assert_eq!((get(a.raw, slots[0]), get(a.raw, slots[1]), get(b.raw, slots[0])), (7, 0, 0));
         assert_eq!(gpu.device.get_private_data(a.memory, slots[0]), 8);
+        // They go with the object.
+        let short = gpu.device.create_fence(&vk::FenceCreateInfo::default(), None).unwrap();
+        gpu.device.set_private_data(short, slots[1], 9).unwrap();
+        assert_eq!(gpu.device.get_private_data(short, slots[1]), 9);
+        gpu.device.destroy_fence(short, None);
+        assert_eq!(gpu.device.get_private_data(short, slots[1]), 0);
         slots.iter().for_each(|&slot| gpu.device.destroy_private_data_slot(slot, None));
     }
     [a, b].into_iter().for_each(|buffer| gpu.destroy_buffer(buffer));
@@ -119,6 +125,11 @@ fn depth_has_layouts_of_its_own() {
 
 #[test]
 fn elements_that_nobody_uses_are_written_while_a_set_is_pending() {
+    unused_elements(vk::DescriptorBindingFlags::UPDATE_AFTER_BIND | vk::DescriptorBindingFlags::PARTIALLY_BOUND);
+    unused_elements(vk::DescriptorBindingFlags::empty());
+}
+
+fn unused_elements(more: vk::DescriptorBindingFlags) {
     let gpu = Gpu::new();
     let source = "
         @group(0) @binding(0) var<storage, read_write> a: array<u32>;
@@ -134,14 +145,12 @@ fn elements_that_nobody_uses_are_written_while_a_set_is_pending() {
                 .stage_flags(vk::ShaderStageFlags::COMPUTE)
         };
         let bindings = [binding(0), binding(1)];
-        let unused = vk::DescriptorBindingFlags::UPDATE_UNUSED_WHILE_PENDING
-            | vk::DescriptorBindingFlags::UPDATE_AFTER_BIND
-            | vk::DescriptorBindingFlags::PARTIALLY_BOUND;
-        let flags = [unused; 2];
+        let late = more.contains(vk::DescriptorBindingFlags::UPDATE_AFTER_BIND);
+        let flags = [vk::DescriptorBindingFlags::UPDATE_UNUSED_WHILE_PENDING | more; 2];
         let mut flags = vk::DescriptorSetLayoutBindingFlagsCreateInfo::default().binding_flags(&flags);
         let info = vk::DescriptorSetLayoutCreateInfo::default()
             .bindings(&bindings)
-            .flags(vk::DescriptorSetLayoutCreateFlags::UPDATE_AFTER_BIND_POOL)
+            .flags(if late { vk::DescriptorSetLayoutCreateFlags::UPDATE_AFTER_BIND_POOL } else { PLAIN })
             .push_next(&mut flags);
         let set_layout = gpu.device.create_descriptor_set_layout(&info, None).unwrap();
         let layouts = [set_layout];
@@ -188,6 +197,9 @@ fn elements_that_nobody_uses_are_written_while_a_set_is_pending() {
         gpu.device.signal_semaphore(&signal).unwrap();
         gpu.device.queue_wait_idle(gpu.queue).unwrap();
         assert_eq!((a.read(), b.read()), (vec![5; 4], vec![0; 4]));
+        // Not even now is the command buffer void.
+        gpu.run(commands);
+        assert_eq!((a.read(), b.read()), (vec![10; 4], vec![0; 4]));
         gpu.device.destroy_semaphore(semaphore, None);
         gpu.device.destroy_descriptor_pool(pool, None);
         gpu.device.destroy_pipeline(pipeline, None);
@@ -196,4 +208,135 @@ fn elements_that_nobody_uses_are_written_while_a_set_is_pending() {
     }
     gpu.destroy_program(program);
     [a, b].into_iter().for_each(|buffer| gpu.destroy_buffer(buffer));
+}
+
+#[test]
+fn a_set_has_as_many_bytes_of_its_last_block_as_it_asks_for() {
+    let gpu = Gpu::new();
+    let source = "
+        @group(0) @binding(0) var<storage, read_write> a: array<u32>;
+        @group(0) @binding(1) var<uniform> few: vec4<u32>;
+        @group(0) @binding(2) var<uniform> many: array<vec4<u32>, 4>;
+        @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) { a[i] = few.y + many[i].x; }";
+    let block = vk::DescriptorType::INLINE_UNIFORM_BLOCK;
+    let program = gpu.program(source, &[STORAGE, block, block], PLAIN);
+    let binding = |number, ty, count| {
+        vk::DescriptorSetLayoutBinding::default()
+            .binding(number)
+            .descriptor_type(ty)
+            .descriptor_count(count)
+            .stage_flags(vk::ShaderStageFlags::COMPUTE)
+    };
+    let bindings = [binding(0, STORAGE, 1), binding(1, block, 16), binding(2, block, 64)];
+    let none = vk::DescriptorBindingFlags::empty();
+    let flags = [none, none, vk::DescriptorBindingFlags::VARIABLE_DESCRIPTOR_COUNT];
+    let mut flags = vk::DescriptorSetLayoutBindingFlagsCreateInfo::default().binding_flags(&flags);
+    let info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings).push_next(&mut flags);
+    unsafe {
+        let mut most = vk::DescriptorSetVariableDescriptorCountLayoutSupport::default();
+        let mut support = vk::DescriptorSetLayoutSupport::default().push_next(&mut most);
+        gpu.device.get_descriptor_set_layout_support(&info, &mut support);
+        assert_eq!((support.supported, most.max_variable_descriptor_count), (vk::TRUE, 4096));
+        let layouts = [gpu.device.create_descriptor_set_layout(&info, None).unwrap()];
+        let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&layouts);
+        let layout = gpu.device.create_pipeline_layout(&info, None).unwrap();
+        let stage = vk::PipelineShaderStageCreateInfo::default()
+            .stage(vk::ShaderStageFlags::COMPUTE)
+            .module(program.module)
+            .name(c"main");
+        let info = vk::ComputePipelineCreateInfo::default().stage(stage).layout(layout);
+        let pipeline = gpu.device.create_compute_pipelines(vk::PipelineCache::null(), &[info], None).unwrap()[0];
+        let (pool, a) = (gpu.descriptor_pool(), gpu.buffer(4));
+        let allocate = |bytes| {
+            let counts = [bytes];
+            let mut counts = vk::DescriptorSetVariableDescriptorCountAllocateInfo::default().descriptor_counts(&counts);
+            let info = vk::DescriptorSetAllocateInfo::default().descriptor_pool(pool).set_layouts(&layouts);
+            gpu.device.allocate_descriptor_sets(&info.push_next(&mut counts)).map(|sets| sets[0])
+        };
+        for wrong in [68, 6] {
+            assert_eq!(allocate(wrong), Err(vk::Result::ERROR_VALIDATION_FAILED_EXT), "{wrong} bytes");
+        }
+        for (bytes, wanted) in [(32u32, [21, 22, 20, 20]), (0, [20; 4])] {
+            let set = allocate(bytes).unwrap();
+            let infos = [vk::DescriptorBufferInfo { buffer: a.raw, offset: 0, range: vk::WHOLE_SIZE }];
+            let write = vk::WriteDescriptorSet::default().dst_set(set).descriptor_type(STORAGE).buffer_info(&infos);
+            gpu.device.update_descriptor_sets(&[write], &[]);
+            let fill = |binding, words: &[u32]| {
+                let contents: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+                let mut data = vk::WriteDescriptorSetInlineUniformBlock::default().data(&contents);
+                let write = vk::WriteDescriptorSet::default().dst_set(set).dst_binding(binding).descriptor_type(block);
+                let mut write = write.push_next(&mut data);
+                write.descriptor_count = contents.len() as u32;
+                gpu.device.update_descriptor_sets(&[write], &[]);
+            };
+            fill(1, &[10, 20, 30, 40]);
+            if bytes > 0 {
+                fill(2, &[1, 0, 0, 0, 2, 0, 0, 0]);
+            }
+            let point = vk::PipelineBindPoint::COMPUTE;
+            let commands = gpu.record(|device, commands| {
+                device.cmd_bind_pipeline(commands, point, pipeline);
+                device.cmd_bind_descriptor_sets(commands, point, layout, 0, &[set], &[]);
+                device.cmd_dispatch(commands, 1, 1, 1);
+            });
+            gpu.run(commands.unwrap());
+            // Beyond what the set has the block is 0.
+            assert_eq!(a.read(), wanted, "{bytes} bytes");
+            gpu.device.free_descriptor_sets(pool, &[set]).unwrap();
+        }
+        gpu.device.destroy_descriptor_pool(pool, None);
+        gpu.device.destroy_pipeline(pipeline, None);
+        gpu.device.destroy_pipeline_layout(layout, None);
+        gpu.device.destroy_descriptor_set_layout(layouts[0], None);
+        gpu.destroy_buffer(a);
+    }
+    gpu.destroy_program(program);
+}
+
+#[test]
+fn images_are_viewed_in_the_formats_of_their_list() {
+    let gpu = Gpu::with_extensions(&[c"VK_KHR_image_format_list", c"VK_KHR_maintenance2"]);
+    let formats = [vk::Format::R8G8B8A8_UNORM, vk::Format::R32_UINT];
+    let mut list = vk::ImageFormatListCreateInfo::default().view_formats(&formats);
+    let usage = vk::ImageUsageFlags::SAMPLED | vk::ImageUsageFlags::STORAGE;
+    let info = vk::ImageCreateInfo::default()
+        .flags(vk::ImageCreateFlags::MUTABLE_FORMAT | vk::ImageCreateFlags::EXTENDED_USAGE)
+        .image_type(vk::ImageType::TYPE_2D)
+        .format(formats[0])
+        .extent(vk::Extent3D { width: 4, height: 4, depth: 1 })
+        .mip_levels(1)
+        .array_layers(1)
+        .samples(vk::SampleCountFlags::TYPE_1)
+        .usage(usage)
+        .push_next(&mut list);
+    unsafe {
+        let image = gpu.device.create_image(&info, None).unwrap();
+        let needs = gpu.device.get_image_memory_requirements(image);
+        let info = vk::MemoryAllocateInfo::default().allocation_size(needs.size);
+        let memory = gpu.device.allocate_memory(&info, None).unwrap();
+        gpu.device.bind_image_memory(image, memory, 0).unwrap();
+        let view = |format| {
+            let mut usage = vk::ImageViewUsageCreateInfo::default().usage(vk::ImageUsageFlags::STORAGE);
+            let range = vk::ImageSubresourceRange {
+                aspect_mask: vk::ImageAspectFlags::COLOR,
+                level_count: 1,
+                layer_count: 1,
+                ..Default::default()
+            };
+            let info = vk::ImageViewCreateInfo::default()
+                .image(image)
+                .view_type(vk::ImageViewType::TYPE_2D)
+                .format(format)
+                .subresource_range(range)
+                .push_next(&mut usage);
+            gpu.device.create_image_view(&info, None)
+        };
+        for format in formats {
+            gpu.device.destroy_image_view(view(format).unwrap(), None);
+        }
+        let wrong = Err(vk::Result::ERROR_VALIDATION_FAILED_EXT);
+        assert_eq!(view(vk::Format::R32G32_SFLOAT), wrong, "texels of another size");
+        gpu.device.destroy_image(image, None);
+        gpu.device.free_memory(memory, None);
+    }
 }

@@ -195,6 +195,166 @@ fn barriers_with_wrong_names_are_told_of_and_recorded() {
 }
 
 #[test]
+fn events_with_wrong_names_are_told_of_and_recorded() {
+    use vk::{PipelineStageFlags as S, PipelineStageFlags2 as S2};
+    let gpu = Gpu::new();
+    let mine = Listener::new(&gpu);
+    let event = unsafe { gpu.device.create_event(&vk::EventCreateInfo::default(), None).unwrap() };
+    let commands = gpu.record(|device, commands| unsafe {
+        device.cmd_set_event(commands, event, S::FRAGMENT_SHADER);
+        device.cmd_set_event(commands, event, S::HOST);
+        device.cmd_wait_events(commands, &[event], S::COMPUTE_SHADER, S::VERTEX_SHADER, &[], &[], &[]);
+        let wrong = [vk::MemoryBarrier::default().src_access_mask(vk::AccessFlags::TRANSFER_WRITE)];
+        device.cmd_wait_events(commands, &[event], S::COMPUTE_SHADER, S::HOST, &wrong, &[], &[]);
+        device.cmd_reset_event(commands, event, S::FRAGMENT_SHADER);
+        device.cmd_reset_event(commands, event, S::HOST);
+        let barrier = vk::MemoryBarrier2::default().src_stage_mask(S2::COPY);
+        let wrong = [barrier.dst_stage_mask(S2::FRAGMENT_SHADER)];
+        device.cmd_set_event2(commands, event, &vk::DependencyInfo::default().memory_barriers(&wrong));
+        let wrong = [barrier.dst_stage_mask(S2::HOST)];
+        device.cmd_set_event2(commands, event, &vk::DependencyInfo::default().memory_barriers(&wrong));
+        let wrong = [barrier.src_access_mask(vk::AccessFlags2::SHADER_WRITE)];
+        device.cmd_wait_events2(commands, &[event], &[vk::DependencyInfo::default().memory_barriers(&wrong)]);
+        device.cmd_reset_event2(commands, event, S2::HOST);
+    });
+    let ids: Vec<_> = mine.take().into_iter().map(|heard| heard.id).collect();
+    let wanted = [
+        "VUID-vkCmdSetEvent-stageMask-06457",
+        "VUID-vkCmdSetEvent-stageMask-01149",
+        "VUID-vkCmdWaitEvents-dstStageMask-06460",
+        "VUID-vkCmdWaitEvents-srcAccessMask-02815",
+        "VUID-vkCmdResetEvent-stageMask-06458",
+        "VUID-vkCmdResetEvent-stageMask-01153",
+        "VUID-vkCmdSetEvent2-dstStageMask-03828",
+        "VUID-vkCmdSetEvent2-dstStageMask-09392",
+        "VUID-VkMemoryBarrier2-srcAccessMask-03909",
+        "VUID-vkCmdResetEvent2-stageMask-03830",
+    ];
+    assert_eq!(ids, wanted);
+    gpu.run(commands.unwrap());
+    assert_eq!(unsafe { gpu.device.get_event_status(event) }, Ok(false));
+    // What a wait's barriers name has to be there.
+    let gone = [vk::BufferMemoryBarrier::default().buffer(vk::Buffer::from_raw(77)).size(vk::WHOLE_SIZE)];
+    let commands = gpu.record(|device, commands| unsafe {
+        device.cmd_wait_events(commands, &[event], S::TRANSFER, S::TRANSFER, &[], &gone, &[]);
+    });
+    assert!(commands.is_err());
+    unsafe { gpu.device.destroy_event(event, None) };
+}
+
+unsafe extern "system" fn listen_as_before(
+    _: vk::DebugReportFlagsEXT,
+    _: vk::DebugReportObjectTypeEXT,
+    _: u64,
+    _: usize,
+    _: i32,
+    _: *const c_char,
+    message: *const c_char,
+    to: *mut c_void,
+) -> vk::Bool32 {
+    unsafe { &*to.cast::<Mutex<Vec<String>>>() }.lock().unwrap().push(text(message));
+    vk::FALSE
+}
+
+#[test]
+#[allow(deprecated, reason = "the extension is, and programs use it")]
+fn the_older_callbacks_hear_as_well() {
+    let gpu = Gpu::new();
+    let report = ash::ext::debug_report::Instance::new(&gpu.entry, &gpu.instance);
+    let mut heard = Box::<Mutex<Vec<String>>>::default();
+    let info = vk::DebugReportCallbackCreateInfoEXT::default()
+        .flags(vk::DebugReportFlagsEXT::ERROR)
+        .pfn_callback(Some(listen_as_before))
+        .user_data((&raw mut *heard).cast());
+    unsafe {
+        let callback = report.create_debug_report_callback(&info, None).unwrap();
+        let info = vk::BufferCreateInfo::default().usage(vk::BufferUsageFlags::STORAGE_BUFFER);
+        assert!(gpu.device.create_buffer(&info, None).is_err());
+        let said = |flags, message: &CStr| {
+            let of = vk::DebugReportObjectTypeEXT::INSTANCE;
+            (report.fp().debug_report_message_ext)(
+                gpu.instance.handle(),
+                flags,
+                of,
+                0,
+                0,
+                0,
+                c"test".as_ptr(),
+                message.as_ptr(),
+            );
+        };
+        said(vk::DebugReportFlagsEXT::ERROR, c"mine");
+        said(vk::DebugReportFlagsEXT::INFORMATION, c"not asked for");
+        report.destroy_debug_report_callback(callback, None);
+        said(vk::DebugReportFlagsEXT::ERROR, c"too late");
+    }
+    let heard = std::mem::take(&mut *heard.lock().unwrap());
+    assert_eq!(heard.len(), 2, "{heard:?}");
+    assert!(heard[0].contains("VUID-VkBufferCreateInfo-size-00912") && heard[1].contains("mine"), "{heard:?}");
+}
+
+#[test]
+fn timelines_have_labels_and_names() {
+    // In a process of its own: the file comes from the environment.
+    let test = "timelines_have_labels_and_names";
+    let Some(file) = std::env::var_os("SPELTER_TRACE") else {
+        let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("told-timeline.json");
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        let output = again.args([test, "--exact"]).env("SPELTER_TRACE", &file).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    };
+    let gpu = Gpu::new();
+    let source = "@group(0) @binding(0) var<storage, read_write> a: array<u32>;
+        @compute @workgroup_size(1) fn main() { a[0] = 1u; }";
+    let program = gpu.program(source, &[STORAGE], vk::DescriptorSetLayoutCreateFlags::empty());
+    let (a, pool) = (gpu.buffer(64), gpu.descriptor_pool());
+    let set = gpu.set(pool, &program, &[&a]);
+    let utils = ash::ext::debug_utils::Device::new(&gpu.instance, &gpu.device);
+    let label = |name| vk::DebugUtilsLabelEXT::default().label_name(name);
+    unsafe {
+        let of = vk::DebugUtilsObjectNameInfoEXT::default();
+        utils.set_debug_utils_object_name(&of.object_handle(program.pipeline).object_name(c"first step")).unwrap();
+        utils.set_debug_utils_object_name(&of.object_handle(gpu.queue).object_name(c"the main queue")).unwrap();
+        let info = vk::CommandBufferAllocateInfo::default()
+            .command_pool(gpu.pool)
+            .level(vk::CommandBufferLevel::SECONDARY)
+            .command_buffer_count(1);
+        let secondary = gpu.device.allocate_command_buffers(&info).unwrap()[0];
+        let inheritance = vk::CommandBufferInheritanceInfo::default();
+        let info = vk::CommandBufferBeginInfo::default().inheritance_info(&inheritance);
+        gpu.device.begin_command_buffer(secondary, &info).unwrap();
+        utils.cmd_begin_debug_utils_label(secondary, &label(c"inside"));
+        gpu.device.cmd_update_buffer(secondary, a.raw, 0, &[0; 4]);
+        utils.cmd_end_debug_utils_label(secondary);
+        gpu.device.end_command_buffer(secondary).unwrap();
+        let commands = gpu.record(|device, commands| {
+            utils.cmd_begin_debug_utils_label(commands, &label(c"clear"));
+            device.cmd_fill_buffer(commands, a.raw, 0, vk::WHOLE_SIZE, 0);
+            utils.cmd_end_debug_utils_label(commands);
+            let region = vk::BufferCopy { src_offset: 0, dst_offset: 128, size: 64 };
+            device.cmd_copy_buffer(commands, a.raw, a.raw, &[region]);
+            device.cmd_execute_commands(commands, &[secondary]);
+            let point = vk::PipelineBindPoint::COMPUTE;
+            device.cmd_bind_pipeline(commands, point, program.pipeline);
+            device.cmd_bind_descriptor_sets(commands, point, program.layout, 0, &[set], &[]);
+            utils.cmd_begin_debug_utils_label(commands, &label(c"frame"));
+            device.cmd_dispatch(commands, 1, 1, 1);
+        });
+        gpu.run(commands.unwrap());
+        gpu.device.destroy_descriptor_pool(pool, None);
+    }
+    gpu.destroy_program(program);
+    gpu.destroy_buffer(a);
+    drop(gpu);
+    let text = std::fs::read_to_string(&file).unwrap();
+    for name in ["clear: fill (", "inside: update (", "frame: first step (", "the main queue"] {
+        assert!(text.contains(name), "no `{name}` in {text}");
+    }
+    assert!(text.contains("\"copy ("), "a copy without a label: {text}");
+}
+
+#[test]
 fn executables_show_what_became_of_the_shader() {
     let gpu = Gpu::with_extensions(&[c"VK_KHR_pipeline_executable_properties"]);
     let source = "@group(0) @binding(0) var<storage, read_write> a: array<f32>;

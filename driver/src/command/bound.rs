@@ -57,5 +57,5 @@ pub(super) fn resolve_late(recording: &Arc<Recording>) -> Arc<Recording> {
         other => other.clone(),
     };
     let phases = recording.phases.iter().map(|phase| phase.iter().map(&mut renew).collect::<Phase>()).collect();
-    Arc::new(Recording { phases, keep_alive, late: false })
+    Arc::new(Recording { phases, keep_alive, late: false, labels: recording.labels.clone() })
 }

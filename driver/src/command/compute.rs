@@ -58,6 +58,7 @@ impl CommandBuffer {
             recorder.pipeline = Some(pipeline.clone());
             recorder.resolved = None;
         }
+        recorder.kernel_name = None;
         Ok(())
     }
 
@@ -100,7 +101,15 @@ impl CommandBuffer {
         Ok(())
     }
 
-    /// What the dispatches from here on are called in timelines and in the reasons of a loss, before the kernel's name.
+    /// What the kernel of the pipeline that is bound now is called in timelines and in the reasons of a loss, until another one is
+    /// bound.
+    pub fn set_kernel_name(&self, name: Option<&str>) -> Result<(), Error> {
+        let mut recorder = self.recorder("vkCmdBindPipeline", "VUID-vkCmdBindPipeline-commandBuffer-recording")?;
+        recorder.kernel_name = name.map(Into::into);
+        Ok(())
+    }
+
+    /// What the commands from here on are called in timelines, and dispatches in the reasons of a loss, before the kernel's name.
     pub fn set_label(&self, label: Option<&str>) -> Result<(), Error> {
         let at = "vkCmdBeginDebugUtilsLabelEXT";
         let mut recorder = self.recorder(at, "VUID-vkCmdBeginDebugUtilsLabelEXT-commandBuffer-recording")?;
@@ -268,10 +277,7 @@ impl Recorder {
         }
         let Some(pipeline) = &self.pipeline else { return Ok(()) };
         let work = DispatchWork {
-            name: match &self.label {
-                Some(label) => format!("{label}: {}", pipeline.name()).into(),
-                None => Arc::clone(pipeline.name()),
-            },
+            name: self.name(pipeline),
             code: pipeline.code(),
             buffers,
             images,
@@ -284,6 +290,15 @@ impl Recorder {
         };
         self.add(Work::Dispatch(work));
         Ok(())
+    }
+
+    /// What a dispatch of the pipeline is called.
+    fn name(&self, pipeline: &ComputePipeline) -> Arc<str> {
+        let kernel = self.kernel_name.as_ref().unwrap_or(pipeline.name());
+        match &self.label {
+            Some(label) => format!("{label}: {kernel}").into(),
+            None => Arc::clone(kernel),
+        }
     }
 
     fn check_pushed(&self, rules: &DispatchRules, pipeline: &ComputePipeline) -> Result<(), Misuse> {

@@ -1,7 +1,7 @@
 //! What recording builds, and the state that commands leave for those after them.
 
 use std::any::Any;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use ash::vk::CommandBufferUsageFlags;
@@ -22,6 +22,8 @@ pub(super) struct Recorder {
     flags: CommandBufferUsageFlags,
     phases: Vec<Phase>,
     current: Phase,
+    /// What transfers are called, by phase and place in it.
+    labels: BTreeMap<(usize, usize), Arc<str>>,
     kept: Kept,
     used: Vec<(WeakSet, Arc<Contents>)>,
     secondaries: Vec<Part>,
@@ -35,8 +37,10 @@ pub(super) struct Recorder {
     pub(super) push_layout: Option<PipelineLayout>,
     /// What must hold for dispatches to run.
     pub(super) condition: Option<Condition>,
-    /// What dispatches are called, before the kernel's name.
+    /// What commands are called, before the kernel's name or what they do.
     pub(super) label: Option<Arc<str>>,
+    /// What the bound pipeline is called in place of the kernel's name.
+    pub(super) kernel_name: Option<Arc<str>>,
     /// What the next dispatch finds behind its bindings, while pipeline and sets stay the same.
     pub(super) resolved: Option<Resolved>,
 }
@@ -84,6 +88,7 @@ impl Recorder {
             flags,
             phases: Vec::new(),
             current: Phase::new(),
+            labels: BTreeMap::new(),
             kept: Kept::default(),
             used: Vec::new(),
             secondaries: Vec::new(),
@@ -94,6 +99,7 @@ impl Recorder {
             push_layout: None,
             condition: None,
             label: None,
+            kernel_name: None,
             resolved: None,
         }
     }
@@ -101,6 +107,9 @@ impl Recorder {
     /// Adds a command to the current phase.
     pub(super) fn add(&mut self, work: Work) {
         self.late |= matches!(&work, Work::Dispatch(dispatch) if dispatch.late.is_some());
+        if let (Some(label), false) = (&self.label, matches!(work, Work::Dispatch(_))) {
+            self.labels.insert((self.phases.len(), self.current.len()), Arc::clone(label));
+        }
         self.current.push(work);
     }
 
@@ -128,6 +137,10 @@ impl Recorder {
     /// Adds what a secondary command buffer recorded.
     pub(super) fn execute(&mut self, secondary: &CommandBuffer, recording: &Arc<Recording>) {
         self.end_phase();
+        let before = self.phases.len();
+        let moved =
+            recording.labels.iter().map(|((phase, place), label)| ((before + phase, *place), Arc::clone(label)));
+        self.labels.extend(moved);
         self.phases.extend(recording.phases.iter().cloned());
         self.kept.keep(recording);
         self.late |= recording.late;
@@ -142,8 +155,8 @@ impl Recorder {
 
     pub(super) fn finish(mut self) -> Executable {
         self.end_phase();
-        let recording = Recording { phases: self.phases, keep_alive: self.kept.list, late: self.late };
-        let Self { flags, used, secondaries, .. } = self;
+        let Self { phases, labels, late, kept, flags, used, secondaries, .. } = self;
+        let recording = Recording { phases, labels, keep_alive: kept.list, late };
         Executable { recording: Arc::new(recording), flags, used, secondaries }
     }
 }

@@ -42,6 +42,9 @@ pub struct DescriptorSetLayoutInfo<'a> {
     /// `VK_DESCRIPTOR_BINDING_VARIABLE_DESCRIPTOR_COUNT_BIT` for the binding with the greatest number: sets may have fewer of
     /// its elements.
     pub variable_count: bool,
+    /// Bindings with `VK_DESCRIPTOR_BINDING_UPDATE_UNUSED_WHILE_PENDING_BIT`: command buffers stay what they are when descriptors
+    /// there are written, none of which they use.
+    pub unused_while_pending: &'a [u32],
 }
 
 /// The shape of a descriptor set (`VkDescriptorSetLayout`). A handle; equal if identically defined.
@@ -61,6 +64,8 @@ struct Inner {
     immutable: Vec<(usize, Sampler)>,
     update_after_bind: bool,
     variable_count: bool,
+    /// Binding numbers, in order.
+    unused_while_pending: Vec<u32>,
 }
 
 /// A binding in its place.
@@ -75,7 +80,7 @@ pub(crate) struct Entry {
 
 impl DescriptorSetLayout {
     pub(crate) fn new(device: &Device, info: &DescriptorSetLayoutInfo<'_>) -> Result<Self, Error> {
-        let DescriptorSetLayoutInfo { bindings, samplers, update_after_bind, variable_count } = *info;
+        let DescriptorSetLayoutInfo { bindings, samplers, update_after_bind, variable_count, .. } = *info;
         check(bindings)?;
         let dynamics = bindings.iter().any(|binding| is_dynamic(binding.ty));
         let vuid = "VUID-VkDescriptorSetLayoutCreateInfo-descriptorType-03001";
@@ -86,6 +91,8 @@ impl DescriptorSetLayout {
         let varies = !variable_count || last.is_none_or(|last| !is_dynamic(last.ty));
         let vuid = "VUID-VkDescriptorSetLayoutBindingFlagsCreateInfo-pBindingFlags-03015";
         require(varies, "vkCreateDescriptorSetLayout", vuid, || "a dynamic buffer with a variable count".into())?;
+        // A binding without elements has no count to vary.
+        let variable_count = variable_count && last.is_some_and(|last| last.count > 0);
         let mut sorted: Vec<Binding> = bindings.iter().copied().filter(|b| b.count > 0).collect();
         sorted.sort_by_key(|b| b.binding);
         let (mut slots, mut dynamic) = (0, 0);
@@ -97,6 +104,8 @@ impl DescriptorSetLayout {
             dynamic += if is_dynamic(ty) { count } else { 0 };
         }
         let immutable = immutable(device, &entries, samplers)?;
+        let mut unused_while_pending = info.unused_while_pending.to_vec();
+        unused_while_pending.sort_unstable();
         Ok(Self {
             inner: Arc::new(Inner {
                 device: device.clone(),
@@ -106,6 +115,7 @@ impl DescriptorSetLayout {
                 immutable,
                 update_after_bind,
                 variable_count,
+                unused_while_pending,
             }),
         })
     }
@@ -124,6 +134,13 @@ impl DescriptorSetLayout {
     /// Whether sets may be updated between bind and submission.
     pub(crate) fn updates_after_bind(&self) -> bool {
         self.inner.update_after_bind
+    }
+
+    /// Whether command buffers stay what they are when some of these slots are written, since they may not use them.
+    pub(super) fn unused_while_pending(&self, slots: std::ops::Range<usize>) -> bool {
+        let flagged = |entry: &Entry| self.inner.unused_while_pending.binary_search(&entry.binding).is_ok();
+        let touched = |entry: &&Entry| entry.first < slots.end && slots.start < entry.first + entry.count;
+        !self.inner.unused_while_pending.is_empty() && self.entries().iter().filter(touched).all(flagged)
     }
 
     /// The binding whose elements each set counts for itself.
@@ -162,6 +179,7 @@ impl PartialEq for DescriptorSetLayout {
             a.entries == b.entries
                 && a.immutable == b.immutable
                 && (a.update_after_bind, a.variable_count) == (b.update_after_bind, b.variable_count)
+                && a.unused_while_pending == b.unused_while_pending
         };
         Arc::ptr_eq(&self.inner, &other.inner) || same(&self.inner, &other.inner)
     }

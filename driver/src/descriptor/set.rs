@@ -59,6 +59,8 @@ impl Drop for Inner {
 #[derive(Clone, Debug)]
 pub(crate) struct Contents {
     pub(super) slots: Vec<Option<Written>>,
+    /// Counts the writes that void command buffers which have the set bound.
+    version: u64,
 }
 
 /// A descriptor that was written.
@@ -110,7 +112,7 @@ impl Contents {
         for (slot, sampler) in layout.immutable() {
             slots[*slot] = Some(Written::Image(ImageWritten::sampler(sampler)));
         }
-        Self { slots }
+        Self { slots, version: 0 }
     }
 
     /// The bytes behind a slot; empty if it was never written.
@@ -148,9 +150,9 @@ impl WeakSet {
         Weak::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// Whether the set was written since that snapshot. A set that is gone was not.
+    /// Whether the set was written since that snapshot, where that voids command buffers. A set that is gone was not.
     pub(crate) fn changed_since(&self, contents: &Arc<Contents>) -> bool {
-        self.inner.upgrade().is_some_and(|set| !Arc::ptr_eq(&set.contents.lock(), contents))
+        self.inner.upgrade().is_some_and(|set| set.contents.lock().version != contents.version)
     }
 }
 
@@ -208,10 +210,13 @@ impl DescriptorSet {
     /// As [`DescriptorSet::put`], where a slot may become empty.
     pub(super) fn put_slots(&self, first: usize, written: impl IntoIterator<Item = Option<Written>>) {
         let mut contents = self.inner.contents.lock();
-        let slots = &mut Arc::make_mut(&mut contents).slots;
-        for (slot, written) in slots[first..].iter_mut().zip(written) {
+        let contents = Arc::make_mut(&mut contents);
+        let mut end = first;
+        for (slot, written) in contents.slots[first..].iter_mut().zip(written) {
             *slot = written;
+            end += 1;
         }
+        contents.version += u64::from(!self.layout().unused_while_pending(first..end));
     }
 
     pub(super) fn device(&self) -> &Device {

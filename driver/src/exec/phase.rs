@@ -8,7 +8,7 @@ use super::plan::Plan;
 use super::progress::Progress;
 use super::run::{Halt, Run};
 use super::shared::{Shared, Slot};
-use super::work::{Phase, Recording};
+use super::work::Recording;
 
 /// Work worth waking a sleeping thread for: that alone takes some 40 µs.
 const SHARE_COLD: u64 = 60_000;
@@ -43,7 +43,7 @@ pub(super) fn run(
     slot.plan.count(work);
     let units = slot.plan.units();
     let seats = seats(shared, recording, phase, &slot.plan, units);
-    let done = if seats > 0 { 0 } else { alone(shared, work, progress, slot, units) };
+    let done = if seats > 0 { 0 } else { alone(shared, (recording, phase), progress, slot, units) };
     if done < units && !shared.loss.is_lost() {
         let seats = seats.max(most_seats(shared, units - done));
         let plan = std::mem::take(&mut slot.plan);
@@ -74,12 +74,18 @@ fn seats(shared: &Shared, recording: &Recording, phase: usize, plan: &Plan, unit
 }
 
 /// Runs units alone, until all are done or it turns out that help is worth while; how many are done.
-fn alone(shared: &Shared, phase: &Phase, progress: &Progress, slot: &mut Slot, units: u64) -> u64 {
+fn alone(
+    shared: &Shared,
+    (recording, phase): (&Recording, usize),
+    progress: &Progress,
+    slot: &mut Slot,
+    units: u64,
+) -> u64 {
     let started = (units > 1 && shared.workers() > 1).then(Instant::now);
     let (mut done, mut chunk) = (0, if started.is_some() { 1 } else { units });
     while done < units {
         let end = units.min(done + chunk);
-        let run = Run { shared, phase, plan: &slot.plan, progress, slot: slot.number };
+        let run = Run { shared, recording, phase, plan: &slot.plan, progress, slot: slot.number };
         if let Err(halt) = run.units(done..end, &mut slot.scratch, &mut slot.count) {
             report(shared, halt);
             break;
@@ -129,8 +135,8 @@ pub(super) fn member_of(shared: &Arc<Shared>, member: Member<SharedPhase>, slot:
 impl SharedPhase {
     /// Runs a range of units; whether to go on.
     fn run(&self, shared: &Shared, range: std::ops::Range<u64>, slot: &mut Slot) -> bool {
-        let phase = &self.recording.phases[self.phase];
-        let run = Run { shared, phase, plan: &self.plan, progress: &self.progress, slot: slot.number };
+        let (recording, phase) = (&self.recording, self.phase);
+        let run = Run { shared, recording, phase, plan: &self.plan, progress: &self.progress, slot: slot.number };
         match run.units(range, &mut slot.scratch, &mut slot.count) {
             Ok(()) => !shared.loss.is_lost(),
             Err(halt) => {

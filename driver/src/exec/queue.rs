@@ -187,6 +187,7 @@ impl QueueState {
                     submitted.next.store((r as u64) << 32 | p as u64, Ordering::Relaxed);
                     return Ran::Until((counter, 1));
                 }
+                make_ready(&recording.phases[p]);
                 self.progress.begin(r, p);
                 phase::run(&self.shared, recording, p, &self.progress, slot);
                 self.progress.end();
@@ -278,6 +279,16 @@ impl Wake for QueueState {
     fn wake(self: Arc<Self>) {
         if self.line.unpark() && !self.shared.post(&self) {
             self.serve_inline();
+        }
+    }
+}
+
+/// Compiles what the phase runs and what is not compiled yet: that takes as long as it takes, and counts for no time limit.
+fn make_ready(phase: &[Work]) {
+    for work in phase {
+        if let Work::Dispatch(dispatch) = work {
+            // Who runs the kernel meets the same panic, and loses the device.
+            let _ = catch_unwind(AssertUnwindSafe(|| dispatch.code.make_ready()));
         }
     }
 }

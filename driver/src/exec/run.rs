@@ -13,7 +13,7 @@ use spelter_shaders::back::{Scratch, Workgroups};
 use super::plan::{PIECE, Piece, Plan, rows_of_unit};
 use super::progress::Progress;
 use super::shared::Shared;
-use super::work::{DispatchWork, Phase, Work};
+use super::work::{DispatchWork, Recording, Work};
 
 /// Why units were left undone.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,8 +28,10 @@ pub(super) enum Halt {
 pub(super) struct Run<'a> {
     /// Whose stop flag and costs.
     pub(super) shared: &'a Shared,
-    /// The commands.
-    pub(super) phase: &'a Phase,
+    /// The commands are of this recording.
+    pub(super) recording: &'a Recording,
+    /// The number of their phase.
+    pub(super) phase: usize,
     /// Their units.
     pub(super) plan: &'a Plan,
     /// What the watchdog looks at.
@@ -50,7 +52,7 @@ impl Run<'_> {
         let (command, units, start) = (piece.command, piece.units.end - piece.units.start, Instant::now());
         let result = self.run(piece, scratch, count);
         if units > 0 {
-            observer.worked(self.slot, self.phase[command].name(), units, start, Instant::now());
+            observer.worked(self.slot, &self.recording.name(self.phase, command), units, start, Instant::now());
         }
         result
     }
@@ -61,7 +63,7 @@ impl Run<'_> {
             self.progress.enter_command(self.slot);
         }
         let (at, len) = (piece.units.start * PIECE, (piece.units.end - piece.units.start) * PIECE);
-        match &self.phase[piece.command] {
+        match &self.recording.phases[self.phase][piece.command] {
             Work::Dispatch(dispatch) => return self.dispatch(dispatch, piece, scratch, count),
             Work::Copy { from, to } => to.copy_from(at, *from, at, len),
             Work::Fill { to, word } => to.fill(at, len, *word),

@@ -295,7 +295,8 @@ fn a_retired_batch_owns_nothing() {
     for _ in 0..200 {
         let phases = vec![vec![dispatch("many", &code, &[], Groups::Direct([64, 1, 1]))]];
         let fence = Arc::new(FenceState::new(false, executor.loss()));
-        let recording = Arc::new(Recording { phases, keep_alive: vec![Arc::clone(&owned) as _], late: false });
+        let recording =
+            Arc::new(Recording { phases, keep_alive: vec![Arc::clone(&owned) as _], ..Recording::default() });
         queue
             .submit(Batch { recordings: vec![recording], fence: Some(Arc::clone(&fence)), ..Batch::default() })
             .unwrap();
@@ -332,7 +333,7 @@ fn the_last_handle_may_drop_inside_a_batch() {
         let recording = Recording {
             phases: vec![vec![dispatch("slow", &slow, &[], Groups::Direct([4, 1, 1]))]],
             keep_alive: vec![executor as _],
-            late: false,
+            ..Recording::default()
         };
         queue
             .submit(Batch {

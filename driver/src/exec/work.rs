@@ -4,6 +4,8 @@
 //! is immutable, so a recording is shared by every submission of its command buffer and by every worker that runs it.
 
 use std::any::Any;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -202,10 +204,23 @@ pub(crate) type Phase = Vec<Work>;
 pub(crate) struct Recording {
     /// Run in order, each after the one before it has ended.
     pub(crate) phases: Vec<Phase>,
+    /// What the program calls transfers, by phase and place in it; for timelines. Dispatches have that in their names.
+    pub(crate) labels: BTreeMap<(usize, usize), Arc<str>>,
     /// Whatever the slices in `phases` point into.
     pub(crate) keep_alive: Vec<Arc<dyn Any + Send + Sync>>,
     /// Whether a dispatch has descriptors that a submission has to look at again.
     pub(crate) late: bool,
+}
+
+impl Recording {
+    /// What a command is called in timelines.
+    pub(crate) fn name(&self, phase: usize, command: usize) -> Cow<'_, str> {
+        let name = self.phases[phase][command].name();
+        match self.labels.get(&(phase, command)) {
+            Some(label) => format!("{label}: {name}").into(),
+            None => name.into(),
+        }
+    }
 }
 
 impl fmt::Debug for Recording {

@@ -1,7 +1,8 @@
 //! What kernels may address: the bytes of all live buffers that have an address.
 //!
 //! Buffers may overlap, as their memory may. Kernels get disjoint ranges, so the edges of all buffers are kept, each with how
-//! many buffers begin there less how many end, and the ranges are what lies where more have begun than ended.
+//! many buffers begin there less how many end, and the ranges are what lies where more have begun than ended. Memory is the heap,
+//! or the host's, which may be anywhere and may be imported more than once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use parking_lot::Mutex;
 use spelter_shaders::abi::pieces;
 use spelter_shaders::guest::GuestSlice;
 
-/// The addressable bytes of a heap.
+/// The addressable bytes of a device.
 #[derive(Debug)]
 pub(crate) struct Addresses {
     /// All of the heap.
@@ -21,10 +22,20 @@ pub(crate) struct Addresses {
 
 #[derive(Debug, Default)]
 struct Edges {
-    /// Byte offset in the heap → beginnings less ends.
+    /// Address → beginnings less ends.
     at: BTreeMap<u64, i64>,
+    /// Memory outside of the heap that buffers are in, by its beginning and length, with how many buffers there are.
+    imported: BTreeMap<(u64, u64), (GuestSlice, u64)>,
     /// What they come to, until one of them changes.
     pieces: Option<Arc<[GuestSlice]>>,
+}
+
+fn start(of: GuestSlice) -> u64 {
+    of.address() as u64
+}
+
+fn end(of: GuestSlice) -> u64 {
+    start(of) + of.len()
 }
 
 impl Edges {
@@ -35,6 +46,16 @@ impl Edges {
             self.at.remove(&at);
         }
         self.pieces = None;
+    }
+
+    /// One buffer more or less in memory that was imported.
+    fn import(&mut self, memory: GuestSlice, more: bool) {
+        let key = (start(memory), memory.len());
+        let (_, count) = self.imported.entry(key).or_insert((memory, 0));
+        *count = if more { *count + 1 } else { count.saturating_sub(1) };
+        if *count == 0 {
+            self.imported.remove(&key);
+        }
     }
 
     /// Disjoint ranges that do not touch, in ascending order.
@@ -51,6 +72,30 @@ impl Edges {
         }
         ranges
     }
+
+    /// The ranges as slices of the memory that they are in. One that goes on in other memory is cut there; memory may be imported
+    /// twice, and then the one that reaches farthest counts.
+    fn slices(&self, heap: GuestSlice) -> Vec<GuestSlice> {
+        let mut memories: Vec<_> = self.imported.values().map(|(memory, _)| *memory).chain([heap]).collect();
+        memories.sort_by_key(|memory| start(*memory));
+        let (mut memories, mut farthest) = (memories.into_iter().peekable(), GuestSlice::EMPTY);
+        let mut slices = Vec::new();
+        for (mut at, stop) in self.ranges() {
+            while at < stop {
+                while let Some(next) = memories.next_if(|memory| start(*memory) <= at) {
+                    farthest = if end(next) > end(farthest) { next } else { farthest };
+                }
+                let slice = farthest.slice(at.wrapping_sub(start(farthest)), stop - at);
+                // Every buffer is in a memory; one that were in none would have no bytes.
+                if slice.is_empty() {
+                    break;
+                }
+                slices.push(slice);
+                at += slice.len();
+            }
+        }
+        slices
+    }
 }
 
 impl Addresses {
@@ -59,21 +104,24 @@ impl Addresses {
         Self { heap, edges: Mutex::default() }
     }
 
-    /// A buffer's bytes may be addressed from now on.
-    pub(crate) fn add(&self, buffer: GuestSlice) {
-        self.change(buffer, 1);
+    /// The bytes of a buffer in `memory` may be addressed from now on.
+    pub(crate) fn add(&self, buffer: GuestSlice, memory: GuestSlice) {
+        self.change(buffer, memory, true);
     }
 
     /// A buffer is gone whose bytes were added.
-    pub(crate) fn remove(&self, buffer: GuestSlice) {
-        self.change(buffer, -1);
+    pub(crate) fn remove(&self, buffer: GuestSlice, memory: GuestSlice) {
+        self.change(buffer, memory, false);
     }
 
-    fn change(&self, buffer: GuestSlice, count: i64) {
-        let start = (buffer.address() - self.heap.address()) as u64;
+    fn change(&self, buffer: GuestSlice, memory: GuestSlice, more: bool) {
+        let count = if more { 1 } else { -1 };
         let mut edges = self.edges.lock();
-        edges.add(start, count);
-        edges.add(start + buffer.len(), -count);
+        if !(start(self.heap)..end(self.heap)).contains(&start(memory)) {
+            edges.import(memory, more);
+        }
+        edges.add(start(buffer), count);
+        edges.add(end(buffer), -count);
     }
 
     /// The pieces that kernels look addresses up in (`spelter_shaders::abi::piece_at`), as of now.
@@ -82,8 +130,7 @@ impl Addresses {
         if let Some(pieces) = &edges.pieces {
             return Arc::clone(pieces);
         }
-        let ranges = edges.ranges().into_iter().map(|(start, end)| self.heap.slice(start, end - start));
-        let all: Arc<[GuestSlice]> = pieces(ranges).collect();
+        let all: Arc<[GuestSlice]> = pieces(edges.slices(self.heap)).collect();
         edges.pieces = Some(Arc::clone(&all));
         all
     }
@@ -96,34 +143,35 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against a count for each byte.
+        /// Against a count for each byte: buffers in the heap, in other memory, and in a part of that which was imported again.
         #[test]
-        fn ranges_are_the_bytes_of_live_buffers(steps in proptest::collection::vec((0u64..60, 1u64..20, any::<bool>()), 1..40)) {
-            let heap = GuestSlice::leak(80);
+        fn ranges_are_the_bytes_of_live_buffers(
+            steps in proptest::collection::vec((0usize..4, 0u64..60, 1u64..20, any::<bool>()), 1..40),
+        ) {
+            let (all, heap) = (GuestSlice::leak(240), GuestSlice::leak(80));
+            let memories = [heap, all.slice(0, 80), all.slice(40, 80), all.slice(120, 120)];
             let addresses = Addresses::new(heap);
-            let mut live: Vec<(u64, u64)> = Vec::new();
-            for (start, len, add) in steps {
+            let mut live: Vec<(usize, GuestSlice)> = Vec::new();
+            for (memory, at, len, add) in steps {
                 if add || live.is_empty() {
-                    live.push((start, len));
-                    addresses.add(heap.slice(start, len));
+                    let buffer = memories[memory].slice(at, len);
+                    live.push((memory, buffer));
+                    addresses.add(buffer, memories[memory]);
                 } else {
-                    let (start, len) = live.swap_remove(start as usize % live.len());
-                    addresses.remove(heap.slice(start, len));
+                    let (memory, buffer) = live.swap_remove(at as usize % live.len());
+                    addresses.remove(buffer, memories[memory]);
                 }
-                let covered = |byte: u64| live.iter().any(|&(start, len)| (start..start + len).contains(&byte));
-                let found: Vec<bool> = {
-                    let pieces = addresses.pieces();
-                    let inside = |byte: u64| {
-                        let at = (heap.address() as u64) + byte;
-                        pieces.iter().any(|piece| (piece.address() as u64..piece.address() as u64 + piece.len()).contains(&at))
-                    };
-                    (0..80).map(inside).collect()
-                };
-                prop_assert_eq!(found, (0..80).map(covered).collect::<Vec<_>>());
+                let inside = |of: GuestSlice, byte: u64| (start(of)..end(of)).contains(&byte);
                 let pieces = addresses.pieces();
-                let apart = |pair: &[GuestSlice]| (pair[0].address() as u64) + pair[0].len() < pair[1].address() as u64;
-                prop_assert!(pieces.windows(2).all(apart));
+                for byte in (start(heap)..end(heap)).chain(start(all)..end(all)) {
+                    let wanted = live.iter().any(|(_, buffer)| inside(*buffer, byte));
+                    prop_assert_eq!(pieces.iter().any(|piece| inside(*piece, byte)), wanted, "{:#x}", byte);
+                }
+                prop_assert!(pieces.windows(2).all(|pair| end(pair[0]) <= start(pair[1])));
             }
+            live.into_iter().for_each(|(memory, buffer)| addresses.remove(buffer, memories[memory]));
+            let edges = addresses.edges.lock();
+            prop_assert!(edges.at.is_empty() && edges.imported.is_empty());
         }
     }
 }

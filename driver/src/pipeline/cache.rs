@@ -247,6 +247,11 @@ pub(crate) struct SharedKernel {
 }
 
 impl SharedKernel {
+    /// The same for all that share it.
+    pub(super) fn id(&self) -> usize {
+        Arc::as_ptr(&self.entry).addr()
+    }
+
     /// What it is found by.
     pub(super) fn key(&self) -> &Key {
         &self.entry.key

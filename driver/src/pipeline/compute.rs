@@ -133,6 +133,11 @@ impl ComputePipeline {
         &self.inner.kernel
     }
 
+    /// The same for pipelines that have the same code, while one of them is there.
+    pub fn code_id(&self) -> usize {
+        self.inner.kernel.id()
+    }
+
     /// Invocations of a workgroup in each dimension, specialized.
     pub fn workgroup_size(&self) -> [u32; 3] {
         self.inner.kernel.workgroup_size

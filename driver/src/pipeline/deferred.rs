@@ -96,6 +96,10 @@ impl Code for KernelCode {
         self.made().code.run_all(args, workgroups, scratch)
     }
 
+    fn make_ready(&self) {
+        self.made().code.make_ready();
+    }
+
     fn settle(&self) {
         self.made().code.settle();
     }

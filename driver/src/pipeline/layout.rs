@@ -51,6 +51,11 @@ impl PipelineLayout {
         self.inner.push
     }
 
+    /// Whether both are compatible for set `set` (Vulkan, "Pipeline Layout Compatibility").
+    pub fn is_compatible(&self, other: &Self, set: u32) -> bool {
+        self.compatible_for_set(other, set as usize)
+    }
+
     /// Whether what was bound with one may be used with the other, up to and with set `set`.
     pub(crate) fn compatible_for_set(&self, other: &Self, set: usize) -> bool {
         self.is(other)
@@ -110,6 +115,25 @@ fn check_sets(device: &Device, sets: &[&DescriptorSetLayout]) -> Result<(), Misu
             &storage[..],
             limits.max_descriptor_set_storage_buffers,
             "VUID-VkPipelineLayoutCreateInfo-descriptorType-03018",
+        ),
+        (
+            &[DescriptorType::SAMPLER, DescriptorType::COMBINED_IMAGE_SAMPLER],
+            limits.max_descriptor_set_samplers,
+            "VUID-VkPipelineLayoutCreateInfo-descriptorType-03016",
+        ),
+        (
+            &[
+                DescriptorType::COMBINED_IMAGE_SAMPLER,
+                DescriptorType::SAMPLED_IMAGE,
+                DescriptorType::UNIFORM_TEXEL_BUFFER,
+            ],
+            limits.max_descriptor_set_sampled_images,
+            "VUID-VkPipelineLayoutCreateInfo-descriptorType-06939",
+        ),
+        (
+            &[DescriptorType::STORAGE_IMAGE, DescriptorType::STORAGE_TEXEL_BUFFER],
+            limits.max_descriptor_set_storage_images,
+            "VUID-VkPipelineLayoutCreateInfo-descriptorType-03020",
         ),
     ];
     for (types, most, vuid) in rules {

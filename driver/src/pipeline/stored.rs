@@ -104,6 +104,11 @@ impl StoredKernels {
         }
     }
 
+    /// Whether it has the code of a pipeline. Waits for nothing.
+    pub fn has_code_of(&self, pipeline: &ComputePipeline) -> bool {
+        self.has(pipeline.kernel().key(), pipeline.device().properties().backend)
+    }
+
     /// Takes in what another store has.
     pub fn merge(&mut self, other: &Self) {
         self.all.extend(other.all.iter().map(|(&place, code)| (place, Arc::clone(code))));

@@ -5,4 +5,4 @@ mod work;
 
 pub(crate) use pool::Queries;
 pub use pool::QueryPool;
-pub(crate) use work::{QueryCommand, QueryWork};
+pub(crate) use work::{QueryCommand, QueryWork, now};

@@ -38,7 +38,7 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         if let (true, Some(storage)) = (self.is_addressable(), self.storage.get()) {
-            self.device.heap().addresses().remove(storage.slice);
+            self.device.heap().addresses().remove(storage.slice, storage.allocation.slice());
         }
     }
 }
@@ -97,7 +97,7 @@ impl Buffer {
         let storage = Storage { slice, allocation: Arc::clone(memory.allocation()) };
         self.inner.storage.set(storage).map_err(|_| already_bound())?;
         if self.inner.is_addressable() {
-            self.device().heap().addresses().add(slice);
+            self.device().heap().addresses().add(slice, memory.slice());
         }
         Ok(())
     }

@@ -109,7 +109,7 @@ fn check_range(info: &ImageViewInfo<'_>) -> Result<([u32; 2], [u32; 2]), Misuse>
     require(levels <= of.levels - level, AT, "VUID-VkImageViewCreateInfo-subresourceRange-01718", || {
         format!("{levels} levels from {level} on, of {}", of.levels)
     })?;
-    require(layer < of.layers, AT, "VUID-VkImageViewCreateInfo-subresourceRange-06724", || {
+    require(layer < of.layers, AT, "VUID-VkImageViewCreateInfo-image-06724", || {
         format!("baseArrayLayer {layer} of {}", of.layers)
     })?;
     let layers = if range.layer_count == vk::REMAINING_ARRAY_LAYERS { of.layers - layer } else { range.layer_count };

@@ -202,7 +202,7 @@ pub(super) const RULES: &[Rule] = &[
     }),
     ("VUID-VkImageViewCreateInfo-subresourceRange-01478", |w| range(w, |r| r.base_mip_level = 2)),
     ("VUID-VkImageViewCreateInfo-subresourceRange-01718", |w| range(w, |r| r.level_count = 3)),
-    ("VUID-VkImageViewCreateInfo-subresourceRange-06724", |w| range(w, |r| r.base_array_layer = 7)),
+    ("VUID-VkImageViewCreateInfo-image-06724", |w| range(w, |r| r.base_array_layer = 7)),
     ("VUID-VkImageViewCreateInfo-subresourceRange-06725", |w| range(w, |r| r.layer_count = 8)),
     ("VUID-VkImageSubresourceRange-levelCount-01720", |w| range(w, |r| r.level_count = 0)),
     ("VUID-VkImageSubresourceRange-layerCount-01721", |w| range(w, |r| r.layer_count = 0)),

@@ -188,7 +188,12 @@ pub(crate) const RULES: &[Rule] = &[
         w.device.create_pipeline_layout(&[&layout], &[]).map(drop)
     }),
     ("VUID-VkPipelineLayoutCreateInfo-descriptorType-03017", |w| layout_of(w, UNIFORM, 2_049)),
-    ("VUID-VkPipelineLayoutCreateInfo-descriptorType-03018", |w| layout_of(w, STORAGE, 32_769)),
+    ("VUID-VkPipelineLayoutCreateInfo-descriptorType-03018", |w| layout_of(w, STORAGE, 500_001)),
+    ("VUID-VkPipelineLayoutCreateInfo-descriptorType-03016", |w| layout_of(w, DescriptorType::SAMPLER, 500_001)),
+    ("VUID-VkPipelineLayoutCreateInfo-descriptorType-06939", |w| {
+        layout_of(w, DescriptorType::UNIFORM_TEXEL_BUFFER, 500_001)
+    }),
+    ("VUID-VkPipelineLayoutCreateInfo-descriptorType-03020", |w| layout_of(w, DescriptorType::STORAGE_IMAGE, 500_001)),
     ("VUID-VkPipelineLayoutCreateInfo-descriptorType-03030", |w| {
         layout_of(w, DescriptorType::UNIFORM_BUFFER_DYNAMIC, 9)
     }),

@@ -21,6 +21,9 @@ pub trait Code: Send + Sync + std::fmt::Debug {
         if done { Outcome::Done } else { Outcome::Stopped }
     }
 
+    /// Returns when workgroups can run at once: what compiles behind its callers' backs may not be there yet.
+    fn make_ready(&self) {}
+
     /// Orders what this thread's workgroups wrote before all that the thread writes from now on: to be called after the last
     /// of them, before another thread is told that they are done.
     fn settle(&self) {}

@@ -1,21 +1,29 @@
 //! The driver through its exported function, with everything enabled that there is.
 
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+
 use ash::vk;
 
 /// An instance, a device and a queue.
 pub(crate) struct Gpu {
-    instance: ash::Instance,
+    pub(crate) entry: ash::Entry,
+    pub(crate) instance: ash::Instance,
     pub(crate) physical: vk::PhysicalDevice,
     pub(crate) device: ash::Device,
     pub(crate) push: ash::khr::push_descriptor::Device,
     pub(crate) queue: std::sync::Mutex<vk::Queue>,
 }
 
-/// Memory that the host sees, mapped.
+/// Memory that the host sees.
 pub(crate) struct Memory {
     pub(crate) raw: vk::DeviceMemory,
     pub(crate) mapped: *mut u8,
+    /// Of memory that is the program's own, and was imported.
+    own: Option<Layout>,
 }
+
+/// What imported memory begins and ends at multiples of.
+const PAGE: usize = 4096;
 
 /// A buffer for anything, with memory of its own.
 pub(crate) struct Buffer {
@@ -30,8 +38,9 @@ impl Gpu {
         let entry = unsafe { ash::Entry::from_static_fn(ash::StaticFn { get_instance_proc_addr }) };
         let app = vk::ApplicationInfo::default().api_version(vk::API_VERSION_1_3);
         unsafe {
-            let instance =
-                entry.create_instance(&vk::InstanceCreateInfo::default().application_info(&app), None).unwrap();
+            let names = [c"VK_EXT_debug_utils".as_ptr()];
+            let info = vk::InstanceCreateInfo::default().application_info(&app).enabled_extension_names(&names);
+            let instance = entry.create_instance(&info, None).unwrap();
             let physical = instance.enumerate_physical_devices().unwrap()[0];
             let mut v11 = vk::PhysicalDeviceVulkan11Features::default();
             let mut v12 = vk::PhysicalDeviceVulkan12Features::default();
@@ -69,24 +78,36 @@ impl Gpu {
             let device = instance.create_device(physical, &info, None).unwrap();
             let queue = std::sync::Mutex::new(device.get_device_queue(0, 0));
             let push = ash::khr::push_descriptor::Device::new(&instance, &device);
-            Self { instance, physical, device, push, queue }
+            Self { entry, instance, physical, device, push, queue }
         }
     }
 
-    pub(crate) fn memory(&self, needs: vk::MemoryRequirements) -> Memory {
+    /// Memory of the device's, or of the program's if it is to be imported.
+    pub(crate) fn memory(&self, needs: vk::MemoryRequirements, imported: bool) -> Memory {
         let types = unsafe { self.instance.get_physical_device_memory_properties(self.physical) };
         let wanted = vk::MemoryPropertyFlags::HOST_VISIBLE | vk::MemoryPropertyFlags::HOST_COHERENT;
         let ty = types.memory_types_as_slice().iter().position(|ty| ty.property_flags.contains(wanted)).unwrap();
         let mut flags = vk::MemoryAllocateFlagsInfo::default().flags(vk::MemoryAllocateFlags::DEVICE_ADDRESS);
-        let info = vk::MemoryAllocateInfo::default().allocation_size(needs.size).memory_type_index(ty as u32);
+        let info = vk::MemoryAllocateInfo::default().memory_type_index(ty as u32).push_next(&mut flags);
+        if imported {
+            let layout = Layout::from_size_align((needs.size as usize).next_multiple_of(PAGE), PAGE).unwrap();
+            let mapped = unsafe { alloc_zeroed(layout) };
+            let host = vk::ExternalMemoryHandleTypeFlags::HOST_ALLOCATION_EXT;
+            let mut import =
+                vk::ImportMemoryHostPointerInfoEXT::default().handle_type(host).host_pointer(mapped.cast());
+            let info = info.allocation_size(layout.size() as u64).push_next(&mut import);
+            let raw = unsafe { self.device.allocate_memory(&info, None).unwrap() };
+            return Memory { raw, mapped, own: Some(layout) };
+        }
+        let info = info.allocation_size(needs.size);
         unsafe {
-            let raw = self.device.allocate_memory(&info.push_next(&mut flags), None).unwrap();
+            let raw = self.device.allocate_memory(&info, None).unwrap();
             let mapped = self.device.map_memory(raw, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty()).unwrap();
-            Memory { raw, mapped: mapped.cast() }
+            Memory { raw, mapped: mapped.cast(), own: None }
         }
     }
 
-    pub(crate) fn buffer(&self, contents: &[u8]) -> Buffer {
+    pub(crate) fn buffer(&self, contents: &[u8], imported: bool) -> Buffer {
         let usage = vk::BufferUsageFlags::STORAGE_BUFFER
             | vk::BufferUsageFlags::UNIFORM_BUFFER
             | vk::BufferUsageFlags::STORAGE_TEXEL_BUFFER
@@ -98,7 +119,7 @@ impl Gpu {
         let info = vk::BufferCreateInfo::default().size(bytes.max(1) as u64).usage(usage);
         unsafe {
             let raw = self.device.create_buffer(&info, None).unwrap();
-            let memory = self.memory(self.device.get_buffer_memory_requirements(raw));
+            let memory = self.memory(self.device.get_buffer_memory_requirements(raw), imported);
             self.device.bind_buffer_memory(raw, memory.raw, 0).unwrap();
             let buffer = Buffer { raw, memory, bytes };
             buffer.write(0, contents);
@@ -114,7 +135,14 @@ impl Gpu {
     pub(crate) fn destroy(&self, buffer: &Buffer) {
         unsafe {
             self.device.destroy_buffer(buffer.raw, None);
-            self.device.free_memory(buffer.memory.raw, None);
+        }
+        self.free(&buffer.memory);
+    }
+
+    pub(crate) fn free(&self, memory: &Memory) {
+        unsafe { self.device.free_memory(memory.raw, None) };
+        if let Some(layout) = memory.own {
+            unsafe { dealloc(memory.mapped, layout) };
         }
     }
 }

@@ -9,6 +9,7 @@
 
 mod features;
 mod gpu;
+mod print;
 mod run;
 
 use std::sync::Arc;
@@ -28,21 +29,28 @@ fn main() {
             trials.push(Trial::test(format!("{name}/{}", corpus::name(&path)), test));
         }
     }
-    let reconverging = Arc::clone(&gpu);
-    trials.push(Trial::test("maximal_reconvergence", move || Ok(maximal_reconvergence(&reconverging)?)));
+    for (name, mode, extension) in [
+        ("maximal_reconvergence", "MaximallyReconvergesKHR", "SPV_KHR_maximal_reconvergence"),
+        ("uniform_control_flow", "SubgroupUniformControlFlowKHR", "SPV_KHR_subgroup_uniform_control_flow"),
+    ] {
+        let gpu = Arc::clone(&gpu);
+        trials.push(Trial::test(name, move || Ok(with_mode(&gpu, mode, extension)?)));
+    }
+    trials.push(Trial::test("what_kernels_print_is_told", || print::run().map_err(Failed::from)));
+    trials.push(Trial::test("every_extension_has_a_test", || features::check_extensions().map_err(Failed::from)));
     trials.push(Trial::test("every_feature_has_a_test", || features::check().map_err(Failed::from)));
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-/// A kernel that relies on `SPV_KHR_maximal_reconvergence` says so. Older assemblers do not know the mode, so it is not in the file.
-fn maximal_reconvergence(gpu: &gpu::Gpu) -> Result<(), String> {
+/// A kernel that relies on where lanes meet again says so. Older assemblers do not know the modes, so they are not in the file.
+fn with_mode(gpu: &gpu::Gpu, wanted: &str, of: &str) -> Result<(), String> {
     let path = corpus::root().join("subgroups/rotate.spvasm");
     let case = Case::read(&path)?;
     let mode = "OpExecutionMode %main LocalSize 16 1 1";
-    let text = case.text.replacen(mode, &format!("{mode}\nOpExecutionMode %main MaximallyReconvergesKHR"), 1);
+    let text = case.text.replacen(mode, &format!("{mode}\nOpExecutionMode %main {wanted}"), 1);
     let extension = "OpExtension \"SPV_KHR_subgroup_rotate\"";
-    let text = text.replacen(extension, &format!("{extension}\nOpExtension \"SPV_KHR_maximal_reconvergence\""), 1);
-    if !text.contains("MaximallyReconvergesKHR") || !text.contains("SPV_KHR_maximal_reconvergence") {
+    let text = text.replacen(extension, &format!("{extension}\nOpExtension \"{of}\""), 1);
+    if !text.contains(wanted) || !text.contains(of) {
         return Err("the kernel has another header now".into());
     }
     run::run(gpu, &Case::parse(&path, text)?, run::Mode::Plain)

@@ -21,19 +21,22 @@ pub(crate) enum Mode {
     Late,
     /// As [`Mode::Late`], with inline uniform blocks in place of uniform buffers where they are small enough.
     Inline,
-    /// Descriptors are pushed, one by one.
+    /// Descriptors are pushed, one by one; those of the first set that has any, as Vulkan allows it for one.
     Pushed,
     /// The last binding of each set has more elements than the set (`VARIABLE_DESCRIPTOR_COUNT`).
     Variable,
+    /// As [`Mode::Plain`], in memory of the program's (`VK_EXT_external_memory_host`).
+    Imported,
 }
 
 impl Mode {
-    pub(crate) const ALL: [(&str, Self); 5] = [
+    pub(crate) const ALL: [(&str, Self); 6] = [
         ("plain", Self::Plain),
         ("late", Self::Late),
         ("inline", Self::Inline),
         ("pushed", Self::Pushed),
         ("variable", Self::Variable),
+        ("imported", Self::Imported),
     ];
 
     fn is_late(self) -> bool {
@@ -53,7 +56,7 @@ pub(crate) fn run(gpu: &Gpu, case: &Case, mode: Mode) -> Result<(), String> {
         (Err(_), Some(_)) => return refused(gpu, case, &words, mode),
         (front, error) => return Err(format!("{front:?} where {error:?} is expected")),
     };
-    let made = Made::new(gpu, case);
+    let made = Made::new(gpu, case, mode == Mode::Imported);
     let program = program(gpu, case, &kernel, &words, mode)?;
     let result = dispatch(gpu, case, &kernel, &made, &program, mode);
     made.destroy(gpu);
@@ -118,7 +121,10 @@ impl Program {
         unsafe {
             let module = device.create_shader_module(&vk::ShaderModuleCreateInfo::default().code(words), None)?;
             let count = bindings.keys().map(|(set, _)| set + 1).max().unwrap_or(0);
-            let sets: Vec<_> = (0..count).map(|set| set_layout(gpu, set, bindings, mode)).collect();
+            // Only one set may be pushed.
+            let pushed = bindings.keys().map(|(set, _)| *set).min();
+            let mode_of = |set| if mode == Mode::Pushed && Some(set) != pushed { Mode::Plain } else { mode };
+            let sets: Vec<_> = (0..count).map(|set| set_layout(gpu, set, bindings, mode_of(set))).collect();
             let ranges = [vk::PushConstantRange { stage_flags: vk::ShaderStageFlags::COMPUTE, offset: 0, size: 128 }];
             let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&sets).push_constant_ranges(&ranges);
             let layout = device.create_pipeline_layout(&info, None)?;
@@ -178,7 +184,7 @@ fn set_layout(gpu: &Gpu, set: u32, bindings: &Bindings, mode: Mode) -> vk::Descr
     let of_layout = match mode {
         Mode::Late | Mode::Inline => L::UPDATE_AFTER_BIND_POOL,
         Mode::Pushed => L::PUSH_DESCRIPTOR_KHR,
-        Mode::Plain | Mode::Variable => L::empty(),
+        Mode::Plain | Mode::Variable | Mode::Imported => L::empty(),
     };
     let info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&list).flags(of_layout).push_next(&mut flags);
     unsafe { gpu.device.create_descriptor_set_layout(&info, None).unwrap() }
@@ -225,15 +231,17 @@ fn bytes_of(words: &[Word]) -> Vec<u8> {
 }
 
 impl Made {
-    fn new(gpu: &Gpu, case: &Case) -> Self {
+    fn new(gpu: &Gpu, case: &Case, imported: bool) -> Self {
         let plain = case.binds.iter().filter(|(slot, _)| !case.images.contains_key(slot));
-        let buffers: BTreeMap<_, _> = plain.map(|(slot, words)| (*slot, gpu.buffer(&bytes_of(words)))).collect();
+        let buffers: BTreeMap<_, _> =
+            plain.map(|(slot, words)| (*slot, gpu.buffer(&bytes_of(words), imported))).collect();
         for [(slot, at), (of, offset)] in &case.addresses {
             buffers[slot].write(*at, &(gpu.address(&buffers[of]) + *offset as u64).to_le_bytes());
         }
         let images = case.images.iter();
-        let images =
-            images.map(|(slot, decl)| (*slot, image(gpu, decl, case.binds.get(slot), kind(case, slot)))).collect();
+        let images = images
+            .map(|(slot, decl)| (*slot, image(gpu, decl, case.binds.get(slot), kind(case, slot), imported)))
+            .collect();
         let texels = case.texels.iter().map(|(slot, format)| {
             let info = vk::BufferViewCreateInfo::default()
                 .buffer(buffers[slot].raw)
@@ -253,7 +261,7 @@ impl Made {
             for image in self.images.values() {
                 gpu.device.destroy_image_view(image.view, None);
                 gpu.device.destroy_image(image.raw, None);
-                gpu.device.free_memory(image.memory.raw, None);
+                gpu.free(&image.memory);
                 gpu.destroy(&image.staging);
             }
         }
@@ -271,7 +279,7 @@ fn kind(case: &Case, slot: &Slot) -> &'static str {
     ["1d", "2d", "3d", "cube"].into_iter().find(declares).unwrap_or_default()
 }
 
-fn image(gpu: &Gpu, decl: &ImageDecl, words: Option<&Vec<Word>>, kind: &str) -> Image {
+fn image(gpu: &Gpu, decl: &ImageDecl, words: Option<&Vec<Word>>, kind: &str, imported: bool) -> Image {
     let cube = kind == "cube";
     let (extent, format) = (decl.extent, vk::Format::from_raw(decl.format.vk()));
     let [width, height, depth] = extent.size;
@@ -304,7 +312,7 @@ fn image(gpu: &Gpu, decl: &ImageDecl, words: Option<&Vec<Word>>, kind: &str) -> 
             device.create_image(&info, None)
         };
         let raw = make(usage | vk::ImageUsageFlags::STORAGE).or_else(|_| make(usage)).unwrap();
-        let memory = gpu.memory(device.get_image_memory_requirements(raw));
+        let memory = gpu.memory(device.get_image_memory_requirements(raw), imported);
         device.bind_image_memory(raw, memory.raw, 0).unwrap();
         let (mut copies, mut bytes) = (Vec::new(), 0);
         for mip_level in 0..extent.levels {
@@ -320,7 +328,7 @@ fn image(gpu: &Gpu, decl: &ImageDecl, words: Option<&Vec<Word>>, kind: &str) -> 
         }
         let mut contents = words.map(|words| bytes_of(words)).unwrap_or_default();
         contents.resize(bytes.next_multiple_of(4) as usize, 0);
-        let staging = gpu.buffer(&contents);
+        let staging = gpu.buffer(&contents, imported);
         let range = vk::ImageSubresourceRange {
             aspect_mask,
             base_mip_level: 0,
@@ -398,17 +406,21 @@ fn sampler(gpu: &Gpu, decl: &Sampler) -> vk::Sampler {
 fn dispatch(gpu: &Gpu, case: &Case, kernel: &Kernel, made: &Made, program: &Program, mode: Mode) -> Result<(), String> {
     let device = &gpu.device;
     let pool = descriptor_pool(gpu, mode);
-    let sets = if program.sets.is_empty() || mode == Mode::Pushed {
-        Vec::new()
-    } else {
-        let counts = counts(kernel, program.sets.len());
-        let mut counts = vk::DescriptorSetVariableDescriptorCountAllocateInfo::default().descriptor_counts(&counts);
-        let mut info = vk::DescriptorSetAllocateInfo::default().descriptor_pool(pool).set_layouts(&program.sets);
-        if mode == Mode::Variable {
-            info = info.push_next(&mut counts);
-        }
-        unsafe { device.allocate_descriptor_sets(&info).unwrap() }
-    };
+    // The set that is pushed is none of a pool's.
+    let pushed = kernel.bindings.values().map(|data| data.set).min().filter(|_| mode == Mode::Pushed);
+    let counts = counts(kernel, program.sets.len());
+    let sets: Vec<_> = (0..)
+        .zip(&program.sets)
+        .map(|(number, &layout)| {
+            let (layouts, counts) = ([layout], [counts[number as usize]]);
+            let mut counts = vk::DescriptorSetVariableDescriptorCountAllocateInfo::default().descriptor_counts(&counts);
+            let mut info = vk::DescriptorSetAllocateInfo::default().descriptor_pool(pool).set_layouts(&layouts);
+            if mode == Mode::Variable {
+                info = info.push_next(&mut counts);
+            }
+            (Some(number) != pushed).then(|| unsafe { device.allocate_descriptor_sets(&info).unwrap()[0] })
+        })
+        .collect();
     let put_all = |put: &dyn Fn(u32, vk::WriteDescriptorSet<'_>)| {
         for data in kernel.bindings.values() {
             for element in 0..data.count {
@@ -419,16 +431,20 @@ fn dispatch(gpu: &Gpu, case: &Case, kernel: &Kernel, made: &Made, program: &Prog
         }
     };
     let update = |set: u32, write: vk::WriteDescriptorSet<'_>| unsafe {
-        device.update_descriptor_sets(&[write.dst_set(sets[set as usize])], &[]);
+        if let Some(set) = sets[set as usize] {
+            device.update_descriptor_sets(&[write.dst_set(set)], &[]);
+        }
     };
-    if [Mode::Plain, Mode::Variable].contains(&mode) {
+    if !mode.is_late() {
         put_all(&update);
     }
     let commands = record(gpu, case, made, program, &sets, &|commands| {
-        if mode == Mode::Pushed {
-            let (point, layout) = (vk::PipelineBindPoint::COMPUTE, program.layout);
-            put_all(&|set, write| unsafe { gpu.push.cmd_push_descriptor_set(commands, point, layout, set, &[write]) });
-        }
+        let (point, layout) = (vk::PipelineBindPoint::COMPUTE, program.layout);
+        put_all(&|set, write| {
+            if Some(set) == pushed {
+                unsafe { gpu.push.cmd_push_descriptor_set(commands, point, layout, set, &[write]) };
+            }
+        });
     });
     if mode.is_late() {
         put_all(&update);
@@ -545,7 +561,7 @@ fn record(
     case: &Case,
     made: &Made,
     program: &Program,
-    sets: &[vk::DescriptorSet],
+    sets: &[Option<vk::DescriptorSet>],
     push: &dyn Fn(vk::CommandBuffer),
 ) -> (vk::CommandPool, vk::CommandBuffer) {
     let device = &gpu.device;
@@ -567,8 +583,12 @@ fn record(
         }
         barrier(commands);
         device.cmd_bind_pipeline(commands, point, program.pipeline);
-        if !sets.is_empty() {
-            device.cmd_bind_descriptor_sets(commands, point, program.layout, 0, sets, &[]);
+        let bind =
+            |first, sets: &[_]| device.cmd_bind_descriptor_sets(commands, point, program.layout, first, sets, &[]);
+        match sets.iter().copied().collect::<Option<Vec<_>>>() {
+            Some(all) if all.is_empty() => {}
+            Some(all) => bind(0, &all),
+            None => (0..).zip(sets).for_each(|(number, set)| set.iter().for_each(|&set| bind(number, &[set]))),
         }
         push(commands);
         let mut push = bytes_of(&case.push);

@@ -80,6 +80,12 @@ arrays! {
     vk::DescriptorUpdateTemplateCreateInfo<'a> {
         entries: vk::DescriptorUpdateTemplateEntry = p_descriptor_update_entries[descriptor_update_entry_count];
     }
+    vk::BindDescriptorSetsInfoKHR<'a> {
+        sets: vk::DescriptorSet = p_descriptor_sets[descriptor_set_count];
+        offsets: u32 = p_dynamic_offsets[dynamic_offset_count];
+    }
+    vk::PushConstantsInfoKHR<'a> { values: u8 = p_values[size]; }
+    vk::PushDescriptorSetInfoKHR<'a> { writes: vk::WriteDescriptorSet<'a> = p_descriptor_writes[descriptor_write_count]; }
     vk::PipelineLayoutCreateInfo<'a> {
         layouts: vk::DescriptorSetLayout = p_set_layouts[set_layout_count];
         ranges: vk::PushConstantRange = p_push_constant_ranges[push_constant_range_count];
@@ -180,6 +186,22 @@ impl<'a> TemplateData<'a> {
         let at = std::ptr::from_ref(self.0.get()).cast::<u8>().wrapping_add(offset);
         // SAFETY: as above.
         unsafe { Slice::new(at, len) }.get()
+    }
+}
+
+impl<'a> In<'a, vk::PushDescriptorSetWithTemplateInfoKHR<'a>> {
+    /// What the template describes.
+    pub(crate) fn data(self) -> Option<TemplateData<'a>> {
+        // SAFETY: this is a line of the registry; nothing of a `c_void` is read.
+        unsafe { In::new(self.get().p_data) }.map(TemplateData)
+    }
+}
+
+/// Tells what became of a binding to memory, where the program asks for each (`VkBindMemoryStatus`).
+pub(crate) fn put_status(info: Option<In<'_, vk::BindMemoryStatusKHR<'_>>>, result: vk::Result) {
+    if let Some(info) = info.filter(|info| !info.p_result.is_null()) {
+        // SAFETY: by the contract of `crate::c` it points to one result, for the call to write.
+        unsafe { info.p_result.write(result) };
     }
 }
 

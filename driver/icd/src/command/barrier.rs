@@ -50,15 +50,41 @@ rules!(OLD_BUFFER: "vkCmdPipelineBarrier",
 rules!(OLD_IMAGE: "vkCmdPipelineBarrier",
     "VUID-vkCmdPipelineBarrier-srcStageMask-06461", "VUID-vkCmdPipelineBarrier-pImageMemoryBarriers-02819",
     "VUID-vkCmdPipelineBarrier-dstStageMask-06462", "VUID-vkCmdPipelineBarrier-pImageMemoryBarriers-02820");
-rules!(NEW_MEMORY: "vkCmdPipelineBarrier2",
-    "VUID-vkCmdPipelineBarrier2-srcStageMask-09673", "VUID-VkMemoryBarrier2-srcAccessMask-",
-    "VUID-vkCmdPipelineBarrier2-dstStageMask-09674", "VUID-VkMemoryBarrier2-dstAccessMask-");
-rules!(NEW_BUFFER: "vkCmdPipelineBarrier2",
-    "VUID-vkCmdPipelineBarrier2-srcStageMask-09673", "VUID-VkBufferMemoryBarrier2-srcAccessMask-",
-    "VUID-vkCmdPipelineBarrier2-dstStageMask-09674", "VUID-VkBufferMemoryBarrier2-dstAccessMask-");
-rules!(NEW_IMAGE: "vkCmdPipelineBarrier2",
-    "VUID-vkCmdPipelineBarrier2-srcStageMask-09673", "VUID-VkImageMemoryBarrier2-srcAccessMask-",
-    "VUID-vkCmdPipelineBarrier2-dstStageMask-09674", "VUID-VkImageMemoryBarrier2-dstAccessMask-");
+rules!(WAIT_MEMORY: "vkCmdWaitEvents",
+    "VUID-vkCmdWaitEvents-srcStageMask-06459", "VUID-vkCmdWaitEvents-srcAccessMask-02815",
+    "VUID-vkCmdWaitEvents-dstStageMask-06460", "VUID-vkCmdWaitEvents-dstAccessMask-02816");
+rules!(WAIT_BUFFER: "vkCmdWaitEvents",
+    "VUID-vkCmdWaitEvents-srcStageMask-06459", "VUID-vkCmdWaitEvents-pBufferMemoryBarriers-02817",
+    "VUID-vkCmdWaitEvents-dstStageMask-06460", "VUID-vkCmdWaitEvents-pBufferMemoryBarriers-02818");
+rules!(WAIT_IMAGE: "vkCmdWaitEvents",
+    "VUID-vkCmdWaitEvents-srcStageMask-06459", "VUID-vkCmdWaitEvents-pImageMemoryBarriers-02819",
+    "VUID-vkCmdWaitEvents-dstStageMask-06460", "VUID-vkCmdWaitEvents-pImageMemoryBarriers-02820");
+
+/// For memory, buffers, images.
+pub(super) const WAIT_EVENTS: [[Rules; 2]; 3] = [WAIT_MEMORY, WAIT_BUFFER, WAIT_IMAGE];
+
+/// The rules of a command that takes the new structures, whose own rules are for stages.
+macro_rules! dependency_rules {
+    ($name:ident: $call:literal, $src:literal, $dst:literal) => {
+        /// For memory, buffers, images.
+        pub(super) const $name: [[Rules; 2]; 3] = {
+    rules!(MEMORY: $call, $src, "VUID-VkMemoryBarrier2-srcAccessMask-",
+                $dst, "VUID-VkMemoryBarrier2-dstAccessMask-");
+    rules!(BUFFER: $call, $src, "VUID-VkBufferMemoryBarrier2-srcAccessMask-",
+                $dst, "VUID-VkBufferMemoryBarrier2-dstAccessMask-");
+    rules!(IMAGE: $call, $src, "VUID-VkImageMemoryBarrier2-srcAccessMask-",
+                $dst, "VUID-VkImageMemoryBarrier2-dstAccessMask-");
+            [MEMORY, BUFFER, IMAGE]
+        };
+    };
+}
+
+dependency_rules!(BARRIER2: "vkCmdPipelineBarrier2",
+    "VUID-vkCmdPipelineBarrier2-srcStageMask-09673", "VUID-vkCmdPipelineBarrier2-dstStageMask-09674");
+dependency_rules!(SET_EVENT2: "vkCmdSetEvent2",
+    "VUID-vkCmdSetEvent2-srcStageMask-03827", "VUID-vkCmdSetEvent2-dstStageMask-03828");
+dependency_rules!(WAIT_EVENTS2: "vkCmdWaitEvents2",
+    "VUID-vkCmdWaitEvents2-srcStageMask-03842", "VUID-vkCmdWaitEvents2-dstStageMask-03843");
 
 /// Looks at both sides of a barrier.
 fn check_old(rules: [Rules; 2], stages: [PipelineStageFlags; 2], access: [AccessFlags; 2]) {
@@ -118,6 +144,68 @@ fn record(
     Ok(into.pipeline_barrier_with_images(all, all, &[], &buffers, &images)?)
 }
 
+/// The arrays of a barrier of the old kind.
+pub(super) struct Old<'a> {
+    pub(super) stages: [PipelineStageFlags; 2],
+    pub(super) memory: &'a [vk::MemoryBarrier<'a>],
+    pub(super) buffers: &'a [vk::BufferMemoryBarrier<'a>],
+    pub(super) images: &'a [vk::ImageMemoryBarrier<'a>],
+}
+
+impl Old<'_> {
+    /// By the rules for memory, buffers, images.
+    pub(super) fn check(&self, [memory, buffers, images]: [[Rules; 2]; 3]) {
+        check_old(memory, self.stages, [AccessFlags::empty(); 2]);
+        for barrier in self.memory {
+            check_old(memory, self.stages, [barrier.src_access_mask, barrier.dst_access_mask]);
+        }
+        for barrier in self.buffers {
+            check_old(buffers, self.stages, [barrier.src_access_mask, barrier.dst_access_mask]);
+        }
+        for barrier in self.images {
+            check_old(images, self.stages, [barrier.src_access_mask, barrier.dst_access_mask]);
+        }
+    }
+
+    pub(super) fn record(&self, into: &driver::CommandBuffer) -> Result<(), Error> {
+        let buffers = self.buffers.iter();
+        let buffers = buffers.map(|b| BufferRange { buffer: b.buffer, offset: b.offset, size: b.size });
+        let images = self.images.iter().map(|i| ImageRange {
+            image: i.image,
+            layouts: [i.old_layout, i.new_layout],
+            range: i.subresource_range,
+        });
+        record(into, buffers, images)
+    }
+}
+
+/// Looks at what a dependency names, by the rules for memory, buffers, images.
+pub(super) fn check_dependency(info: In<'_, vk::DependencyInfo<'_>>, [memory, buffers, images]: [[Rules; 2]; 3]) {
+    for b in info.memory().iter() {
+        check_new(memory, [(b.src_stage_mask, b.src_access_mask), (b.dst_stage_mask, b.dst_access_mask)]);
+    }
+    for b in info.buffers().iter() {
+        check_new(buffers, [(b.src_stage_mask, b.src_access_mask), (b.dst_stage_mask, b.dst_access_mask)]);
+    }
+    for b in info.images().iter() {
+        check_new(images, [(b.src_stage_mask, b.src_access_mask), (b.dst_stage_mask, b.dst_access_mask)]);
+    }
+}
+
+pub(super) fn record_dependency(
+    into: &driver::CommandBuffer,
+    info: In<'_, vk::DependencyInfo<'_>>,
+) -> Result<(), Error> {
+    let buffers = info.buffers().get().iter();
+    let buffers = buffers.map(|b| BufferRange { buffer: b.buffer, offset: b.offset, size: b.size });
+    let images = info.images().get().iter().map(|i| ImageRange {
+        image: i.image,
+        layouts: [i.old_layout, i.new_layout],
+        range: i.subresource_range,
+    });
+    record(into, buffers, images)
+}
+
 #[expect(clippy::too_many_arguments, reason = "the prototype is Vulkan's")]
 fn barrier(
     commands: Ref<CommandBuffer>,
@@ -131,43 +219,17 @@ fn barrier(
     image_count: u32,
     images: Many<'_, vk::ImageMemoryBarrier<'_>>,
 ) -> Result<(), Error> {
-    let stages = [src, dst];
-    check_old(OLD_MEMORY, stages, [AccessFlags::empty(); 2]);
-    for barrier in memory.of(memory_count as usize).iter() {
-        check_old(OLD_MEMORY, stages, [barrier.src_access_mask, barrier.dst_access_mask]);
-    }
-    let (buffers, images) = (buffers.of(buffer_count as usize), images.of(image_count as usize));
-    for barrier in buffers.iter() {
-        check_old(OLD_BUFFER, stages, [barrier.src_access_mask, barrier.dst_access_mask]);
-    }
-    for barrier in images.iter() {
-        check_old(OLD_IMAGE, stages, [barrier.src_access_mask, barrier.dst_access_mask]);
-    }
-    let buffers = buffers.get().iter().map(|b| BufferRange { buffer: b.buffer, offset: b.offset, size: b.size });
-    let images = images.get().iter().map(|i| ImageRange {
-        image: i.image,
-        layouts: [i.old_layout, i.new_layout],
-        range: i.subresource_range,
-    });
-    commands.add(|into| record(into, buffers, images))
+    let old = Old {
+        stages: [src, dst],
+        memory: memory.of(memory_count as usize).get(),
+        buffers: buffers.of(buffer_count as usize).get(),
+        images: images.of(image_count as usize).get(),
+    };
+    old.check([OLD_MEMORY, OLD_BUFFER, OLD_IMAGE]);
+    commands.add(|into| old.record(into))
 }
 
 fn barrier2(commands: Ref<CommandBuffer>, info: In<'_, vk::DependencyInfo<'_>>) -> Result<(), Error> {
-    let (memory, buffers, images) = (info.memory(), info.buffers(), info.images());
-    for b in memory.iter() {
-        check_new(NEW_MEMORY, [(b.src_stage_mask, b.src_access_mask), (b.dst_stage_mask, b.dst_access_mask)]);
-    }
-    for b in buffers.iter() {
-        check_new(NEW_BUFFER, [(b.src_stage_mask, b.src_access_mask), (b.dst_stage_mask, b.dst_access_mask)]);
-    }
-    for b in images.iter() {
-        check_new(NEW_IMAGE, [(b.src_stage_mask, b.src_access_mask), (b.dst_stage_mask, b.dst_access_mask)]);
-    }
-    let buffers = buffers.get().iter().map(|b| BufferRange { buffer: b.buffer, offset: b.offset, size: b.size });
-    let images = images.get().iter().map(|i| ImageRange {
-        image: i.image,
-        layouts: [i.old_layout, i.new_layout],
-        range: i.subresource_range,
-    });
-    commands.add(|into| record(into, buffers, images))
+    check_dependency(info, BARRIER2);
+    commands.add(|into| record_dependency(into, info))
 }

@@ -1,11 +1,13 @@
 //! Pipelines, sets and push constants that the commands after them use.
 
-use ash::vk;
 use std::ffi::c_void;
 
+use ash::vk::{self, Handle};
+
 use super::CommandBuffer;
-use crate::c::Many;
 use crate::c::entry::entry_points;
+use crate::c::{In, Many};
+use crate::debug;
 use crate::descriptor::DescriptorSet;
 use crate::error::Error;
 use crate::pipeline::{Pipeline, PipelineLayout};
@@ -20,6 +22,12 @@ entry_points! {
         first_set: u32, descriptor_set_count: u32, p_descriptor_sets: *const vk::DescriptorSet,
         dynamic_offset_count: u32, p_dynamic_offsets: *const u32,
     ) => sets;
+    PFN_vkCmdBindDescriptorSets2KHR(
+        command_buffer: vk::CommandBuffer, p_bind_descriptor_sets_info: *const vk::BindDescriptorSetsInfoKHR<'_>,
+    ) => sets2;
+    PFN_vkCmdPushConstants2KHR(
+        command_buffer: vk::CommandBuffer, p_push_constants_info: *const vk::PushConstantsInfoKHR<'_>,
+    ) => push_constants2;
     PFN_vkCmdPushConstants(
         command_buffer: vk::CommandBuffer, layout: vk::PipelineLayout, stage_flags: vk::ShaderStageFlags, offset: u32,
         size: u32, p_values: *const c_void,
@@ -35,7 +43,11 @@ fn bind_pipeline(
         if point != vk::PipelineBindPoint::COMPUTE {
             return Err(crate::graphics::refused("vkCmdBindPipeline"));
         }
-        Ok(into.bind_pipeline(&Pipeline::get(pipeline, "vkCmdBindPipeline-pipeline")?.driver)?)
+        into.bind_pipeline(&Pipeline::get(pipeline, "vkCmdBindPipeline-pipeline")?.driver)?;
+        match debug::name(vk::ObjectType::PIPELINE, pipeline.as_raw()) {
+            Some(name) => Ok(into.set_kernel_name(Some(&name))?),
+            None => Ok(()),
+        }
     })
 }
 
@@ -50,17 +62,33 @@ fn sets(
     offset_count: u32,
     offsets: Many<'_, u32>,
 ) -> Result<(), Error> {
+    // What is bound for graphics is never used.
+    if point != vk::PipelineBindPoint::COMPUTE {
+        return Ok(());
+    }
+    record_sets(&commands, (layout, first), &sets.of(count as usize), &offsets.of(offset_count as usize))
+}
+
+fn sets2(commands: Ref<CommandBuffer>, info: In<'_, vk::BindDescriptorSetsInfoKHR<'_>>) -> Result<(), Error> {
+    if !info.stage_flags.contains(vk::ShaderStageFlags::COMPUTE) {
+        return Ok(());
+    }
+    record_sets(&commands, (info.layout, info.first_set), &info.sets(), &info.offsets())
+}
+
+fn record_sets(
+    commands: &CommandBuffer,
+    (layout, first): (vk::PipelineLayout, u32),
+    sets: &[vk::DescriptorSet],
+    offsets: &[u32],
+) -> Result<(), Error> {
     commands.add(|into| {
-        // What is bound for graphics is never used.
-        if point != vk::PipelineBindPoint::COMPUTE {
-            return Ok(());
-        }
         let layout = PipelineLayout::get(layout, "vkCmdBindDescriptorSets-layout")?;
         let at = "vkCmdBindDescriptorSets-pDescriptorSets";
         let find = |&set: &vk::DescriptorSet| DescriptorSet::get(set, at);
-        let sets = sets.of(count as usize).iter().map(find).collect::<Result<Vec<_>, _>>()?;
+        let sets = sets.iter().map(find).collect::<Result<Vec<_>, _>>()?;
         let sets: Vec<_> = sets.iter().map(|set| &set.driver).collect();
-        Ok(into.bind_descriptor_sets(&layout.driver, first, &sets, &offsets.of(offset_count as usize))?)
+        Ok(into.bind_descriptor_sets(&layout.driver, first, &sets, offsets)?)
     })
 }
 
@@ -72,11 +100,25 @@ fn push_constants(
     size: u32,
     values: Many<'_, c_void>,
 ) -> Result<(), Error> {
+    record_constants(&commands, layout, stages, offset, values.bytes(size as usize))
+}
+
+fn push_constants2(commands: Ref<CommandBuffer>, info: In<'_, vk::PushConstantsInfoKHR<'_>>) -> Result<(), Error> {
+    record_constants(&commands, info.layout, info.stage_flags, info.offset, info.values().get())
+}
+
+fn record_constants(
+    commands: &CommandBuffer,
+    layout: vk::PipelineLayout,
+    stages: vk::ShaderStageFlags,
+    offset: u32,
+    bytes: &[u8],
+) -> Result<(), Error> {
     commands.add(|into| {
         if !stages.contains(vk::ShaderStageFlags::COMPUTE) {
             return Ok(());
         }
         let layout = PipelineLayout::get(layout, "vkCmdPushConstants-layout")?;
-        Ok(into.push_constants(&layout.driver, offset, values.bytes(size as usize))?)
+        Ok(into.push_constants(&layout.driver, offset, bytes)?)
     })
 }

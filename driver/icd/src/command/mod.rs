@@ -3,6 +3,7 @@
 mod barrier;
 mod bind;
 mod dispatch;
+mod event;
 mod image;
 mod scopes;
 mod secondary;
@@ -25,10 +26,11 @@ use crate::labels::Labels;
 use crate::table::{Object, Ref, object};
 
 /// The chapters below this one.
-pub(crate) const CHAPTERS: [&[EntryPoint]; 6] = [
+pub(crate) const CHAPTERS: [&[EntryPoint]; 7] = [
     barrier::ENTRY_POINTS,
     bind::ENTRY_POINTS,
     dispatch::ENTRY_POINTS,
+    event::ENTRY_POINTS,
     image::ENTRY_POINTS,
     secondary::ENTRY_POINTS,
     transfer::ENTRY_POINTS,

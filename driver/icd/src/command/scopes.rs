@@ -78,6 +78,13 @@ pub(super) fn check(scope: Scope) {
     }
 }
 
+/// Tells of the host among the stages, where a command does without it.
+pub(super) fn check_no_host(stages: S, call: &'static str, name: &str, vuid: &'static str) {
+    if let Err(error) = require(!stages.contains(S::HOST), call, vuid, || format!("{name} has HOST")) {
+        message::error(call, &error);
+    }
+}
+
 fn rules(Scope { stages, access, of }: Scope) -> Result<(), Error> {
     require(COMPUTE.contains(stages), of.call, of.stages, || {
         format!("{} has {:?}, which a compute queue does not have", of.name, stages & !COMPUTE)

@@ -1,5 +1,6 @@
 //! Descriptors: layouts, pools and sets.
 
+mod flags;
 mod inline;
 mod push;
 mod template;
@@ -64,8 +65,17 @@ pub(crate) struct DescriptorSetLayout {
     pub(crate) driver: driver::DescriptorSetLayout,
     /// Inline uniform blocks, which the driver sees as uniform buffers: binding and bytes.
     inline: Vec<(u32, u32)>,
-    /// Whether sets have a count of their own for the last binding.
-    variable: bool,
+    /// The binding that each set has a count of its own for.
+    variable: Option<Variable>,
+    /// Whether command buffers have its sets, and pools have none.
+    pub(crate) pushed: bool,
+}
+
+/// What a set counts for itself: the elements of its last binding, or the bytes of an inline uniform block there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Variable {
+    Elements(u32),
+    Bytes(u32),
 }
 
 object!(DescriptorSetLayout: vk::DescriptorSetLayout);
@@ -92,7 +102,9 @@ fn new_layout(
     device: &Device,
     info: In<'_, vk::DescriptorSetLayoutCreateInfo<'_>>,
 ) -> Result<DescriptorSetLayout, Error> {
+    let flags = flags::of(info)?;
     let (mut bindings, mut inline, mut owned) = (Vec::new(), Vec::new(), Vec::new());
+    let mut variable = flags.variable.map(Variable::Elements);
     for binding in info.all().each() {
         let (number, ty, count) = (binding.binding, binding.descriptor_type, binding.descriptor_count);
         let sampled = [vk::DescriptorType::SAMPLER, vk::DescriptorType::COMBINED_IMAGE_SAMPLER].contains(&ty);
@@ -100,6 +112,9 @@ fn new_layout(
             check_inline(count)?;
             inline.push((number, count));
             bindings.push(driver::Binding { binding: number, ty: vk::DescriptorType::UNIFORM_BUFFER, count: 1 });
+            if flags.variable == Some(number) {
+                variable = Some(Variable::Bytes(number));
+            }
             continue;
         }
         bindings.push(driver::Binding { binding: number, ty, count });
@@ -109,21 +124,19 @@ fn new_layout(
     }
     let owned: Vec<_> =
         owned.iter().map(|(binding, samplers)| driver::ImmutableSamplers { binding: *binding, samplers }).collect();
-    let flags = vk::DescriptorSetLayoutCreateFlags::UPDATE_AFTER_BIND_POOL;
+    use vk::DescriptorSetLayoutCreateFlags as F;
+    let pushed = info.flags.contains(F::PUSH_DESCRIPTOR_KHR);
+    if pushed {
+        push::check_layout(info)?;
+    }
     let driver = device.driver.create_descriptor_set_layout_from(&driver::DescriptorSetLayoutInfo {
         bindings: &bindings,
         samplers: &owned,
-        update_after_bind: info.flags.contains(flags),
-        variable_count: variable_count(info),
+        update_after_bind: info.flags.contains(F::UPDATE_AFTER_BIND_POOL),
+        variable_count: matches!(variable, Some(Variable::Elements(_))),
+        unused_while_pending: &flags.unused_while_pending,
     })?;
-    Ok(DescriptorSetLayout { driver, inline, variable: variable_count(info) })
-}
-
-/// Whether each set counts the elements of the last binding for itself.
-fn variable_count(info: In<'_, vk::DescriptorSetLayoutCreateInfo<'_>>) -> bool {
-    let flags = info.next::<vk::DescriptorSetLayoutBindingFlagsCreateInfo<'_>>();
-    let variable = vk::DescriptorBindingFlags::VARIABLE_DESCRIPTOR_COUNT;
-    flags.is_some_and(|flags| flags.flags_of_bindings().iter().any(|flags| flags.contains(variable)))
+    Ok(DescriptorSetLayout { driver, inline, variable, pushed })
 }
 
 fn check_inline(bytes: u32) -> Result<(), Error> {
@@ -164,11 +177,14 @@ fn support(
     info: In<'_, vk::DescriptorSetLayoutCreateInfo<'_>>,
     mut out: OutChain<'_, vk::DescriptorSetLayoutSupport<'_>>,
 ) -> Result<(), Error> {
-    let supported = new_layout(&device, info).is_ok();
-    out.head(|all| all.supported = supported.into());
+    let layout = new_layout(&device, info).ok();
+    out.head(|all| all.supported = layout.is_some().into());
     out.fill(|variable: &mut vk::DescriptorSetVariableDescriptorCountLayoutSupport<'_>| {
-        let most = driver::Limits::of_devices().max_per_set_descriptors;
-        variable.max_variable_descriptor_count = if supported { most } else { 0 };
+        variable.max_variable_descriptor_count = match layout.and_then(|layout| layout.variable) {
+            Some(Variable::Elements(_)) => driver::Limits::of_devices().max_per_set_descriptors,
+            Some(Variable::Bytes(_)) => crate::physical_device::properties::MOST_INLINE_BYTES,
+            None => 0,
+        };
     });
     Ok(())
 }
@@ -246,11 +262,29 @@ fn new_set(
     count: u32,
 ) -> Result<DescriptorSet, Error> {
     let layout = DescriptorSetLayout::get(layout, "VkDescriptorSetAllocateInfo-pSetLayouts")?;
-    let count = if layout.variable { count } else { 0 };
-    let driver = pool.driver.allocate_with_count(&layout.driver, count)?;
-    let blocks = layout.inline.iter().map(|&block| Block::new(device, &pool.inline, &driver, block));
+    let vuid = "VUID-VkDescriptorSetAllocateInfo-pSetLayouts-00308";
+    require(!layout.pushed, "vkAllocateDescriptorSets", vuid, || "a layout whose descriptors are pushed".into())?;
+    let elements = if matches!(layout.variable, Some(Variable::Elements(_))) { count } else { 0 };
+    let driver = pool.driver.allocate_with_count(&layout.driver, elements)?;
+    let bytes = |&(binding, most): &(u32, u32)| match layout.variable {
+        Some(Variable::Bytes(of)) if of == binding => check_variable_block(count, most).map(|()| (binding, count)),
+        _ => Ok((binding, most)),
+    };
+    let blocks = layout.inline.iter().map(bytes).collect::<Result<Vec<_>, _>>()?;
+    // A block without bytes takes none of the pool, and reads from it give 0.
+    let blocks = blocks.into_iter().filter(|(_, bytes)| *bytes > 0);
+    let blocks = blocks.map(|block| Block::new(device, &pool.inline, &driver, block));
     let inline = blocks.collect::<Result<_, Error>>()?;
     Ok(DescriptorSet { driver, inline })
+}
+
+/// The bytes that a set wants of its last block, of those that the layout has.
+fn check_variable_block(bytes: u32, most: u32) -> Result<(), Error> {
+    let at = "vkAllocateDescriptorSets";
+    let vuid = "VUID-VkDescriptorSetVariableDescriptorCountAllocateInfo-pSetLayouts-03046";
+    require(bytes <= most, at, vuid, || format!("{bytes} bytes of an inline uniform block of {most}"))?;
+    let vuid = "VUID-VkDescriptorSetLayoutBinding-descriptorType-02209";
+    require(bytes.is_multiple_of(4), at, vuid, || format!("an inline uniform block of {bytes} bytes, no multiple of 4"))
 }
 
 fn free(_: Ref<Device>, pool: Ref<DescriptorPool>, count: u32, sets: Many<'_, vk::DescriptorSet>) -> Result<(), Error> {

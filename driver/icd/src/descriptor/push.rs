@@ -1,16 +1,17 @@
 //! Push descriptors: sets of no pool that live in a command buffer. Each push writes into what the last one left.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use ash::vk;
 use spelter_driver as driver;
 
 use super::{Template, Write};
-use crate::c::Many;
 use crate::c::arrays::TemplateData;
 use crate::c::entry::entry_points;
+use crate::c::{In, Many};
 use crate::command::CommandBuffer;
-use crate::error::Error;
+use crate::error::{Error, require};
 use crate::pipeline::PipelineLayout;
 use crate::table::{Object, Ref};
 
@@ -23,6 +24,13 @@ entry_points! {
         command_buffer: vk::CommandBuffer, descriptor_update_template: vk::DescriptorUpdateTemplate,
         layout: vk::PipelineLayout, set: u32, p_data: *const c_void,
     ) => push_with_template;
+    PFN_vkCmdPushDescriptorSet2KHR(
+        command_buffer: vk::CommandBuffer, p_push_descriptor_set_info: *const vk::PushDescriptorSetInfoKHR<'_>,
+    ) => push2;
+    PFN_vkCmdPushDescriptorSetWithTemplate2KHR(
+        command_buffer: vk::CommandBuffer,
+        p_push_descriptor_set_with_template_info: *const vk::PushDescriptorSetWithTemplateInfoKHR<'_>,
+    ) => push_with_template2;
 }
 
 /// `maxPushDescriptors`.
@@ -30,9 +38,27 @@ pub(crate) const MOST_PUSHED: u32 = 256;
 
 const AT: &str = "vkCmdPushDescriptorSetKHR";
 
+/// The rules of a layout whose descriptors are pushed.
+pub(super) fn check_layout(info: In<'_, vk::DescriptorSetLayoutCreateInfo<'_>>) -> Result<(), Error> {
+    use vk::DescriptorType as D;
+    let at = "vkCreateDescriptorSetLayout";
+    let has = |types: &[D]| info.all().iter().any(|binding| types.contains(&binding.descriptor_type));
+    let vuid = "VUID-VkDescriptorSetLayoutCreateInfo-flags-00280";
+    require(!has(&[D::UNIFORM_BUFFER_DYNAMIC, D::STORAGE_BUFFER_DYNAMIC]), at, vuid, || {
+        "dynamic buffers cannot be pushed".into()
+    })?;
+    let vuid = "VUID-VkDescriptorSetLayoutCreateInfo-flags-02208";
+    require(!has(&[D::INLINE_UNIFORM_BLOCK]), at, vuid, || "inline uniform blocks cannot be pushed".into())?;
+    let all: u64 = info.all().iter().map(|binding| u64::from(binding.descriptor_count)).sum();
+    let vuid = "VUID-VkDescriptorSetLayoutCreateInfo-flags-00281";
+    require(all <= MOST_PUSHED.into(), at, vuid, || {
+        format!("{all} descriptors to be pushed above maxPushDescriptors {MOST_PUSHED}")
+    })
+}
+
 /// What was pushed for a set number, with which layout.
 pub(crate) struct Pushed {
-    layout: vk::PipelineLayout,
+    layout: Arc<PipelineLayout>,
     set: u32,
     /// What it holds now. Commands that were recorded have what it held then.
     now: driver::DescriptorSet,
@@ -65,6 +91,25 @@ fn push_with_template(
     })
 }
 
+fn push2(commands: Ref<CommandBuffer>, info: In<'_, vk::PushDescriptorSetInfoKHR<'_>>) -> Result<(), Error> {
+    commands.add(|into| {
+        let writes = info.writes().each().map(Write::new).collect::<Result<Vec<_>, _>>()?;
+        let compute = info.stage_flags.contains(vk::ShaderStageFlags::COMPUTE);
+        if compute { bind(&commands, into, info.layout, info.set, writes) } else { Ok(()) }
+    })
+}
+
+fn push_with_template2(
+    commands: Ref<CommandBuffer>,
+    info: In<'_, vk::PushDescriptorSetWithTemplateInfoKHR<'_>>,
+) -> Result<(), Error> {
+    let data = info.data().ok_or_else(|| {
+        let vuid = "VUID-VkPushDescriptorSetWithTemplateInfo-pData-01686";
+        Error::misuse("vkCmdPushDescriptorSetWithTemplate2KHR", "pData is null", vuid)
+    })?;
+    push_with_template(commands, info.descriptor_update_template, info.layout, info.set, data)
+}
+
 fn bind(
     commands: &CommandBuffer,
     into: &driver::CommandBuffer,
@@ -77,11 +122,16 @@ fn bind(
         let problem = format!("set {set}, the layout has {}", layout.sets.len());
         Error::misuse(AT, problem, "VUID-vkCmdPushDescriptorSet-set-00364")
     })?;
+    require(of_set.pushed, AT, "VUID-vkCmdPushDescriptorSet-set-00365", || {
+        format!("set {set} has a layout without PUSH_DESCRIPTOR")
+    })?;
     let mut before = commands.pushed();
-    let same = before.take().filter(|pushed| pushed.layout == handle && pushed.set == set);
+    // What a compatible layout pushed stays.
+    let fits = |pushed: &Pushed| pushed.set == set && pushed.layout.driver.is_compatible(&layout.driver, set);
+    let same = before.take().filter(fits);
     let now = same.map_or_else(|| driver::DescriptorSet::pushed(&of_set.driver), |pushed| pushed.now.pushed_after());
     writes.iter().try_for_each(|write| write.apply(&now))?;
     into.bind_descriptor_sets(&layout.driver, set, &[&now], &[])?;
-    *before = Some(Pushed { layout: handle, set, now });
+    *before = Some(Pushed { layout: layout.share(), set, now });
     Ok(())
 }

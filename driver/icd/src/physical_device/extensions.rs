@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use ash::vk::ExtensionProperties;
 
 use crate::c::fixed;
+use crate::options::Options;
 
 /// Name, revision, commands.
 pub(crate) type Extension = (&'static str, u32, &'static [&'static str]);
@@ -18,13 +19,16 @@ pub(crate) const INSTANCE: &[Extension] = &[
     ("VK_EXT_debug_report", 10, &["vkCreateDebugReportCallbackEXT", "vkDestroyDebugReportCallbackEXT", "vkDebugReportMessageEXT"]),
     ("VK_EXT_debug_utils", 2, &["vkSetDebugUtilsObjectNameEXT", "vkSetDebugUtilsObjectTagEXT", "vkQueueBeginDebugUtilsLabelEXT", "vkQueueEndDebugUtilsLabelEXT", "vkQueueInsertDebugUtilsLabelEXT", "vkCmdBeginDebugUtilsLabelEXT", "vkCmdEndDebugUtilsLabelEXT", "vkCmdInsertDebugUtilsLabelEXT", "vkCreateDebugUtilsMessengerEXT", "vkDestroyDebugUtilsMessengerEXT", "vkSubmitDebugUtilsMessageEXT"]),
     ("VK_KHR_device_group_creation", 1, &["vkEnumeratePhysicalDeviceGroupsKHR"]),
+    ("VK_KHR_external_fence_capabilities", 1, &["vkGetPhysicalDeviceExternalFencePropertiesKHR"]),
     ("VK_KHR_external_memory_capabilities", 1, &["vkGetPhysicalDeviceExternalBufferPropertiesKHR"]),
+    ("VK_KHR_external_semaphore_capabilities", 1, &["vkGetPhysicalDeviceExternalSemaphorePropertiesKHR"]),
     ("VK_KHR_get_physical_device_properties2", 2, &["vkGetPhysicalDeviceFeatures2KHR", "vkGetPhysicalDeviceProperties2KHR", "vkGetPhysicalDeviceFormatProperties2KHR", "vkGetPhysicalDeviceImageFormatProperties2KHR", "vkGetPhysicalDeviceQueueFamilyProperties2KHR", "vkGetPhysicalDeviceMemoryProperties2KHR", "vkGetPhysicalDeviceSparseImageFormatProperties2KHR"]),
 ];
 
 /// Extensions of the device.
 #[rustfmt::skip]
 pub(crate) const DEVICE: &[Extension] = &[
+    ("VK_EXT_calibrated_timestamps", 2, &["vkGetPhysicalDeviceCalibrateableTimeDomainsEXT", "vkGetCalibratedTimestampsEXT"]),
     ("VK_EXT_conditional_rendering", 2, &["vkCmdBeginConditionalRenderingEXT", "vkCmdEndConditionalRenderingEXT"]),
     ("VK_EXT_descriptor_indexing", 2, &[]),
     ("VK_EXT_external_memory_host", 1, &["vkGetMemoryHostPointerPropertiesEXT"]),
@@ -34,6 +38,7 @@ pub(crate) const DEVICE: &[Extension] = &[
     ("VK_EXT_memory_budget", 1, &[]),
     ("VK_EXT_pipeline_creation_cache_control", 3, &[]),
     ("VK_EXT_pipeline_creation_feedback", 1, &[]),
+    ("VK_EXT_pipeline_robustness", 1, &[]),
     ("VK_EXT_private_data", 1, &["vkCreatePrivateDataSlotEXT", "vkDestroyPrivateDataSlotEXT", "vkSetPrivateDataEXT", "vkGetPrivateDataEXT"]),
     ("VK_EXT_robustness2", 1, &[]),
     ("VK_EXT_scalar_block_layout", 1, &[]),
@@ -41,17 +46,21 @@ pub(crate) const DEVICE: &[Extension] = &[
     ("VK_EXT_shader_atomic_float2", 1, &[]),
     ("VK_EXT_shader_demote_to_helper_invocation", 1, &[]),
     ("VK_EXT_subgroup_size_control", 2, &[]),
+    ("VK_EXT_texel_buffer_alignment", 1, &[]),
     ("VK_EXT_tooling_info", 1, &["vkGetPhysicalDeviceToolPropertiesEXT"]),
     ("VK_KHR_16bit_storage", 1, &[]),
     ("VK_KHR_8bit_storage", 1, &[]),
     ("VK_KHR_bind_memory2", 1, &["vkBindBufferMemory2KHR", "vkBindImageMemory2KHR"]),
     ("VK_KHR_buffer_device_address", 1, &["vkGetBufferDeviceAddressKHR", "vkGetBufferOpaqueCaptureAddressKHR", "vkGetDeviceMemoryOpaqueCaptureAddressKHR"]),
+    ("VK_KHR_calibrated_timestamps", 1, &["vkGetPhysicalDeviceCalibrateableTimeDomainsKHR", "vkGetCalibratedTimestampsKHR"]),
     ("VK_KHR_copy_commands2", 1, &["vkCmdCopyBuffer2KHR", "vkCmdCopyImage2KHR", "vkCmdCopyBufferToImage2KHR", "vkCmdCopyImageToBuffer2KHR", "vkCmdBlitImage2KHR", "vkCmdResolveImage2KHR"]),
     ("VK_KHR_dedicated_allocation", 3, &[]),
     ("VK_KHR_descriptor_update_template", 1, &["vkCreateDescriptorUpdateTemplateKHR", "vkDestroyDescriptorUpdateTemplateKHR", "vkUpdateDescriptorSetWithTemplateKHR"]),
     ("VK_KHR_device_group", 4, &["vkGetDeviceGroupPeerMemoryFeaturesKHR", "vkCmdSetDeviceMaskKHR", "vkCmdDispatchBaseKHR"]),
     ("VK_KHR_driver_properties", 1, &[]),
+    ("VK_KHR_external_fence", 1, &[]),
     ("VK_KHR_external_memory", 1, &[]),
+    ("VK_KHR_external_semaphore", 1, &[]),
     ("VK_KHR_format_feature_flags2", 2, &[]),
     ("VK_KHR_get_memory_requirements2", 1, &["vkGetImageMemoryRequirements2KHR", "vkGetBufferMemoryRequirements2KHR", "vkGetImageSparseMemoryRequirements2KHR"]),
     ("VK_KHR_image_format_list", 1, &[]),
@@ -59,6 +68,8 @@ pub(crate) const DEVICE: &[Extension] = &[
     ("VK_KHR_maintenance2", 1, &[]),
     ("VK_KHR_maintenance3", 1, &["vkGetDescriptorSetLayoutSupportKHR"]),
     ("VK_KHR_maintenance4", 2, &["vkGetDeviceBufferMemoryRequirementsKHR", "vkGetDeviceImageMemoryRequirementsKHR", "vkGetDeviceImageSparseMemoryRequirementsKHR"]),
+    ("VK_KHR_maintenance6", 1, &["vkCmdBindDescriptorSets2KHR", "vkCmdPushConstants2KHR", "vkCmdPushDescriptorSet2KHR", "vkCmdPushDescriptorSetWithTemplate2KHR"]),
+    ("VK_KHR_map_memory2", 1, &["vkMapMemory2KHR", "vkUnmapMemory2KHR"]),
     ("VK_KHR_pipeline_executable_properties", 1, &["vkGetPipelineExecutablePropertiesKHR", "vkGetPipelineExecutableStatisticsKHR", "vkGetPipelineExecutableInternalRepresentationsKHR"]),
     ("VK_KHR_push_descriptor", 2, &["vkCmdPushDescriptorSetKHR", "vkCmdPushDescriptorSetWithTemplateKHR"]),
     ("VK_KHR_relaxed_block_layout", 1, &[]),
@@ -87,9 +98,24 @@ pub(crate) const DEVICE: &[Extension] = &[
     ("VK_KHR_zero_initialize_workgroup_memory", 1, &[]),
 ];
 
+/// What programs enable before they look whether there is anything to draw with (Dawn), on devices that claim graphics.
+#[rustfmt::skip]
+const GRAPHICS: &[Extension] = &[
+    ("VK_KHR_create_renderpass2", 1, &["vkCreateRenderPass2KHR", "vkCmdBeginRenderPass2KHR", "vkCmdNextSubpass2KHR", "vkCmdEndRenderPass2KHR"]),
+    ("VK_KHR_depth_stencil_resolve", 1, &[]),
+    ("VK_KHR_dynamic_rendering", 1, &["vkCmdBeginRenderingKHR", "vkCmdEndRenderingKHR"]),
+];
+
+/// Extensions of the device with those options.
+pub(crate) fn of_device(options: &Options) -> impl Iterator<Item = &'static Extension> {
+    DEVICE.iter().chain(if options.graphics { GRAPHICS } else { &[] })
+}
+
 /// As structures.
-pub(crate) fn list(of: &[Extension]) -> impl ExactSizeIterator<Item = ExtensionProperties> {
-    of.iter().map(|&(name, spec_version, _)| ExtensionProperties { extension_name: fixed(name), spec_version })
+pub(crate) fn list<'a>(of: impl Iterator<Item = &'a Extension>) -> impl ExactSizeIterator<Item = ExtensionProperties> {
+    let properties =
+        |&(name, spec_version, _): &Extension| ExtensionProperties { extension_name: fixed(name), spec_version };
+    of.map(properties).collect::<Vec<_>>().into_iter()
 }
 
 /// The name without the tag of an author, if it has one.
@@ -98,8 +124,13 @@ pub(crate) fn plain(name: &str) -> Option<&str> {
 }
 
 /// Whether a command is there: one of Vulkan's own, or of an extension that is enabled.
-pub(crate) fn offers(of: &[Extension], enabled: &HashSet<String>, command: &str) -> bool {
-    plain(command).is_none() || of.iter().any(|(name, _, all)| all.contains(&command) && enabled.contains(*name))
+pub(crate) fn offers<'a>(
+    of: impl IntoIterator<Item = &'a Extension>,
+    enabled: &HashSet<String>,
+    command: &str,
+) -> bool {
+    let with_it = |(name, _, all): &Extension| all.contains(&command) && enabled.contains(*name);
+    plain(command).is_none() || of.into_iter().any(with_it)
 }
 
 #[cfg(test)]

@@ -209,6 +209,15 @@ switches! {
     vk::PhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR<'_>: uniform_flow {
         shader_subgroup_uniform_control_flow,
     }
+    vk::PhysicalDeviceMaintenance6FeaturesKHR<'_>: maintenance6 {
+        maintenance6,
+    }
+    vk::PhysicalDevicePipelineRobustnessFeaturesEXT<'_>: robustness {
+        pipeline_robustness,
+    }
+    vk::PhysicalDeviceTexelBufferAlignmentFeaturesEXT<'_>: alignment {
+        texel_buffer_alignment,
+    }
 }
 
 /// `vkGetPhysicalDeviceFeatures2`.

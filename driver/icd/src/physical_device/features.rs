@@ -23,6 +23,9 @@ pub(crate) struct Supported {
     pub(crate) rotate: vk::PhysicalDeviceShaderSubgroupRotateFeaturesKHR<'static>,
     pub(crate) reconvergence: vk::PhysicalDeviceShaderMaximalReconvergenceFeaturesKHR<'static>,
     pub(crate) uniform_flow: vk::PhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR<'static>,
+    pub(crate) maintenance6: vk::PhysicalDeviceMaintenance6FeaturesKHR<'static>,
+    pub(crate) robustness: vk::PhysicalDevicePipelineRobustnessFeaturesEXT<'static>,
+    pub(crate) alignment: vk::PhysicalDeviceTexelBufferAlignmentFeaturesEXT<'static>,
 }
 
 /// What the device can do.
@@ -31,7 +34,7 @@ pub(crate) fn supported(options: &Options) -> Supported {
         core: if options.graphics { graphics(core()) } else { core() },
         v11: v11(),
         v12: v12(),
-        v13: v13(),
+        v13: v13().dynamic_rendering(options.graphics),
         atomic_float: atomic_float(),
         atomic_float2: atomic_float2(),
         robustness2: robustness2(),
@@ -50,6 +53,9 @@ pub(crate) fn supported(options: &Options) -> Supported {
             .shader_maximal_reconvergence(true),
         uniform_flow: vk::PhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR::default()
             .shader_subgroup_uniform_control_flow(true),
+        maintenance6: vk::PhysicalDeviceMaintenance6FeaturesKHR::default().maintenance6(true),
+        robustness: vk::PhysicalDevicePipelineRobustnessFeaturesEXT::default().pipeline_robustness(true),
+        alignment: vk::PhysicalDeviceTexelBufferAlignmentFeaturesEXT::default().texel_buffer_alignment(true),
     }
 }
 

@@ -5,13 +5,25 @@ use spelter_driver::format_properties;
 
 use crate::c::{In, OutChain};
 use crate::error::Error;
+use crate::options::Options;
 
 /// `vkGetPhysicalDeviceFormatProperties`.
 pub(super) fn of(format: vk::Format) -> vk::FormatProperties {
+    features(format, Options::get().graphics)
+}
+
+/// What is true, but for one word: Vulkan asks devices that draw for one format with depth and stencil to draw to, and Dawn aborts
+/// where there is none. No image of it can be made, and [`Question::answer`] says so.
+fn features(format: vk::Format, graphics: bool) -> vk::FormatProperties {
     let has = format_properties(format);
+    let claimed = if graphics && format == vk::Format::D32_SFLOAT_S8_UINT {
+        vk::FormatFeatureFlags::DEPTH_STENCIL_ATTACHMENT
+    } else {
+        vk::FormatFeatureFlags::empty()
+    };
     vk::FormatProperties {
         linear_tiling_features: has.linear,
-        optimal_tiling_features: has.optimal,
+        optimal_tiling_features: has.optimal | claimed,
         buffer_features: has.buffer,
     }
 }
@@ -106,4 +118,20 @@ fn usages(features: vk::FormatFeatureFlags) -> vk::ImageUsageFlags {
         (F::TRANSFER_DST, U::TRANSFER_DST),
     ];
     all.into_iter().filter(|(feature, _)| features.contains(*feature)).fold(U::empty(), |all, (_, usage)| all | usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_format_is_claimed_where_graphics_is_and_no_image_of_it_can_be_made() {
+        let all = (0..=184).map(vk::Format::from_raw);
+        let told = |format, graphics| features(format, graphics).optimal_tiling_features;
+        let claimed: Vec<_> = all.filter(|&format| told(format, true) != told(format, false)).collect();
+        assert_eq!(claimed, [vk::Format::D32_SFLOAT_S8_UINT]);
+        let usage = vk::ImageUsageFlags::DEPTH_STENCIL_ATTACHMENT;
+        let (ty, tiling, flags) = (vk::ImageType::TYPE_2D, vk::ImageTiling::OPTIMAL, vk::ImageCreateFlags::empty());
+        assert!(Question { format: claimed[0], ty, tiling, usage, flags }.answer().is_err());
+    }
 }

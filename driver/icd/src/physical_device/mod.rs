@@ -234,14 +234,14 @@ fn image_format2(
     mut out: OutChain<'_, vk::ImageFormatProperties2<'_>>,
 ) -> Result<(), Error> {
     let mut answer = Question::of(info).answer();
-    // No image of external memory can be made.
     let external = info.next::<vk::PhysicalDeviceExternalImageFormatInfo<'_>>();
-    if external.is_some_and(|external| !external.handle_type.is_empty()) {
+    let of = external.map(|external| external.handle_type).unwrap_or_default();
+    if !of.is_empty() && of != crate::memory::IMPORTED {
         answer = Err(Error::Quiet(vk::Result::ERROR_FORMAT_NOT_SUPPORTED));
     }
     out.head(|all| all.image_format_properties = answer.clone().unwrap_or_default());
     out.fill(|external: &mut vk::ExternalImageFormatProperties<'_>| {
-        external.external_memory_properties = Default::default();
+        external.external_memory_properties = of_imports(of);
     });
     answer.map(|_| ())
 }
@@ -269,19 +269,22 @@ fn sparse2(
     Ok(list(count, out, std::iter::empty()))
 }
 
-/// Buffers can be bound to the host's memory.
+/// What can be done with memory of that kind: the host's can be imported.
+fn of_imports(handle_type: vk::ExternalMemoryHandleTypeFlags) -> vk::ExternalMemoryProperties {
+    let mut properties = vk::ExternalMemoryProperties::default();
+    if handle_type == crate::memory::IMPORTED {
+        properties.external_memory_features = vk::ExternalMemoryFeatureFlags::IMPORTABLE;
+        properties.compatible_handle_types = handle_type;
+    }
+    properties
+}
+
 fn external_buffer(
     _: Ref<PhysicalDevice>,
     info: In<'_, vk::PhysicalDeviceExternalBufferInfo<'_>>,
     mut out: OutChain<'_, vk::ExternalBufferProperties<'_>>,
 ) -> Result<(), Error> {
-    let host = vk::ExternalMemoryHandleTypeFlags::HOST_ALLOCATION_EXT;
-    let mut properties = vk::ExternalMemoryProperties::default();
-    if info.handle_type == host && crate::memory::IMPORTS {
-        properties.external_memory_features = vk::ExternalMemoryFeatureFlags::IMPORTABLE;
-        properties.compatible_handle_types = host;
-    }
-    out.head(|all| all.external_memory_properties = properties);
+    out.head(|all| all.external_memory_properties = of_imports(info.handle_type));
     Ok(())
 }
 
@@ -312,12 +315,12 @@ fn external_semaphore(
 }
 
 fn device_extensions(
-    _: Ref<PhysicalDevice>,
+    device: Ref<PhysicalDevice>,
     _layer: *const c_char,
     count: InOut<'_, u32>,
     out: OutMany<'_, vk::ExtensionProperties>,
 ) -> Result<vk::Result, Error> {
-    Ok(list(count, out, extensions::list(extensions::DEVICE)))
+    Ok(list(count, out, extensions::list(extensions::of_device(device.options))))
 }
 
 fn device_layers(

@@ -22,6 +22,8 @@ pub(crate) struct Described {
     pub(crate) host: vk::PhysicalDeviceExternalMemoryHostPropertiesEXT<'static>,
     pub(crate) robustness2: vk::PhysicalDeviceRobustness2PropertiesEXT<'static>,
     pub(crate) push: vk::PhysicalDevicePushDescriptorPropertiesKHR<'static>,
+    pub(crate) maintenance6: vk::PhysicalDeviceMaintenance6PropertiesKHR<'static>,
+    pub(crate) robustness: vk::PhysicalDevicePipelineRobustnessPropertiesEXT<'static>,
 }
 
 /// What a device with those options is like.
@@ -30,7 +32,7 @@ pub(crate) fn describe(options: &Options) -> Described {
     Described {
         core: core(options, &of_device),
         v11: v11(options, &of_device),
-        v12: v12(&of_device),
+        v12: v12(options, &of_device),
         v13: v13(),
         host: vk::PhysicalDeviceExternalMemoryHostPropertiesEXT::default()
             .min_imported_host_pointer_alignment(MAP_ALIGNMENT),
@@ -39,7 +41,20 @@ pub(crate) fn describe(options: &Options) -> Described {
             .robust_uniform_buffer_access_size_alignment(1),
         push: vk::PhysicalDevicePushDescriptorPropertiesKHR::default()
             .max_push_descriptors(crate::descriptor::MOST_PUSHED),
+        maintenance6: vk::PhysicalDeviceMaintenance6PropertiesKHR::default()
+            .max_combined_image_sampler_descriptor_count(1),
+        robustness: robustness(),
     }
+}
+
+/// What pipelines are like, whatever they ask for.
+fn robustness() -> vk::PhysicalDevicePipelineRobustnessPropertiesEXT<'static> {
+    let buffers = vk::PipelineRobustnessBufferBehaviorEXT::ROBUST_BUFFER_ACCESS_2;
+    vk::PhysicalDevicePipelineRobustnessPropertiesEXT::default()
+        .default_robustness_storage_buffers(buffers)
+        .default_robustness_uniform_buffers(buffers)
+        .default_robustness_vertex_inputs(buffers)
+        .default_robustness_images(vk::PipelineRobustnessImageBehaviorEXT::ROBUST_IMAGE_ACCESS_2)
 }
 
 /// The device's and the driver's identity: the version, and what runs kernels, since their code is in pipeline caches.
@@ -133,7 +148,11 @@ fn limits() -> vk::PhysicalDeviceLimits {
     }
 }
 
-/// The least that Vulkan asks of devices that draw: programs compute with these numbers before they compute with us.
+/// Input attachments that a device which claims graphics claims, of a stage and of a set.
+const INPUT_ATTACHMENTS: [u32; 2] = [8, 64];
+
+/// The least that Vulkan asks of devices that draw: programs compute with these numbers before they compute with us. What shaders
+/// read is told as it is: images have one sample.
 fn graphics(limits: &mut vk::PhysicalDeviceLimits) {
     let samples = SampleCountFlags::TYPE_1 | SampleCountFlags::TYPE_4;
     limits.max_vertex_input_attributes = 16;
@@ -144,8 +163,8 @@ fn graphics(limits: &mut vk::PhysicalDeviceLimits) {
     limits.max_fragment_input_components = 128;
     limits.max_fragment_output_attachments = 8;
     limits.max_fragment_combined_output_resources = limits.max_per_stage_descriptor_storage_buffers;
-    limits.max_per_stage_descriptor_input_attachments = 8;
-    limits.max_descriptor_set_input_attachments = 64;
+    [limits.max_per_stage_descriptor_input_attachments, limits.max_descriptor_set_input_attachments] =
+        INPUT_ATTACHMENTS;
     limits.sub_pixel_precision_bits = 4;
     limits.max_draw_indexed_index_value = u32::MAX;
     limits.max_draw_indirect_count = 1;
@@ -163,6 +182,9 @@ fn graphics(limits: &mut vk::PhysicalDeviceLimits) {
     limits.point_size_range = [1.0; 2];
     limits.line_width_range = [1.0; 2];
     limits.standard_sample_locations = TRUE;
+    // As `sampleRateShading` asks.
+    limits.sub_pixel_interpolation_offset_bits = 4;
+    (limits.min_interpolation_offset, limits.max_interpolation_offset) = (-0.5, 0.4375);
 }
 
 fn v11(options: &Options, of_device: &driver::Properties) -> vk::PhysicalDeviceVulkan11Properties<'static> {
@@ -192,7 +214,13 @@ fn subgroup_operations() -> vk::SubgroupFeatureFlags {
     all | F::ROTATE_KHR | F::ROTATE_CLUSTERED_KHR
 }
 
-fn v12(of_device: &driver::Properties) -> vk::PhysicalDeviceVulkan12Properties<'static> {
+fn v12(options: &Options, of_device: &driver::Properties) -> vk::PhysicalDeviceVulkan12Properties<'static> {
+    let (mut samples, mut resolve, mut attachments) = Default::default();
+    if options.graphics {
+        (samples, resolve) = (SampleCountFlags::TYPE_1, vk::ResolveModeFlags::SAMPLE_ZERO);
+        attachments = INPUT_ATTACHMENTS;
+    }
+    let [of_stage, of_set] = attachments;
     vk::PhysicalDeviceVulkan12Properties {
         driver_id: vk::DriverId::from_raw(0),
         driver_name: fixed("spelter"),
@@ -212,6 +240,11 @@ fn v12(of_device: &driver::Properties) -> vk::PhysicalDeviceVulkan12Properties<'
         shader_rounding_mode_rte_float64: TRUE,
         robust_buffer_access_update_after_bind: TRUE,
         max_timeline_semaphore_value_difference: u64::MAX >> 1,
+        framebuffer_integer_color_sample_counts: samples,
+        supported_depth_resolve_modes: resolve,
+        supported_stencil_resolve_modes: resolve,
+        max_per_stage_descriptor_update_after_bind_input_attachments: of_stage,
+        max_descriptor_set_update_after_bind_input_attachments: of_set,
         ..update_after_bind()
     }
 }
@@ -256,5 +289,121 @@ fn v13() -> vk::PhysicalDeviceVulkan13Properties<'static> {
         uniform_texel_buffer_offset_alignment_bytes: alignment,
         max_buffer_size: has.max_buffer_size,
         ..Default::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// "Required Limits" of the specification, for what comes with `descriptorIndexing`.
+    #[test]
+    fn what_is_updated_after_binding_comes_in_the_numbers_that_vulkan_asks_for() {
+        let Described { core, v12, .. } = describe(Options::get());
+        let most = 500_000;
+        for (name, has, wanted, before) in [
+            ("all pools", v12.max_update_after_bind_descriptors_in_all_pools, most, 0),
+            (
+                "samplers of a stage",
+                v12.max_per_stage_descriptor_update_after_bind_samplers,
+                most,
+                core.limits.max_per_stage_descriptor_samplers,
+            ),
+            (
+                "uniform buffers of a stage",
+                v12.max_per_stage_descriptor_update_after_bind_uniform_buffers,
+                12,
+                core.limits.max_per_stage_descriptor_uniform_buffers,
+            ),
+            (
+                "storage buffers of a stage",
+                v12.max_per_stage_descriptor_update_after_bind_storage_buffers,
+                most,
+                core.limits.max_per_stage_descriptor_storage_buffers,
+            ),
+            (
+                "sampled images of a stage",
+                v12.max_per_stage_descriptor_update_after_bind_sampled_images,
+                most,
+                core.limits.max_per_stage_descriptor_sampled_images,
+            ),
+            (
+                "storage images of a stage",
+                v12.max_per_stage_descriptor_update_after_bind_storage_images,
+                most,
+                core.limits.max_per_stage_descriptor_storage_images,
+            ),
+            (
+                "resources of a stage",
+                v12.max_per_stage_update_after_bind_resources,
+                most,
+                core.limits.max_per_stage_resources,
+            ),
+            (
+                "samplers",
+                v12.max_descriptor_set_update_after_bind_samplers,
+                most,
+                core.limits.max_descriptor_set_samplers,
+            ),
+            (
+                "uniform buffers",
+                v12.max_descriptor_set_update_after_bind_uniform_buffers,
+                72,
+                core.limits.max_descriptor_set_uniform_buffers,
+            ),
+            (
+                "dynamic uniform buffers",
+                v12.max_descriptor_set_update_after_bind_uniform_buffers_dynamic,
+                8,
+                core.limits.max_descriptor_set_uniform_buffers_dynamic,
+            ),
+            (
+                "storage buffers",
+                v12.max_descriptor_set_update_after_bind_storage_buffers,
+                most,
+                core.limits.max_descriptor_set_storage_buffers,
+            ),
+            (
+                "dynamic storage buffers",
+                v12.max_descriptor_set_update_after_bind_storage_buffers_dynamic,
+                4,
+                core.limits.max_descriptor_set_storage_buffers_dynamic,
+            ),
+            (
+                "sampled images",
+                v12.max_descriptor_set_update_after_bind_sampled_images,
+                most,
+                core.limits.max_descriptor_set_sampled_images,
+            ),
+            (
+                "storage images",
+                v12.max_descriptor_set_update_after_bind_storage_images,
+                most,
+                core.limits.max_descriptor_set_storage_images,
+            ),
+        ] {
+            assert!(has >= wanted && has >= before, "{name}: {has}, {wanted} are asked for, {before} of others");
+        }
+    }
+
+    #[test]
+    fn a_device_that_claims_graphics_has_limits_for_it() {
+        let options = Options { graphics: true, ..Options::get().clone() };
+        let Described { core, v12, .. } = describe(&options);
+        let (limits, samples) = (core.limits, SampleCountFlags::TYPE_1 | SampleCountFlags::TYPE_4);
+        assert!(limits.min_interpolation_offset <= -0.5 && limits.sub_pixel_interpolation_offset_bits >= 4);
+        let step = 1.0 / f32::from(1u16 << limits.sub_pixel_interpolation_offset_bits);
+        assert!(limits.max_interpolation_offset >= 0.5 - step);
+        let of_framebuffers = [
+            limits.framebuffer_color_sample_counts,
+            limits.framebuffer_depth_sample_counts,
+            limits.framebuffer_stencil_sample_counts,
+            limits.framebuffer_no_attachments_sample_counts,
+        ];
+        assert!(of_framebuffers.into_iter().all(|counts| counts.contains(samples)));
+        assert!(v12.framebuffer_integer_color_sample_counts.contains(SampleCountFlags::TYPE_1));
+        assert!(limits.max_vertex_output_components > 0 && limits.max_fragment_combined_output_resources > 0);
+        let attachments = v12.max_per_stage_descriptor_update_after_bind_input_attachments;
+        assert!(attachments >= limits.max_per_stage_descriptor_input_attachments);
     }
 }

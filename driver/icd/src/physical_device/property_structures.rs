@@ -185,6 +185,14 @@ structures! {
     vk::PhysicalDevicePushDescriptorPropertiesKHR<'_>: push {
         max_push_descriptors,
     }
+    vk::PhysicalDeviceMaintenance6PropertiesKHR<'_>: maintenance6 {
+        block_texel_view_compatible_multiple_layers, max_combined_image_sampler_descriptor_count,
+        fragment_shading_rate_clamp_combiner_inputs,
+    }
+    vk::PhysicalDevicePipelineRobustnessPropertiesEXT<'_>: robustness {
+        default_robustness_storage_buffers, default_robustness_uniform_buffers, default_robustness_vertex_inputs,
+        default_robustness_images,
+    }
 }
 
 /// `vkGetPhysicalDeviceProperties2`.

@@ -3,6 +3,7 @@
 //! A cache keeps the code of the pipelines that were created with it, so that equal ones are not compiled again. Its data are a
 //! header and that code under a seal (ADR 10): what this user's processes of this build did not write themselves is as nothing.
 
+use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,15 +41,17 @@ entry_points! {
 /// `VkPipelineCache`.
 #[derive(Default)]
 pub(crate) struct PipelineCache {
+    /// Code as bytes. A leaf lock, as is the other: nobody compiles under them.
     stored: Mutex<Arc<driver::StoredKernels>>,
-    /// The pipelines whose code it has, and those whose code cannot be stored: kept so that they need not be compiled anew.
-    kept: Mutex<Vec<driver::ComputePipeline>>,
+    /// A pipeline for each code that is not among these bytes, by what the driver knows it by: kept so that they need not be compiled
+    /// anew.
+    kept: Mutex<HashMap<usize, driver::ComputePipeline>>,
 }
 
 object!(PipelineCache: vk::PipelineCache);
 
-/// Pipelines that a cache keeps at most; then it forgets the oldest.
-const MOST: usize = 16_384;
+/// Pipelines that a cache keeps as such; more become bytes.
+const MOST: usize = 4096;
 
 impl PipelineCache {
     /// What it has, for a pipeline to be made of.
@@ -56,21 +59,44 @@ impl PipelineCache {
         Arc::clone(&self.stored.lock())
     }
 
-    pub(super) fn keep(&self, pipeline: &driver::ComputePipeline) {
-        let mut kept = self.kept.lock();
-        if kept.len() >= MOST {
-            kept.drain(..MOST / 2);
+    /// Takes in the code of a pipeline, which may not be compiled yet; whether it was there already.
+    pub(super) fn keep(&self, pipeline: &driver::ComputePipeline) -> bool {
+        if self.stored().has_code_of(pipeline) {
+            return true;
         }
-        kept.push(pipeline.clone());
+        let (had, full) = {
+            let mut kept = self.kept.lock();
+            let had = kept.insert(pipeline.code_id(), pipeline.clone());
+            (had, kept.len() > MOST)
+        };
+        if full {
+            self.shrink();
+        }
+        had.is_some()
     }
 
-    /// All its code. Only who asks for the data pays for copying it.
+    /// All its code as bytes; waits for what is still compiled. Only who asks for the data pays for copying it.
     fn collect(&self) -> Arc<driver::StoredKernels> {
-        let kept = self.kept.lock().clone();
+        let kept: Vec<_> = self.kept.lock().values().cloned().collect();
+        self.store(&kept)
+    }
+
+    /// Puts pipelines' code among the bytes.
+    fn store(&self, pipelines: &[driver::ComputePipeline]) -> Arc<driver::StoredKernels> {
+        let mut new = driver::StoredKernels::default();
+        pipelines.iter().for_each(|pipeline| new.keep(pipeline));
         let mut stored = self.stored.lock();
-        let all = Arc::make_mut(&mut stored);
-        kept.iter().for_each(|pipeline| all.keep(pipeline));
+        if !new.is_empty() {
+            Arc::make_mut(&mut stored).merge(&new);
+        }
         Arc::clone(&stored)
+    }
+
+    /// Makes pipelines to bytes. What cannot become bytes is forgotten: it is interpreted, and costs little to make anew.
+    fn shrink(&self) {
+        let kept = std::mem::take(&mut *self.kept.lock());
+        let kept: Vec<_> = kept.into_values().collect();
+        self.store(&kept);
     }
 }
 
@@ -142,7 +168,9 @@ fn merge(_: Ref<Device>, into: vk::PipelineCache, count: u32, from: Many<'_, vk:
         let source = PipelineCache::get(source, "vkMergePipelineCaches-pSrcCaches")?;
         let (stored, kept) = (source.stored(), source.kept.lock().clone());
         Arc::make_mut(&mut target.stored.lock()).merge(&stored);
-        kept.iter().for_each(|pipeline| target.keep(pipeline));
+        for pipeline in kept.values() {
+            target.keep(pipeline);
+        }
     }
     Ok(())
 }
@@ -161,4 +189,42 @@ pub(super) fn tell(info: In<'_, vk::ComputePipelineCreateInfo<'_>>, took: Durati
     }
     let duration = took.as_nanos().try_into().unwrap_or(u64::MAX);
     feedback.put(vk::PipelineCreationFeedback { flags, duration });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_pipelines_are_kept_once_and_none_is_lost() {
+        let options = driver::DeviceOptions { workers: 1, heap_size: 16 << 20, compilers: 1, ..Default::default() };
+        let device = driver::Device::new(options).unwrap();
+        let binding = driver::Binding { binding: 0, ty: vk::DescriptorType::STORAGE_BUFFER, count: 1 };
+        let set = device.create_descriptor_set_layout(&[binding]).unwrap();
+        let layout = device.create_pipeline_layout(&[&set], &[]).unwrap();
+        let make = |number: u32| {
+            let text = format!(
+                "@group(0) @binding(0) var<storage, read_write> a: array<u32>;
+                 @compute @workgroup_size(1) fn main() {{ a[0] = {number}u; }}"
+            );
+            let module = device.create_shader_module_wgsl(&text).unwrap();
+            device.create_compute_pipeline(&module, "main", &driver::Specialization::new(), &layout).unwrap()
+        };
+        let cache = PipelineCache::default();
+        let one = make(1);
+        assert!(!cache.keep(&one), "it is new");
+        assert!((0..100).all(|_| cache.keep(&make(1))));
+        assert!(!cache.keep(&make(2)));
+        assert_eq!(cache.kept.lock().len(), 2);
+        let whole = cache.collect();
+        if whole.is_empty() {
+            return; // this machine has no machine code
+        }
+        assert_eq!(whole.len(), 2);
+        // What becomes bytes is found as such.
+        cache.shrink();
+        assert_eq!((cache.kept.lock().len(), cache.stored().len()), (0, 2));
+        assert!(cache.keep(&one) && cache.keep(&make(2)));
+        assert_eq!(cache.kept.lock().len(), 0);
+    }
 }

@@ -15,8 +15,8 @@ use crate::c::{EntryPoint, In, Many, Out, OutMany, Text};
 use crate::descriptor::DescriptorSetLayout;
 use crate::device::Device;
 use crate::error::{Error, require};
-use crate::message;
 use crate::table::{Maybe, Object, Ref, object};
+use crate::{graphics, message};
 pub(crate) use cache::PipelineCache;
 
 /// The chapters below this one.
@@ -42,6 +42,11 @@ entry_points! {
         p_create_infos: *const vk::ComputePipelineCreateInfo<'_>, p_allocator: *const vk::AllocationCallbacks<'_>,
         p_pipelines: *mut vk::Pipeline,
     ) -> vk::Result => create_compute;
+    PFN_vkCreateGraphicsPipelines(
+        device: vk::Device, pipeline_cache: vk::PipelineCache, create_info_count: u32,
+        p_create_infos: *const vk::GraphicsPipelineCreateInfo<'_>, p_allocator: *const vk::AllocationCallbacks<'_>,
+        p_pipelines: *mut vk::Pipeline,
+    ) -> vk::Result => create_graphics;
     PFN_vkDestroyPipeline(
         device: vk::Device, pipeline: vk::Pipeline, p_allocator: *const vk::AllocationCallbacks<'_>,
     ) => destroy;
@@ -109,6 +114,10 @@ fn create_layout(
     // Other stages' push constants are nobody's here.
     let compute = info.ranges().get().iter().filter(|range| range.stage_flags.contains(vk::ShaderStageFlags::COMPUTE));
     let ranges: Vec<_> = compute.map(|range| driver::PushRange { offset: range.offset, size: range.size }).collect();
+    let vuid = "VUID-VkPipelineLayoutCreateInfo-pSetLayouts-00293";
+    require(sets.iter().filter(|set| set.pushed).count() <= 1, "vkCreatePipelineLayout", vuid, || {
+        "more than one set whose descriptors are pushed".into()
+    })?;
     let layouts: Vec<_> = sets.iter().map(|set| &set.driver).collect();
     let driver = device.driver.create_pipeline_layout(&layouts, &ranges)?;
     out.put(PipelineLayout { driver, sets }.insert());
@@ -148,6 +157,19 @@ fn create_compute(
     result
 }
 
+/// None can be made. Programs that look at the pipelines and not at the result find null.
+fn create_graphics(
+    _: Ref<Device>,
+    _: vk::PipelineCache,
+    count: u32,
+    _: *const vk::GraphicsPipelineCreateInfo<'_>,
+    _: *const vk::AllocationCallbacks<'_>,
+    out: OutMany<'_, vk::Pipeline>,
+) -> Result<(), Error> {
+    out.put(count as usize, std::iter::repeat(vk::Pipeline::null()));
+    Err(graphics::refused("vkCreateGraphicsPipelines"))
+}
+
 /// None where the pipeline would have to be compiled and the program does not want that.
 fn compute(
     device: &Device,
@@ -182,13 +204,13 @@ fn compute(
     let may_compile = !flags.contains(vk::PipelineCreateFlags::FAIL_ON_PIPELINE_COMPILE_REQUIRED);
     let made = device.driver.create_compute_pipeline_stored(shader, &layout.driver, &stored, may_compile)?;
     let Some((driver, origin)) = made else { return Ok(None) };
-    cache.inspect(|cache| cache.keep(&driver));
+    let had = cache.is_some_and(|cache| cache.keep(&driver));
     driver.remark().inspect(|remark| message::remark(at, remark));
     if cache::is_asked(info) {
         driver.wait_compiled();
     }
     // A hit of the application's cache: the device's own is not it.
-    cache::tell(info, start.elapsed(), cache.is_some() && origin != driver::Origin::Compiled);
+    cache::tell(info, start.elapsed(), had || (cache.is_some() && origin == driver::Origin::Stored));
     let captures =
         vk::PipelineCreateFlags::CAPTURE_STATISTICS_KHR | vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR;
     let explain = || device.driver.explain(shader, &layout.driver);

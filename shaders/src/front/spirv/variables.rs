@@ -28,8 +28,8 @@ const MAX_PRIVATE_BYTES: u32 = 1 << 18;
 /// Most descriptor bindings of a kernel.
 const MAX_BINDINGS: usize = 1 << 12;
 
-/// Most elements of a descriptor array.
-const MAX_DESCRIPTORS: u32 = 1 << 16;
+/// Most elements of a descriptor array. Together with those of all other bindings they are counted in 32 bits.
+const MAX_DESCRIPTORS: u32 = 1_000_000;
 
 /// What was declared so far.
 #[derive(Debug, Default)]

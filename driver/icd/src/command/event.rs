@@ -1,0 +1,123 @@
+//! Events in command buffers. They order everything, as barriers do: what a program names of stages and accesses is looked at only.
+
+use ash::vk::{self, PipelineStageFlags as S, PipelineStageFlags2 as S2};
+
+use super::CommandBuffer;
+use super::barrier::{Old, SET_EVENT2, WAIT_EVENTS, WAIT_EVENTS2, check_dependency, record_dependency};
+use super::scopes::{Rules, Scope, check, check_no_host};
+use crate::c::entry::entry_points;
+use crate::c::{In, Many};
+use crate::error::Error;
+use crate::sync::Event;
+use crate::table::{Object, Ref};
+
+entry_points! {
+    PFN_vkCmdSetEvent(command_buffer: vk::CommandBuffer, event: vk::Event, stage_mask: S) => set;
+    PFN_vkCmdResetEvent(command_buffer: vk::CommandBuffer, event: vk::Event, stage_mask: S) => reset;
+    PFN_vkCmdWaitEvents(
+        command_buffer: vk::CommandBuffer, event_count: u32, p_events: *const vk::Event, src_stage_mask: S,
+        dst_stage_mask: S, memory_barrier_count: u32, p_memory_barriers: *const vk::MemoryBarrier<'_>,
+        buffer_memory_barrier_count: u32, p_buffer_memory_barriers: *const vk::BufferMemoryBarrier<'_>,
+        image_memory_barrier_count: u32, p_image_memory_barriers: *const vk::ImageMemoryBarrier<'_>,
+    ) => wait;
+    PFN_vkCmdSetEvent2(
+        command_buffer: vk::CommandBuffer, event: vk::Event, p_dependency_info: *const vk::DependencyInfo<'_>,
+    ) => set2;
+    PFN_vkCmdResetEvent2(command_buffer: vk::CommandBuffer, event: vk::Event, stage_mask: S2) => reset2;
+    PFN_vkCmdWaitEvents2(
+        command_buffer: vk::CommandBuffer, event_count: u32, p_events: *const vk::Event,
+        p_dependency_infos: *const vk::DependencyInfo<'_>,
+    ) => wait2;
+}
+
+/// Looks at the stages that an event waits for, of which the host is none.
+fn check_stages(stages: S2, call: &'static str, of_queue: &'static str, of_host: &'static str) {
+    let of = Rules { call, name: "stageMask", stages: of_queue, access: "" };
+    check(Scope { stages, access: vk::AccessFlags2::NONE, of });
+    check_no_host(stages, call, "stageMask", of_host);
+}
+
+fn wide(stages: S) -> S2 {
+    S2::from_raw(stages.as_raw().into())
+}
+
+fn set(commands: Ref<CommandBuffer>, event: vk::Event, stages: S) -> Result<(), Error> {
+    let host = "VUID-vkCmdSetEvent-stageMask-01149";
+    check_stages(wide(stages), "vkCmdSetEvent", "VUID-vkCmdSetEvent-stageMask-06457", host);
+    commands.add(|into| Ok(into.set_event(&Event::get(event, "vkCmdSetEvent-event")?.driver)?))
+}
+
+fn set2(commands: Ref<CommandBuffer>, event: vk::Event, info: In<'_, vk::DependencyInfo<'_>>) -> Result<(), Error> {
+    check_dependency(info, SET_EVENT2);
+    let memory = info.memory().get().iter().map(|b| [b.src_stage_mask, b.dst_stage_mask]);
+    let buffers = info.buffers().get().iter().map(|b| [b.src_stage_mask, b.dst_stage_mask]);
+    let images = info.images().get().iter().map(|b| [b.src_stage_mask, b.dst_stage_mask]);
+    for [src, dst] in memory.chain(buffers).chain(images) {
+        check_no_host(src, "vkCmdSetEvent2", "srcStageMask", "VUID-vkCmdSetEvent2-srcStageMask-09391");
+        check_no_host(dst, "vkCmdSetEvent2", "dstStageMask", "VUID-vkCmdSetEvent2-dstStageMask-09392");
+    }
+    commands.add(|into| Ok(into.set_event(&Event::get(event, "vkCmdSetEvent2-event")?.driver)?))
+}
+
+fn reset(commands: Ref<CommandBuffer>, event: vk::Event, stages: S) -> Result<(), Error> {
+    let host = "VUID-vkCmdResetEvent-stageMask-01153";
+    check_stages(wide(stages), "vkCmdResetEvent", "VUID-vkCmdResetEvent-stageMask-06458", host);
+    commands.add(|into| Ok(into.reset_event(&Event::get(event, "vkCmdResetEvent-event")?.driver)?))
+}
+
+fn reset2(commands: Ref<CommandBuffer>, event: vk::Event, stages: S2) -> Result<(), Error> {
+    let host = "VUID-vkCmdResetEvent2-stageMask-03830";
+    check_no_host(stages, "vkCmdResetEvent2", "stageMask", host);
+    commands.add(|into| Ok(into.reset_event(&Event::get(event, "vkCmdResetEvent2-event")?.driver)?))
+}
+
+/// The wait itself, and what its barriers name.
+fn record(
+    commands: &CommandBuffer,
+    events: &[vk::Event],
+    barriers: impl FnOnce(&spelter_driver::CommandBuffer) -> Result<(), Error>,
+) -> Result<(), Error> {
+    commands.add(|into| {
+        let find = |&event: &vk::Event| Event::get(event, "vkCmdWaitEvents-pEvents");
+        let events = events.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+        into.wait_events(&events.iter().map(|event| &event.driver).collect::<Vec<_>>())?;
+        barriers(into)
+    })
+}
+
+#[expect(clippy::too_many_arguments, reason = "the prototype is Vulkan's")]
+fn wait(
+    commands: Ref<CommandBuffer>,
+    count: u32,
+    events: Many<'_, vk::Event>,
+    src: S,
+    dst: S,
+    memory_count: u32,
+    memory: Many<'_, vk::MemoryBarrier<'_>>,
+    buffer_count: u32,
+    buffers: Many<'_, vk::BufferMemoryBarrier<'_>>,
+    image_count: u32,
+    images: Many<'_, vk::ImageMemoryBarrier<'_>>,
+) -> Result<(), Error> {
+    let old = Old {
+        stages: [src, dst],
+        memory: memory.of(memory_count as usize).get(),
+        buffers: buffers.of(buffer_count as usize).get(),
+        images: images.of(image_count as usize).get(),
+    };
+    old.check(WAIT_EVENTS);
+    record(&commands, &events.of(count as usize), |into| old.record(into))
+}
+
+fn wait2(
+    commands: Ref<CommandBuffer>,
+    count: u32,
+    events: Many<'_, vk::Event>,
+    infos: Many<'_, vk::DependencyInfo<'_>>,
+) -> Result<(), Error> {
+    let infos = infos.of(count as usize);
+    infos.each().for_each(|info| check_dependency(info, WAIT_EVENTS2));
+    record(&commands, &events.of(count as usize), |into| {
+        infos.each().try_for_each(|info| record_dependency(into, info))
+    })
+}
