@@ -1,7 +1,8 @@
 //! Linear samples of one level of a 2D image for all lanes at once: the case that counts, without a branch for each lane.
 //!
 //! The results are those of [`run`](super::run::run), bit for bit: the same operations in the same order, on 16 lanes.
-//! Everything here is inlined into functions that are compiled for one instruction set.
+//! Everything here is inlined into functions that are compiled for one instruction set. Rows are filled by plain loops, which become
+//! vectors: closures over arrays do not, as they are functions of their own, without the instruction set.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -13,6 +14,17 @@ use super::lod;
 use super::op::{Dim, ImageOp, Kind, LodOperand, Offsets};
 
 type Floats = [f32; 16];
+
+/// A row of the values that an expression has in each lane.
+macro_rules! lanes {
+    (|$lane:ident| $value:expr) => {{
+        let mut row = [Default::default(); 16];
+        for $lane in 0..16 {
+            row[$lane] = $value;
+        }
+        row
+    }};
+}
 
 /// Texels of 4 bytes that are known here.
 #[derive(Clone, Copy)]
@@ -41,10 +53,25 @@ fn texels(format: Format) -> Option<Texels> {
     Some(Texels::Bytes(channels))
 }
 
+/// Whether a bit is set in any lane: halves are put together, as single lanes would be looked at one by one.
+#[inline(always)]
+fn any(row: &Row) -> bool {
+    let mut eight = [0; 8];
+    for (lane, word) in eight.iter_mut().enumerate() {
+        *word = row[lane] | row[lane + 8];
+    }
+    let mut four = [0; 4];
+    for (lane, word) in four.iter_mut().enumerate() {
+        *word = eight[lane] | eight[lane + 4];
+    }
+    (four[0] | four[2]) | (four[1] | four[3]) != 0
+}
+
 /// Whether all lanes have the same word.
 #[inline(always)]
 fn same(row: &Row) -> bool {
-    row.iter().fold(0, |differ, &word| differ | word ^ row[0]) == 0
+    let differ: Row = lanes!(|lane| row[lane] ^ row[0]);
+    !any(&differ)
 }
 
 /// Does the instruction, if it is one of this kind; lanes that are off are done along.
@@ -66,70 +93,93 @@ pub(super) fn sample(op: &ImageOp, view: &View, sampler: &Sampler, args: &[Row],
     }
     let Some(words) = view.memory.aligned_words() else { return false };
     let [width, height, _] = view.level_size(levels.first);
-    let Some((x, a)) = span(s, width, sampler.wrap[0]) else { return false };
-    let Some((y, b)) = span(t, height, sampler.wrap[1]) else { return false };
-    let rows = y.map(|y| row_starts(view, levels.first, &y));
-    let corners = [[0, 0], [1, 0], [0, 1], [1, 1]].map(|[right, below]: [usize; 2]| {
-        let at: Row = std::array::from_fn(|lane| rows[below][lane].wrapping_add(x[right][lane]));
-        load(words, &at)
-    });
-    let one_minus = |weight: &Floats| -> Floats { std::array::from_fn(|lane| 1.0 - weight[lane]) };
-    let (left, above) = (one_minus(&a), one_minus(&b));
-    let mix = |corners: [Floats; 4]| -> Row {
-        std::array::from_fn(|lane| {
-            let top = corners[0][lane] * left[lane] + corners[1][lane] * a[lane];
-            let bottom = corners[2][lane] * left[lane] + corners[3][lane] * a[lane];
-            (top * above[lane] + bottom * b[lane]).to_bits()
-        })
-    };
+    let Some(([left, right], a)) = span(s, width, sampler.wrap[0]) else { return false };
+    let Some(([above, below], b)) = span(t, height, sampler.wrap[1]) else { return false };
+    let [above, below] = [row_starts(view, levels.first, &above), row_starts(view, levels.first, &below)];
+    let corners = [
+        load(words, &sums(&above, &left)),
+        load(words, &sums(&above, &right)),
+        load(words, &sums(&below, &left)),
+        load(words, &sums(&below, &right)),
+    ];
+    let weights = Weights { a, b, not_a: lanes!(|lane| 1.0 - a[lane]), not_b: lanes!(|lane| 1.0 - b[lane]) };
     match texels {
         Texels::Float => {
-            results[0] = mix(corners.map(|corner| corner.map(f32::from_bits)));
+            let [c0, c1, c2, c3] = &corners;
+            results[0] = weights.mix([&floats(c0), &floats(c1), &floats(c2), &floats(c3)]);
             results[1] = [0; 16];
             results[2] = [0; 16];
             // Alpha is mixed, too: of 1 and 1.
-            results[3] = mix([[1.0; 16]; 4]);
+            results[3] = weights.mix([&[1.0; 16]; 4]);
         }
         Texels::Bytes(channels) => {
             for (byte, channel) in channels.into_iter().enumerate() {
-                results[channel] = mix(corners.map(|corner| unorm(&corner, 8 * byte as u32)));
+                let [c0, c1, c2, c3] = &corners;
+                let shift = 8 * byte as u32;
+                let codes = [unorm(c0, shift), unorm(c1, shift), unorm(c2, shift), unorm(c3, shift)];
+                results[channel] = weights.mix([&codes[0], &codes[1], &codes[2], &codes[3]]);
             }
         }
     }
     true
 }
 
-/// The two texels around each lane's coordinate, and the second one's weight; `None` where one is the border.
+/// How much of the second texel there is, along x and along y, and of the first.
+struct Weights {
+    a: Floats,
+    b: Floats,
+    not_a: Floats,
+    not_b: Floats,
+}
+
+impl Weights {
+    #[inline(always)]
+    fn mix(&self, [c0, c1, c2, c3]: [&Floats; 4]) -> Row {
+        lanes!(|lane| {
+            let top = c0[lane] * self.not_a[lane] + c1[lane] * self.a[lane];
+            let bottom = c2[lane] * self.not_a[lane] + c3[lane] * self.a[lane];
+            (top * self.not_b[lane] + bottom * self.b[lane]).to_bits()
+        })
+    }
+}
+
+#[inline(always)]
+fn floats(row: &Row) -> Floats {
+    lanes!(|lane| f32::from_bits(row[lane]))
+}
+
+#[inline(always)]
+fn sums(a: &Row, b: &Row) -> Row {
+    lanes!(|lane| a[lane].wrapping_add(b[lane]))
+}
+
+/// The two texels around each lane's coordinate, and the second one's weight; `None` where one is the border, or far away.
 #[inline(always)]
 fn span(coordinates: &Row, size: u32, mode: Wrap) -> Option<([Row; 2], Floats)> {
-    const FAR: f32 = 1_073_741_824.0;
+    /// Beyond it, floats have no halves; and that many more than it make a float's low bits the whole number.
+    const FAR: f32 = 4_194_304.0;
+    const MAGIC: f32 = 12_582_912.0;
     let last = size.cast_signed() - 1;
-    let mut first = [0i32; 16];
-    let mut weight = [0f32; 16];
-    let mut inside = true;
-    for lane in 0..16 {
-        let at = f32::from_bits(coordinates[lane]) * size as f32 - 0.5;
-        let floor = at.floor();
-        let near = floor.abs() < FAR;
-        weight[lane] = if near { at - floor } else { 0.0 };
-        // NaN is 0, and what is far stays far.
-        first[lane] = if near {
-            floor as i32
-        } else if floor > 0.0 {
-            FAR as i32
-        } else if floor < 0.0 {
-            -FAR as i32
-        } else {
-            0
-        };
-        inside &= first[lane] >= 0 && first[lane] < last;
+    let at: Floats = lanes!(|lane| f32::from_bits(coordinates[lane]) * size as f32 - 0.5);
+    let floor: Floats = lanes!(|lane| at[lane].floor());
+    // Of what is far, or no number, each lane is a case of its own.
+    let far: Row = lanes!(|lane| u32::from(floor[lane].abs() >= FAR) | u32::from(floor[lane].is_nan()));
+    if any(&far) {
+        return None;
     }
-    if inside {
-        return Some(([first.map(i32::cast_unsigned), first.map(|i| (i + 1).cast_unsigned())], weight));
+    let weight: Floats = lanes!(|lane| at[lane] - floor[lane]);
+    let first: [i32; 16] = lanes!(|lane| (floor[lane] + MAGIC).to_bits().wrapping_sub(MAGIC.to_bits()).cast_signed());
+    let outside: Row = lanes!(|lane| u32::from(first[lane] < 0) | u32::from(first[lane] >= last));
+    if !any(&outside) {
+        let texels = [lanes!(|lane| first[lane].cast_unsigned()), lanes!(|lane| (first[lane] + 1).cast_unsigned())];
+        return Some((texels, weight));
     }
     if mode == Wrap::ClampToEdge {
-        let held = |i: i32| i.clamp(0, last).cast_unsigned();
-        return Some(([first.map(held), first.map(|i| held(i + 1))], weight));
+        let texels = [
+            lanes!(|lane| first[lane].clamp(0, last).cast_unsigned()),
+            lanes!(|lane| (first[lane] + 1).clamp(0, last).cast_unsigned()),
+        ];
+        return Some((texels, weight));
     }
     let mut texels = [[0; 16]; 2];
     for lane in 0..16 {
@@ -143,22 +193,58 @@ fn span(coordinates: &Row, size: u32, mode: Wrap) -> Option<([Row; 2], Floats)> 
 #[inline(always)]
 fn row_starts(view: &View, level: u32, rows: &Row) -> Row {
     let at = view.level[level as usize];
-    std::array::from_fn(|lane| (at.offset / 4).wrapping_add(rows[lane].wrapping_mul(at.row_pitch / 4)))
+    let (first, pitch) = (at.offset / 4, at.row_pitch / 4);
+    lanes!(|lane| first.wrapping_add(rows[lane].wrapping_mul(pitch)))
 }
+
+/// The lanes' numbers.
+const LANES: Row = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /// A word for each lane; 0 outside of the memory.
 #[inline(always)]
 fn load(words: &[AtomicU32], at: &Row) -> Row {
-    std::array::from_fn(|lane| words.get(at[lane] as usize).map_or(0, |word| u32::from_le(word.load(Relaxed))))
+    let mut row = [0; 16];
+    let scattered: Row = lanes!(|lane| at[lane] ^ at[0].wrapping_add(LANES[lane]));
+    let start = at[0] as usize;
+    // Neighbours see neighbours, mostly.
+    if let (false, Some(run)) = (any(&scattered), words.get(start..start + 16)) {
+        for (word, from) in row.iter_mut().zip(run) {
+            *word = u32::from_le(from.load(Relaxed));
+        }
+        return row;
+    }
+    for (word, &at) in row.iter_mut().zip(at) {
+        if let Some(from) = words.get(at as usize) {
+            *word = u32::from_le(from.load(Relaxed));
+        }
+    }
+    row
 }
 
-/// Eight bits over 255, rounded once: the quotient's error is found exactly and corrected.
+/// The high and the low part of 1/255.
+const RECIPROCAL: [f32; 2] = [1.0 / 255.0, (1.0 / 255.0 - 0.003_921_568_859_368_563_f64) as f32];
+
+/// Eight bits over 255, rounded once.
 #[inline(always)]
 fn unorm(words: &Row, shift: u32) -> Floats {
-    const RECIPROCAL: f32 = 1.0 / 255.0;
-    std::array::from_fn(|lane| {
-        let code = (words[lane] >> shift & 0xff) as i32 as f32;
-        let near = code * RECIPROCAL;
-        near.mul_add(-255.0, code).mul_add(RECIPROCAL, near)
+    let [high, low] = RECIPROCAL;
+    lanes!(|lane| {
+        let code = (words[lane] >> shift & 0xff).cast_signed() as f32;
+        code.mul_add(high, code * low)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_with_both_parts_of_the_reciprocal_are_quotients() {
+        for first in (0..256).step_by(16) {
+            let codes: Row = std::array::from_fn(|lane| (first + lane as u32) << 8);
+            for (code, quotient) in codes.iter().zip(unorm(&codes, 8)) {
+                assert_eq!(quotient.to_bits(), ((code >> 8) as f32 / 255.0).to_bits(), "{code:#x}");
+            }
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Decorations and names, gathered by target.
 
 use foldhash::HashMap;
-use spirv::{BuiltIn, Decoration, Op};
+use spirv::{BuiltIn, Decoration, FPRoundingMode, Op};
 
 use super::words::{Checked, Id, Inst, operand, string};
 
@@ -16,6 +16,8 @@ pub(super) struct Decorations {
     pub(super) buffer_block: bool,
     pub(super) block: bool,
     pub(super) no_contraction: bool,
+    /// `FPRoundingMode RTZ`.
+    pub(super) towards_zero: bool,
     pub(super) memory: MemoryDecorations,
 }
 
@@ -154,6 +156,7 @@ impl Decorations {
         self.buffer_block |= other.buffer_block;
         self.block |= other.block;
         self.no_contraction |= other.no_contraction;
+        self.towards_zero |= other.towards_zero;
         self.memory = self.memory.or(other.memory);
     }
 }
@@ -197,6 +200,12 @@ fn decorate(to: &mut Decorations, word: u32, literals: &[u32]) -> Checked<()> {
         Decoration::BufferBlock => to.buffer_block = true,
         Decoration::Block => to.block = true,
         Decoration::NoContraction => to.no_contraction = true,
+        // Vulkan has the two: VUID-StandaloneSpirv-FPRoundingMode-04675.
+        Decoration::FPRoundingMode => match FPRoundingMode::from_u32(operand(literals, 0)?) {
+            Some(FPRoundingMode::RTE) => {}
+            Some(FPRoundingMode::RTZ) => to.towards_zero = true,
+            other => return Err(format!("rounding mode {other:?} is not supported")),
+        },
         other => to.memory.take(other),
     }
     Ok(())

@@ -262,8 +262,13 @@ impl<'m> Translator<'m> {
             },
         };
         let views: SmallVec<[Exploded<'_>; 4]> = views(&operands);
-        let values = arithmetic::translate(&mut self.builder, inst.op, &shape, &views)
-            .ok_or("the instruction is not supported")??;
+        let decorations = self.sections.annotations.of(inst.id);
+        let values = if inst.op == Op::FConvert && decorations.is_some_and(|decorations| decorations.towards_zero) {
+            arithmetic::halves_towards_zero(&mut self.builder, &shape, &views)?
+        } else {
+            arithmetic::translate(&mut self.builder, inst.op, &shape, &views)
+                .ok_or("the instruction is not supported")??
+        };
         self.typed(inst.ty, &values)
     }
 

@@ -27,6 +27,9 @@ const INDEXED_BUDGET: usize = 2048;
 /// Instructions that all loops together may become, if the kernel has not more than that to begin with.
 const GROWTH: usize = 8192;
 
+/// Kernels of more instructions stay as they are: written out, they would be too large for machine code.
+const LARGE: usize = 1 << 15;
+
 /// Nests that are deeper are not looked at.
 const DEEPEST: usize = 64;
 
@@ -36,6 +39,9 @@ const ROUNDS: usize = 8;
 /// Runs the pass.
 pub(super) fn run(kernel: &mut Kernel) {
     let size = kernel.layout.iter().map(|&block| kernel.blocks[block].insts.len()).sum::<usize>();
+    if size > LARGE {
+        return;
+    }
     let mut growth = GROWTH.max(size);
     let mut steps = Steps::for_kernel(size);
     for _ in 0..ROUNDS {

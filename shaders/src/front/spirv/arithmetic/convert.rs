@@ -32,6 +32,30 @@ pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<Outcome> {
     })
 }
 
+/// `OpFConvert` with `FPRoundingMode RTZ`, which Vulkan has for what becomes a half only.
+pub(super) fn towards_zero(call: &mut Call<'_>) -> Outcome {
+    if call.result.element() != Scalar::F16 {
+        return Err("rounds towards zero, and to no half".into());
+    }
+    different(call)?;
+    each(call, Scalar::is_float, Scalar::is_float, |builder, a, _| {
+        let float = if a.ty == Scalar::F64 { odd_float(builder, a) } else { a.low };
+        Num::new(Scalar::F16, half_towards_zero(builder, float))
+    })
+}
+
+/// The half that is nearest to a float among those that are not further from zero.
+pub(in super::super) fn half_towards_zero(builder: &mut Builder, float: Value) -> Value {
+    let nearest = builder.pure(Op::RoundHalf, &[float]);
+    let [distance, most] = [nearest, float].map(|value| builder.pure(Op::FAbs, &[value]));
+    let is_beyond = builder.pure(Op::FOrdLt, &[most, distance]);
+    let bits = builder.pure(Op::HalfBits, &[nearest]);
+    let one = builder.constant(1u32);
+    let before = builder.pure(Op::ISub, &[bits, one]);
+    let before = builder.pure(Op::HalfFromBits, &[before]);
+    builder.select(is_beyond, before, nearest)
+}
+
 /// Instructions that convert between widths want two of them.
 fn different(call: &Call<'_>) -> Result<(), String> {
     let [operand] = call.operands()?;
@@ -251,8 +275,15 @@ fn float_to_float(builder: &mut Builder, a: Num, to: Scalar) -> Num {
     }
 }
 
-/// Rounded to a float first, towards zero and with its last bit set if that lost something: then once more to a half.
+/// Rounded to a float first, then once more to a half.
 fn double_to_half(builder: &mut Builder, a: Num) -> Num {
+    let float = odd_float(builder, a);
+    let half = builder.pure(Op::RoundHalf, &[float]);
+    Num::new(Scalar::F16, half)
+}
+
+/// A double as a float, rounded towards zero and with its last bit set if that lost something.
+fn odd_float(builder: &mut Builder, a: Num) -> Value {
     let nearest = builder.pure(Op::DToFloat, &a.words());
     let back = [Op::DFromFloatLow, Op::DFromFloatHigh].map(|op| builder.pure(op, &[nearest]));
     let mut doubles = Doubles { builder };
@@ -268,7 +299,5 @@ fn double_to_half(builder: &mut Builder, a: Num) -> Num {
     let odd = builder.pure(Op::FloatFromBits, &[odd]);
     let inexact = builder.pure(Op::LNot, &[exact]);
     let inexact = builder.pure(Op::LAnd, &[inexact, number]);
-    let float = builder.select(inexact, odd, nearest);
-    let half = builder.pure(Op::RoundHalf, &[float]);
-    Num::new(Scalar::F16, half)
+    builder.select(inexact, odd, nearest)
 }

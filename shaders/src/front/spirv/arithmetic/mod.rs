@@ -26,6 +26,7 @@ use smallvec::SmallVec;
 use super::types::Scalar;
 use crate::ir::{Builder, Value};
 pub(super) use call::{Call, describe, expect};
+pub(super) use convert::half_towards_zero;
 pub(super) use num::{Num, Nums, of_values};
 
 /// One operand of an instruction, exploded.
@@ -112,6 +113,16 @@ pub(super) fn translate(
     let run = |call: &mut Call<'_>| CHAPTERS.iter().find_map(|chapter| chapter(call, op));
     let outcome = run_chapters(builder, *result, operands, run)?;
     Some(outcome.map_err(|problem| format!("Op{op:?}: {problem}")))
+}
+
+/// `OpFConvert` to halves, towards zero.
+pub(super) fn halves_towards_zero(
+    builder: &mut Builder,
+    result: &Shape,
+    operands: &[Exploded<'_>],
+) -> Result<Values, String> {
+    let run = |call: &mut Call<'_>| Some(convert::towards_zero(call));
+    run_chapters(builder, *result, operands, run).unwrap_or_else(|| Err("there is no such conversion".into()))
 }
 
 /// Hands checked operands to chapters; `None` if no chapter has the instruction.

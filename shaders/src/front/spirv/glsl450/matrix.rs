@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 use spirv::GlslStd450Op as Glsl;
 
-use super::super::arithmetic::{Call, Num, Nums, Operand, Outcome, Shape, describe};
+use super::super::arithmetic::{Call, Num, Nums, Operand, Outcome, Shape, describe, half_towards_zero};
 use super::super::types::Scalar;
 use crate::ir::Op;
 
@@ -110,12 +110,5 @@ impl Square {
 /// An operation on floats that are halves; the result a half, too, rounded towards zero.
 fn truncated(call: &mut Call<'_>, op: Op, args: [Num; 2]) -> Num {
     let exact = call.pure(op, args);
-    let nearest = call.pure(Op::RoundHalf, [exact]);
-    let [distance, most] = [nearest, exact].map(|value| call.pure(Op::FAbs, [value]));
-    let is_beyond = call.pure(Op::FOrdLt, [most, distance]);
-    let bits = call.pure(Op::HalfBits, [nearest]);
-    let one = Num::new(Scalar::I32, call.int(1));
-    let before = call.pure(Op::ISub, [Num::new(Scalar::I32, bits.low), one]);
-    let before = call.pure(Op::HalfFromBits, [before]);
-    call.select(is_beyond, Num::new(Scalar::F32, before.low), Num::new(Scalar::F32, nearest.low))
+    Num::new(Scalar::F32, half_towards_zero(call.builder, exact.low))
 }
