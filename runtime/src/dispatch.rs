@@ -143,8 +143,8 @@ impl<'a> Dispatch<'a> {
         self
     }
 
-    /// Appends push constants. All together must be as many bytes as the program declares; bytes above that, up to the
-    /// next multiple of 16, are padding and are dropped. A struct takes the derives of [`bytemuck`]:
+    /// Appends push constants. All together must be as many bytes as the program declares, or as many as a struct of them
+    /// has with its padding at the end, which is dropped. A struct takes the derives of [`bytemuck`]:
     ///
     /// ```
     /// use spelter::bytemuck::{self, NoUninit};
@@ -237,10 +237,10 @@ impl<'a> Dispatch<'a> {
         self.context.inner().record(|state| self.dispatch_bound(state, groups))
     }
 
-    /// The push constants, cut to what the program declares: a struct may end with padding, to an alignment of 16 at most.
+    /// The push constants, cut to what the program declares.
     fn check_push(&mut self) -> Result<(), Error> {
         let (given, wanted) = (self.push.len(), self.program.push_bytes() as usize);
-        if given < wanted || given > wanted.next_multiple_of(16) {
+        if given != wanted && !paddings(wanted).any(|padded| given == padded) {
             let entry = self.program.entry();
             return Err(Error::Push(format!("{entry:?} declares {wanted} bytes, {given} were given")));
         }
@@ -450,4 +450,14 @@ impl State {
         let alone = barrier || !state.writes;
         Ok(batch.dispatch(groups, alone.then_some(state.number))?)
     }
+}
+
+/// Sizes of structs whose last member ends after so many bytes: the alignment is that of a member, of two words or of three
+/// or four.
+fn paddings(bytes: usize) -> impl Iterator<Item = usize> {
+    let alignments = [(4, 1), (8, 8), (16, 12)];
+    alignments
+        .into_iter()
+        .filter(move |&(_, least)| bytes >= least)
+        .map(move |(alignment, _)| bytes.next_multiple_of(alignment))
 }

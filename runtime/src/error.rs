@@ -1,5 +1,7 @@
 //! Errors of the runtime: by value, each naming the place and the rule.
 
+use std::fmt;
+
 use spelter_driver::Misuse;
 use spelter_shaders::front;
 
@@ -21,7 +23,7 @@ use crate::slot::Slot;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The shader was refused; says where.
     #[error("{0}")]
@@ -142,5 +144,12 @@ impl From<spelter_driver::Error> for Error {
             spelter_driver::Error::DeviceLost(why) => Self::DeviceLost(why),
             spelter_driver::Error::Shader(error) => Self::Shader(error),
         }
+    }
+}
+
+/// As [`Display`](fmt::Display): a `main` that returns an error prints it this way, lines of a shader with it.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }

@@ -164,21 +164,33 @@ fn a_bad_element_of_an_array_of_buffers_is_named() {
 #[test]
 fn push_constants_may_end_with_padding() {
     let context = Context::new().unwrap();
-    let text = "var<immediate> n: u32;
-        @group(0) @binding(0) var<storage, read_write> to: array<u32>;
-        @compute @workgroup_size(1) fn main() { to[0] = n; }";
-    let program = context.program_wgsl(text).unwrap();
     let to = context.buffer_zeroed(4).unwrap();
-    let with = |words: usize| {
-        (0..words).fold(context.dispatch(&program).bind(0, 0, &to), |d, word| d.push(&(7 + word as u32)))
-    };
-    for words in 1..=4 {
-        with(words).groups([1, 1, 1]).unwrap();
-        assert_eq!(context.read::<u32>(&to).unwrap(), [7]);
-    }
-    for words in [0, 5] {
-        let given = format!("push constants: \"main\" declares 4 bytes, {} were given", words * 4);
-        assert_eq!(message(with(words).groups([1, 1, 1])), given);
+    // Members, words that are taken, words that are not: a scalar has nothing behind it that a struct would pad.
+    for (ty, sum, taken, refused) in [
+        ("u32", "n", &[1][..], &[0, 2, 3, 4, 5][..]),
+        ("vec2u", "n.x", &[2], &[1, 3, 4]),
+        ("vec3u", "n.x", &[3, 4], &[2, 5, 8]),
+        ("Five", "n.a.x", &[5, 6, 8], &[4, 7, 9]),
+    ] {
+        let text = format!(
+            "struct Five {{ a: vec4u, b: u32 }}
+            var<immediate> n: {ty};
+            @group(0) @binding(0) var<storage, read_write> to: array<u32>;
+            @compute @workgroup_size(1) fn main() {{ to[0] = {sum}; }}"
+        );
+        let program = context.program_wgsl(&text).unwrap();
+        let bytes = program.push_bytes();
+        let with = |words: usize| {
+            (0..words).fold(context.dispatch(&program).bind(0, 0, &to), |d, word| d.push(&(7 + word as u32)))
+        };
+        for &words in taken {
+            with(words).groups([1, 1, 1]).unwrap();
+            assert_eq!(context.read::<u32>(&to).unwrap(), [7]);
+        }
+        for &words in refused {
+            let given = format!("push constants: \"main\" declares {bytes} bytes, {} were given", words * 4);
+            assert_eq!(message(with(words).groups([1, 1, 1])), given, "{ty}");
+        }
     }
 }
 
