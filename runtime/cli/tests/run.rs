@@ -129,10 +129,11 @@ fn push_constants_are_joined() {
     let line = "run scale.wgsl --bind 0.0=f32:1,2.5 --bind 1.2=zeros:8 --push f32:2 --push f32:0.5 --out 1.2=f32";
     assert_eq!(folder.good(line), "1.2 f32  2.5 5.5\n");
     assert_eq!(folder.good(&line.replace("--push f32:2 --push f32:0.5", "--push f32:-1,0")), "1.2 f32  -1 -2.5\n");
-    let padded = line.replace("--push f32:2 --push f32:0.5", "--push f32:2,0.5,0,0");
-    assert_eq!(folder.good(&padded), "1.2 f32  2.5 5.5\n");
-    let message = folder.error(&padded.replace("0,0 ", "0,0,0 "));
-    assert_eq!(message, "--push: \"main\" declares 8 bytes, 20 were given");
+    for (more, given) in [("0.5,0,0", 16), ("0.5,0,0,0", 20), ("", 4)] {
+        let wrong = line.replace(" --push f32:0.5", "").replace("--push f32:2", &format!("--push f32:2,{more}"));
+        let message = folder.error(wrong.replace("2, ", "2 ").as_str());
+        assert_eq!(message, format!("--push: \"main\" declares 8 bytes, {given} were given"));
+    }
 }
 
 #[test]
