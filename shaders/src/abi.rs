@@ -29,7 +29,7 @@ pub struct DispatchArgs<'a> {
     pub push: &'a [u8; MAX_PUSH_BYTES],
     /// `NumWorkgroups`, each at most [`MAX_WORKGROUPS`].
     pub num_workgroups: [u32; 3],
-    /// Non-zero asks the kernel to end early. Polled at every loop's back edge; the driver sets it when the time limit
+    /// Non-zero asks the kernel to end early. Polled at the back edges of loops that may take long, and between workgroups; the driver sets it when the time limit
     /// is over. Relaxed: it carries no data.
     pub stop: &'a AtomicU32,
 }

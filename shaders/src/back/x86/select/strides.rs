@@ -4,7 +4,7 @@
 //! - In a loop with long strides: what a subgroup skips is what its neighbours read in their turns.
 //! - At a fixed distance from workgroup to workgroup: what the next workgroup reads, which mostly runs next.
 
-use cranelift_entity::EntitySet;
+use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::most::{Passed, passed};
 use crate::ir::Op;
@@ -19,29 +19,36 @@ const NEAR: u32 = 2 * LANES;
 /// Words from workgroup to workgroup that are worth fetching: a row further on, and not more than caches keep until then.
 const APART: std::ops::RangeInclusive<i32> = LANES as i32..=16 * 1024;
 
-/// Operations that the way from an index to the workgroup's id may have: nobody needs more.
-const DEPTH: u32 = 8;
-
-/// Counters of loops that go on in long strides, and of subgroups.
+/// How values go on.
 #[derive(Debug)]
 pub(super) struct Strides {
+    /// Counters of loops that go on in long strides.
     far: EntitySet<Value>,
-    subgroups: EntitySet<Value>,
+    /// By how much values grow from a workgroup to the next in x, where that is known. What is the same for all counts as
+    /// 0, and what a loop changes as unknown: its rows would be fetched again and again.
+    growth: SecondaryMap<Value, Option<i32>>,
 }
 
 impl Strides {
     pub(super) fn new(kernel: &Kernel) -> Self {
-        let (mut far, mut subgroups) = (EntitySet::new(), EntitySet::new());
+        let mut strides = Self { far: EntitySet::new(), growth: SecondaryMap::new() };
         let passed = passed(kernel);
         for &block in &kernel.layout {
             let data = &kernel.blocks[block];
-            if data.begins {
-                subgroups.extend(data.params.iter().copied());
+            for (&param, passed) in data.params.iter().zip(&passed[block]) {
+                if goes_far(kernel, param, passed) {
+                    strides.far.insert(param);
+                }
+                // Subgroups are counted where they begin.
+                strides.growth[param] = data.begins.then_some(0);
             }
-            let all = data.params.iter().zip(&passed[block]);
-            far.extend(all.filter(|&(&param, passed)| strides(kernel, param, passed)).map(|(&param, _)| param));
+            for &inst in &data.insts {
+                if let [result] = *kernel.results[inst].as_slice() {
+                    strides.growth[result] = strides.growth_of(kernel, &kernel.insts[inst]);
+                }
+            }
         }
-        Self { far, subgroups }
+        strides
     }
 
     /// Bytes from the row to the words that a load of it fetches, if any.
@@ -52,7 +59,7 @@ impl Strides {
         if self.is_far(kernel, row.index) {
             return Some(NEXT_SUBGROUPS);
         }
-        let words = self.by_workgroup(kernel, row.index, DEPTH).filter(|words| APART.contains(words))?;
+        let words = self.growth[row.index].filter(|words| APART.contains(words))?;
         Some(words * row.width.bytes() as i32)
     }
 
@@ -63,15 +70,10 @@ impl Strides {
                 if args.iter().any(|&arg| self.far.contains(arg)))
     }
 
-    /// By how much the value grows from a workgroup to the next in x, if that is known. What is the same for all counts
-    /// as 0, and what a loop changes as unknown: its rows would be fetched again and again.
-    fn by_workgroup(&self, kernel: &Kernel, value: Value, depth: u32) -> Option<i32> {
-        let depth = depth.checked_sub(1)?;
-        let of = |value| self.by_workgroup(kernel, value, depth);
+    /// Of a value whose operands are known.
+    fn growth_of(&self, kernel: &Kernel, data: &InstData) -> Option<i32> {
+        let of = |value| self.growth[value];
         let constant = |value| kernel.constant(value).map(|bits| bits as i32);
-        let Some(data) = kernel.definition(value) else {
-            return self.subgroups.contains(value).then_some(0);
-        };
         match data {
             InstData::Context { field: Field::WorkgroupId(0) } => Some(1),
             InstData::Pure { op, args } => match (op, args.as_slice()) {
@@ -104,7 +106,7 @@ fn in_buffer(kernel: &Kernel, base: Value) -> bool {
 }
 
 /// Whether the parameter is a counter that goes on by many words.
-fn strides(kernel: &Kernel, param: Value, passed: &Passed) -> bool {
+fn goes_far(kernel: &Kernel, param: Value, passed: &Passed) -> bool {
     passed.iter().any(|&(value, _)| match kernel.definition(value) {
         Some(InstData::Pure { op: Op::IAdd, args }) if args.contains(&param) => {
             let step = if args[0] == param { args[1] } else { args[0] };
