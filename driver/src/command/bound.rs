@@ -6,8 +6,8 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::descriptor::{Contents, Resolved, Sources, WeakSet};
-use crate::exec::{DispatchWork, Phase, Recording, Work};
+use crate::descriptor::{Contents, WeakSet};
+use crate::exec::{Bound, DispatchWork, Recording, Work};
 use crate::pipeline::PipelineLayout;
 
 /// A set as it was bound.
@@ -40,22 +40,21 @@ pub(super) fn resolve_late(recording: &Arc<Recording>) -> Arc<Recording> {
         return Arc::clone(recording);
     }
     let mut keep_alive: Vec<Arc<dyn Any + Send + Sync>> = vec![Arc::clone(recording) as _];
-    // Dispatches that follow one another often share their sources.
-    let mut last: Option<(Arc<Sources>, Resolved)> = None;
+    // Dispatches that follow one another often have the same bound.
+    let mut last: Option<(Arc<Bound>, Arc<Bound>)> = None;
     let mut resolve = |dispatch: &DispatchWork| {
-        let Some(sources) = &dispatch.late else { return dispatch.clone() };
-        let known = last.take().filter(|(known, _)| Arc::ptr_eq(known, sources));
-        let (_, resolved) = last.insert(known.unwrap_or_else(|| {
-            let resolved = Arc::clone(sources).resolve(|contents| keep_alive.push(contents as _));
-            (Arc::clone(sources), resolved)
+        let Some(sources) = &dispatch.bound.late else { return dispatch.clone() };
+        let known = last.take().filter(|(known, _)| Arc::ptr_eq(known, &dispatch.bound));
+        let (_, bound) = last.insert(known.unwrap_or_else(|| {
+            let (buffers, images) = sources.resolve(|contents| keep_alive.push(contents as _)).share();
+            let renewed = Bound { buffers, images, ..(*dispatch.bound).clone() };
+            (Arc::clone(&dispatch.bound), Arc::new(renewed))
         }));
-        let Resolved { buffers, images, .. } = resolved.clone();
-        DispatchWork { buffers, images, ..dispatch.clone() }
+        DispatchWork { bound: Arc::clone(bound), ..dispatch.clone() }
     };
-    let mut renew = |work: &Work| match work {
+    let phases = recording.phases.map(|work| match work {
         Work::Dispatch(dispatch) => Work::Dispatch(resolve(dispatch)),
         other => other.clone(),
-    };
-    let phases = recording.phases.iter().map(|phase| phase.iter().map(&mut renew).collect::<Phase>()).collect();
+    });
     Arc::new(Recording { phases, keep_alive, late: false, labels: recording.labels.clone() })
 }

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use ash::vk;
+use smallvec::SmallVec;
 
 use super::CommandBuffer;
 use super::bound::BoundSet;
 use super::recorder::Recorder;
-use crate::descriptor::{DescriptorSet, DescriptorSetLayout, Resolved, Sources, spread_offsets};
+use crate::descriptor::{DescriptorSet, DescriptorSetLayout, Flat, Sources, spread_offsets};
 use crate::error::{Error, Misuse, require};
-use crate::exec::{DispatchWork, Groups, Work};
+use crate::exec::{Bound, DispatchWork, Groups, Work};
 use crate::limits::Limits;
 use crate::pipeline::{ComputePipeline, PipelineLayout};
 use crate::resource::{Buffer, BufferRules};
@@ -56,9 +57,11 @@ impl CommandBuffer {
         require(same, at, "VUID-vkCmdBindPipeline-commonparent", || "a pipeline of another device".into())?;
         if !recorder.pipeline.as_ref().is_some_and(|bound| bound.is(pipeline)) {
             recorder.pipeline = Some(pipeline.clone());
-            recorder.resolved = None;
+            recorder.found = None;
         }
-        recorder.kernel_name = None;
+        if recorder.kernel_name.take().is_some() {
+            recorder.found = None;
+        }
         Ok(())
     }
 
@@ -78,7 +81,7 @@ impl CommandBuffer {
         let first = first as usize;
         let places = check_places(layout, first, sets, dynamic_offsets)?;
         let mut rest = dynamic_offsets;
-        let mut bound = Vec::with_capacity(sets.len());
+        let mut bound = SmallVec::<[_; 4]>::new();
         for (set, place) in sets.iter().zip(places) {
             let (mine, others) = rest.split_at(place.dynamic());
             rest = others;
@@ -106,6 +109,7 @@ impl CommandBuffer {
     pub fn set_kernel_name(&self, name: Option<&str>) -> Result<(), Error> {
         let mut recorder = self.recorder("vkCmdBindPipeline", "VUID-vkCmdBindPipeline-commandBuffer-recording")?;
         recorder.kernel_name = name.map(Into::into);
+        recorder.found = None;
         Ok(())
     }
 
@@ -114,6 +118,7 @@ impl CommandBuffer {
         let at = "vkCmdBeginDebugUtilsLabelEXT";
         let mut recorder = self.recorder(at, "VUID-vkCmdBeginDebugUtilsLabelEXT-commandBuffer-recording")?;
         recorder.label = label.map(Into::into);
+        recorder.found = None;
         Ok(())
     }
 
@@ -207,7 +212,11 @@ fn bind(layout: &PipelineLayout, set: &DescriptorSet, given: &[u32]) -> Result<B
     let contents = set.snapshot();
     let offsets = spread_offsets(BIND_SETS, set.layout(), &contents, given)?;
     let (layout, late) = (layout.clone(), set.layout().updates_after_bind());
-    Ok(BoundSet { layout, set: set.downgrade(), late, contents, offsets: offsets.into(), given: given.into() })
+    Ok(BoundSet { layout, set: set.downgrade(), late, contents, offsets, given: given.into() })
+}
+
+fn is_late(place: &Option<BoundSet>) -> bool {
+    place.as_ref().is_some_and(|bound| bound.late)
 }
 
 fn check_push(at: &str, layout: &PipelineLayout, offset: u32, len: usize) -> Result<(), Misuse> {
@@ -236,7 +245,7 @@ fn check_push(at: &str, layout: &PipelineLayout, offset: u32, len: usize) -> Res
 
 impl Recorder {
     /// Puts sets in their places; others that the layout disturbs are bound no more.
-    fn put_sets(&mut self, layout: &PipelineLayout, first: usize, sets: Vec<BoundSet>) {
+    fn put_sets(&mut self, layout: &PipelineLayout, first: usize, sets: SmallVec<[BoundSet; 4]>) {
         let end = first + sets.len();
         if self.bound.len() < end {
             self.bound.resize_with(end, || None);
@@ -246,13 +255,13 @@ impl Recorder {
             let outside = number < first || number >= end;
             if outside && place.as_ref().is_some_and(|bound| !bound.layout.compatible_for_set(layout, upto)) {
                 *place = None;
-                self.resolved = None;
+                self.found = None;
             }
         }
         for (place, set) in self.bound[first..end].iter_mut().zip(sets) {
             let same = place.as_ref().is_some_and(|bound| bound.sees_the_same(&set));
             if !same {
-                self.resolved = None;
+                self.found = None;
             }
             *place = Some(set);
         }
@@ -267,28 +276,19 @@ impl Recorder {
         if pipeline.push_bytes() > 0 && pipeline.layout().push().is_some() {
             self.check_pushed(rules, pipeline)?;
         }
-        let Resolved { buffers, images, late } = match &self.resolved {
-            Some(resolved) => resolved.clone(),
-            None => self.resolve(rules)?,
+        let bound = match &self.found {
+            Some(found) if Arc::ptr_eq(&found.push, &self.push) => Arc::clone(found),
+            Some(found) => {
+                let found = Arc::new(Bound { push: Arc::clone(&self.push), ..(**found).clone() });
+                Arc::clone(self.found.insert(found))
+            }
+            None => self.find(pipeline.clone(), rules)?,
         };
         // Nothing runs, but the rules hold all the same.
         if matches!(groups, Groups::Direct(counts) if counts.contains(&0)) {
             return Ok(());
         }
-        let Some(pipeline) = &self.pipeline else { return Ok(()) };
-        let work = DispatchWork {
-            name: self.name(pipeline),
-            code: pipeline.code(),
-            buffers,
-            images,
-            late,
-            addresses: pipeline.has_addresses().then(|| Arc::clone(pipeline.device().heap())),
-            push: Arc::clone(&self.push),
-            base,
-            groups,
-            condition: self.condition,
-        };
-        self.add(Work::Dispatch(work));
+        self.add(Work::Dispatch(DispatchWork { bound, base, groups, condition: self.condition }));
         Ok(())
     }
 
@@ -312,13 +312,12 @@ impl Recorder {
         })
     }
 
-    /// What stands behind the kernel's bindings, remembered until something else is bound.
-    fn resolve(&mut self, rules: &DispatchRules) -> Result<Resolved, Misuse> {
-        let pipeline = self.pipeline.clone();
-        let takes = pipeline.as_ref().map(ComputePipeline::takes).unwrap_or_default();
-        let has_images = pipeline.as_ref().is_some_and(ComputePipeline::has_images);
-        let mut sources = Sources::new(has_images);
-        for (taken, pipeline) in takes.iter().zip(pipeline.iter().cycle()) {
+    /// What a dispatch of the pipeline finds, remembered until something else is bound.
+    fn find(&mut self, pipeline: ComputePipeline, rules: &DispatchRules) -> Result<Arc<Bound>, Misuse> {
+        let has_images = pipeline.has_images();
+        let late = pipeline.takes().iter().any(|taken| self.bound.get(taken.set).is_some_and(is_late));
+        let (mut flat, mut sources) = (Flat::default(), Sources::new(has_images));
+        for taken in pipeline.takes() {
             let bound = self.bound.get(taken.set).and_then(Option::as_ref).ok_or_else(|| {
                 Misuse::new(rules.at, format!("the pipeline uses set {}, and none is bound", taken.set), rules.sets)
             })?;
@@ -326,13 +325,25 @@ impl Recorder {
                 format!("set {} was bound with a layout that is not compatible with the pipeline's", taken.set)
             })?;
             let slots = taken.first..taken.first + taken.count;
-            sources.add((&bound.set, bound.late), &bound.contents, &bound.offsets, slots);
+            flat.add(&bound.contents, &bound.offsets, slots.clone(), has_images);
+            if late {
+                sources.add((&bound.set, bound.late), &bound.contents, &bound.offsets, slots);
+            }
         }
-        for taken in takes {
+        for taken in pipeline.takes() {
             self.keep_set(taken.set);
         }
-        let resolved = Arc::new(sources).resolve(drop);
-        self.resolved = Some(resolved.clone());
-        Ok(resolved)
+        let (buffers, images) = flat.share();
+        let found = Arc::new(Bound {
+            name: self.name(&pipeline),
+            code: pipeline.code(),
+            buffers,
+            images,
+            addresses: pipeline.has_addresses().then(|| Arc::clone(pipeline.device().heap())),
+            late: late.then(|| Arc::new(sources)),
+            push: Arc::clone(&self.push),
+        });
+        self.found = Some(Arc::clone(&found));
+        Ok(found)
     }
 }

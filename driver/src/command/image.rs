@@ -182,7 +182,7 @@ impl CommandBuffer {
 }
 
 fn add(recorder: &mut Recorder, all: Vec<RowsWork>) {
-    all.into_iter().for_each(|rows| recorder.add(Work::Rows(rows)));
+    all.into_iter().for_each(|rows| recorder.add(Work::Rows(Box::new(rows))));
 }
 
 fn some(at: &str, vuid: &'static str, count: usize) -> Result<(), Misuse> {

@@ -66,7 +66,7 @@ impl CommandBuffer {
                 let size = image.extent().level(level);
                 let texels = part(image, level, layers, [0; 3], size);
                 let row: Arc<[u8]> = texel.repeat(size[0] as usize).into();
-                recorder.add(Work::Clear(ClearWork { to: texels.grid, row }));
+                recorder.add(Work::Clear(Box::new(ClearWork { to: texels.grid, row })));
             }
         }
         recorder.keep(&target.allocation);

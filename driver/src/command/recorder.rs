@@ -10,9 +10,9 @@ use spelter_shaders::abi::MAX_PUSH_BYTES;
 
 use super::CommandBuffer;
 use super::bound::BoundSet;
-use crate::descriptor::{Contents, Resolved, WeakSet};
+use crate::descriptor::{Contents, WeakSet};
 use crate::device::Device;
-use crate::exec::{Condition, Phase, Recording, Work};
+use crate::exec::{Bound, Condition, Phases, Recording, Work};
 use crate::memory::Allocation;
 use crate::pipeline::{ComputePipeline, PipelineLayout};
 
@@ -20,8 +20,7 @@ use crate::pipeline::{ComputePipeline, PipelineLayout};
 pub(super) struct Recorder {
     pub(super) device: Device,
     flags: CommandBufferUsageFlags,
-    phases: Vec<Phase>,
-    current: Phase,
+    phases: Phases,
     /// What transfers are called, by phase and place in it.
     labels: BTreeMap<(usize, usize), Arc<str>>,
     kept: Kept,
@@ -41,8 +40,8 @@ pub(super) struct Recorder {
     pub(super) label: Option<Arc<str>>,
     /// What the bound pipeline is called in place of the kernel's name.
     pub(super) kernel_name: Option<Arc<str>>,
-    /// What the next dispatch finds behind its bindings, while pipeline and sets stay the same.
-    pub(super) resolved: Option<Resolved>,
+    /// What the next dispatch finds, as long as nothing is bound or named anew. Push constants may be others.
+    pub(super) found: Option<Arc<Bound>>,
 }
 
 /// Everything that the recording's slices point into, each once.
@@ -86,8 +85,7 @@ impl Recorder {
         Self {
             device: device.clone(),
             flags,
-            phases: Vec::new(),
-            current: Phase::new(),
+            phases: Phases::default(),
             labels: BTreeMap::new(),
             kept: Kept::default(),
             used: Vec::new(),
@@ -100,24 +98,22 @@ impl Recorder {
             condition: None,
             label: None,
             kernel_name: None,
-            resolved: None,
+            found: None,
         }
     }
 
     /// Adds a command to the current phase.
     pub(super) fn add(&mut self, work: Work) {
-        self.late |= matches!(&work, Work::Dispatch(dispatch) if dispatch.late.is_some());
+        self.late |= matches!(&work, Work::Dispatch(dispatch) if dispatch.bound.late.is_some());
         if let (Some(label), false) = (&self.label, matches!(work, Work::Dispatch(_))) {
-            self.labels.insert((self.phases.len(), self.current.len()), Arc::clone(label));
+            self.labels.insert((self.phases.len(), self.phases.open()), Arc::clone(label));
         }
-        self.current.push(work);
+        self.phases.push(work);
     }
 
     /// Ends the current phase, if anything is in it.
     pub(super) fn end_phase(&mut self) {
-        if !self.current.is_empty() {
-            self.phases.push(std::mem::take(&mut self.current));
-        }
+        self.phases.end();
     }
 
     /// Keeps memory alive as long as the recording is.
@@ -141,7 +137,7 @@ impl Recorder {
         let moved =
             recording.labels.iter().map(|((phase, place), label)| ((before + phase, *place), Arc::clone(label)));
         self.labels.extend(moved);
-        self.phases.extend(recording.phases.iter().cloned());
+        self.phases.append(&recording.phases);
         self.kept.keep(recording);
         self.late |= recording.late;
         self.secondaries.push((secondary.clone(), Arc::clone(recording)));
@@ -149,7 +145,7 @@ impl Recorder {
 
     /// Nothing is bound any more.
     pub(super) fn forget_state(&mut self) {
-        (self.pipeline, self.push_layout, self.resolved) = (None, None, None);
+        (self.pipeline, self.push_layout, self.found) = (None, None, None);
         self.bound.clear();
     }
 

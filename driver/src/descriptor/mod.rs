@@ -13,4 +13,4 @@ pub use pool::DescriptorPool;
 pub use set::{BufferInfo, DescriptorSet};
 
 pub(crate) use set::{Contents, WeakSet, spread_offsets};
-pub(crate) use sources::{Resolved, Sources};
+pub(crate) use sources::{Flat, Sources};

@@ -330,11 +330,11 @@ pub(crate) fn spread_offsets(
     layout: &DescriptorSetLayout,
     contents: &Contents,
     dynamic: &[u32],
-) -> Result<Box<[u32]>, Misuse> {
+) -> Result<Arc<[u32]>, Misuse> {
     if dynamic.is_empty() {
-        return Ok(Box::default());
+        return Ok(Arc::default());
     }
-    let mut offsets = vec![0; layout.slots()].into_boxed_slice();
+    let mut offsets = vec![0; layout.slots()];
     let entries = layout.entries().iter().filter(|entry| is_dynamic(entry.ty));
     let slots = entries.flat_map(|entry| (entry.first..entry.first + entry.count).map(move |slot| (slot, entry.ty)));
     for ((slot, ty), &offset) in slots.zip(dynamic) {
@@ -344,7 +344,7 @@ pub(crate) fn spread_offsets(
         }
         offsets[slot] = offset;
     }
-    Ok(offsets)
+    Ok(offsets.into())
 }
 
 fn check_alignment(at: &str, ty: vk::DescriptorType, offset: u32) -> Result<(), Misuse> {

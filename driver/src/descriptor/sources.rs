@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::Descriptor;
 
@@ -25,7 +26,7 @@ impl Slots {
     }
 }
 
-/// Where a kernel's descriptors come from, in the order of its bindings.
+/// Where a kernel's descriptors come from, in the order of its bindings, for submissions that have to look again.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     slots: Vec<Slots>,
@@ -33,13 +34,27 @@ pub(crate) struct Sources {
 }
 
 /// A kernel's descriptors, flattened.
-#[derive(Clone)]
-pub(crate) struct Resolved {
-    pub(crate) buffers: Arc<[GuestSlice]>,
+#[derive(Default)]
+pub(crate) struct Flat {
+    buffers: SmallVec<[GuestSlice; 16]>,
     /// Empty if the kernel has none.
-    pub(crate) images: Arc<[Descriptor]>,
-    /// Where they come from, if a submission has to look again.
-    pub(crate) late: Option<Arc<Sources>>,
+    images: SmallVec<[Descriptor; 4]>,
+}
+
+impl Flat {
+    /// Adds what a set holds in its slots.
+    pub(crate) fn add(&mut self, contents: &Contents, offsets: &[u32], slots: Range<usize>, has_images: bool) {
+        let offset = |slot: usize| offsets.get(slot).copied().unwrap_or(0);
+        self.buffers.extend(slots.clone().map(|slot| contents.slice(slot, offset(slot))));
+        if has_images {
+            self.images.extend(slots.map(|slot| contents.image(slot)));
+        }
+    }
+
+    /// Buffers and images, to be shared.
+    pub(crate) fn share(&self) -> (Arc<[GuestSlice]>, Arc<[Descriptor]>) {
+        (self.buffers.as_slice().into(), self.images.as_slice().into())
+    }
 }
 
 impl Sources {
@@ -60,18 +75,13 @@ impl Sources {
     }
 
     /// Looks at the sets as they are now; what they hold is given to `keep`.
-    pub(crate) fn resolve(self: Arc<Self>, mut keep: impl FnMut(Arc<Contents>)) -> Resolved {
-        let (mut buffers, mut images) = (Vec::new(), Vec::new());
+    pub(crate) fn resolve(&self, mut keep: impl FnMut(Arc<Contents>)) -> Flat {
+        let mut flat = Flat::default();
         for part in &self.slots {
             let contents = part.latest();
-            let offset = |slot: usize| part.offsets.get(slot).copied().unwrap_or(0);
-            buffers.extend(part.slots.clone().map(|slot| contents.slice(slot, offset(slot))));
-            if self.has_images {
-                images.extend(part.slots.clone().map(|slot| contents.image(slot)));
-            }
+            flat.add(&contents, &part.offsets, part.slots.clone(), self.has_images);
             keep(contents);
         }
-        let late = self.slots.iter().any(|part| part.late);
-        Resolved { buffers: buffers.into(), images: images.into(), late: late.then_some(self) }
+        flat
     }
 }

@@ -9,7 +9,7 @@ use spelter_shaders::back::Code;
 
 use super::plan::{PIECE, Plan};
 use super::sync::{AtomicU64, Ordering};
-use super::work::{DispatchWork, Groups, Phase, Work};
+use super::work::{DispatchWork, Groups, Work};
 
 /// Kernels remembered at a time.
 const ENTRIES: usize = 256;
@@ -63,13 +63,13 @@ impl Costs {
     }
 
     /// Nanoseconds that a phase takes on one thread, if all of it is known; looks no further than `enough`.
-    pub(super) fn phase(&self, phase: &Phase, plan: &Plan, enough: u64) -> Option<u64> {
+    pub(super) fn phase(&self, phase: &[Work], plan: &Plan, enough: u64) -> Option<u64> {
         let mut sum = 0u64;
         for (i, work) in phase.iter().enumerate() {
             let units = plan.units_of(i);
             let cost = match work {
                 _ if units == 0 => 0,
-                Work::Dispatch(dispatch) => self.of(&dispatch.code)?.saturating_mul(units),
+                Work::Dispatch(dispatch) => self.of(&dispatch.bound.code)?.saturating_mul(units),
                 _ => bytes(units * PIECE.min(work.bytes())),
             };
             sum = sum.saturating_add(cost);
@@ -83,9 +83,9 @@ impl Costs {
     /// Nanoseconds of one command before it is planned; `None` if unknown.
     pub(super) fn work(&self, work: &Work) -> Option<u64> {
         match work {
-            Work::Dispatch(DispatchWork { code, groups: Groups::Direct(groups), .. }) => {
+            Work::Dispatch(DispatchWork { bound, groups: Groups::Direct(groups), .. }) => {
                 let groups = groups.iter().fold(1u64, |product, &count| product.saturating_mul(u64::from(count)));
-                Some(self.of(code)?.saturating_mul(groups))
+                Some(self.of(&bound.code)?.saturating_mul(groups))
             }
             Work::Dispatch(_) => None,
             _ => Some(bytes(work.bytes())),

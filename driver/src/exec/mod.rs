@@ -9,6 +9,7 @@ mod loom_tests;
 mod loss;
 mod observe;
 mod phase;
+mod phases;
 mod plan;
 mod progress;
 mod queue;
@@ -25,8 +26,9 @@ use std::time::Duration;
 
 pub(crate) use loss::Loss;
 pub use observe::Observer;
+pub(crate) use phases::Phases;
 pub(crate) use queue::{QueueState, WAIT_SPIN};
-pub(crate) use work::{ClearWork, Condition, DispatchWork, Grid, Groups, MAX_GROUPS, Phase, Recording, RowsWork, Work};
+pub(crate) use work::{Bound, ClearWork, Condition, DispatchWork, Grid, Groups, MAX_GROUPS, Recording, RowsWork, Work};
 
 use shared::Shared;
 use spelter_shaders::host::Printer;

@@ -87,7 +87,7 @@ impl QueueState {
 
     /// Whether the whole batch is known to be not worth a worker.
     fn is_tiny(&self, batch: &Batch) -> bool {
-        let commands = || batch.recordings.iter().flat_map(|recording| recording.phases.iter().flatten());
+        let commands = || batch.recordings.iter().flat_map(|recording| recording.phases.commands());
         if commands().nth(INLINE_COMMANDS).is_some() {
             return false;
         }
@@ -288,7 +288,7 @@ fn make_ready(phase: &[Work]) {
     for work in phase {
         if let Work::Dispatch(dispatch) = work {
             // Who runs the kernel meets the same panic, and loses the device.
-            let _ = catch_unwind(AssertUnwindSafe(|| dispatch.code.make_ready()));
+            let _ = catch_unwind(AssertUnwindSafe(|| dispatch.bound.code.make_ready()));
         }
     }
 }
@@ -302,11 +302,14 @@ fn unset_event(phase: &[Work]) -> Option<Arc<Counter>> {
 /// The kernels of a phase, each once, the first few.
 fn names(recording: &Recording, phase: usize) -> String {
     let mut names: Vec<&str> = Vec::new();
-    for work in recording.phases.get(phase).into_iter().flatten() {
+    if phase >= recording.phases.len() {
+        return String::new();
+    }
+    for work in &recording.phases[phase] {
         if let Work::Dispatch(dispatch) = work
-            && !names.contains(&&*dispatch.name)
+            && !names.contains(&&*dispatch.bound.name)
         {
-            names.push(&dispatch.name);
+            names.push(&dispatch.bound.name);
         }
         if names.len() > 3 {
             break;

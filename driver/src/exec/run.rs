@@ -87,15 +87,16 @@ impl Run<'_> {
     }
 
     fn dispatch(&self, work: &DispatchWork, piece: Piece, scratch: &mut Scratch, count: &mut u64) -> Result<(), Halt> {
-        let groups = piece.units.end - piece.units.start;
-        let clock = self.shared.costs.start(&work.code, count);
+        let (groups, code) = (piece.units.end - piece.units.start, &work.bound.code);
+        let clock = self.shared.costs.start(code, count);
         // A kernel that panicked leaves its scratch and its buffers in any state: the device is lost, nobody reads them.
         let result = catch_unwind(AssertUnwindSafe(|| run_workgroups(work, piece, self.shared.loss.stop(), scratch)));
         if let Some(started) = clock {
-            self.shared.costs.stop(&work.code, started.elapsed(), groups);
+            self.shared.costs.stop(code, started.elapsed(), groups);
         }
-        result
-            .unwrap_or_else(|panic| Err(Halt::Panicked(format!("kernel `{}` panicked: {}", work.name, said(&*panic)))))
+        result.unwrap_or_else(|panic| {
+            Err(Halt::Panicked(format!("kernel `{}` panicked: {}", work.bound.name, said(&*panic))))
+        })
     }
 }
 
@@ -106,19 +107,20 @@ fn rows(units: &Range<u64>, all: u64, row_bytes: u64) -> Range<u64> {
 }
 
 fn run_workgroups(work: &DispatchWork, piece: Piece, stop: &AtomicU32, scratch: &mut Scratch) -> Result<(), Halt> {
+    let bound = &*work.bound;
     // As they are now: buffers may come and go while commands are on their way.
-    let with_pieces = work.addresses.as_ref().map(|heap| [&*work.buffers, &*heap.addresses().pieces()].concat());
+    let with_pieces = bound.addresses.as_ref().map(|heap| [&*bound.buffers, &*heap.addresses().pieces()].concat());
     let args = DispatchArgs {
-        buffers: with_pieces.as_deref().unwrap_or(&work.buffers),
-        images: &work.images,
-        push: &work.push,
+        buffers: with_pieces.as_deref().unwrap_or(&bound.buffers),
+        images: &bound.images,
+        push: &bound.push,
         num_workgroups: piece.groups,
         stop,
     };
     let workgroups = Workgroups::new(piece.units, piece.groups, work.base);
-    let outcome = work.code.run_all(&args, workgroups, scratch);
-    work.code.settle();
-    if outcome == Outcome::Done { Ok(()) } else { Err(Halt::Stopped(Arc::clone(&work.name))) }
+    let outcome = bound.code.run_all(&args, workgroups, scratch);
+    bound.code.settle();
+    if outcome == Outcome::Done { Ok(()) } else { Err(Halt::Stopped(Arc::clone(&bound.name))) }
 }
 
 /// What a panic said, if it was text.

@@ -50,7 +50,7 @@ fn endless() -> Arc<dyn Code> {
 }
 
 fn dispatch(name: &str, code: &Arc<dyn Code>, buffers: &[GuestSlice], groups: Groups) -> Work {
-    Work::Dispatch(DispatchWork {
+    let bound = Bound {
         name: name.into(),
         code: Arc::clone(code),
         images: Arc::default(),
@@ -58,10 +58,8 @@ fn dispatch(name: &str, code: &Arc<dyn Code>, buffers: &[GuestSlice], groups: Gr
         buffers: buffers.into(),
         addresses: None,
         push: Arc::new([0; MAX_PUSH_BYTES]),
-        base: [0; 3],
-        groups,
-        condition: None,
-    })
+    };
+    Work::Dispatch(DispatchWork { bound: Arc::new(bound), base: [0; 3], groups, condition: None })
 }
 
 fn one(name: &str, code: &Arc<dyn Code>) -> Work {
@@ -72,9 +70,9 @@ fn executor(workers: usize) -> Arc<Executor> {
     Executor::new(ExecutorOptions { workers, time_limit: Duration::from_secs(60) })
 }
 
-fn batch(executor: &Executor, phases: Vec<Phase>) -> (Batch, Arc<FenceState>) {
+fn batch(executor: &Executor, phases: Vec<Vec<Work>>) -> (Batch, Arc<FenceState>) {
     let fence = Arc::new(FenceState::new(false, executor.loss()));
-    let recordings = vec![Arc::new(Recording { phases, ..Recording::default() })];
+    let recordings = vec![Arc::new(Recording { phases: phases.into_iter().collect(), ..Recording::default() })];
     (Batch { recordings, fence: Some(Arc::clone(&fence)), ..Batch::default() }, fence)
 }
 
@@ -293,7 +291,7 @@ fn a_retired_batch_owns_nothing() {
     let owned = Arc::new(0u8);
     let code = kernel(|_, _| ());
     for _ in 0..200 {
-        let phases = vec![vec![dispatch("many", &code, &[], Groups::Direct([64, 1, 1]))]];
+        let phases = [[dispatch("many", &code, &[], Groups::Direct([64, 1, 1]))]].into_iter().collect();
         let fence = Arc::new(FenceState::new(false, executor.loss()));
         let recording =
             Arc::new(Recording { phases, keep_alive: vec![Arc::clone(&owned) as _], ..Recording::default() });
@@ -331,7 +329,7 @@ fn the_last_handle_may_drop_inside_a_batch() {
         let fence = Arc::new(FenceState::new(false, executor.loss()));
         let slow = kernel(|_, _| std::thread::sleep(Duration::from_millis(1)));
         let recording = Recording {
-            phases: vec![vec![dispatch("slow", &slow, &[], Groups::Direct([4, 1, 1]))]],
+            phases: [[dispatch("slow", &slow, &[], Groups::Direct([4, 1, 1]))]].into_iter().collect(),
             keep_alive: vec![executor as _],
             ..Recording::default()
         };
@@ -387,7 +385,8 @@ fn a_fence_is_used_again_after_a_reset() {
             runs.fetch_add(1, SeqCst);
         }
     });
-    let recording = Arc::new(Recording { phases: vec![vec![one("again", &code)]], ..Recording::default() });
+    let phases = [[one("again", &code)]].into_iter().collect();
+    let recording = Arc::new(Recording { phases, ..Recording::default() });
     for i in 1..=1000 {
         assert!(fence.is_signaled());
         fence.reset();

@@ -19,6 +19,8 @@ use crate::memory::Heap;
 use crate::query::QueryWork;
 use crate::sync::{Counter, FenceState, Target};
 
+use super::Phases;
+
 /// The most workgroups in one dimension (`maxComputeWorkGroupCount`). A dispatch above it runs nothing.
 pub(crate) const MAX_GROUPS: u32 = MAX_WORKGROUPS;
 
@@ -43,9 +45,9 @@ pub(crate) enum Work {
         word: u32,
     },
     /// One region of a copy from or to an image.
-    Rows(RowsWork),
+    Rows(Box<RowsWork>),
     /// One level of an image, or a part, that becomes one texel all over.
-    Clear(ClearWork),
+    Clear(Box<ClearWork>),
     /// `vkCmdSetEvent`, `vkCmdResetEvent`: alone in its phase.
     Event {
         /// 1 while the event is set.
@@ -70,7 +72,7 @@ impl Work {
     /// The kernel, or the kind of transfer; for timelines.
     pub(crate) fn name(&self) -> &str {
         match self {
-            Self::Dispatch(dispatch) => &dispatch.name,
+            Self::Dispatch(dispatch) => &dispatch.bound.name,
             Self::Copy { .. } => "copy",
             Self::Fill { .. } => "fill",
             Self::Update { .. } => "update",
@@ -140,9 +142,10 @@ pub(crate) struct ClearWork {
     pub(crate) row: Arc<[u8]>,
 }
 
-/// A dispatch with its pipeline and descriptors.
+/// What stands bound when a dispatch is recorded: its pipeline, descriptors and push constants. Dispatches share it that
+/// follow one another with nothing bound between them.
 #[derive(Clone)]
-pub(crate) struct DispatchWork {
+pub(crate) struct Bound {
     /// The entry point, for messages.
     pub(crate) name: Arc<str>,
     /// The kernel.
@@ -157,6 +160,13 @@ pub(crate) struct DispatchWork {
     pub(crate) late: Option<Arc<Sources>>,
     /// Push constants as they were when the dispatch was recorded.
     pub(crate) push: Arc<[u8; MAX_PUSH_BYTES]>,
+}
+
+/// A dispatch.
+#[derive(Clone)]
+pub(crate) struct DispatchWork {
+    /// Of what.
+    pub(crate) bound: Arc<Bound>,
     /// The first workgroup (`vkCmdDispatchBase`).
     pub(crate) base: [u32; 3],
     /// How many workgroups.
@@ -183,7 +193,7 @@ impl Condition {
 
 impl fmt::Debug for DispatchWork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "dispatch `{}` base {:?} groups {:?}", self.name, self.base, self.groups)
+        write!(f, "dispatch `{}` base {:?} groups {:?}", self.bound.name, self.base, self.groups)
     }
 }
 
@@ -196,14 +206,11 @@ pub(crate) enum Groups {
     Indirect(GuestSlice),
 }
 
-/// Commands between two barriers; they may overlap.
-pub(crate) type Phase = Vec<Work>;
-
 /// What a command buffer records: immutable, shared by every submission of it.
 #[derive(Default)]
 pub(crate) struct Recording {
     /// Run in order, each after the one before it has ended.
-    pub(crate) phases: Vec<Phase>,
+    pub(crate) phases: Phases,
     /// What the program calls transfers, by phase and place in it; for timelines. Dispatches have that in their names.
     pub(crate) labels: BTreeMap<(usize, usize), Arc<str>>,
     /// Whatever the slices in `phases` point into.

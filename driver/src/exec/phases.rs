@@ -1,0 +1,106 @@
+//! The commands of a recording by phase, in one list: a barrier between two commands costs an index.
+
+use std::ops::Index;
+
+use super::work::Work;
+
+/// Phases in the order in which they run. Commands of one phase may overlap; none of them is empty.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Phases {
+    commands: Vec<Work>,
+    /// Where each phase ends; what comes after the last is still open.
+    ends: Vec<usize>,
+}
+
+impl Phases {
+    /// Adds a command to the open phase.
+    pub(crate) fn push(&mut self, work: Work) {
+        self.commands.push(work);
+    }
+
+    /// Ends the open phase, if anything is in it.
+    pub(crate) fn end(&mut self) {
+        if self.open() > 0 {
+            self.ends.push(self.commands.len());
+        }
+    }
+
+    /// Phases that have ended.
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Commands of the open phase.
+    pub(crate) fn open(&self) -> usize {
+        self.commands.len() - self.start(self.ends.len())
+    }
+
+    /// All commands.
+    pub(crate) fn commands(&self) -> &[Work] {
+        &self.commands
+    }
+
+    /// The same phases with other commands.
+    pub(crate) fn map(&self, renew: impl FnMut(&Work) -> Work) -> Self {
+        Self { commands: self.commands.iter().map(renew).collect(), ends: self.ends.clone() }
+    }
+
+    /// Adds phases after its own, all of which have ended.
+    pub(crate) fn append(&mut self, others: &Self) {
+        let before = self.commands.len();
+        self.commands.extend_from_slice(&others.commands);
+        self.ends.extend(others.ends.iter().map(|end| before + end));
+    }
+
+    fn start(&self, phase: usize) -> usize {
+        phase.checked_sub(1).map_or(0, |before| self.ends[before])
+    }
+}
+
+impl Index<usize> for Phases {
+    type Output = [Work];
+
+    fn index(&self, phase: usize) -> &[Work] {
+        &self.commands[self.start(phase)..self.ends[phase]]
+    }
+}
+
+impl<P: IntoIterator<Item = Work>> FromIterator<P> for Phases {
+    fn from_iter<I: IntoIterator<Item = P>>(phases: I) -> Self {
+        let mut all = Self::default();
+        for phase in phases {
+            phase.into_iter().for_each(|work| all.push(work));
+            all.end();
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spelter_shaders::guest::GuestSlice;
+
+    use super::*;
+
+    fn fill(word: u32) -> Work {
+        Work::Fill { to: GuestSlice::EMPTY, word }
+    }
+
+    fn words(phases: &Phases) -> Vec<Vec<u32>> {
+        let word = |work: &Work| if let Work::Fill { word, .. } = work { *word } else { u32::MAX };
+        (0..phases.len()).map(|phase| phases[phase].iter().map(word).collect()).collect()
+    }
+
+    #[test]
+    fn phases_are_told_apart_and_none_is_empty() {
+        let mut phases: Phases = [vec![fill(1), fill(2)], vec![], vec![fill(3)]].into_iter().collect();
+        assert_eq!(words(&phases), [vec![1, 2], vec![3]]);
+        phases.push(fill(4));
+        assert_eq!((phases.len(), phases.open()), (2, 1));
+        phases.end();
+        phases.end();
+        phases.append(&phases.clone());
+        assert_eq!(words(&phases), [vec![1, 2], vec![3], vec![4], vec![1, 2], vec![3], vec![4]]);
+        assert_eq!((phases.commands().len(), phases.open()), (8, 0));
+    }
+}
