@@ -42,6 +42,8 @@ const UNSAFE_FILES: &[&str] = &[
     "driver/icd/tests/told.rs",
     "tests/tests/vulkan/gpu.rs",
     "tests/tests/vulkan/print.rs",
+    "tests/tests/vulkan/program.rs",
+    "tests/tests/vulkan/resources.rs",
     "tests/tests/vulkan/run.rs",
 ];
 

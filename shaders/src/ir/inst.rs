@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Binding, Block, Op, SubgroupOp, Type, Value, Variable, Width};
+use super::{Access, AtomicOp, Binding, Block, Op, Place, Scope, Semantics, SubgroupOp, Type, Value, Width};
 use crate::image;
 
 /// One instruction. At most one result, whose type is a function of the data and of the operands' types.
@@ -233,117 +233,6 @@ impl BlockCall {
     }
 }
 
-/// Where a memory operation goes. Offsets are in bytes, `i32` taken as unsigned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Into a descriptor's buffer.
-    Buffer {
-        /// What the shader declared the buffer as.
-        space: BufferSpace,
-        /// The range.
-        buffer: Value,
-        /// Byte offset into the range.
-        offset: Value,
-    },
-    /// Into the push constants.
-    Push {
-        /// Byte offset.
-        offset: Value,
-    },
-    /// Into a workgroup, private or function variable.
-    Variable {
-        /// The variable.
-        variable: Variable,
-        /// Byte offset into the variable.
-        offset: Value,
-    },
-}
-
-/// What a shader declared a buffer as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BufferSpace {
-    /// Storage buffer: may be written, by others too.
-    Storage,
-    /// Uniform buffer: constant during the dispatch.
-    Uniform,
-}
-
-/// Memory operands of a load or store, kept for the checked mode and for optimisation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Access {
-    /// `Volatile`.
-    pub volatile: bool,
-    /// `NonPrivatePointer`, or `Coherent` in a module of the GLSL450 model.
-    pub non_private: bool,
-    /// `MakePointerAvailable` or `MakePointerVisible` with this scope.
-    pub available_visible: Option<Scope>,
-}
-
-/// Scope of an atomic, barrier or memory operand (SPIR-V `Scope`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scope {
-    /// `CrossDevice`.
-    CrossDevice,
-    /// `Device`.
-    Device,
-    /// `Workgroup`.
-    Workgroup,
-    /// `Subgroup`.
-    Subgroup,
-    /// `Invocation`.
-    Invocation,
-    /// `QueueFamily`.
-    QueueFamily,
-}
-
-/// Memory semantics: the bits of SPIR-V's `Memory Semantics`, untouched.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Semantics(pub u32);
-
-/// What an atomic does to the word, or to two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AtomicOp {
-    /// `OpAtomicLoad`.
-    Load,
-    /// `OpAtomicStore`: no result.
-    Store,
-    /// `OpAtomicExchange`.
-    Exchange,
-    /// `OpAtomicCompareExchange`.
-    CompareExchange,
-    /// `OpAtomicIAdd`; also increment.
-    Add,
-    /// `OpAtomicISub`; also decrement.
-    Sub,
-    /// `OpAtomicSMin`.
-    SMin,
-    /// `OpAtomicUMin`.
-    UMin,
-    /// `OpAtomicSMax`.
-    SMax,
-    /// `OpAtomicUMax`.
-    UMax,
-    /// `OpAtomicAnd`.
-    And,
-    /// `OpAtomicOr`.
-    Or,
-    /// `OpAtomicXor`.
-    Xor,
-    /// `OpAtomicFAddEXT`, on a float's bits, or on a double's.
-    FAdd,
-    /// `OpAtomicFMinEXT`.
-    FMin,
-    /// `OpAtomicFMaxEXT`.
-    FMax,
-}
-
-impl AtomicOp {
-    /// Whether the operands are bits of floats.
-    pub fn is_float(self) -> bool {
-        matches!(self, Self::FAdd | Self::FMin | Self::FMax)
-    }
-}
-
 /// Built-ins that differ between invocations or dispatches. `WorkgroupSize` is a constant and not among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BuiltIn {
@@ -501,34 +390,5 @@ impl InstData {
     /// Calls `visit` with every value used, to be replaced.
     pub fn for_each_use_mut(&mut self, mut visit: impl FnMut(&mut Value)) {
         walk_operands!(self, visit, iter_mut, for_each_use_mut);
-    }
-}
-
-impl Place {
-    /// The byte offset.
-    pub fn offset(&self) -> Value {
-        match *self {
-            Self::Buffer { offset, .. } | Self::Push { offset } | Self::Variable { offset, .. } => offset,
-        }
-    }
-
-    fn for_each_use(&self, visit: &mut impl FnMut(&Value)) {
-        match self {
-            Self::Buffer { buffer, offset, .. } => {
-                visit(buffer);
-                visit(offset);
-            }
-            Self::Push { offset } | Self::Variable { offset, .. } => visit(offset),
-        }
-    }
-
-    fn for_each_use_mut(&mut self, visit: &mut impl FnMut(&mut Value)) {
-        match self {
-            Self::Buffer { buffer, offset, .. } => {
-                visit(buffer);
-                visit(offset);
-            }
-            Self::Push { offset } | Self::Variable { offset, .. } => visit(offset),
-        }
     }
 }

@@ -10,6 +10,7 @@ mod hold;
 mod inst;
 mod inst_parse;
 mod kernel;
+mod memory;
 mod names;
 pub mod op;
 mod order;
@@ -23,10 +24,11 @@ mod verify_inst;
 pub use builder::{Builder, element};
 pub use entities::{Binding, Block, Inst, Value, Variable};
 pub use hold::hold;
-pub use inst::{Access, AtomicOp, BlockCall, BufferSpace, BuiltIn, InstData, Place, Scope, Semantics};
+pub use inst::{BlockCall, BuiltIn, InstData};
 pub use kernel::{
     BindingData, BindingKind, BlockData, Kernel, Merge, SourceLine, ValueDef, VariableData, VariableSpace,
 };
+pub use memory::{Access, AtomicOp, BufferSpace, Place, Scope, Semantics};
 pub use op::Op;
 pub(crate) use order::reverse_postorder;
 pub use subgroup::{SubgroupOp, identity};

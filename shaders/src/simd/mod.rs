@@ -19,16 +19,18 @@ mod types;
 mod verify;
 mod verify_inst;
 mod verify_lanes;
+mod wide;
 mod widen;
 
 pub use entities::{Block, Inst, Value};
-pub use inst::{Address, BlockCall, Field, InstData, LANES, LaneAddress, Row, WideOp, pure_result};
+pub use inst::{Address, BlockCall, InstData, LANES, LaneAddress, Row, pure_result};
 pub use kernel::{BlockData, Kernel, ValueDef};
 pub use pair::{Pairs, pair};
 pub(crate) use routine::MOST_WORDS;
 pub use routine::Routine;
 pub use types::Type;
 pub use verify::{VerifyError, verify};
+pub use wide::{Field, WideOp};
 
 pub use crate::text::ParseError;
 pub use widen::{Unsupported, widen};

@@ -8,6 +8,7 @@ mod control;
 mod elements;
 mod memory;
 mod ops;
+mod programs;
 mod stack;
 mod streams;
 mod strides;

@@ -10,6 +10,8 @@
 mod features;
 mod gpu;
 mod print;
+mod program;
+mod resources;
 mod run;
 
 use std::sync::Arc;

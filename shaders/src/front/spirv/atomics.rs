@@ -6,8 +6,9 @@ use spirv::Op;
 
 use super::composite::{Composite, expect_type};
 use super::pointer::Pointer;
+use super::scalar::Scalar;
 use super::translate::Translator;
-use super::types::{Scalar, Type};
+use super::types::Type;
 use super::words::{Checked, Id, Inst, operand};
 use crate::ir::{self, AtomicOp, InstData, Scope, Semantics, Value};
 

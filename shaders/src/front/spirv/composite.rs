@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use spirv::Op;
 
+use super::scalar::Scalar;
 use super::translate::Translator;
-use super::types::{Scalar, Type, Types};
+use super::types::{Type, Types};
 use super::words::{Checked, Id, Inst, operand};
 use crate::ir::Value;
 

@@ -12,7 +12,8 @@ use super::arithmetic::{self, Exploded, Shape};
 use super::composite;
 use super::decorations::Annotations;
 use super::module::Sections;
-use super::types::{Scalar, Type, Types};
+use super::scalar::Scalar;
+use super::types::{Type, Types};
 use super::words::{Checked, Id, Inst, op_name, operand};
 use crate::ir::{Builder, Kernel, Value};
 

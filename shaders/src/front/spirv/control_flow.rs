@@ -7,8 +7,9 @@ use super::super::Error;
 use super::body::BasicBlock;
 use super::composite::{Composite, expect_type};
 use super::function::Exit;
+use super::scalar::Scalar;
 use super::translate::Translator;
-use super::types::{Scalar, Type};
+use super::types::Type;
 use super::words::{Checked, Id, operand};
 use crate::ir::{self, Block, BlockCall, InstData, Merge, Value};
 

@@ -1,8 +1,9 @@
 //! What kernels ask of whoever runs them: `OpReadClockKHR` and `NonSemantic.DebugPrintf`.
 
 use super::composite::Composite;
+use super::scalar::Scalar;
 use super::translate::{Translator, shared};
-use super::types::{Scalar, Type};
+use super::types::Type;
 use super::words::{Checked, Id, Inst, operand, string};
 use crate::host::{Kind, Message, Operand};
 use crate::ir::{self, BuiltIn, InstData, Scope, Value};

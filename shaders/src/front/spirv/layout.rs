@@ -6,7 +6,8 @@
 use spirv::StorageClass;
 
 use super::decorations::MemoryDecorations;
-use super::types::{Member, Scalar, Type, Types};
+use super::scalar::Scalar;
+use super::types::{Member, Type, Types};
 use super::words::{Checked, Id};
 
 /// Which rules hold.

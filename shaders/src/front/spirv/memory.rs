@@ -7,8 +7,9 @@ use spirv::{MemoryAccess, Op, StorageClass};
 use super::composite::{Composite, expect_type};
 use super::layout::{Layout, Spot};
 use super::pointer::{Input, Pointer, Root};
+use super::scalar::Scalar;
 use super::translate::{Bound, Translator, shared};
-use super::types::{Scalar, Type};
+use super::types::Type;
 use super::words::{Checked, Id, Inst, operand};
 use crate::ir::{self, Access, InstData, Value, Width};
 

@@ -27,6 +27,7 @@ mod module;
 mod physical;
 mod pointer;
 mod pointer_value;
+mod scalar;
 mod stages;
 mod translate;
 mod types;

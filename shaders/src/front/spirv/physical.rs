@@ -11,8 +11,9 @@ use super::arithmetic::{self, Exploded, Shape};
 use super::composite::Composite;
 use super::layout::Spot;
 use super::pointer::{Pointer, Root};
+use super::scalar::Scalar;
 use super::translate::{Translator, shared};
-use super::types::{Scalar, Type};
+use super::types::Type;
 use super::words::{Checked, Id, Inst, operand};
 use crate::ir::{self, Block, BlockCall, BufferSpace, InstData, Merge, Value};
 

@@ -8,8 +8,9 @@ use spirv::{Capability, Op, StorageClass};
 use super::composite::Composite;
 use super::layout::{Layout, Place, natural_bytes};
 use super::pointer::{Pointer, Root};
+use super::scalar::Scalar;
 use super::translate::{Bound, Translator, shared};
-use super::types::{Scalar, Type};
+use super::types::Type;
 use super::words::{Checked, Id, Inst, operand};
 use crate::ir::{self, BufferSpace, InstData, Value};
 

@@ -2,7 +2,7 @@
 
 use super::call::describe;
 use super::{Call, Num, Nums, Operand, Outcome, Shape, Values};
-use crate::front::spirv::types::Scalar;
+use crate::front::spirv::scalar::Scalar;
 use crate::ir::Op;
 
 pub(super) fn bitcast(call: &mut Call<'_>) -> Outcome {

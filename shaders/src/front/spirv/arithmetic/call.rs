@@ -1,6 +1,6 @@
 //! One instruction to be translated: its operands, checked, and the ways in which a scalar operation spreads over them.
 
-use super::super::types::Scalar;
+use super::super::scalar::Scalar;
 use super::num::{self, Num, Nums};
 use super::{Exploded, Operand, Outcome, Shape, Values, widths};
 use crate::ir::{Builder, Op, Type, Value};

@@ -5,7 +5,7 @@ use spirv::Op as Spv;
 use super::call::{expect, with_element};
 use super::widths::{Doubles, Longs, cut, resized, select, sign_resized, signed};
 use super::{Call, Num, Outcome};
-use crate::front::spirv::types::Scalar;
+use crate::front::spirv::scalar::Scalar;
 use crate::ir::{Builder, Op, Value};
 
 /// Translates an instruction of this chapter.

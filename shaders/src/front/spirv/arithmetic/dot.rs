@@ -5,7 +5,7 @@ use spirv::Op as Spv;
 use super::call::describe;
 use super::widths::{self, resized, sign_resized};
 use super::{Call, Num, Nums, Operand, Outcome, Shape};
-use crate::front::spirv::types::Scalar;
+use crate::front::spirv::scalar::Scalar;
 use crate::ir::Op;
 
 /// Whether the factors have signs.

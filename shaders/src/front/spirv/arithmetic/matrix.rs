@@ -4,7 +4,7 @@ use spirv::Op as Spv;
 
 use super::call::describe;
 use super::{Call, Num, Nums, Operand, Outcome, Shape};
-use crate::front::spirv::types::Scalar;
+use crate::front::spirv::scalar::Scalar;
 use crate::ir::Op;
 
 /// Translates an instruction of this chapter.

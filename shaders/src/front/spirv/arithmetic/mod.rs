@@ -23,7 +23,7 @@ pub(super) mod widths;
 
 use smallvec::SmallVec;
 
-use super::types::Scalar;
+use super::scalar::Scalar;
 use crate::ir::{Builder, Value};
 pub(super) use call::{Call, describe, expect};
 pub(super) use convert::half_towards_zero;

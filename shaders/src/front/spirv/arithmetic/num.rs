@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use super::super::types::Scalar;
+use super::super::scalar::Scalar;
 use super::Shape;
 use crate::ir::Value;
 

@@ -2,7 +2,7 @@
 
 use super::{Exploded, Shape, Values, translate};
 use crate::front::spirv::glsl450::extended;
-use crate::front::spirv::types::Scalar;
+use crate::front::spirv::scalar::Scalar;
 use crate::ir::{Builder, Kernel, Value};
 
 /// An instruction of either set.

@@ -4,7 +4,7 @@ use spirv::Op as Spv;
 
 use super::testing::{BOOL, FLOAT, INT, VEC2, VEC3, VEC4, Which, apply, builder, evaluate};
 use super::{Exploded, Shape};
-use crate::front::spirv::types::Scalar;
+use crate::front::spirv::scalar::Scalar;
 use crate::ir::Value;
 
 const INT2: Shape = Shape::Vector(Scalar::I32, 2);

@@ -6,7 +6,7 @@ use spirv::{GlslStd450Op as Glsl, Op as Spv};
 
 use super::Shape;
 use super::testing::{BOOL, Which, builder, evaluate};
-use crate::front::spirv::types::Scalar;
+use crate::front::spirv::scalar::Scalar;
 
 /// A number's bits as the values that hold it.
 fn values(ty: Scalar, bits: u64) -> Vec<u32> {

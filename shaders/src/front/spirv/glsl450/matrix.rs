@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use spirv::GlslStd450Op as Glsl;
 
 use super::super::arithmetic::{Call, Num, Nums, Operand, Outcome, Shape, describe, half_towards_zero};
-use super::super::types::Scalar;
+use super::super::scalar::Scalar;
 use crate::ir::Op;
 
 /// Translates an instruction of this chapter.

@@ -3,7 +3,7 @@
 use spirv::GlslStd450Op as Glsl;
 
 use super::super::arithmetic::{Call, Num, Nums, Outcome, Shape, expect};
-use super::super::types::Scalar;
+use super::super::scalar::Scalar;
 use crate::ir::Op;
 
 /// Translates an instruction of this chapter.

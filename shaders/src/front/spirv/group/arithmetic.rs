@@ -6,8 +6,8 @@
 use spirv::{GroupOperation, Op};
 
 use super::super::arithmetic::{Num, widths};
+use super::super::scalar::Scalar;
 use super::super::translate::Translator;
-use super::super::types::Scalar;
 use super::super::words::{Checked, Inst, operand};
 use super::Relation;
 use super::jumps::Part;

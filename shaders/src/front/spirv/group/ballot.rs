@@ -3,8 +3,8 @@
 use spirv::{GroupOperation, Op};
 
 use super::super::arithmetic::Shape;
+use super::super::scalar::Scalar;
 use super::super::translate::Translator;
-use super::super::types::Scalar;
 use super::super::words::{Checked, Id, operand};
 use super::{ALL, Relation};
 use crate::ir::{self, Value};

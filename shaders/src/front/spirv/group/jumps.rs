@@ -2,8 +2,8 @@
 //! members, then that one's before, so that four steps reach all. (Wyllie's list ranking.)
 
 use super::super::arithmetic::{Num, widths};
+use super::super::scalar::Scalar;
 use super::super::translate::Translator;
-use super::super::types::Scalar;
 use super::super::words::Checked;
 use super::Relation;
 use crate::ir::{self, Op, SubgroupOp, Type, Value};

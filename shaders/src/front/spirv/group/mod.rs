@@ -12,8 +12,8 @@ use spirv::Op;
 
 use super::arithmetic::{Num, Nums, Shape, widths};
 use super::composite::Composite;
+use super::scalar::Scalar;
 use super::translate::Translator;
-use super::types::Scalar;
 use super::words::{Checked, Id, Inst, operand};
 use crate::abi::SUBGROUP_SIZE;
 use crate::ir::{self, BuiltIn, Scope, SubgroupOp, Type, Value};

@@ -3,8 +3,9 @@
 use smallvec::SmallVec;
 use spirv::ImageOperands;
 
+use super::super::scalar::Scalar;
 use super::super::translate::Translator;
-use super::super::types::{Scalar, Type};
+use super::super::types::Type;
 use super::super::words::{Checked, Id};
 use crate::ir::{Access, Op, Value};
 

@@ -1,8 +1,9 @@
 //! Fetches, samples and gathers: image instructions with their operands in order.
 
 use super::super::composite::Composite;
+use super::super::scalar::Scalar;
 use super::super::translate::Translator;
-use super::super::types::{Scalar, Type};
+use super::super::types::Type;
 use super::super::words::{Checked, Inst, operand};
 use super::Handle;
 use super::operands::{Extra, Scalars};

@@ -1,6 +1,6 @@
 //! Floats of 64 bits: two words of bits, and operations of the IR that give a word of their result each.
 
-use super::super::super::types::Scalar;
+use super::super::super::scalar::Scalar;
 use super::super::num::Num;
 use super::result_type;
 use crate::ir::{Builder, Op, Value};

@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use super::super::super::types::Scalar;
+use super::super::super::scalar::Scalar;
 use super::super::num::Num;
 use super::result_type;
 use crate::ir::{Builder, Op, Type, Value};

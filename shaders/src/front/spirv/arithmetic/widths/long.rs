@@ -1,6 +1,6 @@
 //! Integers of 64 bits: two words.
 
-use super::super::super::types::Scalar;
+use super::super::super::scalar::Scalar;
 use super::super::num::Num;
 use super::result_type;
 use crate::ir::{Builder, Op, Value};

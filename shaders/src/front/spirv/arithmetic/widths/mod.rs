@@ -5,7 +5,7 @@ mod half;
 mod long;
 mod small;
 
-use super::super::types::Scalar;
+use super::super::scalar::Scalar;
 use super::num::Num;
 use crate::ir::{Builder, Op, Type, Value};
 

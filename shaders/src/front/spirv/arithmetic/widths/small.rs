@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::super::super::types::Scalar;
+use super::super::super::scalar::Scalar;
 use super::super::num::Num;
 use super::{amount, cut, result_type, signed};
 use crate::ir::{Builder, Op, Value};

@@ -1,6 +1,6 @@
 //! Core float arithmetic and conversions.
 
-use crate::front::spirv::types::Scalar;
+use crate::front::spirv::scalar::Scalar;
 use spirv::Op as Spv;
 
 use super::error::{Answer, near, sum};

@@ -1,6 +1,6 @@
 //! Vectors and matrices of GLSL.std.450, by formulas in double precision.
 
-use crate::front::spirv::types::Scalar;
+use crate::front::spirv::scalar::Scalar;
 use spirv::GlslStd450Op as Glsl;
 
 use super::error::{Answer, near, sum};

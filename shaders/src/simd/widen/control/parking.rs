@@ -1,0 +1,166 @@
+//! Lanes that wait at a block: what they take along, and what they must not find of those before them.
+
+use crate::analysis::{Shape, Uniformity};
+use crate::ir::{self, BlockCall};
+use crate::simd::InstData;
+
+use super::super::super::ssa::Variable;
+use super::super::{Type, Value, Widen};
+
+impl Widen<'_> {
+    /// Finds from where on lanes may be parked at a block: a search for those that were ends there, not at the kernel's
+    /// beginning. Out of a loop lanes come trip after trip, so there it does not.
+    pub(super) fn find_fresh(&mut self) {
+        let Uniformity { flow, loops, dominators, .. } = self.uniformity;
+        for &block in &self.kernel.layout {
+            if let Some(idom) = dominators.idom(block)
+                && flow.is_parked(block)
+                && loops.headed_by(block).is_none()
+                && loops.of(block) == loops.of(idom)
+            {
+                self.control.fresh.entry(idom).or_default().push(block);
+            }
+        }
+    }
+
+    /// Before a block's lanes go on: at the blocks that it dominates at once, nobody waits.
+    pub(super) fn begin_fresh(&mut self) {
+        let kernel = self.kernel;
+        for block in self.control.fresh.remove(&self.block).unwrap_or_default() {
+            if self.uniformity.flow.whole(block).is_none() {
+                let none = self.builder.constant(Type::Mask, 0);
+                let parked = self.parked_variable(block);
+                self.write(parked, none);
+            }
+            for &param in &kernel.blocks[block].params {
+                let passed = self.passed_variable(param);
+                self.forget_variable(passed);
+            }
+        }
+    }
+
+    /// Finds before which loop what lanes took out of it in an earlier run has to be forgotten: the outermost one that they
+    /// leave one by one and take it out of.
+    pub(super) fn find_thaws(&mut self) {
+        for (value, &variable) in &self.frozen {
+            if let Some(&number) = self.left.get(value) {
+                self.control.thaw.entry(number).or_default().push(variable);
+            }
+        }
+    }
+
+    /// Before a loop is entered, what lanes took out of an earlier run of it is forgotten.
+    pub(super) fn thaw(&mut self, target: ir::Block) {
+        let loops = &self.uniformity.loops;
+        if loops.headed_by(target).is_none() {
+            return;
+        }
+        let variables = loops.of(target).and_then(|number| self.control.thaw.get(&number)).cloned();
+        for variable in variables.unwrap_or_default() {
+            self.forget_variable(variable);
+        }
+    }
+
+    /// At a loop's header: nothing of an earlier trip is read in this one, save what is passed to the header.
+    pub(super) fn forget(&mut self, header: ir::Block) {
+        let Some(number) = self.uniformity.loops.of(header) else { return };
+        let kernel = self.kernel;
+        let last = self.uniformity.loops.all[number].blocks.last().copied().unwrap_or(header);
+        let range = self.control.positions[header] as usize..=self.control.positions[last] as usize;
+        for &block in &kernel.layout[range] {
+            let none = self.builder.constant(Type::Mask, 0);
+            if block != header {
+                if self.uniformity.flow.is_parked(block) {
+                    let parked = self.parked_variable(block);
+                    self.write(parked, none);
+                }
+                for &param in &kernel.blocks[block].params {
+                    let passed = self.passed_variable(param);
+                    self.forget_variable(passed);
+                }
+            }
+            if let Some(&whole) = self.control.whole.get(&block) {
+                self.write(whole, none);
+            }
+            let results = kernel.blocks[block].insts.iter().filter_map(|&inst| kernel.results[inst]);
+            for value in kernel.blocks[block].params.iter().copied().chain(results) {
+                if self.shared.contains(value) {
+                    let variable = self.variable(value);
+                    self.forget_variable(variable);
+                }
+            }
+        }
+    }
+
+    pub(super) fn forget_variable(&mut self, variable: Variable) {
+        let ty = self.builder.variables.ty(variable);
+        let undef = self.builder.emit_one(InstData::Undef { ty });
+        self.write(variable, undef);
+    }
+
+    /// Passes arguments that replace those before.
+    pub(super) fn pass_all(&mut self, call: &BlockCall) {
+        let kernel = self.kernel;
+        let values: Vec<Value> = call
+            .args
+            .iter()
+            .zip(&kernel.blocks[call.block].params)
+            .map(|(&arg, &param)| self.argument(arg, param))
+            .collect();
+        for (&param, value) in kernel.blocks[call.block].params.iter().zip(values) {
+            let passed = self.passed_variable(param);
+            self.write(passed, value);
+        }
+    }
+
+    /// A value in the form of a parameter.
+    pub(super) fn argument(&mut self, value: ir::Value, param: ir::Value) -> Value {
+        match self.uniformity.shape(param) {
+            Shape::Varying => self.vector(value),
+            _ => self.get(value),
+        }
+    }
+
+    /// Some lanes wait at a block.
+    pub(super) fn park(&mut self, call: &BlockCall, lanes: Value) {
+        if self.builder.kernel.constant(lanes) == Some(0) {
+            return;
+        }
+        let kernel = self.kernel;
+        let back = self.control.positions[call.block] <= self.control.positions[self.block];
+        // The first branch finds nobody there. Only its first edge, though: a switch may have several to one block.
+        let first = !back && self.control.first.get(&call.block) == Some(&self.block);
+        if first {
+            self.control.first.remove(&call.block);
+        }
+        // A header's lanes come from its latch alone.
+        let alone = first || back || self.uniformity.loops.headed_by(call.block).is_some();
+        if !back {
+            self.thaw(call.block);
+        }
+        if self.uniformity.flow.whole(call.block).is_none() {
+            let parked = self.parked_variable(call.block);
+            let all = if alone {
+                lanes
+            } else {
+                let before = self.read(parked);
+                self.builder.or(before, lanes)
+            };
+            self.write(parked, all);
+        }
+        for (&arg, &param) in call.args.iter().zip(&kernel.blocks[call.block].params) {
+            let value = self.argument(arg, param);
+            let passed = self.passed_variable(param);
+            let value = if alone {
+                value
+            } else {
+                let before = self.read(passed);
+                // What lanes share is replaced for all of them, if one takes this edge.
+                let shared = self.uniformity.shape(param) != Shape::Varying;
+                let condition = if shared { self.builder.any(lanes) } else { lanes };
+                self.builder.select(condition, value, before)
+            };
+            self.write(passed, value);
+        }
+    }
+}
