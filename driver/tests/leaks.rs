@@ -1,4 +1,4 @@
-//! Creating and dropping a hundred thousand pipelines leaves nothing: no code, no mappings, no memory. A process of its
+//! Creating and dropping tens of thousands of pipelines leaves nothing: no code, no mappings, no memory. A process of its
 //! own, so that nobody else's memory is counted.
 #![allow(clippy::unwrap_used)]
 #![cfg(target_os = "linux")]
@@ -26,7 +26,7 @@ const KERNEL: &str = r#"
     OpReturn
     OpFunctionEnd"#;
 
-const PIPELINES: u32 = 100_000;
+const PIPELINES: u32 = 25_000;
 /// Those that live at the same time.
 const AT_ONCE: u32 = 2000;
 
@@ -47,7 +47,7 @@ impl Usage {
 }
 
 #[test]
-fn a_hundred_thousand_pipelines_leave_nothing() {
+fn pipelines_leave_nothing() {
     let device = device();
     let module = device.create_shader_module(&assemble(KERNEL).unwrap()).unwrap();
     let layout = device.create_pipeline_layout(&[], &[]).unwrap();
@@ -70,7 +70,7 @@ fn a_hundred_thousand_pipelines_leave_nothing() {
     assert_eq!(after.code, before.code);
     assert_eq!((after.code.kernels, after.code.used), (0, 0));
     assert!(after.mappings <= before.mappings + 4, "{} mappings, then {}", before.mappings, after.mappings);
-    // 20 bytes for each pipeline would show.
+    // 90 bytes for each pipeline would show, which is less than the least of what belongs to one.
     let grown = after.resident.saturating_sub(before.resident);
     assert!(grown < 2 << 20, "{} bytes resident, then {}", before.resident, after.resident);
 }
