@@ -138,7 +138,7 @@ impl Tokens<'_> {
 }
 
 /// Length of the comment that the text begins with; block comments nest.
-fn comment(text: &str) -> usize {
+pub(super) fn comment(text: &str) -> usize {
     let mut depth = 0;
     let mut at = 0;
     while at < text.len() {

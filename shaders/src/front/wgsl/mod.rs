@@ -1,5 +1,6 @@
 //! WGSL through naga: parsed, validated, specialized, written as SPIR-V. The one reader takes it from there.
 
+mod adapt;
 mod guard;
 
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ impl Module {
     /// Parses and validates.
     pub fn parse(source: &str) -> Result<Self, Error> {
         guard::check(source).map_err(|(problem, at)| refused_at(&problem, at, source))?;
-        let module = naga::front::wgsl::parse_str(source)
+        let module = naga::front::wgsl::parse_str(&adapt::adapted(source))
             .map_err(|error| refused(&error.emit_to_string_with_path(source, FILE)))?;
         let info = Validator::new(ValidationFlags::all(), accepted())
             .validate(&module)
@@ -221,6 +222,18 @@ mod tests {
         let error = Module::parse("fn main() {\n  let x = ;\n}").unwrap_err();
         assert!(error.to_string().starts_with("expected expression"), "{error}");
         assert!(error.to_string().contains("wgsl:2:11"), "{error}");
+    }
+
+    #[test]
+    fn subgroups_may_be_enabled_and_immediates_have_their_older_name() {
+        let text = "enable subgroups;
+            var<push_constant> n: u32;
+            @group(0) @binding(0) var<storage, read_write> to: u32;
+            @compute @workgroup_size(16) fn main() { to = subgroupAdd(n); }";
+        let module = Module::parse(text).unwrap();
+        assert_eq!(module.kernel("main", &BTreeMap::new()).unwrap().push_bytes, 4);
+        let error = Module::parse(&text.replace("to = ", "two = ")).unwrap_err().to_string();
+        assert!(error.contains("wgsl:4:54") && error.contains("fn main() { two = subgroupAdd(n); }"), "{error}");
     }
 
     #[test]
