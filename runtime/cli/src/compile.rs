@@ -26,7 +26,7 @@ pub(crate) fn run(args: &CompileArgs, output: &mut Output) -> Result<(), Failure
     let kernel = module.kernel(&entry, &specialization).map_err(|error| shader.refused(error))?;
     clock.lap("specialize");
     let isa = args.isa.or_else(|| Isa::available().next()).unwrap_or(Isa::Avx2);
-    let text = emit(kernel, args, isa, &mut clock).map_err(|problem| shader.refused(format!("{entry}: {problem}")))?;
+    let text = emit(kernel, args, isa, &mut clock).map_err(|problem| shader.problem(format!("{entry}: {problem}")))?;
     if args.json {
         return output.json(&json!({
             "file": args.file.display().to_string(),

@@ -13,6 +13,7 @@ mod litmus;
 mod output;
 mod random;
 mod run;
+mod scalar;
 mod shader;
 mod slot;
 mod test;

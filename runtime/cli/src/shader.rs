@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use spelter::{Context, Program, Source, SpecializationConstant};
 use spelter_shaders::compile::Module;
 use spelter_shaders::front::spvasm;
+use spelter_shaders::ir::SourceLine;
 
 use crate::failure::Failure;
 use crate::file;
@@ -31,7 +32,8 @@ pub(crate) struct Shader {
 
 enum Contents {
     Wgsl(String),
-    Spirv(Vec<u32>),
+    /// With the lines of the text that its words come from, if it was one: by the first word of each instruction.
+    Spirv(Vec<u32>, BTreeMap<usize, u32>),
 }
 
 /// Reads a `.wgsl`, `.spv` or `.spvasm` file.
@@ -39,8 +41,17 @@ pub(crate) fn load(path: &Path) -> Result<Shader, Failure> {
     let extension = path.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase);
     let contents = match extension.as_deref() {
         Some("wgsl") => Contents::Wgsl(text(path)?),
-        Some("spv") => Contents::Spirv(words(&bytes(path)?).map_err(|problem| Failure::file(path, problem))?),
-        Some("spvasm") => Contents::Spirv(spvasm::assemble(&text(path)?).map_err(|error| refused(path, error))?),
+        Some("spv") => {
+            let words = words(&bytes(path)?).map_err(|problem| Failure::file(path, problem))?;
+            Contents::Spirv(words, BTreeMap::new())
+        }
+        Some("spvasm") => {
+            let (words, lines) = spvasm::assemble_with_lines(&text(path)?).map_err(|error| refused(path, error))?;
+            Contents::Spirv(words, lines)
+        }
+        Some("comp" | "glsl" | "hlsl") => {
+            return Err(Failure::file(path, "compile it first: glslc -fshader-stage=compute FILE -o FILE.spv"));
+        }
         _ => return Err(Failure::file(path, "not a shader: the name must end with .wgsl, .spv or .spvasm")),
     };
     Ok(Shader { path: path.to_owned(), contents })
@@ -52,7 +63,7 @@ impl Shader {
         check_once(specs)?;
         let source = match &self.contents {
             Contents::Wgsl(text) => Source::Wgsl(text),
-            Contents::Spirv(words) => Source::Spirv(words),
+            Contents::Spirv(words, _) => Source::Spirv(words),
         };
         let mut builder = context.program(source);
         if let Some(entry) = entry {
@@ -61,23 +72,33 @@ impl Shader {
         for spec in specs {
             builder = builder.specialize(spec.id, spec.value);
         }
-        let program = builder.build().map_err(|error| self.refused(error))?;
-        specs.iter().try_for_each(|spec| find(spec.id, program.specialization_constants()).map(|_| ()))?;
-        Ok(program)
+        builder.build().map_err(|error| self.refused(error))
     }
 
     /// What the shader's reader makes of it.
     pub(crate) fn module(&self) -> Result<Module, Failure> {
         let module = match &self.contents {
             Contents::Wgsl(text) => Module::from_wgsl(text),
-            Contents::Spirv(words) => Module::from_spirv(words),
+            Contents::Spirv(words, _) => Module::from_spirv(words),
         };
         module.map_err(|error| self.refused(error))
     }
 
-    /// The message for a shader that is refused.
-    pub(crate) fn refused(&self, error: impl fmt::Display) -> Failure {
-        refused(&self.path, error)
+    /// The message for what went wrong with a shader.
+    pub(crate) fn problem(&self, problem: impl fmt::Display) -> Failure {
+        refused(&self.path, problem)
+    }
+
+    /// The message for a shader that is refused: a word of what was a text is told by its line.
+    pub(crate) fn refused(&self, error: impl Into<spelter::Error>) -> Failure {
+        let mut error = error.into();
+        if let (spelter::Error::Shader(shader), Contents::Spirv(_, lines)) = (&mut error, &self.contents)
+            && let Some(word) = shader.word
+            && let Some((_, &line)) = lines.range(..=word).next_back()
+        {
+            (shader.word, shader.line) = (None, Some(SourceLine { file: "spvasm".into(), line, column: 0 }));
+        }
+        self.problem(error)
     }
 }
 
@@ -108,7 +129,7 @@ fn check_once(specs: &[Spec]) -> Result<(), Failure> {
     }
 }
 
-/// Vulkan ignores constants that a shader does not have; on a command line one is a mistake.
+/// The rule of programs, told of the option.
 fn find(id: u32, constants: &[SpecializationConstant]) -> Result<&SpecializationConstant, Failure> {
     if let Some(constant) = constants.iter().find(|constant| constant.id == Some(id)) {
         return Ok(constant);

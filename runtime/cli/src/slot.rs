@@ -6,7 +6,8 @@ use std::str::FromStr;
 
 use spelter::Constant;
 
-use crate::value::{Scalar, Value, words};
+use crate::scalar::Scalar;
+use crate::value::{Value, bytes};
 
 /// A descriptor: set, binding and element of the binding's array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,16 +124,16 @@ fn element_range(text: &str) -> Result<(u64, u64), String> {
     }
 }
 
-/// `--push TYPE:…`, as words.
+/// `--push TYPE:…`, as bytes.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Push(pub(crate) Vec<u32>);
+pub(crate) struct Push(pub(crate) Vec<u8>);
 
 impl FromStr for Push {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (scalar, list) = text.split_once(':').ok_or_else(|| format!("{text:?} has no type: use TYPE:a,b,c"))?;
-        Ok(Self(words(scalar.parse()?, list)?))
+        Ok(Self(bytes(scalar.parse()?, list)?))
     }
 }
 
@@ -148,7 +149,7 @@ impl FromStr for Spec {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (id, value) = text.split_once('=').ok_or_else(|| format!("{text:?} has no =: use ID=VALUE"))?;
-        let id = digits(id).ok_or_else(|| format!("{id:?} is no SpecId"))?;
+        let id = digits(id).ok_or_else(|| format!("{id:?} is no SpecId: use the number (in WGSL that of @id)"))?;
         Ok(Self { id, value: constant(value)? })
     }
 }
@@ -159,12 +160,12 @@ fn constant(text: &str) -> Result<Constant, String> {
         return Ok(value.into());
     }
     let looks_integral = text.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit());
-    let unsigned = Scalar::U32.parse(text).map(Constant::U32);
-    let signed = Scalar::I32.parse(text).map(|bits| Constant::I32(bits.cast_signed()));
+    let unsigned = Scalar::U32.parse(text).map(|bits| Constant::U32(bits as u32));
+    let signed = Scalar::I32.parse(text).map(|bits| Constant::I32((bits as u32).cast_signed()));
     match unsigned.or(signed) {
         Err(_) if looks_integral && !text.is_empty() => Err(format!("{text:?} does not fit 32 bits")),
         Err(_) => match Scalar::F32.parse(text) {
-            Ok(bits) => Ok(Constant::F32(f32::from_bits(bits))),
+            Ok(bits) => Ok(Constant::F32(f32::from_bits(bits as u32))),
             Err(_) => Err(format!("{text:?} is not a constant: use 3, -1, 1.5 or true")),
         },
         integer => integer,
@@ -210,7 +211,7 @@ mod tests {
         let print = |text: &str| text.parse::<Print>();
         assert_eq!(print("0.1=f32"), Ok(Print { slot: slot(0, 1, 0), scalar: Scalar::F32, range: None }));
         assert_eq!(print("0.1=u32:2..5").map(|p| p.range), Ok(Some((2, 5))));
-        for text in ["0.1", "0.1=f64", "0.1=f32:3", "0.1=f32:5..2", "0.1=f32:..2", "0.1=f32:a..b"] {
+        for text in ["0.1", "0.1=f65", "0.1=f32:3", "0.1=f32:5..2", "0.1=f32:..2", "0.1=f32:a..b"] {
             assert!(print(text).is_err(), "{text}");
         }
     }

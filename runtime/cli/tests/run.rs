@@ -83,6 +83,30 @@ fn values_in_and_out() {
 }
 
 #[test]
+fn values_of_every_size() {
+    let folder = Folder::with("sizes", "double.wgsl", DOUBLE);
+    for (given, shown) in [
+        ("u8:1,2,3,4", "0.0 u8  2 4 6 8\n"),
+        ("i16:1,-2", "0.0 i16  2 -4\n"),
+        ("u64:0x100000001", "0.0 u64  8589934594\n"),
+        ("i64:5", "0.0 i64  10\n"),
+    ] {
+        let ty = given.split(':').next().unwrap();
+        assert_eq!(folder.good(&format!("run double.wgsl --bind 0.0={given} --out 0.0={ty}")), shown);
+    }
+    let wide = DOUBLE.replace("array<u32>", "array<f64>").replace("*= 2u", "*= f64(2.0)");
+    folder.write("wide.wgsl", wide.as_bytes());
+    assert_eq!(folder.good("run wide.wgsl --bind 0.0=f64:0.1,-3 --out 0.0=f64"), "0.0 f64  0.2 -6\n");
+    let halves = DOUBLE.replace("array<u32>", "array<f16>").replace("*= 2u", "*= 2.0h");
+    folder.write("halves.wgsl", format!("enable f16, subgroups;{halves}").as_bytes());
+    let shown = folder.json("run halves.wgsl --bind 0.0=f16:range:4 --out 0.0=f16:1..4 --json");
+    assert_eq!(shown["outputs"][0]["values"], serde_json::json!([2.0, 4.0, 6.0]));
+    let ended = folder.spelter("run double.wgsl --bind 0.0=u32:1 --out 0.0=f64");
+    let note = "note: --out 0.0: the last 4 of 4 bytes are no whole element and not shown\n";
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, note));
+}
+
+#[test]
 fn the_example_of_the_help_prints_what_it_says() {
     // The README's kernel has more invocations in a workgroup.
     let folder = Folder::with("example", "double.wgsl", &DOUBLE.replace("workgroup_size(4)", "workgroup_size(64)"));
@@ -170,11 +194,11 @@ fn specialization_constants() {
     assert_eq!(folder.good(&format!("{line} {set}")), "0.0 f32  3 -1 1.5 1\n");
     let unknown = folder.error(&format!("{line} --spec 9=1"));
     assert!(
-        unknown.contains("--spec 9: the shader has no such specialization constant; it has 0 (a: u32), 1 (b: i32)"),
+        unknown.contains("specialization constant 9: the shader has none of that id; it has 0 (a: u32), 1 (b: i32)"),
         "{unknown}"
     );
     let float = folder.error(&format!("{line} --spec 2=2"));
-    assert_eq!(float, "constants.wgsl: specialization constant 2 (c: f32) cannot be 2");
+    assert_eq!(float, "constants.wgsl: specialization constant 2 (c: f32) cannot be 2: write 2.0");
     let unsigned = folder.error(&format!("{line} --spec 0=1.5"));
     assert_eq!(unsigned, "constants.wgsl: specialization constant 0 (a: u32) cannot be 1.5");
     assert_eq!(folder.error(&format!("{line} --spec 0=1 --spec 1=2 --spec 0=3")), "--spec 0 is given twice");

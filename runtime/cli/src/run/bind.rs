@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use spelter::bytemuck::NoUninit;
 use spelter::{BindingInfo, BindingKind, Buffer, Context, Program};
 
 use crate::args::RunArgs;
@@ -65,7 +64,7 @@ fn check_filled(info: &BindingInfo, seen: &BTreeSet<Slot>) -> Result<(), Failure
     let slots = (0..info.count).map(|element| Slot { group: info.group, binding: info.binding, element });
     for slot in slots {
         if !seen.contains(&slot) {
-            let kind = kind_name(info.kind);
+            let (kind, slot) = (kind_name(info.kind), shown(slot, Some(info)));
             return Err(Failure(match option_for(info.kind) {
                 Some(option) => format!("binding {slot}, a {kind}, has no buffer: use {option} {slot}=VALUE"),
                 None => format!("binding {slot} is a {kind}: {ONLY_BUFFERS}"),
@@ -81,29 +80,32 @@ fn filled(context: &Context, program: &Program, option: &str, bind: &Bind) -> Re
     let buffer = match &bind.value {
         Value::Zeros(0) => Err(nothing()),
         Value::Zeros(bytes) => context.buffer_zeroed(*bytes).map_err(|error| error.to_string()),
-        Value::Words(words) => from_values(context, words),
+        Value::Bytes(bytes) => from_bytes(context, bytes),
         Value::File(path) => {
             let most = context.device().limits().max_storage_buffer_range;
-            from_values(context, &file::read(path, most.into())?)
+            file::read(path, most.into()).map_err(|error| error.0).and_then(|bytes| from_bytes(context, &bytes))
         }
     };
     let buffer = buffer.map_err(wrong)?;
     let info = info_of(program, slot);
     check_size(info, &buffer).map_err(wrong)?;
-    let is_array = info.is_some_and(|info| info.count > 1);
-    let name = if is_array { slot.with_element() } else { slot.to_string() };
-    Ok(Bound { slot, name, buffer })
+    Ok(Bound { slot, name: shown(slot, info), buffer })
 }
 
-fn from_values<T: NoUninit>(context: &Context, values: &[T]) -> Result<Buffer, String> {
-    if values.is_empty() { Err(nothing()) } else { context.buffer_from(values).map_err(|error| error.to_string()) }
+/// With its element if the binding is an array.
+fn shown(slot: Slot, info: Option<&BindingInfo>) -> String {
+    if info.is_some_and(|info| info.count > 1) { slot.with_element() } else { slot.to_string() }
+}
+
+fn from_bytes(context: &Context, bytes: &[u8]) -> Result<Buffer, String> {
+    if bytes.is_empty() { Err(nothing()) } else { context.buffer_from(bytes).map_err(|error| error.to_string()) }
 }
 
 fn nothing() -> String {
     "a buffer needs at least one byte".into()
 }
 
-/// A buffer smaller than the block is legal, as what lies beyond it reads as 0; on a command line it is a mistake.
+/// The rule of a dispatch, told of the option.
 fn check_size(info: Option<&BindingInfo>, buffer: &Buffer) -> Result<(), String> {
     let (bytes, least) = (buffer.size(), info.map_or(0, |info| info.min_bytes));
     if bytes < u64::from(least) {

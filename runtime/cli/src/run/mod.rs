@@ -39,7 +39,7 @@ fn dispatch(context: &Context, program: &Program, bound: &[Bound], args: &RunArg
             for Bound { slot, buffer, .. } in bound {
                 dispatch = dispatch.bind_element(slot.group, slot.binding, slot.element, buffer, 0..buffer.size());
             }
-            dispatch = args.push.iter().flat_map(|push| &push.0).fold(dispatch, |dispatch, word| dispatch.push(word));
+            dispatch = args.push.iter().flat_map(|push| &push.0).fold(dispatch, |dispatch, byte| dispatch.push(byte));
             dispatch.groups(args.groups.0).map_err(|error| refusal::failure(error, program))?;
             context.wait()?;
             Ok(start.elapsed())

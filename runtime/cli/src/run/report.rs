@@ -12,8 +12,8 @@ use super::bind::Bound;
 use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::output::{self, Output};
+use crate::scalar::Scalar;
 use crate::slot::{Print, Slot};
-use crate::value::Scalar;
 
 /// Values on a line of a long list.
 const ON_A_LINE: usize = 8;
@@ -25,7 +25,7 @@ const MAX_SHOWN: u64 = 1 << 20;
 pub(super) fn check(bound: &[Bound], args: &RunArgs) -> Result<(), Failure> {
     for print in &args.out {
         let slot = print.slot;
-        let elements = find(bound, "--out", print.slot)?.buffer.size() / 4;
+        let elements = find(bound, "--out", print.slot)?.buffer.size() / print.scalar.bytes() as u64;
         if let Some((first, last)) = print.range
             && last > elements
         {
@@ -63,9 +63,10 @@ pub(super) fn notes(program: &Program, bound: &[Bound], args: &RunArgs) {
     }
     for print in args.out.iter().filter(|print| print.range.is_none()) {
         if let Ok(Bound { name, buffer, .. }) = find(bound, "--out", print.slot)
-            && buffer.size() % 4 != 0
+            && let rest = buffer.size() % print.scalar.bytes() as u64
+            && rest != 0
         {
-            let (rest, size) = (buffer.size() % 4, buffer.size());
+            let size = buffer.size();
             output::note(format!("--out {name}: the last {rest} of {size} bytes are no whole element and not shown"));
         }
     }
@@ -132,14 +133,18 @@ struct Shown<'a> {
     name: &'a str,
     scalar: Scalar,
     first: u64,
-    words: Vec<u32>,
+    /// The bits of each element.
+    elements: Vec<u64>,
 }
 
 fn read<'a>(context: &Context, bound: &'a [Bound], print: &Print) -> Result<Shown<'a>, Failure> {
     let Bound { name, buffer, .. } = find(bound, "--out", print.slot)?;
-    let (first, last) = print.range.unwrap_or((0, buffer.size() / 4));
-    let words = context.read_range(buffer, first * 4..last * 4)?;
-    Ok(Shown { name, scalar: print.scalar, first, words })
+    let each = print.scalar.bytes();
+    let (first, last) = print.range.unwrap_or((0, buffer.size() / each as u64));
+    let bytes: Vec<u8> = context.read_range(buffer, first * each as u64..last * each as u64)?;
+    let bits = |bytes: &[u8]| bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+    let elements = bytes.chunks_exact(each).map(bits).collect();
+    Ok(Shown { name, scalar: print.scalar, first, elements })
 }
 
 impl Shown<'_> {
@@ -148,13 +153,13 @@ impl Shown<'_> {
             "binding": self.name,
             "type": self.scalar.to_string(),
             "first": self.first,
-            "values": self.words.iter().map(|&bits| self.scalar.json(bits)).collect::<Vec<_>>(),
+            "values": self.elements.iter().map(|&bits| self.scalar.json(bits)).collect::<Vec<_>>(),
         })
     }
 
     /// A short list on one line, a long one in rows that begin with the index of their first element: `[8]`.
     fn print(&self, output: &mut Output) -> Result<(), Failure> {
-        let shown: Vec<String> = self.words.iter().map(|&bits| self.scalar.show(bits)).collect();
+        let shown: Vec<String> = self.elements.iter().map(|&bits| self.scalar.show(bits)).collect();
         let head = output.faint(&format!("{} {}", self.name, self.scalar));
         if shown.len() <= ON_A_LINE {
             return output.line(format!("{head}  {}", shown.join(" ")));

@@ -25,6 +25,11 @@ pub(super) struct Token<'t> {
 }
 
 impl Token<'_> {
+    /// The line of the text, from 1.
+    pub(super) fn line(self) -> u32 {
+        self.position.line
+    }
+
     pub(super) fn error(self, message: impl Into<String>) -> Error {
         self.position.error(message)
     }

@@ -9,7 +9,7 @@ mod lexer;
 mod number;
 mod operands;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rspirv::grammar::{ExtInstOp, INSTRUCTION_TABLE, Instruction, InstructionTable, OperandKind};
 
@@ -19,14 +19,20 @@ use super::Error;
 
 /// Assembles SPIR-V text. Errors name line and column and have no word offset.
 pub fn assemble(text: &str) -> Result<Vec<u32>, Error> {
+    assemble_with_lines(text).map(|(words, _)| words)
+}
+
+/// As [`assemble`], with the line of the text that each instruction comes from, by the offset of its first word.
+pub fn assemble_with_lines(text: &str) -> Result<(Vec<u32>, BTreeMap<usize, u32>), Error> {
     let tokens = lexer::tokens(text)?;
     let mut assembler = Assembler { rest: &tokens, end: lexer::end(text), ..Assembler::default() };
-    let mut words = vec![spirv::MAGIC_NUMBER, lexer::version(text), 0, 0, 0];
-    while !assembler.rest.is_empty() {
+    let (mut words, mut lines) = (vec![spirv::MAGIC_NUMBER, lexer::version(text), 0, 0, 0], BTreeMap::new());
+    while let Some(first) = assembler.rest.first() {
+        lines.insert(words.len(), first.line());
         assembler.instruction(&mut words)?;
     }
     words[3] = assembler.ids.len() as u32 + 1;
-    Ok(words)
+    Ok((words, lines))
 }
 
 /// What has to be remembered from one instruction to the next.

@@ -1,0 +1,146 @@
+//! What `spelter litmus` takes on its command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use spelter_memory_model::Model;
+
+use super::Shard;
+
+/// `spelter litmus`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A test ends in .test (the format of the Khronos memory model) or .litmus (Dat3M's). The status is 1 if an answer differs
+from what the file, or a list, expects.
+
+--profile is spec (today's appendix), khronos (its Alloy model), dartagnan or 1.1.90, and may be followed by switches:
+  spec,chains=alloy,inclusion=joint
+Switches, where A1 to A5 stand for the names before them:
+  overwrite (A1)=availability|api-visibility|visibility, chains (A2)=text|alloy|single,
+  from-reads (A3)=khronos|dartagnan|modification-order, happens-before (A4)=appendix|transitive,
+  inclusion (A5)=split|joint, coverage=directional|symmetric, coherence=acyclic|bullets, scoped-order=writes|all-atomics,
+  scoped-order-is-location-order=no|yes, host-atomics=no|yes
+
+Example:
+  spelter litmus mp.test --explain --repair")]
+pub(crate) struct LitmusArgs {
+    /// Tests, or folders of tests.
+    #[arg(value_name = "FILE|DIR", required_unless_present = "generate")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// The reading of the model.
+    #[arg(long, value_name = "NAME[,SWITCH=VALUE…]", default_value = "spec")]
+    pub(crate) profile: Model,
+    /// Turn one switch of the profile; A1 to A5 are names of switches, too.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) switch: Vec<String>,
+    /// How often an instruction may run in a loop.
+    #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) unroll: u32,
+    /// The most steps that a verdict may take; with --repair, that all of its searches may take together.
+    #[arg(long, value_name = "N", default_value = "50000000")]
+    pub(crate) steps: u64,
+    /// Tell why a race is one.
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Find the smallest repair of a race.
+    #[arg(long)]
+    pub(crate) repair: bool,
+    /// Write a picture of an execution of each test, for Graphviz, to this folder; a racing execution if there is one. Files of one name get their folders' names, too.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dot: Option<PathBuf>,
+    /// Only the I-th of N parts of the tests.
+    #[arg(long, value_name = "I/N", default_value = "1/1")]
+    pub(crate) shard: Shard,
+    /// A list of expected results of questions: lines `path,1` or `path,0`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) expected: Option<PathBuf>,
+    /// A list of expected results of races: 1 for race-free.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) expected_races: Option<PathBuf>,
+    /// Print one JSON object for each test, and one for all.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Generate tests instead: every small program within the bounds below, symmetric ones once.
+    #[arg(long, conflicts_with_all = ["paths", "explain", "repair", "dot", "expected", "expected_races"])]
+    pub(crate) generate: bool,
+    /// Threads of generated programs, at most.
+    #[arg(long, value_name = "N", default_value = "2", requires = "generate")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=6))]
+    pub(crate) threads: u8,
+    /// Operations of generated programs, of all threads together, at most.
+    #[arg(long, value_name = "N", default_value = "4", requires = "generate")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=12))]
+    pub(crate) events: u8,
+    /// Locations of generated programs, of each storage class, at most.
+    #[arg(long, value_name = "N", default_value = "2", requires = "generate")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub(crate) locations: u8,
+    /// Threads of a subgroup in generated programs, at most.
+    #[arg(long, value_name = "N", default_value = "2", requires = "generate")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=6))]
+    pub(crate) threads_per_subgroup: u8,
+    /// Subgroups of a workgroup in generated programs, at most.
+    #[arg(long, value_name = "N", default_value = "2", requires = "generate")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=6))]
+    pub(crate) subgroups_per_workgroup: u8,
+    /// Workgroups of a queue family in generated programs, at most.
+    #[arg(long, value_name = "N", default_value = "2", requires = "generate")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=6))]
+    pub(crate) workgroups_per_queue_family: u8,
+    /// Queue families of generated programs, at most.
+    #[arg(long, value_name = "N", default_value = "1", requires = "generate")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=6))]
+    pub(crate) queue_families: u8,
+    /// Scopes of generated programs.
+    #[arg(long, value_name = "NAME,…", value_enum, value_delimiter = ',', default_value = "workgroup,device")]
+    #[arg(requires = "generate")]
+    pub(crate) scopes: Vec<ScopeName>,
+    /// Storage classes of generated programs, at most.
+    #[arg(long, value_name = "N", default_value = "1", requires = "generate")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub(crate) classes: u8,
+    /// Kinds of operations of generated programs.
+    #[arg(
+        long,
+        value_name = "KIND,…",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "plain,atomic,rmw,fence,barrier"
+    )]
+    #[arg(requires = "generate")]
+    pub(crate) operations: Vec<KindName>,
+    /// Generate no more than this.
+    #[arg(long, value_name = "N", requires = "generate")]
+    pub(crate) count: Option<usize>,
+    /// Write each generated test to a file of this folder.
+    #[arg(long, value_name = "DIR", requires = "generate")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// A memory scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScopeName {
+    /// The invocations of a subgroup.
+    Subgroup,
+    /// The invocations of a workgroup.
+    Workgroup,
+    /// All invocations on queues of one family.
+    QueueFamily,
+    /// All invocations on the device.
+    Device,
+}
+
+/// A kind of operation of generated programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KindName {
+    /// Loads and stores that are not atomic.
+    Plain,
+    /// Atomic loads and stores.
+    Atomic,
+    /// Read-modify-writes.
+    Rmw,
+    /// Memory barriers.
+    Fence,
+    /// Control barriers, of the subgroup and workgroup scopes among --scopes.
+    Barrier,
+}
