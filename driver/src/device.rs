@@ -45,6 +45,9 @@ pub struct DeviceOptions {
     pub compilers: usize,
     /// Takes what kernels print (`NonSemantic.DebugPrintf`). By default nobody does.
     pub printer: Option<Printer>,
+    /// Whether a dispatch is refused if a view is not what the shader declares at its binding ([`ImageTaken`](crate::ImageTaken)).
+    /// By default it is. Programs that other drivers let pass break these rules, so the Vulkan driver does not ask.
+    pub check_views: bool,
 }
 
 impl Default for DeviceOptions {
@@ -57,6 +60,7 @@ impl Default for DeviceOptions {
             backend: Backend::best(),
             compilers: 0,
             printer: None,
+            check_views: true,
         }
     }
 }
@@ -99,6 +103,7 @@ struct Inner {
     heap: Arc<Heap>,
     pipelines: Arc<PipelineCache>,
     compilers: Compilers,
+    check_views: bool,
     properties: Properties,
     memory_types: [vk::MemoryType; 1],
     memory_heaps: [vk::MemoryHeap; 1],
@@ -124,6 +129,7 @@ impl Device {
             queues: (0..options.queues.max(1)).map(|_| executor.queue()).collect(),
             pipelines: Arc::default(),
             compilers: Compilers::new(options.compilers),
+            check_views: options.check_views,
             properties: properties(workers, options.backend),
             memory_types: [memory_type()],
             memory_heaps: [vk::MemoryHeap { size: heap.size(), flags: vk::MemoryHeapFlags::DEVICE_LOCAL }],
@@ -136,6 +142,10 @@ impl Device {
     /// Name, versions and kind.
     pub fn properties(&self) -> &Properties {
         &self.inner.properties
+    }
+
+    pub(crate) fn checks_views(&self) -> bool {
+        self.inner.check_views
     }
 
     /// The limits that calls are checked against.

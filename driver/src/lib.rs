@@ -21,7 +21,7 @@ pub use ash::vk;
 pub use command::{BufferMemoryBarrier, ClearColor, CommandBuffer, CommandPool, ImageMemoryBarrier, MemoryBarrier};
 pub use descriptor::{
     Binding, BufferInfo, DescriptorImageInfo, DescriptorPool, DescriptorSet, DescriptorSetLayout,
-    DescriptorSetLayoutInfo, ImmutableSamplers,
+    DescriptorSetLayoutInfo, ImageTaken, ImmutableSamplers, ViewRule,
 };
 pub use device::{Device, DeviceOptions, Properties};
 pub use error::{DeviceError, Error, Misuse};
@@ -40,3 +40,4 @@ pub use resource::{
 pub use spelter_shaders::compile::Backend;
 pub use spelter_shaders::explain::Explained;
 pub use spelter_shaders::host::{Printed, Printer};
+pub use spelter_shaders::image::Class as TexelClass;

@@ -5,19 +5,16 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::ops::Range;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use smallvec::SmallVec;
-use spelter_driver::Sampler;
 
-use crate::error::Error;
+use crate::bound::Bound;
 use crate::object::ResourceObject;
 use crate::resource::{Resource, ResourceId};
-use crate::share::Share;
-use crate::slot::{Bind, Slot, SlotKind};
-use crate::view::{Part, View};
+use crate::slot::{Slot, SlotKind};
+use crate::view::View;
 
 /// Resources without slots whose history is kept.
 const MOST_EMPTY: usize = 256;
@@ -48,68 +45,6 @@ struct Place {
     changed: u64,
     /// Where it is in its resource's history.
     place: usize,
-}
-
-/// What is in a slot.
-#[derive(Clone, Debug)]
-pub(crate) struct Bound {
-    pub(crate) kind: SlotKind,
-    /// A sampler is no resource.
-    pub(crate) resource: Option<Arc<Resource>>,
-    /// What stood behind the resource when this was bound or rebound; `None` if the resource was destroyed.
-    pub(crate) object: Option<Arc<ResourceObject>>,
-    pub(crate) part: Part,
-    /// The bytes or subresources that it shows.
-    pub(crate) ranges: SmallVec<[Range<u64>; 1]>,
-    /// What shaders see texels through; buffers as such need none.
-    pub(crate) view: Option<View>,
-    pub(crate) sampler: Option<Sampler>,
-}
-
-impl Bound {
-    /// Something to be put into a slot of that kind, its object as it is now. `None` if the resource is destroyed.
-    pub(crate) fn new(share: &Share, bind: &Bind) -> Result<Option<Self>, Error> {
-        let Bind { kind, part, sampler, resource } = bind;
-        let mut bound = Self {
-            kind: *kind,
-            resource: resource.clone(),
-            object: None,
-            part: part.clone(),
-            ranges: SmallVec::new(),
-            view: None,
-            sampler: sampler.clone(),
-        };
-        if let Some(resource) = resource {
-            bound.ranges = part.ranges(resource);
-            let mut state = resource.state();
-            // From now on the journal tells of it.
-            state.bound = true;
-            let object = state.storage().cloned();
-            drop(state);
-            let Some(object) = object else { return Ok(None) };
-            bound.view = object.view(share.device(), *kind, part)?;
-            bound.object = Some(object);
-        }
-        Ok(Some(bound))
-    }
-
-    /// Whether binding that would change nothing but maybe the object.
-    pub(crate) fn is(&self, bind: &Bind) -> bool {
-        let same = |a: &Option<Arc<Resource>>, b: &Option<Arc<Resource>>| match (a, b) {
-            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-            (a, b) => a.is_none() && b.is_none(),
-        };
-        let number = |sampler: &Option<Sampler>| sampler.as_ref().map(Sampler::number);
-        self.kind == bind.kind
-            && same(&self.resource, &bind.resource)
-            && self.part == bind.part
-            && number(&self.sampler) == number(&bind.sampler)
-    }
-
-    /// What is bound, for messages.
-    pub(crate) fn described(&self) -> String {
-        self.resource.as_ref().map_or_else(|| "a sampler".to_owned(), |resource| resource.described())
-    }
 }
 
 /// By kind, the slots that a resource occupies.

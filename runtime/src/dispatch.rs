@@ -9,17 +9,15 @@ use smallvec::SmallVec;
 
 use crate::barrier::{Fresh, Use};
 use crate::batch::Refusal;
-use crate::bindings::Bound;
+use crate::bound::Bound;
+use crate::buffer::Buffer;
 use crate::context::{Context, State};
-use crate::descriptors::{check_mapped, checked, resolve, used};
+use crate::descriptors::{check_mapped, checked, resolve, used, wrong_kind};
 use crate::error::{Error, rule};
-use crate::memory::Template;
 use crate::program::{BindingInfo, Program};
-use crate::resource::{Buffer, Resource};
 use crate::serial::Access;
 use crate::share::Share;
 use crate::slot::{Bind, Slot, SlotKind};
-use crate::view::Part;
 
 /// A dispatch being put together: see [`Context::dispatch`].
 ///
@@ -147,7 +145,7 @@ impl<'a> Dispatch<'a> {
     /// has with its padding at the end, which is dropped. A struct takes the derives of [`bytemuck`]:
     ///
     /// ```
-    /// use spelter::bytemuck::{self, NoUninit};
+    /// use spelter::bytemuck::NoUninit;
     ///
     /// #[derive(Clone, Copy, NoUninit)]
     /// #[bytemuck(crate = "spelter::bytemuck")]
@@ -201,8 +199,10 @@ impl<'a> Dispatch<'a> {
 
     /// Records the dispatch of so many workgroups in each direction; with 0 nothing runs.
     ///
-    /// [`Error::Binding`] if a buffer is missing, from another device, destroyed, mapped, of another kind than the program
-    /// takes or not in the program, [`Error::Push`] if there are too few or too many push constants, [`Error::Misuse`] for
+    /// [`Error::Binding`] if a buffer or image is missing, from another device, destroyed, mapped, of another kind than the
+    /// program takes, smaller than the fixed part of its block ([`BindingInfo::min_bytes`](crate::BindingInfo)), of other
+    /// dimensions, numbers or another format than the program declares ([`BindingInfo::image`](crate::BindingInfo)), or not in
+    /// the program, [`Error::Push`] if there are too few or too many push constants, [`Error::Misuse`] for
     /// what the driver refuses: too many workgroups, say. The kernel runs later, so what goes wrong then,
     /// [`Error::DeviceLost`] for one, may come from a later call.
     ///
@@ -288,7 +288,7 @@ impl<'a> Dispatch<'a> {
     /// What the dispatch finds at a descriptor.
     fn found(&self, state: &mut State, info: BindingInfo, slot: Slot) -> Result<Bound, Error> {
         let bound = match self.bound.get(&slot) {
-            Some(own) => Some(own.bound(&state.share, slot, info)?),
+            Some(own) => Some(own.bound(&state.share, slot, (self.program, info))?),
             None => {
                 let id = state.bindings.id(slot);
                 state.bindings.bound(id).cloned()
@@ -340,76 +340,20 @@ impl Own {
         }
     }
 
-    fn bound(&self, share: &Arc<Share>, slot: Slot, info: BindingInfo) -> Result<Bound, Error> {
-        match self {
+    fn bound(&self, share: &Arc<Share>, slot: Slot, (program, info): (&Program, BindingInfo)) -> Result<Bound, Error> {
+        let bind = match self {
             Self::Bytes(buffer, range) => {
                 let slice = buffer.slice(range.clone());
-                let storage = info.slot_kind() == SlotKind::StorageBuffer;
-                bound(share, slot, &if storage { Bind::storage(slice) } else { Bind::uniform(slice) })
+                match info.slot_kind() {
+                    SlotKind::StorageBuffer => &Bind::storage(slice),
+                    SlotKind::UniformBuffer => &Bind::uniform(slice),
+                    _ => return Err(wrong_kind(slot, info, program, &self.described(), "buffer")),
+                }
             }
-            Self::Bind(bind) => bound(share, slot, bind),
-        }
+            Self::Bind(bind) => bind,
+        };
+        Bound::new(share, slot, bind)
     }
-}
-
-/// Something to be put into a slot, if the rules allow it.
-pub(crate) fn bound(share: &Arc<Share>, slot: Slot, bind: &Bind) -> Result<Bound, Error> {
-    check_bind(share, slot, bind)?;
-    let named = |error| match (error, &bind.resource) {
-        // The driver's rules for views.
-        (Error::Misuse(misuse), Some(resource)) => {
-            Error::slot(slot, format!("{}: {} ({})", resource.described(), misuse.problem, misuse.vuid))
-        }
-        (error, _) => error,
-    };
-    Bound::new(share, bind)
-        .map_err(named)?
-        .ok_or_else(|| Error::slot_rule(slot, format!("{} is destroyed", bind.described()), rule::DESTROYED))
-}
-
-/// The part lies in the resource, is aligned, and belongs to the device.
-fn check_bind(share: &Arc<Share>, slot: Slot, bind: &Bind) -> Result<(), Error> {
-    let Some(resource) = &bind.resource else { return Ok(()) };
-    if !resource.is_of(share) {
-        let problem = format!("{} is of another context's device", resource.described());
-        return Err(Error::slot_rule(slot, problem, rule::DEVICE));
-    }
-    match (&bind.part, resource.template()) {
-        (Part::Image(part), Template::Image(info)) => {
-            let problem = |problem| format!("{problem} of {}", resource.described());
-            part.check(info).map_err(|p| Error::slot_rule(slot, problem(p), "views lie within their images"))
-        }
-        (Part::Bytes(range) | Part::Texels(range, _), _) => {
-            let size = resource.size();
-            if range.start >= range.end || range.end > size {
-                let rule = if range.end > size { "range-00342" } else { "range-00341" };
-                let (Range { start, end }, what) = (range, resource.described());
-                let vuid = format!("VUID-VkDescriptorBufferInfo-{rule}");
-                return Err(Error::slot(slot, format!("bytes {start}..{end} of {what} ({vuid})")));
-            }
-            check_alignment(share, slot, bind.kind, resource, range.start)
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Views of texels are checked by the driver.
-fn check_alignment(share: &Share, slot: Slot, kind: SlotKind, resource: &Resource, offset: u64) -> Result<(), Error> {
-    let limits = share.device().limits();
-    let (alignment, vuid) = match kind {
-        SlotKind::UniformBuffer => {
-            (limits.min_uniform_buffer_offset_alignment, "VUID-VkWriteDescriptorSet-descriptorType-00327")
-        }
-        SlotKind::StorageBuffer => {
-            (limits.min_storage_buffer_offset_alignment, "VUID-VkWriteDescriptorSet-descriptorType-00328")
-        }
-        _ => return Ok(()),
-    };
-    if offset.is_multiple_of(alignment) {
-        return Ok(());
-    }
-    let of = resource.label().map(|label| format!(" of buffer `{label}`")).unwrap_or_default();
-    Err(Error::slot(slot, format!("offset {offset}{of} is no multiple of {alignment} ({vuid})")))
 }
 
 impl State {

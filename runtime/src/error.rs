@@ -31,7 +31,7 @@ pub enum Error {
     /// The program has several entry points and none was named, or has none of that name.
     #[error("{0}")]
     EntryPoint(String),
-    /// A specialization constant was set to a value of another type.
+    /// A specialization constant was set to a value of another type, or is none of the shader's.
     #[error("specialization constant {0}")]
     Constant(String),
     /// What is bound to a slot, or is to be, breaks a rule, or does not fit the program.
@@ -47,6 +47,9 @@ pub enum Error {
     /// The push constants of a dispatch are not those that the program declares.
     #[error("push constants: {0}")]
     Push(String),
+    /// A context was to be made with options that no device can have.
+    #[error("{0}")]
+    Options(String),
     /// A range that does not lie in its resource, is not aligned, or does not hold a whole number of elements. Names the
     /// resource and the rule.
     #[error("{0}")]
@@ -76,12 +79,14 @@ pub(crate) mod rule {
     pub(crate) const MAPPED_TWICE: &str = "mapped ranges do not overlap";
     /// Kinds.
     pub(crate) const KIND: &str = "what is bound has the kind that the program declares";
+    /// Sizes.
+    pub(crate) const BLOCK: &str = "a buffer has room for the fixed part of the block that it is bound for";
     /// What is given to a dispatch.
     pub(crate) const TAKEN: &str = "a dispatch is given what its program takes";
     /// Addresses.
     pub(crate) const SLOT: &str = "slots lie within the device's limits";
     /// Where a range lies.
-    pub(crate) const INSIDE: &str = "ranges lie within what they are ranges of, and do not end before they begin";
+    pub(crate) const INSIDE: &str = "a range lies within its resource, and does not end before it begins";
     /// What is read back.
     pub(crate) const WHOLE: &str = "bytes are read as a whole number of elements";
     /// What a level of an image is written with.

@@ -11,6 +11,8 @@ pub use bytemuck;
 mod barrier;
 mod batch;
 mod bindings;
+mod bound;
+mod buffer;
 mod context;
 mod descriptors;
 mod dispatch;
@@ -36,6 +38,7 @@ mod transfer;
 mod valid;
 mod view;
 
+pub use buffer::{Buffer, BufferBuilder, BufferSlice};
 pub use context::{Context, ContextBuilder};
 pub use dispatch::Dispatch;
 pub use error::Error;
@@ -44,8 +47,7 @@ pub use image::{Image, ImageBuilder, ImagePart};
 pub use program::{
     BindingInfo, BindingKind, Constant, Program, ProgramBuilder, Source, SpecializationConstant, choose_entry,
 };
-pub use resource::{Buffer, BufferBuilder, BufferSlice};
 pub use slot::{Bind, Slot, SlotKind};
-pub use spelter_driver::{Backend, ClearColor, Printed, Printer, Sampler, SamplerInfo, vk};
+pub use spelter_driver::{Backend, ClearColor, ImageTaken, Printed, Printer, Sampler, SamplerInfo, TexelClass, vk};
 pub use stats::Stats;
 pub use transfer::{MapFlags, Mapped};

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use ash::vk;
 use spelter_driver::Sampler;
 
+use crate::buffer::BufferSlice;
 use crate::image::ImagePart;
-use crate::resource::{BufferSlice, Resource};
+use crate::resource::Resource;
 use crate::view::Part;
 
 /// A place of a context: what a shader finds at a group, a binding and, where that is an array, an element.

@@ -138,6 +138,8 @@ counters! {
     batches_submitted,
     /// Batches that had retired and were recycled for later ones.
     batches_recycled,
+    /// Waits of a host that was so far ahead of the workers that no more batches were to be on their way.
+    batches_throttled,
     /// Batches submitted early to give memory back.
     pressure_flushes,
     /// Waits for a context's batches since memory was used up.

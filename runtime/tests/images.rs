@@ -330,7 +330,7 @@ fn what_does_not_fit_is_named() {
     let context = Context::new().unwrap();
     let image = context.image(vk::Format::R32_UINT, [4, 4, 1]).levels(3).label("map").build().unwrap();
     let of = "image `map` of 4x4x1 R32_UINT";
-    let inside = "(rule: ranges lie within what they are ranges of, and do not end before they begin)";
+    let inside = "(rule: a range lies within its resource, and does not end before it begins)";
     assert_eq!(message(context.read_image::<u32>(&image, 3, 0)), format!("read: levels 3..4 of 3 of {of} {inside}"));
     assert_eq!(message(context.read_image::<u32>(&image, 0, 1)), format!("read: layers 1..2 of 1 of {of} {inside}"));
     let few = message(context.write_image(&image, 1, 0, &[1u32; 3]));

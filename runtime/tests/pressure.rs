@@ -1,6 +1,7 @@
 //! Memory that is short: what was replaced stays within its budget, whoever uses it, and what can wait waits.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+#![expect(clippy::single_range_in_vec_init, reason = "lists of one range are meant")]
 
 use spelter::{Buffer, Context, MapFlags, Program, Stats, vk};
 
@@ -148,6 +149,54 @@ fn a_mapping_that_cannot_be_staged_waits() {
     map.write(0, &[7u32; 4]).unwrap();
     map.unmap().unwrap();
     assert_eq!(context.read_range::<u32>(&buffer, 0..20).unwrap(), [7, 7, 7, 7, 5]);
+}
+
+/// There is no memory for another object, so what is discarded is forgotten in the one that there is.
+#[test]
+fn what_is_discarded_after_a_wait_is_forgotten() {
+    let (context, buffer, _rest) = full();
+    context.fill(&buffer, 5).unwrap(); // recorded: the buffer is in use
+    let before = context.stats();
+    let map = context.map(buffer.slice(16..64), MapFlags::WRITE | MapFlags::DISCARD_WHOLE).unwrap();
+    assert!(buffer.valid_ranges().is_empty());
+    map.write(0, &[7u32]).unwrap();
+    map.unmap().unwrap();
+    assert_eq!((buffer.generation(), buffer.valid_ranges()), (0, vec![16..20]));
+    context.fill(&buffer, 5).unwrap();
+    context.upload(&buffer, &[8u32; 2]).unwrap();
+    assert_eq!((buffer.generation(), buffer.valid_ranges()), (0, vec![0..8]));
+    let stats = context.stats().since(&before);
+    assert_eq!((stats.renames_without_memory, stats.stalls_taken, stats.renames), (2, 2, 0), "{stats}");
+    assert_eq!(context.read_range::<u32>(&buffer, 0..8).unwrap(), [8, 8]);
+}
+
+#[test]
+fn more_than_all_memory_is_want_of_memory() {
+    let context = context(MIB);
+    for bytes in [MIB + 1, 8 * MIB] {
+        let error = context.buffer(bytes).label("vast").build().unwrap_err();
+        assert_eq!(error.to_string(), format!("out of memory: buffer `vast` of {bytes} bytes"));
+    }
+    let image = context.image(vk::Format::R32_UINT, [1024, 1024, 1]).label("wide").build().unwrap_err();
+    assert_eq!(image.to_string(), "out of memory: image `wide` of 1024x1024x1 R32_UINT");
+}
+
+/// Commands take memory, too.
+#[test]
+fn a_host_that_is_far_ahead_waits_for_the_workers() {
+    let stage = Stage::new();
+    let dispatch = || {
+        let dispatch = stage.context.dispatch(&stage.program).bind(0, 0, &stage.buffer).bind(0, 1, &stage.to);
+        dispatch.groups([2, 1, 1]).unwrap();
+    };
+    for _ in 0..600 {
+        dispatch();
+        stage.context.flush().unwrap();
+    }
+    let stats = stage.context.stats();
+    assert!(stats.batches_throttled > 0 && stats.batches_throttled <= 4, "{stats}");
+    stage.context.finish().unwrap();
+    assert_eq!(stage.context.stats().batches_submitted, 600);
 }
 
 #[test]

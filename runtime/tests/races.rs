@@ -172,3 +172,67 @@ fn a_command_sees_all_of_what_the_host_copied_before() {
         assert!(words.iter().all(|word| *word == words[0]), "round {round}: some words of the copy are older");
     }
 }
+
+/// `change` puts a number at each word of a buffer, or texel of an image, and `read` reads them while that happens: all are of one
+/// change.
+fn whole(change: impl Fn(&Context, u32) + Sync, read: impl Fn(&Context) -> Vec<u32>, context: &Context, rounds: u32) {
+    change(context, 0);
+    let (sibling, done) = (context.sibling(), AtomicU32::new(0));
+    let mut seen = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            (1..=rounds).for_each(|round| change(&sibling, round));
+            done.store(1, Ordering::SeqCst);
+        });
+        while done.load(Ordering::SeqCst) == 0 {
+            let words = read(context);
+            assert!(words[0] >= seen, "{} after {seen}", words[0]);
+            seen = words[0];
+            assert!(words.iter().all(|word| *word == seen), "a part of what was read is of another change");
+        }
+    });
+    assert_eq!(read(context)[0], rounds);
+}
+
+#[test]
+fn what_the_host_reads_is_of_one_moment() {
+    let context = Context::builder().workers(1).poison(true).build().unwrap();
+    let buffer = context.buffer(64 << 10).zeroed().unwrap();
+    let read = |context: &Context| context.read::<u32>(&buffer).unwrap();
+    whole(|context, round| context.write(&buffer, 0, &[round; 16 << 10]).unwrap(), read, &context, 2000);
+    whole(|context, round| context.fill(&buffer, round).unwrap(), read, &context, 500);
+    let image = context.image(vk::Format::R32_UINT, [128, 128, 1]).build().unwrap();
+    let read = |context: &Context| context.read_image::<u32>(&image, 0, 0).unwrap();
+    whole(|context, round| context.write_image(&image, 0, 0, &[round; 16 << 10]).unwrap(), read, &context, 500);
+}
+
+/// Who looks at bytes while a kernel writes them gets each as it was before or after.
+#[test]
+fn bytes_that_a_kernel_is_writing_are_old_or_new() {
+    const FLIP: &str = "
+        @group(0) @binding(0) var<storage, read_write> to: array<u32>;
+        @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+            for (var turn = 0u; turn < 2000u; turn++) { to[id.x] = ~to[id.x]; }
+        }";
+    let context = Context::builder().workers(1).build().unwrap();
+    let program = context.program_wgsl(FLIP).unwrap();
+    let buffer = context.buffer(4096).zeroed().unwrap();
+    let map = context.map(&buffer, MapFlags::READ | MapFlags::WRITE | MapFlags::PERSISTENT).unwrap();
+    let (mut looks, mut seen) = (0, [false; 2]);
+    for round in 0..50 {
+        context.dispatch(&program).bind(0, 0, &buffer).groups([16, 1, 1]).unwrap();
+        let fence = context.flush().unwrap();
+        while !fence.is_done() {
+            // At every place of a word, and written over what the kernel writes.
+            let bytes = map.read::<u8>(looks % 5, 4000).unwrap();
+            map.write(looks % 7, &[[0u8; 3], [0xff; 3]][round % 2]).unwrap();
+            for byte in bytes {
+                assert!([0, 0xff].contains(&byte), "{byte:#x}");
+                seen[usize::from(byte != 0)] = true;
+            }
+            looks += 1;
+        }
+        fence.wait().unwrap();
+    }
+    assert!(looks > 50 && seen == [true; 2], "{looks} looks, {seen:?}");
+}

@@ -72,8 +72,15 @@ fn bindings_are_those_that_are_used_in_order() {
         @compute @workgroup_size(2, 3, 4)
         fn main() { destination[1] = params.matrix[1].y + source.items[source.count].x; }",
     );
-    let binding =
-        |set, binding, kind, min_bytes, read_only| BindingData { set, binding, kind, count: 1, min_bytes, read_only };
+    let binding = |set, binding, kind, min_bytes, read_only| BindingData {
+        set,
+        binding,
+        kind,
+        count: 1,
+        min_bytes,
+        read_only,
+        image: None,
+    };
     let expected = [
         binding(0, 2, BindingKind::StorageBuffer, 16, false),
         binding(0, 7, BindingKind::StorageBuffer, 16, true),

@@ -65,6 +65,7 @@ impl Options {
             device.heap_size = size.saturating_mul(1 << 20);
         }
         device.compilers = device.workers;
+        device.check_views = false;
         Self {
             device,
             trace: variable("SPELTER_TRACE").map(PathBuf::from),
@@ -100,6 +101,6 @@ mod tests {
         assert!(options.stats && !options.graphics);
         let nonsense = read(&[("SPELTER_WORKERS", "0"), ("SPELTER_BACKEND", "mmx"), ("SPELTER_TIME_LIMIT", "-1")]);
         let default = DeviceOptions::default();
-        assert_eq!(nonsense.device, DeviceOptions { compilers: default.workers, ..default });
+        assert_eq!(nonsense.device, DeviceOptions { compilers: default.workers, check_views: false, ..default });
     }
 }

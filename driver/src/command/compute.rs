@@ -8,11 +8,11 @@ use smallvec::SmallVec;
 use super::CommandBuffer;
 use super::bound::BoundSet;
 use super::recorder::Recorder;
-use crate::descriptor::{DescriptorSet, DescriptorSetLayout, Flat, Sources, spread_offsets};
+use crate::descriptor::{DescriptorSet, DescriptorSetLayout, FORMAT, Flat, Sources, ViewRule, spread_offsets};
 use crate::error::{Error, Misuse, require};
 use crate::exec::{Bound, DispatchWork, Groups, Work};
 use crate::limits::Limits;
-use crate::pipeline::{ComputePipeline, PipelineLayout};
+use crate::pipeline::{ComputePipeline, PipelineLayout, Taken};
 use crate::resource::{Buffer, BufferRules};
 
 /// Rules that all dispatches share; Vulkan gives each command its own ids for them.
@@ -22,6 +22,8 @@ struct DispatchRules {
     pipeline: &'static str,
     sets: &'static str,
     push: &'static str,
+    view: &'static str,
+    numeric: &'static str,
 }
 
 macro_rules! dispatch_rules {
@@ -32,8 +34,22 @@ macro_rules! dispatch_rules {
             pipeline: concat!("VUID-", $command, "-None-08606"),
             sets: concat!("VUID-", $command, "-None-08600"),
             push: concat!("VUID-", $command, "-None-08601"),
+            view: concat!("VUID-", $command, "-viewType-07752"),
+            numeric: concat!("VUID-", $command, "-format-07753"),
         }
     };
+}
+
+impl DispatchRules {
+    /// A view is not what the kernel takes.
+    fn view_misuse(&self, kernel: &ComputePipeline, at: &Taken, (rule, problem): (ViewRule, String)) -> Misuse {
+        let vuid = match rule {
+            ViewRule::Type => self.view,
+            ViewRule::Numeric => self.numeric,
+            ViewRule::Format => FORMAT,
+        };
+        Misuse::new(self.at, format!("`{}`, set {}, binding {}: {problem}", kernel.name(), at.set, at.binding), vuid)
+    }
 }
 
 const DISPATCH: DispatchRules = dispatch_rules!("vkCmdDispatch");
@@ -324,6 +340,10 @@ impl Recorder {
             require(bound.layout.compatible_for_set(pipeline.layout(), taken.set), rules.at, rules.sets, || {
                 format!("set {} was bound with a layout that is not compatible with the pipeline's", taken.set)
             })?;
+            if let Some(image) = taken.image.filter(|_| self.device.checks_views() && !bound.late) {
+                let fits = bound.contents.check_view(taken.first, &image);
+                fits.map_err(|broken| rules.view_misuse(&pipeline, taken, broken))?;
+            }
             let slots = taken.first..taken.first + taken.count;
             flat.add(&bound.contents, &bound.offsets, slots.clone(), has_images);
             if late {

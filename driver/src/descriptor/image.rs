@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use ash::vk::{BufferUsageFlags, DescriptorType, ImageUsageFlags};
+use ash::vk::{BufferUsageFlags, DescriptorType, ImageUsageFlags, ImageViewType};
 use spelter_shaders::image::{Descriptor, Swizzle};
 
 use super::layout::{is_image, is_texel_buffer};
@@ -24,6 +24,8 @@ pub struct DescriptorImageInfo<'a> {
 #[derive(Clone)]
 pub(crate) struct ImageWritten {
     pub(super) descriptor: Arc<Descriptor>,
+    /// What shaders take the image for; none of texel buffers and samplers.
+    pub(super) ty: Option<ImageViewType>,
     /// Whatever the descriptor's memory is part of.
     _keep: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -38,7 +40,7 @@ impl ImageWritten {
     /// A sampler without an image.
     pub(super) fn sampler(sampler: &Sampler) -> Self {
         let descriptor = Descriptor { sampler: *sampler.record(), ..Descriptor::NULL };
-        Self { descriptor: Arc::new(descriptor), _keep: None }
+        Self { descriptor: Arc::new(descriptor), ty: None, _keep: None }
     }
 }
 
@@ -87,7 +89,7 @@ impl DescriptorSet {
     ) -> Result<ImageWritten, Misuse> {
         let own = self.layout().immutable_at(slot);
         let mut descriptor = Descriptor::NULL;
-        let mut keep = None;
+        let (mut ty_of_view, mut keep) = (None, None);
         if matches!(ty, DescriptorType::SAMPLER | DescriptorType::COMBINED_IMAGE_SAMPLER) {
             require(
                 own.is_none() || ty != DescriptorType::SAMPLER,
@@ -108,10 +110,10 @@ impl DescriptorSet {
                 Misuse::new(at, "a descriptor without an image view", "VUID-VkWriteDescriptorSet-descriptorType-02996")
             })?;
             self.check_view(at, ty, view)?;
-            descriptor.view = *view.view();
+            (descriptor.view, ty_of_view) = (*view.view(), Some(view.ty()));
             keep = Some(Arc::clone(view.allocation()) as Arc<dyn Any + Send + Sync>);
         }
-        Ok(ImageWritten { descriptor: Arc::new(descriptor), _keep: keep })
+        Ok(ImageWritten { descriptor: Arc::new(descriptor), ty: ty_of_view, _keep: keep })
     }
 
     fn check_view(&self, at: &str, ty: DescriptorType, view: &ImageView) -> Result<(), Misuse> {
@@ -144,7 +146,7 @@ impl DescriptorSet {
         require(has.contains(usage), at, vuid, || format!("the buffer's usage {has:?} lacks {usage:?}"))?;
         let descriptor = Arc::new(Descriptor { view: *view.view(), ..Descriptor::NULL });
         let keep = Arc::clone(view.allocation()) as Arc<dyn Any + Send + Sync>;
-        Ok(Written::Image(ImageWritten { descriptor, _keep: Some(keep) }))
+        Ok(Written::Image(ImageWritten { descriptor, ty: None, _keep: Some(keep) }))
     }
 }
 

@@ -1,16 +1,19 @@
 //! Descriptors: layouts say what a shader finds where, sets say which bytes of which buffers and images those are.
 
 mod copy;
+mod declared;
 mod image;
 mod layout;
 mod pool;
 mod set;
 mod sources;
 
+pub use declared::{ImageTaken, ViewRule};
 pub use image::DescriptorImageInfo;
 pub use layout::{Binding, DescriptorSetLayout, DescriptorSetLayoutInfo, ImmutableSamplers};
 pub use pool::DescriptorPool;
 pub use set::{BufferInfo, DescriptorSet};
 
+pub(crate) use declared::FORMAT;
 pub(crate) use set::{Contents, WeakSet, spread_offsets};
 pub(crate) use sources::{Flat, Sources};

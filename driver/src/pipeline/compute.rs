@@ -13,6 +13,7 @@ use spelter_shaders::ir::{BindingData, BindingKind, Kernel, VariableSpace};
 use super::cache::{CompiledKernel, Key, Origin, SharedKernel};
 use super::stored::StoredKernels;
 use super::{PipelineLayout, PushRange, ShaderModule, Specialization, SpecializedShader};
+use crate::descriptor::ImageTaken;
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
 use crate::limits::Limits;
@@ -40,6 +41,10 @@ pub(crate) struct Taken {
     pub(crate) set: usize,
     pub(crate) first: usize,
     pub(crate) count: usize,
+    /// The binding, for messages.
+    pub(crate) binding: u32,
+    /// What a view must be, of bindings of one image.
+    pub(crate) image: Option<ImageTaken>,
 }
 
 impl ComputePipeline {
@@ -311,7 +316,9 @@ fn take(binding: &BindingData, layout: &PipelineLayout) -> Result<Taken, Misuse>
     require(count as usize <= entry.count, AT, "VUID-VkComputePipelineCreateInfo-layout-07991", || {
         format!("{place} has {count} elements in the shader and {} in the layout", entry.count)
     })?;
-    Ok(Taken { set: set as usize, first: entry.first, count: count as usize })
+    // Which elements of an array a shader looks at is known when it runs.
+    let image = if count == 1 { ImageTaken::of(binding) } else { None };
+    Ok(Taken { set: set as usize, first: entry.first, count: count as usize, binding: number, image })
 }
 
 /// Whether a shader may take a descriptor of that type for what it declares.

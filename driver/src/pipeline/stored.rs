@@ -16,6 +16,7 @@ use std::sync::Arc;
 use spelter_shaders::back::Code;
 use spelter_shaders::back::x86::Program;
 use spelter_shaders::compile::{Backend, Compiled};
+use spelter_shaders::image::DeclaredImage;
 use spelter_shaders::ir::{BindingData, BindingKind};
 
 use super::ComputePipeline;
@@ -146,11 +147,12 @@ fn to_bytes(kernel: &CompiledKernel) -> Option<Vec<u8>> {
         out.word(word);
     }
     out.word(kernel.bindings.len() as u32);
-    for &BindingData { set, binding, kind, count, min_bytes, read_only } in &kernel.bindings {
+    for &BindingData { set, binding, kind, count, min_bytes, read_only, image } in &kernel.bindings {
         let kind = KINDS.iter().position(|&known| known == kind)? as u32;
         for word in [set, binding, kind, count, min_bytes, read_only.into()] {
             out.word(word);
         }
+        out.bytes(image.map(|image| image.name()).unwrap_or_default().as_bytes());
     }
     out.bytes(&code);
     Some(out.0)
@@ -222,7 +224,11 @@ impl<'a> Reader<'a> {
     fn binding(&mut self) -> Option<BindingData> {
         let (set, binding, kind) = (self.word()?, self.word()?, *KINDS.get(self.word()? as usize)?);
         let (count, min_bytes, read_only) = (self.word()?, self.word()?, self.word()? != 0);
-        Some(BindingData { set, binding, kind, count, min_bytes, read_only })
+        let image = match self.text()? {
+            "" => None,
+            name => Some(DeclaredImage::from_name(name)?),
+        };
+        Some(BindingData { set, binding, kind, count, min_bytes, read_only, image })
     }
 }
 

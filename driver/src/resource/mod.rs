@@ -11,6 +11,7 @@ mod sampler;
 pub use buffer::Buffer;
 pub(crate) use buffer::BufferRules;
 pub use buffer_view::BufferView;
+pub(crate) use format::format_of;
 pub use format::{FormatProperties, properties as format_properties};
 pub(crate) use image::ImageRules;
 pub use image::{Image, ImageInfo};

@@ -11,6 +11,7 @@ mod objects;
 mod pipelines;
 mod sync;
 mod transfers;
+mod views;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -101,6 +102,7 @@ fn rules() -> impl Iterator<Item = &'static Rule> {
         images::RULES,
         image_commands::RULES,
         sync::RULES,
+        views::RULES,
     ]
     .into_iter()
     .flatten()
@@ -147,11 +149,13 @@ fn ids_in_source(folder: &Path, ids: &mut BTreeSet<String>) {
             continue;
         }
         let source = std::fs::read_to_string(&path).unwrap();
-        ids.extend(source.split('"').filter(|text| text.starts_with("VUID-") && text.len() > 5).map(str::to_owned));
+        let is_id = |text: &&str| (text.starts_with("VUID-") && text.len() > 5) || text.starts_with("Undefined-Value-");
+        ids.extend(source.split('"').filter(is_id).map(str::to_owned));
         for (_, call) in source.match_indices("= dispatch_rules!(\"").map(|(at, text)| (at, &source[at + text.len()..]))
         {
             let command = call.split('"').next().unwrap();
-            let rules = ["commandBuffer-recording", "None-08606", "None-08600", "None-08601"];
+            let rules =
+                ["commandBuffer-recording", "None-08606", "None-08600", "None-08601", "viewType-07752", "format-07753"];
             ids.extend(rules.map(|rule| format!("VUID-{command}-{rule}")));
         }
     }

@@ -48,7 +48,7 @@ impl ContextBuilder {
         self
     }
 
-    /// How long one dispatch or transfer may run before the device is lost; 60 seconds by default.
+    /// How long one dispatch or transfer may run before the device is lost; 60 seconds by default. More than no time.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -67,7 +67,7 @@ impl ContextBuilder {
         self
     }
 
-    /// The most bytes of device memory; three quarters of the machine's by default. Only what is used is taken.
+    /// The most bytes of device memory, at least one; three quarters of the machine's by default. Only what is used is taken.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -146,17 +146,26 @@ impl ContextBuilder {
         self
     }
 
-    /// Starts the device. [`Error::OutOfMemory`] if the address range for its memory cannot be had.
+    /// Starts the device. [`Error::OutOfMemory`] if the address range for its memory cannot be had, [`Error::Options`] if it is
+    /// to have no memory, or its commands no time.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
     /// let context = spelter::Context::builder().build()?;
     /// assert_eq!(context.buffer_zeroed(4)?.size(), 4);
+    /// let error = spelter::Context::builder().memory(0).build().unwrap_err().to_string();
+    /// assert_eq!(error, "a device without memory: `memory` is 0 bytes");
     /// # Ok(())
     /// # }
     /// ```
     pub fn build(self) -> Result<Context, Error> {
         let (trace, heap) = (self.trace.then(Trace::new), self.options.heap_size);
+        if heap == 0 {
+            return Err(Error::Options("a device without memory: `memory` is 0 bytes".to_owned()));
+        }
+        if self.options.time_limit.is_zero() {
+            return Err(Error::Options("commands without time: `time_limit` is 0".to_owned()));
+        }
         let device = match &trace {
             Some(trace) => Device::with_observer(self.options, Arc::clone(trace) as Arc<dyn Observer>),
             None => Device::new(self.options),

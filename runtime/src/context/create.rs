@@ -5,10 +5,10 @@ use bytemuck::NoUninit;
 use spelter_driver::{Sampler, SamplerInfo};
 
 use super::Context;
+use crate::buffer::{Buffer, BufferBuilder};
 use crate::error::Error;
 use crate::image::ImageBuilder;
 use crate::program::{Program, ProgramBuilder, Source};
-use crate::resource::{Buffer, BufferBuilder};
 
 impl Context {
     /// Begins a buffer of so many bytes, with a label and contents.

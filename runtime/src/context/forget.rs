@@ -1,10 +1,11 @@
 //! Forgetting what resources hold.
 
 use super::Context;
+use crate::buffer::Buffer;
 use crate::error::Error;
 use crate::image::ImagePart;
 use crate::replace::{self, Invalidated, Reason, Room};
-use crate::resource::{Buffer, Resource};
+use crate::resource::Resource;
 
 impl Context {
     /// Forgets what a buffer holds: its bytes are not defined any more, and nothing waits for those who use the old ones.

@@ -61,6 +61,11 @@ impl Inner {
     pub(crate) fn record<T>(&self, mut record: impl FnMut(&mut State) -> Result<T, Refusal>) -> Result<T, Error> {
         loop {
             let mut state = self.state.lock();
+            if let Some(serial) = state.timeline.too_far_ahead() {
+                drop(state);
+                self.fall_back(serial)?;
+                continue;
+            }
             let garbage = replace::catch_up(&self.share, &mut state);
             let result = record(&mut state);
             drop(state);
@@ -82,6 +87,18 @@ impl Inner {
         if moment.clock.line.queue != self.clock.line.queue {
             self.share.memory().counters.context_waits.one();
             self.state.lock().timeline.come_after(moment)?;
+        }
+        Ok(())
+    }
+
+    /// Too many batches are on their way: waits for one of them, and so for all before it.
+    #[cold]
+    fn fall_back(&self, serial: Serial) -> Result<(), Error> {
+        let start = Instant::now();
+        self.share.wait(&Moment { clock: Arc::clone(&self.clock), serial })?;
+        self.share.memory().counters.batches_throttled.one();
+        if let Some(trace) = self.share.trace() {
+            trace.span(self.clock.id(), "wait: batches on their way".to_owned(), start, serde_json::Value::Null);
         }
         Ok(())
     }

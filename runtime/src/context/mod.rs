@@ -16,11 +16,11 @@ pub use builder::ContextBuilder;
 pub(crate) use inner::{Inner, State};
 
 use crate::batch::Moment;
+use crate::buffer::Buffer;
 use crate::dispatch::Dispatch;
 use crate::error::{Error, rule};
 use crate::fence::Fence;
 use crate::program::Program;
-use crate::resource::Buffer;
 use crate::share::Share;
 
 /// A line of work on a device. A handle: clones name the same context, also from other threads.

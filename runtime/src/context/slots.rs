@@ -1,6 +1,7 @@
 //! The slots of a context: putting resources there, and taking them out.
 
 use super::Context;
+use crate::bound::Bound;
 use crate::error::{Error, rule};
 use crate::resource::Resource;
 use crate::slot::{Bind, Slot};
@@ -8,6 +9,9 @@ use crate::slot::{Bind, Slot};
 impl Context {
     /// Puts a resource into a slot, where dispatches find it until something else is put there. The slot keeps the
     /// resource alive. Bytes that kernels can write through it count as holding data from now on.
+    ///
+    /// Any number of a binding is one, as in Vulkan. Whether the resource is what a program takes there (its kind, an image's
+    /// dimensions and format, the size of a buffer) is asked when the program is dispatched.
     ///
     /// [`Error::Binding`] if the slot is outside the device's limits, or the range outside the buffer or not aligned, or if
     /// the resource is destroyed or of another device.
@@ -50,7 +54,7 @@ impl Context {
                 return Ok(());
             }
         }
-        let bound = crate::dispatch::bound(&self.inner.share, slot, &what)?;
+        let bound = Bound::new(&self.inner.share, slot, &what)?;
         if let Some(resource) = bound.resource.as_ref().filter(|_| bound.kind.can_write()) {
             let mut inner = resource.state();
             bound.ranges.iter().for_each(|range| inner.add(range.clone()));

@@ -8,7 +8,7 @@ use foldhash::fast::FixedState;
 use spelter_driver::{BufferInfo, DescriptorImageInfo, DescriptorPool, DescriptorSet, DescriptorSetLayout, Device};
 
 use super::{Key, refused};
-use crate::bindings::Bound;
+use crate::bound::Bound;
 use crate::error::{Error, rule};
 use crate::object::ObjectId;
 use crate::program::{BindingInfo, SetLayout};

@@ -6,12 +6,12 @@ mod state;
 pub(crate) use cache::SetCache;
 
 use cache::CachedSet;
-pub(crate) use state::{ProgramStates, check_mapped, checked, resolve, used};
+pub(crate) use state::{ProgramStates, check_mapped, checked, resolve, used, wrong_kind};
 
 use ash::vk;
 use spelter_driver::Sampler;
 
-use crate::bindings::Bound;
+use crate::bound::Bound;
 use crate::error::Error;
 use crate::program::BindingInfo;
 
@@ -22,7 +22,7 @@ pub(crate) struct Key {
     object: u64,
     /// What of it, and how.
     part: [u64; 3],
-    /// The sampler, by a number that no other has while this one exists.
+    /// The sampler, by a number that no other has.
     sampler: u64,
 }
 

@@ -10,7 +10,8 @@ use smallvec::SmallVec;
 
 use super::{CachedSet, Key, SetCache};
 use crate::barrier::{By, Touch, Use};
-use crate::bindings::{Bindings, Bound, SlotId};
+use crate::bindings::{Bindings, SlotId};
+use crate::bound::Bound;
 use crate::error::{Error, rule};
 use crate::program::{BindingInfo, Program, SetLayout};
 use crate::serial::{Access, Serial};
@@ -166,6 +167,11 @@ impl ProgramState {
             for place in &self.places[kind as usize] {
                 if is_news(bindings.changed(place.slot)) {
                     let bound = bindings.bound(place.slot);
+                    if bound.is_none()
+                        && let Some(error) = self.first_missing(program, bindings)
+                    {
+                        return Err(error);
+                    }
                     let key = Key::of(checked(program, bindings.slot(place.slot), place.info, bound)?);
                     let group = &mut self.groups[place.group];
                     if group.keys[place.at] != key {
@@ -201,6 +207,14 @@ impl ProgramState {
             }
         }
         Ok(())
+    }
+
+    /// What is said of the first of the program's slots that is empty, if one is.
+    fn first_missing(&self, program: &Program, bindings: &Bindings) -> Option<Error> {
+        let taken = program.sets().iter().flat_map(|set| &set.bindings);
+        let slots = taken.flat_map(|info| info.slots().map(move |slot| (slot, *info)));
+        let empty = slots.zip(&self.uses).find(|(_, (id, _))| bindings.bound(*id).is_none());
+        empty.map(|((slot, info), _)| missing(slot, info))
     }
 
     /// What the dispatch does to the objects in its slots, which are all filled: of the last look.
@@ -258,27 +272,37 @@ pub(crate) fn checked<'a>(
     info: BindingInfo,
     bound: Option<&'a Bound>,
 ) -> Result<&'a Bound, Error> {
-    let Some(bound) = bound else {
-        return Err(Error::slot(Slot { element: 0, ..slot }, missing(slot, info)));
-    };
+    let Some(bound) = bound else { return Err(missing(slot, info)) };
     if bound.kind != info.slot_kind() || !info.takes(bound) {
-        let (what, is) = (bound.described(), bound.kind);
-        let problem = format!("{what} is bound as a {is}, {:?} takes a {}", program.entry(), info.takes_name());
-        return Err(Error::slot_rule(slot, problem, rule::KIND));
+        return Err(wrong_kind(slot, info, program, &bound.described(), bound.kind));
     }
     if bound.resource.is_some() && bound.object.is_none() {
         return Err(Error::slot_rule(slot, format!("{} is destroyed", bound.described()), rule::DESTROYED));
     }
+    info.check(slot, bound)?;
     Ok(bound)
 }
 
+/// What is bound is not of the kind that the program takes.
+pub(crate) fn wrong_kind(
+    slot: Slot,
+    info: BindingInfo,
+    program: &Program,
+    what: &str,
+    kind: impl std::fmt::Display,
+) -> Error {
+    let problem = format!("{what} is bound as a {kind}, {:?} takes a {}", program.entry(), info.takes_name());
+    Error::slot_rule(slot, problem, rule::KIND)
+}
+
 /// Nothing is bound there.
-pub(crate) fn missing(slot: Slot, info: BindingInfo) -> String {
+fn missing(slot: Slot, info: BindingInfo) -> Error {
     let what = if info.takes_buffer() { "buffer" } else { info.takes_name() };
-    match slot.element {
+    let problem = match slot.element {
         0 => format!("no {what} is bound to it"),
         element => format!("no {what} is bound to its element {element}"),
-    }
+    };
+    Error::slot(Slot { element: 0, ..slot }, problem)
 }
 
 /// Commands do not use what the host has mapped.

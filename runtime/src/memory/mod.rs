@@ -39,6 +39,8 @@ const POISON: u8 = 0xa5;
 #[derive(Debug)]
 pub(crate) struct Memory {
     device: Device,
+    /// Bytes of all its memory.
+    heap: u64,
     slab: Arc<Slab>,
     pub(crate) counters: Counters,
     /// What is spare, of resources and of staging buffers.
@@ -96,6 +98,7 @@ impl Memory {
         let (staging, unkept) = (std::array::from_fn(|_| Spares::new(&spare)), Spares::new(&SparePool::new(0)));
         Self {
             device: device.clone(),
+            heap,
             slab,
             counters,
             spare,
@@ -122,6 +125,8 @@ impl Memory {
         let place = self.slab.take(needs)?;
         let (memory, offset, zero) = match &place {
             Some(place) => (place.memory().clone(), place.offset(), place.is_fresh()),
+            // More than there ever is: for the driver a misuse, here as any other want of memory.
+            None if needs > self.heap => return Err(Error::OutOfMemory(String::new())),
             None => (self.device.allocate_memory(needs, 0)?, 0, true),
         };
         match &handle {

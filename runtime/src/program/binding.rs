@@ -1,10 +1,12 @@
 //! What a program takes at a binding, and what may be in the slots that fill it.
 
 use ash::vk;
+use spelter_driver::ImageTaken;
 use spelter_shaders::ir::{BindingData, BindingKind};
 
-use crate::bindings::Bound;
+use crate::bound::Bound;
 use crate::descriptors::descriptor_type;
+use crate::error::{Error, rule};
 use crate::serial::Access;
 use crate::slot::{Slot, SlotKind};
 use crate::view::Part;
@@ -25,6 +27,7 @@ use crate::view::Part;
 /// let [to, step] = program.bindings() else { panic!("two bindings") };
 /// assert_eq!((to.group, to.binding, to.kind, to.read_only), (0, 1, BindingKind::StorageBuffer, false));
 /// assert_eq!((step.group, step.kind, step.min_bytes), (2, BindingKind::UniformBuffer, 28));
+/// assert_eq!(to.image, None); // of images: dimensions, numbers, format
 /// # Ok(())
 /// # }
 /// ```
@@ -38,10 +41,13 @@ pub struct BindingInfo {
     pub kind: BindingKind,
     /// Elements of an array of buffers; 1 for a single one.
     pub count: u32,
-    /// Bytes that the fixed part of the block takes. A smaller buffer is legal: what lies beyond its end reads as 0.
+    /// Bytes that the fixed part of the block takes, without an array at its end that has no size: a dispatch needs as many.
     pub min_bytes: u32,
     /// The program only reads it.
     pub read_only: bool,
+    /// What views of images and texels must be; none of buffers and samplers, and where variables that share the binding take
+    /// different images.
+    pub image: Option<ImageTaken>,
 }
 
 impl BindingInfo {
@@ -81,6 +87,27 @@ impl BindingInfo {
         }
     }
 
+    /// Whether something of its kind is as large as the block that it is for, and the image that the program takes.
+    pub(crate) fn check(&self, slot: Slot, bound: &Bound) -> Result<(), Error> {
+        let view = match &bound.part {
+            Part::Bytes(range) => {
+                let (bytes, least) = (range.end - range.start, u64::from(self.min_bytes));
+                if bytes < least {
+                    let problem = format!("{bytes} bytes of {}, the block takes at least {least}", bound.described());
+                    return Err(Error::slot_rule(slot, problem, rule::BLOCK));
+                }
+                return Ok(());
+            }
+            Part::Texels(_, format) => (None, *format),
+            Part::Image(part) => (Some(part.ty), part.format),
+            Part::Nothing => return Ok(()),
+        };
+        let Some((rule, problem)) = self.image.and_then(|image| image.check(view.0, view.1).err()) else {
+            return Ok(());
+        };
+        Err(Error::slot(slot, format!("{}: {problem} ({})", bound.described(), rule.id())))
+    }
+
     /// Whether it takes a buffer as such.
     pub(crate) fn takes_buffer(&self) -> bool {
         matches!(self.kind, BindingKind::UniformBuffer | BindingKind::StorageBuffer)
@@ -115,6 +142,7 @@ impl From<&BindingData> for BindingInfo {
             count: data.count,
             min_bytes: data.min_bytes,
             read_only: data.read_only || data.kind == BindingKind::UniformBuffer,
+            image: ImageTaken::of(data),
         }
     }
 }

@@ -69,7 +69,11 @@ impl Constant {
             (ConstantType::Bool, Self::Bool(value)) => Some(value.into()),
             _ => None,
         };
-        bits.ok_or_else(|| Error::Constant(format!("{constant} cannot be {self}")))
+        let hint = || match (constant.ty, self) {
+            (ConstantType::Float(_), Self::U32(_) | Self::I32(_) | Self::U64(_)) => format!(": write {self}.0"),
+            _ => String::new(),
+        };
+        bits.ok_or_else(|| Error::Constant(format!("{constant} cannot be {self}{}", hint())))
     }
 }
 

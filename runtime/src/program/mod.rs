@@ -220,11 +220,13 @@ pub struct ProgramBuilder<'a> {
     source: Source<'a>,
     entry: Option<&'a str>,
     constants: BTreeMap<u32, Constant>,
+    /// By group and binding, elements of arrays to which the shader gives no size.
+    arrays: BTreeMap<(u32, u32), u32>,
 }
 
 impl<'a> ProgramBuilder<'a> {
     pub(crate) fn new(context: &'a Context, source: Source<'a>) -> Self {
-        Self { context, source, entry: None, constants: BTreeMap::new() }
+        Self { context, source, entry: None, constants: BTreeMap::new(), arrays: BTreeMap::new() }
     }
 
     /// Names the entry point. May be left out where the shader has only one.
@@ -242,8 +244,8 @@ impl<'a> ProgramBuilder<'a> {
         self
     }
 
-    /// Sets a specialization constant by its `SpecId`, in WGSL its `@id`. Ids that the shader does not have are ignored,
-    /// as in Vulkan; a value of another type than the constant's is [`Error::Constant`], found by `build`.
+    /// Sets a specialization constant by its `SpecId`, in WGSL its `@id`. A value of another type than the constant's, and an
+    /// id that the shader does not have (which Vulkan ignores), is [`Error::Constant`], found by `build`.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -251,6 +253,8 @@ impl<'a> ProgramBuilder<'a> {
     /// let text = "@id(7) override size: u32 = 1u; @compute @workgroup_size(size) fn main() {}";
     /// assert_eq!(context.program(text).specialize(7, 16u32).build()?.workgroup_size(), [16, 1, 1]);
     /// assert!(context.program(text).specialize(7, 1.5f32).build().is_err());
+    /// let error = context.program(text).specialize(8, 16u32).build().unwrap_err().to_string();
+    /// assert_eq!(error, "specialization constant 8: the shader has none of that id; it has 7 (size: u32)");
     /// # Ok(())
     /// # }
     /// ```
@@ -259,10 +263,34 @@ impl<'a> ProgramBuilder<'a> {
         self
     }
 
+    /// How many elements an array of bindings has to which the shader gives no size.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let text = "enable wgpu_binding_array;
+    ///     struct Words { w: array<u32> }
+    ///     @group(0) @binding(0) var<storage, read> parts: binding_array<Words>;
+    ///     @group(0) @binding(1) var<storage, read_write> to: u32;
+    ///     @compute @workgroup_size(1) fn main() { to = parts[0].w[0] + parts[1].w[0]; }";
+    /// let program = context.program(text).array(0, 0, 2).build()?;
+    /// let (a, b) = (context.buffer_from(&[40u32])?, context.buffer_from(&[2u32])?);
+    /// let to = context.buffer_zeroed(4)?;
+    /// let dispatch = context.dispatch(&program).bind(0, 0, &a).bind_element(0, 0, 1, &b, 0..4);
+    /// dispatch.bind(0, 1, &to).groups([1, 1, 1])?;
+    /// assert_eq!(context.read::<u32>(&to)?, [42]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn array(mut self, group: u32, binding: u32, elements: u32) -> Self {
+        self.arrays.insert((group, binding), elements);
+        self
+    }
+
     /// Reads, specializes and compiles the shader.
     ///
     /// [`Error::Shader`] if it is refused, [`Error::EntryPoint`] if it does not have the entry point, or has several
-    /// and none was named.
+    /// and none was named, [`Error::Binding`] if an array of bindings has no size, or two ([`ProgramBuilder::array`]).
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -280,13 +308,20 @@ impl<'a> ProgramBuilder<'a> {
         };
         let entry = choose_entry(module.entry_points(), self.entry)?;
         let declared = module.specialization_constants();
-        let bits = self.constants.iter().filter_map(|(&id, value)| {
-            let constant = declared.iter().find(|constant| constant.id == Some(id))?;
-            Some(value.bits_for(constant).map(|bits| (id, bits)))
+        let bits = self.constants.iter().map(|(&id, value)| {
+            let constant = declared.iter().find(|constant| constant.id == Some(id));
+            let bits = value.bits_for(constant.ok_or_else(|| unknown_constant(id, &declared))?)?;
+            Ok((id, bits))
         });
         let shader = module.specialize(&entry, &bits.collect::<Result<_, Error>>()?)?;
-        create(self.context, entry, &shader, declared)
+        create(self.context, entry, (&shader, &self.arrays), declared)
     }
+}
+
+fn unknown_constant(id: u32, declared: &[SpecializationConstant]) -> Error {
+    let list: Vec<_> = declared.iter().map(ToString::to_string).collect();
+    let has = if list.is_empty() { "no constants".to_owned() } else { list.join(", ") };
+    Error::Constant(format!("{id}: the shader has none of that id; it has {has}"))
 }
 
 /// The entry point of that name among those of a shader; without a name, the only one. Else [`Error::EntryPoint`].
@@ -316,13 +351,14 @@ pub fn choose_entry<'a>(names: impl Iterator<Item = &'a str>, name: Option<&str>
 fn create(
     context: &Context,
     entry: String,
-    shader: &SpecializedShader,
+    (shader, arrays): (&SpecializedShader, &BTreeMap<(u32, u32), u32>),
     specialization: Vec<SpecializationConstant>,
 ) -> Result<Program, Error> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let (device, kernel) = (context.device(), shader.kernel());
     let mut bindings: Vec<_> = kernel.bindings.values().map(BindingInfo::from).collect();
     bindings.sort_by_key(|b| (b.group, b.binding));
+    size_arrays(&mut bindings, arrays)?;
     let sets = set_layouts(device, &bindings)?;
     let layout = pipeline_layout(device, &sets, kernel.push_bytes)?;
     let pipeline = device.create_compute_pipeline_from(shader, &layout)?;
@@ -339,6 +375,24 @@ fn create(
         pipeline,
     };
     Ok(Program { inner: Arc::new(inner) })
+}
+
+/// Gives arrays without a size the one that the caller says.
+fn size_arrays(bindings: &mut [BindingInfo], given: &BTreeMap<(u32, u32), u32>) -> Result<(), Error> {
+    for BindingInfo { group, binding, count, .. } in bindings.iter_mut().filter(|info| info.count == 0) {
+        *count = given.get(&(*group, *binding)).copied().filter(|count| *count > 0).ok_or_else(|| {
+            Error::binding(*group, *binding, "the shader gives its array no size: `ProgramBuilder::array` does")
+        })?;
+    }
+    let has =
+        |place: (u32, u32), count| bindings.iter().any(|b| (b.group, b.binding, b.count) == (place.0, place.1, count));
+    match given.iter().find(|(place, count)| !has(**place, **count)) {
+        Some(((group, binding), count)) => {
+            let problem = format!("the shader has no array there that could have {count} elements");
+            Err(Error::binding(*group, *binding, problem))
+        }
+        None => Ok(()),
+    }
 }
 
 /// One layout for each set up to the last that the program uses.

@@ -1,4 +1,4 @@
-//! What stands behind a resource: its object, what of it holds data, who has it mapped, and what the host is copying in.
+//! What stands behind a resource: its object, what of it holds data, who has it mapped, and what the host is copying.
 //!
 //! All of it is behind the resource's lock, and each of these is one step under that lock: a command takes note of its use
 //! ([`Backing::enter`]), the host begins a copy ([`Backing::begin`]) or a mapping, and a rename decides ([`Backing::fate`])
@@ -43,13 +43,22 @@ pub(crate) struct Backing<O> {
     pub(crate) maps: Maps,
     /// Whether a slot or a dispatch ever named the object: then others must learn of what happens to it.
     pub(crate) bound: bool,
-    /// What the host is copying into the object, with no lock held.
-    copies: SmallVec<[(u64, Range<u64>); 1]>,
+    /// What the host is copying in or out, with no lock held.
+    copies: SmallVec<[HostCopy; 1]>,
     next: u64,
     /// The last command that may have made anything valid.
     author: Author,
     /// How often that was another one, or the host.
     authors: u64,
+}
+
+/// Bytes that the host is copying.
+#[derive(Debug)]
+struct HostCopy {
+    number: u64,
+    range: Range<u64>,
+    /// Whether they are written.
+    access: Access,
 }
 
 /// A command's attempt to be recorded: a context, its open batch, and a number there.
@@ -209,19 +218,29 @@ impl<O: Object> Backing<O> {
     /// The host begins to copy bytes in, which nobody is in the way of; the copy's number. They count as valid.
     pub(crate) fn begin(&mut self, range: Range<u64>) -> u64 {
         self.add(range.clone());
+        self.note_copy(range, Access::Write)
+    }
+
+    /// The host begins to copy bytes out, which nobody is writing; the copy's number.
+    pub(crate) fn begin_read(&mut self, range: Range<u64>) -> u64 {
+        self.note_copy(range, Access::Read)
+    }
+
+    fn note_copy(&mut self, range: Range<u64>, access: Access) -> u64 {
         self.next += 1;
-        self.copies.push((self.next, range));
+        self.copies.push(HostCopy { number: self.next, range, access });
         self.next
     }
 
     /// The copy of that number is done.
     pub(crate) fn end(&mut self, number: u64) {
-        self.copies.retain(|(other, _)| *other != number);
+        self.copies.retain(|copy| copy.number != number);
     }
 
-    /// Whether the host is copying any of that.
-    pub(crate) fn is_copied(&self, range: &Range<u64>) -> bool {
-        self.copies.iter().any(|(_, bytes)| range.start < bytes.end && bytes.start < range.end)
+    /// Whether the host is copying any of that, and is in the way of this access.
+    pub(crate) fn is_copied(&self, range: &Range<u64>, access: Access) -> bool {
+        let meets = |bytes: &Range<u64>| range.start < bytes.end && bytes.start < range.end;
+        self.copies.iter().any(|copy| (copy.access.writes() || access.writes()) && meets(&copy.range))
     }
 
     /// A command takes note of its use, if that is still the object and nobody has it mapped; what it writes counts as
@@ -240,7 +259,7 @@ impl<O: Object> Backing<O> {
         if mapped || !self.has(object) {
             return Err(Refused::Again);
         }
-        if self.is_copied(range) {
+        if self.is_copied(range, access) {
             return Err(Refused::Copying);
         }
         let news = access.writes() && !self.valid.contains(range);

@@ -72,6 +72,13 @@ fn record(resource: &Held, gate: &Gate, line: &Line, range: Range<u64>, access: 
     }
 }
 
+/// The batches that are in the way of the access are done.
+fn wait_for(object: &Stored, access: Access) {
+    for moment in object.usage.in_the_way(access) {
+        wait_until(|| moment.clock.retired() >= moment.serial);
+    }
+}
+
 /// The batch is submitted, runs and retires.
 fn run(line: &Line, object: &Stored) {
     line.submit(1);
@@ -167,9 +174,7 @@ fn who_maps_and_who_commands_never_meet() {
         let number = state.maps.note(0..8, false);
         let object = Arc::clone(state.storage().expect("it is not destroyed"));
         drop(state);
-        for moment in object.usage.in_the_way(Write) {
-            wait_until(|| moment.clock.retired() >= moment.serial);
-        }
+        wait_for(&object, Write);
         object.run();
         assert!(resource.lock().maps.forget(number));
         command.join().unwrap();
@@ -192,13 +197,73 @@ fn commands_and_the_hosts_copies_never_meet() {
         let object = Arc::clone(state.storage().expect("it is not destroyed"));
         let number = state.begin(0..8);
         drop(state);
-        for moment in object.usage.in_the_way(Write) {
-            wait_until(|| moment.clock.retired() >= moment.serial);
+        wait_for(&object, Write);
+        object.run();
+        resource.lock().end(number);
+        gate.end();
+        command.join().unwrap();
+    });
+}
+
+#[test]
+fn commands_and_the_hosts_reads_never_meet() {
+    loom::model(|| {
+        let (resource, line, gate) = (held(0..8), Line::new(1), Arc::new(Gate::default()));
+        let command = thread::spawn({
+            let (resource, gate) = (Arc::clone(&resource), Arc::clone(&gate));
+            move || {
+                let object = record(&resource, &gate, &line, 0..8, Write).expect("it is not mapped");
+                run(&line, &object);
+            }
+        });
+        // `Inner::for_reading`: it waits, or is written down and waits.
+        let mut waited = false;
+        let (object, number, busy) = loop {
+            let mut state = resource.lock();
+            let object = Arc::clone(state.storage().expect("it is not destroyed"));
+            let busy = object.usage.is_busy(Read);
+            if !busy || waited {
+                break (object, state.begin_read(0..8), busy);
+            }
+            drop(state);
+            wait_for(&object, Read);
+            waited = true;
+        };
+        if busy {
+            wait_for(&object, Read);
         }
         object.run();
         resource.lock().end(number);
         gate.end();
         command.join().unwrap();
+    });
+}
+
+#[test]
+fn the_hosts_reads_and_writes_never_meet() {
+    loom::model(|| {
+        let (resource, gate) = (held(0..8), Arc::new(Gate::default()));
+        let copy = |access: Access| {
+            let (resource, gate) = (Arc::clone(&resource), Arc::clone(&gate));
+            move || loop {
+                let mut state = resource.lock();
+                if state.is_copied(&(0..8), access) {
+                    let seen = gate.count();
+                    drop(state);
+                    gate.wait(seen);
+                    continue;
+                }
+                let number = if access.writes() { state.begin(0..8) } else { state.begin_read(0..8) };
+                drop(state);
+                object(&resource).run();
+                resource.lock().end(number);
+                gate.end();
+                break;
+            }
+        };
+        let writer = thread::spawn(copy(Write));
+        copy(Read)();
+        writer.join().unwrap();
     });
 }
 

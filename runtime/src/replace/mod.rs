@@ -25,6 +25,7 @@ use crate::journal::{Event, Journal, News};
 use crate::memory::Template;
 use crate::object::{Contents, ResourceObject};
 use crate::resource::{self, Resource, ResourceId};
+use crate::serial::Access;
 use crate::share::Share;
 use crate::slot::SlotKind;
 use crate::valid::Valid;
@@ -195,7 +196,9 @@ pub(crate) fn forget(
     if !state.valid().intersects(&range) {
         return Ok(());
     }
-    if let Some(object) = state.storage().filter(|_| share.memory().poison) {
+    // Who reads it at this moment gets what it held.
+    let poisons = share.memory().poison && !state.is_copied(&range, Access::Write);
+    if let Some(object) = state.storage().filter(|_| poisons) {
         match resource.template() {
             Template::Buffer(_) => object.storage().poison_range(range.clone())?,
             Template::Image(info) => range.clone().try_for_each(|number| poison(object, info, number))?,

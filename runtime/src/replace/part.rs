@@ -62,7 +62,7 @@ pub(crate) fn invalidate_part(
         fade(share, resource, &mut inner, part);
         return Ok(Invalidated::Forgotten);
     }
-    if kept.iter().any(|range| inner.is_copied(&range)) {
+    if kept.iter().any(|range| inner.is_copied(&range, Access::Read)) {
         // Before they are copied over.
         return Err(Refusal::Copying(share.gate().count()));
     }

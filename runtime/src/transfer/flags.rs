@@ -1,7 +1,7 @@
 //! What mappings are for, and which flags make sense together.
 
+use crate::buffer::Buffer;
 use crate::error::Error;
-use crate::resource::Buffer;
 
 bitflags::bitflags! {
     /// What a mapping is for, and what it may skip.

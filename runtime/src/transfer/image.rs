@@ -72,7 +72,7 @@ impl Context {
             return Err(Error::range(problem, rule::WHOLE));
         }
         let range = one.ranges(image.info().levels).first().cloned().unwrap_or_default();
-        let object = self.inner().for_reading(image.resource(), &range)?;
+        let (object, _reading) = self.inner().for_reading(image.resource(), &range)?;
         let mut raw = vec![0u8; bytes as usize];
         self.share().memory().counters.bytes_read.add(bytes);
         read_level(&object, (level, layer), &mut raw)?;

@@ -14,11 +14,12 @@ use parking_lot::Mutex;
 use super::flags::{MapFlags, check_flags};
 use super::upload::{Renamed, rename};
 use crate::barrier::By;
+use crate::buffer::BufferSlice;
 use crate::context::{Context, Inner};
 use crate::error::{Error, rule};
 use crate::object::ResourceObject;
 use crate::replace::{self, Room};
-use crate::resource::{BufferSlice, Resource, State};
+use crate::resource::{Resource, State};
 use crate::serial::Access;
 use crate::share::Share;
 use crate::valid::Ranges;
@@ -152,7 +153,8 @@ impl Mapped {
                 return Err(Error::resource(problem, rule::MAPPED_TWICE));
             }
             let unsynchronized = flags.contains(MapFlags::UNSYNCHRONIZED);
-            if inner.is_copied(&range) && !unsynchronized {
+            let access = if flags.contains(MapFlags::WRITE) { Access::Write } else { Access::Read };
+            if inner.is_copied(&range, access) && !unsynchronized {
                 let ended = context.share.gate().count();
                 drop((inner, state));
                 context.share.gate().wait(ended);
@@ -177,7 +179,8 @@ impl Mapped {
                     Renamed::NoMemory(object) => {
                         drop(state);
                         waited |= context.wait_without_memory(&object)?;
-                        may_rename = false;
+                        // It is forgotten where it is.
+                        room = Room::Never;
                     }
                     Renamed::No => may_rename = false,
                 }
@@ -259,8 +262,8 @@ impl Mapped {
         self.range.is_empty()
     }
 
-    /// `count` values from byte `offset` of the mapping on. What a kernel writes meanwhile, into a persistent mapping, is
-    /// old or new. [`Error::Range`] if they are not inside, or the mapping is not for reading, [`Error::Resource`] if the
+    /// `count` values from byte `offset` of the mapping on. Each byte that a kernel writes meanwhile, which a mapping must be
+    /// persistent or unsynchronized for, is old or new: a value may be made of both. [`Error::Range`] if they are not inside, or the mapping is not for reading, [`Error::Resource`] if the
     /// buffer is destroyed.
     ///
     /// ```

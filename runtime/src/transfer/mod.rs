@@ -20,10 +20,11 @@ use bytemuck::{AnyBitPattern, NoUninit};
 
 use crate::barrier::Use;
 use crate::batch::Refusal;
+use crate::buffer::Buffer;
 use crate::context::{Context, Inner, State};
 use crate::error::{Error, rule};
 use crate::object::ResourceObject;
-use crate::resource::{Buffer, Resource};
+use crate::resource::{Copying, Resource};
 use crate::serial::Access;
 use upload::Target;
 
@@ -233,29 +234,45 @@ impl State {
 impl Inner {
     /// Reads bytes of a buffer when all that writes it is done.
     pub(crate) fn read(&self, resource: &Resource, offset: u64, into: &mut [u8]) -> Result<(), Error> {
-        let object = self.for_reading(resource, &(offset..offset + into.len() as u64))?;
+        let (object, _reading) = self.for_reading(resource, &(offset..offset + into.len() as u64))?;
         self.share.memory().counters.bytes_read.add(into.len() as u64);
         object.storage().read(offset, into)
     }
 
-    /// The object of a resource, when all that writes it is done; at once if nothing in the range holds defined data.
-    pub(crate) fn for_reading(&self, resource: &Resource, range: &Range<u64>) -> Result<Arc<ResourceObject>, Error> {
+    /// The object of a resource, when all that writes it is done; at once if nothing in the range holds defined data. Who writes
+    /// there waits as long as the second is held.
+    pub(crate) fn for_reading<'a>(
+        &self,
+        resource: &'a Resource,
+        range: &Range<u64>,
+    ) -> Result<(Arc<ResourceObject>, Copying<'a>), Error> {
         self.share.check_alive()?;
+        let mut waited = false;
         loop {
-            let state = resource.state();
+            let mut state = resource.state();
             let object = Arc::clone(state.object(resource, "read")?);
-            let (holds, copied) = (state.valid().intersects(range), state.is_copied(range));
-            // Under the lock.
-            let ended = self.share.gate().count();
-            drop(state);
-            if copied {
+            if state.is_copied(range, Access::Read) {
+                // Under the lock.
+                let ended = self.share.gate().count();
+                drop(state);
                 self.share.gate().wait(ended);
                 continue;
             }
-            if holds && self.wait_for(&object, Access::Read, "read back")? {
-                self.share.memory().counters.read_waits.one();
+            let busy = state.valid().intersects(range) && object.usage.is_busy(Access::Read);
+            if busy && !waited {
+                // Meanwhile others may record what writes it again.
+                drop(state);
+                waited = self.wait_for(&object, Access::Read, "read back")?;
+                self.share.memory().counters.read_waits.add(waited.into());
+                continue;
             }
-            return Ok(object);
+            // Written down first: nobody begins to write these bytes meanwhile, however many there are who would.
+            let reading = Copying::reading(resource, &mut state, range.clone());
+            drop(state);
+            if busy {
+                self.wait_for(&object, Access::Read, "read back")?;
+            }
+            return Ok((object, reading));
         }
     }
 

@@ -107,7 +107,7 @@ impl Inner {
             if bytes.is_empty() {
                 return Ok(());
             }
-            if inner.is_copied(&range) {
+            if inner.is_copied(&range, Access::Write) {
                 let ended = self.share.gate().count();
                 drop((inner, state));
                 self.share.gate().wait(ended);
@@ -133,6 +133,7 @@ impl Inner {
                     Renamed::Yes(garbage) => {
                         drop(state);
                         drop(garbage);
+                        may_rename = room != Room::Never;
                     }
                     Renamed::NoRoom => {
                         drop(state);
@@ -142,8 +143,8 @@ impl Inner {
                     Renamed::NoMemory(object) => {
                         drop(state);
                         waited |= self.wait_without_memory(&object)?;
-                        // If others use it again these bytes go in between.
-                        may_rename = false;
+                        // What is discarded is forgotten where it is. If others use it again these bytes go in between.
+                        (may_rename, room) = (discard, Room::Never);
                     }
                     Renamed::No => may_rename = false,
                 },
@@ -290,7 +291,7 @@ fn check_writable(what: &str, resource: &Resource, state: &resource::State, rang
 
 /// What came of an attempt to rename.
 pub(super) enum Renamed {
-    /// The object is idle now. To be dropped when no lock is held.
+    /// The contents are forgotten. To be dropped when no lock is held.
     Yes(Option<Garbage>),
     /// There is no memory for another object in the place of this one.
     NoMemory(Arc<ResourceObject>),
@@ -300,7 +301,7 @@ pub(super) enum Renamed {
     No,
 }
 
-/// Makes the resource's object an idle one, its contents forgotten.
+/// Makes the resource's object an idle one, its contents forgotten. With [`Room::Never`] others may use it again.
 pub(super) fn rename(
     context: &Inner,
     state: &mut State,

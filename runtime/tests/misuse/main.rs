@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use spelter::{Bind, Buffer, ClearColor, Context, Error, Image, MapFlags, Mapped, Program, Slot, vk};
 
-use rules::{CASES, GONE, MAPPED, SOURCE};
+use rules::{GONE, MAPPED, SOURCE, cases};
 
 const COPY: &str = "
 @group(0) @binding(0) var<uniform> step: vec4<u32>;
@@ -98,6 +98,11 @@ impl Stage {
         self.context.dispatch(&self.copy).with((0, binding), bind).groups([4, 1, 1])
     }
 
+    /// As `with`, of the program that takes images.
+    fn look(&self, binding: u32, bind: Bind) -> Result<(), Error> {
+        self.context.dispatch(&self.look).with((1, binding), bind).groups([1, 1, 1])
+    }
+
     fn map(&self, buffer: &Buffer, flags: MapFlags) -> Result<(), Error> {
         self.context.map(buffer, flags).map(drop)
     }
@@ -118,7 +123,7 @@ impl Stage {
 fn each_rule_is_named_and_the_context_goes_on() {
     let stage = Stage::new();
     stage.works("nothing");
-    for (what, run, start, end) in CASES {
+    for (what, run, start, end) in cases() {
         let error = run(&stage).expect_err(what).to_string();
         assert!(error.starts_with(start), "{what}: {error:?} does not begin with {start:?}");
         assert!(error.ends_with(end), "{what}: {error:?} does not end with {end:?}");
@@ -144,6 +149,10 @@ fn what_goes_wrong_in_a_slot_is_named_there() {
     assert_eq!(error, format!("binding 0.1: buffer `late` of 64 bytes is destroyed {GONE}"));
     stage.context.unbind((0, 1)).unwrap();
     assert_eq!(dispatch().unwrap_err().to_string(), "binding 0.1: no buffer is bound to it");
+    // Of several the first is named.
+    stage.context.unbind((0, 0)).unwrap();
+    assert_eq!(dispatch().unwrap_err().to_string(), "binding 0.0: no buffer is bound to it");
+    stage.bind((0, 0), Bind::uniform(&stage.step)).unwrap();
     stage.bind((0, 1), Bind::storage(&stage.source)).unwrap();
     stage.works("all of it");
 }

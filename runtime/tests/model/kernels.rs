@@ -26,7 +26,10 @@ const fn writes(binding: u32, kind: Kind) -> Taken {
 }
 
 /// How many programs there are.
-pub(crate) const PROGRAMS: usize = 6;
+pub(crate) const PROGRAMS: usize = 7;
+
+/// The program that takes push constants.
+pub(crate) const PUSHES: usize = 6;
 
 /// What the programs take, by number.
 pub(crate) const TAKES: [&[Taken]; PROGRAMS] = [
@@ -36,6 +39,7 @@ pub(crate) const TAKES: [&[Taken]; PROGRAMS] = [
     &[writes(2, Kind::Storage), reads(4, Kind::Texels)],
     &[reads(1, Kind::Storage), writes(5, Kind::StorageTexels)],
     &[reads(0, Kind::Uniform), reads(6, Kind::Sampled), writes(7, Kind::StorageImage)],
+    &[writes(2, Kind::Storage)],
 ];
 
 const HEAD: &str = "
@@ -45,6 +49,14 @@ const HEAD: &str = "
 @compute @workgroup_size(16)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let i = id.x;";
+
+const PUSH: &str = "
+var<immediate> p: u32;
+@group(0) @binding(2) var<storage, read_write> b: array<u32>;
+@compute @workgroup_size(16)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if id.x < arrayLength(&b) { b[id.x] = b[id.x] * 3u + p; }
+}";
 
 const IMAGES: &str = "
 @group(0) @binding(0) var<uniform> u: u32;
@@ -143,7 +155,7 @@ pub(crate) fn programs(context: &Context) -> Vec<Program> {
     ]);
     let wgsl = |text: &str| context.program_wgsl(text).unwrap();
     let spirv = |text: &str| context.program_spirv(&spvasm::assemble(text).unwrap()).unwrap();
-    vec![wgsl(&mix), wgsl(&set), wgsl(&both), spirv(&fetch), spirv(&store), wgsl(IMAGES)]
+    vec![wgsl(&mix), wgsl(&set), wgsl(&both), spirv(&fetch), spirv(&store), wgsl(IMAGES), wgsl(PUSH)]
 }
 
 /// `to` times 3 and something.
@@ -152,7 +164,7 @@ fn tripled(to: Word, plus: Word) -> Word {
 }
 
 /// What a dispatch with enough invocations does to what it takes.
-pub(crate) fn run(program: usize, taken: &mut [Vec<Word>]) {
+pub(crate) fn run(program: usize, taken: &mut [Vec<Word>], push: u32) {
     match (program, taken) {
         (0, [u, a, b]) => {
             for (a, b) in a.iter().zip(b) {
@@ -180,6 +192,7 @@ pub(crate) fn run(program: usize, taken: &mut [Vec<Word>]) {
                 }
             }
         }
+        (PUSHES, [b]) => b.iter_mut().for_each(|b| *b = tripled(*b, Some(push))),
         (program, taken) => panic!("program {program} does not take {} descriptors", taken.len()),
     }
 }

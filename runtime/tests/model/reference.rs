@@ -23,6 +23,12 @@ pub(crate) enum Shown {
 }
 
 impl Shown {
+    /// The words that are defined.
+    pub(crate) fn defined(&self) -> impl Iterator<Item = u64> {
+        let words = if let Self::Words(words) = self { &words[..] } else { &[] };
+        (0..).zip(words).filter(|(_, word)| word.is_some()).map(|(at, _)| at)
+    }
+
     /// Whether what the tracker showed is right: where a word is not defined anything is.
     pub(crate) fn compare(&self, got: &Shown) -> Result<(), String> {
         match (self, got) {
@@ -172,7 +178,7 @@ impl Reference {
                 let range = bound.words(*kind, resource.size());
                 self.slots[*context][*slot] = Some(Slot { resource, range, kind: *kind });
             }
-            Step::Dispatch { context, program, own } => self.dispatch(*context, *program, own)?,
+            Step::Dispatch { context, program, own, push } => self.dispatch(*context, (*program, *push), own)?,
             Step::Write { resource, part, seed, .. } => {
                 let handle = self.live(*resource)?;
                 let range = part.of(handle.size(), false);
@@ -297,7 +303,7 @@ impl Reference {
         if flags.contains(MapFlags::READ) { Shown::Words(before) } else { Shown::Nothing }
     }
 
-    fn dispatch(&self, context: usize, program: usize, own: &[Option<Bound>; 3]) -> Result<(), Shown> {
+    fn dispatch(&self, context: usize, (program, push): (usize, u32), own: &[Option<Bound>; 3]) -> Result<(), Shown> {
         let takes = kernels::TAKES[program];
         let own = || takes.iter().zip(own);
         if own().any(|(take, own)| own.is_some_and(|bound| self.handles[bound.handle(take.kind)].is_none())) {
@@ -320,7 +326,7 @@ impl Reference {
         }
         slots.iter().for_each(|slot| slot.resource.use_words(self.finished, &slot.range));
         let mut taken: Vec<_> = slots.iter().map(|slot| slot.resource.get(&slot.range)).collect();
-        kernels::run(program, &mut taken);
+        kernels::run(program, &mut taken, push);
         let written = || slots.iter().enumerate().filter(|(at, _)| takes[*at].writes);
         written().for_each(|(at, slot)| slot.resource.put(slot.range.start, &taken[at]));
         // Who writes what is also seen elsewhere gets anything.

@@ -162,7 +162,7 @@ pub(crate) enum Step {
     Destroy { resource: usize },
     Bind { context: usize, slot: usize, bound: Bound, kind: Kind },
     Unbind { context: usize, slot: usize },
-    Dispatch { context: usize, program: usize, own: [Option<Bound>; 3] },
+    Dispatch { context: usize, program: usize, own: [Option<Bound>; 3], push: u32 },
     Write { context: usize, resource: usize, part: Part, seed: u32 },
     Upload { context: usize, resource: usize, words: u64, seed: u32 },
     Copy { context: usize, from: usize, to: usize, part: Part, at: u64 },
@@ -297,8 +297,8 @@ fn a_common_step() -> impl Strategy<Value = Step> {
         16 => (context.clone(), slot(), bound())
             .prop_map(|(context, (slot, kind), bound)| Step::Bind { context, slot, bound, kind }),
         1 => (context.clone(), 0..SLOTS).prop_map(|(context, slot)| Step::Unbind { context, slot }),
-        24 => (context.clone(), 0..PROGRAMS, proptest::array::uniform3(proptest::option::weighted(0.25, bound())))
-            .prop_map(|(context, program, own)| Step::Dispatch { context, program, own }),
+        24 => (context.clone(), 0..PROGRAMS, proptest::array::uniform3(proptest::option::weighted(0.25, bound())), 0..3u32)
+            .prop_map(|(context, program, own, push)| Step::Dispatch { context, program, own, push }),
         4 => (context.clone(), resource.clone())
             .prop_map(|(context, resource)| Step::Invalidate { context, resource }),
         2 => context.clone().prop_map(|context| Step::Flush { context }),

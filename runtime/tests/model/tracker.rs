@@ -7,7 +7,7 @@ use spelter::{Bind, Buffer, ClearColor, Context, Error, Image, ImagePart, MapFla
 
 use crate::kernels;
 use crate::reference::{Reference, Shown};
-use crate::step::{BUFFERS, Bound, CONTEXTS, Contents, HUGE, IMAGES, Kind, LARGE, Part, Parts, Step, value};
+use crate::step::{BUFFERS, Bound, CONTEXTS, Contents, HUGE, IMAGES, Kind, LARGE, Part, Parts, Step, level_of, value};
 
 /// Bytes of a heap that has room for everything.
 const HEAP: u64 = 64 << 20;
@@ -103,6 +103,17 @@ impl<'a> Tracker<'a> {
         words(texels.into_iter().collect::<Result<Vec<_>, _>>().map(|levels| levels.concat()))
     }
 
+    /// The words of a buffer, or texels of an image, that count as holding data; none without a handle.
+    pub(crate) fn valid(&self, which: usize) -> Vec<Range<u64>> {
+        if let Some(buffer) = self.buffers.get(which) {
+            let ranges = buffer.iter().flat_map(Buffer::valid_ranges);
+            return ranges.map(|range| range.start / 4..range.end.div_ceil(4)).collect();
+        }
+        let image = self.images[which - BUFFERS].iter();
+        let texels = |(level, layer): (u32, u32)| level_of(level as usize, layer as usize);
+        image.flat_map(Image::valid_subresources).map(texels).collect()
+    }
+
     /// Drops everything; how many objects are left.
     pub(crate) fn end(mut self) -> u64 {
         self.persistent = None;
@@ -148,8 +159,8 @@ impl<'a> Tracker<'a> {
             Step::Unbind { context, slot } => shown(self.contexts[*context].unbind((0, *slot as u32))),
             Step::Flush { context } => shown(self.contexts[*context].flush().map(drop)),
             Step::Finish { context } => shown(self.contexts[*context].finish()),
-            Step::Dispatch { context, program, own } => {
-                self.dispatch(*context, *program, own).unwrap_or(Shown::Nothing)
+            Step::Dispatch { context, program, own, push } => {
+                self.dispatch(*context, (*program, *push), own).unwrap_or(Shown::Nothing)
             }
             Step::Unpersist => shown(self.persistent.take().map_or(Ok(()), Mapped::unmap)),
             Step::Through { part, seed } => self.through(*part, *seed, reference),
@@ -296,8 +307,11 @@ impl<'a> Tracker<'a> {
         before.map_or(Shown::Nothing, words)
     }
 
-    fn dispatch(&self, context: usize, program: usize, own: &[Option<Bound>; 3]) -> Option<Shown> {
+    fn dispatch(&self, context: usize, (program, push): (usize, u32), own: &[Option<Bound>; 3]) -> Option<Shown> {
         let mut dispatch = self.contexts[context].dispatch(&self.home.programs[program]);
+        if program == kernels::PUSHES {
+            dispatch = dispatch.push(&push);
+        }
         for (take, own) in kernels::TAKES[program].iter().zip(own) {
             let Some(bound) = own else { continue };
             dispatch = match take.kind {

@@ -45,6 +45,25 @@ pub enum Class {
     Uint,
 }
 
+impl Class {
+    /// All of them.
+    pub(super) const ALL: [Self; 3] = [Self::Float, Self::Sint, Self::Uint];
+
+    /// The name in the text forms.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Float => "float",
+            Self::Sint => "sint",
+            Self::Uint => "uint",
+        }
+    }
+
+    /// What has that name in the text forms.
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| class.name() == name)
+    }
+}
+
 /// A channel's place in a texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {

@@ -5,6 +5,7 @@
 
 mod address;
 mod cube;
+mod declared;
 mod descriptor;
 mod filter;
 mod format;
@@ -16,6 +17,7 @@ mod op;
 mod run;
 mod texel;
 
+pub use declared::DeclaredImage;
 pub use descriptor::{Compare, Descriptor, Field, Filter, Level, MAX_LEVELS, Sampler, Swizzle, View, Wrap};
 pub use format::{Class, Format, Numeric, Part};
 pub use layout::{Extent, Layout, MAX_IMAGE_BYTES, ROW_ALIGNMENT, Rows};

@@ -89,7 +89,16 @@ impl Dim {
         }
     }
 
-    fn name(self) -> &'static str {
+    /// All of them.
+    pub(super) const ALL: [Self; 5] = [Self::D1, Self::D2, Self::D3, Self::Cube, Self::Buffer];
+
+    /// What has that name in the text forms.
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dim| dim.name() == name)
+    }
+
+    /// The name in the text forms.
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::D1 => "1d",
             Self::D2 => "2d",
@@ -193,13 +202,8 @@ impl ImageOp {
             Kind::Sample => "sample",
             Kind::Gather => "gather",
         };
-        let class = match self.class {
-            Class::Float => "float",
-            Class::Sint => "sint",
-            Class::Uint => "uint",
-        };
         let array = if self.arrayed { "_array" } else { "" };
-        let mut name = format!("{kind}.{}{array}.{class}", self.dim.name());
+        let mut name = format!("{kind}.{}{array}.{}", self.dim.name(), self.class.name());
         for flag in FLAGS.iter().filter(|(_, has, _)| has(self)) {
             name.push('.');
             name.push_str(flag.0);
@@ -222,13 +226,7 @@ impl ImageOp {
         };
         let dim = parts.next()?;
         let (dim, arrayed) = dim.strip_suffix("_array").map_or((dim, false), |dim| (dim, true));
-        let dim = [Dim::D1, Dim::D2, Dim::D3, Dim::Cube, Dim::Buffer].into_iter().find(|other| other.name() == dim)?;
-        let class = match parts.next()? {
-            "float" => Class::Float,
-            "sint" => Class::Sint,
-            "uint" => Class::Uint,
-            _ => return None,
-        };
+        let (dim, class) = (Dim::from_name(dim)?, Class::from_name(parts.next()?)?);
         let mut op = Self::new(kind, dim, arrayed, class);
         for part in parts {
             match FLAGS.iter().find(|flag| flag.0 == part) {

@@ -6,6 +6,7 @@ use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
 use smallvec::SmallVec;
 
 use crate::host::Message;
+use crate::image::DeclaredImage;
 
 use super::{Binding, Block, Inst, InstData, Type, Value, Variable};
 
@@ -126,6 +127,9 @@ pub struct BindingData {
     pub min_bytes: u32,
     /// `NonWritable` on the variable or on all members.
     pub read_only: bool,
+    /// What is declared of the images there; `None` of other descriptors, and where variables that share the binding declare
+    /// different ones.
+    pub image: Option<DeclaredImage>,
 }
 
 /// The kind of descriptor that a binding wants.

@@ -11,6 +11,7 @@ use super::{
     VariableData, VariableSpace,
 };
 use crate::host::{Message, Operand};
+use crate::image::DeclaredImage;
 use crate::text::{Line, ParseError, id, id_limit, named};
 
 type Result<T> = std::result::Result<T, ParseError>;
@@ -121,8 +122,12 @@ impl Parser {
         let count = line.unsigned()?;
         line.expect(']')?;
         let min_bytes = line.unsigned()?;
+        let image = line.peek_word().and_then(DeclaredImage::from_name);
+        if image.is_some() {
+            line.word("an image", Some)?;
+        }
         let read_only = line.eat_word("read_only");
-        self.kernel.bindings.push(BindingData { set, binding, kind, count, min_bytes, read_only });
+        self.kernel.bindings.push(BindingData { set, binding, kind, count, min_bytes, read_only, image });
         Ok(())
     }
 

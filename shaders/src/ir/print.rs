@@ -38,10 +38,11 @@ impl Display for Kernel {
 }
 
 fn print_binding(f: &mut Formatter<'_>, binding: Binding, data: &BindingData) -> fmt::Result {
-    let BindingData { set, binding: number, kind, count, min_bytes, read_only } = data;
+    let BindingData { set, binding: number, kind, count, min_bytes, read_only, image } = data;
     let kind = kind.name();
     let read_only = if *read_only { " read_only" } else { "" };
-    writeln!(f, "{binding} = {kind} {set}.{number}[{count}] {min_bytes}{read_only}")
+    let image = image.map(|image| format!(" {}", image.name())).unwrap_or_default();
+    writeln!(f, "{binding} = {kind} {set}.{number}[{count}] {min_bytes}{image}{read_only}")
 }
 
 impl Kernel {

@@ -25,8 +25,15 @@ pub(crate) const UNKNOWN: [(&str, Type); 10] = [
 pub(crate) fn kernel(make: impl FnOnce(&mut Builder, &[Value]) -> Vec<Value>) -> Kernel {
     let mut kernel = Kernel::new("expression", [8, 2, 1]);
     let kind = BindingKind::StorageBuffer;
-    let binding =
-        kernel.bindings.push(BindingData { set: 0, binding: 0, kind, count: 1, min_bytes: 0, read_only: false });
+    let binding = kernel.bindings.push(BindingData {
+        set: 0,
+        binding: 0,
+        kind,
+        count: 1,
+        min_bytes: 0,
+        read_only: false,
+        image: None,
+    });
     kernel.push_bytes = 40;
     let mut builder = Builder::new(kernel);
     let zero = builder.constant(0u32);

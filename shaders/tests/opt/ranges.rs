@@ -164,8 +164,15 @@ fn with_checks(kernel: &Kernel) -> Kernel {
     let ranges = Ranges::new(kernel);
     let mut kernel = kernel.clone();
     let kind = BindingKind::StorageBuffer;
-    let binding =
-        kernel.bindings.push(BindingData { set: 9, binding: 9, kind, count: 1, min_bytes: 0, read_only: false });
+    let binding = kernel.bindings.push(BindingData {
+        set: 9,
+        binding: 9,
+        kind,
+        count: 1,
+        min_bytes: 0,
+        read_only: false,
+        image: None,
+    });
     let mut checker = Checker { kernel, list: Vec::new() };
     let zero = checker.word(0);
     let errors = checker.value(InstData::Buffer { binding, index: zero }, Type::Buffer);

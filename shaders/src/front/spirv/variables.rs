@@ -7,7 +7,7 @@ use foldhash::HashMap;
 use spirv::StorageClass;
 
 use super::decorations::MemoryDecorations;
-use super::image::binding_kind;
+use super::image::{binding_kind, declared};
 use super::layout::{Layout, Place};
 use super::pointer::{Pointer, Root};
 use super::translate::Translator;
@@ -143,7 +143,7 @@ impl Translator<'_> {
             BufferSpace::Storage => BindingKind::StorageBuffer,
             BufferSpace::Uniform => BindingKind::UniformBuffer,
         };
-        let data = BindingData { set, binding: number, kind, count, min_bytes, read_only };
+        let data = BindingData { set, binding: number, kind, count, min_bytes, read_only, image: None };
         let binding = self.merge_binding(data)?;
         let root = match self.types.get(ty)?.ty {
             Type::Array { .. } | Type::RuntimeArray { .. } => Root::Descriptors { binding, space, index: None },
@@ -166,7 +166,8 @@ impl Translator<'_> {
             return Err("a resource without DescriptorSet and Binding".into());
         };
         let read_only = space == BufferSpace::Uniform || decorations.memory.non_writable;
-        let data = BindingData { set, binding: number, kind, count, min_bytes: 0, read_only };
+        let image = declared(&self.types, inner)?;
+        let data = BindingData { set, binding: number, kind, count, min_bytes: 0, read_only, image };
         let binding = self.merge_binding(data)?;
         let root = match self.types.get(ty)?.ty {
             Type::Array { .. } | Type::RuntimeArray { .. } => Root::Descriptors { binding, space, index: None },
@@ -195,6 +196,11 @@ impl Translator<'_> {
         let Some((binding, other)) = bindings.iter_mut().find(same) else {
             let fits = count < MAX_BINDINGS;
             return if fits { Ok(bindings.push(data)) } else { Err(format!("more than {MAX_BINDINGS} bindings")) };
+        };
+        other.image = match (other.kind, data.kind) {
+            (BindingKind::Sampler, _) => data.image,
+            (_, BindingKind::Sampler) => other.image,
+            _ => other.image.filter(|image| data.image == Some(*image)),
         };
         if let Some(both) = combined(other.kind, data.kind) {
             other.kind = both;

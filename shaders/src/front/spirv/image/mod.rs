@@ -20,7 +20,7 @@ use super::scalar::Scalar;
 use super::translate::Translator;
 use super::types::{Type, Types};
 use super::words::{Checked, Id, Inst, operand};
-use crate::image::{Class, Dim, Format};
+use crate::image::{Class, DeclaredImage, Dim, Format};
 use crate::ir::{BindingKind, BufferSpace, Value};
 
 /// `OpTypeImage`.
@@ -36,6 +36,8 @@ pub(super) struct ImageType {
     pub(super) storage: bool,
     /// The format that the module states.
     pub(super) format: Option<Format>,
+    /// Whether integers are signed, which tells views from each other and no more.
+    signed: bool,
 }
 
 impl ImageType {
@@ -71,7 +73,14 @@ impl ImageType {
         if arrayed && matches!(dim, Dim::D3 | Dim::Buffer) {
             return Err("images of that dimension have no layers".into());
         }
-        Ok(Self { dim, arrayed, class, storage, format: format(at(6)?)? })
+        let signed = !types.is_unsigned(at(0)?);
+        Ok(Self { dim, arrayed, class, storage, format: format(at(6)?)?, signed })
+    }
+
+    /// What views are held against.
+    fn declared(self) -> DeclaredImage {
+        let class = if self.class == Class::Uint && self.signed { Class::Sint } else { self.class };
+        DeclaredImage { dim: self.dim, arrayed: self.arrayed, class, format: self.format }
     }
 
     /// Coordinates of a texel, layer or face included.
@@ -153,6 +162,15 @@ pub(super) fn binding_kind(types: &Types, ty: Id) -> Checked<Option<(BindingKind
         },
         _ => return Ok(None),
     }))
+}
+
+/// What a variable of a type of this chapter declares of its images; nothing if it is of samplers.
+pub(super) fn declared(types: &Types, ty: Id) -> Checked<Option<DeclaredImage>> {
+    match types.get(ty)?.ty {
+        Type::Image(image) => Ok(Some(image.declared())),
+        Type::SampledImage { image } => declared(types, image),
+        _ => Ok(None),
+    }
 }
 
 /// An image, with its sampler if it has one, as an instruction takes it.

@@ -1,0 +1,138 @@
+//! What is in a slot: a part of a resource, the object behind it and the view that shaders see it through. Here are the rules
+//! for what may be put there; whether it is what a program takes is asked when one is dispatched (`program/binding.rs`).
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use spelter_driver::Sampler;
+
+use crate::error::{Error, rule};
+use crate::memory::Template;
+use crate::object::ResourceObject;
+use crate::resource::Resource;
+use crate::share::Share;
+use crate::slot::{Bind, Slot, SlotKind};
+use crate::view::{Part, View};
+
+/// What is in a slot.
+#[derive(Clone, Debug)]
+pub(crate) struct Bound {
+    pub(crate) kind: SlotKind,
+    /// A sampler is no resource.
+    pub(crate) resource: Option<Arc<Resource>>,
+    /// What stood behind the resource when this was bound or rebound; `None` if the resource was destroyed.
+    pub(crate) object: Option<Arc<ResourceObject>>,
+    pub(crate) part: Part,
+    /// The bytes or subresources that it shows.
+    pub(crate) ranges: SmallVec<[Range<u64>; 1]>,
+    /// What shaders see texels through; buffers as such need none.
+    pub(crate) view: Option<View>,
+    pub(crate) sampler: Option<Sampler>,
+}
+
+impl Bound {
+    /// Something to be put into a slot, its object as it is now, if the rules allow it.
+    pub(crate) fn new(share: &Arc<Share>, slot: Slot, bind: &Bind) -> Result<Self, Error> {
+        check(share, slot, bind)?;
+        let named = |error| match (error, &bind.resource) {
+            // The driver's rules for views.
+            (Error::Misuse(misuse), Some(resource)) => {
+                Error::slot(slot, format!("{}: {} ({})", resource.described(), misuse.problem, misuse.vuid))
+            }
+            (error, _) => error,
+        };
+        Self::of(share, bind)
+            .map_err(named)?
+            .ok_or_else(|| Error::slot_rule(slot, format!("{} is destroyed", bind.described()), rule::DESTROYED))
+    }
+
+    /// `None` if the resource is destroyed.
+    fn of(share: &Share, bind: &Bind) -> Result<Option<Self>, Error> {
+        let Bind { kind, part, sampler, resource } = bind;
+        let mut bound = Self {
+            kind: *kind,
+            resource: resource.clone(),
+            object: None,
+            part: part.clone(),
+            ranges: SmallVec::new(),
+            view: None,
+            sampler: sampler.clone(),
+        };
+        if let Some(resource) = resource {
+            bound.ranges = part.ranges(resource);
+            let mut state = resource.state();
+            // From now on the journal tells of it.
+            state.bound = true;
+            let object = state.storage().cloned();
+            drop(state);
+            let Some(object) = object else { return Ok(None) };
+            bound.view = object.view(share.device(), *kind, part)?;
+            bound.object = Some(object);
+        }
+        Ok(Some(bound))
+    }
+
+    /// Whether binding that would change nothing but maybe the object.
+    pub(crate) fn is(&self, bind: &Bind) -> bool {
+        let same = |a: &Option<Arc<Resource>>, b: &Option<Arc<Resource>>| match (a, b) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        let number = |sampler: &Option<Sampler>| sampler.as_ref().map(Sampler::number);
+        self.kind == bind.kind
+            && same(&self.resource, &bind.resource)
+            && self.part == bind.part
+            && number(&self.sampler) == number(&bind.sampler)
+    }
+
+    /// What is bound, for messages.
+    pub(crate) fn described(&self) -> String {
+        self.resource.as_ref().map_or_else(|| "a sampler".to_owned(), |resource| resource.described())
+    }
+}
+
+/// The part lies in the resource, is aligned, and belongs to the device.
+fn check(share: &Arc<Share>, slot: Slot, bind: &Bind) -> Result<(), Error> {
+    let Some(resource) = &bind.resource else { return Ok(()) };
+    if !resource.is_of(share) {
+        let problem = format!("{} is of another context's device", resource.described());
+        return Err(Error::slot_rule(slot, problem, rule::DEVICE));
+    }
+    match (&bind.part, resource.template()) {
+        (Part::Image(part), Template::Image(info)) => {
+            let problem = |problem| format!("{problem} of {}", resource.described());
+            part.check(info).map_err(|p| Error::slot_rule(slot, problem(p), "views lie within their images"))
+        }
+        (Part::Bytes(range) | Part::Texels(range, _), _) => {
+            let size = resource.size();
+            if range.start >= range.end || range.end > size {
+                let rule = if range.end > size { "range-00342" } else { "range-00341" };
+                let (Range { start, end }, what) = (range, resource.described());
+                let vuid = format!("VUID-VkDescriptorBufferInfo-{rule}");
+                return Err(Error::slot(slot, format!("bytes {start}..{end} of {what} ({vuid})")));
+            }
+            check_alignment(share, slot, bind.kind, resource, range.start)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Views of texels are checked by the driver.
+fn check_alignment(share: &Share, slot: Slot, kind: SlotKind, resource: &Resource, offset: u64) -> Result<(), Error> {
+    let limits = share.device().limits();
+    let (alignment, vuid) = match kind {
+        SlotKind::UniformBuffer => {
+            (limits.min_uniform_buffer_offset_alignment, "VUID-VkWriteDescriptorSet-descriptorType-00327")
+        }
+        SlotKind::StorageBuffer => {
+            (limits.min_storage_buffer_offset_alignment, "VUID-VkWriteDescriptorSet-descriptorType-00328")
+        }
+        _ => return Ok(()),
+    };
+    if offset.is_multiple_of(alignment) {
+        return Ok(());
+    }
+    let of = resource.label().map(|label| format!(" of buffer `{label}`")).unwrap_or_default();
+    Err(Error::slot(slot, format!("offset {offset}{of} is no multiple of {alignment} ({vuid})")))
+}

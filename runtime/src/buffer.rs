@@ -1,0 +1,271 @@
+//! Buffers as programs hold them: handles, parts of them, and how they are made.
+
+use std::ops::{Bound, Range, RangeBounds};
+use std::sync::Arc;
+
+use bytemuck::NoUninit;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::memory::Template;
+use crate::object::Contents;
+use crate::resource::Resource;
+
+/// A buffer in device memory. A handle: clones name the same bytes. The memory is freed when the last handle is gone,
+/// no slot has it bound, and the last batch that uses it has ended.
+///
+/// One buffer may be bound as storage and as uniform, in several slots and contexts, and be the source or target of
+/// transfers. What stands behind it may be replaced ([`Context::invalidate`]); the handle stays good.
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let particles = context.buffer(1 << 16).label("particles").zeroed()?;
+/// let same = particles.clone(); // another handle
+/// context.write(&same, 0, &[1.0f32])?;
+/// assert_eq!(context.read_range::<f32>(&particles, 0..8)?, [1.0, 0.0]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    resource: Arc<Resource>,
+}
+
+impl Buffer {
+    fn new(context: &Context, size: u64, label: Option<Box<str>>, contents: Contents) -> Result<Self, Error> {
+        let resource = Resource::new(context, Template::Buffer(size), label, contents)?;
+        Ok(Self { resource: Arc::new(resource) })
+    }
+
+    /// Size in bytes.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// assert_eq!(context.buffer_from(&[1u32, 2, 3])?.size(), 12);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn size(&self) -> u64 {
+        self.resource.size()
+    }
+
+    /// The name it was given, for messages and traces.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// assert_eq!(context.buffer(4).label("seed").build()?.label(), Some("seed"));
+    /// assert_eq!(context.buffer(4).build()?.label(), None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn label(&self) -> Option<&str> {
+        self.resource.label()
+    }
+
+    /// The byte ranges that may hold defined data: what was uploaded, copied or filled, and what was bound where a kernel
+    /// can write. Sorted and disjoint.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(64).build()?;
+    /// assert!(buffer.valid_ranges().is_empty());
+    /// context.write(&buffer, 16, &[1u32, 2])?;
+    /// assert_eq!(buffer.valid_ranges(), [16..24]);
+    /// context.invalidate(&buffer)?;
+    /// assert!(buffer.valid_ranges().is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn valid_ranges(&self) -> Vec<Range<u64>> {
+        self.resource.state().valid().iter().collect()
+    }
+
+    /// How often the object behind the buffer was replaced.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let (buffer, copy) = (context.buffer_from(&[1u32])?, context.buffer_zeroed(4)?);
+    /// context.copy(&buffer, 0, &copy, 0, 4)?; // recorded: the buffer is in use
+    /// context.upload(&buffer, &[2u32])?;
+    /// assert_eq!(buffer.generation(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn generation(&self) -> u64 {
+        self.resource.state().generation()
+    }
+
+    /// Gives the memory back as soon as the batches that use it have retired, whoever still has a handle. Every later use
+    /// of the buffer is an error; destroying it again does nothing.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(64).label("old").zeroed()?;
+    /// buffer.destroy();
+    /// let error = context.read::<u8>(&buffer).unwrap_err().to_string();
+    /// assert!(error.starts_with("read: buffer `old` of 64 bytes is destroyed"), "{error}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn destroy(&self) {
+        self.resource.destroy();
+    }
+
+    pub(crate) fn resource(&self) -> &Arc<Resource> {
+        &self.resource
+    }
+}
+
+/// Makes a [`Buffer`]: see [`Context::buffer`].
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let table = context.buffer(64).label("table").holding(&[1u32, 2, 3])?;
+/// assert_eq!((table.size(), table.valid_ranges()), (64, vec![0..12]));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder makes nothing until `build`, `zeroed` or `holding`"]
+pub struct BufferBuilder<'a> {
+    context: &'a Context,
+    size: u64,
+    label: Option<Box<str>>,
+}
+
+impl<'a> BufferBuilder<'a> {
+    pub(crate) fn new(context: &'a Context, size: u64) -> Self {
+        Self { context, size, label: None }
+    }
+
+    /// Names the buffer in messages and traces.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(4).label("seed").zeroed()?;
+    /// let error = context.write(&buffer, 4, &[1u32]).unwrap_err().to_string();
+    /// assert!(error.contains("buffer `seed` of 4 bytes"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into().into_boxed_str());
+        self
+    }
+
+    /// A buffer whose contents are not defined. [`Error::Misuse`] if it has no bytes or too many,
+    /// [`Error::OutOfMemory`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(1 << 20).label("frame").build()?;
+    /// assert!(buffer.valid_ranges().is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn build(self) -> Result<Buffer, Error> {
+        Buffer::new(self.context, self.size, self.label, Contents::Undefined)
+    }
+
+    /// A buffer that holds zeros. Errors as [`BufferBuilder::build`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(8).zeroed()?;
+    /// assert_eq!(context.read::<u32>(&buffer)?, [0, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn zeroed(self) -> Result<Buffer, Error> {
+        Buffer::new(self.context, self.size, self.label, Contents::Zero)
+    }
+
+    /// A buffer that begins with these values. [`Error::Range`] if they are more than its size; else as
+    /// [`BufferBuilder::build`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(8).holding(&[1u32, 2])?;
+    /// assert_eq!(context.read::<u32>(&buffer)?, [1, 2]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn holding<T: NoUninit>(self, values: &[T]) -> Result<Buffer, Error> {
+        let context = self.context;
+        let buffer = self.build()?;
+        context.write(&buffer, 0, values)?;
+        Ok(buffer)
+    }
+}
+
+/// Bytes of a buffer: all of it (`&buffer`) or a part ([`Buffer::slice`]).
+///
+/// ```
+/// use spelter::Bind;
+///
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let buffer = context.buffer_zeroed(256)?;
+/// context.bind((0, 0), Bind::storage(&buffer))?; // all of it
+/// context.bind((0, 1), Bind::uniform(buffer.slice(64..128)))?; // a part
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct BufferSlice<'a> {
+    pub(crate) buffer: &'a Buffer,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+impl Buffer {
+    /// The bytes `range` of the buffer, to be bound. Whether they are inside is tested when they are used.
+    ///
+    /// ```
+    /// use spelter::MapFlags;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_from(&[1u32, 2, 3, 4])?;
+    /// let map = context.map(buffer.slice(8..), MapFlags::READ)?;
+    /// assert_eq!(map.read::<u32>(0, 2)?, [3, 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn slice(&self, range: impl RangeBounds<u64>) -> BufferSlice<'_> {
+        let start = match range.start_bound() {
+            Bound::Included(&start) => start,
+            Bound::Excluded(&start) => start.saturating_add(1),
+            Bound::Unbounded => 0,
+        };
+        let end = match range.end_bound() {
+            Bound::Included(&end) => end.saturating_add(1),
+            Bound::Excluded(&end) => end,
+            Bound::Unbounded => self.size(),
+        };
+        BufferSlice { buffer: self, start, end }
+    }
+}
+
+impl<'a> From<&'a Buffer> for BufferSlice<'a> {
+    fn from(buffer: &'a Buffer) -> Self {
+        buffer.slice(..)
+    }
+}
+
+impl BufferSlice<'_> {
+    pub(crate) fn range(&self) -> Range<u64> {
+        self.start..self.end
+    }
+}

@@ -1,0 +1,28 @@
+//! The rules, one line for each, by what they are about.
+
+mod bind;
+mod bytes;
+mod map;
+mod run;
+mod texels;
+
+use spelter::Error;
+
+use crate::Stage;
+
+/// A rule: what it says, how it is broken, and what the error begins and ends with.
+pub(crate) type Case = (&'static str, fn(&Stage) -> Result<(), Error>, &'static str, &'static str);
+
+pub(crate) const SOURCE: &str = "buffer `source` of 64 bytes";
+const INSIDE: &str = "(rule: a range lies within its resource, and does not end before it begins)";
+pub(crate) const GONE: &str = "(rule: a destroyed resource is not used)";
+pub(crate) const MAPPED: &str =
+    "(rule: a resource is used by commands while it is mapped only if the mapping is persistent)";
+const KIND: &str = "(rule: what is bound has the kind that the program declares)";
+const SLOT: &str = "(rule: slots lie within the device's limits)";
+const DEVICE: &str = "(rule: resources and programs are used by contexts of the device that made them)";
+
+/// All of them.
+pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
+    [bind::CASES, run::CASES, bytes::CASES, map::CASES, texels::CASES].into_iter().flatten()
+}

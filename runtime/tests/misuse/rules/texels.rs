@@ -1,0 +1,68 @@
+//! Images and transfers of texels.
+
+use spelter::{ClearColor, vk};
+
+use super::{Case, GONE, INSIDE};
+
+pub(super) const CASES: &[Case] = &[
+    (
+        "a level is written as a whole",
+        |s| s.context.write_image(&s.sheet, 1, 0, &[1u32; 3]),
+        "write: 12 bytes for the 16 of level 1 of image `sheet` of 4x4x1 R32_UINT",
+        "(rule: a level is written as a whole)",
+    ),
+    (
+        "there is such a level",
+        |s| s.context.read_image::<u32>(&s.sheet, 2, 0).map(drop),
+        "read: levels 2..3 of 2 of image `sheet` of 4x4x1 R32_UINT",
+        INSIDE,
+    ),
+    (
+        "there is such a layer",
+        |s| s.context.clear_image(s.sheet.all().layers(1..2), ClearColor::Uint([0; 4])),
+        "clear: layers 1..2 of 1 of image `sheet` of 4x4x1 R32_UINT",
+        INSIDE,
+    ),
+    (
+        "a level is read as whole elements",
+        |s| s.context.read_image::<[u8; 3]>(&s.sheet, 0, 0).map(drop),
+        "read: 64 bytes for elements of 3 bytes of image `sheet` of 4x4x1 R32_UINT",
+        "(rule: bytes are read as a whole number of elements)",
+    ),
+    (
+        "a copied level is as large as the other",
+        |s| s.context.copy_image((&s.sheet, 0, 0), (&s.drawn, 1, 0)),
+        "copy: from level 0 of layer 0, 4x4x1 texels, of image `sheet` of 4x4x1 R32_UINT to level 1 of layer 0, 2x2x1 texels, of image `drawn` of 4x4x1 R32_UINT",
+        "(rule: what is copied is as large as what it is copied to)",
+    ),
+    (
+        "a level is not copied to itself",
+        |s| s.context.copy_image((&s.sheet, 0, 0), (&s.sheet, 0, 0)),
+        "copy: from level 0 of layer 0, 4x4x1 texels, of image `sheet`",
+        "(rule: what is copied does not overlap what it is copied to)",
+    ),
+    (
+        "a destroyed image is not written",
+        |s| s.context.write_image(&s.lost, 0, 0, &[0u32; 16]),
+        "write: image `lost` of 4x4x1 R32_UINT is destroyed",
+        GONE,
+    ),
+    (
+        "a destroyed image is not cleared",
+        |s| s.context.clear_image(&s.lost, ClearColor::Uint([0; 4])),
+        "clear: image `lost` of 4x4x1 R32_UINT is destroyed",
+        GONE,
+    ),
+    (
+        "a destroyed image is not invalidated",
+        |s| s.context.invalidate_image(&s.lost),
+        "invalidate: image `lost` of 4x4x1 R32_UINT is destroyed",
+        GONE,
+    ),
+    (
+        "an image has texels",
+        |s| s.context.image(vk::Format::R32_UINT, [0, 1, 1]).label("flat").build().map(drop),
+        "",
+        "-extent-00944)",
+    ),
+];
