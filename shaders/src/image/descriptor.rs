@@ -19,7 +19,7 @@ pub struct Descriptor {
     pub sampler: Sampler,
 }
 
-/// An image view, or a texel buffer. Machine code reads the first eight fields.
+/// An image view, or a texel buffer. Machine code reads the first nine fields.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct View {
@@ -75,7 +75,7 @@ pub enum Swizzle {
     One,
 }
 
-/// A field of a view that kernels read.
+/// A field of a descriptor that kernels read, as a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Field {
     /// Width of level 0, or texels of a buffer.
@@ -92,6 +92,18 @@ pub enum Field {
     RowPitch,
     /// Bytes from a layer or slice of level 0 to the next.
     OuterPitch,
+    /// Number of the format.
+    Format,
+    /// A byte for each component: its [`Swizzle`]'s number.
+    Swizzle,
+    /// Bytes of a sampler, the lowest first: filters of large and of small texels and between levels, address mode along x.
+    Filters,
+    /// Bytes of a sampler: address modes along y and z, whether coordinates count texels, comparison.
+    Modes,
+    /// What a sampler adds to levels of detail, a float.
+    LodBias,
+    /// A sampler's lowest level of detail, a float.
+    MinLod,
 }
 
 /// How a sampler filters (`VkFilter`, `VkSamplerMipmapMode`).
@@ -142,7 +154,7 @@ pub enum Compare {
     Always,
 }
 
-/// A sampler.
+/// A sampler. Machine code reads the first nine fields, eight of them as bytes of two words.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampler {
@@ -204,6 +216,32 @@ impl Sampler {
 impl Descriptor {
     /// A descriptor that was never written.
     pub const NULL: Self = Self { view: View::NULL, sampler: Sampler::DEFAULT };
+
+    /// A field's value.
+    pub fn field(&self, field: Field) -> u32 {
+        let Self { view, sampler } = self;
+        match field {
+            Field::Width => view.size[0],
+            Field::Height => view.size[1],
+            Field::Depth => view.size[2],
+            Field::Layers => view.layers,
+            Field::Levels => view.levels,
+            Field::RowPitch => view.row_pitch,
+            Field::OuterPitch => view.outer_pitch,
+            Field::Format => view.format.vk().cast_unsigned(),
+            Field::Swizzle => u32::from_le_bytes(view.swizzle.map(|swizzle| swizzle as u8)),
+            Field::Filters => {
+                let [mag, min, mip] = [sampler.mag, sampler.min, sampler.mip].map(|filter| filter as u8);
+                u32::from_le_bytes([mag, min, mip, sampler.wrap[0] as u8])
+            }
+            Field::Modes => {
+                let [_, y, z] = sampler.wrap.map(|wrap| wrap as u8);
+                u32::from_le_bytes([y, z, sampler.unnormalized.into(), sampler.compare as u8])
+            }
+            Field::LodBias => sampler.lod_bias.to_bits(),
+            Field::MinLod => sampler.min_lod.to_bits(),
+        }
+    }
 }
 
 impl View {
@@ -268,19 +306,6 @@ impl View {
         self.size.map(|size| if size == 0 { 0 } else { size.checked_shr(level).unwrap_or(0).max(1) })
     }
 
-    /// A field's value.
-    pub fn field(&self, field: Field) -> u32 {
-        match field {
-            Field::Width => self.size[0],
-            Field::Height => self.size[1],
-            Field::Depth => self.size[2],
-            Field::Layers => self.layers,
-            Field::Levels => self.levels,
-            Field::RowPitch => self.row_pitch,
-            Field::OuterPitch => self.outer_pitch,
-        }
-    }
-
     /// Byte offset of a texel; `None` outside of the view. One of `z` and `layer` is 0.
     pub fn texel(&self, level: u32, [x, y, z]: [u32; 3], layer: u32) -> Option<u64> {
         let [width, height, depth] = self.level_size(level);
@@ -296,8 +321,21 @@ impl View {
 
 impl Field {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Width, Self::Height, Self::Depth, Self::Layers, Self::Levels, Self::RowPitch, Self::OuterPitch];
+    pub const ALL: [Self; 13] = [
+        Self::Width,
+        Self::Height,
+        Self::Depth,
+        Self::Layers,
+        Self::Levels,
+        Self::RowPitch,
+        Self::OuterPitch,
+        Self::Format,
+        Self::Swizzle,
+        Self::Filters,
+        Self::Modes,
+        Self::LodBias,
+        Self::MinLod,
+    ];
 
     /// The name in the text forms.
     pub fn name(self) -> &'static str {
@@ -309,6 +347,12 @@ impl Field {
             Self::Levels => "levels",
             Self::RowPitch => "row_pitch",
             Self::OuterPitch => "outer_pitch",
+            Self::Format => "format",
+            Self::Swizzle => "swizzle",
+            Self::Filters => "filters",
+            Self::Modes => "modes",
+            Self::LodBias => "lod_bias",
+            Self::MinLod => "min_lod",
         }
     }
 
@@ -319,15 +363,30 @@ impl Field {
 
     /// Where machine code finds the field in a [`Descriptor`].
     pub fn offset(self) -> usize {
-        offset_of!(Descriptor, view)
-            + match self {
-                Self::Width => offset_of!(View, size),
-                Self::Height => offset_of!(View, size) + 4,
-                Self::Depth => offset_of!(View, size) + 8,
-                Self::Layers => offset_of!(View, layers),
-                Self::Levels => offset_of!(View, levels),
-                Self::RowPitch => offset_of!(View, row_pitch),
-                Self::OuterPitch => offset_of!(View, outer_pitch),
-            }
+        const VIEW: usize = offset_of!(Descriptor, view);
+        const SAMPLER: usize = offset_of!(Descriptor, sampler);
+        match self {
+            Self::Width => VIEW + offset_of!(View, size),
+            Self::Height => VIEW + offset_of!(View, size) + 4,
+            Self::Depth => VIEW + offset_of!(View, size) + 8,
+            Self::Layers => VIEW + offset_of!(View, layers),
+            Self::Levels => VIEW + offset_of!(View, levels),
+            Self::RowPitch => VIEW + offset_of!(View, row_pitch),
+            Self::OuterPitch => VIEW + offset_of!(View, outer_pitch),
+            Self::Format => VIEW + offset_of!(View, format),
+            Self::Swizzle => VIEW + offset_of!(View, swizzle),
+            Self::Filters => SAMPLER + offset_of!(Sampler, mag),
+            Self::Modes => SAMPLER + offset_of!(Sampler, mag) + 4,
+            Self::LodBias => SAMPLER + offset_of!(Sampler, lod_bias),
+            Self::MinLod => SAMPLER + offset_of!(Sampler, min_lod),
+        }
     }
 }
+
+// The two words of a sampler's bytes are where [`Descriptor::field`] says.
+const _: () = {
+    let [mag, min, mip] = [offset_of!(Sampler, mag), offset_of!(Sampler, min), offset_of!(Sampler, mip)];
+    let [wrap, unnormalized] = [offset_of!(Sampler, wrap), offset_of!(Sampler, unnormalized)];
+    assert!(mag.is_multiple_of(4) && min == mag + 1 && mip == mag + 2 && wrap == mag + 3);
+    assert!(unnormalized == mag + 6 && offset_of!(Sampler, compare) == mag + 7);
+};

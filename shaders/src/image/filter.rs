@@ -1,6 +1,7 @@
 //! Texels, compared, swizzled and mixed.
 
 use super::address::{Span, linear, nearest, wrap};
+use super::codes;
 use super::cube;
 use super::descriptor::{Compare, Filter, Sampler, View};
 use super::format::{Class, Numeric};
@@ -19,6 +20,8 @@ pub(super) struct Source<'a> {
     pub(super) face: Option<u32>,
     /// What texels are compared with.
     pub(super) reference: Option<f32>,
+    /// Whether texels are their codes, as linear filters mix them.
+    pub(super) codes: bool,
 }
 
 /// A texel as the shader sees it: bits of floats or integers.
@@ -37,6 +40,9 @@ impl Source<'_> {
             Some(offset) => load_raw(view.memory, offset, bytes),
             None => [0; 4],
         };
+        if self.codes {
+            return codes::of_texel(view.format, raw).map(f32::to_bits);
+        }
         self.seen(decode(view.format, raw))
     }
 
@@ -64,6 +70,9 @@ impl Source<'_> {
         let mut texel = [0, 0, 0, self.one()];
         for part in parts.iter().filter(|part| part.channel < 4) {
             texel[usize::from(part.channel)] = self.sampler.border[usize::from(part.channel)];
+        }
+        if self.codes {
+            return codes::of_numbers(self.view.format, texel.map(f32::from_bits)).map(f32::to_bits);
         }
         self.seen(texel)
     }
@@ -125,7 +134,11 @@ impl Source<'_> {
             return self.fetch(level, near);
         }
         let spans = [0, 1, 2].map(|dim| linear(at[dim], offset[dim]));
-        self.mix(level, &spans, self.dims, [0; 3])
+        if self.reference.is_some() || !codes::mixes(self.view.format) {
+            return self.mix(level, &spans, self.dims, [0; 3]);
+        }
+        let mean = Self { codes: true, ..*self }.mix(level, &spans, self.dims, [0; 3]);
+        self.seen(codes::to_numbers(self.view.format, mean.map(f32::from_bits)).map(f32::to_bits))
     }
 
     /// The texels around, mixed: along x first.
@@ -135,6 +148,10 @@ impl Source<'_> {
         let first = self.mix(level, spans, dim, at);
         at[dim] = spans[dim].first.saturating_add(1);
         let second = self.mix(level, spans, dim, at);
+        if self.codes {
+            let mean = |k: usize| codes::mean(f32::from_bits(first[k]), f32::from_bits(second[k]), spans[dim].weight);
+            return [0, 1, 2, 3].map(|k| mean(k).to_bits());
+        }
         lerp(first, second, spans[dim].weight)
     }
 
@@ -147,10 +164,15 @@ impl Source<'_> {
     }
 }
 
-/// `a` and `b` by weight; the same where both are.
+/// `a` and `b` by weight; what has none does not count, whatever it is.
 pub(super) fn lerp(a: Texel, b: Texel, weight: f32) -> Texel {
-    let mix = |a: f32, b: f32| a * (1.0 - weight) + b * weight;
-    [0, 1, 2, 3].map(|k| mix(f32::from_bits(a[k]), f32::from_bits(b[k])).to_bits())
+    [0, 1, 2, 3].map(|k| mixed(f32::from_bits(a[k]), f32::from_bits(b[k]), weight).to_bits())
+}
+
+/// One channel of [`lerp`].
+#[inline(always)]
+pub(super) fn mixed(a: f32, b: f32, weight: f32) -> f32 {
+    if weight == 0.0 { a } else { b.mul_add(weight, a * (1.0 - weight)) }
 }
 
 fn compare(how: Compare, reference: f32, depth: f32) -> bool {

@@ -7,7 +7,10 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::address::wrap;
+use super::codes;
 use super::descriptor::{Filter, Sampler, Swizzle, View, Wrap};
+use super::direct::{MAGIC, NEAR};
+use super::filter::mixed;
 use super::format::{Format, Numeric};
 use super::lanes::Row;
 use super::lod;
@@ -102,45 +105,31 @@ pub(super) fn sample(op: &ImageOp, view: &View, sampler: &Sampler, args: &[Row],
         load(words, &sums(&below, &left)),
         load(words, &sums(&below, &right)),
     ];
-    let weights = Weights { a, b, not_a: lanes!(|lane| 1.0 - a[lane]), not_b: lanes!(|lane| 1.0 - b[lane]) };
+    let [c0, c1, c2, c3] = &corners;
     match texels {
         Texels::Float => {
-            let [c0, c1, c2, c3] = &corners;
-            results[0] = weights.mix([&floats(c0), &floats(c1), &floats(c2), &floats(c3)]);
+            let [c0, c1, c2, c3] = [floats(c0), floats(c1), floats(c2), floats(c3)];
+            let top: Floats = lanes!(|lane| mixed(c0[lane], c1[lane], a[lane]));
+            let bottom: Floats = lanes!(|lane| mixed(c2[lane], c3[lane], a[lane]));
+            results[0] = lanes!(|lane| mixed(top[lane], bottom[lane], b[lane]).to_bits());
             results[1] = [0; 16];
             results[2] = [0; 16];
-            // Alpha is mixed, too: of 1 and 1.
-            results[3] = weights.mix([&[1.0; 16]; 4]);
+            // The mean of 1 and 1, whatever the weight.
+            results[3] = [1f32.to_bits(); 16];
         }
         Texels::Bytes(channels) => {
+            let reciprocal = codes::reciprocal(255.0);
             for (byte, channel) in channels.into_iter().enumerate() {
-                let [c0, c1, c2, c3] = &corners;
                 let shift = 8 * byte as u32;
-                let codes = [unorm(c0, shift), unorm(c1, shift), unorm(c2, shift), unorm(c3, shift)];
-                results[channel] = weights.mix([&codes[0], &codes[1], &codes[2], &codes[3]]);
+                let [c0, c1, c2, c3] = [code(c0, shift), code(c1, shift), code(c2, shift), code(c3, shift)];
+                let top: Floats = lanes!(|lane| codes::mean(c0[lane], c1[lane], a[lane]));
+                let bottom: Floats = lanes!(|lane| codes::mean(c2[lane], c3[lane], a[lane]));
+                let mean: Floats = lanes!(|lane| codes::mean(top[lane], bottom[lane], b[lane]));
+                results[channel] = lanes!(|lane| codes::quotient(mean[lane], reciprocal).to_bits());
             }
         }
     }
     true
-}
-
-/// How much of the second texel there is, along x and along y, and of the first.
-struct Weights {
-    a: Floats,
-    b: Floats,
-    not_a: Floats,
-    not_b: Floats,
-}
-
-impl Weights {
-    #[inline(always)]
-    fn mix(&self, [c0, c1, c2, c3]: [&Floats; 4]) -> Row {
-        lanes!(|lane| {
-            let top = c0[lane] * self.not_a[lane] + c1[lane] * self.a[lane];
-            let bottom = c2[lane] * self.not_a[lane] + c3[lane] * self.a[lane];
-            (top * self.not_b[lane] + bottom * self.b[lane]).to_bits()
-        })
-    }
 }
 
 #[inline(always)]
@@ -156,14 +145,11 @@ fn sums(a: &Row, b: &Row) -> Row {
 /// The two texels around each lane's coordinate, and the second one's weight; `None` where one is the border, or far away.
 #[inline(always)]
 fn span(coordinates: &Row, size: u32, mode: Wrap) -> Option<([Row; 2], Floats)> {
-    /// Beyond it, floats have no halves; and that many more than it make a float's low bits the whole number.
-    const FAR: f32 = 4_194_304.0;
-    const MAGIC: f32 = 12_582_912.0;
     let last = size.cast_signed() - 1;
     let at: Floats = lanes!(|lane| f32::from_bits(coordinates[lane]) * size as f32 - 0.5);
     let floor: Floats = lanes!(|lane| at[lane].floor());
     // Of what is far, or no number, each lane is a case of its own.
-    let far: Row = lanes!(|lane| u32::from(floor[lane].abs() >= FAR) | u32::from(floor[lane].is_nan()));
+    let far: Row = lanes!(|lane| u32::from(floor[lane].abs() >= NEAR) | u32::from(floor[lane].is_nan()));
     if any(&far) {
         return None;
     }
@@ -221,30 +207,8 @@ fn load(words: &[AtomicU32], at: &Row) -> Row {
     row
 }
 
-/// The high and the low part of 1/255.
-const RECIPROCAL: [f32; 2] = [1.0 / 255.0, (1.0 / 255.0 - 0.003_921_568_859_368_563_f64) as f32];
-
-/// Eight bits over 255, rounded once.
+/// Eight bits as a float.
 #[inline(always)]
-fn unorm(words: &Row, shift: u32) -> Floats {
-    let [high, low] = RECIPROCAL;
-    lanes!(|lane| {
-        let code = (words[lane] >> shift & 0xff).cast_signed() as f32;
-        code.mul_add(high, code * low)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn products_with_both_parts_of_the_reciprocal_are_quotients() {
-        for first in (0..256).step_by(16) {
-            let codes: Row = std::array::from_fn(|lane| (first + lane as u32) << 8);
-            for (code, quotient) in codes.iter().zip(unorm(&codes, 8)) {
-                assert_eq!(quotient.to_bits(), ((code >> 8) as f32 / 255.0).to_bits(), "{code:#x}");
-            }
-        }
-    }
+fn code(words: &Row, shift: u32) -> Floats {
+    lanes!(|lane| (words[lane] >> shift & 0xff).cast_signed() as f32)
 }

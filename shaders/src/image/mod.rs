@@ -4,9 +4,11 @@
 //! meaning of every image instruction, which the interpreter calls for an invocation and machine code for a subgroup.
 
 mod address;
+pub(crate) mod codes;
 mod cube;
 mod declared;
 mod descriptor;
+pub(crate) mod direct;
 mod filter;
 mod format;
 pub(crate) mod lanes;

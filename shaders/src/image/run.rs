@@ -66,8 +66,15 @@ fn read(op: &ImageOp, view: &View, operands: &mut Operands<'_>) -> Texel {
         let offset = operands.integers(op.dim.coordinates());
         at = [0, 1, 2].map(|dim| at[dim].wrapping_add(offset[dim]));
     }
-    let source =
-        Source { view, sampler: &Sampler::DEFAULT, dims: op.dim.coordinates(), layer, face: None, reference: None };
+    let source = Source {
+        view,
+        sampler: &Sampler::DEFAULT,
+        dims: op.dim.coordinates(),
+        layer,
+        face: None,
+        reference: None,
+        codes: false,
+    };
     source.load(level, at.map(i32::cast_unsigned), layer)
 }
 
@@ -90,7 +97,7 @@ fn source<'a>(
     let number = if op.arrayed { operands.float() } else { 0.0 };
     let reference = op.dref.then(|| operands.float());
     let dims = if op.dim == Dim::Cube { 2 } else { op.dim.coordinates() };
-    let mut source = Source { view, sampler, dims, layer: 0, face: None, reference };
+    let mut source = Source { view, sampler, dims, layer: 0, face: None, reference, codes: false };
     let mut coordinates = given;
     if op.dim == Dim::Cube {
         let spot = cube::project(given);

@@ -9,7 +9,7 @@ use super::format::{Class, Description, Format, Numeric, Part};
 use crate::guest::GuestSlice;
 
 /// The bits of a texel, lowest first.
-type Raw = [u32; 4];
+pub(super) type Raw = [u32; 4];
 
 /// The bytes of a texel of `bytes` bytes at `offset`; 0 for those outside of the memory.
 pub fn load_raw(memory: GuestSlice, offset: u64, bytes: u32) -> Raw {
@@ -40,7 +40,7 @@ pub fn store_raw(memory: GuestSlice, offset: u64, bytes: u32, raw: Raw) {
     }
 }
 
-fn take(raw: Raw, part: Part) -> u32 {
+pub(super) fn take(raw: Raw, part: Part) -> u32 {
     // No channel lies in two words.
     let word = raw[usize::from(part.shift / 32)] >> (part.shift % 32);
     if part.bits == 32 { word } else { word & ((1 << part.bits) - 1) }

@@ -225,6 +225,12 @@ impl Builder {
         }
     }
 
+    /// As [`Builder::seal`], for a block where ways come together between which and `above` no variable is written.
+    pub(super) fn seal_behind(&mut self, block: Block, above: Block) {
+        self.variables.predecessors[block] = vec![above];
+        self.seal(block);
+    }
+
     /// The nearest definition upwards; makes a parameter where ways come together.
     fn find(&mut self, variable: Variable, from: Block) -> Value {
         let mut block = from;

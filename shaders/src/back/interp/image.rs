@@ -8,8 +8,8 @@ use crate::image::{self, Field};
 
 /// Field number `extra` of the image operand 0.
 pub(super) fn field(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
-    let view = &env.image(step.arg(regs, 0)).view;
-    let value = Field::ALL.get(step.extra as usize).map_or(0, |&field| view.field(field));
+    let descriptor = env.image(step.arg(regs, 0));
+    let value = Field::ALL.get(step.extra as usize).map_or(0, |&field| descriptor.field(field));
     step.set(regs, value.into());
 }
 

@@ -103,8 +103,11 @@ pub(super) enum Kind {
     Checked(Asm, Check),
     Sequence(Box<dyn Expand>),
     /// Calls the context's function for the routine with that number: operand 0 is the context, in the register of
-    /// the first argument, operand 1 the rows, in that of the second.
-    Call(u32),
+    /// the first argument, operand 1 the rows, in that of the second. Changes what functions may change, or, if it keeps, nothing.
+    Call {
+        routine: u32,
+        keeps: bool,
+    },
     Jump,
     /// To the first successor if the flags say so, else to the second.
     Branch(ConditionCode),
@@ -251,7 +254,7 @@ impl ra::Function for VCode {
 
     fn inst_clobbers(&self, inst: ra::Inst) -> PRegSet {
         match self.insts[inst.index()].kind {
-            Kind::Call(_) => not_saved(self.vector_words),
+            Kind::Call { keeps: false, .. } => not_saved(self.vector_words),
             _ => PRegSet::empty(),
         }
     }

@@ -1,13 +1,24 @@
 //! Image instructions: rows of operands, a call, rows of results.
 
+use smallvec::{SmallVec, smallvec};
+
 use super::{Type, Value, Widen};
 use crate::analysis::Shape;
-use crate::image::{Field, ImageOp, Kind};
+use crate::image::{Field, ImageOp, Kind, LodOperand};
 use crate::ir::{self, InstData as Scalar};
 use crate::simd::{Field as ContextField, InstData, LANES, Routine};
 
 /// Bytes of a row.
 pub(super) const ROW: u32 = 4 * LANES;
+
+/// Operands in the form in which they are kept: image, sampler, the others. Blocks behind branches find them so.
+pub(super) type Operands = SmallVec<[(Value, Shape); 8]>;
+
+/// Numbers of components, in order.
+pub(super) type Components = SmallVec<[u8; 4]>;
+
+/// Components of a texel.
+pub(super) type Texel = SmallVec<[Value; 4]>;
 
 impl Widen<'_> {
     /// A field of an image's description.
@@ -32,12 +43,36 @@ impl Widen<'_> {
         if self.kernel.results[inst].is_some_and(|result| self.is_defined(result)) {
             return;
         }
+        let operands = [*image, sampler.unwrap_or(*image)].into_iter().chain(args.iter().copied());
+        let operands: Operands = operands.map(|value| (self.get(value), self.shape(value))).collect();
+        if op.kind == Kind::Write {
+            self.image_call(op, &operands, &[]);
+            return;
+        }
+        let results = self.components(block, inst);
+        let mut components: Components = results.iter().map(|&(component, _)| component).collect();
+        components.sort_unstable();
+        components.dedup();
+        let is_base =
+            op.lod == LodOperand::None || args.last().is_some_and(|&lod| self.kernel.constant(lod) == Some(0));
+        let direct = self.sample(op, &operands, is_base, &components);
+        let direct = direct.or_else(|| self.read_texel(op, &operands, is_base, &components));
+        let texel = direct.unwrap_or_else(|| self.image_call(op, &operands, &components));
+        for (component, result) in results {
+            if let Some(at) = components.iter().position(|&other| other == component) {
+                self.define_as(result, texel[at]);
+            }
+        }
+    }
+
+    /// The call of an image instruction; some components of its result.
+    pub(super) fn image_call(&mut self, op: &ImageOp, operands: &Operands, components: &[u8]) -> Texel {
         let area = self.builder.emit_one(InstData::Context { field: ContextField::Calls });
         let (on, off) = (self.builder.constant(Type::V32, u32::MAX.into()), self.builder.constant(Type::V32, 0));
         let lanes = self.builder.select(self.exec, on, off);
-        let mut rows: smallvec::SmallVec<[Value; 16]> = smallvec::smallvec![lanes];
-        for value in [*image, sampler.unwrap_or(*image)].into_iter().chain(args.iter().copied()) {
-            rows.push(self.vector(value));
+        let mut rows: SmallVec<[Value; 16]> = smallvec![lanes];
+        for &(value, shape) in operands {
+            rows.push(self.widened(value, shape));
         }
         for (row, &value) in (0..).zip(&rows) {
             let value = if self.builder.ty(value) == Type::V32 { value } else { self.builder.splat(value) };
@@ -48,20 +83,16 @@ impl Widen<'_> {
         let results = rows.len() as u32;
         let bytes = routine.bytes();
         self.builder.kernel.call_bytes = self.builder.kernel.call_bytes.max(bytes);
-        if op.kind == Kind::Write {
-            return;
-        }
-        for (component, result) in self.components(block, inst) {
-            let at = (results + u32::from(component)) * ROW;
-            let value = self.builder.emit_value(InstData::FrameLoad { ty: Type::V32, frame: area, at });
-            self.define_as(result, value);
-        }
+        let load = |component| (results + u32::from(component)) * ROW;
+        let loads =
+            components.iter().map(|&component| InstData::FrameLoad { ty: Type::V32, frame: area, at: load(component) });
+        loads.map(|load| self.builder.emit_value(load)).collect()
     }
 
     /// The components that are wanted of an instruction's texel, up to where memory may change.
-    fn components(&self, block: ir::Block, inst: ir::Inst) -> smallvec::SmallVec<[(u8, ir::Value); 4]> {
+    fn components(&self, block: ir::Block, inst: ir::Inst) -> SmallVec<[(u8, ir::Value); 4]> {
         let kernel = self.kernel;
-        let mut found = smallvec::SmallVec::new();
+        let mut found = SmallVec::new();
         let of = |data: &Scalar| match data {
             Scalar::Image { op, image, sampler, args, access } => {
                 Some((ImageOp { component: 0, ..*op }, *image, *sampler, args.clone(), *access))

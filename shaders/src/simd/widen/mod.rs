@@ -19,6 +19,7 @@ mod needed;
 mod normalise;
 mod pointer;
 mod pure;
+mod sample;
 mod subgroups;
 mod tally;
 mod turns;
@@ -83,6 +84,8 @@ struct Widen<'a> {
     /// Values of the block that is translated now.
     local: HashMap<ir::Value, Value>,
     forms: SecondaryMap<ir::Value, Option<Form>>,
+    /// What samples of the block have in common.
+    samples: sample::Known,
     /// What lanes that left a loop took with them.
     frozen: HashMap<ir::Value, Variable>,
     /// High words of what 64-bit atomics of the block gave.
@@ -144,6 +147,7 @@ impl<'a> Widen<'a> {
             uniformity,
             builder,
             local: HashMap::default(),
+            samples: sample::Known::default(),
             forms: SecondaryMap::new(),
             frozen: HashMap::default(),
             highs: HashMap::default(),

@@ -154,7 +154,7 @@ impl Widen<'_> {
     }
 
     /// A kept value in each lane.
-    fn widened(&mut self, value: Value, shape: Shape) -> Value {
+    pub(super) fn widened(&mut self, value: Value, shape: Shape) -> Value {
         let ty = self.builder.ty(value);
         if ty.is_vector() {
             return value;

@@ -6,6 +6,7 @@
 mod assembler;
 mod float_mode;
 mod frame;
+mod keeping;
 mod moves;
 mod regs;
 
@@ -46,6 +47,8 @@ struct Encode<'a> {
     /// The block that each block stands for: blocks that only jump stand for their target and are not written.
     stands_for: Vec<usize>,
     cold: Vec<Cold>,
+    /// Where calls go that keep all registers, if there are any.
+    keeper: Option<Label>,
 }
 
 /// Encodes a function for which registers are known.
@@ -56,11 +59,14 @@ pub(super) fn encode(code: &VCode, out: &Output, isa: Isa) -> Result<Image, Comp
     let frame = Frame::new(code, out)?;
     let labels = code.blocks.iter().map(|_| asm.label()).collect();
     let stands_for = thread_jumps(code, out);
-    let mut encode = Encode { code, out, edit: 0, asm, frame, isa, labels, stands_for, cold: Vec::new() };
+    let mut encode = Encode { code, out, edit: 0, asm, frame, isa, labels, stands_for, cold: Vec::new(), keeper: None };
     let modes = code.floats.then(|| float_mode::check(&mut encode.asm));
     encode.frame.enter(&mut encode.asm);
     encode.blocks();
     encode.cold_code();
+    if let Some(keeper) = encode.keeper {
+        keeping::write(&mut encode.asm, keeper, isa);
+    }
     if let Some(labels) = modes {
         float_mode::set_and_call(&mut encode.asm, labels);
     }
@@ -134,7 +140,11 @@ impl Encode<'_> {
                 self.asm.template(asm, regs);
             }
             Kind::Sequence(sequence) => sequence.hot(regs, &mut self.asm),
-            Kind::Call(routine) => self.call(*routine),
+            Kind::Call { routine, keeps: false } => self.call(*routine),
+            Kind::Call { routine, keeps: true } => {
+                let keeper = *self.keeper.get_or_insert_with(|| self.asm.label());
+                keeping::call(&mut self.asm, keeper, *routine);
+            }
             Kind::Jump => {
                 let to = self.target(block, 0);
                 if next == Some(to) || !self.repeat(to, next) {

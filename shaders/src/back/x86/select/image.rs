@@ -8,7 +8,7 @@ use super::super::call::offset;
 use super::super::encode::conditional;
 use super::super::vcode::{Build, Kind, Place, View};
 use super::Select;
-use crate::image::{Descriptor, Field};
+use crate::image::{Descriptor, Field, direct};
 use crate::simd::{Inst, Routine, Value};
 
 /// Bytes from a descriptor to the next.
@@ -65,7 +65,9 @@ impl Select<'_> {
         // The function that is called rounds as machine code does.
         self.code.floats = true;
         let operands = [Operand::reg_fixed_use(self.context, FIRST), Operand::reg_fixed_use(area, SECOND)];
-        self.code.push(Kind::Call(number as u32), &operands);
+        // Kernels do without the call where they can.
+        let keeps = matches!(routine, Routine::Image(op) if direct::may_be(op));
+        self.code.push(Kind::Call { routine: number as u32, keeps }, &operands);
         Ok(())
     }
 }

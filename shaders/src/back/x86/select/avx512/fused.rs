@@ -5,6 +5,7 @@ use iced_x86::Code;
 use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
 use super::super::Select;
+use super::operand::Source;
 use crate::ir::Op;
 use crate::simd::{Inst, InstData, Value};
 
@@ -15,6 +16,9 @@ impl Select<'_> {
     /// Writes the operation together with one that waits, if there is an instruction for both.
     pub(super) fn fused(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<bool, CompileError> {
         if op == Op::Or && self.rotation(inst, args)? {
+            return Ok(true);
+        }
+        if op == Op::And && self.bytes(inst, args)? {
             return Ok(true);
         }
         let Some(outer) = logic(op) else { return Ok(false) };
@@ -29,6 +33,35 @@ impl Select<'_> {
             let build = build.modify(result, first, View::Zmm).reads(second, View::Zmm);
             let [a, b, c] = TABLES;
             self.push_with(build, third, Some(outer(inner(a, b), c)));
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Whole bytes out of each word, moved down by whole bytes.
+    fn bytes(&mut self, inst: Inst, args: &[Value]) -> Result<bool, CompileError> {
+        for (word, mask) in [(args[0], args[1]), (args[1], args[0])] {
+            let Some(mask) = self.constant(mask) else { continue };
+            let Some((waiting, InstData::Pure { op: Op::LShr, args })) = self.waiting(word) else { continue };
+            let Some(amount) = self.constant(args[1]).map(|amount| amount & 31) else { continue };
+            let [mask, amount] = [mask as u32, amount as u32];
+            if !amount.is_multiple_of(8) || !mask.to_le_bytes().into_iter().all(|byte| matches!(byte, 0 | 0xff)) {
+                continue;
+            }
+            self.put_off[waiting] = 0;
+            let word = self.reg(args[0])?;
+            // Numbers are those of 16 bytes; the high bit makes a zero.
+            let order = self.code.pool.vector(std::array::from_fn(|lane| {
+                let bytes: [u8; 4] = std::array::from_fn(|byte| {
+                    let from = byte as u32 + amount / 8;
+                    let is_there = mask >> (8 * byte) & 1 != 0 && from < 4;
+                    if is_there { (4 * (lane as u32 % 4) + from) as u8 } else { 0x80 }
+                });
+                u32::from_le_bytes(bytes)
+            }));
+            let result = self.define(inst);
+            let build = Build::new(Code::EVEX_Vpshufb_zmm_k1z_zmm_zmmm512).def(result, View::Zmm);
+            self.push_with(build.reads(word, View::Zmm), Source::Vector(order), None);
             return Ok(true);
         }
         Ok(false)

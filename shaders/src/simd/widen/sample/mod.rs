@@ -1,0 +1,122 @@
+//! Samples without a call: coordinates, texels and filters as instructions, where descriptors are as [`direct`] says.
+//!
+//! What depends on the descriptors alone are scalars, which move to the entry: each sample tests one truth value. Texels that lanes have next
+//! to each other, as those of neighbours mostly are, are rows; others are gathered. The operations are those of
+//! [`filter`](crate::image), in the same order.
+//!
+//! ```text
+//! here ──▶ inside ──▶ row ─────▶ texels ──▶ codes ───▶ end
+//!  │ │        └─────▶ gather ───▶  ▲   └──▶ floats ──▶  ▲
+//!  │ └───▶ outside ─▶ wrapped ─────┘                    │
+//!  └──────────┴─────▶ call ─────────────────────────────┘
+//! ```
+
+mod mix;
+mod pair;
+mod read;
+mod texels;
+
+use foldhash::HashMap;
+use smallvec::SmallVec;
+
+use self::pair::{Key, Pair, Source};
+use self::texels::{Corners, Span};
+use super::image::{Components, Operands, Texel};
+use super::{Block, Type, Value, Widen};
+use crate::analysis::Shape;
+use crate::image::{ImageOp, direct};
+use crate::simd::{BlockCall, InstData};
+
+/// What the samples of a block have in common.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    sources: HashMap<(Value, bool), Source>,
+    pairs: HashMap<Key, Pair>,
+    spans: HashMap<(Value, usize, Key), Span>,
+}
+
+impl Known {
+    /// Forgets all: what follows is in another place.
+    pub(super) fn clear(&mut self) {
+        self.sources.clear();
+        self.pairs.clear();
+        self.spans.clear();
+    }
+}
+
+impl Widen<'_> {
+    /// Some components of a sample, with a call where the descriptors want one; `None` if they always do.
+    pub(super) fn sample(
+        &mut self,
+        op: &ImageOp,
+        operands: &Operands,
+        is_base: bool,
+        components: &Components,
+    ) -> Option<Texel> {
+        if !direct::is_direct(op) {
+            return None;
+        }
+        let [(image, Shape::Uniform), (sampler, Shape::Uniform), (s, _), (t, _), ref rest @ ..] = operands[..] else {
+            return None;
+        };
+        let numbers = [image, sampler].map(|number| self.of_all_lanes(number));
+        let count = u64::from(self.builder.kernel.descriptors);
+        if numbers.iter().any(|&number| self.builder.kernel.constant(number).is_some_and(|number| number >= count)) {
+            return None;
+        }
+        let key = (numbers[0], numbers[1], op.arrayed, is_base);
+        let pair = self.pair(key);
+        let spans = [self.span(key, &pair, s, 0), self.span(key, &pair, t, 1)];
+        let layer = op.arrayed.then(|| self.layer(&pair, rest[0].0));
+        let here = self.builder.current();
+        let [near, outside, texels, call, end] = std::array::from_fn(|_| self.builder.create_block());
+        self.builder.branch(pair.is_direct, near, call);
+        self.begin(near);
+        let inside = self.builder.and(spans[0].inside, spans[1].inside);
+        let beyond = self.builder.and_not(self.exec, inside);
+        let is_beyond = self.builder.any(beyond);
+        let inside = self.builder.create_block();
+        self.builder.branch(is_beyond, outside, inside);
+        self.begin(inside);
+        self.texels_inside(&pair, &spans, layer, texels);
+        self.begin(outside);
+        self.texels_outside(&pair, &spans, layer, texels, call);
+        let corners: Corners = std::array::from_fn(|_| self.builder.param(texels, Type::V32));
+        self.begin(texels);
+        let [whole, float] = std::array::from_fn(|_| self.builder.create_block());
+        self.builder.branch(pair.source.is_float, float, whole);
+        self.begin(whole);
+        let mean = components.iter().map(|&component| self.mean_of_codes(&corners, &spans, component)).collect();
+        self.jump_with(end, mean);
+        self.begin(float);
+        let mean = self.mean_of_floats(&corners, &spans, components);
+        self.jump_with(end, mean);
+        self.begin(call);
+        let texel = self.image_call(op, operands, components);
+        self.jump_with(end, texel);
+        Some(self.join(here, end, components))
+    }
+
+    /// Goes on where the ways from `here` come together, with a component from each.
+    fn join(&mut self, here: Block, end: Block, components: &Components) -> Texel {
+        let texel = components.iter().map(|_| self.builder.param(end, Type::V32)).collect();
+        self.builder.switch_to(end);
+        self.builder.seal_behind(end, here);
+        self.note_exec();
+        texel
+    }
+
+    fn begin(&mut self, block: Block) {
+        self.builder.switch_to(block);
+        self.builder.seal(block);
+        self.note_exec();
+    }
+
+    fn jump_with(&mut self, block: Block, args: SmallVec<[Value; 4]>) {
+        self.builder.terminate(InstData::Jump { to: BlockCall { block, args } });
+    }
+
+    pub(super) fn float(&mut self, number: f32) -> Value {
+        self.builder.constant(Type::V32, number.to_bits().into())
+    }
+}
