@@ -206,6 +206,60 @@ fn what_the_host_reads_is_of_one_moment() {
     whole(|context, round| context.write_image(&image, 0, 0, &[round; 16 << 10]).unwrap(), read, &context, 500);
 }
 
+/// What is changed is in use, so each change gives it new storage: a copy is of the storage before, or of what was written to the
+/// new one.
+#[test]
+fn what_is_copied_is_of_one_moment() {
+    let context = Context::builder().workers(1).poison(true).build().unwrap();
+    let [buffer, copy, other] = [(); 3].map(|()| context.buffer(64 << 10).zeroed().unwrap());
+    let read = |context: &Context| {
+        context.copy(&buffer, 0, &copy, 0, 64 << 10).unwrap();
+        context.read::<u32>(&copy).unwrap()
+    };
+    let use_it = |context: &Context| context.copy(&buffer, 0, &other, 0, 64 << 10).unwrap();
+    let write = |context: &Context, round| {
+        use_it(context);
+        context.write(&buffer, 0, &[round; 16 << 10]).unwrap();
+    };
+    whole(write, read, &context, 1000);
+    let upload = |context: &Context, round| {
+        use_it(context);
+        context.upload(&buffer, &[round; 16 << 10]).unwrap();
+    };
+    whole(upload, read, &context, 1000);
+    let [image, copy, other] = [(); 3].map(|()| context.image(vk::Format::R32_UINT, [128, 128, 1]).build().unwrap());
+    context.clear_image(&image, ClearColor::Uint([0; 4])).unwrap();
+    let read = |context: &Context| {
+        context.copy_image((&image, 0, 0), (&copy, 0, 0)).unwrap();
+        context.read_image::<u32>(&copy, 0, 0).unwrap()
+    };
+    let write = |context: &Context, round| {
+        context.copy_image((&image, 0, 0), (&other, 0, 0)).unwrap();
+        context.write_image(&image, 0, 0, &[round; 16 << 10]).unwrap();
+    };
+    whole(write, read, &context, 500);
+    assert!(context.stats().renames > 500, "{}", context.stats());
+}
+
+/// What goes through several staging buffers is copied in one step, too: so much is not renamed, as the rest is wanted.
+#[test]
+fn what_is_staged_in_pieces_is_of_one_moment() {
+    const BYTES: u64 = 10 << 20;
+    let context = Context::builder().workers(1).memory(2 << 30).build().unwrap();
+    let [buffer, copy] = [(); 2].map(|()| context.buffer(BYTES + 64).zeroed().unwrap());
+    let read = |context: &Context| {
+        context.copy(&buffer, 0, &copy, 0, BYTES).unwrap();
+        context.read_range::<u32>(&copy, 0..BYTES).unwrap()
+    };
+    let other = context.buffer(64).build().unwrap();
+    let write = |context: &Context, round| {
+        context.copy(&buffer, BYTES, &other, 0, 64).unwrap();
+        context.write(&buffer, 0, &vec![round; BYTES as usize / 4]).unwrap();
+    };
+    whole(write, read, &context, 40);
+    assert!(context.stats().bytes_staged > 10 * BYTES, "{}", context.stats());
+}
+
 /// Who looks at bytes while a kernel writes them gets each as it was before or after.
 #[test]
 fn bytes_that_a_kernel_is_writing_are_old_or_new() {

@@ -34,7 +34,7 @@ impl Context {
     fn invalidate_all(&self, resource: &Resource) -> Result<(), Error> {
         self.invalidate_with(resource, |room| {
             let mut state = self.inner.lock();
-            replace::invalidate(&self.inner.share, &mut state, (resource, resource.state()), room)
+            replace::invalidate(&self.inner.share, &mut state, (resource, resource.state()), room, |_| ())
         })
     }
 

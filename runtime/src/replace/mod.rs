@@ -78,17 +78,22 @@ pub(crate) struct Garbage {
 
 /// Forgets what a resource holds. The slots of `state`'s context name the new object at once, those of other contexts at
 /// their next dispatch. The resource is locked by the caller: why it may be replaced is still so.
+///
+/// `claim` is called in the same step, once nothing is held: who gives the resource other contents takes the bytes there, so that
+/// nobody finds it empty between the old and the new ones.
 pub(crate) fn invalidate(
     share: &Share,
     state: &mut State,
     (resource, mut inner): (&Resource, MutexGuard<'_, resource::State>),
     room: Room,
+    claim: impl FnOnce(&mut resource::State),
 ) -> Result<Invalidated, Error> {
     let counters = &share.memory().counters;
     let old = Arc::clone(inner.object(resource, "invalidate")?);
     match inner.fate() {
         Fate::Nothing => {
             counters.invalidations_empty.one();
+            claim(&mut inner);
             return Ok(Invalidated::NothingValid);
         }
         Fate::Mapped => {
@@ -98,10 +103,12 @@ pub(crate) fn invalidate(
         Fate::Idle => {
             forget(share, resource, &mut inner, resource.whole())?;
             counters.invalidations_idle.one();
+            claim(&mut inner);
             return Ok(Invalidated::Forgotten);
         }
         Fate::InUse if room == Room::Never => {
             fade(share, resource, &mut inner, &[resource.whole()]);
+            claim(&mut inner);
             return Ok(Invalidated::Forgotten);
         }
         Fate::InUse => {}
@@ -109,7 +116,7 @@ pub(crate) fn invalidate(
     // What has retired meanwhile gives its storage.
     state.timeline.retire();
     match another(share, (resource, &old), room)? {
-        Ok(new) => Ok(Invalidated::Replaced(swap(share, state, (resource, inner), new, Valid::new()))),
+        Ok(new) => Ok(Invalidated::Replaced(swap(share, state, (resource, inner), (new, Valid::new()), claim))),
         Err(reason) => Ok(Invalidated::Kept(reason)),
     }
 }
@@ -140,18 +147,20 @@ fn another(
     }
 }
 
-/// Gives a resource another object, of which that much is valid, and whoever names the old one the new one.
+/// Gives a resource another object, of which that much is valid, and whoever names the old one the new one. `claim` is called in the
+/// same step.
 fn swap(
     share: &Share,
     state: &mut State,
     (resource, mut inner): (&Resource, MutexGuard<'_, resource::State>),
-    new: Arc<ResourceObject>,
-    valid: Valid,
+    (new, valid): (Arc<ResourceObject>, Valid),
+    claim: impl FnOnce(&mut resource::State),
 ) -> Garbage {
     let counters = &share.memory().counters;
     let old = exchange((resource.id(), &mut inner), (new, valid), share.journal(), &mut state.journal_seen);
     counters.renames.one();
     let old_id = old.as_ref().map(|old| old.id());
+    claim(&mut inner);
     drop(inner);
     old.iter().for_each(|old| old.leave_to(&resource.spares));
     // The open batch may be what keeps the old object: one that keeps much is submitted early.

@@ -44,7 +44,7 @@ pub(crate) fn invalidate_part(
         return Ok(Invalidated::NothingValid);
     }
     if kept.is_empty() {
-        return Ok(invalidate(share, state, (resource, inner), room)?);
+        return Ok(invalidate(share, state, (resource, inner), room, |_| ())?);
     }
     if inner.fate() == Fate::Idle {
         part.iter().try_for_each(|range| forget(share, resource, &mut inner, range.clone()))?;
@@ -77,7 +77,7 @@ pub(crate) fn invalidate_part(
     let (from, to) = (old.image()?, new.image()?);
     state.transfer(&uses, |commands| commands.copy_image(from, to, &regions))?;
     drop(uses);
-    let garbage: Garbage = swap(share, state, (resource, inner), new, kept);
+    let garbage: Garbage = swap(share, state, (resource, inner), (new, kept), |_| ());
     Ok(Invalidated::Replaced(garbage))
 }
 

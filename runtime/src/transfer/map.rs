@@ -8,11 +8,12 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use ash::vk;
 use bytemuck::{AnyBitPattern, NoUninit};
 use parking_lot::Mutex;
 
 use super::flags::{MapFlags, check_flags};
-use super::upload::{Renamed, rename};
+use super::upload::{Renamed, idle_object, rename};
 use crate::barrier::By;
 use crate::buffer::BufferSlice;
 use crate::context::{Context, Inner};
@@ -103,7 +104,12 @@ struct Hold {
 
 impl Hold {
     /// `state` is the resource's.
-    fn new(context: &Inner, resource: &Arc<Resource>, state: &mut State, range: &Range<u64>, persistent: bool) -> Self {
+    fn new(context: &Inner, resource: &Arc<Resource>, state: &mut State, range: &Range<u64>, flags: MapFlags) -> Self {
+        if flags.contains(MapFlags::WRITE) && flags.intersects(MapFlags::PERSISTENT | MapFlags::UNSYNCHRONIZED) {
+            // Nobody is told of each write.
+            state.add(range.clone());
+        }
+        let persistent = flags.contains(MapFlags::PERSISTENT);
         let number = state.maps.note(range.clone(), persistent);
         if !persistent {
             context.share.mapped();
@@ -164,11 +170,19 @@ impl Mapped {
                 || (flags.contains(MapFlags::DISCARD_RANGE) && inner.valid().lies_in(&range));
             if whole && may_rename && !unsynchronized && !inner.valid().is_empty() {
                 busy |= inner.is_busy();
-                match rename(context, &mut state, (resource, inner), room)? {
+                let mut claimed = None;
+                let claim = |inner: &mut State| {
+                    claimed =
+                        idle_object(inner).map(|object| (Hold::new(context, resource, inner, &range, flags), object));
+                };
+                match rename(context, &mut state, (resource, inner), room, claim)? {
                     Renamed::Yes(garbage) => {
                         drop(state);
                         drop(garbage);
-                        // What is bound where kernels can write is valid at once: this is not discarded again.
+                        if let Some((hold, object)) = claimed {
+                            break (hold, object, Step::Direct);
+                        }
+                        // Others use it again. What is bound where kernels can write is valid at once: this is not discarded again.
                         may_rename = false;
                     }
                     Renamed::NoRoom => {
@@ -197,12 +211,8 @@ impl Mapped {
             if flags.contains(MapFlags::DISCARD_RANGE) && !inner.is_busy() {
                 replace::forget(&context.share, resource, &mut inner, range.clone())?;
             }
-            if flags.contains(MapFlags::WRITE) && flags.intersects(MapFlags::PERSISTENT | MapFlags::UNSYNCHRONIZED) {
-                // Nobody is told of each write.
-                inner.add(range.clone());
-            }
-            // Written down before the lock goes: nobody maps the same bytes, or replaces the object, from here on.
-            let hold = Hold::new(context, resource, &mut inner, &range, flags.contains(MapFlags::PERSISTENT));
+            // Before the lock goes: nobody maps the same bytes, or replaces the object, from here on.
+            let hold = Hold::new(context, resource, &mut inner, &range, flags);
             break (hold, object, step);
         };
         let (mut target, mut start, mut staged) = (object, range.start, None);
@@ -364,12 +374,17 @@ impl Mapped {
         // Until all of it is on its way nobody else maps the bytes.
         let Some(_hold) = self.hold.take() else { return Ok(()) };
         let staged = self.staged.take().map(Mutex::into_inner).unwrap_or_default();
-        for Range { start, end } in staged.iter() {
-            self.context.share.memory().counters.bytes_staged.add(end - start);
-            let (from, to) = ((&self.target, start), (&*self.resource, self.range.start + start));
-            self.context.copy_staged(("unmap", By::Mapping), from, to, end - start)?;
+        if staged.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let region = |Range { start, end }: Range<u64>| vk::BufferCopy {
+            src_offset: start,
+            dst_offset: self.range.start + start,
+            size: end - start,
+        };
+        let regions: Vec<_> = staged.iter().map(region).collect();
+        self.context.share.memory().counters.bytes_staged.add(regions.iter().map(|region| region.size).sum());
+        self.context.copy_staged(("unmap", By::Mapping), &self.resource, &[(Arc::clone(&self.target), regions)])
     }
 
     fn check(&self, what: &str, offset: u64, bytes: u64, needs: MapFlags) -> Result<(), Error> {

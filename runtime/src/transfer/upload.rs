@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ash::vk;
 use parking_lot::MutexGuard;
+use smallvec::SmallVec;
 
 use super::image;
 use crate::barrier::{By, Use};
@@ -20,7 +21,7 @@ use crate::serial::Access;
 /// A buffer of this size or less is renamed however little of it is written: new storage costs next to nothing.
 const SMALL: u64 = 64 << 10;
 /// The most bytes of one staging buffer.
-const PIECE: u64 = 4 << 20;
+const PIECE: usize = 4 << 20;
 
 /// How bytes get into a buffer that is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +95,6 @@ impl Inner {
         bytes: &[u8],
         discard: bool,
     ) -> Result<(), Error> {
-        let (mut target, mut bytes, mut discard) = (target, bytes, discard);
         let (mut may_rename, mut may_stage, mut room) = (true, true, Room::Wanted);
         // Whether the object was found in use, and whether the host waited.
         let (mut busy, mut waited) = (false, false);
@@ -129,51 +129,51 @@ impl Inner {
             }
             let whole = discard || inner.valid().lies_in(&range);
             match way(self.share.memory(), resource.size(), bytes.len() as u64, whole && may_rename, discard) {
-                Way::Rename => match rename(self, &mut state, (resource, inner), room)? {
-                    Renamed::Yes(garbage) => {
-                        drop(state);
-                        drop(garbage);
-                        may_rename = room != Room::Never;
-                    }
-                    Renamed::NoRoom => {
-                        drop(state);
-                        waited |= self.room_for(resource.size())?;
-                        room = Room::Made;
-                    }
-                    Renamed::NoMemory(object) => {
-                        drop(state);
-                        waited |= self.wait_without_memory(&object)?;
-                        // What is discarded is forgotten where it is. If others use it again these bytes go in between.
-                        (may_rename, room) = (discard, Room::Never);
-                    }
-                    Renamed::No => may_rename = false,
-                },
-                Way::Stage if may_stage => {
-                    drop((inner, state));
-                    let piece = match target {
-                        Target::Bytes(_) => bytes.len().min(PIECE as usize),
-                        Target::Level(..) => bytes.len(),
+                Way::Rename => {
+                    let mut claimed = None;
+                    let claim = |inner: &mut resource::State| {
+                        claimed = idle_object(inner).map(|object| {
+                            // Who looks from now on finds these bytes, as soon as they are there.
+                            (object, Copying::new(resource, inner, range))
+                        })
                     };
-                    match self.staging(piece as u64, &mut waited) {
-                        Ok(staging) => {
-                            let (now, later) = bytes.split_at(piece);
-                            staging.storage().write(0, now)?;
-                            self.share.memory().counters.bytes_staged.add(piece as u64);
-                            match target {
-                                Target::Bytes(offset) => {
-                                    let to = (resource, offset);
-                                    self.copy_staged((what, By::Host), (&staging, 0), to, piece as u64)?;
-                                    target = Target::Bytes(offset + piece as u64);
-                                }
-                                Target::Level(image, level, layer) => {
-                                    self.copy_level(what, &staging, (image, level, layer), piece as u64)?;
-                                }
-                            }
-                            if later.is_empty() {
+                    match rename(self, &mut state, (resource, inner), room, claim)? {
+                        Renamed::Yes(garbage) => {
+                            drop(state);
+                            drop(garbage);
+                            if let Some((object, copying)) = claimed {
+                                self.write_in_place(&object, target, bytes)?;
+                                drop(copying);
                                 break;
                             }
-                            // From here on the buffer holds something that is wanted.
-                            (bytes, may_rename, discard) = (later, false, false);
+                            // Others use it again.
+                            may_rename = false;
+                        }
+                        Renamed::NoRoom => {
+                            drop(state);
+                            waited |= self.room_for(resource.size())?;
+                            room = Room::Made;
+                        }
+                        Renamed::NoMemory(object) => {
+                            drop(state);
+                            waited |= self.wait_without_memory(&object)?;
+                            // What is discarded is forgotten where it is. If others use it again these bytes go in between.
+                            (may_rename, room) = (discard, Room::Never);
+                        }
+                        Renamed::No => may_rename = false,
+                    }
+                }
+                Way::Stage if may_stage => {
+                    drop((inner, state));
+                    match self.stage(target, bytes, &mut waited) {
+                        Ok(pieces) => {
+                            match target {
+                                Target::Bytes(_) => self.copy_staged((what, By::Host), resource, &pieces)?,
+                                Target::Level(image, level, layer) => {
+                                    self.copy_level(what, &pieces, (image, level, layer))?;
+                                }
+                            }
+                            break;
                         }
                         // The bytes that are there have room for these: in place, after a wait.
                         Err(Error::OutOfMemory(_)) => may_stage = false,
@@ -228,42 +228,68 @@ impl Inner {
         Ok(staging)
     }
 
-    /// Records a copy of bytes from a staging buffer, from an offset on, to a resource's.
+    /// Bytes in staging buffers, each with where it goes: several for those of a buffer, so that they are used again.
+    fn stage(&self, target: Target<'_>, bytes: &[u8], waited: &mut bool) -> Result<Vec<Staged>, Error> {
+        let (most, mut to) = match target {
+            Target::Bytes(offset) => (PIECE, offset),
+            Target::Level(..) => (bytes.len(), 0),
+        };
+        let mut pieces = Vec::new();
+        for piece in bytes.chunks(most) {
+            let (size, staging) = (piece.len() as u64, self.staging(piece.len() as u64, waited)?);
+            staging.storage().write(0, piece)?;
+            pieces.push((staging, vec![vk::BufferCopy { src_offset: 0, dst_offset: to, size }]));
+            to += size;
+        }
+        self.share.memory().counters.bytes_staged.add(bytes.len() as u64);
+        Ok(pieces)
+    }
+
+    /// Records copies from staging buffers to a resource, as one command: nobody comes between them.
     pub(super) fn copy_staged(
         &self,
         (what, by): (&str, By),
-        (staging, from): (&Arc<ResourceObject>, u64),
-        (resource, to): (&Resource, u64),
-        bytes: u64,
+        resource: &Resource,
+        pieces: &[Staged],
     ) -> Result<(), Error> {
+        let regions =
+            || pieces.iter().flat_map(|(staging, regions)| regions.iter().map(move |region| (staging, region)));
+        let target = |region: &vk::BufferCopy| region.dst_offset..region.dst_offset + region.size;
         self.record(|state| {
-            let target = to..to + bytes;
             let inner = resource.state();
             let object = Arc::clone(inner.object(resource, what)?);
             if by == By::Host {
-                check_writable(what, resource, &inner, &target)?;
+                regions().try_for_each(|(_, region)| check_writable(what, resource, &inner, &target(region)))?;
             }
             drop(inner);
-            let region = vk::BufferCopy { src_offset: from, dst_offset: to, size: bytes };
-            let read = Use::own(staging, from..from + bytes, Access::Read);
-            let write = Use { by, ..Use::of(resource, &object, target, Access::Write) };
-            let (a, b) = (staging.buffer()?, object.buffer()?);
-            state.transfer(&[read, write], |commands| commands.copy_buffer(a, b, &[region]))?;
+            let read = |staging, region: &vk::BufferCopy| {
+                Use::own(staging, region.src_offset..region.src_offset + region.size, Access::Read)
+            };
+            let write = |region| Use { by, ..Use::of(resource, &object, target(region), Access::Write) };
+            let uses = regions().flat_map(|(staging, region)| [read(staging, region), write(region)]);
+            let (uses, to) = (uses.collect::<SmallVec<[_; 4]>>(), object.buffer()?);
+            let froms = pieces.iter().map(|(staging, _)| staging.buffer()).collect::<Result<SmallVec<[_; 4]>, _>>()?;
+            state.transfer(&uses, |commands| {
+                let mut copies = froms.iter().zip(pieces);
+                copies.try_for_each(|(from, (_, regions))| commands.copy_buffer(from, to, regions))
+            })?;
             if let Some(batch) = state.timeline.open() {
-                batch.owe(bytes);
+                batch.owe(regions().map(|(_, region)| region.size).sum());
             }
             Ok(())
         })
     }
 
-    /// Records a copy of a staging buffer to a level of a layer, of so many bytes.
+    /// Records a copy of a staging buffer, which is all of them, to a level of a layer.
     fn copy_level(
         &self,
         what: &str,
-        staging: &Arc<ResourceObject>,
+        pieces: &[Staged],
         (image, level, layer): (&Image, u32, u32),
-        bytes: u64,
     ) -> Result<(), Error> {
+        let Some((staging, bytes)) = pieces.iter().find_map(|(staging, to)| Some((staging, to.first()?.size))) else {
+            return Ok(());
+        };
         let (resource, range) = (image.resource(), Target::Level(image, level, layer).range(bytes));
         self.record(|state| {
             let object = super::for_command(what, resource)?;
@@ -279,6 +305,9 @@ impl Inner {
         })
     }
 }
+
+/// A staging buffer, and what of it goes where in a buffer.
+pub(super) type Staged = (Arc<ResourceObject>, Vec<vk::BufferCopy>);
 
 /// The bytes are not mapped, or persistently.
 fn check_writable(what: &str, resource: &Resource, state: &resource::State, range: &Range<u64>) -> Result<(), Error> {
@@ -301,14 +330,21 @@ pub(super) enum Renamed {
     No,
 }
 
-/// Makes the resource's object an idle one, its contents forgotten. With [`Room::Never`] others may use it again.
+/// The object of a resource that no batch uses.
+pub(super) fn idle_object(state: &resource::State) -> Option<Arc<ResourceObject>> {
+    if state.is_busy() { None } else { state.storage().cloned() }
+}
+
+/// Makes the resource's object an idle one, its contents forgotten. With [`Room::Never`] others may use it again. `claim` is called in
+/// the same step: [`replace::invalidate`].
 pub(super) fn rename(
     context: &Inner,
     state: &mut State,
     locked: (&Resource, MutexGuard<'_, resource::State>),
     room: Room,
+    claim: impl FnOnce(&mut resource::State),
 ) -> Result<Renamed, Error> {
-    Ok(match replace::invalidate(&context.share, state, locked, room)? {
+    Ok(match replace::invalidate(&context.share, state, locked, room, claim)? {
         Invalidated::Replaced(garbage) => Renamed::Yes(Some(garbage)),
         Invalidated::Forgotten | Invalidated::NothingValid => Renamed::Yes(None),
         Invalidated::Kept(Reason::Memory(object)) => Renamed::NoMemory(object),
