@@ -1,0 +1,154 @@
+//! Threads that do anything to the same buffers and images at once. Each operation leaves all words of what it changes alike, so whoever
+//! reads finds them alike, in whatever order the operations came; nothing hangs, and nothing is left.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+use std::sync::Mutex;
+
+use spelter::{Bind, Buffer, ClearColor, Context, Error, Image, MapFlags, Program, vk};
+
+const ADD: &str = "
+@group(0) @binding(0) var<storage, read> source: array<u32>;
+@group(0) @binding(1) var<storage, read_write> to: array<u32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if id.x < min(arrayLength(&source), arrayLength(&to)) { to[id.x] += source[id.x]; }
+}";
+
+/// Words of the buffers: three of each size.
+const SIZES: [usize; 2] = [1 << 10, 1 << 14];
+/// Width and height of the images.
+const SIDE: u32 = 32;
+const THREADS: u64 = 4;
+
+struct Scene {
+    add: Program,
+    buffers: [Vec<Mutex<Buffer>>; 2],
+    images: Vec<Image>,
+}
+
+/// A stream of random numbers (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 32) as usize % most
+    }
+}
+
+/// All words are alike.
+fn alike(words: &[u32]) {
+    assert!(words.iter().all(|word| *word == words[0]), "words of different operations: {:x?} …", &words[..8]);
+}
+
+/// What another thread has mapped or destroyed is refused, which is right.
+fn may_be_refused(result: Result<(), Error>) {
+    if let Err(error) = result {
+        let text = error.to_string();
+        assert!(text.contains("mapped") || text.contains("destroyed"), "{text}");
+    }
+}
+
+/// One operation, of any kind.
+fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
+    let class = random.below(SIZES.len());
+    let (words, value) = (SIZES[class], random.below(1 << 20) as u32);
+    let [p, q] = [(); 2].map(|()| &scene.buffers[class][random.below(3)]);
+    let same = std::ptr::eq(p, q);
+    let [a, b] = &[p, q].map(|buffer| buffer.lock().unwrap().clone());
+    let [x, y] = [(); 2].map(|()| &scene.images[random.below(2)]);
+    let map = |flags| {
+        let map = match context.map(a, flags) {
+            Ok(map) => map,
+            Err(error) => return may_be_refused(Err(error)),
+        };
+        // Refused where the mapping is for writing only.
+        if let Ok(words) = map.read::<u32>(0, words) {
+            alike(&words);
+        }
+        if flags.contains(MapFlags::WRITE) {
+            may_be_refused(map.write(0, &vec![value; words]));
+        }
+        may_be_refused(map.unmap());
+    };
+    may_be_refused(match random.below(16) {
+        0 | 1 => context.write(a, 0, &vec![value; words]),
+        2 => context.upload(a, &vec![value; words]),
+        3 => context.fill(a, value),
+        4 | 5 if !same => context.copy(a, 0, b, 0, words as u64 * 4),
+        6 | 7 if !same => context.dispatch(&scene.add).bind(0, 0, a).bind(0, 1, b).groups([words as u32 / 64, 1, 1]),
+        // Threads that share a context share its slots, where all is of one size.
+        8 if class == 1 => context.bind((0, random.below(2) as u32), Bind::storage(a)),
+        9 => {
+            let groups = [SIZES[1] as u32 / 64, 1, 1];
+            match context.dispatch(&scene.add).groups(groups) {
+                Err(error) if error.to_string().contains("no buffer is bound") => Ok(()),
+                result => result,
+            }
+        }
+        10 if maps => {
+            map(MapFlags::READ);
+            Ok(())
+        }
+        10 => context.read(a).map(|words| alike(&words)),
+        11 if maps => {
+            let flags = [
+                MapFlags::WRITE | MapFlags::DISCARD_WHOLE,
+                MapFlags::WRITE | MapFlags::DISCARD_RANGE,
+                MapFlags::WRITE,
+                MapFlags::READ | MapFlags::WRITE,
+            ];
+            map(flags[random.below(4)]);
+            Ok(())
+        }
+        12 => context.write_image(x, 0, 0, &vec![value; (SIDE * SIDE) as usize]),
+        13 if !std::ptr::eq(x, y) => context.copy_image((x, 0, 0), (y, 0, 0)),
+        13 => context.clear_image(x, ClearColor::Uint([value; 4])),
+        14 => context.read_image(x, 0, 0).map(|texels| alike(&texels)),
+        15 if value % 4 == 0 => context.buffer(words as u64 * 4).zeroed().map(|new| {
+            // Others may be about to use the old one, and then are told.
+            std::mem::replace(&mut *p.lock().unwrap(), new).destroy();
+        }),
+        _ => context.flush().map(drop),
+    });
+}
+
+#[test]
+fn whatever_threads_do_at_once_each_operation_is_whole() {
+    // Rounds: `STORM=100` is a hundred.
+    let times: usize = std::env::var("STORM").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
+    let context = Context::builder().workers(2).poison(true).build().unwrap();
+    for round in 0..times as u64 {
+        let buffers =
+            SIZES.map(|words| (0..3).map(|_| Mutex::new(context.buffer(words as u64 * 4).zeroed().unwrap())).collect());
+        let image = || {
+            let image = context.image(vk::Format::R32_UINT, [SIDE, SIDE, 1]).build().unwrap();
+            context.clear_image(&image, ClearColor::Uint([0; 4])).unwrap();
+            image
+        };
+        let add = context.program_wgsl(ADD).unwrap();
+        let scene = Scene { add, buffers, images: (0..2).map(|_| image()).collect() };
+        std::thread::scope(|scope| {
+            for thread in 1..=THREADS {
+                // Half of them share a context.
+                let (own, scene) = (if thread % 2 == 0 { context.sibling() } else { context.clone() }, &scene);
+                scope.spawn(move || {
+                    let mut random = Random((round * THREADS + thread).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+                    // What is mapped is half written while it is, and `read` does not ask: only other mappings do.
+                    (0..1500).for_each(|_| act(&own, scene, &mut random, round % 2 == 0));
+                });
+            }
+        });
+        for slot in [(0, 0), (0, 1)] {
+            context.unbind(slot).unwrap();
+        }
+        drop(scene);
+        context.finish().unwrap();
+        assert_eq!(context.stats().objects_alive(), 0, "round {round}");
+    }
+    let stats = context.stats();
+    assert!(stats.renames > 10 && stats.bytes_staged > 0 && stats.context_waits > 0, "{stats}");
+}
