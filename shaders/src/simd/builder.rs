@@ -12,6 +12,9 @@ use crate::ir::Op;
 /// All lanes.
 pub(super) const ALL: u64 = (1 << LANES) - 1;
 
+/// Operations that a vector in the entry is made of, at most.
+const LIFTED: usize = 4;
+
 /// Different values that most kernels do not have more of.
 const VALUES: usize = 96;
 
@@ -300,7 +303,53 @@ impl Builder {
         if let Some(bits) = bits {
             return self.fold(op, &bits, vector);
         }
+        // A register costs less than a division for each subgroup.
+        if vector && matches!(op, Op::FDiv | Op::Sqrt) {
+            let lifted = args.iter().map(|&arg| self.lifted(arg, LIFTED)).collect::<Option<SmallVec<_>>>();
+            if let Some(args) = lifted {
+                return self.emit_in_entry(InstData::Pure { op, args });
+            }
+        }
         self.emit_one(InstData::Pure { op, args: SmallVec::from_slice(args) })
+    }
+
+    /// A vector that all subgroups have, in the entry, if it is made of the workgroup's scalars by few operations; itself otherwise.
+    /// It is kept all the time, so it should be worth that.
+    pub(super) fn lift(&mut self, vector: Value) -> Value {
+        self.lifted(vector, LIFTED).unwrap_or(vector)
+    }
+
+    fn lifted(&mut self, value: Value, steps: usize) -> Option<Value> {
+        if self.is_workgroups(value) {
+            return Some(value);
+        }
+        let mut data = self.kernel.definition(value)?.clone();
+        let conversion = match data {
+            InstData::Splat { .. } => true,
+            InstData::Pure { op, .. } => matches!(op, Op::SIntToFloat | Op::UIntToFloat | Op::FDiv | Op::Sqrt),
+            _ => false,
+        };
+        let steps = steps.checked_sub(1).filter(|_| conversion)?;
+        let mut all = true;
+        data.for_each_use_mut(|value| match self.lifted(*value, steps) {
+            Some(lifted) => *value = lifted,
+            None => all = false,
+        });
+        all.then(|| self.emit_in_entry(data))
+    }
+
+    /// Appends an instruction without effects to the entry, or finds the same one; what it uses is there.
+    fn emit_in_entry(&mut self, data: InstData) -> Value {
+        if let Some(&value) = self.outer.get(&data) {
+            return value;
+        }
+        let inst = self.add(data.clone());
+        let entry = self.levels[0];
+        self.kernel.blocks[entry].insts.push(inst);
+        let value = self.kernel.results[inst][0];
+        self.level[value] = 2;
+        self.outer.insert(data, value);
+        value
     }
 
     /// An operation on constants; those of masks have a bit for each lane.

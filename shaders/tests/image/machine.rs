@@ -210,6 +210,40 @@ fn check(cases: u32, format: Format, shaders: &[Shader]) {
 }
 
 #[test]
+fn samples_that_follow_each_other_do_not_mix() {
+    // One waits for another's result, the others do not.
+    let first = "textureSampleLevel(image, how, at.xy, 0.0)";
+    let source = format!(
+        "max(max({first}, textureSampleLevel(image, how, at.yx, 0.0)),
+            max(textureSampleLevel(image, how, at.xy + vec2f(0.25, 0.0), 0.0),
+                max(textureSampleLevel(image, how, at.zw + {first}.xy, 0.0), textureSampleLevel(image, how, at.wx, 0.0))))"
+    );
+    let shader = Shader::new(&source, false, Some(0.0));
+    let format = prop::sample::select(vec![Format::R8G8B8A8_UNORM, Format::R32_SFLOAT, Format::B8G8R8A8_UNORM]);
+    let strategy = (2u32..40, any::<u64>(), format, samplers(), places());
+    let mut runner = TestRunner::new(Config { cases: 500, failure_persistence: None, ..Config::default() });
+    let result = runner.run(&strategy, |(side, seed, format, sampler, (near, [x, y, ..], mut places))| {
+        let picture = Picture::new(Dim::D2, false, format, side, 1, seed);
+        if near {
+            let [width, height, _] = picture.view.size.map(|size| size as f32);
+            for (lane, at) in places.iter_mut().enumerate() {
+                let (right, below) = (x + (lane % 16) as f32 / width, y + (lane / 16) as f32 / height);
+                *at = [right, below, 0.5 * right, below];
+            }
+        }
+        let answers = shader.run(&picture, &sampler, &places);
+        for (backend, texels) in &answers[1..] {
+            for (found, first) in texels.iter().zip(&answers[0].1) {
+                let same = (0..4).all(|channel| agree(found[channel], first[channel]));
+                prop_assert!(same, "{backend} has {found:?} for {first:?} with {sampler:?}");
+            }
+        }
+        Ok(())
+    });
+    result.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
 fn texels_that_are_read_are_those_of_the_image() {
     let shaders = [(false, Some(0.0)), (true, Some(0.0)), (false, None), (true, None), (false, Some(1.0))]
         .map(|(arrayed, lod)| Shader::read(arrayed, lod));

@@ -39,7 +39,8 @@ impl Widen<'_> {
                     continue;
                 }
             }
-            if self.computes(result, data) {
+            let is_done = result.is_some_and(|result| self.samples.early.contains(&result));
+            if is_done || self.computes(result, data) {
                 continue;
             }
             match (data, result) {

@@ -55,9 +55,9 @@ impl Widen<'_> {
         components.dedup();
         let is_base =
             op.lod == LodOperand::None || args.last().is_some_and(|&lod| self.kernel.constant(lod) == Some(0));
-        let direct = self.sample(op, &operands, is_base, &components);
-        let direct = direct.or_else(|| self.read_texel(op, &operands, is_base, &components));
-        let texel = direct.unwrap_or_else(|| self.image_call(op, &operands, &components));
+        let texel = self.sample(inst, &operands, is_base, &components);
+        let texel = texel.or_else(|| self.read_texel(op, &operands, is_base, &components));
+        let texel = texel.unwrap_or_else(|| self.image_call(op, &operands, &components));
         for (component, result) in results {
             if let Some(at) = components.iter().position(|&other| other == component) {
                 self.define_as(result, texel[at]);

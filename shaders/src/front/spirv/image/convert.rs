@@ -144,11 +144,14 @@ fn encode_part(b: &mut Builder, numeric: Numeric, part: Part, value: Value) -> V
 }
 
 /// Held to `low` and 1, times the largest code, to the nearest integer; 0 for NaN.
-fn scaled(b: &mut Builder, value: Value, low: f32, most: f32) -> Value {
-    let [zero, low, one, most] = [0.0, low, 1.0, most].map(|number: f32| b.constant(number));
-    let is_number = b.pure(Op::FOrdEq, &[value, value]);
-    let choice = crate::ir::InstData::Select { condition: is_number, then: value, otherwise: zero };
-    let value = b.push_value(choice, Type::F32);
+fn scaled(b: &mut Builder, mut value: Value, low: f32, most: f32) -> Value {
+    // A clamp makes its lower limit of what is no number.
+    if low != 0.0 {
+        let zero = b.constant(0f32);
+        let is_number = b.pure(Op::FOrdEq, &[value, value]);
+        value = b.select(is_number, value, zero);
+    }
+    let [low, one, most] = [low, 1.0, most].map(|number: f32| b.constant(number));
     let held = b.pure(Op::FClamp, &[value, low, one]);
     let code = b.pure(Op::FMul, &[held, most]);
     b.pure(Op::RoundEven, &[code])

@@ -2,17 +2,18 @@
 
 use super::super::image::{Components, Texel};
 use super::super::{Type, Value, Widen};
-use super::texels::{Corners, Span};
+use super::texels::Corners;
 use crate::image::codes;
 use crate::ir::Op;
 
 impl Widen<'_> {
     /// A component of four texels of codes, mixed.
-    pub(super) fn mean_of_codes(&mut self, corners: &Corners, [x, y]: &[Span; 2], component: u8) -> Value {
+    pub(super) fn mean_of_codes(&mut self, corners: &Corners, &[x, y]: &[Value; 2], component: u8) -> Value {
         let [c0, c1, c2, c3] = corners.map(|word| self.code(word, component));
-        let top = self.mean(c0, c1, x.weight);
-        let bottom = self.mean(c2, c3, x.weight);
-        let mean = self.mean(top, bottom, y.weight);
+        let top = self.mean_of_two(c0, c1, x);
+        let bottom = self.mean_of_two(c2, c3, x);
+        let step = self.builder.pure(Op::FSub, &[bottom, top]);
+        let mean = self.builder.pure(Op::Fma, &[step, y, top]);
         self.quotient(mean, codes::reciprocal(255.0))
     }
 
@@ -23,23 +24,24 @@ impl Widen<'_> {
         self.builder.pure(Op::Fma, &[code, high, rest])
     }
 
-    fn mean(&mut self, a: Value, b: Value, weight: Value) -> Value {
-        let step = self.builder.pure(Op::FSub, &[b, a]);
+    /// Of two codes. Their difference is exact, in integers too, which leaves units for floats to the rest.
+    fn mean_of_two(&mut self, a: Value, b: Value, weight: Value) -> Value {
+        let step = self.builder.pure(Op::ISub, &[b, a]);
+        let [step, a] = [step, a].map(|code| self.builder.pure(Op::SIntToFloat, &[code]));
         self.builder.pure(Op::Fma, &[step, weight, a])
     }
 
-    /// A component's code as a float.
+    /// A component's code.
     pub(super) fn code(&mut self, word: Value, component: u8) -> Value {
         let [shift, mask] = [8 * u64::from(component), 0xff].map(|bits| self.builder.constant(Type::V32, bits));
         let low = if component == 0 { word } else { self.builder.pure(Op::LShr, &[word, shift]) };
-        let code = if component == 3 { low } else { self.builder.pure(Op::And, &[low, mask]) };
-        self.builder.pure(Op::SIntToFloat, &[code])
+        if component == 3 { low } else { self.builder.pure(Op::And, &[low, mask]) }
     }
 
     /// Components of four texels of one float, mixed.
-    pub(super) fn mean_of_floats(&mut self, corners: &Corners, [x, y]: &[Span; 2], components: &Components) -> Texel {
+    pub(super) fn mean_of_floats(&mut self, corners: &Corners, &[x, y]: &[Value; 2], components: &Components) -> Texel {
         let (zero, one) = (self.float(0.0), self.float(1.0));
-        let weights = [x.weight, y.weight].map(|weight| {
+        let weights = [x, y].map(|weight| {
             let none = self.builder.pure(Op::FOrdEq, &[weight, zero]);
             (weight, self.builder.pure(Op::FSub, &[one, weight]), none)
         });

@@ -5,26 +5,31 @@
 //! [`filter`](crate::image), in the same order.
 //!
 //! ```text
-//! here ──▶ inside ──▶ row ─────▶ texels ──▶ codes ───▶ end
-//!  │ │        └─────▶ gather ───▶  ▲   └──▶ floats ──▶  ▲
-//!  │ └───▶ outside ─▶ wrapped ─────┘                    │
-//!  └──────────┴─────▶ call ─────────────────────────────┘
+//! here ──▶ near ──▶ row ───────────────────▶ texels ──▶ codes ───▶ end
+//!  │        └─────▶ odd ──▶ gather ────────▶  ▲   └──▶ floats ──▶  ▲
+//!  │                 └────▶ outside ─▶ wrapped ┘                   │
+//!  └─────────────────────────┴────────▶ call ──────────────────────┘
 //! ```
+//!
+//! Where texels are is computed for the next samples, too, before the branches of the first: loads that wait for coordinates would make
+//! each sample wait for the one before, as no machine looks two samples ahead.
 
+mod ahead;
 mod mix;
 mod pair;
 mod read;
 mod texels;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use smallvec::SmallVec;
 
 use self::pair::{Key, Pair, Source};
-use self::texels::{Corners, Span};
+use self::texels::{Corners, Head, Span};
 use super::image::{Components, Operands, Texel};
 use super::{Block, Type, Value, Widen};
 use crate::analysis::Shape;
 use crate::image::{ImageOp, direct};
+use crate::ir;
 use crate::simd::{BlockCall, InstData};
 
 /// What the samples of a block have in common.
@@ -33,6 +38,18 @@ pub(super) struct Known {
     sources: HashMap<(Value, bool), Source>,
     pairs: HashMap<Key, Pair>,
     spans: HashMap<(Value, usize, Key), Span>,
+    heads: HashMap<(Key, [Value; 2], Option<Value>), Head>,
+    /// Values that were computed before their turn.
+    pub(super) early: HashSet<ir::Value>,
+}
+
+/// The operands of a sample that is known to be one of [`direct`]'s.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    key: Key,
+    coordinates: [Value; 2],
+    /// The layer's coordinate.
+    layer: Option<Value>,
 }
 
 impl Known {
@@ -41,6 +58,8 @@ impl Known {
         self.sources.clear();
         self.pairs.clear();
         self.spans.clear();
+        self.heads.clear();
+        self.early.clear();
     }
 }
 
@@ -48,48 +67,43 @@ impl Widen<'_> {
     /// Some components of a sample, with a call where the descriptors want one; `None` if they always do.
     pub(super) fn sample(
         &mut self,
-        op: &ImageOp,
+        inst: ir::Inst,
         operands: &Operands,
         is_base: bool,
         components: &Components,
     ) -> Option<Texel> {
-        if !direct::is_direct(op) {
-            return None;
-        }
-        let [(image, Shape::Uniform), (sampler, Shape::Uniform), (s, _), (t, _), ref rest @ ..] = operands[..] else {
-            return None;
-        };
-        let numbers = [image, sampler].map(|number| self.of_all_lanes(number));
-        let count = u64::from(self.builder.kernel.descriptors);
-        if numbers.iter().any(|&number| self.builder.kernel.constant(number).is_some_and(|number| number >= count)) {
-            return None;
-        }
-        let key = (numbers[0], numbers[1], op.arrayed, is_base);
-        let pair = self.pair(key);
-        let spans = [self.span(key, &pair, s, 0), self.span(key, &pair, t, 1)];
-        let layer = op.arrayed.then(|| self.layer(&pair, rest[0].0));
+        let ir::InstData::Image { op, .. } = &self.kernel.insts[inst] else { return None };
+        let place = self.sample_place(op, operands, is_base)?;
+        let pair = self.pair(place.key);
+        let head = self.head(&place);
+        self.look_ahead(inst);
         let here = self.builder.current();
-        let [near, outside, texels, call, end] = std::array::from_fn(|_| self.builder.create_block());
+        let [near, row, odd, gather, outside, texels, call, end] = std::array::from_fn(|_| self.builder.create_block());
         self.builder.branch(pair.is_direct, near, call);
         self.begin(near);
+        self.builder.branch(head.is_odd, odd, row);
+        self.begin(row);
+        self.texels_in_row(&pair, &head, texels);
+        self.begin(odd);
+        // Here again, rather than kept all the way.
+        let spans = [0, 1].map(|dim| self.new_span(&pair, place.coordinates[dim], dim));
         let inside = self.builder.and(spans[0].inside, spans[1].inside);
         let beyond = self.builder.and_not(self.exec, inside);
         let is_beyond = self.builder.any(beyond);
-        let inside = self.builder.create_block();
-        self.builder.branch(is_beyond, outside, inside);
-        self.begin(inside);
-        self.texels_inside(&pair, &spans, layer, texels);
+        self.builder.branch(is_beyond, outside, gather);
+        self.begin(gather);
+        self.texels_inside(&pair, &spans, head.layer, texels);
         self.begin(outside);
-        self.texels_outside(&pair, &spans, layer, texels, call);
+        self.texels_outside(&pair, &spans, head.layer, texels, call);
         let corners: Corners = std::array::from_fn(|_| self.builder.param(texels, Type::V32));
         self.begin(texels);
         let [whole, float] = std::array::from_fn(|_| self.builder.create_block());
         self.builder.branch(pair.source.is_float, float, whole);
         self.begin(whole);
-        let mean = components.iter().map(|&component| self.mean_of_codes(&corners, &spans, component)).collect();
+        let mean = components.iter().map(|&component| self.mean_of_codes(&corners, &head.weights, component)).collect();
         self.jump_with(end, mean);
         self.begin(float);
-        let mean = self.mean_of_floats(&corners, &spans, components);
+        let mean = self.mean_of_floats(&corners, &head.weights, components);
         self.jump_with(end, mean);
         self.begin(call);
         let texel = self.image_call(op, operands, components);
@@ -104,6 +118,26 @@ impl Widen<'_> {
         self.builder.seal_behind(end, here);
         self.note_exec();
         texel
+    }
+
+    /// The operands of a sample that may need no call.
+    fn sample_place(&mut self, op: &ImageOp, operands: &Operands, is_base: bool) -> Option<Place> {
+        if !direct::is_direct(op) {
+            return None;
+        }
+        let [(image, Shape::Uniform), (sampler, Shape::Uniform), (s, _), (t, _), ref rest @ ..] = operands[..] else {
+            return None;
+        };
+        let [image, sampler] = [image, sampler].map(|number| self.of_all_lanes(number));
+        let count = u64::from(self.builder.kernel.descriptors);
+        if [image, sampler]
+            .iter()
+            .any(|&number| self.builder.kernel.constant(number).is_some_and(|number| number >= count))
+        {
+            return None;
+        }
+        let layer = if op.arrayed { Some(rest.first()?.0) } else { None };
+        Some(Place { key: (image, sampler, op.arrayed, is_base), coordinates: [s, t], layer })
     }
 
     fn begin(&mut self, block: Block) {

@@ -42,14 +42,14 @@ pub(super) struct Pair {
     pub(super) weights: Value,
 }
 
-/// A dimension: scalars, but for the scale.
+/// A dimension.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axis {
-    /// What coordinates are multiplied by.
+    /// What coordinates are multiplied by, in each lane.
     pub(super) scale: Value,
-    /// Texels.
+    /// Texels, `s32`.
     pub(super) size: Value,
-    /// The last texel.
+    /// The last texel, in each lane.
     pub(super) last: Value,
     /// Whether the image repeats, `s1`.
     pub(super) repeats: Value,
@@ -136,8 +136,11 @@ impl Widen<'_> {
             let scale = self.builder.select(counts, one, source.sizes[dim]);
             let scale = self.builder.splat(scale);
             let scale = self.builder.pure(Op::SIntToFloat, &[scale]);
+            let scale = self.builder.lift(scale);
             let repeats = self.equals(wraps[dim], Wrap::Repeat as u32);
-            Axis { scale, size: source.sizes[dim], last: source.lasts[dim], repeats }
+            let last = self.builder.splat(source.lasts[dim]);
+            let last = self.builder.lift(last);
+            Axis { scale, size: source.sizes[dim], last, repeats }
         });
         let wrapped = [0, 1].map(|dim: usize| {
             let clamps = self.equals(wraps[dim], Wrap::ClampToEdge as u32);
@@ -146,7 +149,8 @@ impl Widen<'_> {
         let if_linear = |widen: &mut Self, bits: u32| {
             let [bits, zero] = [bits, 0].map(|bits| widen.builder.s32(bits));
             let chosen = widen.builder.select(is_linear, bits, zero);
-            widen.builder.splat(chosen)
+            let chosen = widen.builder.splat(chosen);
+            widen.builder.lift(chosen)
         };
         let pair = Pair {
             source,
@@ -197,6 +201,7 @@ impl Widen<'_> {
     fn words(&mut self, bytes: Value) -> Value {
         let two = self.builder.s32(2);
         let words = self.builder.pure(Op::LShr, &[bytes, two]);
-        self.builder.splat(words)
+        let words = self.builder.splat(words);
+        self.builder.lift(words)
     }
 }

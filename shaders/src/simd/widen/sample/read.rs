@@ -72,6 +72,7 @@ impl Widen<'_> {
         self.begin(whole);
         let numbers = components.iter().map(|&component| {
             let code = self.code(word, component);
+            let code = self.builder.pure(Op::SIntToFloat, &[code]);
             self.quotient(code, codes::reciprocal(255.0))
         });
         let numbers = numbers.collect();

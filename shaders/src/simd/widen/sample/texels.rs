@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::super::{Block, Type, Value, Widen};
+use super::Place;
 use super::pair::{Axis, Key, Pair, Source};
 use crate::image::direct;
 use crate::ir::{Op, Width};
@@ -23,7 +24,40 @@ pub(super) struct Span {
     pub(super) inside: Value,
 }
 
+/// What of a sample is found out before its branches.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    /// Weights of the second texels, along x and y.
+    pub(super) weights: [Value; 2],
+    /// The number of lane 0's first word, `s32`.
+    pub(super) first: Value,
+    /// Whether texels are outside, or not next to each other, `s1`.
+    pub(super) is_odd: Value,
+    /// Words from the first layer to each lane's.
+    pub(super) layer: Option<Value>,
+}
+
 impl Widen<'_> {
+    /// Where a sample's texels are.
+    pub(super) fn head(&mut self, place: &Place) -> Head {
+        let known = (place.key, place.coordinates, place.layer);
+        if let Some(&known) = self.samples.heads.get(&known) {
+            return known;
+        }
+        let pair = self.pair(place.key);
+        let [x, y] = [0, 1].map(|dim| self.span(place.key, &pair, place.coordinates[dim], dim));
+        let layer = place.layer.map(|layer| self.layer(&pair, layer));
+        let index = self.texel_index(&pair.source, [x.first, y.first], layer);
+        let (first, scattered) = self.as_row(index);
+        let inside = self.builder.and(x.inside, y.inside);
+        let beyond = self.builder.and_not(self.exec, inside);
+        let odd = self.builder.or(scattered, beyond);
+        let is_odd = self.builder.any(odd);
+        let head = Head { weights: [x.weight, y.weight], first, is_odd, layer };
+        self.samples.heads.insert(known, head);
+        head
+    }
+
     /// The number that a whole float is, which is below [`direct::NEAR`].
     fn whole(&mut self, float: Value) -> Value {
         let magic = self.float(direct::MAGIC);
@@ -36,6 +70,13 @@ impl Widen<'_> {
         if let Some(&known) = self.samples.spans.get(&(coordinate, dim, key)) {
             return known;
         }
+        let span = self.new_span(pair, coordinate, dim);
+        self.samples.spans.insert((coordinate, dim, key), span);
+        span
+    }
+
+    /// As [`Widen::span`], whether it is known or not.
+    pub(super) fn new_span(&mut self, pair: &Pair, coordinate: Value, dim: usize) -> Span {
         let axis = &pair.axes[dim];
         let at = self.builder.pure(Op::FMul, &[coordinate, axis.scale]);
         let at = self.builder.pure(Op::FSub, &[at, pair.half]);
@@ -43,11 +84,8 @@ impl Widen<'_> {
         let weight = self.builder.pure(Op::FSub, &[at, floor]);
         let weight = self.builder.pure(Op::And, &[weight, pair.weights]);
         let first = self.whole(floor);
-        let last = self.builder.splat(axis.last);
-        let inside = self.builder.pure(Op::ULt, &[first, last]);
-        let span = Span { floor, first, weight, inside };
-        self.samples.spans.insert((coordinate, dim, key), span);
-        span
+        let inside = self.builder.pure(Op::ULt, &[first, axis.last]);
+        Span { floor, first, weight, inside }
     }
 
     /// Words from the first layer to that of a coordinate.
@@ -78,25 +116,23 @@ impl Widen<'_> {
         (first, self.builder.pure(Op::INe, &[starts, all]))
     }
 
-    /// All four are in the image.
-    pub(super) fn texels_inside(&mut self, pair: &Pair, spans: &[Span; 2], layer: Option<Value>, texels: Block) {
-        let index = self.texel_index(&pair.source, spans.map(|span| span.first), layer);
-        let (first, scattered) = self.as_row(index);
-        let differ = self.builder.any(scattered);
-        let [row, gather] = std::array::from_fn(|_| self.builder.create_block());
-        self.builder.branch(differ, gather, row);
-        self.begin(row);
+    /// All four are in the image, and lanes have them next to each other.
+    pub(super) fn texels_in_row(&mut self, pair: &Pair, head: &Head, texels: Block) {
         let one = self.builder.s32(1);
-        let next = self.builder.pure(Op::IAdd, &[first, one]);
+        let next = self.builder.pure(Op::IAdd, &[head.first, one]);
         let mut corners = SmallVec::new();
         for (base, limit) in pair.source.rows {
-            for index in [first, next] {
+            for index in [head.first, next] {
                 let row = Row { base, index, limit, width: Width::Word };
                 corners.push(self.builder.emit_value(InstData::LoadRow { row }));
             }
         }
         self.jump_with(texels, corners);
-        self.begin(gather);
+    }
+
+    /// All four are in the image.
+    pub(super) fn texels_inside(&mut self, pair: &Pair, spans: &[Span; 2], layer: Option<Value>, texels: Block) {
+        let index = self.texel_index(&pair.source, spans.map(|span| span.first), layer);
         let mut corners = SmallVec::new();
         for (base, _) in pair.source.rows {
             for disp in [0, 4] {
@@ -147,7 +183,7 @@ impl Widen<'_> {
     /// The two texels of a span, inside.
     fn wrapped(&mut self, axis: &Axis, span: &Span) -> [Value; 2] {
         let [zero, one] = [0, 1].map(|bits| self.builder.constant(Type::V32, bits));
-        let [last, size] = [axis.last, axis.size].map(|scalar| self.builder.splat(scalar));
+        let (last, size) = (axis.last, self.builder.splat(axis.size));
         let second = self.builder.pure(Op::IAdd, &[span.first, one]);
         let held = [span.first, second].map(|texel| {
             let held = self.builder.pure(Op::SMin, &[texel, last]);
