@@ -211,7 +211,18 @@ impl Device {
         offset: u64,
         range: u64,
     ) -> Result<BufferView, Error> {
-        BufferView::new(self, buffer, format, offset, range)
+        BufferView::new(self, buffer, format, offset, range, None)
+    }
+
+    /// The same, for a view that may be used for less than its buffer (`VkBufferUsageFlags2CreateInfo`).
+    pub fn create_buffer_view_for(
+        &self,
+        usage: vk::BufferUsageFlags,
+        buffer: &Buffer,
+        format: vk::Format,
+        [offset, range]: [u64; 2],
+    ) -> Result<BufferView, Error> {
+        BufferView::new(self, buffer, format, offset, range, Some(usage))
     }
 
     /// `vkCreateSampler`.

@@ -18,7 +18,10 @@ pub mod resource;
 mod sync;
 
 pub use ash::vk;
-pub use command::{BufferMemoryBarrier, ClearColor, CommandBuffer, CommandPool, ImageMemoryBarrier, MemoryBarrier};
+pub use command::{
+    BufferMemoryBarrier, ClearColor, CommandBuffer, CommandPool, HostRegion, HostRows, ImageMemoryBarrier,
+    MemoryBarrier,
+};
 pub use descriptor::{
     Binding, BufferInfo, DescriptorImageInfo, DescriptorPool, DescriptorSet, DescriptorSetLayout,
     DescriptorSetLayoutInfo, ImageTaken, ImmutableSamplers, ViewRule,

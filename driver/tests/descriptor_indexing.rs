@@ -114,7 +114,7 @@ fn a_pool_counts_what_sets_have() {
     drop(first);
     assert!(pool.allocate_with_count(&set_layout, 9).is_ok());
     let too_many = pool.allocate_with_count(&set_layout, 101);
-    assert!(matches!(too_many, Err(Error::Misuse(m)) if m.vuid.ends_with("pSetLayouts-03046")));
+    assert!(matches!(too_many, Err(Error::Misuse(m)) if m.vuid.ends_with("pSetLayouts-09380")));
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Words, barrier, device, run};
 use spelter_driver::vk::{self, ImageUsageFlags};
-use spelter_driver::{ClearColor, Device, DeviceMemory, Image, ImageInfo};
+use spelter_driver::{ClearColor, Device, DeviceMemory, Error, HostRegion, Image, ImageInfo};
 
 const ANY_USE: ImageUsageFlags = ImageUsageFlags::from_raw(
     ImageUsageFlags::TRANSFER_SRC.as_raw() | ImageUsageFlags::TRANSFER_DST.as_raw() | ImageUsageFlags::SAMPLED.as_raw(),
@@ -283,4 +283,78 @@ impl MapFloats for Vec<u32> {
     fn map_floats(&self) -> Vec<f32> {
         self.iter().map(|&bits| f32::from_bits(bits)).collect()
     }
+}
+
+/// A box of texels that lies inside, rows and slices with gaps in the host's memory: what goes in by the host comes out by a queue, and
+/// what a queue put in comes out by the host. Bytes in the gaps stay as they are.
+#[test]
+fn the_host_copies_what_queues_copy() {
+    let device = device();
+    let usage = ANY_USE | ImageUsageFlags::HOST_TRANSFER_EXT;
+    for (ty, size, count) in [(vk::ImageType::TYPE_2D, [13, 7, 1], 3), (vk::ImageType::TYPE_3D, [6, 5, 4], 1)] {
+        let info = ImageInfo { layers: count, levels: 2, usage, ..info(ty, vk::Format::R16G16_UINT, size) };
+        let (image, _memory) = image(&device, &info);
+        let offset = vk::Offset3D { x: 2, y: 1, z: if count == 1 { 1 } else { 0 } };
+        let depth = if count == 1 { 2 } else { 1 };
+        let (row_length, image_height) = (6, 5);
+        let region = HostRegion {
+            row_length,
+            image_height,
+            subresource: layers(0, 0, count),
+            offset,
+            extent: vk::Extent3D { width: 4, height: 3, depth },
+        };
+        let slices = depth * count;
+        let rows = image.rows_from_host(&device, &region).unwrap();
+        // The last row ends with its last texel.
+        let words = ((slices - 1) * image_height + 2) * row_length + 4;
+        assert_eq!(rows.bytes(), u64::from(words) * 4);
+        let host = numbered(words);
+        let bytes: Vec<u8> = host.iter().flat_map(|word| word.to_le_bytes()).collect();
+        rows.write(&bytes);
+        let out = Words::zeros(&device, 4 * 3 * 4 * 4);
+        let whole = vk::BufferImageCopy {
+            image_subresource: region.subresource,
+            image_offset: offset,
+            image_extent: region.extent,
+            ..Default::default()
+        };
+        run(&device, |command| command.copy_image_to_buffer(&image, &out.buffer, &[whole]).unwrap());
+        let texel = |slice: u32, y: u32, x: u32| host[((slice * image_height + y) * row_length + x) as usize];
+        let wanted: Vec<u32> = (0..slices)
+            .flat_map(|slice| (0..3).flat_map(move |y| (0..4).map(move |x| (slice, y, x))))
+            .map(|(slice, y, x)| texel(slice, y, x))
+            .collect();
+        assert_eq!(out.read()[..wanted.len()], wanted, "{ty:?}");
+        let mut back = vec![0xaa; bytes.len()];
+        let rows = image.rows_to_host(&device, &region).unwrap();
+        rows.read(|at, row| back[at..at + row.len()].copy_from_slice(row));
+        for (at, (&was, &is)) in bytes.iter().zip(&back).enumerate() {
+            let in_gap = at / 4 % row_length as usize >= 4 || at / 4 / row_length as usize % image_height as usize >= 3;
+            assert_eq!(is, if in_gap { 0xaa } else { was }, "{ty:?}: byte {at}");
+        }
+        // From image to image, into another place.
+        let (other, _other_memory) = self::image(&device, &info);
+        let copy = vk::ImageCopy {
+            src_subresource: region.subresource,
+            src_offset: offset,
+            dst_subresource: region.subresource,
+            dst_offset: vk::Offset3D { x: 1, y: 0, z: 0 },
+            extent: region.extent,
+        };
+        image.copy_on_host(&device, &other, &[copy]).unwrap();
+        let moved = HostRegion { offset: copy.dst_offset, row_length: 0, image_height: 0, ..region };
+        let mut found = Vec::new();
+        other.rows_to_host(&device, &moved).unwrap().read(|_, row| {
+            found.extend(row.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())));
+        });
+        assert_eq!(found, wanted, "{ty:?}");
+    }
+}
+
+#[test]
+fn an_image_that_is_too_large_as_a_whole_is_out_of_memory() {
+    let most = 16_384;
+    let info = info(vk::ImageType::TYPE_2D, vk::Format::R32G32B32A32_SFLOAT, [most, most, 1]);
+    assert!(matches!(device().create_image(&info), Err(Error::OutOfMemory)), "no rule names a limit for all bytes");
 }

@@ -9,14 +9,14 @@ use crate::exec::{Grid, RowsWork, Work};
 use crate::resource::{Buffer, BufferRules, Image, ImageRules};
 
 /// The names that Vulkan gives the rules of one side of a copy.
-struct Side {
-    name: &'static str,
-    image: ImageRules,
-    level: &'static str,
-    layers: &'static str,
-    x: &'static str,
-    y: &'static str,
-    z: &'static str,
+pub(super) struct Side {
+    pub(super) name: &'static str,
+    pub(super) image: ImageRules,
+    pub(super) level: &'static str,
+    pub(super) layers: &'static str,
+    pub(super) x: &'static str,
+    pub(super) y: &'static str,
+    pub(super) z: &'static str,
 }
 
 const COPY: &str = "vkCmdCopyImage";
@@ -28,7 +28,7 @@ const COPY_FROM: Side = Side {
     image: ImageRules {
         at: "srcImage",
         usage: vk::ImageUsageFlags::TRANSFER_SRC,
-        usage_vuid: "VUID-vkCmdCopyImage-srcImage-00126",
+        usage_vuid: "VUID-vkCmdCopyImage-aspect-06662",
         memory_vuid: "VUID-vkCmdCopyImage-srcImage-07966",
         parent_vuid: "VUID-vkCmdCopyImage-commonparent",
     },
@@ -44,7 +44,7 @@ const COPY_TO: Side = Side {
     image: ImageRules {
         at: "dstImage",
         usage: vk::ImageUsageFlags::TRANSFER_DST,
-        usage_vuid: "VUID-vkCmdCopyImage-dstImage-00131",
+        usage_vuid: "VUID-vkCmdCopyImage-aspect-06663",
         memory_vuid: "VUID-vkCmdCopyImage-dstImage-07966",
         parent_vuid: "VUID-vkCmdCopyImage-commonparent",
     },
@@ -206,7 +206,7 @@ pub(super) struct Texels {
     pub(super) row_bytes: u64,
 }
 
-fn texels(
+pub(super) fn texels(
     at: &str,
     image: &Image,
     side: &Side,

@@ -9,6 +9,7 @@ mod buffer;
 mod compute;
 mod conditional;
 mod event;
+mod host;
 mod image;
 mod image_clear;
 mod query;
@@ -19,6 +20,7 @@ mod transfer;
 
 pub use barrier::{BufferMemoryBarrier, ImageMemoryBarrier, MemoryBarrier};
 pub use buffer::{CommandBuffer, CommandPool};
+pub use host::{HostRegion, HostRows};
 pub use image_clear::ClearColor;
 
 pub(crate) use submission::Submission;

@@ -16,7 +16,9 @@ impl CommandBuffer {
     /// Pipeline, sets and push constants are not handed down, nor kept.
     pub fn execute_commands(&self, secondaries: &[&CommandBuffer]) -> Result<(), Error> {
         let primary = !self.is_secondary();
-        require(primary, AT, "VUID-vkCmdExecuteCommands-bufferlevel", || "the command buffer is secondary".into())?;
+        require(primary, AT, "VUID-vkCmdExecuteCommands-commandBuffer-09375", || {
+            "the command buffer is secondary".into()
+        })?;
         require(!secondaries.is_empty(), AT, "VUID-vkCmdExecuteCommands-commandBufferCount-arraylength", || {
             "commandBufferCount is 0".into()
         })?;

@@ -138,12 +138,12 @@ impl DescriptorSet {
             "a buffer of another device".into()
         })?;
         let (usage, vuid) = if ty == DescriptorType::STORAGE_TEXEL_BUFFER {
-            (BufferUsageFlags::STORAGE_TEXEL_BUFFER, "VUID-VkWriteDescriptorSet-descriptorType-00335")
+            (BufferUsageFlags::STORAGE_TEXEL_BUFFER, "VUID-VkWriteDescriptorSet-descriptorType-08766")
         } else {
-            (BufferUsageFlags::UNIFORM_TEXEL_BUFFER, "VUID-VkWriteDescriptorSet-descriptorType-00334")
+            (BufferUsageFlags::UNIFORM_TEXEL_BUFFER, "VUID-VkWriteDescriptorSet-descriptorType-08765")
         };
-        let has = view.buffer().usage();
-        require(has.contains(usage), at, vuid, || format!("the buffer's usage {has:?} lacks {usage:?}"))?;
+        let has = view.usage();
+        require(has.contains(usage), at, vuid, || format!("the view's usage {has:?} lacks {usage:?}"))?;
         let descriptor = Arc::new(Descriptor { view: *view.view(), ..Descriptor::NULL });
         let keep = Arc::clone(view.allocation()) as Arc<dyn Any + Send + Sync>;
         Ok(Written::Image(ImageWritten { descriptor, ty: None, _keep: Some(keep) }))

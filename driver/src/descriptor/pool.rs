@@ -64,7 +64,7 @@ impl DescriptorPool {
         let most = layout.variable().map_or(0, |entry| entry.count);
         let missing = most.checked_sub(count as usize).filter(|_| layout.variable().is_some() || count == 0);
         let missing = missing.ok_or_else(|| {
-            let vuid = "VUID-VkDescriptorSetVariableDescriptorCountAllocateInfo-pSetLayouts-03046";
+            let vuid = "VUID-VkDescriptorSetAllocateInfo-pSetLayouts-09380";
             Misuse::new("vkAllocateDescriptorSets", format!("{count} elements of a binding with {most}"), vuid)
         })?;
         self.inner.left.lock().take(layout, missing)?;

@@ -50,6 +50,11 @@ impl QueryPool {
         require(known, at, "VUID-VkQueryPoolCreateInfo-queryType-parameter", || {
             format!("a device that only computes has timestamps, not {kind:?}")
         })?;
+        // They are the host's memory, of which no more is taken than a quarter of what there is, or 1 GiB.
+        let heap: u64 = device.memory_heaps().iter().map(|heap| heap.size).sum();
+        if u64::from(count) * size_of::<Query>() as u64 > (heap / 4).min(1 << 30) {
+            return Err(Error::OutOfMemory);
+        }
         let mut list = Vec::new();
         list.try_reserve_exact(count as usize).map_err(|_| Error::OutOfMemory)?;
         list.resize_with(count as usize, || Query { value: AtomicU64::new(0), available: AtomicBool::new(false) });

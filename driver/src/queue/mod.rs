@@ -95,7 +95,7 @@ impl Queue {
         let same = submit.commands.iter().all(|c| c.device().is(&self.device));
         require(same, AT, "VUID-vkQueueSubmit-pCommandBuffers-00074", || "a command buffer of another device".into())?;
         let same = submit.waits.iter().chain(submit.signals).all(|s| s.semaphore.device().is(&self.device));
-        require(same, AT, "VUID-VkSubmitInfo2-commonparent", || "a semaphore of another device".into())?;
+        require(same, AT, "VUID-VkSubmitInfo-commonparent", || "a semaphore of another device".into())?;
         let commands = Submission::begin(submit.commands)?;
         let waits = operations.waits(submit.waits)?;
         Ok(Ready { waits, commands, signals: operations.signals(submit.signals)? })

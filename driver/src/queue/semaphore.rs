@@ -164,7 +164,7 @@ fn wait_for(semaphores: &[(&Semaphore, u64)], until: Until, timeout: Option<Dura
     for (index, (semaphore, _)) in semaphores.iter().enumerate() {
         let at = format!("pSemaphores[{index}]");
         semaphore.check_timeline(&at, "VUID-VkSemaphoreWaitInfo-pSemaphores-03256")?;
-        let vuid = "VUID-VkSemaphoreWaitInfo-pSemaphores-parent";
+        let vuid = "VUID-VkSemaphoreWaitInfo-pSemaphores-parameter";
         require(semaphore.inner.device.is(device), &at, vuid, || "a semaphore of another device".into())?;
     }
     let targets: Vec<Target> = semaphores.iter().map(|(s, value)| (Arc::clone(&s.inner.counter), *value)).collect();

@@ -66,7 +66,7 @@ impl Buffer {
         require(size <= most, at, "VUID-VkBufferCreateInfo-size-06409", || {
             format!("size {size} above maxBufferSize {most}")
         })?;
-        require(!usage.is_empty(), at, "VUID-VkBufferCreateInfo-usage-requiredbitmask", || "usage is 0".into())?;
+        require(!usage.is_empty(), at, "VUID-VkBufferCreateInfo-None-09500", || "usage is 0".into())?;
         let inner = Inner { device: device.clone(), size, usage, storage: OnceLock::new() };
         Ok(Self { inner: Arc::new(inner) })
     }

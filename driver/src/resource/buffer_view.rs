@@ -23,6 +23,7 @@ pub struct BufferView {
 #[derive(Debug)]
 struct Inner {
     buffer: Buffer,
+    usage: BufferUsageFlags,
     view: View,
     allocation: Arc<Allocation>,
 }
@@ -34,6 +35,7 @@ impl BufferView {
         format: vk::Format,
         offset: u64,
         range: u64,
+        usage: Option<BufferUsageFlags>,
     ) -> Result<Self, Error> {
         let limits = Limits::DEVICE;
         require(buffer.device().is(device), AT, "VUID-VkBufferViewCreateInfo-buffer-parameter", || {
@@ -47,7 +49,8 @@ impl BufferView {
         require(offset.is_multiple_of(alignment), AT, "VUID-VkBufferViewCreateInfo-offset-02749", || {
             format!("offset {offset} is no multiple of {alignment}")
         })?;
-        let known = check_format(buffer, format)?;
+        let usage = usage.map_or(Ok(buffer.usage()), |usage| check_usage(buffer, usage))?;
+        let known = check_format(usage, format)?;
         let texel = u64::from(known.bytes());
         let most = u64::from(limits.max_texel_buffer_elements);
         if range != vk::WHOLE_SIZE {
@@ -73,12 +76,17 @@ impl BufferView {
         let range = range.min(size - offset) / texel * texel;
         let view = View::of_buffer(storage.slice.slice(offset, range), known, limits.max_texel_buffer_elements);
         let allocation = Arc::clone(&storage.allocation);
-        Ok(Self { inner: Arc::new(Inner { buffer: buffer.clone(), view, allocation }) })
+        Ok(Self { inner: Arc::new(Inner { buffer: buffer.clone(), usage, view, allocation }) })
     }
 
     /// The buffer.
     pub fn buffer(&self) -> &Buffer {
         &self.inner.buffer
+    }
+
+    /// What the view may be used for: what the buffer may, if its maker said no less.
+    pub(crate) fn usage(&self) -> BufferUsageFlags {
+        self.inner.usage
     }
 
     pub(crate) fn view(&self) -> &View {
@@ -90,11 +98,24 @@ impl BufferView {
     }
 }
 
-/// The format, if the buffer's usage is one that the format has.
-fn check_format(buffer: &Buffer, format: vk::Format) -> Result<spelter_shaders::image::Format, Misuse> {
-    let usage = buffer.usage();
-    let texels = BufferUsageFlags::UNIFORM_TEXEL_BUFFER | BufferUsageFlags::STORAGE_TEXEL_BUFFER;
-    require(usage.intersects(texels), AT, "VUID-VkBufferViewCreateInfo-buffer-00932", || {
+const TEXELS: BufferUsageFlags = BufferUsageFlags::from_raw(
+    BufferUsageFlags::UNIFORM_TEXEL_BUFFER.as_raw() | BufferUsageFlags::STORAGE_TEXEL_BUFFER.as_raw(),
+);
+
+/// A view's own usage, which is a part of its buffer's (`VkBufferUsageFlags2CreateInfo`).
+fn check_usage(buffer: &Buffer, usage: BufferUsageFlags) -> Result<BufferUsageFlags, Misuse> {
+    require(TEXELS.contains(usage), AT, "VUID-VkBufferViewCreateInfo-pNext-08780", || {
+        format!("the view's usage {usage:?} is not one of texels")
+    })?;
+    require(buffer.usage().contains(usage), AT, "VUID-VkBufferViewCreateInfo-pNext-08781", || {
+        format!("the view's usage {usage:?} is no part of the buffer's {:?}", buffer.usage())
+    })?;
+    Ok(usage)
+}
+
+/// The format, if the view's usage is one that the format has.
+fn check_format(usage: BufferUsageFlags, format: vk::Format) -> Result<spelter_shaders::image::Format, Misuse> {
+    require(usage.intersects(TEXELS), AT, "VUID-VkBufferViewCreateInfo-buffer-00932", || {
         format!("the buffer's usage {usage:?} has no texel buffers")
     })?;
     let has = properties(format).buffer;
@@ -111,7 +132,7 @@ fn check_format(buffer: &Buffer, format: vk::Format) -> Result<spelter_shaders::
         ),
     ] {
         require(!usage.contains(wanted) || has.contains(feature), AT, vuid, || {
-            format!("the buffer's usage has {wanted:?}, format {format:?} lacks {feature:?}")
+            format!("the view's usage has {wanted:?}, format {format:?} lacks {feature:?}")
         })?;
     }
     format_of(format).ok_or_else(|| {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use ash::vk;
-use spelter_shaders::image::{Extent, Format, Layout, MAX_IMAGE_BYTES, ROW_ALIGNMENT, Rows};
+use spelter_shaders::image::{Extent, Format, Layout, ROW_ALIGNMENT, Rows};
 
 use super::DeviceMemory;
 use super::buffer::Storage;
@@ -68,10 +68,8 @@ impl Image {
         let vk::Extent3D { width, height, depth } = info.extent;
         let extent = Extent { size: [width, height, depth], levels: info.levels, layers: info.layers };
         let rows = if info.tiling == vk::ImageTiling::LINEAR { Rows::Packed } else { Rows::Spread };
-        let layout = Layout::new(&extent, format.bytes(), rows).ok_or_else(|| {
-            let problem = format!("the image needs more than maxResourceSize {MAX_IMAGE_BYTES}");
-            Misuse::new(CREATE, problem, "VUID-vkCreateImage-pCreateInfo-09424")
-        })?;
+        // Above `maxResourceSize`, which limits no single member of the structure: no rule of Vulkan's is broken.
+        let layout = Layout::new(&extent, format.bytes(), rows).ok_or(Error::OutOfMemory)?;
         let inner = Inner { device: device.clone(), info: *info, format, extent, layout, storage: OnceLock::new() };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -79,6 +77,11 @@ impl Image {
     /// What it was created as.
     pub fn info(&self) -> &ImageInfo {
         &self.inner.info
+    }
+
+    /// Texels of a level in each direction; one in each of a level that there is not.
+    pub fn size_of_level(&self, level: u32) -> [u32; 3] {
+        self.inner.extent.level(level)
     }
 
     /// Bytes of a texel.
@@ -186,6 +189,8 @@ fn check_format(info: &ImageInfo) -> Result<Format, Misuse> {
         (vk::ImageUsageFlags::STORAGE, vk::FormatFeatureFlags::STORAGE_IMAGE),
         (vk::ImageUsageFlags::TRANSFER_SRC, vk::FormatFeatureFlags::TRANSFER_SRC),
         (vk::ImageUsageFlags::TRANSFER_DST, vk::FormatFeatureFlags::TRANSFER_DST),
+        // The host copies what queues copy: its own feature has a bit in the wider flags only.
+        (vk::ImageUsageFlags::HOST_TRANSFER_EXT, vk::FormatFeatureFlags::TRANSFER_SRC),
     ];
     let able = uses.iter().filter(|(_, feature)| has.contains(*feature)).map(|(usage, _)| *usage);
     let lacks = able.fold(info.usage, |left, usage| left & !usage);

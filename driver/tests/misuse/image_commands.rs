@@ -202,8 +202,8 @@ pub(super) const RULES: &[Rule] = &[
     ("VUID-vkCmdCopyImage-commandBuffer-recording", |w| w.idle.copy_image(&good(w), &good(w), &[one()])),
     ("VUID-vkCmdCopyImage-regionCount-arraylength", |w| w.command.copy_image(&good(w), &good(w), &[])),
     ("VUID-vkCmdCopyImage-commonparent", |w| copy_between(w, &bound(&w.other, &plain()), &good(w))),
-    ("VUID-vkCmdCopyImage-srcImage-00126", |w| copy_between(w, &with(w, ImageUsageFlags::SAMPLED), &good(w))),
-    ("VUID-vkCmdCopyImage-dstImage-00131", |w| copy_between(w, &good(w), &with(w, ImageUsageFlags::SAMPLED))),
+    ("VUID-vkCmdCopyImage-aspect-06662", |w| copy_between(w, &with(w, ImageUsageFlags::SAMPLED), &good(w))),
+    ("VUID-vkCmdCopyImage-aspect-06663", |w| copy_between(w, &good(w), &with(w, ImageUsageFlags::SAMPLED))),
     ("VUID-vkCmdCopyImage-srcImage-07966", |w| copy_between(w, &unbound(w), &good(w))),
     ("VUID-vkCmdCopyImage-dstImage-07966", |w| copy_between(w, &good(w), &unbound(w))),
     ("VUID-vkCmdCopyImage-srcImage-01548", |w| {

@@ -2,8 +2,8 @@
 
 use spelter_driver::vk::{self, BufferUsageFlags, DescriptorType, ImageUsageFlags};
 use spelter_driver::{
-    Binding, Buffer, BufferInfo, DescriptorImageInfo, DescriptorSet, DescriptorSetLayoutInfo, Device, Error, Image,
-    ImageInfo, ImageView, ImageViewInfo, ImmutableSamplers, SamplerInfo,
+    Binding, Buffer, BufferInfo, BufferView, DescriptorImageInfo, DescriptorSet, DescriptorSetLayoutInfo, Device,
+    Error, Image, ImageInfo, ImageView, ImageViewInfo, ImmutableSamplers, SamplerInfo,
 };
 
 use super::{Rule, World};
@@ -107,6 +107,12 @@ fn buffer_view(world: &World, offset: u64, bytes: u64) -> Result<(), Error> {
     world.device.create_buffer_view(&buffer, vk::Format::R32_UINT, offset, bytes).map(drop)
 }
 
+/// A view of a buffer of one usage, for another.
+fn view_for(world: &World, buffer: BufferUsageFlags, view: BufferUsageFlags) -> Result<BufferView, Error> {
+    let buffer = texel_buffer(&world.device, buffer);
+    world.device.create_buffer_view_for(view, &buffer, vk::Format::R32_UINT, [0, vk::WHOLE_SIZE])
+}
+
 fn of_format(world: &World, usage: BufferUsageFlags, format: vk::Format) -> Result<(), Error> {
     let buffer = texel_buffer(&world.device, usage);
     world.device.create_buffer_view(&buffer, format, 0, vk::WHOLE_SIZE).map(drop)
@@ -172,9 +178,6 @@ pub(super) const RULES: &[Rule] = &[
         })
     }),
     ("VUID-VkImageCreateInfo-flags-08866", |w| create(w, |i| *i = ImageInfo { layers: 5, ..cube() })),
-    ("VUID-vkCreateImage-pCreateInfo-09424", |w| {
-        create(w, |i| i.extent = vk::Extent3D { width: MOST, height: MOST, depth: 1 })
-    }),
     ("VUID-vkBindImageMemory-memory-parent", |w| {
         let memory = w.other.allocate_memory(1 << 20, 0)?;
         w.device.create_image(&plain())?.bind_memory(&memory, 0)
@@ -262,6 +265,19 @@ pub(super) const RULES: &[Rule] = &[
     ("VUID-VkBufferViewCreateInfo-buffer-00932", |w| {
         of_format(w, BufferUsageFlags::STORAGE_BUFFER, vk::Format::R32_UINT)
     }),
+    ("VUID-VkBufferViewCreateInfo-pNext-08780", |w| {
+        let texels = BufferUsageFlags::UNIFORM_TEXEL_BUFFER;
+        view_for(w, texels, texels | BufferUsageFlags::STORAGE_BUFFER).map(drop)
+    }),
+    ("VUID-VkBufferViewCreateInfo-pNext-08781", |w| {
+        view_for(w, BufferUsageFlags::UNIFORM_TEXEL_BUFFER, BufferUsageFlags::STORAGE_TEXEL_BUFFER).map(drop)
+    }),
+    ("VUID-VkWriteDescriptorSet-descriptorType-08766", |w| {
+        let (uniform, storage) = (BufferUsageFlags::UNIFORM_TEXEL_BUFFER, BufferUsageFlags::STORAGE_TEXEL_BUFFER);
+        let view = view_for(w, uniform | storage, uniform)?;
+        let ty = DescriptorType::STORAGE_TEXEL_BUFFER;
+        set(&w.device, ty).write_texel_buffers(0, 0, ty, &[&view])
+    }),
     ("VUID-VkBufferViewCreateInfo-format-08778", |w| {
         of_format(w, BufferUsageFlags::UNIFORM_TEXEL_BUFFER, vk::Format::R8G8B8A8_SRGB)
     }),
@@ -305,10 +321,10 @@ pub(super) const RULES: &[Rule] = &[
     ("VUID-VkWriteDescriptorSet-descriptorType-00339", |w| {
         write_view(w, DescriptorType::STORAGE_IMAGE, ImageUsageFlags::SAMPLED, false)
     }),
-    ("VUID-VkWriteDescriptorSet-descriptorType-00334", |w| {
+    ("VUID-VkWriteDescriptorSet-descriptorType-08765", |w| {
         write_texels(w, DescriptorType::UNIFORM_TEXEL_BUFFER, BufferUsageFlags::STORAGE_TEXEL_BUFFER)
     }),
-    ("VUID-VkWriteDescriptorSet-descriptorType-00335", |w| {
+    ("VUID-VkWriteDescriptorSet-descriptorType-08766", |w| {
         write_texels(w, DescriptorType::STORAGE_TEXEL_BUFFER, BufferUsageFlags::UNIFORM_TEXEL_BUFFER)
     }),
 ];

@@ -5,6 +5,7 @@
 mod common;
 
 mod commands;
+mod host_copies;
 mod image_commands;
 mod images;
 mod objects;
@@ -101,6 +102,7 @@ fn rules() -> impl Iterator<Item = &'static Rule> {
         transfers::RULES,
         images::RULES,
         image_commands::RULES,
+        host_copies::RULES,
         sync::RULES,
         views::RULES,
     ]

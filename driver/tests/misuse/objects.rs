@@ -92,7 +92,7 @@ pub(crate) const RULES: &[Rule] = &[
     ("VUID-VkDescriptorSetLayoutBindingFlagsCreateInfo-pBindingFlags-03015", |w| {
         variable(w, DescriptorType::STORAGE_BUFFER_DYNAMIC).map(drop)
     }),
-    ("VUID-VkDescriptorSetVariableDescriptorCountAllocateInfo-pSetLayouts-03046", |w| {
+    ("VUID-VkDescriptorSetAllocateInfo-pSetLayouts-09380", |w| {
         let pool = w.device.create_descriptor_pool(1, &[(STORAGE, 9)]).unwrap();
         pool.allocate_with_count(&variable(w, STORAGE)?, 5).map(drop)
     }),
@@ -105,9 +105,7 @@ pub(crate) const RULES: &[Rule] = &[
     ("VUID-VkBufferCreateInfo-size-06409", |w| {
         w.device.create_buffer(u64::MAX, BufferUsageFlags::TRANSFER_SRC).map(drop)
     }),
-    ("VUID-VkBufferCreateInfo-usage-requiredbitmask", |w| {
-        w.device.create_buffer(4, BufferUsageFlags::empty()).map(drop)
-    }),
+    ("VUID-VkBufferCreateInfo-None-09500", |w| w.device.create_buffer(4, BufferUsageFlags::empty()).map(drop)),
     ("VUID-vkBindBufferMemory-memory-parent", |w| w.unbound.bind_memory(&w.foreign.memory, 0)),
     ("VUID-vkBindBufferMemory-buffer-07459", |w| w.words.buffer.bind_memory(&w.words.memory, 0)),
     ("VUID-vkBindBufferMemory-memoryOffset-01031", |w| w.unbound.bind_memory(&w.words.memory, 256)),

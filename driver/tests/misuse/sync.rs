@@ -71,7 +71,7 @@ pub(crate) const RULES: &[Rule] = &[
         let set = w.ready().set;
         set.copy([0, 0], &set, [9, 0], 1)
     }),
-    ("VUID-VkSubmitInfo2-commonparent", |w| {
+    ("VUID-VkSubmitInfo-commonparent", |w| {
         submit(w, &[], &[SemaphoreSubmit { semaphore: &w.other.create_semaphore(), value: 0 }])
     }),
     ("VUID-vkQueueSubmit2-semaphore-03873", |w| {
@@ -90,7 +90,7 @@ pub(crate) const RULES: &[Rule] = &[
     ("VUID-VkSemaphoreWaitInfo-pSemaphores-03256", |w| {
         Semaphore::wait_all(&[(&w.device.create_semaphore(), 0)], None).map(drop)
     }),
-    ("VUID-VkSemaphoreWaitInfo-pSemaphores-parent", |w| {
+    ("VUID-VkSemaphoreWaitInfo-pSemaphores-parameter", |w| {
         let (a, b) = (w.device.create_timeline_semaphore(0), w.other.create_timeline_semaphore(0));
         Semaphore::wait_any(&[(&a, 0), (&b, 0)], None).map(drop)
     }),
@@ -146,7 +146,7 @@ pub(crate) const RULES: &[Rule] = &[
     ("VUID-vkCmdCopyQueryPoolResults-flags-00822", |w| copy(w, 0, 6, QueryResultFlags::empty())),
     ("VUID-vkCmdCopyQueryPoolResults-flags-00823", |w| copy(w, 4, 8, QueryResultFlags::TYPE_64)),
     ("VUID-vkCmdCopyQueryPoolResults-dstBuffer-00824", |w| copy(w, 0, 1 << 62, QueryResultFlags::TYPE_64)),
-    ("VUID-vkCmdExecuteCommands-bufferlevel", |w| {
+    ("VUID-vkCmdExecuteCommands-commandBuffer-09375", |w| {
         let outer = w.device.create_command_pool().allocate_secondary();
         outer.begin(Flags::empty())?;
         outer.execute_commands(&[&secondary(w, Flags::empty())])

@@ -4,7 +4,8 @@
 //! little-endian texel (Vulkan, "Format Definition"): array formats begin with the channel named first, packed ones end
 //! with it. Formats are known by Vulkan's numbers.
 
-/// A format, by its number in `VkFormat`; [`Format::NONE`] is that of a descriptor that was never written.
+/// A format, by its number in `VkFormat`, those of extensions after those of Vulkan 1.0; [`Format::NONE`] is that of a descriptor
+/// that was never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct Format(u32);
@@ -134,9 +135,14 @@ const FAMILIES: &[Family] = &[
     (125, &[Unorm], &[(R, 24), (X, 8)]),
     (126, &[Sfloat], &[(R, 32)]),
     (127, &[Uint], &[(R, 8)]),
+    (OF_EXTENSIONS[0].1, &[Unorm], &[(R, 5), (G, 5), (B, 5), (A, 1)]),
+    (OF_EXTENSIONS[1].1, &[Unorm], &[(A, 8)]),
 ];
 
-const COUNT: usize = 128;
+/// Formats of `VK_KHR_maintenance5`, `A1B5G5R5_UNORM_PACK16` and `A8_UNORM`: their numbers in `VkFormat`, and here.
+const OF_EXTENSIONS: [(u32, u32); 2] = [(1_000_470_000, 128), (1_000_470_001, 129)];
+
+const COUNT: usize = 130;
 
 static TABLE: [Option<Description>; COUNT] = {
     let mut table = [None; COUNT];
@@ -204,17 +210,22 @@ impl Format {
     /// The format with that number in `VkFormat`, if texels of it are known here.
     pub fn from_vk(number: i32) -> Option<Self> {
         let number = u32::try_from(number).ok()?;
-        TABLE.get(number as usize)?.as_ref().map(|_| Self(number))
+        let of_extension = OF_EXTENSIONS.iter().find(|(vulkans, _)| *vulkans == number);
+        let own = of_extension.map_or(number, |(_, own)| *own);
+        // Our own numbers are nobody else's.
+        let is_own = of_extension.is_none() && OF_EXTENSIONS.iter().any(|(_, own)| *own == number);
+        TABLE.get(own as usize)?.as_ref().filter(|_| !is_own).map(|_| Self(own))
     }
 
     /// All that are known, in the order of their numbers.
     pub fn all() -> impl Iterator<Item = Self> {
-        (0..COUNT as i32).filter_map(Self::from_vk)
+        (0..COUNT as u32).map(Self).filter(|format| format.description().is_some())
     }
 
     /// The number in `VkFormat`.
     pub fn vk(self) -> i32 {
-        self.0.cast_signed()
+        let of_extension = OF_EXTENSIONS.iter().find(|(_, own)| *own == self.0);
+        of_extension.map_or(self.0, |(vulkans, _)| *vulkans).cast_signed()
     }
 
     pub(super) fn description(self) -> Option<&'static Description> {

@@ -121,6 +121,10 @@ impl Question<'_> {
             _ => 4,
         };
         let given = self.sampler.border.map(|bits| self.number(bits));
+        // `A8_UNORM`
+        if self.picture.view.format.vk() == 1_000_470_001 {
+            return [0.0, 0.0, 0.0, given[3]];
+        }
         std::array::from_fn(|channel| match channel {
             channel if channel < components => given[channel],
             3 => 1.0,
