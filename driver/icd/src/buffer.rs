@@ -74,9 +74,12 @@ fn new(device: &Device, info: In<'_, vk::BufferCreateInfo<'_>>) -> Result<driver
     require(IMPORTED.contains(external), "vkCreateBuffer", "VUID-VkBufferCreateInfo-pNext-00920", || {
         format!("a buffer in memory of kinds {external:?}, of which only {IMPORTED:?} can be imported")
     })?;
-    let usage = info.next::<vk::BufferUsageFlags2CreateInfoKHR<'_>>();
-    let usage = usage.map_or(info.usage, |wide| vk::BufferUsageFlags::from_raw(wide.usage.as_raw() as u32));
-    Ok(device.driver.create_buffer(info.size, usage)?)
+    Ok(device.driver.create_buffer(info.size, wide_usage(info.next()).unwrap_or(info.usage))?)
+}
+
+/// `VkBufferUsageFlags2CreateInfo`: the lower bits mean the same, the upper ones nothing here.
+fn wide_usage(wide: Option<In<'_, vk::BufferUsageFlags2CreateInfoKHR<'_>>>) -> Option<vk::BufferUsageFlags> {
+    wide.map(|wide| vk::BufferUsageFlags::from_raw(wide.usage.as_raw() as u32))
 }
 
 fn create(
@@ -167,7 +170,13 @@ fn create_view(
     mut out: Out<'_, vk::BufferView>,
 ) -> Result<(), Error> {
     let buffer = Buffer::get(info.buffer, "VkBufferViewCreateInfo-buffer")?;
-    let driver = device.driver.create_buffer_view(&buffer.driver, info.format, info.offset, info.range)?;
+    let driver = match wide_usage(info.next()) {
+        Some(usage) => {
+            let range = [info.offset, info.range];
+            device.driver.create_buffer_view_for(usage, &buffer.driver, info.format, range)?
+        }
+        None => device.driver.create_buffer_view(&buffer.driver, info.format, info.offset, info.range)?,
+    };
     out.put(BufferView { driver }.insert());
     Ok(())
 }

@@ -9,13 +9,14 @@ use spelter_driver as driver;
 
 use crate::c::callback::Message;
 use crate::c::entry::entry_points;
+use crate::c::version_1_4::PhysicalDeviceVulkan14Features;
 use crate::c::{In, Out, Text};
 use crate::context::Owner;
-use crate::error::Error;
+use crate::error::{Error, require};
 use crate::labels::Labels;
 use crate::message;
 use crate::options::Options;
-use crate::physical_device::{PhysicalDevice, extensions, missing};
+use crate::physical_device::{PRIORITY, PhysicalDevice, extensions, missing, versions};
 use crate::table::{Object, Ref, object};
 use crate::trace::Trace;
 
@@ -36,6 +37,10 @@ entry_points! {
         device: vk::Device, heap_index: u32, local_device_index: u32, remote_device_index: u32,
         p_peer_memory_features: *mut vk::PeerMemoryFeatureFlags,
     ) => peer_memory;
+    PFN_vkGetRenderingAreaGranularityKHR(
+        device: vk::Device, p_rendering_area_info: *const vk::RenderingAreaInfoKHR<'_>,
+        p_granularity: *mut vk::Extent2D,
+    ) => granularity;
 }
 
 /// `VkDevice`.
@@ -45,6 +50,8 @@ pub(crate) struct Device {
     queues: Vec<vk::Queue>,
     extensions: HashSet<String>,
     instance_extensions: Arc<HashSet<String>>,
+    /// The newest minor version whose commands it has, where it has no newer ones (`maintenance5`).
+    newest: Option<u32>,
     trace: Option<Arc<Trace>>,
     owner: Owner,
 }
@@ -70,6 +77,9 @@ impl Device {
 
     /// Whether a command by that name is the device's: one of an extension that was not enabled is not.
     pub(crate) fn offers(&self, name: &str) -> bool {
+        if self.newest.is_some_and(|newest| versions::since(name) > newest) {
+            return false;
+        }
         extensions::offers(extensions::of_device(Options::get()), &self.extensions, name)
             || extensions::offers(extensions::INSTANCE, &self.instance_extensions, name)
     }
@@ -90,7 +100,7 @@ fn create(
     let wanted = check_queues(info, options.queues)?;
     let owner = physical.owner;
     let options = driver::DeviceOptions { printer: Some(message::printer(owner)), ..options.clone() };
-    let trace = physical.options.trace.as_ref().map(|_| Arc::new(Trace::new()));
+    let trace = Trace::of_device(owner).map(Arc::new);
     let driver = match &trace {
         Some(trace) => driver::Device::with_observer(options, Arc::clone(trace) as Arc<dyn driver::Observer>)?,
         None => driver::Device::new(options)?,
@@ -101,8 +111,16 @@ fn create(
     };
     let queues = driver.queues().into_iter().take(wanted).enumerate().map(queue).collect();
     let instance_extensions = Arc::clone(&physical.instance_extensions);
-    out.put(Device { driver, queues, extensions, instance_extensions, trace, owner }.insert());
+    let newest = has_maintenance5(info).then_some(physical.minor);
+    out.put(Device { driver, queues, extensions, instance_extensions, newest, trace, owner }.insert());
     Ok(())
+}
+
+fn has_maintenance5(info: In<'_, vk::DeviceCreateInfo<'_>>) -> bool {
+    let of_extension = info.next::<vk::PhysicalDeviceMaintenance5FeaturesKHR<'_>>();
+    let of_version = info.next::<PhysicalDeviceVulkan14Features<'_>>();
+    of_extension.is_some_and(|features| features.maintenance5 != vk::FALSE)
+        || of_version.is_some_and(|features| features.maintenance5 != vk::FALSE)
 }
 
 fn check_extensions(info: In<'_, vk::DeviceCreateInfo<'_>>) -> Result<HashSet<String>, Error> {
@@ -131,9 +149,25 @@ fn check_queues(info: In<'_, vk::DeviceCreateInfo<'_>>, there_are: usize) -> Res
             let problem = format!("queueCount {count} of {there_are} queues");
             return Err(Error::misuse(at, problem, "VUID-VkDeviceQueueCreateInfo-queueCount-00382"));
         }
+        if let Some(asked) = queues.next::<vk::DeviceQueueGlobalPriorityCreateInfoKHR<'_>>() {
+            check_priority(asked.global_priority)?;
+        }
         wanted = wanted.max(count);
     }
     Ok(wanted)
+}
+
+/// Vulkan has an answer of its own for programs that may not have the priority that they ask for.
+fn check_priority(asked: vk::QueueGlobalPriorityKHR) -> Result<(), Error> {
+    use vk::QueueGlobalPriorityKHR as P;
+    let known = [P::LOW, P::MEDIUM, P::HIGH, P::REALTIME].contains(&asked);
+    let vuid = "VUID-VkDeviceQueueGlobalPriorityCreateInfo-globalPriority-parameter";
+    require(known, "vkCreateDevice", vuid, || format!("globalPriority {asked:?}"))?;
+    if asked == PRIORITY {
+        return Ok(());
+    }
+    let what = format!("queues have the global priority {PRIORITY:?}, and not {asked:?}");
+    Err(Error::Code(vk::Result::ERROR_NOT_PERMITTED_KHR, what))
 }
 
 fn destroy(device: vk::Device, _: *const vk::AllocationCallbacks<'_>) -> Result<(), Error> {
@@ -141,14 +175,11 @@ fn destroy(device: vk::Device, _: *const vk::AllocationCallbacks<'_>) -> Result<
     for &queue in &device.queues {
         Queue::remove(queue, "vkDestroyDevice-device")?;
     }
-    let options = Options::get();
-    if options.stats {
+    if Options::get().stats {
         tell_statistics(&device);
     }
-    if let (Some(trace), Some(path)) = (&device.trace, &options.trace)
-        && let Err(error) = trace.save(path)
-    {
-        return Err(Error::Ours(format!("the timeline {} could not be written: {error}", path.display())));
+    if let Some(trace) = &device.trace {
+        trace.finish(device.owner);
     }
     Ok(())
 }
@@ -191,6 +222,16 @@ fn wait_idle(device: Ref<Device>) -> Result<(), Error> {
     for queue in device.driver.queues() {
         queue.wait_idle()?;
     }
+    Ok(())
+}
+
+/// Nothing is drawn, so no area is better than another.
+fn granularity(
+    _: Ref<Device>,
+    _: In<'_, vk::RenderingAreaInfoKHR<'_>>,
+    mut out: Out<'_, vk::Extent2D>,
+) -> Result<(), Error> {
+    out.put(vk::Extent2D { width: 1, height: 1 });
     Ok(())
 }
 

@@ -77,6 +77,10 @@ refused_points! {
     PFN_vkCmdBindIndexBuffer(
         command_buffer: vk::CommandBuffer, buffer: vk::Buffer, offset: vk::DeviceSize, index_type: vk::IndexType,
     ) => refuse;
+    PFN_vkCmdBindIndexBuffer2KHR(
+        command_buffer: vk::CommandBuffer, buffer: vk::Buffer, offset: vk::DeviceSize, size: vk::DeviceSize,
+        index_type: vk::IndexType,
+    ) => refuse;
     PFN_vkCmdBindVertexBuffers(
         command_buffer: vk::CommandBuffer, first_binding: u32, binding_count: u32, p_buffers: *const vk::Buffer,
         p_offsets: *const vk::DeviceSize,

@@ -9,6 +9,7 @@ use crate::c::{In, InOut, Many, Out, OutChain, OutMany, list};
 use crate::device::Device;
 use crate::error::{Error, require};
 use crate::memory::{DeviceMemory, IMPORTED};
+use crate::options::Options;
 use crate::physical_device::memory_types;
 use crate::table::{Object, Ref, object};
 
@@ -41,6 +42,14 @@ entry_points! {
         device: vk::Device, image: vk::Image, p_subresource: *const vk::ImageSubresource,
         p_layout: *mut vk::SubresourceLayout,
     ) => layout;
+    PFN_vkGetImageSubresourceLayout2KHR(
+        device: vk::Device, image: vk::Image, p_subresource: *const vk::ImageSubresource2KHR<'_>,
+        p_layout: *mut vk::SubresourceLayout2KHR<'_>,
+    ) => layout2;
+    PFN_vkGetDeviceImageSubresourceLayoutKHR(
+        device: vk::Device, p_info: *const vk::DeviceImageSubresourceInfoKHR<'_>,
+        p_layout: *mut vk::SubresourceLayout2KHR<'_>,
+    ) => device_layout;
     PFN_vkGetImageSparseMemoryRequirements(
         device: vk::Device, image: vk::Image, p_sparse_memory_requirement_count: *mut u32,
         p_sparse_memory_requirements: *mut vk::SparseImageMemoryRequirements,
@@ -67,16 +76,30 @@ entry_points! {
 /// `VkImage`.
 pub(crate) struct Image {
     pub(crate) driver: driver::Image,
+    is_attachment: bool,
 }
+
+/// The one format that devices which claim graphics claim attachments of. Its images have memory and views, and are for nothing else:
+/// what would draw to them is refused.
+pub(crate) const ATTACHMENT: vk::Format = vk::Format::D32_SFLOAT_S8_UINT;
+
+/// What the driver has of such an image: texels of as many bytes, which only the host could copy, and does not.
+const STAND_IN: (vk::Format, vk::ImageUsageFlags) = (vk::Format::R32G32_UINT, vk::ImageUsageFlags::HOST_TRANSFER_EXT);
 
 object!(Image: vk::Image);
 
 /// `VkImageView`.
 pub(crate) struct ImageView {
-    pub(crate) driver: driver::ImageView,
+    /// None of an attachment, which no shader sees.
+    pub(crate) driver: Option<driver::ImageView>,
 }
 
 object!(ImageView: vk::ImageView);
+
+fn is_attachment(info: &vk::ImageCreateInfo<'_>) -> bool {
+    let so = info.usage == vk::ImageUsageFlags::DEPTH_STENCIL_ATTACHMENT && info.tiling == vk::ImageTiling::OPTIMAL;
+    so && info.format == ATTACHMENT && Options::get().graphics
+}
 
 fn new(device: &Device, info: In<'_, vk::ImageCreateInfo<'_>>) -> Result<driver::Image, Error> {
     let at = "vkCreateImage";
@@ -95,15 +118,16 @@ fn new(device: &Device, info: In<'_, vk::ImageCreateInfo<'_>>) -> Result<driver:
     require(IMPORTED.contains(external), at, "VUID-VkImageCreateInfo-pNext-00990", || {
         format!("an image in memory of kinds {external:?}, of which only {IMPORTED:?} can be imported")
     })?;
+    let (format, usage) = if is_attachment(&info) { STAND_IN } else { (info.format, info.usage) };
     let info = driver::ImageInfo {
         flags: info.flags,
         ty: info.image_type,
-        format: info.format,
+        format,
         extent: info.extent,
         levels: info.mip_levels,
         layers: info.array_layers,
         tiling: info.tiling,
-        usage: info.usage,
+        usage,
     };
     Ok(device.driver.create_image(&info)?)
 }
@@ -114,8 +138,20 @@ fn create(
     _: *const vk::AllocationCallbacks<'_>,
     mut out: Out<'_, vk::Image>,
 ) -> Result<(), Error> {
-    out.put(Image { driver: new(&device, info)? }.insert());
+    let driver = new(&device, info)?;
+    out.put(Image { driver, is_attachment: is_attachment(&info) }.insert());
     Ok(())
+}
+
+impl Image {
+    /// One that the host may copy.
+    pub(crate) fn of_host(handle: vk::Image, at: &str) -> Result<Ref<Self>, Error> {
+        let image = Self::get(handle, at)?;
+        require(!image.is_attachment, at, "VUID-VkCopyMemoryToImageInfo-dstImage-09113", || {
+            "the image's usage DEPTH_STENCIL_ATTACHMENT lacks HOST_TRANSFER".into()
+        })?;
+        Ok(image)
+    }
 }
 
 fn destroy(_: Ref<Device>, image: vk::Image, _: *const vk::AllocationCallbacks<'_>) -> Result<(), Error> {
@@ -160,7 +196,7 @@ fn bind(_: Ref<Device>, image: Ref<Image>, memory: Ref<DeviceMemory>, offset: u6
 fn bind2(_: Ref<Device>, count: u32, infos: Many<'_, vk::BindImageMemoryInfo<'_>>) -> Result<(), Error> {
     bind_each(infos.of(count as usize), |info| {
         let image = Image::get(info.image, "VkBindImageMemoryInfo-image")?;
-        let memory = DeviceMemory::get(info.memory, "VkBindImageMemoryInfo-memory")?;
+        let memory = DeviceMemory::get(info.memory, "VkBindImageMemoryInfo-pNext-01632")?;
         Ok(image.driver.bind_memory(&memory.driver, info.memory_offset)?)
     })
 }
@@ -173,6 +209,56 @@ fn layout(
 ) -> Result<(), Error> {
     out.put(image.driver.subresource_layout(subresource.mip_level, subresource.array_layer));
     Ok(())
+}
+
+/// Tells where a level of a layer lies, and how many bytes the host copies of it with `MEMCPY`.
+fn tell_layout(
+    image: &driver::Image,
+    of: &vk::ImageSubresource,
+    call: &str,
+    rules: [&'static str; 2],
+    out: &mut OutChain<'_, vk::SubresourceLayout2KHR<'_>>,
+) -> Result<(), Error> {
+    let info = image.info();
+    out.head(|all| all.subresource_layout = image.subresource_layout(of.mip_level, of.array_layer));
+    require(of.mip_level < info.levels, call, rules[0], || format!("mipLevel {} of {}", of.mip_level, info.levels))?;
+    require(of.array_layer < info.layers, call, rules[1], || {
+        format!("arrayLayer {} of {}", of.array_layer, info.layers)
+    })?;
+    let [width, height, depth] = image.size_of_level(of.mip_level).map(u64::from);
+    out.fill(|told: &mut vk::SubresourceHostMemcpySizeEXT<'_>| {
+        told.size = width * height * depth * image.texel_bytes();
+    });
+    Ok(())
+}
+
+fn layout2(
+    _: Ref<Device>,
+    image: Ref<Image>,
+    of: In<'_, vk::ImageSubresource2KHR<'_>>,
+    mut out: OutChain<'_, vk::SubresourceLayout2KHR<'_>>,
+) -> Result<(), Error> {
+    let rules =
+        ["VUID-vkGetImageSubresourceLayout2-mipLevel-01716", "VUID-vkGetImageSubresourceLayout2-arrayLayer-01717"];
+    tell_layout(&image.driver, &of.image_subresource, "vkGetImageSubresourceLayout2KHR", rules, &mut out)
+}
+
+/// Of an image that is not made.
+fn device_layout(
+    device: Ref<Device>,
+    info: In<'_, vk::DeviceImageSubresourceInfoKHR<'_>>,
+    mut out: OutChain<'_, vk::SubresourceLayout2KHR<'_>>,
+) -> Result<(), Error> {
+    let call = "vkGetDeviceImageSubresourceLayoutKHR";
+    let create = info.create().ok_or_else(|| {
+        Error::misuse(call, "pCreateInfo is null", "VUID-VkDeviceImageSubresourceInfo-pCreateInfo-parameter")
+    })?;
+    let of = info.subresource().ok_or_else(|| {
+        Error::misuse(call, "pSubresource is null", "VUID-VkDeviceImageSubresourceInfo-pSubresource-parameter")
+    })?;
+    let rules =
+        ["VUID-VkDeviceImageSubresourceInfo-mipLevel-01716", "VUID-VkDeviceImageSubresourceInfo-arrayLayer-01717"];
+    tell_layout(&new(&device, create)?, &of.image_subresource, call, rules, &mut out)
 }
 
 /// Nothing is sparse.
@@ -210,6 +296,13 @@ fn create_view(
     mut out: Out<'_, vk::ImageView>,
 ) -> Result<(), Error> {
     let image = Image::get(info.image, "VkImageViewCreateInfo-image")?;
+    if image.is_attachment {
+        require(info.format == ATTACHMENT, "vkCreateImageView", "VUID-VkImageViewCreateInfo-image-01762", || {
+            format!("format {:?} of an image of {ATTACHMENT:?}", info.format)
+        })?;
+        out.put(ImageView { driver: None }.insert());
+        return Ok(());
+    }
     let driver = device.driver.create_image_view(&driver::ImageViewInfo {
         image: &image.driver,
         ty: info.view_type,
@@ -217,7 +310,7 @@ fn create_view(
         components: info.components,
         range: info.subresource_range,
     })?;
-    out.put(ImageView { driver }.insert());
+    out.put(ImageView { driver: Some(driver) }.insert());
     Ok(())
 }
 

@@ -108,7 +108,9 @@ fn new(info: In<'_, vk::InstanceCreateInfo<'_>>, owner: Owner) -> Result<Instanc
         enabled.insert(extension.to_owned());
     }
     let extensions = Arc::new(enabled);
-    let physical = PhysicalDevice::new(owner, Arc::clone(&extensions)).insert();
+    // An instance that says nothing asks for 1.0.
+    let minor = info.application().map_or(0, |application| vk::api_version_minor(application.api_version));
+    let physical = PhysicalDevice::new(owner, Arc::clone(&extensions), minor).insert();
     Ok(Instance { physical, owner, extensions })
 }
 

@@ -5,6 +5,7 @@
 //! | `loader.rs` | the three exported functions, commands by name |
 //! | `instance.rs`, `physical_device/`, `device.rs` | initialization, devices and queues, features, limits, formats |
 //! | `memory.rs`, `buffer.rs`, `image.rs`, `sampler.rs` | memory allocation, resources, samplers |
+//! | `host_copy.rs` | copies between images and the host's memory, made by the host |
 //! | `descriptor/`, `pipeline/` | resource descriptors, shaders and pipelines |
 //! | `command/` | command buffers, and what is recorded into them |
 //! | `sync.rs`, `query.rs` | fences, semaphores, events, submission, queries |
@@ -26,6 +27,7 @@ mod device;
 mod environment;
 mod error;
 mod graphics;
+mod host_copy;
 mod image;
 mod instance;
 mod labels;

@@ -19,8 +19,8 @@ use crate::instance::Instance;
 use crate::physical_device::extensions;
 use crate::table::{Object, Ref};
 use crate::{
-    buffer, command, debug, descriptor, device, graphics, image, instance, memory, physical_device, pipeline,
-    private_data, query, sampler, sync,
+    buffer, command, debug, descriptor, device, graphics, host_copy, image, instance, memory, physical_device,
+    pipeline, private_data, query, sampler, sync,
 };
 
 /// The loader's interface versions that this driver speaks.
@@ -62,6 +62,7 @@ fn commands() -> &'static HashMap<&'static str, (Level, Function)> {
             memory::ENTRY_POINTS,
             buffer::ENTRY_POINTS,
             image::ENTRY_POINTS,
+            host_copy::ENTRY_POINTS,
             sampler::ENTRY_POINTS,
             descriptor::ENTRY_POINTS,
             pipeline::ENTRY_POINTS,

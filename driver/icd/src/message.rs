@@ -66,6 +66,14 @@ pub(crate) fn send(owner: Owner, message: &Message) {
     }
 }
 
+/// Tells of something that is no call's fault, and that users should know: to messengers, or to standard error.
+pub(crate) fn warn(owner: Owner, id: &str, text: String) {
+    let message = Message::new(Severity::WARNING, Types::GENERAL, id, text);
+    if !tell(owner, &message) && !Options::get().quiet {
+        say(&format!("spelter: {}", message.text));
+    }
+}
+
 /// Whether somebody listened.
 fn tell(owner: Owner, message: &Message) -> bool {
     let hears = |messenger: &Messenger| owner == 0 || messenger.owner == owner;

@@ -1,5 +1,6 @@
 //! What users set through the environment.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -7,23 +8,60 @@ use std::time::Duration;
 use spelter_driver::{Backend, DeviceOptions};
 
 use crate::environment::variable;
+use crate::message::say;
 
-/// Every variable that the driver reads, with what it means. Set-user-ID programs believe none of them.
-pub const VARIABLES: [(&str, &str); 10] = [
-    ("SPELTER_WORKERS", "worker threads; by default as many as the machine runs at once"),
-    ("SPELTER_BACKEND", "what runs kernels: avx512, avx2 or interpreter; by default the best that the machine has"),
-    ("SPELTER_TIME_LIMIT", "seconds that one command may run before its device is lost; 60 by default"),
-    ("SPELTER_HEAP_SIZE", "MiB of device memory; by default three quarters of the machine's"),
-    (
-        "SPELTER_TRACE",
-        "a file that gets a timeline of queues and workers (chrome://tracing, Perfetto) when a device is destroyed",
-    ),
-    ("SPELTER_STATS", "1: print how many pipelines, submissions and bytes there were when a device is destroyed"),
-    ("SPELTER_ADVERTISE_GRAPHICS", "1: claim a graphics queue, for programs that insist on one and only compute"),
-    ("SPELTER_QUIET", "1: print no messages; debug messengers still get them"),
-    ("XDG_CACHE_HOME", "the folder for the key of stored pipelines, spelter/pipeline.key in it"),
-    ("HOME", "the folder for that where XDG_CACHE_HOME is not set, in .cache in it"),
-];
+/// A variable of the environment.
+#[derive(Clone, Copy, Debug)]
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// Who reads it.
+    pub read_by: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+/// Who reads: the driver in any program, the commands that have a device of their own, those that look for the driver.
+const DRIVER: &str = "the Vulkan driver";
+const BOTH: &str = "the Vulkan driver; run, demo, test and info";
+const FINDERS: &str = "exec and icd";
+
+/// Every variable that is read, with what it means. Set-user-ID programs believe none of them.
+pub const VARIABLES: [Variable; 11] = {
+    const fn of(name: &'static str, read_by: &'static str, meaning: &'static str) -> Variable {
+        Variable { name, read_by, meaning }
+    }
+    [
+        of(WORKERS, BOTH, "worker threads, 1 to 1024; by default as many as the machine runs at once"),
+        of(BACKEND, BOTH, "what runs kernels: avx512, avx2 or interpreter; by default the best that the machine has"),
+        of(TIME_LIMIT, BOTH, "seconds that one command may run before its device is lost; 60 by default"),
+        of(HEAP_SIZE, DRIVER, "MiB of device memory; by default three quarters of the machine's"),
+        of(
+            TRACE,
+            DRIVER,
+            "a file that gets a timeline of queues and workers (chrome://tracing, Perfetto), written after each submission",
+        ),
+        of(STATS, DRIVER, "1: print how many pipelines, submissions and bytes there were when a device is destroyed"),
+        of(GRAPHICS, DRIVER, "1: claim a graphics queue, for programs that insist on one and only compute"),
+        of(QUIET, DRIVER, "1: print no messages; debug messengers still get them"),
+        of(
+            "SPELTER_ICD_LIBRARY",
+            FINDERS,
+            "the driver's library, where it is not beside the program spelter or in its lib folder",
+        ),
+        of("XDG_CACHE_HOME", DRIVER, "the folder for the key of stored pipelines, spelter/pipeline.key in it"),
+        of("HOME", DRIVER, "the folder for that where XDG_CACHE_HOME is not set, in .cache in it"),
+    ]
+};
+
+const WORKERS: &str = "SPELTER_WORKERS";
+const BACKEND: &str = "SPELTER_BACKEND";
+const TIME_LIMIT: &str = "SPELTER_TIME_LIMIT";
+const HEAP_SIZE: &str = "SPELTER_HEAP_SIZE";
+const TRACE: &str = "SPELTER_TRACE";
+const STATS: &str = "SPELTER_STATS";
+const GRAPHICS: &str = "SPELTER_ADVERTISE_GRAPHICS";
+const QUIET: &str = "SPELTER_QUIET";
 
 /// The variables' values.
 #[derive(Clone, Debug)]
@@ -36,43 +74,119 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// The options of this process, read once.
+    /// The options of this process, read once. What makes no sense is told on standard error, once, and counts as not set.
     pub(crate) fn get() -> &'static Self {
         static OPTIONS: OnceLock<Options> = OnceLock::new();
-        OPTIONS.get_or_init(|| Self::read(|name| variable(name)?.into_string().ok()))
+        OPTIONS.get_or_init(|| {
+            let (settings, complaints) = read(variable);
+            let options = Self::new(settings);
+            if !options.quiet {
+                complaints.iter().for_each(|complaint| say(&format!("spelter: {complaint}; it counts as not set")));
+            }
+            options
+        })
     }
 
-    /// Values that make no sense count as not set.
-    fn read(variable: impl Fn(&str) -> Option<String>) -> Self {
-        let number = |name: &str| variable(name).and_then(|text| text.parse::<u64>().ok()).filter(|&number| number > 0);
-        let flag = |name: &str| variable(name).is_some_and(|text| text != "0");
+    fn new(settings: Settings) -> Self {
         let mut device = DeviceOptions::default();
-        if let Some(workers) = number("SPELTER_WORKERS") {
-            device.workers = usize::try_from(workers).unwrap_or(1).min(1024);
-        }
-        if let Some(name) = variable("SPELTER_BACKEND")
-            && let Some(backend) = Backend::available().find(|backend| backend.name() == name)
-        {
-            device.backend = backend;
-        }
-        if let Some(seconds) = variable("SPELTER_TIME_LIMIT").and_then(|text| text.parse().ok())
-            && let Ok(limit) = Duration::try_from_secs_f64(seconds)
-            && !limit.is_zero()
-        {
-            device.time_limit = limit;
-        }
-        if let Some(size) = number("SPELTER_HEAP_SIZE") {
-            device.heap_size = size.saturating_mul(1 << 20);
-        }
+        device.workers = settings.workers.unwrap_or(device.workers);
+        device.backend = settings.backend.unwrap_or(device.backend);
+        device.time_limit = settings.time_limit.unwrap_or(device.time_limit);
+        device.heap_size = settings.heap_size.unwrap_or(device.heap_size);
         device.compilers = device.workers;
         device.check_views = false;
         Self {
             device,
-            trace: variable("SPELTER_TRACE").map(PathBuf::from),
-            stats: flag("SPELTER_STATS"),
-            graphics: flag("SPELTER_ADVERTISE_GRAPHICS"),
-            quiet: flag("SPELTER_QUIET"),
+            trace: settings.trace,
+            stats: settings.stats,
+            graphics: settings.graphics,
+            quiet: settings.quiet,
         }
+    }
+}
+
+/// What the variables say, where they say anything.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// Worker threads.
+    pub workers: Option<usize>,
+    /// What runs kernels.
+    pub backend: Option<Backend>,
+    /// How long a command may run.
+    pub time_limit: Option<Duration>,
+    /// Bytes of device memory.
+    pub heap_size: Option<u64>,
+    /// The file of the timeline.
+    pub trace: Option<PathBuf>,
+    /// Whether to print what a device did.
+    pub stats: bool,
+    /// Whether to claim a graphics queue.
+    pub graphics: bool,
+    /// Whether to print no messages.
+    pub quiet: bool,
+}
+
+/// Reads the variables, by a function that knows those that are set to something; with a sentence for each that makes no sense.
+pub fn read(variable: impl Fn(&str) -> Option<OsString>) -> (Settings, Vec<String>) {
+    let mut complaints = Vec::new();
+    let settings = Settings {
+        workers: understood(&variable, WORKERS, workers, &mut complaints),
+        backend: understood(&variable, BACKEND, backend, &mut complaints),
+        time_limit: understood(&variable, TIME_LIMIT, seconds, &mut complaints),
+        heap_size: understood(&variable, HEAP_SIZE, mebibytes, &mut complaints),
+        trace: variable(TRACE).map(PathBuf::from),
+        stats: understood(&variable, STATS, flag, &mut complaints).unwrap_or(false),
+        graphics: understood(&variable, GRAPHICS, flag, &mut complaints).unwrap_or(false),
+        quiet: understood(&variable, QUIET, flag, &mut complaints).unwrap_or(false),
+    };
+    (settings, complaints)
+}
+
+fn understood<T>(
+    variable: &impl Fn(&str) -> Option<OsString>,
+    name: &str,
+    parse: fn(&str) -> Result<T, String>,
+    complaints: &mut Vec<String>,
+) -> Option<T> {
+    let value = variable(name)?;
+    let value = value.to_string_lossy();
+    let parsed = parse(&value);
+    parsed.map_err(|problem| complaints.push(format!("{name}={value}: {problem}"))).ok()
+}
+
+fn workers(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=1024).contains(number));
+    number.ok_or_else(|| "not a number of workers from 1 to 1024".to_owned())
+}
+
+fn backend(text: &str) -> Result<Backend, String> {
+    Backend::available().find(|backend| backend.name() == text).ok_or_else(|| {
+        let names: Vec<_> = Backend::available().map(Backend::name).collect();
+        format!("not one of this machine's back ends, {}", names.join(", "))
+    })
+}
+
+/// A positive number of seconds, up to a year.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    if !(seconds > 0.0 && seconds <= 31_536_000.0) {
+        return Err("must be more than 0 and at most 31536000 (a year)".to_owned());
+    }
+    let limit = Duration::from_secs_f64(seconds);
+    if limit.is_zero() { Err("less than a nanosecond".to_owned()) } else { Ok(limit) }
+}
+
+fn mebibytes(text: &str) -> Result<u64, String> {
+    let number: Option<u64> = text.parse().ok().filter(|&number| number > 0);
+    number.and_then(|number| number.checked_mul(1 << 20)).ok_or_else(|| "not a number of MiB".to_owned())
+}
+
+fn flag(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "true" | "yes" | "on" => Ok(true),
+        "0" | "false" | "no" | "off" => Ok(false),
+        _ => Err("neither 1 nor 0".to_owned()),
     }
 }
 
@@ -80,13 +194,13 @@ impl Options {
 mod tests {
     use super::*;
 
-    fn read(set: &[(&str, &str)]) -> Options {
-        Options::read(|name| set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
+    fn read_from(set: &[(&str, &str)]) -> (Settings, Vec<String>) {
+        read(|name| set.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()))
     }
 
     #[test]
-    fn variables_are_read_and_nonsense_is_not() {
-        let options = read(&[
+    fn variables_are_read() {
+        let (settings, complaints) = read_from(&[
             ("SPELTER_WORKERS", "3"),
             ("SPELTER_BACKEND", "interpreter"),
             ("SPELTER_TIME_LIMIT", "0.5"),
@@ -94,13 +208,46 @@ mod tests {
             ("SPELTER_STATS", "1"),
             ("SPELTER_ADVERTISE_GRAPHICS", "0"),
         ]);
-        assert_eq!(options.device.workers, 3);
+        assert_eq!(complaints, [""; 0]);
+        let options = Options::new(settings);
+        assert_eq!((options.device.workers, options.device.compilers), (3, 3));
         assert_eq!(options.device.backend.name(), "interpreter");
         assert_eq!(options.device.time_limit, Duration::from_millis(500));
         assert_eq!(options.device.heap_size, 64 << 20);
         assert!(options.stats && !options.graphics);
-        let nonsense = read(&[("SPELTER_WORKERS", "0"), ("SPELTER_BACKEND", "mmx"), ("SPELTER_TIME_LIMIT", "-1")]);
+    }
+
+    #[test]
+    fn nonsense_is_told_and_counts_as_not_set() {
+        for (name, values) in [
+            (WORKERS, &["0", "x", "-1", "1025", "1e3"][..]),
+            (BACKEND, &["mmx", "AVX2"]),
+            (TIME_LIMIT, &["-3", "0", "nan", "inf", "1s", "1e-10"]),
+            (HEAP_SIZE, &["0", "-1", "1g", "99999999999999999999", "17592186044416"]),
+            (STATS, &["2", "ja"]),
+            (GRAPHICS, &["y"]),
+            (QUIET, &["-"]),
+        ] {
+            for value in values {
+                let (settings, complaints) = read_from(&[(name, value)]);
+                assert_eq!(settings, Settings::default(), "{name}={value}");
+                assert!(
+                    complaints.len() == 1 && complaints[0].starts_with(&format!("{name}={value}: ")),
+                    "{complaints:?}"
+                );
+            }
+        }
         let default = DeviceOptions::default();
-        assert_eq!(nonsense.device, DeviceOptions { compilers: default.workers, check_views: false, ..default });
+        let options = Options::new(Settings::default());
+        assert_eq!(options.device, DeviceOptions { compilers: default.workers, check_views: false, ..default });
+    }
+
+    #[test]
+    fn what_is_read_is_listed() {
+        let listed = |name: &str| VARIABLES.iter().any(|variable| variable.name == name);
+        read(|name| {
+            assert!(listed(name), "{name}");
+            None
+        });
     }
 }

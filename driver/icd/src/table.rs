@@ -58,7 +58,7 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
     fn get(handle: Self::Handle, at: &str) -> Result<Ref<Self>, Error> {
         Self::find(handle).ok_or_else(|| {
             let kind = Self::Handle::TYPE;
-            Error::misuse(at, format!("{:#x} is no live {kind:?}", handle.as_raw()), format!("VUID-{at}-parameter"))
+            Error::misuse(at, format!("{:#x} is no live {kind:?}", handle.as_raw()), rule(at))
         })
     }
 
@@ -78,9 +78,15 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
         removed.map(Some).ok_or_else(|| {
             let kind = Self::Handle::TYPE;
             let problem = format!("{:#x} is no live {kind:?}: destroyed twice, or never made", handle.as_raw());
-            Error::misuse(at, problem, format!("VUID-{at}-parameter"))
+            Error::misuse(at, problem, rule(at))
         })
     }
+}
+
+/// The rule that a handle is valid: where it stands says which, unless it has a number (`vkFreeDescriptorSets-pDescriptorSets-00310`).
+fn rule(at: &str) -> String {
+    let has_number = at.ends_with(|last: char| last.is_ascii_digit());
+    if has_number { format!("VUID-{at}") } else { format!("VUID-{at}-parameter") }
 }
 
 /// What tells handles of a type from others, in 8 bits. Vulkan numbers its own types from 1 on, those of extensions from

@@ -1,41 +1,178 @@
-//! A timeline of a device's workers and queues, in the format of `chrome://tracing` and Perfetto.
+//! A timeline of the workers and queues of all devices, in the format of `chrome://tracing` and Perfetto.
+//!
+//! It is written while the program runs, after each submission: many programs end without destroying their devices, and some
+//! are killed. After each write the file is a whole list.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use parking_lot::Mutex;
 use spelter_driver::Observer;
 
-/// Remembers what was done.
+use crate::context::Owner;
+use crate::message;
+use crate::options::Options;
+
+/// A file without events; where the first one goes; what stands after the last.
+const EMPTY: &[u8] = b"[\n]\n";
+const FIRST: u64 = 2;
+const CLOSE: &str = "\n]\n";
+
+/// Bytes that wait for a submission's end at most.
+const WAITING: usize = 1 << 16;
+
+/// The process's timeline.
+#[derive(Debug)]
+struct Timeline {
+    start: Instant,
+    path: PathBuf,
+    devices: AtomicUsize,
+    written: Mutex<Written>,
+}
+
+#[derive(Debug)]
+struct Written {
+    file: File,
+    /// Where the next event goes: at the list's end.
+    end: u64,
+    /// Events that are not in the file yet, each after a comma unless it is the first of all.
+    waiting: String,
+    is_empty: bool,
+    /// Why nothing is written any more.
+    failed: Option<String>,
+}
+
+impl Timeline {
+    /// A file for this process alone: where another one writes into it, its neighbour with this process's number.
+    fn create(path: &Path) -> io::Result<Self> {
+        let (file, path) = match own(path)? {
+            Some(file) => (file, path.to_owned()),
+            None => {
+                let path = with_number(path);
+                (own(&path)?.ok_or(io::ErrorKind::WouldBlock)?, path)
+            }
+        };
+        file.set_len(0)?;
+        file.write_all_at(EMPTY, 0)?;
+        let written = Written { file, end: FIRST, waiting: String::new(), is_empty: true, failed: None };
+        Ok(Self { start: Instant::now(), path, devices: AtomicUsize::new(0), written: Mutex::new(written) })
+    }
+
+    /// Adds an event, as the format has it.
+    fn add(&self, event: std::fmt::Arguments<'_>) {
+        let mut written = self.written.lock();
+        if written.failed.is_some() {
+            return;
+        }
+        let comma = if std::mem::take(&mut written.is_empty) { "" } else { ",\n" };
+        // Writing to a string cannot fail.
+        let _ = write!(written.waiting, "{comma}{event}");
+        if written.waiting.len() > WAITING {
+            written.write();
+        }
+    }
+}
+
+impl Written {
+    /// Puts what waits into the file.
+    fn write(&mut self) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let len = self.waiting.len() as u64;
+        self.waiting.push_str(CLOSE);
+        match self.file.write_all_at(self.waiting.as_bytes(), self.end) {
+            Ok(()) => self.end += len,
+            Err(error) => self.failed = Some(error.to_string()),
+        }
+        self.waiting.clear();
+    }
+}
+
+/// The file, unless another process writes into it.
+fn own(path: &Path) -> io::Result<Option<File>> {
+    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// `a.json` → `a.PROCESS.json`.
+fn with_number(path: &Path) -> PathBuf {
+    let number = std::process::id().to_string();
+    match path.extension() {
+        Some(extension) => path.with_extension(format!("{number}.{}", extension.display())),
+        None => path.with_extension(number),
+    }
+}
+
+/// The timeline of this process, where it is to have one. Each device's user hears that it cannot be written.
+fn timeline(owner: Owner) -> Option<Arc<Timeline>> {
+    static TIMELINE: OnceLock<Result<Arc<Timeline>, String>> = OnceLock::new();
+    let path = Options::get().trace.as_ref()?;
+    let create = || Timeline::create(path).map(Arc::new).map_err(|error| error.to_string());
+    match TIMELINE.get_or_init(create) {
+        Ok(timeline) => Some(Arc::clone(timeline)),
+        Err(error) => {
+            unwritable(owner, path, error);
+            None
+        }
+    }
+}
+
+/// The world's fault, and no reason for any call to fail.
+fn unwritable(owner: Owner, path: &Path, error: &str) {
+    let text = format!("SPELTER_TRACE: the timeline {} cannot be written: {error}", path.display());
+    message::warn(owner, "spelter-trace", text);
+}
+
+/// What a device does, on its process's timeline.
 #[derive(Debug)]
 pub(crate) struct Trace {
-    start: Instant,
-    /// Events of the format, each followed by a comma.
-    events: Mutex<String>,
+    timeline: Arc<Timeline>,
+    /// The end of the names of its parts: nothing for the first device, which most programs have alone.
+    suffix: String,
 }
 
 impl Trace {
-    pub(crate) fn new() -> Self {
-        Self { start: Instant::now(), events: Mutex::default() }
+    /// For a device of that instance, if the environment asks for it.
+    pub(crate) fn of_device(owner: Owner) -> Option<Self> {
+        timeline(owner).map(Self::new)
+    }
+
+    fn new(timeline: Arc<Timeline>) -> Self {
+        // Relaxed: the numbers need only differ.
+        let suffix = match timeline.devices.fetch_add(1, Ordering::Relaxed) {
+            0 => String::new(),
+            before => format!(" of device {}", before + 1),
+        };
+        Self { timeline, suffix }
     }
 
     fn event(&self, process: &str, thread: usize, name: &str, start: Instant, end: Instant) {
-        let (at, long) = (start.saturating_duration_since(self.start), end.saturating_duration_since(start));
-        let name = clean(name);
-        let mut events = self.events.lock();
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            events,
-            r#"{{"ph":"X","pid":"{process}","tid":{thread},"name":"{name}","ts":{:.3},"dur":{:.3}}},"#,
+        let at = start.saturating_duration_since(self.timeline.start);
+        let long = end.saturating_duration_since(start);
+        self.timeline.add(format_args!(
+            r#"{{"ph":"X","pid":"{process}{}","tid":{thread},"name":"{}","ts":{:.3},"dur":{:.3}}}"#,
+            self.suffix,
+            clean(name),
             at.as_secs_f64() * 1e6,
             long.as_secs_f64() * 1e6,
-        );
+        ));
     }
 
     /// A label of a queue, which ends now: beside the queue's submissions, on the time of the program that submits.
     pub(crate) fn label(&self, queue: usize, name: &str, start: Instant) {
         self.event("labels of queues", queue, name, start, Instant::now());
+        self.write();
     }
 
     /// A label of a queue that is a moment.
@@ -46,20 +183,27 @@ impl Trace {
 
     /// What the program calls a queue.
     pub(crate) fn name_queue(&self, queue: usize, name: &str) {
-        let name = clean(name);
         for process in ["queues", "labels of queues"] {
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                self.events.lock(),
-                r#"{{"ph":"M","pid":"{process}","tid":{queue},"name":"thread_name","args":{{"name":"{name}"}}}},"#,
-            );
+            self.timeline.add(format_args!(
+                r#"{{"ph":"M","pid":"{process}{}","tid":{queue},"name":"thread_name","args":{{"name":"{}"}}}}"#,
+                self.suffix,
+                clean(name),
+            ));
         }
     }
 
-    /// Writes the timeline into a file.
-    pub(crate) fn save(&self, path: &Path) -> std::io::Result<()> {
-        let events = self.events.lock();
-        std::fs::write(path, format!("[\n{}\n]\n", events.trim_end().trim_end_matches(',')))
+    fn write(&self) {
+        self.timeline.written.lock().write();
+    }
+
+    /// The device is gone: what is known of it goes to the file, and who asked for that hears if it could not.
+    pub(crate) fn finish(&self, owner: Owner) {
+        self.write();
+        // Without the lock: a messenger may do what comes to the timeline.
+        let failed = self.timeline.written.lock().failed.clone();
+        if let Some(error) = failed {
+            unwritable(owner, &self.timeline.path, &error);
+        }
     }
 }
 
@@ -75,6 +219,8 @@ impl Observer for Trace {
 
     fn ran(&self, queue: usize, serial: u64, start: Instant, end: Instant) {
         self.event("queues", queue, &format!("submission {serial}"), start, end);
+        // Before anybody is told that the submission has ended, and may end the program.
+        self.write();
     }
 }
 
@@ -82,17 +228,46 @@ impl Observer for Trace {
 mod tests {
     use super::*;
 
+    fn path(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("spelter-trace-{}-{name}.json", std::process::id()))
+    }
+
     #[test]
-    fn events_are_a_json_list() {
-        let trace = Trace::new();
+    fn the_file_is_a_list_at_any_time() {
+        let path = path("list");
+        std::fs::write(&path, "something that is longer than an empty list").unwrap();
+        let timeline = Arc::new(Timeline::create(&path).unwrap());
+        let read = || std::fs::read_to_string(&path).unwrap();
+        let is_list = |text: &str| text.starts_with("[\n{") && text.ends_with("}\n]\n") && !text.contains(",\n]");
+        assert_eq!(read(), "[\n]\n");
+        let (first, second) = (Trace::new(Arc::clone(&timeline)), Trace::new(timeline));
         let now = Instant::now();
-        trace.worked(1, "a \"kernel\"", 3, now, now);
-        trace.ran(0, 7, now, now);
-        let path = std::env::temp_dir().join(format!("spelter-trace-{}.json", std::process::id()));
-        trace.save(&path).unwrap();
-        let text = std::fs::read_to_string(&path).unwrap();
+        first.worked(1, "a \"kernel\"", 3, now, now);
+        assert_eq!(read(), "[\n]\n", "it waits for its submission");
+        first.ran(0, 7, now, now);
+        let text = read();
+        assert!(is_list(&text) && text.contains("a 'kernel' (3)") && text.contains("submission 7"), "{text}");
+        second.ran(0, 8, now, now);
+        let text = read();
+        assert!(is_list(&text) && text.matches("\"ph\"").count() == 3, "{text}");
+        assert!(text.contains("queues of device 2"), "{text}");
+        (0..2000).for_each(|unit| second.worked(0, "many", unit, now, now));
+        let text = read();
+        assert!(is_list(&text) && text.contains("many (9)"), "much does not wait: {text}");
+        second.write();
+        assert!(is_list(&read()) && read().contains("many (1999)"));
         std::fs::remove_file(&path).unwrap();
-        assert!(text.starts_with("[\n{") && text.ends_with("}\n]\n"), "{text}");
-        assert!(text.contains("a 'kernel' (3)") && text.contains("submission 7"), "{text}");
+    }
+
+    #[test]
+    fn two_processes_have_two_files() {
+        let path = path("shared");
+        // A lock of another description of the file is as another process's.
+        let first = Timeline::create(&path).unwrap();
+        let second = Timeline::create(&path).unwrap();
+        assert_eq!(first.path, path);
+        assert!(second.path != path && second.path.extension() == path.extension(), "{:?}", second.path);
+        std::fs::remove_file(&path).unwrap();
+        std::fs::remove_file(&second.path).unwrap();
     }
 }

@@ -105,6 +105,7 @@ fn chains_are_filled_and_stay_chains() {
     assert_eq!((v11.subgroup_size, subgroup.subgroup_size), (16, 16));
     assert_eq!(v11.subgroup_supported_operations, subgroup.supported_operations);
     assert_eq!(v12.driver_name_as_c_str(), Ok(c"spelter"));
+    assert_eq!(v12.driver_id.as_raw(), 0, "the registry has no number for this driver, and no other's is taken");
     assert_eq!(v12.conformance_version.major, 0, "no conformance is claimed");
     assert_eq!(unknown.max_ray_recursion_depth, 77);
     assert_eq!(v11.s_type, vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES);

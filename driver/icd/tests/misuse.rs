@@ -92,7 +92,51 @@ fn pools_and_memory_run_out_with_their_own_codes() {
             assert_eq!(result, Err(vk::Result::ERROR_OUT_OF_DEVICE_MEMORY));
         }
         gpu.device.destroy_descriptor_pool(pool, None);
+        let queries = vk::QueryPoolCreateInfo::default().query_type(vk::QueryType::TIMESTAMP).query_count(u32::MAX);
+        let result = gpu.device.create_query_pool(&queries, None);
+        assert_eq!(result, Err(vk::Result::ERROR_OUT_OF_DEVICE_MEMORY), "64 GiB of timestamps");
     }
+    gpu.destroy_program(program);
+}
+
+#[test]
+fn templates_keep_to_their_layouts() {
+    let gpu = Gpu::new();
+    let program = gpu.program(TOUCH, &[STORAGE], vk::DescriptorSetLayoutCreateFlags::empty());
+    let entry =
+        vk::DescriptorUpdateTemplateEntry { descriptor_count: 1, descriptor_type: STORAGE, ..Default::default() };
+    let make = |layout, entry| {
+        let entries = [entry];
+        let info = vk::DescriptorUpdateTemplateCreateInfo::default()
+            .descriptor_update_entries(&entries)
+            .template_type(vk::DescriptorUpdateTemplateType::DESCRIPTOR_SET)
+            .descriptor_set_layout(layout);
+        unsafe { gpu.device.create_descriptor_update_template(&info, None) }
+    };
+    type Entry = vk::DescriptorUpdateTemplateEntry;
+    for wrong in [
+        Entry { descriptor_count: u32::MAX, ..entry },
+        Entry { dst_array_element: 1, ..entry },
+        Entry { dst_binding: 7, ..entry },
+        Entry { offset: usize::MAX - 3, stride: usize::MAX, descriptor_count: 2, ..entry },
+        Entry { descriptor_type: vk::DescriptorType::from_raw(99), ..entry },
+    ] {
+        assert_eq!(make(program.set_layout, wrong), Err(WRONG), "{wrong:?}");
+    }
+    assert_eq!(make(vk::DescriptorSetLayout::null(), entry), Err(WRONG));
+    // Strides that no structure has: descriptors lie where they say, aligned or not.
+    let (a, pool) = (gpu.buffer(4), gpu.descriptor_pool());
+    let template = make(program.set_layout, Entry { offset: 3, stride: 1, ..entry }).unwrap();
+    let info = vk::DescriptorBufferInfo { buffer: a.raw, offset: 0, range: vk::WHOLE_SIZE };
+    let mut data = [0u8; 64];
+    unsafe {
+        std::ptr::copy_nonoverlapping((&raw const info).cast::<u8>(), data.as_mut_ptr().add(3), size_of_val(&info));
+        let set = gpu.set(pool, &program, &[]);
+        gpu.device.update_descriptor_set_with_template(set, template, data.as_ptr().cast());
+        gpu.device.destroy_descriptor_update_template(template, None);
+        gpu.device.destroy_descriptor_pool(pool, None);
+    }
+    gpu.destroy_buffer(a);
     gpu.destroy_program(program);
 }
 

@@ -1,8 +1,9 @@
 //! Programs that nobody here wrote, through the Vulkan loader: `vulkaninfo`, the peers' kernels with and without the
-//! validation layer and against lavapipe, ncnn, wgpu.
+//! validation layer and against lavapipe, ncnn, wgpu, Dawn.
 //!
-//! Needs the loader and `vulkaninfo`, the folder of vkpeer in `SPELTER_VKPEER`, and a Python with ncnn, wgpu and numpy in
-//! `SPELTER_PYTHON`. What is absent is reported as ignored, with the reason on standard error; where `CI` is set it fails.
+//! Needs the loader and `vulkaninfo`, the folder of vkpeer in `SPELTER_VKPEER`, a Python with ncnn, wgpu and numpy in
+//! `SPELTER_PYTHON`, and for Dawn node and a folder with npm's package `webgpu` in `SPELTER_DAWN`. What is absent is reported as
+//! ignored, with the reason on standard error; where `CI` is set it fails, but for Dawn.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a failing test panics, and says what it did not run")]
 #![allow(
@@ -25,7 +26,7 @@ type Test = fn(&Path) -> Result<(), Failed>;
 type Missing = fn() -> Option<&'static str>;
 
 /// Tests by name, with what they need.
-const TESTS: [(&str, Test, Missing); 8] = [
+const TESTS: [(&str, Test, Missing); 9] = [
     ("the_table_of_ratios", table_of_ratios, || None),
     ("only_three_symbols_are_exported", symbols, || without("nm")),
     ("vulkaninfo", vulkaninfo, || without("vulkaninfo")),
@@ -34,7 +35,11 @@ const TESTS: [(&str, Test, Missing); 8] = [
     ("peers_kernels_under_validation", validated, || without_peer().or(without_layer())),
     ("ncnn", ncnn, without_python),
     ("wgpu", wgpu, without_python),
+    ("dawn", dawn, without_dawn),
 ];
+
+/// Not in a package of Debian's: absent without being a failure where `CI` is set.
+const OPTIONAL: [&str; 1] = ["dawn"];
 
 /// Set for this program to be one that breaks rules.
 const VIOLATE: &str = "SPELTER_TEST_VIOLATION";
@@ -56,7 +61,7 @@ fn main() {
             Some(missing) => Err(missing.into()),
             None => test(&folder(name)),
         };
-        Trial::test(name, run).with_ignored_flag(missing.is_some() && !strict)
+        Trial::test(name, run).with_ignored_flag(missing.is_some() && (!strict || OPTIONAL.contains(&name)))
     });
     libtest_mimic::run(&arguments, trials.into()).exit();
 }
@@ -88,6 +93,14 @@ fn without_lavapipe() -> Option<&'static str> {
 fn without_python() -> Option<&'static str> {
     let absent = std::env::var_os("SPELTER_PYTHON").is_none();
     absent.then_some("SPELTER_PYTHON does not name a Python with ncnn, wgpu and numpy")
+}
+
+fn without_dawn() -> Option<&'static str> {
+    let is_installed = |folder: std::ffi::OsString| Path::new(&folder).join("node_modules/webgpu").is_dir();
+    if !std::env::var_os("SPELTER_DAWN").is_some_and(is_installed) {
+        return Some("SPELTER_DAWN does not name a folder where `npm install webgpu` was run");
+    }
+    without("node").map(|_| "node is not installed")
 }
 
 /// An empty folder for a test.
@@ -325,6 +338,13 @@ fn python(folder: &Path, script: &str) -> Result<Command, Failed> {
 fn ncnn(folder: &Path) -> Result<(), Failed> {
     let (shown, _) = good(&mut python(folder, "network.py")?)?;
     if shown.contains("network: ok on Spelter") { Ok(()) } else { Err(shown.into()) }
+}
+
+fn dawn(folder: &Path) -> Result<(), Failed> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/dawn.mjs");
+    let mut command = on_spelter(folder, "node");
+    let (shown, _) = good(command.arg(script).env("SPELTER_ADVERTISE_GRAPHICS", "1"))?;
+    if shown.contains("dawn: 8 of 8 ok on Spelter") { Ok(()) } else { Err(shown.into()) }
 }
 
 fn wgpu(folder: &Path) -> Result<(), Failed> {

@@ -355,6 +355,37 @@ fn timelines_have_labels_and_names() {
 }
 
 #[test]
+fn a_program_that_never_destroys_its_device_leaves_its_timeline() {
+    // In a process of its own, which ends at once.
+    let test = "a_program_that_never_destroys_its_device_leaves_its_timeline";
+    if std::env::var_os("SPELTER_TRACE").is_some() {
+        let gpu = Gpu::new();
+        let a = gpu.buffer(64);
+        let fill = |device: &ash::Device, commands| unsafe { device.cmd_fill_buffer(commands, a.raw, 0, 256, 1) };
+        gpu.run(gpu.record(fill).unwrap());
+        let second = Gpu::new();
+        second.run(second.record(|_, _| ()).unwrap());
+        std::process::abort();
+    }
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("told-aborted.json");
+    let run = |file: &std::path::Path| {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args([test, "--exact", "--nocapture"]).env("SPELTER_TRACE", file).output().unwrap()
+    };
+    let output = run(&file);
+    assert!(!output.status.success(), "it was to abort");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.starts_with("[\n{") && text.ends_with("}\n]\n"), "{text}");
+    assert!(text.contains("\"fill (") && text.contains("submission 1"), "{text}");
+    assert!(text.contains("queues of device 2"), "{text}");
+    // A file that cannot be written is told of, as nobody's fault but the world's, and the device works.
+    let output = run(std::path::Path::new("/no/such/folder/told.json"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    let told = "spelter: SPELTER_TRACE: the timeline /no/such/folder/told.json cannot be written: ";
+    assert!(said.contains(told) && !said.contains("fault of the driver"), "{said}");
+}
+
+#[test]
 fn executables_show_what_became_of_the_shader() {
     let gpu = Gpu::with_extensions(&[c"VK_KHR_pipeline_executable_properties"]);
     let source = "@group(0) @binding(0) var<storage, read_write> a: array<f32>;

@@ -12,6 +12,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use spelter::Backend;
 use spelter_shaders::back::x86::Isa;
+use vulkan_spelter::options::seconds;
 
 use crate::slot::{Bind, Groups, Print, Push, Save, Spec};
 
@@ -219,7 +220,7 @@ pub(crate) struct InfoArgs {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
-    /// List the environment variables that the Vulkan driver reads, with their values.
+    /// List the environment variables, with who reads them and their values.
     #[arg(long)]
     pub(crate) env: bool,
 }
@@ -245,7 +246,7 @@ pub(crate) struct ExecArgs {
     #[command(flatten)]
     pub(crate) device: ExecDeviceArgs,
     /// The program and its arguments.
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
 
@@ -321,26 +322,17 @@ impl FromStr for Shard {
     }
 }
 
-/// How the device is made.
+/// How the device is made; what is not given may be set in the environment (`environment.rs`).
 #[derive(Debug, Args)]
 pub(crate) struct DeviceArgs {
-    /// Worker threads; as many as the machine runs at once if not given.
+    /// Worker threads, or SPELTER_WORKERS; as many as the machine runs at once if not given.
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) workers: Option<u16>,
-    /// What runs kernels: avx512, avx2 or interpreter; the fastest that the machine has if not given.
-    #[arg(long, value_name = "NAME", env = "SPELTER_BACKEND")]
+    /// What runs kernels, or SPELTER_BACKEND: avx512, avx2 or interpreter; the fastest that the machine has if not given.
+    #[arg(long, value_name = "NAME")]
     pub(crate) backend: Option<Backend>,
-    /// How long one dispatch or transfer may run before the device is lost.
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds, allow_hyphen_values = true)]
-    pub(crate) time_limit: Duration,
-}
-
-/// A positive number of seconds, up to a year.
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
-    if !(seconds > 0.0 && seconds <= 31_536_000.0) {
-        return Err("must be more than 0 and at most 31536000 (a year)".to_owned());
-    }
-    Ok(Duration::from_secs_f64(seconds))
+    /// How long one dispatch or transfer may run before the device is lost, or SPELTER_TIME_LIMIT; 60 if not given.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_hyphen_values = true)]
+    pub(crate) time_limit: Option<Duration>,
 }

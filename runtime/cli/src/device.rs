@@ -13,7 +13,7 @@ pub(crate) fn context(args: &DeviceArgs) -> Result<Context, Failure> {
 
 /// A context with these options, which keeps a timeline if it is to be traced.
 pub(crate) fn traced(args: &DeviceArgs, trace: bool) -> Result<Context, Failure> {
-    let builder = Context::builder().time_limit(args.time_limit).trace(trace).printer(output::printer());
+    let builder = Context::builder().time_limit(args.time_limit()).trace(trace).printer(output::printer());
     let builder = match args.workers {
         Some(workers) => builder.workers(workers.into()),
         None => builder,

@@ -3,14 +3,17 @@
 //! The Vulkan loader reads manifests: small JSON files with the path of a driver. `icd` puts one where the loader looks;
 //! `exec` makes one for a single program, and tells the loader by environment variables to look nowhere else.
 
+use std::fs::{File, TryLockError};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use serde_json::json;
 
 use crate::args::{ExecArgs, IcdArgs, IcdCommand, Place};
+use crate::environment::variable;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{self, Output};
 
 /// The manifest's name among those of other drivers.
 const NAME: &str = "spelter_icd.json";
@@ -31,7 +34,12 @@ pub(crate) fn run(args: &IcdArgs, output: &mut Output) -> Result<(), Failure> {
         }
         IcdCommand::Uninstall(place) => {
             let path = folder(place)?.join(NAME);
-            std::fs::remove_file(&path).map_err(|error| Failure::file(&path, error))?;
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    Err(Failure::file(&path, "is not there: Spelter is not installed"))
+                }
+                removed => removed.map_err(|error| Failure::file(&path, error)),
+            }?;
             output.line(path.display().to_string())
         }
     }
@@ -39,6 +47,9 @@ pub(crate) fn run(args: &IcdArgs, output: &mut Output) -> Result<(), Failure> {
 
 /// `spelter exec`: ends as the program does.
 pub(crate) fn exec(args: &ExecArgs) -> Result<(), Failure> {
+    if let Some(path) = &args.trace {
+        prepare(path).map_err(|error| Failure::file(path, error))?;
+    }
     let path = std::env::temp_dir().join(format!("spelter-{}-{NAME}", std::process::id()));
     std::fs::write(&path, manifest()?).map_err(|error| Failure::file(&path, error))?;
     let ended = command(args, &path).status();
@@ -48,7 +59,25 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<(), Failure> {
     match ended {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => std::process::exit(code(status)),
-        Err(error) => Err(Failure(format!("{program}: {error}"))),
+        Err(error) => {
+            output::report(&Failure(format!("{program}: {error}")));
+            // As a shell, env and sudo tell it: found but not to be run, or not found.
+            std::process::exit(if error.kind() == ErrorKind::NotFound { 127 } else { 126 })
+        }
+    }
+}
+
+/// Makes the file of a timeline, which is empty until there is work: better known before the program runs that it cannot be.
+fn prepare(path: &Path) -> std::io::Result<()> {
+    let mut file = File::options().write(true).create(true).truncate(false).open(path)?;
+    match file.try_lock() {
+        Ok(()) => {
+            file.set_len(0)?;
+            file.write_all(b"[\n]\n")
+        }
+        // Another program's timeline: this one's goes beside it.
+        Err(TryLockError::WouldBlock) => Ok(()),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 
@@ -64,12 +93,13 @@ fn command(args: &ExecArgs, manifest: &Path) -> Command {
     let set = [
         ("SPELTER_ADVERTISE_GRAPHICS", args.graphics.then(|| "1".to_owned())),
         ("SPELTER_STATS", args.stats.then(|| "1".to_owned())),
-        ("SPELTER_TRACE", args.trace.as_ref().map(|path| path.display().to_string())),
         ("SPELTER_WORKERS", args.device.workers.map(|workers| workers.to_string())),
         ("SPELTER_BACKEND", args.device.backend.map(|backend| backend.name().to_owned())),
         ("SPELTER_TIME_LIMIT", args.device.time_limit.map(|limit| limit.as_secs_f64().to_string())),
     ];
     command.envs(set.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    // The program may change its folder before it makes a device.
+    command.envs(args.trace.as_ref().map(|path| ("SPELTER_TRACE", std::path::absolute(path).unwrap_or(path.clone()))));
     command
 }
 
@@ -96,8 +126,13 @@ fn manifest() -> Result<String, Failure> {
 /// The driver: beside this program, where cargo puts it, or in a `lib` folder next to this program's.
 fn library() -> Result<PathBuf, Failure> {
     let name = format!("{}vulkan_spelter{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    if let Some(path) = std::env::var_os(LIBRARY) {
-        return std::path::absolute(path).map_err(Failure::from);
+    if let Some(path) = variable(LIBRARY) {
+        let path = std::path::absolute(path).map_err(Failure::from)?;
+        return if path.is_file() {
+            Ok(path)
+        } else {
+            Err(Failure(format!("{LIBRARY}={}: no such file", path.display())))
+        };
     }
     let program = std::env::current_exe()?;
     let beside = program.parent().unwrap_or(Path::new("."));

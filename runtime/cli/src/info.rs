@@ -2,10 +2,11 @@
 
 use serde_json::json;
 use spelter::Backend;
-use vulkan_spelter::options::VARIABLES;
+use vulkan_spelter::options::{VARIABLES, Variable};
 
 use crate::args::InfoArgs;
 use crate::device;
+use crate::environment::variable;
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -26,7 +27,7 @@ pub(crate) fn run(args: &InfoArgs, output: &mut Output) -> Result<(), Failure> {
             "device": properties.device_name,
             "vulkan": vulkan,
             "workers": properties.workers,
-            "time_limit_seconds": args.device.time_limit.as_secs_f64(),
+            "time_limit_seconds": args.device.time_limit().as_secs_f64(),
             "backend": properties.backend.name(),
             "backends": backends(),
             "cpu_simd": simd(),
@@ -51,7 +52,7 @@ pub(crate) fn run(args: &InfoArgs, output: &mut Output) -> Result<(), Failure> {
         ("device", properties.device_name.clone()),
         ("rules", format!("Vulkan {vulkan}, without a claim of conformance")),
         ("workers", properties.workers.to_string()),
-        ("time limit", format!("{} s", args.device.time_limit.as_secs_f64())),
+        ("time limit", format!("{} s", args.device.time_limit().as_secs_f64())),
         ("kernels", kernels(properties.backend)),
         ("SIMD", format!("the CPU has {}", simd())),
         ("memory", bytes(memory)),
@@ -66,18 +67,27 @@ pub(crate) fn run(args: &InfoArgs, output: &mut Output) -> Result<(), Failure> {
     ])
 }
 
-/// The variables that the Vulkan driver reads.
+/// The variables that are read, by who reads them.
 fn env(as_json: bool, output: &mut Output) -> Result<(), Failure> {
-    let value = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let value = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned());
     if as_json {
-        let all = VARIABLES.map(|(name, meaning)| (name.to_owned(), json!({"meaning": meaning, "value": value(name)})));
+        let all = VARIABLES.map(|Variable { name, read_by, meaning }| {
+            (name.to_owned(), json!({"read_by": read_by, "meaning": meaning, "value": value(name)}))
+        });
         return output.json(&serde_json::Value::Object(all.into_iter().collect()));
     }
-    let rows = VARIABLES.map(|(name, meaning)| {
-        let now = value(name).map(|value| format!(" (now {value})")).unwrap_or_default();
-        (name, format!("{meaning}{now}"))
-    });
-    output.table(&rows)
+    let mut readers: Vec<&str> = VARIABLES.iter().map(|variable| variable.read_by).collect();
+    readers.sort_unstable();
+    readers.dedup();
+    for reader in readers {
+        output.line(format!("read by {reader}:"))?;
+        let rows = VARIABLES.iter().filter(|variable| variable.read_by == reader).map(|variable| {
+            let now = value(variable.name).map(|value| format!(" (now {value})")).unwrap_or_default();
+            (variable.name, format!("{}{now}", variable.meaning))
+        });
+        output.table(&rows.collect::<Vec<_>>())?;
+    }
+    Ok(())
 }
 
 /// The back ends of this machine, the fastest first.

@@ -5,6 +5,7 @@ mod args;
 mod compile;
 mod demo;
 mod device;
+mod environment;
 mod failure;
 mod file;
 mod icd;
@@ -29,7 +30,7 @@ use output::Output;
 
 /// Ends with status 0, or with 1 and one message; clap has ended wrong usage with 2 before.
 fn main() -> ExitCode {
-    match start(&Cli::parse()) {
+    match start(&mut Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             output::report(&failure);
@@ -38,7 +39,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn start(cli: &Cli) -> Result<(), Failure> {
+fn start(cli: &mut Cli) -> Result<(), Failure> {
+    environment::complete(&mut cli.command)?;
     let mut output = Output::new();
     let result = match &cli.command {
         Command::Run(args) => run::run(args, &mut output),

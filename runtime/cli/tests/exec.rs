@@ -25,9 +25,62 @@ fn the_status_is_the_programs() {
     let folder = Folder::new("exec-status");
     assert_eq!(folder.spelter("exec -- false").status, 1);
     assert_eq!(folder.spelter("exec -- true").status, 0);
-    let message = folder.error("exec -- there-is-no-such-program");
-    assert!(message.starts_with("there-is-no-such-program: "), "{message}");
+    // Without the two hyphens, too, and with options of the program's.
+    assert_eq!(folder.good("exec echo --graphics -n --workers"), "--graphics -n --workers\n");
+    // As other programs that start programs tell it.
+    for (program, status) in [("there-is-no-such-program", 127), ("/", 126)] {
+        let ended = folder.spelter(&format!("exec -- {program}"));
+        assert_eq!((ended.status, ended.stdout.as_str()), (status, ""));
+        assert!(ended.stderr.starts_with(&format!("error: {program}: ")), "{}", ended.stderr);
+    }
     assert!(folder.usage("exec").contains("COMMAND"));
+    assert!(folder.usage("exec --graphix true").contains("--graphix"));
+}
+
+#[test]
+fn a_timeline_that_cannot_be_written_is_told_before_the_program_runs() {
+    let folder = Folder::new("exec-trace");
+    let message = folder.error("exec --trace no/such/folder.json -- touch ran");
+    assert!(message.starts_with("no/such/folder.json: "), "{message}");
+    assert!(folder.spelter("exec -- test -e ran").status == 1, "the program ran");
+    let shown = folder.good("exec --trace line.json -- env");
+    let path = shown.lines().find_map(|line| line.strip_prefix("SPELTER_TRACE=")).unwrap();
+    assert!(Path::new(path).is_absolute() && path.ends_with("line.json"), "{path}");
+    assert_eq!(folder.read("line.json"), b"[\n]\n", "a list without anything in it");
+}
+
+/// Runs `spelter` with variables set.
+fn with(set: &[(&str, &str)], words: &str) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_spelter"));
+    let output = command.args(words.split_whitespace()).envs(set.iter().copied()).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn variables_that_make_no_sense_are_errors() {
+    for (name, value) in [("SPELTER_WORKERS", "x"), ("SPELTER_BACKEND", "foo"), ("SPELTER_TIME_LIMIT", "-3")] {
+        for command in ["exec -- true", "info"] {
+            let (status, shown, message) = with(&[(name, value)], command);
+            assert_eq!((status, shown.as_str()), (1, ""), "{name} {command}");
+            assert!(message.starts_with(&format!("error: {name}={value}: ")), "{message}");
+        }
+    }
+    assert_eq!(with(&[("SPELTER_STATS", "maybe")], "exec -- true").0, 1);
+    // Nobody looks at what is given on the command line, or at what is empty.
+    let given = [("SPELTER_WORKERS", "x"), ("SPELTER_TIME_LIMIT", "")];
+    assert_eq!(with(&given, "exec --workers 2 -- true"), (0, String::new(), String::new()));
+    assert_eq!(with(&given, "info --workers 2").0, 0);
+}
+
+#[test]
+fn the_device_is_as_the_environment_says() {
+    let set = [("SPELTER_WORKERS", "1"), ("SPELTER_BACKEND", "interpreter"), ("SPELTER_TIME_LIMIT", "7.5")];
+    let info = |words: &str| -> serde_json::Value { serde_json::from_str(&with(&set, words).1).unwrap() };
+    let shown = info("info --json");
+    assert_eq!((&shown["workers"], &shown["backend"]), (&1.into(), &"interpreter".into()));
+    assert_eq!(shown["time_limit_seconds"], 7.5);
+    assert_eq!(info("info --json --workers 3")["workers"], 3, "an option counts for more");
 }
 
 #[test]
@@ -56,6 +109,8 @@ fn the_manifest_is_installed_and_taken_away() {
     assert_eq!(text, run(&["icd", "manifest"]));
     run(&["icd", "uninstall"]);
     assert!(!Path::new(path.trim_end()).exists());
+    let (status, _, message) = with(&[("XDG_DATA_HOME", home.to_str().unwrap())], "icd uninstall");
+    assert!(status == 1 && message.contains("not installed"), "{message}");
 }
 
 #[test]
@@ -65,5 +120,10 @@ fn the_environment_is_listed() {
     for name in ["SPELTER_WORKERS", "SPELTER_BACKEND", "SPELTER_TIME_LIMIT", "SPELTER_TRACE", "SPELTER_STATS"] {
         assert!(shown.contains(name), "{shown}");
     }
-    assert!(folder.json("info --env --json")["SPELTER_ADVERTISE_GRAPHICS"]["meaning"].is_string());
+    // Under who reads them.
+    let own = shown.split("read by exec and icd:").nth(1).unwrap().lines().nth(1).unwrap();
+    assert!(own.starts_with("SPELTER_ICD_LIBRARY"), "{shown}");
+    let listed = folder.json("info --env --json");
+    assert!(listed["SPELTER_ADVERTISE_GRAPHICS"]["meaning"].is_string());
+    assert!(listed["SPELTER_WORKERS"]["read_by"].as_str().unwrap().contains("run"));
 }

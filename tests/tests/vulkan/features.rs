@@ -132,6 +132,10 @@ const FEATURES: &[(&str, Use)] = &[
     ("workgroup_memory_explicit_layout", C("WorkgroupMemoryExplicitLayoutKHR")),
     ("workgroup_memory_explicit_layout_scalar_block_layout", K("types/workgroup_blocks.spvasm")),
     ("workgroup_memory_explicit_layout8_bit_access", C("WorkgroupMemoryExplicitLayout8BitAccessKHR")),
+    ("maintenance5", T(NEWER, "maintenance5_has_wider_flags")),
+    ("host_image_copy", T(NEWER, "the_host_copies_from_and_to_images")),
+    ("global_priority_query", T(NEWER, "queues_have_one_global_priority")),
+    ("push_descriptor", M("pushed", "memory/indexed_arrays.spvasm")),
     ("maintenance6", T(COMPUTE, "the_newer_commands_do_what_the_older_ones_do")),
     ("pipeline_robustness", T(COMPUTE, "pipelines_are_robust_whatever_they_ask_for")),
     ("texel_buffer_alignment", T(CHAINS, "texel_buffers_begin_where_the_device_says")),
@@ -140,6 +144,7 @@ const FEATURES: &[(&str, Use)] = &[
 
 const CACHES: &str = "driver/icd/tests/caches.rs";
 const TRIALS: &str = "tests/tests/vulkan/main.rs";
+const NEWER: &str = "driver/icd/tests/newer.rs";
 const CHAINS: &str = "driver/icd/tests/chains.rs";
 const TOLD: &str = "driver/icd/tests/told.rs";
 
@@ -158,6 +163,11 @@ const EXTENSIONS: &[(&str, Use)] = &[
     ("VK_KHR_calibrated_timestamps", T(CHAINS, "clocks_are_read_together")),
     ("VK_KHR_external_fence", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
     ("VK_KHR_external_semaphore", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
+    ("VK_KHR_maintenance5", T(NEWER, "maintenance5_tells_layouts_of_images_that_are_not_made")),
+    ("VK_EXT_host_image_copy", T(NEWER, "the_host_copies_from_and_to_images")),
+    ("VK_EXT_global_priority", T(NEWER, "queues_have_one_global_priority")),
+    ("VK_EXT_global_priority_query", T(NEWER, "queues_have_one_global_priority")),
+    ("VK_KHR_global_priority", T(NEWER, "queues_have_one_global_priority")),
     ("VK_KHR_maintenance6", T(COMPUTE, "the_newer_commands_do_what_the_older_ones_do")),
     ("VK_KHR_map_memory2", T(COMPUTE, "the_newer_commands_do_what_the_older_ones_do")),
     ("VK_KHR_shader_subgroup_uniform_control_flow", T(TRIALS, "uniform_control_flow")),

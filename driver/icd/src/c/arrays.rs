@@ -99,6 +99,9 @@ arrays! {
     vk::CopyImageInfo2<'a> { copies: vk::ImageCopy2<'a> = p_regions[region_count]; }
     vk::CopyBufferToImageInfo2<'a> { copies: vk::BufferImageCopy2<'a> = p_regions[region_count]; }
     vk::CopyImageToBufferInfo2<'a> { copies: vk::BufferImageCopy2<'a> = p_regions[region_count]; }
+    vk::CopyMemoryToImageInfoEXT<'a> { copies: vk::MemoryToImageCopyEXT<'a> = p_regions[region_count]; }
+    vk::CopyImageToMemoryInfoEXT<'a> { copies: vk::ImageToMemoryCopyEXT<'a> = p_regions[region_count]; }
+    vk::CopyImageToImageInfoEXT<'a> { copies: vk::ImageCopy2<'a> = p_regions[region_count]; }
     vk::BlitImageInfo2<'a> { blits: vk::ImageBlit2<'a> = p_regions[region_count]; }
     vk::DebugUtilsMessengerCallbackDataEXT<'a> {
         about: vk::DebugUtilsObjectNameInfoEXT<'a> = p_objects[object_count];
@@ -124,10 +127,15 @@ macro_rules! fields {
 }
 
 fields! {
+    vk::InstanceCreateInfo<'a> { application: vk::ApplicationInfo<'a> = p_application_info; }
     vk::PipelineShaderStageCreateInfo<'a> { specialization: vk::SpecializationInfo<'a> = p_specialization_info; }
     vk::DeviceCreateInfo<'a> { features: vk::PhysicalDeviceFeatures = p_enabled_features; }
     vk::DeviceBufferMemoryRequirements<'a> { create: vk::BufferCreateInfo<'a> = p_create_info; }
     vk::DeviceImageMemoryRequirements<'a> { create: vk::ImageCreateInfo<'a> = p_create_info; }
+    vk::DeviceImageSubresourceInfoKHR<'a> {
+        create: vk::ImageCreateInfo<'a> = p_create_info;
+        subresource: vk::ImageSubresource2KHR<'a> = p_subresource;
+    }
 }
 
 /// Strings, and lists of them.

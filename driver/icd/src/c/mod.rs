@@ -16,12 +16,14 @@ pub(crate) mod arrays;
 pub(crate) mod callback;
 pub(crate) mod chain;
 pub(crate) mod dispatchable;
+pub(crate) mod host;
 #[macro_use]
 pub(crate) mod entry;
 pub(crate) mod import;
 pub(crate) mod listing;
 pub(crate) mod pointer;
 pub(crate) mod text;
+pub(crate) mod version_1_4;
 
 pub(crate) use chain::OutChain;
 pub(crate) use entry::{EntryPoint, Function};

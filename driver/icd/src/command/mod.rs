@@ -177,7 +177,7 @@ fn free(_: Ref<Device>, pool: Ref<CommandPool>, count: u32, buffers: Many<'_, vk
     let mut result = Ok(());
     for &buffer in buffers.of(count as usize).iter() {
         pool.buffers.lock().remove(&buffer);
-        let freed = CommandBuffer::remove(buffer, "vkFreeCommandBuffers-pCommandBuffers").map(|_| ());
+        let freed = CommandBuffer::remove(buffer, "vkFreeCommandBuffers-pCommandBuffers-00048").map(|_| ());
         result = result.and(freed);
     }
     result

@@ -6,7 +6,7 @@ mod push;
 mod template;
 mod write;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use ash::vk;
@@ -69,6 +69,19 @@ pub(crate) struct DescriptorSetLayout {
     variable: Option<Variable>,
     /// Whether command buffers have its sets, and pools have none.
     pub(crate) pushed: bool,
+    /// Descriptors of each binding as the program has it: of inline uniform blocks, bytes.
+    counts: BTreeMap<u32, u32>,
+}
+
+impl DescriptorSetLayout {
+    /// Descriptors from an element of a binding on, those of the bindings after it included; none of a binding that there is not.
+    fn room(&self, binding: u32, element: u32) -> u64 {
+        if !self.counts.contains_key(&binding) {
+            return 0;
+        }
+        let from: u64 = self.counts.range(binding..).map(|(_, &count)| u64::from(count)).sum();
+        from.saturating_sub(element.into())
+    }
 }
 
 /// What a set counts for itself: the elements of its last binding, or the bytes of an inline uniform block there.
@@ -105,6 +118,7 @@ fn new_layout(
     let flags = flags::of(info)?;
     let (mut bindings, mut inline, mut owned) = (Vec::new(), Vec::new(), Vec::new());
     let mut variable = flags.variable.map(Variable::Elements);
+    let counts = info.all().iter().map(|binding| (binding.binding, binding.descriptor_count)).collect();
     for binding in info.all().each() {
         let (number, ty, count) = (binding.binding, binding.descriptor_type, binding.descriptor_count);
         let sampled = [vk::DescriptorType::SAMPLER, vk::DescriptorType::COMBINED_IMAGE_SAMPLER].contains(&ty);
@@ -136,7 +150,7 @@ fn new_layout(
         variable_count: matches!(variable, Some(Variable::Elements(_))),
         unused_while_pending: &flags.unused_while_pending,
     })?;
-    Ok(DescriptorSetLayout { driver, inline, variable, pushed })
+    Ok(DescriptorSetLayout { driver, inline, variable, pushed, counts })
 }
 
 fn check_inline(bytes: u32) -> Result<(), Error> {
@@ -150,7 +164,7 @@ fn check_inline(bytes: u32) -> Result<(), Error> {
 }
 
 fn samplers(handles: Slice<'_, vk::Sampler>) -> Result<Vec<driver::Sampler>, Error> {
-    let at = "VkDescriptorSetLayoutBinding-pImmutableSamplers";
+    let at = "VkDescriptorSetLayoutBinding-descriptorType-00282";
     handles.iter().map(|&handle| Ok(Sampler::get(handle, at)?.driver.clone())).collect()
 }
 
@@ -281,7 +295,7 @@ fn new_set(
 /// The bytes that a set wants of its last block, of those that the layout has.
 fn check_variable_block(bytes: u32, most: u32) -> Result<(), Error> {
     let at = "vkAllocateDescriptorSets";
-    let vuid = "VUID-VkDescriptorSetVariableDescriptorCountAllocateInfo-pSetLayouts-03046";
+    let vuid = "VUID-VkDescriptorSetAllocateInfo-pSetLayouts-09380";
     require(bytes <= most, at, vuid, || format!("{bytes} bytes of an inline uniform block of {most}"))?;
     let vuid = "VUID-VkDescriptorSetLayoutBinding-descriptorType-02209";
     require(bytes.is_multiple_of(4), at, vuid, || format!("an inline uniform block of {bytes} bytes, no multiple of 4"))
@@ -291,7 +305,7 @@ fn free(_: Ref<Device>, pool: Ref<DescriptorPool>, count: u32, sets: Many<'_, vk
     let mut result = Ok(());
     for &set in sets.of(count as usize).iter() {
         pool.sets.lock().remove(&set);
-        let freed = DescriptorSet::remove(set, "vkFreeDescriptorSets-pDescriptorSets").map(|_| ());
+        let freed = DescriptorSet::remove(set, "vkFreeDescriptorSets-pDescriptorSets-00310").map(|_| ());
         result = result.and(freed);
     }
     result

@@ -86,7 +86,7 @@ fn push_with_template(
     data: TemplateData<'_>,
 ) -> Result<(), Error> {
     commands.add(|into| {
-        let template = Template::get(template, "vkCmdPushDescriptorSetWithTemplateKHR-descriptorUpdateTemplate")?;
+        let template = Template::get(template, "vkCmdPushDescriptorSetWithTemplate-descriptorUpdateTemplate")?;
         bind(&commands, into, layout, set, template.writes(&data).collect())
     })
 }
@@ -117,7 +117,7 @@ fn bind(
     set: u32,
     writes: Vec<Write<'_>>,
 ) -> Result<(), Error> {
-    let layout = PipelineLayout::get(handle, "vkCmdPushDescriptorSetKHR-layout")?;
+    let layout = PipelineLayout::get(handle, "vkCmdPushDescriptorSet-layout")?;
     let of_set = layout.sets.get(set as usize).ok_or_else(|| {
         let problem = format!("set {set}, the layout has {}", layout.sets.len());
         Error::misuse(AT, problem, "VUID-vkCmdPushDescriptorSet-set-00364")

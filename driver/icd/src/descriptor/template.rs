@@ -1,16 +1,18 @@
 //! Update templates: writes whose contents are found in a structure of the program's.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use ash::vk;
 
 use super::write::Kind;
-use super::{Content, DescriptorSet, Write};
+use super::{Content, DescriptorSet, DescriptorSetLayout, Write};
 use crate::c::arrays::TemplateData;
 use crate::c::entry::entry_points;
 use crate::c::{In, Out};
 use crate::device::Device;
-use crate::error::Error;
+use crate::error::{Error, require};
+use crate::pipeline::PipelineLayout;
 use crate::table::{Object, Ref, object};
 
 entry_points! {
@@ -42,9 +44,43 @@ fn create(
     _: *const vk::AllocationCallbacks<'_>,
     mut out: Out<'_, vk::DescriptorUpdateTemplate>,
 ) -> Result<(), Error> {
+    let at = "vkCreateDescriptorUpdateTemplate";
+    let layout = layout_of(info)?;
+    // What an update reads of the program's data is bounded by what the layout has room for.
+    for (index, entry) in info.entries().get().iter().enumerate() {
+        let (room, count) = (layout.room(entry.dst_binding, entry.dst_array_element), entry.descriptor_count);
+        let vuid = "VUID-VkDescriptorUpdateTemplateEntry-dstArrayElement-00355";
+        require(u64::from(count) <= room, at, vuid, || {
+            let (binding, element) = (entry.dst_binding, entry.dst_array_element);
+            format!(
+                "entry {index}: {count} descriptors from element {element} of binding {binding} on, where {room} are"
+            )
+        })?;
+        let last =
+            (count as usize).saturating_sub(1).checked_mul(entry.stride).and_then(|at| at.checked_add(entry.offset));
+        let vuid = "VUID-VkDescriptorUpdateTemplateCreateInfo-pDescriptorUpdateEntries-parameter";
+        require(last.is_some(), at, vuid, || {
+            format!("entry {index}: offset {} and stride {} lead out of the address space", entry.offset, entry.stride)
+        })?;
+    }
     let entries = info.entries().get().iter().map(|entry| Ok((Kind::of(entry.descriptor_type)?, *entry)));
     out.put(Template { entries: entries.collect::<Result<_, Error>>()? }.insert());
     Ok(())
+}
+
+/// The layout of the sets that the template is for.
+fn layout_of(info: In<'_, vk::DescriptorUpdateTemplateCreateInfo<'_>>) -> Result<Arc<DescriptorSetLayout>, Error> {
+    if info.template_type != vk::DescriptorUpdateTemplateType::PUSH_DESCRIPTORS_KHR {
+        let at = "VkDescriptorUpdateTemplateCreateInfo-templateType-00350";
+        return Ok(DescriptorSetLayout::get(info.descriptor_set_layout, at)?.share());
+    }
+    let layout = PipelineLayout::get(info.pipeline_layout, "VkDescriptorUpdateTemplateCreateInfo-templateType-00352")?;
+    let set = layout.sets.get(info.set as usize).filter(|set| set.pushed).map(Arc::clone);
+    set.ok_or_else(|| {
+        let problem = format!("set {} of the layout has no push descriptors", info.set);
+        let vuid = "VUID-VkDescriptorUpdateTemplateCreateInfo-templateType-00353";
+        Error::misuse("vkCreateDescriptorUpdateTemplate", problem, vuid)
+    })
 }
 
 fn destroy(

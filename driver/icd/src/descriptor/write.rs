@@ -123,13 +123,17 @@ impl<'a> Write<'a> {
         let with_sampler = [vk::DescriptorType::SAMPLER, vk::DescriptorType::COMBINED_IMAGE_SAMPLER].contains(&self.ty);
         // The layout may have samplers of its own, then these count for nothing; the driver knows.
         let objects = list.iter().map(|info| {
-            let at = "VkDescriptorImageInfo-imageView";
+            let at = "VkWriteDescriptorSet-descriptorType-02996";
             let view = with_view.then(|| ImageView::get(info.image_view, at)).transpose()?;
+            let seen = view.as_ref().is_none_or(|view| view.driver.is_some());
+            require(seen, "pDescriptorWrites", "VUID-VkWriteDescriptorSet-descriptorType-00337", || {
+                "the image is an attachment only".into()
+            })?;
             Ok((view, Sampler::find(info.sampler).filter(|_| with_sampler)))
         });
         let objects = objects.collect::<Result<Vec<_>, Error>>()?;
         let infos = objects.iter().map(|(view, sampler)| driver::DescriptorImageInfo {
-            view: view.as_ref().map(|view| &view.driver),
+            view: view.as_ref().and_then(|view| view.driver.as_ref()),
             sampler: sampler.as_ref().map(|sampler| &sampler.driver),
         });
         Ok(set.write_images(self.binding, self.element, self.ty, &infos.collect::<Vec<_>>())?)
@@ -140,7 +144,7 @@ impl<'a> Write<'a> {
         if list.iter().any(is_null) {
             return self.one_by_one(set, list, is_null, Self::texels);
         }
-        let at = "VkWriteDescriptorSet-pTexelBufferView";
+        let at = "VkWriteDescriptorSet-descriptorType-02994";
         let views = list.iter().map(|&view| BufferView::get(view, at)).collect::<Result<Vec<_>, _>>()?;
         let views: Vec<_> = views.iter().map(|view| &view.driver).collect();
         Ok(set.write_texel_buffers(self.binding, self.element, self.ty, &views)?)
@@ -216,7 +220,7 @@ fn update(
     copies: Many<'_, vk::CopyDescriptorSet<'_>>,
 ) -> Result<(), Error> {
     for write in writes.of(write_count as usize).each() {
-        let set = DescriptorSet::get(write.dst_set, "VkWriteDescriptorSet-dstSet")?;
+        let set = DescriptorSet::get(write.dst_set, "VkWriteDescriptorSet-dstSet-00320")?;
         set.write(&Write::new(write)?)?;
     }
     for copy in copies.of(copy_count as usize).each() {

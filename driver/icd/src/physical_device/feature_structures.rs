@@ -6,6 +6,7 @@ use ash::vk;
 
 use super::features::Supported;
 use super::structures::{structures, switches};
+use crate::c::version_1_4::PhysicalDeviceVulkan14Features;
 use crate::c::{In, OutChain};
 
 switches! {
@@ -168,6 +169,22 @@ switches! {
     vk::PhysicalDeviceMaintenance4Features<'_>: v13 {
         maintenance4,
     }
+    PhysicalDeviceVulkan14Features<'_>: v14 {
+        global_priority_query, shader_subgroup_rotate, shader_subgroup_rotate_clustered, shader_float_controls2,
+        shader_expect_assume, rectangular_lines, bresenham_lines, smooth_lines, stippled_rectangular_lines,
+        stippled_bresenham_lines, stippled_smooth_lines, vertex_attribute_instance_rate_divisor,
+        vertex_attribute_instance_rate_zero_divisor, index_type_uint8, dynamic_rendering_local_read, maintenance5,
+        maintenance6, pipeline_protected_access, pipeline_robustness, host_image_copy, push_descriptor,
+    }
+    vk::PhysicalDeviceGlobalPriorityQueryFeaturesKHR<'_>: v14 {
+        global_priority_query,
+    }
+    vk::PhysicalDeviceMaintenance5FeaturesKHR<'_>: v14 {
+        maintenance5,
+    }
+    vk::PhysicalDeviceHostImageCopyFeaturesEXT<'_>: v14 {
+        host_image_copy,
+    }
     vk::PhysicalDeviceShaderAtomicFloatFeaturesEXT<'_>: atomic_float {
         shader_buffer_float32_atomics, shader_buffer_float32_atomic_add, shader_buffer_float64_atomics,
         shader_buffer_float64_atomic_add, shader_shared_float32_atomics, shader_shared_float32_atomic_add,
@@ -188,7 +205,7 @@ switches! {
         workgroup_memory_explicit_layout, workgroup_memory_explicit_layout_scalar_block_layout,
         workgroup_memory_explicit_layout8_bit_access, workgroup_memory_explicit_layout16_bit_access,
     }
-    vk::PhysicalDeviceShaderExpectAssumeFeaturesKHR<'_>: expect_assume {
+    vk::PhysicalDeviceShaderExpectAssumeFeaturesKHR<'_>: v14 {
         shader_expect_assume,
     }
     vk::PhysicalDeviceConditionalRenderingFeaturesEXT<'_>: conditional {
@@ -200,7 +217,7 @@ switches! {
     vk::PhysicalDeviceShaderClockFeaturesKHR<'_>: clock {
         shader_subgroup_clock, shader_device_clock,
     }
-    vk::PhysicalDeviceShaderSubgroupRotateFeaturesKHR<'_>: rotate {
+    vk::PhysicalDeviceShaderSubgroupRotateFeaturesKHR<'_>: v14 {
         shader_subgroup_rotate, shader_subgroup_rotate_clustered,
     }
     vk::PhysicalDeviceShaderMaximalReconvergenceFeaturesKHR<'_>: reconvergence {
@@ -209,10 +226,10 @@ switches! {
     vk::PhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR<'_>: uniform_flow {
         shader_subgroup_uniform_control_flow,
     }
-    vk::PhysicalDeviceMaintenance6FeaturesKHR<'_>: maintenance6 {
+    vk::PhysicalDeviceMaintenance6FeaturesKHR<'_>: v14 {
         maintenance6,
     }
-    vk::PhysicalDevicePipelineRobustnessFeaturesEXT<'_>: robustness {
+    vk::PhysicalDevicePipelineRobustnessFeaturesEXT<'_>: v14 {
         pipeline_robustness,
     }
     vk::PhysicalDeviceTexelBufferAlignmentFeaturesEXT<'_>: alignment {

@@ -1,30 +1,28 @@
-//! Which features there are, each once. A feature that is advertised here has a test: `tests/features/main.rs` names it, and fails
+//! Which features there are, each once. A feature that is advertised here has a test: `tests/tests/vulkan/features.rs` names it, and fails
 //! where it is not told of one.
 
 use ash::vk::{self, TRUE};
 
+use crate::c::version_1_4::PhysicalDeviceVulkan14Features;
 use crate::options::Options;
 
 /// Features by the version or the extension that they came with.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(crate) struct Supported {
     pub(crate) core: vk::PhysicalDeviceFeatures,
     pub(crate) v11: vk::PhysicalDeviceVulkan11Features<'static>,
     pub(crate) v12: vk::PhysicalDeviceVulkan12Features<'static>,
     pub(crate) v13: vk::PhysicalDeviceVulkan13Features<'static>,
+    pub(crate) v14: PhysicalDeviceVulkan14Features<'static>,
     pub(crate) atomic_float: vk::PhysicalDeviceShaderAtomicFloatFeaturesEXT<'static>,
     pub(crate) atomic_float2: vk::PhysicalDeviceShaderAtomicFloat2FeaturesEXT<'static>,
     pub(crate) robustness2: vk::PhysicalDeviceRobustness2FeaturesEXT<'static>,
     pub(crate) explicit_layout: vk::PhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR<'static>,
-    pub(crate) expect_assume: vk::PhysicalDeviceShaderExpectAssumeFeaturesKHR<'static>,
     pub(crate) conditional: vk::PhysicalDeviceConditionalRenderingFeaturesEXT<'static>,
     pub(crate) executables: vk::PhysicalDevicePipelineExecutablePropertiesFeaturesKHR<'static>,
     pub(crate) clock: vk::PhysicalDeviceShaderClockFeaturesKHR<'static>,
-    pub(crate) rotate: vk::PhysicalDeviceShaderSubgroupRotateFeaturesKHR<'static>,
     pub(crate) reconvergence: vk::PhysicalDeviceShaderMaximalReconvergenceFeaturesKHR<'static>,
     pub(crate) uniform_flow: vk::PhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR<'static>,
-    pub(crate) maintenance6: vk::PhysicalDeviceMaintenance6FeaturesKHR<'static>,
-    pub(crate) robustness: vk::PhysicalDevicePipelineRobustnessFeaturesEXT<'static>,
     pub(crate) alignment: vk::PhysicalDeviceTexelBufferAlignmentFeaturesEXT<'static>,
 }
 
@@ -35,26 +33,21 @@ pub(crate) fn supported(options: &Options) -> Supported {
         v11: v11(),
         v12: v12(),
         v13: v13().dynamic_rendering(options.graphics),
+        v14: v14(),
         atomic_float: atomic_float(),
         atomic_float2: atomic_float2(),
         robustness2: robustness2(),
         explicit_layout: explicit_layout(),
-        expect_assume: vk::PhysicalDeviceShaderExpectAssumeFeaturesKHR::default().shader_expect_assume(true),
         conditional: vk::PhysicalDeviceConditionalRenderingFeaturesEXT::default().conditional_rendering(true),
         executables: vk::PhysicalDevicePipelineExecutablePropertiesFeaturesKHR::default()
             .pipeline_executable_info(true),
         clock: vk::PhysicalDeviceShaderClockFeaturesKHR::default()
             .shader_subgroup_clock(true)
             .shader_device_clock(true),
-        rotate: vk::PhysicalDeviceShaderSubgroupRotateFeaturesKHR::default()
-            .shader_subgroup_rotate(true)
-            .shader_subgroup_rotate_clustered(true),
         reconvergence: vk::PhysicalDeviceShaderMaximalReconvergenceFeaturesKHR::default()
             .shader_maximal_reconvergence(true),
         uniform_flow: vk::PhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR::default()
             .shader_subgroup_uniform_control_flow(true),
-        maintenance6: vk::PhysicalDeviceMaintenance6FeaturesKHR::default().maintenance6(true),
-        robustness: vk::PhysicalDevicePipelineRobustnessFeaturesEXT::default().pipeline_robustness(true),
         alignment: vk::PhysicalDeviceTexelBufferAlignmentFeaturesEXT::default().texel_buffer_alignment(true),
     }
 }
@@ -159,6 +152,22 @@ fn v13() -> vk::PhysicalDeviceVulkan13Features<'static> {
         .shader_zero_initialize_workgroup_memory(true)
         .shader_integer_dot_product(true)
         .maintenance4(true)
+}
+
+/// The version is 1.3: these come with their extensions.
+fn v14() -> PhysicalDeviceVulkan14Features<'static> {
+    PhysicalDeviceVulkan14Features {
+        global_priority_query: TRUE,
+        shader_subgroup_rotate: TRUE,
+        shader_subgroup_rotate_clustered: TRUE,
+        shader_expect_assume: TRUE,
+        maintenance5: TRUE,
+        maintenance6: TRUE,
+        pipeline_robustness: TRUE,
+        host_image_copy: TRUE,
+        push_descriptor: TRUE,
+        ..PhysicalDeviceVulkan14Features::NONE
+    }
 }
 
 fn atomic_float() -> vk::PhysicalDeviceShaderAtomicFloatFeaturesEXT<'static> {

@@ -5,6 +5,7 @@ use spelter_driver::format_properties;
 
 use crate::c::{In, OutChain};
 use crate::error::Error;
+use crate::image::ATTACHMENT;
 use crate::options::Options;
 
 /// `vkGetPhysicalDeviceFormatProperties`.
@@ -12,11 +13,11 @@ pub(super) fn of(format: vk::Format) -> vk::FormatProperties {
     features(format, Options::get().graphics)
 }
 
-/// What is true, but for one word: Vulkan asks devices that draw for one format with depth and stencil to draw to, and Dawn aborts
-/// where there is none. No image of it can be made, and [`Question::answer`] says so.
+/// Vulkan asks devices that draw for one format with depth and stencil to draw to, and Dawn aborts where there is none: images of it
+/// can be made where graphics is claimed ([`ATTACHMENT`]), for that alone.
 fn features(format: vk::Format, graphics: bool) -> vk::FormatProperties {
     let has = format_properties(format);
-    let claimed = if graphics && format == vk::Format::D32_SFLOAT_S8_UINT {
+    let claimed = if graphics && format == ATTACHMENT {
         vk::FormatFeatureFlags::DEPTH_STENCIL_ATTACHMENT
     } else {
         vk::FormatFeatureFlags::empty()
@@ -53,6 +54,10 @@ fn compared(format: vk::Format) -> FormatFeatureFlags2 {
 /// The same bits mean the same; storage needs no format in the shader.
 fn wide(features: vk::FormatFeatureFlags) -> FormatFeatureFlags2 {
     let mut wide = FormatFeatureFlags2::from_raw(features.as_raw().into());
+    // The host copies what queues copy.
+    if features.contains(vk::FormatFeatureFlags::TRANSFER_SRC) {
+        wide |= FormatFeatureFlags2::HOST_IMAGE_TRANSFER_EXT;
+    }
     if features.intersects(vk::FormatFeatureFlags::STORAGE_IMAGE | vk::FormatFeatureFlags::STORAGE_TEXEL_BUFFER) {
         wide |= FormatFeatureFlags2::STORAGE_READ_WITHOUT_FORMAT | FormatFeatureFlags2::STORAGE_WRITE_WITHOUT_FORMAT;
     }
@@ -76,14 +81,17 @@ impl Question {
     /// How large such an image may be.
     pub(super) fn answer(&self) -> Result<vk::ImageFormatProperties, Error> {
         let no = || Error::Quiet(vk::Result::ERROR_FORMAT_NOT_SUPPORTED);
-        if ![vk::ImageTiling::LINEAR, vk::ImageTiling::OPTIMAL].contains(&self.tiling) {
-            return Err(no());
-        }
+        let has = of(self.format);
+        let features = match self.tiling {
+            vk::ImageTiling::LINEAR => has.linear_tiling_features,
+            vk::ImageTiling::OPTIMAL => has.optimal_tiling_features,
+            _ => return Err(no()),
+        };
         let allowed = vk::ImageCreateFlags::CUBE_COMPATIBLE
             | vk::ImageCreateFlags::MUTABLE_FORMAT
             | vk::ImageCreateFlags::EXTENDED_USAGE
             | vk::ImageCreateFlags::ALIAS;
-        if !allowed.contains(self.flags) || !usages(of(self.format).optimal_tiling_features).contains(self.usage) {
+        if !allowed.contains(self.flags) || !usages(features).contains(self.usage) {
             return Err(no());
         }
         let limits = spelter_driver::Limits::of_devices();
@@ -116,6 +124,8 @@ fn usages(features: vk::FormatFeatureFlags) -> vk::ImageUsageFlags {
         (F::STORAGE_IMAGE, U::STORAGE),
         (F::TRANSFER_SRC, U::TRANSFER_SRC),
         (F::TRANSFER_DST, U::TRANSFER_DST),
+        (F::TRANSFER_SRC, U::HOST_TRANSFER_EXT),
+        (F::DEPTH_STENCIL_ATTACHMENT, U::DEPTH_STENCIL_ATTACHMENT),
     ];
     all.into_iter().filter(|(feature, _)| features.contains(*feature)).fold(U::empty(), |all, (_, usage)| all | usage)
 }
@@ -125,13 +135,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_format_is_claimed_where_graphics_is_and_no_image_of_it_can_be_made() {
+    fn one_format_is_drawn_to_where_graphics_is_claimed() {
         let all = (0..=184).map(vk::Format::from_raw);
         let told = |format, graphics| features(format, graphics).optimal_tiling_features;
         let claimed: Vec<_> = all.filter(|&format| told(format, true) != told(format, false)).collect();
         assert_eq!(claimed, [vk::Format::D32_SFLOAT_S8_UINT]);
+        // Here it is not.
         let usage = vk::ImageUsageFlags::DEPTH_STENCIL_ATTACHMENT;
         let (ty, tiling, flags) = (vk::ImageType::TYPE_2D, vk::ImageTiling::OPTIMAL, vk::ImageCreateFlags::empty());
         assert!(Question { format: claimed[0], ty, tiling, usage, flags }.answer().is_err());
+        assert_eq!(usages(told(ATTACHMENT, true)), usage, "and for nothing else");
     }
 }

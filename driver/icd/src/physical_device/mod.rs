@@ -8,6 +8,7 @@ pub(crate) mod memory_types;
 pub(crate) mod properties;
 mod property_structures;
 mod structures;
+pub(crate) mod versions;
 
 use std::collections::HashSet;
 use std::ffi::c_char;
@@ -103,6 +104,9 @@ entry_points! {
     ) -> vk::Result => tools;
 }
 
+/// The priority of all queues among those of other programs: the workers are threads as others are.
+pub(crate) const PRIORITY: vk::QueueGlobalPriorityKHR = vk::QueueGlobalPriorityKHR::MEDIUM;
+
 /// `VkPhysicalDevice`.
 pub(crate) struct PhysicalDevice {
     pub(crate) options: &'static Options,
@@ -111,16 +115,18 @@ pub(crate) struct PhysicalDevice {
     /// The instance that it is of, and what is enabled there.
     pub(crate) owner: Owner,
     pub(crate) instance_extensions: Arc<HashSet<String>>,
+    /// The minor version of Vulkan that the instance asked for.
+    pub(crate) minor: u32,
 }
 
 object!(dispatchable PhysicalDevice: vk::PhysicalDevice, |physical| physical.owner);
 
 impl PhysicalDevice {
     /// The device that the environment describes.
-    pub(crate) fn new(owner: Owner, instance_extensions: Arc<HashSet<String>>) -> Self {
+    pub(crate) fn new(owner: Owner, instance_extensions: Arc<HashSet<String>>, minor: u32) -> Self {
         let options = Options::get();
         let (described, supported) = (properties::describe(options), features::supported(options));
-        Self { options, described, supported, owner, instance_extensions }
+        Self { options, described, supported, owner, instance_extensions, minor }
     }
 
     /// Queues of the one family.
@@ -173,6 +179,10 @@ fn families2(
 ) -> Result<vk::Result, Error> {
     Ok(list_chains(count, out, std::iter::once(device.queue_family()), |chain: &mut OutChain<'_, _>, family| {
         chain.head(|all: &mut vk::QueueFamilyProperties2<'_>| all.queue_family_properties = family);
+        chain.fill(|all: &mut vk::QueueFamilyGlobalPriorityPropertiesKHR<'_>| {
+            all.priority_count = 1;
+            all.priorities[0] = PRIORITY;
+        });
     }))
 }
 
@@ -240,6 +250,10 @@ fn image_format2(
         answer = Err(Error::Quiet(vk::Result::ERROR_FORMAT_NOT_SUPPORTED));
     }
     out.head(|all| all.image_format_properties = answer.clone().unwrap_or_default());
+    out.fill(|told: &mut vk::HostImageCopyDevicePerformanceQueryEXT<'_>| {
+        // The usage changes nothing about an image.
+        (told.optimal_device_access, told.identical_memory_layout) = (vk::TRUE, vk::TRUE);
+    });
     out.fill(|external: &mut vk::ExternalImageFormatProperties<'_>| {
         external.external_memory_properties = of_imports(of);
     });

@@ -4,6 +4,7 @@ use ash::vk::{self, SampleCountFlags, ShaderStageFlags, TRUE};
 use spelter_driver as driver;
 
 use crate::c::fixed;
+use crate::c::version_1_4::PhysicalDeviceVulkan14Properties;
 use crate::options::Options;
 
 /// Alignment, in bytes, of memory that is mapped, flushed or imported.
@@ -19,11 +20,9 @@ pub(crate) struct Described {
     pub(crate) v11: vk::PhysicalDeviceVulkan11Properties<'static>,
     pub(crate) v12: vk::PhysicalDeviceVulkan12Properties<'static>,
     pub(crate) v13: vk::PhysicalDeviceVulkan13Properties<'static>,
+    pub(crate) v14: PhysicalDeviceVulkan14Properties<'static>,
     pub(crate) host: vk::PhysicalDeviceExternalMemoryHostPropertiesEXT<'static>,
     pub(crate) robustness2: vk::PhysicalDeviceRobustness2PropertiesEXT<'static>,
-    pub(crate) push: vk::PhysicalDevicePushDescriptorPropertiesKHR<'static>,
-    pub(crate) maintenance6: vk::PhysicalDeviceMaintenance6PropertiesKHR<'static>,
-    pub(crate) robustness: vk::PhysicalDevicePipelineRobustnessPropertiesEXT<'static>,
 }
 
 /// What a device with those options is like.
@@ -34,27 +33,13 @@ pub(crate) fn describe(options: &Options) -> Described {
         v11: v11(options, &of_device),
         v12: v12(options, &of_device),
         v13: v13(),
+        v14: v14(&of_device),
         host: vk::PhysicalDeviceExternalMemoryHostPropertiesEXT::default()
             .min_imported_host_pointer_alignment(MAP_ALIGNMENT),
         robustness2: vk::PhysicalDeviceRobustness2PropertiesEXT::default()
             .robust_storage_buffer_access_size_alignment(1)
             .robust_uniform_buffer_access_size_alignment(1),
-        push: vk::PhysicalDevicePushDescriptorPropertiesKHR::default()
-            .max_push_descriptors(crate::descriptor::MOST_PUSHED),
-        maintenance6: vk::PhysicalDeviceMaintenance6PropertiesKHR::default()
-            .max_combined_image_sampler_descriptor_count(1),
-        robustness: robustness(),
     }
-}
-
-/// What pipelines are like, whatever they ask for.
-fn robustness() -> vk::PhysicalDevicePipelineRobustnessPropertiesEXT<'static> {
-    let buffers = vk::PipelineRobustnessBufferBehaviorEXT::ROBUST_BUFFER_ACCESS_2;
-    vk::PhysicalDevicePipelineRobustnessPropertiesEXT::default()
-        .default_robustness_storage_buffers(buffers)
-        .default_robustness_uniform_buffers(buffers)
-        .default_robustness_vertex_inputs(buffers)
-        .default_robustness_images(vk::PipelineRobustnessImageBehaviorEXT::ROBUST_IMAGE_ACCESS_2)
 }
 
 /// The device's and the driver's identity: the version, and what runs kernels, since their code is in pipeline caches.
@@ -222,6 +207,7 @@ fn v12(options: &Options, of_device: &driver::Properties) -> vk::PhysicalDeviceV
     }
     let [of_stage, of_set] = attachments;
     vk::PhysicalDeviceVulkan12Properties {
+        // The registry has no number for this driver; another's would switch on workarounds for that one.
         driver_id: vk::DriverId::from_raw(0),
         driver_name: fixed("spelter"),
         driver_info: fixed(&format!("{} {}", env!("CARGO_PKG_VERSION"), of_device.backend)),
@@ -289,6 +275,22 @@ fn v13() -> vk::PhysicalDeviceVulkan13Properties<'static> {
         uniform_texel_buffer_offset_alignment_bytes: alignment,
         max_buffer_size: has.max_buffer_size,
         ..Default::default()
+    }
+}
+
+/// Pipelines are robust, whatever they ask for; nothing is drawn.
+fn v14(of_device: &driver::Properties) -> PhysicalDeviceVulkan14Properties<'static> {
+    let buffers = vk::PipelineRobustnessBufferBehaviorEXT::ROBUST_BUFFER_ACCESS_2;
+    PhysicalDeviceVulkan14Properties {
+        max_push_descriptors: crate::descriptor::MOST_PUSHED,
+        max_combined_image_sampler_descriptor_count: 1,
+        default_robustness_storage_buffers: buffers,
+        default_robustness_uniform_buffers: buffers,
+        default_robustness_vertex_inputs: buffers,
+        default_robustness_images: vk::PipelineRobustnessImageBehaviorEXT::ROBUST_IMAGE_ACCESS_2,
+        optimal_tiling_layout_uuid: uuid(of_device),
+        identical_memory_type_requirements: TRUE,
+        ..PhysicalDeviceVulkan14Properties::NONE
     }
 }
 

@@ -7,6 +7,9 @@ use ash::vk;
 use super::properties::Described;
 use super::structures::structures;
 use crate::c::OutChain;
+use crate::c::host::{put_copy_layouts, put_copy_layouts_1_4};
+use crate::c::version_1_4::PhysicalDeviceVulkan14Properties;
+use crate::host_copy::LAYOUTS;
 
 structures! {
     Described; vk::PhysicalDeviceProperties2<'_>;
@@ -182,14 +185,35 @@ structures! {
     vk::PhysicalDeviceRobustness2PropertiesEXT<'_>: robustness2 {
         robust_storage_buffer_access_size_alignment, robust_uniform_buffer_access_size_alignment,
     }
-    vk::PhysicalDevicePushDescriptorPropertiesKHR<'_>: push {
+    PhysicalDeviceVulkan14Properties<'_>: v14 {
+        line_sub_pixel_precision_bits, max_vertex_attrib_divisor, supports_non_zero_first_instance,
+        max_push_descriptors, dynamic_rendering_local_read_depth_stencil_attachments,
+        dynamic_rendering_local_read_multisampled_attachments,
+        early_fragment_multisample_coverage_after_sample_counting,
+        early_fragment_sample_mask_test_before_sample_counting, depth_stencil_swizzle_one_support,
+        polygon_mode_point_size, non_strict_single_pixel_wide_lines_use_parallelogram,
+        non_strict_wide_lines_use_parallelogram, block_texel_view_compatible_multiple_layers,
+        max_combined_image_sampler_descriptor_count, fragment_shading_rate_clamp_combiner_inputs,
+        default_robustness_storage_buffers, default_robustness_uniform_buffers, default_robustness_vertex_inputs,
+        default_robustness_images, optimal_tiling_layout_uuid, identical_memory_type_requirements,
+    }
+    vk::PhysicalDeviceMaintenance5PropertiesKHR<'_>: v14 {
+        early_fragment_multisample_coverage_after_sample_counting,
+        early_fragment_sample_mask_test_before_sample_counting, depth_stencil_swizzle_one_support,
+        polygon_mode_point_size, non_strict_single_pixel_wide_lines_use_parallelogram,
+        non_strict_wide_lines_use_parallelogram,
+    }
+    vk::PhysicalDeviceHostImageCopyPropertiesEXT<'_>: v14 {
+        optimal_tiling_layout_uuid, identical_memory_type_requirements,
+    }
+    vk::PhysicalDevicePushDescriptorPropertiesKHR<'_>: v14 {
         max_push_descriptors,
     }
-    vk::PhysicalDeviceMaintenance6PropertiesKHR<'_>: maintenance6 {
+    vk::PhysicalDeviceMaintenance6PropertiesKHR<'_>: v14 {
         block_texel_view_compatible_multiple_layers, max_combined_image_sampler_descriptor_count,
         fragment_shading_rate_clamp_combiner_inputs,
     }
-    vk::PhysicalDevicePipelineRobustnessPropertiesEXT<'_>: robustness {
+    vk::PhysicalDevicePipelineRobustnessPropertiesEXT<'_>: v14 {
         default_robustness_storage_buffers, default_robustness_uniform_buffers, default_robustness_vertex_inputs,
         default_robustness_images,
     }
@@ -199,4 +223,7 @@ structures! {
 pub(super) fn fill(described: &Described, chain: &mut OutChain<'_, vk::PhysicalDeviceProperties2<'_>>) {
     chain.head(|all| all.properties = described.core);
     fill_chain(described, chain);
+    // Two lists that the caller has room for, or counts.
+    chain.fill(|structure| put_copy_layouts(structure, &LAYOUTS));
+    chain.fill(|structure| put_copy_layouts_1_4(structure, &LAYOUTS));
 }

@@ -148,7 +148,7 @@ fn create_compute(
             Ok(None) => result = result.and(Ok(vk::Result::PIPELINE_COMPILE_REQUIRED)),
             Err(error) => result = result.and(Err(error)),
         }
-        let early = info.flags.contains(vk::PipelineCreateFlags::EARLY_RETURN_ON_FAILURE);
+        let early = flags_of(info).contains(vk::PipelineCreateFlags::EARLY_RETURN_ON_FAILURE);
         if early && !matches!(result, Ok(vk::Result::SUCCESS)) {
             break;
         }
@@ -168,6 +168,12 @@ fn create_graphics(
 ) -> Result<(), Error> {
     out.put(count as usize, std::iter::repeat(vk::Pipeline::null()));
     Err(graphics::refused("vkCreateGraphicsPipelines"))
+}
+
+/// `VkPipelineCreateFlags2CreateInfo` counts for more where it is there: the lower bits mean the same, the upper ones nothing here.
+fn flags_of(info: In<'_, vk::ComputePipelineCreateInfo<'_>>) -> vk::PipelineCreateFlags {
+    let wide = info.next::<vk::PipelineCreateFlags2CreateInfoKHR<'_>>();
+    wide.map_or(info.flags, |wide| vk::PipelineCreateFlags::from_raw(wide.flags.as_raw() as u32))
 }
 
 /// None where the pipeline would have to be compiled and the program does not want that.
@@ -200,7 +206,7 @@ fn compute(
     let constants = stage.specialization().map(specialization).transpose()?.unwrap_or_default();
     let layout = PipelineLayout::get(info.layout, "VkComputePipelineCreateInfo-layout")?;
     let stored = cache.map(PipelineCache::stored).unwrap_or_default();
-    let (shader, flags) = ((&module, entry, &constants), info.flags);
+    let (shader, flags) = ((&module, entry, &constants), flags_of(info));
     let may_compile = !flags.contains(vk::PipelineCreateFlags::FAIL_ON_PIPELINE_COMPILE_REQUIRED);
     let made = device.driver.create_compute_pipeline_stored(shader, &layout.driver, &stored, may_compile)?;
     let Some((driver, origin)) = made else { return Ok(None) };

@@ -25,7 +25,8 @@ use crate::device;
 pub(super) fn script(script: &Script, folder: &Path, args: &DeviceArgs) -> Result<(), Stop> {
     // A script may ask for more time, not for less.
     let asked = script.fence_timeout_ms.map_or(Duration::ZERO, |ms| Duration::from_millis(ms.into()));
-    let args = DeviceArgs { workers: args.workers, backend: args.backend, time_limit: args.time_limit.max(asked) };
+    let args =
+        DeviceArgs { workers: args.workers, backend: args.backend, time_limit: Some(args.time_limit().max(asked)) };
     let context = device::context(&args).map_err(|failure| Stop::Fail(failure.to_string()))?;
     let device = context.device();
     let samplers = script.samplers.iter().map(|info| device.create_sampler(info)).collect::<Result<_, _>>();

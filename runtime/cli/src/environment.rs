@@ -1,0 +1,67 @@
+//! What the environment says, for the options that are not on the command line.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use vulkan_spelter::options::{self, Settings};
+
+use crate::args::{Command, DeviceArgs, ExecArgs};
+use crate::failure::Failure;
+
+/// The variable, if it is set to something.
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// What those variables say; an error for one that makes no sense.
+fn settings(is_asked: impl Fn(&str) -> bool) -> Result<Settings, Failure> {
+    let (settings, complaints) = options::read(|name| variable(name).filter(|_| is_asked(name)));
+    complaints.into_iter().next().map_or(Ok(settings), |complaint| Err(Failure(complaint)))
+}
+
+/// Completes a command by its environment: options that are given count for more, and their variables are not looked at.
+pub(crate) fn complete(command: &mut Command) -> Result<(), Failure> {
+    match command {
+        Command::Run(args) => complete_device(&mut args.device),
+        Command::Demo(args) => complete_device(&mut args.device),
+        Command::Test(args) => complete_device(&mut args.device),
+        Command::Info(args) if !args.env => complete_device(&mut args.device),
+        Command::Exec(args) => check_exec(args),
+        _ => Ok(()),
+    }
+}
+
+fn complete_device(args: &mut DeviceArgs) -> Result<(), Failure> {
+    let settings = settings(|name| match name {
+        "SPELTER_WORKERS" => args.workers.is_none(),
+        "SPELTER_BACKEND" => args.backend.is_none(),
+        "SPELTER_TIME_LIMIT" => args.time_limit.is_none(),
+        _ => false,
+    })?;
+    args.workers = args.workers.or(settings.workers.and_then(|workers| workers.try_into().ok()));
+    args.backend = args.backend.or(settings.backend);
+    args.time_limit = args.time_limit.or(settings.time_limit);
+    Ok(())
+}
+
+/// The program inherits the variables; the driver in it would count as not set what makes no sense.
+fn check_exec(args: &ExecArgs) -> Result<(), Failure> {
+    let given = [
+        ("SPELTER_WORKERS", args.device.workers.is_some()),
+        ("SPELTER_BACKEND", args.device.backend.is_some()),
+        ("SPELTER_TIME_LIMIT", args.device.time_limit.is_some()),
+        ("SPELTER_STATS", args.stats),
+        ("SPELTER_ADVERTISE_GRAPHICS", args.graphics),
+    ];
+    settings(|name| !given.contains(&(name, true))).map(|_| ())
+}
+
+/// How long a command may run if nothing is said.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+impl DeviceArgs {
+    /// How long one dispatch or transfer may run before the device is lost.
+    pub(crate) fn time_limit(&self) -> Duration {
+        self.time_limit.unwrap_or(TIME_LIMIT)
+    }
+}
