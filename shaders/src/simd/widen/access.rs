@@ -202,7 +202,10 @@ impl Widen<'_> {
                 let target = self.private(*variable, &offset);
                 self.load_target(target, ty)
             }
-            _ => self.load_from(region, &offset, ty),
+            _ => match self.load_strips(region, &offset) {
+                Some(value) => value,
+                None => self.load_from(region, &offset, ty),
+            },
         };
         self.define_as(result, value);
     }
@@ -227,6 +230,7 @@ impl Widen<'_> {
             Place::Push { .. } => return,
             Place::Variable { variable, .. } if self.is_private(*variable) => self.private(*variable, &offset),
             _ if self.all_lanes_are_on() && self.store_near(region, &offset, value) => return,
+            _ if self.store_strips(region, &offset, value) => return,
             _ => self.target(region, &offset),
         };
         let value = match target {

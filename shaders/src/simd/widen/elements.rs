@@ -169,7 +169,7 @@ impl Widen<'_> {
             _ => return None,
         };
         let offset = self.offset(place.offset());
-        if !offset.is_aligned() {
+        if !offset.is_aligned() || self.strips(&offset).is_some() {
             return None;
         }
         let Offset { constant, uniform, mut lanes } = offset;

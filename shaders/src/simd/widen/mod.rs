@@ -20,6 +20,7 @@ mod normalise;
 mod pointer;
 mod pure;
 mod sample;
+mod strips;
 mod subgroups;
 mod tally;
 mod turns;

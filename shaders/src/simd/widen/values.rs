@@ -34,6 +34,9 @@ impl Widen<'_> {
                     if let Some(clamped) = self.clamped(&offset) {
                         clamped.uses().for_each(|value| self.note_use(value));
                     }
+                    if let Some(strips) = self.strips(&offset) {
+                        strips.uses().for_each(|value| self.note_use(value));
+                    }
                 }
             }
         }

@@ -98,7 +98,12 @@ impl Widen<'_> {
                 self.builder.emit_value(InstData::LoadRow { row: Row { base, index, limit, width: Width::Word } })
             })
             .collect();
-        places.iter().map(|places| self.pick_from(&loaded, &places.map(|word| find(rows, word)))).collect()
+        places.iter().map(|places| self.pick_placed(&loaded, rows, places)).collect()
+    }
+
+    /// In each lane the word at its place, out of rows that are loaded.
+    pub(super) fn pick_placed(&mut self, loaded: &[Value], rows: &Cover, places: &Places) -> Value {
+        self.pick_from(loaded, &places.map(|word| find(rows, word)))
     }
 
     /// In each lane a word of one of some vectors.

@@ -1,0 +1,310 @@
+//! Words that lanes have in strips: in each strip next to each other or the same one, and the strips a distance apart that only
+//! the running kernel knows. So are the 8 x 2 invocations of a subgroup of 8 x 8, when they take `image[y * width + x]`.
+//!
+//! Each strip is a row of its own, of which its lanes count. A gather or a scatter takes as long as a dozen rows.
+
+use smallvec::SmallVec;
+
+use super::address::{Offset, Region};
+use super::windows::{Cover, Places, cover};
+use super::{Type, Value, Widen};
+use crate::analysis::{Patterns, Shape};
+use crate::ir::{self, InstData as Scalar, Op, ValueDef, Width};
+use crate::simd::{Address, InstData, LANES, Row};
+
+/// Strips of an access, and rows that they are loaded with, at most.
+const MOST_STRIPS: usize = 4;
+const MOST_ROWS: usize = 6;
+
+/// Sums and products that are followed.
+const DEEPEST: usize = 4;
+
+/// A number in each lane, modulo 2³²: the sum of what lanes share, of a constant of each lane, and of constants of each lane
+/// times values that lanes share.
+struct Line {
+    shared: SmallVec<[Part; 3]>,
+    lanes: Places,
+    steps: SmallVec<[(ir::Value, Places); 1]>,
+}
+
+/// What lanes share.
+#[derive(Clone, Copy)]
+enum Part {
+    /// A uniform value, or the base of a pattern.
+    Base(ir::Value),
+    /// The base of the first times the second, which is uniform.
+    Product(ir::Value, ir::Value),
+}
+
+/// An access in strips.
+pub(super) struct Strips {
+    /// The terms of the offset that lanes differ in, with their strides; all but one are the same within a strip.
+    lines: SmallVec<[(Line, u32); 2]>,
+    /// The one that counts words.
+    row: usize,
+    strips: SmallVec<[Strip; MOST_STRIPS]>,
+}
+
+/// Lanes that are together.
+struct Strip {
+    mask: u64,
+    /// The lowest lane.
+    first: usize,
+    form: Form,
+}
+
+/// Which words the lanes of a strip have, from the word of the first lane on.
+enum Form {
+    /// The lane's number is the word's, but for a constant.
+    Row,
+    /// All the same.
+    Same,
+    /// Those of some rows.
+    Picked { least: u32, rows: Cover, places: Places },
+}
+
+impl Line {
+    fn base(value: ir::Value, lanes: Places) -> Self {
+        Self { shared: SmallVec::from_slice(&[Part::Base(value)]), lanes, steps: SmallVec::new() }
+    }
+
+    fn plus(mut self, other: Self) -> Self {
+        self.shared.extend(other.shared);
+        self.lanes = std::array::from_fn(|lane| self.lanes[lane].wrapping_add(other.lanes[lane]));
+        self.steps.extend(other.steps);
+        self
+    }
+
+    /// Times a uniform value, unless that takes products of three.
+    fn times(self, factor: ir::Value) -> Option<Self> {
+        let product = |part: &Part| match *part {
+            Part::Base(value) => Some(Part::Product(value, factor)),
+            Part::Product(..) => None,
+        };
+        let shared = self.shared.iter().map(product).collect::<Option<_>>()?;
+        let steps = SmallVec::from_iter([(factor, self.lanes)]);
+        self.steps.is_empty().then_some(Self { shared, lanes: [0; LANES as usize], steps })
+    }
+
+    /// Whether two lanes are the same number of steps from the base.
+    fn is_level(&self, a: usize, b: usize) -> bool {
+        self.steps.iter().all(|(_, lanes)| lanes[a] == lanes[b])
+    }
+
+    fn uses(&self) -> impl Iterator<Item = ir::Value> {
+        let shared = self.shared.iter().flat_map(|part| match *part {
+            Part::Base(value) => [Some(value), None],
+            Part::Product(a, b) => [Some(a), Some(b)],
+        });
+        shared.flatten().chain(self.steps.iter().map(|step| step.0))
+    }
+}
+
+impl Strips {
+    /// The values that strips are found with.
+    pub(super) fn uses(&self) -> impl Iterator<Item = ir::Value> {
+        self.lines.iter().flat_map(|(line, _)| line.uses())
+    }
+
+    /// Whether stores can be done strip by strip, in order of the lanes.
+    fn are_rows(&self) -> bool {
+        let contiguous = |strip: &Strip| {
+            let mask = strip.mask >> strip.first;
+            mask & (mask + 1) == 0
+        };
+        self.strips.iter().all(|strip| matches!(strip.form, Form::Row) && contiguous(strip))
+    }
+}
+
+impl Widen<'_> {
+    /// The strips of an offset's words, if they are few.
+    pub(super) fn strips(&self, offset: &Offset) -> Option<Strips> {
+        let row = offset.lanes.iter().rposition(|term| term.stride == 4).filter(|_| offset.lanes.len() <= 2)?;
+        if offset.lanes.len() == 1 && self.shape(offset.lanes[row].value) == Shape::Pattern(Patterns::ROW) {
+            return None;
+        }
+        let lines = offset.lanes.iter().map(|term| Some((self.line(term.value, DEEPEST)?, term.stride)));
+        let lines: SmallVec<[(Line, u32); 2]> = lines.collect::<Option<_>>()?;
+        let together = |a: usize, b: usize| {
+            let mut lines = lines.iter().enumerate();
+            lines.all(|(number, (line, _))| line.is_level(a, b) && (number == row || line.lanes[a] == line.lanes[b]))
+        };
+        let mut masks: SmallVec<[(usize, u64); MOST_STRIPS]> = SmallVec::new();
+        for lane in 0..LANES as usize {
+            match masks.iter().position(|&(first, _)| together(first, lane)) {
+                Some(strip) => masks[strip].1 |= 1 << lane,
+                None if masks.len() == MOST_STRIPS => return None,
+                None => masks.push((lane, 1 << lane)),
+            }
+        }
+        let words = lines[row].0.lanes;
+        let strip = |(first, mask)| Some(Strip { mask, first, form: form(&words, first, mask)? });
+        let strips: SmallVec<[Strip; MOST_STRIPS]> = masks.into_iter().map(strip).collect::<Option<_>>()?;
+        let rows = strips.iter().map(|strip| if let Form::Picked { rows, .. } = &strip.form { rows.len() } else { 1 });
+        (rows.sum::<usize>() <= MOST_ROWS).then_some(Strips { lines, row, strips })
+    }
+
+    /// The line that a value's lanes are on.
+    fn line(&self, value: ir::Value, depth: usize) -> Option<Line> {
+        if let Some(bits) = self.kernel.constant(value) {
+            return Some(Line {
+                shared: SmallVec::new(),
+                lanes: [bits as u32; LANES as usize],
+                steps: SmallVec::new(),
+            });
+        }
+        match self.shape(value) {
+            Shape::Uniform => return Some(Line::base(value, [0; LANES as usize])),
+            Shape::Pattern(pattern) => return Some(Line::base(value, *self.uniformity.patterns.lanes(pattern))),
+            Shape::Varying if depth == 0 || self.is_kept_apart(value) => return None,
+            Shape::Varying => {}
+        }
+        let ValueDef::Result { inst, .. } = self.kernel.values[value] else { return None };
+        let Scalar::Pure { op, args } = &self.kernel.insts[inst] else { return None };
+        match (op, &args[..]) {
+            (Op::IAdd, &[a, b]) => Some(self.line(a, depth - 1)?.plus(self.line(b, depth - 1)?)),
+            (Op::IMul, &[a, b]) => {
+                let (lanes, same) = if self.shape(b) == Shape::Uniform { (a, b) } else { (b, a) };
+                let line = (self.shape(same) == Shape::Uniform).then(|| self.line(lanes, depth - 1))??;
+                line.times(same)
+            }
+            _ => None,
+        }
+    }
+
+    /// Loads the words of an offset strip by strip, if it has few.
+    pub(super) fn load_strips(&mut self, region: Region, offset: &Offset) -> Option<Value> {
+        let strips = self.strips(offset)?;
+        let skip = self.uniform_part(offset);
+        let region = self.skip(region, skip);
+        let mut all = None;
+        for strip in &strips.strips {
+            let (region, index) = self.begin(&strips, strip, region);
+            let limit = self.count(region.len, 4);
+            let words = match &strip.form {
+                Form::Same => {
+                    let address = Address { base: region.base, index: Some((index, limit)), scale: 4, disp: 0 };
+                    self.builder.emit_value(InstData::Load { ty: Type::V32, address })
+                }
+                Form::Row => self.load_row(region, index, (strip.first as u32).wrapping_neg(), limit),
+                Form::Picked { least, rows, places } => {
+                    let load = |&row: &u32| self.load_row(region, index, least.wrapping_add(row), limit);
+                    let loaded: SmallVec<[Value; 4]> = rows.iter().map(load).collect();
+                    self.pick_placed(&loaded, rows, places)
+                }
+            };
+            all = Some(match all {
+                None => words,
+                Some(before) => {
+                    let mask = self.builder.constant(Type::Mask, strip.mask);
+                    self.builder.select(mask, words, before)
+                }
+            });
+        }
+        all
+    }
+
+    /// The row of words from the number `index + more` on.
+    fn load_row(&mut self, region: Region, index: Value, more: u32, limit: Value) -> Value {
+        let index = self.plus_scalar(index, more);
+        self.builder.emit_value(InstData::LoadRow { row: Row { base: region.base, index, limit, width: Width::Word } })
+    }
+
+    /// Stores words strip by strip, if they are rows; whether that was done.
+    pub(super) fn store_strips(&mut self, region: Region, offset: &Offset, value: ir::Value) -> bool {
+        let Some(strips) = self.strips(offset).filter(Strips::are_rows) else { return false };
+        let value = self.vector(value);
+        let skip = self.uniform_part(offset);
+        let region = self.skip(region, skip);
+        for strip in &strips.strips {
+            let (region, index) = self.begin(&strips, strip, region);
+            let limit = self.count(region.len, 4);
+            let index = self.plus_scalar(index, (strip.first as u32).wrapping_neg());
+            let lanes = self.builder.constant(Type::Mask, strip.mask);
+            let mask = self.builder.and(self.exec, lanes);
+            let row = Row { base: region.base, index, limit, width: Width::Word };
+            self.builder.emit(InstData::StoreRow { row, value, mask });
+        }
+        true
+    }
+
+    /// The region that the numbers of a strip's words count in, and the number of its first lane's.
+    fn begin(&mut self, strips: &Strips, strip: &Strip, region: Region) -> (Region, Value) {
+        let mut region = region;
+        let mut index = self.builder.s32(0);
+        for (number, (line, stride)) in strips.lines.iter().enumerate() {
+            let value = self.on_line(line, strip.first);
+            if number == strips.row {
+                index = value;
+            } else {
+                let skip = self.scaled_base(value, *stride);
+                region = self.skip(region, skip);
+            }
+        }
+        (region, index)
+    }
+
+    /// The number that a lane has, as a scalar.
+    fn on_line(&mut self, line: &Line, lane: usize) -> Value {
+        let mut sum = self.builder.s32(0);
+        for &part in &line.shared {
+            let value = match part {
+                Part::Base(value) => self.base_of(value),
+                Part::Product(value, factor) => {
+                    let (value, factor) = (self.base_of(value), self.scalar(factor));
+                    self.builder.pure(Op::IMul, &[value, factor])
+                }
+            };
+            sum = self.add(sum, value);
+        }
+        for &(factor, lanes) in line.steps.iter().filter(|(_, lanes)| lanes[lane] != 0) {
+            let factor = self.scalar(factor);
+            let step = match lanes[lane] {
+                1 => factor,
+                steps => {
+                    let steps = self.builder.s32(steps);
+                    self.builder.pure(Op::IMul, &[factor, steps])
+                }
+            };
+            sum = self.add(sum, step);
+        }
+        self.plus_scalar(sum, line.lanes[lane])
+    }
+
+    /// A sum of two scalars.
+    fn add(&mut self, a: Value, b: Value) -> Value {
+        match (self.builder.kernel.constant(a), self.builder.kernel.constant(b)) {
+            (Some(0), _) => b,
+            (_, Some(0)) => a,
+            _ => self.builder.pure(Op::IAdd, &[a, b]),
+        }
+    }
+
+    fn base_of(&mut self, value: ir::Value) -> Value {
+        if self.shape(value) == Shape::Uniform { self.scalar(value) } else { self.get(value) }
+    }
+
+    fn plus_scalar(&mut self, value: Value, more: u32) -> Value {
+        let more = self.builder.s32(more);
+        self.add(value, more)
+    }
+}
+
+/// How the lanes of a strip have their words; none if those are too far from each other.
+fn form(words: &Places, first: usize, mask: u64) -> Option<Form> {
+    let lanes = || (0..LANES as usize).filter(|lane| mask >> lane & 1 != 0);
+    let from_first = |lane: usize| words[lane].wrapping_sub(words[first]);
+    if lanes().all(|lane| from_first(lane) == (lane - first) as u32) {
+        return Some(Form::Row);
+    }
+    if lanes().all(|lane| from_first(lane) == 0) {
+        return Some(Form::Same);
+    }
+    let least = lanes().map(|lane| from_first(lane).cast_signed()).min()?.cast_unsigned();
+    let mut places = [0; LANES as usize];
+    for lane in lanes() {
+        places[lane] = from_first(lane).wrapping_sub(least);
+    }
+    let rows = cover(lanes().map(|lane| places[lane]));
+    (rows.len() <= 2).then_some(Form::Picked { least, rows, places })
+}
