@@ -65,6 +65,7 @@ impl Index<usize> for Phases {
     }
 }
 
+#[cfg(test)]
 impl<P: IntoIterator<Item = Work>> FromIterator<P> for Phases {
     fn from_iter<I: IntoIterator<Item = P>>(phases: I) -> Self {
         let mut all = Self::default();

@@ -179,7 +179,7 @@ impl Widen<'_> {
         let region = self.skip(region, skip);
         let mut all = None;
         for strip in &strips.strips {
-            let (region, index) = self.begin(&strips, strip, region);
+            let (region, index) = self.begin_strip(&strips, strip, region);
             let limit = self.count(region.len, 4);
             let words = match &strip.form {
                 Form::Same => {
@@ -217,7 +217,7 @@ impl Widen<'_> {
         let skip = self.uniform_part(offset);
         let region = self.skip(region, skip);
         for strip in &strips.strips {
-            let (region, index) = self.begin(&strips, strip, region);
+            let (region, index) = self.begin_strip(&strips, strip, region);
             let limit = self.count(region.len, 4);
             let index = self.plus_scalar(index, (strip.first as u32).wrapping_neg());
             let lanes = self.builder.constant(Type::Mask, strip.mask);
@@ -229,7 +229,7 @@ impl Widen<'_> {
     }
 
     /// The region that the numbers of a strip's words count in, and the number of its first lane's.
-    fn begin(&mut self, strips: &Strips, strip: &Strip, region: Region) -> (Region, Value) {
+    fn begin_strip(&mut self, strips: &Strips, strip: &Strip, region: Region) -> (Region, Value) {
         let mut region = region;
         let mut index = self.builder.s32(0);
         for (number, (line, stride)) in strips.lines.iter().enumerate() {

@@ -1,0 +1,195 @@
+//! Words that the invocations of a workgroup with several rows access at `y * width + x`, with a width that only the dispatch
+//! knows: random sizes, widths and guards, loads and stores, against their meaning in Rust.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU32;
+
+use proptest::prelude::*;
+use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES};
+use spelter_shaders::back::Scratch;
+use spelter_shaders::compile::Module;
+use spelter_shaders::guest::GuestSlice;
+use spelter_tests::engine;
+
+/// Words of each buffer.
+const WORDS: u32 = 4001;
+
+const SIZES: [[u32; 3]; 12] = [
+    [8, 8, 1],
+    [4, 4, 1],
+    [8, 4, 1],
+    [4, 2, 2],
+    [2, 8, 1],
+    [2, 2, 4],
+    [4, 4, 4],
+    [8, 3, 1],
+    [1, 16, 1],
+    [16, 2, 1],
+    [5, 7, 1],
+    [32, 2, 1],
+];
+
+/// A place in the grid, by the ids of an invocation and the widths in the push constants.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// `(y + down) * width + x + right`
+    Grid { down: u32, right: u32 },
+    /// `y * width + right`: the same word for a row of the workgroup.
+    Column { right: u32 },
+    /// `down * width + x`: the same row for all of them.
+    Line { down: u32 },
+    /// `(z * height + y) * width + x`
+    Volume,
+    /// `y * width * 3 + x`
+    Far,
+}
+
+impl Place {
+    fn of(self, [x, y, z]: [u32; 3], [width, height]: [u32; 2]) -> u32 {
+        match self {
+            Self::Grid { down, right } => y.wrapping_add(down).wrapping_mul(width).wrapping_add(x.wrapping_add(right)),
+            Self::Column { right } => y.wrapping_mul(width).wrapping_add(right),
+            Self::Line { down } => down.wrapping_mul(width).wrapping_add(x),
+            Self::Volume => z.wrapping_mul(height).wrapping_add(y).wrapping_mul(width).wrapping_add(x),
+            Self::Far => y.wrapping_mul(width).wrapping_mul(3).wrapping_add(x),
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Self::Grid { down, right } => format!("(id.y + {down}u) * p.x + (id.x + {right}u)"),
+            Self::Column { right } => format!("id.y * p.x + {right}u"),
+            Self::Line { down } => format!("{down}u * p.x + id.x"),
+            Self::Volume => "(id.z * p.y + id.y) * p.x + id.x".into(),
+            Self::Far => "id.y * p.x * 3u + id.x".into(),
+        }
+    }
+}
+
+fn place() -> impl Strategy<Value = Place> {
+    let more = || prop_oneof![Just(0), Just(1), Just(7), Just(u32::MAX), Just(u32::MAX - 7), 0..50u32];
+    prop_oneof![
+        (more(), more()).prop_map(|(down, right)| Place::Grid { down, right }),
+        more().prop_map(|right| Place::Column { right }),
+        more().prop_map(|down| Place::Line { down }),
+        Just(Place::Volume),
+        Just(Place::Far),
+    ]
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    size: [u32; 3],
+    load: Place,
+    store: Place,
+    widths: [u32; 2],
+    /// Only invocations below these work.
+    guard: Option<[u32; 2]>,
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let width = || prop_oneof![0..70u32, Just(16), Just(u32::MAX), Just(1 << 31), any::<u32>()];
+    let guard = prop::option::of([0..20u32, 0..20u32]);
+    let widths = [width(), width()];
+    (prop::sample::select(SIZES.to_vec()), place(), place(), widths, guard)
+        .prop_map(|(size, load, store, widths, guard)| Case { size, load, store, widths, guard })
+}
+
+impl Case {
+    fn text(&self) -> String {
+        let [x, y, z] = self.size;
+        let guard = match self.guard {
+            Some([x, y]) => format!("if id.x >= {x}u || id.y >= {y}u {{ return; }}"),
+            None => String::new(),
+        };
+        format!(
+            "var<immediate> p: vec2<u32>;
+             @group(0) @binding(0) var<storage, read> source: array<u32>;
+             @group(0) @binding(1) var<storage, read_write> result: array<u32>;
+             @compute @workgroup_size({x}, {y}, {z}) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
+                 {guard}
+                 result[{}] = source[{}] + 1u;
+             }}",
+            self.store.text(),
+            self.load.text()
+        )
+    }
+
+    /// What the second buffer can have in the end: of words that several invocations store, any of theirs.
+    fn allows(&self, results: &[u32]) -> Result<(), String> {
+        let mut allowed: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        let [width, height, depth] = [self.size[0] * 2, self.size[1] * 2, self.size[2]];
+        for number in 0..width * height * depth {
+            let id = [number % width, number / width % height, number / width / height];
+            if self.guard.is_some_and(|[x, y]| id[0] >= x || id[1] >= y) {
+                continue;
+            }
+            let (at, to) = (self.load.of(id, self.widths), self.store.of(id, self.widths));
+            if to < WORDS {
+                allowed.entry(to).or_default().push(if at < WORDS { source(at) + 1 } else { 1 });
+            }
+        }
+        for (word, &found) in (0..).zip(results) {
+            let fine = allowed.get(&word).map_or(found == 0, |all| all.contains(&found));
+            if !fine {
+                return Err(format!("word {word} is {found}, should be {:?}", allowed.get(&word)));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn source(word: u32) -> u32 {
+    7 * word + 3
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn words_of_a_grid_go_where_they_should(case in cases()) {
+        let text = case.text();
+        let module = Module::from_wgsl(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        let kernel = module.kernel("main", &BTreeMap::new()).unwrap();
+        let bytes = WORDS as usize * 4;
+        let mut push = [0; MAX_PUSH_BYTES];
+        push[..4].copy_from_slice(&case.widths[0].to_le_bytes());
+        push[4..8].copy_from_slice(&case.widths[1].to_le_bytes());
+        let stop = AtomicU32::new(0);
+        for engine in engine::engines() {
+            let [from, to] = [GuestSlice::leak(bytes), GuestSlice::leak(bytes)];
+            (0..WORDS).for_each(|word| from.store_u32(u64::from(word) * 4, source(word)));
+            let args =
+                DispatchArgs { buffers: &[from, to], push: &push, images: &[], num_workgroups: [2, 2, 1], stop: &stop };
+            engine::dispatch(&*(engine.prepare)(&kernel), &args, &mut Scratch::default());
+            let results: Vec<u32> = (0..bytes as u64 / 4).map(|word| to.load_u32(word * 4)).collect();
+            prop_assert_eq!(case.allows(&results), Ok(()), "{}: {:?} {}", engine.name, case, text);
+        }
+    }
+}
+
+/// That no gathers and scatters are left in the commonest ways of workgroups with two dimensions.
+#[test]
+fn grids_are_rows() {
+    let text = |x: u32, y: u32| {
+        let case = Case {
+            size: [x, y, 1],
+            load: Place::Grid { down: 1, right: 2 },
+            store: Place::Grid { down: 0, right: 0 },
+            widths: [64; 2],
+            guard: Some([60, 60]),
+        };
+        case.text()
+    };
+    for (x, y, rows) in [(8, 8, 2), (4, 4, 4), (16, 16, 1)] {
+        let module = Module::from_wgsl(&text(x, y)).unwrap();
+        let kernel = module.kernel("main", &BTreeMap::new()).unwrap();
+        let lowered = spelter_shaders::compile::lower(&kernel, spelter_shaders::compile::Floats::FAST, |_, _| {});
+        let simd = spelter_shaders::simd::widen(&lowered).unwrap().to_string();
+        let count = |what: &str| simd.matches(what).count();
+        assert_eq!([count("load_row"), count("store_row")], [rows; 2], "{simd}");
+        assert_eq!(count("gather") + count("scatter"), 0, "{simd}");
+    }
+}
