@@ -1,8 +1,6 @@
 //! Words that the invocations of a workgroup with several rows access at `y * width + x`, with a width that only the dispatch
 //! knows: random sizes, widths and guards, loads and stores, against their meaning in Rust.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
-
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU32;
 
