@@ -32,9 +32,15 @@ use crate::image::{ImageOp, direct};
 use crate::ir;
 use crate::simd::{BlockCall, InstData};
 
+/// Samples and reads of a kernel that are written out, at most; others are calls. Each takes half a millisecond to compile, and
+/// kernels of many thousand instructions get their registers in one pass, which costs more than calls do.
+const MOST_WRITTEN: usize = 32;
+
 /// What the samples of a block have in common.
 #[derive(Debug, Default)]
 pub(super) struct Known {
+    /// How many were written out.
+    written: usize,
     sources: HashMap<(Value, bool), Source>,
     pairs: HashMap<Key, Pair>,
     spans: HashMap<(Value, usize, Key), Span>,
@@ -74,6 +80,7 @@ impl Widen<'_> {
     ) -> Option<Texel> {
         let ir::InstData::Image { op, .. } = &self.kernel.insts[inst] else { return None };
         let place = self.sample_place(op, operands, is_base)?;
+        self.samples.written += 1;
         let pair = self.pair(place.key);
         let head = self.head(&place);
         self.look_ahead(inst);
@@ -122,7 +129,7 @@ impl Widen<'_> {
 
     /// The operands of a sample that may need no call.
     fn sample_place(&mut self, op: &ImageOp, operands: &Operands, is_base: bool) -> Option<Place> {
-        if !direct::is_direct(op) {
+        if !direct::is_direct(op) || self.samples.written >= MOST_WRITTEN {
             return None;
         }
         let [(image, Shape::Uniform), (sampler, Shape::Uniform), (s, _), (t, _), ref rest @ ..] = operands[..] else {

@@ -4,6 +4,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::super::image::{Components, Operands, Texel};
 use super::super::{Type, Value, Widen};
+use super::MOST_WRITTEN;
 use crate::analysis::Shape;
 use crate::image::{ImageOp, codes, direct};
 use crate::ir::{Op, Width};
@@ -19,7 +20,7 @@ impl Widen<'_> {
         is_base: bool,
         components: &Components,
     ) -> Option<Texel> {
-        if !direct::is_direct_read(op) {
+        if !direct::is_direct_read(op) || self.samples.written >= MOST_WRITTEN {
             return None;
         }
         let [(image, Shape::Uniform), _, ref rest @ ..] = operands[..] else { return None };
@@ -28,6 +29,7 @@ impl Widen<'_> {
         if self.builder.kernel.constant(image).is_some_and(|number| number >= count) {
             return None;
         }
+        self.samples.written += 1;
         let source = self.source(image, op.arrayed);
         let rest: SmallVec<[Value; 4]> = rest.iter().map(|&(value, shape)| self.widened(value, shape)).collect();
         let mut inside = self.builder.constant(Type::Mask, crate::simd::builder::ALL);
