@@ -15,3 +15,4 @@ pub mod mutate;
 pub mod program;
 pub mod values;
 pub mod watch;
+pub mod words;

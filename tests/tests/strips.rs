@@ -2,14 +2,11 @@
 //! knows: random sizes, widths and guards, loads and stores, against their meaning in Rust.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicU32;
 
 use proptest::prelude::*;
-use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES};
-use spelter_shaders::back::Scratch;
+use spelter_shaders::abi::MAX_PUSH_BYTES;
 use spelter_shaders::compile::Module;
-use spelter_shaders::guest::GuestSlice;
-use spelter_tests::engine;
+use spelter_tests::words::{self, Allowed, source};
 
 /// Words of each buffer.
 const WORDS: u32 = 4001;
@@ -115,9 +112,9 @@ impl Case {
         )
     }
 
-    /// What the second buffer can have in the end: of words that several invocations store, any of theirs.
-    fn allows(&self, results: &[u32]) -> Result<(), String> {
-        let mut allowed: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    /// What the second buffer can have in the end.
+    fn allowed(&self) -> Allowed {
+        let mut allowed = Allowed::default();
         let [width, height, depth] = [self.size[0] * 2, self.size[1] * 2, self.size[2]];
         for number in 0..width * height * depth {
             let id = [number % width, number / width % height, number / width / height];
@@ -126,21 +123,11 @@ impl Case {
             }
             let (at, to) = (self.load.of(id, self.widths), self.store.of(id, self.widths));
             if to < WORDS {
-                allowed.entry(to).or_default().push(if at < WORDS { source(at) + 1 } else { 1 });
+                allowed.store(to, if at < WORDS { source(at) + 1 } else { 1 });
             }
         }
-        for (word, &found) in (0..).zip(results) {
-            let fine = allowed.get(&word).map_or(found == 0, |all| all.contains(&found));
-            if !fine {
-                return Err(format!("word {word} is {found}, should be {:?}", allowed.get(&word)));
-            }
-        }
-        Ok(())
+        allowed
     }
-}
-
-fn source(word: u32) -> u32 {
-    7 * word + 3
 }
 
 proptest! {
@@ -148,23 +135,10 @@ proptest! {
 
     #[test]
     fn words_of_a_grid_go_where_they_should(case in cases()) {
-        let text = case.text();
-        let module = Module::from_wgsl(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
-        let kernel = module.kernel("main", &BTreeMap::new()).unwrap();
-        let bytes = WORDS as usize * 4;
         let mut push = [0; MAX_PUSH_BYTES];
         push[..4].copy_from_slice(&case.widths[0].to_le_bytes());
         push[4..8].copy_from_slice(&case.widths[1].to_le_bytes());
-        let stop = AtomicU32::new(0);
-        for engine in engine::engines() {
-            let [from, to] = [GuestSlice::leak(bytes), GuestSlice::leak(bytes)];
-            (0..WORDS).for_each(|word| from.store_u32(u64::from(word) * 4, source(word)));
-            let args =
-                DispatchArgs { buffers: &[from, to], push: &push, images: &[], num_workgroups: [2, 2, 1], stop: &stop };
-            engine::dispatch(&*(engine.prepare)(&kernel), &args, &mut Scratch::default());
-            let results: Vec<u32> = (0..bytes as u64 / 4).map(|word| to.load_u32(word * 4)).collect();
-            prop_assert_eq!(case.allows(&results), Ok(()), "{}: {:?} {}", engine.name, case, text);
-        }
+        prop_assert_eq!(words::run(&case.text(), WORDS, &push, [2, 2, 1], &case.allowed()), Ok(()));
     }
 }
 

@@ -3,16 +3,11 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::atomic::AtomicU32;
 
 use proptest::prelude::*;
-use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES};
-use spelter_shaders::back::Scratch;
-use spelter_shaders::compile::Module;
-use spelter_shaders::guest::GuestSlice;
-use spelter_tests::engine;
+use spelter_shaders::abi::MAX_PUSH_BYTES;
+use spelter_tests::words::{self, Allowed, source};
 
 /// Words of each buffer.
 const WORDS: u32 = 4096;
@@ -146,32 +141,22 @@ impl Case {
         text + "}"
     }
 
-    /// What the second buffer can have in the end: of words that several invocations store, any of theirs.
-    fn allows(&self, results: &[u32]) -> Result<(), String> {
+    /// What the second buffer can have in the end.
+    fn allowed(&self) -> Allowed {
         let elements = WORDS / self.words;
-        let mut allowed: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        let mut allowed = Allowed::default();
         for id in (0..2 * self.size).filter(|id| !self.odd_lanes_only || id % 2 == 1) {
             let index = |steps: &[Step]| steps.iter().fold(id, |index, step| step.apply(index));
             let (at, to) = (index(&self.load), index(&self.store));
             for word in 0..self.words {
                 let loaded = if at < elements { source(at * self.words + word) } else { 0 };
                 if to < elements {
-                    allowed.entry(to * self.words + word).or_default().push(loaded + 1);
+                    allowed.store(to * self.words + word, loaded + 1);
                 }
             }
         }
-        for (word, &found) in (0..).zip(results) {
-            let fine = allowed.get(&word).map_or(found == 0, |all| all.contains(&found));
-            if !fine {
-                return Err(format!("word {word} is {found}, should be {:?}", allowed.get(&word)));
-            }
-        }
-        Ok(())
+        allowed
     }
-}
-
-fn source(word: u32) -> u32 {
-    7 * word + 3
 }
 
 proptest! {
@@ -179,21 +164,8 @@ proptest! {
 
     #[test]
     fn words_go_where_they_should(case in cases()) {
-        let text = case.text();
-        let module = Module::from_wgsl(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
-        let kernel = module.kernel("main", &BTreeMap::new()).unwrap();
         // Not a word more than whole elements.
-        let bytes = (WORDS / case.words * case.words * 4) as usize;
-        let stop = AtomicU32::new(0);
-        for engine in engine::engines() {
-            let [from, to] = [GuestSlice::leak(bytes), GuestSlice::leak(bytes)];
-            (0..bytes as u32 / 4).for_each(|word| from.store_u32(u64::from(word) * 4, source(word)));
-            let args =
-                DispatchArgs { buffers: &[from, to], push: &[0; MAX_PUSH_BYTES], images: &[], num_workgroups: [2, 1, 1], stop: &stop };
-            engine::dispatch(&*(engine.prepare)(&kernel), &args, &mut Scratch::default());
-            let results: Vec<u32> = (0..bytes as u64 / 4).map(|word| to.load_u32(word * 4)).collect();
-            let allowed = case.allows(&results);
-            prop_assert_eq!(allowed, Ok(()), "{}: {}", engine.name, text);
-        }
+        let words = WORDS / case.words * case.words;
+        prop_assert_eq!(words::run(&case.text(), words, &[0; MAX_PUSH_BYTES], [2, 1, 1], &case.allowed()), Ok(()));
     }
 }

@@ -5,6 +5,7 @@ use spelter_driver as driver;
 
 use crate::c::entry::entry_points;
 use crate::c::{In, Many};
+use crate::command::plain_copy;
 use crate::device::Device;
 use crate::error::{Error, require};
 use crate::image::Image;
@@ -138,14 +139,7 @@ fn copy(device: Ref<Device>, info: In<'_, vk::CopyImageToImageInfoEXT<'_>>) -> R
     let to = Image::of_host(info.dst_image, "VkCopyImageToImageInfo-dstImage")?;
     check_layout(call, info.src_image_layout, "VUID-VkCopyImageToImageInfo-srcImageLayout-09072")?;
     check_layout(call, info.dst_image_layout, "VUID-VkCopyImageToImageInfo-dstImageLayout-09073")?;
-    let plain = |region: &vk::ImageCopy2<'_>| vk::ImageCopy {
-        src_subresource: region.src_subresource,
-        src_offset: region.src_offset,
-        dst_subresource: region.dst_subresource,
-        dst_offset: region.dst_offset,
-        extent: region.extent,
-    };
-    let regions: Vec<_> = info.copies().iter().map(plain).collect();
+    let regions: Vec<_> = info.copies().iter().map(plain_copy).collect();
     Ok(from.driver.copy_on_host(&device.driver, &to.driver, &regions)?)
 }
 

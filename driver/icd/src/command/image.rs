@@ -89,14 +89,7 @@ fn copy(
 }
 
 fn copy2(commands: Ref<CommandBuffer>, info: In<'_, vk::CopyImageInfo2<'_>>) -> Result<(), Error> {
-    let plain = |region: &vk::ImageCopy2<'_>| vk::ImageCopy {
-        src_subresource: region.src_subresource,
-        src_offset: region.src_offset,
-        dst_subresource: region.dst_subresource,
-        dst_offset: region.dst_offset,
-        extent: region.extent,
-    };
-    let regions: Vec<_> = info.copies().iter().map(plain).collect();
+    let regions: Vec<_> = info.copies().iter().map(plain_copy).collect();
     record_copy(&commands, info.src_image, info.dst_image, &regions)
 }
 
@@ -120,6 +113,17 @@ fn download(
     regions: Many<'_, vk::BufferImageCopy>,
 ) -> Result<(), Error> {
     record_download(&commands, from, to, &regions.of(count as usize))
+}
+
+/// A region as the first version of the command has it.
+pub(crate) fn plain_copy(region: &vk::ImageCopy2<'_>) -> vk::ImageCopy {
+    vk::ImageCopy {
+        src_subresource: region.src_subresource,
+        src_offset: region.src_offset,
+        dst_subresource: region.dst_subresource,
+        dst_offset: region.dst_offset,
+        extent: region.extent,
+    }
 }
 
 fn plain(region: &vk::BufferImageCopy2<'_>) -> vk::BufferImageCopy {

@@ -9,6 +9,8 @@ mod scopes;
 mod secondary;
 mod transfer;
 
+pub(crate) use image::plain_copy;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 

@@ -64,10 +64,6 @@ enum Form {
 }
 
 impl Line {
-    fn base(value: ir::Value, lanes: Places) -> Self {
-        Self { shared: SmallVec::from_slice(&[Part::Base(value)]), lanes, steps: SmallVec::new() }
-    }
-
     fn plus(mut self, other: Self) -> Self {
         self.shared.extend(other.shared);
         self.lanes = std::array::from_fn(|lane| self.lanes[lane].wrapping_add(other.lanes[lane]));
@@ -153,11 +149,11 @@ impl Widen<'_> {
                 steps: SmallVec::new(),
             });
         }
-        match self.shape(value) {
-            Shape::Uniform => return Some(Line::base(value, [0; LANES as usize])),
-            Shape::Pattern(pattern) => return Some(Line::base(value, *self.uniformity.patterns.lanes(pattern))),
-            Shape::Varying if depth == 0 || self.is_kept_apart(value) => return None,
-            Shape::Varying => {}
+        if let Some(lanes) = self.uniformity.patterns.offsets(self.shape(value)) {
+            return Some(Line { shared: SmallVec::from_slice(&[Part::Base(value)]), lanes, steps: SmallVec::new() });
+        }
+        if depth == 0 || self.is_kept_apart(value) {
+            return None;
         }
         let ValueDef::Result { inst, .. } = self.kernel.values[value] else { return None };
         let Scalar::Pure { op, args } = &self.kernel.insts[inst] else { return None };
