@@ -205,8 +205,9 @@ fn machine_code(kernel: &Kernel, isa: Isa) -> Result<Box<dyn Code>, String> {
 pub fn widen(kernel: &Kernel, isa: Isa) -> Result<simd::Kernel, simd::Unsupported> {
     let mut wide = simd::widen(kernel)?;
     if isa == Isa::Avx512 {
-        // AVX2's vectors are two halves: two chains of results as they are.
+        // AVX2's vectors are two halves: two chains of results as they are, and too few registers for more.
         simd::pair(&mut wide, simd::Pairs::WhereFaster);
+        simd::schedule(&mut wide, simd::Scheduled::WhereFaster);
     }
     Ok(wide)
 }

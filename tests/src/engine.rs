@@ -84,7 +84,7 @@ fn interpreters() -> Vec<Engine> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Variant {
     Plain,
-    /// Subgroups run in pairs wherever they can.
+    /// Subgroups run in pairs wherever they can, and all blocks get the scheduler's order.
     Pairs,
     /// Registers are assigned in one pass, as for huge kernels.
     OnePass,
@@ -104,6 +104,7 @@ fn machine_code(kernel: &Kernel, isa: Isa, variant: Variant) -> Box<dyn Code> {
     };
     if variant == Variant::Pairs {
         simd::pair(&mut wide, simd::Pairs::WherePossible);
+        simd::schedule(&mut wide, simd::Scheduled::Everywhere);
     }
     simd::verify(&wide).unwrap_or_else(|error| panic!("{error}\n{kernel}\n{wide}"));
     let registers = if variant == Variant::OnePass { Registers::InOnePass } else { Registers::BySize };
@@ -158,7 +159,7 @@ pub fn interleaved(kernel: &Kernel, execution: Scope) -> Kernel {
     kernel
 }
 
-/// Runs all workgroups of a dispatch in order, up to one that is not done.
+/// Runs all workgroups of a dispatch in order; stops where the stop flag is seen.
 pub fn dispatch(
     code: &dyn Code,
     args: &spelter_shaders::abi::DispatchArgs<'_>,
@@ -167,9 +168,8 @@ pub fn dispatch(
     use spelter_shaders::abi::Outcome;
     let [x, y, z] = args.num_workgroups;
     for workgroup in (0..z).flat_map(|z| (0..y).flat_map(move |y| (0..x).map(move |x| [x, y, z]))) {
-        let outcome = code.run(args, workgroup, scratch);
-        if outcome != Outcome::Done {
-            return outcome;
+        if code.run(args, workgroup, scratch) == Outcome::Stopped {
+            return Outcome::Stopped;
         }
     }
     Outcome::Done

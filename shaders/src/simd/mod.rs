@@ -3,6 +3,7 @@
 //! Read `inst.rs` for what the virtual machine can do and `docs/simd.md` for the text form.
 
 mod builder;
+mod cost;
 mod entities;
 mod inst;
 mod inst_parse;
@@ -13,6 +14,7 @@ mod pair;
 mod parse;
 mod print;
 mod routine;
+mod schedule;
 mod ssa;
 mod subsets;
 mod types;
@@ -28,6 +30,7 @@ pub use kernel::{BlockData, Kernel, ValueDef};
 pub use pair::{Pairs, pair};
 pub(crate) use routine::MOST_WORDS;
 pub use routine::Routine;
+pub use schedule::{Scheduled, schedule};
 pub use types::Type;
 pub use verify::{VerifyError, verify};
 pub use wide::{Field, WideOp};

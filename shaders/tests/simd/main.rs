@@ -5,6 +5,7 @@ mod lanes;
 mod pairs;
 #[path = "../ir/random.rs"]
 mod random;
+mod schedule;
 mod text;
 mod verify;
 mod widened;

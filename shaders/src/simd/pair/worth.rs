@@ -8,8 +8,8 @@
 use cranelift_entity::SecondaryMap;
 
 use super::Turns;
-use crate::ir::Op;
-use crate::simd::{Block, Inst, InstData, Kernel, Type, Value};
+use crate::simd::cost::{busy, latency};
+use crate::simd::{Block, InstData, Kernel, Type, Value};
 
 /// Registers of vectors and of masks that two subgroups may fill.
 const VECTORS: u32 = 30;
@@ -120,53 +120,6 @@ impl Depths {
         }
         Self { all, longest }
     }
-}
-
-fn latency(kernel: &Kernel, inst: Inst) -> u32 {
-    let vector = kernel.results[inst].first().is_some_and(|&result| kernel.ty(result).is_vector());
-    match &kernel.insts[inst] {
-        InstData::Pure { op, .. } if vector => match op {
-            Op::FDiv => 13,
-            Op::Sqrt | Op::InverseSqrt => 20,
-            Op::Fma | Op::IMul => 4,
-            Op::LAnd | Op::LOr | Op::LXor | Op::LNot => 1,
-            _ if op.result() == crate::ir::Type::Bool => 5,
-            _ if op.params().contains(&crate::ir::Type::F32) => 3,
-            _ => 1,
-        },
-        InstData::Load { .. } | InstData::LoadRow { .. } | InstData::LoadElements { .. } => 8,
-        InstData::Gather { .. } | InstData::GatherElements { .. } => 25,
-        InstData::Splat { .. } | InstData::Extract { .. } | InstData::Any { .. } => 4,
-        _ => 1,
-    }
-}
-
-/// Cycles that the machine's units need for some blocks: it has one that multiplies, one that adds and one that divides, all as
-/// wide as a vector, and does two operations on vectors at once.
-fn busy(kernel: &Kernel, blocks: &[Block]) -> u32 {
-    let (mut multiplying, mut adding, mut dividing, mut all) = (0, 0, 0, 0);
-    for &inst in blocks.iter().flat_map(|&block| &kernel.blocks[block].insts) {
-        let vector = kernel.results[inst].iter().any(|&result| kernel.ty(result) == Type::V32);
-        match &kernel.insts[inst] {
-            InstData::Pure { op, .. } if vector => {
-                all += 1;
-                match op {
-                    Op::FMul | Op::Fma | Op::IMul => multiplying += 1,
-                    Op::FAdd | Op::FSub => adding += 1,
-                    Op::FDiv | Op::Sqrt => dividing += 9,
-                    Op::InverseSqrt => multiplying += 4,
-                    _ => {}
-                }
-            }
-            InstData::Gather { .. }
-            | InstData::GatherElements { .. }
-            | InstData::Scatter { .. }
-            | InstData::Atomic { .. } => all += 40,
-            InstData::Const { .. } | InstData::Lanes { .. } | InstData::Undef { .. } => {}
-            _ => all += u32::from(vector),
-        }
-    }
-    multiplying.max(adding).max(dividing).max(all / 2)
 }
 
 /// Whether the registers suffice for both, where it counts: in the loops, if there are some.

@@ -1,0 +1,52 @@
+//! What instructions cost on a machine with vectors of 16 words: when results are there, and how long its units are busy.
+
+use super::{Block, Inst, InstData, Kernel, Type};
+use crate::ir::Op;
+
+/// Cycles from an instruction's operands to its results.
+pub(super) fn latency(kernel: &Kernel, inst: Inst) -> u32 {
+    let vector = kernel.results[inst].first().is_some_and(|&result| kernel.ty(result).is_vector());
+    match &kernel.insts[inst] {
+        InstData::Pure { op, .. } if vector => match op {
+            Op::FDiv => 13,
+            Op::Sqrt | Op::InverseSqrt => 20,
+            Op::Fma | Op::IMul => 4,
+            Op::LAnd | Op::LOr | Op::LXor | Op::LNot => 1,
+            _ if op.result() == crate::ir::Type::Bool => 5,
+            _ if op.params().contains(&crate::ir::Type::F32) => 3,
+            _ => 1,
+        },
+        InstData::Load { .. } | InstData::LoadRow { .. } | InstData::LoadElements { .. } => 8,
+        InstData::Gather { .. } | InstData::GatherElements { .. } => 25,
+        InstData::Splat { .. } | InstData::Extract { .. } | InstData::Any { .. } => 4,
+        _ => 1,
+    }
+}
+
+/// Cycles that the machine's units need for some blocks: it has one that multiplies, one that adds and one that divides, all as
+/// wide as a vector, and does two operations on vectors at once.
+pub(super) fn busy(kernel: &Kernel, blocks: &[Block]) -> u32 {
+    let (mut multiplying, mut adding, mut dividing, mut all) = (0, 0, 0, 0);
+    for &inst in blocks.iter().flat_map(|&block| &kernel.blocks[block].insts) {
+        let vector = kernel.results[inst].iter().any(|&result| kernel.ty(result) == Type::V32);
+        match &kernel.insts[inst] {
+            InstData::Pure { op, .. } if vector => {
+                all += 1;
+                match op {
+                    Op::FMul | Op::Fma | Op::IMul => multiplying += 1,
+                    Op::FAdd | Op::FSub => adding += 1,
+                    Op::FDiv | Op::Sqrt => dividing += 9,
+                    Op::InverseSqrt => multiplying += 4,
+                    _ => {}
+                }
+            }
+            InstData::Gather { .. }
+            | InstData::GatherElements { .. }
+            | InstData::Scatter { .. }
+            | InstData::Atomic { .. } => all += 40,
+            InstData::Const { .. } | InstData::Lanes { .. } | InstData::Undef { .. } => {}
+            _ => all += u32::from(vector),
+        }
+    }
+    multiplying.max(adding).max(dividing).max(all / 2)
+}

@@ -1,0 +1,114 @@
+//! The order of instructions in long blocks: chains side by side as far as registers last, and nothing before what it needs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use spelter_shaders::compile::{self, Floats, Module};
+use spelter_shaders::simd::{Inst, InstData, Kernel, Scheduled, Type, Value, schedule, verify, widen};
+
+const HEAD: &str = "@group(0) @binding(0) var<storage, read_write> data: array<f32>;
+    @compute @workgroup_size(16) fn main(@builtin(global_invocation_id) id: vec3<u32>) {";
+
+fn widened(body: &str) -> Kernel {
+    let module = Module::from_wgsl(&format!("{HEAD}{body}}}")).expect("the text is a module");
+    let kernel = module.kernel("main", &BTreeMap::new()).expect("it has the entry point");
+    widen(&compile::lower(&kernel, Floats::FAST, |_, _| {})).expect("it can be widened")
+}
+
+/// The instructions of the block that stores, and the same after it got another order.
+fn orders(body: &str, which: Scheduled) -> (Kernel, Vec<Inst>, Vec<Inst>) {
+    let mut kernel = widened(body);
+    let stores = |inst: &Inst| matches!(kernel.insts[*inst], InstData::StoreRow { .. });
+    let block = kernel.layout.iter().copied().find(|&block| kernel.blocks[block].insts.iter().any(stores));
+    let block = block.expect("the kernel stores");
+    let before = kernel.blocks[block].insts.clone();
+    schedule(&mut kernel, which);
+    assert_eq!(verify(&kernel), Ok(()), "{kernel}");
+    let after = kernel.blocks[block].insts.clone();
+    let set = |insts: &[Inst]| insts.iter().copied().collect::<BTreeSet<_>>();
+    assert_eq!((set(&before), before.len()), (set(&after), after.len()));
+    (kernel, before, after)
+}
+
+fn uses(kernel: &Kernel, inst: Inst) -> BTreeSet<Value> {
+    let mut all = BTreeSet::new();
+    kernel.insts[inst].for_each_use(|value| {
+        all.insert(value);
+    });
+    all
+}
+
+/// Instructions that use what the one before them makes.
+fn waiting(kernel: &Kernel, insts: &[Inst]) -> usize {
+    insts
+        .windows(2)
+        .filter(|pair| kernel.results[pair[0]].iter().any(|made| uses(kernel, pair[1]).contains(made)))
+        .count()
+}
+
+/// The most vectors that are alive at once, but constants.
+fn most_alive(kernel: &Kernel, insts: &[Inst]) -> usize {
+    let mut alive = BTreeSet::new();
+    let mut most = 0;
+    for &inst in insts.iter().rev() {
+        kernel.results[inst].iter().for_each(|made| _ = alive.remove(made));
+        let vectors = uses(kernel, inst).into_iter().filter(|&value| {
+            let constant = matches!(kernel.definition(value), Some(InstData::Const { .. } | InstData::Lanes { .. }));
+            kernel.ty(value) == Type::V32 && !constant
+        });
+        alive.extend(vectors);
+        most = most.max(alive.len());
+    }
+    most
+}
+
+/// Two chains of so many steps, one after the other.
+fn two_chains(steps: usize) -> String {
+    let mut body = "var x = data[id.x]; var y = data[id.x + 4096u];".to_owned();
+    for name in ["x", "y"] {
+        (0..steps).for_each(|_| write!(body, "{name} = {name} * {name} + 0.25;").expect("a string"));
+    }
+    body + "data[id.x] = x; data[id.x + 4096u] = y;"
+}
+
+#[test]
+fn chains_run_side_by_side() {
+    let (kernel, before, after) = orders(&two_chains(80), Scheduled::WhereFaster);
+    assert!(waiting(&kernel, &before) > 150, "{kernel}");
+    assert!(waiting(&kernel, &after) < 20, "{kernel}");
+}
+
+#[test]
+fn short_blocks_stay_as_they_are() {
+    let (_, before, after) = orders(&two_chains(10), Scheduled::WhereFaster);
+    assert_eq!(before, after);
+    let (_, before, after) = orders(&two_chains(10), Scheduled::Everywhere);
+    assert_ne!(before, after);
+}
+
+#[test]
+fn chains_start_while_registers_last() {
+    let mut body = "let x = data[id.x]; var sum = 0.0;".to_owned();
+    for chain in 0..100 {
+        write!(body, "let c{chain} = (x * {chain}.5 + 1.0) * x + 3.0; sum = fma(c{chain}, c{chain} - 2.0, sum);")
+            .expect("a string");
+    }
+    body += "data[id.x] = sum;";
+    let (kernel, before, after) = orders(&body, Scheduled::WhereFaster);
+    assert!(waiting(&kernel, &after) < waiting(&kernel, &before) / 2, "{kernel}");
+    assert!((10..=30).contains(&most_alive(&kernel, &after)), "{} alive\n{kernel}", most_alive(&kernel, &after));
+}
+
+#[test]
+fn memory_keeps_its_order() {
+    let mut body = String::new();
+    (0..40).for_each(|at| write!(body, "data[id.x + {at}u] = data[id.x * 2u + {at}u] + 1.0;").expect("a string"));
+    let (kernel, before, after) = orders(&body, Scheduled::Everywhere);
+    let touches = |insts: &[Inst]| -> Vec<Inst> {
+        let writes =
+            |inst: &Inst| matches!(kernel.insts[*inst], InstData::StoreRow { .. } | InstData::LoadElements { .. });
+        insts.iter().copied().filter(writes).collect()
+    };
+    assert!(touches(&before).len() == 80, "{kernel}");
+    assert_eq!(touches(&before), touches(&after), "{kernel}");
+}
