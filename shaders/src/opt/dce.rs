@@ -22,7 +22,7 @@ pub(super) fn run(kernel: &mut Kernel) {
 }
 
 /// Whether the instruction stays although nobody needs its result.
-fn has_effect(data: &InstData) -> bool {
+pub(super) fn has_effect(data: &InstData) -> bool {
     match data {
         InstData::Load { access, .. } => access.volatile,
         InstData::Image { op, access, .. } => op.kind == Kind::Write || access.volatile,

@@ -33,8 +33,8 @@ pub(super) fn run(kernel: &mut Kernel) {
 }
 
 /// What an instruction computes, from which values. Two instructions with one key have one result.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Key {
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Key {
     /// Kind of instruction, operation, constant, component or stride.
     what: (u8, u8, u64),
     operands: [u32; 4],
@@ -53,7 +53,7 @@ impl Key {
     }
 
     /// `None` for what has an effect or reads memory that can change.
-    fn of(data: &InstData) -> Option<Self> {
+    pub(super) fn of(data: &InstData) -> Option<Self> {
         Some(match *data {
             InstData::Const { ty, bits } => Self::new(0, ty as u8, bits, &[]),
             InstData::Pure { op, ref args } => {

@@ -12,6 +12,7 @@ mod flatten;
 mod forward;
 mod gvn;
 mod licm;
+mod meld;
 mod offsets;
 mod peephole;
 mod tables;
@@ -50,6 +51,8 @@ pub const VARIABLES: Pass = Pass { name: "variables", run: variables::run };
 pub const TABLES: Pass = Pass { name: "tables", run: tables::run };
 /// Writes loops of few trips out.
 pub const UNROLL: Pass = Pass { name: "unroll", run: unroll::run };
+/// Does once what both sides of a branch begin with.
+pub const MELD: Pass = Pass { name: "meld", run: meld::run };
 /// Loads what is known not again.
 pub const FORWARD: Pass = Pass { name: "forward", run: forward::run };
 
@@ -58,12 +61,15 @@ pub const CONTRACT: Pass = Pass { name: "contract", run: contract::run };
 
 /// All passes, in the order in which they run. After the last that decides branches, control flow is straightened again.
 pub const PASSES: &[Pass] = &[
-    CFG, VARIABLES, TABLES, CFG, PEEPHOLE, GVN, UNROLL, FORWARD, FLATTEN, CFG, OFFSETS, PEEPHOLE, GVN, PEEPHOLE, CFG,
-    LICM, FLATTEN, CFG, PEEPHOLE, DCE,
+    CFG, VARIABLES, TABLES, CFG, PEEPHOLE, GVN, MELD, UNROLL, FORWARD, FLATTEN, CFG, OFFSETS, PEEPHOLE, GVN, PEEPHOLE,
+    CFG, LICM, FLATTEN, CFG, PEEPHOLE, DCE,
 ];
 
 /// What runs once more after [`UNROLL`], if it found a loop: counters and what they index are constants now.
 const UNROLLED: &[Pass] = &[VARIABLES, CFG, PEEPHOLE, GVN];
+
+/// What runs once more after [`MELD`], if it found a loop: sides may begin with the same again.
+const MELDED: &[Pass] = &[CFG, MELD];
 
 /// What is worth doing once more after lowering.
 pub const CLEANUP: &[Pass] = &[PEEPHOLE, GVN, LICM, DCE];
@@ -77,9 +83,13 @@ pub fn optimize(kernel: &mut Kernel, mut after: impl FnMut(&Pass, &Kernel)) {
     for pass in PASSES {
         let blocks = kernel.blocks.len();
         run(pass, kernel);
-        // Trips are copies of blocks.
-        if pass.name == UNROLL.name && kernel.blocks.len() > blocks {
-            UNROLLED.iter().for_each(|pass| run(pass, kernel));
-        }
+        // Trips are copies of blocks, and a loop that was melded has a new one behind it.
+        let again = match pass.name {
+            _ if kernel.blocks.len() == blocks => &[],
+            name if name == UNROLL.name => UNROLLED,
+            name if name == MELD.name => MELDED,
+            _ => &[],
+        };
+        again.iter().for_each(|pass| run(pass, kernel));
     }
 }

@@ -1,6 +1,6 @@
 //! The order of instructions in long blocks: chains of results side by side.
 //!
-//! A processor looks ahead some hundred instructions. In a long block it sees one chain after the other, each of which
+//! A processor looks ahead some hundred instructions, and less after each branch that it guessed wrong. In a long block it sees one chain after the other, each of which
 //! waits for itself, and none of those that could run meanwhile. Here every block that is long and waits gets the order of
 //! a list scheduler: the instruction goes first whose results the longest chain waits for, unless the registers are full;
 //! then one that frees some. What touches memory, and what is scalar, stays in order among itself.
@@ -12,7 +12,7 @@ use super::cost::{busy, latency};
 use super::{Block, Inst, InstData, Kernel, Type, Value};
 
 /// Instructions of a block that is worth it: shorter ones are seen at once. And of one that may take as long as it takes.
-const SHORTEST: usize = 100;
+const SHORTEST: usize = 30;
 const LONGEST: usize = 1500;
 
 /// Registers that may be full: of vectors, and of masks.

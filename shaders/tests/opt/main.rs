@@ -9,6 +9,7 @@ mod flatten;
 mod forward;
 mod gvn;
 mod licm;
+mod meld;
 mod offsets;
 mod peephole;
 #[path = "../ir/random.rs"]

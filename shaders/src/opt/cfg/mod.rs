@@ -53,7 +53,7 @@ pub(super) fn terminator(kernel: &Kernel, block: Block) -> Option<Inst> {
 }
 
 /// The blocks that an annotation names.
-fn named(merge: Option<Merge>) -> impl Iterator<Item = Block> {
+pub(super) fn named(merge: Option<Merge>) -> impl Iterator<Item = Block> {
     let (merge, continuing) = match merge {
         None => (None, None),
         Some(Merge::Selection { merge }) => (Some(merge), None),

@@ -1,0 +1,180 @@
+//! Control-flow melding: what both sides of a branch begin with is done once, before the branch.
+//!
+//! Lanes that take different sides run one side after the other. Where both do the same at first, as sides that call one
+//! function with the same arguments, they can do that together: operations of the same values, then a loop that is the
+//! same (`alike.rs`). Each invocation that comes to the branch takes one of the sides, so nothing is done in vain; what
+//! moves neither writes memory nor asks who runs it, so nobody can tell. (Saumya, Sundararajah, Kulkarni: DARM, 2022.)
+
+mod alike;
+
+use cranelift_entity::{EntitySet, SecondaryMap};
+use smallvec::SmallVec;
+
+use super::aliases::Aliases;
+use super::cfg::{lay_out, named, terminator};
+use super::dce::has_effect;
+use super::gvn::Key;
+use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Value, ValueDef};
+use alike::Alike;
+
+/// Loops that are melded in a kernel, at most: all is looked at again after each.
+const MOST_LOOPS: usize = 16;
+
+/// Runs the pass.
+pub(super) fn run(kernel: &mut Kernel) {
+    for _ in 0..MOST_LOOPS {
+        let mut melder = Melder::new(kernel);
+        let blocks = melder.kernel.layout.clone();
+        let melded = blocks.into_iter().any(|block| melder.meld(block));
+        let Melder { kernel, aliases, .. } = melder;
+        if melded {
+            lay_out(kernel);
+        }
+        aliases.apply(kernel);
+        if !melded {
+            return;
+        }
+    }
+}
+
+struct Melder<'k> {
+    kernel: &'k mut Kernel,
+    edges: Edges,
+    aliases: Aliases,
+}
+
+/// How many branches lead to each block, and how many annotations name it.
+#[derive(Default)]
+struct Edges {
+    ways: SecondaryMap<Block, u32>,
+    names: SecondaryMap<Block, u32>,
+}
+
+impl Edges {
+    /// Counts what leads from a block.
+    fn count(&mut self, kernel: &Kernel, block: Block) {
+        named(kernel.blocks[block].merge).for_each(|block| self.names[block] += 1);
+        let Some(last) = terminator(kernel, block) else { return };
+        kernel.insts[last].targets().iter().for_each(|call| self.ways[call.block] += 1);
+    }
+}
+
+impl<'k> Melder<'k> {
+    fn new(kernel: &'k mut Kernel) -> Self {
+        let mut edges = Edges::default();
+        kernel.layout.iter().for_each(|&block| edges.count(kernel, block));
+        Self { kernel, edges, aliases: Aliases::default() }
+    }
+
+    /// Whether control flow has changed.
+    fn meld(&mut self, block: Block) -> bool {
+        let Some(sides) = self.sides(block) else { return false };
+        self.hoist(block, sides);
+        let Some(loops) = self.loops(sides) else { return false };
+        self.move_loop(block, sides, loops);
+        true
+    }
+
+    /// The two blocks that a branch leads to, if no other does.
+    fn sides(&self, block: Block) -> Option<[Block; 2]> {
+        let InstData::Branch { then, otherwise, .. } = &self.kernel.insts[terminator(self.kernel, block)?] else {
+            return None;
+        };
+        let sides = [then.block, otherwise.block];
+        let own = |&side: &Block| {
+            self.edges.ways[side] == 1 && self.edges.names[side] == 0 && self.kernel.blocks[side].params.is_empty()
+        };
+        let is_loop = matches!(self.kernel.blocks[block].merge, Some(Merge::Loop { .. }));
+        (!is_loop && sides[0] != sides[1] && sides.iter().all(own)).then_some(sides)
+    }
+
+    /// Moves operations that both sides do with the same values before the branch.
+    fn hoist(&mut self, block: Block, [side, other]: [Block; 2]) {
+        let mut first: Vec<(Key, Inst)> = Vec::new();
+        for &inst in &self.kernel.blocks[side].insts {
+            let data = &mut self.kernel.insts[inst];
+            data.for_each_use_mut(|value| *value = self.aliases.shorten(*value));
+            first.extend(Key::of(data).map(|key| (key, inst)));
+        }
+        first.sort_by_key(|&(key, _)| key);
+        let mut both = EntitySet::new();
+        let mut insts = std::mem::take(&mut self.kernel.blocks[other].insts);
+        insts.retain(|&inst| {
+            let data = &mut self.kernel.insts[inst];
+            data.for_each_use_mut(|value| *value = self.aliases.shorten(*value));
+            let same = Key::of(data).and_then(|key| first.binary_search_by_key(&key, |&(key, _)| key).ok());
+            let Some((_, same)) = same.map(|place| first[place]) else { return true };
+            both.insert(same);
+            !self.stand_for(inst, same)
+        });
+        self.kernel.blocks[other].insts = insts;
+        let insts = std::mem::take(&mut self.kernel.blocks[side].insts);
+        let (moved, stay): (Vec<Inst>, Vec<Inst>) = insts.into_iter().partition(|&inst| both.contains(inst));
+        self.kernel.blocks[side].insts = stay;
+        let insts = &mut self.kernel.blocks[block].insts;
+        let end = insts.len().saturating_sub(1);
+        insts.splice(end..end, moved);
+    }
+
+    /// Lets one instruction's result stand for another's, with what is asked of either. Whether the other has become dead.
+    fn stand_for(&mut self, inst: Inst, same: Inst) -> bool {
+        let (Some(old), Some(new)) = (self.kernel.results[inst], self.kernel.results[same]) else { return false };
+        if self.kernel.no_contraction.contains(inst) {
+            self.kernel.no_contraction.insert(same);
+        }
+        self.aliases.replace(old, new)
+    }
+
+    /// The loops that two sides jump to, if they are the same and nothing has to be done before them.
+    fn loops(&self, sides: [Block; 2]) -> Option<Alike> {
+        let [first, second] = sides.map(|side| {
+            let (&last, before) = self.kernel.blocks[side].insts.split_last()?;
+            let InstData::Jump { to } = &self.kernel.insts[last] else { return None };
+            before.iter().all(|&inst| may_wait(&self.kernel.insts[inst])).then_some(to)
+        });
+        Alike::find(self.kernel, &self.aliases, &self.edges, [first?, second?])
+    }
+
+    /// Puts the first of two loops that are alike before the branch; nothing leads to the other then. The branch stands in a block of its
+    /// own behind the loop then.
+    fn move_loop(&mut self, block: Block, [side, other]: [Block; 2], loops: Alike) {
+        let kernel = &mut *self.kernel;
+        let Alike { header, merges, blocks, insts, params: loop_params } = loops;
+        // What leaves the loop goes through the new block.
+        let behind = kernel.blocks.push(BlockData::default());
+        let types: SmallVec<[_; 4]> = kernel.blocks[merges[0]].params.iter().map(|&param| kernel.ty(param)).collect();
+        let params: SmallVec<[Value; 4]> = (0u32..)
+            .zip(types)
+            .map(|(index, ty)| kernel.values.push(ValueDef::Param { block: behind, index, ty }))
+            .collect();
+        for &inside in &blocks {
+            let Some(last) = terminator(kernel, inside) else { continue };
+            let leave = kernel.insts[last].targets_mut().into_iter().filter(|call| call.block == merges[0]);
+            leave.for_each(|call| call.block = behind);
+        }
+        if let Some(Merge::Loop { merge, .. }) = &mut kernel.blocks[header].merge {
+            *merge = behind;
+        }
+        // The side's jump into the loop and the branch change places, as it were: the branch comes behind the loop.
+        let [branch, into, _] = [block, side, other].map(|block| kernel.blocks[block].insts.pop());
+        kernel.blocks[block].insts.extend(into);
+        let merge = kernel.blocks[block].merge.take();
+        for (side, merge) in [(side, merges[0]), (other, merges[1])] {
+            let jump = kernel.insts.push(InstData::Jump { to: BlockCall { block: merge, args: params.clone() } });
+            kernel.origins[jump] = into.map_or(0, |into| kernel.origins[into]);
+            kernel.blocks[side].insts.push(jump);
+        }
+        kernel.blocks[behind] = BlockData { params, insts: branch.into_iter().collect(), merge };
+        for (inst, same) in insts {
+            self.stand_for(inst, same);
+        }
+        for (param, same) in loop_params {
+            self.aliases.replace(param, same);
+        }
+    }
+}
+
+/// Whether an instruction may come behind a loop that it stands before: it has no effect, and does not ask who runs it, or when.
+fn may_wait(data: &InstData) -> bool {
+    !has_effect(data) && !matches!(data, InstData::Subgroup { .. } | InstData::Clock { .. })
+}
