@@ -63,4 +63,6 @@ pub enum Outcome {
     Done,
     /// The stop flag was seen; memory holds whatever was written until then.
     Stopped,
+    /// There is no memory for what a worker needs: shared and private memory, or the frame. This workgroup did nothing.
+    OutOfMemory,
 }

@@ -109,8 +109,10 @@ pub fn run(case: &Case, kernel: &Kernel, engine: Engine) -> Result<Memory, Strin
     let args =
         DispatchArgs { buffers: &buffers, push: &push, images: &images, num_workgroups: case.groups, stop: &stop };
     let code = (engine.prepare)(kernel);
-    if engine::dispatch(&*code, &args, &mut Scratch::default()) == Outcome::Stopped {
-        return Err(format!("{} stopped although nobody asked", engine.name));
+    match engine::dispatch(&*code, &args, &mut Scratch::default()) {
+        Outcome::Done => {}
+        Outcome::Stopped => return Err(format!("{} stopped although nobody asked", engine.name)),
+        Outcome::OutOfMemory => return Err(format!("{} has no memory to run", engine.name)),
     }
     // Addresses differ from run to run.
     for [(slot, at), _] in &case.addresses {

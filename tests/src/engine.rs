@@ -159,7 +159,7 @@ pub fn interleaved(kernel: &Kernel, execution: Scope) -> Kernel {
     kernel
 }
 
-/// Runs all workgroups of a dispatch in order; stops where the stop flag is seen.
+/// Runs all workgroups of a dispatch in order, up to one that is not done.
 pub fn dispatch(
     code: &dyn Code,
     args: &spelter_shaders::abi::DispatchArgs<'_>,
@@ -168,8 +168,9 @@ pub fn dispatch(
     use spelter_shaders::abi::Outcome;
     let [x, y, z] = args.num_workgroups;
     for workgroup in (0..z).flat_map(|z| (0..y).flat_map(move |y| (0..x).map(move |x| [x, y, z]))) {
-        if code.run(args, workgroup, scratch) == Outcome::Stopped {
-            return Outcome::Stopped;
+        let outcome = code.run(args, workgroup, scratch);
+        if outcome != Outcome::Done {
+            return outcome;
         }
     }
     Outcome::Done

@@ -19,6 +19,7 @@ const UNSAFE_FILES: &[&str] = &[
     "shaders/src/float_mode.rs",
     "shaders/src/back/x86/call.rs",
     "shaders/src/back/x86/code_memory.rs",
+    "shaders/src/back/x86/stack.rs",
     "shaders/src/back/x86/store.rs",
     "shaders/tests/float_mode.rs",
     "driver/src/memory/import.rs",

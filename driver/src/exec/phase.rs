@@ -151,6 +151,7 @@ impl SharedPhase {
 fn report(shared: &Shared, halt: Halt) {
     shared.lose(match halt {
         Halt::Stopped(name) => format!("kernel `{name}` was stopped"),
+        Halt::OutOfMemory(name) => format!("no memory for a worker to run kernel `{name}`"),
         Halt::Panicked(why) => why,
     });
 }

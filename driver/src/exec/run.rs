@@ -20,6 +20,8 @@ use super::work::{DispatchWork, Recording, Work};
 pub(super) enum Halt {
     /// This kernel saw the stop flag.
     Stopped(Arc<str>),
+    /// There was no memory for what a worker needs to run this kernel.
+    OutOfMemory(Arc<str>),
     /// A kernel panicked, which is a fault of ours; what it said.
     Panicked(String),
 }
@@ -120,7 +122,11 @@ fn run_workgroups(work: &DispatchWork, piece: Piece, stop: &AtomicU32, scratch: 
     let workgroups = Workgroups::new(piece.units, piece.groups, work.base);
     let outcome = bound.code.run_all(&args, workgroups, scratch);
     bound.code.settle();
-    if outcome == Outcome::Done { Ok(()) } else { Err(Halt::Stopped(Arc::clone(&bound.name))) }
+    match outcome {
+        Outcome::Done => Ok(()),
+        Outcome::Stopped => Err(Halt::Stopped(Arc::clone(&bound.name))),
+        Outcome::OutOfMemory => Err(Halt::OutOfMemory(Arc::clone(&bound.name))),
+    }
 }
 
 /// What a panic said, if it was text.

@@ -264,6 +264,16 @@ fn a_panic_in_a_kernel_loses_the_device_and_hangs_nobody() {
 }
 
 #[test]
+fn a_kernel_without_memory_loses_the_device_and_says_so() {
+    let executor = executor(2);
+    let code: Arc<dyn Code> = Arc::new(Kernel(|_: &DispatchArgs<'_>, _| Outcome::OutOfMemory));
+    let (batch, fence) = batch(&executor, vec![vec![one("huge", &code)]]);
+    executor.queue().submit(batch).unwrap();
+    let lost = DeviceError::DeviceLost("no memory for a worker to run kernel `huge`".to_owned());
+    assert_eq!(fence.wait(None), Err(lost));
+}
+
+#[test]
 fn a_timeout_is_kept_while_a_kernel_runs() {
     let executor = executor(1);
     let queue = executor.queue();

@@ -15,10 +15,10 @@ pub trait Code: Send + Sync + std::fmt::Debug {
     /// base included; below [`MAX_WORKGROUPS`](crate::abi::MAX_WORKGROUPS) in each dimension.
     fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome;
 
-    /// Runs workgroups one after the other, until all are done or one sees the stop flag.
-    fn run_all(&self, args: &DispatchArgs<'_>, mut workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
-        let done = workgroups.all(|workgroup| self.run(args, workgroup, scratch) == Outcome::Done);
-        if done { Outcome::Done } else { Outcome::Stopped }
+    /// Runs workgroups one after the other, until all are done or one is not.
+    fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
+        let mut outcomes = workgroups.map(|workgroup| self.run(args, workgroup, scratch));
+        outcomes.find(|&outcome| outcome != Outcome::Done).unwrap_or(Outcome::Done)
     }
 
     /// Returns when workgroups can run at once: what compiles behind its callers' backs may not be there yet.
@@ -42,4 +42,13 @@ pub struct Scratch {
     pub host: Host,
     /// Words for the back end to lay out as it likes.
     pub words: Vec<u64>,
+    /// For machine code with large frames.
+    pub stack: x86::Stack,
+}
+
+/// Makes at least so many words; nothing if there is no memory for them.
+fn grow(words: &mut Vec<u64>, needed: usize) -> Option<()> {
+    words.try_reserve(needed.saturating_sub(words.len())).ok()?;
+    words.resize(needed.max(words.len()), 0);
+    Some(())
 }

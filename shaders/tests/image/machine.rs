@@ -73,10 +73,20 @@ impl Shader {
 
     /// The samples of each engine.
     fn run(&self, image: &Picture, sampler: &Sampler, places: &[[f32; 4]]) -> Vec<(Backend, Vec<[f32; 4]>)> {
+        self.run_in(&mut Scratch::default(), image, sampler, places)
+    }
+
+    fn run_in(
+        &self,
+        scratch: &mut Scratch,
+        image: &Picture,
+        sampler: &Sampler,
+        places: &[[f32; 4]],
+    ) -> Vec<(Backend, Vec<[f32; 4]>)> {
         let input = GuestSlice::leak(16 * COUNT);
         let words = places.iter().flatten().flat_map(|float| float.to_bits().to_le_bytes());
         input.write(0, &words.collect::<Vec<u8>>());
-        let sample = |(backend, code): &(Backend, Box<dyn Code>)| {
+        let mut sample = |(backend, code): &(Backend, Box<dyn Code>)| {
             let output = GuestSlice::leak(16 * COUNT);
             let buffer = |binding: &u32| match binding {
                 0 => image.view.memory,
@@ -94,12 +104,12 @@ impl Shader {
             let (push, stop) = ([0; MAX_PUSH_BYTES], AtomicU32::new(0));
             let args =
                 DispatchArgs { buffers: &buffers, images: &images, push: &push, num_workgroups: [1; 3], stop: &stop };
-            code.run(&args, [0; 3], &mut Scratch::default());
+            code.run(&args, [0; 3], scratch);
             let float = |at: usize| f32::from_bits(output.load_u32(at as u64 * 4));
             let texels = (0..COUNT).map(|number| std::array::from_fn(|channel| float(4 * number + channel)));
             (*backend, texels.collect())
         };
-        self.engines.iter().map(sample).collect()
+        self.engines.iter().map(&mut sample).collect()
     }
 }
 
@@ -232,6 +242,38 @@ fn samples_that_follow_each_other_do_not_mix() {
             }
         }
         let answers = shader.run(&picture, &sampler, &places);
+        for (backend, texels) in &answers[1..] {
+            for (found, first) in texels.iter().zip(&answers[0].1) {
+                let same = (0..4).all(|channel| agree(found[channel], first[channel]));
+                prop_assert!(same, "{backend} has {found:?} for {first:?} with {sampler:?}");
+            }
+        }
+        Ok(())
+    });
+    result.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn samples_that_are_calls_keep_large_frames() {
+    // Each number goes into the place that is sampled, and once more into what becomes of the sample.
+    let numbers = 1..60;
+    let each = |with: fn(u32) -> String| numbers.clone().map(with).collect::<String>();
+    let source = format!(
+        "at; {} var x = 0u; {} let lod = 0.25 * f32(x & 3u);
+        var texel = bitcast<vec4u>(textureSampleLevel(image, how, at.xy, lod)); {} out[id] = bitcast<vec4f>(texel)",
+        each(|n| format!("let a{n} = bitcast<vec4u>(places[(id + {n}u) % {COUNT}u]);")),
+        each(|n| format!("x += a{n}.x * {n}u + (a{n}.y ^ a{n}.z) - a{n}.w;")),
+        each(|n| format!("texel = (texel ^ a{0}) * {0}u;", 60 - n)),
+    );
+    let shader = Shader::new(&source, false, None);
+    let format = prop::sample::select(vec![Format::R8G8B8A8_UNORM, Format::B8G8R8A8_UNORM]);
+    let strategy = (2u32..40, any::<u64>(), format, samplers(), places());
+    let mut runner = TestRunner::new(Config { cases: 50, failure_persistence: None, ..Config::default() });
+    let result = runner.run(&strategy, |(side, seed, format, sampler, (_, _, places))| {
+        let picture = Picture::new(Dim::D2, false, format, side, 2, seed);
+        let mut scratch = Scratch::default();
+        let answers = shader.run_in(&mut scratch, &picture, &sampler, &places);
+        prop_assert!(answers.len() == 1 || scratch.stack.bytes() > 0, "all is in registers");
         for (backend, texels) in &answers[1..] {
             for (found, first) in texels.iter().zip(&answers[0].1) {
                 let same = (0..4).all(|channel| agree(found[channel], first[channel]));

@@ -200,8 +200,10 @@ impl Bench {
         };
         let outcome = caught(name, "panics when it runs", || dispatch(&*code, &args, program, &mut self.scratch));
         watch.runs.fetch_add(1, Relaxed);
-        if outcome? == Outcome::Stopped {
-            return Err(finding(&format!("{name}: hangs"), "was stopped by the watchdog"));
+        match outcome? {
+            Outcome::Done => {}
+            Outcome::Stopped => return Err(finding(&format!("{name}: hangs"), "was stopped by the watchdog")),
+            Outcome::OutOfMemory => return Err(finding(&format!("{name}: memory"), "there was none for its frame")),
         }
         let mut memory = vec![0; image.bytes.len()];
         self.arena.read(0, &mut memory);
@@ -259,8 +261,9 @@ impl Image {
 
 fn dispatch(code: &dyn Code, args: &DispatchArgs<'_>, program: &Program, scratch: &mut Scratch) -> Outcome {
     for workgroup in program.workgroups() {
-        if code.run(args, workgroup, scratch) == Outcome::Stopped {
-            return Outcome::Stopped;
+        let outcome = code.run(args, workgroup, scratch);
+        if outcome != Outcome::Done {
+            return outcome;
         }
     }
     Outcome::Done

@@ -8,7 +8,7 @@ use super::Program;
 use super::code::{End, Wait};
 use super::env::Env;
 use crate::abi::{DispatchArgs, Outcome, SUBGROUP_SIZE};
-use crate::back::Scratch;
+use crate::back::{Scratch, grow};
 
 /// Why an invocation gave up the register file.
 enum Pause {
@@ -33,15 +33,15 @@ pub(super) fn workgroup(
     program: &Program,
     args: &DispatchArgs<'_>,
     workgroup: [u32; 3],
-    Scratch { words, host }: &mut Scratch,
+    Scratch { words, host, .. }: &mut Scratch,
 ) -> Outcome {
     let invocations = program.invocations();
     let copies = if program.kept.is_some() { invocations as usize } else { 1 };
     let frame = program.kept.map_or(0, |kept| FRAME_HEAD + kept);
     let memory_words = program.shared_words + program.private_words * copies;
     let needed = program.registers + frame * copies + memory_words.div_ceil(2);
-    if words.len() < needed {
-        words.resize(needed, 0);
+    if words.len() < needed && grow(words, needed).is_none() {
+        return Outcome::OutOfMemory;
     }
     let (registers, rest) = words[..needed].split_at_mut(program.registers);
     let (frames, memory) = rest.split_at_mut(frame * copies);

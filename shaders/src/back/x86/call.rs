@@ -14,7 +14,9 @@
 //!   for the call. Accesses to shared and private memory whose index is known to be in range by its computation are not
 //!   checked; the verifier does not prove that. An index that comes out of a frame was put there on the way to the very
 //!   barrier: a workgroup whose subgroups were at different ones ends (`widen/turns.rs`).
-//! - *The stack*: its own frame, of bounded size, below the caller's.
+//! - *The stack*: its own frame, below the caller's if it is smaller than a page, and else at the upper end of the worker's
+//!   stack, which has room for it (`stack.rs`) and is borrowed mutably for the call. There the code keeps the caller's
+//!   stack pointer in its frame, and takes it back to call and to return.
 //! - *Routines* are calls back into `routines!`'s functions, with the context as it was handed out and rows of words that lie in
 //!   the scratch memory given for them; the code has put everything that it wants to keep into registers that belong to the
 //!   caller or onto its own stack, which is aligned as the convention asks.
@@ -27,7 +29,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::Isa;
 use super::code_memory::CodeMemory;
 use crate::abi::{self, DispatchArgs, MAX_PUSH_BYTES, Outcome};
-use crate::back::Scratch;
+use crate::back::{Scratch, grow};
 use crate::guest::GuestSlice;
 use crate::host::{Host, Message};
 use crate::image::{Descriptor, lanes};
@@ -44,6 +46,8 @@ pub(super) struct Context {
     pub private: *mut u64,
     pub frames: *mut u64,
     pub calls: *mut u64,
+    /// The upper end of the worker's stack, for code with a large frame.
+    pub stack: *mut u8,
     pub images: *const Descriptor,
     pub call: unsafe extern "sysv64" fn(&Context, *mut [u32; 16], u32),
     pub image_count: usize,
@@ -68,6 +72,7 @@ pub(super) mod offset {
     pub(in super::super) const PRIVATE: i32 = offset_of!(Context, private) as i32;
     pub(in super::super) const FRAMES: i32 = offset_of!(Context, frames) as i32;
     pub(in super::super) const CALLS: i32 = offset_of!(Context, calls) as i32;
+    pub(in super::super) const STACK: i32 = offset_of!(Context, stack) as i32;
     pub(in super::super) const IMAGES: i32 = offset_of!(Context, images) as i32;
     pub(in super::super) const CALL: i32 = offset_of!(Context, call) as i32;
     pub(in super::super) const BUFFER_COUNT: i32 = offset_of!(Context, buffer_count) as i32;
@@ -83,6 +88,8 @@ pub(super) struct Needs {
     pub private_bytes: usize,
     pub frame_bytes: usize,
     pub call_bytes: usize,
+    /// Of the worker's stack; 0 if its frame is on the caller's.
+    pub stack_bytes: usize,
     /// Whether it reads descriptions of images.
     pub images: bool,
     /// Whether it accesses what comes after the descriptors.
@@ -98,7 +105,7 @@ pub(super) fn run(
     (routines, messages): (&[Routine], &[Message]),
     args: &DispatchArgs<'_>,
     mut workgroups: impl Iterator<Item = [u32; 3]>,
-    Scratch { words, host }: &mut Scratch,
+    Scratch { words, stack, host }: &mut Scratch,
 ) -> Outcome {
     // The code reads the slices of all descriptors that it names; a caller may have passed fewer.
     let mut padded = Vec::new();
@@ -123,7 +130,12 @@ pub(super) fn run(
         images = &padded_images;
     }
     let sizes = [needs.shared_bytes, needs.private_bytes, needs.frame_bytes, needs.call_bytes];
-    let [shared, private, frames, calls] = areas(words, sizes);
+    let Some([shared, private, frames, calls]) = areas(words, sizes) else { return Outcome::OutOfMemory };
+    let stack = match needs.stack_bytes {
+        0 => Ok(std::ptr::null_mut()),
+        bytes => stack.top(bytes),
+    };
+    let Ok(stack) = stack else { return Outcome::OutOfMemory };
     let mut context = Context {
         buffers: buffers.as_ptr(),
         push,
@@ -132,6 +144,7 @@ pub(super) fn run(
         private,
         frames,
         calls,
+        stack,
         images: images.as_ptr(),
         call: if needs.isa == Isa::Avx512 { call_avx512 } else { call_avx2 },
         image_count: images.len(),
@@ -162,16 +175,16 @@ pub(super) fn run(
 #[repr(C, align(4))]
 struct Aligned([u8; MAX_PUSH_BYTES]);
 
-/// Areas of so many bytes in `words`, each on a cache line of its own. Loops: closures over arrays were calls here, for
-/// every dispatch.
-fn areas<const N: usize>(words: &mut Vec<u64>, bytes: [usize; N]) -> [*mut u64; N] {
+/// Areas of so many bytes in `words`, each on a cache line of its own; none if there is no memory for them. Loops: closures
+/// over arrays were calls here, for every dispatch.
+fn areas<const N: usize>(words: &mut Vec<u64>, bytes: [usize; N]) -> Option<[*mut u64; N]> {
     const LINE: usize = 8;
     let mut needed = LINE;
     for bytes in bytes {
         needed += bytes.div_ceil(64) * LINE;
     }
     if words.len() < needed {
-        words.resize(needed, 0);
+        grow(words, needed)?;
     }
     let mut next = words.as_mut_ptr();
     next = next.wrapping_add(next.addr().wrapping_neg() % 64 / 8);
@@ -180,7 +193,7 @@ fn areas<const N: usize>(words: &mut Vec<u64>, bytes: [usize; N]) -> [*mut u64; 
         *area = next;
         next = next.wrapping_add(bytes.div_ceil(64) * LINE);
     }
-    areas
+    Some(areas)
 }
 
 /// What generated code calls for a routine, with its rows of operands and room for its results, on machines with these

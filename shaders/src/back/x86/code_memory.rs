@@ -25,7 +25,7 @@ use memmap2::{MmapOptions, MmapRaw};
 use rustix::mm::{MprotectFlags, mprotect};
 
 /// What the system protects at once; machines that only look at the code may have larger pages.
-const PAGE: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
+pub(super) const PAGE: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
 
 /// Pages of a region, unless one kernel needs more.
 const REGION_PAGES: usize = (1 << 20) / PAGE;

@@ -23,6 +23,7 @@ use iced_x86::Register;
 use self::call::Needs;
 use self::code_memory::CodeMemory;
 pub use self::code_memory::{CodeUsage, code_usage};
+pub use self::stack::Stack;
 use super::{Code, Scratch, Workgroups};
 use crate::abi::{DispatchArgs, Outcome};
 use crate::host::Message;
@@ -193,6 +194,7 @@ pub fn compile_staged(
         private_bytes: kernel.private_bytes as usize,
         frame_bytes: kernel.frame_bytes as usize,
         call_bytes: kernel.call_bytes as usize,
+        stack_bytes: image.stack_bytes,
         images: code.images,
         pieces: code.pieces,
         isa,
@@ -234,12 +236,11 @@ impl Program {
     fn run_each(
         &self,
         args: &DispatchArgs<'_>,
-        workgroups: impl Iterator<Item = [u32; 3]> + Send,
+        workgroups: impl Iterator<Item = [u32; 3]>,
         scratch: &mut Scratch,
     ) -> Outcome {
         let known = (&self.routines[..], &self.messages[..]);
-        let run = || call::run(&self.memory, self.entry, self.needs, known, args, workgroups, scratch);
-        stack::with_room(self.spills.slots * 8, run).unwrap_or(Outcome::Stopped)
+        call::run(&self.memory, self.entry, self.needs, known, args, workgroups, scratch)
     }
 }
 

@@ -18,11 +18,20 @@ use crate::simd::Routine;
 impl Program {
     /// The program as bytes.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let Needs { descriptors, shared_bytes, private_bytes, frame_bytes, call_bytes, images, pieces, isa } =
-            self.needs;
+        let Needs {
+            descriptors,
+            shared_bytes,
+            private_bytes,
+            frame_bytes,
+            call_bytes,
+            stack_bytes,
+            images,
+            pieces,
+            isa,
+        } = self.needs;
         let mut out = Writer::default();
         out.text(isa.name());
-        for number in [self.entry, descriptors, shared_bytes, private_bytes, frame_bytes, call_bytes] {
+        for number in [self.entry, descriptors, shared_bytes, private_bytes, frame_bytes, call_bytes, stack_bytes] {
             out.number(number);
         }
         for flag in [images, pieces, self.streams] {
@@ -52,11 +61,12 @@ impl Program {
         let mut from = Reader(bytes);
         let name = from.text()?;
         let isa = Isa::available().find(|isa| isa.name() == name)?;
-        let mut numbers = [0; 11];
+        let mut numbers = [0; 12];
         for number in &mut numbers {
             *number = from.number()?;
         }
-        let [entry, descriptors, shared_bytes, private_bytes, frame_bytes, call_bytes, rest @ ..] = numbers;
+        let [entry, descriptors, shared_bytes, private_bytes, frame_bytes, call_bytes, stack_bytes, rest @ ..] =
+            numbers;
         let [images, pieces, streams, slots, moves] = rest;
         let routines = (0..from.number()?).map(|_| routine(from.text()?)).collect::<Option<_>>()?;
         let messages = (0..from.number()?).map(|_| from.message()).collect::<Option<_>>()?;
@@ -65,7 +75,17 @@ impl Program {
             return None;
         }
         let (images, pieces) = (images != 0, pieces != 0);
-        let needs = Needs { descriptors, shared_bytes, private_bytes, frame_bytes, call_bytes, images, pieces, isa };
+        let needs = Needs {
+            descriptors,
+            shared_bytes,
+            private_bytes,
+            frame_bytes,
+            call_bytes,
+            stack_bytes,
+            images,
+            pieces,
+            isa,
+        };
         let memory = CodeMemory::new(code).ok()?;
         Some(Self {
             memory,

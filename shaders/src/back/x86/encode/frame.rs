@@ -4,13 +4,16 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use regalloc2::{Allocation, Edit, Output, PReg, RegClass, SpillSlot};
 
 use super::super::CompileError;
+use super::super::call::offset;
 use super::super::vcode::{SCRATCH_BYTES, VCode};
 use super::Assembler;
 
-/// Largest frame; above some pages it is on a stack of its own (`stack.rs`).
-const MOST_BYTES: usize = 256 << 10;
-/// The stack is touched in steps of this, so that its guard page is not jumped over.
-const PAGE: i32 = 4096;
+/// Largest frame.
+const MOST_BYTES: usize = 1 << 20;
+
+/// Largest frame on the caller's stack: less than a page, so that its guard page is not jumped over, and little enough for
+/// any thread. Others are on the worker's own (`stack.rs`).
+const MOST_BYTES_THERE: usize = 3 << 10;
 
 /// Registers that belong to the caller.
 const SAVED: [usize; 6] = [3, 5, 12, 13, 14, 15];
@@ -22,6 +25,12 @@ pub(super) struct Frame {
     spills_at: i32,
     /// A multiple of 64; 0 if there is no frame.
     bytes: i32,
+    /// Whether it is on the worker's stack, and saved registers alone are on the caller's.
+    apart: bool,
+}
+
+fn at(base: Register, disp: i32) -> MemoryOperand {
+    MemoryOperand::with_base_displ_size(base, disp.into(), 1)
 }
 
 impl Frame {
@@ -39,12 +48,22 @@ impl Frame {
         let saved = SAVED.into_iter().filter(|&number| used(number)).map(|number| Register::RAX + number as u32);
         // A function that calls another has a frame, so that its stack is aligned.
         let bytes = if code.calls { bytes.max(1) } else { bytes };
-        Ok(Self { saved: saved.collect(), spills_at, bytes: bytes.next_multiple_of(64) as i32 })
+        let bytes = bytes.next_multiple_of(64);
+        Ok(Self { saved: saved.collect(), spills_at, bytes: bytes as i32, apart: bytes > MOST_BYTES_THERE })
+    }
+
+    /// Bytes that the frame takes of the worker's stack.
+    pub(super) fn stack_bytes(&self) -> usize {
+        if self.apart { self.whole() as usize } else { 0 }
+    }
+
+    /// With the stack pointer as it was, and what keeps the next lower address aligned.
+    fn whole(&self) -> i32 {
+        self.bytes + 64
     }
 
     pub(super) fn slot(&self, slot: SpillSlot) -> MemoryOperand {
-        let at = i64::from(self.spills_at) + slot.index() as i64 * 8;
-        MemoryOperand::with_base_displ_size(Register::RSP, at, 1)
+        at(Register::RSP, self.spills_at + slot.index() as i32 * 8)
     }
 
     pub(super) fn enter(&self, asm: &mut Assembler<'_>) {
@@ -57,20 +76,39 @@ impl Frame {
         // Neither register holds an argument.
         let (old, sp) = (Register::RAX, Register::RSP);
         asm.put(Instruction::with2(Code::Mov_r64_rm64, old, sp));
-        let whole = self.bytes + 64;
-        asm.put(Instruction::with2(Code::And_rm64_imm8, sp, -64));
-        let mut left = whole;
-        while left > PAGE {
-            asm.put(Instruction::with2(Code::Sub_rm64_imm32, sp, PAGE));
-            asm.put(Instruction::with2(Code::Mov_rm64_r64, MemoryOperand::with_base(sp), old));
-            left -= PAGE;
+        if self.apart {
+            // Its upper end is aligned.
+            asm.put(Instruction::with2(Code::Mov_r64_rm64, sp, at(Register::RDI, offset::STACK)));
+        } else {
+            asm.put(Instruction::with2(Code::And_rm64_imm8, sp, -64));
         }
-        asm.put(Instruction::with2(Code::Sub_rm64_imm32, sp, left));
+        asm.put(Instruction::with2(Code::Sub_rm64_imm32, sp, self.whole()));
         asm.put(Instruction::with2(Code::Mov_rm64_r64, self.old(), old));
     }
 
     fn old(&self) -> MemoryOperand {
-        MemoryOperand::with_base_displ_size(Register::RSP, i64::from(self.bytes), 1)
+        at(Register::RSP, self.bytes)
+    }
+
+    /// Calls the routine whose number is in the third argument's register: on the caller's stack, since the worker's has
+    /// only room for the frame. The frame is `below` bytes above `base`. Changes what functions may change, and tells in
+    /// `eax` whether the kernel is to end.
+    pub(super) fn call(&self, asm: &mut Assembler<'_>, (base, below): (Register, i32)) {
+        let function = at(Register::RDI, offset::CALL);
+        if !self.apart {
+            asm.put(Instruction::with1(Code::Call_rm64, function));
+            return;
+        }
+        // No argument is in these.
+        let (callers, ours, sp) = (Register::RCX, Register::RAX, Register::RSP);
+        asm.put(Instruction::with2(Code::Mov_r64_rm64, callers, at(base, below + self.bytes)));
+        asm.put(Instruction::with2(Code::Mov_r64_rm64, ours, sp));
+        asm.put(Instruction::with2(Code::Mov_r64_rm64, sp, callers));
+        asm.put(Instruction::with2(Code::And_rm64_imm8, sp, -16));
+        asm.put(Instruction::with2(Code::Sub_rm64_imm8, sp, 16));
+        asm.put(Instruction::with2(Code::Mov_rm64_r64, at(sp, 0), ours));
+        asm.put(Instruction::with1(Code::Call_rm64, function));
+        asm.put(Instruction::with2(Code::Mov_r64_rm64, sp, at(sp, 0)));
     }
 
     pub(super) fn leave(&self, asm: &mut Assembler<'_>) {

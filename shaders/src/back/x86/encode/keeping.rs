@@ -6,7 +6,7 @@
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::super::Isa;
-use super::super::call::offset;
+use super::frame::Frame;
 use super::{Assembler, Label};
 
 /// General registers that a function may change, in the order in which they are kept.
@@ -27,6 +27,9 @@ const MASKS_AT: i32 = 32 * 64;
 const OLD_AT: i32 = MASKS_AT + 64;
 const BYTES: i32 = OLD_AT + 64;
 
+/// Bytes between those and the frame: general registers, the way back, the routine's number.
+const KEPT_BYTES: i32 = 8 * (GENERAL.len() as i32 + 2);
+
 /// Calls the routine with that number through `keeper`: the context is in the first argument's register, the rows are in the
 /// second's.
 pub(super) fn call(asm: &mut Assembler<'_>, keeper: Label, routine: u32) {
@@ -36,7 +39,7 @@ pub(super) fn call(asm: &mut Assembler<'_>, keeper: Label, routine: u32) {
 }
 
 /// What `keeper` leads to.
-pub(super) fn write(asm: &mut Assembler<'_>, keeper: Label, isa: Isa) {
+pub(super) fn write(asm: &mut Assembler<'_>, keeper: Label, isa: Isa, frame: &Frame) {
     let (sp, old) = (Register::RSP, Register::RAX);
     let at = |place: i32| MemoryOperand::with_base_displ(sp, place.into());
     let (vectors, bytes, first) = match isa {
@@ -63,11 +66,10 @@ pub(super) fn write(asm: &mut Assembler<'_>, keeper: Label, isa: Isa) {
         asm.put(Instruction::with2(Code::VEX_Kmovq_m64_kr, at(MASKS_AT + 8 * number), Register::K0 + number as u32));
     }
     // Behind the registers are the way back and the number.
-    let number = MemoryOperand::with_base_displ(old, 8 * (GENERAL.len() as i64 + 1));
+    let number = MemoryOperand::with_base_displ(old, i64::from(KEPT_BYTES - 8));
     asm.put(Instruction::with2(Code::Mov_r32_rm32, Register::EDX, number));
     asm.put(Ok(Instruction::with(Code::VEX_Vzeroupper)));
-    let function = MemoryOperand::with_base_displ(Register::RDI, i64::from(offset::CALL));
-    asm.put(Instruction::with1(Code::Call_rm64, function));
+    frame.call(asm, (old, KEPT_BYTES));
     for number in 0..vectors {
         asm.put(Instruction::with2(to_register, first + number as u32, at(number * bytes)));
     }

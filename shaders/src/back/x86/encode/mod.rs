@@ -10,13 +10,12 @@ mod keeping;
 mod moves;
 mod regs;
 
-use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
+use iced_x86::{Code, ConditionCode, Instruction, Register};
 use regalloc2::{self as ra, Edit, InstPosition, Output};
 
 pub(super) use assembler::{Assembler, Label, conditional, negated};
 pub(super) use regs::Regs;
 
-use super::call::offset;
 use super::vcode::{Base, Bound, Check, Kind, VCode, View};
 use super::{CompileError, Isa};
 use frame::Frame;
@@ -26,6 +25,8 @@ use frame::Frame;
 pub(super) struct Image {
     pub bytes: Vec<u8>,
     pub entry: usize,
+    /// What it needs of the worker's stack.
+    pub stack_bytes: usize,
 }
 
 /// Code to write after all blocks: for which instruction, where it begins and where it returns to.
@@ -57,6 +58,7 @@ pub(super) fn encode(code: &VCode, out: &Output, isa: Isa) -> Result<Image, Comp
     let entry = bytes.len();
     let mut asm = Assembler::new(code, entry);
     let frame = Frame::new(code, out)?;
+    let stack_bytes = frame.stack_bytes();
     let labels = code.blocks.iter().map(|_| asm.label()).collect();
     let stands_for = thread_jumps(code, out);
     let mut encode = Encode { code, out, edit: 0, asm, frame, isa, labels, stands_for, cold: Vec::new(), keeper: None };
@@ -65,13 +67,13 @@ pub(super) fn encode(code: &VCode, out: &Output, isa: Isa) -> Result<Image, Comp
     encode.blocks();
     encode.cold_code();
     if let Some(keeper) = encode.keeper {
-        keeping::write(&mut encode.asm, keeper, isa);
+        keeping::write(&mut encode.asm, keeper, isa, &encode.frame);
     }
     if let Some(labels) = modes {
         float_mode::set_and_call(&mut encode.asm, labels);
     }
     bytes.extend(encode.asm.finish().map_err(|error| CompileError::Encoding(error.to_string()))?);
-    Ok(Image { bytes, entry })
+    Ok(Image { bytes, entry, stack_bytes })
 }
 
 /// For each block the one that branches to it may as well go to. Chains are followed a few steps: blocks that split an
@@ -175,8 +177,7 @@ impl Encode<'_> {
         let asm = &mut self.asm;
         asm.put(Instruction::with2(Code::Mov_r32_imm32, Register::EDX, routine));
         asm.put(Ok(Instruction::with(Code::VEX_Vzeroupper)));
-        let function = MemoryOperand::with_base_displ(Register::RDI, i64::from(offset::CALL));
-        asm.put(Instruction::with1(Code::Call_rm64, function));
+        self.frame.call(asm, (Register::RSP, 0));
     }
 
     fn branch(&mut self, condition: ConditionCode, block: usize, next: Option<usize>) {
