@@ -5,8 +5,9 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::{STORAGE, Words, options, run};
-use spelter_driver::{Backend, Binding, Device, DeviceOptions, Printed, Printer, Specialization};
+use common::{STORAGE, Words, options};
+use spelter_driver::vk::CommandBufferUsageFlags as Flags;
+use spelter_driver::{Backend, Binding, CommandBuffer, Device, DeviceOptions, Error, Printed, Printer, Specialization};
 use spelter_shaders::front::spvasm::assemble;
 
 /// Every third invocation prints; all put the time into their word.
@@ -67,11 +68,8 @@ const KERNEL: &str = r#"OpCapability Shader
     OpReturn
     OpFunctionEnd"#;
 
-/// Runs three workgroups; gives at most `most` messages, by invocation, and the times.
-fn printed(backend: Backend, most: u64) -> (Vec<Printed>, Vec<u32>) {
-    let messages = Arc::new(Mutex::new(Vec::new()));
-    let sink = Arc::clone(&messages);
-    let printer = Printer::new(most, move |message| sink.lock().unwrap().push(message.clone()));
+/// A device whose kernels print so, and a command buffer with three workgroups of the kernel that write these words.
+fn recorded(backend: Backend, printer: Printer) -> (Device, CommandBuffer, Words) {
     let device = Device::new(DeviceOptions { backend, printer: Some(printer), ..options() }).unwrap();
     let set_layout = device.create_descriptor_set_layout(&[Binding { binding: 0, ty: STORAGE, count: 1 }]).unwrap();
     let layout = device.create_pipeline_layout(&[&set_layout], &[]).unwrap();
@@ -83,12 +81,23 @@ fn printed(backend: Backend, most: u64) -> (Vec<Printed>, Vec<u32>) {
     set.write(0, 0, STORAGE, &[words.whole()]).unwrap();
     // The clock has begun to run.
     std::thread::sleep(std::time::Duration::from_millis(1));
+    let command = common::recorded(&device, Flags::empty(), |command| {
+        command.bind_pipeline(&pipeline).unwrap();
+        command.bind_descriptor_sets(&layout, 0, &[&set], &[]).unwrap();
+        command.dispatch(3, 1, 1).unwrap();
+    });
+    (device, command, words)
+}
+
+/// Runs it twice; gives at most `most` messages, by invocation, and the times.
+fn printed(backend: Backend, most: u64) -> (Vec<Printed>, Vec<u32>) {
+    let messages = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&messages);
+    let printer = Printer::new(most, move |message| sink.lock().unwrap().push(message.clone()));
+    let (device, command, words) = recorded(backend, printer);
     for _ in 0..2 {
-        run(&device, |command| {
-            command.bind_pipeline(&pipeline).unwrap();
-            command.bind_descriptor_sets(&layout, 0, &[&set], &[]).unwrap();
-            command.dispatch(3, 1, 1).unwrap();
-        });
+        device.queue().submit(&[&command], None).unwrap();
+        device.queue().wait_idle().unwrap();
     }
     let mut messages = std::mem::take(&mut *messages.lock().unwrap());
     messages.sort_by_key(|message| message.invocation);
@@ -115,5 +124,21 @@ fn messages_come_with_the_ids_of_their_invocations() {
 fn a_printer_takes_as_many_messages_as_it_says() {
     for backend in Backend::available() {
         assert_eq!(printed(backend, 7).0.len(), 7);
+    }
+}
+
+#[test]
+fn a_printer_that_panics_loses_its_device_with_the_reason() {
+    for backend in Backend::available() {
+        let printer = Printer::new(1000, |message| panic!("no paper for `{}`", message.text));
+        let (device, command, _) = recorded(backend, printer);
+        let fence = device.create_fence(false);
+        // Where the device is lost before the call returns, it says so at once.
+        let _ = device.queue().submit(&[&command], Some(&fence));
+        let Err(Error::DeviceLost(why)) = fence.wait(None) else { panic!("{backend}: not lost") };
+        assert!(why.starts_with("kernel `main` panicked: no paper for `word "), "{backend}: {why}");
+        assert!(device.is_lost());
+        // Nothing else is harmed.
+        assert_eq!(printed(backend, 1000).0.len(), 40);
     }
 }

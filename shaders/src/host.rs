@@ -40,7 +40,8 @@ struct Inner {
 }
 
 impl Printer {
-    /// Calls `print`, on the threads that run kernels, for the first `most` messages of all kernels together.
+    /// Calls `print`, on the threads that run kernels, for the first `most` messages of all kernels together. If it panics,
+    /// their device is lost.
     pub fn new(most: u64, print: impl Fn(&Printed) + Send + Sync + 'static) -> Self {
         Self { inner: Arc::new(Inner { left: AtomicU64::new(most), print: Box::new(print) }) }
     }

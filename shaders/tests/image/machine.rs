@@ -1,6 +1,7 @@
 //! Samples by compiled kernels: every engine gives the interpreter's bits, and what the reference says.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU32;
 
 use proptest::prelude::*;
@@ -42,6 +43,21 @@ impl Shader {
         let (layer, level) =
             (if arrayed { ", i32(at.z)" } else { "" }, lod.map_or("i32(at.w)".into(), |lod| format!("{lod}")));
         Self::new(&format!("textureLoad(image, vec2i(at.xy){layer}, {level})"), arrayed, lod)
+    }
+
+    /// Samples while some hundred numbers are needed before and after.
+    fn with_large_frame() -> Self {
+        // Each number goes into the place that is sampled, and once more into what becomes of the sample.
+        let numbers = 1..60;
+        let each = |with: fn(u32) -> String| numbers.clone().map(with).collect::<String>();
+        let source = format!(
+            "at; {} var x = 0u; {} let lod = 0.25 * f32(x & 3u);
+            var texel = bitcast<vec4u>(textureSampleLevel(image, how, at.xy, lod)); {} out[id] = bitcast<vec4f>(texel)",
+            each(|n| format!("let a{n} = bitcast<vec4u>(places[(id + {n}u) % {COUNT}u]);")),
+            each(|n| format!("x += a{n}.x * {n}u + (a{n}.y ^ a{n}.z) - a{n}.w;")),
+            each(|n| format!("texel = (texel ^ a{0}) * {0}u;", 60 - n)),
+        );
+        Self::new(&source, false, None)
     }
 
     fn new(texel: &str, arrayed: bool, lod: Option<f32>) -> Self {
@@ -255,17 +271,7 @@ fn samples_that_follow_each_other_do_not_mix() {
 
 #[test]
 fn samples_that_are_calls_keep_large_frames() {
-    // Each number goes into the place that is sampled, and once more into what becomes of the sample.
-    let numbers = 1..60;
-    let each = |with: fn(u32) -> String| numbers.clone().map(with).collect::<String>();
-    let source = format!(
-        "at; {} var x = 0u; {} let lod = 0.25 * f32(x & 3u);
-        var texel = bitcast<vec4u>(textureSampleLevel(image, how, at.xy, lod)); {} out[id] = bitcast<vec4f>(texel)",
-        each(|n| format!("let a{n} = bitcast<vec4u>(places[(id + {n}u) % {COUNT}u]);")),
-        each(|n| format!("x += a{n}.x * {n}u + (a{n}.y ^ a{n}.z) - a{n}.w;")),
-        each(|n| format!("texel = (texel ^ a{0}) * {0}u;", 60 - n)),
-    );
-    let shader = Shader::new(&source, false, None);
+    let shader = Shader::with_large_frame();
     let format = prop::sample::select(vec![Format::R8G8B8A8_UNORM, Format::B8G8R8A8_UNORM]);
     let strategy = (2u32..40, any::<u64>(), format, samplers(), places());
     let mut runner = TestRunner::new(Config { cases: 50, failure_persistence: None, ..Config::default() });
@@ -283,6 +289,21 @@ fn samples_that_are_calls_keep_large_frames() {
         Ok(())
     });
     result.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn a_panic_in_a_sample_comes_out_of_the_kernel() {
+    // No image is like this: it has no texel that could be the nearest.
+    let mut picture = Picture::new(Dim::D2, false, Format::B8G8R8A8_UNORM, 4, 1, 1);
+    picture.view.size[0] = 0;
+    for shader in [Shader::sample(false, None), Shader::with_large_frame()] {
+        for engine in shader.engines {
+            let backend = engine.0;
+            let one = Shader { bindings: shader.bindings.clone(), engines: vec![engine], arrayed: false, lod: None };
+            let run = || one.run(&picture, &Sampler::DEFAULT, &[[0.5; 4]; COUNT]);
+            assert!(catch_unwind(AssertUnwindSafe(run)).is_err(), "{backend}");
+        }
+    }
 }
 
 #[test]

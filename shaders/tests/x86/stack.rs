@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU32;
 use std::thread::Builder;
 
@@ -108,6 +109,25 @@ fn a_dispatch_with_a_large_frame_starts_and_maps_nothing_and_calls_on_its_thread
             let distance = (&raw const here).addr().abs_diff(CLOCK.get());
             assert!(distance < 32 << 10, "{distance} bytes away");
             assert_eq!((scratch.stack.bytes(), scratch.words.capacity()), (bytes, capacity));
+        }
+    }
+}
+
+#[test]
+fn a_panic_in_a_call_comes_out_of_the_kernel_at_once() {
+    fn broken() -> u64 {
+        panic!("no time")
+    }
+    for isa in engines() {
+        for rows in [8, 800] {
+            let (program, slice) = (reversal(rows, isa), buffer(&before(rows)));
+            let mut scratch = Scratch { host: Host { clock: broken, ..Host::default() }, ..Scratch::default() };
+            let panic = catch_unwind(AssertUnwindSafe(|| run(&program, slice, &mut scratch))).unwrap_err();
+            assert_eq!(panic.downcast_ref(), Some(&"no time"));
+            assert_eq!(words(slice), before(rows), "what follows the call was not done");
+            scratch.host.clock = clock;
+            run(&program, slice, &mut scratch);
+            assert_eq!(words(slice), reversed(rows), "{isa:?}");
         }
     }
 }

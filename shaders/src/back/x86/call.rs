@@ -19,11 +19,15 @@
 //!   stack pointer in its frame, and takes it back to call and to return.
 //! - *Routines* are calls back into `routines!`'s functions, with the context as it was handed out and rows of words that lie in
 //!   the scratch memory given for them; the code has put everything that it wants to keep into registers that belong to the
-//!   caller or onto its own stack, which is aligned as the convention asks.
+//!   caller or onto its own stack, which is aligned as the convention asks. No panic leaves them, since nobody can unwind the
+//!   code: it is kept in the context, the code returns, and the panic goes on from here.
 //! - *Registers*: those that `extern "sysv64"` gives away. MXCSR, if it is not as it has to be, is set for the time of the
 //!   call only.
 
+use std::any::Any;
+use std::cell::RefCell;
 use std::mem::offset_of;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Isa;
@@ -49,7 +53,7 @@ pub(super) struct Context {
     /// The upper end of the worker's stack, for code with a large frame.
     pub stack: *mut u8,
     pub images: *const Descriptor,
-    pub call: unsafe extern "sysv64" fn(&Context, *mut [u32; 16], u32),
+    pub call: unsafe extern "sysv64" fn(&Context, *mut [u32; 16], u32) -> u32,
     pub image_count: usize,
     pub buffer_count: usize,
     pub descriptors: usize,
@@ -60,6 +64,8 @@ pub(super) struct Context {
     pub message_count: usize,
     pub num_workgroups: [u32; 3],
     pub workgroup: [u32; 3],
+    /// What a routine panicked with.
+    panic: RefCell<Option<Box<dyn Any + Send>>>,
 }
 
 /// Byte offsets of [`Context`]'s fields.
@@ -97,7 +103,7 @@ pub(super) struct Needs {
     pub isa: Isa,
 }
 
-/// Runs the function at `entry` for one workgroup after the other.
+/// Runs the function at `entry` for one workgroup after the other. Panics if a routine does.
 pub(super) fn run(
     code: &CodeMemory,
     entry: usize,
@@ -157,11 +163,13 @@ pub(super) fn run(
         message_count: messages.len(),
         num_workgroups: args.num_workgroups,
         workgroup: [0; 3],
+        panic: RefCell::new(None),
     };
     while let Some(workgroup) = workgroups.next() {
         context.workgroup = workgroup;
         if call(code, entry, &context) != Outcome::Done {
-            return Outcome::Stopped;
+            let panic = context.panic.take();
+            return panic.map_or(Outcome::Stopped, |panic| resume_unwind(panic));
         }
         // Only long loops ask by themselves. Relaxed: nothing comes with the flag.
         if args.stop.load(Ordering::Relaxed) != 0 && workgroups.next().is_some() {
@@ -197,7 +205,7 @@ fn areas<const N: usize>(words: &mut Vec<u64>, bytes: [usize; N]) -> Option<[*mu
 }
 
 /// What generated code calls for a routine, with its rows of operands and room for its results, on machines with these
-/// instructions: those that the generated code itself needs.
+/// instructions: those that the generated code itself needs. It gives 0, or 1 after a panic: then the code returns at once.
 macro_rules! routines {
     ($name:ident, $features:literal) => {
         /// # Safety
@@ -205,29 +213,35 @@ macro_rules! routines {
         /// Of generated code: `context` is the one that it was called with, `rows` are as many as the routine has,
         /// borrowed by nobody else, and the machine has the instructions.
         #[target_feature(enable = $features)]
-        unsafe extern "sysv64" fn $name(context: &Context, rows: *mut [u32; 16], routine: u32) {
-            // SAFETY: `run` made all three from slices that live as long as the call of the code does.
-            let images = unsafe { std::slice::from_raw_parts(context.images, context.image_count) };
-            // SAFETY: likewise.
-            let buffers = unsafe { std::slice::from_raw_parts(context.buffers, context.buffer_count) };
-            // SAFETY: likewise.
-            let routines = unsafe { std::slice::from_raw_parts(context.routines, context.routine_count) };
-            let Some(routine) = routines.get(routine as usize) else { return };
-            // SAFETY: the kernel's rows of calls have room for each of its routines (the SIMD form's verifier), and `areas`
-            // gave them to nobody else.
-            let rows = unsafe { std::slice::from_raw_parts_mut(rows, routine.rows() as usize) };
-            match routine {
-                Routine::Image(op) => lanes::run(op, images, rows),
-                Routine::BufferAt => buffers_at(buffers, context.descriptors, rows),
-                // SAFETY: the host outlives the call of the code.
-                Routine::Clock => tell_time(unsafe { &*context.host }, rows),
-                Routine::Print { message, .. } => {
-                    // SAFETY: as above.
-                    let messages = unsafe { std::slice::from_raw_parts(context.messages, context.message_count) };
-                    // SAFETY: as above.
-                    print(unsafe { &*context.host }, messages, *message, rows);
+        unsafe extern "sysv64" fn $name(context: &Context, rows: *mut [u32; 16], routine: u32) -> u32 {
+            // Who catches the panic in the end decides what is still to be used.
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                // SAFETY: `run` made all three from slices that live as long as the call of the code does.
+                let images = unsafe { std::slice::from_raw_parts(context.images, context.image_count) };
+                // SAFETY: likewise.
+                let buffers = unsafe { std::slice::from_raw_parts(context.buffers, context.buffer_count) };
+                // SAFETY: likewise.
+                let routines = unsafe { std::slice::from_raw_parts(context.routines, context.routine_count) };
+                let Some(routine) = routines.get(routine as usize) else { return };
+                // SAFETY: the kernel's rows of calls have room for each of its routines (the SIMD form's verifier), and `areas`
+                // gave them to nobody else.
+                let rows = unsafe { std::slice::from_raw_parts_mut(rows, routine.rows() as usize) };
+                match routine {
+                    Routine::Image(op) => lanes::run(op, images, rows),
+                    Routine::BufferAt => buffers_at(buffers, context.descriptors, rows),
+                    // SAFETY: the host outlives the call of the code.
+                    Routine::Clock => tell_time(unsafe { &*context.host }, rows),
+                    Routine::Print { message, .. } => {
+                        // SAFETY: as above.
+                        let messages = unsafe { std::slice::from_raw_parts(context.messages, context.message_count) };
+                        // SAFETY: as above.
+                        print(unsafe { &*context.host }, messages, *message, rows);
+                    }
                 }
-            }
+            }));
+            let Err(panic) = result else { return 0 };
+            context.panic.replace(Some(panic));
+            1
         }
     };
 }

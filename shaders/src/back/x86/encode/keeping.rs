@@ -3,7 +3,7 @@
 //! All such calls of a function go through one piece of code behind it, which keeps every register that a function may change on
 //! the stack. That takes about a hundred cycles, which is little beside what is called.
 
-use iced_x86::{Code, Instruction, MemoryOperand, Register};
+use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 
 use super::super::Isa;
 use super::frame::Frame;
@@ -51,6 +51,7 @@ pub(super) fn write(asm: &mut Assembler<'_>, keeper: Label, isa: Isa, frame: &Fr
         Isa::Avx2 => (Code::VEX_Vmovups_ymmm256_ymm, Code::VEX_Vmovups_ymm_ymmm256),
     };
     let masks = if isa == Isa::Avx512 { 1..8 } else { 0..0 };
+    let end = asm.label();
     asm.bind(keeper);
     for reg in GENERAL {
         asm.put(Instruction::with1(Code::Push_r64, reg));
@@ -70,6 +71,8 @@ pub(super) fn write(asm: &mut Assembler<'_>, keeper: Label, isa: Isa, frame: &Fr
     asm.put(Instruction::with2(Code::Mov_r32_rm32, Register::EDX, number));
     asm.put(Ok(Instruction::with(Code::VEX_Vzeroupper)));
     frame.call(asm, (old, KEPT_BYTES));
+    asm.put(Instruction::with2(Code::Test_rm32_r32, Register::EAX, Register::EAX));
+    asm.jump_if(ConditionCode::ne, end);
     for number in 0..vectors {
         asm.put(Instruction::with2(to_register, first + number as u32, at(number * bytes)));
     }
@@ -81,4 +84,9 @@ pub(super) fn write(asm: &mut Assembler<'_>, keeper: Label, isa: Isa, frame: &Fr
         asm.put(Instruction::with1(Code::Pop_r64, reg));
     }
     asm.put(Ok(Instruction::with(Code::Retnq)));
+    // The kernel ends: the stack pointer is the frame's again, and the rest of what was kept is not needed.
+    asm.bind(end);
+    asm.put(Instruction::with2(Code::Mov_r64_rm64, sp, at(OLD_AT)));
+    asm.put(Instruction::with2(Code::Add_rm64_imm32, sp, KEPT_BYTES));
+    asm.jump(asm.stopped());
 }

@@ -178,6 +178,8 @@ impl Encode<'_> {
         asm.put(Instruction::with2(Code::Mov_r32_imm32, Register::EDX, routine));
         asm.put(Ok(Instruction::with(Code::VEX_Vzeroupper)));
         self.frame.call(asm, (Register::RSP, 0));
+        asm.put(Instruction::with2(Code::Test_rm32_r32, Register::EAX, Register::EAX));
+        asm.jump_if(ConditionCode::ne, asm.stopped());
     }
 
     fn branch(&mut self, condition: ConditionCode, block: usize, next: Option<usize>) {
