@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use spelter_shaders::back::Code;
 
-use super::plan::{PIECE, Plan};
+use super::plan::Plan;
 use super::sync::{AtomicU64, Ordering};
 use super::work::{DispatchWork, Groups, Work};
 
@@ -20,6 +20,8 @@ const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
 const AGAIN: u64 = 64;
 /// Bytes that a copy or fill moves in a nanosecond, roughly.
 const BYTES_PER_NANOSECOND: u64 = 8;
+/// Nanoseconds to begin a row of an image.
+const ROW: u64 = 10;
 
 /// Nanoseconds per workgroup, by kernel.
 #[derive(Debug)]
@@ -62,6 +64,15 @@ impl Costs {
         entry.store(tag | nanoseconds, Ordering::Relaxed);
     }
 
+    /// Knows the kernel no more: what was known was wrong.
+    pub(super) fn forget(&self, code: &Arc<dyn Code>) {
+        let (entry, tag) = self.find(code);
+        // Relaxed: a hint, whole in one word.
+        if entry.load(Ordering::Relaxed) & !TIME_MASK == tag {
+            entry.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// Nanoseconds that a phase takes on one thread, if all of it is known; looks no further than `enough`.
     pub(super) fn phase(&self, phase: &[Work], plan: &Plan, enough: u64) -> Option<u64> {
         let mut sum = 0u64;
@@ -70,7 +81,7 @@ impl Costs {
             let cost = match work {
                 _ if units == 0 => 0,
                 Work::Dispatch(dispatch) => self.of(&dispatch.bound.code)?.saturating_mul(units),
-                _ => bytes(units * PIECE.min(work.bytes())),
+                _ => transfer(work),
             };
             sum = sum.saturating_add(cost);
             if sum >= enough {
@@ -88,11 +99,16 @@ impl Costs {
                 Some(self.of(&bound.code)?.saturating_mul(groups))
             }
             Work::Dispatch(_) => None,
-            _ => Some(bytes(work.bytes())),
+            _ => Some(transfer(work)),
         }
     }
 }
 
-fn bytes(count: u64) -> u64 {
-    count / BYTES_PER_NANOSECOND
+fn transfer(work: &Work) -> u64 {
+    let rows = match work {
+        Work::Rows(rows) => rows.to.rows,
+        Work::Clear(clear) => clear.to.rows,
+        _ => 0,
+    };
+    (work.bytes() / BYTES_PER_NANOSECOND).saturating_add(rows.saturating_mul(ROW))
 }

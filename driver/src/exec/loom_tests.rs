@@ -12,6 +12,7 @@ use super::board::{Board, Job, Spawn};
 use super::crew::Crew;
 use super::line::Line;
 use super::loss::Loss;
+use super::sync::Mutex;
 use super::watchdog::Nap;
 use crate::sync::{Counter, FenceState, Until, Wake, wait};
 
@@ -99,6 +100,65 @@ fn a_conductor_that_leaves_is_followed_by_one_other() {
         line.wait_settled(2);
         other.join().unwrap();
         assert_eq!((run.load(Relaxed), line.retired()), (2, 2));
+    });
+}
+
+/// A batch of two phases, and where to go on.
+#[derive(Debug)]
+struct Phases {
+    at: Mutex<usize>,
+    run: Arc<[Plain; 2]>,
+}
+
+/// Runs what is left of a line's batch, if nobody else does.
+fn finish(line: &Line<Phases>) {
+    let Some(role) = line.claim() else { return };
+    while let Some(batch) = role.front() {
+        let at = std::mem::take(&mut *batch.at.lock());
+        batch.run[at..].iter().for_each(|phase| assert_eq!(phase.fetch_add(1, Relaxed), 0));
+        role.pop();
+        assert_eq!(Arc::strong_count(&batch), 1, "somebody else holds what the batch owns");
+        role.retire(1);
+        role.settle(1);
+    }
+}
+
+#[test]
+fn a_batch_that_a_visitor_leaves_is_finished_by_one_other() {
+    model(Some(3), || {
+        let (board, line) = (board(1), Arc::new(Line::new()));
+        let worker = thread::spawn({
+            let (board, line) = (Arc::clone(&board), Arc::clone(&line));
+            move || {
+                while let Some((job, slot, _)) = board.next() {
+                    drop(job);
+                    finish(&line);
+                    let Spawn(_) = board.release(slot);
+                }
+            }
+        });
+        let run = Arc::new([Plain::new(0), Plain::new(0)]);
+        let pushed = line.push(|_| Arc::new(Phases { at: Mutex::default(), run: Arc::clone(&run) }));
+        assert!(pushed.was_idle);
+        // The visitor.
+        let (slot, role) = (board.claim().unwrap(), line.claim().unwrap());
+        let batch = role.front().unwrap();
+        batch.run[0].fetch_add(1, Relaxed);
+        *batch.at.lock() = 1;
+        drop(batch);
+        let wanted = role.leave();
+        let Spawn(_) = board.release(slot);
+        assert!(wanted);
+        let Spawn(_) = board.post(&Arc::new(1));
+        // The same thread waits, and works meanwhile.
+        if let Some(slot) = board.claim() {
+            finish(&line);
+            let Spawn(_) = board.release(slot);
+        }
+        line.wait_settled(1);
+        board.shut();
+        worker.join().unwrap();
+        assert!(run.iter().all(|phase| phase.load(Relaxed) == 1));
     });
 }
 

@@ -18,6 +18,7 @@ mod shared;
 pub(crate) mod sync;
 #[cfg(test)]
 mod tests;
+mod visit;
 mod watchdog;
 pub(crate) mod work;
 

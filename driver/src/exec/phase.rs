@@ -1,5 +1,6 @@
 //! Runs one phase: alone if it is small, with a crew if it is worth waking somebody.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,14 +9,25 @@ use super::plan::Plan;
 use super::progress::Progress;
 use super::run::{Halt, Run};
 use super::shared::{Shared, Slot};
+use super::visit::Visit;
 use super::work::Recording;
 
 /// Work worth waking a sleeping thread for: that alone takes some 40 µs.
-const SHARE_COLD: u64 = 60_000;
+pub(super) const SHARE_COLD: u64 = 60_000;
 /// Work worth sharing with a thread that spins for it.
 const SHARE_WARM: u64 = 15_000;
 /// Work for which one more thread is called.
 const PER_MEMBER: u64 = 20_000;
+/// Units that one thread may take alone before it knows that they are long, whatever is left for others.
+const FEW_UNITS: u64 = 4;
+
+/// A phase that was left in the middle.
+#[derive(Debug)]
+pub(super) struct Left {
+    plan: Plan,
+    /// Units that have been run, the first ones.
+    done: u64,
+}
 
 /// What the members of a crew need.
 #[derive(Debug)]
@@ -31,26 +43,36 @@ pub(super) fn owner(progress: &Arc<Progress>) -> usize {
     Arc::as_ptr(progress).addr()
 }
 
-/// Runs a phase to its end, or until the device is lost. `progress` is the queue's.
+/// Runs a phase, or what was `left` of it, to its end, or until the device is lost. `progress` is the queue's. On a visit
+/// what is left when that is over comes back.
 pub(super) fn run(
     shared: &Arc<Shared>,
-    recording: &Arc<Recording>,
-    phase: usize,
+    (recording, phase, left): (&Arc<Recording>, usize, Option<Left>),
     progress: &Arc<Progress>,
     slot: &mut Slot,
-) {
-    let work = &recording.phases[phase];
-    slot.plan.count(work);
-    let units = slot.plan.units();
-    let seats = seats(shared, recording, phase, &slot.plan, units);
-    let done = if seats > 0 { 0 } else { alone(shared, (recording, phase), progress, slot, units) };
+    visit: Option<&mut Visit>,
+) -> Option<Left> {
+    let mut done = 0;
+    match left {
+        Some(left) => (slot.plan, done) = (left.plan, left.done),
+        None => slot.plan.count(&recording.phases[phase]),
+    }
+    let (units, visits) = (slot.plan.units(), visit.is_some());
+    let seats = if visits { 0 } else { seats(shared, recording, phase, &slot.plan, units - done) };
+    if seats == 0 {
+        done = alone(shared, (recording, phase), progress, slot, done..units, visit);
+    }
     if done < units && !shared.loss.is_lost() {
-        let seats = seats.max(most_seats(shared, units - done));
         let plan = std::mem::take(&mut slot.plan);
+        if visits {
+            return Some(Left { plan, done });
+        }
+        let seats = seats.max(most_seats(shared, units - done));
         let payload =
             Arc::new(SharedPhase { recording: Arc::clone(recording), phase, plan, progress: Arc::clone(progress) });
         with_crew(shared, payload, done..units, seats, slot);
     }
+    None
 }
 
 /// Threads that could help with so many units.
@@ -73,16 +95,24 @@ fn seats(shared: &Shared, recording: &Recording, phase: usize, plan: &Plan, unit
     }
 }
 
-/// Runs units alone, until all are done or it turns out that help is worth while; how many are done.
+/// Runs units alone, until all are done, it turns out that help is worth while, or the visit is over; up to which one.
 fn alone(
     shared: &Shared,
     (recording, phase): (&Recording, usize),
     progress: &Progress,
     slot: &mut Slot,
-    units: u64,
+    Range { start, end: units }: Range<u64>,
+    visit: Option<&mut Visit>,
 ) -> u64 {
-    let started = (units > 1 && shared.workers() > 1).then(Instant::now);
-    let (mut done, mut chunk) = (0, if started.is_some() { 1 } else { units });
+    let (several, workers) = (units - start > 1, shared.workers() as u64);
+    // At the end a visitor leaves the last unit, too; of others nobody could help with one.
+    let (most, least) = visit.as_ref().map_or((u64::MAX, 2), |visit| (visit.most_units(), 1));
+    let started = match visit {
+        Some(visit) if several => Some(visit.started()),
+        None if several && workers > 1 => Some(Instant::now()),
+        _ => None,
+    };
+    let (mut done, mut chunk) = (start, if started.is_some() { 1 } else { units - start });
     while done < units {
         let end = units.min(done + chunk);
         let run = Run { shared, recording, phase, plan: &slot.plan, progress, slot: slot.number };
@@ -91,21 +121,16 @@ fn alone(
             break;
         }
         done = end;
-        chunk = chunk.saturating_mul(2);
-        if units - done > 1 && started.is_some_and(|at| at.elapsed() > Duration::from_nanos(SHARE_COLD)) {
+        // No more than a crew's thread would take, since nobody knows of the next units what they take.
+        chunk = chunk.saturating_mul(2).min(((units - done) / (4 * workers)).max(FEW_UNITS)).min(most);
+        if units - done >= least && started.is_some_and(|at| at.elapsed() > Duration::from_nanos(SHARE_COLD)) {
             break;
         }
     }
     done
 }
 
-fn with_crew(
-    shared: &Arc<Shared>,
-    payload: Arc<SharedPhase>,
-    units: std::ops::Range<u64>,
-    seats: usize,
-    slot: &mut Slot,
-) {
+fn with_crew(shared: &Arc<Shared>, payload: Arc<SharedPhase>, units: Range<u64>, seats: usize, slot: &mut Slot) {
     let crew = Crew::new(units, seats + 1, Arc::clone(&payload));
     let spawn = shared.board.open(&crew, seats, owner(&payload.progress));
     shared.spawn(spawn);
@@ -134,7 +159,7 @@ pub(super) fn member_of(shared: &Arc<Shared>, member: Member<SharedPhase>, slot:
 
 impl SharedPhase {
     /// Runs a range of units; whether to go on.
-    fn run(&self, shared: &Shared, range: std::ops::Range<u64>, slot: &mut Slot) -> bool {
+    fn run(&self, shared: &Shared, range: Range<u64>, slot: &mut Slot) -> bool {
         let (recording, phase) = (&self.recording, self.phase);
         let run = Run { shared, recording, phase, plan: &self.plan, progress: &self.progress, slot: slot.number };
         match run.units(range, &mut slot.scratch, &mut slot.count) {

@@ -5,19 +5,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::line::{Conductor, Line};
-use super::phase;
+use super::phase::{self, Left};
 use super::progress::{Mark, Progress};
 use super::run::said;
 use super::shared::{Shared, Slot};
-use super::sync::{AtomicU64, Ordering, spin_until};
+use super::sync::{Mutex, spin_until};
+use super::visit::Visit;
 use super::work::{Batch, Recording, Work};
 use crate::error::DeviceError;
 use crate::sync::{Counter, Target, Wake};
 
-/// Batches known to take less than this (in nanoseconds) are run by the thread that submits them.
-const INLINE: u64 = 20_000;
-/// A batch with more commands is not looked at any further.
-const INLINE_COMMANDS: usize = 64;
 /// How long a waiter spins before it sleeps.
 pub(crate) const WAIT_SPIN: std::time::Duration = std::time::Duration::from_micros(20);
 /// Looks for work that a waiter makes in vain before it sleeps.
@@ -38,8 +35,17 @@ pub(crate) struct QueueState {
 struct Submitted {
     serial: u64,
     batch: Batch,
-    /// Recording and phase from which to go on, in 32 bits each. Written and read by conductors, whom the line orders.
-    next: AtomicU64,
+    /// Where to go on.
+    at: Mutex<At>,
+}
+
+/// A place in a batch.
+#[derive(Debug, Default)]
+struct At {
+    recording: usize,
+    phase: usize,
+    /// What is left of the phase, if it was begun.
+    left: Option<Left>,
 }
 
 /// How far a conductor came with a batch.
@@ -48,6 +54,8 @@ enum Ran {
     Done(Result<(), DeviceError>),
     /// Up to something that waits for this.
     Until(Target),
+    /// As far as a visitor goes.
+    Visited,
 }
 
 impl QueueState {
@@ -58,8 +66,8 @@ impl QueueState {
         queue
     }
 
-    /// Puts a batch in line and returns its serial, which counts up from 1. A tiny batch on an idle queue has run when
-    /// this returns. On a lost device the fence, too, is told so.
+    /// Puts a batch in line and returns its serial, which counts up from 1. A tiny batch on an idle queue has mostly run
+    /// when this returns, which is soon in any case. On a lost device the fence, too, is told so.
     pub(crate) fn submit(self: &Arc<Self>, batch: Batch) -> Result<u64, DeviceError> {
         if let Err(lost) = self.check() {
             batch.fence.inspect(|fence| fence.settle(Err(lost.clone())));
@@ -69,10 +77,11 @@ impl QueueState {
             fence.attach(self);
         }
         batch.signals.iter().for_each(|(counter, _)| counter.attach(self));
-        let tiny = self.is_tiny(&batch);
-        let pushed = self.line.push(|serial| Arc::new(Submitted { serial, batch, next: AtomicU64::new(0) }));
-        if pushed.was_idle && !(tiny && self.serve_inline()) && !self.shared.post(self) {
-            self.serve_inline();
+        let commands = || batch.recordings.iter().flat_map(|recording| recording.phases.commands());
+        let visit = Visit::new(&self.shared.costs, commands());
+        let pushed = self.line.push(|serial| Arc::new(Submitted { serial, batch, at: Mutex::default() }));
+        if pushed.was_idle && !(visit.is_some() && self.serve_inline(visit)) && !self.shared.post(self) {
+            self.serve_inline(None);
         }
         Ok(pushed.serial)
     }
@@ -85,43 +94,47 @@ impl QueueState {
         Ok(())
     }
 
-    /// Whether the whole batch is known to be not worth a worker.
-    fn is_tiny(&self, batch: &Batch) -> bool {
-        let commands = || batch.recordings.iter().flat_map(|recording| recording.phases.commands());
-        if commands().nth(INLINE_COMMANDS).is_some() {
-            return false;
+    /// Runs one batch on this thread, or what of it a visitor runs, if a slot is free and nobody else has come. Whoever
+    /// goes on is called.
+    fn serve_inline(self: &Arc<Self>, mut visit: Option<Visit>) -> bool {
+        loop {
+            let Some(mut held) = self.shared.claim() else { return false };
+            let Some(role) = self.line.claim() else { return true };
+            let wanted = self.conduct(role, &mut held.slot, || false, visit.as_mut());
+            // First the slot: it may be the one that is missing.
+            drop(held);
+            if !wanted || self.shared.post(self) {
+                return true;
+            }
+            // No thread could be started: there is nobody but us.
+            visit = None;
         }
-        let cost = commands().try_fold(0u64, |sum, work| Some(sum.saturating_add(self.shared.costs.work(work)?)));
-        cost.is_some_and(|cost| cost < INLINE)
-    }
-
-    /// Runs one batch on this thread, if a slot is free and nobody else has come.
-    fn serve_inline(self: &Arc<Self>) -> bool {
-        let Some(mut held) = self.shared.claim() else { return false };
-        let Some(role) = self.line.claim() else { return true };
-        self.conduct(role, &mut held.slot, || false);
-        true
     }
 
     /// Serves the queue, on a worker, until the line is empty or other queues wait.
     pub(super) fn serve(self: &Arc<Self>, slot: &mut Slot) {
-        if let Some(role) = self.line.claim() {
-            self.conduct(role, slot, || !self.shared.board.is_crowded());
+        if let Some(role) = self.line.claim()
+            && self.conduct(role, slot, || !self.shared.board.is_crowded(), None)
+        {
+            self.hand_over(slot);
         }
     }
 
-    /// Runs batches in order, at least one; after each, leaves unless it is to `stay`. Leaves a batch that has to wait.
+    /// Runs batches in order, at least one, or what of it a visitor runs; after each, leaves unless it is to `stay`. Leaves
+    /// a batch that has to wait. Whether there are more: then the caller sees to a conductor.
     fn conduct<'a>(
         self: &'a Arc<Self>,
         mut role: Conductor<'a, Submitted>,
         slot: &mut Slot,
         mut stay: impl FnMut() -> bool,
-    ) {
+        mut visit: Option<&mut Visit>,
+    ) -> bool {
         self.shared.wake_watchdog();
+        let mut wanted = false;
         loop {
             let Some(submitted) = role.front() else { break };
             let started = self.shared.observer.as_ref().map(|_| Instant::now());
-            let ran = self.run(&submitted, slot);
+            let ran = self.run(&submitted, slot, visit.as_deref_mut());
             if let (Some(observer), Some(started)) = (&self.shared.observer, started) {
                 observer.ran(self.number, submitted.serial, started, Instant::now());
             }
@@ -133,13 +146,16 @@ impl QueueState {
                     role = again;
                     continue;
                 }
+                // The next conductor's handle is to be the last.
+                Ran::Visited => drop(submitted),
             }
             if !stay() {
-                self.hand_over(role, slot);
+                wanted = role.leave();
                 break;
             }
         }
         self.shared.nap().end();
+        wanted
     }
 
     /// Leaves the role until a counter has a value. If it has it by now, the role is back.
@@ -158,43 +174,66 @@ impl QueueState {
         if self.line.unpark() { self.line.claim() } else { None }
     }
 
-    fn hand_over<'a>(self: &'a Arc<Self>, role: Conductor<'a, Submitted>, slot: &mut Slot) {
-        if role.leave() && !self.shared.post(self) {
-            // No thread could be started: there is nobody but us.
-            if let Some(role) = self.line.claim() {
-                self.conduct(role, slot, || true);
-            }
+    /// A conductor is wanted after this thread, which keeps its slot.
+    fn hand_over(self: &Arc<Self>, slot: &mut Slot) {
+        // No thread could be started: there is nobody but us.
+        if !self.shared.post(self)
+            && let Some(role) = self.line.claim()
+        {
+            self.conduct(role, slot, || true, None);
         }
     }
 
     /// Runs a batch from where it was left; not at all on a lost device.
-    fn run(self: &Arc<Self>, submitted: &Submitted, slot: &mut Slot) -> Ran {
+    fn run(self: &Arc<Self>, submitted: &Submitted, slot: &mut Slot, mut visit: Option<&mut Visit>) -> Ran {
         if let Err(lost) = self.shared.loss.check() {
             return Ran::Done(Err(lost));
         }
         if let Some(target) = submitted.batch.waits.iter().find(|(counter, value)| !counter.reached(*value)) {
             return Ran::Until(target.clone());
         }
-        // Relaxed: conductors come one after the other, through the line's lock.
-        let next = submitted.next.load(Ordering::Relaxed);
-        let (first, mut phase) = ((next >> 32) as usize, next as u32 as usize);
+        // Conductors come one after the other: nobody waits for the lock.
+        let At { recording: first, mut phase, mut left } = std::mem::take(&mut *submitted.at.lock());
         for (r, recording) in submitted.batch.recordings.iter().enumerate().skip(first) {
             for p in phase..recording.phases.len() {
                 if let Err(lost) = self.shared.loss.check() {
                     return Ran::Done(Err(lost));
                 }
                 if let Some(counter) = unset_event(&recording.phases[p]) {
-                    submitted.next.store((r as u64) << 32 | p as u64, Ordering::Relaxed);
+                    *submitted.at.lock() = At { recording: r, phase: p, left: None };
                     return Ran::Until((counter, 1));
+                }
+                if let Some(visit) = &mut visit {
+                    if visit.is_over() {
+                        return self.end_visit(submitted, At { recording: r, phase: p, left: None });
+                    }
+                    if !submitted.ends_with(r, p) {
+                        visit.started();
+                    }
                 }
                 make_ready(&recording.phases[p]);
                 self.progress.begin(r, p);
-                phase::run(&self.shared, recording, p, &self.progress, slot);
+                let work = (recording, p, left.take());
+                let left = phase::run(&self.shared, work, &self.progress, slot, visit.as_deref_mut());
                 self.progress.end();
+                if left.is_some() {
+                    return self.end_visit(submitted, At { recording: r, phase: p, left });
+                }
             }
             phase = 0;
         }
         Ran::Done(self.shared.loss.check())
+    }
+
+    /// Notes where the next conductor goes on with a batch that takes longer than was thought.
+    fn end_visit(&self, submitted: &Submitted, at: At) -> Ran {
+        *submitted.at.lock() = at;
+        for work in submitted.batch.recordings.iter().flat_map(|recording| recording.phases.commands()) {
+            if let Work::Dispatch(dispatch) = work {
+                self.shared.costs.forget(&dispatch.bound.code);
+            }
+        }
+        Ran::Visited
     }
 
     /// How far this queue is; for the watchdog.
@@ -245,7 +284,9 @@ impl QueueState {
     fn help_once(self: &Arc<Self>, done: &dyn Fn() -> bool) -> bool {
         let Some(mut held) = self.shared.claim() else { return false };
         if let Some(role) = self.line.claim() {
-            self.conduct(role, &mut held.slot, || !done() && !self.shared.board.is_crowded());
+            if self.conduct(role, &mut held.slot, || !done() && !self.shared.board.is_crowded(), None) {
+                self.hand_over(&mut held.slot);
+            }
             return true;
         }
         let Some(member) = self.shared.board.join(phase::owner(&self.progress)) else { return false };
@@ -274,11 +315,19 @@ impl QueueState {
     }
 }
 
+impl Submitted {
+    /// Whether nothing comes after this phase.
+    fn ends_with(&self, recording: usize, phase: usize) -> bool {
+        let recordings = &self.batch.recordings;
+        recording + 1 == recordings.len() && phase + 1 == recordings[recording].phases.len()
+    }
+}
+
 impl Wake for QueueState {
     /// What the batch in front waits for may have happened, or the device is lost.
     fn wake(self: Arc<Self>) {
         if self.line.unpark() && !self.shared.post(&self) {
-            self.serve_inline();
+            self.serve_inline(None);
         }
     }
 }

@@ -2,6 +2,8 @@
 
 #![cfg(not(loom))]
 
+mod visit;
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
@@ -17,8 +19,8 @@ use crate::error::DeviceError;
 use crate::memory::{Allocation, Heap};
 use crate::sync::FenceState;
 
-/// A kernel that is a closure.
-struct Kernel<F>(F);
+/// A kernel that is a closure, and the most steps of a workgroup, if they are known.
+struct Kernel<F>(F, Option<u64>);
 
 impl<F> fmt::Debug for Kernel<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -30,23 +32,36 @@ impl<F: Fn(&DispatchArgs<'_>, [u32; 3]) -> Outcome + Send + Sync> Code for Kerne
     fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], _: &mut Scratch) -> Outcome {
         self.0(args, workgroup)
     }
+
+    fn most_steps(&self) -> Option<u64> {
+        self.1
+    }
 }
 
 fn kernel(run: impl Fn(&DispatchArgs<'_>, [u32; 3]) + Send + Sync + 'static) -> Arc<dyn Code> {
-    Arc::new(Kernel(move |args: &DispatchArgs<'_>, at| {
+    bounded(None, run)
+}
+
+fn bounded(
+    most_steps: Option<u64>,
+    run: impl Fn(&DispatchArgs<'_>, [u32; 3]) + Send + Sync + 'static,
+) -> Arc<dyn Code> {
+    let run = move |args: &DispatchArgs<'_>, at| {
         run(args, at);
         Outcome::Done
-    }))
+    };
+    Arc::new(Kernel(run, most_steps))
 }
 
 /// A kernel that runs until it is stopped.
 fn endless() -> Arc<dyn Code> {
-    Arc::new(Kernel(|args: &DispatchArgs<'_>, _| {
+    let run = |args: &DispatchArgs<'_>, _| {
         while args.stop.load(SeqCst) == 0 {
             std::thread::yield_now();
         }
         Outcome::Stopped
-    }))
+    };
+    Arc::new(Kernel(run, None))
 }
 
 fn dispatch(name: &str, code: &Arc<dyn Code>, buffers: &[GuestSlice], groups: Groups) -> Work {
@@ -266,7 +281,7 @@ fn a_panic_in_a_kernel_loses_the_device_and_hangs_nobody() {
 #[test]
 fn a_kernel_without_memory_loses_the_device_and_says_so() {
     let executor = executor(2);
-    let code: Arc<dyn Code> = Arc::new(Kernel(|_: &DispatchArgs<'_>, _| Outcome::OutOfMemory));
+    let code: Arc<dyn Code> = Arc::new(Kernel(|_: &DispatchArgs<'_>, _| Outcome::OutOfMemory, None));
     let (batch, fence) = batch(&executor, vec![vec![one("huge", &code)]]);
     executor.queue().submit(batch).unwrap();
     let lost = DeviceError::DeviceLost("no memory for a worker to run kernel `huge`".to_owned());
@@ -428,10 +443,11 @@ fn the_time_limit_counts_for_each_command_of_a_phase() {
 #[test]
 fn a_huge_grid_is_one_command() {
     let executor = Executor::new(ExecutorOptions { workers: 2, time_limit: Duration::from_millis(100) });
-    let code: Arc<dyn Code> = Arc::new(Kernel(|args: &DispatchArgs<'_>, _| {
+    let run = |args: &DispatchArgs<'_>, _| {
         std::thread::sleep(Duration::from_micros(50));
         if args.stop.load(SeqCst) == 0 { Outcome::Done } else { Outcome::Stopped }
-    }));
+    };
+    let code: Arc<dyn Code> = Arc::new(Kernel(run, None));
     let before = (0..4).map(|_| one("before", &code));
     let phase = before.chain([dispatch("huge", &code, &[], Groups::Direct([MAX_GROUPS, MAX_GROUPS, 1]))]).collect();
     let (batch, fence) = batch(&executor, vec![phase]);

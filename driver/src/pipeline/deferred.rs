@@ -96,6 +96,10 @@ impl Code for KernelCode {
         self.made().code.run_all(args, workgroups, scratch)
     }
 
+    fn most_steps(&self) -> Option<u64> {
+        self.made.get()?.code.most_steps()
+    }
+
     fn make_ready(&self) {
         self.made().code.make_ready();
     }

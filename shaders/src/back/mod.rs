@@ -21,6 +21,11 @@ pub trait Code: Send + Sync + std::fmt::Debug {
         outcomes.find(|&outcome| outcome != Outcome::Done).unwrap_or(Outcome::Done)
     }
 
+    /// Steps that a workgroup takes at most, whatever its data, if that is known: a step takes a nanosecond, and mostly far less.
+    fn most_steps(&self) -> Option<u64> {
+        None
+    }
+
     /// Returns when workgroups can run at once: what compiles behind its callers' backs may not be there yet.
     fn make_ready(&self) {}
 

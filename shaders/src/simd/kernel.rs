@@ -23,6 +23,9 @@ pub struct Kernel {
     /// Whether other workgroups can learn from it, while it runs, what it has written: it has fences or atomics that reach
     /// beyond the workgroup.
     pub publishes: bool,
+    /// Steps of a workgroup at most, as [`Code::most_steps`](crate::back::Code::most_steps) counts them, if that is known.
+    /// The text form does not have it.
+    pub most_steps: Option<u64>,
     /// Constant words that it reads.
     pub tables: Vec<u32>,
     /// All blocks; `layout` says which are in use.
@@ -96,6 +99,7 @@ impl Kernel {
             frame_bytes: 0,
             call_bytes: 0,
             publishes: false,
+            most_steps: None,
             tables: Vec::new(),
             blocks: PrimaryMap::new(),
             layout: Vec::new(),

@@ -155,6 +155,7 @@ pub struct Program {
     messages: Vec<Message>,
     /// Whether it writes past the caches.
     streams: bool,
+    most_steps: Option<u64>,
     spills: Spills,
 }
 
@@ -204,6 +205,7 @@ pub fn compile_staged(
         entry: image.entry,
         needs,
         streams: code.streams,
+        most_steps: kernel.most_steps,
         routines: code.routines,
         messages: Vec::new(),
         spills,
@@ -251,6 +253,10 @@ impl Code for Program {
 
     fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
         self.run_each(args, workgroups, scratch)
+    }
+
+    fn most_steps(&self) -> Option<u64> {
+        self.most_steps
     }
 
     fn settle(&self) {

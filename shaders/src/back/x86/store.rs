@@ -37,6 +37,7 @@ impl Program {
         for flag in [images, pieces, self.streams] {
             out.number(usize::from(flag));
         }
+        out.number(self.most_steps.and_then(|steps| usize::try_from(steps).ok()).unwrap_or(usize::MAX));
         out.number(self.spills.slots);
         out.number(self.spills.moves);
         out.number(self.routines.len());
@@ -61,13 +62,13 @@ impl Program {
         let mut from = Reader(bytes);
         let name = from.text()?;
         let isa = Isa::available().find(|isa| isa.name() == name)?;
-        let mut numbers = [0; 12];
+        let mut numbers = [0; 13];
         for number in &mut numbers {
             *number = from.number()?;
         }
         let [entry, descriptors, shared_bytes, private_bytes, frame_bytes, call_bytes, stack_bytes, rest @ ..] =
             numbers;
-        let [images, pieces, streams, slots, moves] = rest;
+        let [images, pieces, streams, most_steps, slots, moves] = rest;
         let routines = (0..from.number()?).map(|_| routine(from.text()?)).collect::<Option<_>>()?;
         let messages = (0..from.number()?).map(|_| from.message()).collect::<Option<_>>()?;
         let code = from.bytes()?;
@@ -94,6 +95,7 @@ impl Program {
             routines,
             messages,
             streams: streams != 0,
+            most_steps: Some(most_steps as u64).filter(|_| most_steps != usize::MAX),
             spills: super::Spills { slots, moves },
         })
     }

@@ -1,28 +1,62 @@
-//! Loops that end soon whatever their data: they need not ask whether the kernel is to stop.
+//! Loops that end soon whatever their data: they need not ask whether the kernel is to stop, and a kernel without others
+//! takes no longer than can be told beforehand.
 //!
 //! A loop is *counted* if it leaves when a counter reaches a constant, and every trip brings the counter nearer.
 
 use crate::analysis::{Dominators, Loop, Loops};
 use crate::ir::{Block, InstData, Kernel, Op, Value, ValueDef};
+use crate::simd::LANES;
 
 /// Trips through a loop, those of the loops inside included, that pass without a look at the stop flag.
 const MOST: u64 = 1 << 14;
 
-/// For each loop, by its place in [`Loops::all`], whether it ends soon.
-pub(super) fn short_loops(kernel: &Kernel, loops: &Loops, dominators: &Dominators) -> Vec<bool> {
-    let mut short = vec![false; loops.all.len()];
+/// For each loop, by its place in [`Loops::all`], how many trips it has at most, if it ends soon.
+pub(super) fn short_loops(kernel: &Kernel, loops: &Loops, dominators: &Dominators) -> Vec<Option<u64>> {
+    let mut short = vec![None; loops.all.len()];
     // Trips of the loops inside that do not ask either, for one trip.
     let mut inside = vec![1u64; loops.all.len()];
     for (number, found) in loops.all.iter().enumerate().rev() {
-        let trips = trips(kernel, loops, number, found, dominators).map(|trips| trips.saturating_mul(inside[number]));
-        if let Some(trips) = trips.filter(|&trips| trips <= MOST) {
-            short[number] = true;
+        let Some(own) = trips(kernel, loops, number, found, dominators) else { continue };
+        let trips = own.saturating_mul(inside[number]);
+        if trips <= MOST {
+            short[number] = Some(own);
             if let Some(parent) = found.parent {
                 inside[parent] = inside[parent].saturating_add(trips);
             }
         }
     }
     short
+}
+
+/// Steps of a workgroup at most, as [`Code::most_steps`](crate::back::Code::most_steps) counts them, if all loops are short.
+pub(super) fn most_steps(kernel: &Kernel, loops: &Loops, short: &[Option<u64>]) -> Option<u64> {
+    let mut sum = 0u64;
+    for &block in &kernel.layout {
+        let around = std::iter::successors(loops.of(block), |&number| loops.all[number].parent);
+        let mut steps = 0;
+        for &inst in &kernel.blocks[block].insts {
+            steps += steps_of(&kernel.insts[inst])?;
+        }
+        for number in around {
+            steps = short[number]?.saturating_mul(steps);
+        }
+        sum = sum.saturating_add(steps);
+    }
+    Some(sum.saturating_mul(kernel.invocations().div_ceil(LANES).into()))
+}
+
+/// Nanoseconds or more that an instruction takes for a subgroup; none of what is not ours to tell.
+fn steps_of(inst: &InstData) -> Option<u64> {
+    Some(match inst {
+        InstData::Const { .. } => 0,
+        InstData::Pure { .. } | InstData::Select { .. } | InstData::Jump { .. } | InstData::Branch { .. } => 2,
+        // Sixteen addresses, each perhaps in no cache.
+        InstData::Load { .. } | InstData::Store { .. } => 32,
+        InstData::Atomic { .. } => 512,
+        InstData::Image { .. } => 4096,
+        InstData::Print { .. } => return None,
+        _ => 16,
+    })
 }
 
 /// At most so many trips.

@@ -113,8 +113,8 @@ struct Widen<'a> {
     tallied: EntitySet<ir::Inst>,
     /// Those that are.
     tallies: Vec<tally::Tally>,
-    /// By place in [`Loops::all`](crate::analysis::Loops::all): loops that need not ask whether to stop.
-    short: Vec<bool>,
+    /// By place in [`Loops::all`](crate::analysis::Loops::all): trips of loops that need not ask whether to stop.
+    short: Vec<Option<u64>>,
 }
 
 impl<'a> Widen<'a> {
@@ -122,6 +122,8 @@ impl<'a> Widen<'a> {
         let mut simd = Kernel::new(kernel.name.clone());
         simd.shared_bytes = kernel.shared_bytes();
         simd.publishes = atomic::publishes(kernel);
+        let short = counted::short_loops(kernel, &uniformity.loops, &uniformity.dominators);
+        simd.most_steps = counted::most_steps(kernel, &uniformity.loops, &short);
         let mut descriptors = SecondaryMap::new();
         for (binding, data) in &kernel.bindings {
             descriptors[binding] = simd.descriptors;
@@ -164,7 +166,7 @@ impl<'a> Widen<'a> {
             ranges: (!kernel.variables.is_empty()).then(|| Ranges::new(kernel)),
             tallied: EntitySet::new(),
             tallies: Vec::new(),
-            short: counted::short_loops(kernel, &uniformity.loops, &uniformity.dominators),
+            short,
         };
         widen.find_shared();
         widen.find_numbers();

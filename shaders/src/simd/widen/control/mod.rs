@@ -351,7 +351,7 @@ impl Widen<'_> {
 
     /// Asks whether the kernel is to stop, on the way back to a loop's header.
     fn poll(&mut self, number: usize) {
-        if !self.short[number] {
+        if self.short[number].is_none() {
             self.builder.emit(InstData::Poll);
         }
     }
