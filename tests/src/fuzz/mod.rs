@@ -16,6 +16,7 @@ mod narrow;
 mod pointer;
 mod program;
 mod reduce;
+mod repeat;
 mod scope;
 mod setup;
 mod shrink;

@@ -13,6 +13,7 @@ mod gather_elements;
 mod integer;
 mod lanes;
 mod mask;
+mod once;
 mod operand;
 mod permute;
 mod row;
