@@ -24,6 +24,17 @@ pub(crate) fn reverse_postorder(kernel: &Kernel, entry: Block) -> Vec<Block> {
     }
     let branches = places(kernel, &order);
     let forwards = |from: Block, to: Block| branches[to] == 0 || branches[from] != 0 && branches[from] < branches[to];
+    let goes_back = |&block: &Block| targets(kernel, block).iter().any(|&to| !forwards(block, to));
+    if !order.iter().any(goes_back) {
+        // Without loops there are no runs to enter.
+        return walk(kernel, entry, |block| {
+            let mut list = targets(kernel, block);
+            list.extend(of_loop(kernel, block));
+            list.extend(of_selection(kernel, block));
+            list.retain(|to| forwards(block, *to));
+            list
+        });
+    }
     let in_runs = walk(kernel, entry, |block| {
         let mut list = targets(kernel, block);
         list.extend(of_loop(kernel, block));
@@ -35,10 +46,7 @@ pub(crate) fn reverse_postorder(kernel: &Kernel, entry: Block) -> Vec<Block> {
     walk(kernel, entry, |block| {
         let mut list = targets(kernel, block);
         list.extend(of_loop(kernel, block));
-        match kernel.blocks[block].merge {
-            Some(Merge::Selection { merge }) if !enters(block, merge) => list.push(merge),
-            _ => {}
-        }
+        list.extend(of_selection(kernel, block).filter(|&merge| !enters(block, merge)));
         list.retain(|to| forwards(block, *to));
         list
     })
@@ -49,6 +57,13 @@ fn of_loop(kernel: &Kernel, block: Block) -> Successors {
     match kernel.blocks[block].merge {
         Some(Merge::Loop { merge, continuing }) => [continuing, merge].into_iter().collect(),
         _ => Successors::new(),
+    }
+}
+
+fn of_selection(kernel: &Kernel, block: Block) -> Option<Block> {
+    match kernel.blocks[block].merge {
+        Some(Merge::Selection { merge }) => Some(merge),
+        _ => None,
     }
 }
 
