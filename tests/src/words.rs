@@ -37,6 +37,18 @@ impl Allowed {
     }
 }
 
+/// Memory with guards behind: the slice is part of it.
+pub fn memory(bytes: u32, fill: impl Fn(u32) -> u8) -> (GuestSlice, GuestSlice) {
+    let all = GuestSlice::leak(bytes as usize + 64);
+    (0..bytes + 64).for_each(|at| all.store_u8(at.into(), fill(at)));
+    (all, all.slice(0, bytes.into()))
+}
+
+/// Its bytes.
+pub fn contents(slice: GuestSlice) -> Vec<u8> {
+    (0..slice.len()).map(|at| slice.load_u8(at)).collect()
+}
+
 /// Runs a WGSL kernel on buffers of so many words, the first full of [`source`]; what an engine did wrong.
 ///
 /// # Errors

@@ -8,9 +8,9 @@ use std::sync::atomic::AtomicU32;
 use proptest::prelude::*;
 use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES};
 use spelter_shaders::back::Scratch;
-use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{Kernel, verify};
 use spelter_tests::engine;
+use spelter_tests::words::{contents, memory};
 
 /// Where an invocation finds its part.
 #[derive(Clone, Copy, Debug)]
@@ -156,17 +156,6 @@ block2:
             None => Ok(()),
         }
     }
-}
-
-/// Memory with guards behind: the slice is part of it.
-fn memory(bytes: u32, fill: impl Fn(u32) -> u8) -> (GuestSlice, GuestSlice) {
-    let all = GuestSlice::leak(bytes as usize + 64);
-    (0..bytes + 64).for_each(|at| all.store_u8(at.into(), fill(at)));
-    (all, all.slice(0, bytes.into()))
-}
-
-fn contents(slice: GuestSlice) -> Vec<u8> {
-    (0..slice.len()).map(|at| slice.load_u8(at)).collect()
 }
 
 proptest! {

@@ -165,26 +165,16 @@ pub enum InstData {
         /// Lanes that store.
         mask: Value,
     },
-    /// `load_elements v0 + v1 if < [v2, v3]`: lane `l` loads all `n` words of element `i = v1 + l` (modulo 2³²), which
-    /// begins `4 * n * i` bytes after `v0`; as many results (`v32`) as there are limits. Word `k` is 0 where `i` is not below
-    /// limit `k`.
+    /// `load_elements v0 + v1 if < [v2, v3]`: the words of each lane's element; as many results (`v32`) as there are limits.
     LoadElements {
-        /// Address of element 0, `s64`.
-        base: Value,
-        /// Element of lane 0, `s32`.
-        index: Value,
-        /// For each word of an element (2 to 4 of them) how many elements have it in bounds: `s32`, none above the one
-        /// before.
-        limits: SmallVec<[Value; 4]>,
+        /// Where; words stand close to each other.
+        elements: Box<Elements>,
     },
-    /// `store_elements v0 + v1 if < [v2, v3], [v4, v5] mask v6`: as [`InstData::LoadElements`].
+    /// `store_elements v0 + v1 * 16 if < [v2, v3], [v4, v5] mask v6`: as [`InstData::LoadElements`]; what is between the
+    /// elements stays as it is.
     StoreElements {
-        /// Address of element 0, `s64`.
-        base: Value,
-        /// Element of lane 0, `s32`.
-        index: Value,
-        /// As for loads.
-        limits: SmallVec<[Value; 4]>,
+        /// Where.
+        elements: Box<Elements>,
         /// The words, `v32`.
         values: SmallVec<[Value; 4]>,
         /// Lanes that store.
@@ -332,6 +322,45 @@ pub struct Row {
     pub width: Width,
 }
 
+/// Elements of one to four words, one for each lane at equal distances: `v0 + v1 if < [v2, v3]`, `v0 + v1 * 16 if < [v2, v3]`,
+/// `v0 + v1 by 3 if < [v2, v3]`, `v0 + v1 strips 8 v4 * 16 if < [v2, v3]`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Elements {
+    /// Address of number 0, `s64`.
+    pub base: Value,
+    /// The number of lane 0, `s32`.
+    pub index: Value,
+    /// Lanes in strips, if not all 16 are in one.
+    pub strips: Option<Strips>,
+    /// What numbers count, and how far lanes are from each other.
+    pub spacing: Spacing,
+    /// For each word of an element what its number has to be below, unsigned, to be in bounds: `s32`. Others are loaded as 0
+    /// and not stored.
+    pub limits: SmallVec<[Value; 4]>,
+    /// Less than 4 bytes for elements of parts of words, which loads extend by zeros and stores cut off.
+    pub width: Width,
+}
+
+/// Lanes in groups of 4 or 8: the numbers of each are so many more than those of the lanes before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Strips {
+    /// Lanes of a strip.
+    pub lanes: u8,
+    /// How much the first number of a strip is above that of the strip before, modulo 2³², `s32`.
+    pub step: Value,
+}
+
+/// How the elements of lanes follow each other. All sums are modulo 2³².
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Spacing {
+    /// `* 16`: numbers count elements of so many bytes, and lanes have one after the other. All words of an element have its
+    /// number, and limits are none above the one before. It is not written where elements have no space between.
+    Bytes(u32),
+    /// `by 3`: numbers count words (or parts), lanes are so many from each other, and each word of an element has a number of its
+    /// own, one more than that before.
+    Words(u32),
+}
+
 /// An address for each lane: `base + index * scale + disp`, the index unsigned. In lanes that are on `index * scale` is
 /// below 2³².
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -344,6 +373,21 @@ pub struct LaneAddress {
     pub scale: u8,
     /// Bytes.
     pub disp: i32,
+}
+
+impl Elements {
+    /// Bytes from the element of a lane to that of the next in its strip.
+    pub fn stride(&self) -> u32 {
+        match self.spacing {
+            Spacing::Bytes(bytes) => bytes,
+            Spacing::Words(words) => words.saturating_mul(self.width.bytes()),
+        }
+    }
+
+    /// Whether there is no space between the elements.
+    pub fn are_dense(&self) -> bool {
+        self.stride() as usize == self.limits.len() * self.width.bytes() as usize
+    }
 }
 
 impl BlockCall {

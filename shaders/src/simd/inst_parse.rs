@@ -3,7 +3,10 @@
 use smallvec::SmallVec;
 
 use super::parse::Parser;
-use super::{Address, BlockCall, Field, InstData, LANES, LaneAddress, Routine, Row, Type, Value, WideOp};
+use super::{
+    Address, BlockCall, Elements, Field, InstData, LANES, LaneAddress, Routine, Row, Spacing, Strips, Type, Value,
+    WideOp,
+};
 use crate::image;
 use crate::ir::{AtomicOp, Op, Width};
 use crate::text::{Line, ParseError, hexadecimal};
@@ -57,6 +60,10 @@ fn detailed(parser: &mut Parser, line: &mut Line<'_>, word: &str, detail: &str) 
             let Some(width) = Width::from_name(detail) else { return Ok(None) };
             row_or_scatter(parser, line, word, width)?
         }
+        ("load_elements" | "store_elements", None) => {
+            let Some(width) = Width::from_name(detail) else { return Ok(None) };
+            elements(parser, line, word, width)?
+        }
         _ => return Ok(None),
     }))
 }
@@ -101,16 +108,7 @@ fn memory(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option
             InstData::Store { address, value, mask: mask(parser, line)? }
         }
         "load_row" | "store_row" | "scatter" => row_or_scatter(parser, line, word, Width::Word)?,
-        "load_elements" => {
-            let (base, index, limits) = elements(parser, line)?;
-            InstData::LoadElements { base, index, limits }
-        }
-        "store_elements" => {
-            let (base, index, limits) = elements(parser, line)?;
-            line.expect(',')?;
-            let values = brackets(parser, line)?;
-            InstData::StoreElements { base, index, limits, values, mask: mask(parser, line)? }
-        }
+        "load_elements" | "store_elements" => elements(parser, line, word, Width::Word)?,
         "gather" => {
             let lanes = lane_address(parser, line)?;
             InstData::Gather { lanes, mask: mask(parser, line)? }
@@ -313,11 +311,31 @@ fn row(parser: &mut Parser, line: &mut Line<'_>, width: Width) -> Result<Row> {
     Ok(Row { base, index, limit: parser.value(line)?, width })
 }
 
-/// `v0 + v1 if < [v2, v3]`
-fn elements(parser: &mut Parser, line: &mut Line<'_>) -> Result<(Value, Value, SmallVec<[Value; 4]>)> {
+/// `v0 + v1 strips 8 v4 * 16 if < [v2, v3]`, and what is stored there.
+fn elements(parser: &mut Parser, line: &mut Line<'_>, word: &str, width: Width) -> Result<InstData> {
     let (base, index) = base_and_index(parser, line)?;
+    let mut strips = None;
+    if line.eat_word("strips") {
+        let lanes = line.number_as("a number of lanes", |text| text.parse().ok())?;
+        strips = Some(Strips { lanes, step: parser.value(line)? });
+    }
+    let spacing = if line.eat('*') {
+        Some(Spacing::Bytes(line.unsigned()?))
+    } else if line.eat_word("by") {
+        Some(Spacing::Words(line.unsigned()?))
+    } else {
+        None
+    };
     below(line)?;
-    Ok((base, index, brackets(parser, line)?))
+    let limits: SmallVec<[Value; 4]> = brackets(parser, line)?;
+    let spacing = spacing.unwrap_or(Spacing::Bytes(limits.len() as u32 * width.bytes()));
+    let elements = Box::new(Elements { base, index, strips, spacing, limits, width });
+    if word == "load_elements" {
+        return Ok(InstData::LoadElements { elements });
+    }
+    line.expect(',')?;
+    let values = brackets(parser, line)?;
+    Ok(InstData::StoreElements { elements, values, mask: mask(parser, line)? })
 }
 
 fn base_and_index(parser: &mut Parser, line: &mut Line<'_>) -> Result<(Value, Value)> {

@@ -25,7 +25,7 @@ mod wide;
 mod widen;
 
 pub use entities::{Block, Inst, Value};
-pub use inst::{Address, BlockCall, InstData, LANES, LaneAddress, Row, pure_result};
+pub use inst::{Address, BlockCall, Elements, InstData, LANES, LaneAddress, Row, Spacing, Strips, pure_result};
 pub use kernel::{BlockData, Kernel, ValueDef};
 pub use pair::{Pairs, pair};
 pub(crate) use routine::MOST_WORDS;

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Address, InstData, LaneAddress, Row, Type, Value, pure_result};
+use super::{Address, Elements, InstData, LaneAddress, Row, Type, Value, pure_result};
 use crate::ir::AtomicOp;
 
 /// One place knows the operands, for both walks: `$iter` is `iter` or `iter_mut`, `$walk` that of addresses, `$targets` gives
@@ -41,11 +41,10 @@ macro_rules! walk_operands {
                 row.$walk(&mut $visit);
                 [value, mask].into_iter().for_each(&mut $visit);
             }
-            Self::LoadElements { base, index, limits } => {
-                [base, index].into_iter().chain(limits).for_each(&mut $visit);
-            }
-            Self::StoreElements { base, index, limits, values, mask } => {
-                [base, index].into_iter().chain(limits).chain(values).chain([mask]).for_each(&mut $visit);
+            Self::LoadElements { elements } => elements.$walk(&mut $visit),
+            Self::StoreElements { elements, values, mask } => {
+                elements.$walk(&mut $visit);
+                values.$iter().chain([mask]).for_each(&mut $visit);
             }
             Self::Gather { lanes, mask } => {
                 lanes.$walk(&mut $visit);
@@ -95,6 +94,16 @@ macro_rules! walk_addresses {
             }
         }
 
+        impl Elements {
+            fn $walk($($reference)+ self, visit: &mut impl FnMut($value)) {
+                [$($reference)+ self.base, $($reference)+ self.index].into_iter().for_each(&mut *visit);
+                if let Some(strips) = $($reference)+ self.strips {
+                    visit($($reference)+ strips.step);
+                }
+                ($($reference)+ self.limits).into_iter().for_each(visit);
+            }
+        }
+
         impl LaneAddress {
             fn $walk($($reference)+ self, visit: &mut impl FnMut($value)) {
                 [$($reference)+ self.base, $($reference)+ self.index].into_iter().for_each(visit);
@@ -138,7 +147,7 @@ impl InstData {
             Self::Context { field } => one(field.ty()),
             Self::BufferBase { .. } | Self::BufferLen { .. } => one(Type::S64),
             Self::GatherElements { masks, .. } => masks.iter().map(|_| Type::V32).collect(),
-            Self::LoadElements { limits, .. } => limits.iter().map(|_| Type::V32).collect(),
+            Self::LoadElements { elements } => elements.limits.iter().map(|_| Type::V32).collect(),
             Self::Atomic { op: AtomicOp::Store, .. } => SmallVec::new(),
             Self::Atomic { wide: Some(_), .. } => SmallVec::from_slice(&[Type::V32; 2]),
             Self::Atomic { .. } => one(Type::V32),

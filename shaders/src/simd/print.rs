@@ -2,7 +2,9 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{Address, Block, BlockCall, Inst, InstData, Kernel, LaneAddress, Row, Type, Value};
+use super::{
+    Address, Block, BlockCall, Elements, Inst, InstData, Kernel, LaneAddress, Row, Spacing, Strips, Type, Value,
+};
 use crate::ir::Width;
 use crate::text::{list, switch};
 
@@ -113,12 +115,11 @@ fn print_memory(f: &mut Formatter<'_>, data: &InstData) -> fmt::Result {
         InstData::StoreRow { row, value, mask } => {
             write!(f, "store_row{} {row}, {value} mask {mask}", Part(row.width))
         }
-        InstData::LoadElements { base, index, limits } => {
-            write!(f, "load_elements {base} + {index} if < {}", Brackets(limits))
+        InstData::LoadElements { elements } => {
+            write!(f, "load_elements{} {elements}", Part(elements.width))
         }
-        InstData::StoreElements { base, index, limits, values, mask } => {
-            let (limits, values) = (Brackets(limits), Brackets(values));
-            write!(f, "store_elements {base} + {index} if < {limits}, {values} mask {mask}")
+        InstData::StoreElements { elements, values, mask } => {
+            write!(f, "store_elements{} {elements}, {} mask {mask}", Part(elements.width), Brackets(values))
         }
         InstData::Gather { lanes, mask } => write!(f, "gather {lanes} mask {mask}"),
         InstData::GatherElements { base, index, masks } => {
@@ -142,6 +143,21 @@ fn print_memory(f: &mut Formatter<'_>, data: &InstData) -> fmt::Result {
         InstData::FrameStore { frame, at, value } => write!(f, "frame_store {frame} + {at}, {value}"),
         InstData::Zero { base, bytes } => write!(f, "zero {base}, {bytes}"),
         _ => Ok(()),
+    }
+}
+
+impl Display for Elements {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} + {}", self.base, self.index)?;
+        if let Some(Strips { lanes, step }) = self.strips {
+            write!(f, " strips {lanes} {step}")?;
+        }
+        match self.spacing {
+            Spacing::Bytes(_) if self.are_dense() => {}
+            Spacing::Bytes(bytes) => write!(f, " * {bytes}")?,
+            Spacing::Words(words) => write!(f, " by {words}")?,
+        }
+        write!(f, " if < {}", Brackets(&self.limits))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use smallvec::SmallVec;
 
-use super::{Address, Field, InstData, Kernel, LANES, LaneAddress, Row, Type, Value, WideOp};
-use crate::ir::{self, AtomicOp, Op};
+use super::{Address, Elements, Field, InstData, Kernel, LANES, LaneAddress, Row, Type, Value, WideOp};
+use crate::ir::{self, AtomicOp, Op, Width};
 use crate::lower::math::{is_basic, works_on_doubles, works_on_exponents};
 
 /// Operands with the types they must have. Block arguments are not among them.
@@ -89,11 +89,11 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
             row_types(row, operands);
             operands.extend([(value, Type::V32), (mask, Type::Mask)]);
         }
-        InstData::LoadElements { base, index, ref limits } => element_types(base, index, limits, operands)?,
-        InstData::StoreElements { base, index, ref limits, ref values, mask } => {
-            element_types(base, index, limits, operands)?;
-            if values.len() != limits.len() {
-                return Err(format!("{} words have {} limits", values.len(), limits.len()));
+        InstData::LoadElements { ref elements } => element_types(elements, operands, true)?,
+        InstData::StoreElements { ref elements, ref values, mask } => {
+            element_types(elements, operands, false)?;
+            if values.len() != elements.limits.len() {
+                return Err(format!("{} words have {} limits", values.len(), elements.limits.len()));
             }
             operands.extend(values.iter().map(|&value| (value, Type::V32)));
             operands.push((mask, Type::Mask));
@@ -245,11 +245,34 @@ fn row_types(row: Row, operands: &mut Operands) {
     operands.extend([(row.base, Type::S64), (row.index, Type::S32), (row.limit, Type::S32)]);
 }
 
-fn element_types(base: Value, index: Value, limits: &[Value], operands: &mut Operands) -> Result {
-    if !(2..=4).contains(&limits.len()) {
-        return Err(format!("elements have 2 to 4 words, not {}", limits.len()));
+/// Farthest that lanes' elements are from each other.
+const LONGEST_STRIDE: u32 = 1 << 16;
+
+fn element_types(elements: &Elements, operands: &mut Operands, load: bool) -> Result {
+    let &Elements { base, index, strips, ref limits, width, .. } = elements;
+    let (count, stride) = (limits.len(), elements.stride());
+    let least = if elements.are_dense() { 2 } else { 1 };
+    if !(least..=4).contains(&count) {
+        return Err(format!("elements have {least} to 4 words, not {count}"));
+    }
+    let bytes = width.bytes();
+    if stride < count as u32 * bytes || stride > LONGEST_STRIDE || !stride.is_multiple_of(bytes) {
+        return Err(format!("elements of {count} words are not {stride} bytes apart"));
+    }
+    match width {
+        Width::Word if load && !elements.are_dense() => {
+            return Err("words are loaded with all words of their elements".into());
+        }
+        Width::Word => {}
+        _ if stride > 8 => return Err(format!("elements of parts are not {stride} bytes apart")),
+        _ if strips.is_some() => return Err("parts of words have no strips".into()),
+        _ => {}
+    }
+    if strips.is_some_and(|strips| !matches!(strips.lanes, 4 | 8)) {
+        return Err("strips have 4 or 8 lanes".into());
     }
     operands.extend([(base, Type::S64), (index, Type::S32)]);
+    operands.extend(strips.map(|strips| (strips.step, Type::S32)));
     operands.extend(limits.iter().map(|&limit| (limit, Type::S32)));
     Ok(())
 }

@@ -9,6 +9,7 @@ mod elements;
 mod memory;
 mod ops;
 mod programs;
+mod spaced;
 mod stack;
 mod streams;
 mod strides;

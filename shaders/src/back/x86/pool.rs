@@ -69,6 +69,11 @@ impl Pool {
 }
 
 impl Constant {
+    /// The lower or the upper half of a vector.
+    pub(super) fn half(self, half: u8) -> Self {
+        Self(self.0 + 32 * i32::from(half))
+    }
+
     /// The displacement that stands for it in a memory operand on [`super::vcode::Base::Pool`].
     pub(super) fn disp(self) -> i32 {
         self.0

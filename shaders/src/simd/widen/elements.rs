@@ -20,30 +20,39 @@ use crate::simd::InstData;
 /// Groups that are looked at for one more member.
 const MOST_OPEN: usize = 16;
 
+/// Accesses that are done together.
+const MOST_MEMBERS: usize = 32;
+
 /// Words of a long element that are accessed together.
-const MOST_WORDS: u64 = 4;
+pub(super) const MOST_WORDS: u64 = 4;
 
 /// What memory an element is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Root {
+pub(super) enum Root {
     Buffer(ir::Value),
     Variable(ir::Variable),
 }
 
 /// The element that a word belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Element {
+pub(super) struct Element {
     root: Root,
     /// Bytes before element 0 that all lanes share.
-    uniform: SmallVec<[Term; 2]>,
-    lanes: Lanes,
+    pub(super) uniform: SmallVec<[Term; 2]>,
+    /// Of its words, or parts of words.
+    pub(super) width: Width,
+    pub(super) lanes: Lanes,
 }
 
 /// Which element each lane has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Lanes {
-    /// Neighbours: the index and the bytes of an element, and bytes before element 0 that are known now.
-    Row { index: Term, skip: u64 },
+pub(super) enum Lanes {
+    /// Neighbours, perhaps in strips of so many lanes: the index and the bytes of an element, and bytes before element 0 that are
+    /// known now.
+    Row { index: Term, skip: u64, strips: Option<u8> },
+    /// Words that are a constant number from each other in neighbouring lanes: the number without a constant, that constant, and
+    /// bytes as above.
+    Spaced { number: ir::Value, apart: u32, skip: u64 },
     /// Elements of a window: as [`Lanes::Row`].
     Near { index: Term, skip: u64 },
     /// Any.
@@ -52,11 +61,12 @@ enum Lanes {
 
 /// The word of an element that an instruction accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Word {
+pub(super) struct Word {
     /// From the element's beginning.
-    number: u64,
-    /// What is added to the only index of [`Lanes::Apart`], modulo 2³²: it counts words, too.
-    step: u32,
+    pub(super) number: u64,
+    /// What is added to the number of [`Lanes::Spaced`], or to the only index of [`Lanes::Apart`], modulo 2³²: it counts words,
+    /// too.
+    pub(super) step: u32,
 }
 
 /// A part of an element, in the scalar IR.
@@ -102,19 +112,17 @@ impl Widen<'_> {
             let data = &self.kernel.insts[inst];
             let (place, store, steady) = match data {
                 Scalar::Load { width, place, access, .. } => {
-                    let whole = !access.volatile && *width == Width::Word;
                     let steady =
                         matches!(place, Place::Push { .. } | Place::Buffer { space: BufferSpace::Uniform, .. });
-                    (Some(place).filter(|_| whole), false, steady || self.is_own(place))
+                    (Some((place, *width)).filter(|_| !access.volatile), false, steady || self.is_own(place))
                 }
                 Scalar::Store { width, place, access, .. } => {
-                    let whole = !access.volatile && *width == Width::Word;
-                    (Some(place).filter(|_| whole), true, self.is_own(place))
+                    (Some((place, *width)).filter(|_| !access.volatile), true, self.is_own(place))
                 }
                 Scalar::Atomic { .. } | Scalar::Barrier { .. } | Scalar::Fence { .. } => (None, true, false),
                 _ => continue,
             };
-            let found = place.and_then(|place| self.element_of(place, store));
+            let found = place.and_then(|(place, width)| self.element_of(place, width, store));
             let found = found.filter(|(element, _)| !store || !matches!(element.lanes, Lanes::Apart(_)));
             let joined = found.clone().and_then(|(element, word)| {
                 let fits = |&&group: &&usize| {
@@ -162,26 +170,28 @@ impl Widen<'_> {
     }
 
     /// The element that a place is a word of, and which word.
-    fn element_of(&self, place: &Place, store: bool) -> Option<(Element, Word)> {
+    fn element_of(&self, place: &Place, width: Width, store: bool) -> Option<(Element, Word)> {
         let root = match *place {
             Place::Buffer { buffer, .. } if self.shape(buffer) == Shape::Uniform => Root::Buffer(buffer),
             Place::Variable { variable, .. } if !self.is_private(variable) => Root::Variable(variable),
             _ => return None,
         };
         let offset = self.offset(place.offset());
-        if !offset.is_aligned() || self.strips(&offset).is_some() {
+        if width == Width::Word && !offset.is_aligned() {
+            return None;
+        }
+        if let &[term] = &offset.lanes[..]
+            && let Some((lanes, word)) = self.at_distances(term, offset.constant, width, store)
+        {
+            return Some((Element { root, uniform: offset.uniform, width, lanes }, word));
+        }
+        if width != Width::Word || self.strips(&offset).is_some() {
             return None;
         }
         let Offset { constant, uniform, mut lanes } = offset;
         let mut step = 0;
         if let [Term { value, stride }] = &mut lanes[..] {
             match (self.shape(*value) == Shape::Pattern(Patterns::ROW), *stride) {
-                (true, 8 | 12 | 16) => {
-                    let word = constant % u64::from(*stride) / 4;
-                    let index = Term { value: *value, stride: *stride };
-                    let lanes = Lanes::Row { index, skip: constant - word * 4 };
-                    return Some((Element { root, uniform, lanes }, Word { number: word, step }));
-                }
                 (true, 4) => return None,
                 (_, stride) if self.is_close(Term { value: *value, stride }, store) => {
                     if stride == 4 {
@@ -190,26 +200,14 @@ impl Widen<'_> {
                     // Of a long element, the nearest words are looked at together.
                     let word = constant % u64::from(stride) / 4 % MOST_WORDS;
                     let lanes = Lanes::Near { index: Term { value: *value, stride }, skip: constant - word * 4 };
-                    return Some((Element { root, uniform, lanes }, Word { number: word, step }));
+                    return Some((Element { root, uniform, width, lanes }, Word { number: word, step }));
                 }
                 (false, 4) => (*value, step) = self.without_step(*value),
                 _ => {}
             }
         }
         let word = Word { number: constant / 4, step };
-        (!lanes.is_empty()).then_some((Element { root, uniform, lanes: Lanes::Apart(lanes) }, word))
-    }
-
-    /// An index without a constant that is added to it.
-    fn without_step(&self, value: ir::Value) -> (ir::Value, u32) {
-        if let ir::ValueDef::Result { inst, .. } = self.kernel.values[value]
-            && let Scalar::Pure { op: Op::IAdd, args } = &self.kernel.insts[inst]
-            && let Some(step) = self.kernel.constant(args[1])
-            && !self.is_kept_apart(value)
-        {
-            return (args[0], step as u32);
-        }
-        (value, 0)
+        (!lanes.is_empty()).then_some((Element { root, uniform, width, lanes: Lanes::Apart(lanes) }, word))
     }
 
     /// Loads all words of a group; what its instructions yield.
@@ -228,9 +226,15 @@ impl Widen<'_> {
             return;
         }
         let (load, first) = match &element.lanes {
-            Lanes::Row { index, skip } => {
-                let (base, index, limits) = self.element_address(element, *index, *skip, members[0].0);
-                (InstData::LoadElements { base, index, limits }, Word { number: 0, step: 0 })
+            Lanes::Row { .. } | Lanes::Spaced { .. } => {
+                let (first, last) = plans.groups[group].span();
+                let (first, count) = match (element.width, &element.lanes) {
+                    (Width::Word, Lanes::Row { index, .. }) => (Word { number: 0, step: 0 }, index.stride as usize / 4),
+                    (Width::Word, &Lanes::Spaced { apart, .. }) => (first, apart as usize),
+                    _ => (first, last.distance(first) + 1),
+                };
+                let elements = Box::new(self.spaced(element, members[0].0, first, count));
+                (InstData::LoadElements { elements }, first)
             }
             Lanes::Near { .. } => unreachable!("elements that are close have a window"),
             Lanes::Apart(lanes) => self.gathered_elements(&plans.groups[group], lanes),
@@ -247,23 +251,31 @@ impl Widen<'_> {
     /// Stores all words of a group.
     pub(super) fn store_elements(&mut self, plans: &Plans, group: usize) {
         let Group { element, members, .. } = &plans.groups[group];
-        let mut stored: SmallVec<[(u64, Value); 4]> = SmallVec::new();
+        let first = plans.groups[group].span().0;
+        let mut stored: SmallVec<[(usize, Word, Value); 4]> = SmallVec::new();
         for &(inst, word) in members {
             if let Scalar::Store { value, .. } = self.kernel.insts[inst] {
-                stored.push((word.number, self.vector(value)));
+                stored.push((word.distance(first), word, self.vector(value)));
             }
         }
         stored.sort_by_key(|entry| entry.0);
-        let values: SmallVec<[Value; 4]> = stored.into_iter().map(|entry| entry.1).collect();
         if let Some((window, at)) = self.window_of(element, members[0].0) {
+            let values: SmallVec<[Value; 4]> = stored.into_iter().map(|entry| entry.2).collect();
             let places: SmallVec<[Places; 4]> = (0..values.len()).map(|word| window.places(word as u32)).collect();
             let rows = cover(places.iter().flatten().copied());
             return self.store_window(at, &rows, &places, &values);
         }
-        let Lanes::Row { index, skip } = element.lanes else { return };
-        let (base, index, limits) = self.element_address(element, index, skip, members[0].0);
-        let mask = self.exec;
-        self.builder.emit(InstData::StoreElements { base, index, limits, values, mask });
+        // Words next to each other, not too many.
+        let mut rest = &stored[..];
+        while let Some(&(at, first, _)) = rest.first() {
+            let next = rest.iter().zip(at..).take_while(|(entry, at)| entry.0 == *at).count();
+            let (run, others) = rest.split_at(next.min(MOST_WORDS as usize));
+            let elements = Box::new(self.spaced(element, members[0].0, first, run.len()));
+            let values = run.iter().map(|entry| entry.2).collect();
+            let mask = self.exec;
+            self.builder.emit(InstData::StoreElements { elements, values, mask });
+            rest = others;
+        }
     }
 
     /// The window of a group that has one, and where it begins.
@@ -277,39 +289,11 @@ impl Widen<'_> {
         Some((window, at))
     }
 
-    fn region_of(&mut self, inst: Inst) -> Region {
+    pub(super) fn region_of(&mut self, inst: Inst) -> Region {
         match &self.kernel.insts[inst] {
             Scalar::Load { place, .. } | Scalar::Store { place, .. } => self.place_of(place).0,
             _ => unreachable!("a group has loads and stores only"),
         }
-    }
-
-    /// What is left of a region behind bytes that are known and those that all lanes share.
-    fn behind(&mut self, region: Region, constant: u64, uniform: &[Term]) -> Region {
-        let before = Offset { constant, uniform: SmallVec::from_slice(uniform), lanes: SmallVec::new() };
-        let skip = self.uniform_part(&before);
-        self.skip(region, skip)
-    }
-
-    /// Address, index and limits of a group's element.
-    fn element_address(
-        &mut self,
-        element: &Element,
-        Term { value, stride }: Term,
-        skip: u64,
-        first: Inst,
-    ) -> (Value, Value, SmallVec<[Value; 4]>) {
-        let region = self.region_of(first);
-        let region = self.behind(region, skip, &element.uniform);
-        let index = self.get(value);
-        let limits = (0..stride / 4)
-            .map(|word| {
-                let word = self.builder.s64(u64::from(word) * 4);
-                let rest = self.skip(region, word);
-                self.count(rest.len, stride)
-            })
-            .collect();
-        (region.base, index, limits)
     }
 
     /// The load of all words of a group, each lane's at a place of its own, and the first word of them.
@@ -366,34 +350,55 @@ impl Word {
 impl Group {
     /// Whether an access to this word can be done together with those of the group.
     fn takes(&self, element: &Element, word: Word) -> bool {
-        if self.element != *element {
+        if self.element != *element || self.members.len() == MOST_MEMBERS {
             return false;
         }
         match element.lanes {
-            Lanes::Row { .. } | Lanes::Near { .. } => !self.store || self.members.iter().all(|member| member.1 != word),
+            Lanes::Row { .. } | Lanes::Near { .. } => self.may_have(word) && self.is_short(word),
+            Lanes::Spaced { apart, .. } => {
+                let (first, last) = self.span_with(word);
+                self.may_have(word) && self.is_short(word) && last.step.wrapping_sub(first.step) < apart
+            }
             Lanes::Apart(_) => {
-                let mut with = self.clone();
-                with.members.push((self.members[0].0, word));
-                let (first, last) = with.span();
+                let (first, last) = self.span_with(word);
                 let number =
-                    first.number == last.number || with.members.iter().all(|member| member.1.step == word.step);
+                    first.number == last.number || self.members.iter().all(|member| member.1.step == word.step);
                 number && last.number - first.number < 4 && last.step.wrapping_sub(first.step) < 4
             }
         }
     }
 
+    /// No word is stored twice.
+    fn may_have(&self, word: Word) -> bool {
+        !self.store || self.members.iter().all(|member| member.1 != word)
+    }
+
+    /// Parts of words are not loaded without those between them.
+    fn is_short(&self, word: Word) -> bool {
+        let (first, last) = self.span_with(word);
+        self.store || self.element.width == Width::Word || last.distance(first) < MOST_WORDS as usize
+    }
+
     /// The first word and the last: those of numbers and of steps.
     fn span(&self) -> (Word, Word) {
-        let words = self.members.iter().map(|member| member.1);
-        let origin = self.members[0].1.step;
-        // Steps close to each other, on both sides of 0 perhaps.
-        let steps = words.clone().map(|word| word.step.wrapping_sub(origin).cast_signed());
-        let (least, most) = (steps.clone().min().unwrap_or(0), steps.max().unwrap_or(0));
-        let numbers = words.map(|word| word.number);
-        let first = Word { number: numbers.clone().min().unwrap_or(0), step: origin.wrapping_add_signed(least) };
-        let last = Word { number: numbers.max().unwrap_or(0), step: origin.wrapping_add_signed(most) };
-        (first, last)
+        span(self.members.iter().map(|member| member.1))
     }
+
+    fn span_with(&self, word: Word) -> (Word, Word) {
+        span(self.members.iter().map(|member| member.1).chain([word]))
+    }
+}
+
+/// The first of some words and the last: those of numbers and of steps.
+fn span(words: impl Iterator<Item = Word> + Clone) -> (Word, Word) {
+    let origin = words.clone().next().map_or(0, |word| word.step);
+    // Steps close to each other, on both sides of 0 perhaps.
+    let steps = words.clone().map(|word| word.step.wrapping_sub(origin).cast_signed());
+    let (least, most) = (steps.clone().min().unwrap_or(0), steps.max().unwrap_or(0));
+    let numbers = words.map(|word| word.number);
+    let first = Word { number: numbers.clone().min().unwrap_or(0), step: origin.wrapping_add_signed(least) };
+    let last = Word { number: numbers.max().unwrap_or(0), step: origin.wrapping_add_signed(most) };
+    (first, last)
 }
 
 impl Plans {
@@ -401,8 +406,10 @@ impl Plans {
         for (number, group) in self.groups.iter().enumerate() {
             let first = group.members[0].0;
             let complete = match group.element.lanes {
-                Lanes::Row { index, .. } | Lanes::Near { index, .. } => {
-                    !group.store || group.members.len() == index.stride as usize / 4
+                Lanes::Row { .. } => true,
+                Lanes::Near { index, .. } => !group.store || group.members.len() == index.stride as usize / 4,
+                Lanes::Spaced { .. } => {
+                    group.store || group.element.width != Width::Word || group.span().0 != group.span().1
                 }
                 Lanes::Apart(_) => !group.store && group.span().0 != group.span().1,
             };

@@ -20,6 +20,7 @@ mod normalise;
 mod pointer;
 mod pure;
 mod sample;
+mod spaced;
 mod strips;
 mod subgroups;
 mod tally;

@@ -89,7 +89,10 @@ impl Widen<'_> {
     }
 
     /// How many elements of `stride` bytes, from the beginning on, have a part at their beginning in `len` bytes: `s32`.
-    fn count_parts(&mut self, len: Value, stride: u32, width: Width) -> Value {
+    pub(super) fn count_parts(&mut self, len: Value, stride: u32, width: Width) -> Value {
+        if width == Width::Word {
+            return self.count(len, stride);
+        }
         let len = self.with_whole_words(len, width);
         self.count(len, stride)
     }

@@ -10,7 +10,7 @@ use super::windows::{Cover, Places, cover};
 use super::{Type, Value, Widen};
 use crate::analysis::{Patterns, Shape};
 use crate::ir::{self, InstData as Scalar, Op, ValueDef, Width};
-use crate::simd::{Address, InstData, LANES, Row};
+use crate::simd::{Address, InstData, LANES, Row, Strips};
 
 /// Strips of an access, and rows that they are loaded with, at most.
 const MOST_STRIPS: usize = 4;
@@ -36,8 +36,25 @@ enum Part {
     Product(ir::Value, ir::Value),
 }
 
+/// Numbers in strips of equal length, equal distances from each other.
+pub(super) struct EvenStrips {
+    line: Line,
+    lanes: usize,
+}
+
+impl EvenStrips {
+    /// The values that the numbers are found with.
+    pub(super) fn uses(&self) -> impl Iterator<Item = ir::Value> {
+        self.line.uses()
+    }
+
+    pub(super) fn lanes(&self) -> u8 {
+        self.lanes as u8
+    }
+}
+
 /// An access in strips.
-pub(super) struct Strips {
+pub(super) struct InStrips {
     /// The terms of the offset that lanes differ in, with their strides; all but one are the same within a strip.
     lines: SmallVec<[(Line, u32); 2]>,
     /// The one that counts words.
@@ -87,6 +104,17 @@ impl Line {
         self.steps.iter().all(|(_, lanes)| lanes[a] == lanes[b])
     }
 
+    /// Whether a lane's number is one more than that of the lane before.
+    fn follows(&self, lane: usize) -> bool {
+        self.is_level(lane - 1, lane) && self.lanes[lane].wrapping_sub(self.lanes[lane - 1]) == 1
+    }
+
+    /// Whether a strip that begins with a lane is as far from the one before as the second is from the first.
+    fn is_step(&self, lane: usize, lanes: usize) -> bool {
+        let even = |of: &Places| of[lane].wrapping_sub(of[lane - lanes]) == of[lanes].wrapping_sub(of[0]);
+        even(&self.lanes) && self.steps.iter().all(|step| even(&step.1))
+    }
+
     fn uses(&self) -> impl Iterator<Item = ir::Value> {
         let shared = self.shared.iter().flat_map(|part| match *part {
             Part::Base(value) => [Some(value), None],
@@ -96,7 +124,7 @@ impl Line {
     }
 }
 
-impl Strips {
+impl InStrips {
     /// The values that strips are found with.
     pub(super) fn uses(&self) -> impl Iterator<Item = ir::Value> {
         self.lines.iter().flat_map(|(line, _)| line.uses())
@@ -114,7 +142,7 @@ impl Strips {
 
 impl Widen<'_> {
     /// The strips of an offset's words, if they are few.
-    pub(super) fn strips(&self, offset: &Offset) -> Option<Strips> {
+    pub(super) fn strips(&self, offset: &Offset) -> Option<InStrips> {
         let row = offset.lanes.iter().rposition(|term| term.stride == 4).filter(|_| offset.lanes.len() <= 2)?;
         if offset.lanes.len() == 1 && self.shape(offset.lanes[row].value) == Shape::Pattern(Patterns::ROW) {
             return None;
@@ -137,7 +165,35 @@ impl Widen<'_> {
         let strip = |(first, mask)| Some(Strip { mask, first, form: form(&words, first, mask)? });
         let strips: SmallVec<[Strip; MOST_STRIPS]> = masks.into_iter().map(strip).collect::<Option<_>>()?;
         let rows = strips.iter().map(|strip| if let Form::Picked { rows, .. } = &strip.form { rows.len() } else { 1 });
-        (rows.sum::<usize>() <= MOST_ROWS).then_some(Strips { lines, row, strips })
+        (rows.sum::<usize>() <= MOST_ROWS).then_some(InStrips { lines, row, strips })
+    }
+
+    /// How many lanes are in a strip, if a value's lanes are in strips of 8 or 4, next to each other within a strip, and equal
+    /// distances from strip to strip.
+    pub(super) fn even_strips(&self, value: ir::Value) -> Option<EvenStrips> {
+        let line = self.line(value, DEEPEST)?;
+        let lanes = (1..LANES as usize).find(|&lane| !line.follows(lane))?;
+        let is_even = |lane: usize| match lane % lanes {
+            0 => line.is_step(lane, lanes),
+            _ => line.follows(lane),
+        };
+        let even = matches!(lanes, 4 | 8) && (1..LANES as usize).all(is_even);
+        even.then_some(EvenStrips { line, lanes })
+    }
+
+    /// The number that lane 0 has, and how much more the first lane of each strip has than that of the strip before.
+    pub(super) fn begin_even_strips(&mut self, EvenStrips { line, lanes }: &EvenStrips) -> (Value, Strips) {
+        let first = self.on_line(line, 0);
+        let between = |of: &Places| of[*lanes].wrapping_sub(of[0]);
+        let steps = line.steps.iter().map(|(value, of)| {
+            let mut step = [0; LANES as usize];
+            step[0] = between(of);
+            (*value, step)
+        });
+        let mut constants = [0; LANES as usize];
+        constants[0] = between(&line.lanes);
+        let step = Line { shared: SmallVec::new(), lanes: constants, steps: steps.collect() };
+        (first, Strips { lanes: *lanes as u8, step: self.on_line(&step, 0) })
     }
 
     /// The line that a value's lanes are on.
@@ -208,7 +264,7 @@ impl Widen<'_> {
 
     /// Stores words strip by strip, if they are rows; whether that was done.
     pub(super) fn store_strips(&mut self, region: Region, offset: &Offset, value: ir::Value) -> bool {
-        let Some(strips) = self.strips(offset).filter(Strips::are_rows) else { return false };
+        let Some(strips) = self.strips(offset).filter(InStrips::are_rows) else { return false };
         let value = self.vector(value);
         let skip = self.uniform_part(offset);
         let region = self.skip(region, skip);
@@ -225,7 +281,7 @@ impl Widen<'_> {
     }
 
     /// The region that the numbers of a strip's words count in, and the number of its first lane's.
-    fn begin_strip(&mut self, strips: &Strips, strip: &Strip, region: Region) -> (Region, Value) {
+    fn begin_strip(&mut self, strips: &InStrips, strip: &Strip, region: Region) -> (Region, Value) {
         let mut region = region;
         let mut index = self.builder.s32(0);
         for (number, (line, stride)) in strips.lines.iter().enumerate() {
@@ -280,7 +336,7 @@ impl Widen<'_> {
         if self.shape(value) == Shape::Uniform { self.scalar(value) } else { self.get(value) }
     }
 
-    fn plus_scalar(&mut self, value: Value, more: u32) -> Value {
+    pub(super) fn plus_scalar(&mut self, value: Value, more: u32) -> Value {
         let more = self.builder.s32(more);
         self.add(value, more)
     }

@@ -31,6 +31,7 @@ impl Widen<'_> {
                 {
                     let offset = self.offset(place.offset());
                     offset.uniform.iter().chain(&offset.lanes).for_each(|term| self.note_use(term.value));
+                    self.uses_of_elements(&offset).into_iter().for_each(|value| self.note_use(value));
                     if let Some(clamped) = self.clamped(&offset) {
                         clamped.uses().for_each(|value| self.note_use(value));
                     }

@@ -12,6 +12,7 @@ mod avx512;
 mod compare;
 mod control;
 mod double;
+mod elements;
 mod facts;
 mod image;
 mod lane_atomics;

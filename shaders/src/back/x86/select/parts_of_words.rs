@@ -110,7 +110,7 @@ fn low(reg: Register, width: Width) -> Register {
 }
 
 /// Stores the low part of a register.
-fn put(asm: &mut Assembler<'_>, width: Width, place: MemoryOperand, reg: Register) {
+pub(super) fn put(asm: &mut Assembler<'_>, width: Width, place: MemoryOperand, reg: Register) {
     let code = match width {
         Width::Byte => Code::Mov_rm8_r8,
         Width::Half => Code::Mov_rm16_r16,

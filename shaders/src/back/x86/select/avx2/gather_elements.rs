@@ -8,13 +8,13 @@ use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand};
 use regalloc2::{Operand, RegClass};
 use smallvec::SmallVec;
 
-use super::super::super::CompileError;
 use super::super::super::atomic::INDEX_AT;
 use super::super::super::encode::{Assembler, Label, Regs};
 use super::super::super::pool::Constant;
 use super::super::super::vcode::{Expand, Kind};
+use super::super::super::{CompileError, Isa};
+use super::super::elements::transpose;
 use super::Halves;
-use super::elements::transpose;
 use super::operand::Pair;
 use crate::simd::{Inst, Value};
 
@@ -155,7 +155,7 @@ impl Expand for GatherElements {
         }
         (0..4).for_each(|number| self.load_quads(regs, asm, number));
         let [a, b, c, d] = [0, 1, 2, 3].map(|number| regs.ymm(number));
-        transpose(asm, [a, b, c, d], temps);
+        transpose(Isa::Avx2, asm, [a, b, c, d], temps);
         // In lanes that are off, that is nobody's.
         for word in [a, b, c, d] {
             asm.put(Instruction::with3(AND, word, word, on));

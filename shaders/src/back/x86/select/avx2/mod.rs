@@ -116,10 +116,8 @@ impl Halves<'_, '_> {
                 self.scatter_parts(*width, lanes, halves, bits)
             }
             InstData::GatherElements { base, index, masks } => self.gather_elements(inst, *base, *index, masks),
-            InstData::LoadElements { base, index, limits } => self.load_elements(inst, *base, *index, limits),
-            InstData::StoreElements { base, index, limits, values, mask } => {
-                self.store_elements(*base, *index, limits, values, *mask)
-            }
+            InstData::LoadElements { elements } => self.load_elements(inst, elements),
+            InstData::StoreElements { elements, values, mask } => self.store_elements(elements, values, *mask),
             _ => unreachable!("not on vectors: {data:?}"),
         }
     }

@@ -75,10 +75,8 @@ impl Select<'_> {
             InstData::FrameStore { frame, at, value } => self.vector_frame_store(*frame, *at, *value)?,
             InstData::Zero { base, bytes } => self.zero(*base, *bytes)?,
             InstData::GatherElements { base, index, masks } => self.gather_elements(inst, *base, *index, masks)?,
-            InstData::LoadElements { base, index, limits } => self.load_elements(inst, *base, *index, limits)?,
-            InstData::StoreElements { base, index, limits, values, mask } => {
-                self.store_elements(*base, *index, limits, values, *mask)?;
-            }
+            InstData::LoadElements { elements } => self.load_elements(inst, elements)?,
+            InstData::StoreElements { elements, values, mask } => self.store_elements(elements, values, *mask)?,
             InstData::Atomic { .. } => self.atomic(inst, data)?,
             _ => unreachable!("not on vectors: {data:?}"),
         }

@@ -1,0 +1,364 @@
+//! Elements of a few words that lanes have at equal distances, on both instruction sets: where they are, and the way that
+//! takes one lane after the other, for ends of buffers and for some of the lanes.
+//!
+//! [`quarters`] brings words to lanes in quarters of registers, [`parts`] does it for less than words; AVX-512 has whole rows
+//! for most.
+
+mod parts;
+mod quarters;
+
+use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
+use regalloc2::{Operand, RegClass, VReg};
+use smallvec::SmallVec;
+
+use super::super::encode::{Assembler, Label, Regs};
+use super::super::parts::Parts;
+use super::super::{CompileError, Isa};
+use super::Select;
+use super::parts_of_words::put;
+use crate::ir::Width;
+use crate::simd::{Elements, LANES, Spacing};
+
+pub(super) use quarters::transpose;
+
+/// Operands of an instruction.
+pub(super) type Slots = SmallVec<[Operand; 16]>;
+
+/// Bytes that lanes have for a word in the scratch area, and where bits of the lanes that are left stand behind four of them.
+const WORD_BYTES: i32 = 4 * LANES as i32;
+const LEFT_AT: i32 = 4 * WORD_BYTES;
+
+/// Where elements are, with slots for the registers.
+#[derive(Debug)]
+pub(super) struct Site {
+    base: u8,
+    disp: i32,
+    index: u8,
+    /// Lanes of a strip, and the slot of the step.
+    strips: Option<(u8, u8)>,
+    spacing: Spacing,
+    stride: u32,
+    width: Width,
+    limits: SmallVec<[Result<u8, u32>; 4]>,
+    /// The first of four general registers of no account.
+    generals: u8,
+    /// Whether all elements are in bounds for certain.
+    inside: bool,
+}
+
+/// What the base and the displacement of a strip's addresses are added to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    index: Register,
+    scale: u32,
+}
+
+/// Origins that are in registers.
+#[derive(Default)]
+pub(super) struct Origins([Option<(u8, Origin)>; 2]);
+
+impl Select<'_> {
+    /// Operands for elements, behind those that there are.
+    pub(super) fn site(&mut self, elements: &Elements, operands: &mut Slots) -> Result<Site, CompileError> {
+        let (base, disp) = self.base(elements.base, 0)?;
+        // The last limit is the least.
+        let last = elements.limits.last().filter(|_| elements.strips.is_none());
+        let inside = match (last, elements.spacing) {
+            (Some(&limit), Spacing::Bytes(_)) => self.inside(elements.index, limit)?.is_some(),
+            _ => false,
+        };
+        let index = self.reg(elements.index)?;
+        let mut limits: SmallVec<[Result<VReg, u32>; 4]> = SmallVec::new();
+        for &limit in &elements.limits {
+            limits.push(match self.constant(limit) {
+                Some(limit) => Err(limit as u32),
+                None => Ok(self.reg(limit)?),
+            });
+        }
+        let step = match elements.strips {
+            Some(strips) => Some((strips.lanes, self.reg(strips.step)?)),
+            None => None,
+        };
+        let mut slot = |operand| {
+            operands.push(operand);
+            operands.len() as u8 - 1
+        };
+        let (base, index) = (slot(Operand::reg_use(base)), slot(Operand::reg_use(index)));
+        let strips = step.map(|(lanes, step)| (lanes, slot(Operand::reg_use(step))));
+        let limits = limits.into_iter().map(|limit| limit.map(|reg| slot(Operand::reg_use(reg)))).collect();
+        let [generals, ..] = [(); 4].map(|()| slot(Operand::reg_temp(self.code.vreg(RegClass::Int))));
+        self.code.scratch = true;
+        let (spacing, stride, width) = (elements.spacing, elements.stride(), elements.width);
+        Ok(Site { base, disp, index, strips, spacing, stride, width, limits, generals, inside })
+    }
+}
+
+impl Site {
+    /// Words (or parts) of an element.
+    pub(super) fn count(&self) -> u8 {
+        self.limits.len() as u8
+    }
+
+    /// Words from an element to the next.
+    pub(super) fn words_apart(&self) -> u32 {
+        self.stride / 4
+    }
+
+    fn general(&self, regs: Regs<'_>, number: u8) -> Register {
+        regs.gpr(self.generals + number)
+    }
+
+    fn strip_lanes(&self) -> u8 {
+        self.strips.map_or(LANES as u8, |strips| strips.0)
+    }
+
+    /// The strip of a lane, and how many bytes its element is from the strip's first.
+    fn place_of(&self, lane: u8) -> (u8, i32) {
+        let lanes = self.strip_lanes();
+        (lane / lanes, i32::from(lane % lanes) * self.stride.cast_signed())
+    }
+
+    /// The number of a strip's first lane: by way of that general register, unless it is the first strip.
+    fn number(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, strip: u8, to: u8) -> Register {
+        let index = regs.gpr(self.index);
+        let Some((_, step)) = self.strips.filter(|_| strip > 0) else { return index };
+        let (wide, narrow) = (self.general(regs, to), regs.gpr32(self.generals + to));
+        let times = u32::from(strip.min(2));
+        let sum = MemoryOperand::with_base_index_scale(index, regs.gpr(step), times);
+        asm.put(Instruction::with2(Code::Lea_r32_m, narrow, sum));
+        if strip == 3 {
+            asm.put(Instruction::with2(Code::Add_r32_rm32, narrow, regs.gpr32(step)));
+        }
+        wide
+    }
+
+    /// Leads to what `away` gives unless all lanes have all words in bounds: the last limit is the least.
+    pub(super) fn check<'a>(
+        &self,
+        regs: Regs<'_>,
+        asm: &mut Assembler<'a>,
+        away: impl FnOnce(&mut Assembler<'a>) -> Label,
+    ) {
+        if self.inside {
+            return;
+        }
+        let away = away(asm);
+        let lanes = self.strip_lanes();
+        let lane = i64::from(lanes - 1);
+        let last = match self.spacing {
+            Spacing::Bytes(_) => lane,
+            Spacing::Words(words) => lane * i64::from(words) + i64::from(self.count() - 1),
+        };
+        for strip in 0..LANES as u8 / lanes {
+            let number = self.number(regs, asm, strip, 1);
+            let temp = self.general(regs, 0);
+            let last = MemoryOperand::with_base_displ_size(number, last, 1);
+            asm.put(Instruction::with2(Code::Lea_r64_m, temp, last));
+            asm.put(match self.limits[self.limits.len() - 1] {
+                Ok(limit) => Instruction::with2(Code::Cmp_r64_rm64, temp, regs.gpr(limit)),
+                // Less than the limit only means to look at each lane.
+                Err(limit) => Instruction::with2(Code::Cmp_rm64_imm32, temp, limit.min(1 << 30).cast_signed()),
+            });
+            asm.jump_if(ConditionCode::ae, away);
+        }
+    }
+
+    /// The origin of a strip, which is put into registers if it is not there.
+    pub(super) fn origin(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, origins: &mut Origins, strip: u8) -> Origin {
+        let Origins(kept) = origins;
+        let pair = strip % 2;
+        if let Some((_, origin)) = kept[usize::from(pair)].filter(|kept| kept.0 == strip) {
+            return origin;
+        }
+        let number = self.number(regs, asm, strip, 2 * pair + 1);
+        let (factor, scale) = match self.spacing {
+            Spacing::Words(_) => (1, self.width.bytes()),
+            Spacing::Bytes(bytes) => {
+                let scale = 1 << bytes.trailing_zeros().min(3);
+                (bytes / scale, scale)
+            }
+        };
+        let to = self.general(regs, 2 * pair);
+        match factor {
+            1 => {}
+            2 | 3 | 5 | 9 => {
+                let multiple = MemoryOperand::with_base_index_scale(number, number, factor - 1);
+                asm.put(Instruction::with2(Code::Lea_r64_m, to, multiple));
+            }
+            _ => asm.put(Instruction::with3(Code::Imul_r64_rm64_imm32, to, number, factor.cast_signed())),
+        }
+        let origin = Origin { index: if factor == 1 { number } else { to }, scale };
+        kept[usize::from(pair)] = Some((strip, origin));
+        origin
+    }
+
+    /// So many bytes from an origin.
+    pub(super) fn at(&self, regs: Regs<'_>, origin: Origin, bytes: i32) -> MemoryOperand {
+        let disp = i64::from(self.disp) + i64::from(bytes);
+        MemoryOperand::with_base_index_scale_displ_size(regs.gpr(self.base), origin.index, origin.scale, disp, 1)
+    }
+
+    /// So many bytes from the beginning of a lane's element.
+    fn lane_at(
+        &self,
+        regs: Regs<'_>,
+        asm: &mut Assembler<'_>,
+        origins: &mut Origins,
+        lane: u8,
+        bytes: i32,
+    ) -> MemoryOperand {
+        let (strip, before) = self.place_of(lane);
+        let origin = self.origin(regs, asm, origins, strip);
+        self.at(regs, origin, before + bytes)
+    }
+
+    /// Word after word of lane after lane, of all or of those whose bits are set: `each` gets a word's place in memory, its place
+    /// in the scratch area, a register, and what leads on if the word is out of bounds.
+    fn lane_by_lane(
+        &self,
+        regs: Regs<'_>,
+        asm: &mut Assembler<'_>,
+        bits: Option<u8>,
+        each: impl Fn(&mut Assembler<'_>, MemoryOperand, MemoryOperand, Register, &dyn Fn(&mut Assembler<'_>, Label)),
+    ) {
+        let [lane, number, place, word] = [0, 1, 2, 3].map(|number| self.general(regs, number));
+        let narrow = |reg: Register| reg.full_register32();
+        let (again, done) = (asm.label(), asm.label());
+        let left = asm.scratch(LEFT_AT, false);
+        asm.put(match bits {
+            Some(bits) => Instruction::with2(Code::Mov_rm32_r32, left, regs.gpr32(bits)),
+            None => Instruction::with2(Code::Mov_rm32_imm32, left, 0xffff),
+        });
+        asm.bind(again);
+        asm.put(Instruction::with2(Code::Tzcnt_r32_rm32, narrow(lane), left));
+        asm.jump_if(ConditionCode::b, done);
+        asm.put(Instruction::with2(Code::VEX_Blsr_r32_rm32, narrow(word), left));
+        asm.put(Instruction::with2(Code::Mov_rm32_r32, left, narrow(word)));
+        self.lane_number(regs, asm);
+        let base = regs.gpr(self.base);
+        if let Spacing::Bytes(bytes) = self.spacing {
+            asm.put(Instruction::with3(Code::Imul_r64_rm64_imm32, place, number, bytes.cast_signed()));
+        }
+        for (count, &limit) in (0..).zip(&self.limits) {
+            let (disp, bytes) = (i64::from(self.disp), count * self.width.bytes().cast_signed());
+            let (checked, memory) = match self.spacing {
+                Spacing::Bytes(_) => (
+                    number,
+                    MemoryOperand::with_base_index_scale_displ_size(base, place, 1, disp + i64::from(bytes), 1),
+                ),
+                Spacing::Words(_) => {
+                    let next = MemoryOperand::with_base_displ_size(number, i64::from(count), 1);
+                    asm.put(Instruction::with2(Code::Lea_r32_m, narrow(place), next));
+                    let scale = self.width.bytes();
+                    (place, MemoryOperand::with_base_index_scale_displ_size(base, place, scale, disp, 1))
+                }
+            };
+            let at = i64::from(WORD_BYTES * count);
+            let kept = MemoryOperand::with_base_index_scale_displ_size(Register::RSP, lane, 4, at, 1);
+            each(asm, memory, kept, narrow(word), &|asm, beyond| {
+                asm.put(match limit {
+                    Ok(limit) => Instruction::with2(Code::Cmp_r32_rm32, narrow(checked), regs.gpr32(limit)),
+                    Err(limit) => Instruction::with2(Code::Cmp_rm32_imm32, narrow(checked), limit.cast_signed()),
+                });
+                asm.jump_if(ConditionCode::ae, beyond);
+            });
+        }
+        asm.jump(again);
+        asm.bind(done);
+    }
+
+    /// Puts the number of the lane in the first general register into the second; the third is used up.
+    fn lane_number(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let [lane, number, strip] = [0, 1, 2].map(|number| regs.gpr32(self.generals + number));
+        asm.put(Instruction::with2(Code::Mov_r32_rm32, number, lane));
+        if let Some((lanes, step)) = self.strips {
+            asm.put(Instruction::with2(Code::Mov_r32_rm32, strip, lane));
+            asm.put(Instruction::with2(Code::Shr_rm32_imm8, strip, lanes.trailing_zeros()));
+            asm.put(Instruction::with2(Code::Imul_r32_rm32, strip, regs.gpr32(step)));
+            asm.put(Instruction::with2(Code::And_rm32_imm8, number, i32::from(lanes) - 1));
+        }
+        if let Spacing::Words(words) = self.spacing {
+            asm.put(Instruction::with3(Code::Imul_r32_rm32_imm32, number, number, words.cast_signed()));
+        }
+        if self.strips.is_some() {
+            asm.put(Instruction::with2(Code::Add_r32_rm32, number, strip));
+        }
+        asm.put(Instruction::with2(Code::Add_r32_rm32, number, regs.gpr32(self.index)));
+    }
+
+    /// Loads lane after lane, each word if it is in bounds, else 0.
+    pub(super) fn load_lanes(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, words: Words) {
+        let load = match self.width {
+            Width::Byte => Code::Movzx_r32_rm8,
+            Width::Half => Code::Movzx_r32_rm16,
+            Width::Word => Code::Mov_r32_rm32,
+        };
+        self.lane_by_lane(regs, asm, None, |asm, memory, kept, word, check| {
+            let beyond = asm.label();
+            asm.put(Instruction::with2(Code::Mov_r32_imm32, word, 0));
+            check(asm, beyond);
+            asm.put(Instruction::with2(load, word, memory));
+            asm.bind(beyond);
+            asm.put(Instruction::with2(Code::Mov_rm32_r32, kept, word));
+        });
+        (0..self.count()).for_each(|number| words.fetch(regs, asm, number));
+    }
+
+    /// Stores lane after lane, of all or of those whose bits are set.
+    pub(super) fn store_lanes(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, words: Words, bits: Option<u8>) {
+        (0..self.count()).for_each(|number| words.keep(regs, asm, number));
+        self.lane_by_lane(regs, asm, bits, |asm, memory, kept, word, check| {
+            let beyond = asm.label();
+            check(asm, beyond);
+            asm.put(Instruction::with2(Code::Mov_r32_rm32, word, kept));
+            put(asm, self.width, memory, word);
+            asm.bind(beyond);
+        });
+    }
+}
+
+/// Vectors in slots next to each other from the first one on, those of two registers the lower half first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Words {
+    pub isa: Isa,
+    pub first: u8,
+}
+
+impl Words {
+    fn is_wide(self) -> bool {
+        self.isa == Isa::Avx512
+    }
+
+    /// Registers of a vector.
+    fn halves(self) -> u8 {
+        if self.is_wide() { 1 } else { 2 }
+    }
+
+    /// Quarters of a vector in each of its registers.
+    fn quarters(self) -> u8 {
+        4 / self.halves()
+    }
+
+    fn slot(self, number: u8, half: u8) -> u8 {
+        self.first + number * self.halves() + half
+    }
+
+    /// A register of vector `number`.
+    fn reg(self, regs: Regs<'_>, number: u8, half: u8) -> Register {
+        let slot = self.slot(number, half);
+        if self.is_wide() { regs.zmm(slot) } else { regs.ymm(slot) }
+    }
+
+    fn keep(self, regs: Regs<'_>, asm: &mut Assembler<'_>, number: u8) {
+        let vector = [self.slot(number, 0), self.slot(number, self.halves() - 1)];
+        Parts { isa: self.isa, vector, temp: 0 }.keep(regs, asm, WORD_BYTES * i32::from(number));
+    }
+
+    fn fetch(self, regs: Regs<'_>, asm: &mut Assembler<'_>, number: u8) {
+        let load = if self.is_wide() { Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512 } else { Code::VEX_Vmovdqu_ymm_ymmm256 };
+        for half in 0..self.halves() {
+            let kept = asm.scratch(WORD_BYTES * i32::from(number) + 32 * i32::from(half), false);
+            asm.put(Instruction::with2(load, self.reg(regs, number, half), kept));
+        }
+    }
+}
