@@ -1,0 +1,233 @@
+//! Shapes of accesses: workgroups of two dimensions, elements that are accessed in part, guards, parts of words and large frames,
+//! each held against plain rows of the same bytes in the same run: 1 is as fast as those.
+//!
+//! `cargo bench -p spelter-benches --bench shapes -- 8x8` runs some.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a bench that cannot run should say so, and prints its table"
+)]
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use criterion::Criterion;
+use spelter::{Backend, Buffer, Context, Program};
+use spelter_benches::engine::{Engine, engines};
+use spelter_benches::measure::Stopwatch;
+use spelter_shaders::front::spvasm;
+
+/// Words of each buffer: a picture of 512 x 512, which caches hold.
+const WORDS: u32 = 1 << 18;
+const SIDE: u32 = 512;
+
+/// Values that are alive together in the kernel with a large frame.
+const ALIVE: u32 = 400;
+
+/// What is held against plain rows.
+struct Shape {
+    name: &'static str,
+    text: String,
+    /// Bytes of SPIR-V text, not of WGSL.
+    is_spirv: bool,
+    groups: [u32; 3],
+    /// Bytes that are read or written; of elements with space between, the space, too.
+    bytes: u32,
+}
+
+fn wgsl(name: &'static str, groups: [u32; 3], words: u32, text: impl Into<String>) -> Shape {
+    let text = format!("struct Push {{ width: u32, count: u32 }}\nvar<immediate> push: Push;\n{}", text.into());
+    Shape { name, text, is_spirv: false, groups, bytes: 4 * words }
+}
+
+/// A kernel for each invocation's `i` of an array, with its element's words.
+fn row(name: &'static str, element: &str, words: u32, body: &str) -> Shape {
+    let count = WORDS / words;
+    let text = format!(
+        "struct Two {{ p: vec4<f32>, v: vec4<f32> }}
+         @group(0) @binding(0) var<storage, read> source: array<{element}>;
+         @group(0) @binding(1) var<storage, read_write> result: array<{element}>;
+         @compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
+             let i = id.x;
+             {body}
+         }}"
+    );
+    wgsl(name, [count / 256, 1, 1], 2 * count * words, text)
+}
+
+/// A kernel for each word of a picture, whose `at` is the word's number.
+fn picture(name: &'static str, [x, y]: [u32; 2], body: &str) -> Shape {
+    let text = format!(
+        "@group(0) @binding(0) var<storage, read> source: array<f32>;
+         @group(0) @binding(1) var<storage, read_write> result: array<f32>;
+         @compute @workgroup_size({x}, {y}) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
+             let width = push.width;
+             let at = id.y * width + id.x;
+             {body}
+         }}"
+    );
+    wgsl(name, [SIDE / x, SIDE / y, 1], 2 * WORDS, text)
+}
+
+/// Rows that are all loaded before the first is used: registers hold a tenth of them.
+fn large_frame() -> Shape {
+    let count = WORDS / ALIVE / 256 * 256;
+    let mut text = format!(
+        "@group(0) @binding(0) var<storage, read> source: array<f32>;
+         @group(0) @binding(1) var<storage, read_write> result: array<f32>;
+         @compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{\n"
+    );
+    (0..ALIVE).for_each(|row| writeln!(text, "let x{row} = source[id.x + {}u];", row * count).unwrap());
+    text += "var sum = 0.0;\n";
+    (0..ALIVE).rev().for_each(|row| writeln!(text, "sum = sum * 0.5 + x{row};").unwrap());
+    text += "result[id.x] = sum;\n}";
+    wgsl("large frame", [count / 256, 1, 1], count * (ALIVE + 1), text)
+}
+
+fn shapes() -> Vec<Shape> {
+    let copy = "result[at] = source[at] * 2.0 + 1.0;";
+    let stencil = "result[at] = 0.5 * source[at]
+        + 0.125 * (source[at - 1u] + source[at + 1u] + source[at - width] + source[at + width]);";
+    let vectors = |name, [x, y]: [u32; 2]| {
+        let side = SIDE / 2;
+        let text = format!(
+            "@group(0) @binding(0) var<storage, read> source: array<vec4<f32>>;
+             @group(0) @binding(1) var<storage, read_write> result: array<vec4<f32>>;
+             @compute @workgroup_size({x}, {y}) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
+                 let at = id.y * (push.width / 2u) + id.x;
+                 result[at] = source[at] * 2.0 + 1.0;
+             }}"
+        );
+        wgsl(name, [side / x, side / y, 1], 2 * WORDS, text)
+    };
+    vec![
+        picture("8x8", [8, 8], copy),
+        picture("4x4", [4, 4], copy),
+        picture("16x4", [16, 4], copy),
+        picture("8x8 stencil", [8, 8], stencil),
+        picture("16x16 stencil", [16, 16], stencil),
+        vectors("8x8 vec4", [8, 8]),
+        vectors("4x4 vec4", [4, 4]),
+        row("guarded", "f32", 1, "if i >= push.count { return; } result[i] = source[i] * 2.0 + 1.0;"),
+        row("vec2", "vec2<f32>", 2, "result[i] = source[i] * 2.0 + 1.0;"),
+        row("vec4", "vec4<f32>", 4, "result[i] = source[i] * 2.0 + 1.0;"),
+        row("vec3", "vec3<f32>", 4, "result[i] = source[i] * 2.0 + 1.0;"),
+        row("vec3 guarded", "vec3<f32>", 4, "if i >= push.count { return; } result[i] = source[i] * 2.0 + 1.0;"),
+        row(
+            "a[3 * i + c]",
+            "f32",
+            3,
+            "if i >= push.count { return; }
+             let x = source[3u * i]; let y = source[3u * i + 1u]; let z = source[3u * i + 2u];
+             result[3u * i] = z; result[3u * i + 1u] = y * 2.0; result[3u * i + 2u] = x;",
+        ),
+        row("struct, one member", "Two", 8, "if i >= push.count { return; } result[i].p = source[i].p * 2.0 + 1.0;"),
+        row(
+            "struct, a step",
+            "Two",
+            8,
+            "if i >= push.count { return; } result[i].p = source[i].p + source[i].v * 0.01; result[i].v = source[i].v * 0.99;",
+        ),
+        Shape {
+            name: "rgb8",
+            text: include_str!("../kernels/rgb8.spvasm").into(),
+            is_spirv: true,
+            groups: [WORDS * 4 / 3 / 256, 1, 1],
+            bytes: WORDS * 4 / 3 / 256 * 256 * 6,
+        },
+        {
+            let text = "@group(0) @binding(0) var<storage, read> source: array<vec3<f16>>;
+                 @group(0) @binding(1) var<storage, read_write> result: array<vec3<f16>>;
+                 @compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+                     if id.x < push.count { result[id.x] = source[id.x] * 2.0h; }
+                 }";
+            let shape = wgsl("f16vec3", [WORDS / 2 / 256, 1, 1], 2 * WORDS, text);
+            Shape { text: format!("enable f16;\n{}", shape.text), ..shape }
+        },
+        large_frame(),
+    ]
+}
+
+/// A kernel with its buffers.
+struct Work<'a> {
+    context: &'a Context,
+    program: Program,
+    buffers: [Buffer; 2],
+    groups: [u32; 3],
+}
+
+impl<'a> Work<'a> {
+    fn new(context: &'a Context, shape: &Shape) -> Self {
+        let program = if shape.is_spirv {
+            context.program_spirv(&spvasm::assemble(&shape.text).unwrap()).unwrap()
+        } else {
+            context.program_wgsl(&shape.text).unwrap()
+        };
+        // Floats, halves and bytes that are none of them special.
+        let words: Vec<u32> = (0..WORDS).map(|word| 0x3c00_3c00 + word % 7 * 0x0010_0010).collect();
+        let buffers = [context.buffer_from(&words).unwrap(), context.buffer_from(&vec![0_u32; words.len()]).unwrap()];
+        Self { context, program, buffers, groups: shape.groups }
+    }
+
+    fn run(&self) {
+        let [source, result] = &self.buffers;
+        let dispatch = self.context.dispatch(&self.program).bind(0, 0, source).bind(0, 1, result);
+        let dispatch = if self.program_has_push() { dispatch.push(&[SIDE, WORDS]) } else { dispatch };
+        dispatch.groups(self.groups).unwrap();
+        self.context.wait().unwrap();
+    }
+
+    fn program_has_push(&self) -> bool {
+        self.program.push_bytes() > 0
+    }
+
+    fn result(&self) -> Vec<u32> {
+        self.run();
+        self.context.read(&self.buffers[1]).unwrap()
+    }
+}
+
+/// Seconds of the fastest run, if criterion's filter lets it through.
+fn measure(criterion: &mut Criterion, engine: &Engine, shape: &Shape, name: &str) -> Option<f64> {
+    let (mut work, mut watch) = (None, Stopwatch::default());
+    criterion.benchmark_group("shapes").bench_function(format!("{name}/{}", engine.name), |bencher| {
+        let work = work.get_or_insert_with(|| {
+            let interpreter = Context::builder().backend(Backend::Interpreter).build().unwrap();
+            let work = Work::new(&engine.context, shape);
+            assert_eq!(work.result(), Work::new(&interpreter, shape).result(), "{}", shape.name);
+            work
+        });
+        bencher.iter_custom(|runs| watch.time(runs, || work.run()));
+    });
+    watch.seconds()
+}
+
+fn main() {
+    let mut criterion = Criterion::default()
+        .warm_up_time(Duration::from_millis(100))
+        .measurement_time(Duration::from_millis(300))
+        .sample_size(10)
+        .without_plots()
+        .configure_from_args();
+    let engines = engines().unwrap();
+    let mut lines = Vec::new();
+    for shape in shapes() {
+        // As many bytes, half of them read.
+        let count = shape.bytes / 8 / 256 * 256;
+        let rows = row("rows", "f32", 1, "result[i] = source[i] * 2.0 + 1.0;");
+        let rows = Shape { groups: [count / 256, 1, 1], ..rows };
+        let mut line = String::new();
+        for engine in &engines {
+            let Some(seconds) = measure(&mut criterion, engine, &shape, shape.name) else { continue };
+            let Some(plain) = measure(&mut criterion, engine, &rows, &format!("{}, as rows", shape.name)) else { continue };
+            let gigabytes = f64::from(shape.bytes) / seconds / 1e9;
+            write!(line, "  {:>7} {:5.2} {gigabytes:6.1} GB/s", engine.name, plain / seconds).unwrap();
+        }
+        if !line.is_empty() {
+            lines.push(format!("{:20}{line}", shape.name));
+        }
+    }
+    criterion.final_summary();
+    println!("\nSpeed as a part of that of plain rows of the same bytes, best runs.\n{}", lines.join("\n"));
+}
