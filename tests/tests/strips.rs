@@ -155,13 +155,13 @@ fn grids_are_rows() {
         };
         case.text()
     };
-    for (x, y, rows) in [(8, 8, 2), (4, 4, 4), (16, 16, 1)] {
+    for (x, y, what) in [(8, 8, "elements"), (4, 4, "elements"), (16, 16, "row")] {
         let module = Module::from_wgsl(&text(x, y)).unwrap();
         let kernel = module.kernel("main", &BTreeMap::new()).unwrap();
         let lowered = spelter_shaders::compile::lower(&kernel, spelter_shaders::compile::Floats::FAST, |_, _| {});
         let simd = spelter_shaders::simd::widen(&lowered).unwrap().to_string();
         let count = |what: &str| simd.matches(what).count();
-        assert_eq!([count("load_row"), count("store_row")], [rows; 2], "{simd}");
+        assert_eq!([count(&format!("load_{what}")), count(&format!("store_{what}"))], [1; 2], "{simd}");
         assert_eq!(count("gather") + count("scatter"), 0, "{simd}");
     }
 }

@@ -251,7 +251,7 @@ const LONGEST_STRIDE: u32 = 1 << 16;
 fn element_types(elements: &Elements, operands: &mut Operands, load: bool) -> Result {
     let &Elements { base, index, strips, ref limits, width, .. } = elements;
     let (count, stride) = (limits.len(), elements.stride());
-    let least = if elements.are_dense() { 2 } else { 1 };
+    let least = if elements.are_dense() && strips.is_none() { 2 } else { 1 };
     if !(least..=4).contains(&count) {
         return Err(format!("elements have {least} to 4 words, not {count}"));
     }
@@ -260,8 +260,8 @@ fn element_types(elements: &Elements, operands: &mut Operands, load: bool) -> Re
         return Err(format!("elements of {count} words are not {stride} bytes apart"));
     }
     match width {
-        Width::Word if load && !elements.are_dense() => {
-            return Err("words are loaded with all words of their elements".into());
+        Width::Word if load && !elements.are_dense() && count != 4 => {
+            return Err("words are loaded with all words of their elements, or four".into());
         }
         Width::Word => {}
         _ if stride > 8 => return Err(format!("elements of parts are not {stride} bytes apart")),

@@ -73,15 +73,15 @@ fn list(first: u32, count: u32) -> String {
     (first..first + count).map(|number| format!("v{number}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Stores have any distance; loads of words have whole elements.
+/// Stores have any distance; loads of words have whole elements, or four words.
 fn cases(load: bool) -> impl Strategy<Value = Case> {
     let width = prop::sample::select(vec![1, 2, 4, 4]);
     let shape = (width, 1..=4_u32, any::<bool>(), prop::option::of((prop::sample::select(vec![4, 8]), 0..4_u32)));
     let shape = shape.prop_flat_map(move |(width, count, by_words, strips)| {
         let words = width == 4;
         let most = if words { 20 } else { 8 / width };
-        let least = if words && load { count.max(2) } else { count };
-        let apart = if words && load { least..=least } else { least..=most.max(least) };
+        let least = if words && load && strips.is_none() { count.max(2) } else { count };
+        let apart = if words && load && count != 4 { least..=least } else { least..=most.max(least) };
         (Just((width, count, by_words, strips.filter(|_| words))), apart, any::<[u8; 4]>())
     });
     let places = (0..FARTHEST_BASE, 0..64_u32, any::<u32>(), 0..24_u32);
@@ -89,10 +89,10 @@ fn cases(load: bool) -> impl Strategy<Value = Case> {
     (shape, places, mask, any::<[bool; 2]>()).prop_map(move |(shape, (base, near, any, less), mask, known)| {
         let ((width, count, by_words, strips), mut apart, choices) = shape;
         let mut count = count;
-        if apart == 1 {
+        if apart == 1 && strips.is_none() {
             (apart, count) = (2, if load && width == 4 { 2 } else { 1 });
         }
-        if load && width == 4 {
+        if load && width == 4 && count < 4 {
             count = apart;
         }
         let unit = if by_words { width } else { apart * width };

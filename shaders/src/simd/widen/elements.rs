@@ -229,7 +229,9 @@ impl Widen<'_> {
             Lanes::Row { .. } | Lanes::Spaced { .. } => {
                 let (first, last) = plans.groups[group].span();
                 let (first, count) = match (element.width, &element.lanes) {
-                    (Width::Word, Lanes::Row { index, .. }) => (Word { number: 0, step: 0 }, index.stride as usize / 4),
+                    (Width::Word, Lanes::Row { index, .. }) => {
+                        (Word { number: 0, step: 0 }, (index.stride / 4).min(MOST_WORDS as u32) as usize)
+                    }
                     (Width::Word, &Lanes::Spaced { apart, .. }) => (first, apart as usize),
                     _ => (first, last.distance(first) + 1),
                 };
@@ -406,7 +408,11 @@ impl Plans {
         for (number, group) in self.groups.iter().enumerate() {
             let first = group.members[0].0;
             let complete = match group.element.lanes {
-                Lanes::Row { .. } => true,
+                // A single word of a long element is loaded better otherwise.
+                Lanes::Row { index, .. } => {
+                    let long = group.element.width == Width::Word && u64::from(index.stride) > 4 * MOST_WORDS;
+                    group.store || !long || group.span().0 != group.span().1
+                }
                 Lanes::Near { index, .. } => !group.store || group.members.len() == index.stride as usize / 4,
                 Lanes::Spaced { .. } => {
                     group.store || group.element.width != Width::Word || group.span().0 != group.span().1

@@ -27,30 +27,39 @@ impl Widen<'_> {
         store: bool,
     ) -> Option<(Lanes, Word)> {
         let bytes = width.bytes();
-        let most = match (width, store) {
-            (Width::Word, true) => LONGEST_STRIDE,
-            (Width::Word, false) => MOST_WORDS as u32 * bytes,
-            _ => LONGEST_OF_PARTS,
-        };
-        if stride == bytes {
-            let apart = self.distance(value).filter(|&apart| apart > 1)?;
+        let most = if width == Width::Word { LONGEST_STRIDE } else { LONGEST_OF_PARTS };
+        if stride == bytes
+            && let Some(apart) = self.distance(value)
+        {
+            let most = if width == Width::Word && !store { MOST_WORDS as u32 * bytes } else { most };
             let (number, step) = self.without_step(value);
-            let fits = apart <= most / bytes && self.distance(number) == Some(apart);
+            let fits = apart > 1 && apart <= most / bytes && self.distance(number) == Some(apart);
             let lanes = Lanes::Spaced { number, apart, skip: constant };
             return fits.then_some((lanes, Word { number: 0, step }));
         }
         let within = constant % u64::from(stride);
         let is_part = within.is_multiple_of(u64::from(bytes)) && stride.is_multiple_of(bytes);
-        if stride <= bytes || stride > most || !is_part {
+        if stride < bytes || stride > most || !is_part {
             return None;
         }
         let strips = match self.shape(value) {
             Shape::Pattern(Patterns::ROW) => None,
             _ if width != Width::Word => return None,
-            _ => Some(self.even_strips(value)?.lanes()),
+            // Single words that are close to each other are rows.
+            _ => {
+                let strips = self.even_strips(value)?;
+                (store || stride > bytes || strips.are_far()).then_some(())?;
+                Some(strips.lanes())
+            }
         };
-        let lanes = Lanes::Row { index: Term { value, stride }, skip: constant - within, strips };
-        Some((lanes, Word { number: within / u64::from(bytes), step: 0 }))
+        let (mut skip, mut number) = (constant - within, within / u64::from(bytes));
+        if width == Width::Word && !store && stride > MOST_WORDS as u32 * bytes {
+            // Of a long element, four words next to each other.
+            let first = (number / MOST_WORDS * MOST_WORDS).min(u64::from(stride / bytes) - MOST_WORDS);
+            (skip, number) = (skip + first * u64::from(bytes), number - first);
+        }
+        let lanes = Lanes::Row { index: Term { value, stride }, skip, strips };
+        Some((lanes, Word { number, step: 0 }))
     }
 
     /// What elements that an offset may be a word of are found with, beside its terms.

@@ -51,6 +51,11 @@ impl EvenStrips {
     pub(super) fn lanes(&self) -> u8 {
         self.lanes as u8
     }
+
+    /// Whether only the running kernel knows how far strips are from each other.
+    pub(super) fn are_far(&self) -> bool {
+        !self.line.steps.is_empty()
+    }
 }
 
 /// An access in strips.
@@ -130,13 +135,25 @@ impl InStrips {
         self.lines.iter().flat_map(|(line, _)| line.uses())
     }
 
-    /// Whether stores can be done strip by strip, in order of the lanes.
-    fn are_rows(&self) -> bool {
-        let contiguous = |strip: &Strip| {
-            let mask = strip.mask >> strip.first;
-            mask & (mask + 1) == 0
-        };
-        self.strips.iter().all(|strip| matches!(strip.form, Form::Row) && contiguous(strip))
+    /// Lanes with words next to each other, by the first of them, in order; none if they are many.
+    fn runs(&self) -> Option<SmallVec<[(usize, u64); MOST_STRIPS]>> {
+        let words = &self.lines[self.row].0.lanes;
+        let mut runs: SmallVec<[(usize, u64); MOST_STRIPS]> = SmallVec::new();
+        for lane in 0..LANES as usize {
+            let strip = self.strips.iter().find(|strip| strip.mask >> lane & 1 != 0)?;
+            let full = runs.len() == MOST_STRIPS;
+            match runs.last_mut() {
+                Some((first, mask))
+                    if strip.mask >> *first & 1 != 0
+                        && words[lane].wrapping_sub(words[*first]) == (lane - *first) as u32 =>
+                {
+                    *mask |= 1 << lane;
+                }
+                _ if full => return None,
+                _ => runs.push((lane, 1 << lane)),
+            }
+        }
+        Some(runs)
     }
 }
 
@@ -231,7 +248,7 @@ impl Widen<'_> {
         let region = self.skip(region, skip);
         let mut all = None;
         for strip in &strips.strips {
-            let (region, index) = self.begin_strip(&strips, strip, region);
+            let (region, index) = self.begin_strip(&strips, strip.first, region);
             let limit = self.count(region.len, 4);
             let words = match &strip.form {
                 Form::Same => {
@@ -262,17 +279,18 @@ impl Widen<'_> {
         self.builder.emit_value(InstData::LoadRow { row: Row { base: region.base, index, limit, width: Width::Word } })
     }
 
-    /// Stores words strip by strip, if they are rows; whether that was done.
+    /// Stores words by rows of lanes, if those are few; whether that was done.
     pub(super) fn store_strips(&mut self, region: Region, offset: &Offset, value: ir::Value) -> bool {
-        let Some(strips) = self.strips(offset).filter(InStrips::are_rows) else { return false };
+        let Some(strips) = self.strips(offset) else { return false };
+        let Some(runs) = strips.runs() else { return false };
         let value = self.vector(value);
         let skip = self.uniform_part(offset);
         let region = self.skip(region, skip);
-        for strip in &strips.strips {
-            let (region, index) = self.begin_strip(&strips, strip, region);
+        for (first, lanes) in runs {
+            let (region, index) = self.begin_strip(&strips, first, region);
             let limit = self.count(region.len, 4);
-            let index = self.plus_scalar(index, (strip.first as u32).wrapping_neg());
-            let lanes = self.builder.constant(Type::Mask, strip.mask);
+            let index = self.plus_scalar(index, (first as u32).wrapping_neg());
+            let lanes = self.builder.constant(Type::Mask, lanes);
             let mask = self.builder.and(self.exec, lanes);
             let row = Row { base: region.base, index, limit, width: Width::Word };
             self.builder.emit(InstData::StoreRow { row, value, mask });
@@ -280,12 +298,12 @@ impl Widen<'_> {
         true
     }
 
-    /// The region that the numbers of a strip's words count in, and the number of its first lane's.
-    fn begin_strip(&mut self, strips: &InStrips, strip: &Strip, region: Region) -> (Region, Value) {
+    /// The region that the numbers of a strip's words count in, and the number of that lane's, its first.
+    fn begin_strip(&mut self, strips: &InStrips, first: usize, region: Region) -> (Region, Value) {
         let mut region = region;
         let mut index = self.builder.s32(0);
         for (number, (line, stride)) in strips.lines.iter().enumerate() {
-            let value = self.on_line(line, strip.first);
+            let value = self.on_line(line, first);
             if number == strips.row {
                 index = value;
             } else {

@@ -34,7 +34,7 @@ impl Select<'_> {
         if elements.width != Width::Word {
             return self.load_part_elements(elements, &results);
         }
-        if elements.strips.is_some() {
+        if elements.strips.is_some() || !elements.are_dense() {
             return self.load_by_quarters(elements, &results);
         }
         let mut operands: Slots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();

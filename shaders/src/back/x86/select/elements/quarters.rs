@@ -171,11 +171,14 @@ impl Expand for Load {
         self.site.check(regs, asm, Assembler::cold);
         let mut origins = Origins::default();
         for half in 0..words.halves() {
-            // Quarter `q` of register `n` gets the n-th 16 bytes of group `q`.
+            // Quarter `q` of register `n` gets the n-th 16 bytes of group `q`: of four words those of its n-th lane.
             for quarter in 0..words.quarters() {
                 let lane = (half * words.quarters() + quarter) * GROUP;
                 for number in 0..count {
-                    let memory = self.site.lane_at(regs, asm, &mut origins, lane, QUARTER * i32::from(number));
+                    let memory = match count {
+                        4 => self.site.lane_at(regs, asm, &mut origins, lane + number, 0),
+                        _ => self.site.lane_at(regs, asm, &mut origins, lane, QUARTER * i32::from(number)),
+                    };
                     let to = words.reg(regs, number, half);
                     asm.put(match quarter {
                         0 => Instruction::with2(codes.load, regs.xmm(words.slot(number, half)), memory),
@@ -189,6 +192,7 @@ impl Expand for Load {
                 asm.put(Instruction::with4(codes.shuffle, to, a, b, order));
             };
             match count {
+                1 => {}
                 2 => {
                     shuffle(asm, low, word(0), word(1), SECONDS);
                     shuffle(asm, word(0), word(0), word(1), FIRSTS);
@@ -255,12 +259,19 @@ impl Writer<'_, '_> {
 
     /// Writes the quarters of temporary 2, each to `bytes` from the element of that lane of its group.
     fn quarters(&mut self, asm: &mut Assembler<'_>, lane: u8, bytes: i32) {
+        self.quarters_of(asm, self.store.vectors + 2, lane, bytes);
+    }
+
+    /// As [`Writer::quarters`], of the register in a slot.
+    fn quarters_of(&mut self, asm: &mut Assembler<'_>, slot: u8, lane: u8, bytes: i32) {
         let codes = self.store.isa.codes();
+        let wide = self.store.isa == Isa::Avx512;
+        let from = if wide { self.regs.zmm(slot) } else { self.regs.ymm(slot) };
         for (quarter, first) in self.groups() {
             let memory = self.store.site.lane_at(self.regs, asm, &mut self.origins, first + lane, bytes);
             asm.put(match quarter {
-                0 => Instruction::with2(codes.store, memory, self.regs.xmm(self.store.vectors + 2)),
-                _ => Instruction::with3(codes.upper, memory, self.temp(2), i32::from(quarter)),
+                0 => Instruction::with2(codes.store, memory, self.regs.xmm(slot)),
+                _ => Instruction::with3(codes.upper, memory, from, i32::from(quarter)),
             });
         }
     }
@@ -281,6 +292,7 @@ impl Writer<'_, '_> {
     fn dense(&mut self, asm: &mut Assembler<'_>) {
         let codes = self.store.isa.codes();
         match self.store.site.count() {
+            1 => self.quarters_of(asm, self.store.words().slot(0, self.half), 0, 0),
             2 => {
                 for (number, code) in (0..).zip([codes.low_words, codes.high_words]) {
                     self.put(asm, code, 2, self.word(0), self.word(1));
