@@ -73,10 +73,10 @@ fn picture(name: &'static str, [x, y]: [u32; 2], body: &str) -> Shape {
 /// Rows that are all loaded before the first is used: registers hold a tenth of them.
 fn large_frame() -> Shape {
     let count = WORDS / ALIVE / 256 * 256;
-    let mut text = format!(
+    let mut text = String::from(
         "@group(0) @binding(0) var<storage, read> source: array<f32>;
          @group(0) @binding(1) var<storage, read_write> result: array<f32>;
-         @compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{\n"
+         @compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3<u32>) {\n",
     );
     (0..ALIVE).for_each(|row| writeln!(text, "let x{row} = source[id.x + {}u];", row * count).unwrap());
     text += "var sum = 0.0;\n";
@@ -220,7 +220,9 @@ fn main() {
         let mut line = String::new();
         for engine in &engines {
             let Some(seconds) = measure(&mut criterion, engine, &shape, shape.name) else { continue };
-            let Some(plain) = measure(&mut criterion, engine, &rows, &format!("{}, as rows", shape.name)) else { continue };
+            let Some(plain) = measure(&mut criterion, engine, &rows, &format!("{}, as rows", shape.name)) else {
+                continue;
+            };
             let gigabytes = f64::from(shape.bytes) / seconds / 1e9;
             write!(line, "  {:>7} {:5.2} {gigabytes:6.1} GB/s", engine.name, plain / seconds).unwrap();
         }

@@ -61,6 +61,12 @@ block0:
     v54 = pick v38, v9, [0, 31, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16]
     v39, v40 = load_elements v32 + v0 if < [v19, v0]
     store_elements v32 + v0 if < [v19, v0], [v39, v40] mask v13
+    v97, v98 = load_elements.u8 v32 + v0 by 3 if < [v19, v0]
+    v99, v100 = load_elements.u16 v32 + v0 * 8 if < [v19, v0]
+    v101 = load_elements v32 + v0 strips 4 v11 if < [v19]
+    store_elements v32 + v0 * 32 if < [v19, v0], [v97, v98] mask v13
+    store_elements v32 + v0 strips 8 v11 * 16 if < [v19], [v101] mask v13
+    store_elements.u16 v32 + v0 by 4 if < [v19, v19], [v99, v100] mask v13
     v41 = gather v32 + v9 * 4 mask v13
     v52, v53 = gather_elements v32 + v9 masks [v13, v8]
     v42 = gather v32 + v9 * 4 + -2147483648 mask v13

@@ -203,6 +203,15 @@ fn memory() {
     refused_inst("v9 = load_row v2 + v1 if < v2", "v2 is s64, not s32");
     refused_inst("store_row v2 + v1 if < v1, v1 mask v4", "v1 is s32, not v32");
     refused_inst("v9 = load_elements v2 + v1 if < [v1]", "elements have 2 to 4 words, not 1");
+    refused_inst("v9 = load_elements v2 + v1 * 2 if < [v1]", "elements of 1 words are not 2 bytes apart");
+    refused_inst("v9 = load_elements v2 + v1 * 6 if < [v1]", "elements of 1 words are not 6 bytes apart");
+    refused_inst("v9, v8 = load_elements.u8 v2 + v1 * 9 if < [v1, v1]", "elements of parts are not 9 bytes apart");
+    refused_inst(
+        "v9, v8 = load_elements v2 + v1 * 16 if < [v1, v1]",
+        "words are loaded with all words of their elements, or four",
+    );
+    refused_inst("v9, v8 = load_elements v2 + v1 strips 5 v1 if < [v1, v1]", "strips have 4 or 8 lanes");
+    refused_inst("v9, v8 = load_elements.u8 v2 + v1 strips 8 v1 if < [v1, v1]", "parts of words have no strips");
     refused_inst("load_elements v2 + v1 if < [v1, v1, v1, v1, v1]", "the instruction has 5 results, not 0");
     refused_inst("v9, v8 = load_elements v2 + v1 if < [v1, v3]", "v3 is v32, not s32");
     refused_inst("store_elements v2 + v1 if < [v1, v1], [v3] mask v4", "1 words have 2 limits");
