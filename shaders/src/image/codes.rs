@@ -2,6 +2,7 @@
 //!
 //! The mean of codes becomes a number by one division at the end. So a step of the mix is rounded once, an image of one colour stays that
 //! colour, and three divisions of four are spared. Machine code and [`filter`](super::filter) do the same operations in the same order.
+//! Codes of 8 bits are mixed in [`bytes`](super::bytes).
 
 use super::format::{Format, Numeric, Part};
 use super::texel::{Raw, take};

@@ -20,14 +20,11 @@ pub(crate) const CODES: Format = Format::R8G8B8A8_UNORM;
 /// One float.
 pub(crate) const FLOATS: [Format; 2] = [Format::R32_SFLOAT, Format::D32_SFLOAT];
 
-/// Floats from here on have no halves: what a coordinate counts in texels is below.
-pub(crate) const NEAR: f32 = 4_194_304.0;
+/// Texels from here on are too far from the image: places between texels have 16 bits, and texels the others.
+pub(crate) const FARTHEST: i32 = (1 << 15) - 1;
 
-/// Added to a whole number below [`NEAR`], it makes the float's low bits that number.
-pub(crate) const MAGIC: f32 = 12_582_912.0;
-
-/// The largest side of an image that is sampled directly: far below [`NEAR`].
-pub(crate) const MOST_TEXELS: u32 = 1 << 16;
+/// The largest side of an image that is sampled directly.
+pub(crate) const MOST_TEXELS: u32 = FARTHEST.cast_unsigned();
 
 /// Whether an instruction may be done without a call, if its descriptors are as they should be.
 pub(crate) fn is_direct(op: &ImageOp) -> bool {

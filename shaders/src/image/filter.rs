@@ -1,6 +1,7 @@
 //! Texels, compared, swizzled and mixed.
 
-use super::address::{Span, linear, nearest, wrap};
+use super::address::{PLACES, Span, linear, nearest, wrap};
+use super::bytes;
 use super::codes;
 use super::cube;
 use super::descriptor::{Compare, Filter, Sampler, View};
@@ -112,33 +113,58 @@ impl Source<'_> {
         }
     }
 
-    /// Coordinates in texels of a level.
-    fn scaled(&self, level: u32, coordinates: [f32; 3]) -> [f32; 3] {
-        if self.sampler.unnormalized {
-            return coordinates;
-        }
-        let size = self.view.level_size(level);
-        [0, 1, 2].map(|dim| coordinates[dim] * size[dim] as f32)
+    /// What one of a coordinate is in texels of a level.
+    fn scale(&self, level: u32) -> [f32; 3] {
+        if self.sampler.unnormalized { [1.0; 3] } else { self.view.level_size(level).map(|size| size as f32) }
     }
 
     /// A sample of one level.
     pub(super) fn sample(&self, filter: Filter, level: u32, coordinates: [f32; 3], offset: [i32; 3]) -> Texel {
-        let at = self.scaled(level, coordinates);
+        let scale = self.scale(level);
         if filter == Filter::Nearest || self.view.format.class() != Class::Float {
             let size = self.view.level_size(level);
             let near = [0, 1, 2].map(|dim| {
-                let texel = nearest(at[dim], offset[dim]);
+                let texel = nearest(coordinates[dim] * scale[dim], offset[dim]);
                 // Coordinates on a cube's face never leave it.
                 if self.face.is_some() { texel.clamp(0, size[dim].cast_signed() - 1) } else { texel }
             });
             return self.fetch(level, near);
         }
-        let spans = [0, 1, 2].map(|dim| linear(at[dim], offset[dim]));
+        let spans = |middle| [0, 1, 2].map(|dim| linear(coordinates[dim], scale[dim], middle, offset[dim]));
+        if self.reference.is_none() && bytes::mixes(self.view.format) {
+            return self.sample_bytes(level, &spans(bytes::MIDDLE));
+        }
+        let spans = spans(PLACES / 2.0);
         if self.reference.is_some() || !codes::mixes(self.view.format) {
             return self.mix(level, &spans, self.dims, [0; 3]);
         }
         let mean = Self { codes: true, ..*self }.mix(level, &spans, self.dims, [0; 3]);
         self.seen(codes::to_numbers(self.view.format, mean.map(f32::from_bits)).map(f32::to_bits))
+    }
+
+    /// A linear sample of channels of 8 bits.
+    fn sample_bytes(&self, level: u32, spans: &[Span; 3]) -> Texel {
+        let means = Self { codes: true, ..*self }.mix_bytes(level, spans, self.dims, [0; 3]);
+        let mut texel = [0, 0, 0, self.one()];
+        for part in self.view.format.parts().iter().filter(|part| part.channel < 4) {
+            let channel = usize::from(part.channel);
+            texel[channel] = bytes::number(means[channel]).to_bits();
+        }
+        self.seen(texel)
+    }
+
+    /// As [`Source::mix`], of codes that are bytes.
+    fn mix_bytes(&self, level: u32, spans: &[Span; 3], dim: usize, mut at: [i32; 3]) -> [i32; 4] {
+        let Some(dim) = dim.checked_sub(1) else {
+            return self.fetch(level, at).map(|code| bytes::code(f32::from_bits(code)));
+        };
+        let span = spans[dim];
+        at[dim] = span.first;
+        let first = self.mix_bytes(level, spans, dim, at);
+        at[dim] = span.first.saturating_add(1);
+        let second = self.mix_bytes(level, spans, dim, at);
+        let (weight, mix) = (bytes::weight(span, dim), if dim == 0 { bytes::along_row } else { bytes::between });
+        [0, 1, 2, 3].map(|k| mix(first[k], second[k], weight))
     }
 
     /// The texels around, mixed: along x first.
@@ -149,16 +175,16 @@ impl Source<'_> {
         at[dim] = spans[dim].first.saturating_add(1);
         let second = self.mix(level, spans, dim, at);
         if self.codes {
-            let mean = |k: usize| codes::mean(f32::from_bits(first[k]), f32::from_bits(second[k]), spans[dim].weight);
+            let mean = |k: usize| codes::mean(f32::from_bits(first[k]), f32::from_bits(second[k]), spans[dim].weight());
             return [0, 1, 2, 3].map(|k| mean(k).to_bits());
         }
-        lerp(first, second, spans[dim].weight)
+        lerp(first, second, spans[dim].weight())
     }
 
     /// The four texels that a linear filter would mix, in `OpImageGather`'s order.
     pub(super) fn footprint(&self, coordinates: [f32; 3], offset: [i32; 3]) -> [Texel; 4] {
-        let at = self.scaled(0, coordinates);
-        let [x, y] = [0, 1].map(|dim| linear(at[dim], offset[dim]).first);
+        let scale = self.scale(0);
+        let [x, y] = [0, 1].map(|dim| linear(coordinates[dim], scale[dim], PLACES / 2.0, offset[dim]).first);
         let (right, below) = (x.saturating_add(1), y.saturating_add(1));
         [[x, below], [right, below], [right, y], [x, y]].map(|[x, y]| self.fetch(0, [x, y, 0]))
     }

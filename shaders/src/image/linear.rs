@@ -6,10 +6,10 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use super::address::wrap;
-use super::codes;
+use super::address::{PLACES, wrap};
+use super::bytes;
 use super::descriptor::{Filter, Sampler, Swizzle, View, Wrap};
-use super::direct::{MAGIC, NEAR};
+use super::direct::FARTHEST;
 use super::filter::mixed;
 use super::format::{Format, Numeric};
 use super::lanes::Row;
@@ -17,6 +17,7 @@ use super::lod;
 use super::op::{Dim, ImageOp, Kind, LodOperand, Offsets};
 
 type Floats = [f32; 16];
+type Numbers = [i32; 16];
 
 /// A row of the values that an expression has in each lane.
 macro_rules! lanes {
@@ -96,8 +97,9 @@ pub(super) fn sample(op: &ImageOp, view: &View, sampler: &Sampler, args: &[Row],
     }
     let Some(words) = view.memory.aligned_words() else { return false };
     let [width, height, _] = view.level_size(levels.first);
-    let Some(([left, right], a)) = span(s, width, sampler.wrap[0]) else { return false };
-    let Some(([above, below], b)) = span(t, height, sampler.wrap[1]) else { return false };
+    let middle = if matches!(texels, Texels::Float) { PLACES / 2.0 } else { bytes::MIDDLE };
+    let Some(([left, right], a)) = span(s, width, middle, sampler.wrap[0]) else { return false };
+    let Some(([above, below], b)) = span(t, height, middle, sampler.wrap[1]) else { return false };
     let [above, below] = [row_starts(view, levels.first, &above), row_starts(view, levels.first, &below)];
     let corners = [
         load(words, &sums(&above, &left)),
@@ -109,6 +111,8 @@ pub(super) fn sample(op: &ImageOp, view: &View, sampler: &Sampler, args: &[Row],
     match texels {
         Texels::Float => {
             let [c0, c1, c2, c3] = [floats(c0), floats(c1), floats(c2), floats(c3)];
+            let a: Floats = lanes!(|lane| a[lane] as f32 * (1.0 / PLACES));
+            let b: Floats = lanes!(|lane| b[lane] as f32 * (1.0 / PLACES));
             let top: Floats = lanes!(|lane| mixed(c0[lane], c1[lane], a[lane]));
             let bottom: Floats = lanes!(|lane| mixed(c2[lane], c3[lane], a[lane]));
             results[0] = lanes!(|lane| mixed(top[lane], bottom[lane], b[lane]).to_bits());
@@ -118,14 +122,15 @@ pub(super) fn sample(op: &ImageOp, view: &View, sampler: &Sampler, args: &[Row],
             results[3] = [1f32.to_bits(); 16];
         }
         Texels::Bytes(channels) => {
-            let reciprocal = codes::reciprocal(255.0);
+            let steps: Numbers = lanes!(|lane| bytes::step(a[lane] as u16));
+            let shares: Numbers = lanes!(|lane| bytes::share(b[lane] as u16));
             for (byte, channel) in channels.into_iter().enumerate() {
                 let shift = 8 * byte as u32;
                 let [c0, c1, c2, c3] = [code(c0, shift), code(c1, shift), code(c2, shift), code(c3, shift)];
-                let top: Floats = lanes!(|lane| codes::mean(c0[lane], c1[lane], a[lane]));
-                let bottom: Floats = lanes!(|lane| codes::mean(c2[lane], c3[lane], a[lane]));
-                let mean: Floats = lanes!(|lane| codes::mean(top[lane], bottom[lane], b[lane]));
-                results[channel] = lanes!(|lane| codes::quotient(mean[lane], reciprocal).to_bits());
+                let top: Numbers = lanes!(|lane| bytes::along_row(c0[lane], c1[lane], steps[lane]));
+                let bottom: Numbers = lanes!(|lane| bytes::along_row(c2[lane], c3[lane], steps[lane]));
+                let mean: Numbers = lanes!(|lane| bytes::between(top[lane], bottom[lane], shares[lane]));
+                results[channel] = lanes!(|lane| bytes::number(mean[lane]).to_bits());
             }
         }
     }
@@ -142,37 +147,38 @@ fn sums(a: &Row, b: &Row) -> Row {
     lanes!(|lane| a[lane].wrapping_add(b[lane]))
 }
 
-/// The two texels around each lane's coordinate, and the second one's weight; `None` where one is the border, or far away.
+/// The two texels around each lane's coordinate, and how far it is from the first, in [`PLACES`]; `None` where one is the
+/// border, or far away.
 #[inline(always)]
-fn span(coordinates: &Row, size: u32, mode: Wrap) -> Option<([Row; 2], Floats)> {
-    let last = size.cast_signed() - 1;
-    let at: Floats = lanes!(|lane| f32::from_bits(coordinates[lane]) * size as f32 - 0.5);
-    let floor: Floats = lanes!(|lane| at[lane].floor());
+fn span(coordinates: &Row, size: u32, middle: f32, mode: Wrap) -> Option<([Row; 2], Row)> {
+    let (last, scale) = (size.cast_signed() - 1, size as f32 * PLACES);
+    let at: Floats = lanes!(|lane| f32::from_bits(coordinates[lane]).mul_add(scale, -middle).floor());
     // Of what is far, or no number, each lane is a case of its own.
-    let far: Row = lanes!(|lane| u32::from(floor[lane].abs() >= NEAR) | u32::from(floor[lane].is_nan()));
+    let far: Row = lanes!(|lane| u32::from(at[lane].abs() >= FARTHEST as f32 * PLACES) | u32::from(at[lane].is_nan()));
     if any(&far) {
         return None;
     }
-    let weight: Floats = lanes!(|lane| at[lane] - floor[lane]);
-    let first: [i32; 16] = lanes!(|lane| (floor[lane] + MAGIC).to_bits().wrapping_sub(MAGIC.to_bits()).cast_signed());
+    let at: Numbers = lanes!(|lane| at[lane] as i32);
+    let part: Row = lanes!(|lane| at[lane].cast_unsigned() & 0xffff);
+    let first: Numbers = lanes!(|lane| at[lane] >> 16);
     let outside: Row = lanes!(|lane| u32::from(first[lane] < 0) | u32::from(first[lane] >= last));
     if !any(&outside) {
         let texels = [lanes!(|lane| first[lane].cast_unsigned()), lanes!(|lane| (first[lane] + 1).cast_unsigned())];
-        return Some((texels, weight));
+        return Some((texels, part));
     }
     if mode == Wrap::ClampToEdge {
         let texels = [
             lanes!(|lane| first[lane].clamp(0, last).cast_unsigned()),
             lanes!(|lane| (first[lane] + 1).clamp(0, last).cast_unsigned()),
         ];
-        return Some((texels, weight));
+        return Some((texels, part));
     }
     let mut texels = [[0; 16]; 2];
     for lane in 0..16 {
         texels[0][lane] = wrap(mode, first[lane], size)?;
         texels[1][lane] = wrap(mode, first[lane] + 1, size)?;
     }
-    Some((texels, weight))
+    Some((texels, part))
 }
 
 /// The number of each row's first word.
@@ -207,8 +213,8 @@ fn load(words: &[AtomicU32], at: &Row) -> Row {
     row
 }
 
-/// Eight bits as a float.
+/// Eight bits.
 #[inline(always)]
-fn code(words: &Row, shift: u32) -> Floats {
-    lanes!(|lane| (words[lane] >> shift & 0xff).cast_signed() as f32)
+fn code(words: &Row, shift: u32) -> Numbers {
+    lanes!(|lane| (words[lane] >> shift & 0xff).cast_signed())
 }

@@ -3,7 +3,8 @@
 //! Nothing here knows a handle. A [`Descriptor`] names guest memory and says how it is laid out; [`run`](run::run) is the
 //! meaning of every image instruction, which the interpreter calls for an invocation and machine code for a subgroup.
 
-mod address;
+pub(crate) mod address;
+pub(crate) mod bytes;
 pub(crate) mod codes;
 mod cube;
 mod declared;

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::{Address, Elements, Field, InstData, Kernel, LANES, LaneAddress, Row, Type, Value, WideOp};
 use crate::ir::{self, AtomicOp, Op, Width};
-use crate::lower::math::{is_basic, works_on_doubles, works_on_exponents};
+use crate::lower::math::{is_basic, works_on_doubles, works_on_exponents, works_on_parts};
 
 /// Operands with the types they must have. Block arguments are not among them.
 pub(super) type Operands = SmallVec<[(Value, Type); 4]>;
@@ -193,7 +193,7 @@ fn pure_types(kernel: &Kernel, op: Op, args: &[Value], operands: &mut Operands) 
     }
     let vector = args.iter().any(|&arg| kernel.ty(arg).is_vector());
     let float = op.result() == ir::Type::F32 || params.contains(&ir::Type::F32);
-    if !vector && (float || works_on_doubles(op)) {
+    if !vector && (float || works_on_doubles(op) || works_on_parts(op)) {
         return Err(format!("{} is on vectors only", op.name()));
     }
     for (&arg, param) in args.iter().zip(params) {

@@ -13,13 +13,10 @@ use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::{Descriptor, Dim, Filter, Format, Sampler, Swizzle, decode, load_raw};
 
 use super::picture::{Picture, wraps};
-use super::reference::Question;
+use super::reference::{Question, tolerance};
 
 /// Invocations of a dispatch: four subgroups, of the last of which 9 lanes are off.
 const COUNT: usize = 55;
-
-/// As in [`sampling`](super::sampling).
-const TOLERANCE: f64 = 2e-3;
 
 /// A kernel that takes a place for each invocation, on each engine, the interpreter first.
 struct Shader {
@@ -225,7 +222,7 @@ fn check(cases: u32, format: Format, shaders: &[Shader]) {
             let Some(expected) = question.answer() else { continue };
             known.set(known.get() + 1);
             for channel in 0..4 {
-                let near = (f64::from(first[channel]) - expected[channel]).abs() <= TOLERANCE;
+                let near = (f64::from(first[channel]) - expected[channel]).abs() <= tolerance(format);
                 prop_assert!(near, "{first:?} is not {expected:?}\n{question:?}");
             }
         }
@@ -302,6 +299,24 @@ fn a_panic_in_a_sample_comes_out_of_the_kernel() {
             let one = Shader { bindings: shader.bindings.clone(), engines: vec![engine], arrayed: false, lod: None };
             let run = || one.run(&picture, &Sampler::DEFAULT, &[[0.5; 4]; COUNT]);
             assert!(catch_unwind(AssertUnwindSafe(run)).is_err(), "{backend}");
+        }
+    }
+}
+
+#[test]
+fn floats_between_two_rows_are_mixed_by_small_weights_too() {
+    let (shader, sampler) = (Shader::sample(false, Some(0.0)), Sampler { mag: Filter::Linear, ..Sampler::DEFAULT });
+    let sampler = Sampler { min: Filter::Linear, ..sampler };
+    let picture = Picture::new(Dim::D2, false, Format::R32_SFLOAT, 40, 1, 5);
+    let [width, height, _] = picture.view.size.map(|size| size as f32);
+    // Places from a row, of 65,536 to the next.
+    for part in [1u16, 2, 100, 200, 255, 256, 300, 65_535] {
+        let y = 3.5 + f32::from(part) / 65_536.0;
+        let places: Vec<[f32; 4]> =
+            (0..COUNT).map(|lane| [(2.5 + (lane % 16) as f32) / width, y / height, 0.0, 0.0]).collect();
+        let answers = shader.run(&picture, &sampler, &places);
+        for (backend, texels) in &answers[1..] {
+            assert_eq!(texels, &answers[0].1, "{backend}, part {part}");
         }
     }
 }

@@ -3,12 +3,19 @@
 //! Where a result jumps (nearest texels and levels, the change of filter at level 0), a place too close to the jump to call
 //! has no answer.
 
-use spelter_shaders::image::{Class, Compare, Dim, Filter, Numeric, Sampler, Swizzle, Wrap, decode, load_raw};
+use spelter_shaders::image::{Class, Compare, Dim, Filter, Format, Numeric, Sampler, Swizzle, Wrap, decode, load_raw};
 
 use super::picture::Picture;
 
 /// Closer than this to a jump, either side is right.
 const CLOSE: f64 = 1e-3;
+
+/// How far from the reference a sample may be. Coordinates are rounded to 24 bits before they are taken apart; weights of channels of 8 bits
+/// have 8 bits, as the device says, in up to three dimensions.
+pub(crate) fn tolerance(format: Format) -> f64 {
+    let bytes = format.numeric() == Numeric::Unorm && format.parts().iter().all(|part| part.bits == 8);
+    if bytes { 2e-3 + 3.0 / 512.0 } else { 2e-3 }
+}
 
 /// What is sampled where.
 #[derive(Clone, Debug)]

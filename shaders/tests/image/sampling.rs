@@ -7,10 +7,7 @@ use spelter_shaders::image::{
 };
 
 use super::picture::{Picture, dims, samplers, swizzles, wraps};
-use super::reference::Question;
-
-/// Coordinates are rounded to 24 bits before they are taken apart.
-const TOLERANCE: f64 = 2e-3;
+use super::reference::{Question, tolerance};
 
 fn numbers(op: &ImageOp, class: Class, texel: [u32; 4]) -> [f64; 4] {
     texel.map(|bits| match class {
@@ -28,8 +25,9 @@ fn same(op: &ImageOp, question: &Question<'_>, operands: &[u32]) -> Result<bool,
     let Some(expected) = question.answer() else { return Ok(false) };
     let got = numbers(op, question.picture.view.format.class(), texel);
     let components = if op.dref { 1 } else { 4 };
+    let tolerance = tolerance(question.picture.view.format);
     for k in 0..components {
-        let near = (got[k] - expected[k]).abs() <= TOLERANCE * expected[k].abs().max(1.0);
+        let near = (got[k] - expected[k]).abs() <= tolerance * expected[k].abs().max(1.0);
         prop_assert!(near, "component {k}: {got:?} for {expected:?}\n{op:?}\n{question:?}");
     }
     Ok(true)

@@ -109,6 +109,8 @@ pub(super) const LANE_OPS: &[&str] = &[
     "float_bits",
     "float_from_bits",
     "float_to_sint",
+    "floor_to_sint",
+    "round_to_sint",
     "float_to_uint",
     "sint_to_float",
     "uint_to_float",
@@ -139,6 +141,14 @@ pub(super) const LANE_OPS: &[&str] = &[
     "dfrom_float_high",
     "dto_float",
     "round_half",
+    "bytes_even",
+    "bytes_odd",
+    "byte_products",
+    "halves_scale",
+    "halves_mul_high",
+    "half_float",
+    "halves_add",
+    "halves_sub",
 ];
 
 /// Those on scalars.

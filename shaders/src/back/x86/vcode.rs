@@ -66,6 +66,8 @@ pub(super) struct Asm {
     pub immediate: i64,
     pub mask: Option<u8>,
     pub zeroing: bool,
+    /// Whether results are rounded down instead of to nearest.
+    pub rounds_down: bool,
 }
 
 /// Condition under which an access is in bounds: index below limit, unsigned.
@@ -279,7 +281,8 @@ pub(super) struct Build {
 impl Build {
     pub(super) fn new(code: Code) -> Self {
         let memory = Memory { base: Base::Pool, index: None, scale: 1, disp: 0, broadcast: false };
-        let asm = Asm { code, args: [Arg::None; 4], memory, immediate: 0, mask: None, zeroing: false };
+        let asm =
+            Asm { code, args: [Arg::None; 4], memory, immediate: 0, mask: None, zeroing: false, rounds_down: false };
         Self { asm, operands: SmallVec::new(), count: 0 }
     }
 
@@ -357,6 +360,12 @@ impl Build {
 
     pub(super) fn zeroing(mut self) -> Self {
         self.asm.zeroing = true;
+        self
+    }
+
+    /// For instructions whose encoding has room for a direction: those on registers alone.
+    pub(super) fn rounds_down(mut self) -> Self {
+        self.asm.rounds_down = true;
         self
     }
 

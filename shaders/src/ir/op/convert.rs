@@ -27,6 +27,22 @@ pub fn float_to_sint(a: f32) -> i32 {
     a as i32
 }
 
+/// Down, as the machine has it: `i32::MIN` for NaN and whatever is out of range.
+pub fn floor_to_sint(a: f32) -> i32 {
+    in_range(a.floor())
+}
+
+/// To nearest, ties to even; `i32::MIN` for NaN and whatever is out of range.
+pub fn round_to_sint(a: f32) -> i32 {
+    in_range(a.round_ties_even())
+}
+
+fn in_range(whole: f32) -> i32 {
+    // The limits are exact in 64 bits.
+    let exact = f64::from(whole);
+    if exact >= f64::from(i32::MIN) && exact <= f64::from(i32::MAX) { whole as i32 } else { i32::MIN }
+}
+
 /// Nearest float, ties to even (`OpConvertUToF`).
 pub fn uint_to_float(a: u32) -> f32 {
     a as f32

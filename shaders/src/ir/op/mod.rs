@@ -14,6 +14,7 @@ pub mod int;
 pub mod long;
 pub mod math;
 pub mod pack;
+pub mod packed;
 pub mod round;
 mod table;
 pub mod trig;

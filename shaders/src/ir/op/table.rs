@@ -95,6 +95,8 @@ macro_rules! for_each_op {
             FloatFromBits "float_from_bits" convert::float_from_bits;
             FloatToUInt "float_to_uint" convert::float_to_uint;
             FloatToSInt "float_to_sint" convert::float_to_sint;
+            FloorToSInt "floor_to_sint" convert::floor_to_sint;
+            RoundToSInt "round_to_sint" convert::round_to_sint;
             UIntToFloat "uint_to_float" convert::uint_to_float;
             SIntToFloat "sint_to_float" convert::sint_to_float;
             QuantizeF16 "quantize_f16" convert::quantize_f16;
@@ -110,6 +112,15 @@ macro_rules! for_each_op {
             UnpackSnorm16 "unpack_snorm16" pack::unpack_snorm16;
             UnpackUnorm8 "unpack_unorm8" pack::unpack_unorm8;
             UnpackUnorm16 "unpack_unorm16" pack::unpack_unorm16;
+
+            BytesEven "bytes_even" packed::bytes_even;
+            BytesOdd "bytes_odd" packed::bytes_odd;
+            ByteProducts "byte_products" packed::byte_products;
+            HalvesScale "halves_scale" packed::halves_scale;
+            HalvesMulHigh "halves_mul_high" packed::halves_mul_high;
+            HalfFloat "half_float" packed::half_float;
+            HalvesAdd "halves_add" packed::halves_add;
+            HalvesSub "halves_sub" packed::halves_sub;
 
             Sqrt "sqrt" math::sqrt;
             InverseSqrt "inverse_sqrt" math::inverse_sqrt;

@@ -50,7 +50,7 @@ pub fn works_on_exponents(op: Op) -> bool {
 /// Whether back ends implement the operation, with the bits of its function in `ir/op/` (`inverse_sqrt` within 2 units
 /// in the last place).
 pub fn is_basic(op: Op) -> bool {
-    is_basic_integer(op) || is_basic_float(op) || works_on_doubles(op)
+    is_basic_integer(op) || is_basic_float(op) || works_on_doubles(op) || works_on_parts(op)
 }
 
 /// Whether the operation is on doubles, in pairs of words: back ends do it in lanes only.
@@ -63,6 +63,12 @@ pub fn works_on_doubles(op: Op) -> bool {
         DTruncLow | DTruncHigh | DFloorLow | DFloorHigh | DCeilLow | DCeilHigh | DRoundEvenLow | DRoundEvenHigh
     );
     arithmetic || roots || rounding || matches!(op, DEq | DLt | DLe | DFromFloatLow | DFromFloatHigh | DToFloat)
+}
+
+/// Whether the operation is on bytes or halves of words: back ends do it in lanes only.
+pub fn works_on_parts(op: Op) -> bool {
+    use Op::*;
+    matches!(op, BytesEven | BytesOdd | ByteProducts | HalfFloat | HalvesScale | HalvesMulHigh | HalvesAdd | HalvesSub)
 }
 
 fn is_basic_integer(op: Op) -> bool {
@@ -80,7 +86,7 @@ fn is_basic_float(op: Op) -> bool {
     let ordered = matches!(op, FOrdEq | FOrdNe | FOrdLt | FOrdLe | IsNan | IsInf);
     let unordered = matches!(op, FUnordEq | FUnordNe | FUnordLt | FUnordLe);
     let rounding = matches!(op, RoundEven | Trunc | Floor | Ceil);
-    let integers = matches!(op, FloatToSInt | FloatToUInt | SIntToFloat | UIntToFloat);
+    let integers = matches!(op, FloatToSInt | FloatToUInt | FloorToSInt | RoundToSInt | SIntToFloat | UIntToFloat);
     let bits = matches!(op, FloatBits | FloatFromBits | HalfBits | HalfFromBits | RoundHalf);
     arithmetic || ordered || unordered || rounding || integers || bits
 }

@@ -1,6 +1,8 @@
 //! Bytes of code: instructions through iced's encoder, branches and labels of our own.
 
-use iced_x86::{Code, ConditionCode, Encoder, IcedError, Instruction, MemoryOperand, OpKind, Register};
+use iced_x86::{
+    Code, ConditionCode, Encoder, IcedError, Instruction, MemoryOperand, OpKind, Register, RoundingControl,
+};
 
 use super::super::pool::Constant;
 use super::super::vcode::{Arg, Asm, Base, Memory, SCRATCH_BYTES, VCode};
@@ -94,6 +96,9 @@ impl<'a> Assembler<'a> {
         if let Some(mask) = asm.mask {
             instruction.set_op_mask(regs.mask(mask));
             instruction.set_zeroing_masking(asm.zeroing);
+        }
+        if asm.rounds_down {
+            instruction.set_rounding_control(RoundingControl::RoundDown);
         }
         self.put(Ok(instruction));
     }

@@ -324,12 +324,18 @@ impl<'k> Select<'k> {
         if let Some(bits) = self.constant(value) {
             return bits;
         }
-        let Some(InstData::Pure { op, args }) = self.kernel.definition(self.facts.canonical(value)) else {
-            return anything;
-        };
+        let Some(data) = self.kernel.definition(self.facts.canonical(value)) else { return anything };
         if steps == 0 {
             return anything;
         }
+        let (op, args) = match data {
+            InstData::Pure { op, args } => (op, args),
+            InstData::Splat { value } => return self.most(*value, steps - 1),
+            InstData::Select { then, otherwise, .. } => {
+                return self.most(*then, steps - 1).max(self.most(*otherwise, steps - 1));
+            }
+            _ => return anything,
+        };
         let most = |place: usize| self.most(args[place], steps - 1);
         match (op, args.get(1).and_then(|&amount| self.constant(amount))) {
             (Op::LShr, Some(amount)) => most(0) >> (amount & 31),

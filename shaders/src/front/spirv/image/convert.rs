@@ -131,11 +131,11 @@ fn encode_part(b: &mut Builder, numeric: Numeric, part: Part, value: Value) -> V
         Numeric::Unorm => {
             // `low` is what a clamp gives for NaN.
             let code = scaled(b, value, 0.0, ((1u32 << part.bits) - 1) as f32);
-            b.pure(Op::FloatToUInt, &[code])
+            b.pure(Op::RoundToSInt, &[code])
         }
         Numeric::Snorm => {
             let code = scaled(b, value, -1.0, ((1u32 << (part.bits - 1)) - 1) as f32);
-            let code = b.pure(Op::FloatToSInt, &[code]);
+            let code = b.pure(Op::RoundToSInt, &[code]);
             b.pure(Op::And, &[code, mask])
         }
         Numeric::Sfloat => b.pure(Op::HalfBits, &[value]),
@@ -143,7 +143,7 @@ fn encode_part(b: &mut Builder, numeric: Numeric, part: Part, value: Value) -> V
     }
 }
 
-/// Held to `low` and 1, times the largest code, to the nearest integer; 0 for NaN.
+/// Held to `low` and 1, times the largest code; 0 for NaN.
 fn scaled(b: &mut Builder, mut value: Value, low: f32, most: f32) -> Value {
     // A clamp makes its lower limit of what is no number.
     if low != 0.0 {
@@ -152,7 +152,8 @@ fn scaled(b: &mut Builder, mut value: Value, low: f32, most: f32) -> Value {
         value = b.select(is_number, value, zero);
     }
     let [low, one, most] = [low, 1.0, most].map(|number: f32| b.constant(number));
-    let held = b.pure(Op::FClamp, &[value, low, one]);
-    let code = b.pure(Op::FMul, &[held, most]);
-    b.pure(Op::RoundEven, &[code])
+    // As a clamp, but that -0 may become 0: in this order machines have one instruction for each.
+    let held = b.pure(Op::FMax, &[low, value]);
+    let held = b.pure(Op::FMin, &[held, one]);
+    b.pure(Op::FMul, &[held, most])
 }

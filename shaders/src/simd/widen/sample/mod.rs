@@ -5,11 +5,15 @@
 //! [`filter`](crate::image), in the same order.
 //!
 //! ```text
-//! here ──▶ near ──▶ row ───────────────────▶ texels ──▶ codes ───▶ end
-//!  │        └─────▶ odd ──▶ gather ────────▶  ▲   └──▶ floats ──▶  ▲
-//!  │                 └────▶ outside ─▶ wrapped ┘                   │
-//!  └─────────────────────────┴────────▶ call ──────────────────────┘
+//! here ──▶ near ──▶ row ──▶ line ──▶ codes of one row ────────────▶ end
+//!  │        │        └────▶ square ────────▶ texels ──▶ codes ───▶  ▲
+//!  │        └─────▶ odd ──▶ gather ────────▶  ▲   └──▶ floats ──▶   │
+//!  │                 └────▶ outside ─▶ wrapped ┘                    │
+//!  └─────────────────────────┴────────▶ call ───────────────────────┘
 //! ```
+//!
+//! Channels of 8 bits are mixed two or four at a time, as [`bytes`](crate::image) does it. Filters that go along one axis have no
+//! weight across: then one row is enough.
 //!
 //! Where texels are is computed for the next samples, too, before the branches of the first: loads that wait for coordinates would make
 //! each sample wait for the one before, as no machine looks two samples ahead.
@@ -44,18 +48,20 @@ pub(super) struct Known {
     sources: HashMap<(Value, bool), Source>,
     pairs: HashMap<Key, Pair>,
     spans: HashMap<(Value, usize, Key), Span>,
-    heads: HashMap<(Key, [Value; 2], Option<Value>), Head>,
+    heads: HashMap<Place, Head>,
     /// Values that were computed before their turn.
     pub(super) early: HashSet<ir::Value>,
 }
 
 /// The operands of a sample that is known to be one of [`direct`]'s.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Place {
     key: Key,
     coordinates: [Value; 2],
-    /// The layer's coordinate.
-    layer: Option<Value>,
+    /// Whether all lanes have the same y.
+    is_level: bool,
+    /// The layer's coordinate, and whether all lanes have the same.
+    layer: Option<(Value, bool)>,
 }
 
 impl Known {
@@ -85,32 +91,39 @@ impl Widen<'_> {
         let head = self.head(&place);
         self.look_ahead(inst);
         let here = self.builder.current();
-        let [near, row, odd, gather, outside, texels, call, end] = std::array::from_fn(|_| self.builder.create_block());
+        let [near, row, square, line, odd, gather, outside, texels, call, end] =
+            std::array::from_fn(|_| self.builder.create_block());
         self.builder.branch(pair.is_direct, near, call);
         self.begin(near);
         self.builder.branch(head.is_odd, odd, row);
         self.begin(row);
+        self.builder.branch(head.is_sloped, square, line);
+        self.begin(square);
         self.texels_in_row(&pair, &head, texels);
+        self.begin(line);
+        self.line_of_texels(&pair, &head, components, texels, end);
         self.begin(odd);
         // Here again, rather than kept all the way.
-        let spans = [0, 1].map(|dim| self.new_span(&pair, place.coordinates[dim], dim));
-        let inside = self.builder.and(spans[0].inside, spans[1].inside);
-        let beyond = self.builder.and_not(self.exec, inside);
+        let firsts = [0, 1].map(|dim| self.first_texel(&pair, place.coordinates[dim], dim));
+        let layer = place.layer.map(|(layer, _)| self.layer(&pair, layer));
+        let beyond = self.texels_beyond(&pair, &firsts);
         let is_beyond = self.builder.any(beyond);
         self.builder.branch(is_beyond, outside, gather);
         self.begin(gather);
-        self.texels_inside(&pair, &spans, head.layer, texels);
+        self.texels_inside(&pair, &firsts, layer, texels);
         self.begin(outside);
-        self.texels_outside(&pair, &spans, head.layer, texels, call);
+        self.texels_outside(&pair, &firsts, layer, texels, call);
         let corners: Corners = std::array::from_fn(|_| self.builder.param(texels, Type::V32));
         self.begin(texels);
         let [whole, float] = std::array::from_fn(|_| self.builder.create_block());
         self.builder.branch(pair.source.is_float, float, whole);
         self.begin(whole);
-        let mean = components.iter().map(|&component| self.mean_of_codes(&corners, &head.weights, component)).collect();
+        let [c0, c1, c2, c3] = corners;
+        let mean = self.mean_of_codes([c0, c1], Some([c2, c3]), &head.weights, components);
         self.jump_with(end, mean);
         self.begin(float);
-        let mean = self.mean_of_floats(&corners, &head.weights, components);
+        let weights = [0, 1].map(|dim| self.weight(&pair, place.coordinates[dim], dim));
+        let mean = self.mean_of_floats(&corners, &weights, components);
         self.jump_with(end, mean);
         self.begin(call);
         let texel = self.image_call(op, operands, components);
@@ -132,7 +145,8 @@ impl Widen<'_> {
         if !direct::is_direct(op) || self.samples.written >= MOST_WRITTEN {
             return None;
         }
-        let [(image, Shape::Uniform), (sampler, Shape::Uniform), (s, _), (t, _), ref rest @ ..] = operands[..] else {
+        let [(image, Shape::Uniform), (sampler, Shape::Uniform), (s, _), (t, rows), ref rest @ ..] = operands[..]
+        else {
             return None;
         };
         let [image, sampler] = [image, sampler].map(|number| self.of_all_lanes(number));
@@ -143,8 +157,10 @@ impl Widen<'_> {
         {
             return None;
         }
-        let layer = if op.arrayed { Some(rest.first()?.0) } else { None };
-        Some(Place { key: (image, sampler, op.arrayed, is_base), coordinates: [s, t], layer })
+        let layer =
+            if op.arrayed { rest.first().map(|&(layer, shape)| Some((layer, shape == Shape::Uniform)))? } else { None };
+        let is_level = rows == Shape::Uniform;
+        Some(Place { key: (image, sampler, op.arrayed, is_base), coordinates: [s, t], is_level, layer })
     }
 
     fn begin(&mut self, block: Block) {

@@ -2,9 +2,10 @@
 
 use super::super::address::Region;
 use super::super::{Value, Widen};
-use crate::image::{Field, Filter, Swizzle, Wrap, direct};
+use crate::image::address::PLACES;
+use crate::image::{Field, Filter, Swizzle, Wrap, bytes, direct};
 use crate::ir::Op;
-use crate::simd::{InstData, WideOp};
+use crate::simd::{InstData, LANES, WideOp};
 
 /// Numbers of image and sampler, whether there are layers, whether the level of detail is the constant 0.
 pub(super) type Key = (Value, Value, bool, bool);
@@ -21,7 +22,7 @@ pub(super) struct Source {
     /// Width, height and layers, and the last texels and the last layer: `s32`.
     pub(super) sizes: [Value; 3],
     pub(super) lasts: [Value; 3],
-    /// Words from a row, and from a layer, to the next.
+    /// Words from a row, and from a layer, to the next: `s32`.
     pub(super) pitch: Value,
     pub(super) layer_pitch: Value,
     /// The image, and the image without its first row, with their words.
@@ -37,9 +38,13 @@ pub(super) struct Pair {
     /// Whether coordinates outside of the image can be wrapped, `s1`.
     pub(super) wraps: Value,
     pub(super) axes: [Axis; 2],
-    /// From a texel's edge to where its weight is 1, and the bits of weights that count: none for the nearest texel.
-    pub(super) half: Value,
-    pub(super) weights: Value,
+    /// What is added to coordinates in places, in each lane.
+    pub(super) middle: Value,
+    /// Bits of places, of which the nearest texel has none: how far texels are moved up, in each lane, and which those are, `s32`.
+    pub(super) shift: Value,
+    pub(super) fraction: Value,
+    /// Those that are a weight between rows: of codes less than of floats. `s32`.
+    pub(super) slope: Value,
 }
 
 /// A dimension.
@@ -47,10 +52,14 @@ pub(super) struct Pair {
 pub(super) struct Axis {
     /// What coordinates are multiplied by, in each lane.
     pub(super) scale: Value,
+    /// What makes weights of [`bytes`] of places: none for the nearest texel. In each lane.
+    pub(super) steps: Value,
     /// Texels, `s32`.
     pub(super) size: Value,
-    /// The last texel, in each lane.
+    /// The last texel, `s32`.
     pub(super) last: Value,
+    /// Where lane 0 has to be below, for all lanes to be inside: they are next to each other along x. `s32`.
+    pub(super) room: Value,
     /// Whether the image repeats, `s1`.
     pub(super) repeats: Value,
 }
@@ -131,34 +140,41 @@ impl Widen<'_> {
         let count = self.builder.s32(self.builder.kernel.descriptors);
         let exists = self.builder.pure(Op::ULt, &[sampler, count]);
         let is_direct = self.builder.pure(Op::LAnd, &[is_level, exists]);
+        let [zero, one, bits] = [0, 1, PLACES.log2() as u32].map(|number| self.builder.s32(number));
+        let shift = self.builder.select(is_linear, bits, zero);
+        let weights = [u32::from(bytes::STEPS), 1 << 8].map(|weight| self.builder.s32(weight));
         let axes: [Axis; 2] = std::array::from_fn(|dim| {
-            let one = self.builder.s32(1);
             let scale = self.builder.select(counts, one, source.sizes[dim]);
+            let scale = self.builder.pure(Op::Shl, &[scale, shift]);
             let scale = self.builder.splat(scale);
             let scale = self.builder.pure(Op::SIntToFloat, &[scale]);
             let scale = self.builder.lift(scale);
+            let steps = self.builder.select(is_linear, weights[dim], zero);
+            let steps = self.kept_in_lanes(steps);
             let repeats = self.equals(wraps[dim], Wrap::Repeat as u32);
-            let last = self.builder.splat(source.lasts[dim]);
-            let last = self.builder.lift(last);
-            Axis { scale, size: source.sizes[dim], last, repeats }
+            let last = source.lasts[dim];
+            let room = if dim == 0 { self.before_the_last(last) } else { last };
+            Axis { scale, steps, size: source.sizes[dim], last, room, repeats }
         });
         let wrapped = [0, 1].map(|dim: usize| {
             let clamps = self.equals(wraps[dim], Wrap::ClampToEdge as u32);
             self.builder.pure(Op::LOr, &[clamps, axes[dim].repeats])
         });
-        let if_linear = |widen: &mut Self, bits: u32| {
-            let [bits, zero] = [bits, 0].map(|bits| widen.builder.s32(bits));
-            let chosen = widen.builder.select(is_linear, bits, zero);
-            let chosen = widen.builder.splat(chosen);
-            widen.builder.lift(chosen)
-        };
+        let [of_floats, of_codes, all] = [(-PLACES / 2.0).to_bits(), (-bytes::MIDDLE).to_bits(), PLACES as u32 - 1]
+            .map(|bits| self.builder.s32(bits));
+        let middle = self.builder.select(source.is_float, of_floats, of_codes);
+        let middle = self.builder.select(is_linear, middle, zero);
+        let high = self.builder.s32(0xff00);
+        let slope = self.builder.select(source.is_float, all, high);
         let pair = Pair {
             source,
             is_direct: self.builder.pure(Op::LAnd, &[source.is_direct, is_direct]),
             wraps: self.builder.pure(Op::LAnd, &wrapped),
             axes,
-            half: if_linear(self, 0.5f32.to_bits()),
-            weights: if_linear(self, u32::MAX),
+            middle: self.kept_in_lanes(middle),
+            shift: self.kept_in_lanes(shift),
+            fraction: self.builder.select(is_linear, all, zero),
+            slope: self.builder.select(is_linear, slope, zero),
         };
         self.samples.pairs.insert(key, pair);
         pair
@@ -186,6 +202,19 @@ impl Widen<'_> {
         self.builder.pure(Op::And, &[low, mask])
     }
 
+    /// A scalar in each lane, in a register for the whole workgroup.
+    pub(super) fn kept_in_lanes(&mut self, scalar: Value) -> Value {
+        let lanes = self.builder.splat(scalar);
+        self.builder.lift(lanes)
+    }
+
+    /// The first texel that is too close to the last for a row of lanes; 0 if all are.
+    fn before_the_last(&mut self, last: Value) -> Value {
+        let others = self.builder.s32(LANES - 1);
+        let last = self.builder.pure(Op::UMax, &[last, others]);
+        self.builder.pure(Op::ISub, &[last, others])
+    }
+
     fn minus_one(&mut self, value: Value) -> Value {
         let less = self.builder.s32(u32::MAX);
         self.builder.pure(Op::IAdd, &[value, less])
@@ -197,11 +226,9 @@ impl Widen<'_> {
         self.builder.wide(WideOp::Mul, &[a, b])
     }
 
-    /// A distance in words, in each lane.
+    /// A distance in words.
     fn words(&mut self, bytes: Value) -> Value {
         let two = self.builder.s32(2);
-        let words = self.builder.pure(Op::LShr, &[bytes, two]);
-        let words = self.builder.splat(words);
-        self.builder.lift(words)
+        self.builder.pure(Op::LShr, &[bytes, two])
     }
 }

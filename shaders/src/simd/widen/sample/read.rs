@@ -51,7 +51,10 @@ impl Widen<'_> {
         let [near, row, gather, texel, whole, float, call, end] = std::array::from_fn(|_| self.builder.create_block());
         self.builder.branch(is_direct, near, call);
         self.begin(near);
-        let layer = op.arrayed.then(|| self.builder.pure(Op::IMul, &[rest[2], source.layer_pitch]));
+        let layer = op.arrayed.then(|| {
+            let pitch = self.kept_in_lanes(source.layer_pitch);
+            self.builder.pure(Op::IMul, &[rest[2], pitch])
+        });
         let index = self.texel_index(&source, [rest[0], rest[1]], layer);
         let (first, scattered) = self.as_row(index);
         let outside = self.builder.pure(Op::LNot, &[inside]);

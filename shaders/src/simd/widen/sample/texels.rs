@@ -1,11 +1,13 @@
 //! The four texels around a sample's coordinates.
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
-use super::super::{Block, Type, Value, Widen};
+use super::super::image::Components;
+use super::super::{Block, Value, Widen};
 use super::Place;
 use super::pair::{Axis, Key, Pair, Source};
-use crate::image::direct;
+use crate::image::address::PLACES;
+use crate::image::{bytes, direct};
 use crate::ir::{Op, Width};
 use crate::simd::{InstData, LaneAddress, Row};
 
@@ -15,77 +17,125 @@ pub(super) type Corners = [Value; 4];
 /// The texels around a coordinate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
-    /// The first texel as a float and as a number, which is nothing of use where the float is far away.
-    pub(super) floor: Value,
+    /// The first texel; nothing of use where it is far away.
     pub(super) first: Value,
-    /// Weight of the second.
-    pub(super) weight: Value,
-    /// Where both are inside.
-    pub(super) inside: Value,
+    /// The coordinate in places.
+    at: Value,
+    /// What [`bytes`] mixes by: of x four bytes, of each half the first texel's and the second's; of y the second's in halves.
+    pub(super) weights: Value,
 }
 
 /// What of a sample is found out before its branches.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
-    /// Weights of the second texels, along x and y.
+    /// Those of the spans along x and y.
     pub(super) weights: [Value; 2],
     /// The number of lane 0's first word, `s32`.
     pub(super) first: Value,
     /// Whether texels are outside, or not next to each other, `s1`.
     pub(super) is_odd: Value,
-    /// Words from the first layer to each lane's.
-    pub(super) layer: Option<Value>,
+    /// Whether a lane's second row has a weight, `s1`.
+    pub(super) is_sloped: Value,
 }
 
 impl Widen<'_> {
     /// Where a sample's texels are.
     pub(super) fn head(&mut self, place: &Place) -> Head {
-        let known = (place.key, place.coordinates, place.layer);
-        if let Some(&known) = self.samples.heads.get(&known) {
+        if let Some(&known) = self.samples.heads.get(place) {
             return known;
         }
         let pair = self.pair(place.key);
         let [x, y] = [0, 1].map(|dim| self.span(place.key, &pair, place.coordinates[dim], dim));
-        let layer = place.layer.map(|layer| self.layer(&pair, layer));
-        let index = self.texel_index(&pair.source, [x.first, y.first], layer);
-        let (first, scattered) = self.as_row(index);
-        let inside = self.builder.and(x.inside, y.inside);
-        let beyond = self.builder.and_not(self.exec, inside);
-        let odd = self.builder.or(scattered, beyond);
-        let is_odd = self.builder.any(odd);
-        let head = Head { weights: [x.weight, y.weight], first, is_odd, layer };
-        self.samples.heads.insert(known, head);
+        let lanes = self.lane_ids();
+        let starts = self.builder.pure(Op::ISub, &[x.first, lanes]);
+        let (column, mut odd) = self.of_lane_0(starts, false);
+        let (row, others) = self.of_lane_0(y.first, place.is_level);
+        odd = others.map_or(odd, |others| odd.map(|odd| self.builder.or(odd, others)));
+        let start = self.builder.pure(Op::IMul, &[row, pair.source.pitch]);
+        let mut first = self.builder.pure(Op::IAdd, &[start, column]);
+        if let Some((layer, is_one)) = place.layer {
+            let words = self.layer(&pair, layer);
+            let (words, others) = self.of_lane_0(words, is_one);
+            odd = others.map_or(odd, |others| odd.map(|odd| self.builder.or(odd, others)));
+            first = self.builder.pure(Op::IAdd, &[first, words]);
+        }
+        let room = [(column, 0), (row, 1)].map(|(at, dim): (Value, usize)| {
+            let inside = self.builder.pure(Op::ULt, &[at, pair.axes[dim].room]);
+            self.builder.pure(Op::LNot, &[inside])
+        });
+        let mut is_odd = self.builder.pure(Op::LOr, &room);
+        if let Some(odd) = odd {
+            let odd = self.builder.any(odd);
+            is_odd = self.builder.pure(Op::LOr, &[is_odd, odd]);
+        }
+        let is_sloped = if place.is_level {
+            let (at, none) = (self.of_lane_0(y.at, true).0, self.builder.s32(0));
+            let weight = self.builder.pure(Op::And, &[at, pair.slope]);
+            self.builder.pure(Op::INe, &[weight, none])
+        } else {
+            let (slope, none) = (self.kept_in_lanes(pair.slope), self.each(0));
+            let weight = self.builder.pure(Op::And, &[y.at, slope]);
+            let sloped = self.builder.pure(Op::INe, &[weight, none]);
+            self.builder.any(sloped)
+        };
+        let head = Head { weights: [x.weights, y.weights], first, is_odd, is_sloped };
+        self.samples.heads.insert(*place, head);
         head
     }
 
-    /// The number that a whole float is, which is below [`direct::NEAR`].
-    fn whole(&mut self, float: Value) -> Value {
-        let magic = self.float(direct::MAGIC);
-        let moved = self.builder.pure(Op::FAdd, &[float, magic]);
-        self.builder.pure(Op::ISub, &[moved, magic])
+    /// A vector's word in lane 0, and the lanes that have another, unless all are known to have the same.
+    fn of_lane_0(&mut self, vector: Value, is_one: bool) -> (Value, Option<Value>) {
+        let zero = self.builder.s32(0);
+        let first = self.builder.emit_one(InstData::Extract { vector, lane: zero });
+        if is_one {
+            return (first, None);
+        }
+        let all = self.builder.splat(first);
+        (first, Some(self.builder.pure(Op::INe, &[vector, all])))
+    }
+
+    /// A coordinate in places: texels are above, of linear filters.
+    fn places(&mut self, pair: &Pair, coordinate: Value, dim: usize) -> Value {
+        let at = self.builder.pure(Op::Fma, &[coordinate, pair.axes[dim].scale, pair.middle]);
+        self.builder.pure(Op::FloorToSInt, &[at])
+    }
+
+    /// The first texel at a coordinate.
+    pub(super) fn first_texel(&mut self, pair: &Pair, coordinate: Value, dim: usize) -> Value {
+        let at = self.places(pair, coordinate, dim);
+        self.builder.pure(Op::AShr, &[at, pair.shift])
+    }
+
+    /// The weight of a coordinate's second texel as a float.
+    pub(super) fn weight(&mut self, pair: &Pair, coordinate: Value, dim: usize) -> Value {
+        let at = self.places(pair, coordinate, dim);
+        let fraction = self.builder.splat(pair.fraction);
+        let part = self.builder.pure(Op::And, &[at, fraction]);
+        let part = self.builder.pure(Op::SIntToFloat, &[part]);
+        let one = self.float(1.0 / PLACES);
+        self.builder.pure(Op::FMul, &[part, one])
     }
 
     /// The texels around a coordinate.
-    pub(super) fn span(&mut self, key: Key, pair: &Pair, coordinate: Value, dim: usize) -> Span {
+    fn span(&mut self, key: Key, pair: &Pair, coordinate: Value, dim: usize) -> Span {
         if let Some(&known) = self.samples.spans.get(&(coordinate, dim, key)) {
             return known;
         }
-        let span = self.new_span(pair, coordinate, dim);
+        let at = self.places(pair, coordinate, dim);
+        let first = self.builder.pure(Op::AShr, &[at, pair.shift]);
+        let step = self.builder.pure(Op::HalvesMulHigh, &[at, pair.axes[dim].steps]);
+        let weights = if dim == 0 {
+            // What one byte has less, the other has more.
+            let [more, all] = [0x00ff_00ff, 0x1_0001 * u32::from(bytes::STEPS)].map(|bits| self.each(bits));
+            let moved = self.builder.pure(Op::IMul, &[step, more]);
+            self.builder.pure(Op::IAdd, &[moved, all])
+        } else {
+            let both = self.each(0x80_0080);
+            self.builder.pure(Op::IMul, &[step, both])
+        };
+        let span = Span { first, at, weights };
         self.samples.spans.insert((coordinate, dim, key), span);
         span
-    }
-
-    /// As [`Widen::span`], whether it is known or not.
-    pub(super) fn new_span(&mut self, pair: &Pair, coordinate: Value, dim: usize) -> Span {
-        let axis = &pair.axes[dim];
-        let at = self.builder.pure(Op::FMul, &[coordinate, axis.scale]);
-        let at = self.builder.pure(Op::FSub, &[at, pair.half]);
-        let floor = self.builder.pure(Op::Floor, &[at]);
-        let weight = self.builder.pure(Op::FSub, &[at, floor]);
-        let weight = self.builder.pure(Op::And, &[weight, pair.weights]);
-        let first = self.whole(floor);
-        let inside = self.builder.pure(Op::ULt, &[first, axis.last]);
-        Span { floor, first, weight, inside }
     }
 
     /// Words from the first layer to that of a coordinate.
@@ -95,14 +145,15 @@ impl Widen<'_> {
         let last = self.builder.pure(Op::SIntToFloat, &[last]);
         let held = self.builder.pure(Op::FMax, &[coordinate, zero]);
         let held = self.builder.pure(Op::FMin, &[held, last]);
-        let nearest = self.builder.pure(Op::RoundEven, &[held]);
-        let number = self.whole(nearest);
-        self.builder.pure(Op::IMul, &[number, pair.source.layer_pitch])
+        let number = self.builder.pure(Op::RoundToSInt, &[held]);
+        let pitch = self.builder.splat(pair.source.layer_pitch);
+        self.builder.pure(Op::IMul, &[number, pitch])
     }
 
     /// The number of a texel's word.
     pub(super) fn texel_index(&mut self, source: &Source, [x, y]: [Value; 2], layer: Option<Value>) -> Value {
-        let row = self.builder.pure(Op::IMul, &[y, source.pitch]);
+        let pitch = self.kept_in_lanes(source.pitch);
+        let row = self.builder.pure(Op::IMul, &[y, pitch]);
         let index = self.builder.pure(Op::IAdd, &[row, x]);
         layer.map_or(index, |layer| self.builder.pure(Op::IAdd, &[index, layer]))
     }
@@ -116,23 +167,54 @@ impl Widen<'_> {
         (first, self.builder.pure(Op::INe, &[starts, all]))
     }
 
+    /// Two texels of a row for each lane, which has them next to each other.
+    fn two_of_row(&mut self, (base, limit): (Value, Value), first: Value) -> [Value; 2] {
+        let one = self.builder.s32(1);
+        let next = self.builder.pure(Op::IAdd, &[first, one]);
+        [first, next].map(|index| {
+            let row = Row { base, index, limit, width: Width::Word };
+            self.builder.emit_value(InstData::LoadRow { row })
+        })
+    }
+
     /// All four are in the image, and lanes have them next to each other.
     pub(super) fn texels_in_row(&mut self, pair: &Pair, head: &Head, texels: Block) {
-        let one = self.builder.s32(1);
-        let next = self.builder.pure(Op::IAdd, &[head.first, one]);
-        let mut corners = SmallVec::new();
-        for (base, limit) in pair.source.rows {
-            for index in [head.first, next] {
-                let row = Row { base, index, limit, width: Width::Word };
-                corners.push(self.builder.emit_value(InstData::LoadRow { row }));
-            }
-        }
-        self.jump_with(texels, corners);
+        let [[c0, c1], [c2, c3]] = pair.source.rows.map(|row| self.two_of_row(row, head.first));
+        self.jump_with(texels, smallvec![c0, c1, c2, c3]);
+    }
+
+    /// As before, where no lane's second row has a weight: leads floats to `texels`.
+    pub(super) fn line_of_texels(
+        &mut self,
+        pair: &Pair,
+        head: &Head,
+        components: &Components,
+        texels: Block,
+        end: Block,
+    ) {
+        let [first, second] = self.two_of_row(pair.source.rows[0], head.first);
+        let [whole, float] = std::array::from_fn(|_| self.builder.create_block());
+        self.builder.branch(pair.source.is_float, float, whole);
+        self.begin(whole);
+        let mean = self.mean_of_codes([first, second], None, &head.weights, components);
+        self.jump_with(end, mean);
+        self.begin(float);
+        self.jump_with(texels, smallvec![first, second, first, second]);
+    }
+
+    /// Lanes whose four texels are not all in the image.
+    pub(super) fn texels_beyond(&mut self, pair: &Pair, firsts: &[Value; 2]) -> Value {
+        let [x, y] = [0, 1].map(|dim: usize| {
+            let last = self.builder.splat(pair.axes[dim].last);
+            self.builder.pure(Op::ULt, &[firsts[dim], last])
+        });
+        let inside = self.builder.and(x, y);
+        self.builder.and_not(self.exec, inside)
     }
 
     /// All four are in the image.
-    pub(super) fn texels_inside(&mut self, pair: &Pair, spans: &[Span; 2], layer: Option<Value>, texels: Block) {
-        let index = self.texel_index(&pair.source, spans.map(|span| span.first), layer);
+    pub(super) fn texels_inside(&mut self, pair: &Pair, &firsts: &[Value; 2], layer: Option<Value>, texels: Block) {
+        let index = self.texel_index(&pair.source, firsts, layer);
         let mut corners = SmallVec::new();
         for (base, _) in pair.source.rows {
             for disp in [0, 4] {
@@ -151,16 +233,17 @@ impl Widen<'_> {
     pub(super) fn texels_outside(
         &mut self,
         pair: &Pair,
-        spans: &[Span; 2],
+        firsts: &[Value; 2],
         layer: Option<Value>,
         texels: Block,
         call: Block,
     ) {
-        let near = self.float(direct::NEAR);
         let wrapped = self.builder.create_block();
-        let is_near = spans.map(|span| {
-            let distance = self.builder.pure(Op::FAbs, &[span.floor]);
-            self.builder.pure(Op::FOrdLt, &[distance, near])
+        // From one side to the other; what is no number is the most negative one.
+        let [most, both] = [direct::FARTHEST, 2 * direct::FARTHEST + 1].map(|number| self.each(number.cast_unsigned()));
+        let is_near = firsts.map(|first| {
+            let moved = self.builder.pure(Op::IAdd, &[first, most]);
+            self.builder.pure(Op::ULt, &[moved, both])
         });
         let wraps = self.builder.splat(pair.wraps);
         let usable = is_near.into_iter().fold(wraps, |all, one| self.builder.and(all, one));
@@ -168,7 +251,7 @@ impl Widen<'_> {
         let unusable = self.builder.any(unusable);
         self.builder.branch(unusable, call, wrapped);
         self.begin(wrapped);
-        let [x, y] = [0, 1].map(|dim| self.wrapped(&pair.axes[dim], &spans[dim]));
+        let [x, y] = [0, 1].map(|dim| self.wrapped(&pair.axes[dim], firsts[dim]));
         let base = pair.source.rows[0].0;
         let mut corners = SmallVec::new();
         for y in y {
@@ -181,11 +264,11 @@ impl Widen<'_> {
     }
 
     /// The two texels of a span, inside.
-    fn wrapped(&mut self, axis: &Axis, span: &Span) -> [Value; 2] {
-        let [zero, one] = [0, 1].map(|bits| self.builder.constant(Type::V32, bits));
-        let (last, size) = (axis.last, self.builder.splat(axis.size));
-        let second = self.builder.pure(Op::IAdd, &[span.first, one]);
-        let held = [span.first, second].map(|texel| {
+    fn wrapped(&mut self, axis: &Axis, first: Value) -> [Value; 2] {
+        let [zero, one] = [0, 1].map(|bits| self.each(bits));
+        let (last, size) = (self.builder.splat(axis.last), self.builder.splat(axis.size));
+        let second = self.builder.pure(Op::IAdd, &[first, one]);
+        let held = [first, second].map(|texel| {
             let held = self.builder.pure(Op::SMin, &[texel, last]);
             self.builder.pure(Op::SMax, &[held, zero])
         });
@@ -193,11 +276,11 @@ impl Widen<'_> {
         let float_size = self.builder.pure(Op::SIntToFloat, &[size]);
         let float_one = self.float(1.0);
         let part = self.builder.pure(Op::FDiv, &[float_one, float_size]);
-        let turns = self.builder.pure(Op::FMul, &[span.floor, part]);
-        let turns = self.builder.pure(Op::Floor, &[turns]);
-        let turns = self.whole(turns);
+        let float_first = self.builder.pure(Op::SIntToFloat, &[first]);
+        let turns = self.builder.pure(Op::FMul, &[float_first, part]);
+        let turns = self.builder.pure(Op::FloorToSInt, &[turns]);
         let turns = self.builder.pure(Op::IMul, &[turns, size]);
-        let first = self.builder.pure(Op::ISub, &[span.first, turns]);
+        let first = self.builder.pure(Op::ISub, &[first, turns]);
         let before = self.builder.pure(Op::SLt, &[first, zero]);
         let more = self.builder.pure(Op::IAdd, &[first, size]);
         let first = self.builder.select(before, more, first);

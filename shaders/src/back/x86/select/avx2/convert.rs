@@ -15,6 +15,10 @@ const OR: Code = Code::VEX_Vpor_ymm_ymm_ymmm256;
 const XOR: Code = Code::VEX_Vpxor_ymm_ymm_ymmm256;
 const SUB: Code = Code::VEX_Vsubps_ymm_ymm_ymmm256;
 const TRUNCATE: Code = Code::VEX_Vcvttps2dq_ymm_ymmm256;
+/// Rounds as the mode says, which is to nearest.
+const NEAREST: Code = Code::VEX_Vcvtps2dq_ymm_ymmm256;
+/// Exceptions of the rounding are of no account.
+const DOWN: u8 = 0x9;
 const AT_LEAST: u8 = 0x1d;
 const TWO_31: u32 = 0x4f00_0000;
 const TWO_32: u32 = 0x4f80_0000;
@@ -25,6 +29,11 @@ impl Halves<'_, '_> {
             Op::SIntToFloat => self.unary(Code::VEX_Vcvtdq2ps_ymm_ymmm256, args[0]),
             Op::UIntToFloat => self.unsigned_to_float(args[0]),
             Op::FloatToSInt => self.float_to_signed(args[0]),
+            Op::RoundToSInt => self.unary(NEAREST, args[0]),
+            Op::FloorToSInt => {
+                let whole = self.round(DOWN, args[0])?;
+                Ok(self.op1(NEAREST, whole))
+            }
             Op::FloatToUInt => self.float_to_unsigned(args[0]),
             Op::HalfBits => self.float_to_half(args[0]),
             Op::HalfFromBits => self.half_to_float(args[0]),

@@ -32,7 +32,7 @@ impl Halves<'_, '_> {
         }
     }
 
-    fn round(&mut self, mode: u8, arg: Value) -> Result<Pair, CompileError> {
+    pub(super) fn round(&mut self, mode: u8, arg: Value) -> Result<Pair, CompileError> {
         let arg = self.source(arg)?;
         Ok(self.op(Code::VEX_Vroundps_ymm_ymmm256_imm8, &[], arg, Some(mode)))
     }

@@ -6,7 +6,7 @@ use super::super::super::CompileError;
 use super::Halves;
 use super::operand::{Pair, Source};
 use crate::ir::{Op, Type};
-use crate::lower::math::works_on_doubles;
+use crate::lower::math::{works_on_doubles, works_on_parts};
 use crate::simd::Value;
 
 const AND: Code = Code::VEX_Vpand_ymm_ymm_ymmm256;
@@ -19,6 +19,11 @@ impl Halves<'_, '_> {
         self.code.floats |= op.result() == Type::F32 || op.params().contains(&Type::F32);
         if works_on_doubles(op)
             && let Some(result) = self.double_op(op, args)?
+        {
+            return Ok(result);
+        }
+        if works_on_parts(op)
+            && let Some(result) = self.packed(op, args)?
         {
             return Ok(result);
         }

@@ -16,6 +16,7 @@ mod integer;
 mod lanes;
 mod mask;
 mod operand;
+mod packed;
 mod permute;
 mod row;
 mod running;

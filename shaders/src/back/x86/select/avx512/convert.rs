@@ -9,6 +9,8 @@ use super::operand::Source;
 use crate::ir::Op;
 use crate::simd::{Inst, Value};
 
+/// Rounds as the mode says, which is to nearest.
+const NEAREST: Code = Code::EVEX_Vcvtps2dq_zmm_k1z_zmmm512b32_er;
 const COMPARE: Code = Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae;
 
 impl Select<'_> {
@@ -17,6 +19,8 @@ impl Select<'_> {
             Op::SIntToFloat => self.unary_lanes(inst, Code::EVEX_Vcvtdq2ps_zmm_k1z_zmmm512b32_er, args[0]),
             Op::UIntToFloat => self.unary_lanes(inst, Code::EVEX_Vcvtudq2ps_zmm_k1z_zmmm512b32_er, args[0]),
             Op::FloatToSInt => self.float_to_signed(inst, args[0]),
+            Op::RoundToSInt => self.unary_lanes(inst, NEAREST, args[0]),
+            Op::FloorToSInt => self.floor_to_signed(inst, args[0]),
             Op::FloatToUInt => self.float_to_unsigned(inst, args[0]),
             Op::HalfBits => self.float_to_half(inst, args[0]),
             Op::HalfFromBits => self.half_to_float(inst, args[0]),
@@ -42,6 +46,14 @@ impl Select<'_> {
         let result = self.define(inst);
         let build = Build::new(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32).modify(result, converted, View::Zmm);
         build.memory(memory).mask(above).push(&mut self.code);
+        Ok(())
+    }
+
+    /// The instruction names the direction of the rounding, and so takes no operand in memory.
+    fn floor_to_signed(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+        let arg = self.reg(arg)?;
+        let result = self.define(inst);
+        Build::new(NEAREST).def(result, View::Zmm).reads(arg, View::Zmm).rounds_down().push(&mut self.code);
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use super::super::Select;
 use super::compare::Comparison;
 use super::operand::Source;
 use crate::ir::{Op, Type};
+use crate::lower::math::works_on_parts;
 use crate::simd::{Inst, InstData, Value};
 
 impl Select<'_> {
@@ -19,6 +20,9 @@ impl Select<'_> {
             return Ok(());
         }
         if self.fused(inst, op, args)? {
+            return Ok(());
+        }
+        if works_on_parts(op) && self.packed(inst, op, args)? {
             return Ok(());
         }
         if let Some((code, commutes)) = binary(op) {

@@ -15,6 +15,7 @@ mod lanes;
 mod mask;
 mod once;
 mod operand;
+mod packed;
 mod permute;
 mod row;
 mod running;
