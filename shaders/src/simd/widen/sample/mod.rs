@@ -7,9 +7,8 @@
 //! ```text
 //! here ──▶ near ──▶ row ──▶ line ──▶ codes of one row ────────────▶ end
 //!  │        │        └────▶ square ────────▶ texels ──▶ codes ───▶  ▲
-//!  │        └─────▶ odd ──▶ gather ────────▶  ▲   └──▶ floats ──▶   │
-//!  │                 └────▶ outside ─▶ wrapped ┘                    │
-//!  └─────────────────────────┴────────▶ call ───────────────────────┘
+//!  │        └─────▶ odd ──▶ wrapped ───────▶  ▲   └──▶ floats ──▶   │
+//!  └─────────────────┴────────────────▶ call ───────────────────────┘
 //! ```
 //!
 //! Channels of 8 bits are mixed two or four at a time, as [`bytes`](crate::image) does it. Filters that go along one axis have no
@@ -91,8 +90,7 @@ impl Widen<'_> {
         let head = self.head(&place);
         self.look_ahead(inst);
         let here = self.builder.current();
-        let [near, row, square, line, odd, gather, outside, texels, call, end] =
-            std::array::from_fn(|_| self.builder.create_block());
+        let [near, row, square, line, odd, texels, call, end] = std::array::from_fn(|_| self.builder.create_block());
         self.builder.branch(pair.is_direct, near, call);
         self.begin(near);
         self.builder.branch(head.is_odd, odd, row);
@@ -103,16 +101,7 @@ impl Widen<'_> {
         self.begin(line);
         self.line_of_texels(&pair, &head, components, texels, end);
         self.begin(odd);
-        // Here again, rather than kept all the way.
-        let firsts = [0, 1].map(|dim| self.first_texel(&pair, place.coordinates[dim], dim));
-        let layer = place.layer.map(|(layer, _)| self.layer(&pair, layer));
-        let beyond = self.texels_beyond(&pair, &firsts);
-        let is_beyond = self.builder.any(beyond);
-        self.builder.branch(is_beyond, outside, gather);
-        self.begin(gather);
-        self.texels_inside(&pair, &firsts, layer, texels);
-        self.begin(outside);
-        self.texels_outside(&pair, &firsts, layer, texels, call);
+        self.texels_anywhere(&pair, &place, texels, call);
         let corners: Corners = std::array::from_fn(|_| self.builder.param(texels, Type::V32));
         self.begin(texels);
         let [whole, float] = std::array::from_fn(|_| self.builder.create_block());

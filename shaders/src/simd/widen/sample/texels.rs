@@ -100,12 +100,6 @@ impl Widen<'_> {
         self.builder.pure(Op::FloorToSInt, &[at])
     }
 
-    /// The first texel at a coordinate.
-    pub(super) fn first_texel(&mut self, pair: &Pair, coordinate: Value, dim: usize) -> Value {
-        let at = self.places(pair, coordinate, dim);
-        self.builder.pure(Op::AShr, &[at, pair.shift])
-    }
-
     /// The weight of a coordinate's second texel as a float.
     pub(super) fn weight(&mut self, pair: &Pair, coordinate: Value, dim: usize) -> Value {
         let at = self.places(pair, coordinate, dim);
@@ -202,51 +196,27 @@ impl Widen<'_> {
         self.jump_with(texels, smallvec![first, second, first, second]);
     }
 
-    /// Lanes whose four texels are not all in the image.
-    pub(super) fn texels_beyond(&mut self, pair: &Pair, firsts: &[Value; 2]) -> Value {
-        let [x, y] = [0, 1].map(|dim: usize| {
-            let last = self.builder.splat(pair.axes[dim].last);
-            self.builder.pure(Op::ULt, &[firsts[dim], last])
+    /// Each lane has texels anywhere: held inside or repeated, if the sampler does that and they are not too far; else a call.
+    pub(super) fn texels_anywhere(&mut self, pair: &Pair, place: &Place, texels: Block, call: Block) {
+        // Here again, rather than kept all the way.
+        let firsts = [0, 1].map(|dim| {
+            let at = self.places(pair, place.coordinates[dim], dim);
+            self.builder.pure(Op::AShr, &[at, pair.shift])
         });
-        let inside = self.builder.and(x, y);
-        self.builder.and_not(self.exec, inside)
-    }
-
-    /// All four are in the image.
-    pub(super) fn texels_inside(&mut self, pair: &Pair, &firsts: &[Value; 2], layer: Option<Value>, texels: Block) {
-        let index = self.texel_index(&pair.source, firsts, layer);
-        let mut corners = SmallVec::new();
-        for (base, _) in pair.source.rows {
-            for disp in [0, 4] {
-                corners.push(self.gather_texel(base, index, disp));
-            }
-        }
-        self.jump_with(texels, corners);
-    }
-
-    fn gather_texel(&mut self, base: Value, index: Value, disp: i32) -> Value {
-        let lanes = LaneAddress { base, index, scale: 4, disp };
-        self.builder.emit_value(InstData::Gather { lanes, mask: self.exec })
-    }
-
-    /// Lanes have texels outside of the image: held inside or repeated, if the sampler does that and they are not too far.
-    pub(super) fn texels_outside(
-        &mut self,
-        pair: &Pair,
-        firsts: &[Value; 2],
-        layer: Option<Value>,
-        texels: Block,
-        call: Block,
-    ) {
+        let layer = place.layer.map(|(layer, _)| self.layer(pair, layer));
         let wrapped = self.builder.create_block();
         // From one side to the other; what is no number is the most negative one.
         let [most, both] = [direct::FARTHEST, 2 * direct::FARTHEST + 1].map(|number| self.each(number.cast_unsigned()));
-        let is_near = firsts.map(|first| {
+        let [mut inside, mut usable] = [self.exec, self.builder.splat(pair.wraps)];
+        for (first, axis) in firsts.into_iter().zip(&pair.axes) {
+            let last = self.builder.splat(axis.last);
+            let fits = self.builder.pure(Op::ULt, &[first, last]);
+            inside = self.builder.and(inside, fits);
             let moved = self.builder.pure(Op::IAdd, &[first, most]);
-            self.builder.pure(Op::ULt, &[moved, both])
-        });
-        let wraps = self.builder.splat(pair.wraps);
-        let usable = is_near.into_iter().fold(wraps, |all, one| self.builder.and(all, one));
+            let is_near = self.builder.pure(Op::ULt, &[moved, both]);
+            usable = self.builder.and(usable, is_near);
+        }
+        let usable = self.builder.or(usable, inside);
         let unusable = self.builder.and_not(self.exec, usable);
         let unusable = self.builder.any(unusable);
         self.builder.branch(unusable, call, wrapped);
@@ -257,7 +227,8 @@ impl Widen<'_> {
         for y in y {
             for x in x {
                 let index = self.texel_index(&pair.source, [x, y], layer);
-                corners.push(self.gather_texel(base, index, 0));
+                let lanes = LaneAddress { base, index, scale: 4, disp: 0 };
+                corners.push(self.builder.emit_value(InstData::Gather { lanes, mask: self.exec }));
             }
         }
         self.jump_with(texels, corners);
@@ -272,21 +243,17 @@ impl Widen<'_> {
             let held = self.builder.pure(Op::SMin, &[texel, last]);
             self.builder.pure(Op::SMax, &[held, zero])
         });
-        // How often the image lies between, one more or less by rounding.
+        // How often the image lies between. From the middle of a texel it is at least half a texel to the next image, which is far
+        // more than what roundings move: 2^15 texels by 2^-23.
         let float_size = self.builder.pure(Op::SIntToFloat, &[size]);
-        let float_one = self.float(1.0);
+        let [float_one, half] = [1.0, 0.5].map(|number| self.float(number));
         let part = self.builder.pure(Op::FDiv, &[float_one, float_size]);
         let float_first = self.builder.pure(Op::SIntToFloat, &[first]);
-        let turns = self.builder.pure(Op::FMul, &[float_first, part]);
+        let middle = self.builder.pure(Op::FAdd, &[float_first, half]);
+        let turns = self.builder.pure(Op::FMul, &[middle, part]);
         let turns = self.builder.pure(Op::FloorToSInt, &[turns]);
         let turns = self.builder.pure(Op::IMul, &[turns, size]);
         let first = self.builder.pure(Op::ISub, &[first, turns]);
-        let before = self.builder.pure(Op::SLt, &[first, zero]);
-        let more = self.builder.pure(Op::IAdd, &[first, size]);
-        let first = self.builder.select(before, more, first);
-        let behind = self.builder.pure(Op::SLt, &[last, first]);
-        let less = self.builder.pure(Op::ISub, &[first, size]);
-        let first = self.builder.select(behind, less, first);
         let second = self.builder.pure(Op::IAdd, &[first, one]);
         let is_inside = self.builder.pure(Op::SLe, &[second, last]);
         let second = self.builder.select(is_inside, second, zero);
