@@ -26,15 +26,22 @@ pub(crate) enum Asked {
     Bandwidth(f64, usize),
 }
 
-pub(crate) const KERNELS: [Kernel; 5] = [
+pub(crate) const KERNELS: [Kernel; 6] = [
     Kernel { name: "stencil_r32f", unit: "Gtexel/s", amount: TEXELS as f64, asked: Asked::Lavapipe(5.0), run: stencil },
     Kernel { name: "blur_rgba8", unit: "Gtexel/s", amount: TEXELS as f64, asked: Asked::Lavapipe(5.0), run: blur },
     Kernel {
-        name: "reduce_subgroup_add",
+        name: "reduce_subgroup_add_memory",
         unit: "GB/s",
         amount: ELEMENTS as f64 * 4.0,
         asked: Asked::Lavapipe(20.0),
-        run: reduce,
+        run: |gpu| reduce(gpu, ELEMENTS),
+    },
+    Kernel {
+        name: "reduce_subgroup_add_cache",
+        unit: "GB/s",
+        amount: FEW_ELEMENTS as f64 * 4.0,
+        asked: Asked::Lavapipe(20.0),
+        run: |gpu| reduce(gpu, FEW_ELEMENTS),
     },
     Kernel {
         name: "saxpy_f16_memory",
@@ -55,8 +62,9 @@ pub(crate) const KERNELS: [Kernel; 5] = [
 /// Of both images.
 const SIDE: u32 = 2048;
 const TEXELS: usize = (SIDE * SIDE) as usize;
-/// That are added up.
+/// That are added up: more than caches hold, so that memory's speed bounds the sum, and less.
 const ELEMENTS: usize = 1 << 24;
+const FEW_ELEMENTS: usize = 1 << 20;
 /// Halves in each array: more than caches hold, and less.
 const LARGE: usize = 1 << 26;
 const SMALL: usize = 1 << 20;
@@ -184,10 +192,10 @@ fn main(
 /// Elements that one workgroup of [`REDUCE`] adds up.
 const EACH: usize = 2048;
 
-fn reduce(gpu: &Gpu) -> Result<Option<f64>, Error> {
+fn reduce(gpu: &Gpu, elements: usize) -> Result<Option<f64>, Error> {
     let element = |i: usize| (i as u32).wrapping_mul(2_654_435_761);
-    let bytes: Vec<u8> = (0..ELEMENTS).flat_map(|i| element(i).to_ne_bytes()).collect();
-    let mut counts = vec![ELEMENTS];
+    let bytes: Vec<u8> = (0..elements).flat_map(|i| element(i).to_ne_bytes()).collect();
+    let mut counts = vec![elements];
     let mut buffers = vec![gpu.buffer(&bytes)?];
     while counts.last().is_some_and(|&count| count > 1) {
         let count = counts.last().map_or(1, |count| count.div_ceil(EACH));
@@ -204,7 +212,7 @@ fn reduce(gpu: &Gpu) -> Result<Option<f64>, Error> {
         .map(|(program, counts)| Step { program, groups: [counts[1] as u32, 1], push: Some(counts[0] as u32) })
         .collect();
     let commands = gpu.prepare(&steps)?;
-    let expected = (0..ELEMENTS).map(element).fold(0, u32::wrapping_add);
+    let expected = (0..elements).map(element).fold(0, u32::wrapping_add);
     if buffers.last().map(|buffer| buffer.read()) != Some(expected.to_ne_bytes().to_vec()) {
         return Err("the sum is wrong".into());
     }

@@ -80,7 +80,7 @@ fn line(row: &Value) -> String {
     let number = |key: &str| row[key].as_f64().map_or_else(|| "-".into(), |number| format!("{number:.2}"));
     let asked = if row["part_of_bandwidth"].is_null() { "times lavapipe" } else { "of the bandwidth" };
     format!(
-        "{:<20} {:>9}: spelter {:>7}  lavapipe {:>7}  ratio {:>6}  of the bandwidth {:>5}  asked {} {asked}: {}",
+        "{:<26} {:>9}: spelter {:>7}  lavapipe {:>7}  ratio {:>6}  of the bandwidth {:>5}  asked {} {asked}: {}",
         row["kernel"].as_str().unwrap_or_default(),
         row["unit"].as_str().unwrap_or_default(),
         number("spelter"),
