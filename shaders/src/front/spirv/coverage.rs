@@ -1,4 +1,5 @@
-//! Writes and checks `docs/spirv.md`: which capabilities and instructions are taken, and why the others are not.
+//! Writes and checks `docs/spirv.md`: what is taken, and why the rest is not. Execution modes, built-ins and decorations are in
+//! [`enumerants`](super::enumerants).
 //!
 //! Capabilities are asked for one by one. An instruction is taken if a chapter of the reader names it where it decides what
 //! to do: the chapters' own text is what is searched.
@@ -11,18 +12,30 @@ use rspirv::grammar::INSTRUCTION_TABLE;
 use spirv::Capability;
 
 use super::capability::is_supported;
+use super::enumerants::tables;
 use super::stages::is_of_fragments;
 
+/// What names of vendors' extensions end with.
+pub(super) const VENDORS: [&str; 8] = ["INTEL", "ALTERA", "NV", "NVX", "AMD", "QCOM", "ARM", "HUAWEI"];
+
 /// Files that name instructions for other reasons than to take them.
-const OTHERS: &[&str] =
-    &["coverage.rs", "capability.rs", "words.rs", "tests.rs", "width_tests.rs", "testing.rs", "stages.rs"];
+const OTHERS: &[&str] = &[
+    "coverage.rs",
+    "enumerants.rs",
+    "capability.rs",
+    "words.rs",
+    "tests.rs",
+    "width_tests.rs",
+    "testing.rs",
+    "stages.rs",
+];
 
 /// Why a capability, or an instruction that needs one, is not for this reader.
-fn reason(capability: Capability) -> &'static str {
+pub(super) fn reason(capability: Capability) -> &'static str {
     use Capability as C;
     let name = format!("{capability:?}");
     let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
-    if ends(&["INTEL", "ALTERA", "NV", "NVX", "AMD", "QCOM", "ARM", "HUAWEI", "TENSORS"]) {
+    if ends(&VENDORS) || ends(&["TENSORS"]) {
         return "a vendor's extension";
     }
     match capability {
@@ -175,7 +188,7 @@ This page is written by a test (`shaders/src/front/spirv/coverage.rs`, `BLESS=1`
         let what = if glsl.contains(&name) { "taken" } else { "for graphics stages" };
         writeln!(text, "| `{name}` | {what} |").expect("strings take everything");
     }
-    text
+    text + &tables()
 }
 
 /// Names after a prefix in the files of a folder.

@@ -6,7 +6,7 @@ use spirv::{BuiltIn, Decoration, FPRoundingMode, Op};
 use super::words::{Checked, Id, Inst, operand, string};
 
 /// What decorations say about an id.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Decorations {
     pub(super) set: Option<u32>,
     pub(super) binding: Option<u32>,
@@ -22,7 +22,7 @@ pub(super) struct Decorations {
 }
 
 /// Decorations of variables and members that say how memory is used.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct MemoryDecorations {
     pub(super) non_writable: bool,
     pub(super) coherent: bool,
@@ -30,7 +30,7 @@ pub(super) struct MemoryDecorations {
 }
 
 /// What decorations say about a member of a structure.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct MemberDecorations {
     pub(super) offset: Option<u32>,
     pub(super) matrix_stride: Option<u32>,
@@ -189,7 +189,7 @@ fn builtin(word: u32) -> Checked<BuiltIn> {
     BuiltIn::from_u32(word).ok_or_else(|| format!("unknown built-in {word}"))
 }
 
-fn decorate(to: &mut Decorations, word: u32, literals: &[u32]) -> Checked<()> {
+pub(super) fn decorate(to: &mut Decorations, word: u32, literals: &[u32]) -> Checked<()> {
     let decoration = decoration(word)?;
     match decoration {
         Decoration::DescriptorSet => to.set = Some(operand(literals, 0)?),
@@ -211,7 +211,7 @@ fn decorate(to: &mut Decorations, word: u32, literals: &[u32]) -> Checked<()> {
     Ok(())
 }
 
-fn decorate_member(to: &mut MemberDecorations, word: u32, literals: &[u32]) -> Checked<()> {
+pub(super) fn decorate_member(to: &mut MemberDecorations, word: u32, literals: &[u32]) -> Checked<()> {
     let decoration = decoration(word)?;
     match decoration {
         Decoration::Offset => to.offset = Some(operand(literals, 0)?),

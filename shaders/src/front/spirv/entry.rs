@@ -89,6 +89,18 @@ pub(super) fn workgroup_size(
     Ok(size)
 }
 
+/// Whether what an execution mode asks for holds in any case.
+pub(super) fn holds_always(mode: ExecutionMode) -> bool {
+    matches!(
+        mode,
+        ExecutionMode::DenormPreserve
+            | ExecutionMode::SignedZeroInfNanPreserve
+            | ExecutionMode::RoundingModeRTE
+            | ExecutionMode::SubgroupUniformControlFlowKHR
+            | ExecutionMode::MaximallyReconvergesKHR
+    )
+}
+
 fn execution_mode(types: &Types, constants: &Constants, inst: &Inst, operands: &[u32]) -> Checked<Option<[u32; 3]>> {
     let number = operand(operands, 1)?;
     let mode = ExecutionMode::from_u32(number).ok_or_else(|| format!("unknown execution mode {number}"))?;
@@ -103,12 +115,7 @@ fn execution_mode(types: &Types, constants: &Constants, inst: &Inst, operands: &
             let [x, y, z] = literals;
             Ok(Some([constant(x)?, constant(y)?, constant(z)?]))
         }
-        // What these ask for holds always.
-        ExecutionMode::DenormPreserve
-        | ExecutionMode::SignedZeroInfNanPreserve
-        | ExecutionMode::RoundingModeRTE
-        | ExecutionMode::SubgroupUniformControlFlowKHR
-        | ExecutionMode::MaximallyReconvergesKHR => Ok(None),
+        mode if holds_always(mode) => Ok(None),
         other => Err(format!("execution mode {other:?} is not supported")),
     }
 }

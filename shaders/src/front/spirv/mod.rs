@@ -15,6 +15,8 @@ mod control_flow;
 mod coverage;
 mod decorations;
 mod entry;
+#[cfg(test)]
+mod enumerants;
 mod function;
 mod glsl450;
 mod group;
