@@ -126,7 +126,7 @@ impl Translator<'_> {
     }
 
     /// All scalars 0: what an undefined value is here.
-    fn zero(&mut self, ty: Id) -> Checked<Composite> {
+    pub(super) fn zero(&mut self, ty: Id) -> Checked<Composite> {
         let scalars = self.types.scalars(ty)?;
         if matches!(self.types.get(ty)?.ty, Type::Pointer { .. }) {
             return self.null_pointer(ty);

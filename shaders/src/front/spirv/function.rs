@@ -201,8 +201,14 @@ impl<'m> Translator<'m> {
             self.frame.label = block.label;
             self.bind_phis(block, into)?;
             self.split_head(block).map_err(|message| self.error(&block.terminator, &message))?;
-            for inst in &block.body {
-                self.instruction(inst)?;
+            let mut insts = block.body.iter();
+            while let Some(inst) = insts.next() {
+                let copied = self.load_and_store(inst, insts.as_slice().first());
+                if copied.map_err(|message| self.error(inst, &message))? {
+                    insts.next();
+                } else {
+                    self.instruction(inst)?;
+                }
             }
             self.terminate(block)?;
         }
@@ -216,7 +222,11 @@ impl<'m> Translator<'m> {
         let has_addresses = self.sections.declares(Capability::PhysicalStorageBufferAddresses);
         let spreads = |inst: &Inst| match inst.op {
             Op::FunctionCall | Op::ImageWrite => true,
-            Op::Load | Op::Store | Op::CopyMemory | Op::CopyMemorySized | Op::ExtInst => has_addresses,
+            // Large copies are loops.
+            Op::CopyMemory => true,
+            Op::Load => has_addresses || self.is_large(inst.ty),
+            Op::Store => has_addresses || self.stores_large_null(inst),
+            Op::CopyMemorySized | Op::ExtInst => has_addresses,
             _ => false,
         };
         if block.is_loop_header() && block.body.iter().any(spreads) {

@@ -42,6 +42,9 @@ impl Translator<'_> {
         if is_null && self.calls.len() == 1 {
             return Ok(());
         }
+        if self.store_null(&pointer, initializer, Access::default())? {
+            return Ok(());
+        }
         let value = self.value(initializer)?;
         self.store(&pointer, &value, Access::default())
     }
@@ -61,8 +64,11 @@ impl Translator<'_> {
 
     fn store_op(&mut self, operands: &[u32]) -> Checked<()> {
         let pointer = self.pointer(operand(operands, 0)?)?;
-        let value = self.value(operand(operands, 1)?)?;
         let (access, alignment, _) = self.memory_operands(&operands[2..])?;
+        if self.store_null(&pointer, operand(operands, 1)?, access)? {
+            return Ok(());
+        }
+        let value = self.value(operand(operands, 1)?)?;
         let pointer = self.aligned_to(pointer, alignment)?;
         self.store(&pointer, &value, access)
     }
@@ -75,6 +81,9 @@ impl Translator<'_> {
             if rest.is_empty() { (to, to_alignment, rest) } else { self.memory_operands(rest)? };
         let target = self.aligned_to(target, to_alignment)?;
         let source = self.aligned_to(source, from_alignment)?;
+        if self.copy_large(&target, to, &source, from)? {
+            return Ok(());
+        }
         let value = self.load(&source, from)?;
         self.store(&target, &value, to)
     }
@@ -133,7 +142,7 @@ impl Translator<'_> {
     }
 
     /// The memory operands at the start of a list with what `Aligned` says, and what follows them.
-    fn memory_operands<'a>(&self, operands: &'a [u32]) -> Checked<(Access, Option<u32>, &'a [u32])> {
+    pub(super) fn memory_operands<'a>(&self, operands: &'a [u32]) -> Checked<(Access, Option<u32>, &'a [u32])> {
         let (mut access, mut alignment) = (Access::default(), None);
         let Some((&word, mut rest)) = operands.split_first() else { return Ok((access, None, operands)) };
         let mask = MemoryAccess::from_bits(word).ok_or_else(|| format!("unknown memory operands {word:#x}"))?;

@@ -11,6 +11,7 @@ mod capability;
 mod composite;
 mod constants;
 mod control_flow;
+mod copies;
 #[cfg(test)]
 mod coverage;
 mod decorations;

@@ -7,7 +7,7 @@ use super::decorations::MemoryDecorations;
 use super::group::Relation;
 use super::layout::{Layout, Place};
 use super::translate::{Bound, Translator};
-use super::types::{Type, Types};
+use super::types::{Member, Type, Types};
 use super::words::{Checked, Id, Inst, operand};
 use crate::ir::{self, Access, Binding, BufferSpace, BuiltIn, Value, Variable};
 
@@ -98,6 +98,18 @@ impl Pointer {
     pub(super) fn rebased(&self, address: [Value; 2]) -> Self {
         let root = Root::Address { address };
         Self { root, dynamic: None, start: 0, steps: SmallVec::new(), delta: 0, ..self.clone() }
+    }
+
+    /// Goes on to a member of the structure that it points to.
+    pub(super) fn step_into(&mut self, types: &Types, member: &Member, number: u32) -> Checked<()> {
+        let (place, offset) = self.place.member(types, member, number)?;
+        self.place = place;
+        self.delta = self.delta.saturating_add(offset);
+        self.element_stride = None;
+        if place.layout == Layout::Explicit {
+            self.memory = self.memory.or(member.matrix.memory);
+        }
+        Ok(())
     }
 
     /// The part of the byte offset that is known now.
@@ -201,14 +213,7 @@ impl Translator<'_> {
         if let Type::Struct { members } = &info.ty {
             let number = self.constants.uint(&self.types, index)?;
             let member = members.get(number as usize).ok_or_else(|| format!("no member {number}"))?;
-            let (place, offset) = pointer.place.member(&self.types, member, number)?;
-            pointer.place = place;
-            pointer.delta = pointer.delta.saturating_add(offset);
-            pointer.element_stride = None;
-            if place.layout == Layout::Explicit {
-                pointer.memory = pointer.memory.or(member.matrix.memory);
-            }
-            return Ok(());
+            return pointer.step_into(&self.types, member, number);
         }
         let parts = pointer.place.parts(&self.types)?;
         let is_array = matches!(info.ty, Type::Array { .. } | Type::RuntimeArray { .. });

@@ -1,0 +1,163 @@
+//! Copies of large composites: loops over elements, where loads and stores of every scalar would be too many.
+
+use spirv::{Op, StorageClass};
+
+use super::pointer::{Pointer, Root};
+use super::translate::Translator;
+use super::types::{Member, Type};
+use super::words::{Checked, Id, Inst, operand};
+use crate::ir::{self, Access, BlockCall, InstData, Merge};
+
+/// Scalars up to which a copy is of all of them at once: the optimiser sees through those.
+const MOST_AT_ONCE: u32 = 256;
+
+/// What is copied.
+#[derive(Clone, Debug)]
+enum From {
+    Memory(Pointer, Access),
+    /// Zeros.
+    Null,
+}
+
+impl From {
+    fn map(&self, step: impl FnOnce(&Pointer) -> Checked<Pointer>) -> Checked<Self> {
+        Ok(match self {
+            Self::Memory(pointer, access) => Self::Memory(step(pointer)?, *access),
+            Self::Null => Self::Null,
+        })
+    }
+}
+
+impl Translator<'_> {
+    /// Whether a type has so many scalars that copies of it may be loops.
+    pub(super) fn is_large(&self, ty: Id) -> bool {
+        self.types.get(ty).is_ok_and(|info| info.scalars > MOST_AT_ONCE)
+    }
+
+    /// A load of a large composite that the next instruction stores and nobody else uses: copies it. Whether it did.
+    pub(super) fn load_and_store(&mut self, load: &Inst, next: Option<&Inst>) -> Checked<bool> {
+        let Some(store) = next.filter(|next| load.op == Op::Load && next.op == Op::Store) else { return Ok(false) };
+        let words = &self.sections.words;
+        let (loads, stores) = (words.operands(load), words.operands(store));
+        if !self.is_large(load.ty) || operand(stores, 1)? != load.id || self.mentions(load.id) != 1 {
+            return Ok(false);
+        }
+        let (source, target) = (self.pointer(operand(loads, 0)?)?, self.pointer(operand(stores, 0)?)?);
+        if source.pointee() != load.ty || target.pointee() != load.ty || !are_apart(&target, &source) {
+            return Ok(false);
+        }
+        let (from, to) = (self.memory_operands(&loads[1..])?.0, self.memory_operands(&stores[2..])?.0);
+        self.builder.set_origin(store.word);
+        target.check_writable()?;
+        self.copy(&target, to, &From::Memory(source, from))?;
+        Ok(true)
+    }
+
+    /// Copies a large composite between pointers; whether it did.
+    pub(super) fn copy_large(&mut self, target: &Pointer, to: Access, source: &Pointer, from: Access) -> Checked<bool> {
+        let one_type = target.pointee() == source.pointee();
+        if !one_type || !self.is_large(target.pointee()) || !are_apart(target, source) {
+            return Ok(false);
+        }
+        target.check_writable()?;
+        self.copy(target, to, &From::Memory(source.clone(), from))?;
+        Ok(true)
+    }
+
+    /// Stores zeros as a large composite; whether it did.
+    pub(super) fn store_null(&mut self, target: &Pointer, value: Id, access: Access) -> Checked<bool> {
+        let is_null = self.constants.get(value).is_some_and(|null| null.bits.is_none() && null.ty == target.pointee());
+        if !is_null || !self.is_large(target.pointee()) || !is_plain(target) {
+            return Ok(false);
+        }
+        target.check_writable()?;
+        self.copy(target, access, &From::Null)?;
+        Ok(true)
+    }
+
+    /// Whether a store is one of those.
+    pub(super) fn stores_large_null(&self, store: &Inst) -> bool {
+        let value = self.sections.words.operands(store).get(1);
+        let null = value.and_then(|&value| self.constants.get(value)).filter(|constant| constant.bits.is_none());
+        null.is_some_and(|null| self.is_large(null.ty))
+    }
+
+    /// How often the function uses an id, and literals that look like it.
+    fn mentions(&self, id: Id) -> usize {
+        let blocks = &self.frame.function.blocks;
+        let insts = blocks.iter().flat_map(|block| block.phis.iter().chain(&block.body).chain([&block.terminator]));
+        insts.flat_map(|inst| self.sections.words.operands(inst)).filter(|&&word| word == id).count()
+    }
+
+    fn copy(&mut self, target: &Pointer, to: Access, source: &From) -> Checked<()> {
+        self.spend(1)?;
+        let ty = target.pointee();
+        let info = self.types.get(ty)?;
+        match &info.ty {
+            Type::Struct { members } if self.is_large(ty) => {
+                for (number, member) in (0..).zip(members) {
+                    let source = source.map(|source| self.member(source, member, number))?;
+                    let target = self.member(target, member, number)?;
+                    self.copy(&target, to, &source)?;
+                }
+                Ok(())
+            }
+            Type::Array { count, .. } if self.is_large(ty) => self.copy_elements(target, to, source, *count),
+            _ => {
+                let value = match source {
+                    From::Memory(pointer, access) => self.load(pointer, *access)?,
+                    From::Null => self.zero(ty)?,
+                };
+                self.store(target, &value, to)
+            }
+        }
+    }
+
+    fn copy_elements(&mut self, target: &Pointer, to: Access, source: &From, count: u32) -> Checked<()> {
+        let [head, body, next, done] = [(); 4].map(|()| self.builder.create_block());
+        let [zero, one, count] = [0, 1, count].map(|number| self.builder.constant(number));
+        self.builder.push(InstData::Jump { to: BlockCall { block: head, args: [zero].as_slice().into() } });
+        self.builder.switch_to(head);
+        let index = self.builder.add_param(head, ir::Type::I32);
+        let more = self.builder.pure(ir::Op::ULt, &[index, count]);
+        self.builder.set_merge(Merge::Loop { merge: done, continuing: next });
+        let (then, otherwise) = (BlockCall::new(body), BlockCall::new(done));
+        self.builder.push(InstData::Branch { condition: more, then, otherwise });
+        self.builder.switch_to(body);
+        let source = source.map(|source| self.element(source, index))?;
+        let target = self.element(target, index)?;
+        self.copy(&target, to, &source)?;
+        self.builder.push(InstData::Jump { to: BlockCall::new(next) });
+        self.builder.switch_to(next);
+        let after = self.builder.pure(ir::Op::IAdd, &[index, one]);
+        self.builder.push(InstData::Jump { to: BlockCall { block: head, args: [after].as_slice().into() } });
+        self.builder.switch_to(done);
+        Ok(())
+    }
+
+    fn member(&self, pointer: &Pointer, member: &Member, number: u32) -> Checked<Pointer> {
+        let mut pointer = pointer.clone();
+        pointer.step_into(&self.types, member, number)?;
+        Ok(pointer)
+    }
+
+    fn element(&mut self, pointer: &Pointer, index: ir::Value) -> Checked<Pointer> {
+        let mut pointer = pointer.clone();
+        let parts = pointer.place.parts(&self.types)?;
+        pointer.element_stride = Some(parts.stride);
+        self.advance(&mut pointer, index, parts.stride);
+        pointer.place = parts.place;
+        Ok(pointer)
+    }
+}
+
+/// Whether places are found without a look at addresses.
+fn is_plain(pointer: &Pointer) -> bool {
+    !pointer.is_variable && matches!(pointer.root, Root::Buffer { .. } | Root::Variable { .. } | Root::Push)
+}
+
+/// Whether places of one type are the same or have nothing in common, so that elements may be copied one by one.
+fn are_apart(target: &Pointer, source: &Pointer) -> bool {
+    let is_own = |pointer: &Pointer| matches!(pointer.class, StorageClass::Function | StorageClass::Private);
+    is_plain(target) && is_plain(source) && (is_own(target) || is_own(source))
+}
