@@ -113,7 +113,7 @@ impl<'k> Select<'k> {
             self.code.push(Kind::Define, &[Operand::reg_fixed_def(self.context, ARGUMENT)]);
         }
         for &inst in &self.kernel.blocks[block].insts {
-            if !self.facts.live(inst) {
+            if !self.facts.live(inst) || self.is_written(inst) {
                 continue;
             }
             if self.leaves_word(inst)? {
@@ -138,6 +138,11 @@ impl<'k> Select<'k> {
     /// The doubles that an operation gives.
     fn doubles_of(&mut self, double: double::Double, args: &[Value]) -> Result<double::Doubles, CompileError> {
         if self.isa == Isa::Avx2 { Halves(self).half_doubles(double, args) } else { self.wide_doubles(double, args) }
+    }
+
+    /// Whether an instruction before this one gave its result.
+    fn is_written(&self, inst: Inst) -> bool {
+        self.kernel.results[inst].first().is_some_and(|&result| self.regs[result].is_some())
     }
 
     fn depth(&self, inst: Inst) -> u8 {
@@ -358,9 +363,9 @@ impl<'k> Select<'k> {
     }
 }
 
-/// Operations on lanes that users may take in: signs of factors, parts of rotations and of three-way logic.
+/// Operations on lanes that users may take in: signs of factors, parts of rotations and of three-way logic, halves that are stored.
 fn lanes_wait(op: Op) -> bool {
-    matches!(op, Op::FNeg | Op::And | Op::Or | Op::Xor | Op::Shl | Op::LShr)
+    matches!(op, Op::FNeg | Op::And | Op::Or | Op::Xor | Op::Shl | Op::LShr | Op::HalfBits)
 }
 
 /// Operations that users may take in.

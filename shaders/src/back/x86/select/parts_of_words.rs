@@ -12,8 +12,8 @@ use super::super::parts::Parts;
 use super::super::pool::Constant;
 use super::super::vcode::{Expand, Kind};
 use super::Select;
-use crate::ir::Width;
-use crate::simd::{LANES, LaneAddress, Row};
+use crate::ir::{Op, Width};
+use crate::simd::{Inst, InstData, LANES, LaneAddress, Row, Value};
 
 type Slots = SmallVec<[Operand; 16]>;
 
@@ -51,16 +51,49 @@ impl Select<'_> {
         Ok(Place { isa: self.isa, width: row.width, base, disp, index, limit, temps })
     }
 
-    /// Loads a row of parts into the registers of a vector, of which the second counts only where there are halves.
-    pub(super) fn load_part_row(&mut self, row: &Row, results: &[VReg]) -> Result<(), CompileError> {
+    /// Loads a row of parts into the registers of a vector, of which the second counts only where there are halves. Perhaps as
+    /// the floats that they are.
+    pub(super) fn load_part_row(&mut self, row: &Row, results: &[VReg], floats: bool) -> Result<(), CompileError> {
         let mut operands: Slots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
         let place = self.part_place(row, &mut operands)?;
-        self.code.push(Kind::Sequence(Box::new(Load(place))), &operands);
+        self.code.floats |= floats;
+        self.code.push(Kind::Sequence(Box::new(Load { place, floats })), &operands);
         Ok(())
     }
 
-    /// Stores a row of parts. `bits` are the lanes that do, if not all of them.
-    pub(super) fn store_part_row(&mut self, row: &Row, value: &[VReg], bits: Option<VReg>) -> Result<(), CompileError> {
+    /// The instruction that alone uses a row of halves, if it makes floats of them.
+    pub(super) fn floats_of(&self, load: Inst, row: &Row) -> Option<Inst> {
+        /// Instructions that are looked at: both mostly stand together.
+        const NEAR: usize = 32;
+        let result = self.kernel.results[load][0];
+        if row.width != Width::Half || !self.facts.single_use(result, self.block) {
+            return None;
+        }
+        let insts = &self.kernel.blocks[self.block].insts;
+        let behind = insts.iter().skip_while(|&&inst| inst != load).skip(1).take(NEAR);
+        let converts = |inst: &Inst| matches!(&self.kernel.insts[*inst], InstData::Pure { op: Op::HalfFromBits, args } if args[0] == result);
+        behind.copied().find(converts)
+    }
+
+    /// The floats whose halves a value is, if only this row wants them.
+    pub(super) fn halves_of(&mut self, row: &Row, value: Value) -> Option<Value> {
+        let Some((inst, InstData::Pure { op: Op::HalfBits, args })) = self.waiting(value) else { return None };
+        if row.width != Width::Half {
+            return None;
+        }
+        self.put_off[inst] = 0;
+        Some(args[0])
+    }
+
+    /// Stores a row of parts, perhaps of floats. `bits` are the lanes that do, if not all of them.
+    pub(super) fn store_part_row(
+        &mut self,
+        row: &Row,
+        value: &[VReg],
+        bits: Option<VReg>,
+        floats: bool,
+    ) -> Result<(), CompileError> {
+        self.code.floats |= floats;
         let mut operands: Slots = value.iter().map(|&half| Operand::reg_use(half)).collect();
         let place = self.part_place(row, &mut operands)?;
         let bits = bits.map(|bits| slot(&mut operands, Operand::reg_use(bits)));
@@ -70,7 +103,7 @@ impl Select<'_> {
             Width::Byte => std::array::from_fn(|word| if word % 4 == 0 { 0x0c08_0400 } else { 0x8080_8080 }),
             _ => std::array::from_fn(|word| [0x0504_0100, 0x0d0c_0908, 0x8080_8080, 0x8080_8080][word % 4]),
         });
-        self.code.push(Kind::Sequence(Box::new(Store { place, bits, vectors, order })), &operands);
+        self.code.push(Kind::Sequence(Box::new(Store { place, bits, vectors, order, floats })), &operands);
         Ok(())
     }
 
@@ -174,16 +207,44 @@ impl Place {
     }
 }
 
+/// A half in the scratch area.
+fn kept_half(lane: Register) -> MemoryOperand {
+    MemoryOperand::with_base_index_scale_displ_size(Register::RSP, lane, 2, i64::from(VALUE_AT), 1)
+}
+
+/// To nearest.
+const NEAREST: i32 = 0;
+
 /// The first operands become the row.
 #[derive(Debug)]
-struct Load(Place);
+struct Load {
+    place: Place,
+    floats: bool,
+}
+
+impl Load {
+    /// Makes floats of halves in memory, of which the second operand is those from 16 bytes on.
+    fn convert(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, memory: impl Fn(i32) -> MemoryOperand) {
+        if self.place.is_wide() {
+            let code = Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae;
+            return asm.put(Instruction::with2(code, regs.zmm(0), memory(0)));
+        }
+        for half in 0..2u8 {
+            let from = memory(16 * i32::from(half));
+            asm.put(Instruction::with2(Code::VEX_Vcvtph2ps_ymm_xmmm128, regs.ymm(half), from));
+        }
+    }
+}
 
 impl Expand for Load {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let cold = asm.cold();
-        let place = &self.0;
+        let place = &self.place;
         place.check(regs, asm, cold);
         let index = regs.gpr(place.index);
+        if self.floats {
+            return self.convert(regs, asm, |more| place.memory(regs, index, more));
+        }
         if place.is_wide() {
             let code = match place.width {
                 Width::Byte => Code::EVEX_Vpmovzxbd_zmm_k1z_xmmm128,
@@ -203,8 +264,20 @@ impl Expand for Load {
     }
 
     fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        let place = &self.0;
+        let place = &self.place;
         let [lane, _, part, _] = place.temps;
+        if self.floats {
+            place.each_lane(regs, asm, |asm, next| {
+                let half = kept_half(regs.gpr(lane));
+                asm.put(Instruction::with2(Code::Mov_rm16_imm16, half, 0));
+                let memory = place.lane(regs, asm, next);
+                asm.put(Instruction::with2(Code::Movzx_r32_rm16, regs.gpr32(part), memory));
+                put(asm, Width::Half, half, regs.gpr(part));
+            });
+            return self.convert(regs, asm, |more| {
+                MemoryOperand::with_base_displ_size(Register::RSP, i64::from(VALUE_AT + more), 1)
+            });
+        }
         place.each_lane(regs, asm, |asm, next| {
             // The word is 0 until it is known to be in bounds.
             let zero = Instruction::with2(Code::Mov_rm32_imm32, kept(VALUE_AT, regs.gpr(lane)), 0);
@@ -235,9 +308,23 @@ struct Store {
     vectors: [u8; 2],
     /// Brings parts next to each other within a quarter.
     order: Constant,
+    /// Whether the operands are floats, of which halves are stored.
+    floats: bool,
 }
 
 impl Store {
+    /// Puts the halves of floats into memory, those of the second operand 16 bytes further.
+    fn convert(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, memory: impl Fn(i32) -> MemoryOperand) {
+        if self.place.is_wide() {
+            let code = Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae;
+            return asm.put(Instruction::with3(code, memory(0), regs.zmm(0), NEAREST));
+        }
+        for half in 0..2u8 {
+            let to = memory(16 * i32::from(half));
+            asm.put(Instruction::with3(Code::VEX_Vcvtps2ph_xmmm128_ymm_imm8, to, regs.ymm(half), NEAREST));
+        }
+    }
+
     fn pack_halves(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let place = &self.place;
         let index = regs.gpr(place.index);
@@ -268,6 +355,9 @@ impl Expand for Store {
             asm.jump_if(ConditionCode::ne, cold);
         }
         place.check(regs, asm, cold);
+        if self.floats {
+            return self.convert(regs, asm, |more| place.memory(regs, regs.gpr(place.index), more));
+        }
         if !place.is_wide() {
             return self.pack_halves(regs, asm);
         }
@@ -282,15 +372,26 @@ impl Expand for Store {
     fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let place = &self.place;
         let [lane, _, part, _] = place.temps;
-        let vector = if place.is_wide() { [0, 0] } else { [0, 1] };
-        Parts { isa: place.isa, vector, temp: 0 }.keep(regs, asm, VALUE_AT);
+        if self.floats {
+            self.convert(regs, asm, |more| {
+                MemoryOperand::with_base_displ_size(Register::RSP, i64::from(VALUE_AT + more), 1)
+            });
+        } else {
+            let vector = if place.is_wide() { [0, 0] } else { [0, 1] };
+            Parts { isa: place.isa, vector, temp: 0 }.keep(regs, asm, VALUE_AT);
+        }
         place.each_lane(regs, asm, |asm, next| {
             if let Some(bits) = self.bits {
                 asm.put(Instruction::with2(Code::Bt_rm32_r32, regs.gpr32(bits), regs.gpr32(lane)));
                 asm.jump_if(ConditionCode::ae, next);
             }
             let memory = place.lane(regs, asm, next);
-            asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(part), kept(VALUE_AT, regs.gpr(lane))));
+            let (load, from) = if self.floats {
+                (Code::Movzx_r32_rm16, kept_half(regs.gpr(lane)))
+            } else {
+                (Code::Mov_r32_rm32, kept(VALUE_AT, regs.gpr(lane)))
+            };
+            asm.put(Instruction::with2(load, regs.gpr32(part), from));
             put(asm, place.width, memory, regs.gpr(part));
         });
     }

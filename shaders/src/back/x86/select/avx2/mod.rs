@@ -98,14 +98,16 @@ impl Halves<'_, '_> {
             InstData::Store { address, value, mask } => self.store_uniform(address, *value, *mask),
             InstData::LoadRow { row } if row.width != Width::Word => {
                 let results = [self.lanes_reg(), self.lanes_reg()];
-                self.load_part_row(row, &results)?;
-                self.bind(inst, results);
+                let floats = self.floats_of(inst, row);
+                self.load_part_row(row, &results, floats.is_some())?;
+                self.bind(floats.unwrap_or(inst), results);
                 Ok(())
             }
             InstData::StoreRow { row, value, mask } if row.width != Width::Word => {
                 let bits = if self.is_all(*mask) { None } else { Some(self.mask_bits(*mask)?) };
-                let value = self.pair(*value)?;
-                self.store_part_row(row, &value, bits)
+                let floats = self.halves_of(row, *value);
+                let value = self.pair(floats.unwrap_or(*value))?;
+                self.store_part_row(row, &value, bits, floats.is_some())
             }
             InstData::LoadRow { row } => self.load_row(inst, row),
             InstData::StoreRow { row, value, mask } => self.store_row(row, *value, *mask),

@@ -55,13 +55,15 @@ impl Select<'_> {
             InstData::Load { address, .. } => self.load_broadcast(inst, address)?,
             InstData::Store { address, value, mask } => self.store_uniform(address, *value, *mask)?,
             InstData::LoadRow { row } if row.width != Width::Word => {
-                let result = self.define(inst);
-                self.load_part_row(row, &[result])?;
+                let floats = self.floats_of(inst, row);
+                let result = self.define(floats.unwrap_or(inst));
+                self.load_part_row(row, &[result], floats.is_some())?;
             }
             InstData::StoreRow { row, value, mask } if row.width != Width::Word => {
                 let bits = if self.is_all(*mask) { None } else { Some(self.mask_bits(*mask)?) };
-                let value = self.reg(*value)?;
-                self.store_part_row(row, &[value], bits)?;
+                let floats = self.halves_of(row, *value);
+                let value = self.reg(floats.unwrap_or(*value))?;
+                self.store_part_row(row, &[value], bits, floats.is_some())?;
             }
             InstData::LoadRow { row } => self.load_row(inst, row)?,
             InstData::StoreRow { row, value, mask } => self.store_row(row, *value, *mask)?,
