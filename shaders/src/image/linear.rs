@@ -11,7 +11,7 @@ use super::bytes;
 use super::descriptor::{Filter, Sampler, Swizzle, View, Wrap};
 use super::direct::FARTHEST;
 use super::filter::mixed;
-use super::format::{Format, Numeric};
+use super::format::{Format, Numeric, Part};
 use super::lanes::Row;
 use super::lod;
 use super::op::{Dim, ImageOp, Kind, LodOperand, Offsets};
@@ -30,20 +30,21 @@ macro_rules! lanes {
     }};
 }
 
-/// Texels of 4 bytes that are known here.
+/// Texels of whole words that are known here.
 #[derive(Clone, Copy)]
 enum Texels {
     /// Four channels of 8 bits, normalised; where each is, lowest byte first.
     Bytes([usize; 4]),
-    /// One float.
-    Float,
+    /// Floats of 16 or 32 bits.
+    Floats,
 }
 
 fn texels(format: Format) -> Option<Texels> {
-    if format == Format::R32_SFLOAT || format == Format::D32_SFLOAT {
-        return Some(Texels::Float);
-    }
     let parts = format.parts();
+    let is_float = |part: &Part| part.channel < 4 && (part.bits == 16 || part.bits == 32);
+    if format.numeric() == Numeric::Sfloat && format.bytes().is_multiple_of(4) && parts.iter().all(is_float) {
+        return Some(Texels::Floats);
+    }
     if format.bytes() != 4 || format.numeric() != Numeric::Unorm || parts.len() != 4 {
         return None;
     }
@@ -97,31 +98,37 @@ pub(super) fn sample(op: &ImageOp, view: &View, sampler: &Sampler, args: &[Row],
     }
     let Some(words) = view.memory.aligned_words() else { return false };
     let [width, height, _] = view.level_size(levels.first);
-    let middle = if matches!(texels, Texels::Float) { PLACES / 2.0 } else { bytes::MIDDLE };
+    let middle = if matches!(texels, Texels::Floats) { PLACES / 2.0 } else { bytes::MIDDLE };
     let Some(([left, right], a)) = span(s, width, middle, sampler.wrap[0]) else { return false };
     let Some(([above, below], b)) = span(t, height, middle, sampler.wrap[1]) else { return false };
     let [above, below] = [row_starts(view, levels.first, &above), row_starts(view, levels.first, &below)];
-    let corners = [
-        load(words, &sums(&above, &left)),
-        load(words, &sums(&above, &right)),
-        load(words, &sums(&below, &left)),
-        load(words, &sums(&below, &right)),
-    ];
-    let [c0, c1, c2, c3] = &corners;
+    let size = view.format.bytes() / 4;
+    let [left, right] = [times(&left, size), times(&right, size)];
+    let places = [sums(&above, &left), sums(&above, &right), sums(&below, &left), sums(&below, &right)];
     match texels {
-        Texels::Float => {
-            let [c0, c1, c2, c3] = [floats(c0), floats(c1), floats(c2), floats(c3)];
+        Texels::Floats => {
             let a: Floats = lanes!(|lane| a[lane] as f32 * (1.0 / PLACES));
             let b: Floats = lanes!(|lane| b[lane] as f32 * (1.0 / PLACES));
-            let top: Floats = lanes!(|lane| mixed(c0[lane], c1[lane], a[lane]));
-            let bottom: Floats = lanes!(|lane| mixed(c2[lane], c3[lane], a[lane]));
-            results[0] = lanes!(|lane| mixed(top[lane], bottom[lane], b[lane]).to_bits());
-            results[1] = [0; 16];
-            results[2] = [0; 16];
             // The mean of 1 and 1, whatever the weight.
-            results[3] = [1f32.to_bits(); 16];
+            *results = [[0; 16], [0; 16], [0; 16], [1f32.to_bits(); 16]];
+            for word in 0..size {
+                let corners = corners(words, &places, word);
+                for part in view.format.parts().iter().filter(|part| u32::from(part.shift) / 32 == word) {
+                    let [c0, c1, c2, c3] = [
+                        floats(&corners[0], part),
+                        floats(&corners[1], part),
+                        floats(&corners[2], part),
+                        floats(&corners[3], part),
+                    ];
+                    let top: Floats = lanes!(|lane| mixed(c0[lane], c1[lane], a[lane]));
+                    let bottom: Floats = lanes!(|lane| mixed(c2[lane], c3[lane], a[lane]));
+                    results[usize::from(part.channel)] =
+                        lanes!(|lane| mixed(top[lane], bottom[lane], b[lane]).to_bits());
+                }
+            }
         }
         Texels::Bytes(channels) => {
+            let [c0, c1, c2, c3] = &corners(words, &places, 0);
             let steps: Numbers = lanes!(|lane| bytes::step(a[lane] as u16));
             let shares: Numbers = lanes!(|lane| bytes::share(b[lane] as u16));
             for (byte, channel) in channels.into_iter().enumerate() {
@@ -137,9 +144,41 @@ pub(super) fn sample(op: &ImageOp, view: &View, sampler: &Sampler, args: &[Row],
     true
 }
 
+/// A word of the four texels.
 #[inline(always)]
-fn floats(row: &Row) -> Floats {
-    lanes!(|lane| f32::from_bits(row[lane]))
+fn corners(words: &[AtomicU32], [p0, p1, p2, p3]: &[Row; 4], word: u32) -> [Row; 4] {
+    let word = [word; 16];
+    [
+        load(words, &sums(p0, &word)),
+        load(words, &sums(p1, &word)),
+        load(words, &sums(p2, &word)),
+        load(words, &sums(p3, &word)),
+    ]
+}
+
+/// What words have of a channel.
+#[inline(always)]
+fn floats(row: &Row, part: &Part) -> Floats {
+    if part.bits == 32 {
+        return lanes!(|lane| f32::from_bits(row[lane]));
+    }
+    let shift = part.shift % 32;
+    lanes!(|lane| half(row[lane] >> shift & 0xffff))
+}
+
+/// The float of a half's bits: the exponent grows by 112, of infinities and NaN to the largest.
+#[inline(always)]
+fn half(bits: u32) -> f32 {
+    const GROWTH: f32 = f32::from_bits((127 + 112) << 23);
+    let size = (bits & 0x7fff) << 13;
+    let finite = (f32::from_bits(size) * GROWTH).to_bits();
+    let size = if bits & 0x7c00 == 0x7c00 { size | f32::INFINITY.to_bits() } else { finite };
+    f32::from_bits(size | (bits & 0x8000) << 16)
+}
+
+#[inline(always)]
+fn times(row: &Row, by: u32) -> Row {
+    lanes!(|lane| row[lane].wrapping_mul(by))
 }
 
 #[inline(always)]

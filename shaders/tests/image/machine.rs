@@ -375,7 +375,15 @@ fn samples_are_those_of_the_interpreter_and_of_the_reference() {
         check(1_500, format, &shaders);
     }
     // Those that are left to calls.
-    for format in [Format::B8G8R8A8_UNORM, Format::D32_SFLOAT, Format::R8G8B8A8_SRGB, Format::R16G16_SNORM] {
+    let formats = [
+        Format::B8G8R8A8_UNORM,
+        Format::D32_SFLOAT,
+        Format::R8G8B8A8_SRGB,
+        Format::R16G16_SNORM,
+        Format::R16G16B16A16_SFLOAT,
+        Format::R32G32B32A32_SFLOAT,
+    ];
+    for format in formats {
         check(150, format, &shaders);
     }
 }
