@@ -10,7 +10,7 @@ use foldhash::fast::RandomState;
 
 use super::aliases::Aliases;
 use crate::analysis::{Dominators, Step, dominator_walk};
-use crate::ir::{Block, BufferSpace, Inst, InstData, Kernel, Place, Value};
+use crate::ir::{Access, Block, BufferSpace, Inst, InstData, Kernel, Place, Value};
 
 /// Runs the pass.
 pub(super) fn run(kernel: &mut Kernel) {
@@ -50,6 +50,20 @@ impl Key {
             *operand = value.as_u32();
         }
         Self { what: (kind, which, number), operands }
+    }
+
+    /// What a load reads where nothing has been written meanwhile; `None` for all else, and for loads that have to be done.
+    pub(super) fn of_load(data: &InstData) -> Option<Self> {
+        let InstData::Load { ty, width, place, access } = *data else { return None };
+        if access != Access::default() {
+            return None;
+        }
+        let (kind, which, values) = match place {
+            Place::Buffer { space, buffer, offset } => (14, space as u64, [buffer, offset]),
+            Place::Variable { variable, offset } => (15, variable.as_u32().into(), [offset; 2]),
+            Place::Push { offset } => (7, 0, [offset; 2]),
+        };
+        Some(Self::new(kind, ty as u8, which << 32 | u64::from(width.bytes()), &values))
     }
 
     /// `None` for what has an effect or reads memory that can change.

@@ -48,6 +48,45 @@ fn what_both_sides_begin_with_comes_before_the_branch() {
     );
 }
 
+#[test]
+fn loads_come_before_the_branch_unless_something_stands_before_them() {
+    let text = |before: &str| {
+        format!(
+            "block0:
+            v0 = const.i32 0
+            v1 = builtin local_invocation_id.0
+            v2 = ieq v1, v0
+            v3 = buffer binding0[v0]
+            selection block3
+            branch v2, block1, block2
+        block1:
+            v4 = load.i32 storage v3 + v1
+            v5 = load.i32 var0 + v4
+            jump block3(v5)
+        block2:
+            {before}
+            v7 = load.i32 storage v3 + v1
+            v8 = load.i32 var0 + v7
+            v9 = iadd v8, v1
+            jump block3(v9)
+        block3(v10: i32):
+            store var1 + v0, v10
+            return"
+        )
+    };
+    for (before, loads) in [
+        ("v6 = imul v1, v1", 2),
+        ("v6 = load.i32 storage v3 + v0", 3),
+        ("store var1 + v0, v1", 4),
+        ("fence device acq_rel|storage", 4),
+        ("v6 = load.i32 storage v3 + v0 volatile", 5),
+    ] {
+        let mut kernel = crate::parse(&text(before));
+        (MELD.run)(&mut kernel);
+        assert_eq!(kernel.to_string().matches("load.i32").count(), loads, "{kernel}");
+    }
+}
+
 /// A branch whose sides have a loop each: what stands in the second's loop, and behind it.
 fn two_loops(start: &str, body: &str, before: &str) -> String {
     format!(

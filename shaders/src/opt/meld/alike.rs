@@ -55,9 +55,6 @@ impl Alike {
         while let Some(&(block, copy)) = walk.pairs.get(at) {
             walk.same_block(block, copy)?;
             at += 1;
-            if at > MOST_BLOCKS {
-                return None;
-            }
         }
         walk.same_annotations()?;
         let Walk { pairs, insts, params, .. } = walk;
@@ -106,6 +103,9 @@ impl Walk<'_> {
         }
         if let Some(&partner) = self.partners.get(&copy) {
             return (partner == block).then_some(());
+        }
+        if self.pairs.len() == MOST_BLOCKS {
+            return None;
         }
         let params = [block, copy].map(|block| &self.kernel.blocks[block].params);
         let fits = params[0].len() == params[1].len() && self.pairs.iter().all(|&(known, _)| known != block);

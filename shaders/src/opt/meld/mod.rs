@@ -1,9 +1,10 @@
 //! Control-flow melding: what both sides of a branch begin with is done once, before the branch.
 //!
 //! Lanes that take different sides run one side after the other. Where both do the same at first, as sides that call one
-//! function with the same arguments, they can do that together: operations of the same values, then a loop that is the
-//! same (`alike.rs`). Each invocation that comes to the branch takes one of the sides, so nothing is done in vain; what
-//! moves neither writes memory nor asks who runs it, so nobody can tell. (Saumya, Sundararajah, Kulkarni: DARM, 2022.)
+//! function with the same arguments, they can do that together: operations of the same values, loads that nothing with an
+//! effect stands before, then a loop that is the same (`alike.rs`). Each invocation that comes to the branch takes one of
+//! the sides, so nothing is done in vain. What moves neither writes memory nor asks who runs it, and plain loads, which it may
+//! pass, have no order among themselves: nobody can tell. (Saumya, Sundararajah, Kulkarni: DARM, 2022.)
 
 mod alike;
 
@@ -22,11 +23,13 @@ const MOST_LOOPS: usize = 16;
 
 /// Runs the pass.
 pub(super) fn run(kernel: &mut Kernel) {
+    let mut differ = EntitySet::new();
     for _ in 0..MOST_LOOPS {
-        let mut melder = Melder::new(kernel);
+        let mut melder = Melder::new(kernel, differ);
         let blocks = melder.kernel.layout.clone();
         let melded = blocks.into_iter().any(|block| melder.meld(block));
-        let Melder { kernel, aliases, .. } = melder;
+        let Melder { kernel, aliases, differ: tried, .. } = melder;
+        differ = tried;
         if melded {
             lay_out(kernel);
         }
@@ -41,6 +44,8 @@ struct Melder<'k> {
     kernel: &'k mut Kernel,
     edges: Edges,
     aliases: Aliases,
+    /// Branches whose sides were compared in vain.
+    differ: EntitySet<Block>,
 }
 
 /// How many branches lead to each block, and how many annotations name it.
@@ -60,17 +65,23 @@ impl Edges {
 }
 
 impl<'k> Melder<'k> {
-    fn new(kernel: &'k mut Kernel) -> Self {
+    fn new(kernel: &'k mut Kernel, differ: EntitySet<Block>) -> Self {
         let mut edges = Edges::default();
         kernel.layout.iter().for_each(|&block| edges.count(kernel, block));
-        Self { kernel, edges, aliases: Aliases::default() }
+        Self { kernel, edges, aliases: Aliases::default(), differ }
     }
 
     /// Whether control flow has changed.
     fn meld(&mut self, block: Block) -> bool {
+        if self.differ.contains(block) {
+            return false;
+        }
         let Some(sides) = self.sides(block) else { return false };
         self.hoist(block, sides);
-        let Some(loops) = self.loops(sides) else { return false };
+        let Some(loops) = self.loops(sides) else {
+            self.differ.insert(block);
+            return false;
+        };
         self.move_loop(block, sides, loops);
         true
     }
@@ -88,32 +99,45 @@ impl<'k> Melder<'k> {
         (!is_loop && sides[0] != sides[1] && sides.iter().all(own)).then_some(sides)
     }
 
-    /// Moves operations that both sides do with the same values before the branch.
+    /// Moves what both sides compute of the same values, or load from the same place first, before the branch.
     fn hoist(&mut self, block: Block, [side, other]: [Block; 2]) {
-        let mut first: Vec<(Key, Inst)> = Vec::new();
-        for &inst in &self.kernel.blocks[side].insts {
-            let data = &mut self.kernel.insts[inst];
-            data.for_each_use_mut(|value| *value = self.aliases.shorten(*value));
-            first.extend(Key::of(data).map(|key| (key, inst)));
-        }
-        first.sort_by_key(|&(key, _)| key);
+        let mut first = self.keys(side);
+        first.sort_unstable();
         let mut both = EntitySet::new();
-        let mut insts = std::mem::take(&mut self.kernel.blocks[other].insts);
-        insts.retain(|&inst| {
-            let data = &mut self.kernel.insts[inst];
-            data.for_each_use_mut(|value| *value = self.aliases.shorten(*value));
-            let same = Key::of(data).and_then(|key| first.binary_search_by_key(&key, |&(key, _)| key).ok());
-            let Some((_, same)) = same.map(|place| first[place]) else { return true };
+        let mut gone = EntitySet::new();
+        // One by one: what the first has in common with the other, the next may use.
+        let mut reads = true;
+        for place in 0..self.kernel.blocks[other].insts.len() {
+            let inst = self.kernel.blocks[other].insts[place];
+            let Some(key) = self.key(inst, &mut reads) else { continue };
+            let Ok(same) = first.binary_search_by_key(&key, |&(key, _)| key) else { continue };
+            let same = first[same].1;
             both.insert(same);
-            !self.stand_for(inst, same)
-        });
-        self.kernel.blocks[other].insts = insts;
+            if self.stand_for(inst, same) {
+                gone.insert(inst);
+            }
+        }
+        self.kernel.blocks[other].insts.retain(|&inst| !gone.contains(inst));
         let insts = std::mem::take(&mut self.kernel.blocks[side].insts);
         let (moved, stay): (Vec<Inst>, Vec<Inst>) = insts.into_iter().partition(|&inst| both.contains(inst));
         self.kernel.blocks[side].insts = stay;
         let insts = &mut self.kernel.blocks[block].insts;
         let end = insts.len().saturating_sub(1);
         insts.splice(end..end, moved);
+    }
+
+    fn keys(&mut self, side: Block) -> Vec<(Key, Inst)> {
+        let insts = self.kernel.blocks[side].insts.clone();
+        let mut reads = true;
+        insts.into_iter().filter_map(|inst| Some((self.key(inst, &mut reads)?, inst))).collect()
+    }
+
+    /// What an instruction computes, or loads if nothing that has an effect stands before it.
+    fn key(&mut self, inst: Inst, reads: &mut bool) -> Option<Key> {
+        let data = &mut self.kernel.insts[inst];
+        data.for_each_use_mut(|value| *value = self.aliases.shorten(*value));
+        *reads &= !has_effect(data);
+        Key::of(data).or_else(|| Key::of_load(data).filter(|_| *reads))
     }
 
     /// Lets one instruction's result stand for another's, with what is asked of either. Whether the other has become dead.

@@ -9,7 +9,7 @@ use super::super::vcode::{SCRATCH_BYTES, VCode};
 use super::Assembler;
 
 /// Largest frame.
-const MOST_BYTES: usize = 1 << 20;
+const MOST_BYTES: usize = 32 << 20;
 
 /// Largest frame on the caller's stack: less than a page, so that its guard page is not jumped over, and little enough for
 /// any thread. Others are on the worker's own (`stack.rs`).
