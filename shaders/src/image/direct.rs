@@ -1,7 +1,7 @@
 //! Samples that machine code takes by itself: which instructions, and of which images and samplers.
 //!
 //! What an instruction is, is known when a kernel is compiled; formats, sizes and samplers are known when it runs. So a kernel asks its
-//! descriptors first (`simd/widen/sample.rs`) and calls [`lanes`](super::lanes) for everything that is not listed here:
+//! descriptors first (`simd/widen/sample/`) and calls [`lanes`](super::lanes) for everything that is not listed here:
 //!
 //! - texels by integer coordinates of level 0 of 2D images and their arrays, without offset;
 //! - samples of 2D images and their arrays, without comparison and offset, where descriptors are the same for all lanes;
