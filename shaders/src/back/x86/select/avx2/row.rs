@@ -249,24 +249,45 @@ struct StoreRow {
     masked: bool,
 }
 
+impl StoreRow {
+    /// Leads to `cold` unless all lanes are on: masked stores take many times as long as others.
+    fn check_mask(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, cold: Label) {
+        let [low, high] = self.place.temps.map(|temp| regs.gpr32(temp));
+        for (half, bits) in [(2, low), (3, high)] {
+            asm.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, bits, regs.ymm(half)));
+        }
+        asm.put(Instruction::with2(Code::And_r32_rm32, low, high));
+        asm.put(Instruction::with2(Code::Cmp_rm32_imm32, low, 0xff));
+        asm.jump_if(ConditionCode::ne, cold);
+    }
+}
+
 impl Expand for StoreRow {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let cold = asm.cold();
+        if self.masked {
+            self.check_mask(regs, asm, cold);
+        }
         self.place.check(regs, asm, cold);
         for half in 0..2 {
             let memory = self.place.memory(regs, regs.gpr(self.place.index), half);
-            asm.put(match self.masked {
-                true => {
-                    let store = Code::VEX_Vmaskmovps_m256_ymm_ymm;
-                    Instruction::with3(store, memory, regs.ymm(2 + half), regs.ymm(half))
-                }
-                false => Instruction::with2(STORE, memory, regs.ymm(half)),
-            });
+            asm.put(Instruction::with2(STORE, memory, regs.ymm(half)));
         }
     }
 
     /// Two registers that are no operands hold the masks.
     fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let (partial, done) = (asm.label(), asm.label());
+        if self.masked {
+            self.place.check(regs, asm, partial);
+            for half in 0..2 {
+                let memory = self.place.memory(regs, regs.gpr(self.place.index), half);
+                let store = Code::VEX_Vmaskmovps_m256_ymm_ymm;
+                asm.put(Instruction::with3(store, memory, regs.ymm(2 + half), regs.ymm(half)));
+            }
+            asm.jump(done);
+        }
+        asm.bind(partial);
         let operands: SmallVec<[Register; 4]> =
             (0..if self.masked { 4 } else { 2 }).map(|slot| regs.ymm(slot)).collect();
         let mut free = (0..6).map(|number| Register::YMM0 + number).filter(|reg| !operands.contains(reg));
@@ -294,5 +315,6 @@ impl Expand for StoreRow {
         for (mask, saved) in masks.into_iter().zip(saved) {
             asm.put(Instruction::with2(LOAD, mask, saved));
         }
+        asm.bind(done);
     }
 }
