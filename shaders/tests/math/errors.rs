@@ -112,7 +112,18 @@ fn largest_error(case: &Case, runner: &Runner, inputs: &[Vec<u32>]) -> (f64, Vec
 }
 
 /// The worst inputs that anybody found: the sweep below finds those of functions of one float.
-const WORST: &[(Op, &[u32])] = &[(Op::Log, &[0x3f3e_c34f]), (Op::Log2, &[0x3f3e_c34f])];
+const WORST: &[(Op, &[u32])] = &[
+    (Op::InverseSqrt, &[0x1f80_cab3]),
+    (Op::Exp, &[0x40a6_70be]),
+    (Op::Exp2, &[0x4118_0c66]),
+    (Op::Log, &[0x3f34_1a5a]),
+    (Op::Log2, &[0x3f32_0921]),
+    (Op::Pow, &[0x3fb5_99e0, 0x4373_7edb]),
+    (Op::Sin, &[0x60a9_9e5b]),
+    (Op::Cos, &[0xd479_eb63]),
+    (Op::Log2, &[0x3f3e_c34f]),
+    (Op::Log, &[0x3f3e_c34f]),
+];
 
 fn known(op: Op) -> Vec<Vec<u32>> {
     WORST.iter().filter(|(of, _)| *of == op).map(|(_, input)| input.to_vec()).collect()
