@@ -4,11 +4,11 @@
 //! merge block is selected. Blocks are looked at from the last to the first, so that inner selections go first and what is
 //! left of them can be a side of the next.
 
-use cranelift_entity::{EntitySet, SecondaryMap};
+use cranelift_entity::EntitySet;
 use smallvec::SmallVec;
 
 use super::aliases::Aliases;
-use super::cfg::create;
+use super::cfg::{Edges, create};
 use crate::ir::{Block, BlockCall, Inst, InstData, Kernel, Merge, Op, Type, Value};
 
 /// Operations in both sides together, at most.
@@ -45,30 +45,15 @@ struct Selection {
 
 struct Flattener<'k> {
     kernel: &'k mut Kernel,
-    /// How many branches lead to each block.
-    ways: SecondaryMap<Block, u32>,
-    /// How many annotations name each block.
-    names: SecondaryMap<Block, u32>,
+    edges: Edges,
     gone: EntitySet<Block>,
     aliases: Aliases,
 }
 
 impl<'k> Flattener<'k> {
     fn new(kernel: &'k mut Kernel) -> Self {
-        let (mut ways, mut names) = (SecondaryMap::new(), SecondaryMap::new());
-        for &block in &kernel.layout {
-            match kernel.blocks[block].merge {
-                None => {}
-                Some(Merge::Selection { merge }) => names[merge] += 1,
-                Some(Merge::Loop { merge, continuing }) => {
-                    names[merge] += 1;
-                    names[continuing] += 1;
-                }
-            }
-            let Some(&last) = kernel.blocks[block].insts.last() else { continue };
-            kernel.insts[last].targets().iter().for_each(|call| ways[call.block] += 1);
-        }
-        Self { kernel, ways, names, gone: EntitySet::new(), aliases: Aliases::default() }
+        let edges = Edges::from(kernel, &kernel.layout);
+        Self { kernel, edges, gone: EntitySet::new(), aliases: Aliases::default() }
     }
 
     fn selection(&self, block: Block) -> Option<Selection> {
@@ -99,8 +84,7 @@ impl<'k> Flattener<'k> {
     /// Where a side goes on, if the target can be one: a block of its own that ends in a jump.
     fn behind(&self, call: &BlockCall) -> Option<&BlockCall> {
         let block = &self.kernel.blocks[call.block];
-        let own = self.ways[call.block] == 1 && self.names[call.block] == 0;
-        if !own || !block.params.is_empty() || block.merge.is_some() {
+        if !self.edges.is_own(call.block) || !block.params.is_empty() || block.merge.is_some() {
             return None;
         }
         match &self.kernel.insts[*block.insts.last()?] {
@@ -141,10 +125,10 @@ impl<'k> Flattener<'k> {
         self.kernel.insts[branch] = InstData::Jump { to: BlockCall { block: merge, args } };
         self.kernel.blocks[block].insts.push(branch);
         if self.kernel.blocks[block].merge.take().is_some() {
-            self.names[merge] -= 1;
+            self.edges.names[merge] -= 1;
         }
-        self.ways[merge] -= 1;
-        if self.ways[merge] == 1 && self.names[merge] == 0 {
+        self.edges.ways[merge] -= 1;
+        if self.edges.is_own(merge) {
             self.join(block, merge, branch);
         }
     }

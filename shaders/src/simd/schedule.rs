@@ -40,7 +40,8 @@ pub fn schedule(kernel: &mut Kernel, which: Scheduled) {
     for block in blocks {
         let insts = &kernel.blocks[block].insts;
         let Some((&terminator, insts)) = insts.split_last() else { continue };
-        let (mut order, moved): (Vec<Inst>, Vec<Inst>) = insts.iter().partition(|&&inst| is_constant(kernel, inst));
+        let (mut order, moved): (Vec<Inst>, Vec<Inst>) =
+            insts.iter().partition(|&&inst| is_constant(&kernel.insts[inst]));
         let nodes = Nodes::of(kernel, moved, &uses);
         // Where chains are short beside the work, order does not matter.
         if always || nodes.longest() * 2 >= busy(kernel, &[block]) {
@@ -212,8 +213,8 @@ fn each_used_once(kernel: &Kernel, inst: Inst, mut visit: impl FnMut(Value)) {
 }
 
 /// Constants come from memory where they are used: they need no register, and no place in the order.
-fn is_constant(kernel: &Kernel, inst: Inst) -> bool {
-    matches!(kernel.insts[inst], InstData::Const { .. } | InstData::Lanes { .. } | InstData::Undef { .. })
+fn is_constant(data: &InstData) -> bool {
+    matches!(data, InstData::Const { .. } | InstData::Lanes { .. } | InstData::Undef { .. })
 }
 
 /// Registers of vectors are of kind 0, those of masks of kind 1.
@@ -223,8 +224,7 @@ fn kind(kernel: &Kernel, value: Value) -> Option<usize> {
         Type::Mask => 1,
         _ => return None,
     };
-    let constant = |data| matches!(data, &InstData::Const { .. } | &InstData::Lanes { .. } | &InstData::Undef { .. });
-    (!kernel.definition(value).is_some_and(constant)).then_some(kind)
+    (!kernel.definition(value).is_some_and(is_constant)).then_some(kind)
 }
 
 /// Whether an instruction keeps its place among others that do: all but operations on vectors alone.

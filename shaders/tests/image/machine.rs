@@ -232,6 +232,17 @@ fn check(cases: u32, format: Format, shaders: &[Shader]) {
     assert!(known.get() * 3 > all.get(), "the reference knew {} of {}", known.get(), all.get());
 }
 
+/// Whether all engines gave the same texels as the first.
+fn all_agree(answers: &[(Backend, Vec<[f32; 4]>)], sampler: &Sampler) -> Result<(), TestCaseError> {
+    for (backend, texels) in &answers[1..] {
+        for (found, first) in texels.iter().zip(&answers[0].1) {
+            let same = (0..4).all(|channel| agree(found[channel], first[channel]));
+            prop_assert!(same, "{backend} has {found:?} for {first:?} with {sampler:?}");
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn samples_that_follow_each_other_do_not_mix() {
     // One waits for another's result, the others do not.
@@ -255,13 +266,7 @@ fn samples_that_follow_each_other_do_not_mix() {
             }
         }
         let answers = shader.run(&picture, &sampler, &places);
-        for (backend, texels) in &answers[1..] {
-            for (found, first) in texels.iter().zip(&answers[0].1) {
-                let same = (0..4).all(|channel| agree(found[channel], first[channel]));
-                prop_assert!(same, "{backend} has {found:?} for {first:?} with {sampler:?}");
-            }
-        }
-        Ok(())
+        all_agree(&answers, &sampler)
     });
     result.unwrap_or_else(|error| panic!("{error}"));
 }
@@ -277,13 +282,7 @@ fn samples_that_are_calls_keep_large_frames() {
         let mut scratch = Scratch::default();
         let answers = shader.run_in(&mut scratch, &picture, &sampler, &places);
         prop_assert!(answers.len() == 1 || scratch.stack.bytes() > 0, "all is in registers");
-        for (backend, texels) in &answers[1..] {
-            for (found, first) in texels.iter().zip(&answers[0].1) {
-                let same = (0..4).all(|channel| agree(found[channel], first[channel]));
-                prop_assert!(same, "{backend} has {found:?} for {first:?} with {sampler:?}");
-            }
-        }
-        Ok(())
+        all_agree(&answers, &sampler)
     });
     result.unwrap_or_else(|error| panic!("{error}"));
 }

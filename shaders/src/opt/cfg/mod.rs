@@ -5,6 +5,7 @@
 //! a lone `unreachable` while its construct has two ways to go. Every step is linear; they repeat until nothing changes.
 
 mod constructs;
+mod edges;
 mod fold;
 mod join;
 mod members;
@@ -12,6 +13,7 @@ mod params;
 mod thread;
 
 use crate::ir::{Block, Inst, InstData, Kernel, Merge, Type, Value, ValueDef, reverse_postorder};
+pub(super) use edges::Edges;
 
 /// Chains that need more rounds than this are left as they are.
 const ROUNDS: usize = 8;
@@ -53,7 +55,7 @@ pub(super) fn terminator(kernel: &Kernel, block: Block) -> Option<Inst> {
 }
 
 /// The blocks that an annotation names.
-pub(super) fn named(merge: Option<Merge>) -> impl Iterator<Item = Block> {
+fn named(merge: Option<Merge>) -> impl Iterator<Item = Block> {
     let (merge, continuing) = match merge {
         None => (None, None),
         Some(Merge::Selection { merge }) => (Some(merge), None),

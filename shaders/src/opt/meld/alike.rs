@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::Edges;
 use crate::ir::{Access, Block, BlockCall, Inst, InstData, Kernel, Merge, Value};
 use crate::opt::aliases::Aliases;
+use crate::opt::cfg::Edges;
 use crate::opt::gvn::Key;
 
 /// Blocks of a loop that is compared, at most.
@@ -67,8 +67,7 @@ impl Alike {
 /// Whether control comes into a loop, whose header is the first of these blocks, in one way from outside, and to what is
 /// behind it from the loop alone; and nobody outside names its blocks.
 fn is_closed(kernel: &Kernel, edges: &Edges, blocks: &[Block], merge: Block) -> bool {
-    let mut own = Edges::default();
-    blocks.iter().for_each(|&block| own.count(kernel, block));
+    let own = Edges::from(kernel, blocks);
     let entries = std::iter::once(1).chain(std::iter::repeat(0));
     blocks.iter().chain([&merge]).zip(entries).all(|(&block, entries)| {
         edges.ways[block] == own.ways[block] + entries && edges.names[block] == own.names[block]

@@ -8,11 +8,11 @@
 
 mod alike;
 
-use cranelift_entity::{EntitySet, SecondaryMap};
+use cranelift_entity::EntitySet;
 use smallvec::SmallVec;
 
 use super::aliases::Aliases;
-use super::cfg::{lay_out, named, terminator};
+use super::cfg::{Edges, lay_out, terminator};
 use super::dce::has_effect;
 use super::gvn::Key;
 use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Value, ValueDef};
@@ -48,26 +48,9 @@ struct Melder<'k> {
     differ: EntitySet<Block>,
 }
 
-/// How many branches lead to each block, and how many annotations name it.
-#[derive(Default)]
-struct Edges {
-    ways: SecondaryMap<Block, u32>,
-    names: SecondaryMap<Block, u32>,
-}
-
-impl Edges {
-    /// Counts what leads from a block.
-    fn count(&mut self, kernel: &Kernel, block: Block) {
-        named(kernel.blocks[block].merge).for_each(|block| self.names[block] += 1);
-        let Some(last) = terminator(kernel, block) else { return };
-        kernel.insts[last].targets().iter().for_each(|call| self.ways[call.block] += 1);
-    }
-}
-
 impl<'k> Melder<'k> {
     fn new(kernel: &'k mut Kernel, differ: EntitySet<Block>) -> Self {
-        let mut edges = Edges::default();
-        kernel.layout.iter().for_each(|&block| edges.count(kernel, block));
+        let edges = Edges::from(kernel, &kernel.layout);
         Self { kernel, edges, aliases: Aliases::default(), differ }
     }
 
@@ -92,9 +75,7 @@ impl<'k> Melder<'k> {
             return None;
         };
         let sides = [then.block, otherwise.block];
-        let own = |&side: &Block| {
-            self.edges.ways[side] == 1 && self.edges.names[side] == 0 && self.kernel.blocks[side].params.is_empty()
-        };
+        let own = |&side: &Block| self.edges.is_own(side) && self.kernel.blocks[side].params.is_empty();
         let is_loop = matches!(self.kernel.blocks[block].merge, Some(Merge::Loop { .. }));
         (!is_loop && sides[0] != sides[1] && sides.iter().all(own)).then_some(sides)
     }

@@ -57,6 +57,12 @@ pub(super) struct Origin {
 #[derive(Default)]
 pub(super) struct Origins([Option<(u8, Origin)>; 2]);
 
+/// The slot of an operand, behind those that there are.
+fn slot_of(operand: Operand, operands: &mut Slots) -> u8 {
+    operands.push(operand);
+    operands.len() as u8 - 1
+}
+
 impl Select<'_> {
     /// Operands for elements, behind those that there are.
     pub(super) fn site(&mut self, elements: &Elements, operands: &mut Slots) -> Result<Site, CompileError> {
@@ -79,10 +85,7 @@ impl Select<'_> {
             Some(strips) => Some((strips.lanes, self.reg(strips.step)?)),
             None => None,
         };
-        let mut slot = |operand| {
-            operands.push(operand);
-            operands.len() as u8 - 1
-        };
+        let mut slot = |operand| slot_of(operand, operands);
         let (base, index) = (slot(Operand::reg_use(base)), slot(Operand::reg_use(index)));
         let strips = step.map(|(lanes, step)| (lanes, slot(Operand::reg_use(step))));
         let limits = limits.into_iter().map(|limit| limit.map(|reg| slot(Operand::reg_use(reg)))).collect();

@@ -11,7 +11,7 @@ use super::super::super::encode::{Assembler, Regs};
 use super::super::super::vcode::{Expand, Kind};
 use super::super::super::{CompileError, Isa};
 use super::super::Select;
-use super::{Origins, Site, Slots, Words};
+use super::{Origins, Site, Slots, Words, slot_of};
 use crate::simd::{Elements, LANES};
 
 /// Bytes of a quarter.
@@ -105,10 +105,7 @@ impl Select<'_> {
         bits: Option<VReg>,
     ) -> Result<(), CompileError> {
         let mut operands: Slots = values.iter().map(|&value| Operand::reg_use(value)).collect();
-        let bits = bits.map(|bits| {
-            operands.push(Operand::reg_use(bits));
-            operands.len() as u8 - 1
-        });
+        let bits = bits.map(|bits| slot_of(Operand::reg_use(bits), &mut operands));
         let site = self.site(elements, &mut operands)?;
         let vectors = self.vectors::<4>(&mut operands);
         self.code.push(Kind::Sequence(Box::new(Store { isa: self.isa, site, vectors, bits })), &operands);
