@@ -77,6 +77,27 @@ fn expected(program: &Block) -> Vec<u32> {
     program::run(program, INVOCATIONS)
 }
 
+/// A loop around one that is left on its first trip, with a sum before it returns: the inner loop is none, and holds nobody.
+fn returns_out_of_one_trip() -> Block {
+    let skip = Switch { cases: vec![(vec![Statement::Continue], false)], default: 1 };
+    let body = vec![Statement::Together(1), Statement::Return(1)];
+    let inner = Loop { rounds: 1, spread: 1, tested_last: false, body };
+    let body = vec![Statement::Switch(skip), Statement::Loop(inner)];
+    vec![Statement::Loop(Loop { rounds: 1, spread: 2, tested_last: false, body })]
+}
+
+#[test]
+fn invocations_that_return_out_of_a_loop_of_one_trip_are_those_of_their_trip() {
+    let program = returns_out_of_one_trip();
+    let wgsl = Module::from_wgsl(&program::wgsl::write(&program)).unwrap();
+    let spirv = Module::from_spirv(&spvasm::assemble(&program::spirv::write(&program)).unwrap()).unwrap();
+    for module in [wgsl, spirv] {
+        for (engine, got) in results(&module) {
+            assert_eq!(got, expected(&program), "{engine}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 

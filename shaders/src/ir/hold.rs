@@ -78,7 +78,10 @@ pub fn hold(kernel: &mut Kernel) -> Result<(), String> {
                     if !inside(inner, construct.header) {
                         headers.push(construct.header);
                     }
-                    inner = construct.header;
+                    // A loop that nobody goes round again holds nothing: the block itself may leave the loop around it.
+                    if loops.headed_by(construct.header).is_some() {
+                        inner = construct.header;
+                    }
                 }
                 around = construct.parent;
             }

@@ -45,3 +45,37 @@ fn other_kernels_stay_as_they_are() {
         assert_eq!(held.to_string(), before);
     }
 }
+
+/// A loop that is left after its first trip, by a return, in a loop that goes round: only the inner header does.
+#[test]
+fn a_ballot_in_a_loop_of_one_trip_is_in_the_loop_around_it() {
+    let text = "kernel \"k\" 16, 1, 1
+block0:
+    v0 = const.bool true
+    v1 = const.i32 0
+    v2 = builtin local_invocation_index.0
+    jump block1(v1)
+block1(v3: i32):
+    v4 = ult v3, v2
+    loop block6, block5
+    branch v4, block2, block6
+block2:
+    loop block5, block4
+    branch v4, block3, block5
+block3:
+    v5 = subgroup.ballot v0
+    return
+block4:
+    unreachable
+block5:
+    v6 = iadd v3, v2
+    jump block1(v6)
+block6:
+    return
+";
+    let mut held = Kernel::parse(text).unwrap_or_else(|error| panic!("{error}"));
+    hold(&mut held).expect("two loops are not too many");
+    verify(&held).unwrap_or_else(|error| panic!("{error}\n{held}"));
+    let text = held.to_string();
+    assert!(text.contains(", block1(v3), "), "{text}");
+}
