@@ -11,6 +11,12 @@ pub(super) fn latency(kernel: &Kernel, inst: Inst) -> u32 {
             Op::FDiv => 13,
             Op::Sqrt | Op::InverseSqrt => 20,
             Op::Fma | Op::IMul => 4,
+            // Two vectors of eight products each, and shuffles before and behind them.
+            Op::SMulHigh | Op::UMulHigh => 8,
+            // Words of doubles: the words of the operands become doubles, and doubles words again.
+            Op::DDivLow | Op::DDivHigh => 18,
+            Op::DSqrtLow | Op::DSqrtHigh => 25,
+            Op::DAddLow | Op::DAddHigh | Op::DSubLow | Op::DSubHigh | Op::DMulLow | Op::DMulHigh => 7,
             Op::LAnd | Op::LOr | Op::LXor | Op::LNot => 1,
             _ if op.result() == crate::ir::Type::Bool => 5,
             _ if op.params().contains(&crate::ir::Type::F32) => 3,
@@ -35,7 +41,12 @@ pub(super) fn busy(kernel: &Kernel, blocks: &[Block]) -> u32 {
                 match op {
                     Op::FMul | Op::Fma | Op::IMul => multiplying += 1,
                     Op::FAdd | Op::FSub => adding += 1,
-                    Op::FDiv | Op::Sqrt => dividing += 9,
+                    Op::FDiv | Op::Sqrt | Op::DDivLow => dividing += 9,
+                    Op::DSqrtLow => dividing += 18,
+                    // The high words are those of the same doubles.
+                    Op::DMulLow => multiplying += 2,
+                    Op::DAddLow | Op::DSubLow => adding += 2,
+                    Op::SMulHigh | Op::UMulHigh => multiplying += 2,
                     Op::InverseSqrt => multiplying += 4,
                     _ => {}
                 }
