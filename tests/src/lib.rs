@@ -10,6 +10,7 @@ pub mod engine;
 pub mod fuzz;
 pub mod held;
 pub mod images;
+pub mod mirror;
 pub mod modules;
 pub mod mutate;
 pub mod program;

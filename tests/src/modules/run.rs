@@ -15,6 +15,7 @@ use super::compare::{Tolerance, compare};
 use super::memory::{Arena, Memory};
 use crate::engine::{self, Engine, engines};
 use crate::fuzz::{Finding, caught, finding, is_exact, lowered, optimized, uncontracted};
+use crate::mirror::mirrored;
 
 /// What is known of a kernel after all seeds.
 #[derive(Clone, Debug, Default)]
@@ -64,7 +65,7 @@ struct Ready {
 }
 
 /// Orders of invocations that show races, the first of the ways.
-const ORDERS: usize = 3;
+const ORDERS: usize = 4;
 
 impl Runner {
     /// On the compiled engines whose name contains `engine`; dispatches have so many workgroups.
@@ -104,7 +105,7 @@ impl Runner {
         report
     }
 
-    /// The interpreter in two orders; passes without machine code; machine code.
+    /// The interpreter in some orders; passes without machine code; machine code.
     fn ways(&self, kernel: &Kernel, machine_code: bool) -> Result<Vec<Ready>, Finding> {
         verify(kernel).map_err(|error| finding("the reader makes a bad kernel", error))?;
         let interpret = |name: &str, kernel: &Kernel, like| {
@@ -113,8 +114,11 @@ impl Runner {
         };
         let plain = uncontracted(kernel);
         let exact = if is_exact(&plain) { Tolerance::Nan } else { Tolerance::Rough };
+        // Where subgroups do something together, nobody can change places.
+        let mirror = mirrored(kernel);
         let mut ways = vec![
             interpret("interpreter", kernel, None)?,
+            interpret("the last first", mirror.as_ref().unwrap_or(kernel), None)?,
             interpret("subgroups in turns", &engine::interleaved(kernel, Scope::Subgroup), None)?,
             interpret("workgroups in turns", &engine::interleaved(kernel, Scope::Workgroup), None)?,
             interpret("optimisation", &optimized(&plain)?, Some((0, Tolerance::Nan)))?,
