@@ -129,56 +129,133 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
+/// What a side does behind its call, on every second total.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    GoOn,
+    Break,
+    Continue,
+    /// With what is stored by then.
+    Return,
+}
+
+/// What happens around the calls of one side.
+#[derive(Clone, Debug)]
+struct Side {
+    /// In the function of its own.
+    steps: Vec<Step>,
+    /// What it calls with, besides the first word.
+    arg: u32,
+    /// Whether it stores the total before it calls.
+    stores: bool,
+    then: Then,
+}
+
 #[derive(Clone, Debug)]
 struct Case {
     steps: Vec<Step>,
-    /// Before the calls.
-    sides: [Vec<Step>; 2],
-    /// What the sides call with, besides the first word.
-    args: [u32; 2],
+    sides: [Side; 2],
+    /// Of the loop around the branch; the branch stands alone where there is one.
+    trips: u32,
+    /// Whether the branch is a switch.
+    is_switch: bool,
 }
 
 impl Case {
     fn text(&self) -> String {
-        let [then, otherwise] = [&self.sides[0], &self.sides[1]].map(|steps| text(steps, false, 0));
-        let [first, second] = self.args;
+        let [one, two] = [0, 1].map(|side| {
+            let Side { steps, arg, .. } = &self.sides[side];
+            format!("var x = a; var y = b; {} let c = called(a, b + {arg}u);", text(steps, false, 0))
+        });
+        let [first, second] = [("one", 0), ("two", 1)].map(|(name, side)| {
+            let Side { stores, then, .. } = &self.sides[side];
+            let before = if *stores { "result[id.x] = total;" } else { "" };
+            let way = match then {
+                Then::GoOn => "",
+                Then::Break => "if total % 2u == 0u { left = true; break; }",
+                Then::Continue => "if total % 2u == 0u { continue; }",
+                Then::Return => "if total % 2u == 0u { return; }",
+            };
+            // Out of a switch, `break` leads no further.
+            let way = if self.is_switch { way.replace("break;", "") } else { way.to_owned() };
+            format!("{before} total += {name}(a, id.x); {way}")
+        });
+        let branch = if self.is_switch {
+            format!("switch a % 5u {{ case 0u, 1u: {{ {first} }} default: {{ {second} }} }} if left {{ break; }}")
+        } else {
+            format!("if a % 5u < 2u {{ {first} }} else {{ {second} }}")
+        };
+        let trips = self.trips;
         format!(
             "@group(0) @binding(0) var<storage, read> source: array<u32>;
              @group(0) @binding(1) var<storage, read_write> result: array<u32>;
              fn called(a: u32, b: u32) -> u32 {{ var x = a; var y = b; {} return x ^ y; }}
-             fn one(a: u32, b: u32) -> u32 {{ var x = a; var y = b; {then} return called(a, b + {first}u) + x; }}
-             fn two(a: u32, b: u32) -> u32 {{ var x = a; var y = b; {otherwise} return called(a, b + {second}u) * y; }}
+             fn one(a: u32, b: u32) -> u32 {{ {one} return c + x; }}
+             fn two(a: u32, b: u32) -> u32 {{ {two} return c * y; }}
              @compute @workgroup_size(16) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
-                 let a = source[id.x];
-                 if a % 5u < 2u {{ result[id.x] = one(a, id.x); }} else {{ result[id.x] = two(a, id.x); }}
+                 var a = source[id.x];
+                 var total = 0u;
+                 var left = false;
+                 for (var trip = 0u; trip < 1u + a % {trips}u; trip++) {{ a ^= total & 7u; {branch} total += a; }}
+                 result[id.x] = total;
              }}",
             text(&self.steps, false, 0)
         )
     }
 
-    fn result(&self, id: u32) -> u32 {
-        let call = |steps: &[Step], a: u32, b: u32| {
-            let (mut x, mut y) = (a, b);
-            let out = run(steps, &mut x, &mut y);
-            (out, x, y)
-        };
-        let called = |arg: u32| match call(&self.steps, source(id), id + arg) {
-            (ControlFlow::Break(Way::Return(value)), _, _) => value,
-            (_, x, y) => x ^ y,
-        };
-        let side = usize::from(source(id) % 5 >= 2);
-        match (call(&self.sides[side], source(id), id), side) {
-            ((ControlFlow::Break(Way::Return(value)), _, _), _) => value,
-            ((_, x, _), 0) => called(self.args[0]).wrapping_add(x),
-            ((_, _, y), _) => called(self.args[1]).wrapping_mul(y),
+    /// What an invocation adds on a side.
+    fn added(&self, side: usize, a: u32, id: u32) -> u32 {
+        let Side { steps, arg, .. } = &self.sides[side];
+        let (mut x, mut y) = (a, id);
+        if let ControlFlow::Break(Way::Return(value)) = run(steps, &mut x, &mut y) {
+            return value;
         }
+        let (mut p, mut q) = (a, id.wrapping_add(*arg));
+        let called = match run(&self.steps, &mut p, &mut q) {
+            ControlFlow::Break(Way::Return(value)) => value,
+            _ => p ^ q,
+        };
+        if side == 0 { called.wrapping_add(x) } else { called.wrapping_mul(y) }
+    }
+
+    /// The word of an invocation; 0 is there at first.
+    fn result(&self, id: u32) -> u32 {
+        let (mut a, mut stored, mut total, mut trip) = (source(id), 0, 0u32, 0);
+        while trip <= a % self.trips {
+            trip += 1;
+            a ^= total & 7;
+            let side = usize::from(a % 5 >= 2);
+            if self.sides[side].stores {
+                stored = total;
+            }
+            total = total.wrapping_add(self.added(side, a, id));
+            match self.sides[side].then {
+                Then::Break if total.is_multiple_of(2) => break,
+                Then::Continue if total.is_multiple_of(2) => continue,
+                Then::Return if total.is_multiple_of(2) => return stored,
+                _ => total = total.wrapping_add(a),
+            }
+        }
+        total
     }
 }
 
+fn side() -> impl Strategy<Value = Side> {
+    let steps = prop_oneof![3 => Just(Vec::new()), 1 => steps()];
+    let arg = prop_oneof![7 => Just(0u32), 1 => Just(1)];
+    let then =
+        prop_oneof![3 => Just(Then::GoOn), 1 => Just(Then::Break), 1 => Just(Then::Continue), 1 => Just(Then::Return)];
+    (steps, arg, prop::bool::weighted(0.25), then).prop_map(|(steps, arg, stores, then)| Side {
+        steps,
+        arg,
+        stores,
+        then,
+    })
+}
+
 fn cases() -> impl Strategy<Value = Case> {
-    let side = || prop_oneof![3 => Just(Vec::new()), 1 => steps()];
-    let args = prop_oneof![4 => Just([0, 0]), 1 => Just([0, 1])];
-    (steps(), [side(), side()], args).prop_map(|(steps, sides, args)| Case { steps, sides, args })
+    (steps(), [side(), side()], prop_oneof![1 => Just(1), 1 => 2..6u32], any::<bool>())
+        .prop_map(|(steps, sides, trips, is_switch)| Case { steps, sides, trips, is_switch })
 }
 
 proptest! {
@@ -197,12 +274,15 @@ proptest! {
 #[test]
 fn a_loop_that_both_sides_call_is_there_once() {
     let steps = vec![Step::Loop(6, vec![Step::Mix(77), Step::Shift(3), Step::Break(5)]), Step::Read];
-    let case = Case { steps, sides: [Vec::new(), vec![Step::Mix(5)]], args: [0, 0] };
+    let side = |steps, arg| Side { steps, arg, stores: false, then: Then::GoOn };
+    let sides = [side(Vec::new(), 0), side(vec![Step::Mix(5)], 0)];
+    let case = Case { steps, sides, trips: 1, is_switch: false };
     let loops = |case: &Case| {
         let module = Module::from_wgsl(&case.text()).expect("the text is a module");
         let kernel = module.kernel("main", &BTreeMap::new()).expect("it has the entry point");
         compile::lower(&kernel, Floats::FAST, |_, _| {}).to_string().matches("loop block").count()
     };
     assert_eq!(loops(&case), 1);
-    assert_eq!(loops(&Case { args: [0, 1], ..case }), 2);
+    let other = [case.sides[0].clone(), side(vec![Step::Mix(5)], 1)];
+    assert_eq!(loops(&Case { sides: other, ..case }), 2);
 }
