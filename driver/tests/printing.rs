@@ -121,9 +121,13 @@ fn messages_come_with_the_ids_of_their_invocations() {
 }
 
 #[test]
-fn a_printer_takes_as_many_messages_as_it_says() {
+fn a_printer_takes_as_many_messages_as_it_says_and_tells_once_that_there_are_more() {
     for backend in Backend::available() {
-        assert_eq!(printed(backend, 7).0.len(), 7);
+        let (messages, _) = printed(backend, 7);
+        let (more, shown): (Vec<_>, Vec<_>) =
+            messages.iter().partition(|message| message.text == "(only the first 7 messages are shown)");
+        assert_eq!((more.len(), shown.len()), (1, 7), "{messages:?}");
+        assert_eq!(printed(backend, 40).0.len(), 40, "there are no more");
     }
 }
 

@@ -397,9 +397,9 @@ impl State {
 }
 
 /// Sizes of structs whose last member ends after so many bytes: the alignment is that of a member, of two words or of three
-/// or four.
+/// or four, or of three or four doubles.
 fn paddings(bytes: usize) -> impl Iterator<Item = usize> {
-    let alignments = [(4, 1), (8, 8), (16, 12)];
+    let alignments = [(4, 1), (8, 8), (16, 12), (32, 24)];
     alignments
         .into_iter()
         .filter(move |&(_, least)| bytes >= least)

@@ -171,9 +171,12 @@ fn push_constants_may_end_with_padding() {
         ("vec2u", "n.x", &[2], &[1, 3, 4]),
         ("vec3u", "n.x", &[3, 4], &[2, 5, 8]),
         ("Five", "n.a.x", &[5, 6, 8], &[4, 7, 9]),
+        // As long as two members of 32 bytes, which a `dvec4` makes of it.
+        ("Nine", "n.a.x", &[9, 10, 12, 16], &[8, 11, 13, 17]),
     ] {
         let text = format!(
             "struct Five {{ a: vec4u, b: u32 }}
+            struct Nine {{ a: vec4u, b: vec4u, c: u32 }}
             var<immediate> n: {ty};
             @group(0) @binding(0) var<storage, read_write> to: array<u32>;
             @compute @workgroup_size(1) fn main() {{ to[0] = {sum}; }}"

@@ -28,31 +28,36 @@ pub struct Printed {
     pub text: String,
 }
 
-/// Takes so many messages, then drops them. A handle; two are equal if they are one.
+/// Takes so many messages, says that there are more, then drops them. A handle; two are equal if they are one.
 #[derive(Clone)]
 pub struct Printer {
     inner: Arc<Inner>,
 }
 
 struct Inner {
+    most: u64,
+    /// Of what is printed: the messages, and that there are more.
     left: AtomicU64,
     print: Box<dyn Fn(&Printed) + Send + Sync>,
 }
 
 impl Printer {
-    /// Calls `print`, on the threads that run kernels, for the first `most` messages of all kernels together. If it panics,
-    /// their device is lost.
+    /// Calls `print`, on the threads that run kernels, for the first `most` messages of all kernels together, and once more, in
+    /// place of the next message, with a text that says that more are not shown. If it panics, their device is lost.
     pub fn new(most: u64, print: impl Fn(&Printed) + Send + Sync + 'static) -> Self {
-        Self { inner: Arc::new(Inner { left: AtomicU64::new(most), print: Box::new(print) }) }
+        Self { inner: Arc::new(Inner { most, left: AtomicU64::new(most.saturating_add(1)), print: Box::new(print) }) }
     }
 
     /// Prints, while there are messages left.
     fn print(&self, message: &Message, invocation: [u32; 3], words: &[u32]) {
         let take = |left: u64| left.checked_sub(1);
         // Relaxed: a count, which orders nothing.
-        if self.inner.left.fetch_update(Relaxed, Relaxed, take).is_ok() {
-            (self.inner.print)(&Printed { invocation, text: message.fill(words) });
-        }
+        let text = match self.inner.left.fetch_update(Relaxed, Relaxed, take) {
+            Err(_) => return,
+            Ok(1) => format!("(only the first {} messages are shown)", self.inner.most),
+            Ok(_) => message.fill(words),
+        };
+        (self.inner.print)(&Printed { invocation, text });
     }
 }
 
@@ -153,6 +158,23 @@ fn with_exponent(text: &str) -> String {
     format!("{digits}e{sign}{exponent:0>2}")
 }
 
+/// `%g`: so many digits, in the shorter of the two ways to write them; zeros behind the point only if they are asked for.
+fn general(float: f64, digits: usize, zeros: bool) -> String {
+    let digits = digits.max(1);
+    let long = format!("{float:.0$e}", digits - 1);
+    let exponent: i32 = long.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
+    let without_zeros = |text: &str| match text.contains('.') && !zeros {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text.to_owned(),
+    };
+    if (-4..digits as i32).contains(&exponent) {
+        let behind = (digits as i32 - 1 - exponent).cast_unsigned() as usize;
+        return without_zeros(&format!("{float:.behind$}"));
+    }
+    let (mantissa, exponent) = long.split_once('e').unwrap_or((&long, "0"));
+    with_exponent(&format!("{}e{exponent}", without_zeros(mantissa)))
+}
+
 /// `%a`: the float's own digits.
 fn hexadecimal(float: f64) -> String {
     let bits = float.to_bits();
@@ -174,7 +196,10 @@ fn hexadecimal(float: f64) -> String {
 struct Place {
     left: bool,
     zeros: bool,
-    sign: bool,
+    /// What stands before numbers that are not negative.
+    plus: &'static str,
+    /// `#`: zeros behind the point stay.
+    alternate: bool,
     width: usize,
     precision: Option<usize>,
     conversion: char,
@@ -191,7 +216,9 @@ impl Place {
             match flag {
                 '-' => place.left = true,
                 '0' => place.zeros = true,
-                '+' => place.sign = true,
+                '+' => place.plus = "+",
+                ' ' if place.plus.is_empty() => place.plus = " ",
+                '#' => place.alternate = true,
                 _ => {}
             }
         }
@@ -222,7 +249,7 @@ impl Place {
         match (self.left, self.zeros) {
             (true, _) => format!("{text:<0$}", self.width),
             (false, true) => {
-                let (sign, digits) = if text.starts_with(['-', '+']) { text.split_at(1) } else { ("", text) };
+                let (sign, digits) = if text.starts_with(['-', '+', ' ']) { text.split_at(1) } else { ("", text) };
                 format!("{sign}{digits:0>0$}", self.width.saturating_sub(sign.len()))
             }
             (false, false) => format!("{text:>0$}", self.width),
@@ -233,7 +260,7 @@ impl Place {
         let unused = 64 - operand.bits.clamp(1, 64);
         let signed = (bits << unused).cast_signed() >> unused;
         let float = if operand.bits == 64 { f64::from_bits(bits) } else { f32::from_bits(bits as u32).into() };
-        let plus = if self.sign { "+" } else { "" };
+        let plus = self.plus;
         let precision = self.precision.unwrap_or(6);
         let text = match (operand.kind, self.conversion) {
             (Kind::Float, 'e' | 'E' | 'a' | 'A') if float.is_finite() => {
@@ -242,11 +269,16 @@ impl Place {
                 } else {
                     hexadecimal(float)
                 };
-                let text = if float >= 0.0 { format!("{plus}{text}") } else { text };
+                let text = if float.is_sign_negative() { text } else { format!("{plus}{text}") };
                 if self.conversion.is_uppercase() { text.to_uppercase() } else { text }
             }
-            (Kind::Float, 'g') if self.precision.is_none() => format!("{float}"),
-            (Kind::Float, _) if float >= 0.0 => format!("{plus}{float:.precision$}"),
+            (Kind::Float, 'g' | 'G') if float.is_finite() => {
+                let text = general(float, precision, self.alternate);
+                let text = if float.is_sign_negative() { text } else { format!("{plus}{text}") };
+                if self.conversion == 'G' { text.to_uppercase() } else { text }
+            }
+            (Kind::Float, _) if float.is_nan() => String::from("nan"),
+            (Kind::Float, _) if !float.is_sign_negative() => format!("{plus}{float:.precision$}"),
             (Kind::Float, _) => format!("{float:.precision$}"),
             (_, 'x') => format!("{bits:x}"),
             (_, 'X') => format!("{bits:X}"),
@@ -323,6 +355,19 @@ mod tests {
             fill("%g %f", &[("f64", &[double as u32, (double >> 32) as u32]), ("f16", &[three[2]])]),
             "0.1 0.250000"
         );
+        let floats = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+        let g = |text: &str, value: f32| fill(text, &[("f32", &floats(&[value]))]);
+        // What C prints.
+        let general = [1e-4f32, 1e10, 1_234_567.0, 0.1, 100_000.0, 1.0 / 3.0, -0.0, 1e-7, f32::NAN, -f32::INFINITY];
+        assert_eq!(
+            general.map(|value| g("%g", value)).join(" "),
+            "0.0001 1e+10 1.23457e+06 0.1 100000 0.333333 -0 1e-07 nan -inf"
+        );
+        assert_eq!(g("%.3g", 2.34567), "2.35");
+        assert_eq!(g("%G", 1e-7), "1E-07");
+        assert_eq!(g("%#g", 1.0), "1.00000");
+        assert_eq!(g("% .0g|", 25.0), " 2e+01|");
+        assert_eq!(fill("[% d]", &[("i32", &[7])]), "[ 7]");
         // Too few operands, and too many; a width that is not meant.
         assert_eq!(fill("%d %d", &[("i32", &[1])]), "1 %");
         assert_eq!(fill("%", &[("i32", &[1])]), "%");

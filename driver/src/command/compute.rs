@@ -255,7 +255,18 @@ fn check_push(at: &str, layout: &PipelineLayout, offset: u32, len: usize) -> Res
         u64::from(range.offset) <= offset && offset + len <= u64::from(range.offset) + u64::from(range.size)
     });
     require(inside, at, "VUID-vkCmdPushConstants-offset-01795", || {
-        format!("bytes {offset} to {} are not in the layout's range {:?}", offset + len - 1, layout.push())
+        let last = offset + len - 1;
+        match layout.push() {
+            Some(range) => {
+                let end = u64::from(range.offset) + u64::from(range.size);
+                format!(
+                    "bytes {offset} to {last} are not in the layout's, which are {} to {}",
+                    range.offset,
+                    end.saturating_sub(1)
+                )
+            }
+            None => format!("bytes {offset} to {last}, and the layout has no push constants"),
+        }
     })
 }
 

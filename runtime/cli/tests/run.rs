@@ -122,6 +122,8 @@ fn a_run_that_shows_nothing_says_so() {
     let note = "note: the kernel ran; --out, --save, --time or --json show what it did\n";
     assert_eq!((ended.status, ended.stdout.as_str(), ended.stderr.as_str()), (0, "", note));
     folder.json("run double.wgsl --bind 0.0=u32:1,2,3 --json");
+    let ended = folder.spelter("run double.wgsl --groups 0 --bind 0.0=u32:1,2,3");
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, "note: no invocation ran: --groups has a 0\n"));
 }
 
 #[test]

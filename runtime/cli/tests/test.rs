@@ -116,6 +116,30 @@ fn files_beside_the_script() {
 }
 
 #[test]
+fn pictures_beside_the_script_fill_images() {
+    let mut picture = Vec::new();
+    let mut encoder = png::Encoder::new(&mut picture, 2, 1);
+    encoder.set_color(png::ColorType::Rgba);
+    encoder.write_header().unwrap().write_image_data(&[1, 2, 3, 255, 1, 2, 3, 255]).unwrap();
+    let script = |format: &str, file: &str| {
+        format!("#!amber\nBUFFER b FORMAT {format} FILE PNG {file}\nEXPECT b IDX 0 0 SIZE 2 1 EQ_RGBA 1 2 3 255\n")
+    };
+    let (good, wrong) = (script("R8G8B8A8_UNORM", "in.png"), script("R32_SFLOAT", "in.png"));
+    let (broken, absent) = (script("R8G8B8A8_UNORM", "broken.png"), script("R8G8B8A8_UNORM", "absent.png"));
+    let scripts =
+        [("good.amber", &*good), ("wrong.amber", &wrong), ("broken.amber", &broken), ("absent.amber", &absent)];
+    let folder = folder("test_pictures", &scripts);
+    folder.write("in.png", &picture);
+    folder.write("broken.png", &picture[..30]);
+    assert!(folder.good("test good.amber -q").starts_with("1 passed"));
+    assert!(folder.good("test absent.amber").contains("needs the file `absent.png`, which is not there"));
+    for (name, problem) in [("wrong.amber", "8 bits in each channel"), ("broken.amber", "2:")] {
+        let ended = folder.spelter(&format!("test {name}"));
+        assert!(ended.status == 1 && ended.stdout.contains(problem), "{}{}", ended.stdout, ended.stderr);
+    }
+}
+
+#[test]
 fn paths_must_be_there() {
     let folder = folder("test_paths", &[("x.txt", "")]);
     assert!(folder.error("test .").contains("there is no .amber file in it"));

@@ -59,7 +59,10 @@ pub(super) fn notes(program: &Program, bound: &[Bound], args: &RunArgs) {
         output::note(format!("the kernel was interpreted, which is slow: there is no machine code for it ({reason})"));
     }
     if args.out.is_empty() && args.save.is_empty() && args.trace.is_none() && !args.time && !args.json {
-        output::note("the kernel ran; --out, --save, --time or --json show what it did");
+        output::note(match args.groups.0.contains(&0) {
+            true => "no invocation ran: --groups has a 0",
+            false => "the kernel ran; --out, --save, --time or --json show what it did",
+        });
     }
     for print in args.out.iter().filter(|print| print.range.is_none()) {
         if let Ok(Bound { name, buffer, .. }) = find(bound, "--out", print.slot)

@@ -114,10 +114,12 @@ pub(super) fn is_vulkan_memory_model(operands: &[u32]) -> Checked<bool> {
         let name = AddressingModel::from_u32(addressing).map_or_else(|| addressing.to_string(), |m| format!("{m:?}"));
         return Err(format!("addressing model {name} is not supported"));
     }
-    match MemoryModel::from_u32(operand(operands, 1)?) {
+    let memory = operand(operands, 1)?;
+    match MemoryModel::from_u32(memory) {
         // What Vulkan allows; the simple one promises less than GLSL's.
         Some(MemoryModel::GLSL450 | MemoryModel::Simple) => Ok(false),
         Some(MemoryModel::Vulkan) => Ok(true),
-        other => Err(format!("memory model {other:?} is not supported")),
+        Some(other) => Err(format!("memory model {other:?} is not supported")),
+        None => Err(format!("memory model {memory} is not supported")),
     }
 }

@@ -1,5 +1,6 @@
 //! Copies of large composites: loops over elements, where loads and stores of every scalar would be too many.
 
+use foldhash::HashMap;
 use spirv::{Op, StorageClass};
 
 use super::pointer::{Pointer, Root};
@@ -37,13 +38,16 @@ impl Translator<'_> {
     /// A load of a large composite that the next instruction stores and nobody else uses: copies it. Whether it did.
     pub(super) fn load_and_store(&mut self, load: &Inst, next: Option<&Inst>) -> Checked<bool> {
         let Some(store) = next.filter(|next| load.op == Op::Load && next.op == Op::Store) else { return Ok(false) };
+        if !self.is_large(load.ty) || self.mentions(load.id) != 1 {
+            return Ok(false);
+        }
         let words = &self.sections.words;
         let (loads, stores) = (words.operands(load), words.operands(store));
-        if !self.is_large(load.ty) || operand(stores, 1)? != load.id || self.mentions(load.id) != 1 {
+        if operand(stores, 1)? != load.id {
             return Ok(false);
         }
         let (source, target) = (self.pointer(operand(loads, 0)?)?, self.pointer(operand(stores, 0)?)?);
-        if source.pointee() != load.ty || target.pointee() != load.ty || !are_apart(&target, &source) {
+        if source.pointee() != load.ty || target.pointee() != load.ty || !self.are_apart(&target, &source) {
             return Ok(false);
         }
         let (from, to) = (self.memory_operands(&loads[1..])?.0, self.memory_operands(&stores[2..])?.0);
@@ -56,7 +60,7 @@ impl Translator<'_> {
     /// Copies a large composite between pointers; whether it did.
     pub(super) fn copy_large(&mut self, target: &Pointer, to: Access, source: &Pointer, from: Access) -> Checked<bool> {
         let one_type = target.pointee() == source.pointee();
-        if !one_type || !self.is_large(target.pointee()) || !are_apart(target, source) {
+        if !one_type || !self.is_large(target.pointee()) || !self.are_apart(target, source) {
             return Ok(false);
         }
         target.check_writable()?;
@@ -82,11 +86,35 @@ impl Translator<'_> {
         null.is_some_and(|null| self.is_large(null.ty))
     }
 
-    /// How often the function uses an id, and literals that look like it.
-    fn mentions(&self, id: Id) -> usize {
+    /// How often the function uses what it loads of a large type, and literals that look like it.
+    fn mentions(&mut self, id: Id) -> usize {
+        if self.frame.mentions.is_none() {
+            self.frame.mentions = Some(self.count_mentions());
+        }
+        self.frame.mentions.as_ref().and_then(|all| all.get(&id)).copied().unwrap_or(0)
+    }
+
+    fn count_mentions(&self) -> HashMap<Id, usize> {
         let blocks = &self.frame.function.blocks;
-        let insts = blocks.iter().flat_map(|block| block.phis.iter().chain(&block.body).chain([&block.terminator]));
-        insts.flat_map(|inst| self.sections.words.operands(inst)).filter(|&&word| word == id).count()
+        let insts = || blocks.iter().flat_map(|block| block.phis.iter().chain(&block.body).chain([&block.terminator]));
+        let loads = insts().filter(|inst| inst.op == Op::Load && self.is_large(inst.ty));
+        let mut counts: HashMap<Id, usize> = loads.map(|load| (load.id, 0)).collect();
+        for word in insts().flat_map(|inst| self.sections.words.operands(inst)) {
+            counts.entry(*word).and_modify(|count| *count += 1);
+        }
+        counts
+    }
+
+    /// Whether places of one type are the same or have nothing in common, so that elements may be copied one by one: those
+    /// of one variable are, and variables are apart unless a decoration says otherwise (SPIR-V, 2.18.2).
+    fn are_apart(&self, target: &Pointer, source: &Pointer) -> bool {
+        let is_own = |pointer: &Pointer| matches!(pointer.class, StorageClass::Function | StorageClass::Private);
+        let is_alone = |pointer: &Pointer| {
+            pointer.origin != 0 && !self.sections.annotations.of(pointer.origin).is_some_and(|of| of.aliased)
+        };
+        let both = [target, source];
+        both.iter().all(|pointer| is_plain(pointer))
+            && (both.iter().any(|pointer| is_own(pointer)) || both.iter().all(|pointer| is_alone(pointer)))
     }
 
     fn copy(&mut self, target: &Pointer, to: Access, source: &From) -> Checked<()> {
@@ -154,10 +182,4 @@ impl Translator<'_> {
 /// Whether places are found without a look at addresses.
 fn is_plain(pointer: &Pointer) -> bool {
     !pointer.is_variable && matches!(pointer.root, Root::Buffer { .. } | Root::Variable { .. } | Root::Push)
-}
-
-/// Whether places of one type are the same or have nothing in common, so that elements may be copied one by one.
-fn are_apart(target: &Pointer, source: &Pointer) -> bool {
-    let is_own = |pointer: &Pointer| matches!(pointer.class, StorageClass::Function | StorageClass::Private);
-    is_plain(target) && is_plain(source) && (is_own(target) || is_own(source))
 }

@@ -16,6 +16,8 @@ pub(super) struct Decorations {
     pub(super) buffer_block: bool,
     pub(super) block: bool,
     pub(super) no_contraction: bool,
+    /// Other variables may lead to the same memory (SPIR-V, 2.18.2).
+    pub(super) aliased: bool,
     /// `FPRoundingMode RTZ`.
     pub(super) towards_zero: bool,
     pub(super) memory: MemoryDecorations,
@@ -156,6 +158,7 @@ impl Decorations {
         self.buffer_block |= other.buffer_block;
         self.block |= other.block;
         self.no_contraction |= other.no_contraction;
+        self.aliased |= other.aliased;
         self.towards_zero |= other.towards_zero;
         self.memory = self.memory.or(other.memory);
     }
@@ -200,6 +203,7 @@ pub(super) fn decorate(to: &mut Decorations, word: u32, literals: &[u32]) -> Che
         Decoration::BufferBlock => to.buffer_block = true,
         Decoration::Block => to.block = true,
         Decoration::NoContraction => to.no_contraction = true,
+        Decoration::Aliased => to.aliased = true,
         // Vulkan has the two: VUID-StandaloneSpirv-FPRoundingMode-04675.
         Decoration::FPRoundingMode => match FPRoundingMode::from_u32(operand(literals, 0)?) {
             Some(FPRoundingMode::RTE) => {}

@@ -67,9 +67,7 @@ fn decoration(decoration: Decoration) -> &'static str {
         }
         D::RelaxedPrecision => "taken: floats have 32 bits all the same",
         D::NonUniform => "taken: descriptors may differ between lanes anyhow",
-        D::Restrict | D::RestrictPointer | D::Aliased | D::AliasedPointer => {
-            "taken: pointers may lead to the same memory anyhow"
-        }
+        D::Restrict | D::RestrictPointer | D::AliasedPointer => "taken: pointers may lead to the same memory anyhow",
         _ => "taken: it changes no result",
     }
 }

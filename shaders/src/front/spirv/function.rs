@@ -36,6 +36,8 @@ pub(super) struct Frame<'m> {
     pub(super) exit: Exit,
     /// Variables that pointers among the values were made of, where that is known.
     pub(super) origins: HashMap<Id, Id>,
+    /// How often it uses what it loads of large types, once that was asked for.
+    pub(super) mentions: Option<HashMap<Id, usize>>,
 }
 
 /// What a return does.
@@ -61,6 +63,7 @@ impl<'m> Frame<'m> {
             construct_is_open: false,
             exit,
             origins: HashMap::default(),
+            mentions: None,
         }
     }
 }

@@ -228,8 +228,12 @@ impl Translator<'_> {
 
     pub(super) fn advance(&mut self, pointer: &mut Pointer, index: Value, stride: u32) {
         if let Some(index) = self.builder.kernel().constant(index) {
-            pointer.delta = ir::element(pointer.delta, index as u32, stride);
-            return;
+            let delta = ir::element(pointer.delta, index as u32, stride);
+            // Before its memory, where a variable pointer may be on its way: units are counted modulo 2³².
+            if delta != u32::MAX || !pointer.is_variable {
+                pointer.delta = delta;
+                return;
+            }
         }
         let base = match pointer.dynamic {
             Some(base) => base,

@@ -16,6 +16,9 @@ use crate::ir::{Kernel, SourceLine};
 /// The name by which messages call the text: the caller knows the file, this crate does not.
 const FILE: &str = "wgsl";
 
+/// Bytes of text whose kernels get the lines of it: naga looks each one up from the text's beginning.
+const MOST_WITH_LINES: usize = 1 << 17;
+
 /// A validated WGSL module. Overrides (WGSL's specialization constants) are applied when a kernel is asked for.
 #[derive(Debug)]
 pub struct Module {
@@ -74,6 +77,13 @@ impl Module {
 
     /// Specializes an entry point. An unknown name is the reader's error, which lists the known ones.
     pub fn kernel(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
+        if self.source.len() > MOST_WITH_LINES {
+            return self.kernel_without_lines(entry, specialization);
+        }
+        self.kernel_with_lines(entry, specialization)
+    }
+
+    fn kernel_with_lines(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
         if !self.entry_points().any(|name| name == entry) {
             return Err(Error::no_entry_point(entry, self.entry_points()));
         }
@@ -84,7 +94,7 @@ impl Module {
     pub fn kernel_without_lines(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
         let read = self.spirv(entry, specialization, false).and_then(|words| self.read(entry, &words));
         // An error is worth its line.
-        read.or_else(|_| self.kernel(entry, specialization))
+        read.or_else(|_| self.kernel_with_lines(entry, specialization))
     }
 
     fn read(&self, entry: &str, words: &[u32]) -> Result<Kernel, Error> {

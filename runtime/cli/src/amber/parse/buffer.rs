@@ -4,6 +4,7 @@ use std::path::Path;
 
 use spelter_driver::vk;
 
+use super::picture::Picture;
 use super::{Parser, declare, number};
 use crate::amber::Stop;
 use crate::amber::layout::{Layout, Rules};
@@ -57,7 +58,7 @@ impl<'t> Parser<'t> {
         }
         let layout = Layout::new(&ty, rules).map_err(|problem| name.fail(problem))?;
         let mut filling = Filling { layout, count, bytes: Vec::new() };
-        self.initializer(&mut filling, at)?;
+        self.initializer(&mut filling, &ty, at)?;
         if shape.size[0] == 0 {
             shape.size[0] = filling.count.unwrap_or(0).try_into().unwrap_or(u32::MAX);
         }
@@ -67,17 +68,22 @@ impl<'t> Parser<'t> {
     /// `BUFFER name FORMAT …`: an image that is as large as the pipeline renders, or as the picture in its file.
     fn format_buffer(&mut self, name: Word<'t>) -> Result<(), Stop> {
         let ty = Type::Texel(self.format()?);
+        let layout = Layout::new(&ty, Rules::Std430).map_err(|problem| name.fail(problem))?;
+        let mut filling = Filling { layout, count: Some(0), bytes: Vec::new() };
         let mut shape = Shape { size: [0, 0, 1], ..PLAIN };
         while let Some(word) = self.cursor.word() {
             match word.text {
                 "MIP_LEVELS" => shape.levels = self.cursor.integer("number of levels")?,
                 "SAMPLES" => shape.samples = self.samples()?,
-                "FILE" => return Err(word.at.skip("needs a picture from a file")),
+                "FILE" => {
+                    self.cursor.keyword("PNG")?;
+                    let [width, height] = self.picture(&mut filling, &ty)?;
+                    shape.size = [width, height, 1];
+                }
                 text => return Err(word.fail(format!("`{text}` is nothing that a buffer has"))),
             }
         }
-        let layout = Layout::new(&ty, Rules::Std430).map_err(|problem| name.fail(problem))?;
-        self.add_buffer(name, ty, Filling { layout, count: Some(0), bytes: Vec::new() }, shape)
+        self.add_buffer(name, ty, filling, shape)
     }
 
     pub(super) fn image(&mut self, at: Place) -> Result<(), Stop> {
@@ -116,7 +122,7 @@ impl<'t> Parser<'t> {
         let count = texels(shape.size, name)?;
         let mut filling = Filling { layout, count: Some(count), bytes: Vec::new() };
         if self.cursor.peek().is_some() {
-            self.initializer(&mut filling, at)?;
+            self.initializer(&mut filling, &ty, at)?;
         } else {
             filling.bytes = zeros(&filling.layout, count, at)?;
         }
@@ -154,7 +160,7 @@ impl<'t> Parser<'t> {
     }
 
     /// `DATA`, `FILL`, `SERIES_FROM` or `FILE`.
-    fn initializer(&mut self, filling: &mut Filling, at: Place) -> Result<(), Stop> {
+    fn initializer(&mut self, filling: &mut Filling, ty: &Type, at: Place) -> Result<(), Stop> {
         let word = self.cursor.expect("what the buffer is filled with")?;
         let sized = |filling: &Filling| filling.count.ok_or_else(|| word.fail(format!("{} needs a SIZE", word.text)));
         match word.text {
@@ -180,17 +186,31 @@ impl<'t> Parser<'t> {
                 }
                 filling.series(count, first, step, word)
             }
-            "FILE" => self.file(filling),
+            "FILE" => self.file(filling, ty),
             text => Err(word.fail(format!("`{text}` fills no buffer"))),
         }
     }
 
-    /// `FILE TEXT path`, `FILE BINARY path`.
-    fn file(&mut self, filling: &mut Filling) -> Result<(), Stop> {
-        let kind = self.cursor.expect("`TEXT` or `BINARY`")?;
+    /// A picture's path, and its texels: width and height.
+    fn picture(&mut self, filling: &mut Filling, ty: &Type) -> Result<[u32; 2], Stop> {
+        let path = self.cursor.expect("a path")?;
+        let Picture { size, bytes } =
+            Picture::read(&read(self.folder, path)?, ty).map_err(|problem| path.fail(problem))?;
+        let count = texels([size[0], size[1], 1], path)?;
+        if let Some(wanted) = filling.count.filter(|&wanted| wanted != 0 && wanted != count) {
+            return Err(path.fail(format!("a picture of {count} texels instead of {wanted}")));
+        }
+        (filling.count, filling.bytes) = (Some(count), bytes);
+        Ok(size)
+    }
+
+    /// `FILE TEXT path`, `FILE BINARY path`, `FILE PNG path`.
+    fn file(&mut self, filling: &mut Filling, ty: &Type) -> Result<(), Stop> {
+        let kind = self.cursor.expect("`TEXT`, `BINARY` or `PNG`")?;
         let path = match kind.text {
             "TEXT" | "BINARY" => self.cursor.expect("a path")?,
-            _ => return Err(kind.at.skip("needs a picture from a file")),
+            "PNG" => return self.picture(filling, ty).map(|_| ()),
+            text => return Err(kind.fail(format!("expected `TEXT`, `BINARY` or `PNG`, found `{text}`"))),
         };
         let bytes = read(self.folder, path)?;
         if kind.text == "BINARY" {

@@ -4,6 +4,7 @@ mod bind;
 mod buffer;
 mod command;
 mod expect;
+mod picture;
 mod pipeline;
 mod sampler;
 mod shader;
