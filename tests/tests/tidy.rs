@@ -39,6 +39,7 @@ const UNSAFE_FILES: &[&str] = &[
     "driver/icd/tests/chains.rs",
     "driver/icd/tests/common/mod.rs",
     "driver/icd/tests/compute.rs",
+    "driver/icd/tests/compute/descriptors.rs",
     "driver/icd/tests/load.rs",
     "driver/icd/tests/misuse.rs",
     "driver/icd/tests/objects.rs",
