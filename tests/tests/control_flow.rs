@@ -14,7 +14,7 @@ use spelter_shaders::front::spvasm;
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::verify;
 use spelter_tests::engine;
-use spelter_tests::program::{self, Block, Loop, Statement, Switch, Test};
+use spelter_tests::program::{self, Block, Gather, Loop, Statement, Switch, Test};
 
 /// Invocations of a workgroup.
 const INVOCATIONS: u32 = 24;
@@ -24,10 +24,15 @@ fn test() -> impl Strategy<Value = Test> {
         .prop_flat_map(|(factor, modulus)| (1..modulus).prop_map(move |less| Test { factor, modulus, less }))
 }
 
+fn gather() -> impl Strategy<Value = Gather> {
+    prop_oneof![4 => Just(Gather::Sum), 1 => Just(Gather::Below), 1 => Just(Gather::Odd)]
+}
+
 fn leaf() -> impl Strategy<Value = Statement> {
     prop_oneof![
         4 => (1..20u32).prop_map(Statement::Step),
         2 => (1..20u32).prop_map(Statement::Together),
+        3 => (gather(), 1..20u32).prop_map(|(how, n)| Statement::Gather(how, n)),
         1 => Just(Statement::BreakSwitch),
         1 => Just(Statement::BreakLoop),
         1 => Just(Statement::Continue),
@@ -41,9 +46,11 @@ fn nested(inner: impl Strategy<Value = Statement> + Clone + 'static) -> impl Str
     prop_oneof![
         3 => (test(), block.clone(), block.clone()).prop_map(|(test, then, otherwise)| Statement::If(test, then, otherwise)),
         2 => (cases, 0..6usize).prop_map(|(cases, default)| Statement::Switch(Switch { cases, default })),
-        2 => (0..4u32, 1..4u32, any::<bool>(), block).prop_map(|(rounds, spread, tested_last, body)| {
-            Statement::Loop(Loop { rounds, spread, tested_last, body })
-        }),
+        2 => (0..4u32, prop_oneof![Just(1), 1..4u32], any::<[bool; 2]>(), block).prop_map(
+            |(rounds, spread, [tested_last, known], body)| {
+                Statement::Loop(Loop { rounds, spread, tested_last, known, body })
+            }
+        ),
     ]
 }
 
@@ -81,9 +88,9 @@ fn expected(program: &Block) -> Vec<u32> {
 fn returns_out_of_one_trip() -> Block {
     let skip = Switch { cases: vec![(vec![Statement::Continue], false)], default: 1 };
     let body = vec![Statement::Together(1), Statement::Return(1)];
-    let inner = Loop { rounds: 1, spread: 1, tested_last: false, body };
+    let inner = Loop { rounds: 1, spread: 1, tested_last: false, known: true, body };
     let body = vec![Statement::Switch(skip), Statement::Loop(inner)];
-    vec![Statement::Loop(Loop { rounds: 1, spread: 2, tested_last: false, body })]
+    vec![Statement::Loop(Loop { rounds: 1, spread: 2, tested_last: false, known: true, body })]
 }
 
 #[test]

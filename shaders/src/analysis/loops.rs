@@ -61,6 +61,23 @@ impl Loops {
         self.of(block).map(|number| &self.all[number]).filter(|found| found.header == block)
     }
 
+    /// Whether a loop, by its place in [`Loops::all`], contains a block.
+    pub fn contains(&self, number: usize, block: Block) -> bool {
+        // Loops inside come after those around them.
+        let around = std::iter::successors(self.of(block), |&inner| self.all[inner].parent);
+        around.take_while(|&inner| inner >= number).any(|inner| inner == number)
+    }
+
+    /// Blocks behind a loop, by its place in [`Loops::all`], that its blocks branch to, each once.
+    pub fn exits(&self, kernel: &Kernel, number: usize) -> Vec<Block> {
+        let last = self.all[number].blocks.iter().filter_map(|&block| kernel.blocks[block].insts.last());
+        let targets = last.flat_map(|&last| kernel.insts[last].targets()).map(|call| call.block);
+        let mut exits: Vec<Block> = targets.filter(|&block| !self.contains(number, block)).collect();
+        exits.sort_unstable();
+        exits.dedup();
+        exits
+    }
+
     /// How many loops a block is in.
     pub fn depth(&self, block: Block) -> usize {
         std::iter::successors(self.of(block), |&number| self.all[number].parent).count()

@@ -15,6 +15,7 @@ mod licm;
 mod meld;
 mod offsets;
 mod peephole;
+mod reductions;
 mod tables;
 mod unroll;
 mod variables;
@@ -53,6 +54,8 @@ pub const TABLES: Pass = Pass { name: "tables", run: tables::run };
 pub const UNROLL: Pass = Pass { name: "unroll", run: unroll::run };
 /// Does once what both sides of a branch begin with.
 pub const MELD: Pass = Pass { name: "meld", run: meld::run };
+/// Lets a subgroup put together sums once, instead of summing up what it put together.
+pub const REDUCTIONS: Pass = Pass { name: "reductions", run: reductions::run };
 /// Loads what is known not again.
 pub const FORWARD: Pass = Pass { name: "forward", run: forward::run };
 
@@ -61,8 +64,8 @@ pub const CONTRACT: Pass = Pass { name: "contract", run: contract::run };
 
 /// All passes, in the order in which they run. After the last that decides branches, control flow is straightened again.
 pub const PASSES: &[Pass] = &[
-    CFG, VARIABLES, TABLES, CFG, PEEPHOLE, GVN, MELD, UNROLL, FORWARD, FLATTEN, CFG, OFFSETS, PEEPHOLE, GVN, PEEPHOLE,
-    CFG, LICM, FLATTEN, CFG, PEEPHOLE, DCE,
+    CFG, VARIABLES, TABLES, CFG, PEEPHOLE, GVN, MELD, UNROLL, REDUCTIONS, FORWARD, FLATTEN, CFG, OFFSETS, PEEPHOLE,
+    GVN, PEEPHOLE, CFG, LICM, FLATTEN, CFG, PEEPHOLE, DCE,
 ];
 
 /// What runs once more after [`UNROLL`], if it found a loop: counters and what they index are constants now.

@@ -15,6 +15,7 @@ mod peephole;
 #[path = "../ir/random.rs"]
 mod random;
 mod ranges;
+mod reductions;
 mod same_results;
 mod speed;
 mod tables;

@@ -3,7 +3,7 @@
 //! Invocations that a branch parted are together again where its construct ends, those that left a loop on different trips where the
 //! loop's does: what `SPV_KHR_maximal_reconvergence` says of structured control flow.
 
-use super::{Block, Loop, SELECTORS, Statement, Switch};
+use super::{Block, Gather, Loop, SELECTORS, Statement, Switch};
 
 /// Invocations that go together, at most.
 const SIZE: u32 = 16;
@@ -30,6 +30,7 @@ impl Out {
 struct Subgroup {
     first: u32,
     s: [u32; SIZE as usize],
+    t: [u32; SIZE as usize],
 }
 
 /// What the program makes of the indices of so many invocations.
@@ -37,9 +38,11 @@ pub fn run(program: &Block, invocations: u32) -> Vec<u32> {
     let mut results = Vec::new();
     for first in (0..invocations).step_by(SIZE as usize) {
         let count = SIZE.min(invocations - first);
-        let mut subgroup = Subgroup { first, s: std::array::from_fn(|lane| first + lane as u32) };
+        let mut subgroup =
+            Subgroup { first, s: std::array::from_fn(|lane| first + lane as u32), t: [0; SIZE as usize] };
         subgroup.block(program, (1 << count) - 1);
-        results.extend(&subgroup.s[..count as usize]);
+        let sums = subgroup.s.iter().zip(&subgroup.t).map(|(s, t)| s.wrapping_add(*t));
+        results.extend(sums.take(count as usize));
     }
     results
 }
@@ -71,6 +74,7 @@ impl Subgroup {
                     let sum = lanes(on).fold(*n, |sum, lane| sum.wrapping_add(self.s[lane]));
                     self.each(on, |s| s.wrapping_mul(3).wrapping_add(sum));
                 }
+                Statement::Gather(how, n) => self.gather(*how, *n, on),
                 Statement::If(test, then, otherwise) => {
                     let taken = self.those(on, |s, index| test.holds(s, index));
                     let sides = [self.block(then, taken), self.block(otherwise, on & !taken)];
@@ -90,6 +94,22 @@ impl Subgroup {
         }
         out.next = on;
         out
+    }
+
+    fn gather(&mut self, how: Gather, n: u32, on: u32) {
+        let mut below = 0u32;
+        let numbers: Vec<(usize, u32)> = lanes(on).map(|lane| (lane, self.s[lane] ^ n)).collect();
+        let sum = numbers.iter().fold(0u32, |sum, (_, number)| sum.wrapping_add(*number));
+        let odd = numbers.iter().fold(0, |odd, (_, number)| odd ^ number);
+        for (lane, number) in numbers {
+            let t = &mut self.t[lane];
+            match how {
+                Gather::Sum => *t = t.wrapping_add(sum),
+                Gather::Below => *t = t.wrapping_add(below),
+                Gather::Odd => *t ^= odd,
+            }
+            below = below.wrapping_add(number);
+        }
     }
 
     /// Who is at the end of the switch.

@@ -1,7 +1,8 @@
 //! Random programs of structured control flow, with their meaning in Rust: what every front end and engine must agree with.
 //!
 //! A program turns `s`, at first the invocation's index, into another number; each step and each branch leaves its mark in
-//! it; so does who is where together. [`run`] is what that means, [`spirv`] writes a program as SPIR-V with phis, [`wgsl`] as WGSL with variables.
+//! it; so does who is where together. Besides it gathers what subgroups put together in `t`, which no branch asks for. [`run`] is what
+//! that means, [`spirv`] writes a program as SPIR-V with phis, [`wgsl`] as WGSL with variables.
 
 mod lockstep;
 pub mod spirv;
@@ -16,6 +17,8 @@ pub enum Statement {
     Step(u32),
     /// `s = s * 3 + sum + n`, with the sum of all `s` of those in the subgroup that are here together.
     Together(u32),
+    /// `t = t + sum`, with what a group's `s ^ n` are together.
+    Gather(Gather, u32),
     /// `if (…) { … } else { … }`.
     If(Test, Block, Block),
     /// `switch (s % 5)`.
@@ -46,6 +49,17 @@ pub struct Test {
     pub less: u32,
 }
 
+/// How the numbers of those in the subgroup that are here together become one, and how that one goes into `t`.
+#[derive(Clone, Copy, Debug)]
+pub enum Gather {
+    /// Their sum, added.
+    Sum,
+    /// The sum of those below, added.
+    Below,
+    /// The bits that differ in an odd number of them, likewise put into `t`.
+    Odd,
+}
+
 /// Case `n` is the one for the value `n`, unless it is the default.
 #[derive(Clone, Debug)]
 pub struct Switch {
@@ -64,6 +78,8 @@ pub struct Loop {
     pub spread: u32,
     /// Whether the end is tested after the body.
     pub tested_last: bool,
+    /// Whether the program says so. Else a compiler does not know the number of rounds.
+    pub known: bool,
     /// The body; `i` is added to `s` at its begin.
     pub body: Block,
 }

@@ -1,9 +1,9 @@
-//! A program as SPIR-V text in which `s` and the counters live in phis only.
+//! A program as SPIR-V text in which `s` and the counters live in phis only, `t` in a variable.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::{Block, Loop, SELECTORS, Statement, Switch, Test};
+use super::{Block, Gather, Loop, SELECTORS, Statement, Switch, Test};
 
 const HEAD: &str = "OpCapability Shader
 OpCapability GroupNonUniform
@@ -29,16 +29,24 @@ OpDecorate %out Binding 0
 %ptr_Block = OpTypePointer StorageBuffer %Block
 %ptr_word = OpTypePointer StorageBuffer %u32
 %ptr_in = OpTypePointer Input %u32
+%ptr_own = OpTypePointer Private %u32
 %index = OpVariable %ptr_in Input
 %out = OpVariable %ptr_Block StorageBuffer
+%zero = OpConstantNull %u32
+%t = OpVariable %ptr_own Private %zero
 ";
+
+/// In the buffer.
+const WORDS: u32 = 24;
 
 const MAIN: &str = "%main = OpFunction %void None %fn
 %entry = OpLabel
 %i = OpLoad %u32 %index
 %s = OpFunctionCall %u32 %program %i
 %to = OpAccessChain %ptr_word %out %c0 %i
-OpStore %to %s
+%gathered = OpLoad %u32 %t
+%sum = OpIAdd %u32 %s %gathered
+OpStore %to %sum
 OpReturn
 OpFunctionEnd
 %program = OpFunction %u32 None %fn_u32
@@ -48,7 +56,7 @@ OpFunctionEnd
 
 /// A module that stores what 24 invocations make of their index.
 pub fn write(program: &Block) -> String {
-    let mut writer = Writer { constants: BTreeSet::from([0, 1, 3, SELECTORS]), ..Writer::default() };
+    let mut writer = Writer { constants: BTreeSet::from([0, 1, 3, SELECTORS, WORDS]), ..Writer::default() };
     if let Some(end) = writer.block(program, At { block: "b0".into(), s: "x".into() }, &Targets::default()) {
         writer.line(format!("OpReturnValue %{}", end.s));
     }
@@ -148,6 +156,10 @@ impl Writer {
                     let product = self.binary("OpIAdd", "u32", &product, &sum);
                     At { s: self.binary("OpIAdd", "u32", &product, &n), ..at }
                 }
+                Statement::Gather(how, n) => {
+                    self.gather(*how, *n, &at.s);
+                    at
+                }
                 Statement::If(test, then, otherwise) => self.selection(*test, [then, otherwise], at, targets)?,
                 Statement::Switch(switch) => self.switch(switch, at, targets)?,
                 Statement::Loop(repeated) => self.repeat(repeated, at)?,
@@ -163,6 +175,21 @@ impl Writer {
             };
         }
         Some(at)
+    }
+
+    fn gather(&mut self, how: Gather, n: u32, s: &str) {
+        let n = self.constant(n);
+        let number = self.binary("OpBitwiseXor", "u32", s, &n);
+        let [together, before] = ["v", "v"].map(|prefix| self.name(prefix));
+        let (group, put) = match how {
+            Gather::Sum => ("IAdd %u32 %c3 Reduce", "OpIAdd"),
+            Gather::Below => ("IAdd %u32 %c3 ExclusiveScan", "OpIAdd"),
+            Gather::Odd => ("BitwiseXor %u32 %c3 Reduce", "OpBitwiseXor"),
+        };
+        self.line(format!("%{together} = OpGroupNonUniform{group} %{number}"));
+        self.line(format!("%{before} = OpLoad %u32 %t"));
+        let after = self.binary(put, "u32", &before, &together);
+        self.line(format!("OpStore %t %{after}"));
     }
 
     fn leave(&mut self, at: At, to: Option<&Join>) -> Option<At> {
@@ -217,7 +244,13 @@ impl Writer {
     fn repeat(&mut self, repeated: &Loop, at: At) -> Option<At> {
         let (rounds, spread) = (self.constant(repeated.rounds), self.constant(repeated.spread));
         let more = self.binary("OpUMod", "u32", "x", &spread);
-        let limit = self.binary("OpIAdd", "u32", &rounds, &more);
+        let mut limit = self.binary("OpIAdd", "u32", &rounds, &more);
+        if !repeated.known {
+            let words = self.name("v");
+            self.line(format!("%{words} = OpArrayLength %u32 %out 0"));
+            let nothing = self.binary("OpUMod", "u32", &words, &format!("c{WORDS}"));
+            limit = self.binary("OpIAdd", "u32", &limit, &nothing);
+        }
         let [head, i, s, next_i, next_s] = ["head", "i", "s", "i", "s"].map(|prefix| self.name(prefix));
         let (end, continuing, body) = (self.join("endloop"), self.join("continuing"), self.name("body"));
         self.line(format!("OpBranch %{head}\n%{head} = OpLabel"));

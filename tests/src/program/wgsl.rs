@@ -1,14 +1,15 @@
 //! A program as WGSL text, with `s` and the counters in variables.
 
-use super::{Block, SELECTORS, Statement, Switch};
+use super::{Block, Gather, SELECTORS, Statement, Switch};
 
 /// A module that stores what 24 invocations make of their index.
 pub fn write(program: &Block) -> String {
     let mut text = String::from(
         "@group(0) @binding(0) var<storage, read_write> out: array<u32>;
+var<private> t: u32;
 @compute @workgroup_size(24)
 fn main(@builtin(local_invocation_index) index: u32) {
-    out[index] = program(index);
+    out[index] = program(index) + t;
 }
 fn program(index: u32) -> u32 {
     var s = index;
@@ -26,6 +27,13 @@ fn block(statements: &Block, text: &mut String) {
         match statement {
             Statement::Step(n) => *text += &format!("s = s * 3u + {n}u;\n"),
             Statement::Together(n) => *text += &format!("s = s * 3u + subgroupAdd(s) + {n}u;\n"),
+            Statement::Gather(how, n) => {
+                *text += &match how {
+                    Gather::Sum => format!("t += subgroupAdd(s ^ {n}u);\n"),
+                    Gather::Below => format!("t += subgroupExclusiveAdd(s ^ {n}u);\n"),
+                    Gather::Odd => format!("t ^= subgroupXor(s ^ {n}u);\n"),
+                }
+            }
             Statement::If(test, then, otherwise) => {
                 let (factor, modulus, less) = (test.factor, test.modulus, test.less);
                 *text += &format!("if (s * {factor}u + index) % {modulus}u < {less}u {{\n");
@@ -37,7 +45,9 @@ fn block(statements: &Block, text: &mut String) {
             Statement::Switch(switch) => choose(switch, text),
             Statement::Loop(repeated) => {
                 let (rounds, spread) = (repeated.rounds, repeated.spread);
-                let limit = format!("{rounds}u + index % {spread}u");
+                // There are 24 words.
+                let unknown = if repeated.known { "" } else { " + arrayLength(&out) % 24u" };
+                let limit = format!("{rounds}u + index % {spread}u{unknown}");
                 *text += "{ var i = 0u;\nloop {\n";
                 if !repeated.tested_last {
                     *text += &format!("if i >= {limit} {{ break; }}\n");

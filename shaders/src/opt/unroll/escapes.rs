@@ -22,7 +22,7 @@ impl Escapes {
                     let Some(home) = nest.home(kernel, value) else { return };
                     let Some(number) = nest.loops.of(home) else { return };
                     let used_in = &mut used_in[value];
-                    if used_in.last() != Some(&block) && !nest.contains(number, block) {
+                    if used_in.last() != Some(&block) && !nest.loops.contains(number, block) {
                         used_in.push(block);
                     }
                 });
@@ -40,13 +40,13 @@ impl Escapes {
         number: usize,
         exits: &[Block],
     ) -> Option<Vec<(Value, Block)>> {
-        let from_loop = |exit: Block| nest.predecessors[exit].iter().all(|&block| nest.contains(number, block));
+        let from_loop = |exit: Block| nest.predecessors[exit].iter().all(|&block| nest.loops.contains(number, block));
         let mut escaping: Vec<(Value, Block)> = Vec::new();
         for &block in &nest.loops.all[number].blocks {
             let data = &kernel.blocks[block];
             let results = data.insts.iter().filter_map(|&inst| kernel.results[inst]);
             for value in data.params.iter().copied().chain(results) {
-                for &user in self.used_in[value].iter().filter(|&&user| !nest.contains(number, user)) {
+                for &user in self.used_in[value].iter().filter(|&&user| !nest.loops.contains(number, user)) {
                     let exit = exits.iter().copied().find(|&exit| nest.dominators.dominates(exit, user))?;
                     match escaping.last() {
                         Some(&(last, through)) if last == value && through == exit => {}

@@ -112,12 +112,6 @@ impl Nest {
         }
     }
 
-    /// Whether a loop contains a block.
-    fn contains(&self, number: usize, block: Block) -> bool {
-        let around = std::iter::successors(self.loops.of(block), |&inner| self.loops.all[inner].parent);
-        around.take_while(|&inner| inner >= number).any(|inner| inner == number)
-    }
-
     /// Loops to unroll now: none inside another, none that control enters from another.
     fn plans(&self, kernel: &Kernel, growth: &mut usize, steps: &mut Steps) -> Vec<Plan> {
         let mut plans: Vec<Plan> = Vec::new();
@@ -127,7 +121,7 @@ impl Nest {
         let mut escapes = None;
         for number in (0..self.loops.all.len()).rev() {
             let found = &self.loops.all[number];
-            let leads_to: Vec<Block> = self.exits(kernel, found);
+            let leads_to: Vec<Block> = self.loops.exits(kernel, number);
             let apart = !exits.contains(found.header) && leads_to.iter().all(|&block| !headers.contains(block));
             if !busy[number]
                 && apart
@@ -147,17 +141,6 @@ impl Nest {
             }
         }
         plans
-    }
-
-    /// Blocks behind a loop that its blocks branch to, each once.
-    fn exits(&self, kernel: &Kernel, found: &Loop) -> Vec<Block> {
-        let number = self.loops.of(found.header).unwrap_or_default();
-        let last = found.blocks.iter().filter_map(|&block| cfg::terminator(kernel, block));
-        let targets = last.flat_map(|last| kernel.insts[last].targets()).map(|call| call.block);
-        let mut exits: Vec<Block> = targets.filter(|&block| !self.contains(number, block)).collect();
-        exits.sort_unstable();
-        exits.dedup();
-        exits
     }
 
     /// The block before a loop, its trips and its size afterwards, if it is one to unroll.

@@ -54,7 +54,7 @@ pub(super) fn count(
         else {
             continue;
         };
-        let leaves_if = match [then, otherwise].map(|call| nest.contains(number, call.block)) {
+        let leaves_if = match [then, otherwise].map(|call| nest.loops.contains(number, call.block)) {
             [true, false] => false,
             [false, true] => true,
             _ => continue,
