@@ -84,6 +84,10 @@ fn built_in(editor: &mut Editor<'_>, builtin: BuiltIn, component: u8) -> Option<
         BuiltIn::LocalInvocationId if size.get(usize::from(component)) == Some(&invocations) => {
             return Some(New::Inst(InstData::BuiltIn { builtin: BuiltIn::LocalInvocationIndex, component: 0 }));
         }
+        // Where a workgroup is one wide, its invocations are where it is.
+        BuiltIn::GlobalInvocationId if size.get(usize::from(component)) == Some(&1) => {
+            return Some(New::Inst(InstData::BuiltIn { builtin: BuiltIn::WorkgroupId, component }));
+        }
         BuiltIn::LocalInvocationIndex | BuiltIn::SubgroupLocalInvocationId if invocations == 1 => 0,
         BuiltIn::SubgroupId if invocations <= SUBGROUP_SIZE => 0,
         BuiltIn::NumSubgroups => invocations.div_ceil(SUBGROUP_SIZE),
