@@ -22,7 +22,7 @@
 
 mod bulk;
 
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering, Ordering::Relaxed};
 
 /// A range of guest memory. Copying it copies the reference, not the bytes.
 #[repr(C)]
@@ -275,6 +275,32 @@ impl GuestSlice {
                 self.store_u8(offset, low);
                 self.store_u8(offset + 1, high);
             }
+        }
+    }
+}
+
+impl GuestSlice {
+    /// The 16-bit word at byte `offset`, which `new` may replace in one step; `None` outside the range, or where the address is not
+    /// a multiple of 2. Orders are those of the exchange, and of the load where there is none.
+    pub fn update_u16(
+        self,
+        offset: u64,
+        [exchange, load]: [Ordering; 2],
+        mut new: impl FnMut(u16) -> Option<u16>,
+    ) -> Option<u16> {
+        if !self.has(offset, 2) {
+            return None;
+        }
+        match self.slice(offset, 2).words() {
+            (phase @ (0 | 2), [word]) => {
+                let half = |old: u32| (u32::from_le(old) >> (phase * 8)) as u16;
+                let with = |old: u32, new: u16| {
+                    (u32::from_le(old) & !(0xffff << (phase * 8)) | u32::from(new) << (phase * 8)).to_le()
+                };
+                let old = word.fetch_update(exchange, load, |old| new(half(old)).map(|new| with(old, new)));
+                Some(half(old.unwrap_or_else(|old| old)))
+            }
+            _ => None,
         }
     }
 }

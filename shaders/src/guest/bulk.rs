@@ -262,6 +262,23 @@ mod tests {
     }
 
     #[test]
+    fn halves_are_replaced_in_one_step() {
+        let slice = GuestSlice::leak(16).slice(0, 6);
+        let orders = [Relaxed; 2];
+        let add = |at: u64, by: u16| slice.update_u16(at, orders, |old| Some(old.wrapping_add(by)));
+        std::thread::scope(|scope| {
+            for at in [0, 2, 0, 2] {
+                scope.spawn(move || (0..500).filter_map(|_| add(at, 77)).count());
+            }
+        });
+        assert_eq!([add(0, 0), add(2, 0), add(4, 9), add(4, 0)], [Some(11_464), Some(11_464), Some(0), Some(9)]);
+        assert_eq!(slice.update_u16(0, orders, |_| None), Some(11_464), "nothing new");
+        // Across its words, beyond it, or with an end beyond it.
+        assert_eq!([add(1, 1), add(6, 1), add(5, 1), add(u64::MAX, 1)], [None; 4]);
+        assert_eq!([slice.load_u16(0), slice.load_u16(2), slice.load_u16(4)], [11_464, 11_464, 9]);
+    }
+
+    #[test]
     fn neighbouring_bytes_of_a_word_from_two_threads() {
         const TIMES: u32 = 50_000;
         let word = GuestSlice::leak(4);

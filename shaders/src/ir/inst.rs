@@ -127,7 +127,8 @@ pub enum InstData {
         access: Access,
     },
     /// `atomic.iadd storage v0 + v1, v2 device relaxed`: the result is the old value, except for stores, which have none.
-    /// Outside the buffer or variable, or at an offset that is not a multiple of 4, nothing happens and the result is 0.
+    /// Outside the buffer or variable, or at an offset that is not a multiple of 4 (of 2 for what is on halves), nothing happens
+    /// and the result is 0.
     Atomic {
         /// What is done.
         op: AtomicOp,
@@ -331,7 +332,7 @@ impl InstData {
             Self::Image { op, .. } => op.result(),
             Self::Subgroup { op, .. } => Some(op.result()),
             Self::Buffer { .. } | Self::BufferOf { .. } | Self::BufferAt { .. } => Some(Type::Buffer),
-            Self::Atomic { op: AtomicOp::Store, .. } => None,
+            Self::Atomic { op, .. } if op.is_store() => None,
             Self::Atomic { .. } => Some(Type::I32),
             Self::Store { .. }
             | Self::Print { .. }

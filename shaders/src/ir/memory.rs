@@ -133,11 +133,57 @@ pub enum AtomicOp {
     FMin,
     /// `OpAtomicFMaxEXT`.
     FMax,
+    /// As [`AtomicOp::FAdd`], on a float that is a half: the sum is rounded to one. So halves are added where each has a word.
+    FAddHalf,
+    /// As [`AtomicOp::Load`], of 16 bits; this and the others on halves at an offset that is a multiple of 2.
+    HalfLoad,
+    /// As [`AtomicOp::Store`].
+    HalfStore,
+    /// As [`AtomicOp::Exchange`].
+    HalfExchange,
+    /// As [`AtomicOp::FAdd`], on a half's bits.
+    HalfAdd,
+    /// As [`AtomicOp::FMin`].
+    HalfMin,
+    /// As [`AtomicOp::FMax`].
+    HalfMax,
 }
 
 impl AtomicOp {
     /// Whether the operands are bits of floats.
     pub fn is_float(self) -> bool {
-        matches!(self, Self::FAdd | Self::FMin | Self::FMax)
+        matches!(
+            self,
+            Self::FAdd | Self::FMin | Self::FMax | Self::FAddHalf | Self::HalfAdd | Self::HalfMin | Self::HalfMax
+        )
+    }
+
+    /// Whether memory is read only.
+    pub fn is_load(self) -> bool {
+        matches!(self, Self::Load | Self::HalfLoad)
+    }
+
+    /// Whether there is no result.
+    pub fn is_store(self) -> bool {
+        matches!(self, Self::Store | Self::HalfStore)
+    }
+
+    /// Whether it is on 16 bits of memory: the low ones of operand and result, whose other bits are 0.
+    pub fn is_half(self) -> bool {
+        use AtomicOp::{HalfAdd, HalfExchange, HalfLoad, HalfMax, HalfMin, HalfStore};
+        matches!(self, HalfLoad | HalfStore | HalfExchange | HalfAdd | HalfMin | HalfMax)
+    }
+
+    /// The same on 16 bits of memory, where there is one.
+    pub fn on_halves(self) -> Option<Self> {
+        Some(match self {
+            Self::Load => Self::HalfLoad,
+            Self::Store => Self::HalfStore,
+            Self::Exchange => Self::HalfExchange,
+            Self::FAdd => Self::HalfAdd,
+            Self::FMin => Self::HalfMin,
+            Self::FMax => Self::HalfMax,
+            _ => return None,
+        })
     }
 }

@@ -49,6 +49,13 @@ names! {
         FAdd "fadd"
         FMin "fmin"
         FMax "fmax"
+        FAddHalf "fadd_half"
+        HalfLoad "half_load"
+        HalfStore "half_store"
+        HalfExchange "half_exchange"
+        HalfAdd "half_add"
+        HalfMin "half_min"
+        HalfMax "half_max"
     }
     BuiltIn {
         NumWorkgroups "num_workgroups"

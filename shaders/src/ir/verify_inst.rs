@@ -172,7 +172,7 @@ fn atomic_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
     let &InstData::Atomic { op, ref place, value, comparator, wide, .. } = data else { return Ok(()) };
     writable(kernel, place)?;
     place_types(kernel, place, operands)?;
-    if value.is_some() == (op == AtomicOp::Load) {
+    if value.is_some() == op.is_load() {
         return Err(format!("atomic.{} has the wrong number of operands", op.name()));
     }
     if comparator.is_some() != (op == AtomicOp::CompareExchange) {
@@ -181,7 +181,10 @@ fn atomic_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
     if wide.is_some_and(|[high, other]| high.is_some() != value.is_some() || other.is_some() != comparator.is_some()) {
         return Err(format!("atomic64.{} has the wrong number of operands", op.name()));
     }
-    if wide.is_some() || op.is_float() {
+    if wide.is_some() && (op.is_half() || op == AtomicOp::FAddHalf) {
+        return Err(format!("there is no atomic64.{}", op.name()));
+    }
+    if wide.is_some() || op.is_float() || op.is_half() {
         // Nobody else sees private memory, so nobody asks for it.
         wide_enough(kernel, Width::Half, Type::I32, place)?;
     }

@@ -3,7 +3,6 @@
 use smallvec::SmallVec;
 
 use super::{Address, Elements, InstData, LaneAddress, Row, Type, Value, pure_result};
-use crate::ir::AtomicOp;
 
 /// One place knows the operands, for both walks: `$iter` is `iter` or `iter_mut`, `$walk` that of addresses, `$targets` gives
 /// the branches.
@@ -148,7 +147,7 @@ impl InstData {
             Self::BufferBase { .. } | Self::BufferLen { .. } => one(Type::S64),
             Self::GatherElements { masks, .. } => masks.iter().map(|_| Type::V32).collect(),
             Self::LoadElements { elements } => elements.limits.iter().map(|_| Type::V32).collect(),
-            Self::Atomic { op: AtomicOp::Store, .. } => SmallVec::new(),
+            Self::Atomic { op, .. } if op.is_store() => SmallVec::new(),
             Self::Atomic { wide: Some(_), .. } => SmallVec::from_slice(&[Type::V32; 2]),
             Self::Atomic { .. } => one(Type::V32),
             Self::Call { .. }

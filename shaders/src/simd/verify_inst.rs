@@ -114,12 +114,15 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
             operands.extend([(value, Type::V32), (mask, Type::Mask)]);
         }
         InstData::Atomic { op, lanes, value, comparator, wide, mask, .. } => {
-            let expected = (op != AtomicOp::Load, op == AtomicOp::CompareExchange);
+            let expected = (!op.is_load(), op == AtomicOp::CompareExchange);
             if (value.is_some(), comparator.is_some()) != expected {
                 return Err(format!("atomic.{} has the wrong number of operands", op.name()));
             }
             if wide.is_some_and(|highs| highs.map(|high| high.is_some()) != [value.is_some(), comparator.is_some()]) {
                 return Err(format!("atomic64.{} has the wrong number of operands", op.name()));
+            }
+            if wide.is_some() && (op.is_half() || op == AtomicOp::FAddHalf) {
+                return Err(format!("there is no atomic64.{}", op.name()));
             }
             lane_types(lanes, operands)?;
             let highs = wide.into_iter().flatten().flatten();

@@ -7,7 +7,6 @@ use super::subsets::Subsets;
 use super::verify::{Result, broken, general};
 use super::{Block, Field, InstData, Kernel, Value};
 use crate::analysis::Dominators;
-use crate::ir::AtomicOp;
 
 /// Checks all blocks in reach. The rest of the verifier must have passed the kernel.
 pub(super) fn check_lanes(kernel: &Kernel, dominators: &Dominators<Block>) -> Result {
@@ -56,7 +55,7 @@ fn not_part(subsets: &Subsets<'_>, mask: Value, of: Value, block: Block) -> Stri
 fn effect(kernel: &Kernel, data: &InstData) -> Option<Value> {
     let frames = InstData::Context { field: Field::Frames };
     match *data {
-        InstData::Atomic { op: AtomicOp::Load, .. } => None,
+        InstData::Atomic { op, .. } if op.is_load() => None,
         InstData::Store { address, .. } if kernel.definition(address.base) == Some(&frames) => None,
         InstData::Store { mask, .. }
         | InstData::StoreRow { mask, .. }

@@ -186,6 +186,12 @@ fn atomic_float() -> vk::PhysicalDeviceShaderAtomicFloatFeaturesEXT<'static> {
 
 fn atomic_float2() -> vk::PhysicalDeviceShaderAtomicFloat2FeaturesEXT<'static> {
     vk::PhysicalDeviceShaderAtomicFloat2FeaturesEXT::default()
+        .shader_buffer_float16_atomics(true)
+        .shader_buffer_float16_atomic_add(true)
+        .shader_buffer_float16_atomic_min_max(true)
+        .shader_shared_float16_atomics(true)
+        .shader_shared_float16_atomic_add(true)
+        .shader_shared_float16_atomic_min_max(true)
         .shader_buffer_float32_atomic_min_max(true)
         .shader_buffer_float64_atomic_min_max(true)
         .shader_shared_float32_atomic_min_max(true)

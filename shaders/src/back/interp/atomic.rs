@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering, fence as memory_fence};
 
 use super::code::{AtomicStep, Step};
 use super::env::Env;
-use crate::ir::op::float;
+use crate::guest::GuestSlice;
+use crate::ir::op::{convert, float};
 use crate::ir::{AtomicOp, Scope, Semantics};
 
 /// Bits of SPIR-V's `Memory Semantics` that order memory.
@@ -66,8 +67,18 @@ pub(super) fn on_buffer(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     let what = env.tables.atomics[step.extra as usize];
     let buffer = env.buffer(step.arg(regs, 0));
     let (value, comparator) = (step.word(regs, 2), step.word(regs, 3));
-    let old = buffer.atomic_u32(step.word(regs, 1).into()).map_or(0, |word| shared_word(what, word, value, comparator));
+    let at = step.word(regs, 1).into();
+    let old = if what.op.is_half() {
+        shared_half(what, buffer, at, value)
+    } else {
+        buffer.atomic_u32(at).map_or(0, |word| shared_word(what, word, value, comparator))
+    };
     step.set(regs, u64::from(old));
+}
+
+fn shared_half(what: AtomicStep, buffer: GuestSlice, at: u64, value: u32) -> u32 {
+    let new = |old: u16| (!what.op.is_load()).then(|| modified(what.op, old.into(), value, 0) as u16);
+    buffer.update_u16(at, [what.order, reading(what.order)], new).map_or(0, u32::from)
 }
 
 /// Guest memory is little-endian and so is every machine that this runs on, else arithmetic would need a loop.
@@ -91,7 +102,7 @@ fn shared_word(what: AtomicStep, word: &AtomicU32, value: u32, comparator: u32) 
         AtomicOp::And => word.fetch_and(value, order),
         AtomicOp::Or => word.fetch_or(value, order),
         AtomicOp::Xor => word.fetch_xor(value, order),
-        AtomicOp::SMin | AtomicOp::SMax | AtomicOp::FAdd | AtomicOp::FMin | AtomicOp::FMax => {
+        _ => {
             let update =
                 word.fetch_update(order, reading(order), |old| Some(modified(what.op, old, value, comparator)));
             update.unwrap_or_else(|old| old)
@@ -103,10 +114,13 @@ fn shared_word(what: AtomicStep, word: &AtomicU32, value: u32, comparator: u32) 
 pub(super) fn on_variable(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     let what = env.tables.atomics[step.extra as usize];
     let (value, comparator) = (step.word(regs, 1), step.word(regs, 2));
-    let word = what.variable.and_then(|variable| env.variable_word(variable, step.word(regs, 0)));
+    let at = step.word(regs, 0);
+    // Of a word, both halves have their place.
+    let (around, place, mask) = if what.op.is_half() { (at & !2, (at & 2) * 8, 0xffff) } else { (at, 0, u32::MAX) };
+    let word = what.variable.and_then(|variable| env.variable_word(variable, around));
     let old = word.map_or(0, |word| {
-        let old = *word;
-        *word = modified(what.op, old, value, comparator);
+        let old = *word >> place & mask;
+        *word = *word & !(mask << place) | (modified(what.op, old, value, comparator) & mask) << place;
         old
     });
     step.set(regs, u64::from(old));
@@ -115,8 +129,8 @@ pub(super) fn on_variable(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
 /// What the word holds afterwards.
 fn modified(op: AtomicOp, old: u32, value: u32, comparator: u32) -> u32 {
     match op {
-        AtomicOp::Load => old,
-        AtomicOp::Store | AtomicOp::Exchange => value,
+        AtomicOp::Load | AtomicOp::HalfLoad => old,
+        AtomicOp::Store | AtomicOp::Exchange | AtomicOp::HalfStore | AtomicOp::HalfExchange => value,
         AtomicOp::CompareExchange if old == comparator => value,
         AtomicOp::CompareExchange => old,
         AtomicOp::Add => old.wrapping_add(value),
@@ -131,5 +145,14 @@ fn modified(op: AtomicOp, old: u32, value: u32, comparator: u32) -> u32 {
         AtomicOp::FAdd => (f32::from_bits(old) + f32::from_bits(value)).to_bits(),
         AtomicOp::FMin => float::fmin(f32::from_bits(old), f32::from_bits(value)).to_bits(),
         AtomicOp::FMax => float::fmax(f32::from_bits(old), f32::from_bits(value)).to_bits(),
+        AtomicOp::FAddHalf => convert::round_half(f32::from_bits(old) + f32::from_bits(value)).to_bits(),
+        AtomicOp::HalfAdd | AtomicOp::HalfMin | AtomicOp::HalfMax => {
+            let [old, value] = [old, value].map(convert::half_from_bits);
+            convert::half_bits(match op {
+                AtomicOp::HalfAdd => old + value,
+                AtomicOp::HalfMin => float::fmin(old, value),
+                _ => float::fmax(old, value),
+            })
+        }
     }
 }

@@ -103,7 +103,8 @@ fn modified(what: AtomicStep, old: u64, value: u64, comparator: u64) -> u64 {
         AtomicOp::FAdd => number(old_float + float),
         AtomicOp::FMin if float < old_float || old_float.is_nan() => value,
         AtomicOp::FMax if float > old_float || old_float.is_nan() => value,
-        AtomicOp::FMin | AtomicOp::FMax => old,
+        // The other number; and what is not on 64 bits.
+        _ => old,
     }
 }
 

@@ -45,8 +45,7 @@ fn code(isa: Isa, op: AtomicOp) -> Option<Code> {
         AtomicOp::And => [Code::EVEX_Vpandd_xmm_k1z_xmm_xmmm128b32, Code::VEX_Vpand_xmm_xmm_xmmm128],
         AtomicOp::Or => [Code::EVEX_Vpord_xmm_k1z_xmm_xmmm128b32, Code::VEX_Vpor_xmm_xmm_xmmm128],
         AtomicOp::Xor => [Code::EVEX_Vpxord_xmm_k1z_xmm_xmmm128b32, Code::VEX_Vpxor_xmm_xmm_xmmm128],
-        AtomicOp::FAdd | AtomicOp::FMin | AtomicOp::FMax => return None,
-        AtomicOp::Load | AtomicOp::Store | AtomicOp::Exchange | AtomicOp::CompareExchange => return None,
+        _ => return None,
     };
     Some(if isa == Isa::Avx512 { wide } else { narrow })
 }

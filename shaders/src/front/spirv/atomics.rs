@@ -10,7 +10,16 @@ use super::scalar::Scalar;
 use super::translate::Translator;
 use super::types::Type;
 use super::words::{Checked, Id, Inst, operand};
-use crate::ir::{self, AtomicOp, InstData, Scope, Semantics, Value};
+use crate::ir::{self, AtomicOp, InstData, Scope, Semantics, Value, Width};
+
+/// What an atomic works on.
+struct Target {
+    pointer: Pointer,
+    place: ir::Place,
+    scalar: Scalar,
+    /// What it does there.
+    op: AtomicOp,
+}
 
 impl Translator<'_> {
     /// The instructions of this chapter; `None` for any other.
@@ -47,45 +56,50 @@ impl Translator<'_> {
             _ => Some(operand(operands, 3)?),
         };
         let order = self.order(operand(operands, 1)?, operand(operands, 2)?)?;
-        let (pointer, place, scalar) = self.target(operand(operands, 0)?, op)?;
+        let Target { pointer, place, scalar, op } = self.target(operand(operands, 0)?, op)?;
         expect_type(pointer.pointee(), inst.ty)?;
-        let value = value.map(|id| self.words_of(id, scalar)).transpose()?;
+        let value = value.map(|id| self.words_of(id, scalar, op)).transpose()?;
         self.emit(Some(inst), op, place, order, [value, None], scalar)
     }
 
     fn by_one(&mut self, inst: &Inst, op: AtomicOp, operands: &[u32]) -> Checked<()> {
         let order = self.order(operand(operands, 1)?, operand(operands, 2)?)?;
-        let (pointer, place, scalar) = self.target(operand(operands, 0)?, op)?;
+        let Target { pointer, place, scalar, op } = self.target(operand(operands, 0)?, op)?;
         expect_type(pointer.pointee(), inst.ty)?;
         let one = [self.builder.constant(1u32), self.builder.constant(0u32)];
         self.emit(Some(inst), op, place, order, [Some(one), None], scalar)
     }
 
     /// The place that an atomic works on, and the type of what is there, for which there must be the operation.
-    fn target(&mut self, id: Id, op: AtomicOp) -> Checked<(Pointer, ir::Place, Scalar)> {
-        let (pointer, place, scalar) = self.atomic_place(id)?;
+    fn target(&mut self, id: Id, op: AtomicOp) -> Checked<Target> {
+        let (pointer, place, scalar, width) = self.atomic_place(id)?;
         if op != AtomicOp::Load {
             pointer.check_writable()?;
         }
         let moves = matches!(op, AtomicOp::Load | AtomicOp::Store | AtomicOp::Exchange);
-        if moves || op.is_float() == scalar.is_float() {
-            return Ok((pointer, place, scalar));
-        }
-        Err(format!("there is no such operation on {scalar}"))
+        let op = match (scalar, width) {
+            _ if !moves && op.is_float() != scalar.is_float() => None,
+            (Scalar::F16, Width::Half) => op.on_halves(),
+            (Scalar::F16, _) if op == AtomicOp::FAdd => Some(AtomicOp::FAddHalf),
+            _ => Some(op),
+        };
+        let op = op.ok_or_else(|| format!("there is no such operation on {scalar}"))?;
+        Ok(Target { pointer, place, scalar, op })
     }
 
     /// The bits of a value as words: the low one, and the high one or the low one again.
-    fn words_of(&mut self, id: Id, scalar: Scalar) -> Checked<[Value; 2]> {
+    fn words_of(&mut self, id: Id, scalar: Scalar, op: AtomicOp) -> Checked<[Value; 2]> {
         let value = self.value(id)?;
         match self.types.get(value.ty)?.ty {
             Type::Scalar(is) if is == scalar => {}
             _ => return Err(format!("{} is not a scalar of type {scalar}", self.sections.describe(id))),
         }
         let [low, high] = [value.values[0], value.values[value.values.len() - 1]];
-        if scalar != Scalar::F32 {
+        if !matches!(scalar, Scalar::F16 | Scalar::F32) {
             return Ok([low, high]);
         }
-        let bits = self.builder.pure(ir::Op::FloatBits, &[low]);
+        let bits = if op.is_half() { ir::Op::HalfBits } else { ir::Op::FloatBits };
+        let bits = self.builder.pure(bits, &[low]);
         Ok([bits, bits])
     }
 
@@ -119,7 +133,8 @@ impl Translator<'_> {
         };
         let low = self.builder.push_value(data, ir::Type::I32);
         let values: Rc<[Value]> = match scalar {
-            Scalar::F32 => Rc::from([self.builder.pure(ir::Op::FloatFromBits, &[low])]),
+            Scalar::F16 if op.is_half() => Rc::from([self.builder.pure(ir::Op::HalfFromBits, &[low])]),
+            Scalar::F16 | Scalar::F32 => Rc::from([self.builder.pure(ir::Op::FloatFromBits, &[low])]),
             _ if scalar.words() == 2 => {
                 let high = self.builder.push_value(InstData::HighWord { of: low }, ir::Type::I32);
                 Rc::from([low, high])
@@ -131,20 +146,20 @@ impl Translator<'_> {
     }
 
     fn atomic_store(&mut self, operands: &[u32]) -> Checked<()> {
-        let (_, place, scalar) = self.target(operand(operands, 0)?, AtomicOp::Store)?;
+        let Target { place, scalar, op, .. } = self.target(operand(operands, 0)?, AtomicOp::Store)?;
         let order = self.order(operand(operands, 1)?, operand(operands, 2)?)?;
-        let value = self.words_of(operand(operands, 3)?, scalar)?;
-        self.emit(None, AtomicOp::Store, place, order, [Some(value), None], scalar)
+        let value = self.words_of(operand(operands, 3)?, scalar, op)?;
+        self.emit(None, op, place, order, [Some(value), None], scalar)
     }
 
     fn compare_exchange(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let op = AtomicOp::CompareExchange;
-        let (pointer, place, scalar) = self.target(operand(operands, 0)?, op)?;
+        let Target { pointer, place, scalar, op } = self.target(operand(operands, 0)?, op)?;
         expect_type(pointer.pointee(), inst.ty)?;
         let (scope, semantics) = self.order(operand(operands, 1)?, operand(operands, 2)?)?;
         let unequal = self.semantics(operand(operands, 3)?)?;
-        let value = self.words_of(operand(operands, 4)?, scalar)?;
-        let comparator = self.words_of(operand(operands, 5)?, scalar)?;
+        let value = self.words_of(operand(operands, 4)?, scalar, op)?;
+        let comparator = self.words_of(operand(operands, 5)?, scalar, op)?;
         self.emit_ordered(Some(inst), op, place, (scope, semantics, unequal), [Some(value), Some(comparator)], scalar)
     }
 

@@ -82,6 +82,8 @@ pub(super) fn is_supported(capability: Capability) -> bool {
             | C::UniformAndStorageBuffer16BitAccess
             | C::StoragePushConstant16
             | C::Int64Atomics
+            | C::AtomicFloat16AddEXT
+            | C::AtomicFloat16MinMaxEXT
             | C::AtomicFloat32AddEXT
             | C::AtomicFloat32MinMaxEXT
             | C::AtomicFloat64AddEXT

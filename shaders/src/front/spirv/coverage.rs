@@ -106,7 +106,6 @@ pub(super) fn reason(capability: Capability) -> &'static str {
         C::DenormFlushToZero | C::RoundingModeRTZ => {
             "not offered: floats always keep denormals and round to nearest even"
         }
-        C::AtomicFloat16AddEXT | C::AtomicFloat16MinMaxEXT => "not offered: atomics are of 32 and 64 bits",
         _ => "of an extension that is not offered",
     }
 }

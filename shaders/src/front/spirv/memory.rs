@@ -361,17 +361,19 @@ impl Translator<'_> {
         word
     }
 
-    /// The scalar place that an atomic works on, and its type.
-    pub(super) fn atomic_place(&mut self, id: Id) -> Checked<(Pointer, ir::Place, Scalar)> {
+    /// The scalar place that an atomic works on, its type, and how much of a word that takes there.
+    pub(super) fn atomic_place(&mut self, id: Id) -> Checked<(Pointer, ir::Place, Scalar, Width)> {
         let mut pointer = self.pointer(id)?;
         if let Root::Address { .. } = pointer.root {
+            // Less where the type asks for less.
             pointer = self.aligned_to(pointer, Some(4))?;
             pointer = self.exact(&pointer)?;
         }
         let scalar = match self.types.get(pointer.pointee())?.ty {
-            Type::Scalar(scalar) if scalar != Scalar::Bool && scalar.bits() >= 32 => scalar,
-            _ => return Err("atomics are supported on integers and floats of 32 and 64 bits only".into()),
+            Type::Scalar(scalar) if scalar == Scalar::F16 || scalar != Scalar::Bool && scalar.bits() >= 32 => scalar,
+            _ => return Err("atomics are on integers of 32 and 64 bits and on floats only".into()),
         };
+        let width = width(&pointer, scalar);
         let allowed = match pointer.root {
             Root::Buffer { space, .. } => space == ir::BufferSpace::Storage,
             Root::Variable { .. } => pointer.class == StorageClass::Workgroup,
@@ -379,7 +381,7 @@ impl Translator<'_> {
             _ => false,
         };
         match self.ir_place(&pointer, 0)? {
-            Some(place) if allowed => Ok((pointer, place, scalar)),
+            Some(place) if allowed => Ok((pointer, place, scalar, width)),
             _ => Err(format!("an atomic on memory of storage class {:?}", pointer.class)),
         }
     }

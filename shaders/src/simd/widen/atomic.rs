@@ -39,9 +39,8 @@ fn modify(op: AtomicOp) -> Option<Op> {
         AtomicOp::And => Op::And,
         AtomicOp::Or => Op::Or,
         AtomicOp::Xor => Op::Xor,
-        // Floats are on no memory that only one invocation sees.
-        AtomicOp::FAdd | AtomicOp::FMin | AtomicOp::FMax => return None,
-        AtomicOp::Load | AtomicOp::Store | AtomicOp::Exchange | AtomicOp::CompareExchange => return None,
+        // What is no operation. Floats are on no memory that only one invocation sees.
+        _ => return None,
     })
 }
 
@@ -77,6 +76,7 @@ impl Widen<'_> {
             return self.wide_atomic(result, &place, atomic);
         }
         let old = match place {
+            _ if op.is_half() => self.half_atomic(&place, atomic),
             Place::Push { .. } => self.read_only(&place, op),
             Place::Variable { variable, .. } if self.is_private(variable) => {
                 let (_, offset) = self.place_of(&place);
@@ -139,13 +139,38 @@ impl Widen<'_> {
         }
     }
 
+    /// An atomic on 16 bits of memory.
+    fn half_atomic(&mut self, place: &Place, atomic: Atomic) -> Option<Value> {
+        if let Place::Buffer { buffer, offset, .. } = *place
+            && self.shape(buffer) != Shape::Uniform
+        {
+            let offset = self.offset(offset);
+            self.prepare_terms(&offset);
+            let ty = (!atomic.op.is_store()).then_some(Type::V32);
+            return self.for_each_buffer(buffer, ty, |widen, number, _| {
+                let region = widen.descriptor(number);
+                widen.half_atomic_at(region, &offset, atomic)
+            });
+        }
+        let (region, offset) = self.place_of(place);
+        self.half_atomic_at(region, &offset, atomic)
+    }
+
+    fn half_atomic_at(&mut self, region: Region, offset: &Offset, atomic: Atomic) -> Option<Value> {
+        let (lanes, mask) = self.part_lanes(region, offset, Width::Half);
+        let mask = if self.is_even(offset) { mask } else { self.aligned_lanes(lanes, mask, 2) };
+        let Atomic { op, value, comparator, wide, lock, sequential } = atomic;
+        let inst = self.builder.emit(InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask });
+        self.builder.kernel.results[inst].first().copied()
+    }
+
     /// The old values' words. A place is in bounds if its second word is, too.
     fn wide_atomic_at(&mut self, region: Region, offset: &Offset, atomic: Atomic) -> Option<[Value; 2]> {
         let four = self.builder.s64(4);
         let len = self.builder.wide(crate::simd::WideOp::SubSat, &[region.len, four]);
         let target = self.target(Region { len, ..region }, offset);
         let (lanes, mask) = self.lanes_of_target(target);
-        let mask = if offset.is_aligned() { mask } else { self.aligned_lanes(lanes, mask) };
+        let mask = if offset.is_aligned() { mask } else { self.aligned_lanes(lanes, mask, 4) };
         let Atomic { op, value, comparator, wide, lock, sequential } = atomic;
         let inst = self.builder.emit(InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask });
         match self.builder.kernel.results[inst][..] {
@@ -182,7 +207,7 @@ impl Widen<'_> {
             _ => {}
         }
         let (lanes, mask) = self.lanes_of_target(target);
-        let mask = if aligned { mask } else { self.aligned_lanes(lanes, mask) };
+        let mask = if aligned { mask } else { self.aligned_lanes(lanes, mask, 4) };
         let Atomic { op, value, comparator, wide, lock, sequential } = atomic;
         let data = InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask };
         if op == AtomicOp::Store {
@@ -228,16 +253,17 @@ impl Widen<'_> {
         }
     }
 
-    /// Lanes whose address is a multiple of 4; regions are aligned.
-    fn aligned_lanes(&mut self, lanes: LaneAddress, mask: Value) -> Value {
+    /// Lanes whose address is a multiple of `bytes`, a power of two; regions are aligned.
+    fn aligned_lanes(&mut self, lanes: LaneAddress, mask: Value, bytes: u32) -> Value {
+        let last = u64::from(bytes - 1);
         let bytes = self.times(lanes.index, u32::from(lanes.scale));
         let disp = self.builder.constant(Type::V32, u64::from(lanes.disp.cast_unsigned()));
         let offset = self.builder.pure(Op::IAdd, &[bytes, disp]);
         let base = self.builder.wide(crate::simd::WideOp::Truncate, &[lanes.base]);
         let base = self.builder.splat(base);
         let offset = self.builder.pure(Op::IAdd, &[offset, base]);
-        let three = self.builder.constant(Type::V32, 3);
-        let low = self.builder.pure(Op::And, &[offset, three]);
+        let last = self.builder.constant(Type::V32, last);
+        let low = self.builder.pure(Op::And, &[offset, last]);
         let zero = self.builder.constant(Type::V32, 0);
         let aligned = self.builder.pure(Op::IEq, &[low, zero]);
         self.builder.and(mask, aligned)

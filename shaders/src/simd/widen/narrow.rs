@@ -70,7 +70,7 @@ impl Widen<'_> {
     }
 
     /// Whether halves there never lie across two words: buffers begin at multiples of 16.
-    fn is_even(&self, offset: &Offset) -> bool {
+    pub(super) fn is_even(&self, offset: &Offset) -> bool {
         let terms = offset.uniform.iter().chain(&offset.lanes);
         offset.constant.is_multiple_of(2) && terms.into_iter().all(|term| term.stride.is_multiple_of(2))
     }
@@ -202,6 +202,12 @@ impl Widen<'_> {
             self.builder.emit(InstData::StoreRow { row, value, mask });
             return;
         }
+        let (lanes, mask) = self.part_lanes(region, offset, width);
+        self.builder.emit(InstData::Scatter { width, lanes, value, mask });
+    }
+
+    /// Where each lane's part is, and the lanes that are on and in bounds.
+    pub(super) fn part_lanes(&mut self, region: Region, offset: &Offset, width: Width) -> (LaneAddress, Value) {
         let skip = self.uniform_part(offset);
         let region = self.skip(region, skip);
         let (lanes, mask) = if offset.lanes.is_empty() {
@@ -214,7 +220,6 @@ impl Widen<'_> {
             let (index, scale, inside) = self.lane_parts(&offset.lanes, region.len, width);
             (LaneAddress { base: region.base, index, scale, disp: 0 }, inside)
         };
-        let mask = self.builder.and(self.exec, mask);
-        self.builder.emit(InstData::Scatter { width, lanes, value, mask });
+        (lanes, self.builder.and(self.exec, mask))
     }
 }

@@ -35,6 +35,10 @@ impl Regs<'_> {
         Register::EAX + self.number(slot)
     }
 
+    pub(in super::super) fn gpr16(self, slot: u8) -> Register {
+        Register::AX + self.number(slot)
+    }
+
     pub(in super::super) fn xmm(self, slot: u8) -> Register {
         Register::XMM0 + self.number(slot)
     }

@@ -1,4 +1,4 @@
-//! Atomics on floats and on 64 bits, lane by lane, on both instruction sets: an exchange that is tried until the memory is
+//! Atomics on floats, on halves and on 64 bits, lane by lane, on both instruction sets: an exchange that is tried until the memory is
 //! what it was.
 
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
@@ -20,6 +20,9 @@ const INDEX_AT: i32 = 0;
 const VALUE_AT: i32 = 64;
 const COMPARATOR_AT: i32 = 192;
 const RESULT_AT: i32 = 320;
+
+/// The immediate of a conversion that rounds to nearest, ties to even.
+const NEAREST: u32 = 0;
 
 /// The one NaN that a double becomes.
 const NAN: u64 = 0x7ff8_0000_0000_0000;
@@ -122,8 +125,12 @@ impl Sequence {
     }
 
     fn exchange(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, memory: MemoryOperand, new: u8) {
-        let code = by_width(self.wide, [Code::Cmpxchg_rm32_r32, Code::Cmpxchg_rm64_r64]);
-        asm.put(Instruction::with2(code, memory, self.reg(regs, new)).map(|mut instruction| {
+        let (code, reg) = if self.op.is_half() {
+            (Code::Cmpxchg_rm16_r16, regs.gpr16(new))
+        } else {
+            (by_width(self.wide, [Code::Cmpxchg_rm32_r32, Code::Cmpxchg_rm64_r64]), self.reg(regs, new))
+        };
+        asm.put(Instruction::with2(code, memory, reg).map(|mut instruction| {
             instruction.set_has_lock_prefix(self.lock);
             instruction
         }));
@@ -135,12 +142,14 @@ impl Sequence {
         let place = LaneMemory { base: regs.gpr(self.base), scale: self.scale, disp: self.disp };
         let memory = place.at(regs.gpr(index));
         let load = by_width(self.wide, [Code::Mov_r32_rm32, Code::Mov_r64_rm64]);
+        // Where an exchange fails, the accumulator's upper bits stay zeros.
+        let load = if self.op.is_half() { Code::Movzx_r32_rm16 } else { load };
         if self.op == AtomicOp::CompareExchange {
             self.fetch(regs, asm, COMPARATOR_AT, self.old, new);
             return self.exchange(regs, asm, memory, value);
         }
         asm.put(Instruction::with2(load, self.reg(regs, self.old), memory));
-        if self.op == AtomicOp::Load {
+        if self.op.is_load() {
             return;
         }
         let again = asm.label();
@@ -168,9 +177,7 @@ impl Sequence {
             AtomicOp::UMin => ConditionCode::b,
             AtomicOp::SMax => ConditionCode::g,
             AtomicOp::UMax => ConditionCode::a,
-            AtomicOp::FAdd | AtomicOp::FMin | AtomicOp::FMax => {
-                return self.combine_floats(regs, asm, [old, value, new]);
-            }
+            op if op.is_float() => return self.combine_floats(regs, asm, [old, value, new]),
             op => {
                 let codes = match op {
                     AtomicOp::Add => [Code::Add_r32_rm32, Code::Add_r64_rm64],
@@ -194,16 +201,25 @@ impl Sequence {
         let codes = codes[usize::from(self.wide)];
         asm.put(Instruction::with2(codes.to_vector, first, value));
         asm.put(Instruction::with2(codes.to_vector, second, old));
+        if self.op.is_half() {
+            [first, second].into_iter().for_each(|reg| asm.put(Instruction::with2(codes.from_half, reg, reg)));
+        }
         // The machine's lesser is the second operand where one is a NaN, or both are zeros.
         let operation = match self.op {
-            AtomicOp::FAdd => codes.add,
-            AtomicOp::FMin => codes.min,
+            AtomicOp::FAdd | AtomicOp::FAddHalf | AtomicOp::HalfAdd => codes.add,
+            AtomicOp::FMin | AtomicOp::HalfMin => codes.min,
             _ => codes.max,
         };
         asm.put(Instruction::with3(operation, first, first, second));
+        if self.op.is_half() || self.op == AtomicOp::FAddHalf {
+            asm.put(Instruction::with3(codes.to_half, first, first, NEAREST));
+        }
+        if self.op == AtomicOp::FAddHalf {
+            asm.put(Instruction::with2(codes.from_half, first, first));
+        }
         asm.put(Instruction::with2(codes.from_vector, new, first));
         let (_, dword, qword) = conditional(ConditionCode::p);
-        if self.op != AtomicOp::FAdd {
+        if operation != codes.add {
             // Of a NaN in memory and a number, the number.
             asm.put(Instruction::with2(codes.compare, second, second));
             asm.put(Instruction::with2(by_width(self.wide, [dword, qword]), new, value));
@@ -226,6 +242,8 @@ struct Codes {
     min: Code,
     max: Code,
     compare: Code,
+    from_half: Code,
+    to_half: Code,
 }
 
 /// Of 32 bits, then of 64.
@@ -237,6 +255,8 @@ const VEX: [Codes; 2] = [
         min: Code::VEX_Vminss_xmm_xmm_xmmm32,
         max: Code::VEX_Vmaxss_xmm_xmm_xmmm32,
         compare: Code::VEX_Vucomiss_xmm_xmmm32,
+        from_half: Code::VEX_Vcvtph2ps_xmm_xmmm64,
+        to_half: Code::VEX_Vcvtps2ph_xmmm64_xmm_imm8,
     },
     Codes {
         to_vector: Code::VEX_Vmovq_xmm_rm64,
@@ -245,6 +265,8 @@ const VEX: [Codes; 2] = [
         min: Code::VEX_Vminsd_xmm_xmm_xmmm64,
         max: Code::VEX_Vmaxsd_xmm_xmm_xmmm64,
         compare: Code::VEX_Vucomisd_xmm_xmmm64,
+        from_half: Code::VEX_Vcvtph2ps_xmm_xmmm64,
+        to_half: Code::VEX_Vcvtps2ph_xmmm64_xmm_imm8,
     },
 ];
 
@@ -257,6 +279,8 @@ const EVEX: [Codes; 2] = [
         min: Code::EVEX_Vminss_xmm_k1z_xmm_xmmm32_sae,
         max: Code::EVEX_Vmaxss_xmm_k1z_xmm_xmmm32_sae,
         compare: Code::EVEX_Vucomiss_xmm_xmmm32_sae,
+        from_half: Code::EVEX_Vcvtph2ps_xmm_k1z_xmmm64,
+        to_half: Code::EVEX_Vcvtps2ph_xmmm64_k1z_xmm_imm8,
     },
     Codes {
         to_vector: Code::EVEX_Vmovq_xmm_rm64,
@@ -265,6 +289,8 @@ const EVEX: [Codes; 2] = [
         min: Code::EVEX_Vminsd_xmm_k1z_xmm_xmmm64_sae,
         max: Code::EVEX_Vmaxsd_xmm_k1z_xmm_xmmm64_sae,
         compare: Code::EVEX_Vucomisd_xmm_xmmm64_sae,
+        from_half: Code::EVEX_Vcvtph2ps_xmm_k1z_xmmm64,
+        to_half: Code::EVEX_Vcvtps2ph_xmmm64_k1z_xmm_imm8,
     },
 ];
 
@@ -282,7 +308,7 @@ impl Expand for Sequence {
         asm.bind(again);
         asm.put(Instruction::with2(Code::Tzcnt_r32_rm32, regs.gpr32(lane), regs.gpr32(left)));
         asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(index), self.word(regs, INDEX_AT)));
-        if self.op != AtomicOp::Load {
+        if !self.op.is_load() {
             self.fetch(regs, asm, VALUE_AT, value, temp);
         }
         self.operate(regs, asm);

@@ -52,7 +52,7 @@ impl Halves<'_, '_> {
         let &InstData::Atomic { op, ref lanes, value, comparator, wide, lock, sequential, mask } = data else {
             unreachable!("not an atomic: {data:?}")
         };
-        if wide.is_some() || op.is_float() {
+        if wide.is_some() || op.is_float() || op.is_half() {
             let high = wide.unwrap_or_default();
             return self.general_atomic(inst, data, [[value, high[0]], [comparator, high[1]]]);
         }
@@ -96,7 +96,7 @@ impl Halves<'_, '_> {
         Ok(())
     }
 
-    /// On floats or 64 bits; `words` are low and high ones of value and comparator.
+    /// On floats, halves or 64 bits; `words` are low and high ones of value and comparator.
     fn general_atomic(
         &mut self,
         inst: Inst,
@@ -332,8 +332,7 @@ fn reduction(op: AtomicOp) -> Option<(Code, u32)> {
         AtomicOp::And => (Code::VEX_Vpand_ymm_ymm_ymmm256, u32::MAX),
         AtomicOp::Or => (Code::VEX_Vpor_ymm_ymm_ymmm256, 0),
         AtomicOp::Xor => (Code::VEX_Vpxor_ymm_ymm_ymmm256, 0),
-        AtomicOp::FAdd | AtomicOp::FMin | AtomicOp::FMax => return None,
-        AtomicOp::Load | AtomicOp::Store | AtomicOp::Exchange | AtomicOp::CompareExchange => return None,
+        _ => return None,
     })
 }
 

@@ -49,7 +49,7 @@ impl Select<'_> {
         let &InstData::Atomic { op, ref lanes, value, comparator, wide, lock, sequential, mask } = data else {
             unreachable!("not an atomic: {data:?}")
         };
-        if wide.is_some() || op.is_float() {
+        if wide.is_some() || op.is_float() || op.is_half() {
             let high = wide.unwrap_or_default();
             return self.general_atomic(inst, data, [[value, high[0]], [comparator, high[1]]]);
         }
@@ -80,7 +80,7 @@ impl Select<'_> {
         self.lane_by_lane(inst, atomic, lanes, [value, comparator], mask)
     }
 
-    /// On floats or 64 bits; `words` are low and high ones of value and comparator.
+    /// On floats, halves or 64 bits; `words` are low and high ones of value and comparator.
     fn general_atomic(
         &mut self,
         inst: Inst,

@@ -34,8 +34,7 @@ impl Reduction {
             AtomicOp::And => (Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, u32::MAX),
             AtomicOp::Or => (Code::EVEX_Vpord_zmm_k1z_zmm_zmmm512b32, 0),
             AtomicOp::Xor => (Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, 0),
-            AtomicOp::FAdd | AtomicOp::FMin | AtomicOp::FMax => return None,
-            AtomicOp::Load | AtomicOp::Store | AtomicOp::Exchange | AtomicOp::CompareExchange => return None,
+            _ => return None,
         };
         Some(Self { code, neutral, counts: matches!(op, AtomicOp::Add | AtomicOp::Sub) })
     }
