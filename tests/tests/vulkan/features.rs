@@ -23,6 +23,7 @@ enum Use {
 use Use::{Capability as C, Kernel as K, Mode as M, Test as T};
 
 const COMPUTE: &str = "driver/icd/tests/compute.rs";
+const DESCRIPTORS: &str = "driver/icd/tests/compute/descriptors.rs";
 const OBJECTS: &str = "driver/icd/tests/objects.rs";
 
 /// Each advertised feature, in `ash`'s spelling.
@@ -50,7 +51,7 @@ const FEATURES: &[(&str, Use)] = &[
     ("pipeline_executable_info", T("driver/icd/tests/told.rs", "executables_show_what_became_of_the_shader")),
     ("robust_buffer_access2", K("memory/out_of_bounds.spvasm")),
     ("robust_image_access2", K("images/atomics.spvasm")),
-    ("null_descriptor", T(COMPUTE, "copied_and_null_descriptors")),
+    ("null_descriptor", T(DESCRIPTORS, "copied_and_null_descriptors")),
     ("shader_buffer_float16_atomics", K("types/half_atomics.spvasm")),
     ("shader_buffer_float16_atomic_add", C("AtomicFloat16AddEXT")),
     ("shader_buffer_float16_atomic_min_max", C("AtomicFloat16MinMaxEXT")),
@@ -120,7 +121,7 @@ const FEATURES: &[(&str, Use)] = &[
     ("vulkan_memory_model_device_scope", C("VulkanMemoryModelDeviceScope")),
     ("subgroup_broadcast_dynamic_id", K("subgroups/extended_types.spvasm")),
     ("robust_image_access", K("images/atomics.spvasm")),
-    ("inline_uniform_block", T(COMPUTE, "descriptors_come_pushed_by_template_and_inline")),
+    ("inline_uniform_block", T(DESCRIPTORS, "descriptors_come_pushed_by_template_and_inline")),
     ("descriptor_binding_inline_uniform_block_update_after_bind", M("late", "memory/indexed_arrays.spvasm")),
     (
         "pipeline_creation_cache_control",
@@ -200,7 +201,7 @@ const EXTENSIONS: &[(&str, Use)] = &[
     ("VK_KHR_buffer_device_address", C("PhysicalStorageBufferAddresses")),
     ("VK_KHR_copy_commands2", T(COMPUTE, "copies_fills_and_updates_agree")),
     ("VK_KHR_dedicated_allocation", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
-    ("VK_KHR_descriptor_update_template", T(COMPUTE, "descriptors_come_pushed_by_template_and_inline")),
+    ("VK_KHR_descriptor_update_template", T(DESCRIPTORS, "descriptors_come_pushed_by_template_and_inline")),
     ("VK_KHR_device_group", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
     ("VK_KHR_driver_properties", T(CHAINS, "chains_are_filled_and_stay_chains")),
     ("VK_KHR_external_memory", T(COMPUTE, "imported_memory_and_conditions")),
