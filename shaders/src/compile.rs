@@ -209,6 +209,8 @@ pub fn widen(kernel: &Kernel, isa: Isa) -> Result<simd::Kernel, simd::Unsupporte
         simd::pair(&mut wide, simd::Pairs::WhereFaster);
         simd::schedule(&mut wide, simd::Scheduled::WhereFaster);
     }
+    simd::join(&mut wide);
+    simd::repeat(&mut wide);
     Ok(wide)
 }
 

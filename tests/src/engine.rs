@@ -1,7 +1,7 @@
 //! What runs kernels: every engine in the list runs every test file, and all must agree.
 
 use spelter_shaders::back::x86::{self, Isa, Registers};
-use spelter_shaders::back::{Code, Scratch};
+use spelter_shaders::back::{Code, Scratch, Workgroups};
 use spelter_shaders::compile::{self, Floats};
 use spelter_shaders::ir::{InstData, Kernel, Scope, Semantics, verify};
 use spelter_shaders::{opt, simd};
@@ -106,6 +106,11 @@ fn machine_code(kernel: &Kernel, isa: Isa, variant: Variant) -> Box<dyn Code> {
         simd::pair(&mut wide, simd::Pairs::WherePossible);
         simd::schedule(&mut wide, simd::Scheduled::Everywhere);
     }
+    // Without that, code returns after each workgroup.
+    if variant != Variant::OnePass {
+        simd::join(&mut wide);
+        simd::repeat(&mut wide);
+    }
     simd::verify(&wide).unwrap_or_else(|error| panic!("{error}\n{kernel}\n{wide}"));
     let registers = if variant == Variant::OnePass { Registers::InOnePass } else { Registers::BySize };
     let program = x86::compile_staged(&wide, isa, registers, |_| {});
@@ -165,13 +170,6 @@ pub fn dispatch(
     args: &spelter_shaders::abi::DispatchArgs<'_>,
     scratch: &mut Scratch,
 ) -> spelter_shaders::abi::Outcome {
-    use spelter_shaders::abi::Outcome;
-    let [x, y, z] = args.num_workgroups;
-    for workgroup in (0..z).flat_map(|z| (0..y).flat_map(move |y| (0..x).map(move |x| [x, y, z]))) {
-        let outcome = code.run(args, workgroup, scratch);
-        if outcome != Outcome::Done {
-            return outcome;
-        }
-    }
-    Outcome::Done
+    let count = args.num_workgroups.iter().map(|&count| u64::from(count)).product();
+    code.run_all(args, Workgroups::new(0..count, args.num_workgroups, [0; 3]), scratch)
 }

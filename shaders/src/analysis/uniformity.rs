@@ -9,6 +9,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 use super::flow::Flow;
 use super::patterns::{Patterns, Shape};
 use super::{Dominators, Loops, Predecessors, predecessors, zeros};
+use crate::image::{Field, ROW_ALIGNMENT};
 use crate::ir::{Block, BuiltIn, Inst, InstData, Kernel, Op, Place, SubgroupOp, Type, Value, VariableSpace};
 
 /// Invocations that values are compared between.
@@ -305,6 +306,10 @@ impl<'a> Solver<'a> {
                 _ => 0,
             },
             InstData::Select { then, otherwise, .. } => self.zeros[*then].min(self.zeros[*otherwise]),
+            // Where a pitch is any other, all rows but the first are outside.
+            InstData::ImageField { field: Field::RowPitch | Field::OuterPitch, .. } => {
+                ROW_ALIGNMENT.trailing_zeros() as u8
+            }
             _ => 0,
         }
     }

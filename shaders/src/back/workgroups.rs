@@ -18,6 +18,49 @@ impl Workgroups {
         let left = numbers.end.saturating_sub(numbers.start);
         Self { base, groups, at: position(numbers.start, groups), left }
     }
+
+    /// The one with that id.
+    pub fn one(id: [u32; 3]) -> Self {
+        Self { base: id, groups: [1; 3], at: [0; 3], left: 1 }
+    }
+
+    /// Whether none is left.
+    pub fn is_empty(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Those that come next and differ in x only, at most so many: the first id, and how many they are.
+    #[inline]
+    pub fn next_row(&mut self, most: u32) -> Option<([u32; 3], u32)> {
+        let row = u64::from((self.groups[0] - self.at[0]).min(most)).min(self.left);
+        if row == 0 {
+            return None;
+        }
+        let first = self.id();
+        self.at[0] += row as u32;
+        self.left -= row;
+        self.carry();
+        Some((first, row as u32))
+    }
+
+    fn id(&self) -> [u32; 3] {
+        let mut id = self.base;
+        for (number, at) in id.iter_mut().zip(self.at) {
+            *number = number.wrapping_add(at);
+        }
+        id
+    }
+
+    /// From the end of a row to the next, of a plane likewise.
+    #[inline]
+    fn carry(&mut self) {
+        if self.at[0] == self.groups[0] {
+            (self.at[0], self.at[1]) = (0, self.at[1] + 1);
+            if self.at[1] == self.groups[1] {
+                (self.at[1], self.at[2]) = (0, self.at[2] + 1);
+            }
+        }
+    }
 }
 
 impl Iterator for Workgroups {
@@ -26,17 +69,9 @@ impl Iterator for Workgroups {
     #[inline]
     fn next(&mut self) -> Option<[u32; 3]> {
         self.left = self.left.checked_sub(1)?;
-        let mut id = self.base;
-        for (number, at) in id.iter_mut().zip(self.at) {
-            *number = number.wrapping_add(at);
-        }
+        let id = self.id();
         self.at[0] += 1;
-        if self.at[0] == self.groups[0] {
-            (self.at[0], self.at[1]) = (0, self.at[1] + 1);
-            if self.at[1] == self.groups[1] {
-                (self.at[1], self.at[2]) = (0, self.at[2] + 1);
-            }
-        }
+        self.carry();
         Some(id)
     }
 }
@@ -60,11 +95,20 @@ mod tests {
         let all: Vec<[u32; 3]> =
             (0..4).flat_map(|z| (0..2).flat_map(move |y| (0..3).map(move |x| [7 + x, y, 1 + z]))).collect();
         for start in 0..=24 {
-            for end in start..=24 {
+            for (end, most) in (start..=24).flat_map(|end| [1, 2, u32::MAX].map(|most| (end, most))) {
                 let ids: Vec<[u32; 3]> = Workgroups::new(start as u64..end as u64, groups, base).collect();
                 assert_eq!(ids, all[start..end]);
+                let mut rows = Workgroups::new(start as u64..end as u64, groups, base);
+                let mut ids = Vec::new();
+                while let Some(([x, y, z], count)) = rows.next_row(most) {
+                    ids.extend((x..x + count).map(|x| [x, y, z]));
+                }
+                assert_eq!(ids, all[start..end]);
+                assert!(rows.is_empty());
             }
         }
         assert_eq!(Workgroups::new(0..0, [0; 3], [0; 3]).next(), None);
+        assert_eq!(Workgroups::new(0..0, [0; 3], [0; 3]).next_row(1), None);
+        assert_eq!(Workgroups::one([5, 6, 7]).next_row(9), Some(([5, 6, 7], 1)));
     }
 }

@@ -91,6 +91,11 @@ impl Builder {
         self.level[value] = 1;
     }
 
+    /// Says that a value of the entry block stays good everywhere.
+    pub(super) fn make_workgroups(&mut self, value: Value) {
+        self.level[value] = 2;
+    }
+
     /// A 64-bit constant in the entry block whose bits are not known yet.
     pub(super) fn placeholder(&mut self) -> Inst {
         let inst = self.add(InstData::Const { ty: Type::S64, bits: 0 });
@@ -303,12 +308,15 @@ impl Builder {
         if let Some(bits) = bits {
             return self.fold(op, &bits, vector);
         }
-        // A register costs less than a division for each subgroup.
-        if vector && matches!(op, Op::FDiv | Op::Sqrt) {
-            let lifted = args.iter().map(|&arg| self.lifted(arg, LIFTED)).collect::<Option<SmallVec<_>>>();
-            if let Some(args) = lifted {
-                return self.emit_in_entry(InstData::Pure { op, args });
-            }
+        if let (Op::IAdd, &[a, b]) = (op, args)
+            && let Some(sum) = [(a, b), (b, a)].into_iter().find(|&(_, b)| self.kernel.constant(b) == Some(0))
+        {
+            return sum.0;
+        }
+        // What lanes have in all subgroups: masks are used all the time, and a register costs less than a division for each subgroup.
+        let worth = vector && (compares(op) || matches!(op, Op::LAnd | Op::FDiv | Op::Sqrt));
+        if let Some(value) = worth.then(|| self.lifted_pure(op, args)).flatten() {
+            return value;
         }
         self.emit_one(InstData::Pure { op, args: SmallVec::from_slice(args) })
     }
@@ -316,26 +324,52 @@ impl Builder {
     /// A vector that all subgroups have, in the entry, if it is made of the workgroup's scalars by few operations; itself otherwise.
     /// It is kept all the time, so it should be worth that.
     pub(super) fn lift(&mut self, vector: Value) -> Value {
-        self.lifted(vector, LIFTED).unwrap_or(vector)
+        if self.can_be_lifted(vector, LIFTED) { self.lifted(vector) } else { vector }
     }
 
-    fn lifted(&mut self, value: Value, steps: usize) -> Option<Value> {
+    /// An operation in the entry, if its operands can be there.
+    fn lifted_pure(&mut self, op: Op, args: &[Value]) -> Option<Value> {
+        let all = args.iter().all(|&arg| self.can_be_lifted(arg, LIFTED));
+        all.then(|| {
+            let args = args.iter().map(|&arg| self.lifted(arg)).collect();
+            self.emit_in_entry(InstData::Pure { op, args })
+        })
+    }
+
+    fn can_be_lifted(&self, value: Value, steps: usize) -> bool {
         if self.is_workgroups(value) {
-            return Some(value);
+            return true;
         }
-        let mut data = self.kernel.definition(value)?.clone();
-        let conversion = match data {
+        let Some(data) = self.kernel.definition(value).filter(|_| steps > 0) else { return false };
+        let mut can = match data {
             InstData::Splat { .. } => true,
-            InstData::Pure { op, .. } => matches!(op, Op::SIntToFloat | Op::UIntToFloat | Op::FDiv | Op::Sqrt),
+            InstData::Pure { op, .. } => matches!(
+                op,
+                Op::SIntToFloat
+                    | Op::UIntToFloat
+                    | Op::FDiv
+                    | Op::Sqrt
+                    | Op::IAdd
+                    | Op::ISub
+                    | Op::SMin
+                    | Op::SMax
+                    | Op::UMin
+                    | Op::UMax
+            ),
             _ => false,
         };
-        let steps = steps.checked_sub(1).filter(|_| conversion)?;
-        let mut all = true;
-        data.for_each_use_mut(|value| match self.lifted(*value, steps) {
-            Some(lifted) => *value = lifted,
-            None => all = false,
-        });
-        all.then(|| self.emit_in_entry(data))
+        if can {
+            data.for_each_use(|value| can = can && self.can_be_lifted(value, steps - 1));
+        }
+        can
+    }
+
+    /// A value that can be lifted, in the entry.
+    fn lifted(&mut self, value: Value) -> Value {
+        let Some(data) = self.kernel.definition(value).filter(|_| !self.is_workgroups(value)) else { return value };
+        let mut data = data.clone();
+        data.for_each_use_mut(|value| *value = self.lifted(*value));
+        self.emit_in_entry(data)
     }
 
     /// Appends an instruction without effects to the entry, or finds the same one; what it uses is there.
@@ -497,4 +531,9 @@ impl Builder {
         }
         reached
     }
+}
+
+/// Whether an operation compares integers.
+fn compares(op: Op) -> bool {
+    matches!(op, Op::IEq | Op::INe | Op::ULt | Op::ULe | Op::SLt | Op::SLe)
 }

@@ -259,6 +259,9 @@ pub enum InstData {
     },
     /// `poll`: ends the kernel as stopped if the stop flag is set. Stands on every way around a loop that may be long.
     Poll,
+    /// `next_workgroup`: ends the kernel as done if this was the last workgroup of the row that it was called for, and as stopped if
+    /// there are others but the stop flag is set. Else the context's `workgroup_id.0` is that of the next one from here on.
+    NextWorkgroup,
     /// `jump block1(v0, v1)`.
     Jump {
         /// Target.
@@ -282,7 +285,7 @@ pub enum InstData {
         /// Literals, all different, with their targets.
         cases: Vec<(u32, BlockCall)>,
     },
-    /// The workgroup is done.
+    /// The kernel is done: after one workgroup, unless [`InstData::NextWorkgroup`] stands in front.
     Return,
 }
 

@@ -96,6 +96,7 @@ fn simple(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option
         }
         "fence" => InstData::Fence,
         "poll" => InstData::Poll,
+        "next_workgroup" => InstData::NextWorkgroup,
         _ => return Ok(None),
     }))
 }

@@ -1,4 +1,4 @@
-//! A kernel in the SIMD form: it runs one workgroup, subgroup by subgroup.
+//! A kernel in the SIMD form: it runs workgroups, each subgroup by subgroup.
 
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 use smallvec::SmallVec;
@@ -20,6 +20,9 @@ pub struct Kernel {
     pub frame_bytes: u32,
     /// Bytes of rows for calls.
     pub call_bytes: u32,
+    /// Workgroups that it runs at once, next to each other in x: `workgroup_id.0` is the first one's, and only lanes of those below
+    /// `row_end` are on.
+    pub abreast: u32,
     /// Whether other workgroups can learn from it, while it runs, what it has written: it has fences or atomics that reach
     /// beyond the workgroup.
     pub publishes: bool,
@@ -98,6 +101,7 @@ impl Kernel {
             private_bytes: 0,
             frame_bytes: 0,
             call_bytes: 0,
+            abreast: 1,
             publishes: false,
             most_steps: None,
             tables: Vec::new(),

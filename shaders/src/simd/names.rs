@@ -15,6 +15,7 @@ impl Field {
     /// The field that is printed so.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
+            "row_end" => return Some(Self::RowEnd),
             "push" => return Some(Self::Push),
             "shared" => return Some(Self::Shared),
             "private" => return Some(Self::Private),
@@ -40,6 +41,7 @@ impl Display for Field {
         match self {
             Self::NumWorkgroups(component) => write!(f, "num_workgroups.{component}"),
             Self::WorkgroupId(component) => write!(f, "workgroup_id.{component}"),
+            Self::RowEnd => f.write_str("row_end"),
             Self::Push => f.write_str("push"),
             Self::Shared => f.write_str("shared"),
             Self::Private => f.write_str("private"),

@@ -15,6 +15,7 @@ macro_rules! walk_operands {
             | Self::Context { .. }
             | Self::Fence
             | Self::Poll
+            | Self::NextWorkgroup
             | Self::Jump { .. }
             | Self::Return => {}
             Self::Pure { args, .. } => args.$iter().for_each(&mut $visit),
@@ -159,6 +160,7 @@ impl InstData {
             | Self::FrameStore { .. }
             | Self::Zero { .. }
             | Self::Poll
+            | Self::NextWorkgroup
             | Self::Jump { .. }
             | Self::Branch { .. }
             | Self::Switch { .. }

@@ -93,13 +93,14 @@ impl Parser {
             return Ok(());
         }
         let number = line.word(
-            "`descriptors`, `shared`, `private`, `frames`, `calls`, `publishes`, `tables` or a block",
+            "`descriptors`, `shared`, `private`, `frames`, `calls`, `abreast`, `publishes`, `tables` or a block",
             |word| match word {
                 "descriptors" => Some(&mut kernel.descriptors),
                 "shared" => Some(&mut kernel.shared_bytes),
                 "private" => Some(&mut kernel.private_bytes),
                 "frames" => Some(&mut kernel.frame_bytes),
                 "calls" => Some(&mut kernel.call_bytes),
+                "abreast" => Some(&mut kernel.abreast),
                 _ => None,
             },
         )?;

@@ -21,6 +21,9 @@ impl Display for Kernel {
         for (name, number) in head.into_iter().filter(|(_, number)| *number != 0) {
             writeln!(f, "{name} {number}")?;
         }
+        if self.abreast != 1 {
+            writeln!(f, "abreast {}", self.abreast)?;
+        }
         if self.publishes {
             writeln!(f, "publishes")?;
         }
@@ -97,6 +100,7 @@ impl Display for InstData {
             Self::Call { routine, area, mask } => write!(f, "{} {area} mask {mask}", routine.name()),
             Self::Fence => f.write_str("fence"),
             Self::Poll => f.write_str("poll"),
+            Self::NextWorkgroup => f.write_str("next_workgroup"),
             Self::Jump { to } => write!(f, "jump {to}"),
             Self::Branch { condition, then, otherwise } => write!(f, "branch {condition}, {then}, {otherwise}"),
             Self::Switch { selector, default, cases } => switch(f, selector, default, cases),

@@ -7,7 +7,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::verify_inst::operand_types;
 use super::verify_lanes::check_lanes;
-use super::{Block, BlockData, Inst, InstData, Kernel, Type, Value, ValueDef};
+use super::{Block, BlockData, Inst, InstData, Kernel, LANES, Type, Value, ValueDef};
 use crate::analysis::Dominators;
 
 /// The first rule found broken: always a bug of whoever made the kernel.
@@ -38,6 +38,9 @@ pub(super) fn broken<T>(kernel: &Kernel, inst: Inst, rule: impl std::fmt::Displa
 ///
 /// The first rule found broken.
 pub fn verify(kernel: &Kernel) -> Result {
+    if !(1..=LANES).contains(&kernel.abreast) {
+        return general(format!("{} workgroups cannot run abreast", kernel.abreast));
+    }
     let mut verifier =
         Verifier { kernel, in_layout: EntitySet::new(), placed: SecondaryMap::new(), positions: SecondaryMap::new() };
     verifier.check_layout()?;

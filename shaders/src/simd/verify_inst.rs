@@ -65,6 +65,7 @@ pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
         | InstData::Undef { .. }
         | InstData::Fence
         | InstData::Poll
+        | InstData::NextWorkgroup
         | InstData::Jump { .. }
         | InstData::Return => {}
         ref memory => memory_types(kernel, memory, &mut operands)?,

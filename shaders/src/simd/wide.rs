@@ -96,6 +96,8 @@ pub enum Field {
     NumWorkgroups(u8),
     /// `WorkgroupId`, component 0 to 2: `s32`.
     WorkgroupId(u8),
+    /// What `WorkgroupId`'s component 0 is below in the row of workgroups that are to be run: `s32`.
+    RowEnd,
     /// Address of the push constants: `s64`.
     Push,
     /// Address of workgroup memory: `s64`.
@@ -114,7 +116,7 @@ impl Field {
     /// Type of the field.
     pub fn ty(self) -> Type {
         match self {
-            Self::NumWorkgroups(_) | Self::WorkgroupId(_) => Type::S32,
+            Self::NumWorkgroups(_) | Self::WorkgroupId(_) | Self::RowEnd => Type::S32,
             Self::Push | Self::Shared | Self::Private | Self::Frames | Self::Calls | Self::Tables => Type::S64,
         }
     }

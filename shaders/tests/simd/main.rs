@@ -1,6 +1,7 @@
 //! The SIMD form at its boundaries.
 
 mod ahead;
+mod groups;
 mod lanes;
 mod pairs;
 #[path = "../ir/random.rs"]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome, pieces};
 use spelter_shaders::back::x86::{self, Isa};
-use spelter_shaders::back::{Code, Scratch};
+use spelter_shaders::back::{Code, Scratch, Workgroups};
 use spelter_shaders::compile::{self, Floats};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{InstData, Kernel, Type, verify};
@@ -260,13 +260,8 @@ impl Image {
 }
 
 fn dispatch(code: &dyn Code, args: &DispatchArgs<'_>, program: &Program, scratch: &mut Scratch) -> Outcome {
-    for workgroup in program.workgroups() {
-        let outcome = code.run(args, workgroup, scratch);
-        if outcome != Outcome::Done {
-            return outcome;
-        }
-    }
-    Outcome::Done
+    let count = program.groups.iter().map(|&count| u64::from(count)).product();
+    code.run_all(args, Workgroups::new(0..count, program.groups, program.base), scratch)
 }
 
 /// The kernel with every operation as it is, none fused.

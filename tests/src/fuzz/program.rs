@@ -40,15 +40,6 @@ pub struct Generated {
     pub features: Features,
 }
 
-impl Program {
-    /// Ids of the workgroups in order.
-    pub fn workgroups(&self) -> impl Iterator<Item = [u32; 3]> {
-        let ([x, y, z], [bx, by, bz]) = (self.groups, self.base);
-        let of = |base: u32, count: u32| (0..count).map(move |at| base.wrapping_add(at));
-        of(bz, z).flat_map(move |z| of(by, y).flat_map(move |y| of(bx, x).map(move |x| [x, y, z])))
-    }
-}
-
 /// Contents for a buffer: the same for the same seed and style.
 pub fn fill(bytes: usize, seed: u32, style: u32) -> Vec<u8> {
     let mut rng = Rng::new(u64::from(seed));

@@ -5,7 +5,8 @@
 //! The machine code is trusted as far as the compiler is: it was generated from a kernel that the SIMD form's verifier accepts.
 //! What it may touch, and why that is sound:
 //!
-//! - *The context*, read only, alive for the call: it is on this function's stack.
+//! - *The context*, alive for the call: it is on this function's stack. The code changes the number of the workgroup, which is a
+//!   cell; everything else it reads only.
 //! - *Guest memory*, inside the slices of the context only: every access was checked against a slice's length, or lies in
 //!   it by the verifier's rules. The slices are mapped by the contract of [`GuestSlice::new`], and code accesses
 //!   them by machine loads and stores, which may race as the atomics of `guest.rs` may.
@@ -25,7 +26,7 @@
 //!   call only.
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::mem::offset_of;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -33,7 +34,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::Isa;
 use super::code_memory::CodeMemory;
 use crate::abi::{self, DispatchArgs, MAX_PUSH_BYTES, Outcome};
-use crate::back::{Scratch, grow};
+use crate::back::{Scratch, Workgroups, grow};
 use crate::guest::GuestSlice;
 use crate::host::{Host, Message};
 use crate::image::{Descriptor, lanes};
@@ -63,7 +64,10 @@ pub(super) struct Context {
     pub messages: *const Message,
     pub message_count: usize,
     pub num_workgroups: [u32; 3],
-    pub workgroup: [u32; 3],
+    /// The workgroup that runs: the code takes one after the other, in x.
+    pub workgroup: [Cell<u32>; 3],
+    /// The x behind the last of them.
+    pub row_end: u32,
     /// What a routine panicked with.
     panic: RefCell<Option<Box<dyn Any + Send>>>,
 }
@@ -84,6 +88,7 @@ pub(super) mod offset {
     pub(in super::super) const BUFFER_COUNT: i32 = offset_of!(Context, buffer_count) as i32;
     pub(in super::super) const NUM_WORKGROUPS: i32 = offset_of!(Context, num_workgroups) as i32;
     pub(in super::super) const WORKGROUP: i32 = offset_of!(Context, workgroup) as i32;
+    pub(in super::super) const ROW_END: i32 = offset_of!(Context, row_end) as i32;
 }
 
 /// How much memory a kernel needs, and how many descriptors it names.
@@ -100,17 +105,19 @@ pub(super) struct Needs {
     pub images: bool,
     /// Whether it accesses what comes after the descriptors.
     pub pieces: bool,
+    /// Whether it goes on with the next workgroup of a row by itself.
+    pub repeats: bool,
     pub isa: Isa,
 }
 
-/// Runs the function at `entry` for one workgroup after the other. Panics if a routine does.
+/// Runs the function at `entry` for one row of workgroups after the other. Panics if a routine does.
 pub(super) fn run(
     code: &CodeMemory,
     entry: usize,
     needs: Needs,
     (routines, messages): (&[Routine], &[Message]),
     args: &DispatchArgs<'_>,
-    mut workgroups: impl Iterator<Item = [u32; 3]>,
+    mut workgroups: Workgroups,
     Scratch { words, stack, host }: &mut Scratch,
 ) -> Outcome {
     // The code reads the slices of all descriptors that it names; a caller may have passed fewer.
@@ -162,17 +169,20 @@ pub(super) fn run(
         messages: messages.as_ptr(),
         message_count: messages.len(),
         num_workgroups: args.num_workgroups,
-        workgroup: [0; 3],
+        workgroup: [const { Cell::new(0) }; 3],
+        row_end: 0,
         panic: RefCell::new(None),
     };
-    while let Some(workgroup) = workgroups.next() {
-        context.workgroup = workgroup;
+    let most = if needs.repeats { u32::MAX } else { 1 };
+    while let Some((first, count)) = workgroups.next_row(most) {
+        context.workgroup = first.map(Cell::new);
+        context.row_end = first[0].wrapping_add(count);
         if call(code, entry, &context) != Outcome::Done {
             let panic = context.panic.take();
             return panic.map_or(Outcome::Stopped, |panic| resume_unwind(panic));
         }
-        // Only long loops ask by themselves. Relaxed: nothing comes with the flag.
-        if args.stop.load(Ordering::Relaxed) != 0 && workgroups.next().is_some() {
+        // The code asks in long loops and between workgroups. Relaxed: nothing comes with the flag.
+        if args.stop.load(Ordering::Relaxed) != 0 && !workgroups.is_empty() {
             return Outcome::Stopped;
         }
     }

@@ -198,6 +198,7 @@ pub fn compile_staged(
         stack_bytes: image.stack_bytes,
         images: code.images,
         pieces: code.pieces,
+        repeats: code.repeats,
         isa,
     };
     Ok(Program {
@@ -235,12 +236,7 @@ impl Program {
 }
 
 impl Program {
-    fn run_each(
-        &self,
-        args: &DispatchArgs<'_>,
-        workgroups: impl Iterator<Item = [u32; 3]>,
-        scratch: &mut Scratch,
-    ) -> Outcome {
+    fn run_each(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
         let known = (&self.routines[..], &self.messages[..]);
         call::run(&self.memory, self.entry, self.needs, known, args, workgroups, scratch)
     }
@@ -248,7 +244,7 @@ impl Program {
 
 impl Code for Program {
     fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome {
-        self.run_each(args, std::iter::once(workgroup), scratch)
+        self.run_each(args, Workgroups::one(workgroup), scratch)
     }
 
     fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {

@@ -27,6 +27,7 @@ impl Program {
             stack_bytes,
             images,
             pieces,
+            repeats,
             isa,
         } = self.needs;
         let mut out = Writer::default();
@@ -34,7 +35,7 @@ impl Program {
         for number in [self.entry, descriptors, shared_bytes, private_bytes, frame_bytes, call_bytes, stack_bytes] {
             out.number(number);
         }
-        for flag in [images, pieces, self.streams] {
+        for flag in [images, pieces, repeats, self.streams] {
             out.number(usize::from(flag));
         }
         out.number(self.most_steps.and_then(|steps| usize::try_from(steps).ok()).unwrap_or(usize::MAX));
@@ -62,20 +63,20 @@ impl Program {
         let mut from = Reader(bytes);
         let name = from.text()?;
         let isa = Isa::available().find(|isa| isa.name() == name)?;
-        let mut numbers = [0; 13];
+        let mut numbers = [0; 14];
         for number in &mut numbers {
             *number = from.number()?;
         }
         let [entry, descriptors, shared_bytes, private_bytes, frame_bytes, call_bytes, stack_bytes, rest @ ..] =
             numbers;
-        let [images, pieces, streams, most_steps, slots, moves] = rest;
+        let [images, pieces, repeats, streams, most_steps, slots, moves] = rest;
         let routines = (0..from.number()?).map(|_| routine(from.text()?)).collect::<Option<_>>()?;
         let messages = (0..from.number()?).map(|_| from.message()).collect::<Option<_>>()?;
         let code = from.bytes()?;
         if entry >= code.len() || !from.0.is_empty() {
             return None;
         }
-        let (images, pieces) = (images != 0, pieces != 0);
+        let [images, pieces, repeats] = [images, pieces, repeats].map(|flag| flag != 0);
         let needs = Needs {
             descriptors,
             shared_bytes,
@@ -85,6 +86,7 @@ impl Program {
             stack_bytes,
             images,
             pieces,
+            repeats,
             isa,
         };
         let memory = CodeMemory::new(code).ok()?;

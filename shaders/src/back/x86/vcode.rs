@@ -154,6 +154,8 @@ pub(super) struct VCode {
     pub images: bool,
     /// Whether pieces of device memory are accessed, which come after the descriptors.
     pub pieces: bool,
+    /// Whether it goes on with the next workgroup by itself.
+    pub repeats: bool,
     /// Routines that are called.
     pub routines: Vec<Routine>,
     /// Whether it writes past the caches.

@@ -15,6 +15,9 @@ use crate::simd::{Block, InstData, Kernel, Type, Value};
 const VECTORS: u32 = 30;
 const MASKS: u32 = 6;
 
+/// General registers: those that wait for their turn in memory cost little, but not many of them do.
+const GENERALS: u32 = 20;
+
 /// Instructions of a body that is paired, at most and, without loops, at least: what is shorter overlaps by itself.
 const LONGEST: usize = 600;
 const SHORTEST: usize = 80;
@@ -126,13 +129,13 @@ impl Depths {
 pub(super) fn fits(kernel: &Kernel, turns: &Turns, differs: &SecondaryMap<Value, bool>) -> bool {
     let spans = spans(kernel, turns);
     let bounds = Bounds::of(kernel, turns, &spans);
-    // What begins and ends to live at each place, first vectors, then masks.
-    let mut changes = vec![[0i32; 2]; bounds.places + 1];
+    // What begins and ends to live at each place: vectors, masks, scalars.
+    let mut changes = vec![[0i32; 3]; bounds.places + 1];
     for (value, &(first, last)) in bounds.lives.iter() {
         let kind = match kernel.ty(value) {
             Type::V32 => 0,
             Type::Mask => 1,
-            _ => continue,
+            Type::S1 | Type::S32 | Type::S64 => 2,
         };
         let constant = matches!(
             kernel.definition(value),
@@ -144,11 +147,11 @@ pub(super) fn fits(kernel: &Kernel, turns: &Turns, differs: &SecondaryMap<Value,
             changes[last][kind] -= weight;
         }
     }
-    let mut live = [0i32; 2];
+    let mut live = [0i32; 3];
     (0..).zip(changes).all(|(place, change)| {
-        (0..2).for_each(|kind| live[kind] += change[kind]);
+        (0..3).for_each(|kind| live[kind] += change[kind]);
         let counts = spans.is_empty() || bounds.loops.iter().any(|&(first, last)| (first..=last).contains(&place));
-        !counts || live[0] <= VECTORS.cast_signed() && live[1] <= MASKS.cast_signed()
+        !counts || live.iter().zip([VECTORS, MASKS, GENERALS]).all(|(&live, most)| live <= most.cast_signed())
     })
 }
 

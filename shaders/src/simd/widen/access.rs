@@ -1,11 +1,12 @@
 //! Loads and stores: one word for all lanes, a row of words, or a word for each lane.
 
 use super::address::{Offset, Region, Term};
+use super::clamped::RANGE_DEPTH;
 use super::elements::Plan;
 use super::windows::cover;
 use super::{Type, Value, Widen};
 use crate::abi::MAX_PUSH_BYTES;
-use crate::analysis::{Patterns, Shape};
+use crate::analysis::{Patterns, Ranges, Shape};
 use crate::ir::{self, InstData as Scalar, Op, Place, VariableSpace, Width};
 use crate::simd::{Address, Field, InstData, LANES, LaneAddress, Row, WideOp};
 
@@ -202,6 +203,11 @@ impl Widen<'_> {
                 let target = self.private(*variable, &offset);
                 self.load_target(target, ty)
             }
+            // Nobody writes them: once for all subgroups, and all workgroups.
+            Place::Push { .. } if ty == ir::Type::I32 && offset.lanes.is_empty() => {
+                let address = self.word(region, &offset);
+                self.builder.emit_one(InstData::Load { ty: Type::S32, address })
+            }
             _ => match self.load_strips(region, &offset) {
                 Some(value) => value,
                 None => self.load_from(region, &offset, ty),
@@ -301,6 +307,9 @@ impl Widen<'_> {
         if offset.lanes.is_empty() {
             return Target::Word(self.word(region, offset));
         }
+        if let Some(row) = self.row_of_words(region, offset) {
+            return Target::Row(row);
+        }
         let skip = self.uniform_part(offset);
         let whole = region.len;
         let region = self.skip(region, skip);
@@ -315,6 +324,29 @@ impl Widen<'_> {
         let (index, scale, inside) = self.lane_index(&offset.lanes, region.len);
         let mask = if known { self.exec } else { self.builder.and(self.exec, inside) };
         Target::Lanes(LaneAddress { base: region.base, index, scale, disp: 0 }, mask)
+    }
+
+    /// A row of a picture, counted from the region's beginning: its limit is the same for all rows.
+    fn row_of_words(&mut self, region: Region, offset: &Offset) -> Option<Row> {
+        let [Term { value, stride: 4 }] = offset.lanes[..] else { return None };
+        let before =
+            (self.shape(value) == Shape::Pattern(Patterns::ROW)).then(|| self.words_before(offset, value))??;
+        let first = self.get(value);
+        let index = self.builder.pure(Op::IAdd, &[before, first]);
+        let limit = self.count(region.len, 4);
+        Some(Row { base: region.base, index, limit, width: Width::Word })
+    }
+
+    /// The words before those that lanes count, if all share one number of bytes that is a multiple of 4, and the sum of both does not
+    /// wrap.
+    pub(super) fn words_before(&mut self, offset: &Offset, lanes: ir::Value) -> Option<Value> {
+        let [Term { value, stride: 1 }] = offset.uniform[..] else { return None };
+        let is_small = Ranges::local(self.kernel, lanes, RANGE_DEPTH).high < 1 << 31;
+        if !is_small || offset.constant != 0 || self.uniformity.zeros(value) < 2 {
+            return None;
+        }
+        let (bytes, two) = (self.scalar(value), self.builder.s32(2));
+        Some(self.builder.pure(Op::LShr, &[bytes, two]))
     }
 
     /// Whether all lanes that are on are in bounds of memory whose length is known.

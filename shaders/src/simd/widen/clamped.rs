@@ -16,7 +16,7 @@ use crate::simd::{InstData, Row};
 const MAX_STEPS: usize = 4;
 
 /// How far operations are followed to find how large a row's numbers are.
-const RANGE_DEPTH: usize = 6;
+pub(super) const RANGE_DEPTH: usize = 6;
 
 /// Consecutive numbers that are limited, lane by lane.
 pub(super) struct Clamped {
@@ -89,19 +89,27 @@ impl Widen<'_> {
 
     /// Loads the words of a limited row.
     pub(super) fn load_clamped(&mut self, region: Region, offset: &Offset, clamped: &Clamped) -> Value {
-        let skip = self.uniform_part(offset);
-        let region = self.skip(region, skip);
+        let before = self.words_before(offset, clamped.value);
+        let region = match before {
+            Some(_) => region,
+            None => {
+                let skip = self.uniform_part(offset);
+                self.skip(region, skip)
+            }
+        };
         let mut first = self.get(clamped.row);
         for &(op, same) in clamped.steps.iter().rev() {
             let same = self.scalar(same);
             first = self.builder.pure(op, &[first, same]);
         }
         let limit = self.count(region.len, 4);
-        let row = Row { base: region.base, index: first, limit, width: Width::Word };
+        let index = before.map_or(first, |before| self.builder.pure(Op::IAdd, &[before, first]));
+        let row = Row { base: region.base, index, limit, width: Width::Word };
         let vector = self.builder.emit_value(InstData::LoadRow { row });
         let numbers = self.vector(clamped.value);
         let first = self.builder.splat(first);
         let lanes = self.builder.pure(Op::ISub, &[numbers, first]);
+        let lanes = self.builder.lift(lanes);
         self.builder.emit_one(InstData::Permute { vector, lanes })
     }
 }

@@ -4,6 +4,7 @@
 //! it at barriers; `ahead` prepares loops; `values` knows in which form a value is; `pure`, `address`, `access` and `atomic` translate
 //! instructions.
 
+mod abreast;
 mod access;
 mod across;
 mod address;
@@ -61,11 +62,12 @@ pub fn widen(kernel: &ir::Kernel) -> Result<Kernel, Unsupported> {
     if !normalise::is_reducible(&kernel) {
         return Err(Unsupported(IRREDUCIBLE.into()));
     }
+    let abreast = abreast::set_abreast(&mut kernel);
     let mut uniformity = Uniformity::new(&kernel);
     if ahead::load_ahead(&mut kernel, &uniformity) {
         uniformity = Uniformity::new(&kernel);
     }
-    let mut widen = Widen::new(&kernel, &uniformity);
+    let mut widen = Widen::new(&kernel, &uniformity, abreast);
     widen.check()?;
     Ok(widen.subgroups())
 }
@@ -119,8 +121,9 @@ struct Widen<'a> {
 }
 
 impl<'a> Widen<'a> {
-    fn new(kernel: &'a ir::Kernel, uniformity: &'a Uniformity) -> Self {
+    fn new(kernel: &'a ir::Kernel, uniformity: &'a Uniformity, abreast: u32) -> Self {
         let mut simd = Kernel::new(kernel.name.clone());
+        simd.abreast = abreast;
         simd.shared_bytes = kernel.shared_bytes();
         simd.publishes = atomic::publishes(kernel);
         let short = counted::short_loops(kernel, &uniformity.loops, &uniformity.dominators);

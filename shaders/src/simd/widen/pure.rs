@@ -115,11 +115,20 @@ impl Widen<'_> {
             _ => x * y,
         };
         let last = below * size == self.kernel.invocations();
-        let index = self.first_index();
         if !varying {
-            let step = self.divide(index, below);
+            // Subgroups are whole steps apart, or steps whole subgroups.
+            let number = self.subgroup.number;
+            let step = if LANES.is_multiple_of(below) && (LANES / below).is_multiple_of(size) {
+                return self.builder.s32(0);
+            } else if below.is_multiple_of(LANES) {
+                self.divide(number, below / LANES)
+            } else {
+                let index = self.first_index();
+                self.divide(index, below)
+            };
             return if last { step } else { self.remainder(step, size) };
         }
+        let index = self.first_index();
         let splat = self.builder.splat(index);
         let lanes =
             self.builder.emit_one(InstData::Lanes { values: Box::new(std::array::from_fn(|lane| lane as u32)) });

@@ -90,11 +90,12 @@ impl Subgroup {
             builder.emit(InstData::Zero { base, bytes: count * 4 });
         }
         debug_assert_eq!(builder.current(), entry);
+        let row = in_row(builder, kernel);
         let number = if count > 1 { builder.param(turn, Type::S32) } else { builder.s32(0) };
         builder.switch_to(turn);
         let params: &[Value] = if count > 1 { &[number] } else { &[] };
         builder.begin_subgroup(params);
-        let lanes = lanes(builder, kernel, number);
+        let lanes = row.unwrap_or_else(|| lanes(builder, kernel, number));
         // Here the subgroup begins: the verifier holds all later masks against this one.
         builder.kernel.blocks[turn].exec = Some(lanes);
         builder.kernel.blocks[turn].begins = true;
@@ -111,6 +112,24 @@ impl Subgroup {
         let common = self.barriers.as_ref().and_then(|barriers| barriers.common.as_ref());
         common.is_some_and(|common| common.contains(value))
     }
+}
+
+/// Of workgroups that run abreast the lanes of those that there are, the same for all subgroups.
+fn in_row(builder: &mut Builder, kernel: &ir::Kernel) -> Option<Value> {
+    let abreast = builder.kernel.abreast;
+    if abreast == 1 {
+        return None;
+    }
+    let [end, first] =
+        [Field::RowEnd, Field::WorkgroupId(0)].map(|field| builder.emit_one(InstData::Context { field }));
+    let groups = builder.pure(Op::ISub, &[end, first]);
+    let size = builder.s32(kernel.workgroup_size[0] / abreast);
+    let count = builder.pure(Op::IMul, &[groups, size]);
+    let count = builder.splat(count);
+    let ids = builder.emit_one(InstData::Lanes { values: Box::new(std::array::from_fn(|lane| lane as u32)) });
+    let lanes = builder.pure(Op::ULt, &[ids, count]);
+    builder.make_workgroups(lanes);
+    Some(lanes)
 }
 
 /// The lanes of a subgroup that are invocations: all but those after the last.

@@ -26,6 +26,9 @@ pub(in super::super) struct Assembler<'a> {
     fixups: Vec<(u32, Label)>,
     cold: Option<Label>,
     stopped: Label,
+    done: Label,
+    /// Whether code leads there.
+    ends: bool,
     error: Option<IcedError>,
 }
 
@@ -43,9 +46,12 @@ impl<'a> Assembler<'a> {
             fixups: Vec::new(),
             cold: None,
             stopped: Label(0),
+            done: Label(0),
+            ends: false,
             error: None,
         };
         asm.stopped = asm.label();
+        asm.done = asm.label();
         asm
     }
 
@@ -142,6 +148,17 @@ impl<'a> Assembler<'a> {
     /// Where code leads that ends the kernel as stopped.
     pub(in super::super) fn stopped(&self) -> Label {
         self.stopped
+    }
+
+    /// Where code leads that ends the kernel as done, from inside of a sequence.
+    pub(in super::super) fn done(&mut self) -> Label {
+        self.ends = true;
+        self.done
+    }
+
+    /// The label of [`Assembler::done`], if code leads there.
+    pub(super) fn used_done(&self) -> Option<Label> {
+        self.ends.then_some(self.done)
     }
 
     /// The beginning of the cold part of the sequence that is being written. It returns to the sequence's end.

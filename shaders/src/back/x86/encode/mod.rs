@@ -297,6 +297,11 @@ impl Encode<'_> {
             }
             self.asm.jump(back);
         }
+        if let Some(done) = self.asm.used_done() {
+            self.asm.bind(done);
+            self.asm.put(Ok(zero(Register::EAX)));
+            self.frame.leave(&mut self.asm);
+        }
         self.asm.bind(self.asm.stopped());
         self.asm.put(Instruction::with2(Code::Mov_r32_imm32, Register::EAX, 1));
         self.frame.leave(&mut self.asm);

@@ -161,6 +161,33 @@ impl Select<'_> {
         Build::new(Code::Cmp_rm32_imm8).at(&place).imm(OpKind::Immediate8to32, 0).push(&mut self.code);
         self.code.push(Kind::Sequence(Box::new(LeaveIfStopped)), &[]);
     }
+
+    /// Ends the kernel if this was the last workgroup of the row, or it was asked to stop.
+    pub(super) fn next_workgroup(&mut self) {
+        let [own, end] = [offset::WORKGROUP, offset::ROW_END].map(|disp| Self::at(self.context, disp));
+        self.code.repeats = true;
+        let [last, left] = [self.general(), self.general()];
+        let abreast = self.kernel.abreast as i64;
+        self.load_dword(last, &end);
+        Build::new(Code::Sub_r32_rm32).modify(left, last, View::Dword).at(&own).push(&mut self.code);
+        let build = Build::new(Code::Cmp_rm32_imm8).reads(left, View::Dword);
+        build.imm(OpKind::Immediate8to32, abreast).push(&mut self.code);
+        self.code.push(Kind::Sequence(Box::new(LeaveIfDone)), &[]);
+        let build = Build::new(Code::Add_rm32_imm8).at(&own);
+        build.imm(OpKind::Immediate8to32, abreast).push(&mut self.code);
+        self.poll();
+    }
+}
+
+/// Leaves the kernel if the flags say that there is no other workgroup.
+#[derive(Debug)]
+struct LeaveIfDone;
+
+impl Expand for LeaveIfDone {
+    fn hot(&self, _: encode::Regs<'_>, asm: &mut encode::Assembler<'_>) {
+        let done = asm.done();
+        asm.jump_if(iced_x86::ConditionCode::be, done);
+    }
 }
 
 /// Leaves the kernel if the flags say that the stop flag is set.

@@ -56,6 +56,7 @@ impl Select<'_> {
         let at = match field {
             Field::NumWorkgroups(number) => component(offset::NUM_WORKGROUPS, number),
             Field::WorkgroupId(number) => component(offset::WORKGROUP, number),
+            Field::RowEnd => offset::ROW_END,
             Field::Push => offset::PUSH,
             Field::Shared => offset::SHARED,
             Field::Private => offset::PRIVATE,

@@ -210,6 +210,7 @@ impl<'k> Select<'k> {
             InstData::FrameStore { frame, at, value } if !vector(*value) => self.frame_store(*frame, *at, *value)?,
             InstData::Load { ty: Type::S32, address } => self.load(inst, address)?,
             InstData::Poll => self.poll(),
+            InstData::NextWorkgroup => self.next_workgroup(),
             InstData::Jump { .. } | InstData::Branch { .. } | InstData::Switch { .. } | InstData::Return => {
                 self.terminator(data)?;
             }

@@ -92,7 +92,8 @@ impl Halves<'_, '_> {
             Where::Checked { base, disp } => {
                 let mut operands: SmallVec<[Operand; 8]> = results.into_iter().map(Operand::reg_def_at_start).collect();
                 let place = self.row_slots(row, (base, disp), &mut operands)?;
-                let fetch = self.strides.fetched(self.kernel, row);
+                let (kernel, block) = (self.kernel, self.block);
+                let fetch = self.strides.fetched(kernel, block, row);
                 self.code.push(Kind::Sequence(Box::new(LoadRow { place, fetch })), &operands);
             }
         }

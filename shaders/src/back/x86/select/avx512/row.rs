@@ -96,7 +96,7 @@ impl Select<'_> {
         let result = self.define(inst);
         operands.push(Operand::reg_def(result));
         let place = self.row_slots(row, (base, disp), &mut operands)?;
-        let fetch = self.strides.fetched(self.kernel, row);
+        let fetch = self.strides.fetched(self.kernel, self.block, row);
         self.code.push(Kind::Sequence(Box::new(LoadRow { place, fetch })), &operands);
         Ok(())
     }

@@ -107,6 +107,11 @@ impl Site {
         self.stride / 4
     }
 
+    /// Whether there is nothing but a word for each lane, in two strips.
+    pub(super) fn are_octets(&self) -> bool {
+        self.count() == 1 && self.stride == 4 && self.strip_lanes() == LANES as u8 / 2
+    }
+
     fn general(&self, regs: Regs<'_>, number: u8) -> Register {
         regs.gpr(self.generals + number)
     }

@@ -14,6 +14,9 @@ use super::super::Select;
 use super::{Origins, Site, Slots, Words, slot_of};
 use crate::simd::{Elements, LANES};
 
+/// Lanes of a half, which is as much as the narrower registers hold.
+const OCTET: u8 = 8;
+
 /// Bytes of a quarter.
 const QUARTER: i32 = 16;
 
@@ -167,6 +170,22 @@ impl Expand for Load {
         let (codes, words, count) = (self.isa.codes(), self.words(), self.site.count());
         self.site.check(regs, asm, Assembler::cold);
         let mut origins = Origins::default();
+        if self.site.are_octets() {
+            for half in 0..2 {
+                let memory = self.site.lane_at(regs, asm, &mut origins, half * OCTET, 0);
+                let to = words.reg(regs, 0, half % words.halves());
+                asm.put(match (self.isa, half) {
+                    (Isa::Avx512, 0) => {
+                        Instruction::with2(Code::EVEX_Vmovups_ymm_k1z_ymmm256, regs.ymm(words.first), memory)
+                    }
+                    (Isa::Avx512, _) => {
+                        Instruction::with4(Code::EVEX_Vinsertf64x4_zmm_k1z_zmm_ymmm256_imm8, to, to, memory, 1)
+                    }
+                    (Isa::Avx2, _) => Instruction::with2(Code::VEX_Vmovups_ymm_ymmm256, to, memory),
+                });
+            }
+            return;
+        }
         for half in 0..words.halves() {
             // Quarter `q` of register `n` gets the n-th 16 bytes of group `q`: of four words those of its n-th lane.
             for quarter in 0..words.quarters() {
@@ -374,6 +393,23 @@ impl Expand for Store {
             asm.jump_if(ConditionCode::ne, cold);
         }
         self.site.check(regs, asm, Assembler::cold);
+        if self.site.are_octets() {
+            let (words, mut origins) = (self.words(), Origins::default());
+            for half in 0..2 {
+                let memory = self.site.lane_at(regs, asm, &mut origins, half * OCTET, 0);
+                let from = words.reg(regs, 0, half % words.halves());
+                asm.put(match (self.isa, half) {
+                    (Isa::Avx512, 0) => {
+                        Instruction::with2(Code::EVEX_Vmovups_ymmm256_k1z_ymm, memory, regs.ymm(words.first))
+                    }
+                    (Isa::Avx512, _) => {
+                        Instruction::with3(Code::EVEX_Vextractf64x4_ymmm256_k1z_zmm_imm8, memory, from, 1)
+                    }
+                    (Isa::Avx2, _) => Instruction::with2(Code::VEX_Vmovups_ymmm256_ymm, memory, from),
+                });
+            }
+            return;
+        }
         let mut writer = Writer { store: self, regs, half: 0, origins: Origins::default() };
         for half in 0..self.words().halves() {
             writer.half = half;

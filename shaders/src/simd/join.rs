@@ -1,0 +1,33 @@
+//! Blocks that only follow each other become one: what selection can take in is what stands in the same block.
+
+use cranelift_entity::SecondaryMap;
+
+use super::{Block, InstData, Kernel};
+
+/// Joins each block that ends with a jump to one that nobody else goes to, and that takes no parameters, with that one.
+pub fn join(kernel: &mut Kernel) {
+    let mut ways: SecondaryMap<Block, u32> = SecondaryMap::new();
+    for &block in &kernel.layout {
+        let last = kernel.blocks[block].insts.last().map(|&inst| &kernel.insts[inst]);
+        last.map(InstData::targets).unwrap_or_default().iter().for_each(|call| ways[call.block] += 1);
+    }
+    let mut gone: SecondaryMap<Block, bool> = SecondaryMap::new();
+    // Those behind come first: a chain is joined from its end.
+    for &block in kernel.layout.iter().skip(1).rev() {
+        let Some(&last) = kernel.blocks[block].insts.last() else { continue };
+        let InstData::Jump { to } = &kernel.insts[last] else { continue };
+        let next = to.block;
+        let (here, there) = (&kernel.blocks[block], &kernel.blocks[next]);
+        let fits = here.exec.is_none() || there.exec.is_none_or(|exec| here.exec == Some(exec));
+        if next == block || ways[next] != 1 || !there.params.is_empty() || there.begins || !fits {
+            continue;
+        }
+        let there = std::mem::take(&mut kernel.blocks[next]);
+        let here = &mut kernel.blocks[block];
+        here.insts.pop();
+        here.insts.extend(there.insts);
+        here.exec = here.exec.or(there.exec);
+        gone[next] = true;
+    }
+    kernel.layout.retain(|&block| !gone[block]);
+}
