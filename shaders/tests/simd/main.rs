@@ -7,6 +7,7 @@ mod pairs;
 #[path = "../ir/random.rs"]
 mod random;
 mod schedule;
+mod serial;
 mod text;
 mod verify;
 mod widened;

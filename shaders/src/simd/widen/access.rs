@@ -28,6 +28,7 @@ impl Widen<'_> {
         let plans = self.plan_elements(block);
         for &inst in &kernel.blocks[block].insts {
             let (data, result) = (&kernel.insts[inst], kernel.results[inst]);
+            self.below = self.serial.below.get(&inst).copied();
             match plans.at(inst) {
                 None => {}
                 Some(Plan::Elsewhere) => continue,
@@ -360,6 +361,12 @@ impl Widen<'_> {
 
     /// The address of a word that all lanes access.
     fn word(&mut self, region: Region, offset: &Offset) -> Address {
+        if let (Some(below), 0, [Term { value, stride: 4 }]) = (self.below, offset.constant, &offset.uniform[..])
+            && self.shape(below) == Shape::Uniform
+        {
+            let (index, limit) = (self.scalar(*value), self.scalar(below));
+            return Address { base: region.base, index: Some((index, limit)), scale: 4, disp: 0 };
+        }
         if let (Some(len), Ok(disp)) = (self.builder.kernel.constant(region.len), i32::try_from(offset.constant))
             && !offset.uniform.is_empty()
             && self.is_inside(len, offset)

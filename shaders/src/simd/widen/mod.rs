@@ -1,7 +1,7 @@
 //! Widening: the scalar IR of one invocation becomes code for a workgroup, 16 invocations at a time.
 //!
 //! `control` turns branches into masks and jumps, as [`Flow`](crate::analysis::Flow) says; `subgroups` runs that for each subgroup and splits
-//! it at barriers; `ahead` prepares loops; `values` knows in which form a value is; `pure`, `address`, `access` and `atomic` translate
+//! it at barriers; `ahead` and `serial` prepare loops; `values` knows in which form a value is; `pure`, `address`, `access` and `atomic` translate
 //! instructions.
 
 mod abreast;
@@ -21,6 +21,7 @@ mod normalise;
 mod pointer;
 mod pure;
 mod sample;
+mod serial;
 mod spaced;
 mod strips;
 mod subgroups;
@@ -64,10 +65,14 @@ pub fn widen(kernel: &ir::Kernel) -> Result<Kernel, Unsupported> {
     }
     let abreast = abreast::set_abreast(&mut kernel);
     let mut uniformity = Uniformity::new(&kernel);
+    let mut serial = serial::Serial::default();
+    while serial.serialise(&mut kernel, &uniformity) {
+        uniformity = Uniformity::new(&kernel);
+    }
     if ahead::load_ahead(&mut kernel, &uniformity) {
         uniformity = Uniformity::new(&kernel);
     }
-    let mut widen = Widen::new(&kernel, &uniformity, abreast);
+    let mut widen = Widen::new(&kernel, &uniformity, abreast, serial);
     widen.check()?;
     Ok(widen.subgroups())
 }
@@ -118,15 +123,24 @@ struct Widen<'a> {
     tallies: Vec<tally::Tally>,
     /// By place in [`Loops::all`](crate::analysis::Loops::all): trips of loops that need not ask whether to stop.
     short: Vec<Option<u64>>,
+    /// Loops for one lane after another.
+    serial: serial::Serial,
+    /// What the index of the load that is translated now is below, if the loop around it asked for that.
+    below: Option<ir::Value>,
 }
 
 impl<'a> Widen<'a> {
-    fn new(kernel: &'a ir::Kernel, uniformity: &'a Uniformity, abreast: u32) -> Self {
+    fn new(kernel: &'a ir::Kernel, uniformity: &'a Uniformity, abreast: u32, serial: serial::Serial) -> Self {
         let mut simd = Kernel::new(kernel.name.clone());
         simd.abreast = abreast;
         simd.shared_bytes = kernel.shared_bytes();
         simd.publishes = atomic::publishes(kernel);
-        let short = counted::short_loops(kernel, &uniformity.loops, &uniformity.dominators);
+        let mut short = counted::short_loops(kernel, &uniformity.loops, &uniformity.dominators);
+        for (found, short) in uniformity.loops.all.iter().zip(&mut short) {
+            if serial.headers.contains(found.header) {
+                *short = Some(u64::from(serial::MOST_TRIPS) + 2);
+            }
+        }
         simd.most_steps = counted::most_steps(kernel, &uniformity.loops, &short);
         let mut descriptors = SecondaryMap::new();
         for (binding, data) in &kernel.bindings {
@@ -171,6 +185,8 @@ impl<'a> Widen<'a> {
             tallied: EntitySet::new(),
             tallies: Vec::new(),
             short,
+            serial,
+            below: None,
         };
         widen.find_shared();
         widen.find_numbers();

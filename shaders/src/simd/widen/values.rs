@@ -25,6 +25,9 @@ impl Widen<'_> {
             self.block = block;
             for &inst in &kernel.blocks[block].insts {
                 kernel.insts[inst].for_each_use(|value| self.note_use(value));
+                if let Some(&below) = self.serial.below.get(&inst) {
+                    self.note_use(below);
+                }
                 // An access looks at the parts of its offset, wherever they were put together.
                 if let Scalar::Load { place, .. } | Scalar::Store { place, .. } | Scalar::Atomic { place, .. } =
                     &kernel.insts[inst]

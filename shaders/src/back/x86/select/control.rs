@@ -13,13 +13,16 @@ use super::super::vcode::{BlockCode, Build, Expand, Kind, Place, View};
 use super::super::{call::offset, encode};
 use super::avx2::Halves;
 use super::{Select, class_of};
-use crate::simd::{Block, BlockCall, InstData};
+use crate::ir::Op;
+use crate::simd::{Block, BlockCall, InstData, Value};
 
 /// Numbers of blocks in the machine code.
 #[derive(Debug, Default)]
 pub(super) struct Edges {
     numbers: SecondaryMap<Block, u32>,
     preds: SecondaryMap<Block, u32>,
+    /// The block that comes before, the last one if several do.
+    before: SecondaryMap<Block, Option<Block>>,
 }
 
 impl Edges {
@@ -38,6 +41,26 @@ impl Select<'_> {
         self.kernel.blocks[block].insts.last().map(|&inst| &self.kernel.insts[inst])
     }
 
+    /// Whether control comes here only where an index was found below a limit: a few branches back.
+    pub(super) fn is_tested(&self, index: Value, limit: Value) -> bool {
+        const FAR: usize = 4;
+        let same = |a: Value, b: Value| self.facts.canonical(a) == self.facts.canonical(b);
+        let mut block = self.block;
+        for _ in 0..FAR {
+            let Some(from) = self.edges.before[block].filter(|_| self.edges.preds[block] == 1) else { return false };
+            if let Some(InstData::Branch { condition, then, .. }) = self.terminator_of(from)
+                && then.block == block
+                && let Some(InstData::Pure { op: Op::ULt, args }) = self.kernel.definition(*condition)
+                && same(args[0], index)
+                && same(args[1], limit)
+            {
+                return true;
+            }
+            block = from;
+        }
+        false
+    }
+
     /// Numbers the blocks, those that split edges behind the ones they come from, and gives parameters registers.
     pub(super) fn lay_out(&mut self) {
         let kernel = self.kernel;
@@ -45,6 +68,7 @@ impl Select<'_> {
         for &block in &kernel.layout {
             for call in self.terminator_of(block).map(InstData::targets).unwrap_or_default() {
                 edges.preds[call.block] += 1;
+                edges.before[call.block] = Some(block);
             }
         }
         let mut next = 0;

@@ -230,8 +230,10 @@ impl Select<'_> {
             return Ok(Checked { place, bounds, view });
         }
         let greatest = self.most.of(index);
+        let is_tested = view == View::Dword && self.is_tested(index, limit);
         let index = self.reg(index)?;
-        if view == View::Dword && limit_constant.is_some_and(|limit| greatest < limit.cast_unsigned()) {
+        let is_less = view == View::Dword && limit_constant.is_some_and(|limit| greatest < limit.cast_unsigned());
+        if is_less || is_tested {
             let place = Place { base, index: Some(index), scale: address.scale, disp, broadcast: false };
             return Ok(Checked { place, bounds: None, view });
         }

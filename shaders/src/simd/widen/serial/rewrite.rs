@@ -1,0 +1,310 @@
+//! The copy of a loop for one lane after another, the loop over these lanes, and the choice between both ways.
+
+use foldhash::HashMap;
+use smallvec::{SmallVec, smallvec};
+
+use super::{MOST_TRIPS, Plan, Serial, TURN};
+use crate::ir::{
+    Block, BlockCall, BlockData, BuiltIn, Inst, InstData, Kernel, Merge, Op, SubgroupOp, Type, Value, ValueDef,
+};
+use crate::simd::LANES;
+
+type Args = SmallVec<[Value; 4]>;
+
+pub(super) struct Rewrite<'a> {
+    kernel: &'a mut Kernel,
+    plan: &'a Plan,
+    /// Instructions of the block that is being written.
+    insts: Vec<Inst>,
+    /// What values of the loop, and what lanes have of their own, are in the copy.
+    copies: HashMap<Value, Value>,
+    origin: u32,
+}
+
+/// The new blocks, in the layout's order; `apart` is the old way in, `behind` where both ways come together.
+struct Blocks {
+    apart: Block,
+    each: Block,
+    lane: Block,
+    header: Block,
+    body: Block,
+    latch: Block,
+    behind: Block,
+}
+
+impl<'a> Rewrite<'a> {
+    pub(super) fn new(kernel: &'a mut Kernel, plan: &'a Plan) -> Self {
+        let origin = kernel.blocks[plan.header].insts.last().map_or(0, |&last| kernel.origins[last]);
+        Self { kernel, plan, insts: Vec::new(), copies: HashMap::default(), origin }
+    }
+
+    pub(super) fn apply(mut self, serial: &mut Serial) {
+        let [apart, each, lane, header, body, latch, behind] =
+            [(); 7].map(|()| self.kernel.blocks.push(BlockData::default()));
+        let blocks = Blocks { apart, each, lane, header, body, latch, behind };
+        self.lead_out(&blocks);
+        let lengths = self.choose(&blocks);
+        self.effect(InstData::Jump { to: BlockCall { block: self.plan.header, args: self.plan.first.clone() } });
+        self.end(apart);
+        self.each_lane(&blocks, &lengths, serial);
+        let layout = &mut self.kernel.layout;
+        if let Some(at) = layout.iter().position(|&block| block == self.plan.header) {
+            layout.insert(at, apart);
+        }
+        if let Some(at) = layout.iter().position(|&block| block == self.plan.body) {
+            layout.splice(at + 1..at + 1, [each, lane, header, body, latch, behind]);
+        }
+    }
+
+    /// Leads the way out of the loop through a block of its own, whose parameters stand for what leaves.
+    fn lead_out(&mut self, blocks: &Blocks) {
+        let Plan { header, body, exit, leaving, .. } = self.plan;
+        let params: Args = leaving.iter().map(|&value| self.param(blocks.behind, self.kernel.ty(value))).collect();
+        let instead: HashMap<Value, Value> = leaving.iter().copied().zip(params).collect();
+        let rename = |value: &mut Value| *value = *instead.get(value).unwrap_or(value);
+        for place in 0..self.kernel.layout.len() {
+            let block = self.kernel.layout[place];
+            if block != *header && block != *body {
+                let Kernel { blocks, insts, .. } = &mut *self.kernel;
+                blocks[block].insts.iter().for_each(|&inst| insts[inst].for_each_use_mut(rename));
+            }
+        }
+        let mut to = exit.clone();
+        to.args.iter_mut().for_each(rename);
+        self.effect(InstData::Jump { to });
+        self.end(blocks.behind);
+        if let Some(&last) = self.kernel.blocks[*header].insts.last()
+            && let InstData::Branch { otherwise, .. } = &mut self.kernel.insts[last]
+        {
+            *otherwise = BlockCall { block: blocks.behind, args: leaving.clone() };
+        }
+        if let Some(Merge::Loop { merge, .. }) = &mut self.kernel.blocks[*header].merge {
+            *merge = blocks.behind;
+        }
+    }
+
+    /// Ends the block before the loop with the choice. Gives the words that each walk has.
+    fn choose(&mut self, blocks: &Blocks) -> Args {
+        let Plan { before, counter, limit, ref first, ref walks, weight, .. } = *self.plan;
+        // The jump into the loop.
+        self.kernel.blocks[before].insts.pop();
+        self.insts = std::mem::take(&mut self.kernel.blocks[before].insts);
+        let zero = self.constant(Type::I32, 0);
+        let goes = self.pure(Op::ULt, [first[counter], limit]);
+        let trips = self.pure(Op::ISub, [limit, first[counter]]);
+        let trips = self.select(goes, trips, zero);
+        let end = self.select(goes, limit, zero);
+        let longest = self.reduce(Op::UMax, trips);
+        let furthest = self.reduce(Op::UMax, end);
+        let most = self.constant(Type::I32, MOST_TRIPS);
+        // What is longer does not go this way: the sum must not wrap.
+        let short = self.pure(Op::UMin, [trips, most]);
+        let sum = self.reduce(Op::IAdd, short);
+        let turns = self.constant(Type::I32, LANES * TURN);
+        let serial = self.pure(Op::IAdd, [sum, turns]);
+        let weight = self.constant(Type::I32, weight);
+        let together = self.pure(Op::IMul, [longest, weight]);
+        let less = self.pure(Op::ULt, [serial, together]);
+        let few = self.pure(Op::ULe, [longest, most]);
+        let mut chosen = self.pure(Op::LAnd, [less, few]);
+        let two = self.constant(Type::I32, 2);
+        let mut buffers: SmallVec<[(Value, Value); 4]> = SmallVec::new();
+        for &(_, buffer) in walks {
+            if buffers.iter().all(|&(other, _)| other != buffer) {
+                let bytes = self.emit(InstData::BufferSize { buffer }, Type::I32);
+                let words = self.pure(Op::LShr, [bytes, two]);
+                let inside = self.pure(Op::ULe, [furthest, words]);
+                chosen = self.pure(Op::LAnd, [chosen, inside]);
+                buffers.push((buffer, words));
+            }
+        }
+        let [then, otherwise] = [blocks.each, blocks.apart].map(BlockCall::new);
+        self.effect(InstData::Branch { condition: chosen, then, otherwise });
+        self.end(before);
+        self.kernel.blocks[before].merge.get_or_insert(Merge::Selection { merge: blocks.behind });
+        buffers.into_iter().map(|(_, words)| words).collect()
+    }
+
+    /// The loop over lanes, with the copy in it. What the next lane has is made ready while one has its turn: when its own
+    /// loop ends is the first that the processor has to know of it.
+    fn each_lane(&mut self, blocks: &Blocks, lengths: &[Value], serial: &mut Serial) {
+        let Plan { counter, ref first, ref own, ref leaving, ref walks, .. } = *self.plan;
+        let yes = self.constant(Type::Bool, 1);
+        let here = self.emit(InstData::Subgroup { op: SubgroupOp::Ballot, args: smallvec![yes] }, Type::I32);
+        let mut args = self.turn(here, lengths);
+        for &value in leaving {
+            let ty = self.kernel.ty(value);
+            args.push(self.constant(ty, 0));
+        }
+        let types: SmallVec<[Type; 8]> = args.iter().map(|&arg| self.kernel.ty(arg)).collect();
+        self.effect(InstData::Jump { to: BlockCall { block: blocks.lane, args } });
+        self.end(blocks.each);
+
+        let params: Args = types.into_iter().map(|ty| self.param(blocks.lane, ty)).collect();
+        let [rest, lowest, lane, below, ref more @ ..] = params[..] else { unreachable!("a turn has a lane") };
+        let (mine, results) = more.split_at(own.len());
+        let left = self.pure(Op::Xor, [rest, lowest]);
+        let next = self.turn(left, lengths);
+        self.copies = own.iter().copied().zip(mine.iter().copied()).collect();
+        let begins: Args = first.iter().map(|&value| self.copy_of(value)).collect();
+        self.effect(InstData::Jump { to: BlockCall { block: blocks.header, args: begins } });
+        self.end(blocks.lane);
+
+        // The copy.
+        for place in 0..self.kernel.blocks[self.plan.header].params.len() {
+            let param = self.kernel.blocks[self.plan.header].params[place];
+            let copy = self.param(blocks.header, self.kernel.ty(param));
+            self.copies.insert(param, copy);
+        }
+        let number = self.kernel.blocks[blocks.header].params[counter];
+        self.copy_insts(self.plan.header);
+        let condition = self.pure(Op::ULt, [number, below]);
+        let [then, otherwise] = [blocks.body, blocks.latch].map(BlockCall::new);
+        self.effect(InstData::Branch { condition, then, otherwise });
+        self.end(blocks.header);
+        self.kernel.blocks[blocks.header].merge = Some(Merge::Loop { merge: blocks.latch, continuing: blocks.body });
+        let copied = self.copy_insts(self.plan.body);
+        for (from, to) in copied {
+            if walks.iter().any(|&(walk, _)| walk == from) {
+                serial.below.insert(to, below);
+            }
+        }
+        let again = self.kernel.blocks[self.plan.body].insts.last().map(|&last| self.kernel.insts[last].clone());
+        if let Some(InstData::Jump { to }) = again {
+            let args = to.args.iter().map(|&value| self.copy_of(value)).collect();
+            self.effect(InstData::Jump { to: BlockCall { block: blocks.header, args } });
+        }
+        self.end(blocks.body);
+        serial.headers.insert(blocks.header);
+
+        // Its results are the lane's.
+        let builtin = BuiltIn::SubgroupLocalInvocationId;
+        let me = self.emit(InstData::BuiltIn { builtin, component: 0 }, Type::I32);
+        let mine = self.pure(Op::IEq, [me, lane]);
+        let mut after: Args = SmallVec::new();
+        for (&value, &before) in leaving.iter().zip(results) {
+            let copy = self.copy_of(value);
+            after.push(self.select(mine, copy, before));
+        }
+        let zero = self.constant(Type::I32, 0);
+        let more = self.pure(Op::INe, [left, zero]);
+        let then = BlockCall { block: blocks.lane, args: next.into_iter().chain(after.iter().copied()).collect() };
+        let otherwise = BlockCall { block: blocks.behind, args: after };
+        self.effect(InstData::Branch { condition: more, then, otherwise });
+        self.end(blocks.latch);
+        self.kernel.blocks[blocks.lane].merge = Some(Merge::Loop { merge: blocks.behind, continuing: blocks.latch });
+    }
+
+    /// The lowest of the lanes that are left, and what it has: they themselves, its bit, its number, what it counts up to, and its own values.
+    fn turn(&mut self, rest: Value, lengths: &[Value]) -> Args {
+        let Plan { counter, limit, ref first, ref own, .. } = *self.plan;
+        let negative = self.unary(Op::INeg, rest, Type::I32);
+        let lowest = self.pure(Op::And, [rest, negative]);
+        let lane = self.unary(Op::FindUMsb, lowest, Type::I32);
+        for &value in own {
+            let ty = self.kernel.ty(value);
+            let op = SubgroupOp::Shuffle(ty);
+            let copy = self.emit(InstData::Subgroup { op, args: smallvec![value, lane] }, ty);
+            self.copies.insert(value, copy);
+        }
+        let most = self.constant(Type::I32, MOST_TRIPS);
+        let ahead = self.pure(Op::IAdd, [self.copy_of(first[counter]), most]);
+        let mut below = self.pure(Op::UMin, [self.copy_of(limit), ahead]);
+        for &words in lengths {
+            below = self.pure(Op::UMin, [below, words]);
+        }
+        let mine = own.iter().map(|&value| self.copy_of(value));
+        [rest, lowest, lane, below].into_iter().chain(mine).collect()
+    }
+
+    /// Copies the instructions of a block but its terminator; pairs of old and new ones.
+    fn copy_insts(&mut self, block: Block) -> Vec<(Inst, Inst)> {
+        let insts = self.kernel.blocks[block].insts.clone();
+        let mut pairs = Vec::new();
+        for inst in insts {
+            let mut data = self.kernel.insts[inst].clone();
+            if data.is_terminator() {
+                break;
+            }
+            data.for_each_use_mut(|value| *value = self.copy_of(*value));
+            let copy = self.effect(data);
+            self.kernel.origins[copy] = self.kernel.origins[inst];
+            if self.kernel.no_contraction.contains(inst) {
+                self.kernel.no_contraction.insert(copy);
+            }
+            if let Some(result) = self.kernel.results[inst] {
+                let value = self.define(copy, self.kernel.ty(result));
+                self.copies.insert(result, value);
+            }
+            pairs.push((inst, copy));
+        }
+        pairs
+    }
+
+    fn copy_of(&self, value: Value) -> Value {
+        self.copies.get(&value).copied().unwrap_or(value)
+    }
+
+    /// What was written is the end of a block.
+    fn end(&mut self, block: Block) {
+        self.kernel.blocks[block].insts = std::mem::take(&mut self.insts);
+    }
+
+    fn param(&mut self, block: Block, ty: Type) -> Value {
+        let index = self.kernel.blocks[block].params.len() as u32;
+        let value = self.kernel.values.push(ValueDef::Param { block, index, ty });
+        self.kernel.blocks[block].params.push(value);
+        value
+    }
+
+    /// A constant at the head of the entry.
+    fn constant(&mut self, ty: Type, word: u32) -> Value {
+        let value = self.emit(InstData::Const { ty, bits: word.into() }, ty);
+        if let (Some(inst), Some(&entry)) = (self.insts.pop(), self.kernel.layout.first()) {
+            // The entry may be what is being written.
+            let insts = if entry == self.plan.before && self.kernel.blocks[entry].insts.is_empty() {
+                &mut self.insts
+            } else {
+                &mut self.kernel.blocks[entry].insts
+            };
+            insts.insert(0, inst);
+        }
+        value
+    }
+
+    fn reduce(&mut self, op: Op, value: Value) -> Value {
+        let op = SubgroupOp::Reduce(op, LANES as u8);
+        self.emit(InstData::Subgroup { op, args: smallvec![value] }, Type::I32)
+    }
+
+    fn select(&mut self, condition: Value, then: Value, otherwise: Value) -> Value {
+        let ty = self.kernel.ty(then);
+        self.emit(InstData::Select { condition, then, otherwise }, ty)
+    }
+
+    fn unary(&mut self, op: Op, arg: Value, ty: Type) -> Value {
+        self.emit(InstData::Pure { op, args: smallvec![arg] }, ty)
+    }
+
+    fn pure(&mut self, op: Op, args: [Value; 2]) -> Value {
+        self.emit(InstData::Pure { op, args: SmallVec::from_slice(&args) }, op.result())
+    }
+
+    fn emit(&mut self, data: InstData, ty: Type) -> Value {
+        let inst = self.effect(data);
+        self.define(inst, ty)
+    }
+
+    fn define(&mut self, inst: Inst, ty: Type) -> Value {
+        let value = self.kernel.values.push(ValueDef::Result { inst, ty });
+        self.kernel.results[inst] = Some(value);
+        value
+    }
+
+    fn effect(&mut self, data: InstData) -> Inst {
+        let inst = self.kernel.insts.push(data);
+        self.kernel.origins[inst] = self.origin;
+        self.insts.push(inst);
+        inst
+    }
+}
