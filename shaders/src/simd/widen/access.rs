@@ -386,11 +386,10 @@ impl Widen<'_> {
             return Address { base: region.base, index: Some((index, limit)), scale: *stride as u8, disp };
         }
         let index = self.uniform_part(offset);
-        if let (Some(bits), Some(len), Ok(disp)) = (
-            self.builder.kernel.constant(index),
-            self.builder.kernel.constant(region.len),
-            i32::try_from(offset.constant),
-        ) && bits + 4 <= len
+        // Terms may have turned out to be constants, too.
+        if let (Some(bits), Some(len)) = (self.builder.kernel.constant(index), self.builder.kernel.constant(region.len))
+            && bits + 4 <= len
+            && let Ok(disp) = i32::try_from(bits)
         {
             return Address { base: region.base, index: None, scale: 1, disp };
         }
