@@ -1,7 +1,6 @@
 //! Which loops load words before the trips that ask for them.
 
-use spelter_shaders::ir;
-use spelter_shaders::simd::{verify, widen};
+use super::widened_text;
 
 /// Loads of four words in a loop of each invocation's own length, whose body has `more`. `index` is made of the counter `v7`.
 fn loads(index: &str, more: &str) -> usize {
@@ -41,10 +40,7 @@ block3:
     return
 "
     );
-    let kernel = ir::Kernel::parse(&source).unwrap_or_else(|error| panic!("{error}\n{source}"));
-    let widened = widen(&kernel).expect("it has a SIMD form");
-    assert_eq!(verify(&widened), Ok(()), "{widened}");
-    widened.to_string().matches("gather_elements").count()
+    widened_text(&source).to_string().matches("gather_elements").count()
 }
 
 const COUNTER: &str = "iadd v7, v1";

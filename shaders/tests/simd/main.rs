@@ -11,3 +11,15 @@ mod serial;
 mod text;
 mod verify;
 mod widened;
+
+use spelter_shaders::ir;
+use spelter_shaders::simd::{Kernel, widen};
+
+/// The SIMD form of a kernel's text, both verified.
+fn widened_text(source: &str) -> Kernel {
+    let kernel = ir::Kernel::parse(source).unwrap_or_else(|error| panic!("{error}\n{source}"));
+    ir::verify(&kernel).unwrap_or_else(|error| panic!("{error}\n{source}"));
+    let widened = widen(&kernel).expect("it has a SIMD form");
+    assert_eq!(spelter_shaders::simd::verify(&widened), Ok(()), "{widened}");
+    widened
+}

@@ -1,7 +1,6 @@
 //! Which loops get a copy for one lane after another, and what that copy is.
 
-use spelter_shaders::ir;
-use spelter_shaders::simd::{verify, widen};
+use super::widened_text;
 
 /// The SIMD form of a loop that counts from `first` to each invocation's own limit, with these instructions before the words are put together.
 fn widened(first: &str, test: &str, body: &str) -> String {
@@ -42,11 +41,7 @@ block3:
     return
 "
     );
-    let kernel = ir::Kernel::parse(&source).unwrap_or_else(|error| panic!("{error}\n{source}"));
-    ir::verify(&kernel).unwrap_or_else(|error| panic!("{error}\n{source}"));
-    let widened = widen(&kernel).expect("it has a SIMD form");
-    assert_eq!(verify(&widened), Ok(()), "{widened}");
-    widened.to_string()
+    widened_text(&source).to_string()
 }
 
 const LOOK_UP: &str = "    v15 = element v1, v14 * 4\n    v16 = load.i32 storage v5 + v15\n";
