@@ -10,6 +10,7 @@ mod carried;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use foldhash::HashMap;
+use smallvec::SmallVec;
 
 use super::aliases::Aliases;
 use super::cfg;
@@ -100,7 +101,7 @@ struct Joiner<'a> {
     loops: &'a Loops,
     aliases: Aliases,
     /// New instructions, by what they come right before.
-    before: HashMap<Inst, Inst>,
+    before: HashMap<Inst, SmallVec<[Inst; 2]>>,
     gone: EntitySet<Inst>,
 }
 
@@ -125,7 +126,7 @@ impl<'a> Joiner<'a> {
             let old = std::mem::take(&mut kernel.blocks[block].insts);
             let insts = &mut kernel.blocks[block].insts;
             for inst in old {
-                insts.extend(before.get(&inst));
+                insts.extend(before.get(&inst).into_iter().flatten());
                 insts.extend(Some(inst).filter(|&inst| !gone.contains(inst)));
             }
         }
@@ -196,7 +197,7 @@ impl<'a> Joiner<'a> {
         let args = [summands[0]?, summands[1]?].into_iter().collect();
         let origin = self.kernel.origins[second];
         let (sum, value) = cfg::create(self.kernel, InstData::Pure { op, args }, op.result(), origin);
-        self.before.insert(second, sum);
+        self.before.entry(second).or_default().push(sum);
         self.gone.insert(first);
         if let InstData::Subgroup { args, .. } = &mut self.kernel.insts[second] {
             *args = std::iter::once(value).collect();

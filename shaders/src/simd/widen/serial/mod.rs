@@ -61,7 +61,7 @@ struct Plan {
     limit: Value,
     /// What the header gets first.
     first: SmallVec<[Value; 4]>,
-    /// Loads at the counter, with their buffers.
+    /// Loads at the counter, with their buffers, which are known before the loop.
     walks: SmallVec<[(Inst, Value); 4]>,
     /// What lanes have of their own that the loop uses.
     own: SmallVec<[Value; 4]>,
@@ -176,7 +176,8 @@ fn loads(kernel: &Kernel, uniformity: &Uniformity, found: &Loop, counter: Value)
                 if access == Access::default() && uniformity.shape_in(buffer, found.header) == Shape::Uniform =>
             {
                 loads.look_ups += u32::from(depends);
-                if is_word(kernel, offset, counter) {
+                let is_outside = uniformity.home(buffer).is_none_or(|home| !found.blocks.contains(&home));
+                if is_outside && is_word(kernel, offset, counter) {
                     loads.walks.push((inst, buffer));
                 }
                 depends = true;
