@@ -5,15 +5,20 @@ use cranelift_entity::SecondaryMap;
 use super::{Block, InstData, Kernel};
 
 /// Joins each block that ends with a jump to one that nobody else goes to, and that takes no parameters, with that one.
+///
+/// Both stand where the second stood: a way out of a loop would tear the loop's blocks apart, and what lives through it would seem to live
+/// longer.
 pub fn join(kernel: &mut Kernel) {
     let mut ways: SecondaryMap<Block, u32> = SecondaryMap::new();
-    for &block in &kernel.layout {
+    let mut places: SecondaryMap<Block, usize> = SecondaryMap::new();
+    for (place, &block) in kernel.layout.iter().enumerate() {
         let last = kernel.blocks[block].insts.last().map(|&inst| &kernel.insts[inst]);
         last.map(InstData::targets).unwrap_or_default().iter().for_each(|call| ways[call.block] += 1);
+        places[block] = place;
     }
-    let mut gone: SecondaryMap<Block, bool> = SecondaryMap::new();
+    let mut layout: Vec<Option<Block>> = kernel.layout.iter().copied().map(Some).collect();
     // Those behind come first: a chain is joined from its end.
-    for &block in kernel.layout.iter().skip(1).rev() {
+    for (place, &block) in kernel.layout.iter().enumerate().skip(1).rev() {
         let Some(&last) = kernel.blocks[block].insts.last() else { continue };
         let InstData::Jump { to } = &kernel.insts[last] else { continue };
         let next = to.block;
@@ -27,7 +32,9 @@ pub fn join(kernel: &mut Kernel) {
         here.insts.pop();
         here.insts.extend(there.insts);
         here.exec = here.exec.or(there.exec);
-        gone[next] = true;
+        layout[place] = None;
+        layout[places[next]] = Some(block);
+        places[block] = places[next];
     }
-    kernel.layout.retain(|&block| !gone[block]);
+    kernel.layout = layout.into_iter().flatten().collect();
 }

@@ -73,6 +73,45 @@ fn workgroups_that_know_more_of_themselves_run_alone() {
 }
 
 #[test]
+fn loops_that_lanes_leave_one_by_one_keep_lanes_near_each_other() {
+    let to = |end: &str| format!("var n = 0u; while n < {end} {{ n += words[n]; }} words[id.y * 100u + id.x] = n;");
+    assert_eq!(widened([8, 8, 1], "", &to("id.x + id.y")).abreast, 1);
+    // Alone they would not fill the lanes, or lanes leave at once.
+    assert_eq!(widened([4, 2, 1], "", &to("id.x + id.y")).abreast, 4);
+    assert_eq!(widened([8, 8, 1], "", &to("groups.x")).abreast, 2);
+}
+
+#[test]
+fn joined_blocks_stand_where_the_last_of_them_stood() {
+    let text = "simd kernel \"k\"
+
+block0:
+    v0 = const.mask 0xffff
+    v1 = context workgroup_id.0
+    v2 = const.s32 1
+    jump block1(v2)
+
+block1(v3: s32) begin v0:
+    v4 = ult v3, v1
+    branch v4, block3, block2
+
+block2:
+    jump block4
+
+block3:
+    v5 = iadd v3, v2
+    jump block1(v5)
+
+block4:
+    return
+";
+    let mut kernel = Kernel::parse(text).expect("a kernel");
+    join(&mut kernel);
+    let numbers: Vec<String> = kernel.layout.iter().map(ToString::to_string).collect();
+    assert_eq!(numbers, ["block0", "block1", "block3", "block2"], "{kernel}");
+}
+
+#[test]
 fn a_row_looks_at_its_descriptors_once() {
     let mut kernel = widened([64, 1, 1], "", "if id.x == 7u { return; } words[id.x] += arrayLength(&words);");
     join(&mut kernel);

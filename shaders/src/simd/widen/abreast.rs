@@ -7,7 +7,11 @@
 //! invocation's place would lose what its lanes share.
 //!
 //! Where a row of workgroups ends, some lanes are off.
+//!
+//! Loops that lanes leave one by one are better off with lanes that are near each other in both directions, as an 8 x 2 strip is: they wait
+//! less for the longest. Their workgroups stay alone if they fill the lanes.
 
+use crate::analysis::Uniformity;
 use crate::ir::{BuiltIn, Inst, InstData, Kernel, Op, Type, Value, ValueDef, VariableSpace};
 use crate::simd::LANES;
 
@@ -16,7 +20,7 @@ use crate::simd::LANES;
 const MOST: u32 = 4;
 
 /// Makes workgroups run abreast if that is better; how many.
-pub(super) fn set_abreast(kernel: &mut Kernel) -> u32 {
+pub(super) fn set_abreast(kernel: &mut Kernel, uniformity: &Uniformity) -> u32 {
     let [x, y, z] = kernel.workgroup_size;
     let abreast = LANES / x.max(1);
     if abreast < 2 || !LANES.is_multiple_of(x) {
@@ -24,6 +28,10 @@ pub(super) fn set_abreast(kernel: &mut Kernel) -> u32 {
     }
     let alone = kernel.invocations().div_ceil(LANES);
     if y.saturating_mul(z) > MOST * alone || !is_apart(kernel) {
+        return 1;
+    }
+    let full = kernel.invocations().is_multiple_of(LANES);
+    if full && has_divergent_loops(uniformity) {
         return 1;
     }
     for block in kernel.layout.clone() {
@@ -45,6 +53,11 @@ pub(super) fn set_abreast(kernel: &mut Kernel) -> u32 {
     }
     kernel.workgroup_size[0] = LANES;
     abreast
+}
+
+/// Whether lanes leave loops one by one.
+fn has_divergent_loops(uniformity: &Uniformity) -> bool {
+    uniformity.loops.all.iter().any(|found| uniformity.is_divergent(found.header))
 }
 
 /// Whether invocations have nothing to do with each other.

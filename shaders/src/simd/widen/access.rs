@@ -204,8 +204,8 @@ impl Widen<'_> {
                 let target = self.private(*variable, &offset);
                 self.load_target(target, ty)
             }
-            // Nobody writes them: once for all subgroups, and all workgroups.
-            Place::Push { .. } if ty == ir::Type::I32 && offset.lanes.is_empty() => {
+            // Nobody writes them: once for all subgroups, and all workgroups, where that saves something.
+            Place::Push { .. } if ty == ir::Type::I32 && offset.lanes.is_empty() && self.is_short => {
                 let address = self.word(region, &offset);
                 self.builder.emit_one(InstData::Load { ty: Type::S32, address })
             }

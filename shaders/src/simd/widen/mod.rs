@@ -42,6 +42,9 @@ use crate::ir;
 /// Most blocks of a kernel that is widened.
 const MAX_BLOCKS: usize = 1 << 16;
 
+/// Most instructions of a kernel in which a load more for each subgroup counts.
+const SHORT: usize = 256;
+
 /// What SPIR-V's structured control flow rules out, and nobody checks.
 const IRREDUCIBLE: &str = "a loop has more than one way in";
 
@@ -63,8 +66,11 @@ pub fn widen(kernel: &ir::Kernel) -> Result<Kernel, Unsupported> {
     if !normalise::is_reducible(&kernel) {
         return Err(Unsupported(IRREDUCIBLE.into()));
     }
-    let abreast = abreast::set_abreast(&mut kernel);
     let mut uniformity = Uniformity::new(&kernel);
+    let abreast = abreast::set_abreast(&mut kernel, &uniformity);
+    if abreast > 1 {
+        uniformity = Uniformity::new(&kernel);
+    }
     let mut serial = serial::Serial::default();
     while serial.serialise(&mut kernel, &uniformity) {
         uniformity = Uniformity::new(&kernel);
@@ -72,6 +78,8 @@ pub fn widen(kernel: &ir::Kernel) -> Result<Kernel, Unsupported> {
     if ahead::load_ahead(&mut kernel, &uniformity) {
         uniformity = Uniformity::new(&kernel);
     }
+    #[cfg(debug_assertions)]
+    ir::verify(&kernel).unwrap_or_else(|error| panic!("preparing for widening makes a bad kernel: {error}\n{kernel}"));
     let mut widen = Widen::new(&kernel, &uniformity, abreast, serial);
     widen.check()?;
     Ok(widen.subgroups())
@@ -125,6 +133,8 @@ struct Widen<'a> {
     short: Vec<Option<u64>>,
     /// Loops for one lane after another.
     serial: serial::Serial,
+    /// Whether the kernel is so short that a load more for each subgroup counts, and a register for all of it does not.
+    is_short: bool,
     /// What the index of the load that is translated now is below, if the loop around it asked for that.
     below: Option<ir::Value>,
 }
@@ -186,6 +196,7 @@ impl<'a> Widen<'a> {
             tallies: Vec::new(),
             short,
             serial,
+            is_short: kernel.layout.iter().map(|&block| kernel.blocks[block].insts.len()).sum::<usize>() <= SHORT,
             below: None,
         };
         widen.find_shared();
