@@ -74,6 +74,7 @@ features! {
     Shuffle "subgroup: shuffle";
     Reduce "subgroup: reduction";
     Scan "subgroup: scan";
+    ReductionSum "subgroup: sum of reductions";
     TogetherInLoop "subgroup: operation in a loop";
     TogetherDivergent "subgroup: operation of some";
     Fence "fence";
@@ -92,6 +93,7 @@ features! {
     LoadSaturating "load: index beyond 2^32 bytes";
     LoadWrapping "load: offset wraps around 2^32";
     LoadNearEnd "load: at the end of the buffer";
+    LookUp "load: indices that were loaded, in a loop";
     LoadVector "load: vector element";
     LoadUniformBuffer "load: uniform buffer";
     LoadPush "load: push constants";
@@ -112,6 +114,7 @@ features! {
     StorePacked "store: part of a word that others share";
     AtomicWide "atomic: 64 bits, shared";
     AtomicOwnWide "atomic: 64 bits, own";
+    AtomicOwnHalf "atomic: halves, own";
     PointerNumber "buffer by its number";
     PointerAddress "buffer by an address";
     PrivateConstant "private array: constant index";

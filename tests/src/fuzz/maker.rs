@@ -185,13 +185,13 @@ impl Maker {
         ]);
         // Loads do not release and stores do not acquire.
         let semantics = match op {
-            AtomicOp::Load if semantics.0 != 0 => Semantics(0x2 | 0x40),
-            AtomicOp::Store if semantics.0 != 0 => Semantics(0x4 | 0x40),
+            _ if op.is_load() && semantics.0 != 0 => Semantics(0x2 | 0x40),
+            _ if op.is_store() && semantics.0 != 0 => Semantics(0x4 | 0x40),
             _ => semantics,
         };
         let data =
             InstData::Atomic { op, place, value, comparator, wide: None, scope, semantics, unequal: Semantics(0) };
-        if op == AtomicOp::Store {
+        if op.is_store() {
             self.builder.push(data);
             return None;
         }

@@ -25,6 +25,7 @@ mod subgroup;
 mod sync;
 mod tape;
 pub mod text;
+mod walk;
 
 pub use bench::{Bench, Finding, quiet_panics, stages};
 pub(crate) use bench::{caught, finding, is_exact, lowered, optimized, uncontracted};

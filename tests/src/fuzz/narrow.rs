@@ -166,6 +166,45 @@ impl Maker {
         }
     }
 
+    /// Atomics on a half of a word of one's own, with the old one as a value. Halves are below 1, so that none becomes a NaN.
+    pub(super) fn own_half(&mut self) {
+        const OPS: [AtomicOp; 6] = [
+            AtomicOp::HalfAdd,
+            AtomicOp::HalfMin,
+            AtomicOp::HalfMax,
+            AtomicOp::HalfExchange,
+            AtomicOp::HalfStore,
+            AtomicOp::HalfLoad,
+        ];
+        const BELOW_ONE: u32 = 0xbbff;
+        let regions: Vec<Region> =
+            self.memory.regions.iter().copied().filter(|region| self.is_writable(region.phase)).collect();
+        if regions.is_empty() {
+            return;
+        }
+        self.mark(Feature::AtomicOwnHalf);
+        let (region, second) = (self.tape.of(&regions), self.tape.chance(2));
+        let place = match self.own_place(region, true) {
+            place if !second => place,
+            Place::Buffer { space, buffer, offset } => {
+                let two = self.constant(2u32);
+                Place::Buffer { space, buffer, offset: self.element(offset, two, 1) }
+            }
+            place => place,
+        };
+        let others = self.tape.pick(3) + 1;
+        let ops: Vec<AtomicOp> = (0..others).map(|_| self.tape.of(&OPS)).collect();
+        for op in std::iter::once(AtomicOp::HalfStore).chain(ops) {
+            let value = (!op.is_load()).then(|| {
+                let value = self.value(Kind::Int);
+                self.op_with(Op::And, value, BELOW_ONE)
+            });
+            if let Some(old) = self.atomic(op, place, value, None) {
+                self.define(old, Kind::Int, Level::Invocation);
+            }
+        }
+    }
+
     fn atomic_wide(&mut self, op: AtomicOp, place: Place) -> Option<[Value; 2]> {
         let mut words = |wanted: bool| wanted.then(|| [self.value(Kind::Int), self.value(Kind::Int)]);
         let (value, comparator) = (words(op != AtomicOp::Load), words(op == AtomicOp::CompareExchange));

@@ -8,7 +8,7 @@ use super::maker::Maker;
 use super::scope::{Kind, Level};
 
 /// Trips of all loops around a place, multiplied, at most.
-const MOST_TRIPS: u32 = 72;
+pub(super) const MOST_TRIPS: u32 = 72;
 
 /// The head of a loop: what goes round.
 struct Header {

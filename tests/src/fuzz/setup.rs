@@ -69,11 +69,12 @@ pub fn generate(tape: Tape, options: Options) -> (Generated, Tape) {
     let own = setup.own_buffers();
     let sums = setup.sums();
     setup.variables();
-    let marks =
-        options.marks.then(|| setup.binding(BindingKind::StorageBuffer, 1, false, |_| plain(Feature::ALL.len() * 4)));
     let push = setup.push();
     setup.packed();
     let addresses = Some(setup.addresses());
+    // The last one: `Bench::reached` looks there.
+    let marks =
+        options.marks.then(|| setup.binding(BindingKind::StorageBuffer, 1, false, |_| plain(Feature::ALL.len() * 4)));
     let Setup { kernel, memory, mut tape, buffers, phases, features, .. } = setup;
     let loose_returns = options.loose_returns && tape.pick(2) == 1;
     let mut maker = Maker {

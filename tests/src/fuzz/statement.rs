@@ -15,7 +15,7 @@ impl Maker {
             if self.fuel == 0 || self.dead || self.tape.pick(if nested { 6 } else { 60 }) == 0 {
                 return;
             }
-            let choice = self.tape.pick(48) + 1;
+            let choice = self.tape.pick(52) + 1;
             self.fuel -= 1;
             self.statement(choice, depth);
         }
@@ -50,6 +50,9 @@ impl Maker {
             46 if self.options.atomics => self.own_wide(),
             47 => self.numbered(),
             48 => self.addressed(),
+            49 => self.look_up(),
+            50 | 51 => self.sums(),
+            52 if self.options.atomics => self.own_half(),
             _ => self.pure(),
         }
     }
