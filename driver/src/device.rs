@@ -45,9 +45,10 @@ pub struct DeviceOptions {
     pub compilers: usize,
     /// Takes what kernels print (`NonSemantic.DebugPrintf`). By default nobody does.
     pub printer: Option<Printer>,
-    /// Whether a dispatch is refused if a view is not what the shader declares at its binding ([`ImageTaken`](crate::ImageTaken)).
-    /// By default it is. Programs that other drivers let pass break these rules, so the Vulkan driver does not ask.
-    pub check_views: bool,
+    /// Whether rules are asked for that programs break and that other drivers let pass: a view is what the shader declares at its
+    /// binding ([`ImageTaken`](crate::ImageTaken)), a sampler fits the image and the instruction that take it, and a layout has
+    /// room for the shader's push constants. By default they are; the Vulkan driver does not ask.
+    pub strict: bool,
 }
 
 impl Default for DeviceOptions {
@@ -60,7 +61,7 @@ impl Default for DeviceOptions {
             backend: Backend::best(),
             compilers: 0,
             printer: None,
-            check_views: true,
+            strict: true,
         }
     }
 }
@@ -103,7 +104,7 @@ struct Inner {
     heap: Arc<Heap>,
     pipelines: Arc<PipelineCache>,
     compilers: Compilers,
-    check_views: bool,
+    strict: bool,
     properties: Properties,
     memory_types: [vk::MemoryType; 1],
     memory_heaps: [vk::MemoryHeap; 1],
@@ -129,7 +130,7 @@ impl Device {
             queues: (0..options.queues.max(1)).map(|_| executor.queue()).collect(),
             pipelines: Arc::default(),
             compilers: Compilers::new(options.compilers),
-            check_views: options.check_views,
+            strict: options.strict,
             properties: properties(workers, options.backend),
             memory_types: [memory_type()],
             memory_heaps: [vk::MemoryHeap { size: heap.size(), flags: vk::MemoryHeapFlags::DEVICE_LOCAL }],
@@ -144,8 +145,8 @@ impl Device {
         &self.inner.properties
     }
 
-    pub(crate) fn checks_views(&self) -> bool {
-        self.inner.check_views
+    pub(crate) fn is_strict(&self) -> bool {
+        self.inner.strict
     }
 
     /// The limits that calls are checked against.

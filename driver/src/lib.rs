@@ -32,7 +32,7 @@ pub use exec::Observer;
 pub use limits::Limits;
 pub use pipeline::{
     CacheStats, ComputePipeline, Origin, PipelineLayout, PushRange, SealKey, ShaderModule, Specialization,
-    SpecializedShader, StoredKernels,
+    SpecializedShader, StoredKernels, check_workgroup,
 };
 pub use query::QueryPool;
 pub use queue::{Event, Fence, Queue, Semaphore, SemaphoreSubmit, SubmitInfo};

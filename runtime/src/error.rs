@@ -98,6 +98,8 @@ pub(crate) mod rule {
     /// Fills.
     pub(crate) const FILL: &str =
         "VUID-vkCmdFillBuffer-dstOffset-00025 and -size-00028: begin and end are multiples of 4";
+    /// Clears.
+    pub(crate) const COLOR: &str = "a colour is of the numbers that the format has, as for VkClearColorValue";
     /// Copies of images.
     pub(crate) const COPY_SIZES: &str = "what is copied is as large as what it is copied to";
     /// Copies within one resource.

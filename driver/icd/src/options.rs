@@ -94,7 +94,7 @@ impl Options {
         device.time_limit = settings.time_limit.unwrap_or(device.time_limit);
         device.heap_size = settings.heap_size.unwrap_or(device.heap_size);
         device.compilers = device.workers;
-        device.check_views = false;
+        device.strict = false;
         Self {
             device,
             trace: settings.trace,
@@ -239,7 +239,7 @@ mod tests {
         }
         let default = DeviceOptions::default();
         let options = Options::new(Settings::default());
-        assert_eq!(options.device, DeviceOptions { compilers: default.workers, check_views: false, ..default });
+        assert_eq!(options.device, DeviceOptions { compilers: default.workers, strict: false, ..default });
     }
 
     #[test]

@@ -4,11 +4,15 @@ use std::sync::Arc;
 
 use ash::vk;
 use smallvec::SmallVec;
+use spelter_shaders::ir::Binding;
 
 use super::CommandBuffer;
 use super::bound::BoundSet;
 use super::recorder::Recorder;
-use crate::descriptor::{DescriptorSet, DescriptorSetLayout, FORMAT, Flat, Sources, ViewRule, spread_offsets};
+use crate::descriptor::{
+    COMPARE, DescriptorSet, DescriptorSetLayout, FORMAT, Flat, SampleRule, Sources, ViewRule, check_sample,
+    spread_offsets,
+};
 use crate::error::{Error, Misuse, require};
 use crate::exec::{Bound, DispatchWork, Groups, Work};
 use crate::limits::Limits;
@@ -24,6 +28,8 @@ struct DispatchRules {
     push: &'static str,
     view: &'static str,
     numeric: &'static str,
+    filter: &'static str,
+    levels: &'static str,
 }
 
 macro_rules! dispatch_rules {
@@ -36,6 +42,8 @@ macro_rules! dispatch_rules {
             push: concat!("VUID-", $command, "-None-08601"),
             view: concat!("VUID-", $command, "-viewType-07752"),
             numeric: concat!("VUID-", $command, "-format-07753"),
+            filter: concat!("VUID-", $command, "-magFilter-04553"),
+            levels: concat!("VUID-", $command, "-mipmapMode-04770"),
         }
     };
 }
@@ -49,6 +57,27 @@ impl DispatchRules {
             ViewRule::Format => FORMAT,
         };
         Misuse::new(self.at, format!("`{}`, set {}, binding {}: {problem}", kernel.name(), at.set, at.binding), vuid)
+    }
+
+    /// An image is sampled through a sampler that does not fit.
+    fn sample_misuse(
+        &self,
+        kernel: &ComputePipeline,
+        [image, sampler]: [&Taken; 2],
+        why: (SampleRule, String),
+    ) -> Misuse {
+        let vuid = match why.0 {
+            SampleRule::Filter => self.filter,
+            SampleRule::Levels => self.levels,
+            SampleRule::Compare => COMPARE,
+        };
+        let (name, problem) = (kernel.name(), why.1);
+        let through = match (sampler.set, sampler.binding) {
+            place if place == (image.set, image.binding) => String::new(),
+            (set, binding) => format!(" through the sampler of set {set}, binding {binding}"),
+        };
+        let place = format!("set {}, binding {}{through}", image.set, image.binding);
+        Misuse::new(self.at, format!("`{name}` samples {place}: {problem}"), vuid)
     }
 }
 
@@ -351,7 +380,7 @@ impl Recorder {
             require(bound.layout.compatible_for_set(pipeline.layout(), taken.set), rules.at, rules.sets, || {
                 format!("set {} was bound with a layout that is not compatible with the pipeline's", taken.set)
             })?;
-            if let Some(image) = taken.image.filter(|_| self.device.checks_views() && !bound.late) {
+            if let Some(image) = taken.image.filter(|_| self.device.is_strict() && !bound.late) {
                 let fits = bound.contents.check_view(taken.first, &image);
                 fits.map_err(|broken| rules.view_misuse(&pipeline, taken, broken))?;
             }
@@ -360,6 +389,9 @@ impl Recorder {
             if late {
                 sources.add((&bound.set, bound.late), &bound.contents, &bound.offsets, slots);
             }
+        }
+        if self.device.is_strict() {
+            self.check_samples(&pipeline, rules)?;
         }
         for taken in pipeline.takes() {
             self.keep_set(taken.set);
@@ -376,5 +408,21 @@ impl Recorder {
         });
         self.found = Some(Arc::clone(&found));
         Ok(found)
+    }
+    /// Images fit the samplers that they are sampled through. Which elements of an array a shader takes is known when it runs.
+    fn check_samples(&self, pipeline: &ComputePipeline, rules: &DispatchRules) -> Result<(), Misuse> {
+        let one = |binding: Binding| {
+            let taken = pipeline.takes().get(binding.as_u32() as usize).filter(|taken| taken.count == 1)?;
+            let bound = self.bound.get(taken.set)?.as_ref().filter(|bound| !bound.late)?;
+            Some((taken, &*bound.contents))
+        };
+        for pair in pipeline.pairs() {
+            let (Some((image, images)), Some((sampler, samplers))) = (one(pair.image), one(pair.sampler)) else {
+                continue;
+            };
+            check_sample(pair, (images, image.first), (samplers, sampler.first))
+                .map_err(|why| rules.sample_misuse(pipeline, [image, sampler], why))?;
+        }
+        Ok(())
     }
 }

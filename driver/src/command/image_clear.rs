@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ash::vk;
-use spelter_shaders::image::encode;
+use spelter_shaders::image::{Class, encode};
 
 use super::CommandBuffer;
 use super::image::part;
@@ -33,6 +33,15 @@ pub enum ClearColor {
 }
 
 impl ClearColor {
+    /// The numbers that it is made of.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Float(_) => Class::Float,
+            Self::Sint(_) => Class::Sint,
+            Self::Uint(_) => Class::Uint,
+        }
+    }
+
     fn bits(self) -> [u32; 4] {
         match self {
             Self::Float(values) => values.map(f32::to_bits),

@@ -74,11 +74,8 @@ impl ImageTaken {
         }
         let class = format_of(format).map(|format| format.class());
         if let Some(has) = class.filter(|class| *class != self.class) {
-            let [has, takes] = [has, self.class].map(numbers);
-            return Err((
-                ViewRule::Numeric,
-                format!("texels of format {format:?} are {has}, the shader takes {takes}"),
-            ));
+            let problem = format!("texels of format {format:?} are {has}, the shader takes {}", self.class);
+            return Err((ViewRule::Numeric, problem));
         }
         match self.format {
             Some(takes) if takes != format => {
@@ -86,14 +83,6 @@ impl ImageTaken {
             }
             _ => Ok(()),
         }
-    }
-}
-
-fn numbers(class: Class) -> &'static str {
-    match class {
-        Class::Float => "floats",
-        Class::Sint => "signed integers",
-        Class::Uint => "unsigned integers",
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct ImageWritten {
     pub(super) descriptor: Arc<Descriptor>,
     /// What shaders take the image for; none of texel buffers and samplers.
     pub(super) ty: Option<ImageViewType>,
+    /// Whether the sampler compares; none of descriptors without one.
+    pub(super) compares: Option<bool>,
     /// Whatever the descriptor's memory is part of.
     _keep: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -40,7 +42,7 @@ impl ImageWritten {
     /// A sampler without an image.
     pub(super) fn sampler(sampler: &Sampler) -> Self {
         let descriptor = Descriptor { sampler: *sampler.record(), ..Descriptor::NULL };
-        Self { descriptor: Arc::new(descriptor), ty: None, _keep: None }
+        Self { descriptor: Arc::new(descriptor), ty: None, compares: Some(sampler.compares()), _keep: None }
     }
 }
 
@@ -89,7 +91,7 @@ impl DescriptorSet {
     ) -> Result<ImageWritten, Misuse> {
         let own = self.layout().immutable_at(slot);
         let mut descriptor = Descriptor::NULL;
-        let (mut ty_of_view, mut keep) = (None, None);
+        let (mut ty_of_view, mut compares, mut keep) = (None, None, None);
         if matches!(ty, DescriptorType::SAMPLER | DescriptorType::COMBINED_IMAGE_SAMPLER) {
             require(
                 own.is_none() || ty != DescriptorType::SAMPLER,
@@ -103,7 +105,7 @@ impl DescriptorSet {
             require(sampler.device().is(self.device()), at, "VUID-VkDescriptorImageInfo-commonparent", || {
                 "a sampler of another device".into()
             })?;
-            descriptor.sampler = *sampler.record();
+            (descriptor.sampler, compares) = (*sampler.record(), Some(sampler.compares()));
         }
         if ty != DescriptorType::SAMPLER {
             let view = info.view.ok_or_else(|| {
@@ -113,7 +115,7 @@ impl DescriptorSet {
             (descriptor.view, ty_of_view) = (*view.view(), Some(view.ty()));
             keep = Some(Arc::clone(view.allocation()) as Arc<dyn Any + Send + Sync>);
         }
-        Ok(ImageWritten { descriptor: Arc::new(descriptor), ty: ty_of_view, _keep: keep })
+        Ok(ImageWritten { descriptor: Arc::new(descriptor), ty: ty_of_view, compares, _keep: keep })
     }
 
     fn check_view(&self, at: &str, ty: DescriptorType, view: &ImageView) -> Result<(), Misuse> {
@@ -146,7 +148,7 @@ impl DescriptorSet {
         require(has.contains(usage), at, vuid, || format!("the view's usage {has:?} lacks {usage:?}"))?;
         let descriptor = Arc::new(Descriptor { view: *view.view(), ..Descriptor::NULL });
         let keep = Arc::clone(view.allocation()) as Arc<dyn Any + Send + Sync>;
-        Ok(Written::Image(ImageWritten { descriptor, ty: None, _keep: Some(keep) }))
+        Ok(Written::Image(ImageWritten { descriptor, ty: None, compares: None, _keep: Some(keep) }))
     }
 }
 

@@ -5,6 +5,7 @@ mod declared;
 mod image;
 mod layout;
 mod pool;
+mod sampled;
 mod set;
 mod sources;
 
@@ -15,5 +16,6 @@ pub use pool::DescriptorPool;
 pub use set::{BufferInfo, DescriptorSet};
 
 pub(crate) use declared::FORMAT;
+pub(crate) use sampled::{COMPARE, SampleRule, check_sample};
 pub(crate) use set::{Contents, WeakSet, spread_offsets};
 pub(crate) use sources::{Flat, Sources};

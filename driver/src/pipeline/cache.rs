@@ -14,7 +14,7 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
-use spelter_shaders::ir::BindingData;
+use spelter_shaders::ir::{BindingData, SampledPair};
 
 use super::deferred::KernelCode;
 use crate::error::Error;
@@ -142,6 +142,7 @@ pub(crate) struct CompiledKernel {
     pub(crate) code: Arc<KernelCode>,
     pub(crate) workgroup_size: [u32; 3],
     pub(crate) bindings: Vec<BindingData>,
+    pub(crate) pairs: Vec<SampledPair>,
     pub(crate) push_bytes: u32,
     /// Whether it accesses memory by addresses.
     pub(crate) has_addresses: bool,

@@ -8,7 +8,7 @@ use ash::vk;
 use spelter_shaders::back::Code;
 use spelter_shaders::compile::Backend;
 use spelter_shaders::explain::{Explained, explain};
-use spelter_shaders::ir::{BindingData, BindingKind, Kernel, VariableSpace};
+use spelter_shaders::ir::{BindingData, BindingKind, Kernel, SampledPair, VariableSpace};
 
 use super::cache::{CompiledKernel, Key, Origin, SharedKernel};
 use super::stored::StoredKernels;
@@ -123,13 +123,17 @@ impl ComputePipeline {
     ) -> Result<(Self, Origin), Error> {
         let (kernel, origin) = device.pipelines().get(key, make)?;
         let remark = check_push(kernel.push_bytes, layout.push()).err();
+        if let Some(misuse) = remark.as_ref().filter(|_| device.is_strict()) {
+            return Err(misuse.clone().into());
+        }
         let takes = kernel.bindings.iter().map(|binding| take(binding, layout)).collect::<Result<_, _>>()?;
         let inner = Inner { device: device.clone(), layout: layout.clone(), kernel, takes, remark };
         Ok((Self { inner: Arc::new(inner) }, origin))
     }
 
     /// A rule that the shader and the layout break, and that programs get away with on every driver: push constants
-    /// that the layout has no range for. Nobody can push them, so they are 0.
+    /// that the layout has no range for. Nobody can push them, so they are 0. A strict device
+    /// ([`DeviceOptions::strict`](crate::DeviceOptions::strict)) makes no such pipeline.
     pub fn remark(&self) -> Option<&Misuse> {
         self.inner.remark.as_ref()
     }
@@ -192,6 +196,11 @@ impl ComputePipeline {
         &self.inner.takes
     }
 
+    /// The images and samplers that the kernel takes together.
+    pub(crate) fn pairs(&self) -> &[SampledPair] {
+        &self.inner.kernel.pairs
+    }
+
     /// Whether a binding is of images, samplers or texel buffers.
     pub(crate) fn has_images(&self) -> bool {
         self.inner.kernel.bindings.iter().any(|binding| binding.kind.is_image())
@@ -223,13 +232,14 @@ fn check_devices(device: &Device, shader: &Device, layout: &PipelineLayout) -> R
 
 /// What every pipeline of the kernel has, if the device can run it.
 fn compiled(device: &Device, kernel: Cow<'_, Kernel>, layout: &PipelineLayout) -> Result<CompiledKernel, Error> {
-    check_size(&kernel)?;
+    check_workgroup(&kernel)?;
     check_private(&kernel)?;
     let kernel = sized(kernel, layout);
     let (name, workgroup_size, push_bytes) = (kernel.name.as_str().into(), kernel.workgroup_size, kernel.push_bytes);
     let (bindings, has_addresses) = (kernel.bindings.values().cloned().collect(), kernel.has_addresses());
+    let pairs = kernel.sampled_pairs();
     let code = device.compilers().code(kernel, device.properties().backend);
-    Ok(CompiledKernel { name, code, workgroup_size, bindings, push_bytes, has_addresses })
+    Ok(CompiledKernel { name, code, workgroup_size, bindings, pairs, push_bytes, has_addresses })
 }
 
 /// The kernel with as many elements in each array as the layout has, where the shader gives no size.
@@ -257,7 +267,8 @@ fn counts(layout: &PipelineLayout) -> impl Iterator<Item = (u32, u32, u32)> {
     sets.flat_map(|(number, set)| set.entries().iter().map(move |entry| (number, entry.binding, entry.count as u32)))
 }
 
-fn check_size(kernel: &Kernel) -> Result<(), Misuse> {
+/// Whether the limits of every device have room for the kernel's workgroups.
+pub fn check_workgroup(kernel: &Kernel) -> Result<(), Misuse> {
     let limits = Limits::DEVICE;
     let size = kernel.workgroup_size;
     let vuids = ["VUID-RuntimeSpirv-x-06429", "VUID-RuntimeSpirv-y-06430", "VUID-RuntimeSpirv-z-06431"];

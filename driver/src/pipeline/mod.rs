@@ -9,8 +9,8 @@ mod stored;
 
 pub(crate) use cache::PipelineCache;
 pub use cache::{CacheStats, Origin};
-pub use compute::ComputePipeline;
 pub(crate) use compute::Taken;
+pub use compute::{ComputePipeline, check_workgroup};
 pub(crate) use deferred::Compilers;
 pub use layout::{PipelineLayout, PushRange};
 pub use module::{ShaderModule, Specialization, SpecializedShader};

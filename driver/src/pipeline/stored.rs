@@ -17,7 +17,7 @@ use spelter_shaders::back::Code;
 use spelter_shaders::back::x86::Program;
 use spelter_shaders::compile::{Backend, Compiled};
 use spelter_shaders::image::DeclaredImage;
-use spelter_shaders::ir::{BindingData, BindingKind};
+use spelter_shaders::ir::{Binding, BindingData, BindingKind, SampledPair};
 
 use super::ComputePipeline;
 use super::cache::{CompiledKernel, Key};
@@ -154,6 +154,12 @@ fn to_bytes(kernel: &CompiledKernel) -> Option<Vec<u8>> {
         }
         out.bytes(image.map(|image| image.name()).unwrap_or_default().as_bytes());
     }
+    out.word(kernel.pairs.len() as u32);
+    for pair in &kernel.pairs {
+        for word in [pair.image.as_u32(), pair.sampler.as_u32(), pair.filters.into(), pair.compares.into()] {
+            out.word(word);
+        }
+    }
     out.bytes(&code);
     Some(out.0)
 }
@@ -165,10 +171,11 @@ fn from_bytes(bytes: &[u8], backend: Backend) -> Option<CompiledKernel> {
     let workgroup_size = [from.word()?, from.word()?, from.word()?];
     let (push_bytes, has_addresses) = (from.word()?, from.word()? != 0);
     let bindings = (0..from.word()?).map(|_| from.binding()).collect::<Option<_>>()?;
+    let pairs = (0..from.word()?).map(|_| from.pair()).collect::<Option<_>>()?;
     // SAFETY: by this module's contract.
     let program = unsafe { Program::load(from.bytes()?) }?;
     let code = KernelCode::ready(Compiled { code: Box::new(program), backend, fallback: None });
-    Some(CompiledKernel { name, code, workgroup_size, bindings, push_bytes, has_addresses })
+    Some(CompiledKernel { name, code, workgroup_size, bindings, pairs, push_bytes, has_addresses })
 }
 
 /// Kinds of bindings by their numbers.
@@ -229,6 +236,11 @@ impl<'a> Reader<'a> {
             name => Some(DeclaredImage::from_name(name)?),
         };
         Some(BindingData { set, binding, kind, count, min_bytes, read_only, image })
+    }
+
+    fn pair(&mut self) -> Option<SampledPair> {
+        let (image, sampler) = (Binding::from_u32(self.word()?), Binding::from_u32(self.word()?));
+        Some(SampledPair { image, sampler, filters: self.word()? != 0, compares: self.word()? != 0 })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use ash::vk;
-use spelter_shaders::image::{Extent, Format, Layout, ROW_ALIGNMENT, Rows};
+use spelter_shaders::image::{Class, Extent, Format, Layout, ROW_ALIGNMENT, Rows};
 
 use super::DeviceMemory;
 use super::buffer::Storage;
@@ -142,6 +142,11 @@ impl Image {
 
     pub(crate) fn device(&self) -> &Device {
         &self.inner.device
+    }
+
+    /// What its texels are made of.
+    pub fn class(&self) -> Class {
+        self.format().class()
     }
 
     pub(crate) fn format(&self) -> Format {

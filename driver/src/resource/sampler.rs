@@ -64,6 +64,8 @@ pub struct Sampler {
 struct Inner {
     device: Device,
     record: Record,
+    /// Whether it compares; the record of one that does not says `Never`.
+    compares: bool,
     number: u64,
 }
 
@@ -85,7 +87,7 @@ impl Sampler {
         };
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Ok(Self { inner: Arc::new(Inner { device: device.clone(), record, number }) })
+        Ok(Self { inner: Arc::new(Inner { device: device.clone(), record, compares: info.compare.is_some(), number }) })
     }
 
     /// A number that no other sampler has.
@@ -100,12 +102,17 @@ impl Sampler {
     pub(crate) fn record(&self) -> &Record {
         &self.inner.record
     }
+
+    pub(crate) fn compares(&self) -> bool {
+        self.inner.compares
+    }
 }
 
 /// Samplers are the same if they do the same.
 impl PartialEq for Sampler {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.inner, &other.inner) || self.inner.record == other.inner.record
+        let what = |sampler: &Self| (sampler.inner.record, sampler.inner.compares);
+        Arc::ptr_eq(&self.inner, &other.inner) || what(self) == what(other)
     }
 }
 

@@ -10,6 +10,7 @@ mod image_commands;
 mod images;
 mod objects;
 mod pipelines;
+mod samples;
 mod sync;
 mod transfers;
 mod views;
@@ -104,6 +105,7 @@ fn rules() -> impl Iterator<Item = &'static Rule> {
         image_commands::RULES,
         host_copies::RULES,
         sync::RULES,
+        samples::RULES,
         views::RULES,
     ]
     .into_iter()
@@ -156,8 +158,16 @@ fn ids_in_source(folder: &Path, ids: &mut BTreeSet<String>) {
         for (_, call) in source.match_indices("= dispatch_rules!(\"").map(|(at, text)| (at, &source[at + text.len()..]))
         {
             let command = call.split('"').next().unwrap();
-            let rules =
-                ["commandBuffer-recording", "None-08606", "None-08600", "None-08601", "viewType-07752", "format-07753"];
+            let rules = [
+                "commandBuffer-recording",
+                "None-08606",
+                "None-08600",
+                "None-08601",
+                "viewType-07752",
+                "format-07753",
+                "magFilter-04553",
+                "mipmapMode-04770",
+            ];
             ids.extend(rules.map(|rule| format!("VUID-{command}-{rule}")));
         }
     }

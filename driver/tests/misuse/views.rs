@@ -45,7 +45,7 @@ fn with(
     recorded(device, &kernel, &set, command)
 }
 
-fn recorded(
+pub(super) fn recorded(
     device: &Device,
     kernel: &Kernel,
     set: &DescriptorSet,
@@ -117,7 +117,7 @@ fn what_fits_is_not_refused() {
 /// The Vulkan driver lets pass what others let pass.
 #[test]
 fn a_device_can_be_told_not_to_ask() {
-    let device = Device::new(DeviceOptions { check_views: false, ..common::options() }).unwrap();
+    let device = Device::new(DeviceOptions { strict: false, ..common::options() }).unwrap();
     for (image, ty, format) in
         [("texture_3d<f32>", D::SAMPLED_IMAGE, Format::R32_UINT), (STORED, D::STORAGE_IMAGE, Format::R8G8B8A8_UNORM)]
     {

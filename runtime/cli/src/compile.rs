@@ -11,7 +11,7 @@ use spelter_shaders::simd;
 
 use crate::args::{CompileArgs, Emit};
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::shader;
 
 /// Prints the form that the options ask for.
@@ -25,6 +25,10 @@ pub(crate) fn run(args: &CompileArgs, output: &mut Output) -> Result<(), Failure
     let specialization = shader::specialization(&module, &args.spec)?;
     let kernel = module.kernel(&entry, &specialization).map_err(|error| shader.refused(error))?;
     clock.lap("specialize");
+    if let Err(misuse) = spelter_driver::check_workgroup(&kernel) {
+        let (problem, rule) = (misuse.problem, misuse.vuid);
+        output::note(format!("{entry}: no device runs this kernel, `spelter run` neither: {problem} ({rule})"));
+    }
     let isa = args.isa.or_else(|| Isa::available().next()).unwrap_or(Isa::Avx2);
     let text = emit(kernel, args, isa, &mut clock).map_err(|problem| shader.problem(format!("{entry}: {problem}")))?;
     if args.json {

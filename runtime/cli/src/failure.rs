@@ -21,9 +21,13 @@ impl fmt::Display for Failure {
     }
 }
 
+/// A rule of Vulkan's is told without the call that broke it: who uses the program made none.
 impl From<spelter::Error> for Failure {
     fn from(error: spelter::Error) -> Self {
-        Self(error.to_string())
+        match error {
+            spelter::Error::Misuse(misuse) => Self(format!("{} ({})", misuse.problem, misuse.vuid)),
+            error => Self(error.to_string()),
+        }
     }
 }
 

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use spelter::{Context, Program, Source, SpecializationConstant};
 use spelter_shaders::compile::Module;
-use spelter_shaders::front::spvasm;
-use spelter_shaders::ir::SourceLine;
+use spelter_shaders::front::spvasm::{self, Places};
 
 use crate::failure::Failure;
 use crate::file;
@@ -32,8 +31,8 @@ pub(crate) struct Shader {
 
 enum Contents {
     Wgsl(String),
-    /// With the lines of the text that its words come from, if it was one: by the first word of each instruction.
-    Spirv(Vec<u32>, BTreeMap<usize, u32>),
+    /// With the places of the text that its words come from, if it was one.
+    Spirv(Vec<u32>, Option<Places>),
 }
 
 /// Reads a `.wgsl`, `.spv` or `.spvasm` file.
@@ -43,11 +42,11 @@ pub(crate) fn load(path: &Path) -> Result<Shader, Failure> {
         Some("wgsl") => Contents::Wgsl(text(path)?),
         Some("spv") => {
             let words = words(&bytes(path)?).map_err(|problem| Failure::file(path, problem))?;
-            Contents::Spirv(words, BTreeMap::new())
+            Contents::Spirv(words, None)
         }
         Some("spvasm") => {
-            let (words, lines) = spvasm::assemble_with_lines(&text(path)?).map_err(|error| refused(path, error))?;
-            Contents::Spirv(words, lines)
+            let (words, places) = spvasm::assemble_with_places(&text(path)?).map_err(|error| refused(path, error))?;
+            Contents::Spirv(words, Some(places))
         }
         Some("comp" | "glsl" | "hlsl") => {
             return Err(Failure::file(path, "compile it first: glslc -fshader-stage=compute FILE -o FILE.spv"));
@@ -89,16 +88,13 @@ impl Shader {
         refused(&self.path, problem)
     }
 
-    /// The message for a shader that is refused: a word of what was a text is told by its line.
+    /// The message for a shader that is refused: words and ids of what was a text are told by its lines and names, and what breaks a
+    /// rule of Vulkan's has no call here that did it.
     pub(crate) fn refused(&self, error: impl Into<spelter::Error>) -> Failure {
-        let mut error = error.into();
-        if let (spelter::Error::Shader(shader), Contents::Spirv(_, lines)) = (&mut error, &self.contents)
-            && let Some(word) = shader.word
-            && let Some((_, &line)) = lines.range(..=word).next_back()
-        {
-            (shader.word, shader.line) = (None, Some(SourceLine { file: "spvasm".into(), line, column: 0 }));
+        match (error.into(), &self.contents) {
+            (spelter::Error::Shader(error), Contents::Spirv(_, Some(places))) => self.problem(places.told(error)),
+            (error, _) => self.problem(Failure::from(error)),
         }
-        self.problem(error)
     }
 }
 

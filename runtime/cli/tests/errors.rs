@@ -16,6 +16,12 @@ const ENDLESS: &str = "
 @compute @workgroup_size(1)
 fn main() { while to[0] == 0u { to[1] += 1u; } }";
 
+const LARGE: &str = "
+var<workgroup> many: array<u32, 32768>;
+@group(0) @binding(0) var<storage, read_write> to: array<u32>;
+@compute @workgroup_size(1)
+fn main() { to[0] = many[to[0]]; }";
+
 /// Adds floats as integers, in line 12.
 const WRONG: &str = "; a comment
 OpCapability Shader
@@ -87,6 +93,22 @@ fn places_in_a_shader_name_its_file() {
     let wrong = folder.error("run wrong.spvasm");
     assert!(wrong.contains("OpIAdd") && wrong.ends_with(" at wrong.spvasm:12"), "{wrong}");
     assert!(folder.error("compile wrong.spvasm").ends_with(" at wrong.spvasm:12"));
+    // Ids have the names of the text.
+    folder.write("undeclared.spvasm", WRONG.replace("    %float %one %one", "    %number %one %one").as_bytes());
+    let undeclared = folder.error("run undeclared.spvasm");
+    assert!(undeclared.contains("%number"), "{undeclared}");
+}
+
+/// What is refused of a shader that no device runs names no call of Vulkan's: who types a command made none.
+#[test]
+fn limits_of_shaders() {
+    let folder = Folder::with("bad-limits", "large.wgsl", LARGE);
+    let problem = "131072 bytes of workgroup memory above the limit 65536 (VUID-RuntimeSpirv-Workgroup-06530)";
+    let run = folder.error("run large.wgsl --bind 0.0=zeros:4");
+    assert_eq!(run, format!("large.wgsl: {problem}"));
+    let compiled = folder.spelter("compile large.wgsl");
+    let note = format!("note: main: no device runs this kernel, `spelter run` neither: {problem}\n");
+    assert_eq!((compiled.status, compiled.stderr), (0, note));
 }
 
 #[test]

@@ -123,7 +123,8 @@ impl Context {
         })
     }
 
-    /// Records that levels and layers of an image become one colour.
+    /// Records that levels and layers of an image become one colour, of the numbers that the image's format has, else
+    /// [`Error::Range`].
     ///
     /// ```
     /// use spelter::{ClearColor, vk};
@@ -144,6 +145,11 @@ impl Context {
         self.inner().record(|state| {
             let object = for_command("clear", image.resource())?;
             let target = object.image()?;
+            if color.class() != target.class() {
+                let (is, of) = (color.class(), image.resource().described());
+                let problem = format!("clear: {of} holds {}, the colour is of {is}", target.class());
+                return Err(Error::range(problem, rule::COLOR).into());
+            }
             let uses = used(&object, &part, image, Access::Write).collect::<SmallVec<[_; 2]>>();
             state.transfer(&uses, |commands| commands.clear_color_image(target, color, &[part.range()]))
         })

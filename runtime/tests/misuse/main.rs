@@ -7,7 +7,7 @@ mod rules;
 
 use std::sync::Arc;
 
-use spelter::{Bind, Buffer, ClearColor, Context, Error, Image, MapFlags, Mapped, Program, Slot, vk};
+use spelter::{Bind, Buffer, ClearColor, Context, Error, Image, MapFlags, Mapped, Program, SamplerInfo, Slot, vk};
 
 use rules::{GONE, MAPPED, SOURCE, cases};
 
@@ -101,6 +101,25 @@ impl Stage {
     /// As `with`, of the program that takes images.
     fn look(&self, binding: u32, bind: Bind) -> Result<(), Error> {
         self.context.dispatch(&self.look).with((1, binding), bind).groups([1, 1, 1])
+    }
+
+    /// Dispatches a program that samples floats, with a sampler: whether each of them compares.
+    fn sample(&self, [program, sampler]: [bool; 2]) -> Result<(), Error> {
+        let (image, kind, call) = match program {
+            true => ("texture_depth_2d", "sampler_comparison", "textureSampleCompareLevel(i, s, vec2(0.5), 0.5)"),
+            false => ("texture_2d<f32>", "sampler", "textureSampleLevel(i, s, vec2(0.5), 0.0).x"),
+        };
+        let text = format!(
+            "@group(0) @binding(0) var i: {image}; @group(0) @binding(1) var s: {kind};
+            @group(0) @binding(2) var<storage, read_write> to: f32;
+            @compute @workgroup_size(1) fn main() {{ to = {call}; }}"
+        );
+        let compare = sampler.then_some(vk::CompareOp::LESS);
+        let sampler = self.context.sampler(&SamplerInfo { compare, ..SamplerInfo::default() })?;
+        let image = self.context.image(vk::Format::R32_SFLOAT, [4, 4, 1]).build()?;
+        let program = self.context.program_wgsl(&text)?;
+        let dispatch = self.context.dispatch(&program).with((0, 0), Bind::sampled(&image));
+        dispatch.with((0, 1), Bind::sampler(&sampler)).bind(0, 2, &self.to).groups([1, 1, 1])
     }
 
     fn map(&self, buffer: &Buffer, flags: MapFlags) -> Result<(), Error> {

@@ -4,6 +4,8 @@
 //! little-endian texel (Vulkan, "Format Definition"): array formats begin with the channel named first, packed ones end
 //! with it. Formats are known by Vulkan's numbers.
 
+use std::fmt;
+
 /// A format, by its number in `VkFormat`, those of extensions after those of Vulkan 1.0; [`Format::NONE`] is that of a descriptor
 /// that was never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,6 +46,17 @@ pub enum Class {
     Sint,
     /// Unsigned integers.
     Uint,
+}
+
+/// For messages.
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Float => "floats",
+            Self::Sint => "signed integers",
+            Self::Uint => "unsigned integers",
+        })
+    }
 }
 
 impl Class {

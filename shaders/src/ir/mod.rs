@@ -16,6 +16,7 @@ pub mod op;
 mod order;
 mod parse;
 mod print;
+mod samples;
 mod subgroup;
 mod types;
 mod verify;
@@ -31,6 +32,7 @@ pub use kernel::{
 pub use memory::{Access, AtomicOp, BufferSpace, Place, Scope, Semantics};
 pub use op::Op;
 pub(crate) use order::reverse_postorder;
+pub use samples::SampledPair;
 pub use subgroup::{SubgroupOp, identity};
 pub use types::{Scalar, Type, Width};
 pub use verify::{VerifyError, verify};

@@ -79,7 +79,7 @@ fn filled(context: &Context, program: &Program, option: &str, bind: &Bind) -> Re
     let wrong = |problem: String| Failure(format!("{option} {slot}: {problem}"));
     let buffer = match &bind.value {
         Value::Zeros(0) => Err(nothing()),
-        Value::Zeros(bytes) => context.buffer_zeroed(*bytes).map_err(|error| error.to_string()),
+        Value::Zeros(bytes) => context.buffer_zeroed(*bytes).map_err(told),
         Value::Bytes(bytes) => from_bytes(context, bytes),
         Value::File(path) => {
             let most = context.device().limits().max_storage_buffer_range;
@@ -98,7 +98,11 @@ fn shown(slot: Slot, info: Option<&BindingInfo>) -> String {
 }
 
 fn from_bytes(context: &Context, bytes: &[u8]) -> Result<Buffer, String> {
-    if bytes.is_empty() { Err(nothing()) } else { context.buffer_from(bytes).map_err(|error| error.to_string()) }
+    if bytes.is_empty() { Err(nothing()) } else { context.buffer_from(bytes).map_err(told) }
+}
+
+fn told(error: spelter::Error) -> String {
+    Failure::from(error).0
 }
 
 fn nothing() -> String {

@@ -13,6 +13,33 @@ struct Words { w: array<u32> }
 @group(0) @binding(1) var<storage, read_write> to: u32;
 @compute @workgroup_size(1) fn main() { to = parts[0].w[0] + parts[1].w[0]; }";
 
+/// A combined image and sampler (`usampler2D` in GLSL).
+const SAMPLED_INTEGERS: &str = "
+    OpCapability Shader
+    OpMemoryModel Logical GLSL450
+    OpEntryPoint GLCompute %main \"main\"
+    OpExecutionMode %main LocalSize 1 1 1
+    OpDecorate %both DescriptorSet 0
+    OpDecorate %both Binding 0
+    %void = OpTypeVoid
+    %signature = OpTypeFunction %void
+    %uint = OpTypeInt 32 0
+    %uint4 = OpTypeVector %uint 4
+    %float = OpTypeFloat 32
+    %float2 = OpTypeVector %float 2
+    %zero = OpConstant %float 0
+    %zeros = OpConstantComposite %float2 %zero %zero
+    %image = OpTypeImage %uint 2D 0 0 0 1 Unknown
+    %sampled = OpTypeSampledImage %image
+    %pointer = OpTypePointer UniformConstant %sampled
+    %both = OpVariable %pointer UniformConstant
+    %main = OpFunction %void None %signature
+    %label = OpLabel
+    %loaded = OpLoad %sampled %both
+    %texel = OpImageSampleExplicitLod %uint4 %loaded %zeros Lod %zero
+    OpReturn
+    OpFunctionEnd";
+
 pub(super) const CASES: &[Case] = &[
     (
         "a program is of the device",
@@ -115,6 +142,29 @@ pub(super) const CASES: &[Case] = &[
         |s| s.look(1, Bind::storage_image(s.drawn.level(0).as_format(vk::Format::R16G16_UINT))),
         "binding 1.1: image `drawn` of 4x4x1 R32_UINT: the format is R16G16_UINT, the shader states R32_UINT",
         "(Undefined-Value-StorageImage-FormatMismatch-ImageView)",
+    ),
+    (
+        "a sampler compares where the program does",
+        |s| s.sample([false, true]),
+        "vkCmdDispatch: `main` samples set 0, binding 0 through the sampler of set 0, binding 1: the sampler compares",
+        "(VkSamplerCreateInfo::compareEnable)",
+    ),
+    (
+        "a program compares where the sampler does",
+        |s| s.sample([true, false]),
+        "vkCmdDispatch: `main` samples set 0, binding 0 through the sampler of set 0, binding 1: the shader compares",
+        "(VkSamplerCreateInfo::compareEnable)",
+    ),
+    (
+        "integers are not filtered",
+        |s| {
+            let program = s.context.program_spirv(&spelter_shaders::front::spvasm::assemble(SAMPLED_INTEGERS)?)?;
+            let linear = SamplerInfo { mag_filter: vk::Filter::LINEAR, ..SamplerInfo::default() };
+            let both = Bind::sampled(s.sheet.level(0)).with_sampler(&s.context.sampler(&linear)?);
+            s.context.dispatch(&program).with((0, 0), both).groups([1, 1, 1])
+        },
+        "vkCmdDispatch: `main` samples set 0, binding 0: the sampler filters linearly, and texels of format R32_UINT",
+        "(VUID-vkCmdDispatch-magFilter-04553)",
     ),
     (
         "constants are those of the shader",

@@ -54,6 +54,12 @@ pub(super) const CASES: &[Case] = &[
         GONE,
     ),
     (
+        "a colour has the numbers of its image",
+        |s| s.context.clear_image(&s.drawn, ClearColor::Float([1.0; 4])),
+        "clear: image `drawn` of 4x4x1 R32_UINT holds unsigned integers, the colour is of floats",
+        "(rule: a colour is of the numbers that the format has, as for VkClearColorValue)",
+    ),
+    (
         "a destroyed image is not invalidated",
         |s| s.context.invalidate_image(&s.lost),
         "invalidate: image `lost` of 4x4x1 R32_UINT is destroyed",

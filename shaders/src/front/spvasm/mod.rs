@@ -8,6 +8,7 @@ mod enums;
 mod lexer;
 mod number;
 mod operands;
+mod places;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,15 +16,16 @@ use rspirv::grammar::{ExtInstOp, INSTRUCTION_TABLE, Instruction, InstructionTabl
 
 use self::lexer::Token;
 use self::number::NumberType;
+pub use self::places::Places;
 use super::Error;
 
 /// Assembles SPIR-V text. Errors name line and column and have no word offset.
 pub fn assemble(text: &str) -> Result<Vec<u32>, Error> {
-    assemble_with_lines(text).map(|(words, _)| words)
+    assemble_with_places(text).map(|(words, _)| words)
 }
 
-/// As [`assemble`], with the line of the text that each instruction comes from, by the offset of its first word.
-pub fn assemble_with_lines(text: &str) -> Result<(Vec<u32>, BTreeMap<usize, u32>), Error> {
+/// As [`assemble`], with what tells errors of the words in terms of the text.
+pub fn assemble_with_places(text: &str) -> Result<(Vec<u32>, Places), Error> {
     let tokens = lexer::tokens(text)?;
     let mut assembler = Assembler { rest: &tokens, end: lexer::end(text), ..Assembler::default() };
     let (mut words, mut lines) = (vec![spirv::MAGIC_NUMBER, lexer::version(text), 0, 0, 0], BTreeMap::new());
@@ -32,7 +34,8 @@ pub fn assemble_with_lines(text: &str) -> Result<(Vec<u32>, BTreeMap<usize, u32>
         assembler.instruction(&mut words)?;
     }
     words[3] = assembler.ids.len() as u32 + 1;
-    Ok((words, lines))
+    let ids = assembler.ids.into_iter().map(|(name, id)| (id, name.to_owned())).collect();
+    Ok((words, Places { lines, ids }))
 }
 
 /// What has to be remembered from one instruction to the next.

@@ -1,6 +1,7 @@
 //! Words by hand from the specification; the comparison with `spirv-as` is in the workspace's tests.
 
-use super::assemble;
+use super::{assemble, assemble_with_places};
+use crate::front::Error;
 
 fn body(text: &str) -> Vec<u32> {
     assemble(text).unwrap()[5..].to_vec()
@@ -107,4 +108,18 @@ proptest::proptest! {
     fn any_text_is_words_or_an_error(text in "(Op(Name|TypeInt|TypeFloat|Constant|Switch|ExtInst|Store|Nop)|%[ab1]|[0-9x.p+-]{1,9}|[!\"|=;\\\\\n ]){0,20}") {
         let _ = assemble(&text);
     }
+}
+
+#[test]
+fn errors_of_words_are_told_in_the_terms_of_the_text() {
+    let (words, places) = assemble_with_places("%void = OpTypeVoid\n%f = OpTypeFunction\n    %void").unwrap();
+    let told = |message: &str, word| {
+        let error = Error { message: message.into(), word, line: None };
+        places.told(error).to_string()
+    };
+    assert_eq!(
+        told("%1 and %2, %3, 100% of %12, 5%", Some(words.len() - 1)),
+        "%void and %f, %3, 100% of %12, 5% at spvasm:2"
+    );
+    assert_eq!(told("%2 is odd", None), "%f is odd");
 }

@@ -1,0 +1,72 @@
+//! Whether a sampler fits the image that an instruction samples through it, and the instruction: a dispatch's rules for both together.
+//!
+//! Where they are broken a sample is made all the same: Vulkan calls linear filters on formats without them invalid, and leaves
+//! to the device whether a sampler or an instruction says that texels are compared (the note at `compareEnable`).
+
+use ash::vk;
+use spelter_shaders::image::Filter;
+use spelter_shaders::ir::SampledPair;
+
+use super::image::ImageWritten;
+use super::set::{Contents, Written};
+use crate::resource::format_properties;
+
+/// The rule that an image and a sampler break together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SampleRule {
+    /// What filters linearly takes a format that can be filtered.
+    Filter,
+    /// So does what mixes levels.
+    Levels,
+    /// A sampler compares if the instruction does, and only then.
+    Compare,
+}
+
+/// The rule has no valid-usage id: this is the member that it is about.
+pub(crate) const COMPARE: &str = "VkSamplerCreateInfo::compareEnable";
+
+/// Whether the image in a slot may be sampled through the sampler in another: else the rule that is broken, and how. Nothing is
+/// wrong with slots that were never written.
+pub(crate) fn check_sample(
+    pair: &SampledPair,
+    (images, image): (&Contents, usize),
+    (samplers, sampler): (&Contents, usize),
+) -> Result<(), (SampleRule, String)> {
+    let (Some(image), Some(sampler)) = (images.written_image(image), samplers.written_image(sampler)) else {
+        return Ok(());
+    };
+    let Some(compares) = sampler.compares else { return Ok(()) };
+    if compares != pair.compares {
+        let problem = if compares {
+            "the sampler compares texels with a reference, and the shader's instruction has none"
+        } else {
+            "the shader compares texels with a reference, and the sampler does not compare"
+        };
+        return Err((SampleRule::Compare, problem.into()));
+    }
+    if !pair.filters || compares || image.descriptor.view.memory.is_empty() {
+        return Ok(());
+    }
+    let format = vk::Format::from_raw(image.descriptor.view.format.vk());
+    if format_properties(format).optimal.contains(vk::FormatFeatureFlags::SAMPLED_IMAGE_FILTER_LINEAR) {
+        return Ok(());
+    }
+    let sampler = &sampler.descriptor.sampler;
+    let problem = |what| format!("the sampler {what}, and texels of format {format:?} cannot be mixed");
+    if [sampler.mag, sampler.min].contains(&Filter::Linear) {
+        return Err((SampleRule::Filter, problem("filters linearly")));
+    }
+    if sampler.mip == Filter::Linear {
+        return Err((SampleRule::Levels, problem("mixes levels")));
+    }
+    Ok(())
+}
+
+impl Contents {
+    fn written_image(&self, slot: usize) -> Option<&ImageWritten> {
+        match self.slots.get(slot) {
+            Some(Some(Written::Image(written))) => Some(written),
+            _ => None,
+        }
+    }
+}
