@@ -209,3 +209,46 @@ fn no_contraction_marks_all_that_an_instruction_becomes() {
     let marked: Vec<bool> = lines.iter().map(|line| line.ends_with(" no_contraction")).collect();
     assert_eq!(marked, [true, true, true, false, false], "{text}");
 }
+
+#[test]
+fn large_copies_within_an_array_of_descriptors_go_by_value_unless_the_descriptor_is_the_same() {
+    let loads = |from: &str, to: &str| {
+        let kernel = spirv(
+            &"OpCapability Shader
+            OpMemoryModel Logical GLSL450
+            OpEntryPoint GLCompute %main \"main\"
+            OpExecutionMode %main LocalSize 1 1 1
+            OpDecorate %words ArrayStride 4
+            OpDecorate %Block Block
+            OpMemberDecorate %Block 0 Offset 0
+            OpMemberDecorate %Block 1 Offset 1200
+            OpDecorate %all DescriptorSet 0
+            OpDecorate %all Binding 0
+            %void = OpTypeVoid
+            %fn = OpTypeFunction %void
+            %u32 = OpTypeInt 32 0
+            %0 = OpConstant %u32 0
+            %1 = OpConstant %u32 1
+            %2 = OpConstant %u32 2
+            %300 = OpConstant %u32 300
+            %words = OpTypeArray %u32 %300
+            %Block = OpTypeStruct %words %words
+            %Blocks = OpTypeArray %Block %2
+            %ptr_Blocks = OpTypePointer StorageBuffer %Blocks
+            %ptr_words = OpTypePointer StorageBuffer %words
+            %all = OpVariable %ptr_Blocks StorageBuffer
+            %main = OpFunction %void None %fn
+            %entry = OpLabel
+            %from = OpAccessChain %ptr_words %all FROM %0
+            %to = OpAccessChain %ptr_words %all TO %1
+            OpCopyMemory %to %from
+            OpReturn
+            OpFunctionEnd"
+                .replace("FROM", from)
+                .replace("TO", to),
+        );
+        insts(&kernel).filter(|&inst| matches!(kernel.insts[inst], InstData::Load { .. })).count()
+    };
+    assert_eq!(loads("%1", "%1"), 1, "one descriptor: a loop");
+    assert_eq!(loads("%0", "%1"), 300, "two that may overlap");
+}

@@ -7,7 +7,7 @@ use super::pointer::{Pointer, Root};
 use super::translate::Translator;
 use super::types::{Member, Type};
 use super::words::{Checked, Id, Inst, operand};
-use crate::ir::{self, Access, BlockCall, InstData, Merge};
+use crate::ir::{self, Access, BlockCall, InstData, Merge, Value, ValueDef};
 
 /// Scalars up to which a copy is of all of them at once: the optimiser sees through those.
 const MOST_AT_ONCE: u32 = 256;
@@ -106,8 +106,9 @@ impl Translator<'_> {
     }
 
     /// Whether places of one type are the same or have nothing in common, so that elements may be copied one by one: those
-    /// of one variable are, and variables are apart unless a decoration says otherwise (SPIR-V, 2.18.2).
-    fn are_apart(&self, target: &Pointer, source: &Pointer) -> bool {
+    /// of one variable are, of an array of descriptors those of one descriptor, and variables are apart unless a decoration says otherwise
+    /// (SPIR-V, 2.18.2).
+    fn are_apart(&mut self, target: &Pointer, source: &Pointer) -> bool {
         let is_own = |pointer: &Pointer| matches!(pointer.class, StorageClass::Function | StorageClass::Private);
         let is_alone = |pointer: &Pointer| {
             pointer.origin != 0 && !self.sections.annotations.of(pointer.origin).is_some_and(|of| of.aliased)
@@ -115,6 +116,27 @@ impl Translator<'_> {
         let both = [target, source];
         both.iter().all(|pointer| is_plain(pointer))
             && (both.iter().any(|pointer| is_own(pointer)) || both.iter().all(|pointer| is_alone(pointer)))
+            && (target.origin != source.origin || self.are_of_one_descriptor(target.root, source.root))
+    }
+
+    /// Whether two places in one variable are in one descriptor's buffer, or the variable is no array of descriptors.
+    fn are_of_one_descriptor(&mut self, target: Root, source: Root) -> bool {
+        let (Root::Buffer { buffer: a, .. }, Root::Buffer { buffer: b, .. }) = (target, source) else { return true };
+        let kernel = self.builder.kernel();
+        let descriptor = |buffer: Value| match kernel.values[buffer] {
+            ValueDef::Result { inst, .. } => match kernel.insts[inst] {
+                InstData::Buffer { binding, index } => Some((binding, index)),
+                _ => None,
+            },
+            ValueDef::Param { .. } => None,
+        };
+        match (descriptor(a), descriptor(b)) {
+            (Some((binding, i)), Some((_, j))) => {
+                let same = kernel.constant(i).is_some_and(|number| kernel.constant(j) == Some(number));
+                kernel.bindings[binding].count == 1 || i == j || same
+            }
+            _ => a == b,
+        }
     }
 
     fn copy(&mut self, target: &Pointer, to: Access, source: &From) -> Checked<()> {
@@ -169,7 +191,7 @@ impl Translator<'_> {
         Ok(pointer)
     }
 
-    fn element(&mut self, pointer: &Pointer, index: ir::Value) -> Checked<Pointer> {
+    fn element(&mut self, pointer: &Pointer, index: Value) -> Checked<Pointer> {
         let mut pointer = pointer.clone();
         let parts = pointer.place.parts(&self.types)?;
         pointer.element_stride = Some(parts.stride);
