@@ -430,6 +430,16 @@ impl Builder {
         }
     }
 
+    /// An address without the constant that is added to it last, and that.
+    pub(super) fn constant_apart(&self, address: Value) -> (Value, u64) {
+        match self.kernel.definition(address) {
+            Some(InstData::Wide { op: WideOp::Add, args }) if self.kernel.constant(args[1]).is_some() => {
+                (args[0], self.kernel.constant(args[1]).unwrap_or_default())
+            }
+            _ => (address, 0),
+        }
+    }
+
     /// A scalar in each lane.
     pub(super) fn splat(&mut self, value: Value) -> Value {
         match (self.ty(value), self.kernel.constant(value)) {

@@ -246,3 +246,47 @@ proptest! {
         widened(&kernel)?;
     }
 }
+
+#[test]
+fn rows_of_the_workgroups_memory_have_constant_limits_where_what_lanes_share_leaves_room() {
+    let text = |trips: u32| {
+        text_of(&format!(
+            "kernel \"tile\" 16, 4, 1
+binding0 = storage 0.0[1] 0
+var0 = workgroup 4096 \"tile\"
+
+block0:
+    v0 = builtin local_invocation_id.0
+    v1 = const.i32 0
+    v2 = const.i32 1
+    v3 = const.i32 {trips}
+    v4 = buffer binding0[v1]
+    jump block1(v1)
+
+block1(v5: i32):
+    v6 = ult v5, v3
+    loop block3, block2
+    branch v6, block2, block3
+
+block2:
+    v7 = element v1, v5 * 256
+    v8 = element v7, v0 * 4
+    v9 = load.i32 var0 + v8
+    store storage v4 + v8, v9
+    v10 = iadd v5, v2
+    jump block1(v10)
+
+block3:
+    return
+"
+        ))
+    };
+    // 15 * 256 + 15 * 4 bytes and the word are inside, 16 * 256 and more are not.
+    let limit = |text: &str| {
+        let row = text.lines().find(|line| line.contains("load_row")).expect("a row").to_owned();
+        let limit = row.split("if < ").nth(1).expect("a limit").to_owned();
+        text.contains(&format!("{limit} = const.s32 64\n"))
+    };
+    assert!(limit(&text(16)), "{}", text(16));
+    assert!(!limit(&text(17)), "{}", text(17));
+}

@@ -53,6 +53,10 @@ fn code(isa: Isa, op: AtomicOp) -> Option<Code> {
 /// `rax`, `rcx`, `rdx`, `rbx`, as the exchange wants them.
 const FIXED: [usize; 4] = [0, 1, 2, 3];
 
+/// Bytes to lines that are asked for to be written, this one and some of the next subgroups': locked operations do not overlap, so each line
+/// that another worker wrote last would be waited for alone. Measured on a histogram's 256 sums: a third of its time.
+const AHEAD: [i64; 5] = [0, 64, 128, 256, 512];
+
 impl Neighbours {
     pub(super) fn push(self, code: &mut VCode) {
         let mut operands: SmallVec<[Operand; 16]> = SmallVec::new();
@@ -106,6 +110,10 @@ impl Expand for Sequence {
         asm.put(Instruction::with2(Code::Test_rm32_imm32, regs.gpr32(self.address), 15));
         asm.jump_if(ConditionCode::ne, cold);
         let Some(operation) = code(self.isa, self.atomic.op) else { return };
+        for distance in AHEAD {
+            let line = MemoryOperand::with_base_displ(address, distance);
+            asm.put(Instruction::with1(Code::Prefetchw_m8, line));
+        }
         let words = regs.xmm(self.words);
         let [rax, rcx, rdx, rbx] = self.fixed.map(|slot| regs.gpr(slot));
         for quarter in 0..4 {

@@ -308,7 +308,7 @@ impl Widen<'_> {
         if offset.lanes.is_empty() {
             return Target::Word(self.word(region, offset));
         }
-        if let Some(row) = self.row_of_words(region, offset) {
+        if let Some(row) = self.row_inside(region, offset).or_else(|| self.row_of_words(region, offset)) {
             return Target::Row(row);
         }
         let skip = self.uniform_part(offset);
@@ -325,6 +325,30 @@ impl Widen<'_> {
         let (index, scale, inside) = self.lane_index(&offset.lanes, region.len);
         let mask = if known { self.exec } else { self.builder.and(self.exec, inside) };
         Target::Lanes(LaneAddress { base: region.base, index, scale, disp: 0 }, mask)
+    }
+
+    /// A row in memory of a known length, as the workgroup's is, where the parts that lanes share leave room for all that lanes count: its
+    /// limit is a constant, whatever those parts are.
+    fn row_inside(&mut self, region: Region, offset: &Offset) -> Option<Row> {
+        let [Term { value, stride: 4 }] = offset.lanes[..] else { return None };
+        let len = self.builder.kernel.constant(region.len)?;
+        if self.shape(value) != Shape::Pattern(Patterns::ROW) || i32::try_from(offset.constant).is_err() {
+            return None;
+        }
+        let ranges = self.ranges.as_ref()?;
+        let shared = offset.uniform.iter().map(|term| self.largest(ranges, term));
+        let words = len.checked_sub(shared.fold(offset.constant, u64::saturating_add))? / 4;
+        if u64::from(ranges.at(self.block, value).high) >= words {
+            return None;
+        }
+        let steps = Offset { constant: 0, ..offset.clone() };
+        let (start, before) = self.builder.constant_apart(region.base);
+        let steps = self.uniform_part(&steps);
+        let base = self.builder.wide(WideOp::Add, &[start, steps]);
+        let constant = self.builder.s64(before + offset.constant);
+        let base = self.builder.wide(WideOp::Add, &[base, constant]);
+        let (index, limit) = (self.get(value), self.builder.s32(u32::try_from(words).ok()?));
+        Some(Row { base, index, limit, width: Width::Word })
     }
 
     /// A row of a picture, counted from the region's beginning: its limit is the same for all rows.
@@ -353,10 +377,13 @@ impl Widen<'_> {
     /// Whether all lanes that are on are in bounds of memory whose length is known.
     fn is_inside(&self, len: u64, offset: &Offset) -> bool {
         let Some(ranges) = &self.ranges else { return false };
-        let largest = |term: &Term| u64::from(ranges.at(self.block, term.value).high) * u64::from(term.stride);
-        let end =
-            offset.uniform.iter().chain(&offset.lanes).map(largest).fold(offset.constant + 4, u64::saturating_add);
-        end <= len
+        let parts = offset.uniform.iter().chain(&offset.lanes).map(|term| self.largest(ranges, term));
+        parts.fold(offset.constant + 4, u64::saturating_add) <= len
+    }
+
+    /// The greatest number of bytes that a term can be here.
+    fn largest(&self, ranges: &Ranges, term: &Term) -> u64 {
+        u64::from(ranges.at(self.block, term.value).high) * u64::from(term.stride)
     }
 
     /// The address of a word that all lanes access.
