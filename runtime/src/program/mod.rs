@@ -361,7 +361,10 @@ fn create(
     size_arrays(&mut bindings, arrays)?;
     let sets = set_layouts(device, &bindings)?;
     let layout = pipeline_layout(device, &sets, kernel.push_bytes)?;
-    let pipeline = device.create_compute_pipeline_from(shader, &layout)?;
+    // A kernel that fits: the driver refuses workgroups whose private memory together no machine has.
+    let what = || format!("the program {entry:?}: its code, or private memory of all invocations of a workgroup");
+    let pipeline =
+        device.create_compute_pipeline_from(shader, &layout).map_err(|e| Error::from(e).for_want_of(what))?;
     // Relaxed: numbers only have to differ.
     let inner = Inner {
         id: NEXT.fetch_add(1, Ordering::Relaxed),

@@ -170,6 +170,9 @@ impl Translator<'_> {
     }
 
     fn extract(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+        if let Some(held) = self.held(operand(operands, 0)?).cloned() {
+            return self.extract_held(held, ty, &operands[1..]);
+        }
         let from = self.value(operand(operands, 0)?)?;
         let part = part(&mut self.types, from.ty, &operands[1..])?;
         expect_type(ty, part.ty)?;

@@ -37,7 +37,16 @@ impl Translator<'_> {
                 }
             }
             Op::Switch => self.switch(operands)?,
+            Op::Return if !self.types.scalars(self.frame.function.result)?.is_empty() => {
+                return Err("the function must return a value".into());
+            }
             Op::Return => return self.leave(None),
+            Op::ReturnValue if self.frame.result.is_some() => {
+                if let Some(place) = self.frame.result.clone() {
+                    self.return_held(&place, operand(operands, 0)?)?;
+                }
+                return self.leave(None);
+            }
             Op::ReturnValue => {
                 let value = self.value(operand(operands, 0)?)?;
                 expect_type(self.frame.function.result, value.ty)?;
@@ -115,10 +124,6 @@ impl Translator<'_> {
     }
 
     fn leave(&mut self, value: Option<Composite>) -> Checked<()> {
-        let result = self.frame.function.result;
-        if value.is_none() && !self.types.scalars(result)?.is_empty() {
-            return Err("the function must return a value".into());
-        }
         match &mut self.frame.exit {
             Exit::Kernel => {
                 self.builder.push(InstData::Return);

@@ -1,6 +1,5 @@
 //! Copies of large composites: loops over elements, where loads and stores of every scalar would be too many.
 
-use foldhash::HashMap;
 use spirv::{Op, StorageClass};
 
 use super::pointer::{Pointer, Root};
@@ -38,7 +37,7 @@ impl Translator<'_> {
     /// A load of a large composite that the next instruction stores and nobody else uses: copies it. Whether it did.
     pub(super) fn load_and_store(&mut self, load: &Inst, next: Option<&Inst>) -> Checked<bool> {
         let Some(store) = next.filter(|next| load.op == Op::Load && next.op == Op::Store) else { return Ok(false) };
-        if !self.is_large(load.ty) || self.mentions(load.id) != 1 {
+        if !self.is_large(load.ty) || self.mentions(load.id).all != 1 {
             return Ok(false);
         }
         let words = &self.sections.words;
@@ -86,25 +85,6 @@ impl Translator<'_> {
         null.is_some_and(|null| self.is_large(null.ty))
     }
 
-    /// How often the function uses what it loads of a large type, and literals that look like it.
-    fn mentions(&mut self, id: Id) -> usize {
-        if self.frame.mentions.is_none() {
-            self.frame.mentions = Some(self.count_mentions());
-        }
-        self.frame.mentions.as_ref().and_then(|all| all.get(&id)).copied().unwrap_or(0)
-    }
-
-    fn count_mentions(&self) -> HashMap<Id, usize> {
-        let blocks = &self.frame.function.blocks;
-        let insts = || blocks.iter().flat_map(|block| block.phis.iter().chain(&block.body).chain([&block.terminator]));
-        let loads = insts().filter(|inst| inst.op == Op::Load && self.is_large(inst.ty));
-        let mut counts: HashMap<Id, usize> = loads.map(|load| (load.id, 0)).collect();
-        for word in insts().flat_map(|inst| self.sections.words.operands(inst)) {
-            counts.entry(*word).and_modify(|count| *count += 1);
-        }
-        counts
-    }
-
     /// Whether places of one type are the same or have nothing in common, so that elements may be copied one by one: those
     /// of one variable are, of an array of descriptors those of one descriptor, and variables are apart unless a decoration says otherwise
     /// (SPIR-V, 2.18.2).
@@ -137,6 +117,17 @@ impl Translator<'_> {
             }
             _ => a == b,
         }
+    }
+
+    /// Copies between places of one type that have nothing in common.
+    pub(super) fn copy_memory_to(
+        &mut self,
+        target: &Pointer,
+        to: Access,
+        source: &Pointer,
+        from: Access,
+    ) -> Checked<()> {
+        self.copy(target, to, &From::Memory(source.clone(), from))
     }
 
     fn copy(&mut self, target: &Pointer, to: Access, source: &From) -> Checked<()> {
@@ -185,13 +176,15 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn member(&self, pointer: &Pointer, member: &Member, number: u32) -> Checked<Pointer> {
+    /// A member of a structure.
+    pub(super) fn member(&self, pointer: &Pointer, member: &Member, number: u32) -> Checked<Pointer> {
         let mut pointer = pointer.clone();
         pointer.step_into(&self.types, member, number)?;
         Ok(pointer)
     }
 
-    fn element(&mut self, pointer: &Pointer, index: Value) -> Checked<Pointer> {
+    /// An element of an array.
+    pub(super) fn element(&mut self, pointer: &Pointer, index: Value) -> Checked<Pointer> {
         let mut pointer = pointer.clone();
         let parts = pointer.place.parts(&self.types)?;
         pointer.element_stride = Some(parts.stride);
@@ -202,6 +195,6 @@ impl Translator<'_> {
 }
 
 /// Whether places are found without a look at addresses.
-fn is_plain(pointer: &Pointer) -> bool {
+pub(super) fn is_plain(pointer: &Pointer) -> bool {
     !pointer.is_variable && matches!(pointer.root, Root::Buffer { .. } | Root::Variable { .. } | Root::Push)
 }

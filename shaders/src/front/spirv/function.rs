@@ -11,6 +11,8 @@ use spirv::{Capability, Op};
 use super::super::Error;
 use super::body::{BasicBlock, Function, Reach};
 use super::composite::{Composite, expect_type};
+use super::held::Mentions;
+use super::pointer::Pointer;
 use super::translate::{Bound, Translator};
 use super::types::Type;
 use super::words::{Checked, Id, Inst, operand};
@@ -18,6 +20,9 @@ use crate::ir::{Block, BlockCall, InstData, Merge};
 
 /// Deepest nesting of calls.
 const MAX_DEPTH: usize = 64;
+
+/// A function, what its parameters are, and how often it mentions what is of large types, if it takes such.
+type Prepared<'m> = (&'m Function, HashMap<Id, Bound>, Option<HashMap<Id, Mentions>>);
 
 /// A function while it is inlined.
 #[derive(Debug)]
@@ -36,8 +41,10 @@ pub(super) struct Frame<'m> {
     pub(super) exit: Exit,
     /// Variables that pointers among the values were made of, where that is known.
     pub(super) origins: HashMap<Id, Id>,
-    /// How often it uses what it loads of large types, once that was asked for.
-    pub(super) mentions: Option<HashMap<Id, usize>>,
+    /// How often it uses what is of large types, once that was asked for.
+    pub(super) mentions: Option<HashMap<Id, Mentions>>,
+    /// Where it puts what it returns, if that is passed on in memory.
+    pub(super) result: Option<Pointer>,
 }
 
 /// What a return does.
@@ -64,6 +71,7 @@ impl<'m> Frame<'m> {
             exit,
             origins: HashMap::default(),
             mentions: None,
+            result: None,
         }
     }
 }
@@ -83,16 +91,17 @@ impl<'m> Translator<'m> {
     /// `OpFunctionCall`.
     pub(super) fn call(&mut self, inst: &Inst) -> Result<(), Error> {
         let prepared = self.prepare(inst).map_err(|message| self.error(inst, &message))?;
-        let (function, values) = prepared;
+        let (function, values, mentions) = prepared;
+        let held = self.held_result(inst).map_err(|message| self.error(inst, &message))?;
         let join = if function.single_exit.is_some() {
             None
         } else {
-            let join = self.open_join(function).map_err(|message| self.error(inst, &message))?;
+            let join = self.open_join(function, held.is_some()).map_err(|message| self.error(inst, &message))?;
             Some(join)
         };
         let exit = join.map_or(Exit::GoOn(None), Exit::Join);
         let mut frame = Frame::new(function, exit);
-        frame.values = values;
+        (frame.values, frame.mentions, frame.result) = (values, mentions, held.clone());
         let caller = std::mem::replace(&mut self.frame, frame);
         self.calls.push(function.id);
         let result = self.body();
@@ -101,6 +110,10 @@ impl<'m> Translator<'m> {
         result?;
         self.builder.set_origin(inst.word);
         let value = match (callee.exit, join) {
+            (_, Some(join)) if held.is_some() => {
+                self.builder.switch_to(join);
+                None
+            }
             (_, Some(join)) => self.joined(function, join),
             (Exit::GoOn(Some((block, value))), None) => {
                 self.builder.switch_to(block);
@@ -108,14 +121,16 @@ impl<'m> Translator<'m> {
             }
             _ => return Err(self.error(inst, "the function does not return")),
         };
-        if let Some(value) = value {
-            self.bind(inst.id, value);
+        match (held, value) {
+            (Some(held), _) => self.hold(inst.id, held),
+            (None, Some(value)) => self.bind(inst.id, value),
+            (None, None) => {}
         }
         Ok(())
     }
 
-    /// The function that is called, with its parameters' values.
-    fn prepare(&mut self, inst: &Inst) -> Checked<(&'m Function, HashMap<Id, Bound>)> {
+    /// The function that is called, with its parameters' values and how often it mentions them.
+    fn prepare(&mut self, inst: &Inst) -> Checked<Prepared<'m>> {
         let operands = self.sections.words.operands(inst);
         let id = operand(operands, 0)?;
         let function = self.sections.functions.get(&id).ok_or_else(|| format!("%{id} is not a function"))?;
@@ -142,10 +157,20 @@ impl<'m> Translator<'m> {
             ));
         }
         let mut values = HashMap::default();
+        let passes_large = function.params.iter().any(|&(_, ty)| self.is_large(ty));
+        let mentions = passes_large.then(|| self.count_mentions(function));
         for (&(param, ty), &argument) in function.params.iter().zip(arguments) {
-            values.insert(param, self.argument(ty, argument)?);
+            let is_held = mentions.as_ref().and_then(|all| all.get(&param)).is_some_and(|mentions| mentions.is_held());
+            let value = match self.held(argument).filter(|_| is_held).cloned() {
+                Some(held) => {
+                    expect_type(ty, held.pointee())?;
+                    Bound::Held(held)
+                }
+                None => self.argument(ty, argument)?,
+            };
+            values.insert(param, value);
         }
-        Ok((function, values))
+        Ok((function, values, mentions))
     }
 
     fn check_signature(&self, function: &Function) -> Checked<()> {
@@ -170,10 +195,12 @@ impl<'m> Translator<'m> {
     }
 
     /// Ends the current block with a construct around the call; gives the block after it.
-    fn open_join(&mut self, function: &Function) -> Checked<Block> {
+    fn open_join(&mut self, function: &Function, is_held: bool) -> Checked<Block> {
         let join = self.builder.create_block();
-        for &scalar in &*self.types.scalars(function.result)? {
-            self.builder.add_param(join, scalar.ty());
+        if !is_held {
+            for &scalar in &*self.types.scalars(function.result)? {
+                self.builder.add_param(join, scalar.ty());
+            }
         }
         let inner = self.builder.create_block();
         self.builder.set_merge(Merge::Selection { merge: join });
@@ -228,7 +255,7 @@ impl<'m> Translator<'m> {
             // Large copies are loops.
             Op::CopyMemory => true,
             Op::Load => has_addresses || self.is_large(inst.ty),
-            Op::Store => has_addresses || self.stores_large_null(inst),
+            Op::Store => has_addresses || self.stores_large_null(inst) || self.stores_held(inst),
             Op::CopyMemorySized | Op::ExtInst => has_addresses,
             _ => false,
         };

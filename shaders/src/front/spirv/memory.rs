@@ -52,6 +52,9 @@ impl Translator<'_> {
     fn load_op(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let pointer = self.pointer(operand(operands, 0)?)?;
         let (access, alignment, _) = self.memory_operands(&operands[1..])?;
+        if self.hold_load(inst, &pointer, access)? {
+            return Ok(());
+        }
         let pointer = self.aligned_to(pointer, alignment)?;
         let value = match self.load_handle(&pointer)? {
             Some(handle) => handle,
@@ -65,10 +68,11 @@ impl Translator<'_> {
     fn store_op(&mut self, operands: &[u32]) -> Checked<()> {
         let pointer = self.pointer(operand(operands, 0)?)?;
         let (access, alignment, _) = self.memory_operands(&operands[2..])?;
-        if self.store_null(&pointer, operand(operands, 1)?, access)? {
+        let value = operand(operands, 1)?;
+        if self.store_null(&pointer, value, access)? || self.store_held(&pointer, value, access)? {
             return Ok(());
         }
-        let value = self.value(operand(operands, 1)?)?;
+        let value = self.value(value)?;
         let pointer = self.aligned_to(pointer, alignment)?;
         self.store(&pointer, &value, access)
     }

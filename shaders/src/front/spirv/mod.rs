@@ -21,6 +21,7 @@ mod enumerants;
 mod function;
 mod glsl450;
 mod group;
+mod held;
 mod host;
 mod image;
 mod layout;

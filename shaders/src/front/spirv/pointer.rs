@@ -170,6 +170,7 @@ impl Translator<'_> {
                 let value = value.clone();
                 self.pointer_of(&value)
             }
+            Some(Bound::Held(_)) => Err(format!("{} is not a pointer", self.sections.describe(id))),
             None if self.constants.get(id).is_some() => {
                 let value = self.value(id)?;
                 self.pointer_of(&value)

@@ -18,7 +18,7 @@ use super::scalar::Scalar;
 use super::types::{Type, Types};
 use super::variables::Variables;
 use super::words::{Checked, Id, Inst, op_name, operand};
-use crate::ir::{Builder, Value};
+use crate::ir::{Access, Builder, Value};
 
 /// Most instructions of a kernel.
 const MAX_INSTS: usize = 1 << 20;
@@ -32,6 +32,8 @@ const MAX_WORK: usize = 1 << 22;
 pub(super) enum Bound {
     Value(Composite),
     Pointer(Pointer),
+    /// A large composite in memory, which nobody else writes.
+    Held(Pointer),
 }
 
 /// One entry point on its way to a kernel.
@@ -95,6 +97,10 @@ impl<'m> Translator<'m> {
             Some(Bound::Pointer(pointer)) => {
                 let pointer = pointer.clone();
                 self.value_of(&pointer).map_err(|message| self.about(id, &message))
+            }
+            Some(Bound::Held(place)) => {
+                let place = place.clone();
+                self.load(&place, Access::default())
             }
             None if self.variables.is_global(id) => {
                 let pointer = self.global(id)?;

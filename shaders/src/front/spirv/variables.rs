@@ -23,7 +23,7 @@ use crate::ir::{
 const MAX_SHARED_BYTES: u32 = 1 << 20;
 
 /// Most bytes of private memory of one invocation.
-const MAX_PRIVATE_BYTES: u32 = 1 << 18;
+const MAX_PRIVATE_BYTES: u32 = 1 << 22;
 
 /// Most descriptor bindings of a kernel.
 const MAX_BINDINGS: usize = 1 << 12;

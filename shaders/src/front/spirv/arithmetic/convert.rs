@@ -25,7 +25,8 @@ pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<Outcome> {
         }
         Spv::UConvert => different(call).and_then(|()| each(call, Scalar::is_int, Scalar::is_int, resized)),
         Spv::SConvert => different(call).and_then(|()| each(call, Scalar::is_int, Scalar::is_int, sign_resized)),
-        Spv::FConvert => different(call).and_then(|()| each(call, Scalar::is_float, Scalar::is_float, float_to_float)),
+        // Of one width to the same, which SPIR-V forbids, too: `glslang` has written such modules, and other drivers take them.
+        Spv::FConvert => each(call, Scalar::is_float, Scalar::is_float, float_to_float),
         Spv::QuantizeToF16 => call.each(Op::QuantizeF16),
         Spv::Bitcast => super::bitcast::bitcast(call),
         _ => return None,
@@ -257,6 +258,7 @@ fn to_double(builder: &mut Builder, a: Num, sign: bool) -> Num {
 
 fn float_to_float(builder: &mut Builder, a: Num, to: Scalar) -> Num {
     match (a.ty, to) {
+        (from, to) if from == to => a,
         (Scalar::F64, Scalar::F32) => {
             let value = builder.pure(Op::DToFloat, &a.words());
             Num::new(to, value)

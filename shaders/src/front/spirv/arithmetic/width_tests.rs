@@ -316,9 +316,7 @@ proptest! {
                 (Scalar::F32, (value as f32).to_bits().into()),
                 (Scalar::F64, value.to_bits()),
             ] {
-                if ty != from {
-                    to(Spv::FConvert, ty, wanted);
-                }
+                to(Spv::FConvert, ty, wanted);
             }
         }
     }

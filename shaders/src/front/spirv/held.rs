@@ -1,0 +1,161 @@
+//! Large composites that functions only pass on: values that are kept in memory, where every scalar on its own would be too many.
+//!
+//! What a function loads and does nothing with but store, pass and return it is copied to memory of its own. So is what a call
+//! returns, and nobody writes there but who defines the value; of that, and of what a function is passed, parts are read where
+//! they are asked for. Calls are inlined one after the other, so each instruction needs one such place: what a call returns is
+//! copied out of the places of the function that is called.
+
+use foldhash::HashMap;
+use spirv::{Op, StorageClass};
+
+use super::body::Function;
+use super::composite::{Composite, expect_type};
+use super::copies::is_plain;
+use super::pointer::Pointer;
+use super::translate::{Bound, Translator};
+use super::types::Type;
+use super::words::{Checked, Id, Inst};
+use crate::ir::Access;
+
+/// How often the instructions of a function mention an id, and literals that look like it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mentions {
+    /// All of them.
+    pub(super) all: usize,
+    /// To store it, to pass it to a function, to return it.
+    moves: usize,
+    /// To take a part of it.
+    parts: usize,
+}
+
+impl Translator<'_> {
+    /// Of what the function that is translated loads, takes or gets of a large type.
+    pub(super) fn mentions(&mut self, id: Id) -> Mentions {
+        if self.frame.mentions.is_none() {
+            self.frame.mentions = Some(self.count_mentions(self.frame.function));
+        }
+        self.frame.mentions.as_ref().and_then(|all| all.get(&id)).copied().unwrap_or_default()
+    }
+
+    /// As [`Translator::mentions`], of all that a function has.
+    pub(super) fn count_mentions(&self, function: &Function) -> HashMap<Id, Mentions> {
+        let blocks = &function.blocks;
+        let insts = || blocks.iter().flat_map(|block| block.phis.iter().chain(&block.body).chain([&block.terminator]));
+        let made = insts().filter(|inst| matches!(inst.op, Op::Load | Op::FunctionCall)).map(|inst| (inst.id, inst.ty));
+        let all = made.chain(function.params.iter().copied()).filter(|(_, ty)| self.is_large(*ty));
+        let mut counts: HashMap<Id, Mentions> = all.map(|(id, _)| (id, Mentions::default())).collect();
+        if counts.is_empty() {
+            return counts;
+        }
+        for inst in insts() {
+            let operands = self.sections.words.operands(inst);
+            for word in operands {
+                counts.entry(*word).and_modify(|mentions| mentions.all += 1);
+            }
+            let moved = match inst.op {
+                Op::Store => operands.get(1..2),
+                Op::FunctionCall => operands.get(1..),
+                Op::ReturnValue => operands.get(..1),
+                _ => None,
+            };
+            for id in moved.unwrap_or_default() {
+                counts.entry(*id).and_modify(|mentions| mentions.moves += 1);
+            }
+            if let (Op::CompositeExtract, Some(&from)) = (inst.op, operands.first()) {
+                counts.entry(from).and_modify(|mentions| mentions.parts += 1);
+            }
+        }
+        counts
+    }
+
+    /// Copies what is loaded, if it is only passed on; whether it did.
+    pub(super) fn hold_load(&mut self, load: &Inst, source: &Pointer, access: Access) -> Checked<bool> {
+        if !self.is_large(load.ty) || source.pointee() != load.ty || !is_plain(source) {
+            return Ok(false);
+        }
+        let Mentions { all, moves, .. } = self.mentions(load.id);
+        if moves == 0 || moves != all {
+            return Ok(false);
+        }
+        let held = self.storage(load.id, StorageClass::Function, load.ty)?;
+        self.copy_memory_to(&held, Access::default(), source, access)?;
+        self.hold(load.id, held);
+        Ok(true)
+    }
+
+    /// The place of what a call returns, if it is passed on.
+    pub(super) fn held_result(&mut self, call: &Inst) -> Checked<Option<Pointer>> {
+        if !self.is_large(call.ty) || !self.mentions(call.id).is_held() {
+            return Ok(None);
+        }
+        self.storage(call.id, StorageClass::Function, call.ty).map(Some)
+    }
+
+    /// A value in memory.
+    pub(super) fn hold(&mut self, id: Id, place: Pointer) {
+        self.frame.values.insert(id, Bound::Held(place));
+    }
+
+    /// The place of a value in memory.
+    pub(super) fn held(&self, id: Id) -> Option<&Pointer> {
+        match self.frame.values.get(&id) {
+            Some(Bound::Held(place)) => Some(place),
+            _ => None,
+        }
+    }
+
+    /// Stores a value that is in memory; whether it did.
+    pub(super) fn store_held(&mut self, target: &Pointer, value: Id, access: Access) -> Checked<bool> {
+        let Some(held) = self.held(value).filter(|_| is_plain(target)).cloned() else { return Ok(false) };
+        expect_type(target.pointee(), held.pointee())?;
+        target.check_writable()?;
+        self.copy_memory_to(target, access, &held, Access::default())?;
+        Ok(true)
+    }
+
+    /// Whether a store is one of those.
+    pub(super) fn stores_held(&self, store: &Inst) -> bool {
+        self.sections.words.operands(store).get(1).is_some_and(|&value| self.held(value).is_some())
+    }
+
+    /// What a function returns, to the place for it.
+    pub(super) fn return_held(&mut self, place: &Pointer, value: Id) -> Checked<()> {
+        let access = Access::default();
+        if self.store_null(place, value, access)? || self.store_held(place, value, access)? {
+            return Ok(());
+        }
+        let value = self.value(value)?;
+        self.store(place, &value, access)
+    }
+
+    /// `OpCompositeExtract` of a value in memory.
+    pub(super) fn extract_held(&mut self, held: Pointer, ty: Id, operands: &[u32]) -> Checked<Composite> {
+        let mut part = held;
+        for &index in operands {
+            let pointee = part.pointee();
+            // There is such a part.
+            self.types.part(pointee, index)?;
+            let info = self.types.get(pointee)?;
+            part = match &info.ty {
+                Type::Struct { members } => {
+                    let member = members.get(index as usize).ok_or("there is no such member")?;
+                    self.member(&part, member, index)?
+                }
+                _ => {
+                    let index = self.builder.constant(index);
+                    self.element(&part, index)?
+                }
+            };
+        }
+        let value = self.load(&part, Access::default())?;
+        expect_type(ty, value.ty)?;
+        Ok(value)
+    }
+}
+
+impl Mentions {
+    /// Whether a value that is in memory anyway stays there.
+    pub(super) fn is_held(self) -> bool {
+        self.all > 0 && self.moves + self.parts == self.all
+    }
+}
