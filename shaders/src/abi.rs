@@ -38,12 +38,15 @@ pub struct DispatchArgs<'a> {
 /// overlap, so that half as much lies behind every address in its piece, and offsets have 32 bits.
 pub const PIECE: u64 = 1 << 31;
 
+/// Bytes of the longest piece: an offset of 2³² - 1, aligned to words, is outside of it.
+const LONGEST_PIECE: u64 = 2 * PIECE - 64;
+
 /// The pieces of disjoint ranges of memory, in ascending order: what kernels that go through addresses get after their
 /// descriptors.
 pub fn pieces(ranges: impl IntoIterator<Item = GuestSlice>) -> impl Iterator<Item = GuestSlice> {
     ranges.into_iter().flat_map(|range| {
         let starts = (0..range.len().div_ceil(PIECE)).map(|number| number * PIECE);
-        starts.map(move |start| range.slice(start, u64::from(u32::MAX)))
+        starts.map(move |start| range.slice(start, LONGEST_PIECE))
     })
 }
 

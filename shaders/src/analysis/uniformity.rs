@@ -266,6 +266,8 @@ impl<'a> Solver<'a> {
             InstData::Atomic { .. } | InstData::Clock { .. } => Shape::Varying,
             InstData::Subgroup { .. } if self.among == Among::Workgroup => Shape::Varying,
             InstData::Subgroup { op, .. } if op.is_uniform() => Shape::Uniform,
+            // What lanes find together.
+            InstData::BufferNear { .. } | InstData::Reaches { .. } if self.among == Among::Subgroup => Shape::Uniform,
             // Who looks at one invocation gets what that has.
             InstData::Subgroup { op: SubgroupOp::Shuffle(_), args } => match self.used(flow, args[1], block)? {
                 Shape::Uniform => Shape::Uniform,

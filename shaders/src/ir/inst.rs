@@ -78,10 +78,31 @@ pub enum InstData {
         /// Bits 32 to 63.
         high: Value,
     },
-    /// `buffer_address v0`: bits 0 to 31 of the address of a buffer's first byte; any bits if it has none.
-    BufferAddress {
+    /// `buffer_near v0, v1`: as [`InstData::BufferAt`], but the address may be that of any invocation of the subgroup that
+    /// is here, too: who goes there asks [`InstData::Reaches`] before.
+    BufferNear {
+        /// Bits 0 to 31 of the address.
+        low: Value,
+        /// Bits 32 to 63.
+        high: Value,
+    },
+    /// `buffer_offset v0, v1, v2`: how many bytes an address (low word, high word) lies behind a buffer's first one, `u32::MAX`
+    /// if that is more or it lies before; any bits if the buffer has no bytes.
+    BufferOffset {
         /// The range.
         buffer: Value,
+        /// Bits 0 to 31 of the address.
+        low: Value,
+        /// Bits 32 to 63.
+        high: Value,
+    },
+    /// `reaches v0 + v1`: a bool that is true only if an offset is less than a buffer's bytes. It may be false nevertheless, as
+    /// where that is so for others of the subgroup that are here.
+    Reaches {
+        /// The range.
+        buffer: Value,
+        /// Bytes.
+        offset: Value,
     },
     /// `image_field width v0`: a field of an image's description as `i32`.
     ImageField {
@@ -272,11 +293,13 @@ macro_rules! walk_operands {
             }
             Self::Element { base, index, .. } => [base, index].into_iter().for_each(&mut $visit),
             Self::Buffer { index, .. } => $visit(index),
-            Self::BufferSize { buffer } | Self::BufferNumber { buffer } | Self::BufferAddress { buffer } => {
-                $visit(buffer)
-            }
+            Self::BufferSize { buffer } | Self::BufferNumber { buffer } => $visit(buffer),
             Self::BufferOf { number } => $visit(number),
-            Self::BufferAt { low, high } => [low, high].into_iter().for_each(&mut $visit),
+            Self::BufferAt { low, high } | Self::BufferNear { low, high } => {
+                [low, high].into_iter().for_each(&mut $visit)
+            }
+            Self::BufferOffset { buffer, low, high } => [buffer, low, high].into_iter().for_each(&mut $visit),
+            Self::Reaches { buffer, offset } => [buffer, offset].into_iter().for_each(&mut $visit),
             Self::ImageField { image, .. } => $visit(image),
             Self::Image { image, sampler, args, .. } => {
                 $visit(image);
@@ -325,13 +348,16 @@ impl InstData {
             | Self::Element { .. }
             | Self::BufferSize { .. }
             | Self::BufferNumber { .. }
-            | Self::BufferAddress { .. }
+            | Self::BufferOffset { .. }
             | Self::ImageField { .. }
             | Self::Clock { .. }
             | Self::HighWord { .. } => Some(Type::I32),
             Self::Image { op, .. } => op.result(),
             Self::Subgroup { op, .. } => Some(op.result()),
-            Self::Buffer { .. } | Self::BufferOf { .. } | Self::BufferAt { .. } => Some(Type::Buffer),
+            Self::Buffer { .. } | Self::BufferOf { .. } | Self::BufferAt { .. } | Self::BufferNear { .. } => {
+                Some(Type::Buffer)
+            }
+            Self::Reaches { .. } => Some(Type::Bool),
             Self::Atomic { op, .. } if op.is_store() => None,
             Self::Atomic { .. } => Some(Type::I32),
             Self::Store { .. }

@@ -110,11 +110,24 @@ fn other(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<
         "buffer_number" => InstData::BufferNumber { buffer: parser.value(line)? },
         "buffer_of" => InstData::BufferOf { number: parser.value(line)? },
         "buffer_at" => {
-            let low = parser.value(line)?;
-            line.expect(',')?;
-            InstData::BufferAt { low, high: parser.value(line)? }
+            let [low, high] = address(parser, line)?;
+            InstData::BufferAt { low, high }
         }
-        "buffer_address" => InstData::BufferAddress { buffer: parser.value(line)? },
+        "buffer_near" => {
+            let [low, high] = address(parser, line)?;
+            InstData::BufferNear { low, high }
+        }
+        "buffer_offset" => {
+            let buffer = parser.value(line)?;
+            line.expect(',')?;
+            let [low, high] = address(parser, line)?;
+            InstData::BufferOffset { buffer, low, high }
+        }
+        "reaches" => {
+            let buffer = parser.value(line)?;
+            line.expect('+')?;
+            InstData::Reaches { buffer, offset: parser.value(line)? }
+        }
         "image_field" => {
             let field = line.word("a field of an image", Field::from_name)?;
             InstData::ImageField { image: parser.value(line)?, field }
@@ -237,6 +250,13 @@ fn atomic(parser: &mut Parser, line: &mut Line<'_>, op: AtomicOp, is_wide: bool)
     let (scope, order) = (scope(line)?, semantics(line)?);
     let unequal = if line.eat_word("unequal") { semantics(line)? } else { Semantics::default() };
     Ok(InstData::Atomic { op, place, value, comparator, wide, scope, semantics: order, unequal })
+}
+
+/// `v0, v1`: low and high word.
+fn address(parser: &mut Parser, line: &mut Line<'_>) -> Result<[Value; 2]> {
+    let low = parser.value(line)?;
+    line.expect(',')?;
+    Ok([low, parser.value(line)?])
 }
 
 fn place(parser: &mut Parser, line: &mut Line<'_>) -> Result<Place> {

@@ -219,7 +219,7 @@ impl Kernel {
     /// Whether memory is accessed by addresses, not through descriptors only.
     pub fn has_addresses(&self) -> bool {
         let mut insts = self.layout.iter().flat_map(|&block| &self.blocks[block].insts);
-        insts.any(|&inst| matches!(self.insts[inst], InstData::BufferAt { .. }))
+        insts.any(|&inst| matches!(self.insts[inst], InstData::BufferAt { .. } | InstData::BufferNear { .. }))
     }
 
     /// Type of a value.

@@ -118,7 +118,9 @@ impl Display for InstData {
             Self::BufferNumber { buffer } => write!(f, "buffer_number {buffer}"),
             Self::BufferOf { number } => write!(f, "buffer_of {number}"),
             Self::BufferAt { low, high } => write!(f, "buffer_at {low}, {high}"),
-            Self::BufferAddress { buffer } => write!(f, "buffer_address {buffer}"),
+            Self::BufferNear { low, high } => write!(f, "buffer_near {low}, {high}"),
+            Self::BufferOffset { buffer, low, high } => write!(f, "buffer_offset {buffer}, {low}, {high}"),
+            Self::Reaches { buffer, offset } => write!(f, "reaches {buffer} + {offset}"),
             Self::ImageField { image, field } => write!(f, "image_field {} {image}", field.name()),
             Self::Image { op, image, sampler, args, access } => {
                 write!(f, "image.{} ", op.name())?;

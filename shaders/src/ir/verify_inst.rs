@@ -31,11 +31,15 @@ pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
             }
             operands.push((index, Type::I32));
         }
-        InstData::BufferSize { buffer } | InstData::BufferNumber { buffer } | InstData::BufferAddress { buffer } => {
-            operands.push((buffer, Type::Buffer));
-        }
+        InstData::BufferSize { buffer } | InstData::BufferNumber { buffer } => operands.push((buffer, Type::Buffer)),
         InstData::BufferOf { number } => operands.push((number, Type::I32)),
-        InstData::BufferAt { low, high } => operands.extend([(low, Type::I32), (high, Type::I32)]),
+        InstData::BufferAt { low, high } | InstData::BufferNear { low, high } => {
+            operands.extend([(low, Type::I32), (high, Type::I32)]);
+        }
+        InstData::BufferOffset { buffer, low, high } => {
+            operands.extend([(buffer, Type::Buffer), (low, Type::I32), (high, Type::I32)]);
+        }
+        InstData::Reaches { buffer, offset } => operands.extend([(buffer, Type::Buffer), (offset, Type::I32)]),
         InstData::ImageField { image, .. } => operands.push((image, Type::Buffer)),
         InstData::Image { ref op, image, sampler, ref args, .. } => {
             op.check()?;

@@ -85,7 +85,9 @@ impl Key {
             InstData::BufferNumber { buffer } => Self::new(10, 0, 0, &[buffer]),
             InstData::BufferOf { number } => Self::new(11, 0, 0, &[number]),
             InstData::BufferAt { low, high } => Self::new(12, 0, 0, &[low, high]),
-            InstData::BufferAddress { buffer } => Self::new(13, 0, 0, &[buffer]),
+            InstData::BufferNear { low, high } => Self::new(13, 0, 0, &[low, high]),
+            InstData::BufferOffset { buffer, low, high } => Self::new(14, 0, 0, &[buffer, low, high]),
+            InstData::Reaches { buffer, offset } => Self::new(15, 0, 0, &[buffer, offset]),
             InstData::ImageField { image, field } => Self::new(9, field as u8, 0, &[image]),
             InstData::Load { access, .. } if access.volatile => return None,
             InstData::Load { ty, width, place: Place::Push { offset }, .. } => {

@@ -218,7 +218,7 @@ impl Builder {
         let most = match data {
             InstData::Const { .. } | InstData::Lanes { .. } | InstData::Undef { .. } | InstData::Context { .. } => 2,
             InstData::BufferBase { .. } | InstData::BufferLen { .. } | InstData::Wide { .. } => 2,
-            InstData::ImageField { .. } => 2,
+            InstData::BufferAt { .. } | InstData::ImageField { .. } => 2,
             InstData::Pure { args, .. } if args.iter().all(|&arg| !self.ty(arg).is_vector()) => 2,
             InstData::Select { then, .. } if !self.ty(*then).is_vector() => 2,
             InstData::Load { ty, .. } if !ty.is_vector() => 2,

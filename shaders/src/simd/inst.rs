@@ -116,6 +116,14 @@ pub enum InstData {
         /// The descriptor's number.
         buffer: Value,
     },
+    /// `buffer_at v0, v1`: number (`s32`) of the piece of device memory in which an address lies (low word, high word, both
+    /// `s32`), `u32::MAX` if there is none.
+    BufferAt {
+        /// Bits 0 to 31 of the address.
+        low: Value,
+        /// Bits 32 to 63.
+        high: Value,
+    },
     /// `image_field width v0`: a field of the description of the image with that number; of any image if there is none.
     ImageField {
         /// The descriptor's number, `s32`.

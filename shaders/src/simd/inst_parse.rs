@@ -90,6 +90,7 @@ fn simple(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option
         "context" => InstData::Context { field: line.word("a field of the context", Field::from_name)? },
         "buffer_base" => InstData::BufferBase { buffer: parser.value(line)? },
         "buffer_len" => InstData::BufferLen { buffer: parser.value(line)? },
+        "buffer_at" => InstData::BufferAt { low: parser.value(line)?, high: operand(parser, line)? },
         "image_field" => {
             let field = line.word("a field of an image", image::Field::from_name)?;
             InstData::ImageField { image: parser.value(line)?, field }

@@ -29,6 +29,7 @@ macro_rules! walk_operands {
             Self::Permute { vector, lanes } => [vector, lanes].into_iter().for_each(&mut $visit),
             Self::FirstLane { mask } | Self::MaskBits { mask } | Self::Any { mask } => $visit(mask),
             Self::BufferBase { buffer } | Self::BufferLen { buffer } => $visit(buffer),
+            Self::BufferAt { low, high } => [low, high].into_iter().for_each(&mut $visit),
             Self::ImageField { image, .. } => $visit(image),
             Self::Call { area, mask, .. } => [area, mask].into_iter().for_each(&mut $visit),
             Self::Load { address, .. } => address.$walk(&mut $visit),
@@ -140,9 +141,11 @@ impl InstData {
             Self::Wide { op, .. } => one(op.result()),
             Self::Splat { value } => one(type_of(*value).widened().unwrap_or(Type::V32)),
             Self::Permute { .. } => one(Type::V32),
-            Self::Extract { .. } | Self::FirstLane { .. } | Self::MaskBits { .. } | Self::ImageField { .. } => {
-                one(Type::S32)
-            }
+            Self::Extract { .. }
+            | Self::FirstLane { .. }
+            | Self::MaskBits { .. }
+            | Self::BufferAt { .. }
+            | Self::ImageField { .. } => one(Type::S32),
             Self::Any { .. } => one(Type::S1),
             Self::Context { field } => one(field.ty()),
             Self::BufferBase { .. } | Self::BufferLen { .. } => one(Type::S64),

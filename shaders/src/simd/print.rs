@@ -96,6 +96,7 @@ impl Display for InstData {
             Self::Context { field } => write!(f, "context {field}"),
             Self::BufferBase { buffer } => write!(f, "buffer_base {buffer}"),
             Self::BufferLen { buffer } => write!(f, "buffer_len {buffer}"),
+            Self::BufferAt { low, high } => write!(f, "buffer_at {low}, {high}"),
             Self::ImageField { image, field } => write!(f, "image_field {} {image}", field.name()),
             Self::Call { routine, area, mask } => write!(f, "{} {area} mask {mask}", routine.name()),
             Self::Fence => f.write_str("fence"),

@@ -76,6 +76,7 @@ fn is_common(kernel: &Kernel, data: &InstData) -> bool {
         | InstData::Splat { .. }
         | InstData::BufferBase { .. }
         | InstData::BufferLen { .. }
+        | InstData::BufferAt { .. }
         | InstData::ImageField { .. } => true,
         InstData::Context { field } => *field != Field::WorkgroupId(0),
         InstData::Load { address, .. } => is_pushed(kernel, address.base),

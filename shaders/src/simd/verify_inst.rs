@@ -59,6 +59,7 @@ pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
             }
             operands.push((buffer, Type::S32));
         }
+        InstData::BufferAt { low, high } => operands.extend([(low, Type::S32), (high, Type::S32)]),
         InstData::Branch { condition, .. } => operands.push((condition, Type::S1)),
         InstData::Switch { selector, .. } => operands.push((selector, Type::S32)),
         InstData::Lanes { .. }

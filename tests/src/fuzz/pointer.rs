@@ -116,15 +116,35 @@ impl Maker {
         word
     }
 
-    /// A load so many bytes behind an address, as the reader makes it.
-    fn load_behind(&mut self, buffer: Value, [low, _]: [Value; 2]) {
-        let level = self.level(&[buffer]);
-        let start = self.builder.push_value(InstData::BufferAddress { buffer }, Type::I32);
-        self.scope.note(start, level);
-        let from_start = self.op(Op::ISub, &[low, start]);
+    /// A load so many bytes behind an address, as the reader makes it: where the subgroup's first address leads, if that
+    /// is right for all of it, else where each one's does.
+    fn load_behind(&mut self, exact: Value, address: [Value; 2]) {
         let (index, _) = self.index();
-        let offset = self.element(from_start, index, 4);
-        let level = self.level(&[buffer, offset]);
-        self.load_any(Place::Buffer { space: BufferSpace::Storage, buffer, offset }, level);
+        let [low, high] = address;
+        let near = self.builder.push_value(InstData::BufferNear { low, high }, Type::Buffer);
+        let level = self.level(&address);
+        self.scope.note(near, level);
+        let [there, here] = [near, exact].map(|buffer| self.behind(buffer, address, index));
+        let reached = self.builder.push_value(InstData::Reaches { buffer: near, offset: there }, Type::Bool);
+        let level = self.level(&[near, there]);
+        self.scope.note(reached, level);
+        let [there, here] = [(near, there), (exact, here)].map(|(buffer, offset)| {
+            let place = Place::Buffer { space: BufferSpace::Storage, buffer, offset };
+            let word = self.builder.load(Type::I32, place, Default::default());
+            let level = self.level(&[buffer, offset]);
+            self.scope.note(word, level);
+            word
+        });
+        let word = self.choose(reached, there, here);
+        let level = self.level(&[word]);
+        self.define(word, Kind::Int, level);
+    }
+
+    /// The offset into a buffer of a place so many words behind an address.
+    fn behind(&mut self, buffer: Value, [low, high]: [Value; 2], index: Value) -> Value {
+        let from_start = self.builder.push_value(InstData::BufferOffset { buffer, low, high }, Type::I32);
+        let level = self.level(&[buffer, low, high]);
+        self.scope.note(from_start, level);
+        self.element(from_start, index, 4)
     }
 }

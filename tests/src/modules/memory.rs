@@ -261,7 +261,7 @@ impl Shape {
                         None => *shape.others.entry(home).or_default().entry(kind).or_default() += 1,
                     }
                 }
-                InstData::BufferAt { low, .. } => shape.trace(kernel, *low, 8),
+                InstData::BufferAt { low, .. } | InstData::BufferNear { low, .. } => shape.trace(kernel, *low, 8),
                 _ => {}
             }
         }

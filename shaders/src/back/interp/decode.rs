@@ -214,8 +214,13 @@ impl Decoder<'_> {
             InstData::BufferSize { buffer } => self.push(inst, memory::buffer_size, &[buffer], 0),
             InstData::BufferNumber { buffer } => self.push(inst, memory::buffer_number, &[buffer], 0),
             InstData::BufferOf { number } => self.push(inst, memory::buffer_of, &[number], 0),
-            InstData::BufferAt { low, high } => self.push(inst, memory::buffer_at, &[low, high], 0),
-            InstData::BufferAddress { buffer } => self.push(inst, memory::buffer_address, &[buffer], 0),
+            InstData::BufferAt { low, high } | InstData::BufferNear { low, high } => {
+                self.push(inst, memory::buffer_at, &[low, high], 0);
+            }
+            InstData::BufferOffset { buffer, low, high } => {
+                self.push(inst, memory::buffer_offset, &[buffer, low, high], 0);
+            }
+            InstData::Reaches { buffer, offset } => self.push(inst, memory::reaches, &[buffer, offset], 0),
             InstData::ImageField { image, field } => self.push(inst, image::field, &[image], field as u32),
             InstData::Image { op, image, sampler, ref args, .. } => {
                 let of = |value: Value| self.slots.of[value];

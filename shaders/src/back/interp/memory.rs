@@ -63,9 +63,18 @@ pub(super) fn buffer_at(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     step.set(regs, abi::piece_at(env.buffers, env.tables.descriptors, address).map_or(NO_BUFFER, u64::from));
 }
 
-/// Low word of the address of the buffer operand 0.
-pub(super) fn buffer_address(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
-    step.set(regs, u64::from(env.buffer(step.arg(regs, 0)).address() as u32));
+/// Bytes from the first of the buffer operand 0 to the address operands 1 and 2.
+pub(super) fn buffer_offset(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
+    let address = u64::from(step.word(regs, 1)) | u64::from(step.word(regs, 2)) << 32;
+    let start = env.buffer(step.arg(regs, 0)).address() as u64;
+    let bytes = address.checked_sub(start).and_then(|bytes| u32::try_from(bytes).ok());
+    step.set(regs, u64::from(bytes.unwrap_or(u32::MAX)));
+}
+
+/// Whether operand 1 is below the bytes of the buffer operand 0.
+pub(super) fn reaches(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
+    let bytes = env.buffer(step.arg(regs, 0)).len();
+    step.set(regs, u64::from(u64::from(step.word(regs, 1)) < bytes));
 }
 
 /// The function that loads from such a place. Operands: the place's; `extra`: the variable.

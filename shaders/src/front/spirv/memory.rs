@@ -204,9 +204,11 @@ impl Translator<'_> {
     pub(super) fn load(&mut self, pointer: &Pointer, access: Access) -> Checked<Composite> {
         let access = self.combine(pointer, access);
         let spots = self.spots(pointer)?;
-        let Some(reached) = self.reached(pointer, &spots) else { return self.load_spots(pointer, &spots, access) };
+        let Some((near, reached)) = self.near(pointer, &spots) else {
+            return self.load_spots(pointer, &spots, access);
+        };
         let ways = self.open_ways(reached);
-        let near = self.load_spots(pointer, &spots, access)?;
+        let near = self.load_spots(&near, &spots, access)?;
         for &value in &*near.values {
             let ty = self.builder.ty(value);
             self.builder.add_param(ways.join, ty);
@@ -305,11 +307,11 @@ impl Translator<'_> {
         pointer.check_writable()?;
         let access = self.combine(pointer, access);
         let spots = self.spots(pointer)?;
-        let Some(reached) = self.reached(pointer, &spots) else {
+        let Some((near, reached)) = self.near(pointer, &spots) else {
             return self.store_spots(pointer, &spots, value, access);
         };
         let ways = self.open_ways(reached);
-        self.store_spots(pointer, &spots, value, access)?;
+        self.store_spots(&near, &spots, value, access)?;
         self.other_way(&ways, &[]);
         let exact = self.exact(pointer)?;
         self.store_spots(&exact, &spots, value, access)?;

@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use smallvec::SmallVec;
 use spirv::{Op, StorageClass};
 
 use super::arithmetic::{self, Exploded, Shape};
@@ -80,9 +81,17 @@ impl Translator<'_> {
     pub(super) fn place_at(&mut self, pointer: &Pointer, address: [Value; 2], delta: u32) -> ir::Place {
         let [low, high] = address;
         let buffer = self.builder.push_value(InstData::BufferAt { low, high }, ir::Type::Buffer);
-        let start = self.builder.push_value(InstData::BufferAddress { buffer }, ir::Type::I32);
-        let from_start = self.builder.pure(ir::Op::ISub, &[low, start]);
-        // Pieces begin at multiples of 64, and the access has said what its address is a multiple of.
+        let inside = self.inside(pointer, address, buffer);
+        let offset = self.offset(&inside, delta);
+        ir::Place::Buffer { space: BufferSpace::Storage, buffer, offset }
+    }
+
+    /// A pointer that is an address as one into a buffer.
+    fn inside(&mut self, pointer: &Pointer, [low, high]: [Value; 2], buffer: Value) -> Pointer {
+        let data = InstData::BufferOffset { buffer, low, high };
+        let from_start = self.builder.push_value(data, ir::Type::I32);
+        // Pieces begin at multiples of 64, and the access has said what its address is a multiple of. What is outside stays
+        // there: no piece is as long as 2³² - 4.
         let mut offset = if pointer.align > 1 {
             let amount = self.builder.constant(pointer.align.trailing_zeros());
             let units = self.builder.pure(ir::Op::LShr, &[from_start, amount]);
@@ -94,22 +103,28 @@ impl Translator<'_> {
         for &(index, stride) in &pointer.steps {
             offset = self.builder.element(offset, index, stride);
         }
-        let delta = self.builder.constant(pointer.constant_part().saturating_add(delta));
-        let offset = self.builder.element(offset, delta, 1);
-        ir::Place::Buffer { space: BufferSpace::Storage, buffer, offset }
+        Pointer {
+            root: Root::Buffer { space: BufferSpace::Storage, buffer },
+            dynamic: Some(offset),
+            start: 0,
+            steps: SmallVec::new(),
+            delta: pointer.constant_part(),
+            ..pointer.clone()
+        }
     }
 
-    /// Whether an access goes into the piece of memory that its chain begins in: true or false when the kernel runs, `None`
-    /// where the chain has no steps, or is no address's.
-    pub(super) fn reached(&mut self, pointer: &Pointer, spots: &[Spot]) -> Option<Value> {
+    /// The ordinary way of an access by an address: into the piece of memory that its chain begins in, which the invocations of
+    /// a subgroup mostly have in common. The pointer into it, and whether the access goes there, true or false when the
+    /// kernel runs; `None` if the pointer is no address.
+    pub(super) fn near(&mut self, pointer: &Pointer, spots: &[Spot]) -> Option<(Pointer, Value)> {
         let Root::Address { address } = pointer.root else { return None };
         let (last, _) = *spots.last()?;
-        if pointer.steps.is_empty() && pointer.constant_part() == 0 {
-            return None;
-        }
-        let ir::Place::Buffer { buffer, offset, .. } = self.place_at(pointer, address, last) else { return None };
-        let size = self.builder.push_value(InstData::BufferSize { buffer }, ir::Type::I32);
-        Some(self.builder.pure(ir::Op::ULt, &[offset, size]))
+        let [low, high] = address;
+        let buffer = self.builder.push_value(InstData::BufferNear { low, high }, ir::Type::Buffer);
+        let near = self.inside(pointer, address, buffer);
+        let offset = self.offset(&near, rounded(pointer, last));
+        let reached = self.builder.push_value(InstData::Reaches { buffer, offset }, ir::Type::Bool);
+        Some((near, reached))
     }
 
     /// The same place without a chain: its own address is looked up.
@@ -224,4 +239,15 @@ impl Translator<'_> {
         let values = arithmetic::translate(&mut self.builder, op, &shape, &operands).ok_or("no arithmetic")??;
         <[Value; 2]>::try_from(&*values).map_err(|_| "an address has two words".into())
     }
+}
+
+/// The last byte of an access, or one behind it in the same element of the array that was stepped through last: so members of one
+/// element are reached by one test.
+fn rounded(pointer: &Pointer, last: u32) -> u32 {
+    const LONGEST: u32 = 256;
+    let Some(&(_, stride)) = pointer.steps.last().filter(|&&(_, stride)| stride > 4 && stride <= LONGEST) else {
+        return last;
+    };
+    let end = pointer.delta.saturating_add(last);
+    (end - end % stride).saturating_add(stride - 1) - pointer.delta.min(end)
 }

@@ -165,10 +165,11 @@ fn price(data: &InstData) -> Option<Price> {
     match data {
         InstData::Const { .. } | InstData::BuiltIn { .. } => Some(Price::Nothing),
         InstData::Buffer { .. } | InstData::BufferSize { .. } | InstData::ImageField { .. } => Some(Price::Nothing),
-        InstData::BufferNumber { .. } | InstData::BufferOf { .. } | InstData::BufferAddress { .. } => {
+        InstData::BufferNumber { .. } | InstData::BufferOf { .. } | InstData::BufferOffset { .. } => {
             Some(Price::Register)
         }
-        InstData::BufferAt { .. } => Some(Price::Nothing),
+        InstData::BufferAt { .. } | InstData::BufferNear { .. } => Some(Price::Nothing),
+        InstData::Reaches { .. } => Some(Price::TruthValue),
         InstData::Load { .. } => Some(Price::Nothing),
         InstData::Pure { op, .. } if is_dear(*op) => Some(Price::Nothing),
         InstData::Pure { op, .. } if op.result() == Type::Bool => Some(Price::TruthValue),

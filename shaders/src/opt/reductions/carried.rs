@@ -244,7 +244,7 @@ impl Finder<'_> {
             | InstData::BufferNumber { .. }
             | InstData::BufferOf { .. }
             | InstData::BufferAt { .. }
-            | InstData::BufferAddress { .. }
+            | InstData::BufferOffset { .. }
             | InstData::ImageField { .. } => {}
             InstData::Load { access, .. } if access.volatile => return false,
             InstData::Load { place: Place::Push { .. }, .. }

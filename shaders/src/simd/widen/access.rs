@@ -56,7 +56,11 @@ impl Widen<'_> {
                 (Scalar::BufferNumber { buffer }, Some(result)) => self.renumber(result, *buffer, 1),
                 (Scalar::BufferOf { number }, Some(result)) => self.renumber(result, *number, u32::MAX),
                 (Scalar::BufferAt { low, high }, Some(result)) => self.buffer_at(result, *low, *high),
-                (Scalar::BufferAddress { buffer }, Some(result)) => self.buffer_address(result, *buffer),
+                (Scalar::BufferNear { low, high }, Some(result)) => self.buffer_near(result, *low, *high),
+                (Scalar::BufferOffset { buffer, low, high }, Some(result)) => {
+                    self.buffer_offset(result, *buffer, [*low, *high]);
+                }
+                (Scalar::Reaches { buffer, offset }, Some(result)) => self.reaches(result, *buffer, *offset),
                 (Scalar::ImageField { image, field }, Some(result)) => self.image_field(result, *image, *field),
                 (Scalar::Image { .. }, _) => self.image(block, inst),
                 (Scalar::Load { ty, width: Width::Word, place, .. }, Some(result)) => self.load(result, *ty, place),

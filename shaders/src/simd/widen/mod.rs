@@ -246,6 +246,7 @@ impl<'a> Widen<'a> {
                     ir::InstData::Load { place, .. }
                     | ir::InstData::Store { place, .. }
                     | ir::InstData::Atomic { place, .. } => Some(place.offset()),
+                    ir::InstData::Reaches { offset, .. } => Some(*offset),
                     ir::InstData::Element { base, .. } => Some(*base),
                     _ => None,
                 };

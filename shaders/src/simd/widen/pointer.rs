@@ -1,8 +1,9 @@
 //! Pointers that are values: numbers of buffers, and the pieces of device memory that addresses lie in; other calls.
 
+use super::address::Term;
 use super::image::ROW;
 use super::{Type, Value, Widen};
-use crate::analysis::Shape;
+use crate::analysis::{Patterns, Shape};
 use crate::ir;
 use crate::ir::Op;
 use crate::simd::{Field, InstData, Routine, WideOp};
@@ -21,11 +22,139 @@ impl Widen<'_> {
         self.define_as(result, sum);
     }
 
-    /// `buffer_at`, by a call.
+    /// `buffer_at`: a call for addresses of which each lane has its own.
     pub(super) fn buffer_at(&mut self, result: ir::Value, low: ir::Value, high: ir::Value) {
+        if self.are_shared([low, high]) {
+            let [low, high] = [low, high].map(|word| self.scalar(word));
+            let number = self.builder.emit_one(InstData::BufferAt { low, high });
+            return self.define_as(result, number);
+        }
         let operands = [low, high].map(|word| self.vector(word));
         let numbers = self.call(Routine::BufferAt, &operands, 1);
         self.define_as(result, numbers[0]);
+    }
+
+    /// `buffer_near`: for the first lane that is on, which speaks for all.
+    pub(super) fn buffer_near(&mut self, result: ir::Value, low: ir::Value, high: ir::Value) {
+        let [low, high] = if self.are_shared([low, high]) {
+            [low, high].map(|word| self.scalar(word))
+        } else {
+            let lane = self.builder.emit_one(InstData::FirstLane { mask: self.exec });
+            [low, high].map(|word| {
+                let vector = self.vector(word);
+                self.builder.emit_one(InstData::Extract { vector, lane })
+            })
+        };
+        let number = self.builder.emit_one(InstData::BufferAt { low, high });
+        self.define_as(result, number);
+    }
+
+    fn are_shared(&self, words: [ir::Value; 2]) -> bool {
+        words.iter().all(|&word| self.shape(word) == Shape::Uniform)
+    }
+
+    /// `buffer_offset`.
+    pub(super) fn buffer_offset(&mut self, result: ir::Value, buffer: ir::Value, address: [ir::Value; 2]) {
+        let is_shared = self.are_shared(address);
+        let lies_there = self.lies_there(buffer, address);
+        if self.shape(buffer) != Shape::Uniform {
+            let address = address.map(|word| self.vector(word));
+            let offset = self.for_each_buffer(buffer, Some(Type::V32), |widen, buffer, _| {
+                Some(widen.offset_in(buffer, address, lies_there))
+            });
+            if let Some(offset) = offset {
+                self.define_as(result, offset);
+            }
+            return;
+        }
+        // A lane that speaks for all may have another address than the others.
+        let buffer = self.scalar(buffer);
+        let offset = if is_shared && lies_there {
+            let low = self.scalar(address[0]);
+            let base = self.builder.emit_one(InstData::BufferBase { buffer });
+            let base = self.builder.wide(WideOp::Truncate, &[base]);
+            self.builder.pure(Op::ISub, &[low, base])
+        } else {
+            let address = address.map(|word| self.vector(word));
+            let offset = self.offset_in(buffer, address, false);
+            if is_shared && self.uniformity.shape(result) == Shape::Uniform {
+                let lane = self.builder.s32(0);
+                self.builder.emit_one(InstData::Extract { vector: offset, lane })
+            } else {
+                offset
+            }
+        };
+        self.define_as(result, offset);
+    }
+
+    /// Whether an address lies in a buffer, or in none, since that was found by it.
+    fn lies_there(&self, buffer: ir::Value, address: [ir::Value; 2]) -> bool {
+        let ir::ValueDef::Result { inst, .. } = self.kernel.values[buffer] else { return false };
+        match self.kernel.insts[inst] {
+            ir::InstData::BufferAt { low, high } | ir::InstData::BufferNear { low, high } => [low, high] == address,
+            _ => false,
+        }
+    }
+
+    /// How many bytes addresses lie behind the beginning of one buffer, in vectors.
+    fn offset_in(&mut self, buffer: Value, [low, high]: [Value; 2], lies_there: bool) -> Value {
+        let base = self.builder.emit_one(InstData::BufferBase { buffer });
+        let first = self.builder.wide(WideOp::Truncate, &[base]);
+        let first = self.builder.splat(first);
+        let bytes = self.builder.pure(Op::ISub, &[low, first]);
+        if lies_there {
+            return bytes;
+        }
+        let amount = self.builder.s64(32);
+        let above = self.builder.wide(WideOp::Shr, &[base, amount]);
+        let above = self.builder.wide(WideOp::Truncate, &[above]);
+        let above = self.builder.splat(above);
+        // The high word of the difference has to be 0.
+        let borrows = self.builder.pure(Op::ULt, &[low, first]);
+        let [none, one] = [0, 1].map(|bits| self.builder.constant(Type::V32, bits));
+        let borrow = self.builder.select(borrows, one, none);
+        let above = self.builder.pure(Op::IAdd, &[above, borrow]);
+        let fits = self.builder.pure(Op::IEq, &[high, above]);
+        let far = self.builder.constant(Type::V32, u64::from(u32::MAX));
+        self.builder.select(fits, bytes, far)
+    }
+
+    /// `reaches`: for all lanes that are on at once.
+    pub(super) fn reaches(&mut self, result: ir::Value, buffer: ir::Value, offset: ir::Value) {
+        if self.shape(buffer) != Shape::Uniform {
+            let no = self.builder.constant(Type::S1, 0);
+            return self.define_as(result, no);
+        }
+        let buffer = self.scalar(buffer);
+        let region = self.descriptor(buffer);
+        let offset = self.offset(offset);
+        let skip = self.uniform_part(&offset);
+        if offset.lanes.is_empty() {
+            let inside = self.builder.wide(WideOp::Lt, &[skip, region.len]);
+            return self.define_as(result, inside);
+        }
+        // Bytes that begin inside, not whole words.
+        let three = self.builder.s64(3);
+        let rest = self.skip(region, skip).len;
+        let rest = self.builder.wide(WideOp::Add, &[rest, three]);
+        let inside = if let [Term { value, stride }] = offset.lanes[..]
+            && self.shape(value) == Shape::Pattern(Patterns::ROW)
+        {
+            let limit = self.count(rest, stride);
+            let bits = self.builder.mask_bits(self.exec);
+            let last = self.builder.pure(Op::FindUMsb, &[bits]);
+            let first = self.get(value);
+            // In 64 bits: a row that wraps is outside.
+            let [first, last, limit] = [first, last, limit].map(|word| self.builder.wide(WideOp::Extend, &[word]));
+            let last = self.builder.wide(WideOp::Add, &[first, last]);
+            self.builder.wide(WideOp::Lt, &[last, limit])
+        } else {
+            let (_, _, inside) = self.lane_index(&offset.lanes, rest);
+            let outside = self.builder.and_not(self.exec, inside);
+            let any = self.builder.any(outside);
+            self.builder.pure(Op::LNot, &[any])
+        };
+        self.define_as(result, inside);
     }
 
     /// Calls a routine, which gives `results` vectors.
@@ -61,23 +190,5 @@ impl Widen<'_> {
         rows.extend(args.iter().map(|&arg| self.vector(arg)));
         let words = (args.len() as u32).saturating_sub(3);
         self.call(Routine::Print { message, words }, &rows, 0);
-    }
-
-    /// `buffer_address`.
-    pub(super) fn buffer_address(&mut self, result: ir::Value, buffer: ir::Value) {
-        if self.shape(buffer) == Shape::Uniform {
-            let buffer = self.scalar(buffer);
-            let base = self.builder.emit_one(InstData::BufferBase { buffer });
-            let low = self.builder.wide(WideOp::Truncate, &[base]);
-            return self.define_as(result, low);
-        }
-        let low = self.for_each_buffer(buffer, Some(Type::V32), |widen, buffer, _| {
-            let base = widen.builder.emit_one(InstData::BufferBase { buffer });
-            let low = widen.builder.wide(WideOp::Truncate, &[base]);
-            Some(widen.builder.splat(low))
-        });
-        if let Some(low) = low {
-            self.define_as(result, low);
-        }
     }
 }

@@ -42,6 +42,10 @@ impl Widen<'_> {
                         strips.uses().for_each(|value| self.note_use(value));
                     }
                 }
+                if let Scalar::Reaches { offset, .. } = kernel.insts[inst] {
+                    let offset = self.offset(offset);
+                    offset.uniform.iter().chain(&offset.lanes).for_each(|term| self.note_use(term.value));
+                }
             }
         }
     }

@@ -12,8 +12,8 @@ use crate::ir::Op;
 use crate::simd::{Address, Field, Inst, InstData, LANES, LaneAddress, Type, Value, ValueDef};
 
 /// Bytes of a descriptor's slice: address and length.
-const SLICE_BYTES: u32 = 16;
-const LEN_AT: i32 = 8;
+pub(super) const SLICE_BYTES: u32 = 16;
+pub(super) const LEN_AT: i32 = 8;
 
 /// An address with what it is valid under.
 #[derive(Clone, Copy, Debug)]

@@ -20,6 +20,7 @@ mod memory;
 mod most;
 mod moves;
 mod parts_of_words;
+mod pieces;
 mod scalar;
 mod streams;
 mod strides;
@@ -89,7 +90,8 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode, CompileError> {
     };
     select.code.zero_word = select.code.pool.word(0);
     select.code.streams = select.streams.any();
-    let is_lookup = |data: &InstData| matches!(data, InstData::Call { routine: Routine::BufferAt, .. });
+    let is_lookup =
+        |data: &InstData| matches!(data, InstData::BufferAt { .. } | InstData::Call { routine: Routine::BufferAt, .. });
     select.code.pieces = kernel.insts.values().any(is_lookup);
     select.lay_out();
     for &block in &kernel.layout {
@@ -203,6 +205,7 @@ impl<'k> Select<'k> {
             InstData::Context { field } => self.context_field(inst, *field),
             InstData::BufferBase { buffer } => self.buffer_base(inst, *buffer)?,
             InstData::BufferLen { buffer } => self.buffer_len(inst, *buffer)?,
+            InstData::BufferAt { low, high } => self.buffer_at(inst, *low, *high)?,
             InstData::ImageField { image, field } => self.image_field(inst, *image, *field)?,
             InstData::Call { routine, area, .. } => self.call(routine, *area)?,
             InstData::Fence => Build::new(Code::Mfence).push(&mut self.code),
