@@ -12,7 +12,8 @@ pub enum Routine {
     /// An image instruction, whose component does not matter: lanes that are on (not 0), numbers of images, numbers of
     /// samplers, the operands of [`ImageOp::params`]; four rows of results.
     Image(ImageOp),
-    /// Low and high words of addresses; the number of the piece of device memory of each, `u32::MAX` if there is none.
+    /// Low and high words of addresses; the number of the piece of device memory of each, `u32::MAX` if there is none, and how
+    /// many bytes it lies behind the piece's beginning.
     BufferAt,
     /// Nothing; low and high words of the time.
     Clock,
@@ -30,7 +31,7 @@ impl Routine {
     pub fn rows(&self) -> u32 {
         match self {
             Self::Image(op) => lanes::rows(op) as u32,
-            Self::BufferAt => 3,
+            Self::BufferAt => 4,
             Self::Clock => 2,
             Self::Print { words, .. } => words.saturating_add(4),
         }

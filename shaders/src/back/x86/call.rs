@@ -276,17 +276,19 @@ fn print(host: &Host, messages: &[Message], message: u32, rows: &[[u32; 16]]) {
     }
 }
 
-/// The piece of memory of each lane's address.
+/// The piece of memory of each lane's address, and where in it that is.
 fn buffers_at(buffers: &[GuestSlice], descriptors: usize, rows: &mut [[u32; 16]]) {
-    let [low, high, numbers] = rows else { return };
-    let mut last = None;
-    for (number, (&low, &high)) in numbers.iter_mut().zip(low.iter().zip(&*high)) {
-        let address = u64::from(low) | u64::from(high) << 32;
-        *number = match last {
+    let [low, high, numbers, offsets] = rows else { return };
+    let mut last: Option<(u64, u32)> = None;
+    for lane in 0..numbers.len() {
+        let address = u64::from(low[lane]) | u64::from(high[lane]) << 32;
+        let number = match last {
             Some((known, number)) if known == address => number,
             _ => abi::piece_at(buffers, descriptors, address).unwrap_or(u32::MAX),
         };
-        last = Some((address, *number));
+        last = Some((address, number));
+        let start = buffers.get(number as usize).map_or(0, |piece| piece.address());
+        (numbers[lane], offsets[lane]) = (number, low[lane].wrapping_sub(start as u32));
     }
 }
 

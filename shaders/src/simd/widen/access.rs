@@ -209,7 +209,11 @@ impl Widen<'_> {
                 self.load_target(target, ty)
             }
             // Nobody writes them: once for all subgroups, and all workgroups, where that saves something.
-            Place::Push { .. } if ty == ir::Type::I32 && offset.lanes.is_empty() && self.is_short => {
+            Place::Push { .. }
+                if ty == ir::Type::I32
+                    && offset.lanes.is_empty()
+                    && (self.is_short || self.looked_up.contains(result)) =>
+            {
                 let address = self.word(region, &offset);
                 self.builder.emit_one(InstData::Load { ty: Type::S32, address })
             }

@@ -107,6 +107,8 @@ struct Widen<'a> {
     frozen: HashMap<ir::Value, Variable>,
     /// High words of what 64-bit atomics of the block gave.
     highs: HashMap<ir::Value, Value>,
+    /// How far behind the beginnings of the buffers that the block looked up their addresses lie.
+    behind: HashMap<ir::Value, Value>,
     /// The outermost divergent loop that lanes leave with each of them.
     left: HashMap<ir::Value, usize>,
     /// Values that other blocks use.
@@ -135,6 +137,8 @@ struct Widen<'a> {
     serial: serial::Serial,
     /// Whether the kernel is so short that a load more for each subgroup counts, and a register for all of it does not.
     is_short: bool,
+    /// Words of addresses, which are looked up as seldom as can be.
+    looked_up: EntitySet<ir::Value>,
     /// What the index of the load that is translated now is below, if the loop around it asked for that.
     below: Option<ir::Value>,
 }
@@ -182,6 +186,7 @@ impl<'a> Widen<'a> {
             forms: SecondaryMap::new(),
             frozen: HashMap::default(),
             highs: HashMap::default(),
+            behind: HashMap::default(),
             left: HashMap::default(),
             shared: EntitySet::new(),
             numbers: EntitySet::new(),
@@ -197,6 +202,7 @@ impl<'a> Widen<'a> {
             short,
             serial,
             is_short: kernel.layout.iter().map(|&block| kernel.blocks[block].insts.len()).sum::<usize>() <= SHORT,
+            looked_up: pointer::looked_up(kernel),
             below: None,
         };
         widen.find_shared();

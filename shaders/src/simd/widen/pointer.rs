@@ -1,5 +1,7 @@
 //! Pointers that are values: numbers of buffers, and the pieces of device memory that addresses lie in; other calls.
 
+use cranelift_entity::EntitySet;
+
 use super::address::Term;
 use super::image::ROW;
 use super::{Type, Value, Widen};
@@ -7,6 +9,17 @@ use crate::analysis::{Patterns, Shape};
 use crate::ir;
 use crate::ir::Op;
 use crate::simd::{Field, InstData, Routine, WideOp};
+
+/// The words of addresses that are looked up.
+pub(super) fn looked_up(kernel: &ir::Kernel) -> EntitySet<ir::Value> {
+    let mut words = EntitySet::new();
+    for &inst in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts) {
+        if let ir::InstData::BufferAt { low, high } | ir::InstData::BufferNear { low, high } = kernel.insts[inst] {
+            words.extend([low, high]);
+        }
+    }
+    words
+}
 
 impl Widen<'_> {
     /// `buffer_number` and `buffer_of`: a buffer is its descriptor's number here, of which there is none for `u32::MAX`; in
@@ -30,8 +43,9 @@ impl Widen<'_> {
             return self.define_as(result, number);
         }
         let operands = [low, high].map(|word| self.vector(word));
-        let numbers = self.call(Routine::BufferAt, &operands, 1);
-        self.define_as(result, numbers[0]);
+        let found = self.call(Routine::BufferAt, &operands, 2);
+        self.behind.insert(result, found[1]);
+        self.define_as(result, found[0]);
     }
 
     /// `buffer_near`: for the first lane that is on, which speaks for all.
@@ -58,6 +72,9 @@ impl Widen<'_> {
         let is_shared = self.are_shared(address);
         let lies_there = self.lies_there(buffer, address);
         if self.shape(buffer) != Shape::Uniform {
+            if let Some(&offset) = self.behind.get(&buffer).filter(|_| lies_there) {
+                return self.define_as(result, offset);
+            }
             let address = address.map(|word| self.vector(word));
             let offset = self.for_each_buffer(buffer, Some(Type::V32), |widen, buffer, _| {
                 Some(widen.offset_in(buffer, address, lies_there))

@@ -156,6 +156,7 @@ impl Widen<'_> {
         self.builder.switch_to(here);
         self.block = block;
         self.local.clear();
+        self.behind.clear();
         self.samples.clear();
         let header = self.uniformity.loops.headed_by(block).is_some();
         if !header {
@@ -387,6 +388,7 @@ impl Widen<'_> {
     /// After a barrier: the lanes and what is local have to be found anew.
     pub(super) fn resume(&mut self) {
         self.local.clear();
+        self.behind.clear();
         self.samples.clear();
         let lanes = self.lanes_variable();
         self.exec = if self.control.full.contains(self.block) { self.subgroup.lanes } else { self.read(lanes) };
