@@ -3,8 +3,8 @@
 //! A workgroup runs on one thread, so memory that only the workgroup sees, or an order that only it asks for, needs no
 //! lock. Lanes take their turn in order.
 
-use super::access::Target;
 use super::address::{Offset, Region};
+use super::target::Target;
 use super::{Type, Value, Widen};
 use crate::analysis::Shape;
 use crate::ir::{self, AtomicOp, InstData as Scalar, Op, Place, Scope, Semantics, Width};

@@ -26,6 +26,7 @@ mod spaced;
 mod strips;
 mod subgroups;
 mod tally;
+mod target;
 mod turns;
 mod values;
 mod windows;

@@ -8,8 +8,8 @@
 
 use cranelift_entity::EntitySet;
 
-use super::access::Target;
 use super::atomic::is_wide;
+use super::target::Target;
 use super::{LANES, Type, Value, Widen};
 use crate::analysis::Shape;
 use crate::ir::{self, AtomicOp, BindingKind, InstData as Scalar, Op, Place, Semantics, ValueDef};

@@ -1,0 +1,245 @@
+//! Values by what they are: constants and masks fold, sums with nothing are what is added to, and what all subgroups have in common is
+//! computed once.
+
+use smallvec::SmallVec;
+
+use super::{ALL, Builder};
+use crate::ir::Op;
+use crate::simd::{InstData, Type, Value, WideOp, pure_result};
+
+/// Operations that a vector in the entry is made of, at most.
+const LIFTED: usize = 4;
+
+impl Builder {
+    /// A constant, the same in all lanes of a vector.
+    pub(in crate::simd) fn constant(&mut self, ty: Type, bits: u64) -> Value {
+        self.emit_one(InstData::Const { ty, bits })
+    }
+
+    /// A 32-bit constant that all lanes share.
+    pub(in crate::simd) fn s32(&mut self, value: u32) -> Value {
+        self.constant(Type::S32, u64::from(value))
+    }
+
+    /// A 64-bit constant that all lanes share.
+    pub(in crate::simd) fn s64(&mut self, value: u64) -> Value {
+        self.constant(Type::S64, value)
+    }
+
+    /// A pure operation, on scalars or on vectors.
+    pub(in crate::simd) fn pure(&mut self, op: Op, args: &[Value]) -> Value {
+        let bits: Option<SmallVec<[u64; 4]>> = args.iter().map(|&arg| self.kernel.constant(arg)).collect();
+        let vector = args.iter().any(|&arg| self.ty(arg).is_vector());
+        if let Some(bits) = bits {
+            return self.fold(op, &bits, vector);
+        }
+        if let (Op::IAdd, &[a, b]) = (op, args)
+            && let Some(sum) = [(a, b), (b, a)].into_iter().find(|&(_, b)| self.kernel.constant(b) == Some(0))
+        {
+            return sum.0;
+        }
+        // What lanes have in all subgroups: masks are used all the time, and a register costs less than a division for each subgroup.
+        let worth = vector && (compares(op) || matches!(op, Op::LAnd | Op::FDiv | Op::Sqrt));
+        if let Some(value) = worth.then(|| self.lifted_pure(op, args)).flatten() {
+            return value;
+        }
+        self.emit_one(InstData::Pure { op, args: SmallVec::from_slice(args) })
+    }
+
+    /// A vector that all subgroups have, in the entry, if it is made of the workgroup's scalars by few operations; itself otherwise.
+    /// It is kept all the time, so it should be worth that.
+    pub(in crate::simd) fn lift(&mut self, vector: Value) -> Value {
+        if self.can_be_lifted(vector, LIFTED) { self.lifted(vector) } else { vector }
+    }
+
+    /// An operation in the entry, if its operands can be there.
+    fn lifted_pure(&mut self, op: Op, args: &[Value]) -> Option<Value> {
+        let all = args.iter().all(|&arg| self.can_be_lifted(arg, LIFTED));
+        all.then(|| {
+            let args = args.iter().map(|&arg| self.lifted(arg)).collect();
+            self.emit_in_entry(InstData::Pure { op, args })
+        })
+    }
+
+    fn can_be_lifted(&self, value: Value, steps: usize) -> bool {
+        if self.is_workgroups(value) {
+            return true;
+        }
+        let Some(data) = self.kernel.definition(value).filter(|_| steps > 0) else { return false };
+        let mut can = match data {
+            InstData::Splat { .. } => true,
+            InstData::Pure { op, .. } => matches!(
+                op,
+                Op::SIntToFloat
+                    | Op::UIntToFloat
+                    | Op::FDiv
+                    | Op::Sqrt
+                    | Op::IAdd
+                    | Op::ISub
+                    | Op::SMin
+                    | Op::SMax
+                    | Op::UMin
+                    | Op::UMax
+            ),
+            _ => false,
+        };
+        if can {
+            data.for_each_use(|value| can = can && self.can_be_lifted(value, steps - 1));
+        }
+        can
+    }
+
+    /// A value that can be lifted, in the entry.
+    fn lifted(&mut self, value: Value) -> Value {
+        let Some(data) = self.kernel.definition(value).filter(|_| !self.is_workgroups(value)) else { return value };
+        let mut data = data.clone();
+        data.for_each_use_mut(|value| *value = self.lifted(*value));
+        self.emit_in_entry(data)
+    }
+
+    /// Appends an instruction without effects to the entry, or finds the same one; what it uses is there.
+    fn emit_in_entry(&mut self, data: InstData) -> Value {
+        if let Some(&value) = self.outer.get(&data) {
+            return value;
+        }
+        let inst = self.add(data.clone());
+        let entry = self.levels[0];
+        self.kernel.blocks[entry].insts.push(inst);
+        let value = self.kernel.results[inst][0];
+        self.level[value] = 2;
+        self.outer.insert(data, value);
+        value
+    }
+
+    /// An operation on constants; those of masks have a bit for each lane.
+    fn fold(&mut self, op: Op, bits: &[u64], vector: bool) -> Value {
+        let ty = pure_result(op, vector);
+        let result = match (op, bits) {
+            (Op::LAnd, [a, b]) => a & b,
+            (Op::LOr, [a, b]) => a | b,
+            (Op::LXor, [a, b]) => a ^ b,
+            (Op::LNot, [a]) => !a & if vector { ALL } else { 1 },
+            (Op::BoolToInt, [a]) if vector && *a != 0 && *a != ALL => {
+                let values = Box::new(std::array::from_fn(|lane| (*a >> lane & 1) as u32));
+                return self.emit_one(InstData::Lanes { values });
+            }
+            _ => {
+                let bits: SmallVec<[u64; 4]> = bits
+                    .iter()
+                    .zip(op.params())
+                    .map(|(&a, &ty)| if ty == crate::ir::Type::Bool { a & 1 } else { a })
+                    .collect();
+                let result = op.fold(&bits);
+                if ty == Type::Mask { result * ALL } else { result }
+            }
+        };
+        self.constant(ty, result)
+    }
+
+    /// 64-bit arithmetic.
+    pub(in crate::simd) fn wide(&mut self, op: WideOp, args: &[Value]) -> Value {
+        let bits: Option<SmallVec<[u64; 2]>> = args.iter().map(|&arg| self.kernel.constant(arg)).collect();
+        if let Some(bits) = bits {
+            return self.constant(op.result(), op.fold(&bits));
+        }
+        let nothing = |value: Value| self.kernel.constant(value) == Some(0);
+        match (op, args) {
+            // A constant comes second: addresses take it in.
+            (WideOp::Add, &[a, b]) if self.kernel.constant(a).is_some() => self.wide(op, &[b, a]),
+            (WideOp::Add, &[a, b]) if nothing(b) => a,
+            (WideOp::Add, &[a, b]) if nothing(a) => b,
+            (WideOp::SubSat, &[a, b]) if nothing(b) => a,
+            (WideOp::Shr, &[a, b]) if nothing(b) => a,
+            (WideOp::Mul, &[a, b]) if self.kernel.constant(b) == Some(1) => a,
+            _ => self.emit_one(InstData::Wide { op, args: SmallVec::from_slice(args) }),
+        }
+    }
+
+    /// An address without the constant that is added to it last, and that.
+    pub(in crate::simd) fn constant_apart(&self, address: Value) -> (Value, u64) {
+        match self.kernel.definition(address) {
+            Some(InstData::Wide { op: WideOp::Add, args }) if self.kernel.constant(args[1]).is_some() => {
+                (args[0], self.kernel.constant(args[1]).unwrap_or_default())
+            }
+            _ => (address, 0),
+        }
+    }
+
+    /// A scalar in each lane.
+    pub(in crate::simd) fn splat(&mut self, value: Value) -> Value {
+        match (self.ty(value), self.kernel.constant(value)) {
+            (Type::S1, Some(bits)) => self.constant(Type::Mask, bits * ALL),
+            (_, Some(bits)) => self.constant(Type::V32, bits),
+            _ => self.emit_one(InstData::Splat { value }),
+        }
+    }
+
+    /// Lanes of both masks.
+    pub(in crate::simd) fn and(&mut self, a: Value, b: Value) -> Value {
+        match (self.kernel.constant(a), self.kernel.constant(b)) {
+            (Some(ALL), _) => b,
+            (_, Some(ALL)) => a,
+            (Some(0), _) => a,
+            (_, Some(0)) => b,
+            _ if a == b => a,
+            _ => self.pure(Op::LAnd, &[a, b]),
+        }
+    }
+
+    /// Lanes of the first mask that are not in the second.
+    pub(in crate::simd) fn and_not(&mut self, a: Value, b: Value) -> Value {
+        match self.kernel.constant(b) {
+            Some(0) => a,
+            Some(ALL) => self.constant(Type::Mask, 0),
+            _ => {
+                let not = self.pure(Op::LNot, &[b]);
+                self.and(a, not)
+            }
+        }
+    }
+
+    /// Lanes of either mask.
+    pub(in crate::simd) fn or(&mut self, a: Value, b: Value) -> Value {
+        match (self.kernel.constant(a), self.kernel.constant(b)) {
+            (Some(0), _) => b,
+            (_, Some(0)) => a,
+            (Some(ALL), _) => a,
+            (_, Some(ALL)) => b,
+            _ if a == b => a,
+            _ => self.pure(Op::LOr, &[a, b]),
+        }
+    }
+
+    /// Whether a mask has lanes.
+    pub(in crate::simd) fn any(&mut self, mask: Value) -> Value {
+        match self.kernel.constant(mask) {
+            Some(bits) => self.constant(Type::S1, u64::from(bits != 0)),
+            None => self.emit_one(InstData::Any { mask }),
+        }
+    }
+
+    /// A bit for each lane.
+    pub(in crate::simd) fn mask_bits(&mut self, mask: Value) -> Value {
+        match self.kernel.constant(mask) {
+            Some(bits) => self.s32((bits & ALL) as u32),
+            None => self.emit_one(InstData::MaskBits { mask }),
+        }
+    }
+
+    /// `then` where the condition holds, else `otherwise`.
+    pub(in crate::simd) fn select(&mut self, condition: Value, then: Value, otherwise: Value) -> Value {
+        let all = if self.ty(condition) == Type::Mask { ALL } else { 1 };
+        match self.kernel.constant(condition) {
+            Some(0) => otherwise,
+            Some(bits) if bits == all => then,
+            _ if then == otherwise => then,
+            _ if matches!(self.kernel.definition(otherwise), Some(InstData::Undef { .. })) => then,
+            _ => self.emit_one(InstData::Select { condition, then, otherwise }),
+        }
+    }
+}
+
+/// Whether an operation compares integers.
+fn compares(op: Op) -> bool {
+    matches!(op, Op::IEq | Op::INe | Op::ULt | Op::ULe | Op::SLt | Op::SLe)
+}
