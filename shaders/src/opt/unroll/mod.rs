@@ -125,6 +125,7 @@ impl Nest {
             let apart = !exits.contains(found.header) && leads_to.iter().all(|&block| !headers.contains(block));
             if !busy[number]
                 && apart
+                && self.stays_inside(kernel, found, &leads_to)
                 && let Some((before, trips, size)) = self.candidate(kernel, number, steps, *growth)
             {
                 let escapes = escapes.get_or_insert_with(|| Escapes::new(kernel, self));
@@ -141,6 +142,15 @@ impl Nest {
             }
         }
         plans
+    }
+
+    /// Whether what subgroups do together in a loop stays in the loop around that, whose trips decide who does it: a way out that is known to
+    /// be taken, as a return, leads away from it, and what stands before that with it.
+    fn stays_inside(&self, kernel: &Kernel, found: &Loop, leads_to: &[Block]) -> bool {
+        let Some(parent) = found.parent.map(|number| &self.loops.all[number]) else { return true };
+        let mut insts = found.blocks.iter().flat_map(|&block| &kernel.blocks[block].insts);
+        leads_to.iter().all(|to| parent.blocks.contains(to))
+            || !insts.any(|&inst| matches!(kernel.insts[inst], InstData::Subgroup { .. }))
     }
 
     /// The block before a loop, its trips and its size afterwards, if it is one to unroll.
