@@ -150,9 +150,7 @@ impl Maker {
         ];
         let fits =
             |region: &Region| region.rule.per > 1 && !region.rule.apart && matches!(region.home, Home::Buffers(_));
-        let regions =
-            self.memory.regions.iter().copied().filter(|region| self.is_writable(region.phase) && fits(region));
-        let regions: Vec<Region> = regions.collect();
+        let regions: Vec<Region> = self.writable().into_iter().filter(fits).collect();
         if regions.is_empty() {
             return;
         }
@@ -177,8 +175,7 @@ impl Maker {
             AtomicOp::HalfLoad,
         ];
         const BELOW_ONE: u32 = 0xbbff;
-        let regions: Vec<Region> =
-            self.memory.regions.iter().copied().filter(|region| self.is_writable(region.phase)).collect();
+        let regions = self.writable();
         if regions.is_empty() {
             return;
         }

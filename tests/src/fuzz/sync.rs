@@ -143,6 +143,11 @@ impl Maker {
         self.subgroup_barrier();
     }
 
+    /// Memory that invocations may write their own words of now.
+    pub(super) fn writable(&self) -> Vec<Region> {
+        self.memory.regions.iter().copied().filter(|region| self.is_writable(region.phase)).collect()
+    }
+
     /// Any atomic on one's own word: nobody else's operation comes between.
     pub(super) fn atomic_own(&mut self) {
         const OPS: [AtomicOp; 13] = [
@@ -160,8 +165,7 @@ impl Maker {
             AtomicOp::Or,
             AtomicOp::Xor,
         ];
-        let regions: Vec<Region> =
-            self.memory.regions.iter().copied().filter(|region| self.is_writable(region.phase)).collect();
+        let regions = self.writable();
         if regions.is_empty() {
             return;
         }

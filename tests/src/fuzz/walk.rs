@@ -75,12 +75,11 @@ impl Maker {
         self.mark(Feature::ReductionSum);
         let op = self.tape.of(&OPS);
         let cluster = self.tape.of(&[16, 16, 4, 2]);
-        let level = if cluster == 16 { self.ctx.min(Level::Subgroup) } else { Level::Invocation };
         let how = match self.tape.pick(4) {
             3 => SubgroupOp::Inclusive(op),
             _ => SubgroupOp::Reduce(op, cluster),
         };
-        let level = if how == SubgroupOp::Inclusive(op) { Level::Invocation } else { level };
+        let level = if how.is_uniform() { self.ctx.min(Level::Subgroup) } else { Level::Invocation };
         if self.tape.chance(3) {
             return self.carried_sum(op, how, level);
         }
