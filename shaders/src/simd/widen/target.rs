@@ -48,16 +48,18 @@ impl Widen<'_> {
         if offset.lanes.is_empty() {
             return Target::Word(self.word(region, offset));
         }
-        if let Some(row) = self.row_inside(region, offset).or_else(|| self.row_of_words(region, offset)) {
+        let lanes = self.words_in_a_row(offset);
+        let row = lanes.and_then(|lanes| {
+            self.row_inside(region, offset, lanes).or_else(|| self.row_of_words(region, offset, lanes))
+        });
+        if let Some(row) = row {
             return Target::Row(row);
         }
         let skip = self.uniform_part(offset);
         let whole = region.len;
         let region = self.skip(region, skip);
-        if let [Term { value, stride: 4 }] = offset.lanes[..]
-            && self.shape(value) == Shape::Pattern(Patterns::ROW)
-        {
-            let index = self.get(value);
+        if let Some(lanes) = lanes {
+            let index = self.get(lanes);
             let limit = self.count(region.len, 4);
             return Target::Row(Row { base: region.base, index, limit, width: Width::Word });
         }
@@ -67,18 +69,23 @@ impl Widen<'_> {
         Target::Lanes(LaneAddress { base: region.base, index, scale, disp: 0 }, mask)
     }
 
+    /// What counts the words of lanes, if those are next to each other.
+    fn words_in_a_row(&self, offset: &Offset) -> Option<ir::Value> {
+        let [Term { value, stride: 4 }] = offset.lanes[..] else { return None };
+        (self.shape(value) == Shape::Pattern(Patterns::ROW)).then_some(value)
+    }
+
     /// A row in memory of a known length, as the workgroup's is, where the parts that lanes share leave room for all that lanes count: its
     /// limit is a constant, whatever those parts are.
-    fn row_inside(&mut self, region: Region, offset: &Offset) -> Option<Row> {
-        let [Term { value, stride: 4 }] = offset.lanes[..] else { return None };
+    fn row_inside(&mut self, region: Region, offset: &Offset, lanes: ir::Value) -> Option<Row> {
         let len = self.builder.kernel.constant(region.len)?;
-        if self.shape(value) != Shape::Pattern(Patterns::ROW) || i32::try_from(offset.constant).is_err() {
+        if i32::try_from(offset.constant).is_err() {
             return None;
         }
         let ranges = self.ranges.as_ref()?;
         let shared = offset.uniform.iter().map(|term| self.largest(ranges, term));
         let words = len.checked_sub(shared.fold(offset.constant, u64::saturating_add))? / 4;
-        if u64::from(ranges.at(self.block, value).high) >= words {
+        if u64::from(ranges.at(self.block, lanes).high) >= words {
             return None;
         }
         let steps = Offset { constant: 0, ..offset.clone() };
@@ -87,16 +94,14 @@ impl Widen<'_> {
         let base = self.builder.wide(WideOp::Add, &[start, steps]);
         let constant = self.builder.s64(before + offset.constant);
         let base = self.builder.wide(WideOp::Add, &[base, constant]);
-        let (index, limit) = (self.get(value), self.builder.s32(u32::try_from(words).ok()?));
+        let (index, limit) = (self.get(lanes), self.builder.s32(u32::try_from(words).ok()?));
         Some(Row { base, index, limit, width: Width::Word })
     }
 
     /// A row of a picture, counted from the region's beginning: its limit is the same for all rows.
-    fn row_of_words(&mut self, region: Region, offset: &Offset) -> Option<Row> {
-        let [Term { value, stride: 4 }] = offset.lanes[..] else { return None };
-        let before =
-            (self.shape(value) == Shape::Pattern(Patterns::ROW)).then(|| self.words_before(offset, value))??;
-        let first = self.get(value);
+    fn row_of_words(&mut self, region: Region, offset: &Offset, lanes: ir::Value) -> Option<Row> {
+        let before = self.words_before(offset, lanes)?;
+        let first = self.get(lanes);
         let index = self.builder.pure(Op::IAdd, &[before, first]);
         let limit = self.count(region.len, 4);
         Some(Row { base: region.base, index, limit, width: Width::Word })
