@@ -99,25 +99,34 @@ fn nobody_waits_for_the_code_of_pipelines_that_are_gone() {
     drop(bench);
 }
 
-#[test]
-fn compiling_counts_for_no_time_limit() {
-    // Long enough to compile for longer than the limit, and over in no time.
+/// A kernel of so many steps, none of which can be spared, that writes odd words.
+fn slow_to_compile(steps: u32) -> String {
     let steps: String =
-        (0..4000u32).map(|step| format!("x = (x * {}u) ^ (x >> {}u);\n", step * 2 + 3, step % 31)).collect();
-    let source = format!(
+        (0..steps).map(|step| format!("x = (x * {}u) ^ (x >> {}u);\n", step * 2 + 3, step % 31)).collect();
+    format!(
         "@group(0) @binding(0) var<storage, read_write> words: array<u32>;
          @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {{
              var x = words[0] + i;
              {steps}
              words[i] = x | 1u;
          }}"
-    );
+    )
+}
+
+#[test]
+fn compiling_counts_for_no_time_limit() {
+    // Compiles for longer than the limit, on however fast a machine, and is over in no time.
     let alone = Bench::new(0);
-    let module = alone.device.create_shader_module_wgsl(&source).unwrap();
-    let started = Instant::now();
-    alone.device.create_compute_pipeline(&module, "main", &Specialization::new(), &alone.layout).unwrap();
-    let limit = started.elapsed() / 4;
-    assert!(limit > Duration::from_millis(20), "the kernel is too small for this test: 4 x {limit:?}");
+    let (source, limit) = (0..)
+        .map(|doubled| {
+            let source = slow_to_compile(2000 << doubled);
+            let module = alone.device.create_shader_module_wgsl(&source).unwrap();
+            let started = Instant::now();
+            alone.device.create_compute_pipeline(&module, "main", &Specialization::new(), &alone.layout).unwrap();
+            (source, started.elapsed() / 4)
+        })
+        .find(|&(_, limit)| limit > Duration::from_millis(40))
+        .unwrap();
     let device = Device::new(DeviceOptions { compilers: 1, time_limit: limit, ..options() }).unwrap();
     let set = device.create_descriptor_set_layout(&[Binding { binding: 0, ty: STORAGE, count: 1 }]).unwrap();
     let layout = device.create_pipeline_layout(&[&set], &[]).unwrap();
