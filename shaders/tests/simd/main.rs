@@ -8,6 +8,7 @@ mod pairs;
 mod random;
 mod schedule;
 mod serial;
+mod slots;
 mod text;
 mod verify;
 mod widened;

@@ -1,6 +1,6 @@
 //! Machine code as text.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Formatter, Instruction, IntelFormatter};
@@ -11,19 +11,19 @@ pub(super) fn listing(bytes: &[u8], entry: usize) -> String {
     let instructions: Vec<Instruction> =
         Decoder::with_ip(64, code, entry as u64, DecoderOptions::NONE).into_iter().collect();
     let branches = instructions.iter().filter(|instruction| is_branch(instruction));
-    let labels: BTreeSet<u64> = branches.map(Instruction::near_branch_target).collect();
-    let label = |address: u64| labels.range(..address).count();
+    let mut labels: BTreeMap<u64, usize> = branches.map(|branch| (branch.near_branch_target(), 0)).collect();
+    labels.values_mut().enumerate().for_each(|(number, label)| *label = number);
     let mut formatter = IntelFormatter::new();
     let mut text = String::new();
     let mut line = String::new();
     for instruction in &instructions {
-        if labels.contains(&instruction.ip()) {
-            let _ = writeln!(text, "L{}:", label(instruction.ip()));
+        if let Some(label) = labels.get(&instruction.ip()) {
+            let _ = writeln!(text, "L{label}:");
         }
         line.clear();
         if is_branch(instruction) {
             formatter.format_mnemonic(instruction, &mut line);
-            let _ = write!(line, " L{}", label(instruction.near_branch_target()));
+            let _ = write!(line, " L{}", labels[&instruction.near_branch_target()]);
         } else {
             formatter.format(instruction, &mut line);
         }

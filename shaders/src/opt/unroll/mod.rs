@@ -24,6 +24,9 @@ const BUDGET: usize = 512;
 /// barriers in it: subgroups take turns once for each, and what they do in between often depends on the counter.
 const INDEXED_BUDGET: usize = 2048;
 
+/// Barriers that a loop may become: machine code of a kernel with hundreds of them takes seconds.
+const BARRIERS: usize = 32;
+
 /// Instructions that all loops together may become, if the kernel has not more than that to begin with.
 const GROWTH: usize = 8192;
 
@@ -70,9 +73,9 @@ fn round(kernel: &mut Kernel, growth: &mut usize, steps: &mut Steps) -> bool {
     true
 }
 
-fn has_barriers(kernel: &Kernel, found: &Loop) -> bool {
-    let mut insts = found.blocks.iter().flat_map(|&block| &kernel.blocks[block].insts);
-    insts.any(|&inst| matches!(kernel.insts[inst], InstData::Barrier { .. }))
+fn barriers(kernel: &Kernel, found: &Loop) -> usize {
+    let insts = found.blocks.iter().flat_map(|&block| &kernel.blocks[block].insts);
+    insts.filter(|&&inst| matches!(kernel.insts[inst], InstData::Barrier { .. })).count()
 }
 
 /// What is known about the loops of a kernel.
@@ -181,8 +184,9 @@ impl Nest {
         }
         let trips = trips::count(kernel, self, number, before, INDEXED_BUDGET / size, steps)?;
         let size = size * trips.times.max(1);
-        let fits = size <= BUDGET
-            || size <= INDEXED_BUDGET && (has_barriers(kernel, found) || self.indexes_private(kernel, found));
+        let barriers = barriers(kernel, found) * trips.times;
+        let fits = barriers <= BARRIERS
+            && (size <= BUDGET || size <= INDEXED_BUDGET && (barriers > 0 || self.indexes_private(kernel, found)));
         (fits && size <= growth).then_some((before, trips, size))
     }
 

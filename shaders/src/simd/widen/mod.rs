@@ -22,6 +22,7 @@ mod pointer;
 mod pure;
 mod sample;
 mod serial;
+mod slots;
 mod spaced;
 mod strips;
 mod subgroups;

@@ -7,7 +7,7 @@
 use cranelift_entity::EntitySet;
 
 use super::turns::{Part, Turns};
-use super::{Block, Type, Value, Widen};
+use super::{Block, Type, Value, Widen, slots};
 use crate::analysis::{Shape, Uniformity};
 use crate::ir::{self, InstData as Scalar, Op, Scope};
 use crate::simd::builder::{ALL, Builder};
@@ -181,7 +181,7 @@ impl Widen<'_> {
         let Subgroup { number, count, turn, .. } = self.subgroup;
         let copies = if self.subgroup.barriers.is_some() { count } else { 1 };
         self.builder.kernel.private_bytes = self.kernel.private_bytes() * LANES * copies;
-        let Some(Barriers { common, frame_bytes, mut parts, .. }) = self.subgroup.barriers.take() else {
+        let Some(Barriers { common, frame, frame_bytes, mut parts }) = self.subgroup.barriers.take() else {
             self.next_subgroup();
             self.builder.terminate_at(turn, InstData::Jump { to: BlockCall::new(start) });
             let number = (count > 1).then(|| self.builder.s32(0));
@@ -193,7 +193,9 @@ impl Widen<'_> {
         };
         self.builder.emit(InstData::Return);
         self.builder.keep_all();
-        let bytes = self.builder.variables.frame_bytes.next_multiple_of(64);
+        self.builder.fill_params();
+        let bytes = self.builder.variables.frame_bytes;
+        let bytes = slots::share(&mut self.builder.kernel, &parts, frame, bytes).next_multiple_of(64);
         let states = if common.is_some() { 0 } else { state_bytes(count) };
         self.builder.kernel.insts[frame_bytes] = InstData::Const { ty: Type::S64, bits: u64::from(bytes) };
         self.builder.kernel.frame_bytes = states + bytes * count;

@@ -20,6 +20,9 @@ use crate::simd::{Address, BlockCall, Field, InstData, Kernel};
 /// State of a subgroup that has ended.
 const ENDED: u32 = u32::MAX;
 
+/// Parts of a kernel whose subgroups have states, above which turns do not each choose the next for themselves.
+const MOST_CASES: usize = 12;
+
 /// Code from where subgroups begin, or go on after a barrier, to where they stop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
@@ -79,12 +82,11 @@ impl Turns {
         let mut carried = AllCarried::default();
         let all: Vec<Carried> = builder.variables.carried().collect();
         all.into_iter().for_each(|value| carried.entry(value.resume).or_default().push(value));
-        builder.fill_params();
         let turns = self.turns(builder);
         let entry = builder.kernel.layout[0];
         builder.kernel.layout = vec![entry];
         let which: Vec<Option<Value>> = turns.iter().map(|turn| self.before(builder, turn, &carried)).collect();
-        let nothing = HashMap::default();
+        let (nothing, mut choice) = (HashMap::default(), None);
         for (turn, which) in turns.iter().zip(which) {
             let [number, least] = self.begin(builder, turn, which);
             builder.kernel.layout.extend(&turn.blocks);
@@ -96,7 +98,16 @@ impl Turns {
                 self.count
             };
             let next = self.repeat(builder, turn, [number, least], count, next);
-            self.go_on(builder, turn, next, |builder, part| self.call(builder, &turns, &carried, part, &values));
+            match next {
+                Some(state) if !self.together && self.parts.len() > MOST_CASES => {
+                    self.choose(builder, state, &mut choice, |builder, part| {
+                        self.call(builder, &turns, &carried, part, &nothing)
+                    });
+                }
+                _ => {
+                    self.go_on(builder, turn, next, |builder, part| self.call(builder, &turns, &carried, part, &values))
+                }
+            }
         }
         let to = self.call(builder, &turns, &carried, 0, &nothing);
         builder.terminate_at(entry, InstData::Jump { to });
@@ -378,6 +389,30 @@ impl Turns {
         builder.emit(InstData::Branch { condition, then, otherwise: BlockCall::new(after) });
         builder.switch_to(after);
         next
+    }
+
+    /// After a turn, where subgroups may wait for any of many parts: one block for all turns goes on with the least.
+    fn choose(
+        &self,
+        builder: &mut Builder,
+        state: Value,
+        choice: &mut Option<Block>,
+        mut call: impl FnMut(&mut Builder, usize) -> BlockCall,
+    ) {
+        let known = *choice;
+        let block = known.unwrap_or_else(|| builder.create_block());
+        builder.emit(InstData::Jump { to: BlockCall { block, args: SmallVec::from_slice(&[state]) } });
+        if known.is_some() {
+            return;
+        }
+        *choice = Some(block);
+        builder.switch_to(block);
+        let selector = builder.param(block, Type::S32);
+        let done = builder.create_block();
+        let cases = (1..self.parts.len()).map(|part| (part as u32, call(builder, part))).collect();
+        builder.emit(InstData::Switch { selector, default: BlockCall::new(done), cases });
+        builder.switch_to(done);
+        builder.emit(InstData::Return);
     }
 
     /// After a turn: the part that subgroups wait for, or the end.

@@ -1,0 +1,168 @@
+//! Values that live across barriers, in loops that swap and renew them: random programs on every engine, against their meaning in
+//! Rust. Places in a subgroup's frame are shared where that changes nothing (`simd/widen/slots`).
+
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+use spelter_shaders::abi::MAX_PUSH_BYTES;
+use spelter_tests::words::{self, Allowed};
+
+/// Invocations of a workgroup, whose last subgroup is only partly full.
+const SIZE: u32 = 40;
+const VALUES: usize = 4;
+
+/// What all invocations do, one after the other.
+#[derive(Clone, Debug)]
+enum Step {
+    /// `x[to] = x[from] * factor + own`
+    Renew { to: usize, from: usize, factor: u32 },
+    /// The two become each other.
+    Swap(usize, usize),
+    /// Each becomes what the next one was.
+    Turn,
+    /// All wait; then `x[to] = x[to] ^` the other's `x[from]`.
+    Share { to: usize, from: usize, distance: u32 },
+    /// A loop of so many trips.
+    Loop(u32, Vec<Step>),
+    /// In every other trip of the loop around.
+    Odd(Vec<Step>),
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    steps: Vec<Step>,
+    /// Invocations whose number is one less than a multiple return first.
+    returns: u32,
+}
+
+/// Writes the text of steps in so many loops.
+fn write(text: &mut String, steps: &[Step], depth: usize) {
+    for step in steps {
+        let written = match step {
+            Step::Renew { to, from, factor } => write!(text, "x{to} = x{from} * {factor}u + own;"),
+            Step::Swap(a, b) => write!(text, "{{ let old = x{a}; x{a} = x{b}; x{b} = old; }}"),
+            Step::Turn => write!(text, "{{ let old = x0; x0 = x1; x1 = x2; x2 = x3; x3 = old; }}"),
+            Step::Share { to, from, distance } => {
+                let wait = "workgroupBarrier();";
+                write!(text, "tile[id] = x{from}; {wait} x{to} = x{to} ^ tile[(id + {distance}u) % {SIZE}u]; {wait}")
+            }
+            Step::Loop(trips, body) => {
+                let inner = depth + 1;
+                write!(text, "for (var trip{inner} = 0u; trip{inner} < {trips}u; trip{inner}++) {{").map(|()| {
+                    write(text, body, inner);
+                    text.push('}');
+                })
+            }
+            Step::Odd(body) => write!(text, "if (trip{depth} & 1u) == 1u {{").map(|()| {
+                write(text, body, depth);
+                text.push('}');
+            }),
+        };
+        written.expect("a string");
+        text.push('\n');
+    }
+}
+
+/// Does steps for all invocations that are here, in trip `trip` of the loop around.
+fn run(steps: &[Step], all: &mut [Option<[u32; VALUES]>], tile: &mut [u32], trip: u32) {
+    for step in steps {
+        match *step {
+            Step::Share { to, from, distance } => {
+                for (id, values) in all.iter().enumerate() {
+                    values.iter().for_each(|values| tile[id] = values[from]);
+                }
+                for (id, values) in all.iter_mut().enumerate() {
+                    let other = tile[(id + distance as usize) % SIZE as usize];
+                    values.iter_mut().for_each(|values| values[to] ^= other);
+                }
+            }
+            Step::Loop(trips, ref body) => (0..trips).for_each(|trip| run(body, all, tile, trip)),
+            Step::Odd(ref body) => {
+                if trip & 1 == 1 {
+                    run(body, all, tile, trip);
+                }
+            }
+            Step::Renew { .. } | Step::Swap(..) | Step::Turn => {
+                for (id, values) in (0..).zip(all.iter_mut()) {
+                    let Some(x) = values else { continue };
+                    match *step {
+                        Step::Renew { to, from, factor } => {
+                            x[to] = x[from].wrapping_mul(factor).wrapping_add(own(id));
+                        }
+                        Step::Swap(a, b) => x.swap(a, b),
+                        _ => x.rotate_left(1),
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn own(id: u32) -> u32 {
+    id * 2_654_435
+}
+
+impl Case {
+    fn text(&self) -> String {
+        let mut body = String::new();
+        write(&mut body, &self.steps, 0);
+        format!(
+            "var<workgroup> tile: array<u32, {SIZE}>;
+             @group(0) @binding(0) var<storage, read> source: array<u32>;
+             @group(0) @binding(1) var<storage, read_write> result: array<u32>;
+             @compute @workgroup_size({SIZE}) fn main(@builtin(local_invocation_index) id: u32) {{
+                 if (id + 1u) % {}u == 0u {{ return; }}
+                 let own = id * 2654435u;
+                 let trip0 = 1u;
+                 var x0 = id; var x1 = source[id]; var x2 = own; var x3 = 3u;
+                 {body}
+                 result[id * 4u] = x0; result[id * 4u + 1u] = x1; result[id * 4u + 2u] = x2; result[id * 4u + 3u] = x3;
+             }}",
+            self.returns
+        )
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let is_here = |id: u32| !(id + 1).is_multiple_of(self.returns);
+        let mut all: Vec<_> = (0..SIZE).map(|id| is_here(id).then_some([id, words::source(id), own(id), 3])).collect();
+        run(&self.steps, &mut all, &mut [0; SIZE as usize], 1);
+        let mut allowed = Allowed::default();
+        for (id, values) in (0..).zip(all) {
+            for (place, value) in (0..).zip(values.into_iter().flatten()) {
+                allowed.store(id * VALUES as u32 + place, value);
+            }
+        }
+        words::run(&self.text(), SIZE * VALUES as u32, &[0; MAX_PUSH_BYTES], [1, 1, 1], &allowed)
+    }
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let value = || 0..VALUES;
+    let leaf = prop_oneof![
+        3 => (value(), value(), 1..9u32).prop_map(|(to, from, factor)| Step::Renew { to, from, factor }),
+        2 => (value(), value()).prop_map(|(a, b)| Step::Swap(a, b)),
+        1 => Just(Step::Turn),
+        3 => (value(), value(), 1..SIZE).prop_map(|(to, from, distance)| Step::Share { to, from, distance }),
+    ];
+    let step = leaf.prop_recursive(3, 12, 4, |step| {
+        let body = || prop::collection::vec(step.clone(), 1..4);
+        prop_oneof![
+            3 => (prop_oneof![1..4u32, 20..24u32], body()).prop_map(|(trips, body)| Step::Loop(trips, body)),
+            1 => body().prop_map(Step::Odd),
+        ]
+    });
+    prop::collection::vec(step, 1..6)
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    (steps(), prop_oneof![2 => Just(SIZE + 1), 1 => 2..SIZE]).prop_map(|(steps, returns)| Case { steps, returns })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn values_come_over_barriers_as_they_were(case in cases()) {
+        prop_assert_eq!(case.check(), Ok(()));
+    }
+}
