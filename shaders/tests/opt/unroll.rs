@@ -60,6 +60,20 @@ fn all_kinds_of_counters() {
     assert_eq!(trips(-197, "iadd v9, v1", "slt v9, v2", false), 200);
 }
 
+/// How many loops are left of one of so many trips with two barriers in it.
+fn left_with_barriers(trips: u32) -> usize {
+    let barrier = "barrier workgroup workgroup acq_rel|workgroup";
+    let text = counting(-(trips as i32), "iadd v9, v1", "slt v9, v0");
+    let mut kernel = parse(&text.replace("v21 =", &format!("{barrier}\n{barrier}\nv21 =")));
+    (UNROLL.run)(&mut kernel);
+    loops(&kernel)
+}
+
+#[test]
+fn loops_of_many_barriers_stay() {
+    assert_eq!([1, 10, 16, 17, 100].map(left_with_barriers), [0, 0, 0, 1, 1]);
+}
+
 #[test]
 fn the_text_of_a_loop_that_ends_at_its_tail() {
     let before = "

@@ -231,6 +231,35 @@ block2:
     assert_eq!(count(&text, "switch"), 2, "{text}");
 }
 
+#[test]
+fn kernels_of_many_barriers_that_some_do_not_come_to_have_one_choice_of_what_is_next() {
+    let lines = |barriers: usize| {
+        let text = text_of(&format!(
+            "kernel \"early\" 64, 1, 1
+var0 = workgroup 256 \"tile\"
+
+block0:
+    v0 = builtin local_invocation_index.0
+    v1 = const.i32 4
+    v2 = element v1, v0 * 4
+    v3 = ult v0, v1
+    branch v3, block1, block2
+
+block1:
+    {}return
+
+block2:
+    return
+",
+            "store var0 + v2, v0\n    barrier workgroup workgroup acq_rel|workgroup\n    ".repeat(barriers)
+        ));
+        // What leads anywhere, and how many places it leads to.
+        count(&text, ": block")
+    };
+    let [few, many] = [20, 200].map(lines);
+    assert!(many < few * 11, "{few} and {many}");
+}
+
 proptest! {
     #[test]
     fn widened_kernels_are_right_and_come_back(
