@@ -1,17 +1,21 @@
 //! Random contents for what a kernel binds, shaped after how it loads them: floats where it loads floats, small numbers
 //! where it loads integers, addresses of memory where it makes addresses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use spelter_shaders::abi::{MAX_PUSH_BYTES, pieces};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::{Class, Descriptor, Extent, Filter, Layout, Numeric, Rows, Sampler, View, Wrap};
-use spelter_shaders::ir::{BindingData, BindingKind, InstData, Kernel, Place, Type, Value, ValueDef, Width};
+use spelter_shaders::ir::{BindingData, BindingKind, InstData, Kernel, Op, Place, Type, Value, ValueDef, Width};
 use spirv::Dim;
 
 use super::Subject;
+use super::families::{Settings, apply};
 use super::interface::ImageType;
 use crate::mutate::Rng;
+
+/// In how many ways integers are large or small; seeds take turns.
+pub const SCALES: u64 = 6;
 
 /// Bytes of all memory.
 const ARENA: usize = 16 << 20;
@@ -76,8 +80,8 @@ impl Default for Arena {
 }
 
 impl Memory {
-    /// Memory for a kernel: the same for the same seed. `None` if it does not fit.
-    pub fn new(arena: Arena, subject: &Subject, seed: u64) -> Option<Self> {
+    /// Memory for a kernel, with what is set for it: the same for the same seed. `None` if it does not fit.
+    pub fn new(arena: Arena, subject: &Subject, settings: &Settings, seed: u64) -> Option<Self> {
         let Subject { kernel, images } = subject;
         let shape = Shape::of(kernel);
         let mut memory = Self {
@@ -89,15 +93,23 @@ impl Memory {
             places: Vec::new(),
         };
         let mut rng = Rng::new(seed ^ 0x5eed);
+        // Others of their own, so that what nobody sets is the same with and without.
+        let mut drawn = Rng::new(seed ^ 0xfa);
         for (number, data) in kernel.bindings.values().enumerate() {
             let home = Home::Binding(number);
+            let place = (data.set, data.binding);
+            let rules = settings.bindings.get(&place).map_or(&[][..], Vec::as_slice);
             for _ in 0..data.count {
-                let image = images.get(&(data.set, data.binding)).copied();
-                memory.descriptor(data, image, |bytes, large| shape.fill(home, bytes, large, seed, &mut rng))?;
+                memory.descriptor(data, images.get(&place).copied(), |bytes, large| {
+                    let mut contents = shape.fill(home, bytes, large, seed, &mut rng);
+                    apply(rules, &mut contents, &mut drawn);
+                    contents
+                })?;
             }
         }
         let push = shape.fill(Home::Push, MAX_PUSH_BYTES, false, seed, &mut rng);
         memory.push.copy_from_slice(&push);
+        apply(&settings.push, &mut memory.push, &mut drawn);
         if kernel.has_addresses() {
             memory.addresses(kernel, &shape, &mut rng)?;
         }
@@ -115,6 +127,12 @@ impl Memory {
         let mut bytes = vec![0; self.bytes.len()];
         self.arena.read(0, &mut bytes);
         bytes
+    }
+
+    /// Takes what is not what there was at first.
+    pub fn take_changes(&self, into: &mut [u8]) {
+        let changes = into.iter_mut().zip(self.read()).zip(&self.bytes).filter(|((_, now), then)| now != *then);
+        changes.for_each(|((into, now), _)| *into = now);
     }
 
     /// The descriptor in which a byte lies, with the first byte of its memory; `None` between them.
@@ -261,25 +279,40 @@ impl Shape {
                         None => *shape.others.entry(home).or_default().entry(kind).or_default() += 1,
                     }
                 }
-                InstData::BufferAt { low, .. } | InstData::BufferNear { low, .. } => shape.trace(kernel, *low, 8),
+                InstData::BufferAt { low, .. } | InstData::BufferNear { low, .. } => {
+                    shape.trace(kernel, *low, &mut BTreeSet::new());
+                }
                 _ => {}
             }
         }
         shape
     }
 
-    /// Notes where an address comes from, if sums of loads are all that makes it.
-    fn trace(&mut self, kernel: &Kernel, value: Value, depth: u32) {
-        let ValueDef::Result { inst, .. } = kernel.values[value] else { return };
+    /// Notes where an address comes from, if it is a sum of what is loaded, also one that grows from trip to trip.
+    fn trace(&mut self, kernel: &Kernel, value: Value, seen: &mut BTreeSet<Value>) {
+        if !seen.insert(value) {
+            return;
+        }
+        let inst = match kernel.values[value] {
+            ValueDef::Result { inst, .. } => inst,
+            ValueDef::Param { block, index, .. } => {
+                let all = kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
+                let calls = all.flat_map(|&inst| kernel.insts[inst].targets());
+                for call in calls.filter(|call| call.block == block) {
+                    self.trace(kernel, call.args[index as usize], seen);
+                }
+                return;
+            }
+        };
         match &kernel.insts[inst] {
             InstData::Load { place, .. } => {
                 if let Some((home, Some(offset))) = home(kernel, place) {
                     self.addresses.push((home, offset));
                 }
             }
-            InstData::Pure { args, .. } if depth > 0 => {
-                args.iter().for_each(|&arg| self.trace(kernel, arg, depth - 1));
-            }
+            // What is scaled is an offset.
+            InstData::Pure { op: Op::IMul | Op::Shl, .. } => {}
+            InstData::Pure { args, .. } => args.iter().for_each(|&arg| self.trace(kernel, arg, seen)),
             _ => {}
         }
     }
@@ -301,7 +334,7 @@ impl Shape {
 
 fn word(kind: Kind, large: bool, seed: u64, rng: &mut Rng) -> u32 {
     let bits = (rng.bits() >> 20) as u32;
-    match (kind, seed % 3) {
+    match (kind, seed % SCALES) {
         (Kind::Float, _) if bits.is_multiple_of(16) => [0f32, 1.0, -1.0, 3.0][bits as usize / 16 % 4].to_bits(),
         (Kind::Float, _) => ((bits % 65_536) as f32 / 16_384.0 - 2.0).to_bits(),
         // Signs, exponents around 0, any mantissa.
@@ -312,8 +345,13 @@ fn word(kind: Kind, large: bool, seed: u64, rng: &mut Rng) -> u32 {
         (Kind::Byte, _) => bits,
         (Kind::Int, 0) => 1 + bits % 4,
         (Kind::Int, 1) => bits % 17,
-        (Kind::Int, _) if large => bits,
-        (Kind::Int, _) => bits % 64,
+        (Kind::Int, 2) if large => bits,
+        (Kind::Int, 2) => bits % 64,
+        (Kind::Int, 3) => bits % 9,
+        (Kind::Int, 4) => 1 << (bits % 10),
+        // A few that are large.
+        (Kind::Int, _) if bits.is_multiple_of(8) => 64 + bits % 1024,
+        (Kind::Int, _) => 1 + bits % 2,
     }
 }
 

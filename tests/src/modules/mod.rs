@@ -1,10 +1,11 @@
 //! Modules of other projects on every engine: what is refused, what has no machine code, what engines disagree about.
 //!
 //! A module says which descriptors it has ([`interface`]); [`memory`] puts random contents behind them, shaped after what the
-//! kernel loads; [`run`] runs every engine on the same memory and compares. Where invocations race, answers depend on
+//! kernel loads, but for what [`families`] set; [`run`] runs every engine on the same memory and compares. Where invocations race, answers depend on
 //! their order: bytes that differ between two orders in the interpreter are left out.
 
 mod compare;
+pub mod families;
 pub mod interface;
 pub mod memory;
 pub mod run;

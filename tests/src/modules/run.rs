@@ -1,18 +1,20 @@
 //! One kernel on every engine, with the same random memory.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use spelter_shaders::abi::{DispatchArgs, Outcome};
 use spelter_shaders::back::x86::Isa;
-use spelter_shaders::back::{Code, Scratch};
+use spelter_shaders::back::{Code, Scratch, Workgroups};
 use spelter_shaders::compile::{self, Backend, Floats};
-use spelter_shaders::ir::{Kernel, Scope, verify};
+use spelter_shaders::ir::{InstData, Kernel, Place, Scope, verify};
 
 use super::Subject;
 use super::compare::{Tolerance, compare};
-use super::memory::{Arena, Memory};
+use super::families::Settings;
+use super::memory::{Arena, Memory, SCALES};
 use crate::engine::{self, Engine, engines};
 use crate::fuzz::{Finding, caught, finding, is_exact, lowered, optimized, uncontracted};
 use crate::mirror::mirrored;
@@ -40,7 +42,7 @@ pub struct Report {
     pub findings: Vec<Finding>,
 }
 
-/// How long the interpreter may take, and how long whatever comes after it.
+/// How long the interpreter may take, and how long whatever comes after it: on its core, since other programs may want that too.
 const PATIENCE: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(40)];
 
 /// What machine code is made with: all that the lowered kernel shows.
@@ -56,27 +58,29 @@ pub struct Runner {
     watch: Arc<Watch>,
 }
 
+/// Workgroups in the third direction for kernels that write nothing with fewer: some take it for the number of a matrix.
+const DEEP: u32 = 6;
+
 /// A way to run the kernel, made ready.
 struct Ready {
     name: String,
     code: Box<dyn Code>,
-    /// The number of the way whose memory it must give, and how nearly.
+    /// The number of the way whose memory it must give, and how nearly. None has those that show races: orders of invocations.
     like: Option<(usize, Tolerance)>,
+    /// Whether each workgroup begins with the first memory, as if none of the others had run.
+    alone: bool,
 }
 
-/// Orders of invocations that show races, the first of the ways.
-const ORDERS: usize = 4;
-
 impl Runner {
-    /// On the compiled engines whose name contains `engine`; dispatches have so many workgroups.
+    /// On the compiled engines whose name contains `engine`; dispatches have so many workgroups where nothing else is set.
     pub fn new(engine: &str, groups: [u32; 3]) -> Self {
         let engines =
             engines().into_iter().filter(|other| other.is_compiled() && other.name.contains(engine)).collect();
         Self { engines, arena: Arena::default(), scratch: Scratch::default(), groups, watch: Watch::begin() }
     }
 
-    /// Compiles the kernel and runs it with so many seeds.
-    pub fn examine(&mut self, subject: &Subject, seeds: u64) -> Report {
+    /// Compiles the kernel and runs it with so many seeds; one that wrote nothing, with each scale of numbers, and more workgroups.
+    pub fn examine(&mut self, subject: &Subject, seeds: u64, settings: &Settings) -> Report {
         let kernel = &subject.kernel;
         let mut report = Report { instructions: instructions(kernel), ..Report::default() };
         let start = Instant::now();
@@ -92,12 +96,22 @@ impl Runner {
                 return report;
             }
         };
-        for seed in 0..seeds {
-            let Some(memory) = Memory::new(self.arena, subject, seed) else {
+        let plain = settings.groups.unwrap_or(self.groups);
+        for seed in 0..seeds.max(SCALES) {
+            let mut groups = plain;
+            if seed >= seeds {
+                if report.wrote || !report.findings.is_empty() || report.stopped > 1 {
+                    break;
+                }
+                if settings.groups.is_none() {
+                    groups[2] = groups[2].max(DEEP);
+                }
+            }
+            let Some(memory) = Memory::new(self.arena, subject, settings, seed) else {
                 report.findings.push(finding("memory does not fit", ""));
                 return report;
             };
-            if let Err(finding) = self.seed(&ways, &memory, &mut report) {
+            if let Err(finding) = self.seed(&ways, &memory, groups, &mut report) {
                 let detail = format!("seed {seed}: {}", finding.detail);
                 report.findings.push(Finding { detail, ..finding });
             }
@@ -110,7 +124,7 @@ impl Runner {
         verify(kernel).map_err(|error| finding("the reader makes a bad kernel", error))?;
         let interpret = |name: &str, kernel: &Kernel, like| {
             let code = caught(name, "panics when it prepares", || compile::interpret(kernel))?;
-            Ok(Ready { name: name.into(), code, like })
+            Ok(Ready { name: name.into(), code, like, alone: false })
         };
         let plain = uncontracted(kernel);
         let exact = if is_exact(&plain) { Tolerance::Nan } else { Tolerance::Rough };
@@ -121,9 +135,12 @@ impl Runner {
             interpret("the last first", mirror.as_ref().unwrap_or(kernel), None)?,
             interpret("subgroups in turns", &engine::interleaved(kernel, Scope::Subgroup), None)?,
             interpret("workgroups in turns", &engine::interleaved(kernel, Scope::Workgroup), None)?,
-            interpret("optimisation", &optimized(&plain)?, Some((0, Tolerance::Nan)))?,
-            interpret("lowering", &lowered(&plain, Floats::EXACT)?, Some((0, exact)))?,
         ];
+        if !shares(kernel) {
+            ways.push(Ready { alone: true, ..interpret("workgroups alone", kernel, None)? });
+        }
+        ways.push(interpret("optimisation", &optimized(&plain)?, Some((0, Tolerance::Nan)))?);
+        ways.push(interpret("lowering", &lowered(&plain, Floats::EXACT)?, Some((0, exact)))?);
         for isa in Isa::available().filter(|_| machine_code) {
             let last = lowered(kernel, FLOATS.on(isa))?;
             let base = ways.len();
@@ -131,26 +148,27 @@ impl Runner {
             for engine in self.engines.iter().filter(|engine| engine.isa() == Some(isa)) {
                 let Some(prepare) = engine.of_lowered else { continue };
                 let code = caught(engine.name, "panics when it prepares", || prepare(&last))?;
-                ways.push(Ready { name: engine.name.into(), code, like: Some((base, Tolerance::Nan)) });
+                let like = Some((base, Tolerance::Nan));
+                ways.push(Ready { name: engine.name.into(), code, like, alone: false });
             }
         }
         Ok(ways)
     }
 
     /// All ways with the same memory; the first that gives something else.
-    fn seed(&mut self, ways: &[Ready], memory: &Memory, report: &mut Report) -> Result<(), Finding> {
+    fn seed(&mut self, ways: &[Ready], memory: &Memory, groups: [u32; 3], report: &mut Report) -> Result<(), Finding> {
         let mut results: Vec<Vec<u8>> = Vec::new();
         let mut racing: Vec<bool> = Vec::new();
         for (number, way) in ways.iter().enumerate() {
             let patience = PATIENCE[usize::from(number > 0)];
-            let Some(got) = self.run(way, memory, patience)? else {
-                if number < ORDERS {
+            let Some(got) = self.run(way, memory, groups, patience)? else {
+                if way.like.is_none() {
                     report.stopped += 1;
                     return Ok(());
                 }
                 return Err(finding(&format!("{}: takes too long", way.name), ""));
             };
-            if number < ORDERS {
+            if way.like.is_none() {
                 racing.resize(got.len(), false);
                 let first = results.first().unwrap_or(&got);
                 racing.iter_mut().zip(first.iter().zip(&got)).for_each(|(racing, (a, b))| *racing |= a != b);
@@ -177,45 +195,77 @@ impl Runner {
     }
 
     /// What memory holds after a run; `None` if it had to be stopped.
-    fn run(&mut self, way: &Ready, memory: &Memory, patience: Duration) -> Result<Option<Vec<u8>>, Finding> {
+    fn run(
+        &mut self,
+        way: &Ready,
+        memory: &Memory,
+        groups: [u32; 3],
+        patience: Duration,
+    ) -> Result<Option<Vec<u8>>, Finding> {
         memory.load();
         let watch = Arc::clone(&self.watch);
+        let count: u64 = groups.iter().map(|&count| u64::from(count)).product();
         let args = DispatchArgs {
             buffers: &memory.buffers,
             images: &memory.images,
             push: &memory.push,
-            num_workgroups: self.groups,
+            num_workgroups: groups,
             stop: &watch.stop,
         };
         watch.set(Some(patience));
-        let outcome =
-            caught(&way.name, "panics when it runs", || engine::dispatch(&*way.code, &args, &mut self.scratch));
+        let got = caught(&way.name, "panics when it runs", || {
+            if !way.alone {
+                let outcome = engine::dispatch(&*way.code, &args, &mut self.scratch);
+                return (outcome == Outcome::Done).then(|| memory.read());
+            }
+            let mut all = memory.read();
+            for number in 0..count {
+                memory.load();
+                let one = Workgroups::new(number..number + 1, groups, [0; 3]);
+                if way.code.run_all(&args, one, &mut self.scratch) != Outcome::Done {
+                    return None;
+                }
+                memory.take_changes(&mut all);
+            }
+            Some(all)
+        });
         watch.set(None);
-        Ok((outcome? == Outcome::Done).then(|| memory.read()))
+        got
     }
+}
+
+/// Whether workgroups may wait for or count on others: they have atomics.
+fn shares(kernel: &Kernel) -> bool {
+    let mut insts = kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
+    insts.any(|&inst| matches!(kernel.insts[inst], InstData::Atomic { place: Place::Buffer { .. }, .. }))
 }
 
 fn instructions(kernel: &Kernel) -> usize {
     kernel.layout.iter().map(|&block| kernel.blocks[block].insts.len()).sum()
 }
 
-/// Stops runs that take too long.
+/// Stops runs, on the thread that made it, that take too long.
 #[derive(Debug)]
 struct Watch {
     stop: AtomicU32,
     start: Instant,
-    /// Milliseconds after the start at which to stop; 0 for never.
+    /// Where the system tells how long the thread has run.
+    times: Option<PathBuf>,
+    /// Nanoseconds of [`Watch::spent`] at which to stop; 0 for never.
     until: AtomicU64,
 }
 
 impl Watch {
     fn begin() -> Arc<Self> {
-        let watch = Arc::new(Self { stop: AtomicU32::new(0), start: Instant::now(), until: AtomicU64::new(0) });
+        let thread = std::fs::read_link("/proc/thread-self").ok();
+        let times = thread.map(|thread| Path::new("/proc").join(thread).join("schedstat"));
+        let (stop, until) = (AtomicU32::new(0), AtomicU64::new(0));
+        let watch = Arc::new(Self { stop, start: Instant::now(), times, until });
         let weak = Arc::downgrade(&watch);
         std::thread::spawn(move || {
             while let Some(watch) = weak.upgrade() {
                 let until = watch.until.load(Relaxed);
-                if until != 0 && watch.start.elapsed().as_millis() as u64 > until {
+                if until != 0 && watch.spent() > until {
                     watch.stop.store(1, Relaxed);
                 }
                 drop(watch);
@@ -225,8 +275,15 @@ impl Watch {
         watch
     }
 
+    /// Nanoseconds that the thread has run; since the start, if nobody tells.
+    fn spent(&self) -> u64 {
+        let told = self.times.as_ref().and_then(|times| std::fs::read_to_string(times).ok());
+        let first = told.as_ref().and_then(|told| told.split_whitespace().next()?.parse().ok());
+        first.unwrap_or_else(|| self.start.elapsed().as_nanos() as u64)
+    }
+
     fn set(&self, patience: Option<Duration>) {
-        let until = patience.map_or(0, |patience| (self.start.elapsed() + patience).as_millis() as u64);
+        let until = patience.map_or(0, |patience| self.spent() + patience.as_nanos() as u64);
         self.until.store(until, Relaxed);
         self.stop.store(0, Relaxed);
     }

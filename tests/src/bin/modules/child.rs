@@ -29,12 +29,14 @@ fn examine(args: &Args, runner: &mut Runner, path: &Path, entry: &EntryPoint) {
     let mut hasher = DefaultHasher::new();
     entry.words.hash(&mut hasher);
     let module = format!("{:016x}", hasher.finish());
-    let subjects = match entry.subjects(&args.spec.iter().copied().collect()) {
+    let settings = args.families.as_ref().map(|families| families.of(path)).unwrap_or_default();
+    let constants = settings.constants.iter().map(|(&id, &value)| (id, value)).chain(args.spec.iter().copied());
+    let subjects = match entry.subjects(&constants.collect()) {
         Ok(subjects) => subjects,
         Err(reason) => return println!("{}", refused(path, &entry.name, Some(&module), &reason)),
     };
     for subject in subjects {
-        let report = runner.examine(&subject, args.seeds);
+        let report = runner.examine(&subject, args.seeds, &settings);
         let Report { instructions, compile_ms, fallback, agreed, raced, raced_apart, stopped, wrote, findings } =
             report;
         let findings: Vec<Value> =

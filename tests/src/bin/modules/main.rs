@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
+use spelter_tests::modules::families::Families;
 
 /// Runs the compute shaders of public projects on every engine and compares.
 #[derive(Clone, Debug, Parser)]
@@ -25,7 +26,7 @@ pub(crate) struct Args {
     /// Processes.
     #[arg(long, default_value_t = 1)]
     pub(crate) jobs: usize,
-    /// Contents of memory for each kernel.
+    /// Contents of memory for each kernel; more for one that writes nothing.
     #[arg(long, default_value_t = 3)]
     pub(crate) seeds: u64,
     /// Workgroups of each dispatch.
@@ -34,6 +35,9 @@ pub(crate) struct Args {
     /// Sets a specialization constant, of every module that has it.
     #[arg(long, value_name = "ID=VALUE", value_parser = constant)]
     pub(crate) spec: Vec<(u32, u64)>,
+    /// A table of push constants, specialization constants and workgroups by names of files (docs/fuzzing.md).
+    #[arg(long, value_name = "FILE", value_parser = |path: &str| Families::read(Path::new(path)))]
+    pub(crate) families: Option<Families>,
     /// Runs only the interpreters and the compiled engines whose name contains this.
     #[arg(long, default_value = "")]
     pub(crate) engine: String,

@@ -82,6 +82,9 @@ fn spawn(
     for (id, value) in &args.spec {
         command.arg("--spec").arg(format!("{id}={value}"));
     }
+    if let Some(families) = &args.families {
+        command.arg("--families").arg(&families.path);
+    }
     let mut process = command.stdout(Stdio::piped()).spawn().ok()?;
     let output = process.stdout.take()?;
     let sender = sender.clone();
