@@ -206,6 +206,7 @@ pub fn widen(kernel: &Kernel, isa: Isa) -> Result<simd::Kernel, simd::Unsupporte
     let mut wide = simd::widen(kernel)?;
     if isa == Isa::Avx512 {
         // AVX2's vectors are two halves: two chains of results as they are, and too few registers for more.
+        simd::hoist(&mut wide);
         simd::pair(&mut wide, simd::Pairs::WhereFaster);
         simd::schedule(&mut wide, simd::Scheduled::WhereFaster);
     }

@@ -102,6 +102,9 @@ fn machine_code(kernel: &Kernel, isa: Isa, variant: Variant) -> Box<dyn Code> {
         }
         Err(error) => panic!("{error}\n{kernel}"),
     };
+    if variant != Variant::OnePass {
+        simd::hoist(&mut wide);
+    }
     if variant == Variant::Pairs {
         simd::pair(&mut wide, simd::Pairs::WherePossible);
         simd::schedule(&mut wide, simd::Scheduled::Everywhere);

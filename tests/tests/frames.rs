@@ -20,12 +20,41 @@ enum Step {
     Swap(usize, usize),
     /// Each becomes what the next one was.
     Turn,
-    /// All wait; then `x[to] = x[to] ^` the other's `x[from]`.
-    Share { to: usize, from: usize, distance: u32 },
+    /// All wait; then `x[to] = x[to] ^` somebody's `x[from]`.
+    Share { to: usize, from: usize, whose: Whose },
     /// A loop of so many trips.
     Loop(u32, Vec<Step>),
     /// In every other trip of the loop around.
     Odd(Vec<Step>),
+}
+
+/// Whose value an invocation takes.
+#[derive(Clone, Copy, Debug)]
+enum Whose {
+    /// Of the one so many further.
+    Further(u32),
+    /// The same row for all subgroups: of the one at its lane's place from here on.
+    Row(u32),
+    /// The same for all.
+    Of(u32),
+}
+
+impl Whose {
+    fn text(self) -> String {
+        match self {
+            Self::Further(distance) => format!("(id + {distance}u) % {SIZE}u"),
+            Self::Row(first) => format!("(id & 15u) + {first}u"),
+            Self::Of(id) => format!("{id}u"),
+        }
+    }
+
+    fn of(self, id: u32) -> u32 {
+        match self {
+            Self::Further(distance) => (id + distance) % SIZE,
+            Self::Row(first) => id % 16 + first,
+            Self::Of(id) => id,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -42,9 +71,9 @@ fn write(text: &mut String, steps: &[Step], depth: usize) {
             Step::Renew { to, from, factor } => write!(text, "x{to} = x{from} * {factor}u + own;"),
             Step::Swap(a, b) => write!(text, "{{ let old = x{a}; x{a} = x{b}; x{b} = old; }}"),
             Step::Turn => write!(text, "{{ let old = x0; x0 = x1; x1 = x2; x2 = x3; x3 = old; }}"),
-            Step::Share { to, from, distance } => {
-                let wait = "workgroupBarrier();";
-                write!(text, "tile[id] = x{from}; {wait} x{to} = x{to} ^ tile[(id + {distance}u) % {SIZE}u]; {wait}")
+            Step::Share { to, from, whose } => {
+                let (wait, whose) = ("workgroupBarrier();", whose.text());
+                write!(text, "tile[id] = x{from}; {wait} x{to} = x{to} ^ tile[{whose}]; {wait}")
             }
             Step::Loop(trips, body) => {
                 let inner = depth + 1;
@@ -67,12 +96,12 @@ fn write(text: &mut String, steps: &[Step], depth: usize) {
 fn run(steps: &[Step], all: &mut [Option<[u32; VALUES]>], tile: &mut [u32], trip: u32) {
     for step in steps {
         match *step {
-            Step::Share { to, from, distance } => {
+            Step::Share { to, from, whose } => {
                 for (id, values) in all.iter().enumerate() {
                     values.iter().for_each(|values| tile[id] = values[from]);
                 }
-                for (id, values) in all.iter_mut().enumerate() {
-                    let other = tile[(id + distance as usize) % SIZE as usize];
+                for (id, values) in (0..).zip(all.iter_mut()) {
+                    let other = tile[whose.of(id) as usize];
                     values.iter_mut().for_each(|values| values[to] ^= other);
                 }
             }
@@ -138,11 +167,16 @@ impl Case {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let value = || 0..VALUES;
+    let whose = prop_oneof![
+        (1..SIZE).prop_map(Whose::Further),
+        (0..SIZE - 16).prop_map(Whose::Row),
+        (0..SIZE).prop_map(Whose::Of),
+    ];
     let leaf = prop_oneof![
         3 => (value(), value(), 1..9u32).prop_map(|(to, from, factor)| Step::Renew { to, from, factor }),
         2 => (value(), value()).prop_map(|(a, b)| Step::Swap(a, b)),
         1 => Just(Step::Turn),
-        3 => (value(), value(), 1..SIZE).prop_map(|(to, from, distance)| Step::Share { to, from, distance }),
+        3 => (value(), value(), whose).prop_map(|(to, from, whose)| Step::Share { to, from, whose }),
     ];
     let step = leaf.prop_recursive(3, 12, 4, |step| {
         let body = || prop::collection::vec(step.clone(), 1..4);

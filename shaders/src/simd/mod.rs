@@ -5,6 +5,7 @@
 mod builder;
 mod cost;
 mod entities;
+mod hoist;
 mod inst;
 mod inst_parse;
 mod join;
@@ -27,6 +28,7 @@ mod wide;
 mod widen;
 
 pub use entities::{Block, Inst, Value};
+pub use hoist::hoist;
 pub use inst::{Address, BlockCall, Elements, InstData, LANES, LaneAddress, Row, Spacing, Strips, pure_result};
 pub use join::join;
 pub use kernel::{BlockData, Kernel, ValueDef};

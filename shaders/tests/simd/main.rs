@@ -2,6 +2,7 @@
 
 mod ahead;
 mod groups;
+mod hoist;
 mod lanes;
 mod pairs;
 #[path = "../ir/random.rs"]

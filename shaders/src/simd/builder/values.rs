@@ -38,12 +38,28 @@ impl Builder {
         {
             return sum.0;
         }
+        if let (Op::And, &[a, b]) = (op, args)
+            && [(a, b), (b, a)].into_iter().any(|(value, mask)| self.is_masked_out(value, mask))
+        {
+            return self.fold(op, &[0, 0], vector);
+        }
         // What lanes have in all subgroups: masks are used all the time, and a register costs less than a division for each subgroup.
         let worth = vector && (compares(op) || matches!(op, Op::LAnd | Op::FDiv | Op::Sqrt));
         if let Some(value) = worth.then(|| self.lifted_pure(op, args)).flatten() {
             return value;
         }
         self.emit_one(InstData::Pure { op, args: SmallVec::from_slice(args) })
+    }
+
+    /// Whether a constant mask leaves nothing of a product, as the remainder by 16 of a subgroup's first invocation.
+    fn is_masked_out(&self, value: Value, mask: Value) -> bool {
+        let (Some(mask), Some(InstData::Pure { op: Op::IMul, args })) =
+            (self.kernel.constant(mask), self.kernel.definition(value))
+        else {
+            return false;
+        };
+        let factors = args.iter().filter_map(|&arg| self.kernel.constant(arg));
+        mask >> factors.map(u64::trailing_zeros).max().unwrap_or(0).min(63) == 0
     }
 
     /// A vector that all subgroups have, in the entry, if it is made of the workgroup's scalars by few operations; itself otherwise.
