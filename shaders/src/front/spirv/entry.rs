@@ -15,7 +15,7 @@ use crate::abi::SUBGROUP_SIZE;
 use crate::ir;
 
 /// Most invocations of a workgroup (`maxComputeWorkGroupInvocations`).
-const MAX_INVOCATIONS: u64 = 1024;
+pub(in crate::front) const MAX_INVOCATIONS: u64 = 1024;
 
 /// Where a built-in comes from, and the shape that it must be declared with.
 pub(super) fn input(builtin: BuiltIn) -> Checked<(Input, Shape)> {
@@ -78,15 +78,20 @@ pub(super) fn workgroup_size(
     }
     let size =
         size.ok_or_else(|| sections.error(entry.word, format!("entry point {:?} has no LocalSize", entry.name)))?;
-    let invocations = size.iter().try_fold(1u64, |all, &one| all.checked_mul(u64::from(one))).unwrap_or(u64::MAX);
-    if invocations == 0 || invocations > MAX_INVOCATIONS {
-        let [x, y, z] = size;
-        let message = format!(
-            "a workgroup of {x} x {y} x {z} invocations, where 1 to {MAX_INVOCATIONS} are possible (VUID-RuntimeSpirv-x-06432)"
-        );
-        return Err(sections.error(entry.word, message));
-    }
+    check_size(size).map_err(|message| sections.error(entry.word, message))?;
     Ok(size)
+}
+
+/// Whether a workgroup has a size that workgroups can have.
+pub(in crate::front) fn check_size(size: [u32; 3]) -> Checked<()> {
+    let invocations = size.iter().try_fold(1u64, |all, &one| all.checked_mul(u64::from(one))).unwrap_or(u64::MAX);
+    if (1..=MAX_INVOCATIONS).contains(&invocations) {
+        return Ok(());
+    }
+    let [x, y, z] = size;
+    Err(format!(
+        "a workgroup of {x} x {y} x {z} invocations, where 1 to {MAX_INVOCATIONS} are possible (VUID-RuntimeSpirv-x-06432)"
+    ))
 }
 
 /// Whether what an execution mode asks for holds in any case.

@@ -45,6 +45,7 @@ use spirv::Op;
 
 use super::{ConstantType, Error, SpecializationConstant};
 use crate::ir::{self, Builder, Kernel};
+pub(super) use entry::{MAX_INVOCATIONS, check_size};
 use function::{Exit, Frame};
 pub use image::format as image_format;
 use module::{EntryPoint, Sections};

@@ -61,7 +61,7 @@ fn needless<'a>(source: &str, directive: &'a [Range<usize>]) -> Vec<&'a Range<us
 }
 
 /// Words and single characters, without white space and comments.
-fn tokens(source: &str) -> Vec<Range<usize>> {
+pub(super) fn tokens(source: &str) -> Vec<Range<usize>> {
     let (mut list, mut at) = (Vec::new(), 0);
     while let Some(first) = source[at..].chars().next() {
         let rest = &source[at..];

@@ -1,0 +1,77 @@
+//! Sizes of workgroups that no device has: naga refuses some without a place and leaves others to pipelines, so they are told here,
+//! with the line that declares them.
+
+use naga::ShaderStage;
+
+use super::adapt::tokens;
+use super::refused_at;
+use crate::front::{Error, spirv};
+
+/// Whether the entry point's workgroups have a size that workgroups can have.
+pub(super) fn check(module: &naga::Module, entry: &str, source: &str) -> Result<(), Error> {
+    let mut all = module.entry_points.iter();
+    match all.find(|point| point.stage == ShaderStage::Compute && point.name == entry) {
+        Some(point) => spirv::check_size(point.workgroup_size).map_err(|problem| refused(&problem, entry, source)),
+        None => Ok(()),
+    }
+}
+
+/// Values of overrides make a size that naga has refused without telling it.
+pub(super) fn overridden(entry: &str, source: &str) -> Error {
+    let limit = format!("where 1 to {} invocations are possible (VUID-RuntimeSpirv-x-06432)", spirv::MAX_INVOCATIONS);
+    refused(&format!("overrides make its workgroup's size 0, less than 0 or too large, {limit}"), entry, source)
+}
+
+fn refused(problem: &str, entry: &str, source: &str) -> Error {
+    refused_at(&format!("`{entry}`: {problem}"), place(entry, source), source)
+}
+
+/// Where the text declares the size: the last attribute of that name before the function.
+fn place(entry: &str, source: &str) -> usize {
+    let tokens = tokens(source);
+    let is = |at: usize, word: &str| tokens.get(at).is_some_and(|token| &source[token.clone()] == word);
+    let function = (0..tokens.len()).find(|&at| is(at, "fn") && is(at + 1, entry)).unwrap_or(0);
+    let declared = (0..function).rev().find(|&at| is(at, "@") && is(at + 1, "workgroup_size"));
+    tokens.get(declared.unwrap_or(function)).map_or(0, |token| token.start)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::Module;
+
+    const LIMIT: &str = "invocations, where 1 to 1024 are possible (VUID-RuntimeSpirv-x-06432)";
+
+    fn refused(text: &str, values: &BTreeMap<u32, u64>) -> String {
+        let kernel = Module::parse(text).and_then(|module| module.kernel("main", values));
+        kernel.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn sizes_are_told_with_their_line_and_the_limit() {
+        for (size, told) in [
+            ("0", "0 x 1 x 1"),
+            ("65536", "65536 x 1 x 1"),
+            ("8, 0, 2", "8 x 0 x 2"),
+            ("2048", "2048 x 1 x 1"),
+            ("64, 64", "64 x 64 x 1"),
+        ] {
+            let other = "@compute @workgroup_size(4) fn first() {} /* fn main @workgroup_size(1) */";
+            let text = format!("{other}\n@compute\n  @workgroup_size({size})\nfn main() {{}}");
+            let error = refused(&text, &BTreeMap::new());
+            assert_eq!(error, format!("`main`: a workgroup of {told} {LIMIT} at wgsl:3:3"), "{size}");
+        }
+    }
+
+    #[test]
+    fn so_are_sizes_that_overrides_set() {
+        let text = "@id(3) override n = 1i;\n@compute @workgroup_size(n, 2)\nfn main() {}";
+        let with = |n: i32| refused(text, &BTreeMap::from([(3, n.cast_unsigned().into())]));
+        assert_eq!(with(1024), format!("`main`: a workgroup of 1024 x 2 x 1 {LIMIT} at wgsl:2:10"));
+        for n in [0, -1, 70_000] {
+            let told = "overrides make its workgroup's size 0, less than 0 or too large, where 1 to 1024 invocations are possible";
+            assert_eq!(with(n), format!("`main`: {told} (VUID-RuntimeSpirv-x-06432) at wgsl:2:10"));
+        }
+    }
+}
