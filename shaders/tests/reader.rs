@@ -25,8 +25,8 @@ fn insts(kernel: &Kernel) -> impl Iterator<Item = Inst> {
     kernel.layout.iter().flat_map(|&block| kernel.blocks[block].insts.iter().copied())
 }
 
-/// A module with one buffer of words at 0.0 and a body.
-fn with_body(capabilities: &str, model: &str, decorations: &str, body: &str) -> String {
+/// A module with one entry point: its capabilities and memory model, decorations, what it declares, its body.
+fn module([capabilities, model]: [&str; 2], decorations: &str, declarations: &str, body: &str) -> String {
     format!(
         "OpCapability Shader
         {capabilities}
@@ -45,18 +45,24 @@ fn with_body(capabilities: &str, model: &str, decorations: &str, body: &str) -> 
         %0 = OpConstant %u32 0
         %1 = OpConstant %u32 1
         %2 = OpConstant %u32 2
-        %5 = OpConstant %u32 5
-        %words = OpTypeRuntimeArray %u32
-        %Block = OpTypeStruct %words
-        %ptr_Block = OpTypePointer StorageBuffer %Block
-        %ptr_word = OpTypePointer StorageBuffer %u32
-        %buffer = OpVariable %ptr_Block StorageBuffer
+        {declarations}
         %main = OpFunction %void None %fn
         %entry = OpLabel
         {body}
         OpReturn
         OpFunctionEnd"
     )
+}
+
+/// A module with one buffer of words at 0.0 and a body.
+fn with_body(capabilities: &str, model: &str, decorations: &str, body: &str) -> String {
+    let declarations = "%5 = OpConstant %u32 5
+        %words = OpTypeRuntimeArray %u32
+        %Block = OpTypeStruct %words
+        %ptr_Block = OpTypePointer StorageBuffer %Block
+        %ptr_word = OpTypePointer StorageBuffer %u32
+        %buffer = OpVariable %ptr_Block StorageBuffer";
+    module([capabilities, model], decorations, declarations, body)
 }
 
 #[test]
@@ -212,41 +218,20 @@ fn no_contraction_marks_all_that_an_instruction_becomes() {
 
 #[test]
 fn large_copies_within_an_array_of_descriptors_go_by_value_unless_the_descriptor_is_the_same() {
+    let declarations = "%300 = OpConstant %u32 300
+        %words = OpTypeArray %u32 %300
+        %Block = OpTypeStruct %words %words
+        %Blocks = OpTypeArray %Block %2
+        %ptr_Blocks = OpTypePointer StorageBuffer %Blocks
+        %ptr_words = OpTypePointer StorageBuffer %words
+        %buffer = OpVariable %ptr_Blocks StorageBuffer";
     let loads = |from: &str, to: &str| {
-        let kernel = spirv(
-            &"OpCapability Shader
-            OpMemoryModel Logical GLSL450
-            OpEntryPoint GLCompute %main \"main\"
-            OpExecutionMode %main LocalSize 1 1 1
-            OpDecorate %words ArrayStride 4
-            OpDecorate %Block Block
-            OpMemberDecorate %Block 0 Offset 0
-            OpMemberDecorate %Block 1 Offset 1200
-            OpDecorate %all DescriptorSet 0
-            OpDecorate %all Binding 0
-            %void = OpTypeVoid
-            %fn = OpTypeFunction %void
-            %u32 = OpTypeInt 32 0
-            %0 = OpConstant %u32 0
-            %1 = OpConstant %u32 1
-            %2 = OpConstant %u32 2
-            %300 = OpConstant %u32 300
-            %words = OpTypeArray %u32 %300
-            %Block = OpTypeStruct %words %words
-            %Blocks = OpTypeArray %Block %2
-            %ptr_Blocks = OpTypePointer StorageBuffer %Blocks
-            %ptr_words = OpTypePointer StorageBuffer %words
-            %all = OpVariable %ptr_Blocks StorageBuffer
-            %main = OpFunction %void None %fn
-            %entry = OpLabel
-            %from = OpAccessChain %ptr_words %all FROM %0
-            %to = OpAccessChain %ptr_words %all TO %1
-            OpCopyMemory %to %from
-            OpReturn
-            OpFunctionEnd"
-                .replace("FROM", from)
-                .replace("TO", to),
+        let body = format!(
+            "%from = OpAccessChain %ptr_words %buffer {from} %0
+            %to = OpAccessChain %ptr_words %buffer {to} %1
+            OpCopyMemory %to %from"
         );
+        let kernel = spirv(&module(["", "GLSL450"], "OpMemberDecorate %Block 1 Offset 1200", declarations, &body));
         insts(&kernel).filter(|&inst| matches!(kernel.insts[inst], InstData::Load { .. })).count()
     };
     assert_eq!(loads("%1", "%1"), 1, "one descriptor: a loop");
