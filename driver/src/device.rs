@@ -12,7 +12,7 @@ use spelter_shaders::host::Printer;
 use crate::command::CommandPool;
 use crate::descriptor::{Binding, DescriptorPool, DescriptorSetLayout, DescriptorSetLayoutInfo};
 use crate::error::Error;
-use crate::exec::{Executor, ExecutorOptions, Loss, Observer, QueueState};
+use crate::exec::{Executor, ExecutorOptions, Loss, Observer, QueueState, TimeLimit};
 use crate::limits::Limits;
 use crate::memory::{Heap, default_bytes};
 use crate::pipeline::{
@@ -34,6 +34,8 @@ pub struct DeviceOptions {
     /// The longest that one command (a dispatch or a transfer) may run before the device is lost: commands without a
     /// barrier between them overlap, and the time counts from the start of the latest. By default 60 seconds.
     pub time_limit: Duration,
+    /// What sets the time limit, as users of the program know it: the reason of a loss names it. By default the field of that name.
+    pub time_limit_is_set_by: &'static str,
     /// Bytes of device memory. By default three quarters of the machine's.
     pub heap_size: u64,
     /// Queues, at least 1. By default 4.
@@ -56,6 +58,7 @@ impl Default for DeviceOptions {
         Self {
             workers: std::thread::available_parallelism().map_or(1, usize::from),
             time_limit: Duration::from_secs(60),
+            time_limit_is_set_by: "`DeviceOptions::time_limit`",
             heap_size: default_bytes(),
             queues: 4,
             backend: Backend::best(),
@@ -124,7 +127,8 @@ impl Device {
     fn start(options: DeviceOptions, observer: Option<Arc<dyn Observer>>) -> Result<Self, Error> {
         let workers = options.workers.max(1);
         let heap = Heap::new(options.heap_size)?;
-        let limits = ExecutorOptions { workers, time_limit: options.time_limit };
+        let time_limit = TimeLimit { limit: options.time_limit, set_by: options.time_limit_is_set_by };
+        let limits = ExecutorOptions { workers, time_limit };
         let executor = Executor::observed(limits, observer, options.printer);
         let inner = Inner {
             queues: (0..options.queues.max(1)).map(|_| executor.queue()).collect(),

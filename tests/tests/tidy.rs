@@ -41,6 +41,7 @@ const UNSAFE_FILES: &[&str] = &[
     "driver/icd/tests/compute.rs",
     "driver/icd/tests/compute/descriptors.rs",
     "driver/icd/tests/load.rs",
+    "driver/icd/tests/loss.rs",
     "driver/icd/tests/misuse.rs",
     "driver/icd/tests/objects.rs",
     "driver/icd/tests/programs/violation.rs",

@@ -92,6 +92,7 @@ impl Options {
         device.workers = settings.workers.unwrap_or(device.workers);
         device.backend = settings.backend.unwrap_or(device.backend);
         device.time_limit = settings.time_limit.unwrap_or(device.time_limit);
+        device.time_limit_is_set_by = TIME_LIMIT;
         device.heap_size = settings.heap_size.unwrap_or(device.heap_size);
         device.compilers = device.workers;
         device.strict = false;
@@ -239,7 +240,8 @@ mod tests {
         }
         let default = DeviceOptions::default();
         let options = Options::new(Settings::default());
-        assert_eq!(options.device, DeviceOptions { compilers: default.workers, strict: false, ..default });
+        let (compilers, time_limit_is_set_by) = (default.workers, TIME_LIMIT);
+        assert_eq!(options.device, DeviceOptions { compilers, time_limit_is_set_by, strict: false, ..default });
     }
 
     #[test]

@@ -40,7 +40,14 @@ pub(crate) struct ExecutorOptions {
     /// Threads that run kernels at once; at least 1.
     pub(crate) workers: usize,
     /// A command that runs longer loses the device.
-    pub(crate) time_limit: Duration,
+    pub(crate) time_limit: TimeLimit,
+}
+
+/// How long commands may run, and what sets that, for the reason of a loss.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeLimit {
+    pub(crate) limit: Duration,
+    pub(crate) set_by: &'static str,
 }
 
 /// The workers of one device. Threads start when there is work for them.

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use spelter_shaders::back::Scratch;
 use spelter_shaders::host::{Host, Printer};
 
-use super::ExecutorOptions;
 use super::board::{Board, Job, Spawn};
 use super::cost::Costs;
 use super::loss::Loss;
@@ -18,6 +17,7 @@ use super::plan::Plan;
 use super::queue::QueueState;
 use super::sync::Mutex;
 use super::watchdog::{Nap, watch};
+use super::{ExecutorOptions, TimeLimit};
 use crate::sync::Wake;
 
 /// The right to run kernels, and the memory to do it with. There are as many as workers.
@@ -58,7 +58,7 @@ pub(super) struct Shared {
     pub(super) observer: Option<Arc<dyn Observer>>,
     nap: Nap,
     workers: usize,
-    time_limit: Duration,
+    time_limit: TimeLimit,
     queues: Mutex<Vec<Weak<QueueState>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -91,7 +91,7 @@ impl Shared {
         self.workers
     }
 
-    pub(super) fn time_limit(&self) -> Duration {
+    pub(super) fn time_limit(&self) -> TimeLimit {
         self.time_limit
     }
 

@@ -7,6 +7,7 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use super::TimeLimit;
 use super::progress::Mark;
 use super::queue::QueueState;
 use super::shared::Shared;
@@ -125,7 +126,7 @@ struct Seen {
 /// The watchdog's thread.
 pub(super) fn watch(shared: &Shared) {
     let limit = shared.time_limit();
-    let period = (limit / LOOKS).clamp(Duration::from_millis(1), Duration::from_secs(1));
+    let period = (limit.limit / LOOKS).clamp(Duration::from_millis(1), Duration::from_secs(1));
     let mut seen = Vec::new();
     let mut idle = 0;
     while !shared.nap().pause(period) {
@@ -141,7 +142,7 @@ pub(super) fn watch(shared: &Shared) {
     }
 }
 
-fn look(shared: &Shared, seen: &mut Vec<Seen>, limit: Duration) {
+fn look(shared: &Shared, seen: &mut Vec<Seen>, TimeLimit { limit, set_by }: TimeLimit) {
     let queues = shared.queues();
     seen.retain(|seen| seen.queue.strong_count() > 0);
     let now = Instant::now();
@@ -154,7 +155,8 @@ fn look(shared: &Shared, seen: &mut Vec<Seen>, limit: Duration) {
         if last.mark != mark {
             (last.mark, last.since) = (mark, now);
         } else if mark.is_running() && now.duration_since(last.since) >= limit {
-            shared.lose(format!("{} ran longer than the time limit of {limit:?}", queue.running()));
+            let what = queue.running();
+            shared.lose(format!("{what} ran longer than the time limit of {limit:?}, which {set_by} sets"));
         }
     }
 }

@@ -6,6 +6,9 @@ use crate::args::DeviceArgs;
 use crate::failure::Failure;
 use crate::output;
 
+/// What sets the time limit here.
+const LIMIT: &str = "--time-limit or SPELTER_TIME_LIMIT";
+
 /// A context with these options.
 pub(crate) fn context(args: &DeviceArgs) -> Result<Context, Failure> {
     traced(args, false)
@@ -13,7 +16,11 @@ pub(crate) fn context(args: &DeviceArgs) -> Result<Context, Failure> {
 
 /// A context with these options, which keeps a timeline if it is to be traced.
 pub(crate) fn traced(args: &DeviceArgs, trace: bool) -> Result<Context, Failure> {
-    let builder = Context::builder().time_limit(args.time_limit()).trace(trace).printer(output::printer());
+    let builder = Context::builder()
+        .time_limit(args.time_limit())
+        .time_limit_is_set_by(LIMIT)
+        .trace(trace)
+        .printer(output::printer());
     let builder = match args.workers {
         Some(workers) => builder.workers(workers.into()),
         None => builder,

@@ -31,7 +31,9 @@ pub struct ContextBuilder {
 
 impl ContextBuilder {
     pub(super) fn new() -> Self {
-        Self { options: DeviceOptions::default(), poison: false, trace: false }
+        let options =
+            DeviceOptions { time_limit_is_set_by: "`ContextBuilder::time_limit`", ..DeviceOptions::default() };
+        Self { options, poison: false, trace: false }
     }
 
     /// Worker threads; as many as the machine runs at once by default. 0 counts as 1.
@@ -64,6 +66,26 @@ impl ContextBuilder {
     /// ```
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.options.time_limit = limit;
+        self
+    }
+
+    /// What sets the time limit for the users of the program, an option of its own for one: [`Error::DeviceLost`] says so.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let limit = std::time::Duration::from_millis(50);
+    /// let context = spelter::Context::builder().time_limit(limit).time_limit_is_set_by("--patience").build()?;
+    /// let endless = "@group(0) @binding(0) var<storage, read_write> a: u32;
+    ///     @compute @workgroup_size(1) fn main() { while a == 0u { a = 0u; } }";
+    /// let (program, a) = (context.program_wgsl(endless)?, context.buffer_zeroed(4)?);
+    /// context.dispatch(&program).bind(0, 0, &a).groups([1, 1, 1])?;
+    /// let lost = "device lost: kernel `main` ran longer than the time limit of 50ms, which --patience sets";
+    /// assert_eq!(context.finish().unwrap_err().to_string(), lost);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn time_limit_is_set_by(mut self, what: &'static str) -> Self {
+        self.options.time_limit_is_set_by = what;
         self
     }
 
