@@ -146,13 +146,28 @@ fn record(
 
 /// The arrays of a barrier of the old kind.
 pub(super) struct Old<'a> {
-    pub(super) stages: [PipelineStageFlags; 2],
-    pub(super) memory: &'a [vk::MemoryBarrier<'a>],
-    pub(super) buffers: &'a [vk::BufferMemoryBarrier<'a>],
-    pub(super) images: &'a [vk::ImageMemoryBarrier<'a>],
+    stages: [PipelineStageFlags; 2],
+    memory: &'a [vk::MemoryBarrier<'a>],
+    buffers: &'a [vk::BufferMemoryBarrier<'a>],
+    images: &'a [vk::ImageMemoryBarrier<'a>],
 }
 
-impl Old<'_> {
+impl<'a> Old<'a> {
+    /// Each array with its length.
+    pub(super) fn of(
+        stages: [PipelineStageFlags; 2],
+        memory: (u32, Many<'a, vk::MemoryBarrier<'a>>),
+        buffers: (u32, Many<'a, vk::BufferMemoryBarrier<'a>>),
+        images: (u32, Many<'a, vk::ImageMemoryBarrier<'a>>),
+    ) -> Self {
+        Self {
+            stages,
+            memory: memory.1.of(memory.0 as usize).get(),
+            buffers: buffers.1.of(buffers.0 as usize).get(),
+            images: images.1.of(images.0 as usize).get(),
+        }
+    }
+
     /// By the rules for memory, buffers, images.
     pub(super) fn check(&self, [memory, buffers, images]: [[Rules; 2]; 3]) {
         check_old(memory, self.stages, [AccessFlags::empty(); 2]);
@@ -219,12 +234,7 @@ fn barrier(
     image_count: u32,
     images: Many<'_, vk::ImageMemoryBarrier<'_>>,
 ) -> Result<(), Error> {
-    let old = Old {
-        stages: [src, dst],
-        memory: memory.of(memory_count as usize).get(),
-        buffers: buffers.of(buffer_count as usize).get(),
-        images: images.of(image_count as usize).get(),
-    };
+    let old = Old::of([src, dst], (memory_count, memory), (buffer_count, buffers), (image_count, images));
     old.check([OLD_MEMORY, OLD_BUFFER, OLD_IMAGE]);
     commands.add(|into| old.record(into))
 }

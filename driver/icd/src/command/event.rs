@@ -99,12 +99,7 @@ fn wait(
     image_count: u32,
     images: Many<'_, vk::ImageMemoryBarrier<'_>>,
 ) -> Result<(), Error> {
-    let old = Old {
-        stages: [src, dst],
-        memory: memory.of(memory_count as usize).get(),
-        buffers: buffers.of(buffer_count as usize).get(),
-        images: images.of(image_count as usize).get(),
-    };
+    let old = Old::of([src, dst], (memory_count, memory), (buffer_count, buffers), (image_count, images));
     old.check(WAIT_EVENTS);
     record(&commands, &events.of(count as usize), |into| old.record(into))
 }
