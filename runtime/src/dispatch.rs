@@ -204,7 +204,8 @@ impl<'a> Dispatch<'a> {
     /// dimensions, numbers or another format than the program declares ([`BindingInfo::image`](crate::BindingInfo)), or not in
     /// the program, [`Error::Push`] if there are too few or too many push constants, [`Error::Misuse`] for
     /// what the driver refuses: too many workgroups, say. The kernel runs later, so what goes wrong then,
-    /// [`Error::DeviceLost`] for one, may come from a later call.
+    /// [`Error::DeviceLost`] for one, may come from a later call. On a device that is lost commands are still recorded, as in
+    /// Vulkan, and each call that submits them or asks for results fails.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -219,7 +220,7 @@ impl<'a> Dispatch<'a> {
     /// assert_eq!(context.read::<u32>(&data)?, [2; 8]);
     /// assert_eq!(
     ///     context.dispatch(&program).groups([1, 1, 1]).unwrap_err().to_string(),
-    ///     "binding 0.0: no buffer is bound to it"
+    ///     "binding 0.0: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
     /// );
     /// # Ok(())
     /// # }
@@ -242,7 +243,14 @@ impl<'a> Dispatch<'a> {
         let (given, wanted) = (self.push.len(), self.program.push_bytes() as usize);
         if given != wanted && !paddings(wanted).any(|padded| given == padded) {
             let entry = self.program.entry();
-            return Err(Error::Push(format!("{entry:?} declares {wanted} bytes, {given} were given")));
+            let declared = if wanted == 0 { "none".to_owned() } else { format!("bytes 0..{wanted}") };
+            let (missing, rule) = match given < wanted {
+                true => (format!(", bytes {given}..{wanted} are missing"), rule::PUSH_SET),
+                false => (String::new(), rule::PUSH_DECLARED),
+            };
+            return Err(Error::Push(format!(
+                "{entry:?} declares {declared}, {given} bytes were given{missing} ({rule})"
+            )));
         }
         self.push.resize(wanted.next_multiple_of(4), 0);
         Ok(())

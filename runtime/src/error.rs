@@ -63,7 +63,8 @@ pub enum Error {
     /// Device memory is used up, or the heap cannot be had. Says for what: the resource with its label.
     #[error("out of memory{}{_0}", if _0.is_empty() { "" } else { ": " })]
     OutOfMemory(String),
-    /// The device is gone, and why: a kernel took too long, for one. Other contexts go on.
+    /// The device is gone, and why: a kernel took too long, for one. Each call fails that submits commands of it or waits for
+    /// them; what only records them does not. Contexts of other devices go on.
     #[error("device lost: {0}")]
     DeviceLost(String),
 }
@@ -79,6 +80,12 @@ pub(crate) mod rule {
     pub(crate) const MAPPED_TWICE: &str = "mapped ranges do not overlap";
     /// Kinds.
     pub(crate) const KIND: &str = "what is bound has the kind that the program declares";
+    /// Descriptors.
+    pub(crate) const BOUND: &str = "VUID-vkCmdDispatch-None-08114";
+    /// Too few push constants.
+    pub(crate) const PUSH_SET: &str = "VUID-vkCmdDispatch-maintenance4-08602";
+    /// Too many.
+    pub(crate) const PUSH_DECLARED: &str = "VUID-vkCmdPushConstants-offset-01795";
     /// Sizes.
     pub(crate) const BLOCK: &str = "a buffer has room for the fixed part of the block that it is bound for";
     /// What is given to a dispatch.

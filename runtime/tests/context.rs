@@ -129,7 +129,10 @@ fn bindings_that_do_not_fit() {
     let buffer = context.buffer_zeroed(32).unwrap();
     let stranger = Context::new().unwrap().buffer_zeroed(32).unwrap();
     let dispatch = || context.dispatch(&add).bind(0, 0, &buffer);
-    assert_eq!(message(dispatch().groups([1, 1, 1])), "binding 0.1: no buffer is bound to it");
+    assert_eq!(
+        message(dispatch().groups([1, 1, 1])),
+        "binding 0.1: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
+    );
     let unknown = dispatch().bind(0, 1, &buffer).bind(3, 9, &buffer).groups([1, 1, 1]);
     let rule = "(rule: a dispatch is given what its program takes)";
     let uses = "a buffer of 32 bytes: \"main\" does not use it; it uses 0.0, 0.1";
@@ -191,8 +194,12 @@ fn push_constants_may_end_with_padding() {
             assert_eq!(context.read::<u32>(&to).unwrap(), [7]);
         }
         for &words in refused {
-            let given = format!("push constants: \"main\" declares {bytes} bytes, {} were given", words * 4);
-            assert_eq!(message(with(words).groups([1, 1, 1])), given, "{ty}");
+            let given = words * 4;
+            let told = message(with(words).groups([1, 1, 1]));
+            let declared = format!("push constants: \"main\" declares bytes 0..{bytes}, {given} bytes were given");
+            let missing = format!(", bytes {given}..{bytes} are missing (VUID-vkCmdDispatch-maintenance4-08602)");
+            let rule = if given < bytes as usize { &missing } else { " (VUID-vkCmdPushConstants-offset-01795)" };
+            assert_eq!(told, format!("{declared}{rule}"), "{ty}");
         }
     }
 }
@@ -240,13 +247,21 @@ fn a_lost_context_says_so_and_others_go_on() {
     let program = lost.program_wgsl(text).unwrap();
     let to = lost.buffer_zeroed(8).unwrap();
     lost.dispatch(&program).bind(0, 0, &to).groups([1, 1, 1]).unwrap();
-    assert!(matches!(lost.wait(), Err(Error::DeviceLost(_))));
+    let limit = "kernel `main` ran longer than the time limit of 100ms, which `ContextBuilder::time_limit` sets";
+    assert_eq!(lost.wait(), Err(Error::DeviceLost(limit.to_owned())));
     assert!(matches!(lost.read::<u32>(&to), Err(Error::DeviceLost(_))));
     // What is recorded now cannot run; nobody may read as if it had.
     let late = lost.buffer_zeroed(8).unwrap();
     lost.dispatch(&program).bind(0, 0, &late).groups([1, 1, 1]).unwrap();
     assert!(matches!(lost.read::<u32>(&late), Err(Error::DeviceLost(_))));
     assert!(matches!(lost.read::<u32>(&late), Err(Error::DeviceLost(_))));
+    lost.dispatch(&program).bind(0, 0, &late).groups([1, 1, 1]).unwrap();
+    assert!(matches!(lost.flush(), Err(Error::DeviceLost(_))));
+    // Of a batch's 1,024 commands and one more, the call fails that submits them.
+    let dispatch = |_| lost.dispatch(&program).bind(0, 0, &late).groups([1, 1, 1]);
+    let results: Vec<_> = (0..1025).map(dispatch).collect();
+    assert!(results[..1024].iter().all(Result::is_ok));
+    assert!(matches!(results[1024], Err(Error::DeviceLost(_))), "{:?}", results[1024]);
     let other = Context::new().unwrap();
     let add = other.program_wgsl(ADD).unwrap();
     let sum = other.buffer_from(&[3u32]).unwrap();

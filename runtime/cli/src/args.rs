@@ -69,9 +69,9 @@ pub(crate) struct RunArgs {
     /// The entry point; may be left out where the shader has only one.
     #[arg(long, value_name = "NAME")]
     pub(crate) entry: Option<String>,
-    /// Workgroups in each direction.
-    #[arg(long, value_name = "X[,Y[,Z]]", default_value = "1", allow_hyphen_values = true)]
-    pub(crate) groups: Groups,
+    /// Workgroups in each direction; one workgroup if not given.
+    #[arg(long, value_name = "X[,Y[,Z]]", allow_hyphen_values = true)]
+    pub(crate) groups: Option<Groups>,
     /// Fill a storage buffer.
     #[arg(long, value_name = "G.B=VALUE", allow_hyphen_values = true)]
     pub(crate) bind: Vec<Bind>,
@@ -108,6 +108,13 @@ pub(crate) struct RunArgs {
     pub(crate) json: bool,
 }
 
+impl RunArgs {
+    /// Workgroups in each direction.
+    pub(crate) fn groups(&self) -> [u32; 3] {
+        self.groups.map_or([1; 3], |groups| groups.0)
+    }
+}
+
 /// `spelter compile`.
 #[derive(Debug, Args)]
 pub(crate) struct CompileArgs {
@@ -125,7 +132,8 @@ pub(crate) struct CompileArgs {
     /// Leave the optimiser out; of --emit ir the lowering, too, so that it shows what was read.
     #[arg(long)]
     pub(crate) no_opt: bool,
-    /// The instructions of the machine code; the best that this machine has if not given.
+    /// The instruction set of the machine code, and that forms before it are lowered for; the best that this machine has if not
+    /// given.
     #[arg(long, value_name = "NAME", value_parser = isa_names().map(isa))]
     pub(crate) isa: Option<Isa>,
     /// Tell how long each stage took, in comments after the text.

@@ -16,6 +16,12 @@ use crate::shader;
 
 /// Prints the form that the options ask for.
 pub(crate) fn run(args: &CompileArgs, output: &mut Output) -> Result<(), Failure> {
+    let reads_only = args.emit == Emit::Ir && args.no_opt;
+    if args.isa.is_some() && reads_only {
+        return Err(Failure(
+            "--isa: what --emit ir --no-opt shows was read, and lowered for no instruction set".to_owned(),
+        ));
+    }
     let mut clock = Clock::new();
     let shader = shader::load(&args.file)?;
     clock.restart();
@@ -36,7 +42,7 @@ pub(crate) fn run(args: &CompileArgs, output: &mut Output) -> Result<(), Failure
             "file": args.file.display().to_string(),
             "entry": entry,
             "emit": args.emit.name(),
-            "isa": (args.emit == Emit::Asm).then(|| isa.name()),
+            "isa": (!reads_only).then(|| isa.name()),
             "text": text,
             "times": clock.laps.iter().map(|(stage, time)| json!({ "stage": stage, "seconds": time.as_secs_f64() }))
                 .collect::<Vec<_>>(),

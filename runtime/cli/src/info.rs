@@ -38,7 +38,7 @@ pub(crate) fn run(args: &InfoArgs, output: &mut Output) -> Result<(), Failure> {
                 "workgroup_count": limits.max_compute_work_group_count,
                 "shared_memory_bytes": limits.max_compute_shared_memory_size,
                 "push_constant_bytes": limits.max_push_constants_size,
-                "groups": limits.max_bound_descriptor_sets,
+                "descriptor_sets": limits.max_bound_descriptor_sets,
                 "storage_buffer_bytes": limits.max_storage_buffer_range,
                 "uniform_buffer_bytes": limits.max_uniform_buffer_range,
                 "subgroup_size": limits.subgroup_size,
@@ -50,20 +50,23 @@ pub(crate) fn run(args: &InfoArgs, output: &mut Output) -> Result<(), Failure> {
     output.table(&[
         ("spelter", env!("CARGO_PKG_VERSION").to_owned()),
         ("device", properties.device_name.clone()),
-        ("rules", format!("Vulkan {vulkan}, without a claim of conformance")),
-        ("workers", properties.workers.to_string()),
-        ("time limit", format!("{} s", args.device.time_limit().as_secs_f64())),
+        ("API", format!("Vulkan {vulkan}, without a claim of conformance")),
+        ("workers", format!("{} threads that run kernels", properties.workers)),
+        (
+            "time limit",
+            format!("{} s for a dispatch or transfer, then the device is lost", args.device.time_limit().as_secs_f64()),
+        ),
         ("kernels", kernels(properties.backend)),
         ("SIMD", format!("the CPU has {}", simd())),
-        ("memory", bytes(memory)),
-        ("workgroup", format!("{x} x {y} x {z}, at most {} invocations", limits.max_compute_work_group_invocations)),
-        ("workgroups", format!("{gx} x {gy} x {gz}")),
+        ("memory", format!("{} for buffers and images", bytes(memory))),
+        ("workgroup", format!("at most {x} x {y} x {z} and {} invocations", limits.max_compute_work_group_invocations)),
+        ("dispatch", format!("at most {gx} x {gy} x {gz} workgroups")),
         ("subgroup", format!("{} invocations", limits.subgroup_size)),
-        ("shared memory", bytes(limits.max_compute_shared_memory_size.into())),
+        ("shared memory", format!("{} for a workgroup", bytes(limits.max_compute_shared_memory_size.into()))),
         ("push constants", bytes(limits.max_push_constants_size.into())),
-        ("groups", limits.max_bound_descriptor_sets.to_string()),
-        ("storage buffer", bytes(limits.max_storage_buffer_range.into())),
-        ("uniform buffer", bytes(limits.max_uniform_buffer_range.into())),
+        ("descriptor sets", format!("numbered 0 to {} (@group in WGSL)", limits.max_bound_descriptor_sets - 1)),
+        ("storage buffer", format!("at most {} in a binding", bytes(limits.max_storage_buffer_range.into()))),
+        ("uniform buffer", format!("at most {} in a binding", bytes(limits.max_uniform_buffer_range.into()))),
     ])
 }
 
@@ -98,9 +101,9 @@ fn backends() -> Vec<&'static str> {
 /// How kernels run, and why no faster.
 fn kernels(backend: Backend) -> String {
     match backend {
-        Backend::X86(isa) => format!("compiled for {}; this machine has {}", isa.name(), backends().join(", ")),
+        Backend::X86(isa) => format!("compiled for {}; --backend takes {} here", isa.name(), backends().join(", ")),
         Backend::Interpreter if backends().len() > 1 => {
-            format!("interpreted, as asked for; this machine has {}", backends().join(", "))
+            format!("interpreted, as asked for; --backend takes {} here", backends().join(", "))
         }
         Backend::Interpreter => "interpreted: compiled kernels need an x86-64 CPU with AVX2, FMA, F16C, BMI1 and 2, LZCNT, POPCNT and CMPXCHG16B".to_owned(),
     }

@@ -14,6 +14,11 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
 }
 @compute @workgroup_size(1) fn other() { data[0] = 7u; }";
 
+const EXPONENT: &str = "
+@group(0) @binding(0) var<storage, read_write> data: array<f32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] = exp(data[id.x]); }";
+
 fn folder(test: &str) -> Folder {
     Folder::with(test, "double.wgsl", DOUBLE)
 }
@@ -53,6 +58,18 @@ fn machine_code() {
     assert!(text.contains("zmm") && text.contains("ret"), "{text}");
 }
 
+/// Forms before machine code are lowered for one instruction set; what was read is not.
+#[test]
+fn each_form_is_of_an_instruction_set() {
+    let folder = Folder::with("compile-isa", "exponent.wgsl", EXPONENT);
+    for emit in ["ir", "simd", "asm"] {
+        let with = |isa: &str| folder.good(&format!("compile exponent.wgsl --emit {emit} --isa {isa}"));
+        assert_ne!(with("avx2"), with("avx512"), "{emit}");
+    }
+    let error = folder.error("compile exponent.wgsl --no-opt --isa avx2");
+    assert_eq!(error, "--isa: what --emit ir --no-opt shows was read, and lowered for no instruction set");
+}
+
 #[test]
 fn times_are_comments_below_the_text() {
     let folder = folder("compile-time");
@@ -78,6 +95,8 @@ fn json() {
     assert_eq!(json["times"][0]["stage"], "read");
     assert!(json["times"][0]["seconds"].as_f64().unwrap() > 0.0);
     let json = folder.json("compile double.wgsl --entry other --json");
+    assert!(json["emit"] == "ir" && json["isa"].is_string(), "{json}");
+    let json = folder.json("compile double.wgsl --entry other --no-opt --json");
     assert_eq!((&json["emit"], &json["isa"]), (&"ir".into(), &serde_json::Value::Null));
 }
 

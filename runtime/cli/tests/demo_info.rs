@@ -49,6 +49,16 @@ fn info() {
     for word in ["spelter", "workers", "SIMD", "memory", "push constants"] {
         assert!(text.contains(word), "{text}");
     }
+    // Each line says what it counts.
+    for line in [
+        "descriptor sets  numbered 0 to 7 (@group in WGSL)",
+        "dispatch         at most 65535 x 65535 x 65535 workgroups",
+        "workgroup        at most 1024 x 1024 x 64 and 1024 invocations",
+        "time limit       60 s for a dispatch or transfer, then the device is lost",
+        "uniform buffer   at most 64 KiB in a binding",
+    ] {
+        assert!(text.lines().any(|shown| shown == line), "{line}:\n{text}");
+    }
     assert!(!text.contains('\x1b'), "colours are for terminals");
 }
 
@@ -68,7 +78,7 @@ fn a_reader_that_goes_away_is_no_error() {
     );
     let at = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("pipe");
     let mut child = Command::new(env!("CARGO_BIN_EXE_spelter"))
-        .args(["run", "fill.wgsl", "--bind", "0.0=u32:range:1000000", "--out", "0.0=u32"])
+        .args(["run", "fill.wgsl", "--groups", "1", "--bind", "0.0=u32:range:1000000", "--out", "0.0=u32"])
         .current_dir(at)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -126,6 +126,25 @@ fn a_run_that_shows_nothing_says_so() {
     assert_eq!((ended.status, ended.stderr.as_str()), (0, "note: no invocation ran: --groups has a 0\n"));
 }
 
+/// One workgroup is what runs if nothing is said, and may be fewer than somebody thinks who looks at the result.
+#[test]
+fn values_that_no_invocation_of_the_one_workgroup_has_are_told() {
+    let folder = Folder::with("beyond", "double.wgsl", DOUBLE);
+    let line = "run double.wgsl --bind 0.0=u32:range:6 --out 0.0=u32";
+    let ended = folder.spelter(line);
+    let note = "--out 0.0: elements up to 6, but only one workgroup of 4 invocations ran: --groups starts more";
+    let shown = "0.0 u32  0 2 4 6 4 5\n";
+    assert_eq!((ended.status, ended.stdout.as_str(), ended.stderr), (0, shown, format!("note: {note}\n")));
+    let ended = folder.spelter(&format!("{line} --json"));
+    let json: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((&json["notes"], ended.stderr), (&serde_json::json!([note]), format!("note: {note}\n")));
+    // It was said, or what is shown was reached.
+    assert_eq!(folder.good(&format!("{line} --groups 1")), shown);
+    assert_eq!(folder.good(&format!("{line} --groups 2")), "0.0 u32  0 2 4 6 8 10\n");
+    assert_eq!(folder.good(&format!("{line}:0..4")), "0.0 u32  0 2 4 6\n");
+    assert_eq!(folder.json(&format!("{line} --groups 2 --json"))["notes"], serde_json::json!([]));
+}
+
 #[test]
 fn bytes_that_are_no_whole_element_are_told() {
     let folder = Folder::with("rest", "double.wgsl", DOUBLE);
@@ -155,10 +174,15 @@ fn push_constants_are_joined() {
     let line = "run scale.wgsl --bind 0.0=f32:1,2.5 --bind 1.2=zeros:8 --push f32:2 --push f32:0.5 --out 1.2=f32";
     assert_eq!(folder.good(line), "1.2 f32  2.5 5.5\n");
     assert_eq!(folder.good(&line.replace("--push f32:2 --push f32:0.5", "--push f32:-1,0")), "1.2 f32  -1 -2.5\n");
-    for (more, given) in [("0.5,0,0", 16), ("0.5,0,0,0", 20), ("", 4)] {
+    let (many, few) = ("(VUID-vkCmdPushConstants-offset-01795)", "(VUID-vkCmdDispatch-maintenance4-08602)");
+    for (more, given) in [
+        ("0.5,0,0", format!("16 bytes were given {many}")),
+        ("0.5,0,0,0", format!("20 bytes were given {many}")),
+        ("", format!("4 bytes were given, bytes 4..8 are missing {few}")),
+    ] {
         let wrong = line.replace(" --push f32:0.5", "").replace("--push f32:2", &format!("--push f32:2,{more}"));
         let message = folder.error(wrong.replace("2, ", "2 ").as_str());
-        assert_eq!(message, format!("--push: \"main\" declares 8 bytes, {given} were given"));
+        assert_eq!(message, format!("--push: \"main\" declares bytes 0..8, {given}"));
     }
 }
 
@@ -174,7 +198,9 @@ fn groups_in_three_directions() {
     let folder = Folder::with("groups", "where.wgsl", WHERE);
     let line = "run where.wgsl --bind 0.0=zeros:32 --groups 2,2,2 --out 0.0=u32";
     assert_eq!(folder.good(line), "0.0 u32  0 1 10 11 100 101 110 111\n");
-    assert_eq!(folder.good("run where.wgsl --bind 0.0=u32:7 --groups 0,5 --out 0.0=u32"), "0.0 u32  7\n");
+    let none = folder.spelter("run where.wgsl --bind 0.0=u32:7 --groups 0,5 --out 0.0=u32");
+    let note = "note: no invocation ran: --groups has a 0\n";
+    assert_eq!((none.status, none.stdout.as_str(), none.stderr.as_str()), (0, "0.0 u32  7\n", note));
 }
 
 #[test]

@@ -299,8 +299,8 @@ pub(crate) fn wrong_kind(
 fn missing(slot: Slot, info: BindingInfo) -> Error {
     let what = if info.takes_buffer() { "buffer" } else { info.takes_name() };
     let problem = match slot.element {
-        0 => format!("no {what} is bound to it"),
-        element => format!("no {what} is bound to its element {element}"),
+        0 => format!("no {what} is bound to it ({})", rule::BOUND),
+        element => format!("no {what} is bound to its element {element} ({})", rule::BOUND),
     };
     Error::slot(Slot { element: 0, ..slot }, problem)
 }

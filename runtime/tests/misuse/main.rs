@@ -167,10 +167,16 @@ fn what_goes_wrong_in_a_slot_is_named_there() {
     let error = dispatch().unwrap_err().to_string();
     assert_eq!(error, format!("binding 0.1: buffer `late` of 64 bytes is destroyed {GONE}"));
     stage.context.unbind((0, 1)).unwrap();
-    assert_eq!(dispatch().unwrap_err().to_string(), "binding 0.1: no buffer is bound to it");
+    assert_eq!(
+        dispatch().unwrap_err().to_string(),
+        "binding 0.1: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
+    );
     // Of several the first is named.
     stage.context.unbind((0, 0)).unwrap();
-    assert_eq!(dispatch().unwrap_err().to_string(), "binding 0.0: no buffer is bound to it");
+    assert_eq!(
+        dispatch().unwrap_err().to_string(),
+        "binding 0.0: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
+    );
     stage.bind((0, 0), Bind::uniform(&stage.step)).unwrap();
     stage.bind((0, 1), Bind::storage(&stage.source)).unwrap();
     stage.works("all of it");

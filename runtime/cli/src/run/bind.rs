@@ -20,6 +20,7 @@ pub(super) struct Bound {
 
 /// One buffer for each descriptor of the program: none missing, none too many, each large enough.
 pub(super) fn all(context: &Context, program: &Program, args: &RunArgs) -> Result<Vec<Bound>, Failure> {
+    only_buffers(program)?;
     let given = kinds(args);
     let mut seen = BTreeSet::new();
     for (option, kind, bind) in &given {
@@ -41,8 +42,20 @@ fn kinds(args: &RunArgs) -> Vec<(&'static str, BindingKind, &Bind)> {
     storage.chain(uniform).collect()
 }
 
-fn info_of(program: &Program, slot: Slot) -> Option<&BindingInfo> {
+/// What a program takes at a slot.
+pub(super) fn info_of(program: &Program, slot: Slot) -> Option<&BindingInfo> {
     program.bindings().iter().find(|info| (info.group, info.binding) == (slot.group, slot.binding))
+}
+
+/// Whether the program takes nothing that this command cannot give it.
+fn only_buffers(program: &Program) -> Result<(), Failure> {
+    match program.bindings().iter().find(|info| option_for(info.kind).is_none()) {
+        Some(info) => {
+            let (group, binding, kind) = (info.group, info.binding, kind_name(info.kind));
+            Err(Failure(format!("binding {group}.{binding} is a {kind}: {ONLY_BUFFERS}")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn check(option: &str, kind: BindingKind, slot: Slot, program: &Program) -> Result<(), Failure> {
@@ -55,9 +68,8 @@ fn check(option: &str, kind: BindingKind, slot: Slot, program: &Program) -> Resu
     if kind == info.kind {
         return Ok(());
     }
-    let is = kind_name(info.kind);
-    let instead = option_for(info.kind).map_or_else(|| ONLY_BUFFERS.into(), |right| format!("use {right}"));
-    Err(Failure(format!("{option} {slot}: it is a {is}: {instead}")))
+    let (is, right) = (kind_name(info.kind), option_for(info.kind).unwrap_or_default());
+    Err(Failure(format!("{option} {slot}: it is a {is}: use {right}")))
 }
 
 fn check_filled(info: &BindingInfo, seen: &BTreeSet<Slot>) -> Result<(), Failure> {
@@ -65,10 +77,13 @@ fn check_filled(info: &BindingInfo, seen: &BTreeSet<Slot>) -> Result<(), Failure
     for slot in slots {
         if !seen.contains(&slot) {
             let (kind, slot) = (kind_name(info.kind), shown(slot, Some(info)));
-            return Err(Failure(match option_for(info.kind) {
-                Some(option) => format!("binding {slot}, a {kind}, has no buffer: use {option} {slot}=VALUE"),
-                None => format!("binding {slot} is a {kind}: {ONLY_BUFFERS}"),
-            }));
+            let option = option_for(info.kind).unwrap_or_default();
+            let bytes = match info.min_bytes {
+                0 => String::new(),
+                least => format!(" of at least {least} bytes"),
+            };
+            let problem = format!("binding {slot}, a {kind}{bytes}, has no buffer: use {option} {slot}=VALUE");
+            return Err(Failure(format!("{problem} (VUID-vkCmdDispatch-None-08114)")));
         }
     }
     Ok(())
@@ -87,9 +102,7 @@ fn filled(context: &Context, program: &Program, option: &str, bind: &Bind) -> Re
         }
     };
     let buffer = buffer.map_err(wrong)?;
-    let info = info_of(program, slot);
-    check_size(info, &buffer).map_err(wrong)?;
-    Ok(Bound { slot, name: shown(slot, info), buffer })
+    Ok(Bound { slot, name: shown(slot, info_of(program, slot)), buffer })
 }
 
 /// With its element if the binding is an array.
@@ -109,15 +122,6 @@ fn nothing() -> String {
     "a buffer needs at least one byte".into()
 }
 
-/// The rule of a dispatch, told of the option.
-fn check_size(info: Option<&BindingInfo>, buffer: &Buffer) -> Result<(), String> {
-    let (bytes, least) = (buffer.size(), info.map_or(0, |info| info.min_bytes));
-    if bytes < u64::from(least) {
-        return Err(format!("{bytes} bytes are too few: its block takes at least {least}"));
-    }
-    Ok(())
-}
-
 /// The option that fills a binding of the program.
 pub(super) fn option_of(program: &Program, group: u32, binding: u32) -> Option<&'static str> {
     info_of(program, Slot { group, binding, element: 0 }).and_then(|info| option_for(info.kind))
@@ -134,7 +138,7 @@ fn used(program: &Program) -> String {
 }
 
 /// What to do about images.
-const ONLY_BUFFERS: &str = "this command fills buffers only; scripts of `spelter test` have images, too";
+const ONLY_BUFFERS: &str = "this command fills buffers only; scripts of `spelter test` and programs have images, too";
 
 fn kind_name(kind: BindingKind) -> &'static str {
     match kind {

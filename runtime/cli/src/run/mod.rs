@@ -1,6 +1,7 @@
 //! `spelter run`: one shader, buffers from the command line, results on it.
 
 mod bind;
+mod notes;
 mod refusal;
 mod report;
 
@@ -11,7 +12,7 @@ use spelter::{Context, Program};
 use crate::args::RunArgs;
 use crate::device;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::shader;
 use bind::Bound;
 
@@ -25,8 +26,9 @@ pub(crate) fn run(args: &RunArgs, output: &mut Output) -> Result<(), Failure> {
     let times = dispatch(&context, &program, &bound, args)?;
     report::save(&context, &bound, args)?;
     report::trace(&context, args)?;
-    report::print(&context, &program, &bound, &times, args, output)?;
-    report::notes(&program, &bound, args);
+    let notes = notes::of(&program, &bound, args);
+    report::print(&context, &program, &bound, (&times, &notes), args, output)?;
+    notes.iter().for_each(output::note);
     Ok(())
 }
 
@@ -40,7 +42,7 @@ fn dispatch(context: &Context, program: &Program, bound: &[Bound], args: &RunArg
                 dispatch = dispatch.bind_element(slot.group, slot.binding, slot.element, buffer, 0..buffer.size());
             }
             dispatch = args.push.iter().flat_map(|push| &push.0).fold(dispatch, |dispatch, byte| dispatch.push(byte));
-            dispatch.groups(args.groups.0).map_err(|error| refusal::failure(error, program))?;
+            dispatch.groups(args.groups()).map_err(|error| refusal::failure(error, program))?;
             context.wait()?;
             Ok(start.elapsed())
         })

@@ -11,7 +11,7 @@ use spelter::{Context, Program};
 use super::bind::Bound;
 use crate::args::RunArgs;
 use crate::failure::Failure;
-use crate::output::{self, Output};
+use crate::output::Output;
 use crate::scalar::Scalar;
 use crate::slot::{Print, Slot};
 
@@ -53,28 +53,6 @@ fn check_path(path: &Path) -> Result<(), Failure> {
     if path.is_dir() { Err(Failure::file(path, "is a folder")) } else { Ok(()) }
 }
 
-/// After a good run, says what may surprise: a kernel that is slow, bytes that are not shown, or that nothing is.
-pub(super) fn notes(program: &Program, bound: &[Bound], args: &RunArgs) {
-    if let Some(reason) = program.fallback() {
-        output::note(format!("the kernel was interpreted, which is slow: there is no machine code for it ({reason})"));
-    }
-    if args.out.is_empty() && args.save.is_empty() && args.trace.is_none() && !args.time && !args.json {
-        output::note(match args.groups.0.contains(&0) {
-            true => "no invocation ran: --groups has a 0",
-            false => "the kernel ran; --out, --save, --time or --json show what it did",
-        });
-    }
-    for print in args.out.iter().filter(|print| print.range.is_none()) {
-        if let Ok(Bound { name, buffer, .. }) = find(bound, "--out", print.slot)
-            && let rest = buffer.size() % print.scalar.bytes() as u64
-            && rest != 0
-        {
-            let size = buffer.size();
-            output::note(format!("--out {name}: the last {rest} of {size} bytes are no whole element and not shown"));
-        }
-    }
-}
-
 /// Writes the files of `--save`.
 pub(super) fn save(context: &Context, bound: &[Bound], args: &RunArgs) -> Result<(), Failure> {
     args.save.iter().try_for_each(|save| {
@@ -99,7 +77,7 @@ pub(super) fn print(
     context: &Context,
     program: &Program,
     bound: &[Bound],
-    times: &[Duration],
+    (times, notes): (&[Duration], &[String]),
     args: &RunArgs,
     output: &mut Output,
 ) -> Result<(), Failure> {
@@ -109,12 +87,13 @@ pub(super) fn print(
         return output.json(&json!({
             "file": args.file.display().to_string(),
             "entry": program.entry(),
-            "groups": args.groups.0,
+            "groups": args.groups(),
             "workgroup_size": program.workgroup_size(),
             "interpreted_because": program.fallback(),
             "workers": context.device().properties().workers,
             "outputs": values.iter().map(Shown::json).collect::<Vec<_>>(),
             "times": times.json(),
+            "notes": notes,
             "stats": context.stats().iter().map(|(name, count)| (name.to_owned(), count.into())).collect::<Map<_, _>>(),
         }));
     }
@@ -122,7 +101,7 @@ pub(super) fn print(
     if args.time { times.print(output) } else { Ok(()) }
 }
 
-fn find<'a>(bound: &'a [Bound], option: &str, slot: Slot) -> Result<&'a Bound, Failure> {
+pub(super) fn find<'a>(bound: &'a [Bound], option: &str, slot: Slot) -> Result<&'a Bound, Failure> {
     let Some(found) = bound.iter().find(|bound| bound.slot == slot) else {
         let list: Vec<_> = bound.iter().map(|bound| bound.name.as_str()).collect();
         let has = if list.is_empty() { "nothing is bound".into() } else { format!("bound are {}", list.join(", ")) };
@@ -196,7 +175,7 @@ impl Times {
         sorted.sort_unstable();
         let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
         let median = (low + high) / 2;
-        let invocations: f64 = args.groups.0.into_iter().chain(program.workgroup_size()).map(f64::from).product();
+        let invocations: f64 = args.groups().into_iter().chain(program.workgroup_size()).map(f64::from).product();
         let rate = (sorted.len() > 1).then(|| invocations / median.as_secs_f64().max(1e-9));
         Self { repeats: sorted.len(), median, best: sorted[0], rate }
     }

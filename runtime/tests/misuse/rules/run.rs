@@ -98,8 +98,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "push constants are as many as declared",
         |s| s.context.dispatch(&s.push).groups([1, 1, 1]),
-        "push constants: \"main\" declares 4 bytes, 0 were given",
-        "",
+        "push constants: \"main\" declares bytes 0..4, 0 bytes were given, bytes 0..4 are missing",
+        "(VUID-vkCmdDispatch-maintenance4-08602)",
     ),
     (
         "workgroups are within the limits",
