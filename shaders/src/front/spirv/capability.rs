@@ -2,12 +2,14 @@
 
 use spirv::{AddressingModel, Capability, MemoryModel};
 
+use super::mixed_dot;
 use super::words::{Checked, operand};
 
 /// `OpCapability`.
 pub(super) fn check(operands: &[u32]) -> Checked<Capability> {
     let word = operand(operands, 0)?;
-    let capability = Capability::from_u32(word).ok_or_else(|| format!("unknown capability {word}"))?;
+    let known = Capability::from_u32(word).or_else(|| mixed_dot::capability(word));
+    let capability = known.ok_or_else(|| format!("unknown capability {word}"))?;
     if is_supported(capability) {
         return Ok(capability);
     }

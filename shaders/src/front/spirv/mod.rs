@@ -27,6 +27,7 @@ mod image;
 mod layout;
 mod lines;
 mod memory;
+mod mixed_dot;
 mod module;
 mod physical;
 mod pointer;

@@ -225,6 +225,11 @@ impl<'m> Translator<'m> {
         if let Some(result) = self.memory(inst, operands) {
             return result;
         }
+        if inst.is_mixed_dot {
+            let value = self.mixed_dot(inst, operands)?;
+            self.bind(inst.id, value);
+            return Ok(());
+        }
         if inst.op == Op::ReadClockKHR {
             return self.read_clock(inst, operands);
         }
@@ -280,7 +285,7 @@ impl<'m> Translator<'m> {
     }
 
     /// The shape of a result; of its first member, where it is a structure of two.
-    fn result_shape(&self, ty: Id) -> Checked<Shape> {
+    pub(super) fn result_shape(&self, ty: Id) -> Checked<Shape> {
         let info = self.types.get(ty)?;
         let first = match &info.ty {
             Type::Struct { members } if members.len() == 2 => members[0].ty,
@@ -289,7 +294,7 @@ impl<'m> Translator<'m> {
         self.types.shape(first)?.ok_or_else(|| format!("%{ty} is not the type of a scalar, vector or matrix"))
     }
 
-    fn operands(&mut self, ids: &[Id]) -> Checked<SmallVec<[(Composite, Shape); 4]>> {
+    pub(super) fn operands(&mut self, ids: &[Id]) -> Checked<SmallVec<[(Composite, Shape); 4]>> {
         ids.iter()
             .map(|&id| {
                 let value = self.value(id)?;

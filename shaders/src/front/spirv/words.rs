@@ -3,7 +3,7 @@
 //! The parser does not tell word offsets, and trusts word counts when it reads strings; so the counts are scanned and
 //! checked here before it sees a word. It also cannot read every `OpSpecConstantOp` (it takes each operand of the nested
 //! instruction exactly once) and panics on some, so it sees an `OpUndef` in the place of each; the reader takes those apart
-//! itself.
+//! itself, as it does instructions that the grammar does not have ([`mixed_dot`]).
 
 use foldhash::{HashSet, HashSetExt};
 use rspirv::binary::{Consumer, ParseAction, ParseState, Parser};
@@ -11,6 +11,7 @@ use rspirv::dr;
 use spirv::Op;
 
 use super::super::Error;
+use super::mixed_dot;
 
 /// An id of the module.
 pub(super) type Id = u32;
@@ -40,6 +41,8 @@ pub(super) struct Inst {
     pub(super) ty: Id,
     /// Result id; 0 where there is none.
     pub(super) id: Id,
+    /// Whether it is one of [`mixed_dot`], for which `op` stands in.
+    pub(super) is_mixed_dot: bool,
     /// Where the operands start that follow type and id.
     first: u32,
     /// Where the next instruction starts.
@@ -172,14 +175,18 @@ fn is_spec_constant_op(words: &[u32], at: usize) -> bool {
     words[at] & 0xffff == Op::SpecConstantOp as u32 && words[at] >> 16 >= 4
 }
 
-/// The stream as the grammar sees it: `OpUndef` with the same type and id in the place of each `OpSpecConstantOp`.
+/// The stream as the grammar sees it: `OpUndef` with the same type and id in the place of each instruction that it cannot read, and of
+/// capabilities that it does not have what they declare.
 fn grammar_stream(words: &[u32], offsets: &[u32]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(words.len() * 4);
     let mut put = |words: &[u32]| words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
     put(&words[..HEADER_WORDS]);
     for &at in offsets {
         let at = at as usize;
-        if is_spec_constant_op(words, at) {
+        let declared = words.get(at + 1).filter(|_| words[at] == 2 << 16 | Op::Capability as u32);
+        if let Some(declared) = declared.and_then(|&word| mixed_dot::capability(word)) {
+            put(&[words[at], declared as u32]);
+        } else if is_spec_constant_op(words, at) || mixed_dot::is_one(words[at]) {
             put(&[3 << 16 | Op::Undef as u32, words[at + 1], words[at + 2]]);
         } else {
             put(&words[at..at + (words[at] >> 16) as usize]);
@@ -212,9 +219,15 @@ impl Consumer for Collector<'_> {
         let word = self.offsets[self.insts.len()];
         let first = word + 1 + u32::from(inst.result_type.is_some()) + u32::from(inst.result_id.is_some());
         let masked = is_spec_constant_op(self.words, word as usize);
+        let is_mixed_dot = mixed_dot::is_one(self.words[word as usize]);
         self.insts.push(Inst {
             word,
-            op: if masked { Op::SpecConstantOp } else { inst.class.opcode },
+            op: match (masked, is_mixed_dot) {
+                (true, _) => Op::SpecConstantOp,
+                (_, true) => mixed_dot::STAND_IN,
+                _ => inst.class.opcode,
+            },
+            is_mixed_dot,
             ty: inst.result_type.unwrap_or(0),
             id: inst.result_id.unwrap_or(0),
             first,
