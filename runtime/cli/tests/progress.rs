@@ -1,4 +1,5 @@
 //! Who may wait for whom, as docs/shaders.md tells it: waits that end, and waits that only the time limit ends.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 
