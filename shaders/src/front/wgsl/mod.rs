@@ -118,6 +118,7 @@ impl Module {
             .map_err(|error| match error {
                 PipelineConstantError::NegativeWorkgroupSize => size::overridden(entry, &self.source),
                 PipelineConstantError::ValidationError(error) => invalid(&error, &self.module, &self.source),
+                PipelineConstantError::MissingValue(key) => self.has_no_value(&key),
                 error => refused(&error.to_string()),
             })?;
         size::check(&module, entry, &self.source)?;
@@ -139,6 +140,23 @@ impl Module {
         };
         let pipeline = spv::PipelineOptions { shader_stage: ShaderStage::Compute, entry_point: entry.to_owned() };
         spv::write_vec(&module, &info, &options, Some(&pipeline)).map_err(|error| refused(&error.to_string()))
+    }
+
+    /// An override that naga knows by its number or its name has neither a default nor a value.
+    fn has_no_value(&self, key: &str) -> Error {
+        let found = self.module.overrides.iter().find(|(_, data)| match data.id {
+            Some(id) => id.to_string() == key,
+            None => data.name.as_deref() == Some(key),
+        });
+        let (place, data) = found.unzip();
+        let name = data.and_then(|data| data.name.as_deref()).unwrap_or(key);
+        let help = match data.and_then(|data| data.id) {
+            Some(id) => format!("set specialization constant {id}, or give it a default"),
+            None => "give it a default; with an `@id` it can be set as a specialization constant".to_owned(),
+        };
+        let at =
+            place.and_then(|place| self.module.overrides.get_span(place).to_range()).map_or(0, |range| range.start);
+        refused_at(&format!("the override `{name}` has no value: {help}"), at, &self.source)
     }
 
     /// Values for the overrides that the module has and the caller names, as numbers of the override's type.
@@ -267,6 +285,26 @@ mod tests {
     fn a_validation_error_shows_the_line() {
         let error = Module::parse("@compute @workgroup_size(1) fn main() {\n  let x: u32 = 1.5;\n}").unwrap_err();
         assert!(error.to_string().contains("wgsl:2:7"), "{error}");
+    }
+
+    #[test]
+    fn an_override_without_a_value_is_named() {
+        for (declared, told) in [
+            (
+                "@id(3) override m: u32;",
+                "`m` has no value: set specialization constant 3, or give it a default at wgsl:2:",
+            ),
+            (
+                "override n: u32;",
+                "`n` has no value: give it a default; with an `@id` it can be set as a specialization",
+            ),
+        ] {
+            let used = declared.split(' ').find(|word| word.ends_with(':')).unwrap_or_default().trim_end_matches(':');
+            let text =
+                format!("\n{declared} var<workgroup> a: u32;\n@compute @workgroup_size(1) fn main() {{ a = {used}; }}");
+            let error = Module::parse(&text).unwrap().kernel("main", &BTreeMap::new()).unwrap_err().to_string();
+            assert!(error.starts_with("the override ") && error.contains(told), "{error}");
+        }
     }
 
     /// What the guard lets through must fit the stack of an ordinary thread, which a test runs on.
