@@ -2,9 +2,9 @@
 //!
 //! So it is with tiles: each subgroup multiplies rows of its own by the same columns.
 
-use cranelift_entity::{EntitySet, SecondaryMap};
-use smallvec::SmallVec;
+use cranelift_entity::EntitySet;
 
+use super::kernel::{Predecessors, loop_body};
 use super::{Address, Block, Field, Inst, InstData, Kernel, Row, Type, Value, WideOp};
 
 /// Vectors that are kept for all subgroups of a turn, at most: half of the registers.
@@ -18,42 +18,20 @@ pub fn hoist(kernel: &mut Kernel) {
     if kernel.shared_bytes == 0 {
         return;
     }
-    let mut predecessors: SecondaryMap<Block, SmallVec<[Block; 2]>> = SecondaryMap::new();
-    for &block in &kernel.layout {
-        for call in terminator(kernel, block).map(InstData::targets).unwrap_or_default() {
-            predecessors[call.block].push(block);
-        }
-    }
+    let predecessors = kernel.predecessors();
     let begins: Vec<Block> = kernel.layout.iter().copied().filter(|&block| kernel.blocks[block].begins).collect();
     for header in begins {
         let [before, latch] = predecessors[header][..] else { continue };
-        let enters = matches!(terminator(kernel, before), Some(InstData::Jump { .. }));
-        let body = body(&predecessors, header, latch);
-        if enters && !body.contains(&before) && !writes(kernel, &body) {
+        let enters = matches!(kernel.terminator(before), Some(InstData::Jump { .. }));
+        let inside = loop_body(&predecessors, header, latch);
+        let body: Vec<Block> = kernel.layout.iter().copied().filter(|&block| inside.contains(block)).collect();
+        if enters && !inside.contains(before) && !writes(kernel, &body) {
             let loads = take_loads(kernel, &predecessors, header, &body);
             let insts = &mut kernel.blocks[before].insts;
             let end = insts.len().saturating_sub(1);
             insts.splice(end..end, loads);
         }
     }
-}
-
-fn terminator(kernel: &Kernel, block: Block) -> Option<&InstData> {
-    kernel.blocks[block].insts.last().map(|&last| &kernel.insts[last])
-}
-
-/// The blocks of a loop.
-fn body(predecessors: &SecondaryMap<Block, SmallVec<[Block; 2]>>, header: Block, latch: Block) -> Vec<Block> {
-    let mut seen: EntitySet<Block> = EntitySet::new();
-    seen.insert(header);
-    let (mut body, mut work) = (vec![header], vec![latch]);
-    while let Some(block) = work.pop() {
-        if seen.insert(block) {
-            body.push(block);
-            work.extend(&predecessors[block]);
-        }
-    }
-    body
 }
 
 /// Whether anything but buffers and the subgroups' own frames may be written there.
@@ -69,12 +47,7 @@ fn writes(kernel: &Kernel, body: &[Block]) -> bool {
 }
 
 /// Takes loads out of the blocks that each subgroup begins with, if they do not depend on it.
-fn take_loads(
-    kernel: &mut Kernel,
-    predecessors: &SecondaryMap<Block, SmallVec<[Block; 2]>>,
-    header: Block,
-    body: &[Block],
-) -> Vec<Inst> {
+fn take_loads(kernel: &mut Kernel, predecessors: &Predecessors, header: Block, body: &[Block]) -> Vec<Inst> {
     let mut own: EntitySet<Value> = EntitySet::new();
     for &block in body {
         let data = &kernel.blocks[block];
@@ -91,7 +64,7 @@ fn take_loads(
             list.push(inst);
         }
         kernel.blocks[block].insts = rest;
-        match terminator(kernel, block) {
+        match kernel.terminator(block) {
             Some(InstData::Jump { to }) if to.block != header && predecessors[to.block].len() == 1 => block = to.block,
             _ => return loads,
         }

@@ -12,8 +12,7 @@ pub fn join(kernel: &mut Kernel) {
     let mut ways: SecondaryMap<Block, u32> = SecondaryMap::new();
     let mut places: SecondaryMap<Block, usize> = SecondaryMap::new();
     for (place, &block) in kernel.layout.iter().enumerate() {
-        let last = kernel.blocks[block].insts.last().map(|&inst| &kernel.insts[inst]);
-        last.map(InstData::targets).unwrap_or_default().iter().for_each(|call| ways[call.block] += 1);
+        kernel.targets(block).iter().for_each(|call| ways[call.block] += 1);
         places[block] = place;
     }
     let mut layout: Vec<Option<Block>> = kernel.layout.iter().copied().map(Some).collect();

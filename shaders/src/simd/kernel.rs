@@ -1,9 +1,9 @@
 //! A kernel in the SIMD form: it runs workgroups, each subgroup by subgroup.
 
-use cranelift_entity::{PrimaryMap, SecondaryMap};
+use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
 use smallvec::SmallVec;
 
-use super::{Block, Inst, InstData, Type, Value};
+use super::{Block, BlockCall, Inst, InstData, Type, Value};
 
 /// A kernel for whole workgroups.
 #[derive(Clone, Debug)]
@@ -88,6 +88,22 @@ pub struct BlockData {
     pub begins: bool,
 }
 
+/// By block: where control comes from.
+pub(super) type Predecessors = SecondaryMap<Block, SmallVec<[Block; 2]>>;
+
+/// All blocks on ways from a loop's header to its latch.
+pub(super) fn loop_body(predecessors: &Predecessors, header: Block, latch: Block) -> EntitySet<Block> {
+    let mut body = EntitySet::new();
+    body.insert(header);
+    let mut work = vec![latch];
+    while let Some(block) = work.pop() {
+        if body.insert(block) {
+            work.extend(&predecessors[block]);
+        }
+    }
+    body
+}
+
 /// Room that is made for the instructions of a new kernel, so that small ones do not grow step by step.
 const ROOM: usize = 128;
 
@@ -124,6 +140,25 @@ impl Kernel {
             ValueDef::Result { inst, .. } => Some(&self.insts[inst]),
             ValueDef::Param { .. } => None,
         }
+    }
+
+    /// The last instruction of a block, which ends it in a kernel that is whole.
+    pub(super) fn terminator(&self, block: Block) -> Option<&InstData> {
+        self.blocks[block].insts.last().map(|&last| &self.insts[last])
+    }
+
+    /// The ways out of a block.
+    pub(super) fn targets(&self, block: Block) -> SmallVec<[&BlockCall; 2]> {
+        self.terminator(block).map(InstData::targets).unwrap_or_default()
+    }
+
+    /// For each block those that go there, once for each way.
+    pub(super) fn predecessors(&self) -> Predecessors {
+        let mut predecessors = Predecessors::new();
+        for &block in &self.layout {
+            self.targets(block).iter().for_each(|call| predecessors[call.block].push(block));
+        }
+        predecessors
     }
 
     /// Bits of a value that is a constant: the same in each lane, for vectors.

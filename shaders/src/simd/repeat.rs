@@ -38,7 +38,7 @@ fn append(kernel: &mut Kernel, block: Block, data: InstData) {
 }
 
 fn returns(kernel: &Kernel, block: Block) -> bool {
-    kernel.blocks[block].insts.last().is_some_and(|&last| matches!(kernel.insts[last], InstData::Return))
+    matches!(kernel.terminator(block), Some(InstData::Return))
 }
 
 /// Moves what is each workgroup's from the entry to a block of its own, which comes next.

@@ -194,8 +194,8 @@ impl Variables {
         if let Some(slot) = self.all[variable].slot {
             return slot;
         }
-        let (size, align) = if self.all[variable].ty == Type::V32 { (64, 64) } else { (8, 8) };
-        let slot = self.frame_bytes.next_multiple_of(align);
+        let size = self.all[variable].ty.frame_bytes();
+        let slot = self.frame_bytes.next_multiple_of(size);
         self.frame_bytes = slot + size;
         self.all[variable].slot = Some(slot);
         slot

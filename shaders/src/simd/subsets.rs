@@ -373,7 +373,7 @@ mod tests {
                         prop_assert!(m & !o == 0 || !subsets.contains(of, mask), "{mask} {of} in {block}\n{kernel}");
                     }
                 }
-                let end = kernel.blocks[block].insts.last().map(|&last| &kernel.insts[last]);
+                let end = kernel.terminator(block);
                 let targets = end.map(InstData::targets).unwrap_or_default();
                 let call = targets[tape.below(targets.len())];
                 let args: Vec<u16> = call.args.iter().map(|arg| masks[arg.as_u32() as usize]).collect();

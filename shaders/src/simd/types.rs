@@ -42,6 +42,11 @@ impl Type {
         matches!(self, Self::V32 | Self::Mask)
     }
 
+    /// Bytes that a value takes in a frame, where it stands at a multiple of that.
+    pub(super) fn frame_bytes(self) -> u32 {
+        if self == Self::V32 { 64 } else { 8 }
+    }
+
     /// The vector type of this scalar type; itself for vectors, `None` for [`Type::S64`].
     pub fn widened(self) -> Option<Self> {
         match self {

@@ -10,9 +10,10 @@
 mod differs;
 mod worth;
 
-use cranelift_entity::{EntitySet, SecondaryMap};
+use cranelift_entity::SecondaryMap;
 use smallvec::{SmallVec, smallvec};
 
+use super::kernel::loop_body;
 use super::{Block, BlockCall, Inst, InstData, Kernel, Type, Value, ValueDef};
 use crate::ir::Op;
 
@@ -60,7 +61,7 @@ impl Turns {
         if kernel.private_bytes > 0 || kernel.frame_bytes > 0 {
             return None;
         }
-        let last = |block: Block| kernel.blocks[block].insts.last().map(|&inst| &kernel.insts[inst]);
+        let last = |block: Block| kernel.terminator(block);
         let (&entry, body) = kernel.layout.split_first()?;
         let InstData::Jump { to: BlockCall { block: header, args } } = last(entry)? else { return None };
         let (&[first], &[number]) = (&args[..], &kernel.blocks[*header].params[..]) else { return None };
@@ -92,21 +93,7 @@ impl Turns {
 
     /// All blocks on ways from the header to the latch.
     fn body(kernel: &Kernel, header: Block, latch: Block) -> Vec<Block> {
-        let mut predecessors: SecondaryMap<Block, Vec<Block>> = SecondaryMap::new();
-        for &block in &kernel.layout {
-            let last = kernel.blocks[block].insts.last().map(|&inst| &kernel.insts[inst]);
-            for call in last.map(InstData::targets).unwrap_or_default() {
-                predecessors[call.block].push(block);
-            }
-        }
-        let mut inside: EntitySet<Block> = EntitySet::new();
-        inside.insert(header);
-        let mut stack = vec![latch];
-        while let Some(block) = stack.pop() {
-            if inside.insert(block) {
-                stack.extend(&predecessors[block]);
-            }
-        }
+        let inside = loop_body(&kernel.predecessors(), header, latch);
         kernel.layout.iter().copied().filter(|&block| inside.contains(block)).collect()
     }
 }

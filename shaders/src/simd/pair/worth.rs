@@ -54,8 +54,7 @@ fn spans(kernel: &Kernel, turns: &Turns) -> Vec<(usize, usize)> {
     turns.body.iter().enumerate().for_each(|(place, &block)| places[block] = place);
     let mut spans: Vec<(usize, usize)> = Vec::new();
     for (place, &block) in turns.body.iter().enumerate() {
-        let last = kernel.blocks[block].insts.last().map(|&inst| &kernel.insts[inst]);
-        for call in last.map(InstData::targets).unwrap_or_default() {
+        for call in kernel.targets(block) {
             let first = places[call.block];
             if first <= place && call.block != turns.header {
                 spans.push((first, place));

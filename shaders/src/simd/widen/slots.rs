@@ -98,8 +98,7 @@ impl Slots<'_> {
 
     fn connect(&mut self, parts: &[Part]) {
         for &block in &self.kernel.layout {
-            let last = self.kernel.blocks[block].insts.last().map(|&last| &self.kernel.insts[last]);
-            self.next[block].extend(last.map(InstData::targets).unwrap_or_default().iter().map(|call| call.block));
+            self.next[block].extend(self.kernel.targets(block).iter().map(|call| call.block));
         }
         for part in parts {
             if let Some(stop) = part.stop {
@@ -141,9 +140,13 @@ impl Slots<'_> {
     fn calls_of(&self, block: Block) -> SmallVec<[(Block, SmallVec<[Value; 4]>); 4]> {
         let mut calls = SmallVec::new();
         for &from in &self.before[block] {
-            let last = self.kernel.blocks[from].insts.last().map(|&last| &self.kernel.insts[last]);
-            let targets = last.map(InstData::targets).unwrap_or_default();
-            calls.extend(targets.iter().filter(|call| call.block == block).map(|call| (from, call.args.clone())));
+            calls.extend(
+                self.kernel
+                    .targets(from)
+                    .iter()
+                    .filter(|call| call.block == block)
+                    .map(|call| (from, call.args.clone())),
+            );
         }
         calls
     }
@@ -237,9 +240,8 @@ impl Slots<'_> {
                     InstData::FrameLoad { ty, .. } => ty,
                     _ => continue,
                 };
-                let size = if ty == Type::V32 { 64 } else { 8 };
                 if let Some(Event::Load(at) | Event::Store(at)) = self.event(inst) {
-                    sizes.push((at, size));
+                    sizes.push((at, ty.frame_bytes()));
                 }
             }
         }

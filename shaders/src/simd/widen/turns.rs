@@ -445,7 +445,5 @@ impl Turns {
 }
 
 fn targets(kernel: &Kernel, block: Block) -> impl Iterator<Item = Block> {
-    let last = kernel.blocks[block].insts.last();
-    let calls = last.map(|&last| kernel.insts[last].targets()).unwrap_or_default();
-    calls.into_iter().map(|call| call.block).collect::<SmallVec<[Block; 4]>>().into_iter()
+    kernel.targets(block).into_iter().map(|call| call.block).collect::<SmallVec<[Block; 4]>>().into_iter()
 }
