@@ -24,6 +24,7 @@ mod types;
 mod verify;
 mod verify_inst;
 mod verify_lanes;
+mod verify_scalars;
 mod wide;
 mod widen;
 

@@ -1,7 +1,8 @@
 //! Holds a kernel against the rules that every pass and back end relies on.
 //!
 //! First the shape of the control flow graph, then each instruction: its operands' types (`verify_inst`) and whether their
-//! definitions come first; at last that lanes act only where they are on (`verify_lanes`). `docs/simd.md` lists the rules.
+//! definitions come first; at last that lanes act only where they are on (`verify_lanes`) and that
+//! scalars are made of lanes that hold a value (`verify_scalars`). `docs/simd.md` lists the rules.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 

@@ -156,7 +156,7 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
 }
 
 /// Whether an address is that of the rows of calls.
-fn is_calls(kernel: &Kernel, address: Value) -> bool {
+pub(super) fn is_calls(kernel: &Kernel, address: Value) -> bool {
     matches!(kernel.definition(address), Some(InstData::Context { field: Field::Calls }))
 }
 

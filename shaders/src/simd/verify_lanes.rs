@@ -5,6 +5,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::subsets::Subsets;
 use super::verify::{Result, broken, general};
+use super::verify_scalars::check_scalars;
 use super::{Block, Field, InstData, Kernel, Value};
 use crate::analysis::Dominators;
 
@@ -29,7 +30,7 @@ pub(super) fn check_lanes(kernel: &Kernel, dominators: &Dominators<Block>) -> Re
             }
         }
     }
-    Ok(())
+    check_scalars(kernel, dominators, &mut subsets)
 }
 
 /// For each block, the one where the subgroup began, with its mask: the last one that says so on the way down the dominator

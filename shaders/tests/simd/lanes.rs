@@ -7,7 +7,7 @@ use crate::text::parse;
 /// A kernel whose entry has an address (`v0`), 8 lanes of a subgroup (`v1`), words (`v2`) and two conditions (`v3`, `v4`).
 fn kernel(blocks: &str) -> Kernel {
     parse(&format!(
-        "simd kernel \"k\"\nblock0:\n v0 = context shared\n v1 = const.mask 0xff\n v2 = lanes [{}]\n \
+        "simd kernel \"k\"\ncalls 256\nblock0:\n v0 = context shared\n v1 = const.mask 0xff\n v2 = lanes [{}]\n \
          v3 = ieq v2, v2\n v4 = ine v2, v2\n v5 = const.mask 0\n v6 = const.mask 0xffff\n v7 = any v3\n jump block1\n{blocks}",
         ["7"; 16].join(", ")
     ))
@@ -225,4 +225,113 @@ fn long_chains_of_masks_are_no_problem() {
         );
     }
     accepted(&(text + "block5000:\n return"));
+}
+
+/// A block with v1's lanes active after `insts`, in a kernel that calls functions.
+fn active(insts: &str) -> String {
+    format!("block1 exec v1:\n v20 = context calls\n v21 = const.s32 0\n {insts}\n return")
+}
+
+/// What is computed where a scalar is made of a lane that may hold nothing.
+const HOLD_NOTHING: [(&str, &str); 6] = [
+    ("v30 = gather v0 + v2 * 4 mask v1", "v30"),
+    ("v30, v31 = gather_elements v0 + v2 masks [v1, v1]", "v31"),
+    ("v30 = atomic.iadd v0 + v2 * 4, v2 mask v1", "v30"),
+    ("call.buffer_at v20 mask v1\n v30 = frame_load.v32 v20 + 128", "v30"),
+    ("v28 = undef.v32\n v30 = select v1, v2, v28", "v30"),
+    ("v29 = gather v0 + v2 * 4 mask v1\n v30 = select v3, v2, v29", "v30"),
+];
+
+#[test]
+fn a_truth_value_is_made_of_lanes_that_hold_one() {
+    for (insts, vector) in HOLD_NOTHING {
+        for scalar in ["any", "mask_bits", "first_lane"] {
+            let compared = format!("{insts}\n v40 = ieq {vector}, v2\n");
+            refused(
+                &active(&format!("{compared} v41 = {scalar} v40")),
+                &format!("`v41 = {scalar} v40`: inactive lanes of v40 may hold nothing"),
+            );
+            accepted(&active(&format!("{compared} v41 = land v1, v40\n v42 = {scalar} v41")));
+        }
+    }
+}
+
+/// What the widener once made of a texel at coordinates that all lanes share.
+#[test]
+fn a_word_is_taken_from_a_lane_that_holds_one() {
+    for (insts, vector) in HOLD_NOTHING {
+        refused(
+            &active(&format!("{insts}\n v41 = extract {vector}, v21")),
+            &format!("`v41 = extract {vector}, v21`: inactive lanes of {vector} may hold nothing"),
+        );
+        accepted(&active(&format!("{insts}\n v41 = first_lane v1\n v42 = extract {vector}, v41")));
+        accepted(&active(&format!("{insts}\n v41 = select v1, {vector}, v2\n v42 = extract v41, v21")));
+    }
+    refused(
+        &active("v30 = gather v0 + v2 * 4 mask v1\n v41 = first_lane v6\n v42 = extract v30, v41"),
+        "`v42 = extract v30, v41`: inactive lanes of v30 may hold nothing",
+    );
+    // All lanes have what is loaded once.
+    accepted(&active("v30 = load.v32 v0\n v31 = ieq v30, v2\n v32 = any v31\n v33 = extract v30, v21"));
+}
+
+#[test]
+fn lanes_take_words_of_lanes_that_hold_one() {
+    let lanes = [0; 16].map(|lane| lane.to_string()).join(", ");
+    for (insts, vector) in HOLD_NOTHING {
+        let [pick, permute] = [format!("v41 = pick v2, {vector}, [{lanes}]"), format!("v41 = permute {vector}, v2")];
+        for moved in [pick, permute] {
+            refused(
+                &active(&format!("{insts}\n {moved}")),
+                &format!("`{moved}`: inactive lanes of {vector} may hold nothing"),
+            );
+        }
+        accepted(&active(&format!("{insts}\n v40 = select v1, {vector}, v2\n v41 = permute v40, v2")));
+    }
+}
+
+/// Rows are loaded whole: other lanes may have their words, but they are nothing that a scalar may be made of.
+#[test]
+fn rows_hold_words_of_no_invocation() {
+    let row = "v30 = load_row v0 + v21 if < v21\n v31 = ieq v30, v2";
+    refused(
+        &active(&format!("{row}\n v32 = any v31")),
+        "`v32 = any v31`: inactive lanes of v31 may hold what is not theirs",
+    );
+    accepted(&active(&format!("{row}\n v32 = land v31, v1\n v33 = any v32\n v34 = permute v30, v2")));
+}
+
+#[test]
+fn with_all_lanes_active_every_lane_holds_its_value() {
+    let insts = "v30 = gather v0 + v2 * 4 mask v6\n v31 = ieq v30, v2\n v32 = any v31\n v33 = permute v30, v2";
+    accepted(&format!("block1 exec v6:\n {insts}\n return"));
+    refused(&format!("block1:\n {insts}\n return"), "`v32 = any v31`: inactive lanes of v31 may hold nothing");
+}
+
+#[test]
+fn what_lanes_hold_is_known_around_loops_and_in_frames() {
+    let around = |passed: &str| {
+        format!(
+            "block1 exec v1:\n jump block2(v2, v3)\n\
+             block2(v10: v32, v11: mask) exec v1:\n v12 = any v11\n v13 = gather v0 + v10 * 4 mask v1\n \
+             v14 = ieq v13, v2\n v15 = land v14, v1\n v16 = ieq v10, v2\n branch v12, block2({passed}), block3\n\
+             block3:\n return"
+        )
+    };
+    accepted(&around("v13, v15"));
+    accepted(&around("v10, v16"));
+    refused(&around("v10, v14"), "`v12 = any v11`: inactive lanes of v11 may hold nothing");
+    refused(&around("v13, v16"), "`v12 = any v11`: inactive lanes of v11 may hold nothing");
+    let frame = |kept: &str| {
+        parse(&format!(
+            "simd kernel \"k\"\nframes 64\n\
+             block0:\n v0 = context shared\n v1 = const.mask 0xff\n v2 = lanes [{}]\n v3 = context frames\n jump block1\n\
+             block1 exec v1:\n v10 = gather v0 + v2 * 4 mask v1\n v11 = ieq v10, v2\n v12 = land v11, v1\n \
+             frame_store v3 + 0, {kept}\n v13 = frame_load.mask v3 + 0\n v14 = any v13\n return",
+            ["7"; 16].join(", ")
+        ))
+    };
+    assert_eq!(verify(&frame("v12")), Ok(()));
+    let message = verify(&frame("v11")).expect_err("inactive lanes were kept").to_string();
+    assert_eq!(message, "`v14 = any v13`: inactive lanes of v13 may hold nothing");
 }

@@ -59,9 +59,11 @@ impl Widen<'_> {
         let texel = texel.or_else(|| self.read_texel(op, &operands, is_base, &components));
         let texel = texel.unwrap_or_else(|| self.image_call(op, &operands, &components));
         for (component, result) in results {
-            if let Some(at) = components.iter().position(|&other| other == component) {
-                self.define_as(result, texel[at]);
-            }
+            let Some(at) = components.iter().position(|&other| other == component) else { continue };
+            // Only active lanes got a texel. What is uniform is in all lanes.
+            let is_shared = self.uniformity.shape(result) == Shape::Uniform && !self.all_lanes_are_on();
+            let value = if is_shared { self.of_active_lanes(texel[at]) } else { texel[at] };
+            self.define_as(result, value);
         }
     }
 

@@ -210,6 +210,20 @@ impl Widen<'_> {
         }
     }
 
+    /// The lane that stands for all active ones, where those have the same.
+    pub(super) fn active_lane(&mut self) -> Value {
+        match self.all_lanes_are_on() {
+            true => self.builder.s32(0),
+            false => self.builder.emit_one(InstData::FirstLane { mask: self.exec }),
+        }
+    }
+
+    /// What all active lanes of a vector have, as `s32`: of a value that inactive lanes do not hold.
+    pub(super) fn of_active_lanes(&mut self, vector: Value) -> Value {
+        let lane = self.active_lane();
+        self.builder.emit_one(InstData::Extract { vector, lane })
+    }
+
     /// A result that is kept as its shape says.
     pub(super) fn define_as(&mut self, value: ir::Value, to: Value) {
         let ty = type_of(self.kernel.ty(value), self.uniformity.shape(value));

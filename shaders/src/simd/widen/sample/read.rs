@@ -59,6 +59,7 @@ impl Widen<'_> {
         let (first, scattered) = self.as_row(index);
         let outside = self.builder.pure(Op::LNot, &[inside]);
         let scattered = self.builder.or(scattered, outside);
+        let scattered = self.builder.and(self.exec, scattered);
         let scattered = self.builder.any(scattered);
         self.builder.branch(scattered, gather, row);
         self.begin(row);

@@ -30,11 +30,11 @@ pub(super) struct Span {
 pub(super) struct Head {
     /// Those of the spans along x and y.
     pub(super) weights: [Value; 2],
-    /// The number of lane 0's first word, `s32`.
+    /// The number of lane 0's first word, `s32`: inactive, it would have one that leads to those of active lanes.
     pub(super) first: Value,
-    /// Whether texels are outside, or not next to each other, `s1`.
+    /// Whether texels of active lanes are outside, or not next to each other, `s1`.
     pub(super) is_odd: Value,
-    /// Whether a lane's second row has a weight, `s1`.
+    /// Whether an active lane's second row has a weight, `s1`.
     pub(super) is_sloped: Value,
 }
 
@@ -48,14 +48,14 @@ impl Widen<'_> {
         let [x, y] = [0, 1].map(|dim| self.span(place.key, &pair, place.coordinates[dim], dim));
         let lanes = self.lane_ids();
         let starts = self.builder.pure(Op::ISub, &[x.first, lanes]);
-        let (column, mut odd) = self.of_lane_0(starts, false);
-        let (row, others) = self.of_lane_0(y.first, place.is_level);
+        let (column, mut odd) = self.of_one_lane(starts, false);
+        let (row, others) = self.of_one_lane(y.first, place.is_level);
         odd = others.map_or(odd, |others| odd.map(|odd| self.builder.or(odd, others)));
         let start = self.builder.pure(Op::IMul, &[row, pair.source.pitch]);
         let mut first = self.builder.pure(Op::IAdd, &[start, column]);
         if let Some((layer, is_one)) = place.layer {
             let words = self.layer(&pair, layer);
-            let (words, others) = self.of_lane_0(words, is_one);
+            let (words, others) = self.of_one_lane(words, is_one);
             odd = others.map_or(odd, |others| odd.map(|odd| self.builder.or(odd, others)));
             first = self.builder.pure(Op::IAdd, &[first, words]);
         }
@@ -69,13 +69,14 @@ impl Widen<'_> {
             is_odd = self.builder.pure(Op::LOr, &[is_odd, odd]);
         }
         let is_sloped = if place.is_level {
-            let (at, none) = (self.of_lane_0(y.at, true).0, self.builder.s32(0));
+            let (at, none) = (self.of_one_lane(y.at, true).0, self.builder.s32(0));
             let weight = self.builder.pure(Op::And, &[at, pair.slope]);
             self.builder.pure(Op::INe, &[weight, none])
         } else {
             let (slope, none) = (self.kept_in_lanes(pair.slope), self.each(0));
             let weight = self.builder.pure(Op::And, &[y.at, slope]);
             let sloped = self.builder.pure(Op::INe, &[weight, none]);
+            let sloped = self.builder.and(self.exec, sloped);
             self.builder.any(sloped)
         };
         let head = Head { weights: [x.weights, y.weights], first, is_odd, is_sloped };
@@ -83,15 +84,15 @@ impl Widen<'_> {
         head
     }
 
-    /// A vector's word in lane 0, and the lanes that have another, unless all are known to have the same.
-    fn of_lane_0(&mut self, vector: Value, is_one: bool) -> (Value, Option<Value>) {
-        let zero = self.builder.s32(0);
-        let first = self.builder.emit_one(InstData::Extract { vector, lane: zero });
+    /// A vector's word in an active lane, and the active lanes that have another, unless all are known to have the same.
+    fn of_one_lane(&mut self, vector: Value, is_one: bool) -> (Value, Option<Value>) {
         if is_one {
-            return (first, None);
+            return (self.of_all_lanes(vector), None);
         }
+        let first = self.of_active_lanes(vector);
         let all = self.builder.splat(first);
-        (first, Some(self.builder.pure(Op::INe, &[vector, all])))
+        let others = self.builder.pure(Op::INe, &[vector, all]);
+        (first, Some(self.builder.and(self.exec, others)))
     }
 
     /// A coordinate in places: texels are above, of linear filters.
@@ -152,11 +153,11 @@ impl Widen<'_> {
         layer.map_or(index, |layer| self.builder.pure(Op::IAdd, &[index, layer]))
     }
 
-    /// The number of lane 0's word, and the lanes whose words are not those behind it.
+    /// The number of lane 0's word, if active lanes have words next to each other, and the lanes that have others.
     pub(super) fn as_row(&mut self, index: Value) -> (Value, Value) {
-        let (lanes, zero) = (self.lane_ids(), self.builder.s32(0));
+        let lanes = self.lane_ids();
         let starts = self.builder.pure(Op::ISub, &[index, lanes]);
-        let first = self.builder.emit_one(InstData::Extract { vector: starts, lane: zero });
+        let first = self.of_active_lanes(starts);
         let all = self.builder.splat(first);
         (first, self.builder.pure(Op::INe, &[starts, all]))
     }

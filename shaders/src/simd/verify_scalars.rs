@@ -1,0 +1,229 @@
+//! Proves that scalars are made of lanes that hold a value, and that no lane gets a word of one that holds none.
+//!
+//! Inactive lanes hold nothing of what only active lanes were asked for: what is gathered, what atomics and calls give. What is
+//! computed from that in each lane is no better, until a mask that is part of the execution mask leaves inactive lanes out.
+
+use std::collections::HashMap;
+
+use cranelift_entity::SecondaryMap;
+use foldhash::fast::RandomState;
+use smallvec::SmallVec;
+
+use super::subsets::Subsets;
+use super::verify::{Result, broken};
+use super::verify_inst::is_calls;
+use super::{Block, Inst, InstData, Kernel, LANES, Type, Value};
+use crate::analysis::Dominators;
+use crate::ir::Op;
+
+/// What inactive lanes hold of a vector. Those of two vectors together hold the greater.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Inactive {
+    /// What follows from the number of the lane and from what all lanes share.
+    #[default]
+    Holds,
+    /// The same, or any bits on ways on which nothing was computed: then those that read it on are never taken.
+    Undefined,
+    /// A word of memory that belongs to no invocation, or to another one. Other lanes may take it.
+    Row,
+    /// Anything.
+    Nothing,
+}
+
+/// Checks all blocks in reach. The rest of the verifier must have passed the kernel.
+pub(super) fn check_scalars<'a>(
+    kernel: &'a Kernel,
+    dominators: &Dominators<Block>,
+    subsets: &mut Subsets<'a>,
+) -> Result {
+    let mut search = Search::new(kernel, dominators, subsets);
+    search.solve();
+    for &block in kernel.layout.iter().filter(|&&block| dominators.is_reachable(block)) {
+        for &inst in &kernel.blocks[block].insts {
+            search.check(block, inst)?;
+        }
+    }
+    Ok(())
+}
+
+struct Search<'a, 'b> {
+    kernel: &'a Kernel,
+    subsets: &'b mut Subsets<'a>,
+    /// The blocks in reach of instructions that use vectors.
+    homes: SecondaryMap<Inst, Option<Block>>,
+    users: SecondaryMap<Value, SmallVec<[Inst; 2]>>,
+    /// What is loaded from each place of the frames.
+    loads: HashMap<(u32, Type), SmallVec<[Value; 2]>, RandomState>,
+    known: SecondaryMap<Value, Inactive>,
+    /// Vectors that have become less since their users were looked at.
+    work: Vec<Value>,
+}
+
+impl<'a, 'b> Search<'a, 'b> {
+    fn new(kernel: &'a Kernel, dominators: &Dominators<Block>, subsets: &'b mut Subsets<'a>) -> Self {
+        let mut search = Self {
+            kernel,
+            subsets,
+            homes: SecondaryMap::new(),
+            users: SecondaryMap::new(),
+            loads: HashMap::with_hasher(RandomState::default()),
+            known: SecondaryMap::new(),
+            work: Vec::new(),
+        };
+        for &block in kernel.layout.iter().filter(|&&block| dominators.is_reachable(block)) {
+            for &inst in &kernel.blocks[block].insts {
+                search.homes[inst] = Some(block);
+                let data = &kernel.insts[inst];
+                let users = &mut search.users;
+                data.for_each_use(|value| {
+                    if kernel.ty(value).is_vector() && users[value].last() != Some(&inst) {
+                        users[value].push(inst);
+                    }
+                });
+                if let InstData::FrameLoad { ty, at, .. } = *data
+                    && !search.is_of_call(data)
+                {
+                    search.loads.entry((at, ty)).or_default().extend(kernel.results[inst].first().copied());
+                }
+                let first = search.source(data);
+                search.lower_results(block, inst, first);
+            }
+        }
+        search
+    }
+
+    /// Whether it is a row that a call leaves.
+    fn is_of_call(&self, data: &InstData) -> bool {
+        matches!(*data, InstData::FrameLoad { frame, .. } if is_calls(self.kernel, frame))
+    }
+
+    /// What inactive lanes get by an instruction, whatever its operands are.
+    fn source(&self, data: &InstData) -> Inactive {
+        match data {
+            InstData::LoadRow { .. } | InstData::LoadElements { .. } => Inactive::Row,
+            InstData::Gather { .. } | InstData::GatherElements { .. } | InstData::Atomic { .. } => Inactive::Nothing,
+            InstData::Undef { .. } => Inactive::Undefined,
+            InstData::FrameLoad { .. } if self.is_of_call(data) => Inactive::Nothing,
+            _ => Inactive::Holds,
+        }
+    }
+
+    fn solve(&mut self) {
+        while let Some(value) = self.work.pop() {
+            for inst in self.users[value].clone() {
+                self.visit(inst);
+            }
+        }
+    }
+
+    fn visit(&mut self, inst: Inst) {
+        let Some(block) = self.homes[inst] else { return };
+        let kernel = self.kernel;
+        match &kernel.insts[inst] {
+            data if data.is_terminator() => {
+                for call in data.targets() {
+                    for (&param, &arg) in kernel.blocks[call.block].params.iter().zip(&call.args) {
+                        self.lower(param, self.known[arg]);
+                    }
+                }
+            }
+            &InstData::FrameStore { at, value, .. } => {
+                for load in self.loads.get(&(at, kernel.ty(value))).cloned().unwrap_or_default() {
+                    self.lower(load, self.known[value]);
+                }
+            }
+            &InstData::Select { condition, then, otherwise } => {
+                let mut least = self.known[otherwise];
+                let by_lane = kernel.ty(condition) == Type::Mask;
+                // Where the condition has active lanes only, the others have the second value.
+                if !(by_lane && self.is_active(block, condition)) {
+                    least = least.max(self.known[then]).max(self.known[condition]);
+                }
+                // What some lanes have and others never got is not what all have or none looks at.
+                if by_lane && least == Inactive::Undefined {
+                    least = Inactive::Nothing;
+                }
+                self.lower_results(block, inst, least);
+            }
+            data @ (InstData::Pure { .. } | InstData::Pick { .. } | InstData::Permute { .. }) => {
+                let mut least = Inactive::Holds;
+                data.for_each_use(|value| least = least.max(self.known[value]));
+                self.lower_results(block, inst, least);
+            }
+            _ => {}
+        }
+    }
+
+    fn lower_results(&mut self, block: Block, inst: Inst, to: Inactive) {
+        let kernel = self.kernel;
+        for &result in kernel.results[inst].iter().filter(|&&result| kernel.ty(result).is_vector()) {
+            // What is made of other masks may be known to have active lanes only: then it holds its value in all lanes.
+            let is_made_of_masks = match kernel.insts[inst] {
+                InstData::Pure { op, .. } => matches!(op, Op::LAnd | Op::LOr | Op::LXor),
+                InstData::Select { .. } => kernel.ty(result) == Type::Mask,
+                _ => false,
+            };
+            let is_lower = to > self.known[result] && !self.all_are_active(block);
+            if is_lower && !(is_made_of_masks && self.is_active(block, result)) {
+                self.lower(result, to);
+            }
+        }
+    }
+
+    fn lower(&mut self, value: Value, to: Inactive) {
+        if to > self.known[value] {
+            self.known[value] = to;
+            self.work.push(value);
+        }
+    }
+
+    fn all_are_active(&self, block: Block) -> bool {
+        let all = (1 << LANES) - 1;
+        let exec = self.kernel.blocks[block].exec.and_then(|exec| self.kernel.constant(exec));
+        exec.is_some_and(|exec| exec & all == all)
+    }
+
+    /// Whether all lanes of a mask are known to be active in a block.
+    fn is_active(&mut self, block: Block, mask: Value) -> bool {
+        self.kernel.blocks[block].exec.is_some_and(|exec| self.subsets.contains(exec, mask))
+    }
+
+    /// What an instruction that moves words between lanes, or makes a scalar of them, asks for.
+    fn check(&mut self, block: Block, inst: Inst) -> Result {
+        let kernel = self.kernel;
+        let (vectors, most): (SmallVec<[Value; 2]>, _) = match kernel.insts[inst] {
+            InstData::Any { mask } | InstData::MaskBits { mask } | InstData::FirstLane { mask } => {
+                if self.known[mask] <= Inactive::Undefined || self.is_active(block, mask) {
+                    return Ok(());
+                }
+                ([mask].into_iter().collect(), Inactive::Undefined)
+            }
+            InstData::Extract { vector, lane } => {
+                if let Some(&InstData::FirstLane { mask }) = kernel.definition(lane)
+                    && self.is_active(block, mask)
+                {
+                    return Ok(());
+                }
+                ([vector].into_iter().collect(), Inactive::Undefined)
+            }
+            InstData::Pick { first, second, .. } => ([first, second].into_iter().collect(), Inactive::Row),
+            InstData::Permute { vector, .. } => ([vector].into_iter().collect(), Inactive::Row),
+            _ => return Ok(()),
+        };
+        if self.all_are_active(block) {
+            return Ok(());
+        }
+        match vectors.into_iter().find(|&vector| self.known[vector] > most) {
+            None => Ok(()),
+            Some(vector) => broken(kernel, inst, self.refusal(vector)),
+        }
+    }
+
+    fn refusal(&self, vector: Value) -> String {
+        let end = if self.subsets.is_exhausted() { "; the search was too long" } else { "" };
+        match self.known[vector] {
+            Inactive::Row => format!("inactive lanes of {vector} may hold what is not theirs{end}"),
+            _ => format!("inactive lanes of {vector} may hold nothing{end}"),
+        }
+    }
+}
