@@ -30,6 +30,7 @@ use output::Output;
 
 /// Ends with status 0, or with 1 and one message; clap has ended wrong usage with 2 before.
 fn main() -> ExitCode {
+    quiet_where_caught();
     match start(&mut Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -37,6 +38,16 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// A panic that becomes an error is told by the error alone. No other thread runs yet that could set a hook meanwhile.
+fn quiet_where_caught() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if !spelter_shaders::front::wgsl::is_catching() {
+            tell(info);
+        }
+    }));
 }
 
 fn start(cli: &mut Cli) -> Result<(), Failure> {

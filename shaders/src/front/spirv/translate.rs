@@ -209,8 +209,12 @@ impl<'m> Translator<'m> {
         self.spend(0).and_then(|()| self.one(inst)).map_err(|message| self.error(inst, &message))
     }
 
-    /// An error at an instruction, which it names.
+    /// An error at an instruction, which it names: the declaration, if that of a variable is at fault.
     pub(super) fn error(&self, inst: &Inst, message: &str) -> Error {
+        if let Some(declaration) = &self.variables.refused {
+            let error = self.sections.error(declaration.word, format!("OpVariable: {message}"));
+            return Error { line: error.line.or_else(|| self.sections.lines.at(inst.word).cloned()), ..error };
+        }
         let name = op_name(inst.op);
         // The chapters that serve more than one caller name the instruction themselves.
         let message = if message.starts_with(&name) { message.to_owned() } else { format!("{name}: {message}") };

@@ -44,6 +44,8 @@ pub(super) struct Variables {
     pub(super) image_memory: HashMap<Value, MemoryDecorations>,
     shared_bytes: u32,
     private_bytes: u32,
+    /// The declaration of a variable that cannot be.
+    pub(super) refused: Option<Inst>,
     /// Workgroup memory that variables share: those with an explicit layout, and all if pointers into it are values.
     pub(super) shared_blocks: Option<ir::Variable>,
     /// Where each variable begins in there, if pointers into workgroup memory are values.
@@ -102,7 +104,10 @@ impl Translator<'_> {
         let Some(inst) = self.variables.declarations.get(&id).copied() else {
             return Err(format!("{} is not a pointer that is defined here", self.sections.describe(id)));
         };
-        let declared = self.declare(&inst).map_err(|message| format!("{}: {message}", self.sections.describe(id)))?;
+        let declared = self.declare(&inst).map_err(|message| {
+            self.variables.refused = Some(inst);
+            format!("{}: {message}", self.sections.describe(id))
+        })?;
         let pointer = Pointer { ty: inst.ty, origin: id, ..declared };
         self.variables.globals.insert(id, pointer.clone());
         Ok(pointer)

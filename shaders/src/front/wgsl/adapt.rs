@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::guard::comment;
+use super::guard::comment_or_space;
 
 /// Extensions whose functions are there without being enabled.
 const NEEDLESS: [&str; 1] = ["subgroups"];
@@ -65,14 +65,14 @@ pub(super) fn tokens(source: &str) -> Vec<Range<usize>> {
     let (mut list, mut at) = (Vec::new(), 0);
     while let Some(first) = source[at..].chars().next() {
         let rest = &source[at..];
+        let skipped = comment_or_space(rest);
         let is_word = |c: char| c == '_' || c.is_alphanumeric();
         let end = match first {
-            _ if rest.starts_with("//") => rest.find(['\n', '\r']).unwrap_or(rest.len()),
-            _ if rest.starts_with("/*") => comment(rest),
+            _ if skipped > 0 => skipped,
             _ if is_word(first) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
             _ => first.len_utf8(),
         };
-        if !first.is_whitespace() && !rest.starts_with("//") && !rest.starts_with("/*") {
+        if skipped == 0 {
             list.push(at..at + end);
         }
         at += end;

@@ -13,14 +13,54 @@ const MAX_ELSES: u32 = 400;
 const MAX_DECLARATIONS: u32 = 2048;
 /// Bytes of a module.
 const MAX_BYTES: usize = 4 << 20;
+/// Parts of one list with commas: one instruction of SPIR-V has 65,535 words.
+const MAX_LIST: u32 = 65_000;
+/// Selectors of one `switch`, each of which takes two words of its instruction.
+const MAX_SELECTORS: u32 = 32_000;
+/// Members of a structure: naga looks for each that is named from the first on.
+const MAX_MEMBERS: u32 = 4096;
+/// Letters of a name.
+const MAX_NAME: usize = 4096;
 
 /// What is counted within one open bracket.
 #[derive(Default)]
 struct Level {
     chain: u32,
     elses: u32,
+    /// Of a list in brackets, or of the selectors of a `switch`.
+    commas: u32,
+    cases: u32,
+    /// Of the members of a structure.
+    colons: u32,
+    kind: Kind,
     /// The last token was the `}` of a block in here.
     after_block: bool,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    Block,
+    Bracket,
+    Struct,
+}
+
+impl Level {
+    /// Lists of this level that are too long.
+    fn too_long(&self) -> Option<String> {
+        let is_switch = self.cases > 0;
+        let selectors = self.cases + self.commas;
+        match self.kind {
+            Kind::Block if is_switch && selectors > MAX_SELECTORS => {
+                Some(format!("more than {MAX_SELECTORS} selectors of one `switch`"))
+            }
+            Kind::Bracket if self.commas > MAX_LIST => Some(format!("more than {MAX_LIST} commas in one list")),
+            Kind::Struct if self.colons > MAX_MEMBERS => {
+                Some(format!("more than {MAX_MEMBERS} members of one structure"))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Why a text is refused, and the byte where that showed.
@@ -31,7 +71,13 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
     let mut levels = vec![Level::default()];
     let (mut chain, mut elses, mut declarations) = (0, 0, 0);
     let mut rest = Tokens { source, at: 0 };
+    // The next block is that of a structure.
+    let mut is_struct = false;
     while let Some((at, token)) = rest.next()? {
+        let word = if token == Token::Word { &source[at..rest.at] } else { "" };
+        if word.len() > MAX_NAME {
+            return Err((format!("a name of more than {MAX_NAME} bytes"), at));
+        }
         let Some(level) = levels.last_mut() else { break };
         let after_block = std::mem::take(&mut level.after_block);
         match token {
@@ -41,6 +87,14 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
             }
             _ if after_block => elses -= std::mem::take(&mut level.elses),
             _ => {}
+        }
+        let was_struct = is_struct;
+        is_struct = word == "struct" || was_struct && token == Token::Word;
+        level.cases += u32::from(word == "case");
+        level.commas += u32::from(source[at..].starts_with(','));
+        level.colons += u32::from(source[at..].starts_with(':'));
+        if let Some(problem) = level.too_long() {
+            return Err((problem, at));
         }
         match token {
             Token::Else | Token::Word => {}
@@ -56,7 +110,12 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
                     level.chain += 1;
                     chain += 1;
                 }
-                levels.push(Level::default());
+                let kind = match block {
+                    true if was_struct => Kind::Struct,
+                    true => Kind::Block,
+                    false => Kind::Bracket,
+                };
+                levels.push(Level { kind, ..Level::default() });
             }
             Token::Close { block } => {
                 if levels.len() > 1 {
@@ -84,7 +143,7 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
     Ok(())
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Token {
     Else,
     Word,
@@ -106,17 +165,13 @@ impl Tokens<'_> {
             let at = self.at;
             let rest = &self.source[at..];
             let Some(first) = rest.chars().next() else { return Ok(None) };
+            let skipped = comment_or_space(rest);
+            if skipped > 0 {
+                self.at += skipped;
+                continue;
+            }
             self.at += first.len_utf8();
             let token = match first {
-                _ if rest.starts_with("//") => {
-                    self.at = at + rest.find(['\n', '\r']).unwrap_or(rest.len());
-                    continue;
-                }
-                _ if rest.starts_with("/*") => {
-                    self.at = at + comment(rest);
-                    continue;
-                }
-                _ if first.is_whitespace() => continue,
                 _ if first.is_control() => {
                     return Err((format!("the control character {:?}", first), at));
                 }
@@ -137,8 +192,19 @@ impl Tokens<'_> {
     }
 }
 
+/// Length of the comment or the white space that the text begins with: 0 if it begins with neither.
+pub(super) fn comment_or_space(text: &str) -> usize {
+    let ends_line = |c: char| matches!(c, '\n'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}');
+    match text.chars().next() {
+        _ if text.starts_with("//") => text.find(ends_line).unwrap_or(text.len()),
+        _ if text.starts_with("/*") => comment(text),
+        Some(first) if first.is_whitespace() || matches!(first, '\u{200e}' | '\u{200f}') => first.len_utf8(),
+        _ => 0,
+    }
+}
+
 /// Length of the comment that the text begins with; block comments nest.
-pub(super) fn comment(text: &str) -> usize {
+fn comment(text: &str) -> usize {
     let mut depth = 0;
     let mut at = 0;
     while at < text.len() {
@@ -186,6 +252,23 @@ mod tests {
         assert!(check(&chain(400)).is_ok());
         assert_eq!(refused(&chain(401)), "more than 400 `else`s in one chain");
         assert!(check(&format!("fn f() {{ {} }}", chain(300).repeat(10))).is_ok());
+    }
+
+    #[test]
+    fn lists_and_names_have_an_end() {
+        let selectors = |count| format!("fn f() {{ switch x {{ case {} {{}} default: {{}} }} }}", "1u,".repeat(count));
+        assert!(check(&selectors(31_000)).is_ok());
+        assert_eq!(refused(&selectors(32_001)), "more than 32000 selectors of one `switch`");
+        let members = |count| {
+            format!("struct S {{ {} }} fn f() {{ {} }}", "a: u32,".repeat(count), "let a: u32 = 1;".repeat(9000))
+        };
+        assert!(check(&members(4096)).is_ok());
+        assert_eq!(check(&members(4097)).unwrap_err(), ("more than 4096 members of one structure".into(), 28_684));
+        assert_eq!(
+            refused(&format!("const a = array({});", "1,".repeat(65_001))),
+            "more than 65000 commas in one list"
+        );
+        assert_eq!(refused(&"a".repeat(4097)), "a name of more than 4096 bytes");
     }
 
     #[test]

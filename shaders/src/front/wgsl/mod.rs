@@ -1,7 +1,12 @@
 //! WGSL through naga: parsed, validated, specialized, written as SPIR-V. The one reader takes it from there.
 
 mod adapt;
+mod caught;
+mod conversions;
+mod declared;
 mod guard;
+mod initializers;
+mod measure;
 mod size;
 
 use std::collections::BTreeMap;
@@ -11,6 +16,9 @@ use naga::back::{PipelineConstants, spv};
 use naga::proc::{BoundsCheckPolicies, BoundsCheckPolicy};
 use naga::valid::{Capabilities, EntryPointError, ModuleInfo, ValidationError, ValidationFlags, Validator};
 use naga::{ScalarKind, ShaderStage, TypeInner, WithSpan};
+
+use caught::caught;
+pub use caught::is_catching;
 
 use super::{ConstantType, Error, SpecializationConstant, spirv};
 use crate::ir::{Kernel, SourceLine};
@@ -32,13 +40,19 @@ pub struct Module {
 impl Module {
     /// Parses and validates.
     pub fn parse(source: &str) -> Result<Self, Error> {
-        guard::check(source).map_err(|(problem, at)| refused_at(&problem, at, source))?;
-        let module = naga::front::wgsl::parse_str(&adapt::adapted(source))
-            .map_err(|error| refused(&error.emit_to_string_with_path(source, FILE)))?;
-        let info = Validator::new(ValidationFlags::all(), accepted())
-            .validate(&module)
-            .map_err(|error| invalid(&error, &module, source))?;
-        Ok(Self { source: source.to_owned(), module, info })
+        guard::check(source)
+            .and_then(|()| measure::check(source))
+            .map_err(|(problem, at)| refused_at(&problem, at, source))?;
+        caught("reading the text", || {
+            let mut module = naga::front::wgsl::parse_str(&adapt::adapted(source))
+                .map_err(|error| refused(&error.emit_to_string_with_path(source, FILE)))?;
+            initializers::store(&mut module);
+            declared::check(&module, source)?;
+            let info = Validator::new(ValidationFlags::all(), accepted())
+                .validate(&module)
+                .map_err(|error| invalid(&error, &module, source))?;
+            Ok(Self { source: source.to_owned(), module, info })
+        })
     }
 
     /// Names of the compute entry points, in the order of the text.
@@ -48,6 +62,16 @@ impl Module {
             .iter()
             .filter(|entry| entry.stage == ShaderStage::Compute)
             .map(|entry| entry.name.as_str())
+    }
+
+    /// Where the text declares what is bound at a place.
+    pub fn declared(&self, group: u32, binding: u32) -> Option<SourceLine> {
+        let is_there = |data: &naga::GlobalVariable| {
+            data.binding.as_ref().is_some_and(|place| (place.group, place.binding) == (group, binding))
+        };
+        let (variable, _) = self.module.global_variables.iter().find(|(_, data)| is_there(data))?;
+        let span = self.module.global_variables.get_span(variable).to_range()?;
+        Some(line_of(span.start, &self.source))
     }
 
     /// Whether it has arrays of bindings without a size.
@@ -101,8 +125,11 @@ impl Module {
 
     fn read(&self, entry: &str, words: &[u32]) -> Result<Kernel, Error> {
         let kernel = spirv::Module::parse(words).and_then(|module| module.kernel(entry, &BTreeMap::new()));
-        // Words of a module that the caller has never seen help nobody.
-        kernel.map_err(|error| Error { word: None, ..error })
+        // Words of a module that the caller has never seen are no help.
+        kernel.map_err(|error| {
+            let at = error.word.and_then(|word| declared::place(&self.module, words, word));
+            Error { word: None, line: at.map(|at| line_of(at, &self.source)).or(error.line), message: error.message }
+        })
     }
 
     /// The SPIR-V that [`Module::kernel`] reads: one entry point, overrides applied.
@@ -112,6 +139,10 @@ impl Module {
 
     /// With lines, or sooner.
     fn spirv(&self, entry: &str, specialization: &BTreeMap<u32, u64>, lines: bool) -> Result<Vec<u32>, Error> {
+        caught("making SPIR-V of the text", || self.written(entry, specialization, lines)).map(conversions::mended)
+    }
+
+    fn written(&self, entry: &str, specialization: &BTreeMap<u32, u64>, lines: bool) -> Result<Vec<u32>, Error> {
         let constants = self.constants(specialization);
         let only = Some((ShaderStage::Compute, entry));
         let (module, info) = pipeline_constants::process_overrides(&self.module, &self.info, only, &constants)
@@ -232,13 +263,17 @@ fn unchecked() -> BoundsCheckPolicies {
     }
 }
 
-/// A place that naga has not seen: its line and column go with the message.
+/// A place that naga does not tell: its line and column go with the message.
 fn refused_at(problem: &str, at: usize, source: &str) -> Error {
+    Error { message: problem.to_owned(), word: None, line: Some(line_of(at, source)) }
+}
+
+fn line_of(at: usize, source: &str) -> SourceLine {
     let before = &source[..at.min(source.len())];
     let line_start = before.rfind('\n').map_or(0, |end| end + 1);
     let line = before.matches('\n').count() as u32 + 1;
     let column = before[line_start..].chars().count() as u32 + 1;
-    Error { message: problem.to_owned(), word: None, line: Some(SourceLine { file: FILE.into(), line, column }) }
+    SourceLine { file: FILE.into(), line, column }
 }
 
 /// What the validator refuses. Of a workgroup's size it says neither which nor where.

@@ -1,0 +1,105 @@
+//! Bodies of functions: which names their statements see, and the expressions in them.
+
+use std::collections::HashMap;
+
+use super::Measure;
+use super::declarations::Declaration;
+use super::term::Term;
+
+/// The names of a function, innermost last.
+#[derive(Default)]
+pub(super) struct Scopes<'a> {
+    names: HashMap<&'a str, Vec<Term>>,
+    /// All that are seen, in the order of the text.
+    declared: Vec<&'a str>,
+    open: Vec<Open>,
+}
+
+/// What begins with so many names seen.
+#[derive(Clone, Copy)]
+enum Open {
+    Block(usize),
+    /// The head of a `for`, whose names end with the block behind it.
+    For(usize),
+}
+
+impl<'a> Scopes<'a> {
+    fn declare(&mut self, name: &'a str, term: Term) {
+        self.names.entry(name).or_default().push(term);
+        self.declared.push(name);
+    }
+
+    fn begin(&mut self, kind: fn(usize) -> Open) {
+        self.open.push(kind(self.declared.len()));
+    }
+
+    /// Ends a block, and the `for`s whose body it was.
+    fn end(&mut self) {
+        let mut next = self.open.pop();
+        while let Some(Open::Block(names) | Open::For(names)) = next {
+            for name in self.declared.drain(names..) {
+                _ = self.names.get_mut(name).and_then(Vec::pop);
+            }
+            next = self.open.pop_if(|open| matches!(open, Open::For(_)));
+        }
+    }
+}
+
+impl<'a> Measure<'a> {
+    /// What a name means here.
+    pub(super) fn lookup(&self, name: &str) -> Option<Term> {
+        let local = self.scopes.names.get(name).and_then(|list| list.last());
+        local.or_else(|| self.module.get(name)).cloned()
+    }
+
+    /// A function, from its parameters on.
+    pub(super) fn body(&mut self, function: &Declaration<'a>) {
+        self.scopes = Scopes::default();
+        self.count(function.start, function.end);
+        self.at = function.start + 2;
+        while self.at < function.end && self.tokens.text(self.at) != "{" {
+            let named = self.tokens.is_word(self.at) && self.tokens.text(self.at + 1) == ":";
+            let name = self.tokens.text(self.at);
+            self.at += 1;
+            if named {
+                self.at += 1;
+                let shape = self.expression().shape;
+                self.scopes.declare(name, Term::variable(shape));
+            }
+        }
+        while self.at < function.end && self.refused.is_none() {
+            self.statement();
+        }
+    }
+
+    /// A word of a statement with the expression behind it.
+    fn statement(&mut self) {
+        let before = self.at;
+        match self.tokens.text(before) {
+            "{" => self.scopes.begin(Open::Block),
+            "}" => self.scopes.end(),
+            "for" => self.scopes.begin(Open::For),
+            kind @ ("let" | "const" | "var") => {
+                self.at += 1;
+                if self.tokens.text(self.at) == "<" {
+                    while !matches!(self.tokens.text(self.at), ">" | ";" | "") {
+                        self.at += 1;
+                    }
+                    self.at += 1;
+                }
+                let name = self.tokens.text(self.at);
+                let term = self.variable(kind);
+                self.scopes.declare(name, term);
+                return;
+            }
+            "if" | "else" | "while" | "loop" | "continuing" | "switch" | "case" | "default" | "return" | "break"
+            | "continue" | "discard" | "const_assert" | "@" | ";" | "," | ":" | "=" | ")" | "]" => {}
+            _ => {
+                self.sink();
+                self.at = self.at.max(before + 1);
+                return;
+            }
+        }
+        self.at += 1;
+    }
+}

@@ -1,0 +1,210 @@
+//! What the module declares: each declaration after those that it names, functions last.
+
+use std::collections::HashMap;
+
+use super::Measure;
+use super::term::{Shape, Struct, Term};
+
+/// A declaration of the module, in tokens.
+pub(super) struct Declaration<'a> {
+    name: &'a str,
+    pub(super) is_function: bool,
+    /// Where its attributes begin.
+    attributes: usize,
+    /// Its first word behind them.
+    pub(super) start: usize,
+    /// The token behind its last.
+    pub(super) end: usize,
+}
+
+impl<'a> Measure<'a> {
+    /// The declarations in the order of the text.
+    pub(super) fn declarations(&self) -> Vec<Declaration<'a>> {
+        let (mut list, mut at) = (Vec::new(), 0);
+        while at < self.tokens.len() {
+            let attributes = at;
+            let start = self.behind_attributes(at);
+            at = start;
+            let mut depth = 0usize;
+            loop {
+                match self.tokens.text(at) {
+                    "{" | "(" | "[" => depth += 1,
+                    "}" | ")" | "]" => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                at += 1;
+                if at >= self.tokens.len() || depth == 0 && matches!(self.tokens.text(at - 1), ";" | "}") {
+                    break;
+                }
+            }
+            let name = self.tokens.text(self.name_of(start));
+            let is_function = self.tokens.text(start) == "fn";
+            list.push(Declaration { name, is_function, attributes, start, end: at });
+        }
+        list
+    }
+
+    /// Where the name of a declaration is: `var` may have a template list before it.
+    fn name_of(&self, start: usize) -> usize {
+        let mut at = start + 1;
+        if self.tokens.text(start) == "var" && self.tokens.text(at) == "<" {
+            while !matches!(self.tokens.text(at), ">" | ";" | "") {
+                at += 1;
+            }
+            at += 1;
+        }
+        at
+    }
+
+    fn behind_attributes(&self, start: usize) -> usize {
+        let mut at = start;
+        while self.tokens.text(at) == "@" {
+            at += 2;
+            if self.tokens.text(at) == "(" {
+                at = self.behind_bracket(at);
+            }
+        }
+        at
+    }
+
+    fn behind_bracket(&self, open: usize) -> usize {
+        let (mut at, mut depth) = (open, 0usize);
+        loop {
+            match self.tokens.text(at) {
+                "(" => depth += 1,
+                ")" => depth -= 1,
+                "" => return at,
+                _ => {}
+            }
+            at += 1;
+            if depth == 0 {
+                return at;
+            }
+        }
+    }
+
+    /// Everything outside functions' bodies.
+    pub(super) fn module(&mut self, list: &[Declaration<'a>]) {
+        for index in self.in_order(list) {
+            let declaration = &list[index];
+            self.count(declaration.start, declaration.end);
+            self.declare(declaration);
+        }
+        for function in list.iter().filter(|declaration| declaration.is_function) {
+            self.at = function.start + 2;
+            let parameters = self.tokens.text(self.at) == "(";
+            self.at = if parameters { self.behind_bracket(self.at) } else { self.at };
+            let result = if self.tokens.is(self.at, "->") {
+                self.at = self.behind_attributes(self.at + 2);
+                self.expression().shape
+            } else {
+                Shape::Unknown
+            };
+            self.module.insert(function.name, Term::variable(result));
+        }
+        for declaration in list {
+            self.attributes(declaration.attributes, declaration.start);
+        }
+    }
+
+    /// Values in attributes.
+    fn attributes(&mut self, start: usize, end: usize) {
+        self.at = start;
+        while self.at < end {
+            if self.tokens.text(self.at) == "(" { drop(self.arguments()) } else { self.at += 1 }
+        }
+    }
+
+    /// Declarations that are no functions, so that each comes after those it names. Circles, which naga refuses, are cut.
+    fn in_order(&self, list: &[Declaration<'a>]) -> Vec<usize> {
+        let by_name: HashMap<&str, usize> = list
+            .iter()
+            .enumerate()
+            .filter(|(_, declaration)| !declaration.is_function)
+            .map(|(index, declaration)| (declaration.name, index))
+            .collect();
+        let mut order = Vec::new();
+        let mut seen = vec![false; list.len()];
+        for first in (0..list.len()).filter(|&index| !list[index].is_function) {
+            // With each declaration the token up to which its names were followed.
+            let mut open = Vec::new();
+            if !std::mem::replace(&mut seen[first], true) {
+                open.push((first, list[first].start));
+            }
+            while let Some((index, at)) = open.pop() {
+                let mut words = (at..list[index].end).filter(|&at| self.tokens.is_word(at));
+                let next = words.find_map(|at| {
+                    let named = by_name.get(self.tokens.text(at)).copied();
+                    named.filter(|&named| !seen[named]).map(|named| (at + 1, named))
+                });
+                let Some((after, named)) = next else {
+                    order.push(index);
+                    continue;
+                };
+                seen[named] = true;
+                open.push((index, after));
+                open.push((named, list[named].start));
+            }
+        }
+        order
+    }
+
+    fn declare(&mut self, declaration: &Declaration<'a>) {
+        let kind = self.tokens.text(declaration.start);
+        self.at = self.name_of(declaration.start);
+        let term = match kind {
+            "struct" => self.structure(declaration.end),
+            "alias" => {
+                self.at += 1;
+                self.skip("=");
+                Term::of_type(self.expression().shape)
+            }
+            "const" | "override" | "var" => self.variable(kind),
+            "const_assert" => {
+                self.at = declaration.start + 1;
+                self.expression();
+                return;
+            }
+            _ => return,
+        };
+        self.module.insert(declaration.name, term);
+    }
+
+    /// A name with a type, a value or both, from the name on.
+    pub(super) fn variable(&mut self, kind: &str) -> Term {
+        self.at += 1;
+        let shape = if self.skip(":") { Some(self.expression().shape) } else { None };
+        let value = if self.tokens.text(self.at) == "=" {
+            self.at += 1;
+            self.sink()
+        } else {
+            Term::small(1)
+        };
+        let shape = shape.unwrap_or_else(|| value.shape.clone());
+        match kind {
+            "var" => Term::variable(shape),
+            // What is set from outside.
+            "override" => Term { shape, number: None, is_type: false, ..value },
+            _ => Term { shape, is_type: false, ..value },
+        }
+    }
+
+    fn structure(&mut self, end: usize) -> Term {
+        self.at += 2;
+        let mut members = Vec::new();
+        while self.at < end && self.tokens.text(self.at) != "}" {
+            let before = self.at;
+            self.at = self.behind_attributes(before);
+            let name = self.tokens.text(self.at);
+            self.at += 1;
+            if self.skip(":") {
+                members.push((name, self.expression().shape));
+            }
+            self.skip(",");
+            self.at = self.at.max(before + 1);
+        }
+        let parts = members.iter().fold(1u64, |sum, (_, shape)| sum.saturating_add(shape.parts(&self.structs)));
+        self.structs.push(Struct { members, parts });
+        Term::of_type(Shape::Struct(self.structs.len() - 1))
+    }
+}

@@ -1,0 +1,329 @@
+//! Expressions of the text: what they consist of, and what naga copies to evaluate them.
+//!
+//! The parser takes every text: what is no expression ends one, and what naga will refuse may mean anything here. Of what naga takes it
+//! misses no copy: where it does not know, it counts more.
+
+use std::rc::Rc;
+
+use super::Measure;
+use super::term::{SMALL, Shape, Term};
+
+/// Brackets within brackets; naga itself takes fewer.
+const MAX_DEPTH: usize = 200;
+
+impl<'a> Measure<'a> {
+    /// An expression that becomes a value of its own: what converts it copies it.
+    pub(super) fn sink(&mut self) -> Term {
+        let term = self.expression();
+        self.charge(term.copied());
+        term
+    }
+
+    pub(super) fn expression(&mut self) -> Term {
+        if self.depth >= MAX_DEPTH {
+            self.refuse(format!("more than {MAX_DEPTH} brackets within brackets"));
+        }
+        if self.refused.is_some() {
+            self.at = self.tokens.len();
+            return Term::default();
+        }
+        self.depth += 1;
+        let term = self.binary(1);
+        self.depth -= 1;
+        term
+    }
+
+    fn binary(&mut self, least: u32) -> Term {
+        let mut left = self.operand();
+        while let Some((sign, level)) = self.operator().filter(|(_, level)| *level >= least) {
+            self.at += sign.len();
+            let right = self.binary(level + 1);
+            let number = left.number.zip(right.number).and_then(|(a, b)| calculated(sign, a, b));
+            left = self.calculation(&[left, right], number);
+        }
+        left
+    }
+
+    /// A calculation with scalars, vectors and matrices; naga writes its operands out, also such as it then refuses.
+    fn calculation(&mut self, operands: &[Term], number: Option<i128>) -> Term {
+        let at_run_time = operands.iter().any(|term| term.at_run_time);
+        for term in operands.iter().filter(|_| !at_run_time) {
+            self.charge(self.written_out(term));
+        }
+        let parts = operands.iter().map(|term| term.parts).max().unwrap_or(1);
+        Term { at_run_time, number, ..Term::small(parts) }
+    }
+
+    fn written_out(&self, term: &Term) -> u64 {
+        match term.shape {
+            Shape::Small => term.parts,
+            _ => term.shape.parts(&self.structs).max(term.parts),
+        }
+    }
+
+    /// The binary operator that begins here, and how tightly it binds.
+    fn operator(&self) -> Option<(&'static str, u32)> {
+        const OPERATORS: [(&str, u32); 18] = [
+            ("||", 1),
+            ("&&", 2),
+            ("<<", 7),
+            (">>", 7),
+            ("==", 6),
+            ("!=", 6),
+            ("<=", 6),
+            (">=", 6),
+            ("|", 3),
+            ("^", 4),
+            ("&", 5),
+            ("<", 6),
+            (">", 6),
+            ("+", 8),
+            ("-", 8),
+            ("*", 9),
+            ("/", 9),
+            ("%", 9),
+        ];
+        let at = self.at;
+        let ends = ["<<=", ">>=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--"];
+        if self.tokens.is_list(at) || ends.iter().any(|end| self.tokens.is(at, end)) {
+            return None;
+        }
+        OPERATORS.into_iter().find(|(sign, _)| self.tokens.is(at, sign))
+    }
+
+    fn operand(&mut self) -> Term {
+        let mut signs = Vec::new();
+        while let sign @ ("-" | "!" | "~" | "&" | "*") = self.tokens.text(self.at) {
+            signs.push(sign);
+            self.at += 1;
+        }
+        let mut term = self.primary();
+        for sign in signs.into_iter().rev() {
+            term = match sign {
+                // What is behind pointers is there at run time.
+                "&" | "*" => Term { at_run_time: true, number: None, ..term },
+                _ => {
+                    let number = term.number.filter(|_| sign == "-").map(|number| -number);
+                    self.calculation(&[term], number)
+                }
+            };
+        }
+        term
+    }
+
+    fn primary(&mut self) -> Term {
+        let mut term = if self.tokens.text(self.at) == "(" {
+            let mut list = self.arguments();
+            list.pop().unwrap_or_default()
+        } else if self.tokens.is_number(self.at) || self.tokens.text(self.at) == "." {
+            self.number()
+        } else if self.tokens.is_word(self.at) {
+            self.named()
+        } else {
+            return Term::small(1);
+        };
+        loop {
+            match self.tokens.text(self.at) {
+                "[" => {
+                    self.at += 1;
+                    let index = self.expression();
+                    self.skip("]");
+                    let element = match &term.shape {
+                        Shape::Array(element, _) => (**element).clone(),
+                        Shape::Small => Shape::Small,
+                        _ => Shape::Unknown,
+                    };
+                    term = self.part(term, element, index.at_run_time);
+                }
+                "." if self.tokens.is_word(self.at + 1) => {
+                    let name = self.tokens.text(self.at + 1);
+                    self.at += 2;
+                    let member = match term.shape {
+                        Shape::Struct(index) => self.member(index, name),
+                        Shape::Small => Shape::Small,
+                        _ => Shape::Unknown,
+                    };
+                    term = self.part(term, member, false);
+                }
+                _ => return term,
+            }
+        }
+    }
+
+    /// A part of a value, for which naga copies the whole one if it knows both that and the index.
+    fn part(&mut self, whole: Term, shape: Shape, at_run_time: bool) -> Term {
+        if !at_run_time {
+            self.charge(whole.copied());
+        }
+        let parts = match shape {
+            Shape::Unknown => whole.parts,
+            _ => whole.parts.min(shape.parts(&self.structs)),
+        };
+        Term { shape, parts, at_run_time: at_run_time || whole.at_run_time, ..Term::default() }
+    }
+
+    fn member(&self, index: usize, name: &str) -> Shape {
+        let members = self.structs.get(index).map_or(&[][..], |found| &found.members);
+        members.iter().find(|(other, _)| *other == name).map_or(Shape::Unknown, |(_, shape)| shape.clone())
+    }
+
+    /// Expressions in brackets, with commas.
+    pub(super) fn arguments(&mut self) -> Vec<Term> {
+        self.at += 1;
+        let mut list = Vec::new();
+        while self.at < self.tokens.len() && !self.ends_list() {
+            let before = self.at;
+            list.push(self.expression());
+            if !self.skip(",") && (self.at == before || !self.ends_list()) {
+                break;
+            }
+        }
+        if self.ends_list() {
+            self.at += 1;
+        }
+        list
+    }
+
+    fn ends_list(&self) -> bool {
+        matches!(self.tokens.text(self.at), ")" | "]")
+            || self.tokens.text(self.at) == ">" && self.tokens.is_list(self.at)
+    }
+
+    fn named(&mut self) -> Term {
+        let name = self.tokens.text(self.at);
+        self.at += 1;
+        let has_list = self.tokens.text(self.at) == "<" && self.tokens.is_list(self.at);
+        let list = if has_list { Some(self.arguments()) } else { None };
+        let known = self.lookup(name);
+        if self.tokens.text(self.at) != "(" {
+            return match (known, list) {
+                (Some(term), _) => term,
+                (None, Some(list)) => Term::of_type(template(name, &list)),
+                (None, None) => Term { is_type: true, ..Term::small(1) },
+            };
+        }
+        let arguments = self.arguments();
+        match (known, list) {
+            (Some(Term { shape, is_type: true, .. }), _) => self.constructed(shape, &arguments),
+            // A function of the module, whose results are there at run time.
+            (Some(term), _) => {
+                arguments.iter().for_each(|term| self.charge(term.copied()));
+                Term { at_run_time: true, is_type: false, number: None, ..term }
+            }
+            (None, list) if name == "array" => {
+                let shape = match list {
+                    Some(list) => template(name, &list),
+                    None => {
+                        let element = arguments.first().map_or(Shape::Unknown, |term| term.shape.clone());
+                        Shape::Array(Rc::new(element), Some(arguments.len() as u64))
+                    }
+                };
+                self.constructed(shape, &arguments)
+            }
+            (None, _) => self.built_in(name, &arguments),
+        }
+    }
+
+    fn constructed(&mut self, shape: Shape, arguments: &[Term]) -> Term {
+        let at_run_time = arguments.iter().any(|term| term.at_run_time);
+        let parts = arguments.iter().fold(1u64, |sum, term| sum.saturating_add(term.parts));
+        if !at_run_time {
+            self.charge(parts);
+        }
+        // The zero of a vector is written out sooner or later; that of an array only by what is refused.
+        let parts = if shape == Shape::Small { parts.max(SMALL * u64::from(arguments.is_empty())) } else { parts };
+        Term { shape, parts, at_run_time, ..Term::default() }
+    }
+
+    /// A function of the language, or a scalar, vector or matrix that is made.
+    fn built_in(&mut self, name: &str, arguments: &[Term]) -> Term {
+        let numbers: Option<Vec<i128>> = arguments.iter().map(|term| term.number).collect();
+        let number = match (name, numbers.as_deref()) {
+            // Others may become another number.
+            ("u32" | "i32" | "u64" | "i64", Some(&[number])) => {
+                Some(number).filter(|n| i32::try_from(*n).is_ok_and(|n| n >= 0))
+            }
+            ("min", Some(&[a, b])) => Some(a.min(b)),
+            ("max", Some(&[a, b])) => Some(a.max(b)),
+            ("abs", Some(&[a])) => Some(a.abs()),
+            _ => None,
+        };
+        if arguments.is_empty() {
+            return Term::small(SMALL);
+        }
+        let sum = arguments.iter().fold(1u64, |sum, term| sum.saturating_add(term.parts));
+        let result = self.calculation(arguments, number);
+        Term { parts: sum.min(SMALL), ..result }
+    }
+
+    fn number(&mut self) -> Term {
+        let tokens = &self.tokens;
+        let first = self.at;
+        // 1, 1.5, 1., .5, 1e-3, 0x1p+3
+        let mut end = first;
+        while tokens.touches(end) {
+            let (this, next) = (tokens.text(end), tokens.text(end + 1));
+            let has_sign = matches!(next, "+" | "-") && {
+                let hex = tokens.text(first).starts_with("0x") || tokens.text(first).starts_with("0X");
+                let letters = if hex { ['p', 'P'] } else { ['e', 'E'] };
+                this.ends_with(letters) && tokens.touches(end + 1) && tokens.is_number(end + 2)
+            };
+            let goes_on = next == "." && end == first && this != "."
+                || this == "." && (tokens.is_number(end + 1) || tokens.is_word(end + 1))
+                || has_sign
+                || matches!(this, "+" | "-");
+            if !goes_on {
+                break;
+            }
+            end += 1;
+        }
+        self.at = end + 1;
+        Term::integer(if end == first { integer(self.tokens.text(first)) } else { None })
+    }
+
+    pub(super) fn skip(&mut self, sign: &str) -> bool {
+        let is = self.tokens.text(self.at) == sign;
+        self.at += usize::from(is);
+        is
+    }
+}
+
+fn template(name: &str, list: &[Term]) -> Shape {
+    let shape = |at: usize| list.get(at).map_or(Shape::Unknown, |term: &Term| term.shape.clone());
+    match name {
+        "array" | "binding_array" => {
+            let length = list.get(1).and_then(|term| term.number).and_then(|number| u64::try_from(number).ok());
+            Shape::Array(Rc::new(shape(0)), length)
+        }
+        "ptr" => shape(1),
+        _ => Shape::Small,
+    }
+}
+
+fn integer(text: &str) -> Option<i128> {
+    let digits = text.trim_end_matches('l').trim_end_matches(['i', 'u', 'l']);
+    match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(hex) => i128::from_str_radix(hex, 16).ok(),
+        None => digits.parse().ok(),
+    }
+}
+
+fn calculated(sign: &str, a: i128, b: i128) -> Option<i128> {
+    match sign {
+        "+" => a.checked_add(b),
+        "-" => a.checked_sub(b),
+        "*" => a.checked_mul(b),
+        "/" => a.checked_div(b),
+        "%" => a.checked_rem(b),
+        "&" => Some(a & b),
+        "|" => Some(a | b),
+        "^" => Some(a ^ b),
+        // Bits that are shifted out make no error.
+        "<<" => {
+            let shifted = u32::try_from(b).ok().filter(|&b| b < 64).and_then(|b| a.checked_mul(1 << b));
+            shifted.filter(|&shifted| u32::try_from(shifted).is_ok())
+        }
+        ">>" => u32::try_from(b).ok().filter(|&b| b < 64).map(|b| a >> b),
+        _ => None,
+    }
+}

@@ -1,0 +1,115 @@
+//! How much naga would make of a text, measured before it sees it.
+//!
+//! naga evaluates what is constant where it reads it, and copies a constant of the module, part by part, wherever a function takes
+//! something of it: a text of one kilobyte can name 2^26 parts. And it looks at all expressions of a function that it has so far for each
+//! new one that it types, so that time grows with the square of a function's length. So this walks the text once: `expression`
+//! adds up what is copied, `body` knows which names a function's statements see, and both are held against limits that
+//! keep naga's memory below a quarter of a gibibyte and its time about a second.
+
+mod body;
+mod declarations;
+mod expression;
+mod term;
+mod tokens;
+
+use std::collections::HashMap;
+
+use term::{Struct, Term};
+use tokens::Tokens;
+
+/// Parts of constants that a text may have copied, all together.
+const MAX_PARTS: u64 = 1 << 21;
+/// Expressions that are typed, each times the expressions that naga has to pass for it.
+const MAX_WORK: u64 = 1 << 31;
+
+/// Why a text is refused, and the byte where that showed.
+pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
+    let mut measure = Measure::new(source);
+    let declarations = measure.declarations();
+    measure.module(&declarations);
+    // What is evaluated for the whole module is passed by whatever a function has evaluated for it.
+    let module = measure.settle(0, 0);
+    for function in declarations.iter().filter(|declaration| declaration.is_function) {
+        measure.body(function);
+        measure.settle(module, function.start);
+    }
+    measure.refused.map_or(Ok(()), Err)
+}
+
+struct Measure<'a> {
+    tokens: Tokens<'a>,
+    /// The token that comes next.
+    at: usize,
+    depth: usize,
+    structs: Vec<Struct<'a>>,
+    module: HashMap<&'a str, Term>,
+    scopes: body::Scopes<'a>,
+    /// Parts copied: of the whole text, and of what is being measured.
+    parts: u64,
+    copied: u64,
+    /// Expressions of what is being measured, at most, and those of them that are typed.
+    expressions: u64,
+    typed: u64,
+    work: u64,
+    refused: Option<(String, usize)>,
+}
+
+impl<'a> Measure<'a> {
+    fn new(source: &'a str) -> Self {
+        Self {
+            tokens: Tokens::new(source),
+            at: 0,
+            depth: 0,
+            structs: Vec::new(),
+            module: HashMap::new(),
+            scopes: body::Scopes::default(),
+            parts: 0,
+            copied: 0,
+            expressions: 0,
+            typed: 0,
+            work: 0,
+            refused: None,
+        }
+    }
+
+    fn refuse(&mut self, problem: String) {
+        let at = self.tokens.byte(self.at.min(self.tokens.len().saturating_sub(1)));
+        self.refused.get_or_insert((problem, at));
+    }
+
+    fn charge(&mut self, parts: u64) {
+        self.parts = self.parts.saturating_add(parts);
+        self.copied = self.copied.saturating_add(parts);
+        if self.parts > MAX_PARTS && self.refused.is_none() {
+            let what = "constants, written out wherever they are used, have";
+            self.refuse(format!("{what} more than {MAX_PARTS} parts here"));
+        }
+    }
+
+    /// Counts tokens as expressions, and as such that are typed.
+    fn count(&mut self, from: usize, to: usize) {
+        let is_typed = |at: usize| match self.tokens.text(at) {
+            ";" | ")" | "]" | "}" | "," => false,
+            _ => !self.tokens.is_word(at) && !self.tokens.is_number(at),
+        };
+        self.typed += (from..to).filter(|&at| is_typed(at)).count() as u64;
+        self.expressions += (to - from) as u64;
+    }
+
+    /// Ends a measure that began at a token; what it has copied and counted is a function's, or the module's.
+    fn settle(&mut self, module: u64, start: usize) -> u64 {
+        let expressions = self.expressions.saturating_add(self.copied);
+        self.work = self.work.saturating_add(self.typed.saturating_mul(expressions.saturating_add(module)));
+        if self.work > MAX_WORK && self.refused.is_none() {
+            self.at = start;
+            let (typed, words) = (self.typed, expressions);
+            let why = "naga takes time for each operator of a function times the words in it";
+            self.refuse(format!("{typed} operators among {words} words and parts of constants are too much: {why}"));
+        }
+        (self.copied, self.expressions, self.typed) = (0, 0, 0);
+        expressions
+    }
+}
+
+#[cfg(test)]
+mod tests;

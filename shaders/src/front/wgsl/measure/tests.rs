@@ -1,0 +1,168 @@
+//! What is measured against what naga makes: of every text that naga takes, at least as many parts were counted as it has copied.
+
+use proptest::prelude::*;
+
+use super::{Measure, check};
+
+/// Expressions that naga has made of a text that it takes.
+fn made(text: &str) -> Option<u64> {
+    let module = naga::front::wgsl::parse_str(text).ok()?;
+    let functions = module.functions.iter().map(|(_, function)| function);
+    let functions = functions.chain(module.entry_points.iter().map(|entry| &entry.function));
+    let local: usize = functions.map(|function| function.expressions.len()).sum();
+    Some((local + module.global_expressions.len()) as u64)
+}
+
+/// Tokens and copied parts.
+fn measured(text: &str) -> (u64, u64) {
+    let mut measure = Measure::new(text);
+    let declarations = measure.declarations();
+    measure.module(&declarations);
+    for function in declarations.iter().filter(|declaration| declaration.is_function) {
+        measure.body(function);
+    }
+    (measure.tokens.len() as u64, measure.parts)
+}
+
+fn refused(text: &str) -> String {
+    check(text).unwrap_err().0
+}
+
+/// A program: what each name holds is a scalar, or an array or structure of what earlier names hold.
+fn program(tape: &[u16]) -> String {
+    let (mut module, mut body) =
+        (String::from("@group(0) @binding(0) var<storage, read_write> o: array<u32>;\n"), String::new());
+    // Names of the module, the way to a scalar in them, and the type.
+    let mut names: Vec<(String, String, String)> = vec![("1u".into(), String::new(), "u32".into())];
+    let mut locals: Vec<(String, String)> = Vec::new();
+    for (index, step) in tape.iter().enumerate() {
+        let (name, way, ty) = names[names.len().saturating_sub(1 + usize::from(step >> 4) % 3)].clone();
+        let new = match step % 12 {
+            0 | 1 => {
+                module += &format!("const k{index} = array({name}, {name});\n");
+                (format!("k{index}"), format!("[1]{way}"), format!("array<{ty}, 2>"))
+            }
+            2 => {
+                module += &format!("const n{index} = 1u + 2u;\nalias A{index} = array<{ty}, n{index}>;\n");
+                module += &format!("const k{index}: A{index} = A{index}({name}, {name}, {name});\n");
+                (format!("k{index}"), format!("[2]{way}"), format!("A{index}"))
+            }
+            3 | 4 => {
+                module += &format!("struct S{index} {{ a: {ty}, @align(16) b: {ty}, c: f32 }}\n");
+                module += &format!("const k{index} = S{index}({name}, {name}, f32());\n");
+                (format!("k{index}"), format!(".b{way}"), format!("S{index}"))
+            }
+            5 => {
+                module += &format!("const k{index} = array<{ty}, 9>();\n");
+                (format!("k{index}"), format!("[3]{way}"), format!("array<{ty}, 9>"))
+            }
+            6 => {
+                module += &format!("const k{index} = array(vec2(1, 2), vec2<i32>(3));\n");
+                body += &format!("let x{index} = k{index}[1].x + -k{index}[0].y;\n");
+                continue;
+            }
+            7 => {
+                body += &format!("let k{index} = {name}; o[{index}] = k{index}{way};\n");
+                locals.push((format!("k{index}"), way));
+                continue;
+            }
+            8 => {
+                body +=
+                    &format!("for (var i = 0; i < 2; i++) {{ const t = {name}; var {} = 1; o[i] = t{way}; }}\n", "k0");
+                continue;
+            }
+            9 => {
+                let Some((local, way)) = locals.last().cloned() else { continue };
+                body += &format!("{{ let a = array({local}, {local}); let b = array(a, a); o[1] = b[0][1]{way}; }}\n");
+                continue;
+            }
+            10 => {
+                body += &format!(
+                    "const a{index} = array(array(1, 2), array(3, 4)); const b{index} = array(a{index}, a{index});\n"
+                );
+                body +=
+                    &format!("let c{index}: array<array<array<f32, 2>, 2>, 2> = b{index}; var d{index} = b{index};\n");
+                continue;
+            }
+            _ => {
+                body += &format!("o[0] = {name}{way} + ({name}{way} << 1u);\n");
+                continue;
+            }
+        };
+        names.push(new);
+    }
+    format!("{module}@compute @workgroup_size(1) fn main() {{\n{body}}}\n")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_copy_is_missed(tape in prop::collection::vec(any::<u16>(), 1..14)) {
+        let text = program(&tape);
+        let (tokens, parts) = measured(&text);
+        let made = made(&text);
+        prop_assert!(made.is_some(), "{}\n{text}", naga::front::wgsl::parse_str(&text).unwrap_err().emit_to_string(&text));
+        prop_assert!(made.unwrap_or(0) <= 2 * tokens + parts, "{made:?} of {tokens} and {parts} in\n{text}");
+    }
+}
+
+#[test]
+fn what_doubles_is_refused() {
+    let doubled = |first: &str, link: fn(usize) -> String| -> String {
+        (1..40).fold(first.to_owned(), |text, index| text + &link(index))
+    };
+    let told = "constants, written out wherever they are used, have more than 2097152 parts here";
+    for text in [
+        doubled("const k0 = array(1u, 2u);", |i| format!("const k{i} = array(k{}, k{});", i - 1, i - 1)),
+        doubled("const k0 = array(1u, 2u);", |i| {
+            format!("alias T = u32; const k{i} = array<T, 2>(k{}, k{});", i - 1, i - 1)
+        }),
+        // Backwards, with names that shadow, in a body.
+        (1..40).rev().fold(String::new(), |text, i| text + &format!("const k{i} = array(k{}, k{});", i - 1, i - 1))
+            + "const k0 = 1;",
+        format!("fn f() {{ let k = array(1, 2); {} }}", "{ let k = array(k, k); ".repeat(40)),
+        doubled("const k0 = array(1, 2);", |i| format!("const k{i} = array(k{}, k{}) // \u{2028};", i - 1, i - 1))
+            .replace("// \u{2028}", "/**/"),
+        // Zeros that an operator would write out.
+        "const a = -array<u32, 1000000000>();".into(),
+        "const n = 1 << 20; const m = n * 16; fn f() { const a = array<array<u32, n>, m>() + 1; }".into(),
+        "struct S { a: array<u32, 100000000> } fn f() { let a = !S(); }".into(),
+        "const a = -array<u32, firstLeadingBit(7u)>();".into(),
+        "const a = abs(array<u32, 100000000>());".into(),
+    ] {
+        assert_eq!(refused(&text), told, "{text}");
+    }
+}
+
+#[test]
+fn what_people_write_is_taken() {
+    let table: String = (0..4096).map(|i| format!("{i}u, ")).collect();
+    let table = format!("const table = array<u32, 4096>({table});\n");
+    let squares: String = (1..200).map(|i| format!("let s{i} = s{} * s{};", i - 1, i - 1)).collect();
+    let pairs: String = (1..200).map(|i| format!("let p{i} = Pair(p{}.b, p{}.a);", i - 1, i - 1)).collect();
+    let own: String = (1..200).map(|i| format!("let q{i} = array(q{}[0], q{}[1]);", i - 1, i - 1)).collect();
+    for text in [
+        format!("{table} fn f(i: u32) -> u32 {{ {} return 1u; }}", "let a = table[i & 255u] + table[i >> 24u];".repeat(1000)),
+        format!("fn f(s0: f32) {{ {squares} }} fn g() {{ const s0 = 1.0; {squares} }}"),
+        format!("struct Pair {{ a: f32, b: f32 }} fn f() {{ let p0 = Pair(1.0, 2.0); {pairs} }}"),
+        format!("fn f() {{ let q0 = array(1.0, 2.0); {own} }}"),
+        "var<private> big: array<u32, 1000000> = array<u32, 1000000>(); fn f() { var a = array<f32, max(7u, 2u)>(); }".into(),
+        // As deep as anything may be, on the stack of an ordinary thread.
+        format!("const a = {}1{};", "(1 || 1 && 1 | 1 ^ ".repeat(190), ")".repeat(190)),
+        "fn big(a: S, b: S) -> S { return a; } struct S { a: array<u32, 60000> } fn f(a: S) { let b = big(a, a); let c = big(b, b); }".into(),
+    ] {
+        assert_eq!(check(&text), Ok(()), "{text}");
+    }
+}
+
+#[test]
+fn long_functions_are_refused_before_naga_reads_them() {
+    let cases = |count| -> String { (0..count).map(|i| format!("case {i}u: {{ o[1] = {i}u; }}\n")).collect() };
+    let with = |count| format!("const a = 1;\nfn f() {{ switch o[0] {{\n{} default {{}} }} }}", cases(count));
+    assert_eq!(check(&with(5000)), Ok(()));
+    let (told, at) = check(&with(25_000)).unwrap_err();
+    assert!(told.starts_with("100005 operators among 375017 words and parts of constants are too much"), "{told}");
+    assert_eq!(at, 13);
+    assert!(refused(&format!("fn f() {{ {} }}", "o[0] = o[1] + 1u;\n".repeat(20_000))).contains("are too much"));
+}

@@ -1,0 +1,153 @@
+//! Words and signs of a text, as naga tells them apart, with the brackets of template lists found.
+
+use std::ops::Range;
+
+use super::super::adapt::tokens;
+
+/// What the measures are taken of: every word and every single sign, without white space and comments.
+pub(super) struct Tokens<'a> {
+    source: &'a str,
+    places: Vec<Range<usize>>,
+    /// Signs that open and close lists such as that of `array<u32, 4>`.
+    lists: Vec<bool>,
+}
+
+impl<'a> Tokens<'a> {
+    pub(super) fn new(source: &'a str) -> Self {
+        let places = tokens(source);
+        let lists = vec![false; places.len()];
+        let mut this = Self { source, places, lists };
+        this.find_lists();
+        this
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The token, or nothing behind the last.
+    pub(super) fn text(&self, at: usize) -> &'a str {
+        self.places.get(at).map_or("", |place| &self.source[place.clone()])
+    }
+
+    /// The byte where a token begins.
+    pub(super) fn byte(&self, at: usize) -> usize {
+        self.places.get(at).map_or(self.source.len(), |place| place.start)
+    }
+
+    pub(super) fn is_word(&self, at: usize) -> bool {
+        self.text(at).starts_with(|c: char| c == '_' || c.is_alphabetic())
+    }
+
+    pub(super) fn is_number(&self, at: usize) -> bool {
+        self.text(at).starts_with(|c: char| c.is_ascii_digit())
+    }
+
+    /// The sign begins or ends a template list.
+    pub(super) fn is_list(&self, at: usize) -> bool {
+        self.lists.get(at).copied().unwrap_or(false)
+    }
+
+    /// Nothing stands between a token and the one after it.
+    pub(super) fn touches(&self, at: usize) -> bool {
+        match (self.places.get(at), self.places.get(at + 1)) {
+            (Some(this), Some(next)) => this.end == next.start,
+            _ => false,
+        }
+    }
+
+    /// The signs from here on that touch each other are those of the text.
+    pub(super) fn is(&self, at: usize, signs: &str) -> bool {
+        let mut at = at;
+        for (index, sign) in signs.char_indices() {
+            let fits = self.text(at).len() == sign.len_utf8() && self.text(at).starts_with(sign);
+            if !fits || index > 0 && !self.touches(at - 1) {
+                return false;
+            }
+            at += 1;
+        }
+        true
+    }
+
+    /// The way of the WGSL specification (3.9, template lists).
+    fn find_lists(&mut self) {
+        let (mut pending, mut depth): (Vec<(usize, usize)>, usize) = (Vec::new(), 0);
+        let mut at = 0;
+        while at < self.len() {
+            let close = |pending: &mut Vec<(usize, usize)>| {
+                while pending.last().is_some_and(|(_, level)| *level >= depth) {
+                    pending.pop();
+                }
+            };
+            match self.text(at) {
+                _ if self.is_word(at) => {
+                    if self.text(at + 1) == "<" {
+                        at += 1;
+                        if self.is(at, "<<") || self.is(at, "<=") {
+                            at += 1;
+                        } else {
+                            pending.push((at, depth));
+                        }
+                    }
+                }
+                ">" => match pending.last() {
+                    Some(&(open, level)) if level == depth => {
+                        pending.pop();
+                        self.lists[open] = true;
+                        self.lists[at] = true;
+                    }
+                    _ => at += usize::from(self.is(at, ">=")),
+                },
+                "(" | "[" => depth += 1,
+                ")" | "]" => {
+                    close(&mut pending);
+                    depth = depth.saturating_sub(1);
+                }
+                "!" => at += usize::from(self.is(at, "!=")),
+                "=" if self.is(at, "==") => at += 1,
+                "=" | ";" | "{" | ":" => {
+                    depth = 0;
+                    pending.clear();
+                }
+                "&" | "|" if self.is(at, "&&") || self.is(at, "||") => {
+                    close(&mut pending);
+                    at += 1;
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Tokens;
+
+    #[test]
+    fn lists_are_told_from_comparisons() {
+        for (text, lists) in [
+            ("array<u32, 4>(a)", "<>"),
+            ("a < b && c > d", ""),
+            ("a<b || c>d", ""),
+            ("f(a<b, c>(d))", "<>"),
+            ("vec4<vec2<f32>>(1)", "<<>>"),
+            ("array<u32, (1 << 2)>", "<>"),
+            ("array<u32, 2>= a", "<>"),
+            ("if a < b { c > d }", ""),
+            ("a[b<c]>d", ""),
+            ("x << 2 >> y", ""),
+        ] {
+            let tokens = Tokens::new(text);
+            let found: String = (0..tokens.len()).filter(|&at| tokens.is_list(at)).map(|at| tokens.text(at)).collect();
+            assert_eq!(found, lists, "{text}");
+        }
+    }
+
+    #[test]
+    fn comments_end_where_naga_ends_them() {
+        let tokens = Tokens::new("a // b\u{2028}c /* d /* e */ */\u{200e}f\u{85}g");
+        let words: Vec<_> = (0..tokens.len()).map(|at| tokens.text(at)).collect();
+        assert_eq!(words, ["a", "c", "f", "g"]);
+    }
+}
