@@ -332,3 +332,29 @@ fn a_fence_of_what_is_done_does_not_wait_for_what_comes_later() {
     later.wait().unwrap();
     assert_eq!(context.read::<u32>(&to).unwrap(), [1; 4]);
 }
+
+#[test]
+fn a_group_that_is_not_there_is_told_with_its_line() {
+    let text = "@group(0) @binding(0) var<storage, read_write> to: u32;
+        @group(99) @binding(3) var<storage, read> from: u32;
+        @compute @workgroup_size(1) fn main() { to = from; }";
+    let error = Context::new().unwrap().program_wgsl(text).unwrap_err().to_string();
+    assert!(error.contains("binding 99.3: groups are numbered 0 to ") && error.contains(" at wgsl:2:"), "{error}");
+}
+
+#[test]
+fn panics_of_the_front_end_and_hostile_constants_are_errors() {
+    let context = Context::new().unwrap();
+    let immediates = "var<immediate> p: array<vec4<u32>, 600>; @compute @workgroup_size(1) fn main() { let a = p[1]; }";
+    assert!(context.program_wgsl(immediates).unwrap_err().to_string().contains("immediates of 9600 bytes"));
+    let links: String = (1..26).map(|i| format!("const k{i} = array(k{}, k{});\n", i - 1, i - 1)).collect();
+    let doubled =
+        format!("const k0 = array(1u, 2u);\n{links}@compute @workgroup_size(1) fn main() {{ let a = k25[0]; }}");
+    assert!(context.program_wgsl(&doubled).unwrap_err().to_string().contains("more than 2097152 parts"));
+    let remainder = "@id(0) override n: u32 = 7u; @group(0) @binding(0) var<storage, read_write> to: u32;
+        @compute @workgroup_size(1) fn main() { var v: u64 = u64(n) % 4lu; to = u32(v); }";
+    let program = context.program_wgsl(remainder).unwrap();
+    let to = context.buffer_zeroed(4).unwrap();
+    context.dispatch(&program).bind(0, 0, &to).groups([1, 1, 1]).unwrap();
+    assert_eq!(context.read::<u32>(&to).unwrap(), [3]);
+}

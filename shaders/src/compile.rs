@@ -7,7 +7,7 @@ use std::str::FromStr;
 use crate::back::x86::{self, Isa};
 use crate::back::{Code, interp};
 use crate::front::{Error, SpecializationConstant, spirv, wgsl};
-use crate::ir::Kernel;
+use crate::ir::{Kernel, SourceLine};
 use crate::lower::math::{self, MathOptions};
 use crate::{float_mode, opt, simd};
 
@@ -45,6 +45,14 @@ impl Module {
         match self {
             Self::Spirv(module) => module.specialization_constants().collect(),
             Self::Wgsl(module) => module.specialization_constants().collect(),
+        }
+    }
+
+    /// Where the text declares what is bound at a group and a number; `None` of SPIR-V.
+    pub fn declared(&self, group: u32, binding: u32) -> Option<SourceLine> {
+        match self {
+            Self::Spirv(_) => None,
+            Self::Wgsl(module) => module.declared(group, binding),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use spelter_shaders::compile::Module;
 use spelter_shaders::front::SpecializationConstant;
-use spelter_shaders::ir::Kernel;
+use spelter_shaders::ir::{Kernel, SourceLine};
 
 use super::cache::{Key, Source, Text};
 use crate::device::Device;
@@ -47,6 +47,11 @@ impl ShaderModule {
     /// The specialization constants, in the module's order.
     pub fn specialization_constants(&self) -> Vec<SpecializationConstant> {
         self.module.specialization_constants()
+    }
+
+    /// Where the text declares what is bound at a set and a number; `None` of SPIR-V.
+    pub fn declared(&self, set: u32, binding: u32) -> Option<SourceLine> {
+        self.module.declared(set, binding)
     }
 
     /// One entry point with its constants set: what a pipeline is made of, and what tells which layout it needs.

@@ -314,7 +314,13 @@ impl<'a> ProgramBuilder<'a> {
             Ok((id, bits))
         });
         let shader = module.specialize(&entry, &bits.collect::<Result<_, Error>>()?)?;
-        create(self.context, entry, (&shader, &self.arrays), declared)
+        create(self.context, entry, (&shader, &self.arrays), declared).map_err(|error| match error {
+            Error::Binding { group, binding, problem } => match module.declared(group, binding) {
+                Some(line) => Error::binding(group, binding, format!("{problem} at {line}")),
+                None => Error::binding(group, binding, problem),
+            },
+            error => error,
+        })
     }
 }
 

@@ -22,10 +22,7 @@ impl fmt::Display for Error {
             write!(f, " (SPIR-V word {word})")?;
         }
         if let Some(line) = &self.line {
-            write!(f, " at {}:{}", line.file, line.line)?;
-            if line.column != 0 {
-                write!(f, ":{}", line.column)?;
-            }
+            write!(f, " at {line}")?;
         }
         Ok(())
     }
