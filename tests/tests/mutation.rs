@@ -10,15 +10,12 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
-use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES};
-use spelter_shaders::back::Scratch;
 use spelter_shaders::compile::Module;
 use spelter_shaders::front::spvasm;
-use spelter_shaders::guest::GuestSlice;
-use spelter_tests::case::{Case, Slot};
-use spelter_tests::engine::{self, Engine};
+use spelter_tests::case::Case;
+use spelter_tests::trial::Trial;
 use spelter_tests::watch::{self, Watched};
-use spelter_tests::{check, corpus, mutate};
+use spelter_tests::{corpus, mangle, mutate};
 
 thread_local! {
     /// The thread's last panic: its message with its place.
@@ -76,20 +73,19 @@ fn mutants(case: &Case, watched: &Watched) -> Vec<(String, String)> {
 /// What the mutants of a file share: the original's words and its buffers.
 struct Bench {
     words: Option<Vec<u32>>,
-    slots: BTreeMap<Slot, GuestSlice>,
-    engines: Vec<Engine>,
+    trial: Trial,
 }
 
 impl Bench {
     fn new(case: &Case) -> Self {
-        let slots = case.binds.iter().map(|(slot, words)| (*slot, GuestSlice::leak(words.len() * 4))).collect();
-        Self { words: corpus::spirv(case).ok(), slots, engines: engine::engines() }
+        Self { words: corpus::spirv(case).ok(), trial: Trial::new(case) }
     }
 
     /// Every second mutant of a WGSL file and every eighth of another is one of its text, the others are of its SPIR-V.
     fn mutant(&self, case: &Case, seed: u64, watched: &Watched) {
         let module = match &self.words {
             Some(words) if case.is_wgsl() && seed.is_multiple_of(2) => Module::from_spirv(&mutate::words(words, seed)),
+            _ if case.is_wgsl() && seed % 4 == 1 => Module::from_wgsl(&mangle::text(&case.text, &case.text, seed)),
             _ if case.is_wgsl() => Module::from_wgsl(&mutate::text(&case.text, seed)),
             Some(_) if seed % 8 == 7 => {
                 spvasm::assemble(&mutate::text(&case.text, seed)).and_then(|words| Module::from_spirv(&words))
@@ -97,30 +93,8 @@ impl Bench {
             Some(words) => Module::from_spirv(&mutate::words(words, seed)),
             None => return,
         };
-        let Ok(module) = module else { return };
-        for entry in module.entry_points() {
-            let Ok(kernel) = module.kernel(entry, &case.specialization) else { continue };
-            self.fill(case);
-            let buffers = check::descriptors(&kernel, &self.slots);
-            let args = DispatchArgs {
-                buffers: &buffers,
-                push: &[0; MAX_PUSH_BYTES],
-                images: &[],
-                num_workgroups: [2, 1, 1],
-                stop: &watched.stop,
-            };
-            for engine in &self.engines {
-                let code = (engine.prepare)(&kernel);
-                watched.runs();
-                engine::dispatch(&*code, &args, &mut Scratch::default());
-            }
-        }
-    }
-
-    fn fill(&self, case: &Case) {
-        for (slot, words) in &case.binds {
-            let bytes: Vec<u8> = words.iter().flat_map(|word| word.bits.to_le_bytes()).collect();
-            self.slots[slot].write(0, &bytes);
+        if let Ok(module) = module {
+            self.trial.run(case, &module, &watched.stop, || watched.runs());
         }
     }
 }
