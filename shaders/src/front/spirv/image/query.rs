@@ -54,11 +54,14 @@ impl Translator<'_> {
         self.integers_result(inst, vec![levels])
     }
 
-    /// `OpImageQuerySamples`. Images that say that they are multisampled have one sample, as all images of the device.
+    /// `OpImageQuerySamples`. Images that say that they are multisampled have one sample, as all images of the device;
+    /// one that is not there has none, as it has no levels.
     pub(super) fn query_samples(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
-        self.handle(operand(operands, 0)?)?;
+        let handle = self.handle(operand(operands, 0)?)?;
+        let levels = self.image_field(handle.image, Field::Levels);
         let one = self.builder.constant(1u32);
-        self.integers_result(inst, vec![one])
+        let samples = self.builder.pure(Op::UMin, &[levels, one]);
+        self.integers_result(inst, vec![samples])
     }
 
     fn integers_result(&mut self, inst: &Inst, values: Vec<Value>) -> Checked<()> {
