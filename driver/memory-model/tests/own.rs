@@ -47,6 +47,39 @@ fn the_api_orders_private_accesses_through_different_references() {
 }
 
 #[test]
+fn a_number_stands_for_the_thread_that_is_named_with_it() {
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/litmus/own/dispatches.litmus")).unwrap();
+    let named = own("dispatches.litmus");
+    for numbered in [text.replace("ssw P", "ssw ").replace(" P1;", " 1;").replace(" P2;", " 2;"), text.replace('P', "")]
+    {
+        assert_ne!(numbered, text);
+        let test = Format::Dartagnan.read("dispatches", &numbered).unwrap();
+        assert_eq!(test.program, named.program);
+        assert_eq!(test.questions[0].kind, named.questions[0].kind);
+    }
+    let swapped = text.replace("ssw P0 P1", "ssw 1 0");
+    let test = Format::Dartagnan.read("dispatches", &swapped).unwrap();
+    assert_eq!(test.program.system, [(1, 0), (1, 2)]);
+}
+
+#[test]
+fn a_location_that_only_code_names_holds_0_and_is_told() {
+    let text = "VULKAN t
+\"a text that \"quotes\" a word\"
+{ x=1; y aliases x; }
+ P0@sg 0, wg 0, qf 0 ;
+ ld.sc0 r0, z ;
+ st.sc0 z, 7 ;
+ ld.sc0 r1, y ;
+forall (P0:r0 == 0 /\\ P0:r1 == 1 /\\ z == 7)";
+    let test = Format::Dartagnan.read("t", text).unwrap();
+    let warnings: Vec<_> = test.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(warnings, ["5:13: nothing initialises the location `z`; it holds 0"]);
+    assert!(answer(&test.program, &test.questions[0], &Options::default()).unwrap().holds);
+}
+
+#[test]
 fn values_in_a_circle_must_fit() {
     assert_eq!(verdict("circle.litmus"), (false, false));
 }

@@ -11,11 +11,14 @@
 //! ```
 //!
 //! 1. Numbers of subgroups and workgroups count within the group around them.
-//! 2. A location is there if the text initialises it, a register if the text initialises it or its thread sets it: on a
-//!    path where it was not set, it holds 0.
+//! 2. A location is there if the text initialises it or an instruction names it: it holds 0 if nothing says what, and a
+//!    warning says so. A register is there if the text initialises it or its thread sets it: on a path where it was not
+//!    set, it holds 0.
 //! 3. `x aliases y` gives one location two references.
-//! 4. `exists`, `forall`, `~exists`, and `filter` before one of them; a `filter` alone asks whether something passes.
+//! 4. A thread is named `P0`, or by its number alone: `ssw 0 1`, `0:r0`.
+//! 5. `exists`, `forall`, `~exists`, and `filter` before one of them; a `filter` alone asks whether something passes.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -67,7 +70,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Test, Error> {
     Ok(Test { program: reader.program, questions, warnings: reader.warnings })
 }
 
-type NamedThread = (String, Place);
+type NamedThread<'a> = (Cow<'a, str>, Place);
 
 impl<'a> Reader<'a> {
     /// `{ x=0; P1:r0=0; y aliases x; }`
@@ -77,13 +80,18 @@ impl<'a> Reader<'a> {
             if self.cursor.takes(";") {
                 continue;
             }
-            let (name, token) = self.cursor.name("a location or a thread")?;
-            if self.cursor.takes(":") {
+            if self.at_register() {
+                let (thread, place) = self.thread_name()?;
+                self.cursor.sign(":")?;
                 let (register, _) = self.cursor.name("a register")?;
                 self.cursor.sign("=")?;
                 let value = self.cursor.number("a number")?;
-                self.registers.push((name.to_owned(), token.place, Register(Arc::from(register)), value));
-            } else if self.cursor.takes_name("aliases") {
+                self.registers.push((thread.into_owned(), place, Register(Arc::from(register)), value));
+                self.end_of_declaration()?;
+                continue;
+            }
+            let (name, token) = self.cursor.name("a location or a thread")?;
+            if self.cursor.takes_name("aliases") {
                 let of = self.cursor.name("a location")?;
                 self.names.alias(&mut self.program, (name, token), of)?;
             } else {
@@ -91,17 +99,40 @@ impl<'a> Reader<'a> {
                 let value = self.cursor.number("a number")?;
                 self.names.initialise(&mut self.program, name, value).map_err(|message| token.error(message))?;
             }
-            if !matches!(self.cursor.peek().kind, Kind::Sign(";" | "}")) {
-                let token = self.cursor.peek();
-                return Err(token.error(format!("`;` is expected here, not {}", token.shown())));
-            }
+            self.end_of_declaration()?;
         }
         self.cursor.takes(";");
         Ok(())
     }
 
+    fn end_of_declaration(&self) -> Result<(), Error> {
+        let token = self.cursor.peek();
+        if matches!(token.kind, Kind::Sign(";" | "}")) {
+            return Ok(());
+        }
+        Err(token.error(format!("`;` is expected here, not {}", token.shown())))
+    }
+
+    /// Whether a register of a thread is next: `P0:r0`, or `0:r0`.
+    fn at_register(&self) -> bool {
+        matches!(self.cursor.peek().kind, Kind::Name(_) | Kind::Number(_)) && self.is_colon_after()
+    }
+
+    /// A thread's name; a number stands for the thread that is named with it.
+    fn thread_name(&mut self) -> Result<(Cow<'a, str>, Place), Error> {
+        let token = self.cursor.next();
+        let name = match token.kind {
+            Kind::Name(name) => Cow::Borrowed(name),
+            Kind::Number(number) => Cow::Owned(format!("P{number}")),
+            Kind::Sign(_) | Kind::End => {
+                return Err(token.error(format!("a thread is expected here, not {}", token.shown())));
+            }
+        };
+        Ok((name, token.place))
+    }
+
     /// `{ ssw P0 P1; }`
-    fn system(&mut self) -> Result<Vec<(NamedThread, NamedThread)>, Error> {
+    fn system(&mut self) -> Result<Vec<(NamedThread<'a>, NamedThread<'a>)>, Error> {
         let mut pairs = Vec::new();
         if !self.cursor.takes("{") {
             return Ok(pairs);
@@ -114,9 +145,7 @@ impl<'a> Reader<'a> {
             if keyword != "ssw" {
                 return Err(token.error(format!("`ssw` is expected here, not {}", token.shown())));
             }
-            let (a, first) = self.cursor.name("a thread")?;
-            let (b, second) = self.cursor.name("a thread")?;
-            pairs.push(((a.to_owned(), first.place), (b.to_owned(), second.place)));
+            pairs.push((self.thread_name()?, self.thread_name()?));
         }
         self.cursor.takes(";");
         Ok(pairs)
@@ -130,12 +159,12 @@ impl<'a> Reader<'a> {
             *groups.entry(path).or_insert(next)
         };
         loop {
-            let (name, token) = self.cursor.name("a thread")?;
+            let (name, place) = self.thread_name()?;
             if self.program.threads.iter().any(|thread| thread.name == name) {
-                return Err(token.error(format!("thread `{}` is there already", shown(name))));
+                return Err(Error::new(place, format!("thread `{}` is there already", shown(&name))));
             }
             if self.program.threads.len() == MAX_THREADS {
-                return Err(token.error(format!("there are more threads than the bound of {MAX_THREADS}")));
+                return Err(Error::new(place, format!("there are more threads than the bound of {MAX_THREADS}")));
             }
             self.cursor.sign("@")?;
             let mut ids = [0; 3];
@@ -155,7 +184,7 @@ impl<'a> Reader<'a> {
                 number(vec![family, workgroup]),
                 number(vec![family]),
             );
-            self.program.threads.push(Thread { name: name.to_owned(), agent, code: vec![], registers: vec![] });
+            self.program.threads.push(Thread { name: name.into_owned(), agent, code: vec![], registers: vec![] });
             if !self.cursor.takes("|") {
                 break;
             }
@@ -212,6 +241,12 @@ impl<'a> Reader<'a> {
         }
         let read = instruction(&mut self.cursor, &mut self.names, first, token)?;
         self.read.extend(self.names.read.drain(..).map(|(register, place)| (thread, register, place)));
+        for (name, place) in self.names.implicit.drain(..) {
+            let message = format!("nothing initialises the location `{}`; it holds 0", shown(&name));
+            self.warnings.push(Error::new(place, message));
+            self.program.references.push(name.clone());
+            self.program.locations.push((name, 0));
+        }
         if let Some((label, place)) = read.label {
             jumps.push((here, label, place));
         }
@@ -259,14 +294,14 @@ impl<'a> Reader<'a> {
     fn at_question(&self) -> bool {
         let words = ["exists", "forall", "filter", "not", "locations"];
         match self.cursor.peek().kind {
-            Kind::Name(name) => words.contains(&name) && !self.is_instruction_after(),
+            Kind::Name(name) => words.contains(&name) && !self.is_colon_after(),
             Kind::Sign("~") | Kind::End => true,
             _ => false,
         }
     }
 
-    /// Whether a label follows: a label may be called like a question.
-    fn is_instruction_after(&self) -> bool {
+    /// Whether the token after the next is `:`, as after a label, which may be called like a question.
+    fn is_colon_after(&self) -> bool {
         self.cursor.tokens.get(self.cursor.at + 1).is_some_and(|token| token.kind == Kind::Sign(":"))
     }
 
@@ -361,27 +396,25 @@ impl<'a> Reader<'a> {
     }
 
     fn term(&mut self) -> Result<Term, Error> {
+        if self.at_register() {
+            let (name, place) = self.thread_name()?;
+            let thread = self.thread(&name, place)?;
+            self.cursor.sign(":")?;
+            let (register, token) = self.cursor.name("a register")?;
+            let register = Register(Arc::from(register));
+            self.is_set(thread, &register, token.place)?;
+            return Ok(Term::Register(thread, register));
+        }
         if matches!(self.cursor.peek().kind, Kind::Number(_) | Kind::Sign("-")) {
             return Ok(Term::Constant(self.cursor.number("a number")?));
         }
         let bracket = self.cursor.takes("[");
         let (name, token) = self.cursor.name("a number, a register or a location")?;
-        let term = if !bracket && self.cursor.takes(":") {
-            let thread = self.thread(name, token.place)?;
-            let (register, token) = self.cursor.name("a register")?;
-            let register = Register(Arc::from(register));
-            self.is_set(thread, &register, token.place)?;
-            Term::Register(thread, register)
-        } else {
-            let object = self
-                .names
-                .object(name)
-                .ok_or_else(|| token.error(format!("there is no location `{}`", shown(name))))?;
-            Term::Location(object)
-        };
+        let object = self.names.object(name);
+        let object = object.ok_or_else(|| token.error(format!("there is no location `{}`", shown(name))))?;
         if bracket {
             self.cursor.sign("]")?;
         }
-        Ok(term)
+        Ok(Term::Location(object))
     }
 }

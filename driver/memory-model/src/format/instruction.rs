@@ -19,6 +19,10 @@ pub(super) struct Names {
     barriers: BTreeMap<(i64, i64), u32>,
     /// The registers that the instructions read since they were last asked for, with their places.
     pub(super) read: Vec<(Register, Place)>,
+    /// The locations that instructions name and the text does not initialise, since they were last asked for.
+    pub(super) implicit: Vec<(String, Place)>,
+    /// The numbers of the next reference and the next object.
+    next: (u32, u32),
 }
 
 impl Names {
@@ -32,10 +36,18 @@ impl Names {
         if self.references.contains_key(name) {
             return Err(format!("`{}` is there already", shown(name)));
         }
-        self.references.insert(name.to_owned(), (program.references.len() as u32, program.locations.len() as u32));
+        self.add(name);
         program.references.push(name.to_owned());
         program.locations.push((name.to_owned(), value));
         Ok(())
+    }
+
+    /// A new location: its reference and object.
+    fn add(&mut self, name: &str) -> (u32, u32) {
+        let (reference, object) = self.next;
+        self.references.insert(name.to_owned(), (reference, object));
+        self.next = (reference + 1, object + 1);
+        (reference, object)
     }
 
     /// A second reference to the location of `of`.
@@ -48,18 +60,24 @@ impl Names {
         if self.references.contains_key(name.0) {
             return Err(name.1.error(format!("`{}` is there already", shown(name.0))));
         }
-        let (_, object) = self.reference(of.0, of.1)?;
-        self.references.insert(name.0.to_owned(), (program.references.len() as u32, object));
+        let known = self.object(of.0);
+        let object = known.ok_or_else(|| {
+            of.1.error(format!("there is no location `{}`: the text begins with {{ {0}=0; }}", shown(of.0)))
+        })?;
+        let reference = self.next.0;
+        self.references.insert(name.0.to_owned(), (reference, object));
+        self.next.0 += 1;
         program.references.push(name.0.to_owned());
         Ok(())
     }
 
-    /// The reference and object of a name.
-    fn reference(&self, name: &str, token: Token<'_>) -> Result<(u32, u32), Error> {
-        let known = self.references.get(name).copied();
-        known.ok_or_else(|| {
-            token.error(format!("there is no location `{}`: the text begins with {{ {0}=0; }}", shown(name)))
-        })
+    /// The reference and object that an instruction names.
+    fn reference(&mut self, name: &str, token: Token<'_>) -> (u32, u32) {
+        if let Some(known) = self.references.get(name) {
+            return *known;
+        }
+        self.implicit.push((name.to_owned(), token.place));
+        self.add(name)
     }
 }
 
@@ -257,7 +275,7 @@ impl<'a> Tokens<'a> {
                 value = Some(update(binary, operand(cursor, names)?));
             }
         }
-        let reference = names.reference(name, token)?;
+        let reference = names.reference(name, token);
         self.finish(reference, class, (reads, writes), destination, value)
     }
 

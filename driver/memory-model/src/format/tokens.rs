@@ -43,7 +43,8 @@ const SIGNS: [&str; 24] = [
     "~", "&", "-",
 ];
 
-/// The tokens of a text; the header's rest, comments and quoted texts are left out.
+/// The tokens of a text. Comments and quoted texts are left out, and so is what follows the header, or a quoted text above the
+/// first `{`, in its line: such a text may quote a word of its own.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Error> {
     let mut tokens = Vec::new();
     let (mut at, mut line, mut column) = (0, 1, 1);
@@ -59,6 +60,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Error> {
         } else if c.is_whitespace() {
             c.len_utf8()
         } else if c == '"' {
+            header = tokens.len() == 1;
             skip_to(rest[1..].find('"'), "the quoted text")? + 2
         } else if rest.starts_with("(*") {
             skip_to(rest.find("*)"), "the comment")? + 2
