@@ -82,6 +82,33 @@ impl DescriptorSet {
         Ok(())
     }
 
+    /// Whether writes of samplers into a binding are of no account: the layout has the samplers
+    /// ([`ImmutableSamplers`](super::ImmutableSamplers)), so there is nothing to look at.
+    pub fn has_own_samplers(&self, binding: u32) -> bool {
+        let entry = self.layout().entries().iter().find(|entry| entry.binding == binding);
+        entry.is_some_and(|entry| {
+            entry.ty == DescriptorType::SAMPLER && self.layout().immutable_at(entry.first).is_some()
+        })
+    }
+
+    /// As [`DescriptorSet::write_images`] of so many samplers that the layout has itself: they stay what they are. That is
+    /// how samplers of a layout are pushed; for other sets a strict device refuses it.
+    pub fn write_own_samplers(&self, binding: u32, element: u32, count: usize) -> Result<(), Error> {
+        let at = format!("pDescriptorWrites: binding {binding}");
+        let first = self.place(&at, binding, element, DescriptorType::SAMPLER, count)?;
+        (first..first + count).try_for_each(|slot| self.check_own_sampler(&at, slot))?;
+        Ok(())
+    }
+
+    /// The rule against writing a sampler where the layout has one.
+    fn check_own_sampler(&self, at: &str, slot: usize) -> Result<(), Misuse> {
+        let none = self.layout().immutable_at(slot).is_none();
+        let vuid = "VUID-VkWriteDescriptorSet-descriptorType-02752";
+        require(none || self.is_pushed() || !self.device().is_strict(), at, vuid, || {
+            "the layout has the sampler".into()
+        })
+    }
+
     fn image(
         &self,
         at: &str,
@@ -93,12 +120,9 @@ impl DescriptorSet {
         let mut descriptor = Descriptor::NULL;
         let (mut ty_of_view, mut compares, mut keep) = (None, None, None);
         if matches!(ty, DescriptorType::SAMPLER | DescriptorType::COMBINED_IMAGE_SAMPLER) {
-            require(
-                own.is_none() || ty != DescriptorType::SAMPLER,
-                at,
-                "VUID-VkWriteDescriptorSet-descriptorType-02752",
-                || "the layout has the sampler".into(),
-            )?;
+            if ty == DescriptorType::SAMPLER {
+                self.check_own_sampler(at, slot)?;
+            }
             let sampler = own.or(info.sampler).ok_or_else(|| {
                 Misuse::new(at, "a descriptor without a sampler", "VUID-VkWriteDescriptorSet-descriptorType-00325")
             })?;

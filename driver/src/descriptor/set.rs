@@ -219,6 +219,11 @@ impl DescriptorSet {
         contents.version += u64::from(!self.layout().unused_while_pending(first..end));
     }
 
+    /// Whether the set is of no pool: its descriptors are pushed.
+    pub(super) fn is_pushed(&self) -> bool {
+        self.inner.pool.is_none()
+    }
+
     pub(super) fn device(&self) -> &Device {
         &self.inner.device
     }

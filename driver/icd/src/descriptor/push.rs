@@ -73,8 +73,9 @@ fn push(
     writes: Many<'_, vk::WriteDescriptorSet<'_>>,
 ) -> Result<(), Error> {
     commands.add(|into| {
-        let writes = writes.of(count as usize).each().map(Write::new).collect::<Result<Vec<_>, _>>()?;
-        if point == vk::PipelineBindPoint::COMPUTE { bind(&commands, into, layout, set, writes) } else { Ok(()) }
+        let writes = writes.of(count as usize);
+        let apply = |to: &driver::DescriptorSet| writes.each().try_for_each(|write| Write::new(write, to)?.apply(to));
+        if point == vk::PipelineBindPoint::COMPUTE { bind(&commands, into, layout, set, apply) } else { Ok(()) }
     })
 }
 
@@ -87,15 +88,17 @@ fn push_with_template(
 ) -> Result<(), Error> {
     commands.add(|into| {
         let template = Template::get(template, "vkCmdPushDescriptorSetWithTemplate-descriptorUpdateTemplate")?;
-        bind(&commands, into, layout, set, template.writes(&data).collect())
+        let apply = |to: &driver::DescriptorSet| template.writes(&data, to).try_for_each(|write| write.apply(to));
+        bind(&commands, into, layout, set, apply)
     })
 }
 
 fn push2(commands: Ref<CommandBuffer>, info: In<'_, vk::PushDescriptorSetInfoKHR<'_>>) -> Result<(), Error> {
     commands.add(|into| {
-        let writes = info.writes().each().map(Write::new).collect::<Result<Vec<_>, _>>()?;
+        let writes = info.writes();
+        let apply = |to: &driver::DescriptorSet| writes.each().try_for_each(|write| Write::new(write, to)?.apply(to));
         let compute = info.stage_flags.contains(vk::ShaderStageFlags::COMPUTE);
-        if compute { bind(&commands, into, info.layout, info.set, writes) } else { Ok(()) }
+        if compute { bind(&commands, into, info.layout, info.set, apply) } else { Ok(()) }
     })
 }
 
@@ -115,7 +118,7 @@ fn bind(
     into: &driver::CommandBuffer,
     handle: vk::PipelineLayout,
     set: u32,
-    writes: Vec<Write<'_>>,
+    apply: impl FnOnce(&driver::DescriptorSet) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let layout = PipelineLayout::get(handle, "vkCmdPushDescriptorSet-layout")?;
     let of_set = layout.sets.get(set as usize).ok_or_else(|| {
@@ -130,7 +133,7 @@ fn bind(
     let fits = |pushed: &Pushed| pushed.set == set && pushed.layout.driver.is_compatible(&layout.driver, set);
     let same = before.take().filter(fits);
     let now = same.map_or_else(|| driver::DescriptorSet::pushed(&of_set.driver), |pushed| pushed.now.pushed_after());
-    writes.iter().try_for_each(|write| write.apply(&now))?;
+    apply(&now)?;
     into.bind_descriptor_sets(&layout.driver, set, &[&now], &[])?;
     *before = Some(Pushed { layout: layout.share(), set, now });
     Ok(())

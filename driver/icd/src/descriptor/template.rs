@@ -4,8 +4,9 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use ash::vk;
+use spelter_driver as driver;
 
-use super::write::Kind;
+use super::write::{Kind, is_own};
 use super::{Content, DescriptorSet, DescriptorSetLayout, Write};
 use crate::c::arrays::TemplateData;
 use crate::c::entry::entry_points;
@@ -92,15 +93,21 @@ fn destroy(
 }
 
 impl Template {
-    /// The writes that the data stand for.
-    pub(crate) fn writes<'a>(&'a self, data: &'a TemplateData<'a>) -> impl Iterator<Item = Write<'a>> {
+    /// The writes into a set that the data stand for.
+    pub(crate) fn writes<'a>(
+        &'a self,
+        data: &'a TemplateData<'a>,
+        set: &'a driver::DescriptorSet,
+    ) -> impl Iterator<Item = Write<'a>> {
         self.entries.iter().map(|(kind, entry)| {
-            let offsets = (0..entry.descriptor_count as usize).map(|index| entry.offset + index * entry.stride);
+            let count = entry.descriptor_count as usize;
+            let offsets = (0..count).map(|index| entry.offset + index * entry.stride);
             let content = match kind {
+                Kind::Images if is_own(set, entry.descriptor_type, entry.dst_binding) => Content::OwnSamplers(count),
                 Kind::Images => Content::Images(offsets.map(|offset| data.read(offset)).collect()),
                 Kind::Buffers => Content::Buffers(offsets.map(|offset| data.read(offset)).collect()),
                 Kind::Texels => Content::Texels(offsets.map(|offset| data.read(offset)).collect()),
-                Kind::Inline => Content::Inline(data.bytes(entry.offset, entry.descriptor_count as usize).into()),
+                Kind::Inline => Content::Inline(data.bytes(entry.offset, count).into()),
             };
             let ty = entry.descriptor_type;
             Write { binding: entry.dst_binding, element: entry.dst_array_element, ty, content }
@@ -114,5 +121,5 @@ fn update(
     template: Ref<Template>,
     data: TemplateData<'_>,
 ) -> Result<(), Error> {
-    template.writes(&data).try_for_each(|write| set.write(&write))
+    template.writes(&data, &set.driver).try_for_each(|write| set.write(&write))
 }

@@ -31,6 +31,8 @@ pub(crate) enum Content<'a> {
     Texels(Cow<'a, [vk::BufferView]>),
     /// The bytes of an inline uniform block; the element is the first byte.
     Inline(Cow<'a, [u8]>),
+    /// So many samplers that the layout has itself. What the program says of them is not looked at, and may be anything.
+    OwnSamplers(usize),
 }
 
 /// One write, wherever it comes from.
@@ -70,9 +72,18 @@ impl Kind {
     }
 }
 
+/// Whether samplers that are written there are the layout's own.
+pub(super) fn is_own(set: &driver::DescriptorSet, ty: vk::DescriptorType, binding: u32) -> bool {
+    ty == vk::DescriptorType::SAMPLER && set.has_own_samplers(binding)
+}
+
 impl<'a> Write<'a> {
-    pub(crate) fn new(from: In<'a, vk::WriteDescriptorSet<'a>>) -> Result<Self, Error> {
+    /// What is written into that set.
+    pub(crate) fn new(from: In<'a, vk::WriteDescriptorSet<'a>>, set: &driver::DescriptorSet) -> Result<Self, Error> {
         let content = match Kind::of(from.descriptor_type)? {
+            Kind::Images if is_own(set, from.descriptor_type, from.dst_binding) => {
+                Content::OwnSamplers(from.descriptor_count as usize)
+            }
             Kind::Images => Content::Images(from.images().get().into()),
             Kind::Buffers => Content::Buffers(from.buffers().get().into()),
             Kind::Texels => Content::Texels(from.texel_buffers().get().into()),
@@ -93,6 +104,7 @@ impl<'a> Write<'a> {
             Content::Buffers(list) => self.buffers(set, list),
             Content::Images(list) => self.images(set, list),
             Content::Texels(list) => self.texels(set, list),
+            Content::OwnSamplers(count) => Ok(set.write_own_samplers(self.binding, self.element, *count)?),
             Content::Inline(_) => {
                 let vuid = "VUID-VkWriteDescriptorSet-descriptorType-00319";
                 Err(Error::misuse("pDescriptorWrites", "the binding is no inline uniform block", vuid))
@@ -221,7 +233,7 @@ fn update(
 ) -> Result<(), Error> {
     for write in writes.of(write_count as usize).each() {
         let set = DescriptorSet::get(write.dst_set, "VkWriteDescriptorSet-dstSet-00320")?;
-        set.write(&Write::new(write)?)?;
+        set.write(&Write::new(write, &set.driver)?)?;
     }
     for copy in copies.of(copy_count as usize).each() {
         let from = DescriptorSet::get(copy.src_set, "VkCopyDescriptorSet-srcSet")?;

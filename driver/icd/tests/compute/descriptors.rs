@@ -107,3 +107,89 @@ fn copied_and_null_descriptors() {
     gpu.destroy_program(program);
     [a, b].into_iter().for_each(|buffer| gpu.destroy_buffer(buffer));
 }
+
+/// Samplers of a layout are its own: what a write says of them is not looked at, and need not be there.
+#[test]
+fn samplers_of_the_layout_are_pushed_and_written_without_a_word_about_them() {
+    let gpu = Gpu::with_extensions(&[c"VK_KHR_push_descriptor"]);
+    let point = vk::PipelineBindPoint::COMPUTE;
+    let sampler = vk::DescriptorType::SAMPLER;
+    unsafe {
+        let own = [gpu.device.create_sampler(&vk::SamplerCreateInfo::default(), None).unwrap(); 2];
+        let bindings = [
+            vk::DescriptorSetLayoutBinding::default()
+                .descriptor_type(sampler)
+                .stage_flags(vk::ShaderStageFlags::COMPUTE)
+                .immutable_samplers(&own),
+            vk::DescriptorSetLayoutBinding::default()
+                .binding(1)
+                .descriptor_type(STORAGE)
+                .descriptor_count(1)
+                .stage_flags(vk::ShaderStageFlags::COMPUTE),
+        ];
+        let layout_of = |flags| {
+            let info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings).flags(flags);
+            let set_layout = gpu.device.create_descriptor_set_layout(&info, None).unwrap();
+            let layouts = [set_layout];
+            let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&layouts);
+            (set_layout, gpu.device.create_pipeline_layout(&info, None).unwrap())
+        };
+        // An address that is none: reading it would end the process.
+        let nowhere = std::ptr::without_provenance::<vk::DescriptorImageInfo>(8);
+        let write = |nowhere| {
+            let mut write = vk::WriteDescriptorSet::default().descriptor_type(sampler).dst_array_element(1);
+            (write.descriptor_count, write.p_image_info) = (1, nowhere);
+            write
+        };
+        let entries = [vk::DescriptorUpdateTemplateEntry {
+            dst_binding: 0,
+            dst_array_element: 0,
+            descriptor_count: 2,
+            descriptor_type: sampler,
+            offset: 1 << 40,
+            stride: 24,
+        }];
+        let (set_layout, layout) = layout_of(vk::DescriptorSetLayoutCreateFlags::PUSH_DESCRIPTOR_KHR);
+        let info = vk::DescriptorUpdateTemplateCreateInfo::default()
+            .descriptor_update_entries(&entries)
+            .template_type(vk::DescriptorUpdateTemplateType::PUSH_DESCRIPTORS_KHR)
+            .pipeline_bind_point(point)
+            .pipeline_layout(layout);
+        let template = gpu.device.create_descriptor_update_template(&info, None).unwrap();
+        let push = ash::khr::push_descriptor::Device::new(&gpu.instance, &gpu.device);
+        let data = 0u64;
+        let commands = gpu.record(|_, commands| {
+            push.cmd_push_descriptor_set(commands, point, layout, 0, &[write(nowhere)]);
+            push.cmd_push_descriptor_set(commands, point, layout, 0, &[write(std::ptr::null())]);
+            push.cmd_push_descriptor_set_with_template(commands, template, layout, 0, (&raw const data).cast());
+        });
+        gpu.run(commands.unwrap());
+        // There are two of them, and no third.
+        let beyond = gpu.record(|_, commands| {
+            let write = write(nowhere).dst_array_element(2);
+            push.cmd_push_descriptor_set(commands, point, layout, 0, &[write]);
+        });
+        assert_eq!(beyond, Err(vk::Result::ERROR_VALIDATION_FAILED_EXT));
+        gpu.device.destroy_descriptor_update_template(template, None);
+        gpu.device.destroy_pipeline_layout(layout, None);
+        gpu.device.destroy_descriptor_set_layout(set_layout, None);
+
+        // As much in sets of a pool, by writes and by templates.
+        let (set_layout, layout) = layout_of(PLAIN);
+        let pool = gpu.descriptor_pool();
+        let layouts = [set_layout];
+        let info = vk::DescriptorSetAllocateInfo::default().descriptor_pool(pool).set_layouts(&layouts);
+        let set = gpu.device.allocate_descriptor_sets(&info).unwrap()[0];
+        gpu.device.update_descriptor_sets(&[write(nowhere).dst_set(set)], &[]);
+        let info = vk::DescriptorUpdateTemplateCreateInfo::default()
+            .descriptor_update_entries(&entries)
+            .descriptor_set_layout(set_layout);
+        let template = gpu.device.create_descriptor_update_template(&info, None).unwrap();
+        gpu.device.update_descriptor_set_with_template(set, template, (&raw const data).cast());
+        gpu.device.destroy_descriptor_update_template(template, None);
+        gpu.device.destroy_pipeline_layout(layout, None);
+        gpu.device.destroy_descriptor_set_layout(set_layout, None);
+        gpu.device.destroy_descriptor_pool(pool, None);
+        gpu.device.destroy_sampler(own[0], None);
+    }
+}
