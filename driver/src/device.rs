@@ -32,7 +32,9 @@ pub struct DeviceOptions {
     /// Worker threads; 0 counts as 1. By default as many as the machine runs at once.
     pub workers: usize,
     /// The longest that one command (a dispatch or a transfer) may run before the device is lost: commands without a
-    /// barrier between them overlap, and the time counts from the start of the latest. By default 60 seconds.
+    /// barrier between them overlap, and the time counts from the start of the latest. What counts is what the worker worked that
+    /// worked longest, where the system tells: not the time in which the process was stopped or others had the machine. By
+    /// default 60 seconds.
     pub time_limit: Duration,
     /// What sets the time limit, as users of the program know it: the reason of a loss names it. By default the field of that name.
     pub time_limit_is_set_by: &'static str,
@@ -133,7 +135,7 @@ impl Device {
         let inner = Inner {
             queues: (0..options.queues.max(1)).map(|_| executor.queue()).collect(),
             pipelines: Arc::default(),
-            compilers: Compilers::new(options.compilers),
+            compilers: Compilers::new(options.compilers, executor.loss()),
             strict: options.strict,
             properties: properties(workers, options.backend),
             memory_types: [memory_type()],

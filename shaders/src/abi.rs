@@ -59,6 +59,17 @@ pub fn piece_at(buffers: &[GuestSlice], descriptors: usize, address: u64) -> Opt
     (address - (piece.address() as u64) < piece.len()).then(|| (descriptors + after - 1) as u32)
 }
 
+/// Where a kernel was when it saw the stop flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// Word of the module of SPIR-V that the loop is at; `None` for a loop of which that is not known.
+    pub word: Option<u32>,
+    /// The workgroup that ran.
+    pub workgroup: [u32; 3],
+    /// `GlobalInvocationId` of the first invocation that was in the loop, where that is known.
+    pub invocation: Option<[u32; 3]>,
+}
+
 /// How a workgroup ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {

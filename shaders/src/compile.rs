@@ -73,6 +73,15 @@ impl Module {
         })
     }
 
+    /// The line of the source at a word that a kernel of [`Module::kernel_without_lines`] names
+    /// ([`Stop::word`](crate::abi::Stop::word)), if the module tells.
+    pub fn line_of(&self, entry: &str, specialization: &BTreeMap<u32, u64>, word: u32) -> Option<SourceLine> {
+        match self {
+            Self::Spirv(module) => module.line_of(word),
+            Self::Wgsl(module) => module.line_of(entry, specialization, word),
+        }
+    }
+
     /// Specializes an entry point: the scalar IR, verified. `specialization` maps `SpecId` to the constant's bits; ids
     /// that the module does not have are ignored, as Vulkan asks.
     pub fn kernel(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {

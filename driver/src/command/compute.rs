@@ -400,6 +400,7 @@ impl Recorder {
         let found = Arc::new(Bound {
             name: self.name(&pipeline),
             code: pipeline.code(),
+            source: Some(pipeline.source()),
             buffers,
             images,
             addresses: pipeline.has_addresses().then(|| Arc::clone(pipeline.device().heap())),

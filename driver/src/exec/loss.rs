@@ -1,5 +1,8 @@
 //! The loss of a device: the reason, the flag that ends kernels, and who has to be woken.
 //!
+//! A process that was forked from the one with the device has none of its threads. There the device is lost from the
+//! beginning, and no lock is taken to find out: a thread that is not there may have held it.
+//!
 //! Whoever waits for something that no batch in line brings about has nobody to wake it on a lost device, so it is written
 //! down here.
 //! See README.md, "loss and sleeper".
@@ -11,9 +14,14 @@ use super::sync::{Mutex, Ordering};
 use crate::error::DeviceError;
 use crate::sync::{Wake, Watchers};
 
+/// Why the device of another process is lost.
+const ELSEWHERE: &str = "this process was forked from the one that made the device: the device's threads are not here. A \
+                         forked process makes a device of its own";
+
 /// Whether and why a device is lost. It stays so.
 #[derive(Debug, Default)]
 pub(crate) struct Loss {
+    origin: Origin,
     /// What kernels poll. Written once, under the lock of `inner`.
     stop: AtomicU32,
     inner: Mutex<Inner>,
@@ -22,11 +30,43 @@ pub(crate) struct Loss {
 #[derive(Debug, Default)]
 struct Inner {
     why: Option<String>,
+    /// Whether the reason tells where a kernel was.
+    explained: bool,
     /// What threads sleep for that nobody else may wake, once for each thread.
     awaited: Watchers,
 }
 
+/// The process with the device's threads.
+#[cfg(not(loom))]
+#[derive(Debug)]
+struct Origin(crate::memory::Origin);
+
+#[cfg(not(loom))]
+impl Default for Origin {
+    fn default() -> Self {
+        Self(crate::memory::Origin::new())
+    }
+}
+
+/// Models have no processes.
+#[cfg(loom)]
+#[derive(Debug, Default)]
+struct Origin;
+
 impl Loss {
+    /// Whether this process was forked from the one with the device's threads.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        #[cfg(not(loom))]
+        return self.origin.0.is_elsewhere();
+        #[cfg(loom)]
+        false
+    }
+
+    /// The error that says so. What waits for threads of the device asks before it takes a lock or sleeps.
+    pub(crate) fn check_origin(&self) -> Result<(), DeviceError> {
+        if self.is_elsewhere() { Err(DeviceError::DeviceLost(ELSEWHERE.to_owned())) } else { Ok(()) }
+    }
+
     /// Loses the device and wakes the threads that wait; the first reason stays. Queues that are parked are woken by the caller.
     pub(crate) fn lose(&self, why: String) {
         let awaited = {
@@ -39,10 +79,21 @@ impl Loss {
         awaited.into_iter().for_each(Wake::wake);
     }
 
+    /// Adds to the reason what the first thread that asks knows of it. The batch that it belongs to is settled after that.
+    pub(super) fn explain(&self, more: &str) {
+        let mut inner = self.inner.lock();
+        if more.is_empty() || std::mem::replace(&mut inner.explained, true) {
+            return;
+        }
+        if let Some(why) = &mut inner.why {
+            why.push_str(more);
+        }
+    }
+
     /// Whether the device is lost: all threads leave what they do.
     pub(crate) fn is_lost(&self) -> bool {
         // Acquire: pairs with the Release in `lose`; the reason is there.
-        self.stop.load(Ordering::Acquire) != 0
+        self.stop.load(Ordering::Acquire) != 0 || self.is_elsewhere()
     }
 
     /// The error that says why the device is lost, if it is.
@@ -50,6 +101,7 @@ impl Loss {
         if !self.is_lost() {
             return Ok(());
         }
+        self.check_origin()?;
         Err(DeviceError::DeviceLost(self.inner.lock().why.clone().unwrap_or_default()))
     }
 

@@ -21,6 +21,7 @@ mod tests;
 mod visit;
 mod watchdog;
 pub(crate) mod work;
+mod worked;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +30,9 @@ pub(crate) use loss::Loss;
 pub use observe::Observer;
 pub(crate) use phases::Phases;
 pub(crate) use queue::{QueueState, WAIT_SPIN};
-pub(crate) use work::{Bound, ClearWork, Condition, DispatchWork, Grid, Groups, MAX_GROUPS, Recording, RowsWork, Work};
+pub(crate) use work::{
+    Bound, ClearWork, Condition, DispatchWork, Grid, Groups, MAX_GROUPS, Places, Recording, RowsWork, Work,
+};
 
 use shared::Shared;
 use spelter_shaders::host::Printer;

@@ -1,6 +1,7 @@
 //! How far a queue is: what its watchdog compares, written by whoever runs its commands.
 
 use super::sync::{AtomicU64, Ordering};
+use super::worked::{Thread, this_thread};
 
 /// Counts for the watchdog, which only looks whether they move. All of it is relaxed: nothing is published by it.
 #[derive(Debug)]
@@ -9,14 +10,20 @@ pub(super) struct Progress {
     tick: AtomicU64,
     /// Recording and phase that run, in 32 bits each. Written by the conductor alone.
     place: AtomicU64,
+    /// Whether a command of the queue ran too long: its threads tell where it was.
+    blamed: AtomicU64,
     /// Commands whose first unit was started, by slot. Only the thread that has the slot writes its count.
     commands: Box<[Count]>,
 }
 
-/// A count on a cache line of its own.
+/// A slot's count, on a cache line of its own.
 #[derive(Debug)]
 #[repr(align(64))]
-struct Count(AtomicU64);
+struct Count {
+    commands: AtomicU64,
+    /// One more than the number of the thread that runs units with the slot; 0 while none does.
+    thread: AtomicU64,
+}
 
 /// For counts that one thread writes at a time: that needs no read-modify-write.
 fn step(count: &AtomicU64) {
@@ -40,8 +47,8 @@ impl Mark {
 impl Progress {
     /// For so many slots.
     pub(super) fn new(slots: usize) -> Self {
-        let commands = (0..slots).map(|_| Count(AtomicU64::new(0))).collect();
-        Self { tick: AtomicU64::new(0), place: AtomicU64::new(0), commands }
+        let commands = (0..slots).map(|_| Count { commands: AtomicU64::new(0), thread: AtomicU64::new(0) }).collect();
+        Self { tick: AtomicU64::new(0), place: AtomicU64::new(0), blamed: AtomicU64::new(0), commands }
     }
 
     /// A phase starts.
@@ -58,13 +65,41 @@ impl Progress {
 
     /// The first unit of a command starts, on the thread that has this slot.
     pub(super) fn enter_command(&self, slot: usize) {
-        step(&self.commands[slot].0);
+        step(&self.commands[slot].commands);
+    }
+
+    /// This thread runs units, with this slot, from now to [`Progress::leave`].
+    pub(super) fn enter(&self, slot: usize) {
+        self.commands[slot].thread.store(this_thread() + 1, Ordering::Relaxed);
+    }
+
+    /// It does not any more.
+    pub(super) fn leave(&self, slot: usize) {
+        self.commands[slot].thread.store(0, Ordering::Relaxed);
+    }
+
+    /// A command ran too long. To be called before the stop flag is set.
+    pub(super) fn blame(&self) {
+        // Release: pairs with the Acquire in `is_blamed`. Who saw the stop flag sees this, through the lock around the reason.
+        self.blamed.store(1, Ordering::Release);
+    }
+
+    /// Whether one did.
+    pub(super) fn is_blamed(&self) -> bool {
+        self.blamed.load(Ordering::Acquire) != 0
+    }
+
+    /// The threads that run units now.
+    pub(super) fn threads(&self) -> Vec<Thread> {
+        let threads = self.commands.iter().map(|count| count.thread.load(Ordering::Relaxed));
+        threads.filter_map(|thread| thread.checked_sub(1)).collect()
     }
 
     /// How far the queue is now.
     pub(super) fn mark(&self) -> Mark {
         // Each count only grows, so the sum moves if one of them does.
-        let commands = self.commands.iter().fold(0u64, |sum, count| sum.wrapping_add(count.0.load(Ordering::Relaxed)));
+        let commands =
+            self.commands.iter().fold(0u64, |sum, count| sum.wrapping_add(count.commands.load(Ordering::Relaxed)));
         Mark { tick: self.tick.load(Ordering::Relaxed), commands }
     }
 

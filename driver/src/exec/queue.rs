@@ -12,6 +12,7 @@ use super::shared::{Shared, Slot};
 use super::sync::{Mutex, spin_until};
 use super::visit::Visit;
 use super::work::{Batch, Recording, Work};
+use super::worked::Thread;
 use crate::error::DeviceError;
 use crate::sync::{Counter, Target, Wake};
 
@@ -241,6 +242,16 @@ impl QueueState {
         self.progress.mark()
     }
 
+    /// The threads that run units of this queue; for the watchdog.
+    pub(super) fn threads(&self) -> Vec<Thread> {
+        self.progress.threads()
+    }
+
+    /// What runs now ran too long; for the watchdog, before it ends it.
+    pub(super) fn blame(&self) {
+        self.progress.blame();
+    }
+
     /// Names what is running; for the watchdog.
     pub(super) fn running(&self) -> String {
         let (recording, phase) = self.progress.place();
@@ -253,6 +264,7 @@ impl QueueState {
 
     /// Waits until everything submitted so far has retired and its fences are signalled; works meanwhile.
     pub(crate) fn wait_idle(self: &Arc<Self>) -> Result<(), DeviceError> {
+        self.shared.loss.check_origin()?;
         let serial = self.line.submitted();
         if !self.help(&|| self.line.settled() >= serial) {
             self.line.wait_settled(serial);

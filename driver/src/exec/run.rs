@@ -3,11 +3,11 @@
 use std::any::Any;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use spelter_shaders::abi::{DispatchArgs, Outcome};
+use spelter_shaders::abi::{DispatchArgs, Outcome, Stop};
 use spelter_shaders::back::{Scratch, Workgroups};
 
 use super::plan::{PIECE, Piece, Plan, rows_of_unit};
@@ -46,7 +46,10 @@ impl Run<'_> {
     /// Runs a range of units in order. The units of a command that was halted may have run in part. `count` is the
     /// caller's count of measurements.
     pub(super) fn units(&self, range: Range<u64>, scratch: &mut Scratch, count: &mut u64) -> Result<(), Halt> {
-        self.plan.pieces(range).try_for_each(|piece| self.piece(piece, scratch, count))
+        self.progress.enter(self.slot);
+        let result = self.plan.pieces(range).try_for_each(|piece| self.piece(piece, scratch, count));
+        self.progress.leave(self.slot);
+        result
     }
 
     fn piece(&self, piece: Piece, scratch: &mut Scratch, count: &mut u64) -> Result<(), Halt> {
@@ -93,12 +96,30 @@ impl Run<'_> {
         let clock = self.shared.costs.start(code, count);
         // A kernel that panicked leaves its scratch and its buffers in any state: the device is lost, nobody reads them.
         let result = catch_unwind(AssertUnwindSafe(|| run_workgroups(work, piece, self.shared.loss.stop(), scratch)));
+        if matches!(result, Ok(Err(Halt::Stopped(_)))) && self.shared.loss.is_lost() && self.progress.is_blamed() {
+            self.shared.loss.explain(&where_it_was(work, scratch.stopped.take()));
+        }
         if let Some(started) = clock {
             self.shared.costs.stop(code, started.elapsed(), groups);
         }
         result.unwrap_or_else(|panic| {
             Err(Halt::Panicked(format!("kernel `{}` panicked: {}", work.bound.name, said(&*panic))))
         })
+    }
+}
+
+/// Where a kernel was that ran too long.
+fn where_it_was(work: &DispatchWork, stopped: Option<Stop>) -> String {
+    let Some(Stop { word, workgroup, invocation }) = stopped else { return String::new() };
+    let triple = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
+    let source = work.bound.source.as_ref().and_then(Weak::upgrade);
+    // Reading the shader again must not lose what is known.
+    let place = || word.and_then(|word| source?.place(word));
+    let place =
+        catch_unwind(AssertUnwindSafe(place)).ok().flatten().map_or(String::new(), |place| format!(" at {place}"));
+    match invocation {
+        Some(invocation) => format!(": a loop{place} did not end in invocation {}", triple(invocation)),
+        None => format!(": a loop{place} did not end in workgroup {}", triple(workgroup)),
     }
 }
 

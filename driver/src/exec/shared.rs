@@ -153,6 +153,10 @@ impl Shared {
 
     /// Lets all threads end when nothing is left to do, and waits for that unless they may be waiting for this thread.
     pub(super) fn shut(&self) {
+        // There are no threads to end, and locks may be held for ever. What the threads own stays.
+        if self.loss.is_elsewhere() {
+            return;
+        }
         self.board.shut();
         self.nap.close();
         while !holds_slot() {

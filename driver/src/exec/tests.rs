@@ -69,6 +69,7 @@ fn dispatch(name: &str, code: &Arc<dyn Code>, buffers: &[GuestSlice], groups: Gr
     let bound = Bound {
         name: name.into(),
         code: Arc::clone(code),
+        source: None,
         images: Arc::default(),
         late: None,
         buffers: buffers.into(),

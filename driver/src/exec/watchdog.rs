@@ -1,8 +1,8 @@
 //! Ends commands that run longer than the time limit.
 //!
 //! Phases and commands are counted when they start (`progress.rs`), which reads no clock; the watchdog looks now and
-//! then, and counts that have not moved for the limit while a phase runs are an overrun. While nothing runs the
-//! watchdog sleeps: the conductor that comes first wakes it, all others see with one load that it is awake.
+//! then, and counts that have not moved while a thread worked for the limit (`worked.rs`) are an overrun. While nothing runs
+//! the watchdog sleeps: the conductor that comes first wakes it, all others see with one load that it is awake.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -12,8 +12,9 @@ use super::progress::Mark;
 use super::queue::QueueState;
 use super::shared::Shared;
 use super::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence};
+use super::worked::Worked;
 
-/// Looks per time limit: an overrun is seen at most this part too late.
+/// Looks per time limit: an overrun is seen at most two of these parts too late.
 const LOOKS: u32 = 16;
 /// Looks without a conductor after which the watchdog sleeps.
 const PATIENCE: u32 = 2;
@@ -120,7 +121,8 @@ impl Nap {
 struct Seen {
     queue: Weak<QueueState>,
     mark: Mark,
-    since: Instant,
+    /// What threads have worked since that mark.
+    worked: Worked,
 }
 
 /// The watchdog's thread.
@@ -129,10 +131,13 @@ pub(super) fn watch(shared: &Shared) {
     let period = (limit.limit / LOOKS).clamp(Duration::from_millis(1), Duration::from_secs(1));
     let mut seen = Vec::new();
     let mut idle = 0;
+    let mut last = Instant::now();
     while !shared.nap().pause(period) {
+        let slice = last.elapsed();
+        last += slice;
         if shared.nap().is_active() {
             idle = 0;
-            look(shared, &mut seen, limit);
+            look(shared, &mut seen, limit, (slice, 2 * period));
         } else if idle < PATIENCE {
             idle += 1;
         } else {
@@ -142,20 +147,27 @@ pub(super) fn watch(shared: &Shared) {
     }
 }
 
-fn look(shared: &Shared, seen: &mut Vec<Seen>, TimeLimit { limit, set_by }: TimeLimit) {
+/// Looks at all queues, a slice of time after the last look, which counts for so much at most.
+fn look(
+    shared: &Shared,
+    seen: &mut Vec<Seen>,
+    TimeLimit { limit, set_by }: TimeLimit,
+    (slice, most): (Duration, Duration),
+) {
     let queues = shared.queues();
     seen.retain(|seen| seen.queue.strong_count() > 0);
-    let now = Instant::now();
     for queue in queues {
         let mark = queue.mark();
         let Some(last) = seen.iter_mut().find(|seen| std::ptr::eq(seen.queue.as_ptr(), Arc::as_ptr(&queue))) else {
-            seen.push(Seen { queue: Arc::downgrade(&queue), mark, since: now });
+            seen.push(Seen { queue: Arc::downgrade(&queue), mark, worked: Worked::default() });
             continue;
         };
         if last.mark != mark {
-            (last.mark, last.since) = (mark, now);
-        } else if mark.is_running() && now.duration_since(last.since) >= limit {
+            last.mark = mark;
+            last.worked.restart();
+        } else if mark.is_running() && last.worked.look(&queue.threads(), slice, most) >= limit {
             let what = queue.running();
+            queue.blame();
             shared.lose(format!("{what} ran longer than the time limit of {limit:?}, which {set_by} sets"));
         }
     }

@@ -7,7 +7,7 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use spelter_shaders::abi::{MAX_PUSH_BYTES, MAX_WORKGROUPS};
 use spelter_shaders::back::Code;
@@ -142,6 +142,12 @@ pub(crate) struct ClearWork {
     pub(crate) row: Arc<[u8]>,
 }
 
+/// The source of a kernel, for messages.
+pub(crate) trait Places: Send + Sync {
+    /// The place in it that belongs to a word ([`Stop::word`](spelter_shaders::abi::Stop::word)), if it is known.
+    fn place(&self, word: u32) -> Option<String>;
+}
+
 /// What stands bound when a dispatch is recorded: its pipeline, descriptors and push constants. Dispatches share it that
 /// follow one another with nothing bound between them.
 #[derive(Clone)]
@@ -150,6 +156,8 @@ pub(crate) struct Bound {
     pub(crate) name: Arc<str>,
     /// The kernel.
     pub(crate) code: Arc<dyn Code>,
+    /// Where it comes from, for messages: the pipeline's, while there is one.
+    pub(crate) source: Option<Weak<dyn Places>>,
     /// One slice for each descriptor, in the order of the kernel's bindings.
     pub(crate) buffers: Arc<[GuestSlice]>,
     /// Images and samplers by the same numbers; empty if the kernel has none.

@@ -10,3 +10,5 @@ mod import;
 mod reserve;
 
 pub(crate) use heap::{Allocation, Heap, default_bytes};
+#[cfg(not(loom))]
+pub(crate) use reserve::Origin;

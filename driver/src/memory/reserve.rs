@@ -1,15 +1,16 @@
-//! The reserved address range under a heap: the driver's only mapping.
+//! The driver's own mappings: the reserved address range under a heap, and a page by which a process knows that it was forked.
 //!
 //! # Safety
 //!
 //! Two obligations arise here. [`GuestSlice::new`] wants its range mapped, readable and writable while a copy of the
 //! slice is used: a [`Reservation`] maps its whole range for its whole life, and whoever hands out slices keeps an
 //! `Arc` of it beside them. Rust references must not point into the range: nothing here makes one. Advice that drops
-//! pages changes what racing reads see, stale bytes or zeros, and keeps the range mapped.
+//! pages changes what racing reads see, stale bytes or zeros, and keeps the range mapped. Advice on what a forked process
+//! finds changes nothing in this one.
 
 use std::io;
 
-use memmap2::{MmapOptions, MmapRaw};
+use memmap2::{MmapMut, MmapOptions, MmapRaw};
 use spelter_shaders::guest::GuestSlice;
 
 /// Where huge pages begin and end on the machines we know.
@@ -77,4 +78,42 @@ impl Reservation {
     fn drop_pages(&self, _offset: usize, _len: usize) -> bool {
         false // the promise of zeros is Linux's own
     }
+}
+
+/// The process that made it, told from those that were forked from it: they find the page empty.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    /// None where the system does not empty pages for them.
+    page: Option<MmapMut>,
+    process: u32,
+}
+
+impl Origin {
+    /// This process.
+    pub(crate) fn new() -> Self {
+        Self { page: emptied_by_forks(), process: std::process::id() }
+    }
+
+    /// Whether this is another process. One load, where the system empties pages; else a system call.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        match &self.page {
+            Some(page) => page.first() != Some(&1),
+            None => std::process::id() != self.process,
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn emptied_by_forks() -> Option<MmapMut> {
+    let mut page = MmapMut::map_anon(1).ok()?;
+    let advice = rustix::mm::Advice::LinuxWipeOnFork;
+    // SAFETY: the range is the mapping's own, and in this process nothing of it changes.
+    unsafe { rustix::mm::madvise(page.as_mut_ptr().cast(), page.len(), advice) }.ok()?;
+    page[0] = 1;
+    Some(page)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn emptied_by_forks() -> Option<MmapMut> {
+    None
 }

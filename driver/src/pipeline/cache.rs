@@ -14,10 +14,12 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
+use spelter_shaders::compile::Module;
 use spelter_shaders::ir::{BindingData, SampledPair};
 
 use super::deferred::KernelCode;
 use crate::error::Error;
+use crate::exec::Places;
 
 /// How often a device compiled, and how often it did not have to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -181,6 +183,21 @@ pub(crate) struct Entry {
     kernel: OnceLock<Result<Arc<CompiledKernel>, Error>>,
 }
 
+impl Places for Entry {
+    /// Reads the shader once more: this is for the one message that a lost device has.
+    fn place(&self, word: u32) -> Option<String> {
+        let (module, is_spirv) = match &self.key.source.text {
+            Text::Spirv(words) => (Module::from_spirv(words).ok()?, true),
+            Text::Wgsl(text) => (Module::from_wgsl(text).ok()?, false),
+        };
+        let constants = self.key.constants.iter().copied().collect();
+        match module.line_of(&self.key.entry, &constants, word) {
+            Some(line) => Some(line.to_string()),
+            None => is_spirv.then(|| format!("SPIR-V word {word}")),
+        }
+    }
+}
+
 impl PipelineCache {
     /// The kernel with this key: what is there, or what `make` makes.
     pub(crate) fn get(
@@ -251,6 +268,12 @@ impl SharedKernel {
     /// The same for all that share it.
     pub(super) fn id(&self) -> usize {
         Arc::as_ptr(&self.entry).addr()
+    }
+
+    /// Tells places in the shader, while a pipeline has the kernel.
+    pub(super) fn source(&self) -> Weak<dyn Places> {
+        let entry = Arc::clone(&self.entry) as Arc<dyn Places>;
+        Arc::downgrade(&entry)
     }
 
     /// What it is found by.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use ash::vk;
 use spelter_shaders::back::Code;
@@ -16,6 +16,7 @@ use super::{PipelineLayout, PushRange, ShaderModule, Specialization, Specialized
 use crate::descriptor::ImageTaken;
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
+use crate::exec::Places;
 use crate::limits::Limits;
 
 /// The most bytes of private memory that the invocations of a workgroup may need together.
@@ -189,6 +190,11 @@ impl ComputePipeline {
 
     pub(crate) fn code(&self) -> Arc<dyn Code> {
         self.inner.kernel.code.code()
+    }
+
+    /// Tells places in the shader, while the pipeline is there.
+    pub(crate) fn source(&self) -> Weak<dyn Places> {
+        self.inner.kernel.source()
     }
 
     /// The slots behind the kernel's bindings, in the kernel's order.

@@ -19,6 +19,8 @@ use spelter_shaders::back::{Code, Scratch, Workgroups};
 use spelter_shaders::compile::{Backend, Compiled, compile};
 use spelter_shaders::ir::Kernel;
 
+use crate::exec::Loss;
+
 /// Jobs that wait at most; their creators compile what comes on top.
 const MOST_WAITING: usize = 256;
 
@@ -124,6 +126,8 @@ pub(crate) struct Compilers {
     shared: Arc<Shared>,
     /// Threads at most; without any, everything is compiled at once.
     most: usize,
+    /// Of the device.
+    loss: Arc<Loss>,
 }
 
 struct Shared {
@@ -140,8 +144,9 @@ struct State {
 }
 
 impl Compilers {
-    pub(crate) fn new(most: usize) -> Self {
-        Self { shared: Arc::new(Shared { state: Mutex::default(), work: Condvar::new() }), most }
+    pub(crate) fn new(most: usize, loss: &Arc<Loss>) -> Self {
+        let shared = Arc::new(Shared { state: Mutex::default(), work: Condvar::new() });
+        Self { shared, most, loss: Arc::clone(loss) }
     }
 
     /// The code of a kernel, compiled now or soon.
@@ -180,6 +185,10 @@ impl Compilers {
 
 impl Drop for Compilers {
     fn drop(&mut self) {
+        // In a process that was forked there are no threads to wait for.
+        if self.loss.is_elsewhere() {
+            return;
+        }
         let threads = {
             let mut state = self.shared.state.lock();
             state.ended = true;

@@ -65,6 +65,9 @@ impl FenceState {
     /// A fence that was never submitted is waited for, too: another thread may submit it, or the device may be lost.
     /// A fence in line on a lost device is settled by the queue, after what its batch owned was dropped.
     pub(crate) fn wait(self: &Arc<Self>, timeout: Option<Duration>) -> Result<bool, DeviceError> {
+        if !self.is_settled() {
+            self.loss.check_origin()?;
+        }
         let settled = match timeout {
             Some(timeout) => self.sleep(Instant::now().checked_add(timeout), timeout),
             None => self.work() || self.sleep(None, WAIT_SPIN),

@@ -46,6 +46,7 @@ pub(crate) fn wait(
     if done() {
         return Ok(true);
     }
+    loss.check_origin()?;
     let worked = timeout.is_none() && work(things, &done);
     if worked || spin_until(timeout.unwrap_or(WAIT_SPIN).min(WAIT_SPIN), done) {
         return Ok(true);

@@ -79,8 +79,9 @@ impl ContextBuilder {
     ///     @compute @workgroup_size(1) fn main() { while a == 0u { a = 0u; } }";
     /// let (program, a) = (context.program_wgsl(endless)?, context.buffer_zeroed(4)?);
     /// context.dispatch(&program).bind(0, 0, &a).groups([1, 1, 1])?;
+    /// // Behind it stands which loop did not end, and in which invocation.
     /// let lost = "device lost: kernel `main` ran longer than the time limit of 50ms, which --patience sets";
-    /// assert_eq!(context.finish().unwrap_err().to_string(), lost);
+    /// assert!(context.finish().unwrap_err().to_string().starts_with(lost));
     /// # Ok(())
     /// # }
     /// ```

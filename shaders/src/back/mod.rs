@@ -6,7 +6,7 @@ pub mod x86;
 
 pub use workgroups::Workgroups;
 
-use crate::abi::{DispatchArgs, Outcome};
+use crate::abi::{DispatchArgs, Outcome, Stop};
 use crate::host::Host;
 
 /// A kernel made ready to run on this machine.
@@ -49,6 +49,8 @@ pub struct Scratch {
     pub words: Vec<u64>,
     /// For machine code with large frames.
     pub stack: x86::Stack,
+    /// Where the kernel was that was last stopped in a loop ([`Outcome::Stopped`]).
+    pub stopped: Option<Stop>,
 }
 
 /// Makes at least so many words; nothing if there is no memory for them.

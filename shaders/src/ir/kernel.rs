@@ -1,6 +1,7 @@
 //! A kernel: tables of instructions, values, blocks, bindings and variables.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
 use smallvec::SmallVec;
@@ -54,13 +55,10 @@ pub struct SourceLine {
     pub column: u32,
 }
 
-impl std::fmt::Display for SourceLine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for SourceLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)?;
-        if self.column != 0 {
-            write!(f, ":{}", self.column)?;
-        }
-        Ok(())
+        if self.column != 0 { write!(f, ":{}", self.column) } else { Ok(()) }
     }
 }
 
@@ -198,6 +196,15 @@ pub enum VariableSpace {
 const ROOM: usize = 128;
 
 impl Kernel {
+    /// Word of the module that a loop is at: where the first instruction of its header comes from, or of what follows if that
+    /// is not known; 0 if neither is.
+    pub fn word_of_loop(&self, header: Block) -> u32 {
+        let insts = &self.blocks[header].insts;
+        let next = insts.last().into_iter().flat_map(|&last| self.insts[last].targets()).map(|call| call.block);
+        let all = std::iter::once(header).chain(next).flat_map(|block| &self.blocks[block].insts);
+        all.map(|&inst| self.origins[inst]).find(|&word| word != 0).unwrap_or(0)
+    }
+
     /// A kernel without blocks.
     pub fn new(name: impl Into<String>, workgroup_size: [u32; 3]) -> Self {
         Self {

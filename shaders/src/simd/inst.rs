@@ -266,7 +266,12 @@ pub enum InstData {
         bytes: u32,
     },
     /// `poll`: ends the kernel as stopped if the stop flag is set. Stands on every way around a loop that may be long.
-    Poll,
+    Poll {
+        /// `at N`: the word of the module that the loop is at; 0 where there is none.
+        at: u32,
+        /// `v1 mask v2`: the subgroup's number and the lanes that go around, to tell which invocations they are.
+        lanes: Option<[Value; 2]>,
+    },
     /// `next_workgroup`: ends the kernel as done if this was the last workgroup of the row that it was called for, and as stopped if
     /// there are others but the stop flag is set. Else the context's `workgroup_id.0` is that of the next one from here on.
     NextWorkgroup,

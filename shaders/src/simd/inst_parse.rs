@@ -96,7 +96,11 @@ fn simple(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option
             InstData::ImageField { image: parser.value(line)?, field }
         }
         "fence" => InstData::Fence,
-        "poll" => InstData::Poll,
+        "poll" => {
+            let at = if line.eat_word("at") { line.unsigned()? } else { 0 };
+            let lanes = if line.is_done() { None } else { Some([parser.value(line)?, mask(parser, line)?]) };
+            InstData::Poll { at, lanes }
+        }
         "next_workgroup" => InstData::NextWorkgroup,
         _ => return Ok(None),
     }))

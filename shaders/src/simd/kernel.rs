@@ -23,6 +23,8 @@ pub struct Kernel {
     /// Workgroups that it runs at once, next to each other in x: `workgroup_id.0` is the first one's, and only lanes of those below
     /// `row_end` are on.
     pub abreast: u32,
+    /// Invocations of each of them in each dimension, to tell which invocation a lane is. The text form does not have it.
+    pub workgroup_size: [u32; 3],
     /// Whether other workgroups can learn from it, while it runs, what it has written: it has fences or atomics that reach
     /// beyond the workgroup.
     pub publishes: bool,
@@ -120,6 +122,7 @@ impl Kernel {
             abreast: 1,
             publishes: false,
             most_steps: None,
+            workgroup_size: [1; 3],
             tables: Vec::new(),
             blocks: PrimaryMap::new(),
             layout: Vec::new(),

@@ -14,10 +14,10 @@ macro_rules! walk_operands {
             | Self::Undef { .. }
             | Self::Context { .. }
             | Self::Fence
-            | Self::Poll
             | Self::NextWorkgroup
             | Self::Jump { .. }
             | Self::Return => {}
+            Self::Poll { lanes, .. } => lanes.$iter().flatten().for_each(&mut $visit),
             Self::Pure { args, .. } => args.$iter().for_each(&mut $visit),
             Self::Wide { args, .. } => args.$iter().for_each(&mut $visit),
             Self::Select { condition, then, otherwise } => {
@@ -162,7 +162,7 @@ impl InstData {
             | Self::Fence
             | Self::FrameStore { .. }
             | Self::Zero { .. }
-            | Self::Poll
+            | Self::Poll { .. }
             | Self::NextWorkgroup
             | Self::Jump { .. }
             | Self::Branch { .. }

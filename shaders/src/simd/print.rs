@@ -100,7 +100,7 @@ impl Display for InstData {
             Self::ImageField { image, field } => write!(f, "image_field {} {image}", field.name()),
             Self::Call { routine, area, mask } => write!(f, "{} {area} mask {mask}", routine.name()),
             Self::Fence => f.write_str("fence"),
-            Self::Poll => f.write_str("poll"),
+            Self::Poll { at, lanes } => poll(f, *at, lanes.as_ref()),
             Self::NextWorkgroup => f.write_str("next_workgroup"),
             Self::Jump { to } => write!(f, "jump {to}"),
             Self::Branch { condition, then, otherwise } => write!(f, "branch {condition}, {then}, {otherwise}"),
@@ -109,6 +109,14 @@ impl Display for InstData {
             memory => print_memory(f, memory),
         }
     }
+}
+
+fn poll(f: &mut Formatter<'_>, at: u32, lanes: Option<&[Value; 2]>) -> fmt::Result {
+    f.write_str("poll")?;
+    if at != 0 {
+        write!(f, " at {at}")?;
+    }
+    lanes.map_or(Ok(()), |[number, mask]| write!(f, " {number} mask {mask}"))
 }
 
 /// Instructions with an address.

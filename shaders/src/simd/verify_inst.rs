@@ -60,12 +60,14 @@ pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
             operands.push((buffer, Type::S32));
         }
         InstData::BufferAt { low, high } => operands.extend([(low, Type::S32), (high, Type::S32)]),
+        InstData::Poll { lanes, .. } => {
+            operands.extend(lanes.into_iter().flat_map(|[number, mask]| [(number, Type::S32), (mask, Type::Mask)]));
+        }
         InstData::Branch { condition, .. } => operands.push((condition, Type::S1)),
         InstData::Switch { selector, .. } => operands.push((selector, Type::S32)),
         InstData::Lanes { .. }
         | InstData::Undef { .. }
         | InstData::Fence
-        | InstData::Poll
         | InstData::NextWorkgroup
         | InstData::Jump { .. }
         | InstData::Return => {}

@@ -1,6 +1,16 @@
 //! What loses a device: too much time, a panic, want of memory; and what does not.
 
+use std::time::Instant;
+
 use super::*;
+
+/// Works, which counts, unlike sleep.
+fn work(time: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
 
 #[test]
 fn a_kernel_over_the_limit_loses_the_device_and_only_that() {
@@ -31,7 +41,7 @@ fn a_kernel_over_the_limit_loses_the_device_and_only_that() {
 
 #[test]
 fn the_time_limit_counts_for_each_command_of_a_phase() {
-    let slow = kernel(|_, _| std::thread::sleep(Duration::from_millis(20)));
+    let slow = kernel(|_, _| work(Duration::from_millis(20)));
     let fast = kernel(|_, _| ());
     for (workers, fasts) in [(1, 0), (2, 0), (2, 112)] {
         // With 112 fast ones after them, all slow ones are in the first chunk: others start after them, and end before.
@@ -44,11 +54,22 @@ fn the_time_limit_counts_for_each_command_of_a_phase() {
     }
 }
 
+/// So is one whose process is stopped, or that gets little of its machine.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_kernel_that_waits_longer_than_the_limit_does_not_work_so_long() {
+    let executor = limited(2, 100);
+    let (batch, fence) =
+        batch(&executor, vec![vec![one("waits", &kernel(|_, _| std::thread::sleep(Duration::from_secs(1))))]]);
+    executor.queue().submit(batch).unwrap();
+    assert_eq!(fence.wait(None), Ok(true));
+}
+
 #[test]
 fn a_huge_grid_is_one_command() {
     let executor = limited(2, 100);
     let run = |args: &DispatchArgs<'_>, _| {
-        std::thread::sleep(Duration::from_micros(50));
+        work(Duration::from_micros(50));
         if args.stop.load(SeqCst) == 0 { Outcome::Done } else { Outcome::Stopped }
     };
     let code: Arc<dyn Code> = Arc::new(Kernel(run, None));

@@ -51,8 +51,11 @@ pub(super) struct CodeBlock {
 #[derive(Clone, Debug)]
 pub(super) enum End {
     Jump(u32),
-    /// A back edge: looks at the stop flag, then jumps.
-    Loop(u32),
+    /// A back edge: looks at the stop flag, then jumps. The loop is at that word of the module; 0 where there is none.
+    Loop {
+        to: u32,
+        at: u32,
+    },
     Branch {
         condition: u32,
         then: u32,

@@ -154,7 +154,11 @@ impl Decoder<'_> {
 
     fn jump(&self, from: Block, to: &BlockCall) -> End {
         let number = self.order[to.block];
-        if self.is_back_edge(from, to.block) { End::Loop(number) } else { End::Jump(number) }
+        if self.is_back_edge(from, to.block) {
+            End::Loop { to: number, at: self.kernel.word_of_loop(to.block) }
+        } else {
+            End::Jump(number)
+        }
     }
 
     /// The code block that one of several targets begins with: a new one if something is to be done on the way.

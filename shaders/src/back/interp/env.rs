@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::code::{Tables, VariableRange};
-use crate::abi::{DispatchArgs, MAX_PUSH_BYTES, SUBGROUP_SIZE};
+use crate::abi::{DispatchArgs, MAX_PUSH_BYTES, SUBGROUP_SIZE, Stop};
 use crate::guest::GuestSlice;
 use crate::host::Host;
 use crate::image::Descriptor;
@@ -73,6 +73,16 @@ impl<'a> Env<'a> {
         self.set_builtin(BuiltIn::SubgroupId, [index / SUBGROUP_SIZE, 0, 0]);
         self.set_builtin(BuiltIn::SubgroupLocalInvocationId, [index % SUBGROUP_SIZE, 0, 0]);
         self.private = private;
+    }
+
+    /// The invocation that runs now is in a loop at that word of the module.
+    pub(super) fn stop_at(&self, word: u32) -> Stop {
+        let builtin = |builtin| {
+            let at = builtin_index(builtin, 0) as usize;
+            std::array::from_fn(|i| self.builtins[at + i])
+        };
+        let invocation = Some(builtin(BuiltIn::GlobalInvocationId));
+        Stop { word: (word != 0).then_some(word), workgroup: builtin(BuiltIn::WorkgroupId), invocation }
     }
 
     /// Whether the dispatch has been asked to end.

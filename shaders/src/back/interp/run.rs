@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::Program;
 use super::code::{End, Wait};
 use super::env::Env;
-use crate::abi::{DispatchArgs, Outcome, SUBGROUP_SIZE};
+use crate::abi::{DispatchArgs, Outcome, SUBGROUP_SIZE, Stop};
 use crate::back::{Scratch, grow};
 
 /// Why an invocation gave up the register file.
@@ -33,7 +33,7 @@ pub(super) fn workgroup(
     program: &Program,
     args: &DispatchArgs<'_>,
     workgroup: [u32; 3],
-    Scratch { words, host, .. }: &mut Scratch,
+    Scratch { words, host, stopped, .. }: &mut Scratch,
 ) -> Outcome {
     let invocations = program.invocations();
     let copies = if program.kept.is_some() { invocations as usize } else { 1 };
@@ -49,9 +49,13 @@ pub(super) fn workgroup(
     let memory = bytemuck::cast_slice_mut(memory);
     memory[..program.shared_words].fill(0);
     let env = Env::new(args, (&program.tables, host), memory, workgroup, invocations);
-    let mut run = Run { program, registers, frames, frame, env, invocations };
+    let mut run = Run { program, registers, frames, frame, env, invocations, stopped: None };
     let finished = if program.kept.is_some() { run.in_turns() } else { run.one_by_one() };
-    if finished { Outcome::Done } else { Outcome::Stopped }
+    if finished {
+        return Outcome::Done;
+    }
+    *stopped = run.stopped;
+    Outcome::Stopped
 }
 
 struct Run<'a> {
@@ -62,6 +66,8 @@ struct Run<'a> {
     frame: usize,
     env: Env<'a>,
     invocations: u32,
+    /// Where an invocation was stopped, if it was in a loop.
+    stopped: Option<Stop>,
 }
 
 impl Run<'_> {
@@ -245,8 +251,11 @@ impl Run<'_> {
             }
             at = match block.end {
                 End::Jump(to) => to,
-                End::Loop(_) if env.stopped() => return Pause::Stopped,
-                End::Loop(to) => to,
+                End::Loop { at, .. } if env.stopped() => {
+                    self.stopped = Some(env.stop_at(at));
+                    return Pause::Stopped;
+                }
+                End::Loop { to, .. } => to,
                 End::Branch { condition, then, otherwise } => {
                     if registers[condition as usize] != 0 {
                         then

@@ -107,6 +107,10 @@ pub(super) struct Needs {
     pub pieces: bool,
     /// Whether it goes on with the next workgroup of a row by itself.
     pub repeats: bool,
+    /// Workgroups next to each other in the lanes.
+    pub abreast: u32,
+    /// Of one of them.
+    pub workgroup_size: [u32; 3],
     pub isa: Isa,
 }
 
@@ -118,7 +122,7 @@ pub(super) fn run(
     (routines, messages): (&[Routine], &[Message]),
     args: &DispatchArgs<'_>,
     mut workgroups: Workgroups,
-    Scratch { words, stack, host }: &mut Scratch,
+    Scratch { words, stack, host, stopped }: &mut Scratch,
 ) -> Outcome {
     // The code reads the slices of all descriptors that it names; a caller may have passed fewer.
     let mut padded = Vec::new();
@@ -177,12 +181,15 @@ pub(super) fn run(
     while let Some((first, count)) = workgroups.next_row(most) {
         context.workgroup = first.map(Cell::new);
         context.row_end = first[0].wrapping_add(count);
-        if call(code, entry, &context) != Outcome::Done {
+        let result = call(code, entry, &context);
+        if result != DONE {
+            *stopped = stop(result, &needs, context.workgroup.each_ref().map(Cell::get));
             let panic = context.panic.take();
             return panic.map_or(Outcome::Stopped, |panic| resume_unwind(panic));
         }
         // The code asks in long loops and between workgroups. Relaxed: nothing comes with the flag.
         if args.stop.load(Ordering::Relaxed) != 0 && !workgroups.is_empty() {
+            *stopped = None;
             return Outcome::Stopped;
         }
     }
@@ -292,15 +299,34 @@ fn buffers_at(buffers: &[GuestSlice], descriptors: usize, rows: &mut [[u32; 16]]
     }
 }
 
-fn call(code: &CodeMemory, entry: usize, context: &Context) -> Outcome {
-    type Entry = unsafe extern "sysv64" fn(&Context) -> u32;
+/// What code returns when all is done.
+const DONE: u64 = 0;
+
+/// Where code was that was stopped in a loop, of what it returned. `encode/stop.rs` has the shape of it.
+fn stop(result: u64, needs: &Needs, workgroup: [u32; 3]) -> Option<abi::Stop> {
+    let at = (result as u32).checked_sub(2)?;
+    let (lanes, subgroup) = ((result >> 32) as u16, (result >> 48) as u32);
+    let lane = lanes.trailing_zeros();
+    let [x, y, _] = needs.workgroup_size;
+    let index = subgroup * abi::SUBGROUP_SIZE + lane;
+    let local = match needs.abreast {
+        1 => [index % x.max(1), index / x.max(1) % y.max(1), index / x.max(1) / y.max(1)],
+        // All of them are in a row.
+        _ => [index, 0, 0],
+    };
+    let invocation = std::array::from_fn(|i| workgroup[i].wrapping_mul(needs.workgroup_size[i]).wrapping_add(local[i]));
+    let invocation = (lanes != 0).then_some(invocation);
+    Some(abi::Stop { word: (at != 0).then_some(at), workgroup, invocation })
+}
+
+fn call(code: &CodeMemory, entry: usize, context: &Context) -> u64 {
+    type Entry = unsafe extern "sysv64" fn(&Context) -> u64;
     let address = code.bytes()[entry..].as_ptr();
     // SAFETY: the code generator put a function of this type there, and the pages are executable and mapped while `code`
     // is borrowed.
     let function = unsafe { std::mem::transmute::<*const u8, Entry>(address) };
     // SAFETY: the function keeps to the rules at the top of this file, and the context is what it expects.
-    let result = unsafe { function(context) };
-    if result == 0 { Outcome::Done } else { Outcome::Stopped }
+    unsafe { function(context) }
 }
 
 /// Orders all stores before those that follow, those past the caches too.

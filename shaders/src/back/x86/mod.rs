@@ -199,6 +199,8 @@ pub fn compile_staged(
         images: code.images,
         pieces: code.pieces,
         repeats: code.repeats,
+        abreast: kernel.abreast,
+        workgroup_size: kernel.workgroup_size,
         isa,
     };
     Ok(Program {

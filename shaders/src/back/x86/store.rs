@@ -28,6 +28,8 @@ impl Program {
             images,
             pieces,
             repeats,
+            abreast,
+            workgroup_size,
             isa,
         } = self.needs;
         let mut out = Writer::default();
@@ -35,6 +37,8 @@ impl Program {
         for number in [self.entry, descriptors, shared_bytes, private_bytes, frame_bytes, call_bytes, stack_bytes] {
             out.number(number);
         }
+        let [x, y, z] = workgroup_size;
+        [abreast, x, y, z].into_iter().for_each(|number| out.number(number as usize));
         for flag in [images, pieces, repeats, self.streams] {
             out.number(usize::from(flag));
         }
@@ -63,13 +67,14 @@ impl Program {
         let mut from = Reader(bytes);
         let name = from.text()?;
         let isa = Isa::available().find(|isa| isa.name() == name)?;
-        let mut numbers = [0; 14];
+        let mut numbers = [0; 18];
         for number in &mut numbers {
             *number = from.number()?;
         }
         let [entry, descriptors, shared_bytes, private_bytes, frame_bytes, call_bytes, stack_bytes, rest @ ..] =
             numbers;
-        let [images, pieces, repeats, streams, most_steps, slots, moves] = rest;
+        let [abreast, x, y, z, images, pieces, repeats, streams, most_steps, slots, moves] = rest;
+        let workgroup_size = [x, y, z].map(|size| size as u32);
         let routines = (0..from.number()?).map(|_| routine(from.text()?)).collect::<Option<_>>()?;
         let messages = (0..from.number()?).map(|_| from.message()).collect::<Option<_>>()?;
         let code = from.bytes()?;
@@ -87,6 +92,8 @@ impl Program {
             images,
             pieces,
             repeats,
+            abreast: abreast as u32,
+            workgroup_size,
             isa,
         };
         let memory = CodeMemory::new(code).ok()?;

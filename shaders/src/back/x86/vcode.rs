@@ -115,6 +115,13 @@ pub(super) enum Kind {
     Branch(ConditionCode),
     /// By operand 0: the default is the first successor, the cases (sorted) are the others.
     Switch(Box<[(u32, u32)]>),
+    /// Ends the kernel as stopped if the flags say so, and tells where: in the loop at a word of the module, in the subgroup of
+    /// that number, with these lanes on. What is no constant is an operand, in this order, wherever it is.
+    Poll {
+        at: u32,
+        number: Option<u16>,
+        mask: Option<u16>,
+    },
     /// Ends the kernel as done.
     Return,
 }

@@ -68,6 +68,11 @@ impl Lines {
         self.lines.range(..=word).next_back().and_then(|(_, line)| line.as_ref())
     }
 
+    /// The position at a word, or the first one after it: where a loop begins, most compilers name none.
+    pub(super) fn from(&self, word: u32) -> Option<&SourceLine> {
+        self.at(word).or_else(|| self.lines.range(word..).find_map(|(_, line)| line.as_ref()))
+    }
+
     /// The table as kernels keep it.
     pub(super) fn table(&self) -> Arc<BTreeMap<u32, SourceLine>> {
         let known = |(&word, line): (&u32, &Option<SourceLine>)| line.clone().map(|line| (word, line));

@@ -45,7 +45,7 @@ use foldhash::HashMap;
 use spirv::Op;
 
 use super::{ConstantType, Error, SpecializationConstant};
-use crate::ir::{self, Builder, Kernel};
+use crate::ir::{self, Builder, Kernel, SourceLine};
 pub(super) use entry::{MAX_INVOCATIONS, check_size};
 use function::{Exit, Frame};
 pub use image::format as image_format;
@@ -119,6 +119,11 @@ impl Module {
         kernel.lines = sections.lines.table();
         self.verify(&kernel)?;
         Ok(kernel)
+    }
+
+    /// The line that the module names for a word.
+    pub fn line_of(&self, word: u32) -> Option<SourceLine> {
+        self.sections.lines.from(word).cloned()
     }
 
     /// What the reader does not check itself, above all that definitions dominate their uses.

@@ -6,6 +6,7 @@ mod conversions;
 mod declared;
 mod guard;
 mod initializers;
+mod lines;
 mod measure;
 mod size;
 
@@ -121,6 +122,13 @@ impl Module {
         let read = self.spirv(entry, specialization, false).and_then(|words| self.read(entry, &words));
         // An error is worth its line.
         read.or_else(|_| self.kernel_with_lines(entry, specialization))
+    }
+
+    /// The line at a word of the module that [`Module::kernel_without_lines`] reads.
+    pub fn line_of(&self, entry: &str, specialization: &BTreeMap<u32, u64>, word: u32) -> Option<SourceLine> {
+        let lined = self.spirv(entry, specialization, true).ok()?;
+        let word = lines::counterpart(&self.spirv(entry, specialization, false).ok()?, word, &lined)?;
+        spirv::Module::parse(&lined).ok()?.line_of(word)
     }
 
     fn read(&self, entry: &str, words: &[u32]) -> Result<Kernel, Error> {

@@ -67,7 +67,7 @@ fn lanes_decide(kernel: &Kernel, condition: Value, then: &BlockCall) -> bool {
     let InstData::Jump { to } = &kernel.insts[last] else { return false };
     let header = &kernel.blocks[to.block];
     let place = header.params.iter().position(|&param| Some(param) == header.exec);
-    others.iter().all(|&inst| matches!(kernel.insts[inst], InstData::Poll))
+    others.iter().all(|&inst| matches!(kernel.insts[inst], InstData::Poll { .. }))
         && place.is_some_and(|place| to.args[place] == mask)
 }
 

@@ -159,7 +159,7 @@ impl Pairing<'_> {
         insts.push(inst);
         let results: SmallVec<[Value; 4]> = self.kernel.results[inst].clone();
         let single = match data {
-            InstData::Poll | InstData::Fence => true,
+            InstData::Poll { .. } | InstData::Fence => true,
             // What changes memory does so for each.
             _ => !results.is_empty() && !results.iter().any(|&result| self.differs[result]),
         };

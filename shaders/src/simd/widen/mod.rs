@@ -149,6 +149,8 @@ impl<'a> Widen<'a> {
     fn new(kernel: &'a ir::Kernel, uniformity: &'a Uniformity, abreast: u32, serial: serial::Serial) -> Self {
         let mut simd = Kernel::new(kernel.name.clone());
         simd.abreast = abreast;
+        let [x, y, z] = kernel.workgroup_size;
+        simd.workgroup_size = [x / abreast.max(1), y, z];
         simd.shared_bytes = kernel.shared_bytes();
         simd.publishes = atomic::publishes(kernel);
         let mut short = counted::short_loops(kernel, &uniformity.loops, &uniformity.dominators);

@@ -43,7 +43,7 @@ fn end_of(builder: &Builder, block: Block) -> Option<&InstData> {
 }
 
 fn has_effect(data: &InstData) -> bool {
-    data.changes_memory() || matches!(data, InstData::Poll | InstData::NextWorkgroup)
+    data.changes_memory() || matches!(data, InstData::Poll { .. } | InstData::NextWorkgroup)
 }
 
 /// Whether a way comes to the latch without branches and effects.

@@ -26,6 +26,7 @@ pub(in super::super) struct Assembler<'a> {
     fixups: Vec<(u32, Label)>,
     cold: Option<Label>,
     stopped: Label,
+    told: Label,
     done: Label,
     /// Whether code leads there.
     ends: bool,
@@ -46,11 +47,13 @@ impl<'a> Assembler<'a> {
             fixups: Vec::new(),
             cold: None,
             stopped: Label(0),
+            told: Label(0),
             done: Label(0),
             ends: false,
             error: None,
         };
         asm.stopped = asm.label();
+        asm.told = asm.label();
         asm.done = asm.label();
         asm
     }
@@ -148,6 +151,11 @@ impl<'a> Assembler<'a> {
     /// Where code leads that ends the kernel as stopped.
     pub(in super::super) fn stopped(&self) -> Label {
         self.stopped
+    }
+
+    /// As [`Assembler::stopped`], for code that has put where into `rax`.
+    pub(super) fn told(&self) -> Label {
+        self.told
     }
 
     /// Where code leads that ends the kernel as done, from inside of a sequence.

@@ -9,6 +9,7 @@ mod frame;
 mod keeping;
 mod moves;
 mod regs;
+mod stop;
 
 use iced_x86::{Code, ConditionCode, Instruction, Register};
 use regalloc2::{self as ra, Edit, InstPosition, Output};
@@ -159,6 +160,10 @@ impl Encode<'_> {
                 self.switch(selector, cases, block);
                 self.jump(self.target(block, 0), next);
             }
+            Kind::Poll { .. } => {
+                let cold = self.asm.cold();
+                self.asm.jump_if(ConditionCode::ne, cold);
+            }
             Kind::Return => {
                 self.asm.put(Ok(zero(Register::EAX)));
                 self.frame.leave(&mut self.asm);
@@ -282,8 +287,13 @@ impl Encode<'_> {
     fn cold_code(&mut self) {
         for Cold { inst, entry, back } in std::mem::take(&mut self.cold) {
             self.asm.bind(entry);
-            let regs = Regs(self.out.inst_allocs(ra::Inst::new(inst)));
+            let allocs = self.out.inst_allocs(ra::Inst::new(inst));
+            let regs = Regs(allocs);
             match self.code.kind(inst) {
+                &Kind::Poll { at, number, mask } => {
+                    stop::write(&mut self.asm, (at, number, mask), allocs, self.isa, &self.frame);
+                    continue;
+                }
                 Kind::Checked(asm, _) => {
                     let mut zeros = *asm;
                     zeros.memory.base = Base::Pool;
@@ -304,6 +314,7 @@ impl Encode<'_> {
         }
         self.asm.bind(self.asm.stopped());
         self.asm.put(Instruction::with2(Code::Mov_r32_imm32, Register::EAX, 1));
+        self.asm.bind(self.asm.told());
         self.frame.leave(&mut self.asm);
     }
 }

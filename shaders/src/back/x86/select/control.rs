@@ -5,7 +5,7 @@
 
 use cranelift_entity::SecondaryMap;
 use iced_x86::{Code, OpKind};
-use regalloc2::{self as ra, Operand};
+use regalloc2::{self as ra, Operand, OperandConstraint, OperandKind, OperandPos};
 use smallvec::SmallVec;
 
 use super::super::CompileError;
@@ -176,14 +176,43 @@ impl Select<'_> {
         }
     }
 
-    /// Ends the kernel if it was asked to stop.
-    pub(super) fn poll(&mut self) {
+    /// Ends the kernel if it was asked to stop, and tells in which loop, and which lanes were there. They may be anywhere: only
+    /// a kernel that ends looks at them.
+    pub(super) fn poll(&mut self, at: u32, lanes: Option<&[Value; 2]>) -> Result<(), CompileError> {
+        let mut operands: SmallVec<[Operand; 3]> = SmallVec::new();
+        let mut anywhere =
+            |reg| operands.push(Operand::new(reg, OperandConstraint::Any, OperandKind::Use, OperandPos::Early));
+        let (mut number, mut mask) = (Some(0), Some(0));
+        if let Some(&[of_subgroup, on]) = lanes {
+            (number, mask) = (self.constant(of_subgroup), self.constant(on));
+            if number.is_none() {
+                anywhere(self.reg(of_subgroup)?);
+            }
+            if mask.is_none() && self.in_halves(on) {
+                Halves(self).pair(on)?.into_iter().for_each(anywhere);
+            } else if mask.is_none() {
+                anywhere(self.reg(on)?);
+            }
+        }
+        self.ask_to_stop();
+        let [number, mask] = [number, mask].map(|constant| constant.map(|bits| bits as u16));
+        self.code.push(Kind::Poll { at, number, mask }, &operands);
+        Ok(())
+    }
+
+    /// Ends the kernel if it was asked to stop between workgroups.
+    fn poll_between(&mut self) {
+        self.ask_to_stop();
+        self.code.push(Kind::Sequence(Box::new(LeaveIfStopped)), &[]);
+    }
+
+    /// Sets the flags by whether the stop flag is set.
+    fn ask_to_stop(&mut self) {
         let flag = self.general();
         let place = Place { base: self.context, index: None, scale: 1, disp: offset::STOP, broadcast: false };
         Build::new(Code::Mov_r64_rm64).def(flag, View::Qword).at(&place).push(&mut self.code);
         let place = Place { base: flag, index: None, scale: 1, disp: 0, broadcast: false };
         Build::new(Code::Cmp_rm32_imm8).at(&place).imm(OpKind::Immediate8to32, 0).push(&mut self.code);
-        self.code.push(Kind::Sequence(Box::new(LeaveIfStopped)), &[]);
     }
 
     /// Ends the kernel if this was the last workgroup of the row, or it was asked to stop.
@@ -199,7 +228,7 @@ impl Select<'_> {
         self.code.push(Kind::Sequence(Box::new(LeaveIfDone)), &[]);
         let build = Build::new(Code::Add_rm32_imm8).at(&own);
         build.imm(OpKind::Immediate8to32, abreast).push(&mut self.code);
-        self.poll();
+        self.poll_between();
     }
 }
 

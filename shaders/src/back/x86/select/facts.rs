@@ -113,5 +113,5 @@ fn aliases(kernel: &Kernel) -> SecondaryMap<Value, Option<Value>> {
 }
 
 fn has_effect(data: &InstData) -> bool {
-    data.is_terminator() || data.changes_memory() || matches!(data, InstData::Poll | InstData::NextWorkgroup)
+    data.is_terminator() || data.changes_memory() || matches!(data, InstData::Poll { .. } | InstData::NextWorkgroup)
 }

@@ -212,7 +212,7 @@ impl<'k> Select<'k> {
             InstData::FrameLoad { ty, frame, at } if !ty.is_vector() => self.frame_load(inst, *ty, *frame, *at)?,
             InstData::FrameStore { frame, at, value } if !vector(*value) => self.frame_store(*frame, *at, *value)?,
             InstData::Load { ty: Type::S32, address } => self.load(inst, address)?,
-            InstData::Poll => self.poll(),
+            InstData::Poll { at, lanes } => self.poll(*at, lanes.as_ref())?,
             InstData::NextWorkgroup => self.next_workgroup(),
             InstData::Jump { .. } | InstData::Branch { .. } | InstData::Switch { .. } | InstData::Return => {
                 self.terminator(data)?;

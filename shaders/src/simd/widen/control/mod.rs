@@ -345,15 +345,16 @@ impl Widen<'_> {
             let parked = self.parked_variable(call.block);
             self.write(parked, self.exec);
         }
-        self.poll(number);
+        self.poll(number, self.exec);
         let header = self.simd_block(call.block);
         self.builder.jump(header);
     }
 
-    /// Asks whether the kernel is to stop, on the way back to a loop's header.
-    fn poll(&mut self, number: usize) {
+    /// Asks whether the kernel is to stop, on the way back to a loop's header, where these lanes go.
+    fn poll(&mut self, number: usize, lanes: Value) {
         if self.short[number].is_none() {
-            self.builder.emit(InstData::Poll);
+            let at = self.kernel.word_of_loop(self.uniformity.loops.all[number].header);
+            self.builder.emit(InstData::Poll { at, lanes: Some([self.subgroup.number, lanes]) });
         }
     }
 
@@ -379,7 +380,7 @@ impl Widen<'_> {
             self.builder.branch(any, back, out);
             self.builder.switch_to(back);
             self.builder.seal(back);
-            self.poll(number);
+            self.poll(number, lanes);
             self.builder.jump(top);
         }
         self.builder.seal(top);
