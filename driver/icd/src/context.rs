@@ -1,10 +1,12 @@
-//! What the call that runs on this thread is about, for the message that may come of it: whose instance it belongs to, and which
-//! objects it names.
+//! What the call that runs on this thread is about, for the messages that may come of it: whose instance it belongs to, which
+//! objects it names, and what was wrong with it and yet no reason to refuse it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ash::vk::ObjectType;
+
+use crate::error::Error;
 
 /// The instance that messengers and objects belong to; 0 is nobody's.
 pub(crate) type Owner = u64;
@@ -12,7 +14,11 @@ pub(crate) type Owner = u64;
 /// Objects of a call that are remembered; those after them are not told of.
 const MOST: usize = 8;
 
+/// Faults of a call that are told.
+const MOST_FAULTS: usize = 4;
+
 thread_local! {
+    static FAULTS: RefCell<Vec<Error>> = const { RefCell::new(Vec::new()) };
     static OWNER: Cell<Owner> = const { Cell::new(0) };
     static COUNT: Cell<usize> = const { Cell::new(0) };
     static OBJECTS: [Cell<(ObjectType, u64)>; MOST] = const { [const { Cell::new((ObjectType::UNKNOWN, 0)) }; MOST] };
@@ -22,6 +28,22 @@ thread_local! {
 pub(crate) fn new_owner() -> Owner {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The call breaks a rule, and goes on: this is told when it ends.
+pub(crate) fn fault(error: Error) {
+    // A thread that ends may have no place for it any more.
+    let _ = FAULTS.try_with(|faults| {
+        let mut faults = faults.borrow_mut();
+        if faults.len() < MOST_FAULTS {
+            faults.push(error);
+        }
+    });
+}
+
+/// The rules that the call broke and that nobody was told of yet.
+pub(crate) fn take_faults() -> Vec<Error> {
+    FAULTS.try_with(|faults| std::mem::take(&mut *faults.borrow_mut())).unwrap_or_default()
 }
 
 /// A call. A callback may call Vulkan while its own call runs: what was before comes back.

@@ -5,7 +5,7 @@ use spelter_driver as driver;
 
 use crate::buffer::{bind_each, tell};
 use crate::c::entry::entry_points;
-use crate::c::{In, InOut, Many, Out, OutChain, OutMany, list};
+use crate::c::{In, InOut, Many, Out, OutChain, OutMany, Plain, list};
 use crate::device::Device;
 use crate::error::{Error, require};
 use crate::memory::{DeviceMemory, IMPORTED};
@@ -204,7 +204,7 @@ fn bind2(_: Ref<Device>, count: u32, infos: Many<'_, vk::BindImageMemoryInfo<'_>
 fn layout(
     _: Ref<Device>,
     image: Ref<Image>,
-    subresource: In<'_, vk::ImageSubresource>,
+    subresource: Plain<'_, vk::ImageSubresource>,
     mut out: Out<'_, vk::SubresourceLayout>,
 ) -> Result<(), Error> {
     out.put(image.driver.subresource_layout(subresource.mip_level, subresource.array_layer));

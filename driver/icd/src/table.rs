@@ -58,7 +58,7 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
     fn get(handle: Self::Handle, at: &str) -> Result<Ref<Self>, Error> {
         Self::find(handle).ok_or_else(|| {
             let kind = Self::Handle::TYPE;
-            Error::misuse(at, format!("{:#x} is no live {kind:?}", handle.as_raw()), rule(at))
+            Error::misuse(at, no_live(handle.as_raw(), kind), rule(at))
         })
     }
 
@@ -80,6 +80,14 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
             let problem = format!("{:#x} is no live {kind:?}: destroyed twice, or never made", handle.as_raw());
             Error::misuse(at, problem, rule(at))
         })
+    }
+}
+
+/// What is wrong with a handle that names no object.
+fn no_live(handle: u64, kind: ObjectType) -> String {
+    match handle {
+        0 => format!("VK_NULL_HANDLE where a {kind:?} is needed: was its creation refused?"),
+        _ => format!("{handle:#x} is no live {kind:?}: it was destroyed, or never made"),
     }
 }
 
@@ -179,7 +187,7 @@ impl<T> Deref for Ref<T> {
 
 impl<T: Object<Handle = H>, H: Handle + Copy> FromC<H> for Ref<T> {
     unsafe fn from_c(raw: H, place: Place) -> Result<Self, Error> {
-        T::find(raw).ok_or_else(|| place.invalid(&format!("{:#x} is no live {:?}", raw.as_raw(), H::TYPE)))
+        T::find(raw).ok_or_else(|| place.invalid(&format!("is wrong: {}", no_live(raw.as_raw(), H::TYPE))))
     }
 }
 
@@ -269,6 +277,13 @@ mod tests {
         assert!(tags.iter().all(|tag| (1..256).contains(tag)), "{tags:?}");
         tags.sort_unstable();
         assert!(tags.windows(2).all(|pair| pair[0] != pair[1]), "{tags:?}");
+    }
+
+    #[test]
+    fn a_handle_that_names_nothing_is_told_in_words() {
+        let null = no_live(0, ObjectType::DEVICE);
+        assert_eq!(null, "VK_NULL_HANDLE where a DEVICE is needed: was its creation refused?");
+        assert_eq!(no_live(0x1f, ObjectType::IMAGE), "0x1f is no live IMAGE: it was destroyed, or never made");
     }
 
     #[test]

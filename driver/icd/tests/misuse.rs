@@ -409,3 +409,21 @@ fn messengers_hear_the_rule() {
     let size = "VUID-VkBufferCreateInfo-size-00912";
     assert!(said.iter().any(|text| text.starts_with(size) && text.contains("vkCreateBuffer: size is 0")), "{said:?}");
 }
+
+/// Pools that no machine has memory for are refused, and the number that a program writes down is no size of a table.
+#[test]
+fn pools_are_bounded() {
+    let gpu = Gpu::new();
+    let pool = |sets: u32, descriptors: u32| {
+        let sizes = [vk::DescriptorPoolSize { ty: STORAGE, descriptor_count: descriptors }];
+        let info = vk::DescriptorPoolCreateInfo::default().max_sets(sets).pool_sizes(&sizes);
+        unsafe { gpu.device.create_descriptor_pool(&info, None) }
+    };
+    let memory =
+        |result| matches!(result, Err(vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY));
+    assert!(memory(pool(u32::MAX, 1)));
+    assert!(memory(pool(1, u32::MAX)));
+    assert!(memory(pool(30, 30_000_000)));
+    let large = pool(1 << 16, 1 << 22).unwrap();
+    unsafe { gpu.device.destroy_descriptor_pool(large, None) };
+}

@@ -436,3 +436,50 @@ fn executables_show_what_became_of_the_shader() {
     }
     gpu.destroy_program(program);
 }
+
+/// What other drivers overlook and what is most often a mistake is told, and the call goes on.
+#[test]
+fn wrong_tags_and_arrays_that_are_null_are_told() {
+    let gpu = Gpu::new();
+    let listener = Listener::new(&gpu);
+    unsafe {
+        let mut info = vk::FenceCreateInfo::default();
+        info.s_type = vk::StructureType::EVENT_CREATE_INFO;
+        let fence = gpu.device.create_fence(&info, None).unwrap();
+        let heard = listener.take();
+        assert_eq!(heard.len(), 1, "{heard:?}");
+        assert_eq!(heard[0].id, "VUID-VkFenceCreateInfo-sType-sType");
+        assert!(heard[0].text.contains("sType is EVENT_CREATE_INFO, and not FENCE_CREATE_INFO"), "{heard:?}");
+
+        // A tag in an array of structures, and an array in one of them.
+        let mut submit = vk::SubmitInfo::default();
+        submit.s_type = vk::StructureType::SUBMIT_INFO_2;
+        submit.command_buffer_count = 3;
+        gpu.device.queue_submit(gpu.queue, &[submit], fence).unwrap();
+        let heard = listener.take();
+        let ids: Vec<&str> = heard.iter().map(|heard| heard.id.as_str()).collect();
+        assert_eq!(ids, ["VUID-VkSubmitInfo-sType-sType", "VUID-VkSubmitInfo-pCommandBuffers-parameter"]);
+        assert!(heard[1].text.contains("pCommandBuffers is null, and should be 3 elements"), "{heard:?}");
+        gpu.device.device_wait_idle().unwrap();
+
+        // An array that is a parameter.
+        let reset = gpu.device.fp_v1_0().reset_fences;
+        assert_eq!(reset(gpu.device.handle(), 2, std::ptr::null()), vk::Result::SUCCESS);
+        let heard = listener.take();
+        assert_eq!(heard.len(), 1, "{heard:?}");
+        assert_eq!(heard[0].id, "VUID-vkResetFences-pFences-parameter");
+        assert!(heard[0].text.contains("pFences is null, and should be 2 elements"), "{heard:?}");
+
+        // Arrays that may be null where they have a length are no mistake.
+        let binding = vk::DescriptorSetLayoutBinding::default()
+            .descriptor_type(vk::DescriptorType::SAMPLER)
+            .descriptor_count(2)
+            .stage_flags(vk::ShaderStageFlags::COMPUTE);
+        let bindings = [binding];
+        let info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
+        let layout = gpu.device.create_descriptor_set_layout(&info, None).unwrap();
+        assert_eq!(listener.take(), []);
+        gpu.device.destroy_descriptor_set_layout(layout, None);
+        gpu.device.destroy_fence(fence, None);
+    }
+}

@@ -30,7 +30,14 @@ struct Left {
     descriptors: HashMap<vk::DescriptorType, u64>,
 }
 
+/// Sets of a pool, at most.
+const MOST_SETS: u32 = 1 << 22;
+
+/// Descriptors of a pool, at most: each takes some 50 bytes once it is allocated.
+const MOST_DESCRIPTORS: u64 = 1 << 24;
+
 impl DescriptorPool {
+    /// [`Error::OutOfMemory`] for a pool that is larger than any machine has memory for.
     pub(crate) fn new(device: &Device, max_sets: u32, sizes: &[(vk::DescriptorType, u32)]) -> Result<Self, Error> {
         let at = "vkCreateDescriptorPool";
         require(max_sets > 0, at, "VUID-VkDescriptorPoolCreateInfo-descriptorPoolOverallocation-09227", || {
@@ -43,6 +50,9 @@ impl DescriptorPool {
                 format!("descriptorCount of {ty:?} is 0")
             })?;
             *descriptors.entry(ty).or_insert(0) += u64::from(count);
+        }
+        if max_sets > MOST_SETS || descriptors.values().sum::<u64>() > MOST_DESCRIPTORS {
+            return Err(Error::OutOfMemory);
         }
         let left = Mutex::new(Left { sets: max_sets, descriptors });
         Ok(Self { inner: Arc::new(Inner { device: device.clone(), left }) })

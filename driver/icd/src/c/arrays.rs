@@ -5,7 +5,7 @@
 //! # Safety
 //!
 //! By the contract of [`crate::c`], fields of a structure that a caller passed are as the registry says. The table must be
-//! as the registry says, too; nothing else can go wrong.
+//! as the registry says, too; nothing else can go wrong. Those that may be null where they have a length are `optional`.
 
 use std::ffi::c_void;
 
@@ -15,19 +15,23 @@ use super::pointer::{In, Slice};
 use super::text::Text;
 
 macro_rules! arrays {
-    ($($structure:ty { $($method:ident: $element:ty = $pointer:ident[$($len:tt)+];)* })*) => {
+    ($($structure:ty { $($method:ident: $element:ty = $pointer:ident[$($len:tt)+] $($optional:ident)?;)* })*) => {
         $(#[allow(dead_code, reason = "a table is complete for its structures")]
         impl<'a> In<'a, $structure> {
             $(
                 /// The array, empty where it is null.
                 pub(crate) fn $method(self) -> Slice<'a, $element> {
                     let this = self.get();
-                    // SAFETY: this is a line of the registry.
-                    unsafe { Slice::new(this.$pointer.cast::<$element>(), arrays!(@len this $($len)+)) }
+                    let (at, len) = (this.$pointer.cast::<$element>(), arrays!(@len this $($len)+));
+                    arrays!(@slice at, len, (stringify!($structure), stringify!($pointer)) $(, $optional)?)
                 }
             )*
         })*
     };
+    // SAFETY: these are lines of the registry.
+    (@slice $at:ident, $len:ident, $name:expr) => { unsafe { Slice::wanted($at, $len, $name) } };
+    // SAFETY: likewise.
+    (@slice $at:ident, $len:ident, $name:expr, optional) => { unsafe { Slice::new($at, $len) } };
     (@len $this:ident bytes $len:ident) => { $this.$len };
     (@len $this:ident $len:ident) => { $this.$len as usize };
     (@len $this:ident $len:ident / $by:literal) => { $this.$len / $by };
@@ -43,8 +47,8 @@ arrays! {
         signals: vk::Semaphore = p_signal_semaphores[signal_semaphore_count];
     }
     vk::TimelineSemaphoreSubmitInfo<'a> {
-        wait_values: u64 = p_wait_semaphore_values[wait_semaphore_value_count];
-        signal_values: u64 = p_signal_semaphore_values[signal_semaphore_value_count];
+        wait_values: u64 = p_wait_semaphore_values[wait_semaphore_value_count] optional;
+        signal_values: u64 = p_signal_semaphore_values[signal_semaphore_value_count] optional;
     }
     vk::SubmitInfo2<'a> {
         waits: vk::SemaphoreSubmitInfo<'a> = p_wait_semaphore_infos[wait_semaphore_info_count];
@@ -62,7 +66,9 @@ arrays! {
     }
     vk::PipelineCacheCreateInfo<'a> { bytes: u8 = p_initial_data[bytes initial_data_size]; }
     vk::DescriptorSetLayoutCreateInfo<'a> { all: vk::DescriptorSetLayoutBinding<'a> = p_bindings[binding_count]; }
-    vk::DescriptorSetLayoutBinding<'a> { samplers: vk::Sampler = p_immutable_samplers[descriptor_count]; }
+    vk::DescriptorSetLayoutBinding<'a> {
+        samplers: vk::Sampler = p_immutable_samplers[descriptor_count] optional;
+    }
     vk::DescriptorSetLayoutBindingFlagsCreateInfo<'a> {
         flags_of_bindings: vk::DescriptorBindingFlags = p_binding_flags[binding_count];
     }
@@ -177,7 +183,7 @@ pub(crate) struct TemplateData<'a>(In<'a, c_void>);
 impl<'a> super::entry::FromC<*const c_void> for TemplateData<'a> {
     unsafe fn from_c(raw: *const c_void, place: super::entry::Place) -> Result<Self, crate::error::Error> {
         // SAFETY: by the trait's contract; nothing of a `c_void` is read.
-        unsafe { In::from_c(raw, place) }.map(Self)
+        unsafe { In::new(raw) }.map(Self).ok_or_else(|| place.invalid("is null"))
     }
 }
 

@@ -46,7 +46,7 @@ impl Place {
 }
 
 /// `p_create_info` → `pCreateInfo`.
-fn camel(name: &str) -> String {
+pub(super) fn camel(name: &str) -> String {
     let mut upper = false;
     name.chars()
         .filter_map(|c| {
@@ -126,7 +126,9 @@ impl Answer<vk::Result> for () {
 pub(crate) fn guard<R: Failed, T: Answer<R>>(call: &'static str, body: impl FnOnce() -> Result<T, Error>) -> R {
     let call = call.trim_start_matches("PFN_");
     let _context = context::Call::begin();
-    match catch_unwind(AssertUnwindSafe(body)) {
+    let result = catch_unwind(AssertUnwindSafe(body));
+    context::take_faults().iter().for_each(|fault| message::error(call, fault));
+    match result {
         Ok(Ok(value)) => value.answer(),
         Ok(Err(error)) => {
             message::error(call, &error);

@@ -28,5 +28,5 @@ pub(crate) mod version_1_4;
 pub(crate) use chain::OutChain;
 pub(crate) use entry::{EntryPoint, Function};
 pub(crate) use listing::{list, list_chains};
-pub(crate) use pointer::{In, InOut, Many, Out, OutMany, Slice};
+pub(crate) use pointer::{In, InOut, Many, Out, OutMany, Plain, Slice};
 pub(crate) use text::{Text, fixed};

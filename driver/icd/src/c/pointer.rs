@@ -10,7 +10,10 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-use super::entry::{FromC, Place};
+use ash::vk::{BaseInStructure, TaggedStructure};
+
+use super::entry::{FromC, Place, camel};
+use crate::context;
 use crate::error::Error;
 
 /// A structure that the call reads.
@@ -53,17 +56,55 @@ impl<'a, T> In<'a, T> {
     }
 }
 
-impl<'a, T> FromC<*const T> for In<'a, T> {
+impl<'a, T: TaggedStructure> FromC<*const T> for In<'a, T> {
     unsafe fn from_c(raw: *const T, place: Place) -> Result<Self, Error> {
         // SAFETY: by the trait's contract.
-        unsafe { Self::new(raw) }.ok_or_else(|| place.invalid("is null"))
+        unsafe { Self::new(raw) }.map(Self::checked).ok_or_else(|| place.invalid("is null"))
     }
 }
 
-impl<'a, T> FromC<*const T> for Option<In<'a, T>> {
+impl<'a, T: TaggedStructure> FromC<*const T> for Option<In<'a, T>> {
     unsafe fn from_c(raw: *const T, _: Place) -> Result<Self, Error> {
         // SAFETY: by the trait's contract.
-        Ok(unsafe { In::new(raw) })
+        Ok(unsafe { In::new(raw) }.map(In::checked))
+    }
+}
+
+impl<T: TaggedStructure> In<'_, T> {
+    /// Tells of a tag that is not the structure's. What it is the prototype says all the same.
+    fn checked(self) -> Self {
+        // SAFETY: `TaggedStructure` is the promise that the type begins so.
+        let head = unsafe { In::new(std::ptr::from_ref(self.0).cast::<BaseInStructure<'_>>()) };
+        if let Some(head) = head.filter(|head| head.s_type != T::STRUCTURE_TYPE) {
+            let name = structure_name::<T>();
+            let problem = format!("sType is {:?}, and not {:?}", head.s_type, T::STRUCTURE_TYPE);
+            context::fault(Error::misuse(name.as_str(), problem, format!("VUID-{name}-sType-sType")));
+        }
+        self
+    }
+}
+
+/// Vulkan's name of a structure of `ash`'s.
+fn structure_name<T>() -> String {
+    let name = std::any::type_name::<T>().split('<').next().unwrap_or_default();
+    format!("Vk{}", name.rsplit(':').next().unwrap_or_default())
+}
+
+/// A structure that the call reads, and that has no tag.
+pub(crate) struct Plain<'a, T>(pub(crate) In<'a, T>);
+
+impl<T> Deref for Plain<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<'a, T> FromC<*const T> for Plain<'a, T> {
+    unsafe fn from_c(raw: *const T, place: Place) -> Result<Self, Error> {
+        // SAFETY: by the trait's contract.
+        unsafe { In::new(raw) }.map(Self).ok_or_else(|| place.invalid("is null"))
     }
 }
 
@@ -79,6 +120,23 @@ impl<T> Clone for Slice<'_, T> {
 impl<T> Copy for Slice<'_, T> {}
 
 impl<'a, T> Slice<'a, T> {
+    /// As [`Slice::new`], of a field that should be there where it has a length.
+    ///
+    /// # Safety
+    ///
+    /// As of [`Slice::new`].
+    pub(super) unsafe fn wanted(raw: *const T, len: usize, (structure, field): (&str, &str)) -> Self {
+        if raw.is_null() && len > 0 {
+            // As `vk::Name<'a>`.
+            let name = structure.split('<').next().unwrap_or_default().rsplit(':').next().unwrap_or_default().trim();
+            let (at, field) = (format!("Vk{name}"), camel(field));
+            let vuid = format!("VUID-{at}-{field}-parameter");
+            context::fault(Error::misuse(at, format!("{field} is null, and should be {len} elements"), vuid));
+        }
+        // SAFETY: by this function's contract.
+        unsafe { Self::new(raw, len) }
+    }
+
     /// `len` elements; none where the address is null.
     ///
     /// # Safety
@@ -97,9 +155,16 @@ impl<'a, T> Slice<'a, T> {
         self.0
     }
 
+    /// The elements as structures of the caller's that have no tag.
+    pub(crate) fn each_plain(self) -> impl DoubleEndedIterator<Item = In<'a, T>> + ExactSizeIterator {
+        self.0.iter().map(In)
+    }
+}
+
+impl<'a, T: TaggedStructure> Slice<'a, T> {
     /// The elements as structures of the caller's, with what hangs on them.
     pub(crate) fn each(self) -> impl DoubleEndedIterator<Item = In<'a, T>> + ExactSizeIterator {
-        self.0.iter().map(In)
+        self.0.iter().map(|one| In(one).checked())
     }
 }
 
@@ -112,11 +177,14 @@ impl<T> Deref for Slice<'_, T> {
 }
 
 /// An array whose length is another parameter.
-pub(crate) struct Many<'a, T>(*const T, PhantomData<&'a T>);
+pub(crate) struct Many<'a, T>(*const T, Place, PhantomData<&'a T>);
 
 impl<'a, T> Many<'a, T> {
     /// The elements; `len` is the parameter that the registry names, and counts for nothing where there is no array.
     pub(crate) fn of(self, len: usize) -> Slice<'a, T> {
+        if self.0.is_null() && len > 0 {
+            context::fault(self.1.invalid(&format!("is null, and should be {len} elements")));
+        }
         // SAFETY: by the contract of `crate::c`, of which the length is the chapter's part.
         unsafe { Slice::new(self.0, len) }
     }
@@ -125,13 +193,13 @@ impl<'a, T> Many<'a, T> {
 impl<'a> Many<'a, c_void> {
     /// As bytes.
     pub(crate) fn bytes(self, len: usize) -> &'a [u8] {
-        Many::<u8>(self.0.cast(), PhantomData).of(len).get()
+        Many::<u8>(self.0.cast(), self.1, PhantomData).of(len).get()
     }
 }
 
 impl<'a, T> FromC<*const T> for Many<'a, T> {
-    unsafe fn from_c(raw: *const T, _: Place) -> Result<Self, Error> {
-        Ok(Self(raw, PhantomData))
+    unsafe fn from_c(raw: *const T, place: Place) -> Result<Self, Error> {
+        Ok(Self(raw, place, PhantomData))
     }
 }
 

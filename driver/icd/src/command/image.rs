@@ -6,7 +6,7 @@ use spelter_driver as driver;
 use super::CommandBuffer;
 use crate::buffer::Buffer;
 use crate::c::entry::entry_points;
-use crate::c::{In, Many};
+use crate::c::{In, Many, Plain};
 use crate::error::Error;
 use crate::image::Image;
 use crate::table::{Object, Ref};
@@ -151,14 +151,14 @@ fn clear(
     commands: Ref<CommandBuffer>,
     image: vk::Image,
     _: vk::ImageLayout,
-    color: In<'_, vk::ClearColorValue>,
+    color: Plain<'_, vk::ClearColorValue>,
     count: u32,
     ranges: Many<'_, vk::ImageSubresourceRange>,
 ) -> Result<(), Error> {
     commands.add(|into| {
         let image = Image::get(image, "vkCmdClearColorImage-image")?;
         // The bits of all classes are the same; the driver takes them as those of the image's own.
-        let color = driver::ClearColor::Uint(color.bits());
+        let color = driver::ClearColor::Uint(color.0.bits());
         Ok(into.clear_color_image(&image.driver, color, &ranges.of(count as usize))?)
     })
 }

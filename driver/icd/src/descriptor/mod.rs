@@ -119,7 +119,7 @@ fn new_layout(
     let (mut bindings, mut inline, mut owned) = (Vec::new(), Vec::new(), Vec::new());
     let mut variable = flags.variable.map(Variable::Elements);
     let counts = info.all().iter().map(|binding| (binding.binding, binding.descriptor_count)).collect();
-    for binding in info.all().each() {
+    for binding in info.all().each_plain() {
         let (number, ty, count) = (binding.binding, binding.descriptor_type, binding.descriptor_count);
         let sampled = [vk::DescriptorType::SAMPLER, vk::DescriptorType::COMBINED_IMAGE_SAMPLER].contains(&ty);
         if ty == vk::DescriptorType::INLINE_UNIFORM_BLOCK && count > 0 {
