@@ -30,7 +30,16 @@ impl Loop {
     fn new(name: &str) -> Self {
         let mut kernel = Kernel::new(name, [INVOCATIONS, 1, 1]);
         let kind = BindingKind::StorageBuffer;
-        let data = BindingData { set: 0, binding: 0, kind, count: 1, min_bytes: 0, read_only: false, image: None };
+        let data = BindingData {
+            set: 0,
+            binding: 0,
+            kind,
+            count: 1,
+            min_bytes: 0,
+            element_bytes: 0,
+            read_only: false,
+            image: None,
+        };
         let binding = kernel.bindings.push(data);
         let space = VariableSpace::Workgroup;
         let (bytes, name, words) = (4 * INVOCATIONS, String::new(), Vec::new());

@@ -78,19 +78,20 @@ fn bindings_are_those_that_are_used_in_order() {
         @compute @workgroup_size(2, 3, 4)
         fn main() { destination[1] = params.matrix[1].y + source.items[source.count].x; }",
     );
-    let binding = |set, binding, kind, min_bytes, read_only| BindingData {
+    let binding = |set, binding, kind, (min_bytes, element_bytes), read_only| BindingData {
         set,
         binding,
         kind,
         count: 1,
         min_bytes,
+        element_bytes,
         read_only,
         image: None,
     };
     let expected = [
-        binding(0, 2, BindingKind::StorageBuffer, 16, false),
-        binding(0, 7, BindingKind::StorageBuffer, 16, true),
-        binding(1, 0, BindingKind::UniformBuffer, 60, true),
+        binding(0, 2, BindingKind::StorageBuffer, (16, 0), false),
+        binding(0, 7, BindingKind::StorageBuffer, (16, 16), true),
+        binding(1, 0, BindingKind::UniformBuffer, (60, 0), true),
     ];
     assert_eq!(kernel.bindings.values().cloned().collect::<Vec<_>>(), expected);
     assert_eq!(kernel.workgroup_size, [2, 3, 4]);

@@ -147,9 +147,9 @@ fn to_bytes(kernel: &CompiledKernel) -> Option<Vec<u8>> {
         out.word(word);
     }
     out.word(kernel.bindings.len() as u32);
-    for &BindingData { set, binding, kind, count, min_bytes, read_only, image } in &kernel.bindings {
+    for &BindingData { set, binding, kind, count, min_bytes, element_bytes, read_only, image } in &kernel.bindings {
         let kind = KINDS.iter().position(|&known| known == kind)? as u32;
-        for word in [set, binding, kind, count, min_bytes, read_only.into()] {
+        for word in [set, binding, kind, count, min_bytes, element_bytes, read_only.into()] {
             out.word(word);
         }
         out.bytes(image.map(|image| image.name()).unwrap_or_default().as_bytes());
@@ -230,12 +230,13 @@ impl<'a> Reader<'a> {
 
     fn binding(&mut self) -> Option<BindingData> {
         let (set, binding, kind) = (self.word()?, self.word()?, *KINDS.get(self.word()? as usize)?);
-        let (count, min_bytes, read_only) = (self.word()?, self.word()?, self.word()? != 0);
+        let (count, min_bytes, element_bytes) = (self.word()?, self.word()?, self.word()?);
+        let read_only = self.word()? != 0;
         let image = match self.text()? {
             "" => None,
             name => Some(DeclaredImage::from_name(name)?),
         };
-        Some(BindingData { set, binding, kind, count, min_bytes, read_only, image })
+        Some(BindingData { set, binding, kind, count, min_bytes, element_bytes, read_only, image })
     }
 
     fn pair(&mut self) -> Option<SampledPair> {

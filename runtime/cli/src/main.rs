@@ -20,6 +20,7 @@ mod slot;
 mod test;
 mod value;
 
+use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -28,10 +29,21 @@ use args::{Cli, Command};
 use failure::Failure;
 use output::Output;
 
-/// Ends with status 0, or with 1 and one message; clap has ended wrong usage with 2 before.
+/// Status of wrong usage: of the command line, or of the environment.
+const USAGE: u8 = 2;
+
+/// Ends with status 0, or with 1 and one message, or with 2 and one message for wrong usage.
 fn main() -> ExitCode {
     quiet_where_caught();
-    match start(&mut Cli::parse()) {
+    let mut cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(said) => return say(&said),
+    };
+    if let Err(failure) = environment::complete(&mut cli.command) {
+        output::report(&failure);
+        return USAGE.into();
+    }
+    match start(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             output::report(&failure);
@@ -50,8 +62,19 @@ fn quiet_where_caught() {
     }));
 }
 
-fn start(cli: &mut Cli) -> Result<(), Failure> {
-    environment::complete(&mut cli.command)?;
+/// Prints what clap says: help and version, where a text that does not arrive is a failure, or what is wrong with the usage.
+fn say(said: &clap::Error) -> ExitCode {
+    let printed = said.print().and_then(|()| io::stdout().flush());
+    match printed {
+        Err(error) if !said.use_stderr() && error.kind() != ErrorKind::BrokenPipe => {
+            output::report(&error.into());
+            ExitCode::FAILURE
+        }
+        _ => u8::try_from(said.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
+    }
+}
+
+fn start(cli: &Cli) -> Result<(), Failure> {
     let mut output = Output::new();
     let result = match &cli.command {
         Command::Run(args) => run::run(args, &mut output),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use spelter::{Context, Program, Source, SpecializationConstant};
 use spelter_shaders::compile::Module;
+use spelter_shaders::front;
 use spelter_shaders::front::spvasm::{self, Places};
 
 use crate::failure::Failure;
@@ -95,6 +96,22 @@ impl Shader {
             (spelter::Error::Shader(error), Contents::Spirv(_, Some(places))) => self.problem(places.told(error)),
             (error, _) => self.problem(Failure::from(error)),
         }
+    }
+
+    /// The message for a run that failed. Where the device was lost in a loop of the shader, its place is one of the file.
+    pub(crate) fn failed(&self, error: spelter::Error) -> Failure {
+        let spelter::Error::DeviceLost(why) = error else { return error.into() };
+        let mut why = why.replace(" at wgsl:", &format!(" at {}:", self.path.display()));
+        if let Contents::Spirv(_, Some(places)) = &self.contents
+            && let Some((before, after)) = why.split_once(" at SPIR-V word ")
+        {
+            let (word, rest) = after.split_once(' ').unwrap_or((after, ""));
+            let of_word = front::Error { message: String::new(), word: word.parse().ok(), line: None };
+            if let Some(line) = places.told(of_word).line {
+                why = format!("{before} at {}:{} {rest}", self.path.display(), line.line);
+            }
+        }
+        spelter::Error::DeviceLost(why).into()
     }
 }
 

@@ -163,7 +163,9 @@ fn constant(text: &str) -> Result<Constant, String> {
     let unsigned = Scalar::U32.parse(text).map(|bits| Constant::U32(bits as u32));
     let signed = Scalar::I32.parse(text).map(|bits| Constant::I32((bits as u32).cast_signed()));
     match unsigned.or(signed) {
-        Err(_) if looks_integral && !text.is_empty() => Err(format!("{text:?} does not fit 32 bits")),
+        Err(_) if looks_integral && !text.is_empty() => {
+            Err(format!("{text:?} is out of range: integers are from {} to {}", i32::MIN, u32::MAX))
+        }
         Err(_) => match Scalar::F32.parse(text) {
             Ok(bits) => Ok(Constant::F32(f32::from_bits(bits as u32))),
             Err(_) => Err(format!("{text:?} is not a constant: use 3, -1, 1.5 or true")),

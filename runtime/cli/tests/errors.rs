@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::process::Command;
+
 use common::Folder;
 
 const ADD: &str = "
@@ -227,7 +229,9 @@ fn a_kernel_that_runs_too_long_is_stopped() {
     let folder = Folder::with("endless", "endless.wgsl", ENDLESS);
     let message = folder.error("run endless.wgsl --bind 0.0=zeros:8 --time-limit 0.2 --workers 1");
     let limit = "the time limit of 200ms, which --time-limit or SPELTER_TIME_LIMIT sets";
-    assert_eq!(message, format!("device lost: kernel `main` ran longer than {limit}"));
+    let start = format!("device lost: kernel `main` ran longer than {limit}: a loop at endless.wgsl:4:");
+    assert!(message.starts_with(&start), "{message}");
+    assert!(message.ends_with(" did not end in invocation (0, 0, 0)"), "{message}");
 }
 
 #[test]
@@ -279,4 +283,41 @@ fn negative_values_are_values() {
         let message = folder.usage(line);
         assert!(message.contains(part), "{line}: {message}");
     }
+}
+
+/// Help that does not arrive is a failure, as every other output is.
+#[test]
+#[cfg(target_os = "linux")]
+fn help_that_cannot_be_written() {
+    for line in ["--help", "run --help", "--version", "help run"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spelter"));
+        let ended = command.args(line.split_whitespace()).stdout(full).output().unwrap();
+        let message = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{line}: {message}");
+        assert!(message.starts_with("error: output: "), "{line}: {message}");
+    }
+}
+
+/// Constants that do not fit are told with the range that their type has.
+#[test]
+fn constants_out_of_range() {
+    let constants = "
+        @id(1) override u: u32 = 1u;
+        @id(2) override i: i32 = 1;
+        @group(0) @binding(0) var<storage, read_write> to: array<i32>;
+        @compute @workgroup_size(1) fn main() { to[0] = i32(u) + i; }";
+    let folder = Folder::with("constants-range", "constants.wgsl", constants);
+    for (given, message) in [
+        ("1=-1", "specialization constant 1 (u: u32) cannot be -1: it is from 0 to 4294967295"),
+        (
+            "2=4000000000",
+            "specialization constant 2 (i: i32) cannot be 4000000000: it is from -2147483648 to 2147483647",
+        ),
+    ] {
+        let told = folder.error(&format!("run constants.wgsl --bind 0.0=zeros:4 --spec {given}"));
+        assert_eq!(told, format!("constants.wgsl: {message}"));
+    }
+    let told = folder.usage("run constants.wgsl --spec 1=5000000000");
+    assert!(told.contains("\"5000000000\" is out of range: integers are from -2147483648 to 4294967295"), "{told}");
 }

@@ -62,11 +62,11 @@ fn variables_that_make_no_sense_are_errors() {
     for (name, value) in [("SPELTER_WORKERS", "x"), ("SPELTER_BACKEND", "foo"), ("SPELTER_TIME_LIMIT", "-3")] {
         for command in ["exec -- true", "info"] {
             let (status, shown, message) = with(&[(name, value)], command);
-            assert_eq!((status, shown.as_str()), (1, ""), "{name} {command}");
+            assert_eq!((status, shown.as_str()), (2, ""), "{name} {command}");
             assert!(message.starts_with(&format!("error: {name}={value}: ")), "{message}");
         }
     }
-    assert_eq!(with(&[("SPELTER_STATS", "maybe")], "exec -- true").0, 1);
+    assert_eq!(with(&[("SPELTER_STATS", "maybe")], "exec -- true").0, 2);
     // Nobody looks at what is given on the command line, or at what is empty.
     let given = [("SPELTER_WORKERS", "x"), ("SPELTER_TIME_LIMIT", "")];
     assert_eq!(with(&given, "exec --workers 2 -- true"), (0, String::new(), String::new()));

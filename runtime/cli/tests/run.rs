@@ -331,3 +331,23 @@ fn a_timeline_has_a_track_for_each_context_queue_and_worker() {
         assert!(batches.iter().any(|batch| batch.0 <= start && end <= batch.1), "{kernel} in {batches:?}");
     }
 }
+
+/// A buffer may be too small for the array in it; it is most often a mistake, so it is told.
+#[test]
+fn a_buffer_without_room_for_an_element_is_told() {
+    let text = "
+        struct Block { head: u32, items: array<vec4<u32>> }
+        @group(0) @binding(0) var<storage, read_write> to: array<u32>;
+        @group(0) @binding(1) var<storage, read> from: Block;
+        @compute @workgroup_size(1) fn main() { to[0] = arrayLength(&from.items) + from.head; }";
+    let folder = Folder::with("no-room", "room.wgsl", text);
+    let run =
+        |bytes| folder.spelter(&format!("run room.wgsl --bind 0.0=zeros:4 --bind 0.1=zeros:{bytes} --out 0.0=u32"));
+    let small = run(28);
+    assert_eq!((small.status, small.stdout.as_str()), (0, "0.0 u32  0\n"));
+    let note =
+        "note: 0.1: 28 bytes have no room for one element, of 16 bytes behind the first 16 bytes: the array is empty";
+    assert_eq!(small.stderr.trim_end(), note);
+    let enough = run(32);
+    assert_eq!((enough.stdout.as_str(), enough.stderr.as_str()), ("0.0 u32  1\n", ""));
+}

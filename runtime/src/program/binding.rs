@@ -43,6 +43,8 @@ pub struct BindingInfo {
     pub count: u32,
     /// Bytes that the fixed part of the block takes, without an array at its end that has no size: a dispatch needs as many.
     pub min_bytes: u32,
+    /// Bytes of an element of that array; 0 if there is none. A buffer without room for one is legal: the array is empty then.
+    pub element_bytes: u32,
     /// The program only reads it.
     pub read_only: bool,
     /// What views of images and texels must be; none of buffers and samplers, and where variables that share the binding take
@@ -141,6 +143,7 @@ impl From<&BindingData> for BindingInfo {
             kind: data.kind,
             count: data.count,
             min_bytes: data.min_bytes,
+            element_bytes: data.element_bytes,
             read_only: data.read_only || data.kind == BindingKind::UniformBuffer,
             image: ImageTaken::of(data),
         }

@@ -71,6 +71,13 @@ impl Constant {
         };
         let hint = || match (constant.ty, self) {
             (ConstantType::Float(_), Self::U32(_) | Self::I32(_) | Self::U64(_)) => format!(": write {self}.0"),
+            (ConstantType::Uint(width), Self::U32(_) | Self::I32(_) | Self::U64(_)) => {
+                format!(": it is from 0 to {}", u64::MAX >> 64u32.saturating_sub(width).min(63))
+            }
+            (ConstantType::Int(width), Self::U32(_) | Self::I32(_) | Self::U64(_)) => {
+                let unused = 64u32.saturating_sub(width).min(63);
+                format!(": it is from {} to {}", i64::MIN >> unused, i64::MAX >> unused)
+            }
             _ => String::new(),
         };
         bits.ok_or_else(|| Error::Constant(format!("{constant} cannot be {self}{}", hint())))

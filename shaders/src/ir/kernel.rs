@@ -133,6 +133,8 @@ pub struct BindingData {
     pub count: u32,
     /// Bytes that the fixed part of the block needs; a smaller buffer is legal, reads beyond it give 0.
     pub min_bytes: u32,
+    /// Bytes of an element of the array without a size at the block's end; 0 if it has none. The text form does not have it.
+    pub element_bytes: u32,
     /// `NonWritable` on the variable or on all members.
     pub read_only: bool,
     /// What is declared of the images there; `None` of other descriptors, and where variables that share the binding declare

@@ -127,7 +127,16 @@ impl Parser {
             line.word("an image", Some)?;
         }
         let read_only = line.eat_word("read_only");
-        self.kernel.bindings.push(BindingData { set, binding, kind, count, min_bytes, read_only, image });
+        self.kernel.bindings.push(BindingData {
+            set,
+            binding,
+            kind,
+            count,
+            min_bytes,
+            element_bytes: 0,
+            read_only,
+            image,
+        });
         Ok(())
     }
 

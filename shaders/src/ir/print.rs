@@ -38,7 +38,7 @@ impl Display for Kernel {
 }
 
 fn print_binding(f: &mut Formatter<'_>, binding: Binding, data: &BindingData) -> fmt::Result {
-    let BindingData { set, binding: number, kind, count, min_bytes, read_only, image } = data;
+    let BindingData { set, binding: number, kind, count, min_bytes, read_only, image, .. } = data;
     let kind = kind.name();
     let read_only = if *read_only { " read_only" } else { "" };
     let image = image.map(|image| format!(" {}", image.name())).unwrap_or_default();

@@ -13,7 +13,16 @@ pub(crate) const BUFFER_WORDS: u32 = 32;
 pub(crate) fn kernel(tape: &[u32], barriers: bool) -> Kernel {
     let mut kernel = Kernel::new("random \"kernel\"\n", [5, 1, 1]);
     let kind = BindingKind::StorageBuffer;
-    let data = BindingData { set: 1, binding: 2, kind, count: 1, min_bytes: 0, read_only: false, image: None };
+    let data = BindingData {
+        set: 1,
+        binding: 2,
+        kind,
+        count: 1,
+        min_bytes: 0,
+        element_bytes: 0,
+        read_only: false,
+        image: None,
+    };
     let binding = kernel.bindings.push(data);
     let variables = [VariableSpace::Workgroup, VariableSpace::Private]
         .map(|space| kernel.variables.push(VariableData { space, bytes: 32, name: "ünï".into(), words: Vec::new() }));

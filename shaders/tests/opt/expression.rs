@@ -31,6 +31,7 @@ pub(crate) fn kernel(make: impl FnOnce(&mut Builder, &[Value]) -> Vec<Value>) ->
         kind,
         count: 1,
         min_bytes: 0,
+        element_bytes: 0,
         read_only: false,
         image: None,
     });

@@ -170,6 +170,7 @@ fn with_checks(kernel: &Kernel) -> Kernel {
         kind,
         count: 1,
         min_bytes: 0,
+        element_bytes: 0,
         read_only: false,
         image: None,
     });

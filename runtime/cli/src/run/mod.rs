@@ -13,7 +13,7 @@ use crate::args::RunArgs;
 use crate::device;
 use crate::failure::Failure;
 use crate::output::{self, Output};
-use crate::shader;
+use crate::shader::{self, Shader};
 use bind::Bound;
 
 /// Runs the shader as the options say.
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &RunArgs, output: &mut Output) -> Result<(), Failure> {
     let program = shader.program(&context, args.entry.as_deref(), &args.spec)?;
     let bound = bind::all(&context, &program, args)?;
     report::check(&bound, args)?;
-    let times = dispatch(&context, &program, &bound, args)?;
+    let times = dispatch(&context, (&shader, &program), &bound, args)?;
     report::save(&context, &bound, args)?;
     report::trace(&context, args)?;
     let notes = notes::of(&program, &bound, args);
@@ -33,7 +33,12 @@ pub(crate) fn run(args: &RunArgs, output: &mut Output) -> Result<(), Failure> {
 }
 
 /// The time of each repetition, from recording it to its end.
-fn dispatch(context: &Context, program: &Program, bound: &[Bound], args: &RunArgs) -> Result<Vec<Duration>, Failure> {
+fn dispatch(
+    context: &Context,
+    (shader, program): (&Shader, &Program),
+    bound: &[Bound],
+    args: &RunArgs,
+) -> Result<Vec<Duration>, Failure> {
     (0..args.repeat)
         .map(|_| {
             let start = Instant::now();
@@ -43,7 +48,7 @@ fn dispatch(context: &Context, program: &Program, bound: &[Bound], args: &RunArg
             }
             dispatch = args.push.iter().flat_map(|push| &push.0).fold(dispatch, |dispatch, byte| dispatch.push(byte));
             dispatch.groups(args.groups()).map_err(|error| refusal::failure(error, program))?;
-            context.wait()?;
+            context.wait().map_err(|error| shader.failed(error))?;
             Ok(start.elapsed())
         })
         .collect()

@@ -19,6 +19,7 @@ pub(super) fn of(program: &Program, bound: &[Bound], args: &RunArgs) -> Vec<Stri
         notes.push("the kernel ran; --out, --save, --time or --json show what it did".to_owned());
     }
     notes.extend(beyond(program, bound, args));
+    notes.extend(bound.iter().filter_map(|bound| empty(program, bound)));
     for print in args.out.iter().filter(|print| print.range.is_none()) {
         if let Ok(Bound { name, buffer, .. }) = find(bound, "--out", print.slot)
             && let rest = buffer.size() % print.scalar.bytes() as u64
@@ -29,6 +30,16 @@ pub(super) fn of(program: &Program, bound: &[Bound], args: &RunArgs) -> Vec<Stri
         }
     }
     notes
+}
+
+/// A buffer that has no room for one element of the array in it: the kernel finds no elements, which is seldom what was meant.
+fn empty(program: &Program, Bound { slot, name, buffer }: &Bound) -> Option<String> {
+    let info = info_of(program, *slot)?;
+    let (size, start, element) = (buffer.size(), u64::from(info.min_bytes), u64::from(info.element_bytes));
+    (element > 0 && size < start + element).then(|| {
+        let before = if start > 0 { format!(" behind the first {start} bytes") } else { String::new() };
+        format!("{name}: {size} bytes have no room for one element, of {element} bytes{before}: the array is empty")
+    })
 }
 
 /// More values are shown than invocations ran, because the number of workgroups was left out. Who gives it knows what a kernel does

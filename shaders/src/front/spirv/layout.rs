@@ -177,6 +177,18 @@ impl Place {
         }
     }
 
+    /// Bytes from one element to the next of the array without a size that ends a block; 0 for a block without one.
+    pub(super) fn element_bytes(self, types: &Types) -> Checked<u32> {
+        match &types.get(self.ty)?.ty {
+            Type::Struct { members } => {
+                let last = (0..).zip(members).last();
+                last.map_or(Ok(0), |(index, member)| self.member(types, member, index)?.0.element_bytes(types))
+            }
+            Type::RuntimeArray { .. } => self.parts(types).map(|parts| parts.stride),
+            _ => Ok(0),
+        }
+    }
+
     fn repeated_bytes(self, types: &Types, count: u32) -> Checked<u32> {
         let parts = self.parts(types)?;
         let last = (count - 1).checked_mul(parts.stride).ok_or_else(overflow)?;

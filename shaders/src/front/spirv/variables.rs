@@ -141,14 +141,15 @@ impl Translator<'_> {
             return Err("a resource without DescriptorSet and Binding".into());
         };
         let place = Place::new(ty, Layout::Explicit);
-        let min_bytes = Place { ty: block, ..place }.bytes(&self.types)?;
+        let whole = Place { ty: block, ..place };
+        let (min_bytes, element_bytes) = (whole.bytes(&self.types)?, whole.element_bytes(&self.types)?);
         let read_only =
             space == BufferSpace::Uniform || decorations.memory.non_writable || self.all_members_non_writable(block)?;
         let kind = match space {
             BufferSpace::Storage => BindingKind::StorageBuffer,
             BufferSpace::Uniform => BindingKind::UniformBuffer,
         };
-        let data = BindingData { set, binding: number, kind, count, min_bytes, read_only, image: None };
+        let data = BindingData { set, binding: number, kind, count, min_bytes, element_bytes, read_only, image: None };
         let binding = self.merge_binding(data)?;
         let root = match self.types.get(ty)?.ty {
             Type::Array { .. } | Type::RuntimeArray { .. } => Root::Descriptors { binding, space, index: None },
@@ -172,7 +173,7 @@ impl Translator<'_> {
         };
         let read_only = space == BufferSpace::Uniform || decorations.memory.non_writable;
         let image = declared(&self.types, inner)?;
-        let data = BindingData { set, binding: number, kind, count, min_bytes: 0, read_only, image };
+        let data = BindingData { set, binding: number, kind, count, min_bytes: 0, element_bytes: 0, read_only, image };
         let binding = self.merge_binding(data)?;
         let root = match self.types.get(ty)?.ty {
             Type::Array { .. } | Type::RuntimeArray { .. } => Root::Descriptors { binding, space, index: None },
@@ -219,6 +220,7 @@ impl Translator<'_> {
             return Err(format!("two variables want different descriptors at set {set}, binding {binding}"));
         }
         other.min_bytes = other.min_bytes.max(data.min_bytes);
+        other.element_bytes = other.element_bytes.max(data.element_bytes);
         other.read_only &= data.read_only;
         Ok(binding)
     }
