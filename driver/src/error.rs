@@ -4,15 +4,20 @@ use std::fmt;
 
 use spelter_shaders::front;
 
+use crate::host_memory::OutOfHostMemory;
+
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The caller broke a rule of Vulkan. Nothing has changed: the call can be made again, rightly.
     #[error(transparent)]
     Misuse(#[from] Misuse),
-    /// Memory could not be had (`VK_ERROR_OUT_OF_DEVICE_MEMORY`, `VK_ERROR_OUT_OF_HOST_MEMORY`).
+    /// Device memory could not be had (`VK_ERROR_OUT_OF_DEVICE_MEMORY`).
     #[error("out of memory")]
     OutOfMemory,
+    /// The host's memory could not be had (`VK_ERROR_OUT_OF_HOST_MEMORY`).
+    #[error(transparent)]
+    OutOfHostMemory(#[from] OutOfHostMemory),
     /// A descriptor pool is used up (`VK_ERROR_OUT_OF_POOL_MEMORY`).
     #[error("the descriptor pool is used up: {0}")]
     OutOfPoolMemory(String),

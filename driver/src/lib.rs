@@ -9,6 +9,7 @@ pub mod descriptor;
 mod device;
 pub mod error;
 mod exec;
+pub mod host_memory;
 mod limits;
 mod memory;
 pub mod pipeline;
@@ -29,6 +30,7 @@ pub use descriptor::{
 pub use device::{Device, DeviceOptions, Properties};
 pub use error::{DeviceError, Error, Misuse};
 pub use exec::Observer;
+pub use host_memory::OutOfHostMemory;
 pub use limits::Limits;
 pub use pipeline::{
     CacheStats, ComputePipeline, Origin, PipelineLayout, PushRange, SealKey, ShaderModule, Specialization,

@@ -154,10 +154,19 @@ impl From<spelter_driver::Error> for Error {
         match error {
             spelter_driver::Error::Misuse(misuse) => Self::Misuse(misuse),
             spelter_driver::Error::OutOfMemory => Self::OutOfMemory(String::new()),
+            spelter_driver::Error::OutOfHostMemory(wanted) => {
+                Self::OutOfMemory(format!("the host's, {} bytes", wanted.bytes))
+            }
             spelter_driver::Error::OutOfPoolMemory(_) => Self::OutOfMemory("a descriptor pool".to_owned()),
             spelter_driver::Error::DeviceLost(why) => Self::DeviceLost(why),
             spelter_driver::Error::Shader(error) => Self::Shader(error),
         }
+    }
+}
+
+impl From<spelter_driver::OutOfHostMemory> for Error {
+    fn from(wanted: spelter_driver::OutOfHostMemory) -> Self {
+        spelter_driver::Error::from(wanted).into()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Copies between images and the host's memory that the host makes, at once and without a queue (`VK_EXT_host_image_copy`).
 
 use ash::vk::{self, HostImageCopyFlagsEXT as Flags, ImageLayout as L};
-use spelter_driver as driver;
+use spelter_driver::{self as driver, host_memory};
 
 use crate::c::entry::entry_points;
 use crate::c::{In, Many};
@@ -107,7 +107,7 @@ fn upload(device: Ref<Device>, info: In<'_, vk::CopyMemoryToImageInfoEXT<'_>>) -
         Ok((rows, bytes))
     });
     // All keep the rules, or nothing is copied.
-    let regions = regions.collect::<Result<Vec<_>, Error>>()?;
+    let regions = host_memory::try_collect(regions)?;
     regions.iter().for_each(|(rows, bytes)| rows.write(bytes));
     Ok(())
 }
@@ -128,7 +128,7 @@ fn download(device: Ref<Device>, info: In<'_, vk::CopyImageToMemoryInfoEXT<'_>>)
         require(to.has_memory(), DOWNLOAD.call, vuid, || "pHostPointer is null".into())?;
         Ok((image.driver.rows_to_host(&device.driver, &region)?, to))
     });
-    let regions = regions.collect::<Result<Vec<_>, Error>>()?;
+    let regions = host_memory::try_collect(regions)?;
     regions.iter().for_each(|(rows, to)| rows.read(|at, bytes| to.put(at, bytes)));
     Ok(())
 }
@@ -139,7 +139,7 @@ fn copy(device: Ref<Device>, info: In<'_, vk::CopyImageToImageInfoEXT<'_>>) -> R
     let to = Image::of_host(info.dst_image, "VkCopyImageToImageInfo-dstImage")?;
     check_layout(call, info.src_image_layout, "VUID-VkCopyImageToImageInfo-srcImageLayout-09072")?;
     check_layout(call, info.dst_image_layout, "VUID-VkCopyImageToImageInfo-dstImageLayout-09073")?;
-    let regions: Vec<_> = info.copies().iter().map(plain_copy).collect();
+    let regions = host_memory::collect(info.copies().iter().map(plain_copy))?;
     Ok(from.driver.copy_on_host(&device.driver, &to.driver, &regions)?)
 }
 

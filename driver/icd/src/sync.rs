@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ash::vk;
-use spelter_driver as driver;
+use spelter_driver::{self as driver, host_memory};
 
 use crate::c::entry::entry_points;
 use crate::c::{In, Many, Out};
@@ -113,7 +113,7 @@ fn destroy_fence(_: Ref<Device>, fence: vk::Fence, _: *const vk::AllocationCallb
 }
 
 fn find_fences(count: u32, fences: Many<'_, vk::Fence>, at: &str) -> Result<Vec<Ref<Fence>>, Error> {
-    fences.of(count as usize).iter().map(|&fence| Fence::get(fence, at)).collect()
+    host_memory::try_collect(fences.of(count as usize).iter().map(|&fence| Fence::get(fence, at)))
 }
 
 fn reset_fences(_: Ref<Device>, count: u32, fences: Many<'_, vk::Fence>) -> Result<(), Error> {
@@ -142,7 +142,7 @@ fn wait_for_fences(
 ) -> Result<vk::Result, Error> {
     let fences = find_fences(count, fences, "vkWaitForFences-pFences")?;
     if all == vk::FALSE && fences.len() > 1 {
-        let fences: Vec<_> = fences.iter().map(|fence| &fence.driver).collect();
+        let fences = host_memory::collect(fences.iter().map(|fence| &fence.driver))?;
         return Ok(in_time(driver::Fence::wait_any(&fences, duration(timeout))?));
     }
     let (start, timeout) = (std::time::Instant::now(), duration(timeout));
@@ -192,10 +192,11 @@ fn counter_value(_: Ref<Device>, semaphore: Ref<Semaphore>, mut out: Out<'_, u64
 fn wait_semaphores(_: Ref<Device>, info: In<'_, vk::SemaphoreWaitInfo<'_>>, timeout: u64) -> Result<vk::Result, Error> {
     let at = "VkSemaphoreWaitInfo-pSemaphores";
     let semaphores =
-        info.semaphores().iter().map(|&semaphore| Semaphore::get(semaphore, at)).collect::<Result<Vec<_>, _>>()?;
+        host_memory::try_collect(info.semaphores().iter().map(|&semaphore| Semaphore::get(semaphore, at)))?;
     let values = info.values();
-    let pairs: Vec<_> =
-        semaphores.iter().zip(values.iter()).map(|(semaphore, &value)| (&semaphore.driver, value)).collect();
+    let pairs = host_memory::collect(
+        semaphores.iter().zip(values.iter()).map(|(semaphore, &value)| (&semaphore.driver, value)),
+    )?;
     let any = info.flags.contains(vk::SemaphoreWaitFlags::ANY);
     let wait = if any { driver::Semaphore::wait_any } else { driver::Semaphore::wait_all };
     Ok(in_time(wait(&pairs, duration(timeout))?))
@@ -248,7 +249,7 @@ fn find_semaphores(
     handles: impl Iterator<Item = (vk::Semaphore, u64)>,
     at: &str,
 ) -> Result<Vec<(Ref<Semaphore>, u64)>, Error> {
-    handles.map(|(handle, value)| Ok((Semaphore::get(handle, at)?, value))).collect()
+    host_memory::try_collect(handles.map(|(handle, value)| Ok((Semaphore::get(handle, at)?, value))))
 }
 
 impl Found {
@@ -278,27 +279,26 @@ impl Found {
         let at = "VkSubmitInfo-pCommandBuffers";
         Ok(Self {
             waits: find_semaphores(waits, "VkSubmitInfo-pWaitSemaphores")?,
-            commands: commands.map(|handle| CommandBuffer::get(handle, at)).collect::<Result<_, _>>()?,
+            commands: host_memory::try_collect(commands.map(|handle| CommandBuffer::get(handle, at)))?,
             signals: find_semaphores(signals, "VkSubmitInfo-pSignalSemaphores")?,
         })
     }
 }
 
-fn pairs(found: &[(Ref<Semaphore>, u64)]) -> Vec<driver::SemaphoreSubmit<'_>> {
-    found.iter().map(|(found, value)| driver::SemaphoreSubmit { semaphore: &found.driver, value: *value }).collect()
+fn pairs(found: &[(Ref<Semaphore>, u64)]) -> Result<Vec<driver::SemaphoreSubmit<'_>>, Error> {
+    let pair =
+        |(found, value): &(Ref<Semaphore>, u64)| driver::SemaphoreSubmit { semaphore: &found.driver, value: *value };
+    Ok(host_memory::collect(found.iter().map(pair))?)
 }
 
 fn submit_found(queue: &Queue, found: &[Found], fence: Option<&Ref<Fence>>) -> Result<(), Error> {
     // The driver wants slices of references, so these are here as long as the call.
-    let parts: Vec<_> = found
-        .iter()
-        .map(|found| {
-            let commands: Vec<_> = found.commands.iter().map(|command| &command.driver).collect();
-            (pairs(&found.waits), commands, pairs(&found.signals))
-        })
-        .collect();
-    let infos: Vec<_> =
-        parts.iter().map(|(waits, commands, signals)| driver::SubmitInfo { waits, commands, signals }).collect();
+    let parts = host_memory::try_collect(found.iter().map(|found| {
+        let commands = host_memory::collect(found.commands.iter().map(|command| &command.driver))?;
+        Ok::<_, Error>((pairs(&found.waits)?, commands, pairs(&found.signals)?))
+    }))?;
+    let infos = parts.iter().map(|(waits, commands, signals)| driver::SubmitInfo { waits, commands, signals });
+    let infos = host_memory::collect(infos)?;
     if infos.is_empty() && fence.is_none() {
         return Ok(());
     }
@@ -312,7 +312,7 @@ fn submit(
     submits: Many<'_, vk::SubmitInfo<'_>>,
     fence: Maybe<Fence>,
 ) -> Result<(), Error> {
-    let found = submits.of(count as usize).each().map(Found::of).collect::<Result<Vec<_>, _>>()?;
+    let found = host_memory::try_collect(submits.of(count as usize).each().map(Found::of))?;
     submit_found(&queue, &found, fence.0.as_ref())
 }
 
@@ -322,7 +322,7 @@ fn submit2(
     submits: Many<'_, vk::SubmitInfo2<'_>>,
     fence: Maybe<Fence>,
 ) -> Result<(), Error> {
-    let found = submits.of(count as usize).each().map(Found::of2).collect::<Result<Vec<_>, _>>()?;
+    let found = host_memory::try_collect(submits.of(count as usize).each().map(Found::of2))?;
     submit_found(&queue, &found, fence.0.as_ref())
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::descriptor::{Contents, WeakSet};
 use crate::exec::{Bound, DispatchWork, Recording, Work};
+use crate::host_memory::OutOfHostMemory;
 use crate::pipeline::PipelineLayout;
 
 /// A set as it was bound.
@@ -35,9 +36,9 @@ impl BoundSet {
 }
 
 /// The recording as it is to run now: with the descriptors that late sets hold at this moment.
-pub(super) fn resolve_late(recording: &Arc<Recording>) -> Arc<Recording> {
+pub(super) fn resolve_late(recording: &Arc<Recording>) -> Result<Arc<Recording>, OutOfHostMemory> {
     if !recording.late {
-        return Arc::clone(recording);
+        return Ok(Arc::clone(recording));
     }
     let mut keep_alive: Vec<Arc<dyn Any + Send + Sync>> = vec![Arc::clone(recording) as _];
     // Dispatches that follow one another often have the same bound.
@@ -55,6 +56,6 @@ pub(super) fn resolve_late(recording: &Arc<Recording>) -> Arc<Recording> {
     let phases = recording.phases.map(|work| match work {
         Work::Dispatch(dispatch) => Work::Dispatch(resolve(dispatch)),
         other => other.clone(),
-    });
-    Arc::new(Recording { phases, keep_alive, late: false, labels: recording.labels.clone() })
+    })?;
+    Ok(Arc::new(Recording { phases, keep_alive, late: false, labels: recording.labels.clone() }))
 }

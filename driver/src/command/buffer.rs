@@ -144,17 +144,19 @@ impl CommandBuffer {
         self.inner.life.lock()
     }
 
-    /// The recording, for a command to be added to it.
+    /// The recording, with room for a command to be added to it.
     pub(super) fn recorder(
         &self,
         at: &'static str,
         vuid: &'static str,
-    ) -> Result<MappedMutexGuard<'_, Recorder>, Misuse> {
-        MutexGuard::try_map(self.life(), |life| match &mut life.stage {
+    ) -> Result<MappedMutexGuard<'_, Recorder>, Error> {
+        let mut recorder = MutexGuard::try_map(self.life(), |life| match &mut life.stage {
             Stage::Recording(recorder) => Some(&mut **recorder),
             _ => None,
         })
-        .map_err(|life| not_recording(at, vuid, &life.stage))
+        .map_err(|life| not_recording(at, vuid, &life.stage))?;
+        recorder.make_room(1)?;
+        Ok(recorder)
     }
 }
 

@@ -253,7 +253,7 @@ fn check_places<'a>(
     Ok(places)
 }
 
-fn bind(layout: &PipelineLayout, set: &DescriptorSet, given: &[u32]) -> Result<BoundSet, Misuse> {
+fn bind(layout: &PipelineLayout, set: &DescriptorSet, given: &[u32]) -> Result<BoundSet, Error> {
     let contents = set.snapshot();
     let offsets = spread_offsets(BIND_SETS, set.layout(), &contents, given)?;
     let (layout, late) = (layout.clone(), set.layout().updates_after_bind());

@@ -6,6 +6,7 @@ use super::CommandBuffer;
 use super::recorder::Recorder;
 use crate::error::{Error, require};
 use crate::exec::Work;
+use crate::host_memory;
 use crate::queue::Event;
 
 impl CommandBuffer {
@@ -27,7 +28,8 @@ impl CommandBuffer {
         require(!events.is_empty(), at, "VUID-vkCmdWaitEvents-eventCount-arraylength", || "eventCount is 0".into())?;
         let same = events.iter().all(|event| event.device().is(&recorder.device));
         require(same, at, "VUID-vkCmdWaitEvents-commonparent", || "an event of another device".into())?;
-        recorder.add_alone(Work::WaitEvents(events.iter().map(|event| Arc::clone(event.counter())).collect()));
+        let counters = host_memory::collect(events.iter().map(|event| Arc::clone(event.counter())))?;
+        recorder.add_alone(Work::WaitEvents(counters.into()));
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use super::CommandBuffer;
 use super::recorder::Recorder;
 use crate::error::{Error, Misuse, require};
 use crate::exec::{Grid, RowsWork, Work};
+use crate::host_memory::{self, OutOfHostMemory};
 use crate::resource::{Buffer, BufferRules, Image, ImageRules};
 
 /// The names that Vulkan gives the rules of one side of a copy.
@@ -115,7 +116,7 @@ impl CommandBuffer {
         let source = from.checked(&recorder.device, &UPLOAD_FROM)?;
         let target = to.checked(&recorder.device, &UPLOAD_TO.image)?;
         some(UPLOAD, "VUID-vkCmdCopyBufferToImage-regionCount-arraylength", regions.len())?;
-        let mut all = Vec::new();
+        let mut all = host_memory::list(regions.len())?;
         for (index, region) in regions.iter().enumerate() {
             let at = format!("pRegions[{index}]");
             let texels =
@@ -123,7 +124,7 @@ impl CommandBuffer {
             let bytes = buffer_grid(&at, UPLOAD, from, source.slice, to, region, &texels)?;
             all.push(RowsWork { from: bytes, to: texels.grid, row_bytes: texels.row_bytes });
         }
-        add(&mut recorder, all);
+        add(&mut recorder, all)?;
         recorder.keep(&source.allocation);
         recorder.keep(&target.allocation);
         Ok(())
@@ -140,7 +141,7 @@ impl CommandBuffer {
         let source = from.checked(&recorder.device, &DOWNLOAD_FROM.image)?;
         let target = to.checked(&recorder.device, &DOWNLOAD_TO)?;
         some(DOWNLOAD, "VUID-vkCmdCopyImageToBuffer-regionCount-arraylength", regions.len())?;
-        let mut all = Vec::new();
+        let mut all = host_memory::list(regions.len())?;
         for (index, region) in regions.iter().enumerate() {
             let at = format!("pRegions[{index}]");
             let texels =
@@ -148,7 +149,7 @@ impl CommandBuffer {
             let bytes = buffer_grid(&at, DOWNLOAD, to, target.slice, from, region, &texels)?;
             all.push(RowsWork { from: texels.grid, to: bytes, row_bytes: texels.row_bytes });
         }
-        add(&mut recorder, all);
+        add(&mut recorder, all)?;
         recorder.keep(&source.allocation);
         recorder.keep(&target.allocation);
         Ok(())
@@ -163,7 +164,7 @@ impl CommandBuffer {
         require(from.format().bytes() == to.format().bytes(), COPY, "VUID-vkCmdCopyImage-srcImage-01548", || {
             format!("{:?} and {:?} have texels of different sizes", from.info().format, to.info().format)
         })?;
-        let mut all = Vec::new();
+        let mut all = host_memory::list(regions.len())?;
         for (index, region) in regions.iter().enumerate() {
             let at = format!("pRegions[{index}]");
             let (a, b) = slices(region, from, to);
@@ -174,15 +175,18 @@ impl CommandBuffer {
             })?;
             all.push(RowsWork { from: read.grid, to: write.grid, row_bytes: write.row_bytes });
         }
-        add(&mut recorder, all);
+        add(&mut recorder, all)?;
         recorder.keep(&source.allocation);
         recorder.keep(&target.allocation);
         Ok(())
     }
 }
 
-fn add(recorder: &mut Recorder, all: Vec<RowsWork>) {
+fn add(recorder: &mut Recorder, all: Vec<RowsWork>) -> Result<(), OutOfHostMemory> {
+    recorder.make_room(all.len())?;
+    host_memory::require_room((all.len() * size_of::<RowsWork>()) as u64)?;
     all.into_iter().for_each(|rows| recorder.add(Work::Rows(Box::new(rows))));
+    Ok(())
 }
 
 fn some(at: &str, vuid: &'static str, count: usize) -> Result<(), Misuse> {

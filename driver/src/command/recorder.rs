@@ -13,6 +13,7 @@ use super::bound::BoundSet;
 use crate::descriptor::{Contents, WeakSet};
 use crate::device::Device;
 use crate::exec::{Bound, Condition, Phases, Recording, Work};
+use crate::host_memory::{self, OutOfHostMemory};
 use crate::memory::Allocation;
 use crate::pipeline::{ComputePipeline, PipelineLayout};
 
@@ -51,7 +52,23 @@ struct Kept {
     seen: HashSet<usize, FixedState>,
 }
 
+/// What one command may keep alive, at most: two resources, or as many sets as a pipeline layout has.
+const KEPT_BY_ONE: usize = 64;
+
+/// Shorter lists grow by so little at a time that the allocator is not asked before.
+const LARGE: usize = 1 << 12;
+
 impl Kept {
+    /// Makes room for what a command keeps alive.
+    fn make_room(&mut self) -> Result<(), OutOfHostMemory> {
+        if self.list.len() < LARGE {
+            return Ok(());
+        }
+        host_memory::reserve(&mut self.list, KEPT_BY_ONE)?;
+        let bytes = (self.seen.capacity() * 2 * size_of::<usize>()) as u64;
+        self.seen.try_reserve(KEPT_BY_ONE).map_err(|_| OutOfHostMemory { bytes })
+    }
+
     /// Whether it is new. What is kept keeps its address, so an address seen is the same thing.
     fn keep<T: Send + Sync + 'static>(&mut self, thing: &Arc<T>) -> bool {
         let new = self.seen.insert(Arc::as_ptr(thing).addr());
@@ -102,6 +119,14 @@ impl Recorder {
         }
     }
 
+    /// Makes room for so many commands and all that they keep alive. Each function that records begins with that, so that
+    /// adding the command cannot fail.
+    pub(super) fn make_room(&mut self, commands: usize) -> Result<(), OutOfHostMemory> {
+        self.phases.make_room(commands)?;
+        self.kept.make_room()?;
+        if self.used.len() >= LARGE { host_memory::reserve(&mut self.used, KEPT_BY_ONE) } else { Ok(()) }
+    }
+
     /// Adds a command to the current phase.
     pub(super) fn add(&mut self, work: Work) {
         self.late |= matches!(&work, Work::Dispatch(dispatch) if dispatch.bound.late.is_some());
@@ -131,7 +156,12 @@ impl Recorder {
     }
 
     /// Adds what a secondary command buffer recorded.
-    pub(super) fn execute(&mut self, secondary: &CommandBuffer, recording: &Arc<Recording>) {
+    pub(super) fn execute(
+        &mut self,
+        secondary: &CommandBuffer,
+        recording: &Arc<Recording>,
+    ) -> Result<(), OutOfHostMemory> {
+        self.make_room(recording.phases.commands().len() + 1)?;
         self.end_phase();
         let before = self.phases.len();
         let moved =
@@ -141,6 +171,7 @@ impl Recorder {
         self.kept.keep(recording);
         self.late |= recording.late;
         self.secondaries.push((secondary.clone(), Arc::clone(recording)));
+        Ok(())
     }
 
     /// Nothing is bound any more.

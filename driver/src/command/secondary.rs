@@ -8,6 +8,7 @@ use super::CommandBuffer;
 use super::buffer::Stage;
 use crate::error::{Error, Misuse, require};
 use crate::exec::Recording;
+use crate::host_memory;
 
 const AT: &str = "vkCmdExecuteCommands";
 
@@ -22,14 +23,11 @@ impl CommandBuffer {
         require(!secondaries.is_empty(), AT, "VUID-vkCmdExecuteCommands-commandBufferCount-arraylength", || {
             "commandBufferCount is 0".into()
         })?;
-        let parts = secondaries
-            .iter()
-            .enumerate()
-            .map(|(i, secondary)| self.part(i, secondary))
-            .collect::<Result<Vec<_>, _>>()?;
+        let part = |(index, secondary): (usize, &&Self)| Ok::<_, Error>(self.part(index, secondary)?);
+        let parts = host_memory::try_collect(secondaries.iter().enumerate().map(part))?;
         let mut recorder = self.recorder(AT, "VUID-vkCmdExecuteCommands-commandBuffer-recording")?;
         for (secondary, recording) in secondaries.iter().zip(parts) {
-            recorder.execute(secondary, &recording);
+            recorder.execute(secondary, &recording)?;
         }
         recorder.forget_state();
         Ok(())

@@ -12,8 +12,9 @@ use super::bound::resolve_late;
 use super::buffer::{Life, Stage};
 use super::recorder::Part;
 use crate::device::Device;
-use crate::error::{Misuse, require};
+use crate::error::{Error, Misuse, require};
 use crate::exec::{QueueState, Recording};
+use crate::host_memory::{self, OutOfHostMemory};
 
 /// Command buffers on their way into a queue. If it is dropped before [`Submission::finish`] they are as before.
 pub(crate) struct Submission {
@@ -21,14 +22,15 @@ pub(crate) struct Submission {
 }
 
 impl Submission {
-    pub(crate) fn begin(commands: &[&CommandBuffer]) -> Result<Self, Misuse> {
-        let mut submission = Self { entered: Vec::with_capacity(commands.len()) };
+    pub(crate) fn begin(commands: &[&CommandBuffer]) -> Result<Self, Error> {
+        let mut submission = Self { entered: host_memory::list(commands.len())? };
         for (index, &command) in commands.iter().enumerate() {
             let at = &format!("pCommandBuffers[{index}]");
             require(!command.is_secondary(), at, "VUID-VkSubmitInfo-pCommandBuffers-00075", || {
                 "the command buffer is secondary".into()
             })?;
             let secondaries = submission.enter(at, command, None)?;
+            host_memory::reserve(&mut submission.entered, secondaries.len())?;
             for (secondary, recorded) in &secondaries {
                 submission.enter(at, secondary, Some(recorded))?;
             }
@@ -53,9 +55,9 @@ impl Submission {
     }
 
     /// What the queue is to run, in order.
-    pub(crate) fn recordings(&self) -> Vec<Arc<Recording>> {
+    pub(crate) fn recordings(&self) -> Result<Vec<Arc<Recording>>, OutOfHostMemory> {
         let primary = self.entered.iter().filter(|(command, _)| !command.is_secondary());
-        primary.map(|(_, recording)| resolve_late(recording)).collect()
+        host_memory::try_collect(primary.map(|(_, recording)| resolve_late(recording)))
     }
 
     /// The queue has taken them.

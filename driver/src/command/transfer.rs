@@ -7,6 +7,7 @@ use ash::vk;
 use super::CommandBuffer;
 use crate::error::{Error, Misuse, require};
 use crate::exec::Work;
+use crate::host_memory::{self, OutOfHostMemory};
 use crate::resource::{Buffer, BufferRules};
 
 const COPY: &str = "vkCmdCopyBuffer";
@@ -60,10 +61,11 @@ impl CommandBuffer {
         for (index, region) in regions.iter().enumerate() {
             check_region(index, region, from.size(), to.size())?;
         }
-        let overlaps = overlap(regions, source.slice.address() as u64, target.slice.address() as u64);
+        let overlaps = overlap(regions, source.slice.address() as u64, target.slice.address() as u64)?;
         require(!overlaps, COPY, "VUID-vkCmdCopyBuffer-pRegions-00117", || {
             "source and destination regions overlap in memory".into()
         })?;
+        recorder.make_room(regions.len())?;
         for region in regions {
             recorder.add(Work::Copy {
                 from: source.slice.slice(region.src_offset, region.size),
@@ -129,17 +131,17 @@ fn check_region(index: usize, region: &vk::BufferCopy, from: u64, to: u64) -> Re
 }
 
 /// Whether any source region shares a byte with any destination region. Swept by address: regions may be many.
-fn overlap(regions: &[vk::BufferCopy], from: u64, to: u64) -> bool {
+fn overlap(regions: &[vk::BufferCopy], from: u64, to: u64) -> Result<bool, OutOfHostMemory> {
     let sources = regions.iter().map(|r| (from + r.src_offset, r.size, 0));
     let targets = regions.iter().map(|r| (to + r.dst_offset, r.size, 1));
-    let mut spans: Vec<(u64, u64, usize)> = sources.chain(targets).collect();
+    let mut spans = host_memory::collect(sources.chain(targets))?;
     spans.sort_unstable();
     // How far the sources, and the targets, reach so far.
     let mut reach = [0, 0];
-    spans.into_iter().any(|(start, size, kind)| {
+    Ok(spans.into_iter().any(|(start, size, kind)| {
         reach[kind] = reach[kind].max(start + size);
         start < reach[1 - kind]
-    })
+    }))
 }
 
 fn check_fill_size(offset: u64, size: u64, whole: u64) -> Result<(), Misuse> {

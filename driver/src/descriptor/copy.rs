@@ -4,6 +4,7 @@ use ash::vk::DescriptorType;
 
 use super::set::DescriptorSet;
 use crate::error::{Error, Misuse, require};
+use crate::host_memory;
 
 impl DescriptorSet {
     /// `vkUpdateDescriptorSets` with a `VkCopyDescriptorSet`: `count` descriptors of `from`, from `[binding, element]` on,
@@ -19,16 +20,14 @@ impl DescriptorSet {
         })?;
         let source = from.place(at, of[0], of[1], ty, count)?;
         let target = self.place(at, to[0], to[1], ty, count)?;
-        let copied = from.snapshot().slots[source..source + count].to_vec();
-        self.put_slots(target, copied);
-        Ok(())
+        let copied = host_memory::copied(&from.snapshot().slots[source..source + count])?;
+        Ok(self.put_slots(target, copied)?)
     }
 
     /// `vkUpdateDescriptorSets` with `VK_NULL_HANDLE` (`nullDescriptor`): reads give 0, writes are dropped.
     pub fn write_null(&self, binding: u32, element: u32, ty: DescriptorType, count: usize) -> Result<(), Error> {
         let at = format!("pDescriptorWrites: binding {binding}");
         let first = self.place(&at, binding, element, ty, count)?;
-        self.put_slots(first, vec![None; count]);
-        Ok(())
+        Ok(self.put_slots(first, std::iter::repeat_n(None, count))?)
     }
 }

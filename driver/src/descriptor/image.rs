@@ -9,6 +9,7 @@ use spelter_shaders::image::{Descriptor, Swizzle};
 use super::layout::{is_image, is_texel_buffer};
 use super::set::{DescriptorSet, Written};
 use crate::error::{Error, Misuse, require};
+use crate::host_memory;
 use crate::resource::{BufferView, ImageView, Sampler};
 
 /// What to write into a descriptor (`VkDescriptorImageInfo`). The type says which of both it needs.
@@ -58,12 +59,9 @@ impl DescriptorSet {
         let at = format!("pDescriptorWrites: binding {binding}");
         check_kind(&at, ty, is_image(ty))?;
         let first = self.place(&at, binding, element, ty, infos.len())?;
-        let mut written = Vec::with_capacity(infos.len());
-        for (slot, info) in (first..).zip(infos) {
-            written.push(Written::Image(self.image(&at, ty, slot, info)?));
-        }
-        self.put(first, written);
-        Ok(())
+        let one = |(slot, info)| Ok::<_, Error>(Written::Image(self.image(&at, ty, slot, info)?));
+        let written = host_memory::try_collect((first..).zip(infos).map(one))?;
+        Ok(self.put(first, written)?)
     }
 
     /// `vkUpdateDescriptorSets` for texel buffers, otherwise as [`DescriptorSet::write`].
@@ -77,9 +75,8 @@ impl DescriptorSet {
         let at = format!("pDescriptorWrites: binding {binding}");
         check_kind(&at, ty, is_texel_buffer(ty))?;
         let first = self.place(&at, binding, element, ty, views.len())?;
-        let texels = views.iter().map(|view| self.texels(&at, ty, view)).collect::<Result<Vec<_>, _>>()?;
-        self.put(first, texels);
-        Ok(())
+        let texels = host_memory::try_collect(views.iter().map(|view| Ok::<_, Error>(self.texels(&at, ty, view)?)))?;
+        Ok(self.put(first, texels)?)
     }
 
     /// Whether writes of samplers into a binding are of no account: the layout has the samplers

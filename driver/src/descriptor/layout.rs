@@ -6,6 +6,7 @@ use ash::vk;
 
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
+use crate::host_memory;
 use crate::limits::Limits;
 use crate::resource::Sampler;
 
@@ -93,10 +94,10 @@ impl DescriptorSetLayout {
         require(varies, "vkCreateDescriptorSetLayout", vuid, || "a dynamic buffer with a variable count".into())?;
         // A binding without elements has no count to vary.
         let variable_count = variable_count && last.is_some_and(|last| last.count > 0);
-        let mut sorted: Vec<Binding> = bindings.iter().copied().filter(|b| b.count > 0).collect();
+        let mut sorted = host_memory::collect(bindings.iter().copied().filter(|b| b.count > 0))?;
         sorted.sort_by_key(|b| b.binding);
         let (mut slots, mut dynamic) = (0, 0);
-        let mut entries = Vec::with_capacity(sorted.len());
+        let mut entries = host_memory::list(sorted.len())?;
         for Binding { binding, ty, count } in sorted {
             let count = count as usize;
             entries.push(Entry { binding, ty, count, first: slots });
@@ -104,7 +105,7 @@ impl DescriptorSetLayout {
             dynamic += if is_dynamic(ty) { count } else { 0 };
         }
         let immutable = immutable(device, &entries, samplers)?;
-        let mut unused_while_pending = info.unused_while_pending.to_vec();
+        let mut unused_while_pending = host_memory::copied(info.unused_while_pending)?;
         unused_while_pending.sort_unstable();
         Ok(Self {
             inner: Arc::new(Inner {

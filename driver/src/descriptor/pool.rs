@@ -78,7 +78,10 @@ impl DescriptorPool {
             Misuse::new("vkAllocateDescriptorSets", format!("{count} elements of a binding with {most}"), vuid)
         })?;
         self.inner.left.lock().take(layout, missing)?;
-        Ok(DescriptorSet::new(self, layout, missing))
+        DescriptorSet::new(self, layout, missing).map_err(|error| {
+            self.give_back(layout, missing);
+            error.into()
+        })
     }
 
     pub(super) fn give_back(&self, layout: &DescriptorSetLayout, missing: usize) {

@@ -15,6 +15,7 @@ use super::layout::{Entry, is_buffer, is_dynamic, is_uniform};
 use super::{DescriptorPool, DescriptorSetLayout};
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
+use crate::host_memory::{self, OutOfHostMemory};
 use crate::limits::Limits;
 use crate::memory::Allocation;
 use crate::resource::Buffer;
@@ -107,12 +108,12 @@ impl BufferWritten {
 
 impl Contents {
     /// Nothing but the layout's samplers.
-    fn new(layout: &DescriptorSetLayout) -> Self {
-        let mut slots = vec![None; layout.slots()];
+    fn new(layout: &DescriptorSetLayout) -> Result<Self, OutOfHostMemory> {
+        let mut slots = host_memory::filled(None, layout.slots())?;
         for (slot, sampler) in layout.immutable() {
             slots[*slot] = Some(Written::Image(ImageWritten::sampler(sampler)));
         }
-        Self { slots, version: 0 }
+        Ok(Self { slots, version: 0 })
     }
 
     /// The bytes behind a slot; empty if it was never written.
@@ -157,8 +158,12 @@ impl WeakSet {
 }
 
 impl DescriptorSet {
-    pub(super) fn new(pool: &DescriptorPool, layout: &DescriptorSetLayout, missing: usize) -> Self {
-        Self::with_contents(Some(pool.clone()), layout, missing, Arc::new(Contents::new(layout)))
+    pub(super) fn new(
+        pool: &DescriptorPool,
+        layout: &DescriptorSetLayout,
+        missing: usize,
+    ) -> Result<Self, OutOfHostMemory> {
+        Ok(Self::with_contents(Some(pool.clone()), layout, missing, Arc::new(Contents::new(layout)?)))
     }
 
     fn with_contents(
@@ -172,8 +177,8 @@ impl DescriptorSet {
     }
 
     /// A set of no pool, for descriptors that are pushed (`vkCmdPushDescriptorSet`).
-    pub fn pushed(layout: &DescriptorSetLayout) -> Self {
-        Self::with_contents(None, layout, 0, Arc::new(Contents::new(layout)))
+    pub fn pushed(layout: &DescriptorSetLayout) -> Result<Self, Error> {
+        Ok(Self::with_contents(None, layout, 0, Arc::new(Contents::new(layout)?)))
     }
 
     /// As [`DescriptorSet::pushed`], with what this one holds now: the next push writes into that, and what was bound before
@@ -196,20 +201,28 @@ impl DescriptorSet {
             format!("descriptors of type {ty:?} are not written so")
         })?;
         let first = self.place(&at, binding, element, ty, infos.len())?;
-        let one = |info| self.check(&at, ty, info).map(Written::Buffer);
-        let written = infos.iter().map(one).collect::<Result<Vec<_>, _>>()?;
-        self.put(first, written);
-        Ok(())
+        let one = |info| Ok::<_, Error>(Written::Buffer(self.check(&at, ty, info)?));
+        let written = host_memory::try_collect(infos.iter().map(one))?;
+        Ok(self.put(first, written)?)
     }
 
     /// Puts descriptors into slots that [`DescriptorSet::place`] found.
-    pub(super) fn put(&self, first: usize, written: Vec<Written>) {
-        self.put_slots(first, written.into_iter().map(Some));
+    pub(super) fn put(&self, first: usize, written: Vec<Written>) -> Result<(), OutOfHostMemory> {
+        self.put_slots(first, written.into_iter().map(Some))
     }
 
     /// As [`DescriptorSet::put`], where a slot may become empty.
-    pub(super) fn put_slots(&self, first: usize, written: impl IntoIterator<Item = Option<Written>>) {
+    pub(super) fn put_slots(
+        &self,
+        first: usize,
+        written: impl IntoIterator<Item = Option<Written>>,
+    ) -> Result<(), OutOfHostMemory> {
         let mut contents = self.inner.contents.lock();
+        if Arc::get_mut(&mut contents).is_none() {
+            let slots = host_memory::copied(&contents.slots)?;
+            *contents = Arc::new(Contents { slots, version: contents.version });
+        }
+        // Nobody else has it, so nothing is copied here.
         let contents = Arc::make_mut(&mut contents);
         let mut end = first;
         for (slot, written) in contents.slots[first..].iter_mut().zip(written) {
@@ -217,6 +230,7 @@ impl DescriptorSet {
             end += 1;
         }
         contents.version += u64::from(!self.layout().unused_while_pending(first..end));
+        Ok(())
     }
 
     /// Whether the set is of no pool: its descriptors are pushed.
@@ -335,11 +349,11 @@ pub(crate) fn spread_offsets(
     layout: &DescriptorSetLayout,
     contents: &Contents,
     dynamic: &[u32],
-) -> Result<Arc<[u32]>, Misuse> {
+) -> Result<Arc<[u32]>, Error> {
     if dynamic.is_empty() {
         return Ok(Arc::default());
     }
-    let mut offsets = vec![0; layout.slots()];
+    let mut offsets = host_memory::filled(0, layout.slots())?;
     let entries = layout.entries().iter().filter(|entry| is_dynamic(entry.ty));
     let slots = entries.flat_map(|entry| (entry.first..entry.first + entry.count).map(move |slot| (slot, entry.ty)));
     for ((slot, ty), &offset) in slots.zip(dynamic) {

@@ -3,6 +3,7 @@
 use std::ops::Index;
 
 use super::work::Work;
+use crate::host_memory::{self, OutOfHostMemory};
 
 /// Phases in the order in which they run. Commands of one phase may overlap; none of them is empty.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +14,12 @@ pub(crate) struct Phases {
 }
 
 impl Phases {
+    /// Makes room for so many commands, each in a phase of its own.
+    pub(crate) fn make_room(&mut self, commands: usize) -> Result<(), OutOfHostMemory> {
+        host_memory::reserve(&mut self.commands, commands)?;
+        host_memory::reserve(&mut self.ends, commands + 1)
+    }
+
     /// Adds a command to the open phase.
     pub(crate) fn push(&mut self, work: Work) {
         self.commands.push(work);
@@ -41,8 +48,9 @@ impl Phases {
     }
 
     /// The same phases with other commands.
-    pub(crate) fn map(&self, renew: impl FnMut(&Work) -> Work) -> Self {
-        Self { commands: self.commands.iter().map(renew).collect(), ends: self.ends.clone() }
+    pub(crate) fn map(&self, renew: impl FnMut(&Work) -> Work) -> Result<Self, OutOfHostMemory> {
+        let commands = host_memory::collect(self.commands.iter().map(renew))?;
+        Ok(Self { commands, ends: host_memory::copied(&self.ends)? })
     }
 
     /// Adds phases after its own, all of which have ended.

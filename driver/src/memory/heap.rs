@@ -59,13 +59,19 @@ impl Heap {
     }
 }
 
-/// Reserves `bytes`, or half, or a quarter …
+/// Reserves `bytes`. Where the system has fewer addresses (`RLIMIT_AS`), half or a quarter of that …, and as many are left
+/// to the rest of the process.
 fn reserve(bytes: u64) -> Option<Reservation> {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX / 2).min(usize::MAX / 2);
-    let mut bytes = bytes.max(1).next_multiple_of(GRANULE);
+    let wanted = bytes.max(1).next_multiple_of(GRANULE);
+    let mut bytes = wanted;
     loop {
         if let Ok(reservation) = Reservation::new(bytes) {
-            return Some(reservation);
+            if bytes == wanted {
+                return Some(reservation);
+            }
+            drop(reservation);
+            return Reservation::new((bytes / 2).max(LEAST).next_multiple_of(GRANULE)).ok();
         }
         bytes = (bytes / 2).next_multiple_of(GRANULE);
         if bytes < LEAST {

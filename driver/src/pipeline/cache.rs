@@ -53,6 +53,14 @@ pub(crate) enum Text {
 }
 
 impl Source {
+    /// Length of the text.
+    pub(super) fn bytes(&self) -> usize {
+        match &self.text {
+            Text::Spirv(words) => size_of_val(&**words),
+            Text::Wgsl(text) => text.len(),
+        }
+    }
+
     pub(crate) fn new(text: Text, ids: impl Iterator<Item = u32>) -> Self {
         let mut hasher = std::hash::DefaultHasher::new();
         text.hash(&mut hasher);

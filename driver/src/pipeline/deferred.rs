@@ -20,6 +20,7 @@ use spelter_shaders::compile::{Backend, Compiled, compile};
 use spelter_shaders::ir::Kernel;
 
 use crate::exec::Loss;
+use crate::host_memory;
 
 /// Jobs that wait at most; their creators compile what comes on top.
 const MOST_WAITING: usize = 256;
@@ -77,10 +78,22 @@ impl KernelCode {
     fn made(&self) -> &Made {
         self.made.get_or_init(|| {
             let mut kernel = self.kernel.lock();
-            let compiled = compile(&kernel, self.wanted);
+            let compiled = compile_in_room(&kernel, self.wanted);
             *kernel = nothing();
             compiled.into()
         })
+    }
+}
+
+/// Bytes of the host that compiling takes, at most: for each instruction of the kernel (measured: 1,500), and besides.
+const PER_INSTRUCTION: u64 = 4 << 10;
+const BESIDES: u64 = 4 << 20;
+
+/// Compiles where the host has memory for it. Compiling has no errors, so a kernel is interpreted where it has not.
+fn compile_in_room(kernel: &Kernel, wanted: Backend) -> Compiled {
+    match host_memory::require_room(kernel.insts.len() as u64 * PER_INSTRUCTION + BESIDES) {
+        Ok(()) => compile(kernel, wanted),
+        Err(refused) => Compiled { fallback: Some(refused.to_string()), ..compile(kernel, Backend::Interpreter) },
     }
 }
 
@@ -152,7 +165,7 @@ impl Compilers {
     /// The code of a kernel, compiled now or soon.
     pub(crate) fn code(&self, kernel: Cow<'_, Kernel>, wanted: Backend) -> Arc<KernelCode> {
         if self.most == 0 {
-            return KernelCode::ready(compile(&kernel, wanted));
+            return KernelCode::ready(compile_in_room(&kernel, wanted));
         }
         let kernel = Mutex::new(kernel.into_owned());
         let code = Arc::new(KernelCode { kernel, wanted, made: OnceLock::new() });

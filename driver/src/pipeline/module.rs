@@ -10,6 +10,7 @@ use spelter_shaders::ir::{Kernel, SourceLine};
 use super::cache::{Key, Source, Text};
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
+use crate::host_memory::{self, OutOfHostMemory};
 
 /// `SpecId` → the constant's bits, of which as many count as its type has (`VkSpecializationInfo`). Ids that a module does not have are ignored.
 pub type Specialization = BTreeMap<u32, u64>;
@@ -26,10 +27,13 @@ impl ShaderModule {
     pub(crate) fn from_spirv(device: &Device, words: &[u32]) -> Result<Self, Error> {
         let at = "vkCreateShaderModule";
         require(!words.is_empty(), at, "VUID-VkShaderModuleCreateInfo-codeSize-01085", || "codeSize is 0".into())?;
-        Ok(Self::new(device, Module::from_spirv(words)?, Text::Spirv(words.into())))
+        require_room_to_read(size_of_val(words))?;
+        let kept = host_memory::copied(words)?.into_boxed_slice();
+        Ok(Self::new(device, Module::from_spirv(words)?, Text::Spirv(kept)))
     }
 
     pub(crate) fn from_wgsl(device: &Device, source: &str) -> Result<Self, Error> {
+        require_room_to_read(source.len())?;
         Ok(Self::new(device, Module::from_wgsl(source)?, Text::Wgsl(source.into())))
     }
 
@@ -62,6 +66,7 @@ impl ShaderModule {
 
     pub(super) fn kernel(&self, entry: &str, specialization: &Specialization) -> Result<Kernel, Error> {
         self.check_entry(entry)?;
+        require_room_to_read(self.source.bytes())?;
         Ok(self.module.kernel_without_lines(entry, specialization)?)
     }
 
@@ -87,6 +92,14 @@ impl ShaderModule {
             format!("no compute entry point `{entry}`; there is {there}")
         })
     }
+}
+
+/// Reading takes less than so many times the bytes of a module, in many small allocations.
+const TIMES_TO_READ: u64 = 256;
+
+/// Whether the host has memory for reading a module of so many bytes.
+fn require_room_to_read(bytes: usize) -> Result<(), OutOfHostMemory> {
+    host_memory::require_room((bytes as u64).saturating_mul(TIMES_TO_READ).max(1 << 20))
 }
 
 /// An entry point of a shader module with its constants set (`VkPipelineShaderStageCreateInfo`). A handle.

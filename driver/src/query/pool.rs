@@ -10,6 +10,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
+use crate::host_memory::{self, OutOfHostMemory};
 
 /// How often a host that waits for a query looks whether the device is lost.
 const LOOK: Duration = Duration::from_millis(20);
@@ -53,10 +54,9 @@ impl QueryPool {
         // They are the host's memory, of which no more is taken than a quarter of what there is, or 1 GiB.
         let heap: u64 = device.memory_heaps().iter().map(|heap| heap.size).sum();
         if u64::from(count) * size_of::<Query>() as u64 > (heap / 4).min(1 << 30) {
-            return Err(Error::OutOfMemory);
+            return Err(OutOfHostMemory { bytes: u64::from(count) * size_of::<Query>() as u64 }.into());
         }
-        let mut list = Vec::new();
-        list.try_reserve_exact(count as usize).map_err(|_| Error::OutOfMemory)?;
+        let mut list = host_memory::list(count as usize)?;
         list.resize_with(count as usize, || Query { value: AtomicU64::new(0), available: AtomicBool::new(false) });
         let queries = Queries { list: list.into(), waiting: Mutex::new(()), written: Condvar::new() };
         Ok(Self { inner: Arc::new(Inner { device: device.clone(), queries: Arc::new(queries) }) })
@@ -84,7 +84,7 @@ impl QueryPool {
         if wait {
             self.wait(first, count)?;
         }
-        Ok((first..first + count).map(|query| self.inner.queries.get(query)).collect())
+        Ok(host_memory::collect((first..first + count).map(|query| self.inner.queries.get(query)))?)
     }
 
     fn wait(&self, first: u32, count: u32) -> Result<(), Error> {

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use crate::device::Device;
 use crate::error::{DeviceError, Error, require};
+use crate::host_memory;
 use crate::sync::{FenceState, Until, wait};
 
 /// A fence (`VkFence`): signalled when the submission that it was given to is done. A handle.
@@ -47,7 +48,7 @@ impl Fence {
         let device = &first.inner.device;
         let same = others.iter().all(|fence| fence.inner.device.is(device));
         require(same, "vkWaitForFences", "VUID-vkWaitForFences-pFences-parent", || "a fence of another device".into())?;
-        let states: Vec<_> = fences.iter().map(|fence| Arc::clone(&fence.inner.state)).collect();
+        let states = host_memory::collect(fences.iter().map(|fence| Arc::clone(&fence.inner.state)))?;
         let settled = wait(&states, Until::Any, timeout, device.loss())?;
         if settled && !fences.iter().any(|fence| fence.is_signaled()) {
             device.check_alive()?;

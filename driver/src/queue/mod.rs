@@ -13,9 +13,10 @@ use std::sync::Arc;
 
 use crate::command::{CommandBuffer, Submission};
 use crate::device::Device;
-use crate::error::{Error, Misuse, require};
-use crate::exec::QueueState;
+use crate::error::{Error, require};
 use crate::exec::work::Batch;
+use crate::exec::{QueueState, Recording};
+use crate::host_memory;
 use crate::sync::Target;
 use semaphore::Operations;
 
@@ -41,6 +42,7 @@ pub struct SubmitInfo<'a> {
 struct Ready {
     waits: Vec<Target>,
     commands: Submission,
+    recordings: Vec<Arc<Recording>>,
     signals: Vec<Target>,
 }
 
@@ -71,14 +73,14 @@ impl Queue {
         // A fence alone is a submission, too.
         let submits = if submits.is_empty() { &[SubmitInfo::default()] } else { submits };
         let mut operations = Operations::default();
-        let ready = submits.iter().map(|submit| self.check(submit, &mut operations)).collect::<Result<Vec<_>, _>>()?;
+        let ready = host_memory::try_collect(submits.iter().map(|submit| self.check(submit, &mut operations)))?;
         let guard = fence.map(Fence::associate).transpose()?;
         operations.keep();
         let (mut serial, last) = (0, ready.len() - 1);
         for (index, ready) in ready.into_iter().enumerate() {
             let fence = guard.as_ref().filter(|_| index == last).map(|guard| guard.state());
-            let Ready { waits, commands, signals } = ready;
-            let submitted = self.state.submit(Batch { waits, recordings: commands.recordings(), signals, fence });
+            let Ready { waits, commands, recordings, signals } = ready;
+            let submitted = self.state.submit(Batch { waits, recordings, signals, fence });
             if let (Err(lost), Some(guard)) = (&submitted, &guard) {
                 guard.state().settle(Err(lost.clone()));
             }
@@ -91,14 +93,15 @@ impl Queue {
         Ok(serial)
     }
 
-    fn check(&self, submit: &SubmitInfo<'_>, operations: &mut Operations) -> Result<Ready, Misuse> {
+    fn check(&self, submit: &SubmitInfo<'_>, operations: &mut Operations) -> Result<Ready, Error> {
         let same = submit.commands.iter().all(|c| c.device().is(&self.device));
         require(same, AT, "VUID-vkQueueSubmit-pCommandBuffers-00074", || "a command buffer of another device".into())?;
         let same = submit.waits.iter().chain(submit.signals).all(|s| s.semaphore.device().is(&self.device));
         require(same, AT, "VUID-VkSubmitInfo-commonparent", || "a semaphore of another device".into())?;
         let commands = Submission::begin(submit.commands)?;
+        let recordings = commands.recordings()?;
         let waits = operations.waits(submit.waits)?;
-        Ok(Ready { waits, commands, signals: operations.signals(submit.signals)? })
+        Ok(Ready { waits, commands, recordings, signals: operations.signals(submit.signals)? })
     }
 
     /// `vkQueueWaitIdle`: returns when all that was submitted to this queue is done.

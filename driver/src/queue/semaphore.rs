@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
+use crate::host_memory;
 use crate::sync::{Counter, Target, Until, wait};
 
 /// A semaphore (`VkSemaphore`), binary or timeline. A handle.
@@ -167,7 +168,8 @@ fn wait_for(semaphores: &[(&Semaphore, u64)], until: Until, timeout: Option<Dura
         let vuid = "VUID-VkSemaphoreWaitInfo-pSemaphores-parameter";
         require(semaphore.inner.device.is(device), &at, vuid, || "a semaphore of another device".into())?;
     }
-    let targets: Vec<Target> = semaphores.iter().map(|(s, value)| (Arc::clone(&s.inner.counter), *value)).collect();
+    let target = |(semaphore, value): &(&Semaphore, u64)| (Arc::clone(&semaphore.inner.counter), *value);
+    let targets: Vec<Target> = host_memory::collect(semaphores.iter().map(target))?;
     device.check_alive()?;
     Ok(wait(&targets, until, timeout, device.loss())?)
 }
@@ -187,16 +189,17 @@ pub(super) struct Operations {
 
 impl Operations {
     /// A submission waits for these.
-    pub(super) fn waits(&mut self, submits: &[SemaphoreSubmit<'_>]) -> Result<Vec<Target>, Misuse> {
+    pub(super) fn waits(&mut self, submits: &[SemaphoreSubmit<'_>]) -> Result<Vec<Target>, Error> {
         self.ask(submits, Operation::Wait)
     }
 
     /// A submission signals these.
-    pub(super) fn signals(&mut self, submits: &[SemaphoreSubmit<'_>]) -> Result<Vec<Target>, Misuse> {
+    pub(super) fn signals(&mut self, submits: &[SemaphoreSubmit<'_>]) -> Result<Vec<Target>, Error> {
         self.ask(submits, Operation::Signal)
     }
 
-    fn ask(&mut self, submits: &[SemaphoreSubmit<'_>], operation: Operation) -> Result<Vec<Target>, Misuse> {
+    fn ask(&mut self, submits: &[SemaphoreSubmit<'_>], operation: Operation) -> Result<Vec<Target>, Error> {
+        host_memory::reserve(&mut self.done, submits.len())?;
         let ask = |submit: &SemaphoreSubmit<'_>| {
             let target = match operation {
                 Operation::Wait => submit.semaphore.ask_wait(submit.value)?,
@@ -205,7 +208,7 @@ impl Operations {
             self.done.push((submit.semaphore.clone(), operation));
             Ok(target)
         };
-        submits.iter().map(ask).collect()
+        host_memory::try_collect(submits.iter().map(ask))
     }
 
     /// The queue has them.

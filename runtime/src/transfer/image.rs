@@ -7,8 +7,8 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use smallvec::SmallVec;
 use spelter_driver::ClearColor;
 
-use super::for_command;
 use super::upload::Target;
+use super::{for_command, values};
 use crate::barrier::Use;
 use crate::context::Context;
 use crate::error::{Error, rule};
@@ -73,10 +73,8 @@ impl Context {
         }
         let range = one.ranges(image.info().levels).first().cloned().unwrap_or_default();
         let (object, _reading) = self.inner().for_reading(image.resource(), &range)?;
-        let mut raw = vec![0u8; bytes as usize];
         self.share().memory().counters.bytes_read.add(bytes);
-        read_level(&object, (level, layer), &mut raw)?;
-        Ok(raw.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect())
+        values(bytes, |raw| read_level(&object, (level, layer), raw))
     }
 
     /// Records a copy of all texels of one level of one layer to a level, of the same size, of a layer of an image.

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 
 use super::flags::{MapFlags, check_flags};
 use super::upload::{Renamed, idle_object, rename};
+use super::values;
 use crate::barrier::By;
 use crate::buffer::BufferSlice;
 use crate::context::{Context, Inner};
@@ -294,9 +295,7 @@ impl Mapped {
         if size_of::<T>() == 0 {
             return Err(Error::range("read: elements of no bytes", rule::WHOLE));
         }
-        let mut raw = vec![0u8; bytes as usize];
-        self.target.storage().read(self.start + offset, &mut raw)?;
-        Ok(raw.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect())
+        values(bytes, |raw| Ok(self.target.storage().read(self.start + offset, raw)?))
     }
 
     /// Writes values from byte `offset` of the mapping on. [`Error::Range`] if they are not inside, or the mapping is not

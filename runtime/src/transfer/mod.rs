@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use ash::vk;
 use bytemuck::{AnyBitPattern, NoUninit};
+use spelter_driver::host_memory;
 
 use crate::barrier::Use;
 use crate::batch::Refusal;
@@ -67,9 +68,7 @@ impl Context {
             let problem = format!("read: {bytes} bytes for elements of {each} bytes of {of}");
             return Err(Error::range(problem, rule::WHOLE));
         }
-        let mut raw = vec![0u8; bytes as usize];
-        self.inner().read(buffer.resource(), range.start, &mut raw)?;
-        Ok(raw.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect())
+        values(bytes, |raw| self.inner().read(buffer.resource(), range.start, raw))
     }
 
     /// Writes values into a buffer from byte `offset` on, after everything that was recorded before and before everything
@@ -298,4 +297,11 @@ impl Inner {
         }
         Ok(waited)
     }
+}
+
+/// `bytes` bytes that `read` fills, as values.
+fn values<T: AnyBitPattern>(bytes: u64, read: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<Vec<T>, Error> {
+    let mut raw = host_memory::filled(0u8, bytes as usize)?;
+    read(&mut raw)?;
+    Ok(host_memory::collect(raw.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned))?)
 }

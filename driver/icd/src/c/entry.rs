@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ash::vk;
 
+use super::emergency;
 use crate::context;
 use crate::error::Error;
 use crate::message;
@@ -122,10 +123,24 @@ impl Answer<vk::Result> for () {
     }
 }
 
+/// Whether a call makes something, and may be refused for want of memory. Others must go on: they give memory back, or wait.
+fn makes(call: &str) -> bool {
+    ["vkCreate", "vkAllocate", "vkBegin", "vkEnd", "vkQueueSubmit"].iter().any(|prefix| call.starts_with(prefix))
+}
+
+/// The host has no memory left, not even for a call's small allocations.
+pub(crate) fn exhausted() -> Error {
+    let what = "the host's memory ran out before, and there is none yet for what calls need".to_owned();
+    Error::Code(vk::Result::ERROR_OUT_OF_HOST_MEMORY, what)
+}
+
 /// Runs a call: no panic leaves it, and no error without a message.
 pub(crate) fn guard<R: Failed, T: Answer<R>>(call: &'static str, body: impl FnOnce() -> Result<T, Error>) -> R {
     let call = call.trim_start_matches("PFN_");
     let _context = context::Call::begin();
+    // Before the first call, and where memory ran out.
+    let body =
+        || if emergency::is_set_aside() || !makes(call) || emergency::replenish() { body() } else { Err(exhausted()) };
     let result = catch_unwind(AssertUnwindSafe(body));
     context::take_faults().iter().for_each(|fault| message::error(call, fault));
     match result {

@@ -16,6 +16,7 @@ pub(crate) mod arrays;
 pub(crate) mod callback;
 pub(crate) mod chain;
 pub(crate) mod dispatchable;
+pub(crate) mod emergency;
 pub(crate) mod host;
 #[macro_use]
 pub(crate) mod entry;

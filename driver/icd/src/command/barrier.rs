@@ -2,7 +2,7 @@
 //! of which newer versions have more, need no translation. `scopes.rs` tells of those that make no sense.
 
 use ash::vk::{self, AccessFlags, PipelineStageFlags};
-use spelter_driver as driver;
+use spelter_driver::{self as driver, host_memory};
 
 use super::CommandBuffer;
 use super::scopes::{Rules, Scope, check};
@@ -121,7 +121,7 @@ fn record(
     images: impl Iterator<Item = ImageRange>,
 ) -> Result<(), Error> {
     let find = |range: BufferRange| Ok((Buffer::get(range.buffer, "VkBufferMemoryBarrier-buffer")?, range));
-    let buffers = buffers.map(find).collect::<Result<Vec<_>, Error>>()?;
+    let buffers = host_memory::try_collect(buffers.map(find))?;
     let buffers = buffers.iter().map(|(buffer, range)| driver::BufferMemoryBarrier {
         src_access: BEFORE,
         dst_access: AFTER,
@@ -130,7 +130,7 @@ fn record(
         size: range.size,
     });
     let find = |range: ImageRange| Ok((Image::get(range.image, "VkImageMemoryBarrier-image")?, range));
-    let images = images.map(find).collect::<Result<Vec<_>, Error>>()?;
+    let images = host_memory::try_collect(images.map(find))?;
     let images = images.iter().map(|(image, range)| driver::ImageMemoryBarrier {
         src_access: BEFORE,
         dst_access: AFTER,

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 
 use ash::vk::{self, Handle};
+use spelter_driver::host_memory;
 
 use super::CommandBuffer;
 use crate::c::entry::entry_points;
@@ -86,8 +87,8 @@ fn record_sets(
         let layout = PipelineLayout::get(layout, "vkCmdBindDescriptorSets-layout")?;
         let at = "vkCmdBindDescriptorSets-pDescriptorSets";
         let find = |&set: &vk::DescriptorSet| DescriptorSet::get(set, at);
-        let sets = sets.iter().map(find).collect::<Result<Vec<_>, _>>()?;
-        let sets: Vec<_> = sets.iter().map(|set| &set.driver).collect();
+        let sets = host_memory::try_collect(sets.iter().map(find))?;
+        let sets = host_memory::collect(sets.iter().map(|set| &set.driver))?;
         Ok(into.bind_descriptor_sets(&layout.driver, first, &sets, offsets)?)
     })
 }

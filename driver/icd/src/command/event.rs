@@ -1,6 +1,7 @@
 //! Events in command buffers. They order everything, as barriers do: what a program names of stages and accesses is looked at only.
 
 use ash::vk::{self, PipelineStageFlags as S, PipelineStageFlags2 as S2};
+use spelter_driver::host_memory;
 
 use super::CommandBuffer;
 use super::barrier::{Old, SET_EVENT2, WAIT_EVENTS, WAIT_EVENTS2, check_dependency, record_dependency};
@@ -79,7 +80,7 @@ fn record(
 ) -> Result<(), Error> {
     commands.add(|into| {
         let find = |&event: &vk::Event| Event::get(event, "vkCmdWaitEvents-pEvents");
-        let events = events.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+        let events = host_memory::try_collect(events.iter().map(find))?;
         into.wait_events(&events.iter().map(|event| &event.driver).collect::<Vec<_>>())?;
         barriers(into)
     })

@@ -1,7 +1,7 @@
 //! Copies and clears of images.
 
 use ash::vk;
-use spelter_driver as driver;
+use spelter_driver::{self as driver, host_memory};
 
 use super::CommandBuffer;
 use crate::buffer::Buffer;
@@ -89,7 +89,7 @@ fn copy(
 }
 
 fn copy2(commands: Ref<CommandBuffer>, info: In<'_, vk::CopyImageInfo2<'_>>) -> Result<(), Error> {
-    let regions: Vec<_> = info.copies().iter().map(plain_copy).collect();
+    let regions = host_memory::collect(info.copies().iter().map(plain_copy))?;
     record_copy(&commands, info.src_image, info.dst_image, &regions)
 }
 
@@ -138,12 +138,12 @@ fn plain(region: &vk::BufferImageCopy2<'_>) -> vk::BufferImageCopy {
 }
 
 fn upload2(commands: Ref<CommandBuffer>, info: In<'_, vk::CopyBufferToImageInfo2<'_>>) -> Result<(), Error> {
-    let regions: Vec<_> = info.copies().iter().map(plain).collect();
+    let regions = host_memory::collect(info.copies().iter().map(plain))?;
     record_upload(&commands, info.src_buffer, info.dst_image, &regions)
 }
 
 fn download2(commands: Ref<CommandBuffer>, info: In<'_, vk::CopyImageToBufferInfo2<'_>>) -> Result<(), Error> {
-    let regions: Vec<_> = info.copies().iter().map(plain).collect();
+    let regions = host_memory::collect(info.copies().iter().map(plain))?;
     record_download(&commands, info.src_image, info.dst_buffer, &regions)
 }
 

@@ -16,9 +16,10 @@ use std::sync::Arc;
 
 use ash::vk;
 use parking_lot::{Mutex, MutexGuard};
-use spelter_driver as driver;
+use spelter_driver::{self as driver, host_memory};
 
-use crate::c::entry::entry_points;
+use crate::c::emergency;
+use crate::c::entry::{entry_points, exhausted};
 use crate::c::{EntryPoint, In, Many, Out, OutMany};
 use crate::debug::name_of;
 use crate::descriptor::Pushed;
@@ -92,7 +93,9 @@ object!(dispatchable CommandBuffer: vk::CommandBuffer, |commands| commands.devic
 impl CommandBuffer {
     /// Records a command. If that fails, so does the end of the recording.
     pub(crate) fn add(&self, record: impl FnOnce(&driver::CommandBuffer) -> Result<(), Error>) -> Result<(), Error> {
-        record(&self.driver).inspect_err(|error| {
+        let room = emergency::is_set_aside() || emergency::replenish();
+        let recorded = if room { record(&self.driver) } else { Err(exhausted()) };
+        recorded.inspect_err(|error| {
             self.failed.lock().get_or_insert_with(|| error.clone());
         })
     }
@@ -144,7 +147,7 @@ fn destroy_pool(_: Ref<Device>, pool: vk::CommandPool, _: *const vk::AllocationC
 }
 
 fn reset_pool(_: Ref<Device>, pool: Ref<CommandPool>, _: vk::CommandPoolResetFlags) -> Result<(), Error> {
-    let buffers: Vec<_> = pool.buffers.lock().iter().copied().collect();
+    let buffers = host_memory::collect(pool.buffers.lock().iter().copied())?;
     for buffer in buffers.into_iter().filter_map(CommandBuffer::find) {
         buffer.driver.reset()?;
         buffer.forget();
@@ -169,7 +172,7 @@ fn allocate(
         let (failed, pushed, labels) = Default::default();
         CommandBuffer { driver, device: device.share(), failed, pushed, labels }.insert()
     };
-    let made: Vec<_> = (0..info.command_buffer_count).map(new).collect();
+    let made = host_memory::collect((0..info.command_buffer_count).map(new))?;
     pool.buffers.lock().extend(&made);
     out.put(made.len(), made);
     Ok(())

@@ -1,6 +1,7 @@
 //! Secondary command buffers.
 
 use ash::vk;
+use spelter_driver::host_memory;
 
 use super::CommandBuffer;
 use crate::c::Many;
@@ -18,8 +19,8 @@ fn execute(commands: Ref<CommandBuffer>, count: u32, buffers: Many<'_, vk::Comma
     commands.add(|into| {
         let at = "vkCmdExecuteCommands-pCommandBuffers";
         let find = |&buffer: &vk::CommandBuffer| CommandBuffer::get(buffer, at);
-        let buffers = buffers.of(count as usize).iter().map(find).collect::<Result<Vec<_>, _>>()?;
-        let buffers: Vec<_> = buffers.iter().map(|buffer| &buffer.driver).collect();
+        let buffers = host_memory::try_collect(buffers.of(count as usize).iter().map(find))?;
+        let buffers = host_memory::collect(buffers.iter().map(|buffer| &buffer.driver))?;
         // What was pushed is disturbed like all other state.
         *commands.pushed() = None;
         Ok(into.execute_commands(&buffers)?)

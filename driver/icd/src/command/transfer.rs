@@ -1,6 +1,7 @@
 //! Copies, fills and updates of buffers.
 
 use ash::vk;
+use spelter_driver::host_memory;
 use std::ffi::c_void;
 
 use super::CommandBuffer;
@@ -52,7 +53,7 @@ fn copy2(commands: Ref<CommandBuffer>, info: In<'_, vk::CopyBufferInfo2<'_>>) ->
         dst_offset: region.dst_offset,
         size: region.size,
     };
-    let regions: Vec<_> = info.copies().iter().map(plain).collect();
+    let regions = host_memory::collect(info.copies().iter().map(plain))?;
     record(&commands, info.src_buffer, info.dst_buffer, &regions)
 }
 

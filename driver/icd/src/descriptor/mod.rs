@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ash::vk;
 use parking_lot::Mutex;
-use spelter_driver as driver;
+use spelter_driver::{self as driver, host_memory};
 
 use crate::c::entry::entry_points;
 use crate::c::{EntryPoint, In, Many, Out, OutChain, OutMany, Slice};
@@ -136,8 +136,9 @@ fn new_layout(
             owned.push((number, samplers(binding.samplers())?));
         }
     }
-    let owned: Vec<_> =
-        owned.iter().map(|(binding, samplers)| driver::ImmutableSamplers { binding: *binding, samplers }).collect();
+    let owned = host_memory::collect(
+        owned.iter().map(|(binding, samplers)| driver::ImmutableSamplers { binding: *binding, samplers }),
+    )?;
     use vk::DescriptorSetLayoutCreateFlags as F;
     let pushed = info.flags.contains(F::PUSH_DESCRIPTOR_KHR);
     if pushed {
@@ -212,7 +213,7 @@ fn create_pool(
     // Compute shaders have no input attachments; blocks are counted below.
     let other = [vk::DescriptorType::INLINE_UNIFORM_BLOCK, vk::DescriptorType::INPUT_ATTACHMENT];
     let sizes = info.sizes().get().iter().filter(|size| !other.contains(&size.ty));
-    let mut sizes: Vec<_> = sizes.map(|size| (size.ty, size.descriptor_count)).collect();
+    let mut sizes = host_memory::collect(sizes.map(|size| (size.ty, size.descriptor_count)))?;
     let blocks = info.next::<vk::DescriptorPoolInlineUniformBlockCreateInfo<'_>>();
     let blocks = blocks.map_or(0, |blocks| blocks.max_inline_uniform_block_bindings);
     if blocks > 0 {
@@ -259,8 +260,8 @@ fn allocate(
             let counts = info.next::<vk::DescriptorSetVariableDescriptorCountAllocateInfo<'_>>();
             let count = |index| counts.and_then(|counts| counts.counts().get().get(index).copied()).unwrap_or(0);
             let new = |(index, &layout)| new_set(&device, &pool, layout, count(index));
-            let sets = layouts.get().iter().enumerate().map(new).collect::<Result<Vec<_>, _>>()?;
-            let handles: Vec<_> = sets.into_iter().map(DescriptorSet::insert).collect();
+            let sets = host_memory::try_collect(layouts.get().iter().enumerate().map(new))?;
+            let handles = host_memory::collect(sets.into_iter().map(DescriptorSet::insert))?;
             pool.sets.lock().extend(&handles);
             Ok(handles)
         });
@@ -284,7 +285,7 @@ fn new_set(
         Some(Variable::Bytes(of)) if of == binding => check_variable_block(count, most).map(|()| (binding, count)),
         _ => Ok((binding, most)),
     };
-    let blocks = layout.inline.iter().map(bytes).collect::<Result<Vec<_>, _>>()?;
+    let blocks = host_memory::try_collect(layout.inline.iter().map(bytes))?;
     // A block without bytes takes none of the pool, and reads from it give 0.
     let blocks = blocks.into_iter().filter(|(_, bytes)| *bytes > 0);
     let blocks = blocks.map(|block| Block::new(device, &pool.inline, &driver, block));

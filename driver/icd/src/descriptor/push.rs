@@ -88,7 +88,7 @@ fn push_with_template(
 ) -> Result<(), Error> {
     commands.add(|into| {
         let template = Template::get(template, "vkCmdPushDescriptorSetWithTemplate-descriptorUpdateTemplate")?;
-        let apply = |to: &driver::DescriptorSet| template.writes(&data, to).try_for_each(|write| write.apply(to));
+        let apply = |to: &driver::DescriptorSet| template.writes(&data, to).try_for_each(|write| write?.apply(to));
         bind(&commands, into, layout, set, apply)
     })
 }
@@ -132,7 +132,10 @@ fn bind(
     // What a compatible layout pushed stays.
     let fits = |pushed: &Pushed| pushed.set == set && pushed.layout.driver.is_compatible(&layout.driver, set);
     let same = before.take().filter(fits);
-    let now = same.map_or_else(|| driver::DescriptorSet::pushed(&of_set.driver), |pushed| pushed.now.pushed_after());
+    let now = match same {
+        Some(pushed) => pushed.now.pushed_after(),
+        None => driver::DescriptorSet::pushed(&of_set.driver)?,
+    };
     apply(&now)?;
     into.bind_descriptor_sets(&layout.driver, set, &[&now], &[])?;
     *before = Some(Pushed { layout: layout.share(), set, now });

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use ash::vk;
-use spelter_driver as driver;
+use spelter_driver::{self as driver, host_memory};
 
 use super::write::{Kind, is_own};
 use super::{Content, DescriptorSet, DescriptorSetLayout, Write};
@@ -98,19 +98,21 @@ impl Template {
         &'a self,
         data: &'a TemplateData<'a>,
         set: &'a driver::DescriptorSet,
-    ) -> impl Iterator<Item = Write<'a>> {
+    ) -> impl Iterator<Item = Result<Write<'a>, Error>> {
         self.entries.iter().map(|(kind, entry)| {
             let count = entry.descriptor_count as usize;
             let offsets = (0..count).map(|index| entry.offset + index * entry.stride);
             let content = match kind {
                 Kind::Images if is_own(set, entry.descriptor_type, entry.dst_binding) => Content::OwnSamplers(count),
-                Kind::Images => Content::Images(offsets.map(|offset| data.read(offset)).collect()),
-                Kind::Buffers => Content::Buffers(offsets.map(|offset| data.read(offset)).collect()),
-                Kind::Texels => Content::Texels(offsets.map(|offset| data.read(offset)).collect()),
+                Kind::Images => Content::Images(host_memory::collect(offsets.map(|offset| data.read(offset)))?.into()),
+                Kind::Buffers => {
+                    Content::Buffers(host_memory::collect(offsets.map(|offset| data.read(offset)))?.into())
+                }
+                Kind::Texels => Content::Texels(host_memory::collect(offsets.map(|offset| data.read(offset)))?.into()),
                 Kind::Inline => Content::Inline(data.bytes(entry.offset, count).into()),
             };
             let ty = entry.descriptor_type;
-            Write { binding: entry.dst_binding, element: entry.dst_array_element, ty, content }
+            Ok(Write { binding: entry.dst_binding, element: entry.dst_array_element, ty, content })
         })
     }
 }
@@ -121,5 +123,5 @@ fn update(
     template: Ref<Template>,
     data: TemplateData<'_>,
 ) -> Result<(), Error> {
-    template.writes(&data, &set.driver).try_for_each(|write| set.write(&write))
+    template.writes(&data, &set.driver).try_for_each(|write| set.write(&write?))
 }

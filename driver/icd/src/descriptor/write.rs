@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use ash::vk::{self, Handle};
-use spelter_driver as driver;
+use spelter_driver::{self as driver, host_memory};
 
 use super::DescriptorSet;
 use super::inline::Block;
@@ -118,12 +118,12 @@ impl<'a> Write<'a> {
             return self.one_by_one(set, list, is_null, Self::buffers);
         }
         let at = "VkDescriptorBufferInfo-buffer";
-        let buffers = list.iter().map(|info| Buffer::get(info.buffer, at)).collect::<Result<Vec<_>, _>>()?;
+        let buffers = host_memory::try_collect(list.iter().map(|info| Buffer::get(info.buffer, at)))?;
         let infos = buffers.iter().zip(list).map(|(buffer, info)| {
             let vk::DescriptorBufferInfo { offset, range, .. } = *info;
             driver::BufferInfo { buffer: &buffer.driver, offset, range }
         });
-        Ok(set.write(self.binding, self.element, self.ty, &infos.collect::<Vec<_>>())?)
+        Ok(set.write(self.binding, self.element, self.ty, &host_memory::collect(infos)?)?)
     }
 
     fn images(&self, set: &driver::DescriptorSet, list: &[vk::DescriptorImageInfo]) -> Result<(), Error> {
@@ -143,12 +143,12 @@ impl<'a> Write<'a> {
             })?;
             Ok((view, Sampler::find(info.sampler).filter(|_| with_sampler)))
         });
-        let objects = objects.collect::<Result<Vec<_>, Error>>()?;
+        let objects = host_memory::try_collect(objects)?;
         let infos = objects.iter().map(|(view, sampler)| driver::DescriptorImageInfo {
             view: view.as_ref().and_then(|view| view.driver.as_ref()),
             sampler: sampler.as_ref().map(|sampler| &sampler.driver),
         });
-        Ok(set.write_images(self.binding, self.element, self.ty, &infos.collect::<Vec<_>>())?)
+        Ok(set.write_images(self.binding, self.element, self.ty, &host_memory::collect(infos)?)?)
     }
 
     fn texels(&self, set: &driver::DescriptorSet, list: &[vk::BufferView]) -> Result<(), Error> {
@@ -157,8 +157,8 @@ impl<'a> Write<'a> {
             return self.one_by_one(set, list, is_null, Self::texels);
         }
         let at = "VkWriteDescriptorSet-descriptorType-02994";
-        let views = list.iter().map(|&view| BufferView::get(view, at)).collect::<Result<Vec<_>, _>>()?;
-        let views: Vec<_> = views.iter().map(|view| &view.driver).collect();
+        let views = host_memory::try_collect(list.iter().map(|&view| BufferView::get(view, at)))?;
+        let views = host_memory::collect(views.iter().map(|view| &view.driver))?;
         Ok(set.write_texel_buffers(self.binding, self.element, self.ty, &views)?)
     }
 
@@ -174,7 +174,9 @@ impl<'a> Write<'a> {
             if is_null(one) {
                 set.write_null(self.binding, element, self.ty, 1)?;
             } else {
-                write(&Self { element, ..self.clone() }, set, std::slice::from_ref(one))?;
+                // Its content is `one`.
+                let content = Content::Inline(Cow::Borrowed(&[]));
+                write(&Self { element, content, ..*self }, set, std::slice::from_ref(one))?;
             }
         }
         Ok(())
@@ -207,7 +209,7 @@ impl DescriptorSet {
         let (source, target) = (from.block(of[0], at)?, self.block(to[0], at)?);
         check_bytes(at, source, of[1], count)?;
         check_bytes(at, target, to[1], count)?;
-        let mut bytes = vec![0; count];
+        let mut bytes = host_memory::filled(0, count)?;
         source.read(of[1], &mut bytes)?;
         target.write(to[1], &bytes)
     }

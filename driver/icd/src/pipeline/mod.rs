@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ash::vk::{self, Handle};
-use spelter_driver as driver;
+use spelter_driver::{self as driver, host_memory};
 
 use crate::c::entry::entry_points;
 use crate::c::{EntryPoint, In, Many, Out, OutMany, Text};
@@ -110,15 +110,16 @@ fn create_layout(
 ) -> Result<(), Error> {
     let at = "VkPipelineLayoutCreateInfo-pSetLayouts";
     let find = |&layout: &vk::DescriptorSetLayout| Ok(DescriptorSetLayout::get(layout, at)?.share());
-    let sets = info.layouts().iter().map(find).collect::<Result<Vec<_>, Error>>()?;
+    let sets = host_memory::try_collect(info.layouts().iter().map(find))?;
     // Other stages' push constants are nobody's here.
     let compute = info.ranges().get().iter().filter(|range| range.stage_flags.contains(vk::ShaderStageFlags::COMPUTE));
-    let ranges: Vec<_> = compute.map(|range| driver::PushRange { offset: range.offset, size: range.size }).collect();
+    let ranges =
+        host_memory::collect(compute.map(|range| driver::PushRange { offset: range.offset, size: range.size }))?;
     let vuid = "VUID-VkPipelineLayoutCreateInfo-pSetLayouts-00293";
     require(sets.iter().filter(|set| set.pushed).count() <= 1, "vkCreatePipelineLayout", vuid, || {
         "more than one set whose descriptors are pushed".into()
     })?;
-    let layouts: Vec<_> = sets.iter().map(|set| &set.driver).collect();
+    let layouts = host_memory::collect(sets.iter().map(|set| &set.driver))?;
     let driver = device.driver.create_pipeline_layout(&layouts, &ranges)?;
     out.put(PipelineLayout { driver, sets }.insert());
     Ok(())
@@ -140,7 +141,7 @@ fn create_compute(
     _: *const vk::AllocationCallbacks<'_>,
     out: OutMany<'_, vk::Pipeline>,
 ) -> Result<vk::Result, Error> {
-    let mut made = vec![vk::Pipeline::null(); count as usize];
+    let mut made = host_memory::filled(vk::Pipeline::null(), count as usize)?;
     let mut result = Ok(vk::Result::SUCCESS);
     for (place, info) in made.iter_mut().zip(infos.of(count as usize).each()) {
         match compute(&device, info, cache.0.as_deref()) {

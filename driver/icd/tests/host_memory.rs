@@ -1,0 +1,212 @@
+//! Programs under a small limit of address space: each call succeeds or is an error, and the process ends by itself.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "every call of Vulkan is unsafe; a failing test panics; a child tells its end on standard output"
+)]
+
+mod common;
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+
+use ash::vk;
+use common::entry;
+
+/// Says in the child's environment what it is to do.
+const TASK: &str = "SPELTER_TEST_TASK";
+
+/// What a child prints last.
+const END: &str = "ended:";
+
+/// How far a program came: an error is told by the call that gave it.
+type End = Result<(), String>;
+
+fn told<T>(call: &str, result: Result<T, vk::Result>) -> Result<T, String> {
+    result.map_err(|code| format!("{call}: {code:?}"))
+}
+
+/// A device, as a program makes it that does not trust its machine.
+struct Made {
+    instance: ash::Instance,
+    device: ash::Device,
+    queue: vk::Queue,
+}
+
+fn make() -> Result<Made, String> {
+    unsafe {
+        let instance = told("vkCreateInstance", entry().create_instance(&vk::InstanceCreateInfo::default(), None))?;
+        let physical = told("vkEnumeratePhysicalDevices", instance.enumerate_physical_devices())?[0];
+        let queues = [vk::DeviceQueueCreateInfo::default().queue_priorities(&[1.0])];
+        let info = vk::DeviceCreateInfo::default().queue_create_infos(&queues);
+        let device = told("vkCreateDevice", instance.create_device(physical, &info, None))?;
+        let queue = device.get_device_queue(0, 0);
+        Ok(Made { instance, device, queue })
+    }
+}
+
+fn storage_layout(made: &Made, count: u32) -> Result<vk::DescriptorSetLayout, String> {
+    let bindings = [vk::DescriptorSetLayoutBinding::default()
+        .descriptor_type(vk::DescriptorType::STORAGE_BUFFER)
+        .descriptor_count(count)
+        .stage_flags(vk::ShaderStageFlags::COMPUTE)];
+    let info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
+    told("vkCreateDescriptorSetLayout", unsafe { made.device.create_descriptor_set_layout(&info, None) })
+}
+
+/// Sets of a hundred thousand descriptors each, until there is no memory for more.
+fn descriptors(made: &Made) -> End {
+    let layout = storage_layout(made, 100_000)?;
+    loop {
+        let sizes =
+            [vk::DescriptorPoolSize::default().ty(vk::DescriptorType::STORAGE_BUFFER).descriptor_count(1_000_000)];
+        let info = vk::DescriptorPoolCreateInfo::default().max_sets(10).pool_sizes(&sizes);
+        let pool = told("vkCreateDescriptorPool", unsafe { made.device.create_descriptor_pool(&info, None) })?;
+        let layouts = [layout; 10];
+        let info = vk::DescriptorSetAllocateInfo::default().descriptor_pool(pool).set_layouts(&layouts);
+        told("vkAllocateDescriptorSets", unsafe { made.device.allocate_descriptor_sets(&info) })?;
+    }
+}
+
+/// A command buffer that grows until there is no memory for it.
+fn recording(made: &Made) -> End {
+    let device = &made.device;
+    unsafe {
+        let pool = told("vkCreateCommandPool", device.create_command_pool(&Default::default(), None))?;
+        let info = vk::CommandBufferAllocateInfo::default().command_pool(pool).command_buffer_count(1);
+        let commands = told("vkAllocateCommandBuffers", device.allocate_command_buffers(&info))?[0];
+        let info = vk::BufferCreateInfo::default().size(1 << 16).usage(vk::BufferUsageFlags::TRANSFER_DST);
+        let buffer = told("vkCreateBuffer", device.create_buffer(&info, None))?;
+        let needs = device.get_buffer_memory_requirements(buffer);
+        let info = vk::MemoryAllocateInfo::default().allocation_size(needs.size);
+        let memory = told("vkAllocateMemory", device.allocate_memory(&info, None))?;
+        told("vkBindBufferMemory", device.bind_buffer_memory(buffer, memory, 0))?;
+        let bytes = [7; 1 << 15];
+        for round in 1.. {
+            told("vkBeginCommandBuffer", device.begin_command_buffer(commands, &Default::default()))?;
+            for _ in 0..round * 1000 {
+                device.cmd_update_buffer(commands, buffer, 0, &bytes);
+                device.cmd_fill_buffer(commands, buffer, 0, 1 << 16, 1);
+            }
+            told("vkEndCommandBuffer", device.end_command_buffer(commands))?;
+        }
+    }
+    Ok(())
+}
+
+/// Objects of many kinds until there is no memory for more.
+fn objects(made: &Made) -> End {
+    let device = &made.device;
+    loop {
+        unsafe {
+            told("vkCreateFence", device.create_fence(&Default::default(), None))?;
+            told("vkCreateSemaphore", device.create_semaphore(&Default::default(), None))?;
+            told("vkCreateEvent", device.create_event(&Default::default(), None))?;
+            told("vkCreateSampler", device.create_sampler(&Default::default(), None))?;
+            let info = vk::QueryPoolCreateInfo::default().query_type(vk::QueryType::TIMESTAMP).query_count(5000);
+            told("vkCreateQueryPool", device.create_query_pool(&info, None))?;
+            let info = vk::BufferCreateInfo::default().size(64).usage(vk::BufferUsageFlags::STORAGE_BUFFER);
+            told("vkCreateBuffer", device.create_buffer(&info, None))?;
+            told("vkCreateCommandPool", device.create_command_pool(&Default::default(), None))?;
+        }
+    }
+}
+
+/// Pipelines of a large shader, each with another constant, until there is no memory for more; each is run.
+fn pipelines(made: &Made) -> End {
+    let device = &made.device;
+    let sets = [storage_layout(made, 1)?];
+    let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&sets);
+    let layout = told("vkCreatePipelineLayout", unsafe { device.create_pipeline_layout(&info, None) })?;
+    for round in 0u32.. {
+        let lines: String = (0..400).map(|i| format!("a = (a * {}u) ^ (a >> {}u);\n", i * 7 + round, i % 31)).collect();
+        let wgsl = format!(
+            "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+             @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
+                var a = id.x; {lines} o[id.x] = a; }}"
+        );
+        let words = common::spirv(&wgsl);
+        unsafe {
+            let info = vk::ShaderModuleCreateInfo::default().code(&words);
+            let module = told("vkCreateShaderModule", device.create_shader_module(&info, None))?;
+            let stage = vk::PipelineShaderStageCreateInfo::default()
+                .stage(vk::ShaderStageFlags::COMPUTE)
+                .module(module)
+                .name(c"main");
+            let info = [vk::ComputePipelineCreateInfo::default().stage(stage).layout(layout)];
+            let made = device.create_compute_pipelines(vk::PipelineCache::null(), &info, None);
+            told("vkCreateComputePipelines", made.map_err(|(_, code)| code))?;
+        }
+    }
+    Ok(())
+}
+
+/// Submissions that are never waited for, until one is refused or a hundred thousand went.
+fn submissions(made: &Made) -> End {
+    let device = &made.device;
+    unsafe {
+        let pool = told("vkCreateCommandPool", device.create_command_pool(&Default::default(), None))?;
+        for _ in 0..100_000 {
+            let info = vk::CommandBufferAllocateInfo::default().command_pool(pool).command_buffer_count(1);
+            let commands = told("vkAllocateCommandBuffers", device.allocate_command_buffers(&info))?;
+            told("vkBeginCommandBuffer", device.begin_command_buffer(commands[0], &Default::default()))?;
+            told("vkEndCommandBuffer", device.end_command_buffer(commands[0]))?;
+            let submits = [vk::SubmitInfo::default().command_buffers(&commands)];
+            told("vkQueueSubmit", device.queue_submit(made.queue, &submits, vk::Fence::null()))?;
+        }
+        told("vkQueueWaitIdle", device.queue_wait_idle(made.queue))
+    }
+}
+
+const TASKS: [(&str, fn(&Made) -> End); 5] = [
+    ("descriptors", descriptors),
+    ("recording", recording),
+    ("objects", objects),
+    ("pipelines", pipelines),
+    ("submissions", submissions),
+];
+
+/// In the child: does its task, and says how it ended. After an error, the device can still be waited for and destroyed.
+fn child(task: &str) {
+    let (_, run) = TASKS.iter().find(|(name, _)| *name == task).unwrap();
+    let made = match make() {
+        Ok(made) => made,
+        Err(end) => return println!("{END} {end}"),
+    };
+    let end = run(&made).err().unwrap_or_else(|| "all done".to_owned());
+    unsafe {
+        let _ = made.device.device_wait_idle();
+        made.device.destroy_device(None);
+        made.instance.destroy_instance(None);
+    }
+    println!("{END} {end}");
+}
+
+#[test]
+fn want_of_host_memory_is_an_error_and_never_the_end_of_the_process() {
+    let test = "want_of_host_memory_is_an_error_and_never_the_end_of_the_process";
+    if let Ok(task) = std::env::var(TASK) {
+        return child(&task);
+    }
+    let mut out_of_memory = 0;
+    for (task, _) in TASKS {
+        for mebibytes in [150, 200, 300, 400] {
+            // The limit is the child's own, set by the shell that becomes it.
+            let script = format!("ulimit -v {} && exec \"$0\" {test} --exact --nocapture", mebibytes << 10);
+            let mut shell = Command::new("sh");
+            shell.arg("-c").arg(script).arg(std::env::current_exe().unwrap());
+            let child = shell.env(TASK, task).env("SPELTER_WORKERS", "2").output().unwrap();
+            let (out, err) = (String::from_utf8_lossy(&child.stdout), String::from_utf8_lossy(&child.stderr));
+            let at = format!("{task} with {mebibytes} MiB");
+            assert_eq!(child.status.signal(), None, "{at}: a signal ended it\n{out}\n{err}");
+            let end = out.lines().find_map(|line| line.split_once(END)).map(|(_, end)| end.trim());
+            let end = end.unwrap_or_else(|| panic!("{at}: no end was told\n{out}\n{err}"));
+            assert!(end == "all done" || end.contains("OUT_OF"), "{at}: {end}\n{err}");
+            out_of_memory += usize::from(end.contains("OUT_OF_HOST_MEMORY"));
+        }
+    }
+    assert!(out_of_memory > 0, "no limit was small enough for a call to fail");
+}

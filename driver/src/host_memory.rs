@@ -1,0 +1,94 @@
+//! Host memory whose size a program chooses: where there is none, a call ends with an error, and the process goes on.
+//!
+//! Rust's collections abort the process when the allocator refuses. Lists that a program can make as long as it likes
+//! (descriptors of a set, commands of a recording, results of queries) are made by the functions here.
+
+/// The host has no memory for what a call needs (`VK_ERROR_OUT_OF_HOST_MEMORY`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("out of host memory: {bytes} bytes wanted")]
+pub struct OutOfHostMemory {
+    /// How many bytes were asked for; `u64::MAX` where no machine has as many.
+    pub bytes: u64,
+}
+
+impl OutOfHostMemory {
+    fn for_list<T>(len: usize) -> Self {
+        Self { bytes: (len as u64).saturating_mul(size_of::<T>() as u64) }
+    }
+}
+
+/// Makes room for `more` elements behind those that a list has.
+pub fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<(), OutOfHostMemory> {
+    list.try_reserve(more).map_err(|_| OutOfHostMemory::for_list::<T>(list.len().saturating_add(more)))
+}
+
+/// An empty list with room for exactly `len` elements.
+pub fn list<T>(len: usize) -> Result<Vec<T>, OutOfHostMemory> {
+    let mut list = Vec::new();
+    list.try_reserve_exact(len).map_err(|_| OutOfHostMemory::for_list::<T>(len))?;
+    Ok(list)
+}
+
+/// All elements of an iterator.
+pub fn collect<T>(items: impl IntoIterator<Item = T>) -> Result<Vec<T>, OutOfHostMemory> {
+    try_collect(items.into_iter().map(Ok::<_, OutOfHostMemory>))
+}
+
+/// All elements of an iterator, or its first error.
+pub fn try_collect<T, E: From<OutOfHostMemory>>(items: impl IntoIterator<Item = Result<T, E>>) -> Result<Vec<T>, E> {
+    let items = items.into_iter();
+    let mut all = list(items.size_hint().0)?;
+    for item in items {
+        // Only an iterator that does not know its length comes here without room.
+        if all.len() == all.capacity() {
+            reserve(&mut all, 1)?;
+        }
+        all.push(item?);
+    }
+    Ok(all)
+}
+
+/// A copy of a slice.
+pub fn copied<T: Clone>(of: &[T]) -> Result<Vec<T>, OutOfHostMemory> {
+    let mut all = list(of.len())?;
+    all.extend_from_slice(of);
+    Ok(all)
+}
+
+/// `len` copies of a value.
+pub fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>, OutOfHostMemory> {
+    let mut all = list(len)?;
+    all.resize(len, value);
+    Ok(all)
+}
+
+/// Whether the allocator has `bytes` at this moment: for work of many small allocations, such as compiling a kernel, none
+/// of which can be refused one by one. Other threads may take the memory meanwhile.
+pub fn require_room(bytes: u64) -> Result<(), OutOfHostMemory> {
+    let len = usize::try_from(bytes).map_err(|_| OutOfHostMemory { bytes })?;
+    // The compiler must not leave out an allocation that nothing is written to.
+    std::hint::black_box(list::<u8>(len)?.as_mut_ptr());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_machine_has_is_an_error() {
+        let bytes = 8 * (1 << 60);
+        assert_eq!(filled(0u64, 1 << 60), Err(OutOfHostMemory { bytes }));
+        assert_eq!(list::<u64>(usize::MAX), Err(OutOfHostMemory { bytes: u64::MAX }));
+        assert_eq!(require_room(1 << 62), Err(OutOfHostMemory { bytes: 1 << 62 }));
+        assert_eq!(collect((0..1u64 << 60).map(|_| 0u64)), Err(OutOfHostMemory { bytes }));
+    }
+
+    #[test]
+    fn lists_hold_what_they_are_made_of() {
+        assert_eq!(collect([1, 2, 3].into_iter().filter(|n| *n != 2)), Ok(vec![1, 3]));
+        assert_eq!(filled(7, 3), copied(&[7, 7, 7]));
+        let items = [Ok(1), Err(OutOfHostMemory { bytes: 4 }), Ok(2)];
+        assert_eq!(try_collect(items), Err(OutOfHostMemory { bytes: 4 }));
+    }
+}
