@@ -65,6 +65,51 @@ fn with_body(capabilities: &str, model: &str, decorations: &str, body: &str) -> 
     module([capabilities, model], decorations, declarations, body)
 }
 
+/// A module with these bytes in the place of each `~` of its strings.
+fn with_bytes(text: &str, bytes: &[u8]) -> Vec<u32> {
+    let mut next = bytes.iter().cycle();
+    let replaced = |byte: u8| if byte == b'~' { *next.next().expect("there are bytes") } else { byte };
+    let all: Vec<u8> = assembled(text).iter().flat_map(|word| word.to_le_bytes()).map(replaced).collect();
+    all.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
+}
+
+#[test]
+fn names_may_hold_any_bytes() {
+    let names = "%file = OpString \"f~~\"
+        OpSource GLSL 450 %file \"~~~~~~~\"
+        OpSourceContinued \"~~\"
+        OpName %main \"ma~~~~~in\"
+        OpName %buffer \"\u{416}~~~\"
+        OpMemberName %Block 0 \"~~\"
+        OpModuleProcessed \"~~~~~~~~\"";
+    let body = "OpLine %file 1 2
+        %p = OpAccessChain %ptr_word %buffer %0 %1
+        OpStore %p %5";
+    let text = with_body("", "GLSL450", names, body);
+    for bytes in [&b"\xff"[..], b"\xc0\x80", b"\xed\xad\xbf", b"\xf0\x82\x82", b"\x80"] {
+        let module = Module::from_spirv(&with_bytes(&text, bytes)).unwrap_or_else(|error| panic!("{error}"));
+        let kernel = module.kernel("main", &BTreeMap::new()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(kernel.bindings.len(), 1);
+    }
+}
+
+#[test]
+fn messages_show_names_that_are_not_utf8() {
+    let body = "%lost = OpUndef %ptr_word
+        OpStore %lost %5";
+    let text = with_body("", "GLSL450", "OpName %lost \"lo~~st\"", body);
+    let module = Module::from_spirv(&with_bytes(&text, b"\xff")).unwrap_or_else(|error| panic!("{error}"));
+    let error = module.kernel("main", &BTreeMap::new()).expect_err("a store to nowhere");
+    assert!(error.to_string().contains("lo\u{fffd}\u{fffd}st"), "{error}");
+}
+
+#[test]
+fn names_that_mean_something_are_utf8() {
+    let text = with_body("", "GLSL450", "", "").replace("%main \"main\"", "%main \"ma~~\"");
+    let error = Module::from_spirv(&with_bytes(&text, b"\xff")).expect_err("an entry point without a name");
+    assert!(error.to_string().contains("OpEntryPoint"), "{error}");
+}
+
 #[test]
 fn bindings_are_those_that_are_used_in_order() {
     let kernel = wgsl(

@@ -125,6 +125,19 @@ impl Translator<'_> {
         Ok(value)
     }
 
+    /// Whether values of a type are there when the kernel runs: not of images, samplers, arrays without a size, and pointers that
+    /// are resolved while translating.
+    pub(super) fn has_values(&mut self, ty: Id) -> Checked<bool> {
+        let info = self.types.get(ty)?;
+        match info.ty {
+            Type::Void | Type::Function { .. } => return Err(format!("there are no values of type %{ty}")),
+            Type::Pointer { .. } => return Ok(self.check_pointer_type(ty).is_ok()),
+            _ if info.unsized_tail || info.has_logical_pointer => return Ok(false),
+            _ => {}
+        }
+        Ok(!self.types.scalars(ty)?.contains(&Scalar::Handle))
+    }
+
     /// All scalars 0: what an undefined value is here.
     pub(super) fn zero(&mut self, ty: Id) -> Checked<Composite> {
         let scalars = self.types.scalars(ty)?;
@@ -132,7 +145,7 @@ impl Translator<'_> {
             return self.null_pointer(ty);
         }
         if scalars.contains(&Scalar::Handle) || self.types.get(ty)?.has_logical_pointer {
-            return Err("there are no undefined images, samplers or structures of pointers".into());
+            return Err("there are no null images, samplers or structures of pointers".into());
         }
         self.spend(scalars.len())?;
         let values = scalars.iter().map(|scalar| self.builder.constant_bits(scalar.ty(), 0)).collect();

@@ -3,7 +3,7 @@
 use foldhash::HashMap;
 use spirv::{BuiltIn, Decoration, FPRoundingMode, Op};
 
-use super::words::{Checked, Id, Inst, operand, string};
+use super::words::{Checked, Id, Inst, operand, text};
 
 /// What decorations say about an id.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -85,7 +85,7 @@ impl Annotations {
     pub(super) fn take(&mut self, inst: &Inst, operands: &[u32]) -> Checked<bool> {
         match inst.op {
             Op::Name => {
-                let (name, _) = string(&operands[1..])?;
+                let name = text(&operands[1..])?;
                 self.names.insert(operand(operands, 0)?, name);
             }
             Op::Decorate | Op::DecorateId => {

@@ -184,6 +184,10 @@ impl<'m> Translator<'m> {
     }
 
     fn argument(&mut self, ty: Id, argument: Id) -> Checked<Bound> {
+        if let Some(Bound::Undefined(of)) = self.frame.values.get(&argument) {
+            expect_type(ty, *of)?;
+            return Ok(Bound::Undefined(ty));
+        }
         if matches!(self.types.get(ty)?.ty, Type::Pointer { .. }) {
             let pointer = self.pointer(argument)?;
             pointer.expect_type(&self.types, ty)?;

@@ -4,7 +4,7 @@ use super::composite::Composite;
 use super::scalar::Scalar;
 use super::translate::{Translator, shared};
 use super::types::Type;
-use super::words::{Checked, Id, Inst, operand, string};
+use super::words::{Checked, Id, Inst, operand, text};
 use crate::host::{Kind, Message, Operand};
 use crate::ir::{self, BuiltIn, InstData, Scope, Value};
 use crate::simd::MOST_WORDS;
@@ -83,6 +83,6 @@ impl Translator<'_> {
     /// The text of an `OpString`.
     fn text(&self, id: Id) -> Option<String> {
         let inst = self.sections.strings.get(&id)?;
-        string(self.sections.words.operands(inst)).ok().map(|(text, _)| text)
+        text(self.sections.words.operands(inst)).ok()
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use foldhash::HashMap;
 use spirv::Op;
 
-use super::words::{Id, Words, string};
+use super::words::{Id, Words, string, text};
 use crate::ir::SourceLine;
 
 /// The positions that a module names.
@@ -30,7 +30,7 @@ impl Lines {
             let ends_block = is_terminator(inst.op) || inst.op == Op::FunctionEnd;
             match (inst.op, operands) {
                 (Op::String, _) => {
-                    if let Ok((text, _)) = string(operands) {
+                    if let Ok(text) = text(operands) {
                         files.insert(inst.id, text.into());
                     }
                 }

@@ -94,6 +94,11 @@ impl Translator<'_> {
 
     fn copy_object(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let from = operand(operands, 0)?;
+        if let Some(Bound::Undefined(ty)) = self.frame.values.get(&from).cloned() {
+            expect_type(inst.ty, ty)?;
+            self.frame.values.insert(inst.id, Bound::Undefined(ty));
+            return Ok(());
+        }
         if let Some(Bound::Pointer(pointer)) = self.frame.values.get(&from).cloned() {
             pointer.expect_type(&self.types, inst.ty)?;
             self.bind_pointer(inst.id, pointer);

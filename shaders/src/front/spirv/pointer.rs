@@ -171,6 +171,7 @@ impl Translator<'_> {
                 self.pointer_of(&value)
             }
             Some(Bound::Held(_)) => Err(format!("{} is not a pointer", self.sections.describe(id))),
+            Some(Bound::Undefined(_)) => Err(format!("the pointer {} is undefined", self.sections.describe(id))),
             None if self.constants.get(id).is_some() => {
                 let value = self.value(id)?;
                 self.pointer_of(&value)

@@ -302,7 +302,9 @@ impl Translator<'_> {
     fn origin_of(&self, id: Id) -> Option<Id> {
         let origin = match self.frame.values.get(&id) {
             Some(Bound::Pointer(pointer)) => pointer.origin,
-            Some(Bound::Value(_) | Bound::Held(_)) => self.frame.origins.get(&id).copied().unwrap_or(0),
+            Some(Bound::Value(_) | Bound::Held(_) | Bound::Undefined(_)) => {
+                self.frame.origins.get(&id).copied().unwrap_or(0)
+            }
             None if self.variables.is_global(id) => id,
             None => 0,
         };

@@ -34,6 +34,8 @@ pub(super) enum Bound {
     Pointer(Pointer),
     /// A large composite in memory, which nobody else writes.
     Held(Pointer),
+    /// `OpUndef` of a type whose values are not there when the kernel runs: it may be named and passed on, not used.
+    Undefined(Id),
 }
 
 /// One entry point on its way to a kernel.
@@ -102,6 +104,7 @@ impl<'m> Translator<'m> {
                 let place = place.clone();
                 self.load(&place, Access::default())
             }
+            Some(Bound::Undefined(_)) => Err(self.about(id, "an undefined value of this type cannot be used")),
             None if self.variables.is_global(id) => {
                 let pointer = self.global(id)?;
                 self.value_of(&pointer).map_err(|message| self.about(id, &message))
@@ -254,6 +257,10 @@ impl<'m> Translator<'m> {
         }
         if inst.op == Op::ExtInst {
             return self.extended(inst, operands);
+        }
+        if inst.op == Op::Undef && !self.has_values(inst.ty)? {
+            self.frame.values.insert(inst.id, Bound::Undefined(inst.ty));
+            return Ok(());
         }
         let value = match self.composite(inst, operands) {
             Some(value) => value?,

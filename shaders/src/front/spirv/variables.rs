@@ -265,18 +265,31 @@ impl Translator<'_> {
             _ => self.storage(inst.id, class, ty)?,
         };
         let Some(&initializer) = self.sections.words.operands(inst).get(1) else { return Ok(pointer) };
-        let constant = self.constants.get(initializer).ok_or("the initializer is not a constant")?;
-        if constant.bits.is_none() {
+        let constant = self.constants.get(initializer);
+        if constant.is_some_and(|constant| constant.bits.is_none()) {
             return Ok(pointer);
         }
         if class == StorageClass::Workgroup {
             return Err("workgroup memory can only be initialized with OpConstantNull".into());
         }
-        let value = self.value(initializer)?;
+        if constant.is_none() {
+            self.check_address_of(initializer)?;
+        }
         let before = self.builder.set_prologue(true);
-        let stored = self.store(&pointer, &value, Access::default());
+        let stored = self.value(initializer).and_then(|value| self.store(&pointer, &value, Access::default()));
         self.builder.set_prologue(before);
         stored.map(|()| pointer)
+    }
+
+    /// That an initializer that is no constant is a variable whose address is a value. Such a variable has no initializer that
+    /// is a variable in its turn.
+    fn check_address_of(&self, initializer: Id) -> Checked<()> {
+        let variable = self.variables.declarations.get(&initializer);
+        let variable = variable.ok_or("the initializer is neither a constant nor a variable of the module")?;
+        match self.types.get(variable.ty)?.ty {
+            Type::Pointer { class: StorageClass::Workgroup | StorageClass::StorageBuffer, .. } => Ok(()),
+            _ => Err(format!("the address of {} is no value", self.sections.describe(initializer))),
+        }
     }
 
     /// Memory for a variable.

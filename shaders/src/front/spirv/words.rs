@@ -119,9 +119,37 @@ pub(super) fn operand(operands: &[u32], index: usize) -> Checked<u32> {
 
 /// A string at the start of `words`, and the words after it.
 pub(super) fn string(words: &[u32]) -> Checked<(String, &[u32])> {
+    let (bytes, rest) = string_bytes(words)?;
+    String::from_utf8(bytes).map(|text| (text, rest)).map_err(|_| "a string is not UTF-8".to_owned())
+}
+
+/// A string that only people read: what is not UTF-8 in it is shown as U+FFFD.
+pub(super) fn text(words: &[u32]) -> Checked<String> {
+    let (bytes, _) = string_bytes(words)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The bytes of a string before its end, and the words after it.
+fn string_bytes(words: &[u32]) -> Checked<(Vec<u8>, &[u32])> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).take_while(|&byte| byte != 0).collect();
     let rest = words.get(bytes.len() / 4 + 1..).ok_or("a string has no end")?;
-    String::from_utf8(bytes).map(|text| (text, rest)).map_err(|_| "a string is not UTF-8".to_owned())
+    Ok((bytes, rest))
+}
+
+/// Where the string of an instruction begins that only people read; a module may have any bytes there.
+fn text_of(word: u32) -> Option<usize> {
+    match Op::from_u32(word & 0xffff)? {
+        Op::SourceContinued | Op::SourceExtension | Op::ModuleProcessed => Some(1),
+        Op::Name | Op::String => Some(2),
+        Op::MemberName => Some(3),
+        Op::Source => Some(4),
+        _ => None,
+    }
+}
+
+/// A word with `?` in the place of each byte that is not ASCII.
+fn in_ascii(word: u32) -> u32 {
+    u32::from_le_bytes(word.to_le_bytes().map(|byte| if byte.is_ascii() { byte } else { b'?' }))
 }
 
 /// `OpName` of an opcode.
@@ -175,21 +203,26 @@ fn is_spec_constant_op(words: &[u32], at: usize) -> bool {
     words[at] & 0xffff == Op::SpecConstantOp as u32 && words[at] >> 16 >= 4
 }
 
-/// The stream as the grammar sees it: `OpUndef` with the same type and id in the place of each instruction that it cannot read, and of
-/// capabilities that it does not have what they declare.
+/// The stream as the grammar sees it: `OpUndef` with the same type and id in the place of each instruction that it cannot read, of
+/// capabilities that it does not have what they declare, and names in ASCII.
 fn grammar_stream(words: &[u32], offsets: &[u32]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(words.len() * 4);
     let mut put = |words: &[u32]| words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
     put(&words[..HEADER_WORDS]);
     for &at in offsets {
         let at = at as usize;
+        let inst = &words[at..at + (words[at] >> 16) as usize];
         let declared = words.get(at + 1).filter(|_| words[at] == 2 << 16 | Op::Capability as u32);
         if let Some(declared) = declared.and_then(|&word| mixed_dot::capability(word)) {
             put(&[words[at], declared as u32]);
         } else if is_spec_constant_op(words, at) || mixed_dot::is_one(words[at]) {
             put(&[3 << 16 | Op::Undef as u32, words[at + 1], words[at + 2]]);
+        } else if let Some(first) = text_of(words[at]) {
+            let (head, text) = inst.split_at(first.min(inst.len()));
+            put(head);
+            text.iter().for_each(|&word| put(&[in_ascii(word)]));
         } else {
-            put(&words[at..at + (words[at] >> 16) as usize]);
+            put(inst);
         }
     }
     bytes
