@@ -9,6 +9,7 @@ use crate::back::{Code, interp};
 use crate::front::{Error, SpecializationConstant, spirv, wgsl};
 use crate::ir::{Kernel, SourceLine};
 use crate::lower::math::{self, MathOptions};
+use crate::work::Work;
 use crate::{float_mode, opt, simd};
 
 /// A module that was read and found valid as far as that is independent of entry point and specialization.
@@ -205,11 +206,14 @@ const MOST_READ: usize = 1 << 19;
 fn machine_code(kernel: &Kernel, isa: Isa) -> Result<Box<dyn Code>, String> {
     let lowered = lower_for(kernel, isa, |_, _| {})?;
     let wide = widen(&lowered, isa).map_err(|error| error.to_string())?;
+    wide.work.visit(wide.size());
     // Machine code does whatever the SIMD form says: a wrong one must not get there.
     if let Err(error) = simd::verify(&wide) {
         debug_assert!(false, "widening made a wrong kernel: {error}\n{wide}");
         return Err(format!("widening made a wrong kernel: {error}"));
     }
+    wide.work.visit(wide.size());
+    wide.work.check().map_err(|spent| spent.to_string())?;
     let program = x86::compile(&wide, isa).map_err(|error| error.to_string())?;
     Ok(Box::new(program.with_messages(kernel.messages.clone())))
 }
@@ -221,6 +225,8 @@ fn machine_code(kernel: &Kernel, isa: Isa) -> Result<Box<dyn Code>, String> {
 /// What the SIMD form cannot express.
 pub fn widen(kernel: &Kernel, isa: Isa) -> Result<simd::Kernel, simd::Unsupported> {
     let mut wide = simd::widen(kernel)?;
+    let passes = if isa == Isa::Avx512 { 5 } else { 2 };
+    wide.work.visit(passes * wide.size());
     if isa == Isa::Avx512 {
         // AVX2's vectors are two halves: two chains of results as they are, and too few registers for more.
         simd::hoist(&mut wide);
@@ -248,13 +254,15 @@ fn check_size(kernel: &Kernel, form: &str, most: usize) -> Result<(), String> {
 pub fn lower_for(kernel: &Kernel, isa: Isa, after: impl FnMut(&'static str, &Kernel)) -> Result<Kernel, String> {
     check_size(kernel, "as they are read", MOST_READ)?;
     let lowered = lower(kernel, Floats::FAST.on(isa), after);
+    lowered.work.check().map_err(|spent| spent.to_string())?;
     check_size(&lowered, "optimised", MOST_INSTRUCTIONS)?;
     Ok(lowered)
 }
 
 /// Optimises a kernel and leaves only operations that machines have; `after` sees the kernel after each step.
 pub fn lower(kernel: &Kernel, floats: Floats, mut after: impl FnMut(&'static str, &Kernel)) -> Kernel {
-    let mut kernel = kernel.clone();
+    // Each way to machine code has its own budget.
+    let mut kernel = Kernel { work: Work::default(), ..kernel.clone() };
     opt::optimize(&mut kernel, |pass, kernel| after(pass.name, kernel));
     if floats.contract {
         (opt::CONTRACT.run)(&mut kernel);
@@ -267,6 +275,7 @@ pub fn lower(kernel: &Kernel, floats: Floats, mut after: impl FnMut(&'static str
     // Where nothing was expanded, products that were fused are all that is left to do.
     let cleanup = if kernel.insts.len() == instructions { &[opt::DCE] } else { opt::CLEANUP };
     for pass in cleanup {
+        kernel.work.visit(kernel.size());
         (pass.run)(&mut kernel);
         after(pass.name, &kernel);
     }

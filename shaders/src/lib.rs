@@ -18,3 +18,4 @@ pub mod lower;
 pub mod opt;
 pub mod simd;
 mod text;
+pub mod work;

@@ -55,9 +55,14 @@ impl Spans {
         std::iter::successors(self.innermost[at as usize], |&number| self.outer[number])
     }
 
-    /// Of those, the ones that an edge to `target` leaves.
+    /// Of those, the ones that an edge to `target` leaves: none of them goes on behind those around it.
     fn left(&self, at: u32, target: u32) -> impl Iterator<Item = usize> + '_ {
-        self.around(at).filter(move |&number| target > self.all[number].1)
+        self.around(at).take_while(move |&number| target > self.all[number].1)
+    }
+
+    /// The loop that begins at a position.
+    fn headed_by(&self, at: u32) -> Option<usize> {
+        self.innermost[at as usize].filter(|&number| self.all[number].0 == at)
     }
 }
 
@@ -86,7 +91,7 @@ impl Flow {
     /// control can reach, and each loop has one edge into it and one back to its header.
     pub fn new(kernel: &Kernel, dominators: &Dominators, loops: &Loops, divergent: &EntitySet<Block>) -> Self {
         let mut walk = Walk::new(kernel, loops, divergent);
-        while walk.sweep() {}
+        while walk.sweep() && !kernel.work.is_spent() {}
         walk.finish(dominators)
     }
 
@@ -184,6 +189,7 @@ impl<'a> Walk<'a> {
     /// Looks at all edges in order; whether more lanes have to be parked than was known.
     fn sweep(&mut self) -> bool {
         let mut changed = false;
+        self.kernel.work.visit(self.edges.iter().map(|edges| 1 + edges.len()).sum());
         let mut early: Vec<Vec<u32>> = vec![Vec::new(); self.edges.len()];
         for at in 0..self.edges.len() as u32 {
             for &(target, parked) in &self.edges[at as usize] {
@@ -218,14 +224,13 @@ impl<'a> Walk<'a> {
     /// Finds loops that lanes leave one by one; whether there are new ones.
     fn mark_loops(&mut self) -> bool {
         let mut changed = false;
-        for number in 0..self.spans.all.len() {
-            let (first, last) = self.spans.all[number];
-            let leaves = |at: u32| {
-                self.edges[at as usize].iter().any(|&(target, parked)| parked && (target > last || target == first))
-            };
-            if !self.divergent[number] && (first..=last).any(leaves) {
-                self.divergent[number] = true;
-                changed = true;
+        for (at, edges) in (0..).zip(&self.edges) {
+            for &(target, _) in edges.iter().filter(|edge| edge.1) {
+                let again = self.spans.headed_by(target).filter(|_| target <= at);
+                for number in self.spans.left(at, target).chain(again) {
+                    self.kernel.work.visit(1);
+                    changed |= !std::mem::replace(&mut self.divergent[number], true);
+                }
             }
         }
         changed
@@ -280,6 +285,7 @@ impl<'a> Walk<'a> {
     /// Finds the blocks in which all lanes of an earlier block come together, and those that need no look at the mask.
     fn join(&self, flow: &mut Flow, dominators: &Dominators) {
         let postdominators = self.postdominators();
+        let limits = self.limits(dominators);
         for &block in self.kernel.layout.iter().filter(|&&block| flow.parked.contains(block)) {
             let at = self.spans.positions[block];
             let header = self.loops.headed_by(block).is_some();
@@ -287,7 +293,7 @@ impl<'a> Walk<'a> {
                 flow.whole[block] = self.split(block, dominators, &postdominators);
             }
             let safe = match flow.whole[block] {
-                Some(from) => self.only_below(dominators, from, at),
+                Some(from) => at <= limits[self.spans.positions[from] as usize],
                 // The loop's only way in is the block before it, which does not split its lanes.
                 None => header && at > 0 && !self.splits[at as usize - 1] && self.enters(at - 1, at),
             };
@@ -314,10 +320,38 @@ impl<'a> Walk<'a> {
         std::iter::successors(Some(self.spans.positions[from]), step).take(16).any(|place| place == at).then_some(from)
     }
 
-    /// Whether all blocks between are dominated by `from`.
-    fn only_below(&self, dominators: &Dominators, from: Block, at: u32) -> bool {
-        let first = self.spans.positions[from];
-        at - first < 4096 && (first..at).all(|place| dominators.dominates(from, self.kernel.layout[place as usize]))
+    /// For each position the next one after it whose block it does not dominate.
+    fn limits(&self, dominators: &Dominators) -> Vec<u32> {
+        let count = self.kernel.layout.len() as u32;
+        let mut limits = vec![count; count as usize];
+        // Those that dominate all up to here. What comes below one of them is dominated by all before that, and by none behind.
+        let mut open: Vec<u32> = Vec::new();
+        for (at, &block) in (0..count).zip(&self.kernel.layout) {
+            let idom = dominators.idom(block).map(|idom| self.spans.positions[idom]);
+            while open.last().is_some_and(|&last| idom.is_none_or(|idom| last > idom)) {
+                if let Some(last) = open.pop() {
+                    limits[last as usize] = at;
+                }
+            }
+            open.push(at);
+        }
+        limits
+    }
+
+    /// By loop: positions that its blocks branch to behind it, each once, in the order of the blocks.
+    fn exits(&self) -> Vec<Vec<u32>> {
+        let mut exits: Vec<Vec<u32>> = vec![Vec::new(); self.spans.all.len()];
+        for (at, edges) in (0..).zip(&self.edges) {
+            for &(target, _) in edges {
+                for number in self.spans.left(at, target) {
+                    self.kernel.work.visit(1);
+                    if exits[number].last() != Some(&target) {
+                        exits[number].push(target);
+                    }
+                }
+            }
+        }
+        exits
     }
 
     /// For each position the next that is on every way to the end, with ways around loops left out. `None`: the end.
@@ -327,15 +361,20 @@ impl<'a> Walk<'a> {
             let last = self.kernel.blocks[self.kernel.layout[at as usize]].insts.last();
             last.is_some_and(|&last| matches!(self.kernel.insts[last], InstData::Return | InstData::Unreachable))
         };
+        // By position: how many before it return.
+        let mut returning = vec![0u32; count + 1];
+        for at in 0..count {
+            returning[at + 1] = returning[at] + u32::from(returns(at as u32));
+        }
         // The way back to a loop's header stands for all ways out of the loop.
         let exits: Vec<Option<Vec<u32>>> = self
             .spans
             .all
             .iter()
-            .map(|&(first, last)| {
-                let ways = (first..=last).flat_map(|at| &self.edges[at as usize]).map(|edge| edge.0);
-                let exits: Vec<u32> = ways.filter(|&target| target > last).collect();
-                (!exits.is_empty() && !(first..=last).any(returns)).then_some(exits)
+            .zip(self.exits())
+            .map(|(&(first, last), exits)| {
+                let returns = returning[last as usize + 1] > returning[first as usize];
+                (!exits.is_empty() && !returns).then_some(exits)
             })
             .collect();
         let mut found: Vec<Option<u32>> = vec![None; count];
@@ -352,8 +391,7 @@ impl<'a> Walk<'a> {
                     meet(Some(target));
                     continue;
                 }
-                match self.spans.all.iter().position(|span| span.0 == target).and_then(|number| exits[number].as_ref())
-                {
+                match self.spans.headed_by(target).and_then(|number| exits[number].as_ref()) {
                     Some(exits) => exits.iter().for_each(|&exit| meet(Some(exit))),
                     None => meet(None),
                 }

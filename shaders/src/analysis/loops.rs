@@ -25,6 +25,8 @@ pub struct Loops {
     /// All loops in the layout's order of their headers: outer loops come before those inside.
     pub all: Vec<Loop>,
     innermost: SecondaryMap<Block, Option<usize>>,
+    /// By loop: where a walk through the tree of loops enters and leaves it.
+    spans: Vec<(usize, usize)>,
 }
 
 impl Loops {
@@ -46,8 +48,14 @@ impl Loops {
             for &block in &blocks {
                 loops.innermost[block] = Some(number);
             }
+            kernel.work.visit(blocks.len());
             loops.all.push(Loop { header, latches, blocks, parent });
+            // Lists of blocks take room that grows with the square of the nest.
+            if kernel.work.is_spent() {
+                break;
+            }
         }
+        loops.spans = loops.spans();
         loops
     }
 
@@ -63,9 +71,29 @@ impl Loops {
 
     /// Whether a loop, by its place in [`Loops::all`], contains a block.
     pub fn contains(&self, number: usize, block: Block) -> bool {
-        // Loops inside come after those around them.
-        let around = std::iter::successors(self.of(block), |&inner| self.all[inner].parent);
-        around.take_while(|&inner| inner >= number).any(|inner| inner == number)
+        let (first, last) = self.spans[number];
+        self.of(block).is_some_and(|inner| (first..=last).contains(&self.spans[inner].0))
+    }
+
+    /// Enters and leaves every loop once, outer ones before those inside.
+    fn spans(&self) -> Vec<(usize, usize)> {
+        let mut sizes = vec![1; self.all.len()];
+        for (number, found) in self.all.iter().enumerate().rev() {
+            if let Some(parent) = found.parent {
+                sizes[parent] += sizes[number];
+            }
+        }
+        let mut next = 0;
+        let mut inside = vec![0; self.all.len()];
+        let mut spans = Vec::with_capacity(self.all.len());
+        for (number, found) in self.all.iter().enumerate() {
+            let place = found.parent.map_or(&mut next, |parent| &mut inside[parent]);
+            let first = *place;
+            *place += sizes[number];
+            inside[number] = first + 1;
+            spans.push((first, first + sizes[number] - 1));
+        }
+        spans
     }
 
     /// Blocks behind a loop, by its place in [`Loops::all`], that its blocks branch to, each once.

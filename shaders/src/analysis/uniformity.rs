@@ -62,7 +62,8 @@ impl Uniformity {
                     changed |= divergent.insert(block);
                 }
             }
-            if !changed {
+            // Who asked for it asks whether that was too much.
+            if !changed || kernel.work.is_spent() {
                 let Solver { loops, patterns, shapes, zeros, homes, .. } = solver;
                 return Self { flow, loops, dominators, patterns, shapes, zeros, divergent, homes };
             }
@@ -132,9 +133,7 @@ fn frozen(loops: &Loops, flow: &Flow, home: Option<Block>, block: Block) -> bool
         return false;
     }
     let around = std::iter::successors(loops.of(home), |&number| loops.all[number].parent);
-    let inside: smallvec::SmallVec<[usize; 8]> =
-        std::iter::successors(loops.of(block), |&number| loops.all[number].parent).collect();
-    around.take_while(|number| !inside.contains(number)).any(|number| flow.is_divergent(number))
+    around.take_while(|&number| !loops.contains(number, block)).any(|number| flow.is_divergent(number))
 }
 
 struct Solver<'a> {
@@ -191,6 +190,7 @@ impl<'a> Solver<'a> {
             .copied()
             .collect();
         while let Some(inst) = work.pop() {
+            self.kernel.work.visit(1);
             let Some(block) = self.block_of[inst] else { continue };
             let data = &self.kernel.insts[inst];
             if let Some(result) = self.kernel.results[inst] {

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use crate::host::Message;
 use crate::image::DeclaredImage;
+use crate::work::Work;
 
 use super::{Binding, Block, Inst, InstData, Type, Value, Variable};
 
@@ -42,6 +43,8 @@ pub struct Kernel {
     pub no_contraction: EntitySet<Inst>,
     /// First word offset → source position, from `OpLine`; empty without debug lines.
     pub lines: std::sync::Arc<BTreeMap<u32, SourceLine>>,
+    /// What compiling it has taken so far.
+    pub work: Work,
 }
 
 /// A position in the source that a module's debug lines name.
@@ -224,7 +227,13 @@ impl Kernel {
             origins: SecondaryMap::with_capacity(ROOM),
             no_contraction: EntitySet::new(),
             lines: Default::default(),
+            work: Work::default(),
         }
+    }
+
+    /// Blocks and instructions in the layout.
+    pub fn size(&self) -> usize {
+        self.layout.iter().map(|&block| 1 + self.blocks[block].insts.len()).sum()
     }
 
     /// Says how many elements the arrays of descriptors have to which the shader gives no size: so far 0, so that every

@@ -4,6 +4,7 @@ use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
 use smallvec::SmallVec;
 
 use super::{Block, BlockCall, Inst, InstData, Type, Value};
+use crate::work::Work;
 
 /// A kernel for whole workgroups.
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub struct Kernel {
     /// Steps of a workgroup at most, as [`Code::most_steps`](crate::back::Code::most_steps) counts them, if that is known.
     /// The text form does not have it.
     pub most_steps: Option<u64>,
+    /// What compiling it has taken so far.
+    pub work: Work,
     /// Constant words that it reads.
     pub tables: Vec<u32>,
     /// All blocks; `layout` says which are in use.
@@ -123,6 +126,7 @@ impl Kernel {
             publishes: false,
             most_steps: None,
             workgroup_size: [1; 3],
+            work: Work::default(),
             tables: Vec::new(),
             blocks: PrimaryMap::new(),
             layout: Vec::new(),
@@ -130,6 +134,11 @@ impl Kernel {
             results: SecondaryMap::with_capacity(ROOM),
             values: PrimaryMap::with_capacity(ROOM),
         }
+    }
+
+    /// Blocks and instructions in the layout.
+    pub fn size(&self) -> usize {
+        self.layout.iter().map(|&block| 1 + self.blocks[block].insts.len()).sum()
     }
 
     /// Type of a value.

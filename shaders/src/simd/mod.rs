@@ -4,6 +4,7 @@
 
 mod builder;
 mod cost;
+mod dominance;
 mod entities;
 mod hoist;
 mod inst;

@@ -1,15 +1,22 @@
 //! Variables while the SIMD form is built: what is written in one block and read in another becomes block parameters.
 //!
 //! Braun et al., "Simple and Efficient Construction of Static Single Assignment Form" (2013), with work lists instead of
-//! recursion. Two things are added. A *start* block begins anew: variables that were not written since have their
+//! recursion. A read does not walk through the blocks before: it goes to the last write at once, if that dominates it and no loop
+//! between writes the variable, else to the block where ways with a write between come together (`dominance`). So the work for a
+//! read grows with the logarithm of what is nested, and blocks that a variable only lives through get no parameter for it.
+//!
+//! Three things are added. A *start* block begins anew: variables that were not written since have their
 //! default. A *resume* block goes on after a barrier: what is read there was kept in the subgroup's frame, or is carried
-//! over the barrier once for all subgroups if it is *common* to them.
+//! over the barrier once for all subgroups if it is *common* to them. And a variable may belong to a block of the scalar kernel: at the
+//! header of each loop around that, what it had before is forgotten.
 
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use foldhash::HashMap;
+use smallvec::SmallVec;
 
 use super::builder::{ALL, Builder};
+use super::dominance::{Dominance, Extent};
 use super::{Block, InstData, Type, Value};
 use crate::ir::Op;
 
@@ -27,10 +34,57 @@ pub(super) enum Unwritten {
     Empty,
 }
 
+/// Where a variable may be written, in blocks of the scalar kernel, by position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Writers {
+    /// Anywhere.
+    Everywhere,
+    /// In these blocks, in order. The variable is the `owner`'s: at the header of a loop around that, what it had is forgotten.
+    Of {
+        /// The block.
+        owner: u32,
+        /// Whether it is written before that block runs: if this is a loop's header, the loop keeps what was written.
+        before: bool,
+        /// Those that write it.
+        at: SmallVec<[u32; 4]>,
+    },
+}
+
+impl Writers {
+    /// The owner alone writes.
+    pub(super) fn only(owner: u32) -> Self {
+        Self::Of { owner, before: false, at: SmallVec::from_slice(&[owner]) }
+    }
+
+    /// Whether a loop may write the variable; if so, loops around it may, too.
+    fn within(&self, extent: Extent) -> bool {
+        match (self, extent) {
+            (_, Extent::Stops(..)) | (Self::Everywhere, _) => true,
+            (Self::Of { .. }, Extent::Within) => false,
+            (Self::Of { at, .. }, Extent::Span(first, last)) => {
+                at.get(at.partition_point(|&place| place < first)).is_some_and(|&place| place <= last)
+            }
+        }
+    }
+
+    /// Whether what the variable had is forgotten at the header of a loop.
+    fn forgotten(&self, span: Option<(u32, u32)>) -> bool {
+        match (self, span) {
+            (Self::Of { owner, before, .. }, Some((first, last))) => {
+                (first..=last).contains(owner) && !(*before && *owner == first)
+            }
+            _ => false,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct VariableData {
     ty: Type,
     default: Unwritten,
+    writers: Writers,
+    /// Places in the order of blocks that have written it so far, ascending, and the blocks.
+    writes: SmallVec<[(u32, Block); 2]>,
     /// Whether all subgroups have the same value whenever they are at a barrier.
     common: bool,
     /// Place in the frame, once it is needed.
@@ -110,6 +164,7 @@ pub(super) struct Variables {
     all: PrimaryMap<Variable, VariableData>,
     values: HashMap<(Block, Variable), Value>,
     heads: SecondaryMap<Block, Head>,
+    pub(super) dominance: Dominance,
     pub(super) predecessors: SecondaryMap<Block, Vec<Block>>,
     open: HashMap<Block, Vec<usize>>,
     phis: Vec<Phi>,
@@ -127,7 +182,18 @@ pub(super) struct Variables {
 impl Variables {
     /// A new variable.
     pub(super) fn declare(&mut self, ty: Type, default: Unwritten) -> Variable {
-        self.all.push(VariableData { ty, default, common: false, slot: None, only: None })
+        self.declare_of(ty, default, Writers::Everywhere)
+    }
+
+    /// A new variable that is written in known places only.
+    pub(super) fn declare_of(&mut self, ty: Type, default: Unwritten, writers: Writers) -> Variable {
+        let writes = SmallVec::new();
+        self.all.push(VariableData { ty, default, writers, writes, common: false, slot: None, only: None })
+    }
+
+    /// Says where a variable that was declared is written.
+    pub(super) fn set_writers(&mut self, variable: Variable, writers: Writers) {
+        self.all[variable].writers = writers;
     }
 
     /// Says that all subgroups have the same value of a variable whenever they are at a barrier where it is alive.
@@ -148,6 +214,19 @@ impl Variables {
     /// Writes a variable at the end of a block, as far as it is built.
     pub(super) fn write(&mut self, block: Block, variable: Variable, value: Value) {
         self.values.insert((block, variable), value);
+        let order = self.dominance.order(block);
+        let writes = &mut self.all[variable].writes;
+        // Most writes come in order.
+        let at = writes.iter().rposition(|&(before, _)| before <= order).map_or(0, |at| at + 1);
+        if at == 0 || writes[at - 1].0 != order {
+            writes.insert(at, (order, block));
+        }
+    }
+
+    /// The last block that wrote a variable up to a place in the order.
+    fn last_write(&self, variable: Variable, order: u32) -> Option<(u32, Block)> {
+        let writes = &self.all[variable].writes;
+        writes[..writes.partition_point(|&(place, _)| place <= order)].last().copied()
     }
 
     /// As [`Variables::write`], for the only value that the variable ever has; `within` is the innermost loop around.
@@ -190,6 +269,35 @@ impl Variables {
         self.barriers.insert(block, barrier);
     }
 
+    /// Where a variable that is read in a block comes from: the block with the last write, if that is in reach whatever way was
+    /// taken; else the nearest block above that ways with and without a write lead to. Whether it forgets what was before.
+    fn source(&self, variable: Variable, block: Block) -> (Block, bool) {
+        if self.values.contains_key(&(block, variable)) {
+            return (block, false);
+        }
+        let VariableData { writers, .. } = &self.all[variable];
+        let written = self.last_write(variable, self.dominance.order(block));
+        let last = written.map_or(0, |(order, _)| order);
+        // A loop that writes it: its header stands between, unless the write is within.
+        let around = self.dominance.innermost(block, |extent| writers.within(extent));
+        let around = around.filter(|&(header, _)| self.dominance.order(header) > last);
+        if let (Some((_, write)), None) = (written, around)
+            && write == block
+        {
+            return (block, false);
+        }
+        let (top, above) = self.dominance.behind(block, last);
+        match around {
+            Some((header, extent)) if self.dominance.order(header) >= self.dominance.order(top) => {
+                (header, writers.forgotten(extent.span()))
+            }
+            _ => match written {
+                Some((_, write)) if above == Some(write) => (write, false),
+                _ => (top, false),
+            },
+        }
+    }
+
     fn slot(&mut self, variable: Variable) -> u32 {
         if let Some(slot) = self.all[variable].slot {
             return slot;
@@ -228,6 +336,7 @@ impl Builder {
     /// As [`Builder::seal`], for a block where ways come together between which and `above` no variable is written.
     pub(super) fn seal_behind(&mut self, block: Block, above: Block) {
         self.variables.predecessors[block] = vec![above];
+        self.variables.dominance.hang(block, &[above]);
         self.seal(block);
     }
 
@@ -235,19 +344,24 @@ impl Builder {
     fn find(&mut self, variable: Variable, from: Block) -> Value {
         let mut block = from;
         let value = loop {
-            if let Some(&value) = self.variables.values.get(&(block, variable)) {
+            self.kernel.work.visit(1);
+            let (at, forgets) = self.variables.source(variable, block);
+            if let Some(&value) = self.variables.values.get(&(at, variable)) {
                 break value;
             }
-            match (self.variables.heads[block], self.variables.predecessors[block].as_slice()) {
-                (Head::Sealed, &[only]) => block = only,
-                (Head::Sealed, []) | (Head::Start, _) => break self.default_of(variable),
-                (Head::Resume, _) => break self.keep(variable, block),
-                (Head::Sealed | Head::Open, _) => break self.make_phi(variable, block),
-            }
+            let value = match (self.variables.heads[at], self.variables.predecessors[at].as_slice()) {
+                _ if forgets => self.default_of(variable),
+                (Head::Sealed, &[only]) => {
+                    block = only;
+                    continue;
+                }
+                (Head::Sealed, []) | (Head::Start, _) => self.default_of(variable),
+                (Head::Resume, _) => self.keep(variable, at),
+                (Head::Sealed | Head::Open, _) => self.make_phi(variable, at),
+            };
+            self.variables.values.insert((at, variable), value);
+            break value;
         };
-        if block != from {
-            self.variables.values.insert((block, variable), value);
-        }
         self.variables.values.insert((from, variable), value);
         value
     }
@@ -297,6 +411,7 @@ impl Builder {
         while let Some(number) = work.pop() {
             let Phi { value, block, ref operands, .. } = self.variables.phis[number];
             let count = operands.len();
+            self.kernel.work.visit(1 + count);
             if self.variables.is_aliased(value) || count != self.variables.predecessors[block].len() {
                 continue;
             }
@@ -311,6 +426,8 @@ impl Builder {
             let mut users = self.variables.phi_users.remove(&value).unwrap_or_default();
             users.sort_unstable();
             users.dedup();
+            // Those that became values themselves are no users any more: handed on, they would be looked at again and again.
+            users.retain(|&user| !self.variables.is_aliased(self.variables.phis[user].value));
             if self.variables.phi_of.contains_key(&only) {
                 self.variables.phi_users.entry(only).or_default().extend(&users);
             }

@@ -7,6 +7,7 @@ use spirv::Op;
 
 use super::lines::is_terminator;
 use super::module::is_debug;
+use super::universal;
 use super::words::{Id, Inst, Words, op_name};
 
 /// A function.
@@ -39,6 +40,8 @@ pub(super) struct BasicBlock {
     pub(super) word: u32,
     /// Its `OpPhi`s.
     pub(super) phis: Vec<Inst>,
+    /// What each of them, by its place, takes from each of the blocks before.
+    pub(super) incoming: HashMap<(Id, usize), Id>,
     /// Instructions between, without debug lines.
     pub(super) body: Vec<Inst>,
     /// `OpSelectionMerge` or `OpLoopMerge`.
@@ -89,6 +92,7 @@ impl Function {
         let mut function = Self { id, word, result, ty, params, blocks, index, single_exit: None };
         function.connect()?;
         function.check_structure()?;
+        universal::check_nesting(&function)?;
         function.single_exit = function.find_single_exit();
         Ok((function, at + length + 1))
     }
@@ -267,6 +271,12 @@ fn read_blocks(words: &Words, insts: &[Inst]) -> Located<Vec<BasicBlock>> {
 
 fn read_block(words: &Words, label: &Inst, insts: &[Inst], terminator: Inst) -> Located<BasicBlock> {
     let phis: Vec<Inst> = insts.iter().copied().take_while(|inst| inst.op == Op::Phi).collect();
+    let mut incoming = HashMap::default();
+    for (place, phi) in phis.iter().enumerate() {
+        for pair in words.operands(phi).chunks_exact(2) {
+            incoming.entry((pair[1], place)).or_insert(pair[0]);
+        }
+    }
     let is_merge = |inst: &Inst| matches!(inst.op, Op::SelectionMerge | Op::LoopMerge);
     let merge = insts.last().copied().filter(is_merge);
     let body = &insts[phis.len()..insts.len() - usize::from(merge.is_some())];
@@ -281,6 +291,7 @@ fn read_block(words: &Words, label: &Inst, insts: &[Inst], terminator: Inst) -> 
         label: label.id,
         word: label.word,
         phis,
+        incoming,
         body: body.to_vec(),
         merge,
         terminator,

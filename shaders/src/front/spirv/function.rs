@@ -147,6 +147,7 @@ impl<'m> Translator<'m> {
         expect_type(function.result, inst.ty)?;
         self.check_pointer_type(function.result)?;
         self.check_signature(function)?;
+        self.inlined += 1;
         self.spend(function.blocks.len())?;
         let arguments = &operands[1..];
         if arguments.len() != function.params.len() {
@@ -324,16 +325,14 @@ impl<'m> Translator<'m> {
         let index = *function.index.get(&label).ok_or_else(no_block)?;
         let block = self.frame.blocks[index].ok_or_else(no_block)?;
         let mut args = SmallVec::new();
-        for phi in &function.blocks[index].phis {
-            let operands = self.sections.words.operands(phi);
-            // Finding the parent takes time too, where there are very many.
-            self.spend(operands.len() / 8)?;
-            let from = self.frame.label;
-            let pair = operands.chunks_exact(2).find(|pair| pair[1] == from);
-            let pair = pair.ok_or_else(|| format!("OpPhi %{} has no value for its parent %{from}", phi.id))?;
-            let value = self.value(pair[0])?;
+        let BasicBlock { phis, incoming, .. } = &function.blocks[index];
+        let from = self.frame.label;
+        for (place, phi) in phis.iter().enumerate() {
+            let id = incoming.get(&(from, place)).copied();
+            let id = id.ok_or_else(|| format!("OpPhi %{} has no value for its parent %{from}", phi.id))?;
+            let value = self.value(id)?;
             expect_type(phi.ty, value.ty)?;
-            self.note_origin(phi.ty, phi.id, pair[0])?;
+            self.note_origin(phi.ty, phi.id, id)?;
             self.spend(value.values.len())?;
             args.extend_from_slice(&value.values);
         }

@@ -36,6 +36,7 @@ mod scalar;
 mod stages;
 mod translate;
 mod types;
+mod universal;
 mod variables;
 mod words;
 

@@ -54,6 +54,8 @@ pub(super) struct Translator<'m> {
     pub(super) frame: Frame<'m>,
     /// Functions being inlined, the entry point first.
     pub(super) calls: Vec<Id>,
+    /// Calls that were inlined so far.
+    pub(super) inlined: usize,
     materialised: HashMap<Id, Composite>,
     work: usize,
 }
@@ -75,6 +77,7 @@ impl<'m> Translator<'m> {
             variables: Variables::default(),
             frame,
             calls: Vec::new(),
+            inlined: 0,
             materialised: HashMap::default(),
             work: 0,
         }
@@ -84,12 +87,17 @@ impl<'m> Translator<'m> {
     pub(super) fn spend(&mut self, scalars: usize) -> Checked<()> {
         self.work += 1 + scalars;
         if self.work > MAX_WORK {
-            return Err("the kernel is too large when all calls are inlined".into());
+            return Err(format!("the kernel takes more than {MAX_WORK} steps to read{}", self.when_inlined()));
         }
         if self.builder.kernel().insts.len() > MAX_INSTS {
-            return Err(format!("the kernel has more than {MAX_INSTS} instructions when all calls are inlined"));
+            return Err(format!("the kernel has more than {MAX_INSTS} instructions{}", self.when_inlined()));
         }
         Ok(())
+    }
+
+    /// What a kernel's size comes from, if it calls anything.
+    fn when_inlined(&self) -> &'static str {
+        if self.inlined > 0 { " when all calls are inlined" } else { "" }
     }
 
     /// The value of an id.

@@ -11,7 +11,7 @@ use rspirv::dr;
 use spirv::Op;
 
 use super::super::Error;
-use super::mixed_dot;
+use super::{mixed_dot, universal};
 
 /// An id of the module.
 pub(super) type Id = u32;
@@ -73,6 +73,7 @@ impl Words {
         let mut this = Self { words: words.into(), insts, wide: HashSet::new() };
         this.check_ids()?;
         this.find_wide();
+        universal::check(&this)?;
         Ok(this)
     }
 

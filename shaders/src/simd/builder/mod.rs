@@ -43,9 +43,11 @@ impl Builder {
     pub(super) fn new(mut kernel: Kernel) -> Self {
         let entry = kernel.blocks.push(BlockData::default());
         kernel.layout.push(entry);
+        let mut variables = Variables::default();
+        variables.dominance.place(entry, &[]);
         Self {
             kernel,
-            variables: Variables::default(),
+            variables,
             current: entry,
             levels: SmallVec::from_slice(&[entry]),
             level: SecondaryMap::new(),
@@ -70,6 +72,8 @@ impl Builder {
     pub(super) fn switch_to(&mut self, block: Block) {
         self.current = block;
         self.kernel.layout.push(block);
+        let Variables { dominance, predecessors, .. } = &mut self.variables;
+        dominance.place(block, &predecessors[block]);
         self.locals.clear();
     }
 

@@ -130,6 +130,7 @@ impl Widen<'_> {
         ty: Option<Type>,
         mut each: impl FnMut(&mut Self, Value, Value) -> Option<Value>,
     ) -> Option<Value> {
+        use super::super::dominance::Extent;
         use super::super::ssa::Unwritten;
         let numbers = self.vector(buffer);
         let rest = self.builder.variables.declare(Type::Mask, Unwritten::Empty);
@@ -143,6 +144,7 @@ impl Widen<'_> {
         // What the body uses is looked up before, in the block that dominates it.
         self.builder.jump(top);
         self.builder.switch_to(top);
+        self.builder.variables.dominance.open_loop(top, Extent::Within);
         self.note_exec();
         let left = self.builder.read(rest, top);
         let any = self.builder.emit_value(InstData::Any { mask: left });
@@ -168,6 +170,7 @@ impl Widen<'_> {
         self.builder.variables.write(last, rest, after);
         self.builder.jump(top);
         self.builder.seal(top);
+        self.builder.variables.dominance.close_loop();
         self.builder.switch_to(end);
         self.builder.seal(end);
         self.note_exec();

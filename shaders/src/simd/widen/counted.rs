@@ -62,8 +62,7 @@ fn steps_of(inst: &InstData) -> Option<u64> {
 /// At most so many trips.
 fn trips(kernel: &Kernel, loops: &Loops, number: usize, found: &Loop, dominators: &Dominators) -> Option<u64> {
     let &[latch] = &found.latches[..] else { return None };
-    let around = |block: Block| std::iter::successors(loops.of(block), |&inner| loops.all[inner].parent);
-    let within = |block: Block| around(block).any(|other| other == number);
+    let within = |block: Block| loops.contains(number, block);
     let tests =
         found.blocks.iter().filter(|&&block| loops.of(block) == Some(number) && dominators.dominates(block, latch));
     tests

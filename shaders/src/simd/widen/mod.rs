@@ -68,7 +68,9 @@ pub fn widen(kernel: &ir::Kernel) -> Result<Kernel, Unsupported> {
     if !normalise::is_reducible(&kernel) {
         return Err(Unsupported(IRREDUCIBLE.into()));
     }
+    let enough = |kernel: &ir::Kernel| kernel.work.check().map_err(|spent| Unsupported(spent.to_string()));
     let mut uniformity = Uniformity::new(&kernel);
+    enough(&kernel)?;
     let abreast = abreast::set_abreast(&mut kernel, &uniformity);
     if abreast > 1 {
         uniformity = Uniformity::new(&kernel);
@@ -80,11 +82,12 @@ pub fn widen(kernel: &ir::Kernel) -> Result<Kernel, Unsupported> {
     if ahead::load_ahead(&mut kernel, &uniformity) {
         uniformity = Uniformity::new(&kernel);
     }
+    enough(&kernel)?;
     #[cfg(debug_assertions)]
     ir::verify(&kernel).unwrap_or_else(|error| panic!("preparing for widening makes a bad kernel: {error}\n{kernel}"));
     let mut widen = Widen::new(&kernel, &uniformity, abreast, serial);
     widen.check()?;
-    Ok(widen.subgroups())
+    widen.subgroups()
 }
 
 /// What a scalar value became.
@@ -151,6 +154,7 @@ impl<'a> Widen<'a> {
         simd.abreast = abreast;
         let [x, y, z] = kernel.workgroup_size;
         simd.workgroup_size = [x / abreast.max(1), y, z];
+        simd.work = kernel.work.clone();
         simd.shared_bytes = kernel.shared_bytes();
         simd.publishes = atomic::publishes(kernel);
         let mut short = counted::short_loops(kernel, &uniformity.loops, &uniformity.dominators);

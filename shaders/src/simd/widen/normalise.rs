@@ -142,9 +142,7 @@ fn successors(kernel: &Kernel, dominators: &Dominators, loops: &Loops, block: Bl
         list.push(merge);
     }
     if let Some(found) = loops.headed_by(block) {
-        let number = loops.of(block);
-        let around = |target: Block| std::iter::successors(loops.of(target), |&inner| loops.all[inner].parent);
-        let inside = |target: Block| around(target).any(|outer| Some(outer) == number);
+        let inside = |target: Block| loops.of(block).is_some_and(|number| loops.contains(number, target));
         let ways = found.blocks.iter().flat_map(|&block| targets(block)).map(|call| call.block);
         list.extend(ways.filter(|&target| !inside(target)));
     }

@@ -7,7 +7,7 @@
 use cranelift_entity::EntitySet;
 
 use super::turns::{Part, Turns};
-use super::{Block, Type, Value, Widen, slots};
+use super::{Block, Type, Unsupported, Value, Widen, slots};
 use crate::analysis::{Shape, Uniformity};
 use crate::ir::{self, InstData as Scalar, Op, Scope};
 use crate::simd::builder::{ALL, Builder};
@@ -169,13 +169,17 @@ fn frame(builder: &mut Builder, number: Value, before: u32, frame_bytes: Inst) -
 
 impl Widen<'_> {
     /// Builds everything: what comes before the subgroups, their blocks, and what comes after.
-    pub(super) fn subgroups(mut self) -> crate::simd::Kernel {
+    ///
+    /// # Errors
+    ///
+    /// That takes too long.
+    pub(super) fn subgroups(mut self) -> Result<crate::simd::Kernel, Unsupported> {
         let [start, end] = [self.builder.create_block(), self.builder.create_block()];
         self.builder.variables.mark_start(start);
         self.builder.switch_to(start);
         self.subgroup.start = Some(start);
         self.zero_private();
-        self.region(end);
+        self.region(end)?;
         self.builder.switch_to(end);
         self.builder.seal(end);
         let Subgroup { number, count, turn, .. } = self.subgroup;
@@ -189,7 +193,7 @@ impl Widen<'_> {
             let entry = self.builder.kernel.layout[0];
             self.builder.terminate_at(entry, InstData::Jump { to: BlockCall { block: turn, args: first } });
             self.builder.fill_params();
-            return self.builder.finish();
+            return Ok(self.builder.finish());
         };
         self.builder.emit(InstData::Return);
         self.builder.keep_all();
@@ -201,7 +205,7 @@ impl Widen<'_> {
         self.builder.kernel.frame_bytes = states + bytes * count;
         parts.insert(0, Part { block: start, stop: None });
         Turns { parts, end, pattern: turn, number, count, together: common.is_some() }.build(&mut self.builder);
-        self.builder.finish()
+        Ok(self.builder.finish())
     }
 
     /// Each invocation's private memory begins with zeros.
@@ -242,6 +246,16 @@ impl Widen<'_> {
         self.builder.variables.mark_resume(resume, Barrier { stop, frame, lanes, loops: around });
         self.builder.switch_to(resume);
         self.resume();
+    }
+
+    /// Positions of the blocks in which subgroups stop.
+    pub(super) fn stops(&self) -> Vec<u32> {
+        if self.subgroup.barriers.is_none() {
+            return Vec::new();
+        }
+        let kernel = self.kernel;
+        let stops = |block: ir::Block| kernel.blocks[block].insts.iter().any(|&inst| waits(&kernel.insts[inst]));
+        (0..).zip(&kernel.layout).filter(|&(_, &block)| stops(block)).map(|(place, _)| place).collect()
     }
 
     /// Goes on with the next subgroup, or returns after the last one.

@@ -1,6 +1,6 @@
 //! In which form a scalar value is, and how it gets into the form that an instruction wants.
 
-use super::super::ssa::{Unwritten, Variable};
+use super::super::ssa::{Unwritten, Variable, Writers};
 use super::{Form, Type, Value, Widen};
 use crate::analysis::Shape;
 use crate::ir::{self, InstData as Scalar, Op};
@@ -69,7 +69,7 @@ impl Widen<'_> {
         let (loops, flow) = (&self.uniformity.loops, &self.uniformity.flow);
         let around = |block| std::iter::successors(loops.of(block), |&number| loops.all[number].parent);
         let Some(home) = self.uniformity.home(value) else { return };
-        let left = around(home).take_while(|&number| around(self.block).all(|other| other != number));
+        let left = around(home).take_while(|&number| !loops.contains(number, self.block));
         if let Some(outermost) = left.filter(|&number| flow.is_divergent(number)).last() {
             let noted = self.left.entry(value).or_insert(outermost);
             // Loops come before those inside.
@@ -120,7 +120,9 @@ impl Widen<'_> {
             return variable;
         }
         let ty = type_of(self.kernel.ty(value), self.uniformity.shape(value));
-        let variable = self.builder.variables.declare(ty, Unwritten::Undef);
+        let home = self.uniformity.home(value).map(|home| self.control.positions[home]);
+        let writers = home.map_or(Writers::Everywhere, Writers::only);
+        let variable = self.builder.variables.declare_of(ty, Unwritten::Undef, writers);
         self.note_common(variable, value);
         self.forms[value] = Some(Form::Variable(variable));
         variable

@@ -8,11 +8,13 @@ mod parking;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use foldhash::HashMap;
+use smallvec::SmallVec;
 
-use super::super::ssa::{Unwritten, Variable};
+use super::super::dominance::Extent;
+use super::super::ssa::{Unwritten, Variable, Writers};
 use super::values::type_of;
-use super::{Block, Type, Value, Widen};
-use crate::analysis::{Next, Shape, positions};
+use super::{Block, Type, Unsupported, Value, Widen};
+use crate::analysis::{Next, Predecessors, Shape, positions, predecessors};
 use crate::ir::{self, BlockCall, InstData as Scalar};
 use crate::simd::{self, InstData};
 
@@ -23,7 +25,10 @@ pub(super) struct Control {
     blocks: SecondaryMap<ir::Block, Option<Block>>,
     /// Where a divergent loop ends.
     loop_ends: Vec<Option<Block>>,
-    positions: SecondaryMap<ir::Block, u32>,
+    pub(super) positions: SecondaryMap<ir::Block, u32>,
+    predecessors: Predecessors,
+    /// Positions of blocks in which subgroups stop.
+    stops: Vec<u32>,
     /// Blocks that run for all of the subgroup's lanes.
     full: EntitySet<ir::Block>,
     /// Lanes parked at a block.
@@ -46,7 +51,11 @@ pub(super) struct Control {
 
 impl Widen<'_> {
     /// Translates all blocks, from the current SIMD block on; all ways end in `end`.
-    pub(super) fn region(&mut self, end: Block) {
+    ///
+    /// # Errors
+    ///
+    /// That takes too long: what is built is no kernel then.
+    pub(super) fn region(&mut self, end: Block) -> Result<(), Unsupported> {
         self.prepare(end);
         let kernel = self.kernel;
         let first = self.simd_block(kernel.layout[0]);
@@ -57,13 +66,18 @@ impl Widen<'_> {
             for number in self.loops_ending(block) {
                 self.close(number);
             }
+            self.kernel.work.visit(1 + self.builder.kernel.blocks[self.builder.current()].insts.len());
+            self.kernel.work.check().map_err(|spent| Unsupported(spent.to_string()))?;
         }
+        Ok(())
     }
 
     fn prepare(&mut self, end: Block) {
         let kernel = self.kernel;
         self.control.end = Some(end);
         self.control.positions = positions(kernel);
+        self.control.predecessors = predecessors(kernel);
+        self.control.stops = self.stops();
         self.control.loop_ends = vec![None; self.uniformity.loops.all.len()];
         self.control.full = self.uniformity.full(kernel);
         for &block in &kernel.layout {
@@ -120,13 +134,42 @@ impl Widen<'_> {
     }
 
     fn parked_variable(&mut self, block: ir::Block) -> Variable {
-        let variables = &mut self.builder.variables;
-        *self.control.parked.entry(block).or_insert_with(|| variables.declare(Type::Mask, Unwritten::Empty))
+        if let Some(&variable) = self.control.parked.get(&block) {
+            return variable;
+        }
+        let writers = self.writers_before(block);
+        let variable = self.builder.variables.declare_of(Type::Mask, Unwritten::Empty, writers);
+        self.control.parked.insert(block, variable);
+        variable
     }
 
     fn whole_variable(&mut self, from: ir::Block) -> Variable {
+        let writers = Writers::only(self.control.positions[from]);
         let variables = &mut self.builder.variables;
-        *self.control.whole.entry(from).or_insert_with(|| variables.declare(Type::Mask, Unwritten::Empty))
+        *self.control.whole.entry(from).or_insert_with(|| variables.declare_of(Type::Mask, Unwritten::Empty, writers))
+    }
+
+    /// Where that is written which lanes bring to a block: where they come from, where nobody waits for it yet, and there.
+    fn writers_before(&self, block: ir::Block) -> Writers {
+        let positions = &self.control.positions;
+        let from = self.control.predecessors[block].iter().copied().chain(self.uniformity.dominators.idom(block));
+        let mut at: SmallVec<[u32; 4]> = from.chain([block]).map(|block| positions[block]).collect();
+        at.sort_unstable();
+        at.dedup();
+        Writers::Of { owner: positions[block], before: true, at }
+    }
+
+    /// What a loop is, for variables.
+    fn extent(&self, number: usize) -> Extent {
+        let positions = &self.control.positions;
+        let found = &self.uniformity.loops.all[number];
+        let first = positions[found.header];
+        let last = found.blocks.last().map_or(first, |&last| positions[last]);
+        let stops = &self.control.stops;
+        match stops.get(stops.partition_point(|&place| place < first)) {
+            Some(&place) if place <= last => Extent::Stops(first, last),
+            _ => Extent::Span(first, last),
+        }
     }
 
     fn passed_variable(&mut self, param: ir::Value) -> Variable {
@@ -134,7 +177,8 @@ impl Widen<'_> {
         if let Some(&variable) = self.control.passed.get(&param) {
             return variable;
         }
-        let variable = self.builder.variables.declare(ty, Unwritten::Undef);
+        let writers = self.uniformity.home(param).map_or(Writers::Everywhere, |home| self.writers_before(home));
+        let variable = self.builder.variables.declare_of(ty, Unwritten::Undef, writers);
         self.note_common(variable, param);
         self.control.passed.insert(param, variable);
         variable
@@ -158,14 +202,14 @@ impl Widen<'_> {
         self.local.clear();
         self.behind.clear();
         self.samples.clear();
-        let header = self.uniformity.loops.headed_by(block).is_some();
-        if !header {
-            self.builder.seal(here);
+        match self.uniformity.loops.of(block) {
+            Some(number) if self.uniformity.loops.all[number].header == block => {
+                let extent = self.extent(number);
+                self.builder.variables.dominance.open_loop(here, extent);
+            }
+            _ => self.builder.seal(here),
         }
         self.exec = self.lanes_of(block);
-        if header {
-            self.forget(block);
-        }
         let lanes = self.lanes_variable();
         self.write(lanes, self.exec);
         self.note_exec();
@@ -362,7 +406,8 @@ impl Widen<'_> {
     fn loops_ending(&self, block: ir::Block) -> Vec<usize> {
         let loops = &self.uniformity.loops;
         let around = std::iter::successors(loops.of(block), |&number| loops.all[number].parent);
-        around.filter(|&number| loops.all[number].blocks.last() == Some(&block)).collect()
+        // A loop that goes on behind the block is in loops that do, too.
+        around.take_while(|&number| loops.all[number].blocks.last() == Some(&block)).collect()
     }
 
     /// Ends a loop: a divergent one goes on while lanes are parked at its header.
@@ -384,6 +429,7 @@ impl Widen<'_> {
             self.builder.jump(top);
         }
         self.builder.seal(top);
+        self.builder.variables.dominance.close_loop();
     }
 
     /// After a barrier: the lanes and what is local have to be found anew.
@@ -398,6 +444,6 @@ impl Widen<'_> {
 }
 
 /// Edges out of a block.
-fn targets(kernel: &ir::Kernel, block: ir::Block) -> smallvec::SmallVec<[&BlockCall; 2]> {
+fn targets(kernel: &ir::Kernel, block: ir::Block) -> SmallVec<[&BlockCall; 2]> {
     kernel.blocks[block].insts.last().map(|&last| kernel.insts[last].targets()).unwrap_or_default()
 }

@@ -4,7 +4,9 @@ use crate::analysis::{Shape, Uniformity};
 use crate::ir::{self, BlockCall};
 use crate::simd::InstData;
 
-use super::super::super::ssa::Variable;
+use smallvec::SmallVec;
+
+use super::super::super::ssa::{Variable, Writers};
 use super::super::{Type, Value, Widen};
 
 impl Widen<'_> {
@@ -42,9 +44,17 @@ impl Widen<'_> {
     /// Finds before which loop what lanes took out of it in an earlier run has to be forgotten: the outermost one that they
     /// leave one by one and take it out of.
     pub(super) fn find_thaws(&mut self) {
-        for (value, &variable) in &self.frozen {
-            if let Some(&number) = self.left.get(value) {
-                self.control.thaw.entry(number).or_default().push(variable);
+        let positions = &self.control.positions;
+        for (&value, &variable) in &self.frozen {
+            let Some(&number) = self.left.get(&value) else { continue };
+            self.control.thaw.entry(number).or_default().push(variable);
+            // Written where the value is, and forgotten on the ways into the loop.
+            if let Some(home) = self.uniformity.home(value) {
+                let header = self.uniformity.loops.all[number].header;
+                let from = self.control.predecessors[header].iter().copied().chain([home]);
+                let mut at: SmallVec<[u32; 4]> = from.map(|block| positions[block]).collect();
+                at.sort_unstable();
+                self.builder.variables.set_writers(variable, Writers::Of { owner: u32::MAX, before: true, at });
             }
         }
     }
@@ -58,37 +68,6 @@ impl Widen<'_> {
         let variables = loops.of(target).and_then(|number| self.control.thaw.get(&number)).cloned();
         for variable in variables.unwrap_or_default() {
             self.forget_variable(variable);
-        }
-    }
-
-    /// At a loop's header: nothing of an earlier trip is read in this one, save what is passed to the header.
-    pub(super) fn forget(&mut self, header: ir::Block) {
-        let Some(number) = self.uniformity.loops.of(header) else { return };
-        let kernel = self.kernel;
-        let last = self.uniformity.loops.all[number].blocks.last().copied().unwrap_or(header);
-        let range = self.control.positions[header] as usize..=self.control.positions[last] as usize;
-        for &block in &kernel.layout[range] {
-            let none = self.builder.constant(Type::Mask, 0);
-            if block != header {
-                if self.uniformity.flow.is_parked(block) {
-                    let parked = self.parked_variable(block);
-                    self.write(parked, none);
-                }
-                for &param in &kernel.blocks[block].params {
-                    let passed = self.passed_variable(param);
-                    self.forget_variable(passed);
-                }
-            }
-            if let Some(&whole) = self.control.whole.get(&block) {
-                self.write(whole, none);
-            }
-            let results = kernel.blocks[block].insts.iter().filter_map(|&inst| kernel.results[inst]);
-            for value in kernel.blocks[block].params.iter().copied().chain(results) {
-                if self.shared.contains(value) {
-                    let variable = self.variable(value);
-                    self.forget_variable(variable);
-                }
-            }
         }
     }
 

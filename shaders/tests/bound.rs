@@ -1,0 +1,339 @@
+//! Compilation has a bound: work grows with the size of what is compiled, also for shaders that were made to be hard.
+//!
+//! Each shape is compiled in a size and in twice that. Work is counted in blocks and instructions that passes look at, so the
+//! ratio is the same on every machine.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use spelter_shaders::back::x86::Isa;
+use spelter_shaders::compile::{self, Backend, Module};
+use spelter_shaders::front::spvasm;
+use spelter_shaders::ir::Kernel;
+use spelter_shaders::work;
+
+const HEAD: &str = "
+    OpCapability Shader
+    OpMemoryModel Logical GLSL450
+    OpEntryPoint GLCompute %main \"main\" %gid
+    OpExecutionMode %main LocalSize 64 1 1
+    OpDecorate %gid BuiltIn GlobalInvocationId
+    OpDecorate %array ArrayStride 4
+    OpDecorate %block Block
+    OpMemberDecorate %block 0 Offset 0
+    OpDecorate %buffer DescriptorSet 0
+    OpDecorate %buffer Binding 0
+    %void = OpTypeVoid
+    %bool = OpTypeBool
+    %u32 = OpTypeInt 32 0
+    %uvec3 = OpTypeVector %u32 3
+    %to_input = OpTypePointer Input %uvec3
+    %gid = OpVariable %to_input Input
+    %array = OpTypeRuntimeArray %u32
+    %block = OpTypeStruct %array
+    %to_block = OpTypePointer StorageBuffer %block
+    %to_word = OpTypePointer StorageBuffer %u32
+    %buffer = OpVariable %to_block StorageBuffer
+    %to_local = OpTypePointer Function %u32
+    %unit = OpTypeFunction %void
+    %step = OpTypeFunction %u32 %u32
+    %c0 = OpConstant %u32 0
+    %c1 = OpConstant %u32 1
+    %c2 = OpConstant %u32 2
+    %c3 = OpConstant %u32 3
+    %c264 = OpConstant %u32 264
+";
+
+/// A module: declarations, local variables, the body of `main` and other functions.
+#[derive(Default)]
+struct Text {
+    declarations: String,
+    variables: String,
+    body: String,
+    functions: String,
+}
+
+macro_rules! put {
+    ($to:expr, $($rest:tt)*) => { writeln!($to, $($rest)*).unwrap() };
+}
+
+impl Text {
+    fn words(&self) -> Vec<u32> {
+        let Self { declarations, variables, body, functions } = self;
+        let text = format!(
+            "{HEAD}{declarations}%main = OpFunction %void None %unit\n%entry = OpLabel\n{variables}
+            %ids = OpLoad %uvec3 %gid\n%id = OpCompositeExtract %u32 %ids 0
+            %p = OpAccessChain %to_word %buffer %c0 %id\n%x = OpLoad %u32 %p\n{body}OpFunctionEnd\n{functions}"
+        );
+        spvasm::assemble(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    fn kernel(&self) -> Kernel {
+        let module = Module::from_spirv(&self.words()).unwrap();
+        module.kernel("main", &BTreeMap::new()).unwrap()
+    }
+}
+
+/// Loops in loops, whose lanes leave at different times.
+fn loops(count: usize) -> Text {
+    let mut text = Text::default();
+    let body = &mut text.body;
+    put!(body, "OpBranch %h0");
+    for at in 0..count {
+        let before = if at == 0 { "entry".to_owned() } else { format!("b{}", at - 1) };
+        put!(body, "%h{at} = OpLabel\n%i{at} = OpPhi %u32 %c0 %{before} %n{at} %t{at}");
+        put!(body, "OpLoopMerge %m{at} %t{at} None\nOpBranch %k{at}\n%k{at} = OpLabel");
+        put!(body, "%q{at} = OpULessThan %bool %i{at} %x\nOpBranchConditional %q{at} %b{at} %m{at}\n%b{at} = OpLabel");
+        if at + 1 < count {
+            put!(body, "OpBranch %h{}", at + 1);
+        }
+    }
+    put!(body, "%old = OpLoad %u32 %p\n%new = OpIAdd %u32 %old %c1\nOpStore %p %new\nOpBranch %t{}", count - 1);
+    for at in (0..count).rev() {
+        put!(body, "%t{at} = OpLabel\n%n{at} = OpIAdd %u32 %i{at} %c1\nOpBranch %h{at}\n%m{at} = OpLabel");
+        put!(body, "{}", if at == 0 { "OpReturn".to_owned() } else { format!("OpBranch %t{}", at - 1) });
+    }
+    text
+}
+
+/// What selections begin with: a condition of their own.
+fn condition(body: &mut String, at: usize) {
+    let before = if at == 0 { "x".to_owned() } else { format!("e{}", at - 1) };
+    put!(body, "%e{at} = OpIMul %u32 %{before} %c3\n%q{at} = OpUGreaterThan %bool %e{at} %c3");
+    put!(body, "OpSelectionMerge %m{at} None\nOpBranchConditional %q{at} %b{at} %m{at}\n%b{at} = OpLabel");
+}
+
+/// Selections in selections.
+fn ifs(count: usize) -> Text {
+    let mut text = Text::default();
+    for at in 0..count {
+        condition(&mut text.body, at);
+        put!(text.body, "OpStore %p %e{at}");
+    }
+    put!(text.body, "OpBranch %m{}", count - 1);
+    for at in (0..count).rev() {
+        put!(text.body, "%m{at} = OpLabel");
+        put!(text.body, "{}", if at == 0 { "OpReturn".to_owned() } else { format!("OpBranch %m{}", at - 1) });
+    }
+    text
+}
+
+/// Selections behind each other.
+fn row(count: usize) -> Text {
+    let mut text = Text::default();
+    for at in 0..count {
+        condition(&mut text.body, at);
+        put!(text.body, "OpStore %p %e{at}\nOpBranch %m{at}\n%m{at} = OpLabel");
+    }
+    text.body += "OpReturn\n";
+    text
+}
+
+/// A loop that is left, or begun anew, in many places.
+fn breaks(count: usize) -> Text {
+    let mut text = Text::default();
+    text.body += "OpBranch %h\n%h = OpLabel\n%i = OpPhi %u32 %c0 %entry %n %t\nOpLoopMerge %m %t None\nOpBranch %k\n%k = OpLabel\n";
+    for at in 0..count {
+        condition(&mut text.body, at);
+        put!(text.body, "OpStore %p %e{at}\nOpBranch %{}\n%m{at} = OpLabel", if at % 2 == 0 { "m" } else { "t" });
+    }
+    text.body += "OpBranch %t\n%t = OpLabel\n%n = OpIAdd %u32 %i %c1\nOpBranch %h\n%m = OpLabel\nOpReturn\n";
+    text
+}
+
+/// A switch with many cases, each of which does something.
+fn cases(count: usize) -> Text {
+    let mut text = Text::default();
+    let pairs: String = (0..count).map(|at| format!(" {at} %s{at}")).collect();
+    put!(text.body, "OpSelectionMerge %m None\nOpSwitch %x %m{pairs}");
+    for at in 0..count {
+        put!(text.body, "%s{at} = OpLabel\n%l{at} = OpLoad %u32 %p\n%a{at} = OpIMul %u32 %l{at} %id");
+        put!(text.body, "OpStore %p %a{at}\nOpBranch %m");
+    }
+    text.body += "%m = OpLabel\nOpReturn\n";
+    text
+}
+
+/// A switch with many cases, of which each only chooses a value.
+fn chosen(count: usize) -> Text {
+    let mut text = Text::default();
+    let pairs: String = (0..count).map(|at| format!(" {at} %s{at}")).collect();
+    put!(text.body, "OpSelectionMerge %m None\nOpSwitch %x %d{pairs}\n%d = OpLabel\nOpBranch %m");
+    for at in 0..count {
+        put!(text.declarations, "%k{at} = OpConstant %u32 {}", at + 10);
+        put!(text.body, "%s{at} = OpLabel\nOpBranch %m");
+    }
+    let incoming: String = (0..count).map(|at| format!(" %k{at} %s{at}")).collect();
+    put!(text.body, "%m = OpLabel\n%r = OpPhi %u32 %c0 %d{incoming}\nOpStore %p %r\nOpReturn");
+    text
+}
+
+/// Switches in switches.
+fn switches(count: usize) -> Text {
+    let mut text = Text::default();
+    for at in 0..count {
+        let before = if at == 0 { "x".to_owned() } else { format!("e{}", at - 1) };
+        put!(text.body, "%e{at} = OpIMul %u32 %{before} %c3\nOpSelectionMerge %m{at} None");
+        put!(text.body, "OpSwitch %e{at} %m{at} 1 %a{at} 2 %b{at}\n%a{at} = OpLabel\nOpStore %p %e{at}");
+        put!(text.body, "OpBranch %m{at}\n%b{at} = OpLabel");
+    }
+    put!(text.body, "OpBranch %m{}", count - 1);
+    for at in (0..count).rev() {
+        put!(text.body, "%m{at} = OpLabel");
+        put!(text.body, "{}", if at == 0 { "OpReturn".to_owned() } else { format!("OpBranch %m{}", at - 1) });
+    }
+    text
+}
+
+/// Values that come together in one block.
+fn phis(count: usize) -> Text {
+    let mut text = Text::default();
+    text.body +=
+        "%q = OpUGreaterThan %bool %x %c3\nOpSelectionMerge %m None\nOpBranchConditional %q %b %o\n%b = OpLabel\n";
+    let chain = |body: &mut String, name: &str, op: &str| {
+        for at in 0..count {
+            let before = if at == 0 { "x".to_owned() } else { format!("{name}{}", at - 1) };
+            put!(body, "%{name}{at} = {op} %u32 %{before} %id");
+        }
+    };
+    chain(&mut text.body, "y", "OpIMul");
+    text.body += "OpStore %p %x\nOpBranch %m\n%o = OpLabel\n";
+    chain(&mut text.body, "v", "OpIAdd");
+    text.body += "OpBranch %m\n%m = OpLabel\n";
+    for at in 0..count {
+        put!(text.body, "%r{at} = OpPhi %u32 %y{at} %b %v{at} %o");
+    }
+    for at in 0..count {
+        let before = if at == 0 { "c0".to_owned() } else { format!("s{}", at - 1) };
+        put!(text.body, "%s{at} = OpBitwiseXor %u32 %{before} %r{at}");
+    }
+    put!(text.body, "OpStore %p %s{}\nOpReturn", count - 1);
+    text
+}
+
+/// Calls of one function, which returns early.
+fn calls(count: usize) -> Text {
+    let mut text = Text::default();
+    for at in 0..count {
+        let before = if at == 0 { "x".to_owned() } else { format!("a{}", at - 1) };
+        put!(text.body, "%a{at} = OpFunctionCall %u32 %f %{before}");
+    }
+    put!(text.body, "OpStore %p %a{}\nOpReturn", count - 1);
+    text.functions += "%f = OpFunction %u32 None %step\n%fa = OpFunctionParameter %u32\n%fl = OpLabel\n\
+        %fr = OpIMul %u32 %fa %c3\n%fq = OpUGreaterThan %bool %fr %c3\nOpSelectionMerge %fm None\n\
+        OpBranchConditional %fq %fb %fm\n%fb = OpLabel\nOpReturnValue %fa\n%fm = OpLabel\nOpReturnValue %fr\n\
+        OpFunctionEnd\n";
+    text
+}
+
+/// Variables that are written here and there, and read at the end.
+fn variables(count: usize) -> Text {
+    let mut text = row(count);
+    text.body.truncate(text.body.len() - "OpReturn\n".len());
+    for at in 0..count {
+        put!(text.variables, "%var{at} = OpVariable %to_local Function");
+        text.body = text
+            .body
+            .replace(&format!("OpStore %p %e{at}\n"), &format!("OpStore %p %e{at}\nOpStore %var{at} %e{at}\n"));
+    }
+    for at in 0..count {
+        let before = if at == 0 { "c0".to_owned() } else { format!("s{}", at - 1) };
+        put!(text.body, "%r{at} = OpLoad %u32 %var{at}\n%s{at} = OpIAdd %u32 %{before} %r{at}");
+    }
+    put!(text.body, "OpStore %p %s{}\nOpReturn", count - 1);
+    text
+}
+
+/// Barriers, with values that live over them.
+fn barriers(count: usize) -> Text {
+    let mut text = Text::default();
+    for at in 0..count {
+        put!(text.body, "%l{at} = OpLoad %u32 %p\n%z{at} = OpIMul %u32 %l{at} %id\nOpStore %p %z{at}");
+        put!(text.body, "OpControlBarrier %c2 %c2 %c264");
+    }
+    text.body += "OpReturn\n";
+    text
+}
+
+/// What was counted from the kernel as it was read to the SIMD form.
+fn work_of(text: &Text) -> u64 {
+    let lowered = compile::lower_for(&text.kernel(), Isa::Avx512, |_, _| {}).unwrap();
+    let wide = compile::widen(&lowered, Isa::Avx512).unwrap();
+    wide.work.done()
+}
+
+#[test]
+fn twice_the_size_is_about_twice_the_work() {
+    let shapes: [(&str, fn(usize) -> Text, usize); 9] = [
+        ("ifs", ifs, 256),
+        ("row", row, 256),
+        ("cases", cases, 256),
+        ("chosen", chosen, 512),
+        ("switches", switches, 128),
+        ("phis", phis, 512),
+        ("calls", calls, 128),
+        ("variables", variables, 128),
+        ("barriers", barriers, 128),
+    ];
+    let mut report = String::new();
+    let mut grows = false;
+    for (name, shape, size) in shapes {
+        let [once, twice] = [size, 2 * size].map(|size| work_of(&shape(size)));
+        let ratio = twice as f64 / once as f64;
+        grows |= ratio > 2.2;
+        put!(report, "{name}: {once} for {size}, {twice} for twice that: {ratio:.2}");
+    }
+    assert!(!grows, "{report}");
+}
+
+/// The lists of blocks that loops have, and of ways out of them, grow with the square of the nest: no faster, and a nest as deep as SPIR-V
+/// allows is compiled.
+#[test]
+fn a_nest_twice_as_deep_is_at_most_four_times_the_work() {
+    for (name, shape) in [("loops", loops as fn(usize) -> Text), ("breaks", breaks)] {
+        let [once, twice] = [64, 128].map(|size| work_of(&shape(size)));
+        assert!(twice < 4 * once, "{name}: {once}, {twice}");
+    }
+    let deepest = work_of(&loops(1023));
+    assert!(deepest < work::MOST / 4, "{deepest}");
+}
+
+#[test]
+fn a_switch_of_ten_thousand_cases_into_one_phi_is_taken() {
+    let kernel = chosen(10_000).kernel();
+    assert!(compile::lower_for(&kernel, Isa::Avx2, |_, _| {}).is_ok());
+}
+
+#[test]
+fn what_takes_too_long_is_interpreted_with_a_note() {
+    let kernel = loops(8).kernel();
+    let lowered = compile::lower_for(&kernel, Isa::Avx2, |_, _| {}).unwrap();
+    lowered.work.visit(work::MOST as usize);
+    let error = compile::widen(&lowered, Isa::Avx2).unwrap_err();
+    assert!(error.to_string().contains("takes more than"), "{error}");
+    // Other ways to machine code have budgets of their own.
+    assert!(compile::lower_for(&kernel, Isa::Avx2, |_, _| {}).is_ok());
+    assert!(compile::compile(&kernel, Backend::best()).fallback.is_none());
+}
+
+#[test]
+fn universal_limits_name_the_word_and_the_limit() {
+    let refused = |text: Text, wanted: &str| {
+        let error = Module::from_spirv(&text.words()).unwrap_err();
+        assert!(error.to_string().contains(wanted), "{error}");
+        assert!(error.word.is_some_and(|word| word > 5), "{error}");
+    };
+    refused(loops(1024), "control flow nests deeper than 1023, SPIR-V's universal limit");
+    assert!(Module::from_spirv(&loops(1023).words()).is_ok());
+    // A row is no nest.
+    assert!(Module::from_spirv(&row(3000).words()).is_ok());
+    refused(chosen(16_384), "OpSwitch: 16384 pairs of literal and label, SPIR-V's universal limit is 16383");
+    let mut text = row(1);
+    put!(text.declarations, "%large = OpTypeStruct{}", " %u32".repeat(16_384));
+    refused(text, "OpTypeStruct: 16384 members");
+    let mut text = row(1);
+    put!(text.declarations, "%many = OpTypeFunction %void{}", " %u32".repeat(256));
+    refused(text, "OpTypeFunction: 256 parameters");
+}
