@@ -1,0 +1,136 @@
+//! A child: one mutant after the other. A thread beside it stops kernels that loop for ever, and ends the process when a mutant takes
+//! too long; a panic is a finding, after which it goes on.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::Args;
+use crate::mutant::{Corpus, Fate};
+
+/// How the process ends when a mutant takes too long.
+pub(crate) const TOO_LONG: i32 = 97;
+
+/// How often the watch looks: a kernel runs for one of these at least, for two at most.
+const TICK: Duration = Duration::from_millis(3);
+
+/// Mutants between two reports.
+const REPORT: u64 = 512;
+
+thread_local! {
+    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+#[derive(Debug, Default)]
+struct Watch {
+    stop: AtomicU32,
+    running: AtomicU32,
+    serial: AtomicU64,
+}
+
+impl Watch {
+    /// Looks on until the process ends.
+    fn look_on(&self, seconds: u64) {
+        let (mut seen, mut since) = (0, cpu_ticks());
+        let (mut ran, mut looks) = (0, 0u64);
+        loop {
+            std::thread::sleep(TICK);
+            let serial = self.serial.load(Relaxed);
+            if serial != seen {
+                (seen, since, looks) = (serial, cpu_ticks(), 0);
+            }
+            looks += 1;
+            // The second look at the same run.
+            let running = self.running.load(Relaxed);
+            if running != 0 && running == ran {
+                self.stop.store(1, Relaxed);
+            }
+            ran = running;
+            if looks.is_multiple_of(64) && cpu_ticks().saturating_sub(since) > seconds * 100 {
+                std::process::exit(TOO_LONG);
+            }
+        }
+    }
+}
+
+/// What the process has worked so far, in hundredths of a second.
+fn cpu_ticks() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = text.rsplit(") ").next().unwrap_or_default().split(' ');
+    fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+}
+
+fn prepare(args: &Args) -> (&'static Watch, Corpus) {
+    std::panic::set_hook(Box::new(|info| {
+        let message = info.payload_as_str().unwrap_or("a panic without a message");
+        let place = info.location().map(ToString::to_string).unwrap_or_default();
+        PANIC.set(format!("{place}: {message}"));
+    }));
+    let watch: &'static Watch = Box::leak(Box::default());
+    let seconds = args.seconds;
+    std::thread::spawn(move || watch.look_on(seconds));
+    (watch, Corpus::new(args))
+}
+
+fn one(watch: &Watch, corpus: &Corpus, number: u64) -> Result<Fate, String> {
+    watch.running.store(0, Relaxed);
+    watch.serial.fetch_add(1, Relaxed);
+    let runs = || {
+        watch.stop.store(0, Relaxed);
+        // Another number each time, and never 0.
+        watch.running.fetch_add(1, Relaxed);
+    };
+    let result = catch_unwind(AssertUnwindSafe(|| corpus.run(number, &watch.stop, runs)));
+    result.unwrap_or_else(|_| Err(PANIC.take()))
+}
+
+pub(crate) fn run(args: &Args, child: &[String]) -> ExitCode {
+    let [first, file] = child else { return ExitCode::FAILURE };
+    let (Ok(first), Ok(file)) = (first.parse::<u64>(), File::options().write(true).open(file)) else {
+        return ExitCode::FAILURE;
+    };
+    let (watch, corpus) = prepare(args);
+    let (index, step) = args.shard;
+    let (mut done, mut ran, mut interpreted) = (0u64, 0u64, 0u64);
+    let report = |done: u64, ran: u64, interpreted: u64| {
+        println!("{}", json!({ "done": done, "ran": ran, "interpreted": interpreted }));
+    };
+    for place in first.. {
+        let number = index + place * step;
+        if number >= args.count {
+            break;
+        }
+        // An end of the process is told by this file.
+        if file.write_at(&place.to_le_bytes(), 0).is_err() {
+            return ExitCode::FAILURE;
+        }
+        match one(watch, &corpus, number) {
+            Ok(fate) => {
+                ran += u64::from(fate != Fate::Refused);
+                interpreted += u64::from(fate == Fate::Interpreted);
+            }
+            Err(what) => println!("{}", json!({ "finding": number, "what": what })),
+        }
+        done += 1;
+        if done == REPORT {
+            report(done, ran, interpreted);
+            (done, ran, interpreted) = (0, 0, 0);
+        }
+    }
+    report(done, ran, interpreted);
+    ExitCode::SUCCESS
+}
+
+/// One mutant, here.
+pub(crate) fn alone(args: &Args, number: u64) -> ExitCode {
+    let (watch, corpus) = prepare(args);
+    let result = one(watch, &corpus, number);
+    println!("{} {result:?}", corpus.name(number));
+    if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

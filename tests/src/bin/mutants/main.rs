@@ -1,0 +1,82 @@
+//! Runs broken shaders through reader, optimiser, every back end and an execution: none may end the process, panic, hang or
+//! take memory without end.
+//!
+//! The work is done by child processes with a cap on memory, each of which makes many mutants: a mutant is made from its number alone, so
+//! the one that ended a child is made again and written to a file, and another child goes on behind it.
+
+#![expect(clippy::print_stdout, reason = "this is a program for the command line")]
+
+mod child;
+mod mutant;
+mod parent;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+
+/// What is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// Words of SPIR-V modules.
+    Spirv,
+    /// WGSL texts.
+    Wgsl,
+}
+
+/// Runs broken shaders through the whole pipeline.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "mutants")]
+pub(crate) struct Args {
+    /// Mutants, of all shards together.
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) count: u64,
+    /// Takes mutants I, I + N, I + 2N, …
+    #[arg(long, default_value = "0/1", value_parser = shard)]
+    pub(crate) shard: (u64, u64),
+    /// Processes.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) jobs: u64,
+    /// Where the random numbers begin.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// What is broken.
+    #[arg(long, value_enum, default_value_t = Kind::Spirv)]
+    pub(crate) kind: Kind,
+    /// Memory of a process, in MiB.
+    #[arg(long, default_value_t = 2048)]
+    pub(crate) memory: u64,
+    /// Seconds of work for one mutant.
+    #[arg(long, default_value_t = 10)]
+    pub(crate) seconds: u64,
+    /// Where mutants that find something are written.
+    #[arg(long, default_value = "mutants-found")]
+    pub(crate) out: PathBuf,
+    /// Prints an object for each finding, and one for all, as JSON lines.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Runs this mutant alone, in this process.
+    #[arg(long)]
+    pub(crate) only: Option<u64>,
+    /// Does the work from this mutant of the shard on, and writes to this file at which it is.
+    #[arg(long, hide = true, num_args = 2, value_names = ["FIRST", "FILE"])]
+    pub(crate) child: Option<Vec<String>>,
+}
+
+fn shard(text: &str) -> Result<(u64, u64), String> {
+    let parse = || {
+        let (index, count) = text.split_once('/')?;
+        let (index, count) = (index.parse().ok()?, count.parse().ok()?);
+        (index < count).then_some((index, count))
+    };
+    parse().ok_or_else(|| format!("`{text}` is not I/N with I below N"))
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match (&args.child, args.only) {
+        (Some(child), _) => child::run(&args, child),
+        (None, Some(number)) => child::alone(&args, number),
+        (None, None) => parent::run(&args),
+    }
+}
