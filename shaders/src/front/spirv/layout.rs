@@ -51,6 +51,8 @@ pub(super) struct Parts {
     pub(super) place: Place,
     /// Bytes from one to the next.
     pub(super) stride: u32,
+    /// How many there are, where the type says so.
+    pub(super) count: Option<u32>,
 }
 
 /// A scalar in memory, by its byte offset; of one of two words there are two.
@@ -78,9 +80,10 @@ impl Place {
                     (true, None) => return Err(format!("array %{} has no ArrayStride", self.ty)),
                     (false, _) => natural_bytes(types, *element)?,
                 };
-                Ok(Parts { place: Self { ty: *element, ..self }, stride })
+                let count = if let Type::Array { count, .. } = info.ty { Some(count) } else { None };
+                Ok(Parts { place: Self { ty: *element, ..self }, stride, count })
             }
-            Type::Matrix { column, scalar, rows, .. } => {
+            Type::Matrix { column, scalar, rows, columns, .. } => {
                 let component = self.bytes_of(*scalar);
                 let stride = match (explicit, self.matrix.stride) {
                     (true, Some(stride)) => aligned("MatrixStride", stride, info.align)?,
@@ -89,11 +92,13 @@ impl Place {
                 };
                 let row_major = explicit && self.matrix.row_major;
                 let (stride, component_stride) = if row_major { (component, Some(stride)) } else { (stride, None) };
-                Ok(Parts { place: Self { ty: *column, component_stride, ..self }, stride })
+                let place = Self { ty: *column, component_stride, ..self };
+                Ok(Parts { place, stride, count: Some(*columns) })
             }
-            Type::Vector { element, scalar, .. } => {
+            Type::Vector { element, scalar, count, .. } => {
                 let stride = self.component_stride.unwrap_or(self.bytes_of(*scalar));
-                Ok(Parts { place: Self { ty: *element, component_stride: None, ..self }, stride })
+                let place = Self { ty: *element, component_stride: None, ..self };
+                Ok(Parts { place, stride, count: Some(*count) })
             }
             _ => Err(format!("%{} has no elements", self.ty)),
         }
@@ -109,6 +114,15 @@ impl Place {
             },
         };
         Ok((Self { ty: member.ty, matrix: member.matrix, ..self }, offset))
+    }
+
+    /// Whether no member of a structure begins behind that one.
+    pub(super) fn is_last_member(self, types: &Types, number: u32) -> Checked<bool> {
+        let Type::Struct { members } = &types.get(self.ty)?.ty else { return Ok(false) };
+        let Some((last, before)) = members.split_last().filter(|(_, before)| before.len() == number as usize) else {
+            return Ok(false);
+        };
+        Ok(self.layout == Layout::Natural || before.iter().all(|member| member.offset <= last.offset))
     }
 
     /// Every scalar of a value, in the value's order. The caller has checked that there are not too many.

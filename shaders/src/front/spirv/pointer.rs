@@ -65,6 +65,8 @@ pub(super) struct Pointer {
     pub(super) origin: Id,
     /// Whether it is a variable pointer (SPIR-V, 2.2.2).
     pub(super) is_variable: bool,
+    /// Whether it points to the end of its variable or block: what is beyond is out of bounds anyway.
+    pub(super) is_last: bool,
     /// Decorations of the variable and of the members on the way.
     pub(super) memory: MemoryDecorations,
 }
@@ -85,6 +87,7 @@ impl Pointer {
             ty: 0,
             origin: 0,
             is_variable: false,
+            is_last: true,
             memory,
         }
     }
@@ -103,6 +106,7 @@ impl Pointer {
     /// Goes on to a member of the structure that it points to.
     pub(super) fn step_into(&mut self, types: &Types, member: &Member, number: u32) -> Checked<()> {
         let (place, offset) = self.place.member(types, member, number)?;
+        self.is_last &= self.place.is_last_member(types, number)?;
         self.place = place;
         self.delta = self.delta.saturating_add(offset);
         self.element_stride = None;
@@ -215,17 +219,35 @@ impl Translator<'_> {
         if let Type::Struct { members } = &info.ty {
             let number = self.constants.uint(&self.types, index)?;
             let member = members.get(number as usize).ok_or_else(|| format!("no member {number}"))?;
-            return pointer.step_into(&self.types, member, number);
+            // The last of many is compared with all.
+            let work = if number as usize + 1 == members.len() { members.len() / 64 } else { 0 };
+            pointer.step_into(&self.types, member, number)?;
+            return self.spend(work);
         }
         let parts = pointer.place.parts(&self.types)?;
         let is_array = matches!(info.ty, Type::Array { .. } | Type::RuntimeArray { .. });
         pointer.element_stride = is_array.then_some(parts.stride);
         if !self.step_by_address(pointer, index, parts.stride)? {
             let index = self.index(index)?;
+            // Behind an address an index may be below 0; the next row lies behind a column of a row-major matrix.
+            let is_last = pointer.is_last && parts.place.component_stride.is_none();
+            let is_open = is_last || matches!(pointer.root, Root::Address { .. });
+            let index = match parts.count.filter(|_| !is_open) {
+                Some(count) => self.clamped(index, count),
+                None => index,
+            };
             self.advance(pointer, index, parts.stride);
         }
         pointer.place = parts.place;
+        pointer.is_last = false;
         Ok(())
+    }
+
+    /// An index into an array of so many elements that has something behind it, which no index reaches: beyond the end it is that
+    /// of the last element (ADR 13).
+    fn clamped(&mut self, index: Value, count: u32) -> Value {
+        let last = self.builder.constant(count.saturating_sub(1));
+        self.builder.pure(ir::Op::UMin, &[index, last])
     }
 
     pub(super) fn advance(&mut self, pointer: &mut Pointer, index: Value, stride: u32) {

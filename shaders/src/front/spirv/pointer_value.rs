@@ -153,7 +153,8 @@ impl Translator<'_> {
             }
             _ => return Err(format!("a pointer to storage class {class:?} is no value")),
         };
-        let mut pointer = Pointer { ty: value.ty, is_variable: true, ..Pointer::new(class, place, root, memory) };
+        let mut pointer =
+            Pointer { ty: value.ty, is_variable: true, is_last: false, ..Pointer::new(class, place, root, memory) };
         let unit = self.unit(layout, pointee)?;
         self.advance(&mut pointer, units, unit);
         Ok(pointer)

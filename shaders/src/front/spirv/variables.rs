@@ -311,7 +311,8 @@ impl Translator<'_> {
         let bytes = place.bytes(&self.types)?.checked_next_multiple_of(16).ok_or("a variable is too large")?;
         let variable = self.shared_memory(id, bytes)?;
         let memory = self.sections.annotations.of(id).map(|decorations| decorations.memory).unwrap_or_default();
-        Ok(Pointer::new(StorageClass::Workgroup, place, Root::Variable { variable }, memory))
+        let pointer = Pointer::new(StorageClass::Workgroup, place, Root::Variable { variable }, memory);
+        Ok(Pointer { is_last: false, ..pointer })
     }
 
     /// A part of the workgroup memory into which pointers are values.
@@ -327,7 +328,8 @@ impl Translator<'_> {
         let variable = self.shared_memory(id, end)?;
         let memory = self.sections.annotations.of(id).map(|decorations| decorations.memory).unwrap_or_default();
         let place = Place::new(ty, Layout::Natural);
-        Ok(Pointer::new(StorageClass::Workgroup, place, Root::Variable { variable }, memory).after(start))
+        let pointer = Pointer::new(StorageClass::Workgroup, place, Root::Variable { variable }, memory).after(start);
+        Ok(Pointer { is_last: false, ..pointer })
     }
 
     /// The workgroup memory that variables share, which becomes as large as one of them asks.
