@@ -185,6 +185,7 @@ impl Bench {
         let code = caught(name, "panics when it prepares", prepare)?;
         self.load(image);
         let buffers = image.buffers(self.arena);
+        let images = program.images(&buffers);
         let mut push = [0; MAX_PUSH_BYTES];
         let pushed = program.push.len().min(MAX_PUSH_BYTES);
         push[..pushed].copy_from_slice(&program.push[..pushed]);
@@ -193,7 +194,7 @@ impl Bench {
         watch.runs.fetch_add(1, Relaxed);
         let args = DispatchArgs {
             buffers: &buffers,
-            images: &[],
+            images: &images,
             push: &push,
             num_workgroups: program.groups,
             stop: &watch.stop,

@@ -119,6 +119,14 @@ features! {
     PointerAddress "buffer by an address";
     PrivateConstant "private array: constant index";
     PrivateDynamic "private array: dynamic index";
+    ImageRead "image: texels by numbers";
+    ImageSample "image: sample or gather";
+    ImageUniform "image: coordinates that all share";
+    ImageAffine "image: coordinates next to each other";
+    ImageDivergent "image: descriptors by invocation";
+    ImageOwn "image: own texel read";
+    ImageWrite "image: own texel written";
+    ImageAtomic "image: atomic on any texel";
     FloatChain "floats in a chain, NaN and all";
     Transcendental "operation without exact result";
     Groups "several workgroups";

@@ -8,6 +8,7 @@ use spelter_shaders::ir::{AtomicOp, Binding, BufferSpace, Op, Place, Value, Vari
 use super::feature::Feature;
 use super::maker::Maker;
 use super::narrow::Packed;
+use super::picture::Pictures;
 use super::scope::{Class, Kind, Level};
 
 /// All memories of a program that are written.
@@ -32,6 +33,8 @@ pub(super) struct Memory {
     pub(super) marks: Option<Value>,
     /// Where invocations have parts of words.
     pub(super) packed: Vec<Packed>,
+    /// Images.
+    pub(super) pictures: Vec<Pictures>,
     /// The addresses of all buffers, 8 bytes for each.
     pub(super) addresses: Option<Binding>,
     /// Bindings of read-only storage and of uniform buffers, with their numbers of elements.

@@ -78,7 +78,7 @@ impl Maker {
     }
 
     /// One of the regions where invocations may touch their own words now.
-    fn closed_region(&mut self) -> Option<Region> {
+    pub(super) fn closed_region(&mut self) -> Option<Region> {
         let regions = self.memory.regions.iter().copied().filter(|region| self.is_writable(region.phase));
         let regions: Vec<Region> = regions.collect();
         (!regions.is_empty()).then(|| self.tape.of(&regions))

@@ -1,8 +1,11 @@
 //! A generated program: a kernel and all that it runs on.
 
+use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::image::Descriptor;
 use spelter_shaders::ir::Kernel;
 
 use super::feature::Features;
+use super::texture::Texture;
 use crate::mutate::Rng;
 
 /// A kernel with its dispatch and memory.
@@ -20,6 +23,21 @@ pub struct Program {
     pub addresses: Option<usize>,
     /// One for each descriptor, in the kernel's order.
     pub buffers: Vec<Buffer>,
+    /// What some of them are the texels of.
+    pub textures: Vec<Texture>,
+}
+
+impl Program {
+    /// The images and samplers of all descriptors, whose memory is `buffers`.
+    pub(super) fn images(&self, buffers: &[GuestSlice]) -> Vec<Descriptor> {
+        let mut images = vec![Descriptor::NULL; self.buffers.len()];
+        for texture in &self.textures {
+            if let (Some(image), Some(&memory)) = (images.get_mut(texture.buffer), buffers.get(texture.buffer)) {
+                *image = texture.descriptor(memory);
+            }
+        }
+        images
+    }
 }
 
 /// The memory behind a descriptor.

@@ -13,6 +13,7 @@ use super::narrow::Packed;
 use super::program::{Buffer, Generated, Program, fill};
 use super::scope::{Class, Kind, Level, Scope};
 use super::tape::Tape;
+use super::texture::Texture;
 
 /// Nesting of constructs, at most.
 const DEPTH: u32 = 4;
@@ -71,11 +72,12 @@ pub fn generate(tape: Tape, options: Options) -> (Generated, Tape) {
     setup.variables();
     let push = setup.push();
     setup.packed();
+    setup.pictures();
     let addresses = Some(setup.addresses());
     // The last one: `Bench::reached` looks there.
     let marks =
         options.marks.then(|| setup.binding(BindingKind::StorageBuffer, 1, false, |_| plain(Feature::ALL.len() * 4)));
-    let Setup { kernel, memory, mut tape, buffers, phases, features, .. } = setup;
+    let Setup { kernel, memory, mut tape, buffers, textures, phases, features } = setup;
     let loose_returns = options.loose_returns && tape.pick(2) == 1;
     let mut maker = Maker {
         builder: Builder::new(kernel),
@@ -101,7 +103,7 @@ pub fn generate(tape: Tape, options: Options) -> (Generated, Tape) {
     }
     let mut kernel = maker.builder.finish();
     hold(&mut kernel).expect("constructs nest a few times only");
-    let program = Program { kernel, groups, base, push, addresses, buffers };
+    let program = Program { kernel, groups, base, push, addresses, buffers, textures };
     (Generated { program, features: maker.features }, maker.tape)
 }
 
@@ -111,11 +113,12 @@ fn plain(bytes: usize) -> Buffer {
 }
 
 /// A program before its first instruction.
-struct Setup {
-    kernel: Kernel,
-    memory: Memory,
-    tape: Tape,
-    buffers: Vec<Buffer>,
+pub(super) struct Setup {
+    pub(super) kernel: Kernel,
+    pub(super) memory: Memory,
+    pub(super) tape: Tape,
+    pub(super) buffers: Vec<Buffer>,
+    pub(super) textures: Vec<Texture>,
     /// How many phases there are.
     phases: usize,
     features: Features,
@@ -124,7 +127,15 @@ struct Setup {
 impl Setup {
     fn new(tape: Tape) -> Self {
         let kernel = Kernel::new("random", [1; 3]);
-        Self { kernel, memory: Memory::default(), tape, buffers: Vec::new(), phases: 0, features: Features::default() }
+        Self {
+            kernel,
+            memory: Memory::default(),
+            tape,
+            buffers: Vec::new(),
+            textures: Vec::new(),
+            phases: 0,
+            features: Features::default(),
+        }
     }
 
     fn shape(&mut self, groups: [u32; 3], base: [u32; 3]) {
@@ -166,7 +177,7 @@ impl Setup {
         })
     }
 
-    fn contents(&mut self, bytes: u32) -> Buffer {
+    pub(super) fn contents(&mut self, bytes: u32) -> Buffer {
         let (seed, style) = (self.tape.word(), self.tape.of(&[2u32, 1, 3, 4, 0, 4]));
         let lead = self.tape.of(&[0u32, 0, 4, 16, 60]);
         Buffer { lead, bytes: fill(bytes as usize, seed, style) }

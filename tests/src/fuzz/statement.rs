@@ -15,7 +15,7 @@ impl Maker {
             if self.fuel == 0 || self.dead || self.tape.pick(if nested { 6 } else { 60 }) == 0 {
                 return;
             }
-            let choice = self.tape.pick(52) + 1;
+            let choice = self.tape.pick(57) + 1;
             self.fuel -= 1;
             self.statement(choice, depth);
         }
@@ -53,6 +53,7 @@ impl Maker {
             49 => self.look_up(),
             50 | 51 => self.sums(),
             52 if self.options.atomics => self.own_half(),
+            53..=57 => self.picture(),
             _ => self.pure(),
         }
     }

@@ -10,12 +10,14 @@
 //! ```
 //!
 //! One `buffer` for each descriptor, in order: its bytes, how many bytes its address lies after a multiple of 64, its
-//! contents as 32-bit words, hexadecimal, `*N` for N times. `addresses: N` says that buffer N holds the addresses of all
+//! contents as 32-bit words, hexadecimal, `*N` for N times. `texture N:` says that buffer N holds an image's texels, with its
+//! format, size and sampler as hexadecimal numbers in the order of [`Texture::numbers`]. `addresses: N` says that buffer N holds the addresses of all
 //! buffers, 8 bytes for each.
 
 use spelter_shaders::ir::{Kernel, verify};
 
 use super::program::{Buffer, Program};
+use super::texture::Texture;
 
 /// Writes a program; `what` says what is or was wrong with it, in one or more lines.
 pub fn write(program: &Program, what: &str) -> String {
@@ -28,6 +30,10 @@ pub fn write(program: &Program, what: &str) -> String {
     }
     for buffer in &program.buffers {
         text += &format!("; buffer {} {}: {}\n", buffer.bytes.len(), buffer.lead, words(&buffer.bytes));
+    }
+    for texture in &program.textures {
+        let numbers = texture.numbers().map(|number| format!(" {number:x}")).concat();
+        text += &format!("; texture {}:{numbers}\n", texture.buffer);
     }
     text + &program.kernel.to_string()
 }
@@ -60,8 +66,15 @@ fn words(bytes: &[u8]) -> String {
 pub fn read(text: &str) -> Result<Program, String> {
     let kernel = Kernel::parse(text).map_err(|error| error.to_string())?;
     verify(&kernel).map_err(|error| error.to_string())?;
-    let mut program =
-        Program { kernel, groups: [1; 3], base: [0; 3], push: Vec::new(), addresses: None, buffers: Vec::new() };
+    let mut program = Program {
+        kernel,
+        groups: [1; 3],
+        base: [0; 3],
+        push: Vec::new(),
+        addresses: None,
+        buffers: Vec::new(),
+        textures: Vec::new(),
+    };
     for (at, line) in text.lines().enumerate() {
         let Some(comment) = line.strip_prefix(';') else { continue };
         directive(&mut program, comment.trim()).map_err(|error| format!("line {}: {error}", at + 1))?;
@@ -84,6 +97,12 @@ fn directive(program: &mut Program, comment: &str) -> Result<(), String> {
         ["buffer", bytes, lead] => {
             let (lead, bytes) = (number(lead)? as u32, contents(number(bytes)?, value)?);
             program.buffers.push(Buffer { lead, bytes });
+        }
+        ["texture", buffer] => {
+            let numbers: Result<Vec<u32>, _> =
+                value.split_whitespace().map(|number| u32::from_str_radix(number, 16)).collect();
+            let texture = numbers.ok().and_then(|numbers| Texture::from_numbers(number(buffer).ok()?, &numbers));
+            program.textures.push(texture.ok_or_else(|| format!("`{value}` is no texture"))?);
         }
         _ => {}
     }

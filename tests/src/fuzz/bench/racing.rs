@@ -64,12 +64,13 @@ impl Bench {
                 };
                 let behind = scratch.words[needed.min(dirty)..].to_vec();
                 let buffers = image.buffers(self.arena);
+                let images = program.images(&buffers);
                 let mut push = [0; MAX_PUSH_BYTES];
                 push.fill_with(|| words.next() as u8);
                 let stop = AtomicU32::new(0);
                 let args = DispatchArgs {
                     buffers: &buffers,
-                    images: &[],
+                    images: &images,
                     push: &push,
                     num_workgroups: program.groups,
                     stop: &stop,

@@ -1,0 +1,145 @@
+//! The images that a program begins with: of every format, kind and sampler.
+
+use spelter_shaders::image::{Class, DeclaredImage, Dim, Extent, Format, Sampler, Swizzle};
+use spelter_shaders::ir::{AtomicOp, BindingData, BindingKind};
+
+use super::picture::{Pictures, Role};
+use super::setup::Setup;
+use super::texture::{COMPARES, FILTERS, SWIZZLES, Shape, Texture, WRAPS};
+
+/// What machine code reads without a call.
+const DIRECT: [Format; 2] = [Format::R32_SFLOAT, Format::R8G8B8A8_UNORM];
+
+/// Atomics that commute with themselves.
+const COUNTING: [AtomicOp; 5] = [AtomicOp::Add, AtomicOp::UMax, AtomicOp::SMin, AtomicOp::Xor, AtomicOp::Or];
+
+impl Setup {
+    /// Declares images: some that are read, one of own texels, one to count in.
+    pub(super) fn pictures(&mut self) {
+        for _ in 0..self.tape.pick(3) {
+            self.read_pictures();
+        }
+        if self.tape.pick(3) > 0 {
+            self.own_pictures();
+        }
+        if self.tape.chance(3) {
+            let op = self.tape.of(&COUNTING);
+            let size = [self.tape.of(&[4u32, 1, 17]), self.tape.of(&[1u32, 3]), 1, 1];
+            let format = self.tape.of(&[Format::R32_UINT, Format::R32_SINT]);
+            let image = DeclaredImage { dim: Dim::D2, arrayed: false, class: format.class(), format: Some(format) };
+            self.declare(BindingKind::StorageImage, 1, image, size, Role::Count(op));
+        }
+    }
+
+    fn read_pictures(&mut self) {
+        let dim = self.tape.of(&[Dim::D2, Dim::D2, Dim::D1, Dim::D3, Dim::Cube, Dim::Buffer, Dim::D2]);
+        let arrayed = !matches!(dim, Dim::D3 | Dim::Buffer) && self.tape.chance(3);
+        let [width, height, depth] =
+            self.tape.of(&[[20, 11, 3], [1, 1, 1], [5, 3, 7], [16, 16, 2], [33, 7, 1], [64, 64, 4]]);
+        let layers = if arrayed { self.tape.of(&[1u32, 2, 3]) } else { 1 };
+        let size = match dim {
+            Dim::D1 => [width, 1, 1, layers],
+            Dim::D2 => [width, height, 1, layers],
+            Dim::D3 => [width, height, depth, 1],
+            Dim::Cube => [height, height, 1, 6 * layers],
+            Dim::Buffer => [width * height, 1, 1, 1],
+        };
+        let class = self.format().class();
+        let image = DeclaredImage { dim, arrayed, class, format: None };
+        let kind = if dim == Dim::Buffer { BindingKind::UniformTexelBuffer } else { BindingKind::CombinedImageSampler };
+        let count = self.tape.of(&[1u32, 1, 2, 3]);
+        self.declare(kind, count, image, size, Role::Read);
+    }
+
+    /// Images in which each invocation has a texel, or would have one if there were as many.
+    fn own_pictures(&mut self) {
+        let dim = self.tape.of(&[Dim::D2, Dim::D2, Dim::D1, Dim::D3, Dim::Buffer]);
+        let arrayed = dim == Dim::D2 && self.tape.chance(3);
+        let all = self.memory.invocations * self.memory.groups;
+        let less = self.tape.of(&[0u32, 0, 1, all / 2]);
+        let texels = all.saturating_sub(less).max(1);
+        let width = self.tape.of(&[7u32, 16, 20, 64]).min(texels);
+        let (rows, height) = (texels.div_ceil(width), self.tape.of(&[2u32, 5]));
+        let size = match dim {
+            Dim::D1 | Dim::Buffer => [texels, 1, 1, 1],
+            _ if arrayed => [width, height, 1, rows.div_ceil(height)],
+            Dim::D3 => [width, height, rows.div_ceil(height), 1],
+            _ => [width, rows, 1, 1],
+        };
+        let class = self.format().class();
+        let image = DeclaredImage { dim, arrayed, class, format: None };
+        let kind = if dim == Dim::Buffer { BindingKind::StorageTexelBuffer } else { BindingKind::StorageImage };
+        self.declare(kind, 1, image, size, Role::Own);
+    }
+
+    /// Some format, more often one that machine code reads by itself.
+    fn format(&mut self) -> Format {
+        if self.tape.pick(3) == 0 {
+            return self.tape.of(&DIRECT);
+        }
+        let all: Vec<Format> = Format::all().collect();
+        self.tape.of(&all)
+    }
+
+    /// A format of a class.
+    fn format_of(&mut self, class: Class) -> Format {
+        if class == Class::Float && self.tape.pick(3) == 0 {
+            return self.tape.of(&DIRECT);
+        }
+        let all: Vec<Format> = Format::all().filter(|format| format.class() == class).collect();
+        self.tape.of(&all)
+    }
+
+    fn declare(&mut self, kind: BindingKind, count: u32, image: DeclaredImage, size: [u32; 4], role: Role) {
+        let [width, height, depth, layers] = size;
+        for _ in 0..count {
+            let format = match image.format {
+                Some(format) => format,
+                None => self.format_of(image.class),
+            };
+            let mut extent = Extent { size: [width, height, depth], levels: 1, layers };
+            if role == Role::Read && image.dim != Dim::Buffer {
+                extent.levels = self.tape.of(&[1u32, 1, 2, 4]).min(extent.most_levels());
+            }
+            let shape = match image.dim {
+                Dim::D3 => Shape::Volume,
+                Dim::Buffer => Shape::Buffer,
+                _ => Shape::Flat,
+            };
+            let mut swizzle = Swizzle::IDENTITY;
+            if role == Role::Read && self.tape.chance(4) {
+                swizzle = swizzle.map(|_| self.tape.of(&SWIZZLES));
+            }
+            let sampler = self.sampler();
+            let texture = Texture { buffer: self.buffers.len(), format, extent, shape, swizzle, sampler };
+            let mut contents = self.contents(texture.bytes() as u32);
+            contents.lead = 0;
+            self.buffers.push(contents);
+            self.textures.push(texture);
+        }
+        let number = self.kernel.bindings.len() as u32;
+        let read_only = role == Role::Read;
+        let data = BindingData { set: 0, binding: number, kind, count, min_bytes: 0, read_only, image: Some(image) };
+        let binding = self.kernel.bindings.push(data);
+        self.memory.pictures.push(Pictures { binding, count, image, size, role });
+    }
+
+    fn sampler(&mut self) -> Sampler {
+        let filter = self.tape.of(&FILTERS);
+        let wrap = self.tape.of(&WRAPS);
+        let mut sampler = Sampler { mag: filter, min: filter, wrap: [wrap; 3], max_lod: 16.0, ..Sampler::DEFAULT };
+        if self.tape.chance(3) {
+            sampler.min = self.tape.of(&FILTERS);
+            sampler.mip = self.tape.of(&FILTERS);
+            sampler.wrap = sampler.wrap.map(|_| self.tape.of(&WRAPS));
+            sampler.lod_bias = self.tape.of(&[0.0f32, 0.5, -2.0]);
+            sampler.min_lod = self.tape.of(&[0.0f32, 1.0, 0.3]);
+            sampler.max_lod = sampler.min_lod + self.tape.of(&[16.0f32, 0.0, 0.5]);
+        }
+        sampler.compare = self.tape.of(&COMPARES);
+        sampler.unnormalized = self.tape.chance(8);
+        let one = 1f32.to_bits();
+        sampler.border = self.tape.of(&[[0; 4], [0, 0, 0, one], [one; 4], [0, 0, 0, 1], [1; 4]]);
+        sampler
+    }
+}

@@ -1,0 +1,136 @@
+//! Images and samplers behind a program's descriptors, and how they are written in files.
+
+use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::image::{Compare, Descriptor, Extent, Filter, Format, Layout, Rows, Sampler, Swizzle, View, Wrap};
+
+/// What the bytes of one of a program's buffers are, with the sampler of the same descriptor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Texture {
+    /// Which buffer.
+    pub buffer: usize,
+    /// Format of the texels.
+    pub format: Format,
+    /// Its size.
+    pub extent: Extent,
+    /// How the texels lie.
+    pub shape: Shape,
+    /// What the shader sees.
+    pub swizzle: [Swizzle; 4],
+    /// The sampler.
+    pub sampler: Sampler,
+}
+
+/// How texels lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Layers of one or two dimensions.
+    Flat,
+    /// Slices of one image.
+    Volume,
+    /// One after the other.
+    Buffer,
+}
+
+pub(super) const SWIZZLES: [Swizzle; 6] = [Swizzle::R, Swizzle::G, Swizzle::B, Swizzle::A, Swizzle::Zero, Swizzle::One];
+pub(super) const FILTERS: [Filter; 2] = [Filter::Nearest, Filter::Linear];
+pub(super) const WRAPS: [Wrap; 5] =
+    [Wrap::Repeat, Wrap::MirroredRepeat, Wrap::ClampToEdge, Wrap::ClampToBorder, Wrap::MirrorClampToEdge];
+pub(super) const COMPARES: [Compare; 8] = [
+    Compare::Never,
+    Compare::Less,
+    Compare::Equal,
+    Compare::LessOrEqual,
+    Compare::Greater,
+    Compare::NotEqual,
+    Compare::GreaterOrEqual,
+    Compare::Always,
+];
+const SHAPES: [Shape; 3] = [Shape::Flat, Shape::Volume, Shape::Buffer];
+
+/// Numbers of a texture in a file.
+const NUMBERS: usize = 26;
+
+impl Texture {
+    /// Bytes that it takes; 0 if it is too large.
+    pub fn bytes(&self) -> usize {
+        match self.shape {
+            Shape::Buffer => (self.extent.size[0] * self.format.bytes()) as usize,
+            _ => self.layout().map_or(0, |layout| layout.bytes as usize),
+        }
+    }
+
+    fn layout(&self) -> Option<Layout> {
+        Layout::new(&self.extent, self.format.bytes(), Rows::Spread)
+    }
+
+    /// What a kernel finds, with the texels in that memory.
+    pub fn descriptor(&self, memory: GuestSlice) -> Descriptor {
+        let view = match (self.shape, self.layout()) {
+            (Shape::Buffer, _) => View::of_buffer(memory, self.format, self.extent.size[0]),
+            (_, None) => View::NULL,
+            (shape, Some(layout)) => {
+                let (levels, layers) = ([0, self.extent.levels], [0, self.extent.layers]);
+                let volume = shape == Shape::Volume;
+                View::of_image(memory, self.format, &self.extent, &layout, levels, layers, volume)
+            }
+        };
+        Descriptor { view: View { swizzle: self.swizzle, ..view }, sampler: self.sampler }
+    }
+
+    /// Its numbers in a file, after that of the buffer.
+    pub fn numbers(&self) -> [u32; NUMBERS] {
+        let Self { extent, sampler, .. } = self;
+        let place = |at: Option<usize>| at.unwrap_or_default() as u32;
+        let swizzle = self.swizzle.map(|of| place(SWIZZLES.iter().position(|&other| other == of)));
+        let filter = |of| place(FILTERS.iter().position(|&other| other == of));
+        let wrap = sampler.wrap.map(|of| place(WRAPS.iter().position(|&other| other == of)));
+        let [width, height, depth] = extent.size;
+        let [low, high] = [sampler.min_lod, sampler.max_lod].map(f32::to_bits);
+        let shape = place(SHAPES.iter().position(|&other| other == self.shape));
+        let compare = place(COMPARES.iter().position(|&other| other == sampler.compare));
+        let head = [self.format.vk().cast_unsigned(), width, height, depth, extent.levels, extent.layers, shape];
+        let filters = [sampler.mag, sampler.min, sampler.mip].map(filter);
+        let rest = [sampler.unnormalized.into(), compare, sampler.lod_bias.to_bits(), low, high];
+        let mut numbers = [0; NUMBERS];
+        let all = head.into_iter().chain(swizzle).chain(filters).chain(wrap).chain(rest).chain(sampler.border);
+        for (to, number) in numbers.iter_mut().zip(all) {
+            *to = number;
+        }
+        numbers
+    }
+
+    /// The texture with those numbers, if it is one.
+    pub fn from_numbers(buffer: usize, numbers: &[u32]) -> Option<Self> {
+        let mut rest = numbers.iter().copied();
+        let mut next = || rest.next();
+        fn of<T: Copy>(list: &[T], at: u32) -> Option<T> {
+            list.get(at as usize).copied()
+        }
+        let format = Format::from_vk(next()?.cast_signed())?;
+        let extent = Extent { size: [next()?, next()?, next()?], levels: next()?, layers: next()? };
+        let shape = of(&SHAPES, next()?)?;
+        let swizzle = [next()?, next()?, next()?, next()?];
+        let [mag, min, mip] = [next()?, next()?, next()?];
+        let wrap = [next()?, next()?, next()?];
+        let (unnormalized, compare) = (next()? != 0, of(&COMPARES, next()?)?);
+        let [lod_bias, min_lod, max_lod] = [next()?, next()?, next()?].map(f32::from_bits);
+        let border = [next()?, next()?, next()?, next()?];
+        let sampler = Sampler {
+            mag: of(&FILTERS, mag)?,
+            min: of(&FILTERS, min)?,
+            mip: of(&FILTERS, mip)?,
+            wrap: [of(&WRAPS, wrap[0])?, of(&WRAPS, wrap[1])?, of(&WRAPS, wrap[2])?],
+            unnormalized,
+            compare,
+            lod_bias,
+            min_lod,
+            max_lod,
+            border,
+        };
+        let mut letters = Swizzle::IDENTITY;
+        for (to, at) in letters.iter_mut().zip(swizzle) {
+            *to = of(&SWIZZLES, at)?;
+        }
+        (rest.next().is_none()).then_some(Self { buffer, format, extent, shape, swizzle: letters, sampler })
+    }
+}
