@@ -72,11 +72,11 @@ impl Scalar {
                 -0.75,
                 1.5,
                 -1.5,
-                3e9f32.into(),
-                -3e9f32.into(),
-                1e15f32.into(),
-                1e25f32.into(),
-                -1e25f32.into(),
+                f64::from(3e9f32),
+                f64::from(-3e9f32),
+                f64::from(1e15f32),
+                f64::from(1e25f32),
+                f64::from(-1e25f32),
             ]),
             F64 => floats(&[0.0, 0.75, -0.75, 1.5, -1.5, 4_294_967_295.5, -3e9, 1e15 + 1.0, 1e25, -1e25]),
         }
@@ -142,10 +142,8 @@ fn text(from: Scalar, to: Scalar, lanes: usize) -> String {
     let results: Vec<u32> = values.iter().flat_map(|&value| to.bits(converted(value, from, to))).collect();
     let inputs: Vec<u32> = values.iter().flat_map(|&value| from.bits(value)).collect();
     let list = |words: &[u32]| words.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    let (has, stored) = match to {
-        Bool => (|value: String| format!("select(0u, 1u, {value})"), "u32"),
-        _ => (|value: String| value, to.name()),
-    };
+    let stored = if to == Bool { "u32" } else { to.name() };
+    let has = |value: String| if to == Bool { format!("select(0u, 1u, {value})") } else { value };
     let read = |i: usize| if from == Bool { format!("(a[{i}] != 0u)") } else { format!("a[{i}]") };
     let held = if from == Bool { "u32" } else { from.name() };
     let convert = |value: String| match lanes {
