@@ -8,7 +8,7 @@ use spelter_shaders::back::Scratch;
 use spelter_shaders::compile::{Backend, Module, compile};
 use spelter_shaders::guest::GuestSlice;
 use spelter_tests::case::{Case, Slot};
-use spelter_tests::{check, corpus, engine, mutate};
+use spelter_tests::{check, corpus, engine, mangle, mutate};
 
 use crate::{Args, Kind};
 
@@ -68,6 +68,19 @@ impl Corpus {
         format!("{}:{seed}", corpus::name(&origin.case.path))
     }
 
+    /// A text with a few tokens changed, or one that is broken roughly, with parts of another file.
+    fn text(&self, text: &str, number: u64) -> String {
+        let (_, seed) = self.origin(number);
+        if seed.is_multiple_of(4) {
+            return mutate::text(text, seed);
+        }
+        let other = &self.origins[(seed.wrapping_mul(31).wrapping_add(number) % self.origins.len() as u64) as usize];
+        match &other.original {
+            Original::Text(other) => mangle::text(text, other, seed),
+            Original::Words(_) => mangle::text(text, text, seed),
+        }
+    }
+
     /// The mutant as a file's extension and contents.
     pub(crate) fn file(&self, number: u64) -> (&'static str, Vec<u8>) {
         let (origin, seed) = self.origin(number);
@@ -75,7 +88,7 @@ impl Corpus {
             Original::Words(words) => {
                 ("spv", mutate::words(words, seed).into_iter().flat_map(u32::to_le_bytes).collect())
             }
-            Original::Text(text) => ("wgsl", mutate::text(text, seed).into_bytes()),
+            Original::Text(text) => ("wgsl", self.text(text, number).into_bytes()),
         }
     }
 
@@ -84,7 +97,7 @@ impl Corpus {
         let (origin, seed) = self.origin(number);
         let module = match &origin.original {
             Original::Words(words) => Module::from_spirv(&mutate::words(words, seed)),
-            Original::Text(text) => Module::from_wgsl(&mutate::text(text, seed)),
+            Original::Text(text) => Module::from_wgsl(&self.text(text, number)),
         };
         let Ok(module) = module else { return Ok(Fate::Refused) };
         let mut fate = Fate::Refused;
