@@ -130,7 +130,7 @@ var<workgroup> sum: atomic<u32>;
     workgroupBarrier();
     var n = atomicLoad(&sum);
     while n * id.y * id.x == 224u * 49u { n += words[0]; }
-    words[id.x] = n;
+    words[8u + id.x] = n;
 }";
     // Workgroups so small that several share the lanes.
     let small = "

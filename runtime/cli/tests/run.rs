@@ -338,8 +338,8 @@ fn a_buffer_without_room_for_an_element_is_told() {
     let text = "
         struct Block { head: u32, items: array<vec4<u32>> }
         @group(0) @binding(0) var<storage, read_write> to: array<u32>;
-        @group(0) @binding(1) var<storage, read> from: Block;
-        @compute @workgroup_size(1) fn main() { to[0] = arrayLength(&from.items) + from.head; }";
+        @group(0) @binding(1) var<storage, read> source: Block;
+        @compute @workgroup_size(1) fn main() { to[0] = arrayLength(&source.items) + source.head; }";
     let folder = Folder::with("no-room", "room.wgsl", text);
     let run =
         |bytes| folder.spelter(&format!("run room.wgsl --bind 0.0=zeros:4 --bind 0.1=zeros:{bytes} --out 0.0=u32"));
