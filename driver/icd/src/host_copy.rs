@@ -104,7 +104,7 @@ fn upload(device: Ref<Device>, info: In<'_, vk::CopyMemoryToImageInfoEXT<'_>>) -
         let bytes = from.bytes(rows.bytes()).ok_or_else(|| {
             Error::misuse(UPLOAD.call, "pHostPointer is null", "VUID-VkMemoryToImageCopy-pHostPointer-parameter")
         })?;
-        Ok((rows, bytes))
+        Ok::<_, Error>((rows, bytes))
     });
     // All keep the rules, or nothing is copied.
     let regions = host_memory::try_collect(regions)?;
@@ -126,7 +126,7 @@ fn download(device: Ref<Device>, info: In<'_, vk::CopyImageToMemoryInfoEXT<'_>>)
         DOWNLOAD.check(info.flags, &image.driver, &region)?;
         let vuid = "VUID-VkImageToMemoryCopy-pHostPointer-parameter";
         require(to.has_memory(), DOWNLOAD.call, vuid, || "pHostPointer is null".into())?;
-        Ok((image.driver.rows_to_host(&device.driver, &region)?, to))
+        Ok::<_, Error>((image.driver.rows_to_host(&device.driver, &region)?, to))
     });
     let regions = host_memory::try_collect(regions)?;
     regions.iter().for_each(|(rows, to)| rows.read(|at, bytes| to.put(at, bytes)));

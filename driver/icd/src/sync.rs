@@ -286,9 +286,10 @@ impl Found {
 }
 
 fn pairs(found: &[(Ref<Semaphore>, u64)]) -> Result<Vec<driver::SemaphoreSubmit<'_>>, Error> {
-    let pair =
-        |(found, value): &(Ref<Semaphore>, u64)| driver::SemaphoreSubmit { semaphore: &found.driver, value: *value };
-    Ok(host_memory::collect(found.iter().map(pair))?)
+    let mut pairs = host_memory::list(found.len())?;
+    pairs
+        .extend(found.iter().map(|(found, value)| driver::SemaphoreSubmit { semaphore: &found.driver, value: *value }));
+    Ok(pairs)
 }
 
 fn submit_found(queue: &Queue, found: &[Found], fence: Option<&Ref<Fence>>) -> Result<(), Error> {

@@ -161,7 +161,10 @@ fn submissions(made: &Made) -> End {
     }
 }
 
-const TASKS: [(&str, fn(&Made) -> End); 5] = [
+/// What a child does with its device.
+type Task = fn(&Made) -> End;
+
+const TASKS: [(&str, Task); 5] = [
     ("descriptors", descriptors),
     ("recording", recording),
     ("objects", objects),

@@ -295,7 +295,7 @@ impl Mapped {
         if size_of::<T>() == 0 {
             return Err(Error::range("read: elements of no bytes", rule::WHOLE));
         }
-        values(bytes, |raw| Ok(self.target.storage().read(self.start + offset, raw)?))
+        values(bytes, |raw| self.target.storage().read(self.start + offset, raw))
     }
 
     /// Writes values from byte `offset` of the mapping on. [`Error::Range`] if they are not inside, or the mapping is not

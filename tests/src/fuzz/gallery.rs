@@ -119,7 +119,17 @@ impl Setup {
         }
         let number = self.kernel.bindings.len() as u32;
         let read_only = role == Role::Read;
-        let data = BindingData { set: 0, binding: number, kind, count, min_bytes: 0, read_only, image: Some(image) };
+        let declared = Some(image);
+        let data = BindingData {
+            set: 0,
+            binding: number,
+            kind,
+            count,
+            min_bytes: 0,
+            element_bytes: 0,
+            read_only,
+            image: declared,
+        };
         let binding = self.kernel.bindings.push(data);
         self.memory.pictures.push(Pictures { binding, count, image, size, role });
     }

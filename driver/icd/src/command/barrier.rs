@@ -120,7 +120,7 @@ fn record(
     buffers: impl Iterator<Item = BufferRange>,
     images: impl Iterator<Item = ImageRange>,
 ) -> Result<(), Error> {
-    let find = |range: BufferRange| Ok((Buffer::get(range.buffer, "VkBufferMemoryBarrier-buffer")?, range));
+    let find = |range: BufferRange| Ok::<_, Error>((Buffer::get(range.buffer, "VkBufferMemoryBarrier-buffer")?, range));
     let buffers = host_memory::try_collect(buffers.map(find))?;
     let buffers = buffers.iter().map(|(buffer, range)| driver::BufferMemoryBarrier {
         src_access: BEFORE,
@@ -129,7 +129,7 @@ fn record(
         offset: range.offset,
         size: range.size,
     });
-    let find = |range: ImageRange| Ok((Image::get(range.image, "VkImageMemoryBarrier-image")?, range));
+    let find = |range: ImageRange| Ok::<_, Error>((Image::get(range.image, "VkImageMemoryBarrier-image")?, range));
     let images = host_memory::try_collect(images.map(find))?;
     let images = images.iter().map(|(image, range)| driver::ImageMemoryBarrier {
         src_access: BEFORE,

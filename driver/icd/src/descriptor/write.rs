@@ -141,7 +141,7 @@ impl<'a> Write<'a> {
             require(seen, "pDescriptorWrites", "VUID-VkWriteDescriptorSet-descriptorType-00337", || {
                 "the image is an attachment only".into()
             })?;
-            Ok((view, Sampler::find(info.sampler).filter(|_| with_sampler)))
+            Ok::<_, Error>((view, Sampler::find(info.sampler).filter(|_| with_sampler)))
         });
         let objects = host_memory::try_collect(objects)?;
         let infos = objects.iter().map(|(view, sampler)| driver::DescriptorImageInfo {

@@ -109,7 +109,7 @@ fn create_layout(
     mut out: Out<'_, vk::PipelineLayout>,
 ) -> Result<(), Error> {
     let at = "VkPipelineLayoutCreateInfo-pSetLayouts";
-    let find = |&layout: &vk::DescriptorSetLayout| Ok(DescriptorSetLayout::get(layout, at)?.share());
+    let find = |&layout: &vk::DescriptorSetLayout| Ok::<_, Error>(DescriptorSetLayout::get(layout, at)?.share());
     let sets = host_memory::try_collect(info.layouts().iter().map(find))?;
     // Other stages' push constants are nobody's here.
     let compute = info.ranges().get().iter().filter(|range| range.stage_flags.contains(vk::ShaderStageFlags::COMPUTE));

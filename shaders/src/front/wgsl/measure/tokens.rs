@@ -58,15 +58,10 @@ impl<'a> Tokens<'a> {
 
     /// The signs from here on that touch each other are those of the text.
     pub(super) fn is(&self, at: usize, signs: &str) -> bool {
-        let mut at = at;
-        for (index, sign) in signs.char_indices() {
+        (at..).zip(signs.char_indices()).all(|(at, (index, sign))| {
             let fits = self.text(at).len() == sign.len_utf8() && self.text(at).starts_with(sign);
-            if !fits || index > 0 && !self.touches(at - 1) {
-                return false;
-            }
-            at += 1;
-        }
-        true
+            fits && (index == 0 || self.touches(at - 1))
+        })
     }
 
     /// The way of the WGSL specification (3.9, template lists).
@@ -80,16 +75,15 @@ impl<'a> Tokens<'a> {
                 }
             };
             match self.text(at) {
-                _ if self.is_word(at) => {
-                    if self.text(at + 1) == "<" {
+                _ if self.is_word(at) && self.text(at + 1) == "<" => {
+                    at += 1;
+                    if self.is(at, "<<") || self.is(at, "<=") {
                         at += 1;
-                        if self.is(at, "<<") || self.is(at, "<=") {
-                            at += 1;
-                        } else {
-                            pending.push((at, depth));
-                        }
+                    } else {
+                        pending.push((at, depth));
                     }
                 }
+                _ if self.is_word(at) => {}
                 ">" => match pending.last() {
                     Some(&(open, level)) if level == depth => {
                         pending.pop();
