@@ -318,6 +318,31 @@ fn what_takes_too_long_is_interpreted_with_a_note() {
     assert!(compile::compile(&kernel, Backend::best()).fallback.is_none());
 }
 
+/// What lanes bring back from an inner loop with a barrier is not what the outer one had before it: no short way leads past the loop.
+#[test]
+fn a_barrier_in_an_inner_loop_is_on_the_way_up() {
+    let source = "
+        @group(0) @binding(0) var<storage, read_write> data: array<u32>;
+        var<workgroup> words: array<u32, 64>;
+        @compute @workgroup_size(64)
+        fn main(@builtin(local_invocation_index) l: u32) {
+            words[l] = data[l];
+            for (var k = 2u; k < 65u; k = k + l) {
+                for (var j = k >> 1u; j != 0u; j >>= 1u) {
+                    if (l ^ j) > l { words[l ^ j] += k; }
+                    workgroupBarrier();
+                }
+            }
+            data[l] = words[l];
+        }";
+    let kernel = Module::from_wgsl(source).unwrap().kernel("main", &BTreeMap::new()).unwrap();
+    for isa in Isa::ALL {
+        let lowered = compile::lower_for(&kernel, isa, |_, _| {}).unwrap();
+        let wide = compile::widen(&lowered, isa).unwrap();
+        spelter_shaders::simd::verify(&wide).unwrap_or_else(|error| panic!("{error}\n{wide}"));
+    }
+}
+
 #[test]
 fn universal_limits_name_the_word_and_the_limit() {
     let refused = |text: Text, wanted: &str| {

@@ -152,6 +152,10 @@ impl Dominance {
         };
         self.loops.push(found);
         self.open.push(number);
+        if let Extent::Stops(..) = extent {
+            // The way back to it begins where subgroups go on: nothing above is on all ways to it.
+            self.hang(header, &[]);
+        }
         self.places[header].inside = number + 1;
     }
 

@@ -87,7 +87,8 @@ impl<'m> Translator<'m> {
     pub(super) fn spend(&mut self, scalars: usize) -> Checked<()> {
         self.work += 1 + scalars;
         if self.work > MAX_WORK {
-            return Err(format!("the kernel takes more than {MAX_WORK} steps to read{}", self.when_inlined()));
+            let why = self.when_inlined();
+            return Err(format!("the kernel is too large{why}: reading it takes more than {MAX_WORK} steps"));
         }
         if self.builder.kernel().insts.len() > MAX_INSTS {
             return Err(format!("the kernel has more than {MAX_INSTS} instructions{}", self.when_inlined()));
