@@ -55,6 +55,9 @@ struct Text {
     functions: String,
 }
 
+/// Makes a shader of some size.
+type Shape = fn(usize) -> Text;
+
 macro_rules! put {
     ($to:expr, $($rest:tt)*) => { writeln!($to, $($rest)*).unwrap() };
 }
@@ -266,7 +269,7 @@ fn work_of(text: &Text) -> u64 {
 
 #[test]
 fn twice_the_size_is_about_twice_the_work() {
-    let shapes: [(&str, fn(usize) -> Text, usize); 9] = [
+    let shapes: [(&str, Shape, usize); 9] = [
         ("ifs", ifs, 256),
         ("row", row, 256),
         ("cases", cases, 256),
@@ -292,7 +295,7 @@ fn twice_the_size_is_about_twice_the_work() {
 /// allows is compiled.
 #[test]
 fn a_nest_twice_as_deep_is_at_most_four_times_the_work() {
-    for (name, shape) in [("loops", loops as fn(usize) -> Text), ("breaks", breaks)] {
+    for (name, shape) in [("loops", loops as Shape), ("breaks", breaks)] {
         let [once, twice] = [64, 128].map(|size| work_of(&shape(size)));
         assert!(twice < 4 * once, "{name}: {once}, {twice}");
     }
