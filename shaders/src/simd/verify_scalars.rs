@@ -30,6 +30,17 @@ enum Inactive {
     Nothing,
 }
 
+impl Inactive {
+    /// The next worse.
+    fn worse(self) -> Self {
+        match self {
+            Self::Holds => Self::Undefined,
+            Self::Undefined => Self::Row,
+            Self::Row | Self::Nothing => Self::Nothing,
+        }
+    }
+}
+
 /// Checks all blocks in reach. The rest of the verifier must have passed the kernel.
 pub(super) fn check_scalars<'a>(
     kernel: &'a Kernel,
@@ -46,14 +57,37 @@ pub(super) fn check_scalars<'a>(
     Ok(())
 }
 
+/// The vectors that are stored to a place of the frames, and those that are loaded from it.
+#[derive(Clone, Debug, Default)]
+struct Place {
+    stored: SmallVec<[Value; 2]>,
+    loaded: SmallVec<[Value; 2]>,
+    /// What inactive lanes hold of the best that is stored, as far as it was looked for: that at `best`.
+    least: Inactive,
+    best: usize,
+}
+
+impl Place {
+    /// What inactive lanes hold of the best vector that is stored. Each is looked at once for each thing that they may hold.
+    fn look(&mut self, known: &SecondaryMap<Value, Inactive>) -> Inactive {
+        while self.stored.get(self.best).is_some_and(|&stored| known[stored] > self.least) {
+            self.best += 1;
+            if self.best == self.stored.len() {
+                (self.least, self.best) = (self.least.worse(), 0);
+            }
+        }
+        self.least
+    }
+}
+
 struct Search<'a, 'b> {
     kernel: &'a Kernel,
     subsets: &'b mut Subsets<'a>,
     /// The blocks in reach of instructions that use vectors.
     homes: SecondaryMap<Inst, Option<Block>>,
     users: SecondaryMap<Value, SmallVec<[Inst; 2]>>,
-    /// What is loaded from each place of the frames.
-    loads: HashMap<(u32, Type), SmallVec<[Value; 2]>, RandomState>,
+    /// What becomes of each place of the frames.
+    places: HashMap<(u32, Type), Place, RandomState>,
     known: SecondaryMap<Value, Inactive>,
     /// Vectors that have become less since their users were looked at.
     work: Vec<Value>,
@@ -66,7 +100,7 @@ impl<'a, 'b> Search<'a, 'b> {
             subsets,
             homes: SecondaryMap::new(),
             users: SecondaryMap::new(),
-            loads: HashMap::with_hasher(RandomState::default()),
+            places: HashMap::with_hasher(RandomState::default()),
             known: SecondaryMap::new(),
             work: Vec::new(),
         };
@@ -80,16 +114,26 @@ impl<'a, 'b> Search<'a, 'b> {
                         users[value].push(inst);
                     }
                 });
-                if let InstData::FrameLoad { ty, at, .. } = *data
-                    && !search.is_of_call(data)
-                {
-                    search.loads.entry((at, ty)).or_default().extend(kernel.results[inst].first().copied());
-                }
+                search.note_frame(inst);
                 let first = search.source(data);
                 search.lower_results(block, inst, first);
             }
         }
         search
+    }
+
+    /// Notes what an instruction does to a frame.
+    fn note_frame(&mut self, inst: Inst) {
+        let kernel = self.kernel;
+        match kernel.insts[inst] {
+            InstData::FrameLoad { ty, frame, at } if !is_calls(kernel, frame) => {
+                self.places.entry((at, ty)).or_default().loaded.extend(kernel.results[inst].first().copied());
+            }
+            InstData::FrameStore { frame, at, value } if !is_calls(kernel, frame) => {
+                self.places.entry((at, kernel.ty(value))).or_default().stored.push(value);
+            }
+            _ => {}
+        }
     }
 
     /// Whether it is a row that a call leaves.
@@ -127,9 +171,15 @@ impl<'a, 'b> Search<'a, 'b> {
                     }
                 }
             }
-            &InstData::FrameStore { at, value, .. } => {
-                for load in self.loads.get(&(at, kernel.ty(value))).cloned().unwrap_or_default() {
-                    self.lower(load, self.known[value]);
+            &InstData::FrameStore { frame, at, value } if !is_calls(kernel, frame) => {
+                // Values of other barriers may have the same place.
+                let Some(place) = self.places.get_mut(&(at, kernel.ty(value))) else { return };
+                let before = place.least;
+                let best = place.look(&self.known);
+                if best > before {
+                    for load in place.loaded.clone() {
+                        self.lower(load, best);
+                    }
                 }
             }
             &InstData::Select { condition, then, otherwise } => {
