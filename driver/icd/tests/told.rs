@@ -443,8 +443,7 @@ fn wrong_tags_and_arrays_that_are_null_are_told() {
     let gpu = Gpu::new();
     let listener = Listener::new(&gpu);
     unsafe {
-        let mut info = vk::FenceCreateInfo::default();
-        info.s_type = vk::StructureType::EVENT_CREATE_INFO;
+        let info = vk::FenceCreateInfo { s_type: vk::StructureType::EVENT_CREATE_INFO, ..Default::default() };
         let fence = gpu.device.create_fence(&info, None).unwrap();
         let heard = listener.take();
         assert_eq!(heard.len(), 1, "{heard:?}");
@@ -452,9 +451,8 @@ fn wrong_tags_and_arrays_that_are_null_are_told() {
         assert!(heard[0].text.contains("sType is EVENT_CREATE_INFO, and not FENCE_CREATE_INFO"), "{heard:?}");
 
         // A tag in an array of structures, and an array in one of them.
-        let mut submit = vk::SubmitInfo::default();
-        submit.s_type = vk::StructureType::SUBMIT_INFO_2;
-        submit.command_buffer_count = 3;
+        let s_type = vk::StructureType::SUBMIT_INFO_2;
+        let submit = vk::SubmitInfo { s_type, command_buffer_count: 3, ..Default::default() };
         gpu.device.queue_submit(gpu.queue, &[submit], fence).unwrap();
         let heard = listener.take();
         let ids: Vec<&str> = heard.iter().map(|heard| heard.id.as_str()).collect();
