@@ -3,6 +3,8 @@
 //! Rust's collections abort the process when the allocator refuses. Lists that a program can make as long as it likes
 //! (descriptors of a set, commands of a recording, results of queries) are made by the functions here.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 /// The host has no memory for what a call needs (`VK_ERROR_OUT_OF_HOST_MEMORY`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("out of host memory: {bytes} bytes wanted")]
@@ -62,13 +64,35 @@ pub fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>, OutOfHostMemory>
     Ok(all)
 }
 
-/// Whether the allocator has `bytes` at this moment: for work of many small allocations, such as compiling a kernel, none
-/// of which can be refused one by one. Other threads may take the memory meanwhile.
-pub fn require_room(bytes: u64) -> Result<(), OutOfHostMemory> {
-    let len = usize::try_from(bytes).map_err(|_| OutOfHostMemory { bytes })?;
-    // The compiler must not leave out an allocation that nothing is written to.
-    std::hint::black_box(list::<u8>(len)?.as_mut_ptr());
-    Ok(())
+/// Bytes that work of many small allocations was promised and may take at this moment. A count and nothing else, so all
+/// accesses are relaxed.
+static PROMISED: AtomicU64 = AtomicU64::new(0);
+
+/// Room in the host's memory for work of many small allocations, such as compiling a kernel, none of which can be refused
+/// one by one. It is given back on drop.
+#[must_use]
+#[derive(Debug)]
+pub struct Room {
+    bytes: u64,
+}
+
+impl Room {
+    /// Whether the allocator has `bytes` at this moment, besides what other threads were promised. Nothing is taken.
+    pub fn of(bytes: u64) -> Result<Self, OutOfHostMemory> {
+        let all = PROMISED.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        let room = Self { bytes };
+        let len = usize::try_from(all).map_err(|_| OutOfHostMemory { bytes })?;
+        let mut probe = list::<u8>(len).map_err(|_| OutOfHostMemory { bytes })?;
+        // The compiler must not leave out an allocation that nothing is written to.
+        std::hint::black_box(probe.as_mut_ptr());
+        Ok(room)
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        PROMISED.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]
@@ -80,7 +104,8 @@ mod tests {
         let bytes = 8 * (1 << 60);
         assert_eq!(filled(0u64, 1 << 60), Err(OutOfHostMemory { bytes }));
         assert_eq!(list::<u64>(usize::MAX), Err(OutOfHostMemory { bytes: u64::MAX }));
-        assert_eq!(require_room(1 << 62), Err(OutOfHostMemory { bytes: 1 << 62 }));
+        assert_eq!(Room::of(1 << 62).unwrap_err(), OutOfHostMemory { bytes: 1 << 62 });
+        assert!(Room::of(1 << 10).is_ok(), "what was refused is not promised");
         assert_eq!(collect((0..1u64 << 60).map(|_| 0u64)), Err(OutOfHostMemory { bytes }));
     }
 

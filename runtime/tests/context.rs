@@ -117,7 +117,7 @@ fn specialization_and_entry_points() {
     assert_eq!(program.specialization_constants()[0].to_string(), "7 (n: u32)");
     let set = |value: spelter::Constant| message(context.program(text).entry("small").specialize(7, value).build());
     assert_eq!(set(1.5.into()), "specialization constant 7 (n: u32) cannot be 1.5");
-    assert_eq!(set((-1).into()), "specialization constant 7 (n: u32) cannot be -1");
+    assert_eq!(set((-1).into()), "specialization constant 7 (n: u32) cannot be -1: it is from 0 to 4294967295");
     assert_eq!(set(true.into()), "specialization constant 7 (n: u32) cannot be true");
     assert_eq!(message(context.program_wgsl(text)), "several entry points: name one of small, large");
 }
@@ -338,8 +338,8 @@ fn a_fence_of_what_is_done_does_not_wait_for_what_comes_later() {
 #[test]
 fn a_group_that_is_not_there_is_told_with_its_line() {
     let text = "@group(0) @binding(0) var<storage, read_write> to: u32;
-        @group(99) @binding(3) var<storage, read> from: u32;
-        @compute @workgroup_size(1) fn main() { to = from; }";
+        @group(99) @binding(3) var<storage, read> other: u32;
+        @compute @workgroup_size(1) fn main() { to = other; }";
     let error = Context::new().unwrap().program_wgsl(text).unwrap_err().to_string();
     assert!(error.contains("binding 99.3: groups are numbered 0 to ") && error.contains(" at wgsl:2:"), "{error}");
 }

@@ -6,7 +6,7 @@ use super::CommandBuffer;
 use super::recorder::Recorder;
 use crate::error::{Error, Misuse, require};
 use crate::exec::{Grid, RowsWork, Work};
-use crate::host_memory::{self, OutOfHostMemory};
+use crate::host_memory::{self, OutOfHostMemory, Room};
 use crate::resource::{Buffer, BufferRules, Image, ImageRules};
 
 /// The names that Vulkan gives the rules of one side of a copy.
@@ -184,7 +184,7 @@ impl CommandBuffer {
 
 fn add(recorder: &mut Recorder, all: Vec<RowsWork>) -> Result<(), OutOfHostMemory> {
     recorder.make_room(all.len())?;
-    host_memory::require_room((all.len() * size_of::<RowsWork>()) as u64)?;
+    let _room = Room::of((all.len() * size_of::<RowsWork>()) as u64)?;
     all.into_iter().for_each(|rows| recorder.add(Work::Rows(Box::new(rows))));
     Ok(())
 }

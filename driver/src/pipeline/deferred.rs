@@ -20,7 +20,7 @@ use spelter_shaders::compile::{Backend, Compiled, compile};
 use spelter_shaders::ir::Kernel;
 
 use crate::exec::Loss;
-use crate::host_memory;
+use crate::host_memory::Room;
 
 /// Jobs that wait at most; their creators compile what comes on top.
 const MOST_WAITING: usize = 256;
@@ -91,8 +91,8 @@ const BESIDES: u64 = 4 << 20;
 
 /// Compiles where the host has memory for it. Compiling has no errors, so a kernel is interpreted where it has not.
 fn compile_in_room(kernel: &Kernel, wanted: Backend) -> Compiled {
-    match host_memory::require_room(kernel.insts.len() as u64 * PER_INSTRUCTION + BESIDES) {
-        Ok(()) => compile(kernel, wanted),
+    match Room::of(kernel.insts.len() as u64 * PER_INSTRUCTION + BESIDES) {
+        Ok(_room) => compile(kernel, wanted),
         Err(refused) => Compiled { fallback: Some(refused.to_string()), ..compile(kernel, Backend::Interpreter) },
     }
 }

@@ -10,7 +10,7 @@ use spelter_shaders::ir::{Kernel, SourceLine};
 use super::cache::{Key, Source, Text};
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
-use crate::host_memory::{self, OutOfHostMemory};
+use crate::host_memory::{self, OutOfHostMemory, Room};
 
 /// `SpecId` → the constant's bits, of which as many count as its type has (`VkSpecializationInfo`). Ids that a module does not have are ignored.
 pub type Specialization = BTreeMap<u32, u64>;
@@ -27,13 +27,13 @@ impl ShaderModule {
     pub(crate) fn from_spirv(device: &Device, words: &[u32]) -> Result<Self, Error> {
         let at = "vkCreateShaderModule";
         require(!words.is_empty(), at, "VUID-VkShaderModuleCreateInfo-codeSize-01085", || "codeSize is 0".into())?;
-        require_room_to_read(size_of_val(words))?;
+        let _room = room_to_read(size_of_val(words))?;
         let kept = host_memory::copied(words)?.into_boxed_slice();
         Ok(Self::new(device, Module::from_spirv(words)?, Text::Spirv(kept)))
     }
 
     pub(crate) fn from_wgsl(device: &Device, source: &str) -> Result<Self, Error> {
-        require_room_to_read(source.len())?;
+        let _room = room_to_read(source.len())?;
         Ok(Self::new(device, Module::from_wgsl(source)?, Text::Wgsl(source.into())))
     }
 
@@ -66,7 +66,7 @@ impl ShaderModule {
 
     pub(super) fn kernel(&self, entry: &str, specialization: &Specialization) -> Result<Kernel, Error> {
         self.check_entry(entry)?;
-        require_room_to_read(self.source.bytes())?;
+        let _room = room_to_read(self.source.bytes())?;
         Ok(self.module.kernel_without_lines(entry, specialization)?)
     }
 
@@ -97,9 +97,9 @@ impl ShaderModule {
 /// Reading takes less than so many times the bytes of a module, in many small allocations.
 const TIMES_TO_READ: u64 = 256;
 
-/// Whether the host has memory for reading a module of so many bytes.
-fn require_room_to_read(bytes: usize) -> Result<(), OutOfHostMemory> {
-    host_memory::require_room((bytes as u64).saturating_mul(TIMES_TO_READ).max(1 << 20))
+/// Room for reading a module of so many bytes.
+fn room_to_read(bytes: usize) -> Result<Room, OutOfHostMemory> {
+    Room::of((bytes as u64).saturating_mul(TIMES_TO_READ).max(1 << 20))
 }
 
 /// An entry point of a shader module with its constants set (`VkPipelineShaderStageCreateInfo`). A handle.

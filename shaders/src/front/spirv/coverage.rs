@@ -149,6 +149,9 @@ fn table() -> String {
 
 This page is written by a test (`shaders/src/front/spirv/coverage.rs`, `BLESS=1` rewrites it) from the reader's code.
 
+SPIR-V's universal limits are held where more would cost: 16,383 members, 16,383 pairs of a switch, 255 parameters, arguments and indexes, 65,535 global and 524,287 local
+variables, constructs nested 1,023 deep, types nested 255 deep. An error names the limit and the word.
+
 ## Capabilities
 
 | Capability | |
