@@ -47,20 +47,20 @@ const PIECES: [&str; 40] = [
     "\u{0}é\u{200e}",
 ];
 
-/// A mutant of a text; `other` is one whose parts it may take.
-pub fn text(source: &str, other: &str, seed: u64) -> String {
+/// A mutant of a text, which grows to `most` bytes; `other` is one whose parts it may take.
+pub fn text(source: &str, other: &str, most: usize, seed: u64) -> String {
     let mut rng = Rng::new(seed);
     // Few changes leave more that is understood; many reach what nobody thought of.
     let changes = [1, 1, 1, 2, 3, 8][rng.below(6)];
     let mut text = source.to_owned();
     for _ in 0..changes {
-        text = change(&text, other, &mut rng);
-        text.truncate(text.floor_char_boundary(1 << 20));
+        text = change(&text, other, most, &mut rng);
+        text.truncate(text.floor_char_boundary(most.max(source.len())));
     }
     text
 }
 
-fn change(text: &str, other: &str, rng: &mut Rng) -> String {
+fn change(text: &str, other: &str, most: usize, rng: &mut Rng) -> String {
     let (from, to) = range(text, rng);
     let (before, part, after) = (&text[..from], &text[from..to], &text[to..]);
     match rng.below(16) {
@@ -80,7 +80,8 @@ fn change(text: &str, other: &str, rng: &mut Rng) -> String {
         10 => format!("{before} {} {part}{after}", piece_of(other, rng)),
         11 => {
             let part = &part[..part.floor_char_boundary(64)];
-            format!("{before}{}{after}", part.repeat([3, 30, 300, 3000][rng.below(4)]))
+            let times = [3, 30, 300, 3000][rng.below(4)].min(most.saturating_sub(text.len()) / part.len().max(1));
+            format!("{before}{}{after}", part.repeat(times))
         }
         12 => {
             let (open, close) = rng.pick(&[

@@ -17,6 +17,9 @@ use spelter_tests::trial::Trial;
 use spelter_tests::watch::{self, Watched};
 use spelter_tests::{corpus, mangle, mutate};
 
+/// Bytes that a text may grow to: debug builds check register allocation, which takes the square of a kernel's size.
+const LONGEST: usize = 8 << 10;
+
 thread_local! {
     /// The thread's last panic: its message with its place.
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
@@ -85,7 +88,9 @@ impl Bench {
     fn mutant(&self, case: &Case, seed: u64, watched: &Watched) {
         let module = match &self.words {
             Some(words) if case.is_wgsl() && seed.is_multiple_of(2) => Module::from_spirv(&mutate::words(words, seed)),
-            _ if case.is_wgsl() && seed % 4 == 1 => Module::from_wgsl(&mangle::text(&case.text, &case.text, seed)),
+            _ if case.is_wgsl() && seed % 4 == 1 => {
+                Module::from_wgsl(&mangle::text(&case.text, &case.text, LONGEST, seed))
+            }
             _ if case.is_wgsl() => Module::from_wgsl(&mutate::text(&case.text, seed)),
             Some(_) if seed % 8 == 7 => {
                 spvasm::assemble(&mutate::text(&case.text, seed)).and_then(|words| Module::from_spirv(&words))
