@@ -8,8 +8,10 @@
 //! go on.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use memmap2::MmapMut;
 
 /// Bytes set aside: enough for the rest of one call, on every worker.
 const RESERVE: usize = 8 << 20;
@@ -23,18 +25,16 @@ struct WithReserve;
 #[global_allocator]
 static ALLOCATOR: WithReserve = WithReserve;
 
-/// What is set aside, or null. Who takes it by an exchange owns it; the memory behind it is never accessed, so no order
-/// with other memory is needed and all accesses are relaxed.
-static SET_ASIDE: AtomicPtr<u8> = AtomicPtr::new(null_mut());
+/// What is set aside: addresses of the system's own, since what is given back to an allocator may stay in the part of it
+/// that one thread uses. The standard library's lock, which allocates nothing; nobody waits for it.
+static SET_ASIDE: Mutex<Option<MmapMut>> = Mutex::new(None);
 
-const LAYOUT: Layout = match Layout::from_size_align(RESERVE, 16) {
-    Ok(layout) => layout,
-    Err(_) => panic!("a power of two"),
-};
+/// Whether `SET_ASIDE` holds something: a hint that spares the lock, so all accesses are relaxed.
+static IS_SET_ASIDE: AtomicBool = AtomicBool::new(false);
 
 /// Whether the reserve is there. False before the first call, and after an allocation took it.
 pub(crate) fn is_set_aside() -> bool {
-    !SET_ASIDE.load(Ordering::Relaxed).is_null()
+    IS_SET_ASIDE.load(Ordering::Relaxed)
 }
 
 /// Sets the reserve aside where it is not. False if the system refuses.
@@ -42,25 +42,20 @@ pub(crate) fn replenish() -> bool {
     if is_set_aside() {
         return true;
     }
-    // SAFETY: the layout has bytes.
-    let fresh = unsafe { System.alloc(LAYOUT) };
-    if fresh.is_null() {
-        return false;
+    // Another thread may be at it: then there is one soon.
+    let Ok(mut reserve) = SET_ASIDE.try_lock() else { return true };
+    if reserve.is_none() {
+        *reserve = MmapMut::map_anon(RESERVE).ok();
     }
-    if SET_ASIDE.compare_exchange(null_mut(), fresh, Ordering::Relaxed, Ordering::Relaxed).is_err() {
-        // Another thread set one aside meanwhile.
-        // SAFETY: allocated above with this layout, and given to nobody.
-        unsafe { System.dealloc(fresh, LAYOUT) };
-    }
-    true
+    IS_SET_ASIDE.store(reserve.is_some(), Ordering::Relaxed);
+    reserve.is_some()
 }
 
 /// Gives the reserve back to the system.
 fn release() {
-    let reserve = SET_ASIDE.swap(null_mut(), Ordering::Relaxed);
-    if !reserve.is_null() {
-        // SAFETY: `replenish` allocated it with this layout, and the exchange made it ours alone.
-        unsafe { System.dealloc(reserve, LAYOUT) };
+    if let Ok(mut reserve) = SET_ASIDE.try_lock() {
+        drop(reserve.take());
+        IS_SET_ASIDE.store(false, Ordering::Relaxed);
     }
 }
 
