@@ -12,7 +12,7 @@
 //! | `debug.rs`, `labels.rs`, `message.rs`, `context.rs`, `private_data.rs` | debugging, private data |
 //! | `graphics.rs` | what a compute device refuses |
 //! | `options.rs`, `environment.rs` | what users set, and who is believed |
-//! | `c/` | the C edge: pointers, chains, arrays, strings, handles, the macro that makes entry points |
+//! | `c/` | the C edge: pointers, chains, arrays, strings, handles, the macro that makes entry points, the allocator with its reserve |
 //!
 //! A chapter begins with the prototypes of its commands, each with the function behind it. These functions are safe code:
 //! handles have become objects, pointers have become slices and chains, and errors are values. `c/mod.rs` has the contract.

@@ -222,7 +222,7 @@ impl DescriptorSet {
             let slots = host_memory::copied(&contents.slots)?;
             *contents = Arc::new(Contents { slots, version: contents.version });
         }
-        // Nobody else has it, so nothing is copied here.
+        // No other handle to it is left, so nothing is copied here.
         let contents = Arc::make_mut(&mut contents);
         let mut end = first;
         for (slot, written) in contents.slots[first..].iter_mut().zip(written) {
