@@ -1,11 +1,11 @@
 //! The parent: starts children, starts them again behind a file that ends them, collects what they say.
 
-use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use spelter_tests::children;
 
 use crate::Args;
 use crate::summary::Summary;
@@ -86,15 +86,6 @@ fn spawn(
         command.arg("--families").arg(&families.path);
     }
     let mut process = command.stdout(Stdio::piped()).spawn().ok()?;
-    let output = process.stdout.take()?;
-    let sender = sender.clone();
-    std::thread::spawn(move || {
-        for line in BufReader::new(output).lines().map_while(Result::ok) {
-            if let Ok(value) = serde_json::from_str(&line) {
-                let _ = sender.send((job, Some(value)));
-            }
-        }
-        let _ = sender.send((job, None));
-    });
+    children::listen(&mut process, job, sender)?;
     Some(process)
 }

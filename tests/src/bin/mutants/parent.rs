@@ -1,13 +1,13 @@
 //! The parent: starts children with a cap on memory, starts them again behind a mutant that ends them, and writes that mutant to a file.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use spelter_tests::children;
 
 use crate::Args;
 use crate::child::TOO_LONG;
@@ -133,15 +133,6 @@ fn spawn(args: &Args, job: &Job, first: u64, number: usize, sender: &Sender<(usi
     command.arg("--seed").arg(args.seed.to_string()).arg("--seconds").arg(args.seconds.to_string());
     command.arg("--kind").arg(if args.kind == crate::Kind::Spirv { "spirv" } else { "wgsl" });
     let mut process = command.stdout(Stdio::piped()).spawn().ok()?;
-    let output = process.stdout.take()?;
-    let sender = sender.clone();
-    std::thread::spawn(move || {
-        for line in BufReader::new(output).lines().map_while(Result::ok) {
-            if let Ok(value) = serde_json::from_str(&line) {
-                let _ = sender.send((number, Some(value)));
-            }
-        }
-        let _ = sender.send((number, None));
-    });
+    children::listen(&mut process, number, sender)?;
     Some(process)
 }
