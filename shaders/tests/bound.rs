@@ -12,7 +12,7 @@ use spelter_shaders::back::x86::Isa;
 use spelter_shaders::compile::{self, Backend, Module};
 use spelter_shaders::front::spvasm;
 use spelter_shaders::ir::Kernel;
-use spelter_shaders::work;
+use spelter_shaders::{simd, work};
 
 const HEAD: &str = "
     OpCapability Shader
@@ -343,6 +343,35 @@ fn a_barrier_in_an_inner_loop_is_on_the_way_up() {
         let lowered = compile::lower_for(&kernel, isa, |_, _| {}).unwrap();
         let wide = compile::widen(&lowered, isa).unwrap();
         spelter_shaders::simd::verify(&wide).unwrap_or_else(|error| panic!("{error}\n{wide}"));
+    }
+}
+
+/// Whether masks of ways out of a loop are part of each other is proven in steps that grow with the kernel.
+#[test]
+fn many_ways_out_of_a_loop_are_proven_to_be_right() {
+    for count in [30, 60, 240] {
+        let breaks = "if bitcast<f32>(old) >= mine { break; }\n".repeat(count);
+        let source = format!(
+            "@group(0) @binding(0) var<storage, read_write> data: array<atomic<u32>, 2>;
+            @compute @workgroup_size(64)
+            fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
+                let mine = f32((id.x * 37u) % 128u) * 0.5;
+                var old = atomicLoad(&data[0]);
+                loop {{
+                    {breaks}
+                    let outcome = atomicCompareExchangeWeak(&data[0], old, bitcast<u32>(mine));
+                    if outcome.exchanged {{ break; }}
+                    old = outcome.old_value;
+                }}
+                atomicAdd(&data[1], 1u);
+            }}"
+        );
+        let kernel = Module::from_wgsl(&source).unwrap().kernel("main", &BTreeMap::new()).unwrap();
+        for isa in [Isa::Avx512, Isa::Avx2] {
+            let lowered = compile::lower_for(&kernel, isa, |_, _| {}).unwrap();
+            let wide = compile::widen(&lowered, isa).unwrap();
+            simd::verify(&wide).unwrap_or_else(|error| panic!("{count} on {}: {error}", isa.name()));
+        }
     }
 }
 

@@ -174,6 +174,8 @@ pub(super) struct Variables {
     aliases: SecondaryMap<Value, PackedOption<Value>>,
     barriers: HashMap<Block, Barrier>,
     kept: Vec<Kept>,
+    /// What was loaded from the frame after a barrier, and the variable it is.
+    loaded: HashMap<Value, Variable>,
     carried: Vec<Carried>,
     /// Bytes of the frame so far.
     pub(super) frame_bytes: u32,
@@ -445,6 +447,7 @@ impl Builder {
             let Barrier { frame, lanes, .. } = self.variables.barriers[&resume];
             let at = self.variables.slot(variable);
             let kept = self.emit_at_head(resume, InstData::FrameLoad { ty, frame, at });
+            self.variables.loaded.insert(kept, variable);
             if ty == Type::Mask && self.kernel.constant(lanes) != Some(ALL) {
                 // Of no other lanes, whoever put it there.
                 let args = [kept, lanes].into_iter().collect();
@@ -484,9 +487,8 @@ impl Builder {
             }
             let kept = self.read(variable, stop);
             let at = self.variables.slot(variable);
-            // The frame holds it already if it came from this very slot.
-            let same = matches!(self.kernel.definition(kept),
-                Some(&InstData::FrameLoad { at: from, .. }) if from == at);
+            // The frame holds it already if it came from this very slot. Results of calls are loaded, too, from elsewhere.
+            let same = self.variables.loaded.get(&kept) == Some(&variable);
             let undef = matches!(self.kernel.definition(kept), Some(InstData::Undef { .. }));
             if !same && !undef {
                 self.emit_before_end(stop, InstData::FrameStore { frame, at, value: kept });
@@ -511,6 +513,10 @@ impl Builder {
         }
         let variables = &mut self.variables;
         for data in self.kernel.insts.values_mut() {
+            // No choice left it out: some lanes may look at it beside lanes that hold something.
+            if let InstData::Undef { ty: Type::Mask } = *data {
+                *data = InstData::Const { ty: Type::Mask, bits: 0 };
+            }
             data.for_each_use_mut(|value| *value = variables.shorten(*value));
         }
         for data in self.kernel.blocks.values_mut() {

@@ -3,7 +3,8 @@
 //! A question is a pair of masks. It is put down to questions about operands: `land(a, b)` has no lane that `a` has not,
 //! `lor(a, b)` has none if neither operand has, and a block parameter has none if no argument for it has. A question that
 //! comes back while it is being answered, around a loop, is taken for proven: each time around, it is about masks that
-//! were computed before. What was proven under such an assumption is forgotten if the assumption proves wrong.
+//! were computed before. What was proven under such an assumption is forgotten if the assumption proves wrong; what was proven
+//! without one stays (as strongly connected components are found: Tarjan, "Depth-First Search and Linear Graph Algorithms", 1972).
 //!
 //! A value has many lives in a loop. An answer says that whenever both masks are there, in a block that both definitions
 //! dominate, the latest of the one is part of the latest of the other. That is why a parameter is only compared through its
@@ -28,8 +29,12 @@ type All = SmallVec<[Question; 2]>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
-    /// Being looked for, or found under the assumptions that were open.
+    /// Found, whatever is assumed.
     Yes,
+    /// Being looked for: the question's place among those that are open.
+    Open(usize),
+    /// Found under assumptions. The one that was opened first, unless that is answered: then what its answer assumes.
+    Assuming(Question),
     /// Found: assumptions cannot turn this into a yes.
     No,
 }
@@ -42,8 +47,10 @@ struct Open {
     /// The way that is being tried, and its next question.
     way: usize,
     next: usize,
-    /// What was proven since it was opened begins here in [`Subsets::proven`].
+    /// What was proven under assumptions since it was opened begins here in [`Subsets::proven`].
     mark: usize,
+    /// The place of the first open question that the answer assumes, so far.
+    assumes: usize,
 }
 
 /// Answers, and what is needed to find them.
@@ -59,7 +66,7 @@ pub(super) struct Subsets<'a> {
     /// Masks that a subgroup has whenever it runs.
     lasting: EntitySet<Value>,
     answers: HashMap<Question, Answer, RandomState>,
-    /// What was proven while questions are open, in order.
+    /// What was proven under assumptions, in order.
     proven: Vec<Question>,
     /// Steps left: the time is linear, whatever the masks look like.
     steps: usize,
@@ -117,7 +124,6 @@ impl<'a> Subsets<'a> {
                 None => self.close(&mut open, false),
             };
         }
-        self.proven.clear();
         answer == Some(true)
     }
 
@@ -126,30 +132,77 @@ impl<'a> Subsets<'a> {
         if let Some(answer) = self.at_once(question) {
             return Some(answer);
         }
-        if let Some(answer) = self.answers.get(&question) {
-            return Some(*answer == Answer::Yes);
-        }
-        if self.is_exhausted() {
-            return Some(false);
+        match self.answers.get(&question) {
+            Some(Answer::Yes) => return Some(true),
+            Some(Answer::No) => return Some(false),
+            Some(Answer::Open(_) | Answer::Assuming(_)) => {
+                let place = self.first_assumed(question);
+                if let Some(top) = open.last_mut() {
+                    top.assumes = top.assumes.min(place);
+                }
+                return Some(true);
+            }
+            None if self.is_exhausted() => return Some(false),
+            None => {}
         }
         let ways = self.ways(question);
         self.steps = self.steps.saturating_sub(1 + ways.iter().map(SmallVec::len).sum::<usize>());
-        self.answers.insert(question, Answer::Yes);
-        open.push(Open { question, ways, way: 0, next: 0, mark: self.proven.len() });
+        // A short way spares the search along a long one.
+        if ways.iter().any(|way| way.iter().all(|&question| self.at_once(question) == Some(true))) {
+            self.answers.insert(question, Answer::Yes);
+            return Some(true);
+        }
+        self.answers.insert(question, Answer::Open(open.len()));
+        open.push(Open { question, ways, way: 0, next: 0, mark: self.proven.len(), assumes: usize::MAX });
         None
     }
 
+    /// The place of the first open question that a yes assumes.
+    fn first_assumed(&mut self, question: Question) -> usize {
+        let mut at = question;
+        let place = loop {
+            match self.answers.get(&at) {
+                Some(&Answer::Open(place)) => break place,
+                Some(&Answer::Assuming(other)) => at = other,
+                // What rests on this is proven or forgotten together with it.
+                Some(Answer::Yes | Answer::No) | None => break 0,
+            }
+            self.steps = self.steps.saturating_sub(1);
+        };
+        let end = at;
+        at = question;
+        while let Some(Answer::Assuming(other)) = self.answers.get_mut(&at) {
+            at = std::mem::replace(other, end);
+        }
+        place
+    }
+
     fn close(&mut self, open: &mut Vec<Open>, yes: bool) -> Option<bool> {
-        let Open { question, mark, .. } = open.pop()?;
-        if yes {
-            self.proven.push(question);
-        } else {
+        let Open { question, mark, assumes, .. } = open.pop()?;
+        if !yes {
             for assumed in self.proven.drain(mark..) {
                 self.answers.remove(&assumed);
             }
             self.answers.insert(question, Answer::No);
+            return Some(false);
         }
-        Some(yes)
+        match open.get(assumes) {
+            // It assumes nothing but itself, and what was proven meanwhile nothing but that.
+            None => {
+                self.answers.insert(question, Answer::Yes);
+                for proven in self.proven.drain(mark..) {
+                    self.answers.insert(proven, Answer::Yes);
+                }
+            }
+            Some(first) => {
+                self.answers.insert(question, Answer::Assuming(first.question));
+                self.proven.push(question);
+                if let Some(top) = open.last_mut() {
+                    top.assumes = top.assumes.min(assumes);
+                }
+            }
+        }
+        Some(true)
     }
 
     /// The answer that needs no search.

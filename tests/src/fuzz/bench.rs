@@ -14,7 +14,7 @@ use spelter_shaders::back::{Code, Scratch, Workgroups};
 use spelter_shaders::compile::{self, Floats};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{InstData, Kernel, Type, verify};
-use spelter_shaders::{opt, simd};
+use spelter_shaders::opt;
 
 use super::expression::is_transcendental;
 use super::feature::{Feature, Features};
@@ -81,26 +81,25 @@ impl Default for Bench {
     }
 }
 
-/// The lowered and optimised kernel, its SIMD form and its machine code, as text.
+/// The lowered and optimised kernel and, for each instruction set, its SIMD form and its machine code, as text.
 pub fn stages(kernel: &Kernel) -> String {
     let last = match lowered(kernel, FLOATS) {
         Ok(kernel) => kernel,
         Err(finding) => return finding.what,
     };
     let mut text = last.to_string();
-    match simd::widen(&last) {
-        Ok(wide) => {
-            text += &format!("\n{wide}\n");
-            for isa in Isa::available() {
-                let code = caught(isa.name(), "panics", || x86::compile(&wide, isa));
-                text += &match code {
-                    Ok(Ok(code)) => code.assembly(),
-                    Ok(Err(error)) => error.to_string(),
-                    Err(finding) => finding.what,
-                };
-            }
-        }
-        Err(error) => text += &error.to_string(),
+    for isa in Isa::available() {
+        let wide = match compile::widen(&last, isa) {
+            Ok(wide) => wide,
+            Err(error) => return text + &error.to_string(),
+        };
+        text += &format!("\n; {}\n{wide}\n", isa.name());
+        let code = caught(isa.name(), "panics", || x86::compile(&wide, isa));
+        text += &match code {
+            Ok(Ok(code)) => code.assembly(),
+            Ok(Err(error)) => error.to_string(),
+            Err(finding) => finding.what,
+        };
     }
     text
 }
