@@ -99,15 +99,23 @@ fn nobody_waits_for_the_code_of_pipelines_that_are_gone() {
     drop(bench);
 }
 
-/// A kernel of so many steps, none of which can be spared, that writes odd words.
-fn slow_to_compile(steps: u32) -> String {
-    let steps: String =
-        (0..steps).map(|step| format!("x = (x * {}u) ^ (x >> {}u);\n", step * 2 + 3, step % 31)).collect();
+/// A kernel of so many functions of 500 steps, none of which can be spared, that writes odd words.
+fn slow_to_compile(functions: u32) -> String {
+    let steps = |first: u32| -> String {
+        (first..first + 500).map(|step| format!("x = (x * {}u) ^ (x >> {}u);\n", step * 2 + 3, step % 31)).collect()
+    };
+    let (texts, calls): (String, String) = (0..functions)
+        .map(|at| {
+            let text = format!("fn f{at}(y: u32) -> u32 {{ var x = y;\n{}return x; }}\n", steps(at * 500));
+            (text, format!("x = f{at}(x);\n"))
+        })
+        .unzip();
     format!(
         "@group(0) @binding(0) var<storage, read_write> words: array<u32>;
+         {texts}
          @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {{
              var x = words[0] + i;
-             {steps}
+             {calls}
              words[i] = x | 1u;
          }}"
     )
@@ -119,7 +127,7 @@ fn compiling_counts_for_no_time_limit() {
     let alone = Bench::new(0);
     let (source, limit) = (0..)
         .map(|doubled| {
-            let source = slow_to_compile(2000 << doubled);
+            let source = slow_to_compile(4 << doubled);
             let module = alone.device.create_shader_module_wgsl(&source).unwrap();
             let started = Instant::now();
             alone.device.create_compute_pipeline(&module, "main", &Specialization::new(), &alone.layout).unwrap();
