@@ -108,7 +108,11 @@ impl Translator<'_> {
         let unit = self.unit(pointer.place.layout, pointer.pointee())?;
         let misaligned = || "the pointer is to a place that is not aligned to its type".to_owned();
         let whole = |bytes: u32| bytes.is_multiple_of(unit).then_some(bytes / unit).ok_or_else(misaligned);
-        let start = whole(pointer.constant_part())?;
+        let start = match pointer.constant_part() {
+            // So far out that bytes do not fit 32 bits: beyond all memory.
+            u32::MAX => u32::MAX / unit,
+            bytes => whole(bytes)?,
+        };
         let mut sum = None;
         for &(index, stride) in &pointer.steps {
             let term = self.times(index, whole(stride)?);
