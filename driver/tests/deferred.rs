@@ -152,3 +152,81 @@ fn compiling_counts_for_no_time_limit() {
     device.queue().wait_idle().unwrap();
     assert!(words.read().iter().all(|word| word % 2 == 1));
 }
+
+/// Loops in loops, each of which runs `words[1]` times: `words[0]` counts what the innermost does.
+fn nest(depth: usize) -> String {
+    let mut text = "
+        OpCapability Shader
+        OpMemoryModel Logical GLSL450
+        OpEntryPoint GLCompute %main \"main\"
+        OpExecutionMode %main LocalSize 1 1 1
+        OpDecorate %array ArrayStride 4
+        OpDecorate %block Block
+        OpMemberDecorate %block 0 Offset 0
+        OpDecorate %words DescriptorSet 0
+        OpDecorate %words Binding 0
+        %void = OpTypeVoid
+        %bool = OpTypeBool
+        %u32 = OpTypeInt 32 0
+        %array = OpTypeRuntimeArray %u32
+        %block = OpTypeStruct %array
+        %to_block = OpTypePointer StorageBuffer %block
+        %to_word = OpTypePointer StorageBuffer %u32
+        %words = OpVariable %to_block StorageBuffer
+        %unit = OpTypeFunction %void
+        %c0 = OpConstant %u32 0
+        %c1 = OpConstant %u32 1
+        %main = OpFunction %void None %unit
+        %entry = OpLabel
+        %p = OpAccessChain %to_word %words %c0 %c1
+        %count = OpLoad %u32 %p
+        %q = OpAccessChain %to_word %words %c0 %c0
+        OpBranch %h0
+        "
+    .to_owned();
+    for at in 0..depth {
+        let before = if at == 0 { "entry".to_owned() } else { format!("b{}", at - 1) };
+        text += &format!(
+            "%h{at} = OpLabel
+            %i{at} = OpPhi %u32 %c0 %{before} %n{at} %t{at}
+            OpLoopMerge %m{at} %t{at} None
+            OpBranch %k{at}
+            %k{at} = OpLabel
+            %l{at} = OpULessThan %bool %i{at} %count
+            OpBranchConditional %l{at} %b{at} %m{at}
+            %b{at} = OpLabel
+            "
+        );
+        if at + 1 < depth {
+            text += &format!("OpBranch %h{}\n", at + 1);
+        }
+    }
+    text += &format!("%old = OpLoad %u32 %q\n%new = OpIAdd %u32 %old %c1\nOpStore %q %new\nOpBranch %t{}\n", depth - 1);
+    for at in (0..depth).rev() {
+        let then = if at == 0 { "OpReturn".to_owned() } else { format!("OpBranch %t{}", at - 1) };
+        text +=
+            &format!("%t{at} = OpLabel\n%n{at} = OpIAdd %u32 %i{at} %c1\nOpBranch %h{at}\n%m{at} = OpLabel\n{then}\n");
+    }
+    text + "OpFunctionEnd\n"
+}
+
+/// What compiles for long is bounded, so a queue behind it becomes idle.
+#[test]
+fn a_queue_behind_a_kernel_of_many_nested_loops_becomes_idle() {
+    let bench = Bench::new(1);
+    let words = spelter_shaders::front::spvasm::assemble(&nest(500)).unwrap();
+    let module = bench.device.create_shader_module(&words).unwrap();
+    let pipeline =
+        bench.device.create_compute_pipeline(&module, "main", &Specialization::new(), &bench.layout).unwrap();
+    let words = Words::new(&bench.device, &[0, 1]);
+    let set = bench.device.create_descriptor_pool(1, &[(STORAGE, 1)]).unwrap().allocate(&bench.set).unwrap();
+    set.write(0, 0, STORAGE, &[words.whole()]).unwrap();
+    let commands = recorded(&bench.device, CommandBufferUsageFlags::empty(), |command| {
+        command.bind_pipeline(&pipeline).unwrap();
+        command.bind_descriptor_sets(&bench.layout, 0, &[&set], &[]).unwrap();
+        command.dispatch(1, 1, 1).unwrap();
+    });
+    bench.device.queue().submit(&[&commands], None).unwrap();
+    bench.device.queue().wait_idle().unwrap();
+    assert_eq!(words.read(), [1, 1]);
+}

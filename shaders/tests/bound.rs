@@ -231,6 +231,60 @@ fn calls(count: usize) -> Text {
     text
 }
 
+/// Calls of as many functions.
+fn fan(count: usize) -> Text {
+    let mut text = Text::default();
+    for at in 0..count {
+        let before = if at == 0 { "x".to_owned() } else { format!("a{}", at - 1) };
+        put!(text.body, "%a{at} = OpFunctionCall %u32 %f{at} %{before}");
+        put!(text.functions, "%f{at} = OpFunction %u32 None %step\n%fa{at} = OpFunctionParameter %u32");
+        put!(text.functions, "%fl{at} = OpLabel\n%fr{at} = OpIMul %u32 %fa{at} %c3");
+        put!(text.functions, "OpReturnValue %fr{at}\nOpFunctionEnd");
+    }
+    put!(text.body, "OpStore %p %a{}\nOpReturn", count - 1);
+    text
+}
+
+/// A structure of many members that is copied as a whole.
+fn members(count: usize) -> Text {
+    let mut text = Text::default();
+    put!(text.declarations, "%big = OpTypeStruct{}", " %u32".repeat(count));
+    text.declarations += "%to_big = OpTypePointer Function %big\n";
+    text.variables += "%from = OpVariable %to_big Function\n%into = OpVariable %to_big Function\n";
+    for at in 0..count {
+        put!(text.declarations, "%k{at} = OpConstant %u32 {at}");
+        put!(
+            text.body,
+            "%w{at} = OpIMul %u32 %x %k{at}\n%g{at} = OpAccessChain %to_local %from %k{at}\nOpStore %g{at} %w{at}"
+        );
+    }
+    text.body += "%all = OpLoad %big %from\nOpStore %into %all\n%again = OpLoad %big %into\n";
+    for at in 0..count {
+        let before = if at == 0 { "c0".to_owned() } else { format!("s{}", at - 1) };
+        put!(text.body, "%r{at} = OpCompositeExtract %u32 %again {at}\n%s{at} = OpBitwiseXor %u32 %{before} %r{at}");
+    }
+    put!(text.body, "OpStore %p %s{}\nOpReturn", count - 1);
+    text
+}
+
+/// Access chains into one local array, by indices that are not known.
+fn chains(count: usize) -> Text {
+    let mut text = Text::default();
+    text.declarations +=
+        "%c64 = OpConstant %u32 64\n%row = OpTypeArray %u32 %c64\n%to_row = OpTypePointer Function %row\n";
+    text.variables += "%from = OpVariable %to_row Function\n";
+    for at in 0..count {
+        let before = if at == 0 { "x".to_owned() } else { format!("r{}", at - 1) };
+        put!(text.body, "%g{at} = OpAccessChain %to_local %from %{before}\n%l{at} = OpLoad %u32 %g{at}");
+        put!(
+            text.body,
+            "%r{at} = OpIAdd %u32 %l{at} %id\n%o{at} = OpAccessChain %to_local %from %r{at}\nOpStore %o{at} %id"
+        );
+    }
+    put!(text.body, "OpStore %p %r{}\nOpReturn", count - 1);
+    text
+}
+
 /// Variables that are written here and there, and read at the end.
 fn variables(count: usize) -> Text {
     let mut text = row(count);
@@ -269,7 +323,7 @@ fn work_of(text: &Text) -> u64 {
 
 #[test]
 fn twice_the_size_is_about_twice_the_work() {
-    let shapes: [(&str, Shape, usize); 9] = [
+    let shapes: [(&str, Shape, usize); 12] = [
         ("ifs", ifs, 256),
         ("row", row, 256),
         ("cases", cases, 256),
@@ -277,6 +331,9 @@ fn twice_the_size_is_about_twice_the_work() {
         ("switches", switches, 128),
         ("phis", phis, 512),
         ("calls", calls, 128),
+        ("fan", fan, 128),
+        ("members", members, 256),
+        ("chains", chains, 256),
         ("variables", variables, 128),
         ("barriers", barriers, 128),
     ];

@@ -6,6 +6,7 @@
 //! then one that frees some. What touches memory, and what is scalar, stays in order among itself.
 
 use cranelift_entity::SecondaryMap;
+use foldhash::HashMap;
 use smallvec::SmallVec;
 
 use super::cost::{busy, latency};
@@ -103,16 +104,17 @@ impl Nodes {
     fn of(kernel: &Kernel, insts: Vec<Inst>, uses: &SecondaryMap<Value, u32>) -> Self {
         let mut nodes =
             Self { insts: Vec::new(), all: Vec::with_capacity(insts.len()), held: Vec::new(), live: [0, 0] };
-        let mut numbers: SecondaryMap<Value, Option<u32>> = SecondaryMap::new();
-        let mut definer: SecondaryMap<Value, Option<u32>> = SecondaryMap::new();
+        // As large as the block, not as the kernel: there may be as many long blocks as it likes.
+        let mut numbers: HashMap<Value, u32> = HashMap::default();
+        let mut definer: HashMap<Value, u32> = HashMap::default();
         let mut last_in_order = None;
         for (number, &inst) in (0u32..).zip(&insts) {
             let mut node = Node { latency: latency(kernel, inst), ..Node::default() };
             let mut before: SmallVec<[u32; 8]> = SmallVec::new();
             each_used_once(kernel, inst, |value| {
-                before.extend(definer[value]);
+                before.extend(definer.get(&value).copied());
                 let Some(kind) = kind(kernel, value) else { return };
-                let held = *numbers[value].get_or_insert_with(|| {
+                let held = *numbers.entry(value).or_insert_with(|| {
                     // It comes from outside of the block.
                     nodes.live[kind] += 1;
                     nodes.held.push(Held { kind, left: uses[value] });
@@ -124,10 +126,10 @@ impl Nodes {
                 before.extend(last_in_order.replace(number));
             }
             for &result in &kernel.results[inst] {
-                definer[result] = Some(number);
+                definer.insert(result, number);
                 if let Some(kind) = kind(kernel, result).filter(|_| uses[result] > 0) {
                     node.makes[kind] += 1;
-                    numbers[result] = Some(nodes.held.len() as u32);
+                    numbers.insert(result, nodes.held.len() as u32);
                     nodes.held.push(Held { kind, left: uses[result] });
                 }
             }
