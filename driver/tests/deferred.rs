@@ -214,7 +214,7 @@ fn nest(depth: usize) -> String {
 #[test]
 fn a_queue_behind_a_kernel_of_many_nested_loops_becomes_idle() {
     let bench = Bench::new(1);
-    let words = spelter_shaders::front::spvasm::assemble(&nest(500)).unwrap();
+    let words = spelter_shaders::front::spvasm::assemble(&nest(200)).unwrap();
     let module = bench.device.create_shader_module(&words).unwrap();
     let pipeline =
         bench.device.create_compute_pipeline(&module, "main", &Specialization::new(), &bench.layout).unwrap();

@@ -231,9 +231,14 @@ impl Kernel {
         }
     }
 
-    /// Blocks and instructions in the layout.
+    /// Blocks and instructions in the layout, parameters of blocks and what branches pass to them.
     pub fn size(&self) -> usize {
-        self.layout.iter().map(|&block| 1 + self.blocks[block].insts.len()).sum()
+        let block = |&block: &Block| {
+            let BlockData { params, insts, .. } = &self.blocks[block];
+            let calls = insts.last().map(|&last| self.insts[last].targets()).unwrap_or_default();
+            1 + params.len() + insts.len() + calls.iter().map(|call| call.args.len()).sum::<usize>()
+        };
+        self.layout.iter().map(block).sum()
     }
 
     /// Says how many elements the arrays of descriptors have to which the shader gives no size: so far 0, so that every

@@ -6,6 +6,7 @@
 //! then one that frees some. What touches memory, and what is scalar, stays in order among itself.
 
 use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
 use foldhash::HashMap;
 use smallvec::SmallVec;
 
@@ -56,8 +57,15 @@ pub fn schedule(kernel: &mut Kernel, which: Scheduled) {
 /// How many instructions use each value.
 fn all_uses(kernel: &Kernel) -> SecondaryMap<Value, u32> {
     let mut uses: SecondaryMap<Value, u32> = SecondaryMap::with_capacity(kernel.values.len());
+    // A branch may pass one value many times, among as many others as there are blocks.
+    let mut last_user: SecondaryMap<Value, PackedOption<Inst>> = SecondaryMap::with_capacity(kernel.values.len());
     for &inst in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts) {
-        each_used_once(kernel, inst, |value| uses[value] += 1);
+        kernel.insts[inst].for_each_use(|value| {
+            if last_user[value].expand() != Some(inst) {
+                last_user[value] = inst.into();
+                uses[value] += 1;
+            }
+        });
     }
     uses
 }

@@ -396,7 +396,9 @@ impl Builder {
             let phi = &self.variables.phis[number];
             (phi.block, phi.variable, phi.value)
         };
-        for predecessor in self.variables.predecessors[block].clone() {
+        let predecessors = self.variables.predecessors[block].clone();
+        self.kernel.work.visit(predecessors.len());
+        for predecessor in predecessors {
             let operand = self.find(variable, predecessor);
             let operand = self.variables.shorten(operand);
             self.variables.phis[number].operands.push(operand);

@@ -146,7 +146,9 @@ impl<'a> Subsets<'a> {
             None => {}
         }
         let ways = self.ways(question);
-        self.steps = self.steps.saturating_sub(1 + ways.iter().map(SmallVec::len).sum::<usize>());
+        let steps = 1 + ways.iter().map(SmallVec::len).sum::<usize>();
+        self.kernel.work.visit(steps);
+        self.steps = self.steps.saturating_sub(steps);
         // A short way spares the search along a long one.
         if ways.iter().any(|way| way.iter().all(|&question| self.at_once(question) == Some(true))) {
             self.answers.insert(question, Answer::Yes);

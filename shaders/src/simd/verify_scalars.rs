@@ -86,6 +86,8 @@ struct Search<'a, 'b> {
     /// The blocks in reach of instructions that use vectors.
     homes: SecondaryMap<Inst, Option<Block>>,
     users: SecondaryMap<Value, SmallVec<[Inst; 2]>>,
+    /// The block parameters that vectors are passed to.
+    passed: SecondaryMap<Value, SmallVec<[Value; 2]>>,
     /// What becomes of each place of the frames.
     places: HashMap<(u32, Type), Place, RandomState>,
     known: SecondaryMap<Value, Inactive>,
@@ -100,6 +102,7 @@ impl<'a, 'b> Search<'a, 'b> {
             subsets,
             homes: SecondaryMap::new(),
             users: SecondaryMap::new(),
+            passed: SecondaryMap::new(),
             places: HashMap::with_hasher(RandomState::default()),
             known: SecondaryMap::new(),
             work: Vec::new(),
@@ -108,18 +111,35 @@ impl<'a, 'b> Search<'a, 'b> {
             for &inst in &kernel.blocks[block].insts {
                 search.homes[inst] = Some(block);
                 let data = &kernel.insts[inst];
-                let users = &mut search.users;
-                data.for_each_use(|value| {
-                    if kernel.ty(value).is_vector() && users[value].last() != Some(&inst) {
-                        users[value].push(inst);
-                    }
-                });
+                search.note_uses(inst);
                 search.note_frame(inst);
                 let first = search.source(data);
                 search.lower_results(block, inst, first);
             }
         }
         search
+    }
+
+    /// Notes what instructions make of their operands. Of a branch each argument on its own: there may be as many of them as blocks.
+    fn note_uses(&mut self, inst: Inst) {
+        let kernel = self.kernel;
+        let data = &kernel.insts[inst];
+        if data.is_terminator() {
+            for call in data.targets() {
+                kernel.work.visit(call.args.len());
+                for (&param, &arg) in kernel.blocks[call.block].params.iter().zip(&call.args) {
+                    if kernel.ty(arg).is_vector() {
+                        self.passed[arg].push(param);
+                    }
+                }
+            }
+            return;
+        }
+        data.for_each_use(|value| {
+            if kernel.ty(value).is_vector() && self.users[value].last() != Some(&inst) {
+                self.users[value].push(inst);
+            }
+        });
     }
 
     /// Notes what an instruction does to a frame.
@@ -154,6 +174,9 @@ impl<'a, 'b> Search<'a, 'b> {
 
     fn solve(&mut self) {
         while let Some(value) = self.work.pop() {
+            for place in 0..self.passed[value].len() {
+                self.lower(self.passed[value][place], self.known[value]);
+            }
             for inst in self.users[value].clone() {
                 self.visit(inst);
             }
@@ -164,13 +187,6 @@ impl<'a, 'b> Search<'a, 'b> {
         let Some(block) = self.homes[inst] else { return };
         let kernel = self.kernel;
         match &kernel.insts[inst] {
-            data if data.is_terminator() => {
-                for call in data.targets() {
-                    for (&param, &arg) in kernel.blocks[call.block].params.iter().zip(&call.args) {
-                        self.lower(param, self.known[arg]);
-                    }
-                }
-            }
             &InstData::FrameStore { frame, at, value } if !is_calls(kernel, frame) => {
                 // Values of other barriers may have the same place.
                 let Some(place) = self.places.get_mut(&(at, kernel.ty(value))) else { return };

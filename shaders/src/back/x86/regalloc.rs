@@ -79,6 +79,14 @@ const MOST_SPLIT: usize = 1 << 14;
 /// structures are, take 0.4 s otherwise, and four times as many seconds.
 const MOST_ALIVE: u64 = 384;
 
+/// Values that branches pass, up to which they are: a loop of 1,000 ways out, each of which passes what became of the others, takes seconds.
+const MOST_PASSED: usize = 1 << 17;
+
+/// How many values all branches pass.
+fn passed(code: &VCode) -> usize {
+    code.blocks.iter().map(|block| block.args.len()).sum()
+}
+
 /// Values alive at a time, on the average, loops not counted.
 fn alive(code: &VCode) -> u64 {
     const NEVER: u32 = u32::MAX;
@@ -107,7 +115,9 @@ pub(super) fn allocate<'a>(
 ) -> Result<&'a Output, CompileError> {
     let env = machine(isa);
     let algorithm = match registers {
-        Registers::BySize if code.len() <= MOST_SPLIT && alive(code) <= MOST_ALIVE => Algorithm::Ion,
+        Registers::BySize if code.len() <= MOST_SPLIT && alive(code) <= MOST_ALIVE && passed(code) <= MOST_PASSED => {
+            Algorithm::Ion
+        }
         Registers::BySize | Registers::InOnePass => Algorithm::Fastalloc,
     };
     let options = RegallocOptions { verbose_log: false, validate_ssa: cfg!(debug_assertions), algorithm };
@@ -117,7 +127,7 @@ pub(super) fn allocate<'a>(
         .map_err(|error| CompileError::Registers(error.to_string()))?;
     let out = &tables.context.insert(context).output;
     #[cfg(debug_assertions)]
-    if code.blocks.len() <= MOST_PROVED {
+    if code.blocks.len() <= MOST_PROVED && passed(code) <= MOST_PASSED {
         let mut checker = regalloc2::checker::Checker::new(code, env);
         checker.prepare(out);
         checker.run().map_err(|errors| CompileError::Registers(format!("{errors:?}")))?;

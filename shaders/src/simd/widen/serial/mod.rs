@@ -115,9 +115,14 @@ fn plan(kernel: &Kernel, uniformity: &Uniformity, found: &Loop, body: Block) -> 
     if !steps || inside(limit) {
         return None;
     }
+    let Loads { walks, look_ups } = loads(kernel, uniformity, found, counter)?;
+    if walks.is_empty() || look_ups == 0 {
+        return None;
+    }
+    // What follows looks at the whole kernel, and there may be as many loops as it likes.
+    kernel.work.visit(2 * kernel.size());
     let before = *predecessors(kernel)[header].iter().find(|&&from| from != body)?;
     let InstData::Jump { to: enter } = terminator(kernel, before)? else { return None };
-    let Loads { walks, look_ups } = loads(kernel, uniformity, found, counter)?;
     let shared = |value: Value| uniformity.shape_in(value, header) == Shape::Uniform;
     let mut own: SmallVec<[Value; 4]> = SmallVec::new();
     let mut note = |value: Value| {
@@ -137,7 +142,7 @@ fn plan(kernel: &Kernel, uniformity: &Uniformity, found: &Loop, body: Block) -> 
     let can_shuffle = |value: &Value| matches!(kernel.ty(*value), Type::I32 | Type::F32);
     let leaving = leaving(kernel, found, &inside);
     let can_leave = |value: &Value| kernel.ty(*value) != Type::Buffer && uniformity.home(*value) == Some(header);
-    let fits = !walks.is_empty() && look_ups > 0 && own.iter().all(can_shuffle) && leaving.iter().all(can_leave);
+    let fits = own.iter().all(can_shuffle) && leaving.iter().all(can_leave);
     fits.then(|| Plan {
         before,
         header,
