@@ -15,8 +15,8 @@ const MAX_DECLARATIONS: u32 = 2048;
 const MAX_BYTES: usize = 4 << 20;
 /// Parts of one list with commas: one instruction of SPIR-V has 65,535 words.
 const MAX_LIST: u32 = 65_000;
-/// Selectors of one `switch`, each of which takes two words of its instruction.
-const MAX_SELECTORS: u32 = 32_000;
+/// Selectors of one `switch`: SPIR-V's universal limit.
+const MAX_SELECTORS: u32 = 16_383;
 /// Members of a structure: naga looks for each that is named from the first on.
 const MAX_MEMBERS: u32 = 4096;
 /// Letters of a name.
@@ -27,9 +27,14 @@ const MAX_NAME: usize = 4096;
 struct Level {
     chain: u32,
     elses: u32,
-    /// Of a list in brackets, or of the selectors of a `switch`.
+    /// Of a list in brackets.
     commas: u32,
-    cases: u32,
+    /// Of the `switch` that begins at this byte, the selectors.
+    switch: usize,
+    selectors: u32,
+    /// The next word or bracket, unless it is `default`, begins a selector; and the next comma is followed by one.
+    selects: bool,
+    in_case: bool,
     /// Of the members of a structure.
     colons: u32,
     kind: Kind,
@@ -46,19 +51,29 @@ enum Kind {
 }
 
 impl Level {
-    /// Lists of this level that are too long.
-    fn too_long(&self) -> Option<String> {
-        let is_switch = self.cases > 0;
-        let selectors = self.cases + self.commas;
+    /// Lists of this level that are too long at a byte, and where to tell so.
+    fn too_long(&self, at: usize) -> Option<(String, usize)> {
         match self.kind {
-            Kind::Block if is_switch && selectors > MAX_SELECTORS => {
-                Some(format!("more than {MAX_SELECTORS} selectors of one `switch`"))
+            Kind::Block if self.selectors > MAX_SELECTORS => {
+                Some((format!("more than {MAX_SELECTORS} selectors of one `switch`"), self.switch))
             }
-            Kind::Bracket if self.commas > MAX_LIST => Some(format!("more than {MAX_LIST} commas in one list")),
+            Kind::Bracket if self.commas > MAX_LIST => Some((format!("more than {MAX_LIST} commas in one list"), at)),
             Kind::Struct if self.colons > MAX_MEMBERS => {
-                Some(format!("more than {MAX_MEMBERS} members of one structure"))
+                Some((format!("more than {MAX_MEMBERS} members of one structure"), at))
             }
             _ => None,
+        }
+    }
+
+    /// Counts the selectors of a `switch`, by its tokens.
+    fn count_selectors(&mut self, token: Token, text: &str) {
+        match token {
+            _ if text == "case" => (self.in_case, self.selects) = (true, true),
+            Token::Open { block: true } => self.in_case = false,
+            _ if text == ":" => self.in_case = false,
+            Token::Separator => self.selects = true,
+            _ if self.in_case => self.selectors += u32::from(std::mem::take(&mut self.selects) && text != "default"),
+            _ => {}
         }
     }
 }
@@ -71,8 +86,8 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
     let mut levels = vec![Level::default()];
     let (mut chain, mut elses, mut declarations) = (0, 0, 0);
     let mut rest = Tokens { source, at: 0 };
-    // The next block is that of a structure.
-    let mut is_struct = false;
+    // The next block is that of a structure, or of the `switch` that begins at this byte.
+    let (mut is_struct, mut switch) = (false, 0);
     while let Some((at, token)) = rest.next()? {
         let word = if token == Token::Word { &source[at..rest.at] } else { "" };
         if word.len() > MAX_NAME {
@@ -90,11 +105,12 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
         }
         let was_struct = is_struct;
         is_struct = word == "struct" || was_struct && token == Token::Word;
-        level.cases += u32::from(word == "case");
+        switch = if word == "switch" { at } else { switch };
+        level.count_selectors(token, &source[at..rest.at]);
         level.commas += u32::from(source[at..].starts_with(','));
         level.colons += u32::from(source[at..].starts_with(':'));
-        if let Some(problem) = level.too_long() {
-            return Err((problem, at));
+        if let Some(problem) = level.too_long(at) {
+            return Err(problem);
         }
         match token {
             Token::Else | Token::Word => {}
@@ -115,7 +131,7 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
                     true => Kind::Block,
                     false => Kind::Bracket,
                 };
-                levels.push(Level { kind, ..Level::default() });
+                levels.push(Level { kind, switch, ..Level::default() });
             }
             Token::Close { block } => {
                 if levels.len() > 1 {
@@ -128,7 +144,8 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
                 }
             }
         }
-        let ends = matches!(token, Token::Separator | Token::Close { block: true });
+        // A semicolon after a brace ends nothing that the brace has not ended.
+        let ends = token == Token::Close { block: true } || !after_block && source[at..].starts_with(';');
         declarations += u32::from(ends && levels.len() == 1);
         for (count, most, what) in [
             (chain, MAX_CHAIN, "operators and brackets in one expression"),
@@ -256,9 +273,17 @@ mod tests {
 
     #[test]
     fn lists_and_names_have_an_end() {
-        let selectors = |count| format!("fn f() {{ switch x {{ case {} {{}} default: {{}} }} }}", "1u,".repeat(count));
-        assert!(check(&selectors(31_000)).is_ok());
-        assert_eq!(refused(&selectors(32_001)), "more than 32000 selectors of one `switch`");
+        // As many as SPIR-V takes, each of them in a case with others, in one of its own, or beside `default`.
+        let selectors = |count: usize| {
+            let (list, own) = ("1u,".repeat(count - 4), "case (2) { y = f(a, b, c); } case -3: {}".repeat(2));
+            format!(
+                "fn f() {{\nswitch x {{ case {list} {{}} {own} default: {{}} }}\nswitch x {{ case default {{}} }} }}"
+            )
+        };
+        assert_eq!(check(&selectors(16_383)), Ok(()));
+        assert_eq!(check(&selectors(16_383).replace("1u, ", "1u, default, ")), Ok(()));
+        let told = ("more than 16383 selectors of one `switch`".to_owned(), 9);
+        assert_eq!(check(&selectors(16_384)), Err(told));
         let members = |count| {
             format!("struct S {{ {} }} fn f() {{ {} }}", "a: u32,".repeat(count), "let a: u32 = 1;".repeat(9000))
         };
@@ -274,6 +299,10 @@ mod tests {
     #[test]
     fn declarations_and_control_characters() {
         assert_eq!(refused(&"alias a = b;".repeat(5000)), "more than 2048 declarations");
+        assert!(check(&"alias a = array<b, 1>;".repeat(2048)).is_ok());
+        assert!(check(&"@group(0) @binding(0) var<storage, read_write> a: b;".repeat(2048)).is_ok());
+        assert!(check(&"struct A { a: b };".repeat(2048)).is_ok());
+        assert_eq!(refused(&"struct A { a: b };".repeat(2049)), "more than 2048 declarations");
         assert_eq!(check("fn\u{0} f"), Err(("the control character '\\0'".into(), 2)));
         assert_eq!(refused("}} ] ) ".repeat(9000).as_str()), "more than 2048 declarations");
     }
