@@ -176,20 +176,27 @@ impl<'a> Measure<'a> {
         let shape = if self.skip(":") { Some(self.expression().shape) } else { None };
         let value = if self.tokens.text(self.at) == "=" {
             self.at += 1;
-            self.sink()
+            let value = self.expression();
+            // A constant without a type waits for one.
+            let waits = kind == "const" && shape.is_none();
+            self.charge(if waits { value.copied() } else { value.copied().max(value.converted()) });
+            value
         } else {
             Term::small(1)
         };
+        // Only constants may do without a type.
+        let is_concrete = shape.is_some() || kind != "const" || value.is_concrete;
         let shape = shape.unwrap_or_else(|| value.shape.clone());
         match kind {
             "var" => Term::variable(shape),
             // What is set from outside.
-            "override" => Term { shape, number: None, is_type: false, ..value },
-            _ => Term { shape, is_type: false, ..value },
+            "override" => Term { shape, number: None, is_type: false, is_concrete, ..value },
+            _ => Term { shape, is_type: false, is_concrete, ..value },
         }
     }
 
     fn structure(&mut self, end: usize) -> Term {
+        let start = self.at;
         self.at += 2;
         let mut members = Vec::new();
         while self.at < end && self.tokens.text(self.at) != "}" {
@@ -204,7 +211,8 @@ impl<'a> Measure<'a> {
             self.at = self.at.max(before + 1);
         }
         let parts = members.iter().fold(1u64, |sum, (_, shape)| sum.saturating_add(shape.parts(&self.structs)));
-        self.structs.push(Struct { members, parts });
-        Term::of_type(Shape::Struct(self.structs.len() - 1))
+        let depth = members.iter().map(|(_, shape)| shape.depth(&self.structs)).max().unwrap_or(0) + 1;
+        self.structs.push(Struct { members, parts, depth });
+        Term::of_type(self.nested(Shape::Struct(self.structs.len() - 1), start))
     }
 }

@@ -10,12 +10,15 @@ use super::term::{SMALL, Shape, Term};
 
 /// Brackets within brackets; naga itself takes fewer.
 const MAX_DEPTH: usize = 200;
+/// Arrays and structures within each other. SPIR-V's limit of 255 counts a matrix as three levels, and naga puts one more around
+/// the type of a buffer.
+const MAX_NESTING: u32 = 251;
 
 impl<'a> Measure<'a> {
     /// An expression that becomes a value of its own: what converts it copies it.
     pub(super) fn sink(&mut self) -> Term {
         let term = self.expression();
-        self.charge(term.copied());
+        self.charge(term.copied().max(term.converted()));
         term
     }
 
@@ -39,7 +42,9 @@ impl<'a> Measure<'a> {
             self.at += sign.len();
             let right = self.binary(level + 1);
             let number = left.number.zip(right.number).and_then(|(a, b)| calculated(sign, a, b));
-            left = self.calculation(&[left, right], number);
+            // The bits that a shift takes have a type which its result need not have.
+            let is_concrete = left.is_concrete || right.is_concrete && !matches!(sign, "<<" | ">>");
+            left = Term { is_concrete, ..self.calculation(&[left, right], number) };
         }
         left
     }
@@ -47,11 +52,14 @@ impl<'a> Measure<'a> {
     /// A calculation with scalars, vectors and matrices; naga writes its operands out, also such as it then refuses.
     fn calculation(&mut self, operands: &[Term], number: Option<i128>) -> Term {
         let at_run_time = operands.iter().any(|term| term.at_run_time);
-        for term in operands.iter().filter(|_| !at_run_time) {
-            self.charge(self.written_out(term));
+        for term in operands.iter().filter(|term| !term.at_run_time) {
+            // Beside what is not evaluated it is only converted, or looked at and refused.
+            let is_left = at_run_time && (term.is_type || term.is_concrete && term.shape == Shape::Small);
+            self.charge(if is_left { 0 } else { self.written_out(term).max(term.converted()) });
         }
         let parts = operands.iter().map(|term| term.parts).max().unwrap_or(1);
-        Term { at_run_time, number, ..Term::small(parts) }
+        let is_concrete = at_run_time || operands.iter().all(|term| term.is_concrete);
+        Term { at_run_time, number, is_concrete, ..Term::small(parts) }
     }
 
     fn written_out(&self, term: &Term) -> u64 {
@@ -101,7 +109,7 @@ impl<'a> Measure<'a> {
         for sign in signs.into_iter().rev() {
             term = match sign {
                 // What is behind pointers is there at run time.
-                "&" | "*" => Term { at_run_time: true, number: None, ..term },
+                "&" | "*" => Term { at_run_time: true, number: None, is_concrete: true, ..term },
                 _ => {
                     let number = term.number.filter(|_| sign == "-").map(|number| -number);
                     self.calculation(&[term], number)
@@ -150,16 +158,16 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// A part of a value, for which naga copies the whole one if it knows both that and the index.
+    /// A part of a value, for which naga copies the whole one if it knows both that and the index. Where it does not know the index,
+    /// the whole one gets a type.
     fn part(&mut self, whole: Term, shape: Shape, at_run_time: bool) -> Term {
-        if !at_run_time {
-            self.charge(whole.copied());
-        }
+        self.charge(if at_run_time { whole.converted() } else { whole.copied() });
         let parts = match shape {
             Shape::Unknown => whole.parts,
             _ => whole.parts.min(shape.parts(&self.structs)),
         };
-        Term { shape, parts, at_run_time: at_run_time || whole.at_run_time, ..Term::default() }
+        let at_run_time = at_run_time || whole.at_run_time;
+        Term { shape, parts, at_run_time, is_concrete: at_run_time || whole.is_concrete, ..Term::default() }
     }
 
     fn member(&self, index: usize, name: &str) -> Shape {
@@ -190,7 +198,7 @@ impl<'a> Measure<'a> {
     }
 
     fn named(&mut self) -> Term {
-        let name = self.tokens.text(self.at);
+        let (name, start) = (self.tokens.text(self.at), self.at);
         self.at += 1;
         let has_list = self.tokens.text(self.at) == "<" && self.tokens.is_list(self.at);
         let list = if has_list { Some(self.arguments()) } else { None };
@@ -198,19 +206,20 @@ impl<'a> Measure<'a> {
         if self.tokens.text(self.at) != "(" {
             return match (known, list) {
                 (Some(term), _) => term,
-                (None, Some(list)) => Term::of_type(template(name, &list)),
-                (None, None) => Term { is_type: true, ..Term::small(1) },
+                (None, Some(list)) => Term::of_type(self.nested(template(name, &list), start)),
+                (None, None) => Term { is_type: true, is_concrete: true, ..Term::small(1) },
             };
         }
         let arguments = self.arguments();
         match (known, list) {
-            (Some(Term { shape, is_type: true, .. }), _) => self.constructed(shape, &arguments),
+            (Some(Term { shape, is_type: true, .. }), _) => self.constructed(shape, &arguments, true),
             // A function of the module, whose results are there at run time.
             (Some(term), _) => {
-                arguments.iter().for_each(|term| self.charge(term.copied()));
+                arguments.iter().for_each(|term| self.charge(term.copied().max(term.converted())));
                 Term { at_run_time: true, is_type: false, number: None, ..term }
             }
             (None, list) if name == "array" => {
+                let is_concrete = list.is_some() || arguments.iter().any(|term| term.is_concrete);
                 let shape = match list {
                     Some(list) => template(name, &list),
                     None => {
@@ -218,21 +227,40 @@ impl<'a> Measure<'a> {
                         Shape::Array(Rc::new(element), Some(arguments.len() as u64))
                     }
                 };
-                self.constructed(shape, &arguments)
+                let shape = self.nested(shape, start);
+                self.constructed(shape, &arguments, is_concrete)
             }
-            (None, _) => self.built_in(name, &arguments),
+            (None, list) => {
+                let result = self.built_in(name, &arguments);
+                Term { is_concrete: result.is_concrete || list.is_some() || names_scalar(name), ..result }
+            }
         }
     }
 
-    fn constructed(&mut self, shape: Shape, arguments: &[Term]) -> Term {
+    /// A type that does not nest too deep, of what begins at a token.
+    pub(super) fn nested(&mut self, shape: Shape, start: usize) -> Shape {
+        if shape.depth(&self.structs) <= MAX_NESTING {
+            return shape;
+        }
+        let next = std::mem::replace(&mut self.at, start);
+        self.refuse(format!("arrays and structures within each other, more than {MAX_NESTING} levels"));
+        self.at = next;
+        Shape::Unknown
+    }
+
+    /// A value of a type: each argument gets the type of its place, whatever the others are.
+    fn constructed(&mut self, shape: Shape, arguments: &[Term], is_concrete: bool) -> Term {
         let at_run_time = arguments.iter().any(|term| term.at_run_time);
         let parts = arguments.iter().fold(1u64, |sum, term| sum.saturating_add(term.parts));
+        for term in arguments.iter().filter(|_| is_concrete) {
+            self.charge(term.converted());
+        }
         if !at_run_time {
             self.charge(parts);
         }
         // The zero of a vector is written out sooner or later; that of an array only by what is refused.
         let parts = if shape == Shape::Small { parts.max(SMALL * u64::from(arguments.is_empty())) } else { parts };
-        Term { shape, parts, at_run_time, ..Term::default() }
+        Term { shape, parts, at_run_time, is_concrete, ..Term::default() }
     }
 
     /// A function of the language, or a scalar, vector or matrix that is made.
@@ -278,7 +306,8 @@ impl<'a> Measure<'a> {
             end += 1;
         }
         self.at = end + 1;
-        Term::integer(if end == first { integer(self.tokens.text(first)) } else { None })
+        let number = if end == first { integer(self.tokens.text(first)) } else { None };
+        Term { is_concrete: has_suffix(self.tokens.text(first), self.tokens.text(end)), ..Term::integer(number) }
     }
 
     pub(super) fn skip(&mut self, sign: &str) -> bool {
@@ -286,6 +315,19 @@ impl<'a> Measure<'a> {
         self.at += usize::from(is);
         is
     }
+}
+
+/// The name is that of a scalar, or of a vector or matrix with the letter of its scalars.
+fn names_scalar(name: &str) -> bool {
+    let with_letter = |rest: &str| rest.ends_with(['i', 'u', 'f', 'h']);
+    matches!(name, "bool" | "i32" | "u32" | "i64" | "u64" | "f16" | "f32" | "f64")
+        || ["vec", "mat"].iter().any(|start| name.strip_prefix(start).is_some_and(with_letter))
+}
+
+/// A number, by its first and its last token, has the letter of a type; that of floats is no digit.
+fn has_suffix(first: &str, last: &str) -> bool {
+    let is_hex = first.starts_with("0x") || first.starts_with("0X");
+    last.ends_with(['i', 'u']) || !is_hex && last.ends_with(['f', 'h'])
 }
 
 fn template(name: &str, list: &[Term]) -> Shape {

@@ -25,6 +25,8 @@ pub(super) struct Struct<'a> {
     pub(super) members: Vec<(&'a str, Shape)>,
     /// Parts of its values.
     pub(super) parts: u64,
+    /// Arrays and structures within each other, itself included.
+    pub(super) depth: u32,
 }
 
 /// An expression, or a type.
@@ -37,6 +39,8 @@ pub(super) struct Term {
     pub(super) at_run_time: bool,
     /// It names a type.
     pub(super) is_type: bool,
+    /// Its numbers have a type of their own, so that naga never converts it; false where that is not known.
+    pub(super) is_concrete: bool,
     /// The integer that it is.
     pub(super) number: Option<i128>,
 }
@@ -54,7 +58,7 @@ impl Term {
 
     /// What the memory of a running kernel holds.
     pub(super) fn variable(shape: Shape) -> Self {
-        Self { shape, parts: 1, at_run_time: true, ..Self::default() }
+        Self { shape, parts: 1, at_run_time: true, is_concrete: true, ..Self::default() }
     }
 
     /// An integer.
@@ -62,13 +66,27 @@ impl Term {
         Self { number, ..Self::small(1) }
     }
 
-    /// Parts that are copied where the value is used.
+    /// Parts that are copied where the value is used by what is evaluated.
     pub(super) fn copied(&self) -> u64 {
         if self.at_run_time || self.is_type { 0 } else { self.parts }
+    }
+
+    /// Parts that are made where the value gets a type, also by what is not evaluated: a copy, and that copy converted.
+    pub(super) fn converted(&self) -> u64 {
+        if self.is_concrete { 0 } else { self.copied().saturating_mul(2) }
     }
 }
 
 impl Shape {
+    /// Arrays and structures within each other.
+    pub(super) fn depth(&self, structs: &[Struct<'_>]) -> u32 {
+        match self {
+            Self::Small | Self::Unknown => 0,
+            Self::Struct(index) => structs.get(*index).map_or(0, |found| found.depth),
+            Self::Array(element, _) => element.depth(structs).saturating_add(1),
+        }
+    }
+
     /// Parts of a value with everything written out; the most there are where that is not known.
     pub(super) fn parts(&self, structs: &[Struct<'_>]) -> u64 {
         match self {

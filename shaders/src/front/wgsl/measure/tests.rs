@@ -33,11 +33,13 @@ fn program(tape: &[u16]) -> String {
     let (mut module, mut body) =
         (String::from("@group(0) @binding(0) var<storage, read_write> o: array<u32>;\n"), String::new());
     // Names of the module, the way to a scalar in them, and the type.
-    let mut names: Vec<(String, String, String)> = vec![("1u".into(), String::new(), "u32".into())];
+    // The first has a type, the second gets it where it is used.
+    let scalar = |text: &str| (text.to_owned(), String::new(), "u32".to_owned());
+    let mut names: Vec<(String, String, String)> = vec![scalar("1u"), scalar("1")];
     let mut locals: Vec<(String, String)> = Vec::new();
     for (index, step) in tape.iter().enumerate() {
         let (name, way, ty) = names[names.len().saturating_sub(1 + usize::from(step >> 4) % 3)].clone();
-        let new = match step % 12 {
+        let new = match step % 17 {
             0 | 1 => {
                 module += &format!("const k{index} = array({name}, {name});\n");
                 (format!("k{index}"), format!("[1]{way}"), format!("array<{ty}, 2>"))
@@ -62,7 +64,7 @@ fn program(tape: &[u16]) -> String {
                 continue;
             }
             7 => {
-                body += &format!("let k{index} = {name}; o[{index}] = k{index}{way};\n");
+                body += &format!("let k{index}: {ty} = {name}; o[{index}] = k{index}{way};\n");
                 locals.push((format!("k{index}"), way));
                 continue;
             }
@@ -84,14 +86,60 @@ fn program(tape: &[u16]) -> String {
                     &format!("let c{index}: array<array<array<f32, 2>, 2>, 2> = b{index}; var d{index} = b{index};\n");
                 continue;
             }
-            _ => {
+            11 => {
                 body += &format!("o[0] = {name}{way} + ({name}{way} << 1u);\n");
+                continue;
+            }
+            12 => {
+                module += &format!("const k{index} = array(1, 2, 3, 4, 5, 6, 7, 8, 9);\n");
+                (format!("k{index}"), "[7]".into(), "array<u32, 9>".into())
+            }
+            _ => {
+                let (outside, inside) = mixed(step % 17, index, (&name, &way, &ty));
+                module += &outside;
+                body += &inside;
                 continue;
             }
         };
         names.push(new);
     }
-    format!("{module}@compute @workgroup_size(1) fn main() {{\n{body}}}\n")
+    format!("{module}@compute @workgroup_size(1) fn main() {{\nlet z = o[0];\n{body}}}\n")
+}
+
+/// What is known beside `z`, which is not: what the module and what the body has of it.
+fn mixed(step: u16, index: usize, (name, way, ty): (&str, &str, &str)) -> (String, String) {
+    let own = format!("struct R{index} {{ a: u32, b: {ty} }}\n");
+    match step {
+        13 => (
+            own,
+            format!(
+                "let r{index} = R{index}(z, {name}); var s{index} = R{index}(1u, {name}); s{index} = R{index}(z, {name});
+                s{index} = r{index}; o[0] = R{index}(z, {name}).b{way} + s{index}.b{way};\n"
+            ),
+        ),
+        14 => (
+            format!("fn f{index}(a: u32, b: {ty}) -> {ty} {{ if a == 1u {{ return b; }} return {name}; }}\n"),
+            format!("o[0] = f{index}(z, {name}){way};\n"),
+        ),
+        15 => (
+            String::new(),
+            format!(
+                "o[0] = u32(array({name}, {name})[z]{way}); o[z] = u32({}); {{ let a = array({name}, {name}); o[1] = u32(a[z]{way}); }}\n",
+                // The outermost part, by an index that is not known.
+                match way.split_once(']') {
+                    Some((first, rest)) if first.starts_with('[') => format!("{name}[z]{rest}"),
+                    _ => format!("{name}{way}"),
+                }
+            ),
+        ),
+        _ => (
+            String::new(),
+            format!(
+                "o[0] = z * {name}{way} + u32(select({name}{way}, 2, z == 1u)) + max({name}{way}, z); o[0] += {name}{way};
+                var v{index}: {ty}; v{index} = {name}; o[1] = array(v{index}, {name})[1]{way} + array<{ty}, 2>({name}, v{index})[z]{way};\n"
+            ),
+        ),
+    }
 }
 
 proptest! {
@@ -132,6 +180,53 @@ fn what_doubles_is_refused() {
         "const a = abs(array<u32, 100000000>());".into(),
     ] {
         assert_eq!(refused(&text), told, "{text}");
+    }
+}
+
+/// A constant of a hundred thousand parts without a type, each of which naga would convert at each use.
+#[test]
+fn parts_beside_what_is_not_known_are_counted() {
+    let tens = |name: &str, part: &str| format!("const {name} = array({});", format!("{part}, ").repeat(10));
+    let table = ["1", "A", "B", "C", "D"].iter().zip(["A", "B", "C", "D", "E"]);
+    let table: String = table.map(|(part, name)| tens(name, part)).collect();
+    let with = |first: &str, used: &str, many: usize| {
+        let repeated: String = (0..many).map(|i| used.replace('#', &i.to_string())).collect();
+        format!(
+            "@group(0) @binding(0) var<storage, read_write> o: array<u32>; {table}
+            alias T = array<array<array<array<array<u32, 10>, 10>, 10>, 10>, 10>; struct S {{ a: u32, b: T }}
+            struct P {{ b: T, a: u32 }} {first} fn g() {{ var s: S; var t: T; let z = o[0]; {repeated} }}"
+        )
+    };
+    let typed = "const K: T = E;";
+    for used in [
+        "let y# = S(z, E);",
+        "o[z] = S(z, E).b[z][1][2][3][4];",
+        "s = S(o[0], E);",
+        "o[1] = P(E, o[0]).a;",
+        "t = E;",
+        "o[0] = u32(E[z][1][2][3][4]);",
+        "o[0] = array(t, E)[1][1][2][3][4][5];",
+        "o[0] = array<T, 2>(E, t)[z][0][1][2][3][4];",
+        "f(z, E);",
+        "let y#: T = E;",
+        "var y#: T = E;",
+        "let y# = E;",
+        "if z == 1u { return E; }",
+    ] {
+        let function = "fn f(a: u32, b: T) {}";
+        let told = refused(&with(function, used, 40));
+        assert!(told.contains("have more than 2097152 parts here"), "{used}: {told}");
+        assert_eq!(check(&with(function, used, 5)), Ok(()), "{used}");
+    }
+    // Those that have a type are not touched.
+    for used in ["let y# = S(z, K);", "o[0] = K[z][1][2][3][4];", "o[0] = array(t, K)[1][1][2][3][4][5];"] {
+        let text = with(typed, used, 100);
+        assert_eq!(check(&text), Ok(()), "{used}");
+        assert!(made(&text).is_some_and(|made| made < 400_000), "{used}");
+    }
+    // naga refuses these, but writes them out before.
+    for (used, many) in [("let y = o[0] + array<u32, 1000000000>();", 1), ("let y = select(E, t, z == 1u);", 40)] {
+        assert!(refused(&with("", used, many)).contains("have more than 2097152 parts here"), "{used}");
     }
 }
 
