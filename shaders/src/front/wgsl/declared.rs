@@ -4,7 +4,7 @@ use naga::proc::Layouter;
 use naga::{AddressSpace, Span};
 use spirv::Op;
 
-use super::refused_at;
+use super::{refused_at, size};
 use crate::abi::MAX_PUSH_BYTES;
 use crate::front::Error;
 
@@ -46,6 +46,14 @@ pub(super) fn place(module: &naga::Module, words: &[u32], word: usize) -> Option
     });
     let found = local.next()?;
     local.next().is_none().then_some(found)
+}
+
+/// The byte of the text that declares the function which has a word, if the words have names.
+pub(super) fn function(words: &[u32], word: usize, source: &str) -> Option<usize> {
+    let starts = std::iter::successors(Some(5), |&at| Some(at + (words.get(at)? >> 16).max(1) as usize));
+    let starts = starts.take_while(|&at| at <= word && at < words.len());
+    let found = starts.filter(|&at| words[at] & 0xffff == Op::Function as u32).last()?;
+    size::function(&name(words, *words.get(found + 2)?)?, source)
 }
 
 fn start(span: Span) -> usize {
@@ -94,5 +102,55 @@ mod tests {
         let fits = "var<immediate> p: array<vec4<u32>, 16>; @group(0) @binding(0) var<storage, read_write> o: u32;
             @compute @workgroup_size(1) fn main() { o = p[15].w; }";
         assert_eq!(Module::parse(fits).unwrap().kernel("main", &BTreeMap::new()).unwrap().push_bytes, 256);
+    }
+
+    #[test]
+    fn types_that_nest_too_deep_are_told_where_they_do() {
+        let chain = |levels: usize, link: &dyn Fn(usize) -> String| -> String {
+            (1..=levels).fold("alias A0 = mat2x2<f32>;\n".to_owned(), |text, level| text + &link(level) + "\n")
+        };
+        let arrays = |level: usize| format!("alias A{level} = array<A{}, 1>;", level - 1);
+        let structs = |level: usize| match level % 2 {
+            0 => format!("struct A{level} {{ a: u32, b: A{} }}", level - 1),
+            _ => arrays(level),
+        };
+        let used = |levels: usize| {
+            format!(
+                "@group(0) @binding(0) var<storage, read_write> o: A{levels}; @compute @workgroup_size(1) fn main() {{ o = A{levels}(); }}"
+            )
+        };
+        let values = |level: usize| match level {
+            1 => "const a1 = array(1u);".to_owned(),
+            _ => format!("const a{level} = array(a{});", level - 1),
+        };
+        let told = "arrays and structures within each other, more than 251 levels at wgsl:";
+        for link in [&arrays as &dyn Fn(usize) -> String, &structs] {
+            let kernel = |text: &str| Module::parse(text).and_then(|module| module.kernel("main", &BTreeMap::new()));
+            let fits = kernel(&(chain(251, link) + &used(251)));
+            assert!(fits.is_ok(), "{:?}", fits.err());
+            let error = kernel(&(chain(252, link) + &used(252))).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{told}253:")), "{error}");
+        }
+        for (text, line) in
+            [(chain(252, &values), 253), (chain(250, &arrays) + "\nfn f() {\nvar a: array<array<A250, 1>, 1>; }", 254)]
+        {
+            let error = Module::parse(&text).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{told}{line}:")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_module_of_too_many_words_is_told_with_the_function_that_goes_over() {
+        let swizzles = format!("\nfn f#(z: vec4<u32>) {{ _ = z{}; }}", ".xyzw".repeat(950));
+        let functions: String = (0..520).map(|number| swizzles.replace('#', &number.to_string())).collect();
+        let calls: String = (0..520).map(|number| format!("f{number}(o);")).collect();
+        let text = format!(
+            "@group(0) @binding(0) var<storage, read_write> o: vec4<u32>;{functions}
+            @compute @workgroup_size(1) fn main() {{ {calls} }}"
+        );
+        let error = Module::parse(&text).and_then(|module| module.kernel("main", &BTreeMap::new())).unwrap_err();
+        assert_eq!(error.message, "the module has more than 4194304 words");
+        let line = error.line.map_or(0, |line| line.line);
+        assert!((200..522).contains(&line), "{line}");
     }
 }

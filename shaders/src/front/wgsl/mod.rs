@@ -136,7 +136,10 @@ impl Module {
         // Words of a module that the caller has never seen are no help.
         kernel.map_err(|error| {
             let at = error.word.and_then(|word| declared::place(&self.module, words, word));
-            Error { word: None, line: at.map(|at| line_of(at, &self.source)).or(error.line), message: error.message }
+            let line = at.map(|at| line_of(at, &self.source)).or(error.line);
+            // What has no line of its own, as what the module has too much of, is in some function.
+            let function = || declared::function(words, error.word?, &self.source).map(|at| line_of(at, &self.source));
+            Error { word: None, line: line.or_else(function), message: error.message }
         })
     }
 

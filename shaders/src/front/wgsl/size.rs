@@ -1,6 +1,8 @@
 //! Sizes of workgroups that no device has: naga refuses some without a place and leaves others to pipelines, so they are told here,
 //! with the line that declares them.
 
+use std::ops::Range;
+
 use naga::ShaderStage;
 
 use super::adapt::tokens;
@@ -24,6 +26,14 @@ pub(super) fn overridden(entry: &str, source: &str) -> Error {
 
 fn refused(problem: &str, entry: &str, source: &str) -> Error {
     refused_at(&format!("`{entry}`: {problem}"), place(entry, source), source)
+}
+
+/// Where the text declares a function.
+pub(super) fn function(name: &str, source: &str) -> Option<usize> {
+    let tokens = tokens(source);
+    let is = |place: &Range<usize>, word: &str| &source[place.clone()] == word;
+    let found = tokens.windows(2).find(|pair| is(&pair[0], "fn") && is(&pair[1], name));
+    found.map(|pair| pair[0].start)
 }
 
 /// Where the text declares the size: the last attribute of that name before the function.
