@@ -38,7 +38,11 @@ fn program(tape: &[u16]) -> String {
     let mut names: Vec<(String, String, String)> = vec![scalar("1u"), scalar("1")];
     let mut locals: Vec<(String, String)> = Vec::new();
     for (index, step) in tape.iter().enumerate() {
-        let (name, way, ty) = names[names.len().saturating_sub(1 + usize::from(step >> 4) % 3)].clone();
+        let mut chosen = names.len().saturating_sub(1 + usize::from(step >> 4) % 3);
+        if names[chosen].1.len() > 18 {
+            chosen = usize::from(step >> 4) % 2;
+        }
+        let (name, way, ty) = names[chosen].clone();
         let new = match step % 17 {
             0 | 1 => {
                 module += &format!("const k{index} = array({name}, {name});\n");
@@ -91,8 +95,11 @@ fn program(tape: &[u16]) -> String {
                 continue;
             }
             12 => {
-                module += &format!("const k{index} = array(1, 2, 3, 4, 5, 6, 7, 8, 9);\n");
-                (format!("k{index}"), "[7]".into(), "array<u32, 9>".into())
+                // Many more parts than words.
+                for (name, part) in [("i", "1".to_owned()), ("j", format!("i{index}")), ("k", format!("j{index}"))] {
+                    module += &format!("const {name}{index} = array({});\n", [&*part; 9].join(", "));
+                }
+                (format!("k{index}"), "[7][3][8]".into(), "array<array<array<u32, 9>, 9>, 9>".into())
             }
             _ => {
                 let (outside, inside) = mixed(step % 17, index, (&name, &way, &ty));
@@ -106,31 +113,30 @@ fn program(tape: &[u16]) -> String {
     format!("{module}@compute @workgroup_size(1) fn main() {{\nlet z = o[0];\n{body}}}\n")
 }
 
-/// What is known beside `z`, which is not: what the module and what the body has of it.
+/// What is known beside `z`, which is not: what the module and what the body has of it, some of it often enough to be missed.
 fn mixed(step: u16, index: usize, (name, way, ty): (&str, &str, &str)) -> (String, String) {
-    let own = format!("struct R{index} {{ a: u32, b: {ty} }}\n");
     match step {
         13 => (
-            own,
+            format!("struct R{index} {{ a: u32, b: {ty} }}\n"),
             format!(
-                "let r{index} = R{index}(z, {name}); var s{index} = R{index}(1u, {name}); s{index} = R{index}(z, {name});
-                s{index} = r{index}; o[0] = R{index}(z, {name}).b{way} + s{index}.b{way};\n"
-            ),
+                "{{ let r = R{index}(z, {name}); var s = r; s = R{index}(z, {name}); o[0] = R{index}(z, {name}).b{way}; }}\n"
+            )
+            .repeat(8),
         ),
         14 => (
             format!("fn f{index}(a: u32, b: {ty}) -> {ty} {{ if a == 1u {{ return b; }} return {name}; }}\n"),
-            format!("o[0] = f{index}(z, {name}){way};\n"),
+            format!(
+                "o[0] = f{index}(z, {name}){way}; o[0] = u32(array({name}, {name})[z]{way});
+                {{ let a = array({name}, {name}); o[1] = u32(a[z]{way}); }}\n"
+            ),
         ),
         15 => (
             String::new(),
-            format!(
-                "o[0] = u32(array({name}, {name})[z]{way}); o[z] = u32({}); {{ let a = array({name}, {name}); o[1] = u32(a[z]{way}); }}\n",
-                // The outermost part, by an index that is not known.
-                match way.split_once(']') {
-                    Some((first, rest)) if first.starts_with('[') => format!("{name}[z]{rest}"),
-                    _ => format!("{name}{way}"),
-                }
-            ),
+            // The outermost part, by an index that is not known.
+            match way.split_once(']') {
+                Some((first, rest)) if first.starts_with('[') => format!("o[z] = u32({name}[z]{rest});\n").repeat(8),
+                _ => format!("o[z] = u32({name}{way});\n"),
+            },
         ),
         _ => (
             String::new(),
