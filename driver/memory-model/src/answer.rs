@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use crate::cut::{self, Wanted};
 use crate::format::{Atom, Condition, Quantifier, Question, QuestionKind, Term};
 use crate::model::{Chains, Model};
 use crate::program::{Instance, Program, TooLarge, combinations, unroll};
@@ -121,7 +122,7 @@ fn each_execution(
 ///
 /// # Errors
 ///
-/// If the program is too large to decide.
+/// If the program is too large to decide, or nothing was found and the bound on loops hides executions.
 pub fn answer(program: &Program, question: &Question, options: &Options) -> Result<Answer, TooLarge> {
     match &question.kind {
         QuestionKind::Satisfiable { expected, no_chains, atoms } => {
@@ -136,7 +137,8 @@ pub fn answer(program: &Program, question: &Question, options: &Options) -> Resu
             let negate = *quantifier == Quantifier::Forall;
             let mut witness = None;
             let mut error = Ok(());
-            each_execution(program, options, false, &mut 0, &mut |instance, found| {
+            let mut spent = 0;
+            each_execution(program, options, false, &mut spent, &mut |instance, found| {
                 let passes = |condition: &Condition, wanted: bool| possible(instance, found, condition, wanted);
                 let filtered = filter.as_ref().map_or(Ok(true), |filter| passes(filter, true));
                 match filtered.and_then(|filtered| Ok(filtered && passes(condition, !negate)?)) {
@@ -147,6 +149,9 @@ pub fn answer(program: &Program, question: &Question, options: &Options) -> Resu
                 ControlFlow::Break(())
             })?;
             error?;
+            if witness.is_none() {
+                cut::complete(program, options, Wanted::FinalStates, &mut spent)?;
+            }
             let holds = witness.is_some() == (*quantifier == Quantifier::Exists);
             Ok(Answer { holds, expected: None, witness })
         }
@@ -163,14 +168,18 @@ fn satisfy(program: &Program, atoms: &[Atom], options: &Options) -> Result<Optio
         })
     };
     let mut witness = None;
+    let mut spent = 0;
     if atoms.contains(&Atom::Consistent) {
-        each_execution(program, options, false, &mut 0, &mut |instance, found| {
+        each_execution(program, options, false, &mut spent, &mut |instance, found| {
             if hold(found.races.len(), found.release_sequences) {
                 witness = Some(Execution::of(instance, found));
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())
         })?;
+        if witness.is_none() {
+            cut::complete(program, options, Wanted::Races, &mut spent)?;
+        }
         return Ok(witness);
     }
     for instance in unroll(program, options.unroll, false)? {
@@ -192,6 +201,7 @@ fn satisfy(program: &Program, atoms: &[Atom], options: &Options) -> Result<Optio
             }
         }
     }
+    cut::complete(program, options, Wanted::Races, &mut spent)?;
     Ok(None)
 }
 
@@ -245,7 +255,7 @@ fn final_values(instance: &Instance, found: &Found<'_>, object: u32) -> Vec<Opti
 ///
 /// # Errors
 ///
-/// If the program is too large to decide.
+/// If the program is too large to decide, or no race was found and the bound on loops hides executions.
 pub fn find_race(
     program: &Program,
     filter: Option<&Condition>,
@@ -272,7 +282,11 @@ pub(crate) fn find_race_within(
         }
         ControlFlow::Break(())
     })?;
-    error.map(|()| witness)
+    error?;
+    if witness.is_none() {
+        cut::complete(program, options, Wanted::Races, spent)?;
+    }
+    Ok(witness)
 }
 
 /// The ambiguities on which it depends whether `program` races: name, switch and value that give the other verdict.
@@ -312,6 +326,8 @@ pub struct Summary {
     pub more: bool,
     /// Whether there are more outcomes than were kept.
     pub more_outcomes: bool,
+    /// Why there may be outcomes and races besides these: the bound on loops, if it hides executions.
+    pub cut: Option<TooLarge>,
     /// A racing execution.
     pub race: Option<Execution>,
     /// Any execution.
@@ -361,6 +377,9 @@ pub(crate) fn summarize_within(
         }
         ControlFlow::Continue(())
     })?;
+    summary.cut = [Wanted::FinalStates, Wanted::Races]
+        .into_iter()
+        .find_map(|wanted| cut::complete(program, options, wanted, spent).err());
     Ok(summary)
 }
 

@@ -244,6 +244,7 @@
 
 pub mod answer;
 pub mod axioms;
+mod cut;
 pub mod describe;
 pub mod dot;
 pub mod event;

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use spelter_memory_model::answer::{Options, answer, find_race, summarize};
 use spelter_memory_model::format::{Format, QuestionKind, Test};
+use spelter_memory_model::program::{Bound, TooLarge};
 
 mod common;
 
@@ -91,6 +92,80 @@ fn an_endless_loop_has_no_final_state_and_no_race() {
     let summary = summarize(&test.program, &Options::default(), 100).unwrap();
     assert!(summary.outcomes.is_empty() && summary.executions > 0 && summary.racy == 0);
     assert!(!answer(&test.program, &test.questions[0], &Options::default()).unwrap().holds);
+}
+
+/// What a question and the search for races say, `None` where the bound on loops leaves it undecided.
+fn within(unroll: u32, text: &str) -> (Option<bool>, Option<bool>) {
+    let test = Format::Dartagnan.read("loop", text).unwrap();
+    let options = Options { unroll, ..Options::default() };
+    let decided = |error: TooLarge| {
+        assert_eq!((error.on, error.bound), (Bound::Unroll, u64::from(unroll)), "{error}");
+        assert!(error.what.starts_with("paths of thread P") && error.what.ends_with(" were cut in a loop"), "{error}");
+    };
+    let holds = answer(&test.program, &test.questions[0], &options).map(|answer| answer.holds);
+    let race = find_race(&test.program, None, &options).map(|race| race.is_some());
+    let complete = summarize(&test.program, &options, 1000).unwrap().cut.is_none();
+    assert!(!complete || holds.is_ok() && race.is_ok(), "a summary that hides something");
+    (holds.map_err(decided).ok(), race.map_err(decided).ok())
+}
+
+/// Adds up to three, then asks.
+fn counts(question: &str) -> String {
+    format!(
+        "VULKAN counts\n{{ x=0; }}\n P0@sg 0, wg 0, qf 0 ;\n again: ;\n rmw.atom.dv.sc0.add r, x, 1 ;\n \
+         bne r, 3, again ;\n{question}"
+    )
+}
+
+#[test]
+fn what_a_loop_does_beyond_its_bound_is_undecided() {
+    for (question, decided) in [
+        ("exists (P0:r == 3)", true),
+        ("exists (P0:r == 4)", false),
+        ("~exists (P0:r == 3)", false),
+        ("~exists (P0:r == 4)", true),
+        ("forall (P0:r == 3)", true),
+        ("forall (P0:r == 4)", false),
+    ] {
+        let text = counts(question);
+        for unroll in 1..4 {
+            assert_eq!(within(unroll, &text), (None, Some(false)), "{question}");
+        }
+        // Four iterations are all: no execution goes on.
+        assert_eq!(within(4, &text), (Some(decided), Some(false)), "{question}");
+    }
+    // The iterations differ by a register that is asked for, though they write nothing.
+    let tries = "VULKAN tries\n{ x=0; }\n P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ;\n again: | st.atom.wg.sc0 x, 1 ;\n \
+                 add n, n, 1 | ;\n ld.atom.wg.sc0 r, x | ;\n bne r, 1, again | ;\n";
+    assert_eq!(within(2, &format!("{tries}exists (P0:n == 2)")).0, Some(true));
+    assert_eq!(within(2, &format!("{tries}exists (P0:n == 3)")).0, None);
+    assert_eq!(within(3, &format!("{tries}exists (P0:n == 3)")).0, Some(true));
+}
+
+#[test]
+fn a_race_behind_a_loop_is_not_denied() {
+    let text = "VULKAN behind\n{ x=0; y=0; }\n P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ;\n again: | st.sc0 y, 1 ;\n \
+                rmw.atom.wg.sc0.add r, x, 1 | ;\n bne r, 3, again | ;\n st.sc0 y, 2 | ;\nexists (y == 1)";
+    assert_eq!(within(2, text), (None, None));
+    assert_eq!(within(4, text).1, Some(true));
+    // What the cut path needs may be written behind the cut only.
+    let circle = "VULKAN circle\n{ c=0; y=0; z=0; w=0; }\n P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ;\n \
+                  ld.atom.wg.sc0 a, y | ld.atom.wg.sc0 b, z ;\n bne a, 1, out | st.atom.wg.sc0 y, b ;\n \
+                  again: | st.sc0 w, 1 ;\n rmw.atom.wg.sc0.add r, c, 1 | ;\n bne r, 3, again | ;\n \
+                  st.atom.wg.sc0 z, 1 | ;\n st.sc0 w, 2 | ;\n out: | ;\nexists (P0:a == 1)";
+    assert_eq!(within(2, circle), (None, None));
+    assert_eq!(within(4, circle), (Some(true), Some(true)));
+}
+
+#[test]
+fn iterations_that_only_wait_need_no_bound() {
+    let text = "VULKAN spin\n{ data=0; flag=0; }\n P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n \
+                st.av.dv.sc0 data, 1 | again: ;\n st.atom.rel.dv.sc0.semsc0 flag, 1 | ld.atom.acq.dv.sc0.semsc0 r0, flag ;\n \
+                | bne r0, 1, again ;\n | ld.vis.dv.sc0 r1, data ;\n~exists (P1:r1 == 0)";
+    // A race of an iteration that waits, and of what comes after it, takes two.
+    assert_eq!(within(1, text), (Some(true), None));
+    assert_eq!(within(2, text), (Some(true), Some(false)));
+    assert_eq!(within(3, text), (Some(true), Some(false)));
 }
 
 /// Two threads that hand each other a value: the first reads `a`, does `code` and passes `written` on.

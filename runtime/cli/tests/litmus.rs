@@ -200,3 +200,29 @@ fn errors_name_file_line_and_column() {
                    raise it with --steps\n line 6     exists (P1:r0 == 1 /\\ P1:r1 == 0): undecided, too\n";
     assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), (message, "error: 2 verdicts are undecided\n"));
 }
+
+#[test]
+fn what_a_loop_hides_beyond_its_bound_is_undecided() {
+    let folder = Folder::new("litmus-unroll");
+    let counts = "VULKAN counts
+{ x=0; }
+ P0@sg 0, wg 0, qf 0 ;
+ again: ;
+ rmw.atom.acq_rel.dv.sc0.semsc0.add r0, x, 1 ;
+ bne r0, 3, again ;
+exists (P0:r0 == 3)
+";
+    folder.write("counts.litmus", counts.as_bytes());
+    let ended = folder.spelter("litmus counts.litmus");
+    assert_eq!((ended.status, ended.stderr.as_str()), (1, "error: 1 verdict is undecided\n"));
+    let message = "counts.litmus: race-free   1 execution, 0 racy\n line 7     exists (P0:r0 == 3): undecided: the program \
+                   is too large: paths of thread P0 were cut in a loop, and the bound is 2: raise it with --unroll\n \
+                   outcomes   none within the bound\n";
+    assert_eq!(ended.stdout, message);
+    let text = folder.spelter("litmus counts.litmus --json").stdout;
+    assert!(text.contains("\"complete\":false"), "{text}");
+    let text = folder.good("litmus counts.litmus --unroll 4");
+    assert!(text.contains("race-free") && text.contains("(P0:r0 == 3): holds\n"), "{text}");
+    let text = folder.good("litmus counts.litmus --unroll 4 --json");
+    assert!(text.contains("\"complete\":true"), "{text}");
+}

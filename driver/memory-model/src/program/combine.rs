@@ -39,6 +39,8 @@ pub struct Instance {
     pub waits: Vec<bool>,
     /// Whether every thread has ended or waits for ever: there is a final state.
     pub complete: bool,
+    /// For each thread that was cut in a loop, how many of its iterations only repeated a state.
+    pub(crate) cut: Vec<Option<usize>>,
 }
 
 const MAX_INSTANCES: usize = 1 << 16;
@@ -168,9 +170,12 @@ fn combine(program: &Program, picked: &[&Path], instances: &mut Vec<Instance>) {
     let waits: Vec<_> =
         (0..picked.len()).map(|thread| picked[thread].end == End::Waiting && at_quorum(thread)).collect();
     let complete = (0..picked.len()).all(|thread| picked[thread].end == End::Finished || waits[thread]);
+    let repeated = |path: &&Path| if let End::Cut { repeated, .. } = path.end { Some(repeated) } else { None };
+    let cut = picked.iter().map(repeated).collect();
     let guesses = program.numbers.clone();
     let initial = program.locations.iter().map(|location| location.1).collect();
-    let instance = Instance { trace, origins, values, initial, registers, constraints, pins, guesses, waits, complete };
+    let instance =
+        Instance { trace, origins, values, initial, registers, constraints, pins, guesses, waits, complete, cut };
     let ended = |thread: usize| picked[thread].end == End::Finished;
     open(program, instance, &meetings.into_values().collect::<Vec<_>>(), &ended, 0, instances);
 }

@@ -4,11 +4,13 @@
 //! [`Program`]s. [`unroll`] turns a program into its [`Instance`]s: one path through each thread.
 
 mod combine;
+mod cut;
 mod expression;
 mod path;
 
 pub(crate) use combine::combinations;
 pub use combine::{Instance, unroll};
+pub(crate) use cut::{cuts, feeds_itself};
 pub use expression::{Binary, Comparison, Expression, Operand, Register, Value};
 pub use path::Constraint;
 
@@ -42,6 +44,13 @@ pub struct Thread {
     pub code: Vec<Instruction>,
     /// Registers that hold something else than 0 at the start.
     pub registers: Vec<(Register, i64)>,
+}
+
+impl Thread {
+    /// Whether it may take more than one way.
+    pub fn branches(&self) -> bool {
+        self.code.iter().any(|instruction| matches!(instruction.kind, InstructionKind::Branch { .. }))
+    }
 }
 
 /// An instruction and where it stands.
@@ -155,8 +164,7 @@ impl Program {
 
     /// Whether no thread branches.
     pub fn is_straight(&self) -> bool {
-        let branches = |instruction: &Instruction| matches!(instruction.kind, InstructionKind::Branch { .. });
-        !self.threads.iter().any(|thread| thread.code.iter().any(branches))
+        !self.threads.iter().any(Thread::branches)
     }
 }
 
@@ -180,6 +188,10 @@ impl TooLarge {
     pub(crate) fn steps(what: impl Into<String>, bound: u64) -> Self {
         Self { on: Bound::Steps, ..Self::new(what, bound) }
     }
+
+    pub(crate) fn unroll(what: impl Into<String>, bound: u64) -> Self {
+        Self { on: Bound::Unroll, ..Self::new(what, bound) }
+    }
 }
 
 /// Whether a bound can be raised.
@@ -187,6 +199,8 @@ impl TooLarge {
 pub enum Bound {
     /// By the caller: steps of a search.
     Steps,
+    /// By the caller: how often an instruction runs on one path.
+    Unroll,
     /// It cannot.
     Fixed,
 }

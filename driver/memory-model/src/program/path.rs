@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::cut::repeats;
 use super::{Barrier, Comparison, Expression, InstructionKind, Operand, Register, Thread, TooLarge, Value};
 
 /// What a path asks of the values read on it.
@@ -33,7 +34,12 @@ pub(super) enum End {
     /// The thread ended.
     Finished,
     /// The bound on loops was reached.
-    Cut,
+    Cut {
+        /// Before this instruction.
+        at: usize,
+        /// How many iterations repeated a state before.
+        repeated: usize,
+    },
     /// The last event is a control barrier that never opens.
     Waiting,
 }
@@ -67,7 +73,8 @@ struct State {
     at: usize,
     runs: Vec<u32>,
     rounds: BTreeMap<u32, u32>,
-    walked: usize,
+    /// The instructions walked, by index.
+    trail: Vec<usize>,
 }
 
 /// The ways through `thread`. Those that are cut, or wait at a barrier without a quorum, are left out unless
@@ -75,7 +82,7 @@ struct State {
 pub(super) fn paths(thread: &Thread, bound: u32, unfinished: bool) -> Result<Vec<Path>, TooLarge> {
     let registers = thread.registers.iter().map(|(register, value)| (register.clone(), Value::Constant(*value)));
     let path = Path { steps: vec![], constraints: vec![], registers: registers.collect(), end: End::Finished };
-    let start = State { path, at: 0, runs: vec![0; thread.code.len()], rounds: BTreeMap::new(), walked: 0 };
+    let start = State { path, at: 0, runs: vec![0; thread.code.len()], rounds: BTreeMap::new(), trail: vec![] };
     let mut open = vec![start];
     let mut found: Vec<Path> = Vec::new();
     while let Some(state) = open.pop() {
@@ -97,12 +104,12 @@ fn walk(
     found: &mut Vec<Path>,
 ) -> Result<(), TooLarge> {
     while let Some(instruction) = thread.code.get(state.at) {
-        state.walked += 1;
+        state.trail.push(state.at);
         if state.runs[state.at] == bound {
-            state.path.end = End::Cut;
+            state.path.end = End::Cut { at: state.at, repeated: repeats(thread, &state.trail) };
             break;
         }
-        if state.walked > MAX_STEPS {
+        if state.trail.len() > MAX_STEPS {
             let what = format!("a path of thread {} has more than {MAX_STEPS} instructions", thread.name);
             return Err(TooLarge::new(what, MAX_STEPS as u64));
         }
@@ -149,7 +156,7 @@ fn walk(
                     at: *target,
                     runs: state.runs.clone(),
                     rounds: state.rounds.clone(),
-                    walked: state.walked,
+                    trail: state.trail.clone(),
                 };
                 let constraint =
                     |holds| Constraint { comparison: *comparison, left: left.clone(), right: right.clone(), holds };

@@ -29,6 +29,7 @@ pub(crate) fn test(path: &Path, decided: &Decided, options: &Options) -> Value {
         "model": options.model.to_string(),
         "questions": questions.collect::<Vec<_>>(),
         "races": decided.races.as_ref().ok(),
+        "races_undecided": decided.races.as_ref().err(),
         "expected_race_free": decided.expected_race_free,
         "microseconds": decided.took.as_micros() as u64,
     });
@@ -39,7 +40,7 @@ pub(crate) fn test(path: &Path, decided: &Decided, options: &Options) -> Value {
         Ok(summary) => {
             value["executions"] = json!(summary.executions);
             value["racy_executions"] = json!(summary.racy);
-            value["complete"] = json!(!summary.more && !summary.more_outcomes);
+            value["complete"] = json!(!summary.more && !summary.more_outcomes && summary.cut.is_none());
             let outcomes = summary.outcomes.iter();
             value["outcomes"] = outcomes.map(|(outcome, race)| json!({ "values": outcome, "race": race })).collect();
             value["race"] = summary.race.as_ref().map_or(Value::Null, |race| execution(program, race));

@@ -230,6 +230,7 @@ fn decide(path: &Path, args: &LitmusArgs, options: &Options, expected: &Expected
 fn undecided(bound: &TooLarge) -> String {
     match bound.on {
         Bound::Steps => format!("{bound}: raise it with --steps"),
+        Bound::Unroll => format!("{bound}: raise it with --unroll"),
         Bound::Fixed => bound.to_string(),
     }
 }

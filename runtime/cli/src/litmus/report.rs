@@ -126,11 +126,15 @@ fn outcomes(summary: &Summary, output: &mut Output) -> Result<(), Failure> {
     if summary.executions == 0 {
         return output.line(" outcomes   none: no execution keeps to the model, or the program breaks a rule");
     }
+    if shown.is_empty() && summary.cut.is_some() {
+        return output.line(" outcomes   none within the bound");
+    }
     if shown.is_empty() {
         return output.line(" outcomes   none: no execution ends");
     }
     let more = summary.outcomes.len().saturating_sub(SHOWN);
     let more = match (more, summary.more || summary.more_outcomes) {
+        (0, false) if summary.cut.is_some() => " | … others beyond the bound".to_owned(),
         (0, false) => String::new(),
         (more, false) => format!(" | … {more} more"),
         (more, true) => format!(" | … {more} more that were kept, and others"),
