@@ -18,6 +18,12 @@ pub enum Error {
     /// The host's memory could not be had (`VK_ERROR_OUT_OF_HOST_MEMORY`).
     #[error(transparent)]
     OutOfHostMemory(#[from] OutOfHostMemory),
+    /// Private memory of a workgroup's invocations is more than any device has (`VK_ERROR_OUT_OF_DEVICE_MEMORY`).
+    #[error("out of memory: {0}")]
+    TooMuchPrivate(TooMuchPrivate),
+    /// A device with such options there cannot be (`VK_ERROR_INITIALIZATION_FAILED`).
+    #[error("{0}")]
+    Options(String),
     /// A descriptor pool is used up (`VK_ERROR_OUT_OF_POOL_MEMORY`).
     #[error("the descriptor pool is used up: {0}")]
     OutOfPoolMemory(String),
@@ -27,6 +33,26 @@ pub enum Error {
     /// A shader was refused.
     #[error("shader: {0}")]
     Shader(#[from] front::Error),
+}
+
+/// The private memory that a workgroup of a kernel needs, and the most that it may need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooMuchPrivate {
+    /// Bytes of an invocation.
+    pub bytes: u64,
+    /// Invocations of a workgroup.
+    pub invocations: u32,
+    /// Bytes of a workgroup, at most.
+    pub most: u64,
+}
+
+impl fmt::Display for TooMuchPrivate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bytes, invocations, most } = *self;
+        let all = bytes.saturating_mul(invocations.into());
+        let each = format!("{bytes} bytes for each of the {invocations} invocations of a workgroup");
+        write!(f, "private memory, {each}: {all} bytes above the limit {most}")
+    }
 }
 
 /// A rule of Vulkan that the caller broke.

@@ -27,8 +27,8 @@ pub use descriptor::{
     Binding, BufferInfo, DescriptorImageInfo, DescriptorPool, DescriptorSet, DescriptorSetLayout,
     DescriptorSetLayoutInfo, ImageTaken, ImmutableSamplers, ViewRule,
 };
-pub use device::{Device, DeviceOptions, Properties};
-pub use error::{DeviceError, Error, Misuse};
+pub use device::{Device, DeviceOptions, MOST_WORKERS, Properties};
+pub use error::{DeviceError, Error, Misuse, TooMuchPrivate};
 pub use exec::Observer;
 pub use host_memory::OutOfHostMemory;
 pub use limits::Limits;

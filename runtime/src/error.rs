@@ -158,6 +158,8 @@ impl From<spelter_driver::Error> for Error {
                 Self::OutOfMemory(format!("the host's, {} bytes", wanted.bytes))
             }
             spelter_driver::Error::OutOfPoolMemory(_) => Self::OutOfMemory("a descriptor pool".to_owned()),
+            spelter_driver::Error::TooMuchPrivate(wanted) => Self::OutOfMemory(wanted.to_string()),
+            spelter_driver::Error::Options(problem) => Self::Options(problem),
             spelter_driver::Error::DeviceLost(why) => Self::DeviceLost(why),
             spelter_driver::Error::Shader(error) => Self::Shader(error),
         }

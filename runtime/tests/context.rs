@@ -360,3 +360,25 @@ fn panics_of_the_front_end_and_hostile_constants_are_errors() {
     context.dispatch(&program).bind(0, 0, &to).groups([1, 1, 1]).unwrap();
     assert_eq!(context.read::<u32>(&to).unwrap(), [3]);
 }
+
+#[test]
+fn what_no_device_has_room_for_is_told_with_its_numbers() {
+    for workers in [1025, 20_000, 1_000_000_000, usize::MAX] {
+        let error = Context::builder().workers(workers).build().err().map(|error| error.to_string());
+        assert_eq!(error, Some(format!("`workers` is {workers}: at most 1024")));
+        let options = spelter_driver::DeviceOptions { workers, ..Default::default() };
+        let error = spelter_driver::Device::new(options).err().map(|error| error.to_string());
+        assert_eq!(error, Some(format!("a device of {workers} workers: at most 1024")));
+    }
+    let text = "@group(0) @binding(0) var<storage, read_write> b: array<u32>;
+        @compute @workgroup_size(1024) fn main(@builtin(local_invocation_index) i: u32) {
+            var kept: array<u32, 131072>;
+            kept[b[i]] = i;
+            b[i] = kept[b[i + 1]];
+        }";
+    let context = Context::builder().workers(1).build().unwrap();
+    let error = context.program_wgsl(text).unwrap_err().to_string();
+    let private = "out of memory: the program \"main\": private memory, 524288 bytes for each of the 1024 invocations of a \
+                   workgroup: 536870912 bytes above the limit 268435456";
+    assert_eq!(error, private);
+}

@@ -33,7 +33,10 @@ impl Error {
     pub(crate) fn code(&self) -> vk::Result {
         match self {
             Self::Driver(driver::Error::Misuse(_)) | Self::Misuse(..) => vk::Result::ERROR_VALIDATION_FAILED_EXT,
-            Self::Driver(driver::Error::OutOfMemory) => vk::Result::ERROR_OUT_OF_DEVICE_MEMORY,
+            Self::Driver(driver::Error::OutOfMemory | driver::Error::TooMuchPrivate(_)) => {
+                vk::Result::ERROR_OUT_OF_DEVICE_MEMORY
+            }
+            Self::Driver(driver::Error::Options(_)) => vk::Result::ERROR_INITIALIZATION_FAILED,
             Self::Driver(driver::Error::OutOfHostMemory(_)) => vk::Result::ERROR_OUT_OF_HOST_MEMORY,
             Self::Driver(driver::Error::OutOfPoolMemory(_)) => vk::Result::ERROR_OUT_OF_POOL_MEMORY,
             Self::Driver(driver::Error::DeviceLost(_)) => vk::Result::ERROR_DEVICE_LOST,

@@ -57,6 +57,8 @@ pub const VARIABLES: [Variable; 11] = {
 const WORKERS: &str = "SPELTER_WORKERS";
 const BACKEND: &str = "SPELTER_BACKEND";
 const TIME_LIMIT: &str = "SPELTER_TIME_LIMIT";
+/// The variable, and the option by which `spelter exec` sets it.
+const SETS_TIME_LIMIT: &str = "SPELTER_TIME_LIMIT (`spelter exec --time-limit`)";
 const HEAP_SIZE: &str = "SPELTER_HEAP_SIZE";
 const TRACE: &str = "SPELTER_TRACE";
 const STATS: &str = "SPELTER_STATS";
@@ -92,7 +94,7 @@ impl Options {
         device.workers = settings.workers.unwrap_or(device.workers);
         device.backend = settings.backend.unwrap_or(device.backend);
         device.time_limit = settings.time_limit.unwrap_or(device.time_limit);
-        device.time_limit_is_set_by = TIME_LIMIT;
+        device.time_limit_is_set_by = SETS_TIME_LIMIT;
         device.heap_size = settings.heap_size.unwrap_or(device.heap_size);
         device.compilers = device.workers;
         device.strict = false;
@@ -157,7 +159,7 @@ fn understood<T>(
 }
 
 fn workers(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|number| (1..=1024).contains(number));
+    let number = text.parse().ok().filter(|number| (1..=spelter_driver::MOST_WORKERS).contains(number));
     number.ok_or_else(|| "not a number of workers from 1 to 1024".to_owned())
 }
 
@@ -240,7 +242,7 @@ mod tests {
         }
         let default = DeviceOptions::default();
         let options = Options::new(Settings::default());
-        let (compilers, time_limit_is_set_by) = (default.workers, TIME_LIMIT);
+        let (compilers, time_limit_is_set_by) = (default.workers, SETS_TIME_LIMIT);
         assert_eq!(options.device, DeviceOptions { compilers, time_limit_is_set_by, strict: false, ..default });
     }
 

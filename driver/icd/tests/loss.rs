@@ -24,7 +24,7 @@ fn a_kernel_without_end_loses_the_device_only() {
         let told = String::from_utf8_lossy(&ended.stderr);
         assert!(ended.status.success(), "{told}");
         // The reason names what sets the limit here.
-        let reason = "kernel `main` ran longer than the time limit of 200ms, which SPELTER_TIME_LIMIT sets";
+        let reason = "kernel `main` ran longer than the time limit of 200ms, which SPELTER_TIME_LIMIT (`spelter exec --time-limit`) sets";
         assert!(told.contains(reason), "{told}");
         return;
     }

@@ -15,7 +15,7 @@ use super::stored::StoredKernels;
 use super::{PipelineLayout, PushRange, ShaderModule, Specialization, SpecializedShader};
 use crate::descriptor::ImageTaken;
 use crate::device::Device;
-use crate::error::{Error, Misuse, require};
+use crate::error::{Error, Misuse, TooMuchPrivate, require};
 use crate::exec::Places;
 use crate::limits::Limits;
 
@@ -295,8 +295,9 @@ pub fn check_workgroup(kernel: &Kernel) -> Result<(), Misuse> {
 
 /// Vulkan has no limit for private memory, but a machine has.
 fn check_private(kernel: &Kernel) -> Result<(), Error> {
-    let all = bytes(kernel, VariableSpace::Private).saturating_mul(kernel.invocations().into());
-    if all <= MOST_PRIVATE { Ok(()) } else { Err(Error::OutOfMemory) }
+    let (bytes, invocations) = (bytes(kernel, VariableSpace::Private), kernel.invocations());
+    let fits = bytes.saturating_mul(invocations.into()) <= MOST_PRIVATE;
+    if fits { Ok(()) } else { Err(Error::TooMuchPrivate(TooMuchPrivate { bytes, invocations, most: MOST_PRIVATE })) }
 }
 
 /// Bytes of a kernel's variables, which may add up to more than `u32` holds.

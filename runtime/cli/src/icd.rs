@@ -30,7 +30,7 @@ pub(crate) fn run(args: &IcdArgs, output: &mut Output) -> Result<(), Failure> {
             let manifest = manifest()?;
             let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
             made.and_then(|()| std::fs::write(&path, manifest + "\n")).map_err(|error| Failure::file(&path, error))?;
-            output.line(path.display().to_string())
+            output.line(format!("installed: {}", path.display()))
         }
         IcdCommand::Uninstall(place) => {
             let path = folder(place)?.join(NAME);
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &IcdArgs, output: &mut Output) -> Result<(), Failure> {
                 }
                 removed => removed.map_err(|error| Failure::file(&path, error)),
             }?;
-            output.line(path.display().to_string())
+            output.line(format!("removed: {}", path.display()))
         }
     }
 }

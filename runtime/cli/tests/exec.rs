@@ -103,11 +103,12 @@ fn the_manifest_is_installed_and_taken_away() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
-    let path = run(&["icd", "install", "--user"]);
+    let told = run(&["icd", "install", "--user"]);
+    let path = told.strip_prefix("installed: ").unwrap();
     assert!(path.trim_end().ends_with("vulkan/icd.d/spelter_icd.json"), "{path}");
     let text = String::from_utf8(folder.read("vulkan/icd.d/spelter_icd.json")).unwrap();
     assert_eq!(text, run(&["icd", "manifest"]));
-    run(&["icd", "uninstall"]);
+    assert_eq!(run(&["icd", "uninstall"]), format!("removed: {path}"));
     assert!(!Path::new(path.trim_end()).exists());
     let (status, _, message) = with(&[("XDG_DATA_HOME", home.to_str().unwrap())], "icd uninstall");
     assert!(status == 1 && message.contains("not installed"), "{message}");

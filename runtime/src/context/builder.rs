@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use spelter_driver::{Backend, Device, DeviceOptions, Observer, Printer};
+use spelter_driver::{Backend, Device, DeviceOptions, MOST_WORKERS, Observer, Printer};
 
 use super::Context;
 use crate::error::Error;
@@ -36,7 +36,8 @@ impl ContextBuilder {
         Self { options, poison: false, trace: false }
     }
 
-    /// Worker threads; as many as the machine runs at once by default. 0 counts as 1.
+    /// Worker threads; as many as the machine runs at once by default. 0 counts as 1; more than 1024 are
+    /// [`Error::Options`].
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -188,6 +189,10 @@ impl ContextBuilder {
         }
         if self.options.time_limit.is_zero() {
             return Err(Error::Options("commands without time: `time_limit` is 0".to_owned()));
+        }
+        if self.options.workers > MOST_WORKERS {
+            let workers = self.options.workers;
+            return Err(Error::Options(format!("`workers` is {workers}: at most {MOST_WORKERS}")));
         }
         let device = match &trace {
             Some(trace) => Device::with_observer(self.options, Arc::clone(trace) as Arc<dyn Observer>),

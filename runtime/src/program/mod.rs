@@ -368,9 +368,11 @@ fn create(
     let sets = set_layouts(device, &bindings)?;
     let layout = pipeline_layout(device, &sets, kernel.push_bytes)?;
     // A kernel that fits: the driver refuses workgroups whose private memory together no machine has.
-    let what = || format!("the program {entry:?}: its code, or private memory of all invocations of a workgroup");
-    let pipeline =
-        device.create_compute_pipeline_from(shader, &layout).map_err(|e| Error::from(e).for_want_of(what))?;
+    let pipeline = device.create_compute_pipeline_from(shader, &layout).map_err(|error| match Error::from(error) {
+        Error::OutOfMemory(what) if what.is_empty() => Error::OutOfMemory(format!("the program {entry:?}: its code")),
+        Error::OutOfMemory(what) => Error::OutOfMemory(format!("the program {entry:?}: {what}")),
+        error => error,
+    })?;
     // Relaxed: numbers only have to differ.
     let inner = Inner {
         id: NEXT.fetch_add(1, Ordering::Relaxed),
