@@ -9,6 +9,7 @@ mod initializers;
 mod lines;
 mod measure;
 mod size;
+mod window;
 
 use std::collections::BTreeMap;
 
@@ -301,7 +302,7 @@ fn invalid(error: &WithSpan<ValidationError>, module: &naga::Module, source: &st
 fn refused(message: &str) -> Error {
     let message = message.trim();
     let message = message.strip_prefix("error: ").unwrap_or(message);
-    Error { message: message.to_owned(), word: None, line: None }
+    Error { message: window::windowed(message), word: None, line: None }
 }
 
 #[cfg(test)]

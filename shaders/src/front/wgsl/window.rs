@@ -1,0 +1,72 @@
+//! Messages about texts of long lines: in place of the line, what stands around the mark below it.
+//!
+//! naga shows the whole line of a place and below it a line of blanks up to the mark. Of a text without line breaks that
+//! is all of it, twice.
+
+/// Lines of a message up to this length stay as they are.
+const MOST: usize = 200;
+/// Characters shown of a longer line.
+const SHOWN: usize = 120;
+/// Those of them before the mark.
+const BEFORE: usize = 60;
+/// What stands between the line's number and its text.
+const RULE: char = '│';
+
+/// The message with windows in place of long lines.
+pub(super) fn windowed(message: &str) -> String {
+    if message.lines().all(|line| line.len() <= MOST) {
+        return message.to_owned();
+    }
+    let lines: Vec<_> = message.lines().collect();
+    let mut shown = Vec::new();
+    let mut start = 0;
+    for (at, line) in lines.iter().enumerate() {
+        let Some((number, text)) = line.split_once(RULE) else {
+            shown.push(if line.len() <= MOST { (*line).to_owned() } else { cut(line, 0) });
+            continue;
+        };
+        if !number.trim().is_empty() {
+            // The marks of a line stand below it.
+            let below = lines[at + 1..].iter().map_while(|line| line.split_once(RULE));
+            let marks = below.take_while(|(number, _)| number.trim().is_empty());
+            let mark = marks.filter_map(|(_, marks)| marks.chars().position(|mark| matches!(mark, '^' | '-'))).min();
+            let is_long = text.chars().count() > MOST;
+            start = if is_long { mark.unwrap_or(0).saturating_sub(BEFORE) } else { 0 };
+        }
+        shown.push(format!("{number}{RULE}{}", cut(text, start)));
+    }
+    shown.join("\n")
+}
+
+/// The characters of `text` from `start` on that are shown, with dots in the place of others.
+fn cut(text: &str, start: usize) -> String {
+    let is_blank = text.chars().take(start).all(char::is_whitespace);
+    let before = match (start, is_blank) {
+        (0, _) => "",
+        // Marks stay below what they mark.
+        (_, true) => "   ",
+        (_, false) => " … ",
+    };
+    let mut rest = text.chars().skip(start);
+    let most = if start == 0 { MOST } else { SHOWN };
+    let kept: String = rest.by_ref().take(most).collect();
+    let after = if rest.next().is_some() { " …" } else { "" };
+    format!("{before}{kept}{after}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Module;
+
+    #[test]
+    fn a_message_about_a_long_line_shows_what_stands_around_the_mark() {
+        let filler = "/* a line without an end */ ".repeat(4_000);
+        let text = format!("{filler}fn main() {{ let x = wrong; }} {filler}");
+        let message = Module::parse(&text).unwrap_err().to_string();
+        assert!(message.len() < 1_000, "{} bytes", message.len());
+        let lines: Vec<_> = message.lines().collect();
+        let at = lines.iter().position(|line| line.contains("let x = wrong;")).unwrap();
+        let column = |line: &str, part: &str| line.find(part).map(|at| line[..at].chars().count());
+        assert_eq!(column(lines[at], "wrong"), column(lines[at + 1], "^^^^^"), "{message}");
+    }
+}
