@@ -141,7 +141,7 @@ impl Device {
         let executor = Executor::observed(limits, observer, options.printer);
         let inner = Inner {
             queues: (0..options.queues.max(1)).map(|_| executor.queue()).collect(),
-            pipelines: Arc::default(),
+            pipelines: PipelineCache::new(executor.loss()),
             compilers: Compilers::new(options.compilers, executor.loss()),
             strict: options.strict,
             properties: properties(workers, options.backend),

@@ -85,6 +85,10 @@ impl DescriptorPool {
     }
 
     pub(super) fn give_back(&self, layout: &DescriptorSetLayout, missing: usize) {
+        // In a forked process, a thread that is not there may hold the lock, and nothing is allocated any more.
+        if self.inner.device.loss().is_elsewhere() {
+            return;
+        }
         let mut left = self.inner.left.lock();
         left.sets += 1;
         for (ty, count) in wanted(layout, missing) {

@@ -7,7 +7,7 @@ use spelter_shaders::guest::GuestSlice;
 
 use super::addresses::Addresses;
 use super::free_list::FreeList;
-use super::reserve::Reservation;
+use super::reserve::{Origin, Reservation};
 use crate::error::DeviceError;
 
 /// Allocations begin and end on multiples of this: whole pages on every system, and every alignment that Vulkan can ask.
@@ -24,6 +24,8 @@ pub(crate) struct Heap {
     free: Mutex<FreeList>,
     /// What kernels may address.
     addresses: Arc<Addresses>,
+    /// The process whose threads take the lock.
+    origin: Origin,
 }
 
 impl Heap {
@@ -33,7 +35,7 @@ impl Heap {
         let reservation = reserve(bytes).ok_or(DeviceError::OutOfMemory)?;
         let free = Mutex::new(FreeList::new(reservation.len() / GRANULE));
         let addresses = Arc::new(Addresses::new(reservation.slice()));
-        Ok(Arc::new(Self { reservation, free, addresses }))
+        Ok(Arc::new(Self { reservation, free, addresses, origin: Origin::new() }))
     }
 
     /// What kernels may address; the slices in there are good as long as the heap is.
@@ -146,6 +148,10 @@ impl Allocation {
 
 impl Drop for Piece {
     fn drop(&mut self) {
+        // In a forked process, a thread that is not there may hold the lock.
+        if self.heap.origin.is_elsewhere() {
+            return;
+        }
         // First the pages, then the range: whoever gets it next finds zeros.
         self.heap.reservation.decommit(self.start * GRANULE, self.granules * GRANULE);
         self.heap.free.lock().give(self.start, self.granules);

@@ -7,6 +7,8 @@
 //! The cache holds nothing alive: a kernel is forgotten with the last pipeline that uses it, and its code goes then or
 //! with the last recording. Who creates a pipeline that another thread is compiling waits for that; errors are told to
 //! those who wait, and then forgotten.
+//!
+//! In a process that was forked from the one with the device, no lock is taken here: it may be held by a thread that is not there.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -19,7 +21,7 @@ use spelter_shaders::ir::{BindingData, SampledPair};
 
 use super::deferred::KernelCode;
 use crate::error::Error;
-use crate::exec::Places;
+use crate::exec::{Loss, Places};
 
 /// How often a device compiled, and how often it did not have to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -159,9 +161,11 @@ pub(crate) struct CompiledKernel {
 }
 
 /// The cache of a device.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct PipelineCache {
     inner: Mutex<Inner>,
+    /// Of the device.
+    loss: Arc<Loss>,
 }
 
 #[derive(Debug, Default)]
@@ -207,12 +211,17 @@ impl Places for Entry {
 }
 
 impl PipelineCache {
-    /// The kernel with this key: what is there, or what `make` makes.
+    pub(crate) fn new(loss: &Arc<Loss>) -> Arc<Self> {
+        Arc::new(Self { inner: Mutex::default(), loss: Arc::clone(loss) })
+    }
+
+    /// The kernel with this key: what is there, or what `make` makes. [`Error::DeviceLost`] in a forked process.
     pub(crate) fn get(
         self: &Arc<Self>,
         key: Key,
         make: impl FnOnce() -> Result<(CompiledKernel, Origin), Error>,
     ) -> Result<(SharedKernel, Origin), Error> {
+        self.loss.check_origin()?;
         let entry = self.entry(key);
         let mut origin = Origin::Shared;
         let made = entry.kernel.get_or_init(|| {
@@ -232,11 +241,17 @@ impl PipelineCache {
 
     /// Whether a pipeline uses the kernel with this key now.
     pub(crate) fn has(&self, key: &Key) -> bool {
+        if self.loss.is_elsewhere() {
+            return false;
+        }
         let entry = self.inner.lock().entries.get(key).and_then(Weak::upgrade);
         entry.is_some_and(|entry| matches!(entry.kernel.get(), Some(Ok(_))))
     }
 
     pub(crate) fn stats(&self) -> CacheStats {
+        if self.loss.is_elsewhere() {
+            return CacheStats::default();
+        }
         let inner = self.inner.lock();
         CacheStats { compiled: inner.compiled, shared: inner.shared, stored: inner.stored, alive: inner.entries.len() }
     }
@@ -254,7 +269,7 @@ impl PipelineCache {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        let Some(cache) = self.cache.upgrade() else { return };
+        let Some(cache) = self.cache.upgrade().filter(|cache| !cache.loss.is_elsewhere()) else { return };
         let mut inner = cache.inner.lock();
         // Somebody may have created the pipeline anew since the last handle went.
         if inner.entries.get(&self.key).is_some_and(|entry| entry.strong_count() == 0) {

@@ -154,7 +154,7 @@ impl ComputePipeline {
     }
 
     /// What runs the kernel: the interpreter, where the device's back end has no code for it. Waits for code that is
-    /// still compiled.
+    /// still compiled; in a process that was forked before that, it is told as the interpreter.
     pub fn backend(&self) -> Backend {
         self.inner.kernel.code.backend()
     }
@@ -165,7 +165,7 @@ impl ComputePipeline {
     }
 
     /// Returns when the kernel is compiled: a device with [`DeviceOptions::compilers`](crate::DeviceOptions::compilers)
-    /// may still be at it.
+    /// may still be at it. In a forked process, at once.
     pub fn wait_compiled(&self) {
         self.inner.kernel.code.compile();
     }

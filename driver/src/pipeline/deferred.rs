@@ -5,6 +5,9 @@
 //! while it is made waits for it ([`OnceLock`]). A job holds nothing alive, so that pipelines which nobody has any more are
 //! not compiled. Jobs, threads and the end of it all are under one lock; a thread sleeps on `work` only while there is no job
 //! and no end, and both wake it.
+//!
+//! In a process that was forked from the one with the device, nothing is compiled and nothing is waited for: the thread that was
+//! compiling is not there, and what it holds is held for ever. Code that was there before is there.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -31,6 +34,8 @@ pub(crate) struct KernelCode {
     kernel: Mutex<Kernel>,
     wanted: Backend,
     made: OnceLock<Made>,
+    /// Of the device; none of code that is there already.
+    loss: Option<Arc<Loss>>,
 }
 
 struct Made {
@@ -49,20 +54,20 @@ impl KernelCode {
     /// Code that is there already.
     pub(super) fn ready(compiled: Compiled) -> Arc<Self> {
         let (wanted, made) = (compiled.backend, OnceLock::from(Made::from(compiled)));
-        Arc::new(Self { kernel: Mutex::new(nothing()), wanted, made })
+        Arc::new(Self { kernel: Mutex::new(nothing()), wanted, made, loss: None })
     }
 
     /// What runs the kernel: the interpreter, where the wanted back end has no code for it.
     pub(crate) fn backend(&self) -> Backend {
-        self.made().backend
+        self.made().map_or(Backend::Interpreter, |made| made.backend)
     }
 
     /// Why that is not the back end that was wanted.
     pub(crate) fn fallback(&self) -> Option<&str> {
-        self.made().fallback.as_deref()
+        self.made().map_or(Some(NOT_COMPILED), |made| made.fallback.as_deref())
     }
 
-    /// Compiles, if nobody has.
+    /// Compiles, if nothing has.
     pub(crate) fn compile(&self) {
         self.made();
     }
@@ -75,15 +80,23 @@ impl KernelCode {
         }
     }
 
-    fn made(&self) -> &Made {
-        self.made.get_or_init(|| {
+    /// What is made by now or by this call; nothing that would have to be made in a forked process.
+    fn made(&self) -> Option<&Made> {
+        let made = self.made.get();
+        if made.is_some() || self.loss.as_ref().is_some_and(|loss| loss.is_elsewhere()) {
+            return made;
+        }
+        Some(self.made.get_or_init(|| {
             let mut kernel = self.kernel.lock();
             let compiled = compile_in_room(&kernel, self.wanted);
             *kernel = nothing();
             compiled.into()
-        })
+        }))
     }
 }
+
+/// Why a forked process has no machine code of a kernel.
+const NOT_COMPILED: &str = "this process was forked before the kernel was compiled";
 
 /// Bytes of the host that compiling takes, at most: for each instruction of the kernel (measured: 1,500), and besides.
 const PER_INSTRUCTION: u64 = 4 << 10;
@@ -104,11 +117,12 @@ fn nothing() -> Kernel {
 
 impl Code for KernelCode {
     fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome {
-        self.made().code.run(args, workgroup, scratch)
+        // A forked process runs nothing: its device is lost.
+        self.made().map_or(Outcome::Stopped, |made| made.code.run(args, workgroup, scratch))
     }
 
     fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
-        self.made().code.run_all(args, workgroups, scratch)
+        self.made().map_or(Outcome::Stopped, |made| made.code.run_all(args, workgroups, scratch))
     }
 
     fn most_steps(&self) -> Option<u64> {
@@ -116,15 +130,19 @@ impl Code for KernelCode {
     }
 
     fn make_ready(&self) {
-        self.made().code.make_ready();
+        if let Some(made) = self.made() {
+            made.code.make_ready();
+        }
     }
 
     fn settle(&self) {
-        self.made().code.settle();
+        if let Some(made) = self.made() {
+            made.code.settle();
+        }
     }
 
     fn store(&self) -> Option<Vec<u8>> {
-        self.made().code.store()
+        self.made()?.code.store()
     }
 }
 
@@ -168,7 +186,7 @@ impl Compilers {
             return KernelCode::ready(compile_in_room(&kernel, wanted));
         }
         let kernel = Mutex::new(kernel.into_owned());
-        let code = Arc::new(KernelCode { kernel, wanted, made: OnceLock::new() });
+        let code = Arc::new(KernelCode { kernel, wanted, made: OnceLock::new(), loss: Some(Arc::clone(&self.loss)) });
         if !self.enqueue(&code) {
             code.compile();
         }

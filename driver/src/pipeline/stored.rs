@@ -94,7 +94,8 @@ impl StoredKernels {
         (out.0.len() <= most).then_some(out.0)
     }
 
-    /// Takes in what a pipeline runs, if that is machine code; waits until it is compiled.
+    /// Takes in what a pipeline runs, if that is machine code; waits until it is compiled. A process that was forked before that
+    /// takes nothing in.
     pub fn keep(&mut self, pipeline: &ComputePipeline) {
         let kernel = pipeline.kernel();
         let place = (kernel.code.backend(), kernel.key().digest());

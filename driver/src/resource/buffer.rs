@@ -37,6 +37,10 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        // In a forked process, a thread that is not there may hold the lock, and no kernel runs.
+        if self.device.loss().is_elsewhere() {
+            return;
+        }
         if let (true, Some(storage)) = (self.is_addressable(), self.storage.get()) {
             self.device.heap().addresses().remove(storage.slice, storage.allocation.slice());
         }
