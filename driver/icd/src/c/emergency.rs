@@ -8,8 +8,8 @@
 //! go on.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use memmap2::MmapMut;
 
@@ -26,7 +26,10 @@ struct WithReserve;
 static ALLOCATOR: WithReserve = WithReserve;
 
 /// What is set aside: addresses of the system's own, since what is given back to an allocator may stay in the part of it
-/// that one thread uses. The standard library's lock, which allocates nothing; nobody waits for it.
+/// that one thread uses.
+///
+/// The standard library's lock, which allocates nothing. To wait for it is no deadlock, though an allocation waits: a thread that has it
+/// makes one system call, which maps or unmaps memory, and neither allocates nor takes another lock before it lets go.
 static SET_ASIDE: Mutex<Option<MmapMut>> = Mutex::new(None);
 
 /// Whether `SET_ASIDE` holds something: a hint that spares the lock, so all accesses are relaxed.
@@ -42,8 +45,7 @@ pub(crate) fn replenish() -> bool {
     if is_set_aside() {
         return true;
     }
-    // Another thread may be at it: then there is one soon.
-    let Ok(mut reserve) = SET_ASIDE.try_lock() else { return true };
+    let mut reserve = SET_ASIDE.lock().unwrap_or_else(PoisonError::into_inner);
     if reserve.is_none() {
         *reserve = MmapMut::map_anon(RESERVE).ok();
     }
@@ -51,12 +53,12 @@ pub(crate) fn replenish() -> bool {
     reserve.is_some()
 }
 
-/// Gives the reserve back to the system.
+/// The system has the reserve when this returns. Another thread may be giving it back: that is waited for, since an allocation
+/// that is tried again before the system has it is refused again.
 fn release() {
-    if let Ok(mut reserve) = SET_ASIDE.try_lock() {
-        drop(reserve.take());
-        IS_SET_ASIDE.store(false, Ordering::Relaxed);
-    }
+    let mut reserve = SET_ASIDE.lock().unwrap_or_else(PoisonError::into_inner);
+    drop(reserve.take());
+    IS_SET_ASIDE.store(false, Ordering::Relaxed);
 }
 
 /// What an allocation gives, tried once more with the reserve given back if it is small and was refused. Another thread may
@@ -91,5 +93,35 @@ unsafe impl GlobalAlloc for WithReserve {
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         // SAFETY: the caller's contract is the system's.
         unsafe { System.dealloc(memory, layout) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn an_allocation_is_tried_again_when_another_thread_has_given_the_reserve_back() {
+        static IS_BACK: AtomicBool = AtomicBool::new(false);
+        let reserve = SET_ASIDE.lock().unwrap_or_else(PoisonError::into_inner);
+        let (refused, is_refused) = mpsc::channel();
+        let other = thread::spawn(move || {
+            let allocate = || {
+                let is_back = IS_BACK.load(Ordering::SeqCst);
+                let _ = refused.send(());
+                if is_back { std::ptr::dangling_mut() } else { std::ptr::null_mut() }
+            };
+            !with_reserve(1, allocate).is_null()
+        });
+        is_refused.recv().unwrap();
+        // Long enough for a second try that waits for nothing.
+        thread::sleep(Duration::from_millis(100));
+        IS_BACK.store(true, Ordering::SeqCst);
+        drop(reserve);
+        assert!(other.join().unwrap(), "the second try came before the reserve was given back");
     }
 }
