@@ -3,6 +3,8 @@
 //! Rust's collections abort the process when the allocator refuses. Lists that a program can make as long as it likes
 //! (descriptors of a set, commands of a recording, results of queries) are made by the functions here.
 
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, Hash};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::MmapMut;
@@ -24,6 +26,19 @@ impl OutOfHostMemory {
 /// Makes room for `more` elements behind those that a list has.
 pub fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<(), OutOfHostMemory> {
     list.try_reserve(more).map_err(|_| OutOfHostMemory::for_list::<T>(list.len().saturating_add(more)))
+}
+
+/// Makes room in a set for `more` elements.
+pub fn reserve_set<T: Eq + Hash, S: BuildHasher>(set: &mut HashSet<T, S>, more: usize) -> Result<(), OutOfHostMemory> {
+    set.try_reserve(more).map_err(|_| OutOfHostMemory::for_list::<T>(set.len().saturating_add(more)))
+}
+
+/// Makes room in a map for `more` keys.
+pub fn reserve_map<K: Eq + Hash, V, S: BuildHasher>(
+    map: &mut HashMap<K, V, S>,
+    more: usize,
+) -> Result<(), OutOfHostMemory> {
+    map.try_reserve(more).map_err(|_| OutOfHostMemory::for_list::<(K, V)>(map.len().saturating_add(more)))
 }
 
 /// An empty list with room for exactly `len` elements.
@@ -108,6 +123,8 @@ mod tests {
         assert_eq!(Room::of(1 << 62).unwrap_err(), OutOfHostMemory { bytes: 1 << 62 });
         assert!(Room::of(1 << 10).is_ok(), "what was refused is not promised");
         assert_eq!(collect((0..1u64 << 60).map(|_| 0u64)), Err(OutOfHostMemory { bytes }));
+        assert_eq!(reserve_set(&mut HashSet::from([1u64]), (1 << 60) - 1), Err(OutOfHostMemory { bytes }));
+        assert_eq!(reserve_map(&mut HashMap::from([(1u32, 2u32)]), (1 << 60) - 1), Err(OutOfHostMemory { bytes }));
     }
 
     #[test]

@@ -88,7 +88,7 @@ fn create(
     _: *const vk::AllocationCallbacks<'_>,
     mut out: Out<'_, vk::Buffer>,
 ) -> Result<(), Error> {
-    out.put(Buffer { driver: new(&device, info)? }.insert());
+    out.put(Buffer { driver: new(&device, info)? }.insert()?);
     Ok(())
 }
 
@@ -177,7 +177,7 @@ fn create_view(
         }
         None => device.driver.create_buffer_view(&buffer.driver, info.format, info.offset, info.range)?,
     };
-    out.put(BufferView { driver }.insert());
+    out.put(BufferView { driver }.insert()?);
     Ok(())
 }
 

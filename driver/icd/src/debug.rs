@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ash::vk::{self, Handle};
 use parking_lot::Mutex;
+use spelter_driver::host_memory;
 
 use crate::c::callback::{About, Callback, Label, Message};
 use crate::c::entry::entry_points;
@@ -93,7 +94,7 @@ fn create(
     _: *const vk::AllocationCallbacks<'_>,
     mut out: Out<'_, vk::DebugUtilsMessengerEXT>,
 ) -> Result<(), Error> {
-    out.put(Messenger::of(instance.owner, info).insert());
+    out.put(Messenger::of(instance.owner, info).insert()?);
     Ok(())
 }
 
@@ -112,7 +113,7 @@ fn create_report(
     mut out: Out<'_, vk::DebugReportCallbackEXT>,
 ) -> Result<(), Error> {
     let callback = Callback::Report { function: info.pfn_callback, user_data: info.p_user_data, flags: info.flags };
-    out.put(vk::DebugReportCallbackEXT::from_raw(Messenger { owner: instance.owner, callback }.insert().as_raw()));
+    out.put(vk::DebugReportCallbackEXT::from_raw(Messenger { owner: instance.owner, callback }.insert()?.as_raw()));
     Ok(())
 }
 
@@ -210,7 +211,11 @@ fn set_name(_: Ref<Device>, info: In<'_, vk::DebugUtilsObjectNameInfoEXT<'_>>) -
     }
     let key = (info.object_type, info.object_handle);
     match info.name().map(Text::as_str).filter(|name| !name.is_empty()) {
-        Some(name) => NAMES.lock().insert(key, name.to_owned()),
+        Some(name) => {
+            let mut names = NAMES.lock();
+            host_memory::reserve_map(&mut names, 1)?;
+            names.insert(key, name.to_owned())
+        }
         None => NAMES.lock().remove(&key),
     };
     Ok(())

@@ -107,12 +107,14 @@ fn create(
     };
     let queue = |(number, driver)| {
         let trace = trace.as_ref().map(|trace| (Arc::clone(trace), number));
-        Queue { driver, labels: Mutex::default(), trace, owner }.insert()
+        Queue { driver, labels: Mutex::default(), trace, owner }
     };
-    let queues = driver.queues().into_iter().take(wanted).enumerate().map(queue).collect();
+    let queues = Queue::insert_all(driver.queues().into_iter().take(wanted).enumerate().map(queue))?;
     let instance_extensions = Arc::clone(&physical.instance_extensions);
     let newest = has_maintenance5(info).then_some(physical.minor);
-    out.put(Device { driver, queues, extensions, instance_extensions, newest, trace, owner }.insert());
+    let handles = queues.clone();
+    let device = Device { driver, queues, extensions, instance_extensions, newest, trace, owner };
+    out.put(device.insert().inspect_err(|_| Queue::take_back(&handles))?);
     Ok(())
 }
 

@@ -139,7 +139,7 @@ fn create(
     mut out: Out<'_, vk::Image>,
 ) -> Result<(), Error> {
     let driver = new(&device, info)?;
-    out.put(Image { driver, is_attachment: is_attachment(&info) }.insert());
+    out.put(Image { driver, is_attachment: is_attachment(&info) }.insert()?);
     Ok(())
 }
 
@@ -300,7 +300,7 @@ fn create_view(
         require(info.format == ATTACHMENT, "vkCreateImageView", "VUID-VkImageViewCreateInfo-image-01762", || {
             format!("format {:?} of an image of {ATTACHMENT:?}", info.format)
         })?;
-        out.put(ImageView { driver: None }.insert());
+        out.put(ImageView { driver: None }.insert()?);
         return Ok(());
     }
     let driver = device.driver.create_image_view(&driver::ImageViewInfo {
@@ -310,7 +310,7 @@ fn create_view(
         components: info.components,
         range: info.subresource_range,
     })?;
-    out.put(ImageView { driver: Some(driver) }.insert());
+    out.put(ImageView { driver: Some(driver) }.insert()?);
     Ok(())
 }
 

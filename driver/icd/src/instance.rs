@@ -89,12 +89,14 @@ fn create(
     let made = new(info, owner);
     // A messenger in the chain hears of this call and of the instance's destruction, which says nothing.
     if let (Err(error), Some(chained)) = (&made, info.next::<vk::DebugUtilsMessengerCreateInfoEXT<'_>>()) {
-        let messenger = Messenger::of(owner, chained).insert();
+        let messenger = Messenger::of(owner, chained).insert()?;
         message::error("vkCreateInstance", error);
         Messenger::remove(messenger, "vkCreateInstance-pCreateInfo")?;
         return Err(Error::Quiet(error.code()));
     }
-    out.put(made?.insert());
+    let made = made?;
+    let physical = made.physical;
+    out.put(made.insert().inspect_err(|_| PhysicalDevice::take_back(&[physical]))?);
     Ok(())
 }
 
@@ -110,7 +112,7 @@ fn new(info: In<'_, vk::InstanceCreateInfo<'_>>, owner: Owner) -> Result<Instanc
     let extensions = Arc::new(enabled);
     // An instance that says nothing asks for 1.0.
     let minor = info.application().map_or(0, |application| vk::api_version_minor(application.api_version));
-    let physical = PhysicalDevice::new(owner, Arc::clone(&extensions), minor).insert();
+    let physical = PhysicalDevice::new(owner, Arc::clone(&extensions), minor).insert()?;
     Ok(Instance { physical, owner, extensions })
 }
 

@@ -107,7 +107,7 @@ fn allocate(
     };
     let used = IN_USE.fetch_add(driver.size(), Ordering::Relaxed) + driver.size();
     MOST.fetch_max(used, Ordering::Relaxed);
-    out.put(DeviceMemory { driver, flags, mapped: Mutex::new(false) }.insert());
+    out.put(DeviceMemory { driver, flags, mapped: Mutex::new(false) }.insert()?);
     Ok(())
 }
 

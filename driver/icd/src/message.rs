@@ -77,12 +77,12 @@ pub(crate) fn warn(owner: Owner, id: &str, text: String) {
 /// Whether somebody listened.
 fn tell(owner: Owner, message: &Message) -> bool {
     let hears = |messenger: &Messenger| owner == 0 || messenger.owner == owner;
-    let listeners: Vec<Callback> = Messenger::table()
-        .all()
-        .iter()
-        .filter(|messenger| hears(messenger) && messenger.callback.wants(message))
-        .map(|messenger| messenger.callback)
-        .collect();
+    let mut listeners: Vec<Callback> = Vec::new();
+    Messenger::table().each(|messenger| {
+        if hears(messenger) && messenger.callback.wants(message) {
+            listeners.push(messenger.callback);
+        }
+    });
     // Outside of any lock: a callback may call Vulkan.
     listeners.iter().for_each(|listener| listener.call(message));
     !listeners.is_empty()

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ash::vk;
 use parking_lot::Mutex;
+use spelter_driver::host_memory;
 
 use crate::c::entry::entry_points;
 use crate::c::{In, Out};
@@ -53,11 +54,11 @@ pub(crate) fn forget(ty: vk::ObjectType, handle: u64) {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return;
     }
-    for slot in PrivateDataSlot::table().all() {
+    PrivateDataSlot::table().each(|slot| {
         if slot.numbers.lock().remove(&(ty, handle)).is_some() {
             COUNT.fetch_sub(1, Ordering::Relaxed);
         }
-    }
+    });
 }
 
 fn create(
@@ -66,7 +67,7 @@ fn create(
     _: *const vk::AllocationCallbacks<'_>,
     mut out: Out<'_, vk::PrivateDataSlot>,
 ) -> Result<(), Error> {
-    out.put(PrivateDataSlot::default().insert());
+    out.put(PrivateDataSlot::default().insert()?);
     Ok(())
 }
 
@@ -75,7 +76,9 @@ fn destroy(_: Ref<Device>, slot: vk::PrivateDataSlot, _: *const vk::AllocationCa
 }
 
 fn set(_: Ref<Device>, ty: vk::ObjectType, handle: u64, slot: Ref<PrivateDataSlot>, data: u64) -> Result<(), Error> {
-    if slot.numbers.lock().insert((ty, handle), data).is_none() {
+    let mut numbers = slot.numbers.lock();
+    host_memory::reserve_map(&mut numbers, 1)?;
+    if numbers.insert((ty, handle), data).is_none() {
         COUNT.fetch_add(1, Ordering::Relaxed);
     }
     Ok(())

@@ -97,7 +97,7 @@ fn create(
     _: *const vk::AllocationCallbacks<'_>,
     mut out: Out<'_, vk::QueryPool>,
 ) -> Result<(), Error> {
-    out.put(QueryPool { driver: device.driver.create_query_pool(info.query_type, info.query_count)? }.insert());
+    out.put(QueryPool { driver: device.driver.create_query_pool(info.query_type, info.query_count)? }.insert()?);
     Ok(())
 }
 

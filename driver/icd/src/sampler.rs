@@ -56,7 +56,7 @@ fn create(
         border_color: info.border_color,
         unnormalized_coordinates: info.unnormalized_coordinates != vk::FALSE,
     })?;
-    out.put(Sampler { driver }.insert());
+    out.put(Sampler { driver }.insert()?);
     Ok(())
 }
 

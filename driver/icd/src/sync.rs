@@ -104,7 +104,7 @@ fn create_fence(
         format!("fences do not leave the device: {exported:?}")
     })?;
     let signaled = info.flags.contains(vk::FenceCreateFlags::SIGNALED);
-    out.put(Fence { driver: device.driver.create_fence(signaled) }.insert());
+    out.put(Fence { driver: device.driver.create_fence(signaled) }.insert()?);
     Ok(())
 }
 
@@ -172,7 +172,7 @@ fn create_semaphore(
         Some(timeline) => device.driver.create_timeline_semaphore(timeline.initial_value),
         None => device.driver.create_semaphore(),
     };
-    out.put(Semaphore { driver }.insert());
+    out.put(Semaphore { driver }.insert()?);
     Ok(())
 }
 
@@ -213,7 +213,7 @@ fn create_event(
     _: *const vk::AllocationCallbacks<'_>,
     mut out: Out<'_, vk::Event>,
 ) -> Result<(), Error> {
-    out.put(Event { driver: device.driver.create_event() }.insert());
+    out.put(Event { driver: device.driver.create_event() }.insert()?);
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use ash::vk::{Handle, ObjectType};
 use parking_lot::RwLock;
+use spelter_driver::host_memory::{self, OutOfHostMemory};
 
 use crate::c::entry::{FromC, Place};
 use crate::context::{self, Owner};
@@ -35,13 +36,34 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
         0
     }
 
-    /// Takes the object in; its handle.
-    fn insert(self) -> Self::Handle {
-        Self::insert_shared(Arc::new(self))
+    /// Takes the object in; its handle. The object is gone if the host has no memory for its place.
+    fn insert(self) -> Result<Self::Handle, OutOfHostMemory> {
+        let key = Self::table().insert(const { tag(Self::Handle::TYPE) }, Arc::new(self))?;
+        Ok(Self::handle(key))
     }
 
-    fn insert_shared(object: Arc<Self>) -> Self::Handle {
-        Self::handle(Self::table().insert(const { tag(Self::Handle::TYPE) }, object))
+    /// Takes all objects in, or none; their handles.
+    fn insert_all(objects: impl IntoIterator<Item = Self>) -> Result<Vec<Self::Handle>, OutOfHostMemory> {
+        let mut handles = Vec::new();
+        for object in objects {
+            let inserted = host_memory::reserve(&mut handles, 1).and_then(|()| object.insert());
+            match inserted {
+                Ok(handle) => handles.push(handle),
+                Err(refused) => {
+                    Self::take_back(&handles);
+                    return Err(refused);
+                }
+            }
+        }
+        Ok(handles)
+    }
+
+    /// Takes objects out whose handles no program has seen.
+    fn take_back(handles: &[Self::Handle]) {
+        for &handle in handles {
+            drop(Self::table().remove(Self::key(handle)));
+            Self::retire(handle);
+        }
     }
 
     /// The object, if there is one.
@@ -209,59 +231,95 @@ pub(crate) struct Table<T> {
     slots: RwLock<Slots<T>>,
 }
 
+/// Slots in chunks of [`CHUNK`], which never move: a program makes as many objects as it likes, and a list of all would have to
+/// be doubled. The free ones are a list through themselves, so that destroying needs no memory.
 struct Slots<T> {
-    all: Vec<Slot<T>>,
-    free: Vec<u32>,
+    chunks: Vec<Box<[Slot<T>]>>,
+    /// The free slot that is used next, or [`NONE`].
+    free: u32,
 }
 
 struct Slot<T> {
     generation: u32,
+    /// Of a free slot, the free one after it, or [`NONE`].
+    next: u32,
     object: Option<Arc<T>>,
 }
+
+/// Slots of a chunk: some kilobytes.
+const CHUNK: usize = 256;
+
+/// No slot: a table never has as many.
+const NONE: u32 = u32::MAX;
 
 /// Generations have so many bits.
 const GENERATIONS: u32 = 1 << 24;
 
 impl<T> Table<T> {
     pub(crate) const fn new() -> Self {
-        Self { slots: RwLock::new(Slots { all: Vec::new(), free: Vec::new() }) }
+        Self { slots: RwLock::new(Slots { chunks: Vec::new(), free: NONE }) }
     }
 
-    fn insert(&self, tag: u32, object: Arc<T>) -> u64 {
+    fn insert(&self, tag: u32, object: Arc<T>) -> Result<u64, OutOfHostMemory> {
         let mut slots = self.slots.write();
-        let index = match slots.free.pop() {
-            Some(index) => index,
-            None => {
-                slots.all.push(Slot { generation: 0, object: None });
-                (slots.all.len() - 1) as u32
-            }
-        };
-        let slot = &mut slots.all[index as usize];
+        if slots.free == NONE {
+            slots.grow()?;
+        }
+        let index = slots.free;
+        let Some(slot) = slots.at_mut(index) else { return Err(OutOfHostMemory { bytes: u64::MAX }) };
         // The upper bits are the tag: a handle of another type never fits.
         slot.generation = ((slot.generation + 1) % GENERATIONS) | (tag << 24);
         slot.object = Some(object);
-        (u64::from(slot.generation) << 32) | (u64::from(index) + 1)
+        let key = (u64::from(slot.generation) << 32) | (u64::from(index) + 1);
+        slots.free = slot.next;
+        Ok(key)
     }
 
     fn get(&self, key: u64) -> Option<Arc<T>> {
         let slots = self.slots.read();
-        let slot = slots.all.get((key as u32).wrapping_sub(1) as usize)?;
+        let slot = slots.at((key as u32).wrapping_sub(1))?;
         if u64::from(slot.generation) == key >> 32 { slot.object.clone() } else { None }
     }
 
     fn remove(&self, key: u64) -> Option<Arc<T>> {
         let mut slots = self.slots.write();
         let index = (key as u32).wrapping_sub(1);
-        let slot = slots.all.get_mut(index as usize).filter(|slot| u64::from(slot.generation) == key >> 32)?;
+        let next = slots.free;
+        let slot = slots.at_mut(index).filter(|slot| u64::from(slot.generation) == key >> 32)?;
         let object = slot.object.take()?;
         slot.generation %= GENERATIONS;
-        slots.free.push(index);
+        slot.next = next;
+        slots.free = index;
         Some(object)
     }
 
-    /// All that there are.
-    pub(crate) fn all(&self) -> Vec<Arc<T>> {
-        self.slots.read().all.iter().filter_map(|slot| slot.object.clone()).collect()
+    /// Visits all that there are. Nothing may be made or destroyed meanwhile.
+    pub(crate) fn each(&self, visit: impl FnMut(&T)) {
+        let slots = self.slots.read();
+        slots.chunks.iter().flatten().filter_map(|slot| slot.object.as_deref()).for_each(visit);
+    }
+}
+
+impl<T> Slots<T> {
+    fn at(&self, index: u32) -> Option<&Slot<T>> {
+        self.chunks.get(index as usize / CHUNK)?.get(index as usize % CHUNK)
+    }
+
+    fn at_mut(&mut self, index: u32) -> Option<&mut Slot<T>> {
+        self.chunks.get_mut(index as usize / CHUNK)?.get_mut(index as usize % CHUNK)
+    }
+
+    /// One chunk more, whose slots are free.
+    fn grow(&mut self) -> Result<(), OutOfHostMemory> {
+        let first = self.chunks.len() * CHUNK;
+        let end = u32::try_from(first + CHUNK).map_err(|_| OutOfHostMemory { bytes: u64::MAX })?;
+        host_memory::reserve(&mut self.chunks, 1)?;
+        let next = |index| if index + 1 < end { index + 1 } else { NONE };
+        let new = (end - CHUNK as u32..end).map(|index| Slot { generation: 0, next: next(index), object: None });
+        let chunk = host_memory::collect(new)?;
+        self.chunks.push(chunk.into_boxed_slice());
+        self.free = first as u32;
+        Ok(())
     }
 }
 
@@ -289,17 +347,38 @@ mod tests {
     #[test]
     fn a_handle_dies_with_its_object() {
         let table = Table::new();
-        let first = table.insert(5, Arc::new("a"));
-        let second = table.insert(5, Arc::new("b"));
+        let first = table.insert(5, Arc::new("a")).unwrap();
+        let second = table.insert(5, Arc::new("b")).unwrap();
         assert_eq!(table.get(first).as_deref(), Some(&"a"));
         assert_eq!(table.remove(first).as_deref(), Some(&"a"));
         assert_eq!((table.get(first), table.remove(first)), (None, None));
-        let third = table.insert(5, Arc::new("c"));
+        let third = table.insert(5, Arc::new("c")).unwrap();
         assert_ne!(first, third);
         assert_eq!(table.get(first), None);
-        assert_eq!(table.all().len(), 2);
+        let mut all = Vec::new();
+        table.each(|object| all.push(*object));
+        assert_eq!(all, ["c", "b"]);
         assert_eq!(table.get(second ^ (1 << 56)), None, "a handle of another type");
         assert_eq!(table.get(0), None);
         assert_eq!(table.get(u64::MAX), None);
+    }
+
+    #[test]
+    fn objects_of_many_chunks_keep_their_handles() {
+        let table = Table::new();
+        let insert = |number: usize| table.insert(5, Arc::new(number)).unwrap();
+        let mut keys: Vec<_> = (0..3 * CHUNK + 1).map(insert).collect();
+        for number in (0..keys.len()).step_by(3) {
+            assert_eq!(table.remove(keys[number]).as_deref(), Some(&number));
+        }
+        let chunks = table.slots.read().chunks.len();
+        for number in (0..keys.len()).step_by(3) {
+            assert_eq!(table.get(keys[number]), None);
+            keys[number] = insert(number);
+        }
+        assert_eq!(table.slots.read().chunks.len(), chunks, "free places are used first");
+        assert!((0..).zip(&keys).all(|(number, &key)| table.get(key).as_deref() == Some(&number)));
+        keys.sort_unstable();
+        assert!(keys.windows(2).all(|pair| pair[0] != pair[1]));
     }
 }

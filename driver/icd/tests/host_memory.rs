@@ -13,7 +13,7 @@ mod common;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-use ash::vk;
+use ash::vk::{self, Handle};
 use common::entry;
 
 /// Says in the child's environment what it is to do.
@@ -115,6 +115,51 @@ fn objects(made: &Made) -> End {
     }
 }
 
+/// The smallest objects, of which there are the most when there is no memory for more.
+fn events(made: &Made) -> End {
+    loop {
+        told("vkCreateEvent", unsafe { made.device.create_event(&Default::default(), None) })?;
+    }
+}
+
+/// One pool's sets of one descriptor each.
+fn small_sets(made: &Made) -> End {
+    let layouts = [storage_layout(made, 1)?];
+    let most = 1 << 22;
+    let sizes = [vk::DescriptorPoolSize::default().ty(vk::DescriptorType::STORAGE_BUFFER).descriptor_count(most)];
+    let info = vk::DescriptorPoolCreateInfo::default().max_sets(most).pool_sizes(&sizes);
+    let pool = told("vkCreateDescriptorPool", unsafe { made.device.create_descriptor_pool(&info, None) })?;
+    let info = vk::DescriptorSetAllocateInfo::default().descriptor_pool(pool).set_layouts(&layouts);
+    loop {
+        told("vkAllocateDescriptorSets", unsafe { made.device.allocate_descriptor_sets(&info) })?;
+    }
+}
+
+/// One pool's command buffers without commands.
+fn command_buffers(made: &Made) -> End {
+    let device = &made.device;
+    let pool = told("vkCreateCommandPool", unsafe { device.create_command_pool(&Default::default(), None) })?;
+    let info = vk::CommandBufferAllocateInfo::default().command_pool(pool).command_buffer_count(1);
+    loop {
+        if let Err(refused) = told("vkAllocateCommandBuffers", unsafe { device.allocate_command_buffers(&info) }) {
+            // Giving all of them back needs no memory.
+            unsafe { device.destroy_command_pool(pool, None) };
+            return Err(refused);
+        }
+    }
+}
+
+/// Numbers that are kept with objects of which there are none.
+fn private_data(made: &Made) -> End {
+    let info = vk::PrivateDataSlotCreateInfo::default();
+    let slot = told("vkCreatePrivateDataSlot", unsafe { made.device.create_private_data_slot(&info, None) })?;
+    for number in 1.. {
+        let set = unsafe { made.device.set_private_data(vk::Event::from_raw(number), slot, number) };
+        told("vkSetPrivateData", set)?;
+    }
+    Ok(())
+}
+
 /// A number that is nowhere else in a shader.
 const MARK: u32 = 305_419_896;
 
@@ -170,10 +215,14 @@ fn submissions(made: &Made) -> End {
 /// What a child does with its device.
 type Task = fn(&Made) -> End;
 
-const TASKS: [(&str, Task); 5] = [
+const TASKS: [(&str, Task); 9] = [
     ("descriptors", descriptors),
     ("recording", recording),
     ("objects", objects),
+    ("events", events),
+    ("small sets", small_sets),
+    ("command buffers", command_buffers),
+    ("private data", private_data),
     ("pipelines", pipelines),
     ("submissions", submissions),
 ];

@@ -188,21 +188,25 @@ impl PartialEq for DescriptorSetLayout {
 
 impl Eq for DescriptorSetLayout {}
 
-fn check(bindings: &[Binding]) -> Result<(), Misuse> {
+fn check(bindings: &[Binding]) -> Result<(), Error> {
     let at = "vkCreateDescriptorSetLayout";
-    let mut seen = std::collections::HashSet::new();
+    let mut numbers = host_memory::collect(bindings.iter().map(|binding| binding.binding))?;
+    numbers.sort_unstable();
+    let twice = numbers.windows(2).find(|pair| pair[0] == pair[1]);
+    if let Some(&[binding, ..]) = twice {
+        let vuid = "VUID-VkDescriptorSetLayoutCreateInfo-binding-00279";
+        return Err(Misuse::new(at, format!("binding {binding} is there twice"), vuid).into());
+    }
     let mut total = 0u64;
-    for &Binding { binding, ty, count } in bindings {
-        require(seen.insert(binding), at, "VUID-VkDescriptorSetLayoutCreateInfo-binding-00279", || {
-            format!("binding {binding} is there twice")
-        })?;
+    for &Binding { ty, count, .. } in bindings {
         check_type(at, "VUID-VkDescriptorSetLayoutBinding-descriptorType-parameter", ty)?;
         total += u64::from(count);
     }
     let most = Limits::DEVICE.max_per_set_descriptors;
     require(total <= u64::from(most), at, "VUID-vkCreateDescriptorSetLayout-support-09582", || {
         format!("{total} descriptors above maxPerSetDescriptors {most}")
-    })
+    })?;
+    Ok(())
 }
 
 /// The types that there are.
@@ -233,7 +237,7 @@ fn immutable(
     device: &Device,
     entries: &[Entry],
     samplers: &[ImmutableSamplers<'_>],
-) -> Result<Vec<(usize, Sampler)>, Misuse> {
+) -> Result<Vec<(usize, Sampler)>, Error> {
     let at = "vkCreateDescriptorSetLayout";
     let mut all = Vec::new();
     for ImmutableSamplers { binding, samplers } in samplers {
@@ -245,8 +249,9 @@ fn immutable(
         });
         let Some(entry) = fits else {
             let problem = format!("{} immutable samplers do not fit binding {binding}", samplers.len());
-            return Err(Misuse::new(at, problem, "VUID-VkDescriptorSetLayoutBinding-descriptorType-00282"));
+            return Err(Misuse::new(at, problem, "VUID-VkDescriptorSetLayoutBinding-descriptorType-00282").into());
         };
+        host_memory::reserve(&mut all, samplers.len())?;
         all.extend(samplers.iter().enumerate().map(|(number, sampler)| (entry.first + number, sampler.clone())));
     }
     all.sort_by_key(|(slot, _)| *slot);

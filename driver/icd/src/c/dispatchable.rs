@@ -6,7 +6,6 @@
 //! The loader writes the first word of a block, after the call that made the handle and before any other; nothing here reads it.
 
 use std::cell::UnsafeCell;
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ash::vk::Handle;
@@ -27,17 +26,46 @@ struct Block {
     ours: AtomicU64,
     /// The object's key in its table; 0 if it is gone.
     key: AtomicU64,
+    /// Of a spare block, the one that is used after it.
+    next: Mutex<Option<&'static Block>>,
 }
 
 // SAFETY: the first word is the loader's alone once the handle is out, and is written by us only before that.
 unsafe impl Sync for Block {}
 
-static SPARE: Mutex<VecDeque<&'static Block>> = Mutex::new(VecDeque::new());
+/// Spare blocks, in the order in which they became spare: a list through the blocks, so that destroying needs no memory.
+struct Spare {
+    first: Option<&'static Block>,
+    last: Option<&'static Block>,
+    len: usize,
+}
+
+static SPARE: Mutex<Spare> = Mutex::new(Spare { first: None, last: None, len: 0 });
+
+impl Spare {
+    fn push(&mut self, block: &'static Block) {
+        match self.last.replace(block) {
+            Some(last) => *last.next.lock() = Some(block),
+            None => self.first = Some(block),
+        }
+        self.len += 1;
+    }
+
+    fn pop(&mut self) -> Option<&'static Block> {
+        let block = self.first?;
+        self.first = block.next.lock().take();
+        if self.first.is_none() {
+            self.last = None;
+        }
+        self.len -= 1;
+        Some(block)
+    }
+}
 
 /// A handle for the object with that key.
 pub(crate) fn make<H: Handle>(key: u64) -> H {
     let mut spare = SPARE.lock();
-    let reused = if spare.len() > WAITING { spare.pop_front() } else { None };
+    let reused = if spare.len > WAITING { spare.pop() } else { None };
     drop(spare);
     let block: &'static Block = match reused {
         Some(block) => block,
@@ -45,6 +73,7 @@ pub(crate) fn make<H: Handle>(key: u64) -> H {
             loader: UnsafeCell::new(LOADER_MAGIC),
             ours: AtomicU64::new(OURS),
             key: AtomicU64::new(0),
+            next: Mutex::new(None),
         })),
     };
     // SAFETY: nobody has a handle to this block that is alive.
@@ -64,7 +93,7 @@ pub(crate) fn retire<H: Handle>(handle: H) {
     if let Some(block) = block(handle)
         && block.key.swap(0, Ordering::AcqRel) != 0
     {
-        SPARE.lock().push_back(block);
+        SPARE.lock().push(block);
     }
 }
 

@@ -134,7 +134,7 @@ fn create_pool(
         return Err(Error::misuse("vkCreateCommandPool", problem, "VUID-vkCreateCommandPool-queueFamilyIndex-01937"));
     }
     let pool = CommandPool { driver: device.driver.create_command_pool(), buffers: Mutex::default() };
-    out.put(pool.insert());
+    out.put(pool.insert()?);
     Ok(())
 }
 
@@ -170,10 +170,12 @@ fn allocate(
     let new = |_| {
         let driver = if secondary { pool.driver.allocate_secondary() } else { pool.driver.allocate() };
         let (failed, pushed, labels) = Default::default();
-        CommandBuffer { driver, device: device.share(), failed, pushed, labels }.insert()
+        CommandBuffer { driver, device: device.share(), failed, pushed, labels }
     };
-    let made = host_memory::collect((0..info.command_buffer_count).map(new))?;
-    pool.buffers.lock().extend(&made);
+    let mut buffers = pool.buffers.lock();
+    host_memory::reserve_set(&mut buffers, info.command_buffer_count as usize)?;
+    let made = CommandBuffer::insert_all((0..info.command_buffer_count).map(new))?;
+    buffers.extend(&made);
     out.put(made.len(), made);
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! What flags say of a layout's bindings (`VkDescriptorSetLayoutBindingFlagsCreateInfo`).
 
 use ash::vk::{self, DescriptorBindingFlags as F};
+use spelter_driver::host_memory;
 
 use crate::c::In;
 use crate::error::{Error, require};
@@ -43,6 +44,7 @@ pub(super) fn of(info: In<'_, vk::DescriptorSetLayoutCreateInfo<'_>>) -> Result<
             flags.variable = Some(number);
         }
         if of.contains(F::UPDATE_UNUSED_WHILE_PENDING) {
+            host_memory::reserve(&mut flags.unused_while_pending, 1)?;
             flags.unused_while_pending.push(number);
         }
     }

@@ -6,7 +6,7 @@ mod push;
 mod template;
 mod write;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use ash::vk;
@@ -69,17 +69,15 @@ pub(crate) struct DescriptorSetLayout {
     variable: Option<Variable>,
     /// Whether command buffers have its sets, and pools have none.
     pub(crate) pushed: bool,
-    /// Descriptors of each binding as the program has it: of inline uniform blocks, bytes.
-    counts: BTreeMap<u32, u32>,
+    /// Bindings by number, with their descriptors as the program has it: of inline uniform blocks, bytes.
+    counts: Vec<(u32, u32)>,
 }
 
 impl DescriptorSetLayout {
     /// Descriptors from an element of a binding on, those of the bindings after it included; none of a binding that there is not.
     fn room(&self, binding: u32, element: u32) -> u64 {
-        if !self.counts.contains_key(&binding) {
-            return 0;
-        }
-        let from: u64 = self.counts.range(binding..).map(|(_, &count)| u64::from(count)).sum();
+        let Ok(at) = self.counts.binary_search_by_key(&binding, |(number, _)| *number) else { return 0 };
+        let from: u64 = self.counts[at..].iter().map(|(_, count)| u64::from(*count)).sum();
         from.saturating_sub(element.into())
     }
 }
@@ -116,14 +114,17 @@ fn new_layout(
     info: In<'_, vk::DescriptorSetLayoutCreateInfo<'_>>,
 ) -> Result<DescriptorSetLayout, Error> {
     let flags = flags::of(info)?;
-    let (mut bindings, mut inline, mut owned) = (Vec::new(), Vec::new(), Vec::new());
+    let all = info.all();
+    let (mut bindings, mut inline, mut owned) = (host_memory::list(all.len())?, Vec::new(), Vec::new());
     let mut variable = flags.variable.map(Variable::Elements);
-    let counts = info.all().iter().map(|binding| (binding.binding, binding.descriptor_count)).collect();
-    for binding in info.all().each_plain() {
+    let mut counts = host_memory::collect(all.iter().map(|binding| (binding.binding, binding.descriptor_count)))?;
+    counts.sort_unstable();
+    for binding in all.each_plain() {
         let (number, ty, count) = (binding.binding, binding.descriptor_type, binding.descriptor_count);
         let sampled = [vk::DescriptorType::SAMPLER, vk::DescriptorType::COMBINED_IMAGE_SAMPLER].contains(&ty);
         if ty == vk::DescriptorType::INLINE_UNIFORM_BLOCK && count > 0 {
             check_inline(count)?;
+            host_memory::reserve(&mut inline, 1)?;
             inline.push((number, count));
             bindings.push(driver::Binding { binding: number, ty: vk::DescriptorType::UNIFORM_BUFFER, count: 1 });
             if flags.variable == Some(number) {
@@ -133,6 +134,7 @@ fn new_layout(
         }
         bindings.push(driver::Binding { binding: number, ty, count });
         if sampled && !binding.samplers().is_empty() {
+            host_memory::reserve(&mut owned, 1)?;
             owned.push((number, samplers(binding.samplers())?));
         }
     }
@@ -166,7 +168,7 @@ fn check_inline(bytes: u32) -> Result<(), Error> {
 
 fn samplers(handles: Slice<'_, vk::Sampler>) -> Result<Vec<driver::Sampler>, Error> {
     let at = "VkDescriptorSetLayoutBinding-descriptorType-00282";
-    handles.iter().map(|&handle| Ok(Sampler::get(handle, at)?.driver.clone())).collect()
+    host_memory::try_collect(handles.iter().map(|&handle| Ok(Sampler::get(handle, at)?.driver.clone())))
 }
 
 fn create_layout(
@@ -175,7 +177,7 @@ fn create_layout(
     _: *const vk::AllocationCallbacks<'_>,
     mut out: Out<'_, vk::DescriptorSetLayout>,
 ) -> Result<(), Error> {
-    out.put(new_layout(&device, info)?.insert());
+    out.put(new_layout(&device, info)?.insert()?);
     Ok(())
 }
 
@@ -224,7 +226,7 @@ fn create_pool(
     let bytes: u64 = bytes.map(|size| u64::from(size.descriptor_count)).sum();
     let inline = Arc::new(Mutex::new(InlineMemory::new(bytes, blocks.into())));
     let driver = device.driver.create_descriptor_pool(info.max_sets, &sizes)?;
-    out.put(DescriptorPool { driver, sets: Mutex::default(), inline }.insert());
+    out.put(DescriptorPool { driver, sets: Mutex::default(), inline }.insert()?);
     Ok(())
 }
 
@@ -261,13 +263,20 @@ fn allocate(
             let count = |index| counts.and_then(|counts| counts.counts().get().get(index).copied()).unwrap_or(0);
             let new = |(index, &layout)| new_set(&device, &pool, layout, count(index));
             let sets = host_memory::try_collect(layouts.get().iter().enumerate().map(new))?;
-            let handles = host_memory::collect(sets.into_iter().map(DescriptorSet::insert))?;
-            pool.sets.lock().extend(&handles);
+            let mut known = pool.sets.lock();
+            host_memory::reserve_set(&mut known, sets.len())?;
+            let handles = DescriptorSet::insert_all(sets)?;
+            known.extend(&handles);
             Ok(handles)
         });
-    let none = || layouts.iter().map(|_| vk::DescriptorSet::null()).collect();
-    out.put(layouts.len(), made.as_ref().map_or_else(|_| none(), Vec::clone));
-    made.map(|_| ())
+    match made {
+        Ok(handles) => out.put(layouts.len(), handles),
+        Err(error) => {
+            out.put(layouts.len(), std::iter::repeat(vk::DescriptorSet::null()));
+            return Err(error);
+        }
+    }
+    Ok(())
 }
 
 fn new_set(
@@ -289,7 +298,7 @@ fn new_set(
     // A block without bytes takes none of the pool, and reads from it give 0.
     let blocks = blocks.into_iter().filter(|(_, bytes)| *bytes > 0);
     let blocks = blocks.map(|block| Block::new(device, &pool.inline, &driver, block));
-    let inline = blocks.collect::<Result<_, Error>>()?;
+    let inline = host_memory::try_collect::<_, Error>(blocks)?;
     Ok(DescriptorSet { driver, inline })
 }
 

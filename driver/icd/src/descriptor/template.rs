@@ -65,7 +65,7 @@ fn create(
         })?;
     }
     let entries = info.entries().get().iter().map(|entry| Ok((Kind::of(entry.descriptor_type)?, *entry)));
-    out.put(Template { entries: entries.collect::<Result<_, Error>>()? }.insert());
+    out.put(Template { entries: host_memory::try_collect::<_, Error>(entries)? }.insert()?);
     Ok(())
 }
 

@@ -121,7 +121,7 @@ fn create(
 ) -> Result<(), Error> {
     let sealed = info.bytes().get().strip_prefix(&header()).filter(|sealed| !sealed.is_empty());
     let stored = sealed.and_then(|sealed| Some(driver::StoredKernels::open(sealed, key()?))).unwrap_or_default();
-    out.put(PipelineCache { stored: Mutex::new(Arc::new(stored)), kept: Mutex::default() }.insert());
+    out.put(PipelineCache { stored: Mutex::new(Arc::new(stored)), kept: Mutex::default() }.insert()?);
     Ok(())
 }
 

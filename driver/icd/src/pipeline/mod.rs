@@ -90,7 +90,7 @@ fn create_module(
     _: *const vk::AllocationCallbacks<'_>,
     mut out: Out<'_, vk::ShaderModule>,
 ) -> Result<(), Error> {
-    out.put(ShaderModule { driver: new_module(&device, info)? }.insert());
+    out.put(ShaderModule { driver: new_module(&device, info)? }.insert()?);
     Ok(())
 }
 
@@ -121,7 +121,7 @@ fn create_layout(
     })?;
     let layouts = host_memory::collect(sets.iter().map(|set| &set.driver))?;
     let driver = device.driver.create_pipeline_layout(&layouts, &ranges)?;
-    out.put(PipelineLayout { driver, sets }.insert());
+    out.put(PipelineLayout { driver, sets }.insert()?);
     Ok(())
 }
 
@@ -144,8 +144,10 @@ fn create_compute(
     let mut made = host_memory::filled(vk::Pipeline::null(), count as usize)?;
     let mut result = Ok(vk::Result::SUCCESS);
     for (place, info) in made.iter_mut().zip(infos.of(count as usize).each()) {
-        match compute(&device, info, cache.0.as_deref()) {
-            Ok(Some(pipeline)) => *place = pipeline.insert(),
+        let inserted = compute(&device, info, cache.0.as_deref())
+            .and_then(|pipeline| Ok(pipeline.map(Pipeline::insert).transpose()?));
+        match inserted {
+            Ok(Some(pipeline)) => *place = pipeline,
             Ok(None) => result = result.and(Ok(vk::Result::PIPELINE_COMPILE_REQUIRED)),
             Err(error) => result = result.and(Err(error)),
         }
