@@ -201,13 +201,11 @@ pub enum VariableSpace {
 const ROOM: usize = 128;
 
 impl Kernel {
-    /// Word of the module that a loop is at: where the first instruction of its header comes from, or of what follows if that
-    /// is not known; 0 if neither is.
+    /// Word of the module that a loop is at: where the terminator of its header comes from, or another instruction of the header
+    /// if that is not known; 0 if neither is.
     pub fn word_of_loop(&self, header: Block) -> u32 {
         let insts = &self.blocks[header].insts;
-        let next = insts.last().into_iter().flat_map(|&last| self.insts[last].targets()).map(|call| call.block);
-        let all = std::iter::once(header).chain(next).flat_map(|block| &self.blocks[block].insts);
-        all.map(|&inst| self.origins[inst]).find(|&word| word != 0).unwrap_or(0)
+        insts.last().into_iter().chain(insts).map(|&inst| self.origins[inst]).find(|&word| word != 0).unwrap_or(0)
     }
 
     /// A kernel without blocks.

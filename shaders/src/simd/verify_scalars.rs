@@ -30,17 +30,6 @@ enum Inactive {
     Nothing,
 }
 
-impl Inactive {
-    /// The next worse.
-    fn worse(self) -> Self {
-        match self {
-            Self::Holds => Self::Undefined,
-            Self::Undefined => Self::Row,
-            Self::Row | Self::Nothing => Self::Nothing,
-        }
-    }
-}
-
 /// Checks all blocks in reach. The rest of the verifier must have passed the kernel.
 pub(super) fn check_scalars<'a>(
     kernel: &'a Kernel,
@@ -57,29 +46,6 @@ pub(super) fn check_scalars<'a>(
     Ok(())
 }
 
-/// The vectors that are stored to a place of the frames, and those that are loaded from it.
-#[derive(Clone, Debug, Default)]
-struct Place {
-    stored: SmallVec<[Value; 2]>,
-    loaded: SmallVec<[Value; 2]>,
-    /// What inactive lanes hold of the best that is stored, as far as it was looked for: that at `best`.
-    least: Inactive,
-    best: usize,
-}
-
-impl Place {
-    /// What inactive lanes hold of the best vector that is stored. Each is looked at once for each thing that they may hold.
-    fn look(&mut self, known: &SecondaryMap<Value, Inactive>) -> Inactive {
-        while self.stored.get(self.best).is_some_and(|&stored| known[stored] > self.least) {
-            self.best += 1;
-            if self.best == self.stored.len() {
-                (self.least, self.best) = (self.least.worse(), 0);
-            }
-        }
-        self.least
-    }
-}
-
 struct Search<'a, 'b> {
     kernel: &'a Kernel,
     subsets: &'b mut Subsets<'a>,
@@ -88,8 +54,8 @@ struct Search<'a, 'b> {
     users: SecondaryMap<Value, SmallVec<[Inst; 2]>>,
     /// The block parameters that vectors are passed to.
     passed: SecondaryMap<Value, SmallVec<[Value; 2]>>,
-    /// What becomes of each place of the frames.
-    places: HashMap<(u32, Type), Place, RandomState>,
+    /// What is loaded from each place of the frames, and what inactive lanes hold of the worst that is stored there.
+    loaded: HashMap<(u32, Type), (Inactive, SmallVec<[Value; 2]>), RandomState>,
     known: SecondaryMap<Value, Inactive>,
     /// Vectors that have become less since their users were looked at.
     work: Vec<Value>,
@@ -103,7 +69,7 @@ impl<'a, 'b> Search<'a, 'b> {
             homes: SecondaryMap::new(),
             users: SecondaryMap::new(),
             passed: SecondaryMap::new(),
-            places: HashMap::with_hasher(RandomState::default()),
+            loaded: HashMap::with_hasher(RandomState::default()),
             known: SecondaryMap::new(),
             work: Vec::new(),
         };
@@ -112,7 +78,7 @@ impl<'a, 'b> Search<'a, 'b> {
                 search.homes[inst] = Some(block);
                 let data = &kernel.insts[inst];
                 search.note_uses(inst);
-                search.note_frame(inst);
+                search.note_load(inst);
                 let first = search.source(data);
                 search.lower_results(block, inst, first);
             }
@@ -142,17 +108,13 @@ impl<'a, 'b> Search<'a, 'b> {
         });
     }
 
-    /// Notes what an instruction does to a frame.
-    fn note_frame(&mut self, inst: Inst) {
+    /// Notes what is loaded from a frame.
+    fn note_load(&mut self, inst: Inst) {
         let kernel = self.kernel;
-        match kernel.insts[inst] {
-            InstData::FrameLoad { ty, frame, at } if !is_calls(kernel, frame) => {
-                self.places.entry((at, ty)).or_default().loaded.extend(kernel.results[inst].first().copied());
-            }
-            InstData::FrameStore { frame, at, value } if !is_calls(kernel, frame) => {
-                self.places.entry((at, kernel.ty(value))).or_default().stored.push(value);
-            }
-            _ => {}
+        if let InstData::FrameLoad { ty, frame, at } = kernel.insts[inst]
+            && !is_calls(kernel, frame)
+        {
+            self.loaded.entry((at, ty)).or_default().1.extend(kernel.results[inst].first().copied());
         }
     }
 
@@ -188,13 +150,12 @@ impl<'a, 'b> Search<'a, 'b> {
         let kernel = self.kernel;
         match &kernel.insts[inst] {
             &InstData::FrameStore { frame, at, value } if !is_calls(kernel, frame) => {
-                // Values of other barriers may have the same place.
-                let Some(place) = self.places.get_mut(&(at, kernel.ty(value))) else { return };
-                let before = place.least;
-                let best = place.look(&self.known);
-                if best > before {
-                    for load in place.loaded.clone() {
-                        self.lower(load, best);
+                let stored = self.known[value];
+                let Some((worst, loaded)) = self.loaded.get_mut(&(at, kernel.ty(value))) else { return };
+                if stored > *worst {
+                    *worst = stored;
+                    for load in loaded.clone() {
+                        self.lower(load, stored);
                     }
                 }
             }

@@ -70,10 +70,13 @@ impl Joiner {
             }
         }
         let head = &mut kernel.blocks[block];
-        head.insts.extend(taken.insts);
-        if !matches!(head.merge, Some(Merge::Loop { .. })) {
-            head.merge = taken.merge;
+        match (head.merge, taken.insts.last()) {
+            // Where a loop is in the source is read off the end of its header.
+            (Some(Merge::Loop { .. }), Some(&last)) => kernel.origins[last] = kernel.origins[jump],
+            (Some(Merge::Loop { .. }), None) => {}
+            _ => head.merge = taken.merge,
         }
+        head.insts.extend(taken.insts);
         if self.named.contains(next) {
             self.named.insert(block);
         }

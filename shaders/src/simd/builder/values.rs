@@ -242,6 +242,13 @@ impl Builder {
         }
     }
 
+    /// A value that only lanes of a mask hold, for the others to be selected over it. Any word of a vector will do for them; of boolean
+    /// values a scalar may be made before each lane has its own, so other lanes hold false.
+    pub(in crate::simd) fn held_by(&mut self, lanes: Value, value: Value) -> Value {
+        let is_mask = self.ty(value) == Type::Mask && self.ty(lanes) == Type::Mask;
+        if is_mask && self.kernel.constant(value).is_none() { self.and(lanes, value) } else { value }
+    }
+
     /// `then` where the condition holds, else `otherwise`.
     pub(in crate::simd) fn select(&mut self, condition: Value, then: Value, otherwise: Value) -> Value {
         let all = if self.ty(condition) == Type::Mask { ALL } else { 1 };
@@ -249,7 +256,9 @@ impl Builder {
             Some(0) => otherwise,
             Some(bits) if bits == all => then,
             _ if then == otherwise => then,
-            _ if matches!(self.kernel.definition(otherwise), Some(InstData::Undef { .. })) => then,
+            _ if matches!(self.kernel.definition(otherwise), Some(InstData::Undef { .. })) => {
+                self.held_by(condition, then)
+            }
             _ => self.emit_one(InstData::Select { condition, then, otherwise }),
         }
     }

@@ -131,7 +131,8 @@ impl Widen<'_> {
             let value = self.argument(arg, param);
             let passed = self.passed_variable(param);
             let value = if alone {
-                value
+                // Lanes of other edges come later.
+                if first { self.builder.held_by(lanes, value) } else { value }
             } else {
                 let before = self.read(passed);
                 // What lanes share is replaced for all of them, if one takes this edge.
