@@ -28,6 +28,9 @@ pub(super) struct Copier<'a> {
     inside: EntitySet<Block>,
     /// This trip's copies of those that are reached.
     copies: SecondaryMap<Block, PackedOption<Block>>,
+    /// Whether the kernel has operations of subgroups. What a constant decides may take them out of the loops around them; [`cfg`]
+    /// looks at that.
+    has_subgroups: bool,
 }
 
 /// The loop at work.
@@ -53,6 +56,8 @@ impl<'a> Copier<'a> {
                 constants.insert((ty, bits), value);
             }
         }
+        let mut insts = kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
+        let has_subgroups = insts.any(|&inst| matches!(kernel.insts[inst], InstData::Subgroup { .. }));
         Self {
             kernel,
             constants,
@@ -62,6 +67,7 @@ impl<'a> Copier<'a> {
             values: SecondaryMap::new(),
             inside: EntitySet::new(),
             copies: SecondaryMap::new(),
+            has_subgroups,
         }
     }
 
@@ -235,7 +241,7 @@ impl<'a> Copier<'a> {
                 let known = if block == trips.test {
                     Some((trip.number == trips.times) == trips.leaves_if)
                 } else {
-                    self.kernel.constant(condition).map(|bits| bits != 0)
+                    self.kernel.constant(condition).filter(|_| !self.has_subgroups).map(|bits| bits != 0)
                 };
                 match known {
                     Some(true) => InstData::Jump { to: then },
