@@ -178,10 +178,16 @@ pub struct Compiled {
 
 /// Makes a kernel ready to run.
 pub fn compile(kernel: &Kernel, backend: Backend) -> Compiled {
+    compile_within(kernel, backend, |_| Ok(()))
+}
+
+/// Makes a kernel ready to run where the host has memory for that: `room` is asked for bytes before they are needed, and what it
+/// gives is kept until the code is made. A kernel for which it has none is interpreted.
+pub fn compile_within<R>(kernel: &Kernel, backend: Backend, room: impl Fn(u64) -> Result<R, String>) -> Compiled {
     let Backend::X86(isa) = backend else {
         return interpreted(kernel, None);
     };
-    match float_mode::with_default(|| machine_code(kernel, isa)) {
+    match float_mode::with_default(|| machine_code(kernel, isa, room)) {
         Ok(code) => Compiled { code, backend, fallback: None },
         Err(reason) => interpreted(kernel, Some(reason)),
     }
@@ -203,17 +209,22 @@ const MOST_INSTRUCTIONS: usize = 1 << 17;
 /// leave the work to drivers.
 const MOST_READ: usize = 1 << 19;
 
-fn machine_code(kernel: &Kernel, isa: Isa) -> Result<Box<dyn Code>, String> {
+/// Bytes of the host that compiling takes, at most: for each instruction of the kernel as it is read (measured: 1,500), for each
+/// instruction and each argument of a branch in the SIMD form (measured: 90), and besides.
+const PER_INSTRUCTION: u64 = 4 << 10;
+const PER_OPERAND: u64 = 128;
+const BESIDES: u64 = 4 << 20;
+
+fn machine_code<R>(
+    kernel: &Kernel,
+    isa: Isa,
+    room: impl Fn(u64) -> Result<R, String>,
+) -> Result<Box<dyn Code>, String> {
+    let _room = room(kernel.insts.len() as u64 * PER_INSTRUCTION + BESIDES)?;
     let lowered = lower_for(kernel, isa, |_, _| {})?;
     let wide = widen(&lowered, isa).map_err(|error| error.to_string())?;
-    wide.work.visit(wide.size());
-    // Machine code does whatever the SIMD form says: a wrong one must not get there.
-    if let Err(error) = simd::verify(&wide) {
-        debug_assert!(false, "widening made a wrong kernel: {error}\n{wide}");
-        return Err(format!("widening made a wrong kernel: {error}"));
-    }
-    wide.work.visit(wide.size());
-    wide.work.check().map_err(|spent| spent.to_string())?;
+    check_widened(&wide)?;
+    let _more = room(wide.size() as u64 * PER_OPERAND)?;
     let program = x86::compile(&wide, isa).map_err(|error| error.to_string())?;
     Ok(Box::new(program.with_messages(kernel.messages.clone())))
 }
@@ -236,6 +247,22 @@ pub fn widen(kernel: &Kernel, isa: Isa) -> Result<simd::Kernel, simd::Unsupporte
     simd::join(&mut wide);
     simd::repeat(&mut wide);
     Ok(wide)
+}
+
+/// Proves that a SIMD form is sound, and looks whether there is work left for the rest.
+///
+/// # Errors
+///
+/// Widening went wrong, or compiling has taken too long.
+pub fn check_widened(wide: &simd::Kernel) -> Result<(), String> {
+    wide.work.visit(wide.size());
+    // Machine code does whatever the SIMD form says: a wrong one must not get there.
+    if let Err(error) = simd::verify(wide) {
+        debug_assert!(false, "widening made a wrong kernel: {error}\n{wide}");
+        return Err(format!("widening made a wrong kernel: {error}"));
+    }
+    wide.work.visit(wide.size());
+    wide.work.check().map_err(|spent| spent.to_string())
 }
 
 fn check_size(kernel: &Kernel, form: &str, most: usize) -> Result<(), String> {

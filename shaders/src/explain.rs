@@ -37,6 +37,9 @@ pub fn explain(kernel: &Kernel, backend: Backend) -> Explained {
         explained.count("private bytes", "bytes of private memory of a workgroup", wide.private_bytes as usize);
         explained.count("workgroup bytes", "bytes of workgroup memory", wide.shared_bytes as usize);
         explained.count("frame bytes", "bytes kept for a workgroup across barriers", wide.frame_bytes as usize);
+        if compile::check_widened(&wide).is_err() {
+            return explained;
+        }
         let Ok(program) = x86::compile(&wide, isa) else { return explained };
         explained.assembly = program.assembly();
         let machine = explained.assembly.lines().filter(|line| line.starts_with("    ")).count();

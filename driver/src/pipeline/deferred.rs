@@ -19,7 +19,7 @@ use std::thread::{Builder, JoinHandle};
 use parking_lot::{Condvar, Mutex};
 use spelter_shaders::abi::{DispatchArgs, Outcome};
 use spelter_shaders::back::{Code, Scratch, Workgroups};
-use spelter_shaders::compile::{Backend, Compiled, compile};
+use spelter_shaders::compile::{Backend, Compiled, compile_within};
 use spelter_shaders::ir::Kernel;
 
 use crate::exec::Loss;
@@ -98,16 +98,9 @@ impl KernelCode {
 /// Why a forked process has no machine code of a kernel.
 const NOT_COMPILED: &str = "this process was forked before the kernel was compiled";
 
-/// Bytes of the host that compiling takes, at most: for each instruction of the kernel (measured: 1,500), and besides.
-const PER_INSTRUCTION: u64 = 4 << 10;
-const BESIDES: u64 = 4 << 20;
-
 /// Compiles where the host has memory for it. Compiling has no errors, so a kernel is interpreted where it has not.
 fn compile_in_room(kernel: &Kernel, wanted: Backend) -> Compiled {
-    match Room::of(kernel.insts.len() as u64 * PER_INSTRUCTION + BESIDES) {
-        Ok(_room) => compile(kernel, wanted),
-        Err(refused) => Compiled { fallback: Some(refused.to_string()), ..compile(kernel, Backend::Interpreter) },
-    }
+    compile_within(kernel, wanted, |bytes| Room::of(bytes).map_err(|refused| refused.to_string()))
 }
 
 /// In place of a kernel that is not needed any more.

@@ -7,7 +7,6 @@ use spelter_shaders::back::x86::{self, Isa, Registers};
 use spelter_shaders::compile::{self, Floats};
 use spelter_shaders::ir::Kernel;
 use spelter_shaders::lower::math::{self, MathOptions};
-use spelter_shaders::simd;
 
 use crate::args::{CompileArgs, Emit};
 use crate::failure::Failure;
@@ -64,15 +63,14 @@ fn emit(mut kernel: Kernel, args: &CompileArgs, isa: Isa, clock: &mut Clock) -> 
     } else if args.emit == Emit::Ir {
         kernel = compile::lower(&kernel, Floats::FAST.on(isa), |step, _| clock.lap(step));
     } else {
-        kernel = compile::lower_for(&kernel, isa, |step, _| clock.lap(step))
-            .map_err(|reason| format!("there is no machine code for this kernel, it is interpreted: {reason}"))?;
+        kernel = compile::lower_for(&kernel, isa, |step, _| clock.lap(step)).map_err(interpreted)?;
     }
     if args.emit == Emit::Ir {
         return Ok(kernel.to_string());
     }
-    let wide = compile::widen(&kernel, isa).map_err(|error| error.to_string())?;
+    let wide = compile::widen(&kernel, isa).map_err(|error| interpreted(error.to_string()))?;
     clock.lap("widen");
-    simd::verify(&wide).map_err(|error| format!("widening went wrong: {error}"))?;
+    compile::check_widened(&wide).map_err(interpreted)?;
     clock.lap("verify");
     if args.emit == Emit::Simd {
         return Ok(wide.to_string());
@@ -80,6 +78,11 @@ fn emit(mut kernel: Kernel, args: &CompileArgs, isa: Isa, clock: &mut Clock) -> 
     let program = x86::compile_staged(&wide, isa, Registers::BySize, |stage| clock.lap(stage.name()))
         .map_err(|error| error.to_string())?;
     Ok(program.assembly())
+}
+
+/// Why there is nothing to show.
+fn interpreted(reason: String) -> String {
+    format!("there is no machine code for this kernel, it is interpreted: {reason}")
 }
 
 /// What each stage took, in order.

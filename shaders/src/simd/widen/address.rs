@@ -36,6 +36,9 @@ pub(super) struct Region {
     pub(super) len: Value,
 }
 
+/// An offset behind the end of any memory.
+const BEYOND: u64 = 1 << 32;
+
 impl Offset {
     /// Whether the offset is a multiple of 4 in all lanes.
     pub(super) fn is_aligned(&self) -> bool {
@@ -52,7 +55,8 @@ impl Widen<'_> {
         // A chain of elements; each step is one more index.
         loop {
             if let Some(bits) = self.kernel.constant(value) {
-                offset.constant += bits;
+                // What an index far outside was folded to is no odd offset.
+                offset.constant += if bits == u64::from(u32::MAX) { BEYOND } else { bits };
                 return offset;
             }
             let element = match self.kernel.values[value] {
