@@ -411,6 +411,31 @@ fn what_takes_too_long_is_interpreted_with_a_note() {
     assert!(compile::compile(&kernel, Backend::best()).fallback.is_none());
 }
 
+#[test]
+fn the_host_is_asked_for_memory_before_it_is_needed() {
+    let Backend::X86(isa) = Backend::best() else { panic!("no machine code on this machine") };
+    let asked = |kernel: &Kernel| {
+        let asked = std::cell::RefCell::new(Vec::new());
+        compile::compile_within(kernel, Backend::best(), |bytes| {
+            asked.borrow_mut().push(bytes);
+            Ok(())
+        });
+        asked.into_inner()
+    };
+    // Each way out of the loop has a mask that all of the loop passes on: four times the memory for twice the text.
+    let [once, twice] = [100, 200].map(|count| asked(&breaks(count).kernel()));
+    assert!(twice[0] < 3 * once[0], "{once:?}, {twice:?}");
+    assert!(twice[1] > 3 * once[1], "{once:?}, {twice:?}");
+    for refused in 0..once.len() {
+        let count = std::cell::Cell::new(0);
+        let compiled = compile::compile_within(&breaks(100).kernel(), Backend::X86(isa), |_| {
+            let number = count.replace(count.get() + 1);
+            if number == refused { Err("no room".to_owned()) } else { Ok(()) }
+        });
+        assert_eq!((compiled.backend, compiled.fallback.as_deref()), (Backend::Interpreter, Some("no room")));
+    }
+}
+
 /// What lanes bring back from an inner loop with a barrier is not what the outer one had before it: no short way leads past the loop.
 #[test]
 fn a_barrier_in_an_inner_loop_is_on_the_way_up() {
