@@ -100,8 +100,8 @@ fn remainder(a: Range, b: Range) -> Range {
 }
 
 fn bits(op: Op, a: Range, b: Range) -> Option<Range> {
-    // All bits below the highest that can be set.
-    let mask = u32::MAX.checked_shr((a.high | b.high).leading_zeros()).unwrap_or(0);
+    // All bits below the highest that can be set; what has the bits of either is no more than the sum.
+    let mask = u32::MAX.checked_shr((a.high | b.high).leading_zeros()).unwrap_or(0).min(a.high.saturating_add(b.high));
     Some(match op {
         Op::And => Range::up_to(a.high.min(b.high)).with_zeros(a.zeros.max(b.zeros).into()),
         Op::Or => Range::between(a.low.max(b.low), mask).with_zeros(a.zeros.min(b.zeros).into()),

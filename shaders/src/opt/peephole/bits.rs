@@ -110,6 +110,12 @@ fn exclusive(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
         return e.known(0u32);
     }
     for (a, b) in [(a, b), (b, a)] {
+        // The bits that a mask takes, taken out again.
+        if let Some((x, mask)) = e.with_constant(a, Op::And)
+            && x == b
+        {
+            return e.becomes_with(Op::And, x, !mask);
+        }
         match e.args(a, Op::Xor) {
             Some([x, y]) if y == b => return Some(Same(x)),
             Some([x, y]) if x == b => return Some(Same(y)),

@@ -66,6 +66,11 @@ fn difference(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
     if let Some([x]) = e.args(b, Op::INeg) {
         return e.becomes(Op::IAdd, [a, x]);
     }
+    if let Some((x, mask)) = e.with_constant(b, Op::And)
+        && x == a
+    {
+        return e.becomes_with(Op::And, a, !mask);
+    }
     match e.args(a, Op::IAdd) {
         Some([x, y]) if y == b => return Some(Same(x)),
         Some([x, y]) if x == b => return Some(Same(y)),
