@@ -46,6 +46,13 @@ pub(super) fn check_scalars<'a>(
     Ok(())
 }
 
+/// The vectors that are loaded from a place of the frames, and what inactive lanes hold of the worst that is stored there.
+#[derive(Clone, Debug, Default)]
+struct Place {
+    loaded: SmallVec<[Value; 2]>,
+    worst: Inactive,
+}
+
 struct Search<'a, 'b> {
     kernel: &'a Kernel,
     subsets: &'b mut Subsets<'a>,
@@ -54,8 +61,8 @@ struct Search<'a, 'b> {
     users: SecondaryMap<Value, SmallVec<[Inst; 2]>>,
     /// The block parameters that vectors are passed to.
     passed: SecondaryMap<Value, SmallVec<[Value; 2]>>,
-    /// What is loaded from each place of the frames, and what inactive lanes hold of the worst that is stored there.
-    loaded: HashMap<(u32, Type), (Inactive, SmallVec<[Value; 2]>), RandomState>,
+    /// What becomes of each place of the frames.
+    places: HashMap<(u32, Type), Place, RandomState>,
     known: SecondaryMap<Value, Inactive>,
     /// Vectors that have become less since their users were looked at.
     work: Vec<Value>,
@@ -69,7 +76,7 @@ impl<'a, 'b> Search<'a, 'b> {
             homes: SecondaryMap::new(),
             users: SecondaryMap::new(),
             passed: SecondaryMap::new(),
-            loaded: HashMap::with_hasher(RandomState::default()),
+            places: HashMap::with_hasher(RandomState::default()),
             known: SecondaryMap::new(),
             work: Vec::new(),
         };
@@ -114,7 +121,7 @@ impl<'a, 'b> Search<'a, 'b> {
         if let InstData::FrameLoad { ty, frame, at } = kernel.insts[inst]
             && !is_calls(kernel, frame)
         {
-            self.loaded.entry((at, ty)).or_default().1.extend(kernel.results[inst].first().copied());
+            self.places.entry((at, ty)).or_default().loaded.extend(kernel.results[inst].first().copied());
         }
     }
 
@@ -151,10 +158,10 @@ impl<'a, 'b> Search<'a, 'b> {
         match &kernel.insts[inst] {
             &InstData::FrameStore { frame, at, value } if !is_calls(kernel, frame) => {
                 let stored = self.known[value];
-                let Some((worst, loaded)) = self.loaded.get_mut(&(at, kernel.ty(value))) else { return };
-                if stored > *worst {
-                    *worst = stored;
-                    for load in loaded.clone() {
+                let Some(place) = self.places.get_mut(&(at, kernel.ty(value))) else { return };
+                if stored > place.worst {
+                    place.worst = stored;
+                    for load in place.loaded.clone() {
                         self.lower(load, stored);
                     }
                 }

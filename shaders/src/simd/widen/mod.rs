@@ -14,6 +14,7 @@ mod clamped;
 mod control;
 mod counted;
 mod elements;
+mod exits;
 mod image;
 mod narrow;
 mod needed;

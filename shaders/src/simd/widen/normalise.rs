@@ -3,6 +3,7 @@
 use cranelift_entity::EntitySet;
 use smallvec::SmallVec;
 
+use super::exits;
 use crate::analysis::{Dominators, Loops, positions, predecessors};
 use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Value, ValueDef};
 
@@ -13,6 +14,8 @@ pub(super) fn normalise(kernel: &Kernel) -> Kernel {
     split_at_barriers(&mut kernel);
     let dominators = Dominators::new(&kernel);
     kernel.layout.retain(|&block| dominators.is_reachable(block));
+    exits::unify(&mut kernel);
+    let dominators = Dominators::new(&kernel);
     let loops = Loops::new(&kernel, &dominators);
     let predecessors = predecessors(&kernel);
     for found in &loops.all {

@@ -1,0 +1,204 @@
+//! Loops that lanes leave in many places, to many blocks, with words that they take along: random programs on every engine, against their
+//! meaning in Rust. Such loops have one exit in the SIMD form (`simd/widen/exits.rs`).
+
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+use spelter_shaders::abi::MAX_PUSH_BYTES;
+use spelter_tests::words::{self, Allowed};
+
+/// Invocations of a workgroup, whose last subgroup is only partly full.
+const SIZE: u32 = 40;
+const RESULTS: u32 = 8;
+
+/// What an invocation does that leaves the loop.
+#[derive(Clone, Copy, Debug)]
+enum Leave {
+    Break,
+    /// Mixes a word, then leaves.
+    Mix,
+    /// Stores, then leaves.
+    Store(u32),
+    /// Stores and returns.
+    Return(u32),
+    /// Stores and goes on behind the loop around, if there is one.
+    Outer(u32),
+    /// Does not leave, but begins anew.
+    Continue,
+}
+
+/// One place of the loop: `x = x * factor + id`, then `leave` where a part of `x` is 0.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    factor: u32,
+    shift: u32,
+    modulo: u32,
+    leave: Leave,
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    places: Vec<Place>,
+    /// Iterations of the loop, at most, and of the loop around it; 0 for none.
+    most: u32,
+    around: u32,
+}
+
+/// What an invocation has.
+struct State {
+    x: u32,
+    y: u32,
+    base: u32,
+    results: [u32; RESULTS as usize],
+}
+
+/// Where control goes on.
+enum Next {
+    Behind,
+    BehindOuter,
+    Ended,
+}
+
+impl Case {
+    fn text(&self) -> String {
+        let mut body = String::new();
+        for Place { factor, shift, modulo, leave } in &self.places {
+            let store = |to: u32| format!("result[id * {RESULTS}u + {to}u] += x ^ base;");
+            let leave = match *leave {
+                Leave::Break => "break;".to_owned(),
+                Leave::Mix => "y = (y ^ x) * 3u + base; break;".to_owned(),
+                Leave::Store(to) => format!("{} break;", store(to)),
+                Leave::Return(to) => format!("{} return;", store(to)),
+                Leave::Outer(to) => format!("{} out = true; break;", store(to)),
+                Leave::Continue => "y += 1u; continue;".to_owned(),
+            };
+            let _ = writeln!(body, "x = x * {factor}u + id; if ((x >> {shift}u) % {modulo}u == 0u) {{ {leave} }}");
+        }
+        let inner = format!(
+            "var n = 0u;
+             loop {{
+                 n += 1u; base = x * 5u + n;
+                 if n > {}u {{ break; }}
+                 {body}
+             }}
+             y = y * 7u + x + base;",
+            self.most
+        );
+        let whole = match self.around {
+            0 => inner,
+            most => format!(
+                "for (var i = 0u; i < {most}u; i++) {{ {inner} if out {{ break; }} x += source[i]; }}
+                 y += 5u;"
+            ),
+        };
+        format!(
+            "@group(0) @binding(0) var<storage, read> source: array<u32>;
+             @group(0) @binding(1) var<storage, read_write> result: array<u32>;
+             @compute @workgroup_size({SIZE}) fn main(@builtin(local_invocation_index) id: u32) {{
+                 var x = source[id]; var y = 1u; var base = 0u; var out = false;
+                 {whole}
+                 result[id * {RESULTS}u] += y;
+                 result[id * {RESULTS}u + 1u] += x;
+             }}"
+        )
+    }
+
+    fn inner(&self, id: u32, state: &mut State) -> Next {
+        let State { x, y, base, results } = state;
+        let mut n = 0;
+        let mut next = Next::Behind;
+        'all: loop {
+            n += 1;
+            *base = x.wrapping_mul(5).wrapping_add(n);
+            if n > self.most {
+                break;
+            }
+            for Place { factor, shift, modulo, leave } in &self.places {
+                *x = x.wrapping_mul(*factor).wrapping_add(id);
+                if (*x >> shift) % modulo != 0 {
+                    continue;
+                }
+                let mut store = |to: u32| {
+                    let word = &mut results[to as usize];
+                    *word = word.wrapping_add(*x ^ *base);
+                };
+                match *leave {
+                    Leave::Break => {}
+                    Leave::Mix => *y = (*y ^ *x).wrapping_mul(3).wrapping_add(*base),
+                    Leave::Store(to) => store(to),
+                    Leave::Return(to) => {
+                        store(to);
+                        return Next::Ended;
+                    }
+                    Leave::Outer(to) => {
+                        store(to);
+                        next = Next::BehindOuter;
+                    }
+                    Leave::Continue => {
+                        *y = y.wrapping_add(1);
+                        continue 'all;
+                    }
+                }
+                break 'all;
+            }
+        }
+        *y = y.wrapping_mul(7).wrapping_add(*x).wrapping_add(*base);
+        next
+    }
+
+    fn results(&self, id: u32) -> [u32; RESULTS as usize] {
+        let mut state = State { x: words::source(id), y: 1, base: 0, results: [0; RESULTS as usize] };
+        for i in 0..self.around.max(1) {
+            match self.inner(id, &mut state) {
+                Next::Ended => return state.results,
+                Next::BehindOuter => break,
+                Next::Behind if self.around > 0 => state.x = state.x.wrapping_add(words::source(i)),
+                Next::Behind => {}
+            }
+        }
+        if self.around > 0 {
+            state.y = state.y.wrapping_add(5);
+        }
+        state.results[0] = state.results[0].wrapping_add(state.y);
+        state.results[1] = state.results[1].wrapping_add(state.x);
+        state.results
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let mut allowed = Allowed::default();
+        for id in 0..SIZE {
+            for (place, value) in (0..).zip(self.results(id)) {
+                allowed.store(id * RESULTS + place, value);
+            }
+        }
+        words::run(&self.text(), SIZE * RESULTS, &[0; MAX_PUSH_BYTES], [1, 1, 1], &allowed)
+    }
+}
+
+fn places() -> impl Strategy<Value = Vec<Place>> {
+    let leave = prop_oneof![
+        2 => Just(Leave::Break),
+        2 => Just(Leave::Mix),
+        4 => (0..RESULTS).prop_map(Leave::Store),
+        2 => (0..RESULTS).prop_map(Leave::Return),
+        1 => (0..RESULTS).prop_map(Leave::Outer),
+        1 => Just(Leave::Continue),
+    ];
+    let place = (1..40u32, 0..20u32, prop_oneof![5..30u32, 50..400u32], leave)
+        .prop_map(|(factor, shift, modulo, leave)| Place { factor: 2 * factor + 1, shift, modulo, leave });
+    // Fewer than the limit, and more.
+    prop_oneof![1 => prop::collection::vec(place.clone(), 1..30), 3 => prop::collection::vec(place, 40..90)]
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    (places(), 1..6u32, prop_oneof![Just(0), 1..4u32]).prop_map(|(places, most, around)| Case { places, most, around })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(32) })]
+
+    #[test]
+    fn lanes_leave_where_they_are_to(case in cases()) {
+        prop_assert_eq!(case.check(), Ok(()));
+    }
+}
