@@ -1,5 +1,5 @@
 //! Loops that lanes leave in many places, to many blocks, with words that they take along: random programs on every engine, against their
-//! meaning in Rust. Such loops have one exit in the SIMD form (`simd/widen/exits.rs`).
+//! meaning in Rust. Such loops have one exit in the SIMD form (`simd/widen/prepare/unify_exits.rs`).
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
 //! Loops in which invocations look words up with indices that they load, as many as each has: random ones, on every engine, against
-//! their meaning in Rust. Where lengths differ, lanes do them one after another (`simd/widen/serial`).
+//! their meaning in Rust. Where lengths differ, lanes do them one after another (`simd/widen/prepare/scalarize_loops`).
 
 use std::fmt::Write as _;
 

@@ -1,28 +1,24 @@
 //! Widening: the scalar IR of one invocation becomes code for a workgroup, 16 invocations at a time.
 //!
 //! `control` turns branches into masks and jumps, as [`Flow`](crate::analysis::Flow) says; `subgroups` runs that for each subgroup and splits
-//! it at barriers; `ahead` and `serial` prepare loops; `values` knows in which form a value is; `pure`, `address`, `access` and `atomic` translate
+//! it at barriers; `prepare` has made loops ready; `values` knows in which form a value is; `pure`, `address`, `access` and `atomic` translate
 //! instructions.
 
-mod abreast;
 mod access;
 mod across;
 mod address;
-mod ahead;
 mod atomic;
 mod clamped;
 mod control;
 mod counted;
 mod elements;
-mod exits;
 mod image;
 mod narrow;
 mod needed;
-mod normalise;
 mod pointer;
+mod prepare;
 mod pure;
 mod sample;
-mod serial;
 mod slots;
 mod spaced;
 mod strips;
@@ -36,20 +32,15 @@ mod windows;
 use cranelift_entity::{EntitySet, SecondaryMap};
 use foldhash::HashMap;
 
+use self::prepare::{MOST_TRIPS, Prepared, Serial, prepare};
 use super::builder::Builder;
 use super::ssa::Variable;
 use super::{Block, Kernel, LANES, Type, Value};
 use crate::analysis::{Ranges, Uniformity};
 use crate::ir;
 
-/// Most blocks of a kernel that is widened.
-const MAX_BLOCKS: usize = 1 << 16;
-
 /// Most instructions of a kernel in which a load more for each subgroup counts.
 const SHORT: usize = 256;
-
-/// What SPIR-V's structured control flow rules out, and nobody checks.
-const IRREDUCIBLE: &str = "a loop has more than one way in";
 
 /// Why a kernel cannot be widened: the interpreter has to run it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,30 +53,7 @@ pub struct Unsupported(pub String);
 ///
 /// What the SIMD form cannot express, or not in reasonable space.
 pub fn widen(kernel: &ir::Kernel) -> Result<Kernel, Unsupported> {
-    let mut kernel = normalise::normalise(kernel);
-    if kernel.layout.len() > MAX_BLOCKS {
-        return Err(Unsupported(format!("{} blocks are more than {MAX_BLOCKS}", kernel.layout.len())));
-    }
-    if !normalise::is_reducible(&kernel) {
-        return Err(Unsupported(IRREDUCIBLE.into()));
-    }
-    let enough = |kernel: &ir::Kernel| kernel.work.check().map_err(|spent| Unsupported(spent.to_string()));
-    let mut uniformity = Uniformity::new(&kernel);
-    enough(&kernel)?;
-    let abreast = abreast::set_abreast(&mut kernel, &uniformity);
-    if abreast > 1 {
-        uniformity = Uniformity::new(&kernel);
-    }
-    let mut serial = serial::Serial::default();
-    while serial.serialise(&mut kernel, &uniformity) {
-        uniformity = Uniformity::new(&kernel);
-    }
-    if ahead::load_ahead(&mut kernel, &uniformity) {
-        uniformity = Uniformity::new(&kernel);
-    }
-    enough(&kernel)?;
-    #[cfg(debug_assertions)]
-    ir::verify(&kernel).unwrap_or_else(|error| panic!("preparing for widening makes a bad kernel: {error}\n{kernel}"));
+    let Prepared { kernel, uniformity, abreast, serial } = prepare(kernel)?;
     let mut widen = Widen::new(&kernel, &uniformity, abreast, serial);
     widen.check()?;
     widen.subgroups()
@@ -140,7 +108,7 @@ struct Widen<'a> {
     /// By place in [`Loops::all`](crate::analysis::Loops::all): trips of loops that need not ask whether to stop.
     short: Vec<Option<u64>>,
     /// Loops for one lane after another.
-    serial: serial::Serial,
+    serial: Serial,
     /// Whether the kernel is so short that a load more for each subgroup counts, and a register for all of it does not.
     is_short: bool,
     /// Words of addresses, which are looked up as seldom as can be.
@@ -150,7 +118,7 @@ struct Widen<'a> {
 }
 
 impl<'a> Widen<'a> {
-    fn new(kernel: &'a ir::Kernel, uniformity: &'a Uniformity, abreast: u32, serial: serial::Serial) -> Self {
+    fn new(kernel: &'a ir::Kernel, uniformity: &'a Uniformity, abreast: u32, serial: Serial) -> Self {
         let mut simd = Kernel::new(kernel.name.clone());
         simd.abreast = abreast;
         let [x, y, z] = kernel.workgroup_size;
@@ -161,7 +129,7 @@ impl<'a> Widen<'a> {
         let mut short = counted::short_loops(kernel, &uniformity.loops, &uniformity.dominators);
         for (found, short) in uniformity.loops.all.iter().zip(&mut short) {
             if serial.headers.contains(found.header) {
-                *short = Some(u64::from(serial::MOST_TRIPS) + 2);
+                *short = Some(u64::from(MOST_TRIPS) + 2);
             }
         }
         simd.most_steps = counted::most_steps(kernel, &uniformity.loops, &short);

@@ -20,7 +20,7 @@ use crate::simd::LANES;
 const MOST: u32 = 4;
 
 /// Makes workgroups run abreast if that is better; how many.
-pub(super) fn set_abreast(kernel: &mut Kernel, uniformity: &Uniformity) -> u32 {
+pub(in crate::simd::widen) fn set_abreast(kernel: &mut Kernel, uniformity: &Uniformity) -> u32 {
     let [x, y, z] = kernel.workgroup_size;
     let abreast = LANES / x.max(1);
     if abreast < 2 || !LANES.is_multiple_of(x) {

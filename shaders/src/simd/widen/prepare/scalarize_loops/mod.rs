@@ -28,7 +28,7 @@ const MOST_LOOPS: usize = 4;
 const MOST_INSTRUCTIONS: usize = 32;
 
 /// Trips of a lane, at most, that are done without a look at the stop flag.
-pub(super) const MOST_TRIPS: u32 = 4096;
+pub(in crate::simd::widen) const MOST_TRIPS: u32 = 4096;
 
 /// What a trip of all lanes costs: so much for each look-up and for the rest, in trips of one lane.
 const LOOK_UP: u32 = 12;
@@ -39,11 +39,11 @@ const TURN: u32 = 8;
 
 /// What is known about the copies, by those who made them.
 #[derive(Debug, Default)]
-pub(super) struct Serial {
+pub(in crate::simd::widen) struct Serial {
     /// Loads of copies, with what their indices are below: a number of words that the buffer has.
-    pub(super) below: HashMap<Inst, Value>,
+    pub(in crate::simd::widen) below: HashMap<Inst, Value>,
     /// Headers of copies: such a loop has at most [`MOST_TRIPS`] trips.
-    pub(super) headers: EntitySet<Block>,
+    pub(in crate::simd::widen) headers: EntitySet<Block>,
     /// Loops that have a copy.
     done: EntitySet<Block>,
 }
@@ -73,7 +73,7 @@ struct Plan {
 
 impl Serial {
     /// Gives the next loop a copy where that is worth it; `uniformity` is the kernel's. Whether there was one.
-    pub(super) fn serialise(&mut self, kernel: &mut Kernel, uniformity: &Uniformity) -> bool {
+    pub(in crate::simd::widen) fn serialise(&mut self, kernel: &mut Kernel, uniformity: &Uniformity) -> bool {
         let mut loops = uniformity.loops.all.iter().filter(|found| !self.done.contains(found.header));
         let plan = loops.find_map(|found| match found.blocks[..] {
             [header, body] if found.latches[..] == [body] && uniformity.is_divergent(header) => {

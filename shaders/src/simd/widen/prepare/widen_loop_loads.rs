@@ -39,7 +39,7 @@ struct Plan {
 }
 
 /// Rewrites the loops of a kernel in which that helps; `uniformity` is the kernel's. Says whether there were any.
-pub(super) fn load_ahead(kernel: &mut Kernel, uniformity: &Uniformity) -> bool {
+pub(in crate::simd::widen) fn load_ahead(kernel: &mut Kernel, uniformity: &Uniformity) -> bool {
     let mut plans = plans(kernel, uniformity);
     for place in 0..plans.len() {
         let rest = Rewrite::new(kernel).apply(&plans[place]);

@@ -22,7 +22,7 @@ const MAX_COMMON: usize = 64;
 const MAX_LOOPS: usize = 64;
 
 /// Changes loops that lead to many blocks, in a kernel without blocks out of reach.
-pub(super) fn unify(kernel: &mut Kernel) {
+pub(in crate::simd::widen) fn unify(kernel: &mut Kernel) {
     let mut seen: EntitySet<Block> = EntitySet::new();
     for _ in 0..MAX_LOOPS {
         let dominators = Dominators::new(kernel);

@@ -3,18 +3,18 @@
 use cranelift_entity::EntitySet;
 use smallvec::SmallVec;
 
-use super::exits;
+use super::unify_exits;
 use crate::analysis::{Dominators, Loops, positions, predecessors};
 use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Value, ValueDef};
 
 /// The kernel with a block before each loop that has several edges into it, and one behind each with several back;
 /// without blocks that control never reaches.
-pub(super) fn normalise(kernel: &Kernel) -> Kernel {
+pub(in crate::simd::widen) fn normalise(kernel: &Kernel) -> Kernel {
     let mut kernel = kernel.clone();
     split_at_barriers(&mut kernel);
     let dominators = Dominators::new(&kernel);
     kernel.layout.retain(|&block| dominators.is_reachable(block));
-    exits::unify(&mut kernel);
+    unify_exits::unify(&mut kernel);
     let dominators = Dominators::new(&kernel);
     let loops = Loops::new(&kernel, &dominators);
     let predecessors = predecessors(&kernel);
@@ -36,7 +36,7 @@ pub(super) fn normalise(kernel: &Kernel) -> Kernel {
 }
 
 /// Whether every edge backwards goes to a block that dominates where it comes from.
-pub(super) fn is_reducible(kernel: &Kernel) -> bool {
+pub(in crate::simd::widen) fn is_reducible(kernel: &Kernel) -> bool {
     let (dominators, positions) = (Dominators::new(kernel), positions(kernel));
     let fits = |from: Block, to: Block| positions[to] > positions[from] || dominators.dominates(to, from);
     kernel.layout.iter().all(|&block| {
