@@ -21,6 +21,13 @@ enum Leave {
     Store(u32),
     /// Stores and returns.
     Return(u32),
+    /// Stores a sum of many words that the loop computed before, and a word behind a condition that it computed; then leaves, or returns.
+    Take {
+        to: u32,
+        first: u32,
+        count: u32,
+        returns: bool,
+    },
     /// Stores and goes on behind the loop around, if there is one.
     Outer(u32),
     /// Does not leave, but begins anew.
@@ -42,6 +49,8 @@ struct Case {
     /// Iterations of the loop, at most, and of the loop around it; 0 for none.
     most: u32,
     around: u32,
+    /// Words that the loop computes before its first place, for [`Leave::Take`].
+    words: u32,
 }
 
 /// What an invocation has.
@@ -71,14 +80,25 @@ impl Case {
                 Leave::Return(to) => format!("{} return;", store(to)),
                 Leave::Outer(to) => format!("{} out = true; break;", store(to)),
                 Leave::Continue => "y += 1u; continue;".to_owned(),
+                Leave::Take { to, first, count, returns } => {
+                    let words = self.taken(first, count);
+                    let sum: String = words.clone().map(|word| format!(" + w{word}")).collect();
+                    let odd: String = words.map(|word| format!("if odd{word} {{ result[at] += {word}u; }} ")).collect();
+                    let leave = if returns { "return;" } else { "break;" };
+                    format!("{{ let at = id * {RESULTS}u + {to}u; result[at] += x{sum}; {odd} }} {leave}")
+                }
             };
             let _ = writeln!(body, "x = x * {factor}u + id; if ((x >> {shift}u) % {modulo}u == 0u) {{ {leave} }}");
         }
+        let words: String = (0..self.words)
+            .map(|word| format!("let w{word} = (x ^ {word}u) * (n + {word}u); let odd{word} = (w{word} & 8u) != 0u;\n"))
+            .collect();
         let inner = format!(
             "var n = 0u;
              loop {{
                  n += 1u; base = x * 5u + n;
                  if n > {}u {{ break; }}
+                 {words}
                  {body}
              }}
              y = y * 7u + x + base;",
@@ -103,6 +123,12 @@ impl Case {
         )
     }
 
+    /// Words of the loop from `first` on.
+    fn taken(&self, first: u32, count: u32) -> impl Iterator<Item = u32> + Clone {
+        let first = first.min(self.words);
+        first..(first + count).min(self.words)
+    }
+
     fn inner(&self, id: u32, state: &mut State) -> Next {
         let State { x, y, base, results } = state;
         let mut n = 0;
@@ -113,6 +139,7 @@ impl Case {
             if n > self.most {
                 break;
             }
+            let words: Vec<u32> = (0..self.words).map(|word| (*x ^ word).wrapping_mul(n + word)).collect();
             for Place { factor, shift, modulo, leave } in &self.places {
                 *x = x.wrapping_mul(*factor).wrapping_add(id);
                 if (*x >> shift) % modulo != 0 {
@@ -133,6 +160,17 @@ impl Case {
                     Leave::Outer(to) => {
                         store(to);
                         next = Next::BehindOuter;
+                    }
+                    Leave::Take { to, first, count, returns } => {
+                        let result = &mut results[to as usize];
+                        *result = result.wrapping_add(*x);
+                        for word in self.taken(first, count) {
+                            let value = words[word as usize];
+                            *result = result.wrapping_add(value).wrapping_add(if value & 8 != 0 { word } else { 0 });
+                        }
+                        if returns {
+                            return Next::Ended;
+                        }
                     }
                     Leave::Continue => {
                         *y = y.wrapping_add(1);
@@ -183,6 +221,8 @@ fn places() -> impl Strategy<Value = Vec<Place>> {
         2 => (0..RESULTS).prop_map(Leave::Return),
         1 => (0..RESULTS).prop_map(Leave::Outer),
         1 => Just(Leave::Continue),
+        2 => (0..RESULTS, 0..20u32, 1..20u32, any::<bool>())
+            .prop_map(|(to, first, count, returns)| Leave::Take { to, first, count, returns }),
     ];
     let place = (1..40u32, 0..20u32, prop_oneof![5..30u32, 50..400u32], leave)
         .prop_map(|(factor, shift, modulo, leave)| Place { factor: 2 * factor + 1, shift, modulo, leave });
@@ -191,7 +231,9 @@ fn places() -> impl Strategy<Value = Vec<Place>> {
 }
 
 fn cases() -> impl Strategy<Value = Case> {
-    (places(), 1..6u32, prop_oneof![Just(0), 1..4u32]).prop_map(|(places, most, around)| Case { places, most, around })
+    let around = prop_oneof![Just(0), 1..4u32];
+    let words = prop_oneof![Just(0), 1..30u32];
+    (places(), 1..6u32, around, words).prop_map(|(places, most, around, words)| Case { places, most, around, words })
 }
 
 proptest! {

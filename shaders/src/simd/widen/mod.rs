@@ -53,8 +53,9 @@ pub struct Unsupported(pub String);
 ///
 /// What the SIMD form cannot express, or not in reasonable space.
 pub fn widen(kernel: &ir::Kernel) -> Result<Kernel, Unsupported> {
-    let Prepared { kernel, uniformity, abreast, serial } = prepare(kernel)?;
+    let Prepared { kernel, uniformity, abreast, serial, fillers } = prepare(kernel)?;
     let mut widen = Widen::new(&kernel, &uniformity, abreast, serial);
+    widen.fillers = fillers;
     widen.check()?;
     widen.subgroups()
 }
@@ -95,6 +96,8 @@ struct Widen<'a> {
     exec: Value,
     control: control::Control,
     subgroup: subgroups::Subgroup,
+    /// Arguments that stand for nothing.
+    fillers: EntitySet<ir::Value>,
     /// First descriptor of each binding.
     descriptors: SecondaryMap<ir::Binding, u32>,
     /// Byte offset of each variable in its space.
@@ -171,6 +174,7 @@ impl<'a> Widen<'a> {
             exec,
             control: control::Control::default(),
             subgroup,
+            fillers: EntitySet::new(),
             descriptors,
             places,
             ranges: (!kernel.variables.is_empty()).then(|| Ranges::new(kernel)),

@@ -128,6 +128,10 @@ impl Widen<'_> {
             self.write(parked, all);
         }
         for (&arg, &param) in call.args.iter().zip(&kernel.blocks[call.block].params) {
+            // What these lanes never read may be whatever lanes before them passed.
+            if !alone && self.fillers.contains(arg) {
+                continue;
+            }
             let value = self.argument(arg, param);
             let passed = self.passed_variable(param);
             let value = if alone {

@@ -3,7 +3,6 @@
 use cranelift_entity::EntitySet;
 use smallvec::SmallVec;
 
-use super::unify_exits;
 use crate::analysis::{Dominators, Loops, positions, predecessors};
 use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Value, ValueDef};
 
@@ -14,8 +13,6 @@ pub(in crate::simd::widen) fn normalise(kernel: &Kernel) -> Kernel {
     split_at_barriers(&mut kernel);
     let dominators = Dominators::new(&kernel);
     kernel.layout.retain(|&block| dominators.is_reachable(block));
-    unify_exits::unify(&mut kernel);
-    let dominators = Dominators::new(&kernel);
     let loops = Loops::new(&kernel, &dominators);
     let predecessors = predecessors(&kernel);
     for found in &loops.all {

@@ -9,9 +9,13 @@ mod scalarize_loops;
 mod unify_exits;
 mod widen_loop_loads;
 
+use cranelift_entity::EntitySet;
+
 use super::Unsupported;
 use crate::analysis::Uniformity;
-use crate::ir::{self, Kernel};
+#[cfg(debug_assertions)]
+use crate::ir;
+use crate::ir::{Kernel, Value};
 pub(super) use scalarize_loops::{MOST_TRIPS, Serial};
 
 /// Most blocks of a kernel that is widened.
@@ -27,6 +31,8 @@ pub(super) struct Prepared {
     /// How many workgroups share the lanes of a subgroup.
     pub(super) abreast: u32,
     pub(super) serial: Serial,
+    /// Arguments that stand for nothing: lanes that pass one never read the parameter.
+    pub(super) fillers: EntitySet<Value>,
 }
 
 /// Runs the passes in order.
@@ -44,6 +50,11 @@ pub(super) fn prepare(kernel: &Kernel) -> Result<Prepared, Unsupported> {
     }
     let enough = |kernel: &Kernel| kernel.work.check().map_err(|spent| Unsupported(spent.to_string()));
     let mut uniformity = Uniformity::new(&kernel);
+    let fillers = unify_exits::unify(&mut kernel, &uniformity);
+    if fillers.is_some() {
+        kernel = canonicalize_loops::normalise(&kernel);
+        uniformity = Uniformity::new(&kernel);
+    }
     enough(&kernel)?;
     let abreast = merge_workgroups::set_abreast(&mut kernel, &uniformity);
     if abreast > 1 {
@@ -59,5 +70,5 @@ pub(super) fn prepare(kernel: &Kernel) -> Result<Prepared, Unsupported> {
     enough(&kernel)?;
     #[cfg(debug_assertions)]
     ir::verify(&kernel).unwrap_or_else(|error| panic!("preparing for widening makes a bad kernel: {error}\n{kernel}"));
-    Ok(Prepared { kernel, uniformity, abreast, serial })
+    Ok(Prepared { kernel, uniformity, abreast, serial, fillers: fillers.unwrap_or_default() })
 }

@@ -9,7 +9,7 @@ use super::super::super::encode::{Assembler, Label, Regs};
 use super::super::super::pool::Constant;
 use super::super::super::vcode::{Build, Expand, Kind, Place, View};
 use super::Halves;
-use crate::simd::{Inst, LANES, Row, Value};
+use crate::simd::{Field, Inst, InstData, LANES, Row, Value, WideOp};
 
 const LOAD: Code = Code::VEX_Vmovups_ymm_ymmm256;
 const STORE: Code = Code::VEX_Vmovups_ymmm256_ymm;
@@ -106,10 +106,20 @@ impl Halves<'_, '_> {
         let value = self.pair(value)?;
         match self.row(row)? {
             Where::Inside(place) => {
+                let blend = self.is_of_workgroup(row.base);
                 for half in 0..2 {
                     let place = Place { disp: place.disp + 32 * half as i32, ..place };
                     let build = match mask {
                         None => Build::new(STORE).at(&place),
+                        Some(mask) if blend => {
+                            let (before, after) = (self.lanes_reg(), self.lanes_reg());
+                            Build::new(LOAD).def(before, View::Ymm).at(&place).push(&mut self.code);
+                            let blend = Build::new(Code::VEX_Vblendvps_ymm_ymm_ymmm256_ymm).def(after, View::Ymm);
+                            let blend = blend.reads(before, View::Ymm).reads(value[half], View::Ymm);
+                            blend.reads(mask[half], View::Ymm).push(&mut self.code);
+                            Build::new(STORE).at(&place).reads(after, View::Ymm).push(&mut self.code);
+                            continue;
+                        }
                         Some(mask) => {
                             Build::new(Code::VEX_Vmaskmovps_m256_ymm_ymm).at(&place).reads(mask[half], View::Ymm)
                         }
@@ -125,6 +135,18 @@ impl Halves<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether memory is a workgroup's own, which one thread alone accesses: other lanes' words may be written back as they were. Masked
+    /// stores are slow on most processors.
+    fn is_of_workgroup(&self, base: Value) -> bool {
+        let definition = |value| self.kernel.definition(self.facts.canonical(value));
+        let own =
+            |value| matches!(definition(value), Some(InstData::Context { field: Field::Private | Field::Shared }));
+        match definition(base) {
+            Some(InstData::Wide { op: WideOp::Add, args }) => own(args[0]),
+            _ => own(base),
+        }
     }
 }
 

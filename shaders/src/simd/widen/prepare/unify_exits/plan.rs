@@ -1,0 +1,237 @@
+//! Which exits of a loop become one, and where each word lies that lanes take along.
+
+use cranelift_entity::{EntitySet, SecondaryMap};
+use foldhash::HashMap;
+use smallvec::SmallVec;
+
+use super::{set, targets};
+use crate::analysis::{Dominators, Loop, Step, dominator_walk};
+use crate::ir::{Block, Inst, Kernel, Type, Value};
+
+/// Words of a type that an exit passes on in slots, at most: the others lie in private memory. Each way out passes all slots, so more would
+/// make kernels that grow with exits times words.
+pub(super) const MAX_SLOTS: usize = 8;
+
+/// Where a word lies behind the exits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Home {
+    /// In this parameter of the new block.
+    Slot(usize),
+    /// In private memory, as this word: stored where the loop defines it, loaded where it is used.
+    Memory(usize),
+}
+
+/// What one exit takes along.
+#[derive(Default)]
+pub(super) struct Exit {
+    /// The slots of its target's parameters.
+    pub(super) params: SmallVec<[usize; 4]>,
+    /// Values of the loop in slots that are used behind this exit only.
+    pub(super) own: SmallVec<[(Value, usize); 4]>,
+    /// How many shared slots of each type it has.
+    counts: HashMap<Type, usize>,
+}
+
+/// A use outside of values that the loop defines.
+pub(super) struct Use {
+    pub(super) block: Block,
+    pub(super) inst: Inst,
+    /// The target through which alone control comes here from the loop, if there is one.
+    root: Option<Block>,
+}
+
+pub(super) struct Plan {
+    /// Blocks of the loop.
+    pub(super) blocks: Vec<Block>,
+    /// Targets of divergent exits, in order: their numbers.
+    pub(super) targets: Vec<Block>,
+    pub(super) exits: HashMap<Block, Exit>,
+    /// Types of the slots.
+    pub(super) slots: Vec<Type>,
+    /// By type: the slots that exits share.
+    shared: HashMap<Type, SmallVec<[usize; 8]>>,
+    /// Values that several exits take along: the slot, and the blocks with an exit where the value is defined.
+    pub(super) common: Vec<(Value, usize, EntitySet<Block>)>,
+    /// Where each value lies that is not used as it is.
+    pub(super) homes: HashMap<Value, Home>,
+    /// How many values lie in memory.
+    pub(super) words: usize,
+    /// Uses of values in `homes`.
+    pub(super) uses: Vec<Use>,
+    /// The block of the loop that defines a value.
+    defined: SecondaryMap<Value, Option<Block>>,
+}
+
+impl Plan {
+    /// Returns `None` where a buffer would have to be taken along: neither slots nor memory hold one.
+    pub(super) fn new(
+        kernel: &Kernel,
+        dominators: &Dominators,
+        found: &Loop,
+        divergent: &impl Fn(Block) -> bool,
+    ) -> Option<Self> {
+        let all = targets(kernel, found);
+        let mut plan = Self {
+            blocks: found.blocks.clone(),
+            targets: all.iter().copied().filter(|&target| divergent(target)).collect(),
+            exits: HashMap::default(),
+            slots: Vec::new(),
+            shared: HashMap::default(),
+            common: Vec::new(),
+            homes: HashMap::default(),
+            words: 0,
+            uses: Vec::new(),
+            defined: SecondaryMap::new(),
+        };
+        for &target in &plan.targets.clone() {
+            let mut exit = Exit::default();
+            for &param in &kernel.blocks[target].params {
+                let slot = plan.shared_slot(&mut exit, kernel.ty(param))?;
+                exit.params.push(slot);
+            }
+            plan.exits.insert(target, exit);
+        }
+        plan.find_defined(kernel);
+        plan.find_uses(kernel, dominators, &all);
+        plan.place_values(kernel, dominators, all.len() > plan.targets.len())?;
+        Some(plan)
+    }
+
+    fn find_defined(&mut self, kernel: &Kernel) {
+        for &block in &self.blocks {
+            let data = &kernel.blocks[block];
+            let results = data.insts.iter().filter_map(|&inst| kernel.results[inst]);
+            for value in data.params.iter().copied().chain(results) {
+                self.defined[value] = Some(block);
+            }
+        }
+    }
+
+    /// Finds uses outside, and for each the target that dominates it, if control comes to that from the loop only.
+    fn find_uses(&mut self, kernel: &Kernel, dominators: &Dominators, targets: &[Block]) {
+        let inside = set(&self.blocks);
+        let mut roots: SecondaryMap<Block, Option<Block>> = SecondaryMap::new();
+        let mut only_from_inside = set(targets);
+        for &block in kernel.layout.iter().filter(|&&block| !inside.contains(block)) {
+            let Some(&last) = kernel.blocks[block].insts.last() else { continue };
+            kernel.insts[last].targets().iter().for_each(|call| {
+                only_from_inside.remove(call.block);
+            });
+        }
+        for step in dominator_walk(kernel, dominators) {
+            let Step::Enter(block) = step else { continue };
+            if inside.contains(block) {
+                continue;
+            }
+            let above = dominators.idom(block).filter(|&above| !inside.contains(above));
+            roots[block] = match above {
+                Some(above) => roots[above],
+                None => only_from_inside.contains(block).then_some(block),
+            };
+            for &inst in &kernel.blocks[block].insts {
+                let mut is_use = false;
+                kernel.insts[inst].for_each_use(|value| is_use |= self.defined[value].is_some());
+                if is_use {
+                    self.uses.push(Use { block, inst, root: roots[block] });
+                }
+            }
+        }
+    }
+
+    /// Finds a place for each value that is used behind the exits and not defined before all of them. `kept`: some exits stay as they are.
+    fn place_values(&mut self, kernel: &Kernel, dominators: &Dominators, kept: bool) -> Option<()> {
+        let sources = self.sources(kernel);
+        let top = sources.iter().copied().reduce(|one, other| meet(dominators, one, other))?;
+        let exits = &self.exits;
+        // A target that keeps its edges finds the loop's values as before.
+        self.uses.retain(|found| found.root.is_none_or(|root| exits.contains_key(&root)));
+        // By value: the target behind which all of its uses are, and whether some are behind none.
+        let mut roots: HashMap<Value, (Option<Block>, bool)> = HashMap::default();
+        let mut order = Vec::new();
+        for &Use { inst, root, .. } in &self.uses {
+            kernel.insts[inst].for_each_use(|value| {
+                let Some(block) = self.defined[value] else { return };
+                if dominators.dominates(block, top) {
+                    return;
+                }
+                let (home, joined) = roots.entry(value).or_insert_with(|| {
+                    order.push(value);
+                    (root, false)
+                });
+                *home = home.filter(|&home| Some(home) == root);
+                *joined |= root.is_none();
+            });
+        }
+        for value in order {
+            let ty = kernel.ty(value);
+            let slot = match roots[&value] {
+                (Some(target), _) => {
+                    let mut exit = self.exits.remove(&target)?;
+                    let slot = self.shared_slot(&mut exit, ty);
+                    exit.own.extend(slot.map(|slot| (value, slot)));
+                    self.exits.insert(target, exit);
+                    slot
+                }
+                // Where ways join, some may not have come through the new block.
+                (None, joined) => {
+                    (self.common.len() < MAX_SLOTS && !(joined && kept) && ty != Type::Buffer).then(|| {
+                        let home = self.defined[value];
+                        let mut known = EntitySet::new();
+                        let is_known = |&block: &Block| home.is_some_and(|home| dominators.dominates(home, block));
+                        known.extend(sources.iter().copied().filter(is_known));
+                        self.slots.push(ty);
+                        self.common.push((value, self.slots.len() - 1, known));
+                        self.slots.len() - 1
+                    })
+                }
+            };
+            let home = match slot {
+                Some(slot) => Home::Slot(slot),
+                None if ty == Type::Buffer => return None,
+                None => {
+                    self.words += 1;
+                    Home::Memory(self.words - 1)
+                }
+            };
+            self.homes.insert(value, home);
+        }
+        Some(())
+    }
+
+    /// Blocks of the loop that branch to a target.
+    fn sources(&self, kernel: &Kernel) -> Vec<Block> {
+        let leaves = |block: &Block| {
+            let last = kernel.blocks[*block].insts.last();
+            last.is_some_and(|&last| {
+                kernel.insts[last].targets().iter().any(|call| self.exits.contains_key(&call.block))
+            })
+        };
+        self.blocks.iter().copied().filter(leaves).collect()
+    }
+
+    /// The next slot of an exit for a word of a type; `None` if it has as many as it may.
+    fn shared_slot(&mut self, exit: &mut Exit, ty: Type) -> Option<usize> {
+        let count = exit.counts.entry(ty).or_default();
+        if *count == MAX_SLOTS || ty == Type::Buffer {
+            return None;
+        }
+        let slots = self.shared.entry(ty).or_default();
+        if *count == slots.len() {
+            slots.push(self.slots.len());
+            self.slots.push(ty);
+        }
+        *count += 1;
+        Some(slots[*count - 1])
+    }
+}
+
+/// The nearest block that dominates two.
+fn meet(dominators: &Dominators, mut one: Block, other: Block) -> Block {
+    while !dominators.dominates(one, other) {
+        match dominators.idom(one) {
+            Some(above) => one = above,
+            None => break,
+        }
+    }
+    one
+}
