@@ -10,10 +10,10 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
-use crate::bound::Bound;
 use crate::object::ResourceObject;
 use crate::resource::{Resource, ResourceId};
 use crate::slot::{Slot, SlotKind};
+use crate::slot_state::Bound;
 use crate::view::View;
 
 /// Resources without slots whose history is kept.

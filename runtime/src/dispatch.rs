@@ -9,7 +9,6 @@ use smallvec::SmallVec;
 
 use crate::barrier::{Fresh, Use};
 use crate::batch::Refusal;
-use crate::bound::Bound;
 use crate::buffer::Buffer;
 use crate::context::{Context, State};
 use crate::descriptors::{check_mapped, checked, resolve, used, wrong_kind};
@@ -18,6 +17,7 @@ use crate::program::{BindingInfo, Program};
 use crate::serial::Access;
 use crate::share::Share;
 use crate::slot::{Bind, Slot, SlotKind};
+use crate::slot_state::Bound;
 
 /// A dispatch being put together: see [`Context::dispatch`].
 ///

@@ -10,7 +10,7 @@ use crate::front::{Error, SpecializationConstant, spirv, wgsl};
 use crate::ir::{Kernel, SourceLine};
 use crate::lower::math::{self, MathOptions};
 use crate::work::Work;
-use crate::{float_mode, opt, simd};
+use crate::{float_mode, opt, simd, vectorize};
 
 /// A module that was read and found valid as far as that is independent of entry point and specialization.
 #[derive(Debug)]
@@ -234,18 +234,18 @@ fn machine_code<R>(
 /// # Errors
 ///
 /// What the SIMD form cannot express.
-pub fn widen(kernel: &Kernel, isa: Isa) -> Result<simd::Kernel, simd::Unsupported> {
-    let mut wide = simd::widen(kernel)?;
+pub fn widen(kernel: &Kernel, isa: Isa) -> Result<simd::Kernel, vectorize::Unsupported> {
+    let mut wide = vectorize::widen(kernel)?;
     let passes = if isa == Isa::Avx512 { 5 } else { 2 };
     wide.work.visit(passes * wide.size());
     if isa == Isa::Avx512 {
         // AVX2's vectors are two halves: two chains of results as they are, and too few registers for more.
-        simd::hoist(&mut wide);
-        simd::pair(&mut wide, simd::Pairs::WhereFaster);
+        simd::licm(&mut wide);
+        simd::unroll_and_jam(&mut wide, simd::Pairs::WhereFaster);
         simd::schedule(&mut wide, simd::Scheduled::WhereFaster);
     }
-    simd::join(&mut wide);
-    simd::repeat(&mut wide);
+    simd::merge_blocks(&mut wide);
+    simd::workgroup_loop(&mut wide);
     Ok(wide)
 }
 

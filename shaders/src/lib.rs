@@ -18,4 +18,5 @@ pub mod lower;
 pub mod opt;
 pub mod simd;
 mod text;
+pub mod vectorize;
 pub mod work;

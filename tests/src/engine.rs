@@ -4,9 +4,9 @@ use spelter_shaders::back::x86::{self, Isa, Registers};
 use spelter_shaders::back::{Code, Scratch, Workgroups};
 use spelter_shaders::compile::{self, Floats};
 use spelter_shaders::ir::{InstData, Kernel, Scope, Semantics, verify};
-use spelter_shaders::{opt, simd};
+use spelter_shaders::{opt, simd, vectorize};
 
-use crate::held::held;
+use crate::range_checks::held;
 
 /// Makes a kernel ready to run.
 pub type Prepare = fn(&Kernel) -> Box<dyn Code>;
@@ -93,7 +93,7 @@ enum Variant {
 /// Machine code of a kernel that is lowered: every form on the way is verified. What cannot be compiled fails, since users'
 /// kernels look the same; but mutants of control flow may be what no valid shader is, and unaligned variables are for the interpreter.
 fn machine_code(kernel: &Kernel, isa: Isa, variant: Variant) -> Box<dyn Code> {
-    let mut wide = match simd::widen(kernel) {
+    let mut wide = match vectorize::widen(kernel) {
         Ok(wide) => wide,
         Err(error)
             if ["more than one way in", "no multiples of 4"].iter().any(|known| error.to_string().contains(known)) =>
@@ -103,16 +103,16 @@ fn machine_code(kernel: &Kernel, isa: Isa, variant: Variant) -> Box<dyn Code> {
         Err(error) => panic!("{error}\n{kernel}"),
     };
     if variant != Variant::OnePass {
-        simd::hoist(&mut wide);
+        simd::licm(&mut wide);
     }
     if variant == Variant::Pairs {
-        simd::pair(&mut wide, simd::Pairs::WherePossible);
+        simd::unroll_and_jam(&mut wide, simd::Pairs::WherePossible);
         simd::schedule(&mut wide, simd::Scheduled::Everywhere);
     }
     // Without that, code returns after each workgroup.
     if variant != Variant::OnePass {
-        simd::join(&mut wide);
-        simd::repeat(&mut wide);
+        simd::merge_blocks(&mut wide);
+        simd::workgroup_loop(&mut wide);
     }
     simd::verify(&wide).unwrap_or_else(|error| panic!("{error}\n{kernel}\n{wide}"));
     let registers = if variant == Variant::OnePass { Registers::InOnePass } else { Registers::BySize };

@@ -48,7 +48,7 @@ const UNSAFE_FILES: &[&str] = &[
     "driver/icd/tests/misuse.rs",
     "driver/icd/tests/objects.rs",
     "driver/icd/tests/programs/violation.rs",
-    "driver/icd/tests/told.rs",
+    "driver/icd/tests/messages.rs",
     "tests/tests/vulkan/gpu.rs",
     "tests/tests/vulkan/print.rs",
     "tests/tests/vulkan/program.rs",

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use spelter_shaders::ir::Binding;
 
 use super::CommandBuffer;
-use super::bound::BoundSet;
+use super::dispatch_state::BoundSet;
 use super::recorder::Recorder;
 use crate::descriptor::{
     COMPARE, DescriptorSet, DescriptorSetLayout, FORMAT, Flat, SampleRule, Sources, ViewRule, check_sample,

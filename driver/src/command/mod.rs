@@ -4,10 +4,10 @@
 //! and a call that fails leaves the recording as it was.
 
 mod barrier;
-mod bound;
 mod buffer;
 mod compute;
 mod conditional;
+mod dispatch_state;
 mod event;
 mod host;
 mod image;

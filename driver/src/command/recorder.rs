@@ -9,7 +9,7 @@ use foldhash::fast::FixedState;
 use spelter_shaders::abi::MAX_PUSH_BYTES;
 
 use super::CommandBuffer;
-use super::bound::BoundSet;
+use super::dispatch_state::BoundSet;
 use crate::descriptor::{Contents, WeakSet};
 use crate::device::Device;
 use crate::exec::{Bound, Condition, Phases, Recording, Work};

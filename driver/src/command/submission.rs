@@ -8,8 +8,8 @@ use std::sync::Arc;
 use ash::vk::CommandBufferUsageFlags as Flags;
 
 use super::CommandBuffer;
-use super::bound::resolve_late;
 use super::buffer::{Life, Stage};
+use super::dispatch_state::resolve_late;
 use super::recorder::Part;
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};

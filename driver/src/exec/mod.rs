@@ -2,6 +2,7 @@
 
 mod board;
 mod cost;
+mod cpu_time;
 mod crew;
 mod line;
 #[cfg(test)]
@@ -21,7 +22,6 @@ mod tests;
 mod visit;
 mod watchdog;
 pub(crate) mod work;
-mod worked;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! How far a queue is: what its watchdog compares, written by whoever runs its commands.
 
+use super::cpu_time::{Thread, this_thread};
 use super::sync::{AtomicU64, Ordering};
-use super::worked::{Thread, this_thread};
 
 /// Counts for the watchdog, which only looks whether they move. All of it is relaxed: nothing is published by it.
 #[derive(Debug)]

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::cpu_time::Thread;
 use super::line::{Conductor, Line};
 use super::phase::{self, Left};
 use super::progress::{Mark, Progress};
@@ -12,7 +13,6 @@ use super::shared::{Shared, Slot};
 use super::sync::{Mutex, spin_until};
 use super::visit::Visit;
 use super::work::{Batch, Recording, Work};
-use super::worked::Thread;
 use crate::error::DeviceError;
 use crate::sync::{Counter, Target, Wake};
 

@@ -8,11 +8,11 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::TimeLimit;
+use super::cpu_time::Worked;
 use super::progress::Mark;
 use super::queue::QueueState;
 use super::shared::Shared;
 use super::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence};
-use super::worked::Worked;
 
 /// Looks per time limit: an overrun is seen at most two of these parts too late.
 const LOOKS: u32 = 16;

@@ -2,10 +2,10 @@
 //!
 //! A batch owns all objects that its commands use until its serial has retired; then it is recycled.
 
-mod flight;
+mod submission;
 mod timeline;
 
-pub(crate) use flight::{Clock, First, Flight, Line, Moment};
+pub(crate) use submission::{Clock, First, Flight, Line, Moment};
 pub(crate) use timeline::Timeline;
 
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! The slots of a context: putting resources there, and taking them out.
 
 use super::Context;
-use crate::bound::Bound;
 use crate::error::{Error, rule};
 use crate::resource::Resource;
 use crate::slot::{Bind, Slot};
+use crate::slot_state::Bound;
 
 impl Context {
     /// Puts a resource into a slot, where dispatches find it until something else is put there. The slot keeps the

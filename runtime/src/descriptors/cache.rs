@@ -8,10 +8,10 @@ use foldhash::fast::FixedState;
 use spelter_driver::{BufferInfo, DescriptorImageInfo, DescriptorPool, DescriptorSet, DescriptorSetLayout, Device};
 
 use super::{Key, refused};
-use crate::bound::Bound;
 use crate::error::{Error, rule};
 use crate::object::ObjectId;
 use crate::program::{BindingInfo, SetLayout};
+use crate::slot_state::Bound;
 use crate::stats::Counters;
 use crate::view::{Part, View};
 

@@ -11,9 +11,9 @@ pub(crate) use state::{ProgramStates, check_mapped, checked, resolve, used, wron
 use ash::vk;
 use spelter_driver::Sampler;
 
-use crate::bound::Bound;
 use crate::error::Error;
 use crate::program::BindingInfo;
+use crate::slot_state::Bound;
 
 /// What a descriptor holds, in numbers: equal if and only if the descriptors are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

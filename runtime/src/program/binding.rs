@@ -4,11 +4,11 @@ use ash::vk;
 use spelter_driver::ImageTaken;
 use spelter_shaders::ir::{BindingData, BindingKind};
 
-use crate::bound::Bound;
 use crate::descriptors::descriptor_type;
 use crate::error::{Error, rule};
 use crate::serial::Access;
 use crate::slot::{Slot, SlotKind};
+use crate::slot_state::Bound;
 use crate::view::Part;
 
 /// A binding that a program takes.

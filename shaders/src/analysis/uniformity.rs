@@ -6,9 +6,9 @@
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 
-use super::flow::Flow;
 use super::patterns::{Patterns, Shape};
-use super::{Dominators, Loops, Predecessors, predecessors, zeros};
+use super::reconvergence::Flow;
+use super::{Dominators, Loops, Predecessors, predecessors, trailing_zeros};
 use crate::image::{Field, ROW_ALIGNMENT};
 use crate::ir::{Block, BuiltIn, Inst, InstData, Kernel, Op, Place, SubgroupOp, Type, Value, VariableSpace};
 
@@ -158,7 +158,7 @@ impl<'a> Solver<'a> {
             loops,
             patterns: Patterns::default(),
             shapes: SecondaryMap::new(),
-            zeros: SecondaryMap::with_default(zeros::ALL),
+            zeros: SecondaryMap::with_default(trailing_zeros::ALL),
             homes: SecondaryMap::new(),
             block_of: SecondaryMap::new(),
             users: SecondaryMap::new(),
@@ -296,14 +296,14 @@ impl<'a> Solver<'a> {
     /// Low zeros of an instruction's result.
     fn zeros_of(&self, data: &InstData) -> u8 {
         match data {
-            InstData::Const { bits, .. } => zeros::of_constant(*bits),
+            InstData::Const { bits, .. } => trailing_zeros::of_constant(*bits),
             InstData::BuiltIn { builtin, component } => {
-                zeros::of_builtin(*builtin, *component, self.kernel.workgroup_size)
+                trailing_zeros::of_builtin(*builtin, *component, self.kernel.workgroup_size)
             }
             InstData::Pure { op, args } => match args[..] {
                 [a, b] => {
                     let second = self.kernel.constant(b).map(|bits| bits as u32);
-                    zeros::of_binary(*op, [self.zeros[a], self.zeros[b]], second)
+                    trailing_zeros::of_binary(*op, [self.zeros[a], self.zeros[b]], second)
                 }
                 _ => 0,
             },
@@ -328,8 +328,8 @@ impl<'a> Solver<'a> {
             _ => self.zeros[args[0]].min(self.zeros[args[1]]),
         };
         // What a constant has there is the same in all lanes: the bases have it.
-        let [first, second] = [first, second].map(|bits| zeros::low_bits(bits.unwrap_or(0), zeros));
-        if a.iter().chain(&b).any(|&lane| zeros::low_bits(lane, zeros) != lane) {
+        let [first, second] = [first, second].map(|bits| trailing_zeros::low_bits(bits.unwrap_or(0), zeros));
+        if a.iter().chain(&b).any(|&lane| trailing_zeros::low_bits(lane, zeros) != lane) {
             return Shape::Varying;
         }
         let fold = |a: u32, b: u32| op.fold(&[a.into(), b.into()]) as u32;
@@ -357,7 +357,7 @@ impl<'a> Solver<'a> {
             Op::LShr | Op::AShr => match (constant(1), self.patterns.offsets(shapes[0])) {
                 (Some(amount), Some(lanes)) => {
                     let zeros = self.zeros[args[0]].min(31);
-                    if lanes.iter().all(|&lane| zeros::low_bits(lane, zeros) == lane) {
+                    if lanes.iter().all(|&lane| trailing_zeros::low_bits(lane, zeros) == lane) {
                         self.patterns.shape(lanes.map(|lane| lane.wrapping_shr(amount)))
                     } else {
                         Shape::Varying

@@ -5,8 +5,8 @@
 //! memory, control flow or other invocations, and `docs/ir.md` for the text form.
 
 mod builder;
+mod convergence;
 mod entities;
-mod hold;
 mod inst;
 mod inst_parse;
 mod kernel;
@@ -23,8 +23,8 @@ mod verify;
 mod verify_inst;
 
 pub use builder::{Builder, element};
+pub use convergence::hold;
 pub use entities::{Binding, Block, Inst, Value, Variable};
-pub use hold::hold;
 pub use inst::{BlockCall, BuiltIn, InstData};
 pub use kernel::{
     BindingData, BindingKind, BlockData, Kernel, Merge, SourceLine, ValueDef, VariableData, VariableSpace,

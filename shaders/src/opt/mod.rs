@@ -5,20 +5,20 @@
 
 mod aliases;
 mod cfg;
+mod constant_arrays;
 mod contract;
 mod dce;
 mod editor;
-mod flatten;
 mod forward;
 mod gvn;
+mod if_conversion;
 mod licm;
 mod meld;
-mod offsets;
+mod mem2reg;
 mod peephole;
+mod range_simplify;
 mod reductions;
-mod tables;
 mod unroll;
-mod variables;
 
 use crate::ir::Kernel;
 pub(crate) use licm::Clobbers;
@@ -39,17 +39,17 @@ pub const DCE: Pass = Pass { name: "dce", run: dce::run };
 /// Simplifies single instructions by algebra.
 pub const PEEPHOLE: Pass = Pass { name: "peephole", run: peephole::run };
 /// Makes small selections choices between values.
-pub const FLATTEN: Pass = Pass { name: "flatten", run: flatten::run };
+pub const FLATTEN: Pass = Pass { name: "flatten", run: if_conversion::run };
 /// Moves out of loops what does not change in them.
 pub const LICM: Pass = Pass { name: "licm", run: licm::run };
 /// Uses what is known about the ranges of integers, and orders the sums of offsets.
-pub const OFFSETS: Pass = Pass { name: "offsets", run: offsets::run };
+pub const OFFSETS: Pass = Pass { name: "offsets", run: range_simplify::run };
 /// Straightens control flow.
 pub const CFG: Pass = Pass { name: "cfg", run: cfg::run };
 /// Makes words of private variables values.
-pub const VARIABLES: Pass = Pass { name: "variables", run: variables::run };
+pub const VARIABLES: Pass = Pass { name: "variables", run: mem2reg::run };
 /// Makes tables of private variables that always hold the same.
-pub const TABLES: Pass = Pass { name: "tables", run: tables::run };
+pub const TABLES: Pass = Pass { name: "tables", run: constant_arrays::run };
 /// Writes loops of few trips out.
 pub const UNROLL: Pass = Pass { name: "unroll", run: unroll::run };
 /// Does once what both sides of a branch begin with.

@@ -4,7 +4,7 @@ use super::{Block, Inst, InstData, Kernel, Type};
 use crate::ir::Op;
 
 /// Cycles from an instruction's operands to its results.
-pub(super) fn latency(kernel: &Kernel, inst: Inst) -> u32 {
+pub(crate) fn latency(kernel: &Kernel, inst: Inst) -> u32 {
     let vector = kernel.results[inst].first().is_some_and(|&result| kernel.ty(result).is_vector());
     match &kernel.insts[inst] {
         InstData::Pure { op, .. } if vector => match op {
@@ -31,7 +31,7 @@ pub(super) fn latency(kernel: &Kernel, inst: Inst) -> u32 {
 
 /// Cycles that the machine's units need for some blocks: it has one that multiplies, one that adds and one that divides, all as
 /// wide as a vector, and does two operations on vectors at once.
-pub(super) fn busy(kernel: &Kernel, blocks: &[Block]) -> u32 {
+pub(crate) fn busy(kernel: &Kernel, blocks: &[Block]) -> u32 {
     let (mut multiplying, mut adding, mut dividing, mut all) = (0, 0, 0, 0);
     for &inst in blocks.iter().flat_map(|&block| &kernel.blocks[block].insts) {
         let vector = kernel.results[inst].iter().any(|&result| kernel.ty(result) == Type::V32);

@@ -34,7 +34,7 @@ struct Loop {
 
 /// What of the scalar kernel a loop is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
+pub(crate) enum Extent {
     /// These blocks, by position, from the header to the last.
     Span(u32, u32),
     /// A part of one block.
@@ -45,7 +45,7 @@ pub(super) enum Extent {
 
 impl Extent {
     /// The blocks that a loop is, by position.
-    pub(super) fn span(self) -> Option<(u32, u32)> {
+    pub(crate) fn span(self) -> Option<(u32, u32)> {
         match self {
             Self::Span(first, last) | Self::Stops(first, last) => Some((first, last)),
             Self::Within => None,
@@ -55,7 +55,7 @@ impl Extent {
 
 /// Blocks that were placed.
 #[derive(Debug, Default)]
-pub(super) struct Dominance {
+pub(crate) struct Dominance {
     places: SecondaryMap<Block, Place>,
     placed: u32,
     loops: Vec<Loop>,
@@ -64,7 +64,7 @@ pub(super) struct Dominance {
 
 impl Dominance {
     /// Puts a block behind those before it in the order.
-    pub(super) fn place(&mut self, block: Block, predecessors: &[Block]) {
+    pub(crate) fn place(&mut self, block: Block, predecessors: &[Block]) {
         self.placed += 1;
         self.places[block].order = self.placed;
         self.places[block].inside = self.open.last().map_or(0, |&number| number + 1);
@@ -72,7 +72,7 @@ impl Dominance {
     }
 
     /// Says behind which blocks a placed one comes.
-    pub(super) fn hang(&mut self, block: Block, predecessors: &[Block]) {
+    pub(crate) fn hang(&mut self, block: Block, predecessors: &[Block]) {
         let mut ways = predecessors.iter().copied();
         let mut idom = ways.next();
         for way in ways {
@@ -120,12 +120,12 @@ impl Dominance {
     }
 
     /// Place of a block in the order.
-    pub(super) fn order(&self, block: Block) -> u32 {
+    pub(crate) fn order(&self, block: Block) -> u32 {
         self.places[block].order
     }
 
     /// The last block on the way up the dominator tree that stands behind a place in the order, and what dominates that at once.
-    pub(super) fn behind(&self, mut block: Block, order: u32) -> (Block, Option<Block>) {
+    pub(crate) fn behind(&self, mut block: Block, order: u32) -> (Block, Option<Block>) {
         let stands_behind = |block: &Block| self.places[*block].order > order;
         loop {
             let Place { idom, jump, .. } = self.places[block];
@@ -138,7 +138,7 @@ impl Dominance {
     }
 
     /// The block that was just placed is the header of a loop.
-    pub(super) fn open_loop(&mut self, header: Block, extent: Extent) {
+    pub(crate) fn open_loop(&mut self, header: Block, extent: Extent) {
         let number = self.loops.len() as u32;
         let parent = self.open.last().copied();
         let found = match parent {
@@ -160,12 +160,12 @@ impl Dominance {
     }
 
     /// All blocks of the innermost open loop are placed.
-    pub(super) fn close_loop(&mut self) {
+    pub(crate) fn close_loop(&mut self) {
         self.open.pop();
     }
 
     /// The innermost loop around a block that `fits`, as all loops around such a one do: its header and what it is.
-    pub(super) fn innermost(&self, block: Block, fits: impl Fn(Extent) -> bool) -> Option<(Block, Extent)> {
+    pub(crate) fn innermost(&self, block: Block, fits: impl Fn(Extent) -> bool) -> Option<(Block, Extent)> {
         let mut number = self.places[block].inside.checked_sub(1)?;
         loop {
             let Loop { header, parent, jump, extent, .. } = self.loops[number as usize];

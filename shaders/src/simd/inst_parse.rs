@@ -14,7 +14,7 @@ use crate::text::{Line, ParseError, hexadecimal};
 type Result<T> = std::result::Result<T, ParseError>;
 
 /// An instruction.
-pub(super) fn instruction(parser: &mut Parser, line: &mut Line<'_>) -> Result<InstData> {
+pub(crate) fn instruction(parser: &mut Parser, line: &mut Line<'_>) -> Result<InstData> {
     let unknown = line.error("no such instruction");
     let word = line.word("an instruction", Some)?;
     if let Some(op) = Op::from_name(word) {

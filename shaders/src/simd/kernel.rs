@@ -94,10 +94,10 @@ pub struct BlockData {
 }
 
 /// By block: where control comes from.
-pub(super) type Predecessors = SecondaryMap<Block, SmallVec<[Block; 2]>>;
+pub(crate) type Predecessors = SecondaryMap<Block, SmallVec<[Block; 2]>>;
 
 /// All blocks on ways from a loop's header to its latch.
-pub(super) fn loop_body(predecessors: &Predecessors, header: Block, latch: Block) -> EntitySet<Block> {
+pub(crate) fn loop_body(predecessors: &Predecessors, header: Block, latch: Block) -> EntitySet<Block> {
     let mut body = EntitySet::new();
     body.insert(header);
     let mut work = vec![latch];
@@ -160,17 +160,17 @@ impl Kernel {
     }
 
     /// The last instruction of a block, which ends it in a kernel that is whole.
-    pub(super) fn terminator(&self, block: Block) -> Option<&InstData> {
+    pub(crate) fn terminator(&self, block: Block) -> Option<&InstData> {
         self.blocks[block].insts.last().map(|&last| &self.insts[last])
     }
 
     /// The ways out of a block.
-    pub(super) fn targets(&self, block: Block) -> SmallVec<[&BlockCall; 2]> {
+    pub(crate) fn targets(&self, block: Block) -> SmallVec<[&BlockCall; 2]> {
         self.terminator(block).map(InstData::targets).unwrap_or_default()
     }
 
     /// For each block those that go there, once for each way.
-    pub(super) fn predecessors(&self) -> Predecessors {
+    pub(crate) fn predecessors(&self) -> Predecessors {
         let mut predecessors = Predecessors::new();
         for &block in &self.layout {
             self.targets(block).iter().for_each(|call| predecessors[call.block].push(block));

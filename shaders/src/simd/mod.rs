@@ -2,46 +2,44 @@
 //!
 //! Read `inst.rs` for what the virtual machine can do and `docs/simd.md` for the text form.
 
-mod builder;
+pub(crate) mod builder;
 mod cost;
-mod dominance;
+pub(crate) mod dominance;
 mod entities;
-mod hoist;
 mod inst;
 mod inst_parse;
-mod join;
 mod kernel;
+mod licm;
+mod merge_blocks;
 mod names;
 mod operands;
-mod pair;
 mod parse;
 mod print;
-mod repeat;
 mod routine;
 mod schedule;
-mod ssa;
+pub(crate) mod ssa;
 mod subsets;
 mod types;
+mod unroll_and_jam;
 mod verify;
 mod verify_inst;
 mod verify_lanes;
 mod verify_scalars;
 mod wide;
-mod widen;
+mod workgroup_loop;
 
 pub use entities::{Block, Inst, Value};
-pub use hoist::hoist;
 pub use inst::{Address, BlockCall, Elements, InstData, LANES, LaneAddress, Row, Spacing, Strips, pure_result};
-pub use join::join;
 pub use kernel::{BlockData, Kernel, ValueDef};
-pub use pair::{Pairs, pair};
-pub use repeat::repeat;
+pub use licm::licm;
+pub use merge_blocks::merge_blocks;
 pub(crate) use routine::MOST_WORDS;
 pub use routine::Routine;
 pub use schedule::{Scheduled, schedule};
 pub use types::Type;
+pub use unroll_and_jam::{Pairs, unroll_and_jam};
 pub use verify::{VerifyError, verify};
 pub use wide::{Field, WideOp};
+pub use workgroup_loop::workgroup_loop;
 
 pub use crate::text::ParseError;
-pub use widen::{Unsupported, widen};

@@ -53,7 +53,7 @@ fn kernel(mut line: Line<'_>) -> Result<Kernel> {
 }
 
 /// The kernel so far.
-pub(super) struct Parser {
+pub(crate) struct Parser {
     kernel: Kernel,
     current: Option<Block>,
     /// Values that have a definition.
@@ -189,7 +189,7 @@ impl Parser {
     }
 
     /// A value that is used here and defined above.
-    pub(super) fn value(&mut self, line: &mut Line<'_>) -> Result<Value> {
+    pub(crate) fn value(&mut self, line: &mut Line<'_>) -> Result<Value> {
         let (number, column) = line.position();
         let value = self.value_id(line)?;
         if self.defined.contains(value) {
@@ -199,7 +199,7 @@ impl Parser {
     }
 
     /// A block, there already or not.
-    pub(super) fn block(&mut self, line: &mut Line<'_>) -> Result<Block> {
+    pub(crate) fn block(&mut self, line: &mut Line<'_>) -> Result<Block> {
         named(line, "a block", "block", &mut self.kernel.blocks, self.limit, BlockData::default)
     }
 

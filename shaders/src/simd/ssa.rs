@@ -22,12 +22,12 @@ use crate::ir::Op;
 
 /// A variable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Variable(u32);
+pub(crate) struct Variable(u32);
 entity_impl!(Variable, "variable");
 
 /// What a variable that was never written has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unwritten {
+pub(crate) enum Unwritten {
     /// Nobody reads it.
     Undef,
     /// No lanes.
@@ -36,7 +36,7 @@ pub(super) enum Unwritten {
 
 /// Where a variable may be written, in blocks of the scalar kernel, by position.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Writers {
+pub(crate) enum Writers {
     /// Anywhere.
     Everywhere,
     /// In these blocks, in order. The variable is the `owner`'s: at the header of a loop around that, what it had is forgotten.
@@ -52,7 +52,7 @@ pub(super) enum Writers {
 
 impl Writers {
     /// The owner alone writes.
-    pub(super) fn only(owner: u32) -> Self {
+    pub(crate) fn only(owner: u32) -> Self {
         Self::Of { owner, before: false, at: SmallVec::from_slice(&[owner]) }
     }
 
@@ -136,36 +136,36 @@ struct Kept {
 
 /// A value that is carried over a barrier for all subgroups.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Carried {
+pub(crate) struct Carried {
     /// Where subgroups go on.
-    pub(super) resume: Block,
+    pub(crate) resume: Block,
     /// What it is called there: a parameter that has no block yet.
-    pub(super) param: Value,
+    pub(crate) param: Value,
     /// What it was where they stopped.
-    pub(super) arg: Value,
+    pub(crate) arg: Value,
 }
 
 /// A barrier where subgroups stop, to go on in a resume block.
 #[derive(Clone, Debug)]
-pub(super) struct Barrier {
+pub(crate) struct Barrier {
     /// Where they stop.
-    pub(super) stop: Block,
+    pub(crate) stop: Block,
     /// The address of their frame in both.
-    pub(super) frame: Value,
+    pub(crate) frame: Value,
     /// Their lanes.
-    pub(super) lanes: Value,
+    pub(crate) lanes: Value,
     /// Loops around it.
-    pub(super) loops: Vec<usize>,
+    pub(crate) loops: Vec<usize>,
 }
 
 /// The variables of a kernel that is built.
 #[derive(Debug, Default)]
-pub(super) struct Variables {
+pub(crate) struct Variables {
     all: PrimaryMap<Variable, VariableData>,
     values: HashMap<(Block, Variable), Value>,
     heads: SecondaryMap<Block, Head>,
-    pub(super) dominance: Dominance,
-    pub(super) predecessors: SecondaryMap<Block, Vec<Block>>,
+    pub(crate) dominance: Dominance,
+    pub(crate) predecessors: SecondaryMap<Block, Vec<Block>>,
     open: HashMap<Block, Vec<usize>>,
     phis: Vec<Phi>,
     phi_of: HashMap<Value, usize>,
@@ -178,43 +178,43 @@ pub(super) struct Variables {
     loaded: HashMap<Value, Variable>,
     carried: Vec<Carried>,
     /// Bytes of the frame so far.
-    pub(super) frame_bytes: u32,
+    pub(crate) frame_bytes: u32,
 }
 
 impl Variables {
     /// A new variable.
-    pub(super) fn declare(&mut self, ty: Type, default: Unwritten) -> Variable {
+    pub(crate) fn declare(&mut self, ty: Type, default: Unwritten) -> Variable {
         self.declare_of(ty, default, Writers::Everywhere)
     }
 
     /// A new variable that is written in known places only.
-    pub(super) fn declare_of(&mut self, ty: Type, default: Unwritten, writers: Writers) -> Variable {
+    pub(crate) fn declare_of(&mut self, ty: Type, default: Unwritten, writers: Writers) -> Variable {
         let writes = SmallVec::new();
         self.all.push(VariableData { ty, default, writers, writes, common: false, slot: None, only: None })
     }
 
     /// Says where a variable that was declared is written.
-    pub(super) fn set_writers(&mut self, variable: Variable, writers: Writers) {
+    pub(crate) fn set_writers(&mut self, variable: Variable, writers: Writers) {
         self.all[variable].writers = writers;
     }
 
     /// Says that all subgroups have the same value of a variable whenever they are at a barrier where it is alive.
-    pub(super) fn make_common(&mut self, variable: Variable) {
+    pub(crate) fn make_common(&mut self, variable: Variable) {
         self.all[variable].common = true;
     }
 
     /// What has to be carried over barriers.
-    pub(super) fn carried(&self) -> impl Iterator<Item = Carried> {
+    pub(crate) fn carried(&self) -> impl Iterator<Item = Carried> {
         self.carried.iter().map(|carried| Carried { arg: self.resolve(carried.arg), ..*carried })
     }
 
     /// Type of a variable.
-    pub(super) fn ty(&self, variable: Variable) -> Type {
+    pub(crate) fn ty(&self, variable: Variable) -> Type {
         self.all[variable].ty
     }
 
     /// Writes a variable at the end of a block, as far as it is built.
-    pub(super) fn write(&mut self, block: Block, variable: Variable, value: Value) {
+    pub(crate) fn write(&mut self, block: Block, variable: Variable, value: Value) {
         self.values.insert((block, variable), value);
         let order = self.dominance.order(block);
         let writes = &mut self.all[variable].writes;
@@ -232,13 +232,13 @@ impl Variables {
     }
 
     /// As [`Variables::write`], for the only value that the variable ever has; `within` is the innermost loop around.
-    pub(super) fn write_only(&mut self, block: Block, variable: Variable, value: Value, within: Option<usize>) {
+    pub(crate) fn write_only(&mut self, block: Block, variable: Variable, value: Value, within: Option<usize>) {
         self.all[variable].only = Some(Only { value, within, stored: false });
         self.write(block, variable, value);
     }
 
     /// What stands for a value: a parameter that always has one value is that value.
-    pub(super) fn resolve(&self, mut value: Value) -> Value {
+    pub(crate) fn resolve(&self, mut value: Value) -> Value {
         while let Some(other) = self.aliases[value].expand() {
             value = other;
         }
@@ -261,12 +261,12 @@ impl Variables {
     }
 
     /// A block at which variables begin anew.
-    pub(super) fn mark_start(&mut self, block: Block) {
+    pub(crate) fn mark_start(&mut self, block: Block) {
         self.heads[block] = Head::Start;
     }
 
     /// A block that goes on after a barrier.
-    pub(super) fn mark_resume(&mut self, block: Block, barrier: Barrier) {
+    pub(crate) fn mark_resume(&mut self, block: Block, barrier: Barrier) {
         self.heads[block] = Head::Resume;
         self.barriers.insert(block, barrier);
     }
@@ -314,7 +314,7 @@ impl Variables {
 
 impl Builder {
     /// Reads a variable at the end of a block, as far as it is built.
-    pub(super) fn read(&mut self, variable: Variable, block: Block) -> Value {
+    pub(crate) fn read(&mut self, variable: Variable, block: Block) -> Value {
         let value = self.find(variable, block);
         while let Some(phi) = self.variables.unfilled.pop() {
             self.fill(phi);
@@ -323,7 +323,7 @@ impl Builder {
     }
 
     /// All predecessors of a block are known.
-    pub(super) fn seal(&mut self, block: Block) {
+    pub(crate) fn seal(&mut self, block: Block) {
         if self.variables.heads[block] != Head::Open {
             return;
         }
@@ -336,7 +336,7 @@ impl Builder {
     }
 
     /// As [`Builder::seal`], for a block where ways come together between which and `above` no variable is written.
-    pub(super) fn seal_behind(&mut self, block: Block, above: Block) {
+    pub(crate) fn seal_behind(&mut self, block: Block, above: Block) {
         self.variables.predecessors[block] = vec![above];
         self.variables.dominance.hang(block, &[above]);
         self.seal(block);
@@ -463,7 +463,7 @@ impl Builder {
     }
 
     /// Puts into the frames what is read after barriers, and finds what is carried.
-    pub(super) fn keep_all(&mut self) {
+    pub(crate) fn keep_all(&mut self) {
         while let Some(Kept { variable, resume, value }) = self.variables.kept.pop() {
             let Barrier { stop, frame, ref loops, .. } = self.variables.barriers[&resume];
             if self.variables.all[variable].common {
@@ -500,7 +500,7 @@ impl Builder {
     }
 
     /// Gives parameters to blocks and arguments to branches, and replaces what turned out to be the same.
-    pub(super) fn finish_variables(&mut self) {
+    pub(crate) fn finish_variables(&mut self) {
         let phis = std::mem::take(&mut self.variables.phis);
         for phi in &phis {
             if self.variables.is_aliased(phi.value) {

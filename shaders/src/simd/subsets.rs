@@ -54,7 +54,7 @@ struct Open {
 }
 
 /// Answers, and what is needed to find them.
-pub(super) struct Subsets<'a> {
+pub(crate) struct Subsets<'a> {
     kernel: &'a Kernel,
     dominators: &'a Dominators<Block>,
     /// Block of each value in the layout.
@@ -75,7 +75,7 @@ pub(super) struct Subsets<'a> {
 impl<'a> Subsets<'a> {
     /// Knows nothing yet. The kernel's values and blocks must be what the tables say. `lasting` are masks that are the
     /// same each time they are computed for one subgroup.
-    pub(super) fn new(kernel: &'a Kernel, dominators: &'a Dominators<Block>, lasting: EntitySet<Value>) -> Self {
+    pub(crate) fn new(kernel: &'a Kernel, dominators: &'a Dominators<Block>, lasting: EntitySet<Value>) -> Self {
         let mut homes = SecondaryMap::with_capacity(kernel.values.len());
         let mut calls: SecondaryMap<Block, SmallVec<[(Inst, u32); 2]>> = SecondaryMap::new();
         let mut kept: HashMap<_, SmallVec<[Value; 2]>, _> = HashMap::with_hasher(RandomState::default());
@@ -104,12 +104,12 @@ impl<'a> Subsets<'a> {
     }
 
     /// Whether the search was given up for its length: a no may be wrong.
-    pub(super) fn is_exhausted(&self) -> bool {
+    pub(crate) fn is_exhausted(&self) -> bool {
         self.steps == 0
     }
 
     /// Whether `mask` is known to have no lane that `of` has not. Both are masks of blocks in reach.
-    pub(super) fn contains(&mut self, of: Value, mask: Value) -> bool {
+    pub(crate) fn contains(&mut self, of: Value, mask: Value) -> bool {
         let mut open = Vec::new();
         let mut answer = self.ask((mask, of), &mut open);
         while let Some(top) = open.last_mut() {

@@ -43,7 +43,7 @@ impl Type {
     }
 
     /// Bytes that a value takes in a frame, where it stands at a multiple of that.
-    pub(super) fn frame_bytes(self) -> u32 {
+    pub(crate) fn frame_bytes(self) -> u32 {
         if self == Self::V32 { 64 } else { 8 }
     }
 

@@ -21,15 +21,15 @@ pub struct VerifyError {
     pub message: String,
 }
 
-pub(super) type Result<T = ()> = std::result::Result<T, VerifyError>;
+pub(crate) type Result<T = ()> = std::result::Result<T, VerifyError>;
 
 /// An error at no instruction in particular.
-pub(super) fn general<T>(message: String) -> Result<T> {
+pub(crate) fn general<T>(message: String) -> Result<T> {
     Err(VerifyError { inst: None, message })
 }
 
 /// An error at an instruction.
-pub(super) fn broken<T>(kernel: &Kernel, inst: Inst, rule: impl std::fmt::Display) -> Result<T> {
+pub(crate) fn broken<T>(kernel: &Kernel, inst: Inst, rule: impl std::fmt::Display) -> Result<T> {
     Err(VerifyError { inst: Some(inst), message: format!("`{}`: {rule}", kernel.display_inst(inst)) })
 }
 

@@ -7,13 +7,13 @@ use crate::ir::{self, AtomicOp, Op, Width};
 use crate::lower::math::{is_basic, works_on_doubles, works_on_exponents, works_on_parts};
 
 /// Operands with the types they must have. Block arguments are not among them.
-pub(super) type Operands = SmallVec<[(Value, Type); 4]>;
+pub(crate) type Operands = SmallVec<[(Value, Type); 4]>;
 
 type Result<T = ()> = std::result::Result<T, String>;
 
 /// The types that an instruction's operands must have, or the rule that the instruction breaks in itself. All operands are
 /// in the kernel.
-pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands> {
+pub(crate) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands> {
     let mut operands = Operands::new();
     match *data {
         InstData::Const { ty, bits } => check_const(ty, bits)?,
@@ -158,7 +158,7 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
 }
 
 /// Whether an address is that of the rows of calls.
-pub(super) fn is_calls(kernel: &Kernel, address: Value) -> bool {
+pub(crate) fn is_calls(kernel: &Kernel, address: Value) -> bool {
     matches!(kernel.definition(address), Some(InstData::Context { field: Field::Calls }))
 }
 

@@ -10,7 +10,7 @@ use super::{Block, Field, InstData, Kernel, Value};
 use crate::analysis::Dominators;
 
 /// Checks all blocks in reach. The rest of the verifier must have passed the kernel.
-pub(super) fn check_lanes(kernel: &Kernel, dominators: &Dominators<Block>) -> Result {
+pub(crate) fn check_lanes(kernel: &Kernel, dominators: &Dominators<Block>) -> Result {
     let starts = starts(kernel, dominators);
     let mut lasting = EntitySet::new();
     starts.values().flatten().for_each(|start| _ = lasting.insert(start.1));

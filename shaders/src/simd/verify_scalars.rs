@@ -31,7 +31,7 @@ enum Inactive {
 }
 
 /// Checks all blocks in reach. The rest of the verifier must have passed the kernel.
-pub(super) fn check_scalars<'a>(
+pub(crate) fn check_scalars<'a>(
     kernel: &'a Kernel,
     dominators: &Dominators<Block>,
     subsets: &mut Subsets<'a>,

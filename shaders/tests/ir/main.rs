@@ -3,8 +3,8 @@
 mod atomics;
 mod barriers;
 mod control;
+mod convergence;
 mod fold;
-mod hold;
 mod memory;
 mod random;
 mod text;

@@ -2,25 +2,25 @@
 //! in memory before and after.
 
 mod cfg;
+mod constant_arrays;
 mod contract;
 mod dce;
 mod expression;
-mod flatten;
 mod forward;
 mod gvn;
+mod if_conversion;
 mod licm;
 mod meld;
-mod offsets;
+mod mem2reg;
 mod peephole;
 #[path = "../ir/random.rs"]
 mod random;
+mod range_simplify;
 mod ranges;
 mod reductions;
 mod same_results;
 mod speed;
-mod tables;
 mod unroll;
-mod variables;
 
 use std::sync::atomic::AtomicU32;
 

@@ -1,21 +1,22 @@
 //! The SIMD form at its boundaries.
 
-mod ahead;
-mod groups;
-mod hoist;
-mod lanes;
-mod pairs;
+mod active_lanes;
+mod context_slots;
+mod licm;
 #[path = "../ir/random.rs"]
 mod random;
+mod scalarize_loops;
 mod schedule;
-mod serial;
-mod slots;
 mod text;
+mod unroll_and_jam;
+mod vectorized;
 mod verify;
-mod widened;
+mod widen_loop_loads;
+mod workgroup_loop;
 
 use spelter_shaders::ir;
-use spelter_shaders::simd::{Kernel, widen};
+use spelter_shaders::simd::Kernel;
+use spelter_shaders::vectorize::widen;
 
 /// The SIMD form of a kernel's text, both verified.
 fn widened_text(source: &str) -> Kernel {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use spelter_shaders::compile::{self, Floats, Module};
-use spelter_shaders::simd::{Inst, InstData, Kernel, Scheduled, Type, Value, schedule, verify, widen};
+use spelter_shaders::simd::{Inst, InstData, Kernel, Scheduled, Type, Value, schedule, verify};
+use spelter_shaders::vectorize::widen;
 
 const HEAD: &str = "@group(0) @binding(0) var<storage, read_write> data: array<f32>;
     @compute @workgroup_size(16) fn main(@builtin(global_invocation_id) id: vec3<u32>) {";

@@ -5,14 +5,14 @@
 
 mod atomics;
 mod control;
-mod elements;
+mod interleave;
 mod memory;
+mod nontemporal;
 mod ops;
+mod prefetch;
 mod programs;
-mod spaced;
 mod stack;
-mod streams;
-mod strides;
+mod strided;
 
 use std::sync::atomic::AtomicU32;
 

@@ -1,8 +1,8 @@
 //! `spelter run`: one shader, buffers from the command line, results on it.
 
 mod bind;
+mod misuse;
 mod notes;
-mod refusal;
 mod report;
 
 use std::time::{Duration, Instant};
@@ -47,7 +47,7 @@ fn dispatch(
                 dispatch = dispatch.bind_element(slot.group, slot.binding, slot.element, buffer, 0..buffer.size());
             }
             dispatch = args.push.iter().flat_map(|push| &push.0).fold(dispatch, |dispatch, byte| dispatch.push(byte));
-            dispatch.groups(args.groups()).map_err(|error| refusal::failure(error, program))?;
+            dispatch.groups(args.groups()).map_err(|error| misuse::failure(error, program))?;
             context.wait().map_err(|error| shader.failed(error))?;
             Ok(start.elapsed())
         })

@@ -5,7 +5,7 @@ use cranelift_entity::SecondaryMap;
 use super::atomic::{self, fence_order, order_of};
 use super::code::{AtomicStep, BindingRange, CodeBlock, End, ImageStep, Run, Step, Tables, VariableRange, Wait};
 use super::env::builtin_index;
-use super::meeting::{Meeting, Meetings, Ways, is_meeting};
+use super::reconvergence::{Meeting, Meetings, Ways, is_meeting};
 use super::slots::{Slots, is_barrier};
 use super::{image, memory, moves, pure, wide};
 use crate::ir::op::MAX_STEP_ARGS;

@@ -11,10 +11,10 @@ mod code;
 mod decode;
 mod env;
 mod image;
-mod meeting;
 mod memory;
 mod moves;
 mod pure;
+mod reconvergence;
 mod run;
 mod slots;
 mod wide;
@@ -30,7 +30,7 @@ use code::{CodeBlock, End, Tables};
 pub struct Program {
     blocks: Vec<CodeBlock>,
     tables: Tables,
-    meetings: meeting::Meetings,
+    meetings: reconvergence::Meetings,
     /// First contents of the register file.
     constants: Vec<u64>,
     registers: usize,
@@ -45,8 +45,8 @@ impl Program {
     /// Prepares a kernel. It must be one that [`verify`] accepts; another one may panic, and does in debug builds.
     pub fn new(kernel: &Kernel) -> Self {
         debug_assert_eq!(verify(kernel), Ok(()), "{kernel}");
-        let ways = meeting::Ways::new(kernel);
-        let slots = slots::assign(kernel, ways.as_ref().map_or(0, meeting::Ways::depth));
+        let ways = reconvergence::Ways::new(kernel);
+        let slots = slots::assign(kernel, ways.as_ref().map_or(0, reconvergence::Ways::depth));
         let (blocks, tables, meetings) = decode::decode(kernel, &slots, ways.as_ref());
         let live = |block: &CodeBlock| match block.end {
             End::Barrier { live, .. } => Some(live as usize),

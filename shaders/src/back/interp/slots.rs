@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
 use cranelift_entity::SecondaryMap;
 
-use super::meeting::is_meeting;
+use super::reconvergence::is_meeting;
 use crate::ir::{Block, Inst, InstData, Kernel, Scope, Value};
 
 /// The registers of a kernel.

@@ -6,13 +6,13 @@
 mod atomic;
 mod call;
 mod code_memory;
+mod contiguous_atomics;
 mod encode;
-mod increments;
+mod lane_groups;
 mod listing;
-mod neighbours;
-mod parts;
 mod pool;
 mod regalloc;
+mod scatter_add;
 mod select;
 mod stack;
 mod store;

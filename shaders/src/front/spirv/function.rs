@@ -10,8 +10,8 @@ use spirv::{Capability, Op};
 
 use super::super::Error;
 use super::body::{BasicBlock, Function, Reach};
+use super::by_reference::Mentions;
 use super::composite::{Composite, expect_type};
-use super::held::Mentions;
 use super::pointer::Pointer;
 use super::translate::{Bound, Translator};
 use super::types::Type;

@@ -7,6 +7,7 @@
 mod arithmetic;
 mod atomics;
 mod body;
+mod by_reference;
 mod capability;
 mod composite;
 mod constants;
@@ -21,7 +22,6 @@ mod enumerants;
 mod function;
 mod glsl450;
 mod group;
-mod held;
 mod host;
 mod image;
 mod layout;

@@ -8,7 +8,7 @@ mod enums;
 mod lexer;
 mod number;
 mod operands;
-mod places;
+mod positions;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,7 +16,7 @@ use rspirv::grammar::{ExtInstOp, INSTRUCTION_TABLE, Instruction, InstructionTabl
 
 use self::lexer::Token;
 use self::number::NumberType;
-pub use self::places::Places;
+pub use self::positions::Places;
 use super::Error;
 
 /// Assembles SPIR-V text. Errors name line and column and have no word offset.

@@ -7,10 +7,10 @@
 mod constructs;
 mod edges;
 mod fold;
-mod join;
+mod jump_threading;
 mod members;
+mod merge_blocks;
 mod params;
-mod thread;
 
 use crate::ir::{Block, Inst, InstData, Kernel, Merge, Type, Value, ValueDef, reverse_postorder};
 pub(super) use edges::Edges;
@@ -25,8 +25,8 @@ pub(super) fn run(kernel: &mut Kernel) {
         let mut changed = fold::terminators(kernel);
         changed |= constructs::tidy(kernel);
         changed |= params::simplify(kernel);
-        changed |= thread::jumps(kernel);
-        changed |= join::blocks(kernel);
+        changed |= jump_threading::jumps(kernel);
+        changed |= merge_blocks::blocks(kernel);
         // Merge blocks out of reach are not in the layout now, and come back.
         if changed || kernel.layout.len() != before {
             lay_out(kernel);

@@ -6,7 +6,7 @@
 
 mod copy;
 mod escapes;
-mod trips;
+mod trip_count;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 
@@ -15,7 +15,7 @@ use crate::analysis::{Dominators, Loop, Loops, Predecessors, predecessors};
 use crate::ir::{Block, Inst, InstData, Kernel, Place, Value, ValueDef, VariableSpace};
 use copy::Copier;
 use escapes::Escapes;
-use trips::{Steps, Trips};
+use trip_count::{Steps, Trips};
 
 /// Instructions that a loop may become.
 const BUDGET: usize = 512;
@@ -182,7 +182,7 @@ impl Nest {
         if to_header(before) != 1 || to_header(latch) != 1 {
             return None;
         }
-        let trips = trips::count(kernel, self, number, before, INDEXED_BUDGET / size, steps)?;
+        let trips = trip_count::count(kernel, self, number, before, INDEXED_BUDGET / size, steps)?;
         let size = size * trips.times.max(1);
         let barriers = barriers(kernel, found) * trips.times;
         let fits = barriers <= BARRIERS

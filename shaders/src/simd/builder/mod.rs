@@ -11,7 +11,7 @@ use super::ssa::Variables;
 use super::{Block, BlockCall, BlockData, Inst, InstData, Kernel, LANES, Type, Value, ValueDef};
 
 /// All lanes.
-pub(super) const ALL: u64 = (1 << LANES) - 1;
+pub(crate) const ALL: u64 = (1 << LANES) - 1;
 
 /// Different values that most kernels do not have more of.
 const VALUES: usize = 96;
@@ -22,9 +22,9 @@ const VALUES: usize = 96;
 /// Those that depend on nothing but the subgroup go to the block where each subgroup begins, or goes on: they need not
 /// be kept over barriers. Within a block, computing the same again gives the same value.
 #[derive(Debug)]
-pub(super) struct Builder {
-    pub(super) kernel: Kernel,
-    pub(super) variables: Variables,
+pub(crate) struct Builder {
+    pub(crate) kernel: Kernel,
+    pub(crate) variables: Variables,
     current: Block,
     /// The blocks that scalars are moved up to: the entry, and where subgroups begin, once it is known.
     levels: SmallVec<[Block; 2]>,
@@ -40,7 +40,7 @@ pub(super) struct Builder {
 
 impl Builder {
     /// Starts in the entry block.
-    pub(super) fn new(mut kernel: Kernel) -> Self {
+    pub(crate) fn new(mut kernel: Kernel) -> Self {
         let entry = kernel.blocks.push(BlockData::default());
         kernel.layout.push(entry);
         let mut variables = Variables::default();
@@ -59,17 +59,17 @@ impl Builder {
     }
 
     /// A new block; it has no place in the order until [`Builder::switch_to`].
-    pub(super) fn create_block(&mut self) -> Block {
+    pub(crate) fn create_block(&mut self) -> Block {
         self.kernel.blocks.push(BlockData::default())
     }
 
     /// The block that instructions go to.
-    pub(super) fn current(&self) -> Block {
+    pub(crate) fn current(&self) -> Block {
         self.current
     }
 
     /// Instructions that follow go to `block`, which comes next in the order.
-    pub(super) fn switch_to(&mut self, block: Block) {
+    pub(crate) fn switch_to(&mut self, block: Block) {
         self.current = block;
         self.kernel.layout.push(block);
         let Variables { dominance, predecessors, .. } = &mut self.variables;
@@ -78,28 +78,28 @@ impl Builder {
     }
 
     /// Type of a value.
-    pub(super) fn ty(&self, value: Value) -> Type {
+    pub(crate) fn ty(&self, value: Value) -> Type {
         self.kernel.ty(value)
     }
 
     /// Makes the current block the one where subgroups begin; the values it has so far are the subgroup's.
-    pub(super) fn begin_subgroup(&mut self, params: &[Value]) {
+    pub(crate) fn begin_subgroup(&mut self, params: &[Value]) {
         self.levels.push(self.current);
         params.iter().for_each(|&value| self.level[value] = 1);
     }
 
     /// Says that a value of the subgroup's block stays good everywhere after it.
-    pub(super) fn make_outer(&mut self, value: Value) {
+    pub(crate) fn make_outer(&mut self, value: Value) {
         self.level[value] = 1;
     }
 
     /// Says that a value of the entry block stays good everywhere.
-    pub(super) fn make_workgroups(&mut self, value: Value) {
+    pub(crate) fn make_workgroups(&mut self, value: Value) {
         self.level[value] = 2;
     }
 
     /// A 64-bit constant in the entry block whose bits are not known yet.
-    pub(super) fn placeholder(&mut self) -> Inst {
+    pub(crate) fn placeholder(&mut self) -> Inst {
         let inst = self.add(InstData::Const { ty: Type::S64, bits: 0 });
         let entry = self.levels[0];
         self.kernel.blocks[entry].insts.push(inst);
@@ -109,33 +109,33 @@ impl Builder {
     }
 
     /// Ends a block that is not the current one, and whose targets do not look at their predecessors.
-    pub(super) fn terminate_at(&mut self, block: Block, data: InstData) {
+    pub(crate) fn terminate_at(&mut self, block: Block, data: InstData) {
         let inst = self.add(data);
         self.kernel.blocks[block].insts.push(inst);
     }
 
     /// Whether a value is the same wherever it is used within a subgroup's run, so that no variable is needed for it.
-    pub(super) fn is_outer(&self, value: Value) -> bool {
+    pub(crate) fn is_outer(&self, value: Value) -> bool {
         self.level[value] > 0
     }
 
     /// Whether a value is the same for all subgroups, and there before them.
-    pub(super) fn is_workgroups(&self, value: Value) -> bool {
+    pub(crate) fn is_workgroups(&self, value: Value) -> bool {
         self.level[value] == 2
     }
 
     /// A parameter that a block has from the beginning.
-    pub(super) fn param(&mut self, block: Block, ty: Type) -> Value {
+    pub(crate) fn param(&mut self, block: Block, ty: Type) -> Value {
         let value = self.param_later(block, ty);
         self.place_param(block, value);
         value
     }
 
-    pub(super) fn param_later(&mut self, block: Block, ty: Type) -> Value {
+    pub(crate) fn param_later(&mut self, block: Block, ty: Type) -> Value {
         self.kernel.values.push(ValueDef::Param { block, index: 0, ty })
     }
 
-    pub(super) fn place_param(&mut self, block: Block, value: Value) {
+    pub(crate) fn place_param(&mut self, block: Block, value: Value) {
         let params = &mut self.kernel.blocks[block].params;
         let index = params.len() as u32;
         params.push(value);
@@ -145,7 +145,7 @@ impl Builder {
     }
 
     /// Makes a value that has no definition yet a parameter of a block.
-    pub(super) fn adopt_param(&mut self, block: Block, value: Value) {
+    pub(crate) fn adopt_param(&mut self, block: Block, value: Value) {
         if let ValueDef::Param { block: of, .. } = &mut self.kernel.values[value] {
             *of = block;
         }
@@ -153,7 +153,7 @@ impl Builder {
     }
 
     /// Adds an argument to the branch from one block to another.
-    pub(super) fn pass(&mut self, from: Block, to: Block, value: Value) {
+    pub(crate) fn pass(&mut self, from: Block, to: Block, value: Value) {
         if let Some(&last) = self.kernel.blocks[from].insts.last() {
             for call in self.kernel.insts[last].targets_mut() {
                 if call.block == to {
@@ -177,7 +177,7 @@ impl Builder {
     }
 
     /// Appends an instruction that does something, or that must stay where it is.
-    pub(super) fn emit(&mut self, data: InstData) -> Inst {
+    pub(crate) fn emit(&mut self, data: InstData) -> Inst {
         let inst = self.add(data);
         let block = self.current;
         self.homes[inst] = block;
@@ -186,13 +186,13 @@ impl Builder {
     }
 
     /// As [`Builder::emit`], for an instruction with one result.
-    pub(super) fn emit_value(&mut self, data: InstData) -> Value {
+    pub(crate) fn emit_value(&mut self, data: InstData) -> Value {
         let inst = self.emit(data);
         self.kernel.results[inst][0]
     }
 
     /// Appends an instruction without effects, or finds the same one.
-    pub(super) fn emit_one(&mut self, data: InstData) -> Value {
+    pub(crate) fn emit_one(&mut self, data: InstData) -> Value {
         let level = self.level_of(&data);
         if level > 0 {
             if let Some(&value) = self.outer.get(&data) {
@@ -235,7 +235,7 @@ impl Builder {
     }
 
     /// Puts an instruction at the head of a resume block.
-    pub(super) fn emit_at_head(&mut self, block: Block, data: InstData) -> Value {
+    pub(crate) fn emit_at_head(&mut self, block: Block, data: InstData) -> Value {
         let inst = self.add(data);
         self.homes[inst] = block;
         self.heads.entry(block).or_default().push(inst);
@@ -243,7 +243,7 @@ impl Builder {
     }
 
     /// Puts an instruction behind the definition of a value.
-    pub(super) fn emit_after(&mut self, value: Value, data: InstData) {
+    pub(crate) fn emit_after(&mut self, value: Value, data: InstData) {
         let inst = self.add(data);
         let (block, at) = match self.kernel.values[value] {
             ValueDef::Param { block, .. } => (block, 0),
@@ -257,7 +257,7 @@ impl Builder {
     }
 
     /// Puts an instruction before the terminator of a block.
-    pub(super) fn emit_before_end(&mut self, block: Block, data: InstData) {
+    pub(crate) fn emit_before_end(&mut self, block: Block, data: InstData) {
         let inst = self.add(data);
         let insts = &mut self.kernel.blocks[block].insts;
         let end = insts.len() - 1;
@@ -265,18 +265,18 @@ impl Builder {
     }
 
     /// Ends the current block with a jump.
-    pub(super) fn jump(&mut self, to: Block) {
+    pub(crate) fn jump(&mut self, to: Block) {
         self.terminate(InstData::Jump { to: BlockCall::new(to) });
     }
 
     /// Ends the current block with a branch.
-    pub(super) fn branch(&mut self, condition: Value, then: Block, otherwise: Block) {
+    pub(crate) fn branch(&mut self, condition: Value, then: Block, otherwise: Block) {
         let (then, otherwise) = (BlockCall::new(then), BlockCall::new(otherwise));
         self.terminate(InstData::Branch { condition, then, otherwise });
     }
 
     /// Ends the current block; targets learn of their predecessor.
-    pub(super) fn terminate(&mut self, data: InstData) {
+    pub(crate) fn terminate(&mut self, data: InstData) {
         let block = self.current;
         let targets: SmallVec<[Block; 4]> = data.targets().iter().map(|call| call.block).collect();
         for target in targets {
@@ -289,7 +289,7 @@ impl Builder {
     }
 
     /// Gives blocks their parameters and branches their arguments: no variable is read after that.
-    pub(super) fn fill_params(&mut self) {
+    pub(crate) fn fill_params(&mut self) {
         self.finish_variables();
         for (block, mut head) in std::mem::take(&mut self.heads) {
             head.append(&mut self.kernel.blocks[block].insts);
@@ -298,7 +298,7 @@ impl Builder {
     }
 
     /// Gives the kernel up without blocks that nothing jumps to.
-    pub(super) fn finish(mut self) -> Kernel {
+    pub(crate) fn finish(mut self) -> Kernel {
         let reached = self.reached();
         self.kernel.layout.retain(|&block| reached.contains(block));
         self.kernel

@@ -12,22 +12,22 @@ const LIFTED: usize = 4;
 
 impl Builder {
     /// A constant, the same in all lanes of a vector.
-    pub(in crate::simd) fn constant(&mut self, ty: Type, bits: u64) -> Value {
+    pub(crate) fn constant(&mut self, ty: Type, bits: u64) -> Value {
         self.emit_one(InstData::Const { ty, bits })
     }
 
     /// A 32-bit constant that all lanes share.
-    pub(in crate::simd) fn s32(&mut self, value: u32) -> Value {
+    pub(crate) fn s32(&mut self, value: u32) -> Value {
         self.constant(Type::S32, u64::from(value))
     }
 
     /// A 64-bit constant that all lanes share.
-    pub(in crate::simd) fn s64(&mut self, value: u64) -> Value {
+    pub(crate) fn s64(&mut self, value: u64) -> Value {
         self.constant(Type::S64, value)
     }
 
     /// A pure operation, on scalars or on vectors.
-    pub(in crate::simd) fn pure(&mut self, op: Op, args: &[Value]) -> Value {
+    pub(crate) fn pure(&mut self, op: Op, args: &[Value]) -> Value {
         let bits: Option<SmallVec<[u64; 4]>> = args.iter().map(|&arg| self.kernel.constant(arg)).collect();
         let vector = args.iter().any(|&arg| self.ty(arg).is_vector());
         if let Some(bits) = bits {
@@ -64,7 +64,7 @@ impl Builder {
 
     /// A vector that all subgroups have, in the entry, if it is made of the workgroup's scalars by few operations; itself otherwise.
     /// It is kept all the time, so it should be worth that.
-    pub(in crate::simd) fn lift(&mut self, vector: Value) -> Value {
+    pub(crate) fn lift(&mut self, vector: Value) -> Value {
         if self.can_be_lifted(vector, LIFTED) { self.lifted(vector) } else { vector }
     }
 
@@ -153,7 +153,7 @@ impl Builder {
     }
 
     /// 64-bit arithmetic.
-    pub(in crate::simd) fn wide(&mut self, op: WideOp, args: &[Value]) -> Value {
+    pub(crate) fn wide(&mut self, op: WideOp, args: &[Value]) -> Value {
         let bits: Option<SmallVec<[u64; 2]>> = args.iter().map(|&arg| self.kernel.constant(arg)).collect();
         if let Some(bits) = bits {
             return self.constant(op.result(), op.fold(&bits));
@@ -172,7 +172,7 @@ impl Builder {
     }
 
     /// An address without the constant that is added to it last, and that.
-    pub(in crate::simd) fn constant_apart(&self, address: Value) -> (Value, u64) {
+    pub(crate) fn constant_apart(&self, address: Value) -> (Value, u64) {
         match self.kernel.definition(address) {
             Some(InstData::Wide { op: WideOp::Add, args }) if self.kernel.constant(args[1]).is_some() => {
                 (args[0], self.kernel.constant(args[1]).unwrap_or_default())
@@ -182,7 +182,7 @@ impl Builder {
     }
 
     /// A scalar in each lane.
-    pub(in crate::simd) fn splat(&mut self, value: Value) -> Value {
+    pub(crate) fn splat(&mut self, value: Value) -> Value {
         match (self.ty(value), self.kernel.constant(value)) {
             (Type::S1, Some(bits)) => self.constant(Type::Mask, bits * ALL),
             (_, Some(bits)) => self.constant(Type::V32, bits),
@@ -191,7 +191,7 @@ impl Builder {
     }
 
     /// Lanes of both masks.
-    pub(in crate::simd) fn and(&mut self, a: Value, b: Value) -> Value {
+    pub(crate) fn and(&mut self, a: Value, b: Value) -> Value {
         match (self.kernel.constant(a), self.kernel.constant(b)) {
             (Some(ALL), _) => b,
             (_, Some(ALL)) => a,
@@ -203,7 +203,7 @@ impl Builder {
     }
 
     /// Lanes of the first mask that are not in the second.
-    pub(in crate::simd) fn and_not(&mut self, a: Value, b: Value) -> Value {
+    pub(crate) fn and_not(&mut self, a: Value, b: Value) -> Value {
         match self.kernel.constant(b) {
             Some(0) => a,
             Some(ALL) => self.constant(Type::Mask, 0),
@@ -215,7 +215,7 @@ impl Builder {
     }
 
     /// Lanes of either mask.
-    pub(in crate::simd) fn or(&mut self, a: Value, b: Value) -> Value {
+    pub(crate) fn or(&mut self, a: Value, b: Value) -> Value {
         match (self.kernel.constant(a), self.kernel.constant(b)) {
             (Some(0), _) => b,
             (_, Some(0)) => a,
@@ -227,7 +227,7 @@ impl Builder {
     }
 
     /// Whether a mask has lanes.
-    pub(in crate::simd) fn any(&mut self, mask: Value) -> Value {
+    pub(crate) fn any(&mut self, mask: Value) -> Value {
         match self.kernel.constant(mask) {
             Some(bits) => self.constant(Type::S1, u64::from(bits != 0)),
             None => self.emit_one(InstData::Any { mask }),
@@ -235,7 +235,7 @@ impl Builder {
     }
 
     /// A bit for each lane.
-    pub(in crate::simd) fn mask_bits(&mut self, mask: Value) -> Value {
+    pub(crate) fn mask_bits(&mut self, mask: Value) -> Value {
         match self.kernel.constant(mask) {
             Some(bits) => self.s32((bits & ALL) as u32),
             None => self.emit_one(InstData::MaskBits { mask }),
@@ -244,13 +244,13 @@ impl Builder {
 
     /// A value that only lanes of a mask hold, for the others to be selected over it. Any word of a vector will do for them; of boolean
     /// values a scalar may be made before each lane has its own, so other lanes hold false.
-    pub(in crate::simd) fn held_by(&mut self, lanes: Value, value: Value) -> Value {
+    pub(crate) fn held_by(&mut self, lanes: Value, value: Value) -> Value {
         let is_mask = self.ty(value) == Type::Mask && self.ty(lanes) == Type::Mask;
         if is_mask && self.kernel.constant(value).is_none() { self.and(lanes, value) } else { value }
     }
 
     /// `then` where the condition holds, else `otherwise`.
-    pub(in crate::simd) fn select(&mut self, condition: Value, then: Value, otherwise: Value) -> Value {
+    pub(crate) fn select(&mut self, condition: Value, then: Value, otherwise: Value) -> Value {
         let all = if self.ty(condition) == Type::Mask { ALL } else { 1 };
         match self.kernel.constant(condition) {
             Some(0) => otherwise,

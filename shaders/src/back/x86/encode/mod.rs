@@ -6,8 +6,8 @@
 mod assembler;
 mod float_mode;
 mod frame;
-mod keeping;
 mod moves;
+mod preserve_all;
 mod regs;
 mod stop;
 
@@ -68,7 +68,7 @@ pub(super) fn encode(code: &VCode, out: &Output, isa: Isa) -> Result<Image, Comp
     encode.blocks();
     encode.cold_code();
     if let Some(keeper) = encode.keeper {
-        keeping::write(&mut encode.asm, keeper, isa, &encode.frame);
+        preserve_all::write(&mut encode.asm, keeper, isa, &encode.frame);
     }
     if let Some(labels) = modes {
         float_mode::set_and_call(&mut encode.asm, labels);
@@ -146,7 +146,7 @@ impl Encode<'_> {
             Kind::Call { routine, keeps: false } => self.call(*routine),
             Kind::Call { routine, keeps: true } => {
                 let keeper = *self.keeper.get_or_insert_with(|| self.asm.label());
-                keeping::call(&mut self.asm, keeper, *routine);
+                preserve_all::call(&mut self.asm, keeper, *routine);
             }
             Kind::Jump => {
                 let to = self.target(block, 0);

@@ -9,9 +9,9 @@ use super::super::CompileError;
 use super::super::Isa;
 use super::super::atomic::{ACCUMULATOR, LaneMemory};
 use super::super::encode::{Assembler, Regs, conditional};
-use super::super::parts::Parts;
 use super::super::vcode::{Expand, Kind};
 use super::Select;
+use crate::back::x86::lane_groups::Parts;
 use crate::ir::AtomicOp;
 use crate::simd::LaneAddress;
 

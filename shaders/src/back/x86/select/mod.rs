@@ -7,23 +7,23 @@
 //!
 //! A register of a scalar has zeros above the scalar's bits.
 
+mod address_ranges;
 mod avx2;
 mod avx512;
 mod compare;
 mod control;
 mod double;
 mod elements;
-mod facts;
 mod image;
 mod lane_atomics;
 mod memory;
-mod most;
 mod moves;
-mod parts_of_words;
-mod pieces;
+mod nontemporal;
+mod prefetch;
 mod scalar;
-mod streams;
-mod strides;
+mod subword;
+mod upper_bounds;
+mod value_uses;
 mod wide;
 
 use cranelift_entity::SecondaryMap;
@@ -31,10 +31,10 @@ use iced_x86::{Code, OpKind};
 use regalloc2::{Operand, OperandConstraint, OperandKind, OperandPos, PReg, RegClass, VReg};
 
 use self::avx2::Halves;
-use self::facts::Facts;
-use self::most::Most;
-use self::streams::Streams;
-use self::strides::Strides;
+use self::nontemporal::Streams;
+use self::prefetch::Strides;
+use self::upper_bounds::Most;
+use self::value_uses::Facts;
 use super::vcode::{Build, Kind, VCode, View};
 use super::{CompileError, Isa};
 use crate::ir::Op;

@@ -10,7 +10,7 @@ use super::super::scalar::Scalar;
 use super::super::translate::Translator;
 use super::super::words::{Checked, Inst, operand};
 use super::Relation;
-use super::jumps::Part;
+use super::list_ranking::Part;
 use crate::abi::SUBGROUP_SIZE;
 use crate::ir::{self, SubgroupOp, Value};
 
@@ -118,7 +118,7 @@ impl Translator<'_> {
             Scalar::F16 if matches!(op, ir::Op::FAdd | ir::Op::FMul) => self.builder.pure(ir::Op::RoundHalf, &[value]),
             // The identity of a word is not that of a part of one.
             Scalar::I8 | Scalar::I16 if matches!(op, ir::Op::SMin | ir::Op::SMax | ir::Op::UMin) => {
-                let identity = super::jumps::identity(num.ty, op).unwrap_or(0) as u32;
+                let identity = super::list_ranking::identity(num.ty, op).unwrap_or(0) as u32;
                 let above = 32 - num.ty.bits();
                 let limit =
                     if signed { ((identity << above).cast_signed() >> above).cast_unsigned() } else { identity };

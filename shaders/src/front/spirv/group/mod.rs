@@ -4,7 +4,7 @@
 
 mod arithmetic;
 mod ballot;
-mod jumps;
+mod list_ranking;
 mod shuffle;
 
 use smallvec::SmallVec;

@@ -10,12 +10,12 @@ use super::super::super::atomic::{
     ACCUMULATOR, Atomic, Brought, COMPARATOR_AT, INDEX_AT, LaneMemory, Loop, RESULT_AT, Registers, VALUE_AT,
 };
 use super::super::super::encode::{Assembler, Regs};
-use super::super::super::increments::Increments;
-use super::super::super::neighbours::{self, Neighbours};
 use super::super::super::vcode::{self, Build, Expand, Kind, View};
 use super::super::lane_atomics::{LaneAtomic, PLACES};
 use super::Halves;
 use super::operand::Pair;
+use crate::back::x86::contiguous_atomics::{self, Neighbours};
+use crate::back::x86::scatter_add::Increments;
 use crate::ir::AtomicOp;
 use crate::simd::{Inst, InstData, LaneAddress, Value};
 
@@ -205,7 +205,7 @@ impl Halves<'_, '_> {
         mask: Value,
     ) -> Result<bool, CompileError> {
         if atomic.lock {
-            if atomic.result || !neighbours::has_form(atomic.op) {
+            if atomic.result || !contiguous_atomics::has_form(atomic.op) {
                 return Ok(false);
             }
             let (value, (base, disp)) = (self.pair(value)?, self.base(lanes.base, lanes.disp)?);

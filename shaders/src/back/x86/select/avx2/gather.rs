@@ -7,10 +7,10 @@ use smallvec::SmallVec;
 use super::super::super::CompileError;
 use super::super::super::atomic::{INDEX_AT, LaneMemory, VALUE_AT};
 use super::super::super::encode::{Assembler, Regs};
-use super::super::super::parts::Parts;
 use super::super::super::vcode::{Build, Expand, Kind, View};
 use super::Halves;
 use super::operand::Pair;
+use crate::back::x86::lane_groups::Parts;
 use crate::simd::{Inst, LaneAddress, Value};
 
 /// Registers of an address for each lane, in the form the machine takes: the index is signed there.

@@ -4,6 +4,7 @@
 //! written once.
 
 mod atomic;
+mod atomic_scan;
 mod compare;
 mod convert;
 mod double;
@@ -19,7 +20,6 @@ mod operand;
 mod packed;
 mod permute;
 mod row;
-mod running;
 mod uniform;
 
 use std::ops::{Deref, DerefMut};

@@ -1,6 +1,7 @@
 //! AVX-512: a vector is one register, a mask a mask register of 16 bits.
 
 mod atomic;
+mod atomic_scan;
 mod compare;
 mod convert;
 mod double;
@@ -13,13 +14,12 @@ mod gather_elements;
 mod integer;
 mod lanes;
 mod mask;
-mod once;
 mod operand;
 mod packed;
 mod permute;
 mod row;
-mod running;
 mod uniform;
+mod uniform_atomic;
 
 use super::super::CompileError;
 use super::Select;

@@ -9,7 +9,7 @@ use super::super::super::encode::{Assembler, Label, Regs};
 use super::super::super::pool::Constant;
 use super::super::super::vcode::{Build, Expand, Kind, Place, View};
 use super::super::Select;
-use super::super::streams::LARGE;
+use crate::back::x86::select::nontemporal::LARGE;
 use crate::simd::{Inst, LANES, Row, Value};
 
 /// Lane numbers.

@@ -4,22 +4,22 @@
 //! [`quarters`] brings words to lanes in quarters of registers, [`parts`] does it for less than words; AVX-512 has whole rows
 //! for most.
 
-mod parts;
-mod quarters;
+mod lanes128;
+mod subword;
 
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use regalloc2::{Operand, RegClass, VReg};
 use smallvec::SmallVec;
 
 use super::super::encode::{Assembler, Label, Regs};
-use super::super::parts::Parts;
 use super::super::{CompileError, Isa};
 use super::Select;
-use super::parts_of_words::put;
+use super::subword::put;
+use crate::back::x86::lane_groups::Parts;
 use crate::ir::Width;
 use crate::simd::{Elements, LANES, Spacing};
 
-pub(super) use quarters::transpose;
+pub(super) use lanes128::transpose;
 
 /// Operands of an instruction.
 pub(super) type Slots = SmallVec<[Operand; 16]>;

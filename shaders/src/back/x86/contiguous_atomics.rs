@@ -1,0 +1,154 @@
+//! Locked operations on words next to each other, one for each lane: four at once by comparing and exchanging 16 bytes,
+//! where all lanes are on and the words begin at a multiple of 16, else lane by lane.
+//!
+//! Nobody asks for the old values. An exchange that fails is tried again with what is there then.
+
+use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
+use regalloc2::{Operand, PReg, RegClass, VReg};
+use smallvec::SmallVec;
+
+use super::Isa;
+use super::atomic::{Atomic, LaneMemory, Registers, VALUE_AT};
+use super::encode::{Assembler, Regs};
+use super::lane_groups::Parts;
+use super::vcode::{Expand, Kind, VCode};
+use crate::ir::AtomicOp;
+
+/// What selection knows of the operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Neighbours {
+    pub isa: Isa,
+    pub atomic: Atomic,
+    pub base: VReg,
+    pub disp: i32,
+    /// Number of lane 0's word, a scalar.
+    pub index: VReg,
+    /// Bits of the mask.
+    pub bits: VReg,
+    /// What lanes bring: the same register twice if it is whole.
+    pub value: [VReg; 2],
+}
+
+/// Whether there is an instruction for four words.
+pub(super) fn has_form(op: AtomicOp) -> bool {
+    code(Isa::Avx2, op).is_some()
+}
+
+fn code(isa: Isa, op: AtomicOp) -> Option<Code> {
+    let [wide, narrow] = match op {
+        AtomicOp::Add => [Code::EVEX_Vpaddd_xmm_k1z_xmm_xmmm128b32, Code::VEX_Vpaddd_xmm_xmm_xmmm128],
+        AtomicOp::Sub => [Code::EVEX_Vpsubd_xmm_k1z_xmm_xmmm128b32, Code::VEX_Vpsubd_xmm_xmm_xmmm128],
+        AtomicOp::SMin => [Code::EVEX_Vpminsd_xmm_k1z_xmm_xmmm128b32, Code::VEX_Vpminsd_xmm_xmm_xmmm128],
+        AtomicOp::UMin => [Code::EVEX_Vpminud_xmm_k1z_xmm_xmmm128b32, Code::VEX_Vpminud_xmm_xmm_xmmm128],
+        AtomicOp::SMax => [Code::EVEX_Vpmaxsd_xmm_k1z_xmm_xmmm128b32, Code::VEX_Vpmaxsd_xmm_xmm_xmmm128],
+        AtomicOp::UMax => [Code::EVEX_Vpmaxud_xmm_k1z_xmm_xmmm128b32, Code::VEX_Vpmaxud_xmm_xmm_xmmm128],
+        AtomicOp::And => [Code::EVEX_Vpandd_xmm_k1z_xmm_xmmm128b32, Code::VEX_Vpand_xmm_xmm_xmmm128],
+        AtomicOp::Or => [Code::EVEX_Vpord_xmm_k1z_xmm_xmmm128b32, Code::VEX_Vpor_xmm_xmm_xmmm128],
+        AtomicOp::Xor => [Code::EVEX_Vpxord_xmm_k1z_xmm_xmmm128b32, Code::VEX_Vpxor_xmm_xmm_xmmm128],
+        _ => return None,
+    };
+    Some(if isa == Isa::Avx512 { wide } else { narrow })
+}
+
+/// `rax`, `rcx`, `rdx`, `rbx`, as the exchange wants them.
+const FIXED: [usize; 4] = [0, 1, 2, 3];
+
+/// Bytes to lines that are asked for to be written, this one and some of the next subgroups': locked operations do not overlap, so each line
+/// that another worker wrote last would be waited for alone. Measured on a histogram's 256 sums: a third of its time.
+const AHEAD: [i64; 5] = [0, 64, 128, 256, 512];
+
+impl Neighbours {
+    pub(super) fn push(self, code: &mut VCode) {
+        let mut operands: SmallVec<[Operand; 16]> = SmallVec::new();
+        let mut slot = |operand| {
+            operands.push(operand);
+            operands.len() as u8 - 1
+        };
+        let value = self.value.map(|half| slot(Operand::reg_use(half)));
+        let (base, index) = (slot(Operand::reg_use(self.base)), slot(Operand::reg_use(self.index)));
+        let bits = slot(Operand::reg_use(self.bits));
+        let fixed = FIXED.map(|number| {
+            let reg = code.vreg(RegClass::Int);
+            slot(Operand::reg_fixed_def_at_start(reg, PReg::new(number, RegClass::Int)))
+        });
+        let [address, left] = [0, 1].map(|_| slot(Operand::reg_temp(code.vreg(RegClass::Int))));
+        let [part, words] = [0, 1].map(|_| slot(Operand::reg_temp(code.vreg(RegClass::Float))));
+        let parts = Parts { isa: self.isa, vector: value, temp: part };
+        let Self { isa, atomic, disp, .. } = self;
+        let sequence = Sequence { isa, atomic, parts, base, disp, index, bits, fixed, address, left, words };
+        code.scratch = true;
+        code.push(Kind::Sequence(Box::new(sequence)), &operands);
+    }
+}
+
+/// All but the first and the displacement are slots.
+#[derive(Debug)]
+struct Sequence {
+    isa: Isa,
+    atomic: Atomic,
+    parts: Parts,
+    base: u8,
+    disp: i32,
+    index: u8,
+    bits: u8,
+    fixed: [u8; 4],
+    address: u8,
+    left: u8,
+    words: u8,
+}
+
+impl Expand for Sequence {
+    fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let address = regs.gpr(self.address);
+        // Words that begin below 0 and end above are ones whose numbers wrapped.
+        asm.put(Instruction::with2(Code::Movsxd_r64_rm32, address, regs.gpr32(self.index)));
+        let first = LaneMemory { base: regs.gpr(self.base), scale: 4, disp: self.disp }.at(address);
+        asm.put(Instruction::with2(Code::Lea_r64_m, address, first));
+        let cold = asm.cold();
+        asm.put(Instruction::with2(Code::Cmp_rm32_imm32, regs.gpr32(self.bits), 0xffff));
+        asm.jump_if(ConditionCode::ne, cold);
+        asm.put(Instruction::with2(Code::Test_rm32_imm32, regs.gpr32(self.address), 15));
+        asm.jump_if(ConditionCode::ne, cold);
+        let Some(operation) = code(self.isa, self.atomic.op) else { return };
+        for distance in AHEAD {
+            let line = MemoryOperand::with_base_displ(address, distance);
+            asm.put(Instruction::with1(Code::Prefetchw_m8, line));
+        }
+        let words = regs.xmm(self.words);
+        let [rax, rcx, rdx, rbx] = self.fixed.map(|slot| regs.gpr(slot));
+        for quarter in 0..4 {
+            let part = self.parts.quarter(regs, asm, quarter);
+            let memory = MemoryOperand::with_base_displ_size(address, 16 * i64::from(quarter), 1);
+            let again = asm.label();
+            asm.bind(again);
+            asm.put(Instruction::with2(self.parts.load(), words, memory));
+            self.parts.split(asm, words, [rax, rdx]);
+            asm.put(Instruction::with3(operation, words, words, part));
+            self.parts.split(asm, words, [rbx, rcx]);
+            asm.put(Instruction::with1(Code::Cmpxchg16b_m128, memory).map(|mut exchange| {
+                exchange.set_has_lock_prefix(true);
+                exchange
+            }));
+            asm.jump_if(ConditionCode::ne, again);
+        }
+    }
+
+    fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let [rax, rcx, rdx, rbx] = self.fixed.map(|slot| regs.gpr32(slot));
+        let (left, lane) = (regs.gpr32(self.left), rcx.full_register());
+        let (again, done) = (asm.label(), asm.label());
+        self.parts.keep(regs, asm, VALUE_AT);
+        asm.put(Instruction::with2(Code::Mov_r32_rm32, left, regs.gpr32(self.bits)));
+        asm.put(Instruction::with2(Code::Test_rm32_r32, left, left));
+        asm.jump_if(ConditionCode::e, done);
+        asm.bind(again);
+        asm.put(Instruction::with2(Code::Tzcnt_r32_rm32, rcx, left));
+        let value = LaneMemory { base: Register::RSP, scale: 4, disp: VALUE_AT }.at(lane);
+        asm.put(Instruction::with2(Code::Mov_r32_rm32, rbx, value));
+        let memory = LaneMemory { base: regs.gpr(self.address), scale: 4, disp: 0 }.at(lane);
+        self.atomic.operate(asm, memory, Registers { old: rax, value: rbx, comparator: rdx });
+        asm.put(Instruction::with2(Code::VEX_Blsr_r32_rm32, left, left));
+        asm.jump_if(ConditionCode::ne, again);
+        asm.bind(done);
+    }
+}

@@ -1,0 +1,94 @@
+//! Atomics on one word for all lanes whose old values are asked for: one operation with the sum of what lanes bring. Each
+//! lane sees what those before it left: the word's old value and a running sum.
+
+use iced_x86::Code;
+use regalloc2::VReg;
+
+use super::Halves;
+use super::operand::Pair;
+use crate::back::x86::CompileError;
+use crate::back::x86::atomic::Atomic;
+use crate::back::x86::vcode::{Build, View};
+use crate::ir::AtomicOp;
+use crate::simd::{Inst, LaneAddress, Value};
+
+const ADD: Code = Code::VEX_Vpaddd_ymm_ymm_ymmm256;
+const SUBTRACT: Code = Code::VEX_Vpsubd_ymm_ymm_ymmm256;
+const AND: Code = Code::VEX_Vpand_ymm_ymm_ymmm256;
+
+impl Halves<'_, '_> {
+    /// Sums, differences and loads; whether it is one.
+    pub(super) fn running(
+        &mut self,
+        inst: Inst,
+        atomic: Atomic,
+        lanes: &LaneAddress,
+        value: Option<Value>,
+        mask: Value,
+        bits: VReg,
+    ) -> Result<bool, CompileError> {
+        if !matches!(atomic.op, AtomicOp::Add | AtomicOp::Sub | AtomicOp::Load) {
+            return Ok(false);
+        }
+        let on = self.pair(mask)?;
+        let (before, sum) = match value {
+            None => (None, bits),
+            Some(value) => {
+                let value = self.source(value)?;
+                let kept = self.op2(AND, on, value);
+                let (before, sum) = self.running_sum(kept);
+                (Some(before), sum)
+            }
+        };
+        let Some(old) = self.once(atomic, lanes, sum, bits)? else { return Ok(false) };
+        // The others have zeros.
+        let old = self.fold(Code::VEX_Vpor_ymm_ymm_ymmm256, old);
+        let mut result = [old, old];
+        if let Some(before) = before {
+            result = self.op2(if atomic.op == AtomicOp::Sub { SUBTRACT } else { ADD }, result, before);
+        }
+        let result = self.op2(AND, result, on);
+        self.bind(inst, result);
+        Ok(true)
+    }
+
+    /// An instruction on one register, with an immediate.
+    fn moved(&mut self, code: Code, from: VReg, immediate: u8) -> VReg {
+        let to = self.lanes_reg();
+        let build = Build::new(code).def(to, View::Ymm).reads(from, View::Ymm);
+        build.imm8(immediate).push(&mut self.code);
+        to
+    }
+
+    fn sum_of(&mut self, a: VReg, b: VReg) -> VReg {
+        let sum = self.lanes_reg();
+        Build::new(ADD).def(sum, View::Ymm).reads(a, View::Ymm).reads(b, View::Ymm).push(&mut self.code);
+        sum
+    }
+
+    /// What lanes before each bring, and the sum of all.
+    fn running_sum(&mut self, kept: Pair) -> (Pair, VReg) {
+        let mut sums = kept.map(|half| {
+            let mut sums = half;
+            for bytes in [4, 8] {
+                let moved = self.moved(Code::VEX_Vpslldq_ymm_ymm_imm8, sums, bytes);
+                sums = self.sum_of(sums, moved);
+            }
+            // The last sum of the lower quarter, for the upper one; nothing for the lower.
+            let upper = self.lanes_reg();
+            let build = Build::new(Code::VEX_Vperm2i128_ymm_ymm_ymmm256_imm8).def(upper, View::Ymm);
+            build.reads(sums, View::Ymm).reads(sums, View::Ymm).imm8(0x08).push(&mut self.code);
+            let last = self.moved(Code::VEX_Vpshufd_ymm_ymmm256_imm8, upper, 0xff);
+            self.sum_of(sums, last)
+        });
+        let upper = self.moved(Code::VEX_Vpermq_ymm_ymmm256_imm8, sums[0], 0xff);
+        let last = self.moved(Code::VEX_Vpshufd_ymm_ymmm256_imm8, upper, 0xff);
+        sums[1] = self.sum_of(sums[1], last);
+        let before = self.op2(SUBTRACT, sums, kept);
+        let upper = self.moved(Code::VEX_Vpermq_ymm_ymmm256_imm8, sums[1], 0xff);
+        let sum = self.general();
+        let build = Build::new(Code::VEX_Vpextrd_rm32_xmm_imm8).def(sum, View::Dword).reads(upper, View::Xmm);
+        build.imm8(3).push(&mut self.code);
+        (before, sum)
+    }
+}

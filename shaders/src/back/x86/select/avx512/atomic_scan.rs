@@ -1,0 +1,99 @@
+//! Atomics on one word for all lanes whose old values are asked for: one operation with the sum of what lanes bring. Each
+//! lane sees what those before it left: the word's old value and a running sum.
+
+use iced_x86::Code;
+use regalloc2::VReg;
+
+use super::operand::Source;
+use super::row::IOTA;
+use crate::back::x86::CompileError;
+use crate::back::x86::atomic::Atomic;
+use crate::back::x86::select::Select;
+use crate::back::x86::vcode::{Build, View};
+use crate::ir::AtomicOp;
+use crate::simd::{Inst, LaneAddress, Value};
+
+const ADD: Code = Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32;
+const SUBTRACT: Code = Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32;
+
+impl Select<'_> {
+    /// Sums, differences and loads; whether it is one.
+    pub(super) fn running(
+        &mut self,
+        inst: Inst,
+        atomic: Atomic,
+        lanes: &LaneAddress,
+        index: Value,
+        value: Option<Value>,
+        mask: Value,
+    ) -> Result<bool, CompileError> {
+        if !matches!(atomic.op, AtomicOp::Add | AtomicOp::Sub | AtomicOp::Load) {
+            return Ok(false);
+        }
+        let bits = self.mask_bits(mask)?;
+        let on = self.reg(mask)?;
+        let (before, sum) = match value {
+            None => (None, bits),
+            Some(value) => match self.constant(value) {
+                Some(step) => (Some(self.ranks(on, step as u32)), self.step_for_each(bits, step as u32)),
+                None => {
+                    let (before, sum) = self.running_sum(value, on)?;
+                    (Some(before), sum)
+                }
+            },
+        };
+        let Some(old) = self.once(atomic, lanes, index, bits, sum)? else { return Ok(false) };
+        let spread = if before.is_some() { self.lanes_reg() } else { self.define(inst) };
+        let mut build = Build::new(Code::EVEX_Vpbroadcastd_zmm_k1z_r32).def(spread, View::Zmm).reads(old, View::Dword);
+        if before.is_none() {
+            build = build.mask(on).zeroing();
+        }
+        build.push(&mut self.code);
+        if let Some(before) = before {
+            let code = if atomic.op == AtomicOp::Sub { SUBTRACT } else { ADD };
+            let result = self.define(inst);
+            let build = Build::new(code).def(result, View::Zmm).reads(spread, View::Zmm).reads(before, View::Zmm);
+            build.mask(on).zeroing().push(&mut self.code);
+        }
+        Ok(true)
+    }
+
+    /// `step` for each lane before this one that is on.
+    fn ranks(&mut self, on: VReg, step: u32) -> VReg {
+        let (ranks, scaled) = (self.lanes_reg(), self.lanes_reg());
+        let iota = Self::pool_vector(self.code.pool.vector(IOTA));
+        let build = Build::new(Code::EVEX_Vpexpandd_zmm_k1z_zmmm512).def(ranks, View::Zmm).memory(iota);
+        build.mask(on).zeroing().push(&mut self.code);
+        if step == 1 {
+            return ranks;
+        }
+        let build = Build::new(Code::EVEX_Vpmulld_zmm_k1z_zmm_zmmm512b32).def(scaled, View::Zmm);
+        self.push_with(build.reads(ranks, View::Zmm), Source::Word(step), None);
+        scaled
+    }
+
+    /// What lanes before each bring, and the sum of all.
+    fn running_sum(&mut self, value: Value, on: VReg) -> Result<(VReg, VReg), CompileError> {
+        let value = self.reg(value)?;
+        let (kept, none) = (self.lanes_reg(), self.lanes_reg());
+        let build = Build::new(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512).def(kept, View::Zmm).reads(value, View::Zmm);
+        build.mask(on).zeroing().push(&mut self.code);
+        self.set_lanes(none, 0);
+        let mut sums = kept;
+        for distance in [1, 2, 4, 8] {
+            let (moved, more) = (self.lanes_reg(), self.lanes_reg());
+            let build = Build::new(Code::EVEX_Valignd_zmm_k1z_zmm_zmmm512b32_imm8).def(moved, View::Zmm);
+            let build = build.reads(sums, View::Zmm).reads(none, View::Zmm).imm8(16 - distance);
+            build.push(&mut self.code);
+            self.lanes3(ADD, more, sums, moved);
+            sums = more;
+        }
+        let (before, last, sum) = (self.lanes_reg(), self.lanes_reg(), self.general());
+        self.lanes3(SUBTRACT, before, sums, kept);
+        let build = Build::new(Code::EVEX_Vextracti32x4_xmmm128_k1z_zmm_imm8).def(last, View::Xmm);
+        build.reads(sums, View::Zmm).imm8(3).push(&mut self.code);
+        let build = Build::new(Code::EVEX_Vpextrd_rm32_xmm_imm8).def(sum, View::Dword).reads(last, View::Xmm);
+        build.imm8(3).push(&mut self.code);
+        Ok((before, sum))
+    }
+}

@@ -1,0 +1,432 @@
+//! Elements of words by quarters of registers, the words of four lanes: loads of whole elements, and stores of whole ones or
+//! parts of them. Not a byte between the words is written.
+//!
+//! A group is four lanes next to each other, which are always in one strip. Of elements without space between them quarters are
+//! whole in memory; of others, words go there by ones, twos or fours.
+
+use iced_x86::{Code, ConditionCode, Instruction, Register};
+use regalloc2::{Operand, RegClass, VReg};
+
+use super::{Origins, Site, Slots, Words, slot_of};
+use crate::back::x86::encode::{Assembler, Regs};
+use crate::back::x86::select::Select;
+use crate::back::x86::vcode::{Expand, Kind};
+use crate::back::x86::{CompileError, Isa};
+use crate::simd::{Elements, LANES};
+
+/// Lanes of a half, which is as much as the narrower registers hold.
+const OCTET: u8 = 8;
+
+/// Bytes of a quarter.
+const QUARTER: i32 = 16;
+
+/// Lanes of a group.
+const GROUP: u8 = 4;
+
+/// Orders of shuffles: of two words of each quarter of two vectors.
+const FIRSTS: i32 = 0x88;
+const SECONDS: i32 = 0xdd;
+
+/// What does the same on quarters of registers of either width.
+pub(super) struct Codes {
+    pub load: Code,
+    pub insert: Code,
+    pub store: Code,
+    /// A quarter to memory, or to a register.
+    pub upper: Code,
+    pub store_low: Code,
+    store_high: Code,
+    store_first: Code,
+    pub store_word: Code,
+    shuffle: Code,
+    low_words: Code,
+    high_words: Code,
+    low_pairs: Code,
+    high_pairs: Code,
+    copy: Code,
+}
+
+const NARROW: Codes = Codes {
+    load: Code::VEX_Vmovups_xmm_xmmm128,
+    insert: Code::VEX_Vinsertf128_ymm_ymm_xmmm128_imm8,
+    store: Code::VEX_Vmovups_xmmm128_xmm,
+    upper: Code::VEX_Vextractf128_xmmm128_ymm_imm8,
+    store_low: Code::VEX_Vmovlps_m64_xmm,
+    store_high: Code::VEX_Vmovhps_m64_xmm,
+    store_first: Code::VEX_Vmovd_rm32_xmm,
+    store_word: Code::VEX_Vpextrd_rm32_xmm_imm8,
+    shuffle: Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8,
+    low_words: Code::VEX_Vunpcklps_ymm_ymm_ymmm256,
+    high_words: Code::VEX_Vunpckhps_ymm_ymm_ymmm256,
+    low_pairs: Code::VEX_Vunpcklpd_ymm_ymm_ymmm256,
+    high_pairs: Code::VEX_Vunpckhpd_ymm_ymm_ymmm256,
+    copy: Code::VEX_Vmovaps_ymm_ymmm256,
+};
+
+const WIDE: Codes = Codes {
+    load: Code::EVEX_Vmovups_xmm_k1z_xmmm128,
+    insert: Code::EVEX_Vinsertf32x4_zmm_k1z_zmm_xmmm128_imm8,
+    store: Code::EVEX_Vmovups_xmmm128_k1z_xmm,
+    upper: Code::EVEX_Vextractf32x4_xmmm128_k1z_zmm_imm8,
+    store_low: Code::EVEX_Vmovlps_m64_xmm,
+    store_high: Code::EVEX_Vmovhps_m64_xmm,
+    store_first: Code::EVEX_Vmovd_rm32_xmm,
+    store_word: Code::EVEX_Vpextrd_rm32_xmm_imm8,
+    shuffle: Code::EVEX_Vshufps_zmm_k1z_zmm_zmmm512b32_imm8,
+    low_words: Code::EVEX_Vunpcklps_zmm_k1z_zmm_zmmm512b32,
+    high_words: Code::EVEX_Vunpckhps_zmm_k1z_zmm_zmmm512b32,
+    low_pairs: Code::EVEX_Vunpcklpd_zmm_k1z_zmm_zmmm512b64,
+    high_pairs: Code::EVEX_Vunpckhpd_zmm_k1z_zmm_zmmm512b64,
+    copy: Code::EVEX_Vmovaps_zmm_k1z_zmmm512,
+};
+
+impl Isa {
+    pub(super) fn codes(self) -> &'static Codes {
+        if self == Self::Avx512 { &WIDE } else { &NARROW }
+    }
+}
+
+impl Select<'_> {
+    /// Loads elements into the registers of their words.
+    pub(in crate::back::x86::select) fn load_by_quarters(
+        &mut self,
+        elements: &Elements,
+        results: &[VReg],
+    ) -> Result<(), CompileError> {
+        let mut operands: Slots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
+        let site = self.site(elements, &mut operands)?;
+        let vectors = self.vectors::<2>(&mut operands);
+        self.code.push(Kind::Sequence(Box::new(Load { isa: self.isa, site, vectors })), &operands);
+        Ok(())
+    }
+
+    /// Stores the registers of words, for all lanes or those whose bits are set.
+    pub(in crate::back::x86::select) fn store_by_quarters(
+        &mut self,
+        elements: &Elements,
+        values: &[VReg],
+        bits: Option<VReg>,
+    ) -> Result<(), CompileError> {
+        let mut operands: Slots = values.iter().map(|&value| Operand::reg_use(value)).collect();
+        let bits = bits.map(|bits| slot_of(Operand::reg_use(bits), &mut operands));
+        let site = self.site(elements, &mut operands)?;
+        let vectors = self.vectors::<4>(&mut operands);
+        self.code.push(Kind::Sequence(Box::new(Store { isa: self.isa, site, vectors, bits })), &operands);
+        Ok(())
+    }
+
+    /// The slot of the first of some vector registers of no account.
+    pub(in crate::back::x86::select) fn vectors<const COUNT: usize>(&mut self, operands: &mut Slots) -> u8 {
+        let first = operands.len() as u8;
+        operands.extend([(); COUNT].map(|()| Operand::reg_temp(self.code.vreg(RegClass::Float))));
+        first
+    }
+}
+
+/// Transposes four vectors in each of their quarters, by way of two temporary ones.
+pub(in crate::back::x86::select) fn transpose(
+    isa: Isa,
+    asm: &mut Assembler<'_>,
+    [a, b, c, d]: [Register; 4],
+    [low, high]: [Register; 2],
+) {
+    let codes = isa.codes();
+    for (code, to, [from, other]) in [
+        (codes.low_words, low, [a, b]),
+        (codes.high_words, high, [a, b]),
+        (codes.low_words, a, [c, d]),
+        (codes.high_words, b, [c, d]),
+        (codes.high_pairs, d, [high, b]),
+        (codes.low_pairs, c, [high, b]),
+        (codes.high_pairs, b, [low, a]),
+        (codes.low_pairs, a, [low, a]),
+    ] {
+        asm.put(Instruction::with3(code, to, from, other));
+    }
+}
+
+/// The first operands become the words.
+#[derive(Debug)]
+struct Load {
+    isa: Isa,
+    site: Site,
+    /// The first of two vector registers of no account.
+    vectors: u8,
+}
+
+impl Load {
+    fn words(&self) -> Words {
+        Words { isa: self.isa, first: 0 }
+    }
+
+    fn temp(&self, regs: Regs<'_>, number: u8) -> Register {
+        let slot = self.vectors + number;
+        if self.isa == Isa::Avx512 { regs.zmm(slot) } else { regs.ymm(slot) }
+    }
+}
+
+impl Expand for Load {
+    fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let (codes, words, count) = (self.isa.codes(), self.words(), self.site.count());
+        self.site.check(regs, asm, Assembler::cold);
+        let mut origins = Origins::default();
+        if self.site.are_octets() {
+            for half in 0..2 {
+                let memory = self.site.lane_at(regs, asm, &mut origins, half * OCTET, 0);
+                let to = words.reg(regs, 0, half % words.halves());
+                asm.put(match (self.isa, half) {
+                    (Isa::Avx512, 0) => {
+                        Instruction::with2(Code::EVEX_Vmovups_ymm_k1z_ymmm256, regs.ymm(words.first), memory)
+                    }
+                    (Isa::Avx512, _) => {
+                        Instruction::with4(Code::EVEX_Vinsertf64x4_zmm_k1z_zmm_ymmm256_imm8, to, to, memory, 1)
+                    }
+                    (Isa::Avx2, _) => Instruction::with2(Code::VEX_Vmovups_ymm_ymmm256, to, memory),
+                });
+            }
+            return;
+        }
+        for half in 0..words.halves() {
+            // Quarter `q` of register `n` gets the n-th 16 bytes of group `q`: of four words those of its n-th lane.
+            for quarter in 0..words.quarters() {
+                let lane = (half * words.quarters() + quarter) * GROUP;
+                for number in 0..count {
+                    let memory = match count {
+                        4 => self.site.lane_at(regs, asm, &mut origins, lane + number, 0),
+                        _ => self.site.lane_at(regs, asm, &mut origins, lane, QUARTER * i32::from(number)),
+                    };
+                    let to = words.reg(regs, number, half);
+                    asm.put(match quarter {
+                        0 => Instruction::with2(codes.load, regs.xmm(words.slot(number, half)), memory),
+                        _ => Instruction::with4(codes.insert, to, to, memory, i32::from(quarter)),
+                    });
+                }
+            }
+            let word = |number| words.reg(regs, number, half);
+            let [low, high] = [0, 1].map(|number| self.temp(regs, number));
+            let shuffle = |asm: &mut Assembler<'_>, to, a, b, order| {
+                asm.put(Instruction::with4(codes.shuffle, to, a, b, order));
+            };
+            match count {
+                1 => {}
+                2 => {
+                    shuffle(asm, low, word(0), word(1), SECONDS);
+                    shuffle(asm, word(0), word(0), word(1), FIRSTS);
+                    asm.put(Instruction::with2(codes.copy, word(1), low));
+                }
+                3 => {
+                    shuffle(asm, low, word(1), word(2), 0x9e);
+                    shuffle(asm, high, word(0), word(1), 0x49);
+                    shuffle(asm, word(0), word(0), low, 0x8c);
+                    shuffle(asm, word(1), high, low, 0xd8);
+                    shuffle(asm, word(2), high, word(2), 0xcd);
+                }
+                _ => transpose(self.isa, asm, [0, 1, 2, 3].map(word), [low, high]),
+            }
+        }
+    }
+
+    fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        self.site.load_lanes(regs, asm, self.words());
+    }
+}
+
+/// Stores the first operands, for all lanes or those whose bit is set.
+#[derive(Debug)]
+struct Store {
+    isa: Isa,
+    site: Site,
+    /// The first of four vector registers of no account.
+    vectors: u8,
+    bits: Option<u8>,
+}
+
+/// The state of a store while it is written.
+struct Writer<'a, 'r> {
+    store: &'a Store,
+    regs: Regs<'r>,
+    half: u8,
+    origins: Origins,
+}
+
+impl Writer<'_, '_> {
+    fn temp(&self, number: u8) -> Register {
+        let slot = self.store.vectors + number;
+        if self.store.isa == Isa::Avx512 { self.regs.zmm(slot) } else { self.regs.ymm(slot) }
+    }
+
+    fn word(&self, number: u8) -> Register {
+        self.store.words().reg(self.regs, number, self.half)
+    }
+
+    fn put(&self, asm: &mut Assembler<'_>, code: Code, to: u8, from: Register, other: Register) {
+        asm.put(Instruction::with3(code, self.temp(to), from, other));
+    }
+
+    fn shuffle(&self, asm: &mut Assembler<'_>, to: u8, from: Register, other: Register, order: i32) {
+        asm.put(Instruction::with4(self.store.isa.codes().shuffle, self.temp(to), from, other, order));
+    }
+
+    /// First lanes of the groups in this half, with their quarters.
+    fn groups(&self) -> impl Iterator<Item = (u8, u8)> + use<> {
+        let (quarters, half) = (self.store.words().quarters(), self.half);
+        (0..quarters).map(move |quarter| (quarter, (half * quarters + quarter) * GROUP))
+    }
+
+    /// Writes the quarters of temporary 2, each to `bytes` from the element of that lane of its group.
+    fn quarters(&mut self, asm: &mut Assembler<'_>, lane: u8, bytes: i32) {
+        self.quarters_of(asm, self.store.vectors + 2, lane, bytes);
+    }
+
+    /// As [`Writer::quarters`], of the register in a slot.
+    fn quarters_of(&mut self, asm: &mut Assembler<'_>, slot: u8, lane: u8, bytes: i32) {
+        let codes = self.store.isa.codes();
+        let wide = self.store.isa == Isa::Avx512;
+        let from = if wide { self.regs.zmm(slot) } else { self.regs.ymm(slot) };
+        for (quarter, first) in self.groups() {
+            let memory = self.store.site.lane_at(self.regs, asm, &mut self.origins, first + lane, bytes);
+            asm.put(match quarter {
+                0 => Instruction::with2(codes.store, memory, self.regs.xmm(slot)),
+                _ => Instruction::with3(codes.upper, memory, from, i32::from(quarter)),
+            });
+        }
+    }
+
+    /// A quarter of a vector in the slot: there, or in temporary 3.
+    fn quarter(&self, asm: &mut Assembler<'_>, slot: u8, quarter: u8) -> Register {
+        if quarter == 0 {
+            return self.regs.xmm(slot);
+        }
+        let wide = self.store.isa == Isa::Avx512;
+        let from = if wide { self.regs.zmm(slot) } else { self.regs.ymm(slot) };
+        let to = self.regs.xmm(self.store.vectors + 3);
+        asm.put(Instruction::with3(self.store.isa.codes().upper, to, from, i32::from(quarter)));
+        to
+    }
+
+    /// Elements without space between them.
+    fn dense(&mut self, asm: &mut Assembler<'_>) {
+        let codes = self.store.isa.codes();
+        match self.store.site.count() {
+            1 => self.quarters_of(asm, self.store.words().slot(0, self.half), 0, 0),
+            2 => {
+                for (number, code) in (0..).zip([codes.low_words, codes.high_words]) {
+                    self.put(asm, code, 2, self.word(0), self.word(1));
+                    self.quarters(asm, 0, QUARTER * number);
+                }
+            }
+            3 => {
+                let [a, b, c] = [0, 1, 3].map(|number| self.temp(number));
+                self.shuffle(asm, 0, self.word(0), self.word(1), FIRSTS);
+                self.shuffle(asm, 1, self.word(1), self.word(2), SECONDS);
+                self.shuffle(asm, 3, self.word(2), self.word(0), 0xd8);
+                let rows = [([a, c], FIRSTS), ([b, a], 0xd8), ([c, b], SECONDS)];
+                for (number, ([x, y], order)) in (0..).zip(rows) {
+                    self.shuffle(asm, 2, x, y, order);
+                    self.quarters(asm, 0, QUARTER * number);
+                }
+            }
+            _ => self.fours(asm),
+        }
+    }
+
+    /// Four words of each lane.
+    fn fours(&mut self, asm: &mut Assembler<'_>) {
+        let codes = self.store.isa.codes();
+        for (words, lane) in [(codes.low_words, 0), (codes.high_words, 2)] {
+            self.put(asm, words, 0, self.word(0), self.word(1));
+            self.put(asm, words, 1, self.word(2), self.word(3));
+            for (pairs, lane) in [(codes.low_pairs, lane), (codes.high_pairs, lane + 1)] {
+                self.put(asm, pairs, 2, self.temp(0), self.temp(1));
+                self.quarters(asm, lane, 0);
+            }
+        }
+    }
+
+    /// Words 0 and 1 of each lane.
+    fn twos(&mut self, asm: &mut Assembler<'_>) {
+        let codes = self.store.isa.codes();
+        for (words, lane) in [(codes.low_words, 0), (codes.high_words, 2)] {
+            self.put(asm, words, 2, self.word(0), self.word(1));
+            for (quarter, first) in self.groups() {
+                let pairs = self.quarter(asm, self.store.vectors + 2, quarter);
+                for (code, lane) in [(codes.store_low, lane), (codes.store_high, lane + 1)] {
+                    let memory = self.store.site.lane_at(self.regs, asm, &mut self.origins, first + lane, 0);
+                    asm.put(Instruction::with2(code, memory, pairs));
+                }
+            }
+        }
+    }
+
+    /// One word of each lane.
+    fn ones(&mut self, asm: &mut Assembler<'_>, number: u8) {
+        let codes = self.store.isa.codes();
+        for (quarter, first) in self.groups() {
+            let words = self.quarter(asm, self.store.words().slot(number, self.half), quarter);
+            for lane in 0..GROUP {
+                let bytes = 4 * i32::from(number);
+                let memory = self.store.site.lane_at(self.regs, asm, &mut self.origins, first + lane, bytes);
+                asm.put(match lane {
+                    0 => Instruction::with2(codes.store_first, memory, words),
+                    _ => Instruction::with3(codes.store_word, memory, words, i32::from(lane)),
+                });
+            }
+        }
+    }
+}
+
+impl Store {
+    fn words(&self) -> Words {
+        Words { isa: self.isa, first: 0 }
+    }
+
+    fn is_dense(&self) -> bool {
+        self.site.words_apart() == u32::from(self.site.count())
+    }
+}
+
+impl Expand for Store {
+    fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        if let Some(bits) = self.bits {
+            asm.put(Instruction::with2(Code::Cmp_rm32_imm32, regs.gpr32(bits), (1 << LANES) - 1));
+            let cold = asm.cold();
+            asm.jump_if(ConditionCode::ne, cold);
+        }
+        self.site.check(regs, asm, Assembler::cold);
+        if self.site.are_octets() {
+            let (words, mut origins) = (self.words(), Origins::default());
+            for half in 0..2 {
+                let memory = self.site.lane_at(regs, asm, &mut origins, half * OCTET, 0);
+                let from = words.reg(regs, 0, half % words.halves());
+                asm.put(match (self.isa, half) {
+                    (Isa::Avx512, 0) => {
+                        Instruction::with2(Code::EVEX_Vmovups_ymmm256_k1z_ymm, memory, regs.ymm(words.first))
+                    }
+                    (Isa::Avx512, _) => {
+                        Instruction::with3(Code::EVEX_Vextractf64x4_ymmm256_k1z_zmm_imm8, memory, from, 1)
+                    }
+                    (Isa::Avx2, _) => Instruction::with2(Code::VEX_Vmovups_ymmm256_ymm, memory, from),
+                });
+            }
+            return;
+        }
+        let mut writer = Writer { store: self, regs, half: 0, origins: Origins::default() };
+        for half in 0..self.words().halves() {
+            writer.half = half;
+            match self.site.count() {
+                _ if self.is_dense() => writer.dense(asm),
+                1 => writer.ones(asm, 0),
+                2 => writer.twos(asm),
+                3 => {
+                    writer.twos(asm);
+                    writer.ones(asm, 2);
+                }
+                _ => writer.fours(asm),
+            }
+        }
+    }
+
+    fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        self.site.store_lanes(regs, asm, self.words(), self.bits);
+    }
+}

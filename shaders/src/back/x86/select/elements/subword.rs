@@ -1,0 +1,322 @@
+//! Elements of bytes or halves, up to eight bytes from each other: windows of 16 bytes around the lanes of a group, or half of
+//! them, and shuffles of bytes. Nothing is read beyond the last element, and nothing written beside them.
+
+use iced_x86::{Code, ConditionCode, Instruction, Register};
+use regalloc2::{Operand, VReg};
+use smallvec::SmallVec;
+
+use super::{Origins, Site, Slots, Words, slot_of};
+use crate::back::x86::encode::{Assembler, Regs};
+use crate::back::x86::pool::Constant;
+use crate::back::x86::select::Select;
+use crate::back::x86::vcode::{Expand, Kind};
+use crate::back::x86::{CompileError, Isa};
+use crate::simd::{Elements, LANES};
+
+/// Bytes of a window.
+const WINDOW: u32 = 16;
+
+/// A byte that becomes 0.
+const NOTHING: u8 = 0x80;
+
+/// Lanes of a group.
+const GROUP: u32 = 4;
+
+/// Bytes of elements: how many one has, and from one to the next.
+#[derive(Clone, Copy, Debug)]
+struct Form {
+    part: u32,
+    bytes: u32,
+    stride: u32,
+    /// Whether there is no space between them in memory.
+    dense: bool,
+}
+
+impl Form {
+    fn new(elements: &Elements) -> Self {
+        let (part, dense) = (elements.width.bytes(), elements.are_dense());
+        Self { part, bytes: elements.limits.len() as u32 * part, stride: elements.stride(), dense }
+    }
+
+    /// As elements stand in registers while they are stored: apart, they begin at multiples of 4.
+    fn to_store(self) -> Self {
+        let stride = if self.bytes <= 4 { 4 } else { 8 };
+        if self.dense { self } else { Self { stride, ..self } }
+    }
+
+    /// Windows of a group.
+    fn windows(self) -> u32 {
+        if self.stride <= 4 { 1 } else { 2 }
+    }
+
+    /// Lanes of a group that are in a window.
+    fn lanes(self, window: u32) -> std::ops::Range<u32> {
+        let lanes = GROUP / self.windows();
+        window * lanes..(window + 1) * lanes
+    }
+
+    /// Bytes from the first element to a window: the last ones end with the last element.
+    fn start(self, group: u32, window: u32) -> u32 {
+        let first = (GROUP * group + self.lanes(window).start) * self.stride;
+        first.min((LANES - 1) * self.stride + self.bytes - WINDOW)
+    }
+
+    /// The order of bytes that brings part `number` of a window's lanes to them.
+    fn load_order(self, number: u32, window: u32) -> [u32; 16] {
+        std::array::from_fn(|lane| {
+            let (group, within) = (lane as u32 / GROUP, lane as u32 % GROUP);
+            let mut bytes = [NOTHING; 4];
+            if self.lanes(window).contains(&within) {
+                let first = lane as u32 * self.stride + number * self.part - self.start(group, window);
+                (0..self.part).for_each(|byte| bytes[byte as usize] = (first + byte) as u8);
+            }
+            u32::from_le_bytes(bytes)
+        })
+    }
+
+    /// The order that brings part `number` of a window's lanes to their places in it.
+    fn store_order(self, number: u32, window: u32) -> [u32; 16] {
+        let mut bytes = [NOTHING; WINDOW as usize];
+        for (place, lane) in self.lanes(window).enumerate() {
+            let at = place * self.stride as usize + (number * self.part) as usize;
+            (0..self.part).for_each(|byte| bytes[at + byte as usize] = (4 * lane + byte) as u8);
+        }
+        std::array::from_fn(|word| {
+            let at = word % 4 * 4;
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        })
+    }
+}
+
+impl Select<'_> {
+    /// Loads elements of parts into the registers of their words.
+    pub(in crate::back::x86::select) fn load_part_elements(
+        &mut self,
+        elements: &Elements,
+        results: &[VReg],
+    ) -> Result<(), CompileError> {
+        let mut operands: Slots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
+        let site = self.site(elements, &mut operands)?;
+        let vectors = self.vectors::<3>(&mut operands);
+        let form = Form::new(elements);
+        let orders = self.orders(elements, form.windows(), |number, window| form.load_order(number, window));
+        self.code.push(Kind::Sequence(Box::new(Load { isa: self.isa, site, form, vectors, orders })), &operands);
+        Ok(())
+    }
+
+    /// Stores the registers of words as elements of parts.
+    pub(in crate::back::x86::select) fn store_part_elements(
+        &mut self,
+        elements: &Elements,
+        values: &[VReg],
+        bits: Option<VReg>,
+    ) -> Result<(), CompileError> {
+        let mut operands: Slots = values.iter().map(|&value| Operand::reg_use(value)).collect();
+        let bits = bits.map(|bits| slot_of(Operand::reg_use(bits), &mut operands));
+        let site = self.site(elements, &mut operands)?;
+        let vectors = self.vectors::<4>(&mut operands);
+        let form = Form::new(elements).to_store();
+        let orders = self.orders(elements, form.windows(), |number, window| form.store_order(number, window));
+        let store = Store { isa: self.isa, site, form, vectors, orders, bits };
+        self.code.push(Kind::Sequence(Box::new(store)), &operands);
+        Ok(())
+    }
+
+    /// Orders of each part in each window.
+    fn orders(
+        &mut self,
+        elements: &Elements,
+        windows: u32,
+        order: impl Fn(u32, u32) -> [u32; 16],
+    ) -> SmallVec<[Constant; 8]> {
+        let parts = 0..elements.limits.len() as u32;
+        let places = parts.flat_map(|number| (0..windows).map(move |window| (number, window)));
+        places.map(|(number, window)| self.code.pool.vector(order(number, window))).collect()
+    }
+}
+
+fn shuffle(isa: Isa) -> Code {
+    if isa == Isa::Avx512 { Code::EVEX_Vpshufb_zmm_k1z_zmm_zmmm512 } else { Code::VEX_Vpshufb_ymm_ymm_ymmm256 }
+}
+
+fn or(isa: Isa) -> Code {
+    if isa == Isa::Avx512 { Code::EVEX_Vpord_zmm_k1z_zmm_zmmm512b32 } else { Code::VEX_Vpor_ymm_ymm_ymmm256 }
+}
+
+fn vector(isa: Isa, regs: Regs<'_>, slot: u8) -> Register {
+    if isa == Isa::Avx512 { regs.zmm(slot) } else { regs.ymm(slot) }
+}
+
+/// The first operands become the words.
+#[derive(Debug)]
+struct Load {
+    isa: Isa,
+    site: Site,
+    form: Form,
+    /// The first of three vector registers of no account: windows, and what is brought from the second one.
+    vectors: u8,
+    orders: SmallVec<[Constant; 8]>,
+}
+
+impl Expand for Load {
+    fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let words = Words { isa: self.isa, first: 0 };
+        let codes = self.isa.codes();
+        let temp = |number| vector(self.isa, regs, self.vectors + number);
+        self.site.check(regs, asm, Assembler::cold);
+        let mut origins = Origins::default();
+        let windows = self.form.windows();
+        for half in 0..words.halves() {
+            for window in 0..windows as u8 {
+                for quarter in 0..words.quarters() {
+                    let group = u32::from(half * words.quarters() + quarter);
+                    let bytes = self.form.start(group, window.into()).cast_signed();
+                    let memory = self.site.lane_at(regs, asm, &mut origins, 0, bytes);
+                    asm.put(match quarter {
+                        0 => Instruction::with2(codes.load, regs.xmm(self.vectors + window), memory),
+                        _ => Instruction::with4(codes.insert, temp(window), temp(window), memory, i32::from(quarter)),
+                    });
+                }
+            }
+            for number in 0..self.site.count() {
+                let to = words.reg(regs, number, half);
+                let order = usize::from(number) * windows as usize;
+                let first = asm.constant(self.orders[order].half(half), false);
+                asm.put(Instruction::with3(shuffle(self.isa), to, temp(0), first));
+                if windows == 2 {
+                    let second = asm.constant(self.orders[order + 1].half(half), false);
+                    asm.put(Instruction::with3(shuffle(self.isa), temp(2), temp(1), second));
+                    asm.put(Instruction::with3(or(self.isa), to, to, temp(2)));
+                }
+            }
+        }
+    }
+
+    fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        self.site.load_lanes(regs, asm, Words { isa: self.isa, first: 0 });
+    }
+}
+
+/// Stores the first operands, for all lanes or those whose bit is set.
+#[derive(Debug)]
+struct Store {
+    isa: Isa,
+    site: Site,
+    /// As elements stand in registers.
+    form: Form,
+    /// The first of four vector registers of no account: windows, a part, a quarter.
+    vectors: u8,
+    orders: SmallVec<[Constant; 8]>,
+    bits: Option<u8>,
+}
+
+impl Store {
+    /// Brings the parts of a window's lanes together.
+    fn gather(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, half: u8, window: u32) {
+        let words = Words { isa: self.isa, first: 0 };
+        let to = vector(self.isa, regs, self.vectors + window as u8);
+        let part = vector(self.isa, regs, self.vectors + 2);
+        for number in 0..self.site.count() {
+            let order = u32::from(number) * self.form.windows() + window;
+            let order = asm.constant(self.orders[order as usize].half(half), false);
+            let from = words.reg(regs, number, half);
+            let shuffled = if number == 0 { to } else { part };
+            asm.put(Instruction::with3(shuffle(self.isa), shuffled, from, order));
+            if number > 0 {
+                asm.put(Instruction::with3(or(self.isa), to, to, part));
+            }
+        }
+    }
+
+    /// A quarter of a window's register, in temporary 3 or where it is.
+    fn quarter(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, window: u32, quarter: u8) -> Register {
+        let slot = self.vectors + window as u8;
+        if quarter == 0 {
+            return regs.xmm(slot);
+        }
+        let to = regs.xmm(self.vectors + 3);
+        asm.put(Instruction::with3(self.isa.codes().upper, to, vector(self.isa, regs, slot), i32::from(quarter)));
+        to
+    }
+
+    /// Writes bytes from the beginning of a window of elements that have no space between them. What a window of 12 bytes
+    /// writes behind them is the next one's, which comes after it; but for the last.
+    fn dense(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, origins: &mut Origins, from: Register, first: u32) {
+        let codes = self.isa.codes();
+        let bytes = GROUP / self.form.windows() * self.form.stride;
+        let last = first * self.form.stride + bytes == LANES * self.form.stride;
+        let at = (first * self.form.stride).cast_signed();
+        let memory = self.site.lane_at(regs, asm, origins, 0, at);
+        if bytes > 8 && (bytes == WINDOW || !last) {
+            return asm.put(Instruction::with2(codes.store, memory, from));
+        }
+        asm.put(Instruction::with2(codes.store_low, memory, from));
+        if bytes > 8 {
+            let memory = self.site.lane_at(regs, asm, origins, 0, at + 8);
+            asm.put(Instruction::with3(codes.store_word, memory, from, 2));
+        }
+    }
+
+    /// Writes the bytes of the element that is the `place`-th in a window, by fours, twos and ones.
+    fn apart(
+        &self,
+        regs: Regs<'_>,
+        asm: &mut Assembler<'_>,
+        origins: &mut Origins,
+        from: Register,
+        lane: u32,
+        place: u32,
+    ) {
+        let [by_twos, by_ones] = if self.isa == Isa::Avx512 {
+            [Code::EVEX_Vpextrw_r32m16_xmm_imm8, Code::EVEX_Vpextrb_r32m8_xmm_imm8]
+        } else {
+            [Code::VEX_Vpextrw_r32m16_xmm_imm8, Code::VEX_Vpextrb_r32m8_xmm_imm8]
+        };
+        let mut at = 0;
+        while at < self.form.bytes {
+            let (code, size) = match self.form.bytes - at {
+                1 => (by_ones, 1),
+                2 | 3 => (by_twos, 2),
+                _ => (self.isa.codes().store_word, 4),
+            };
+            let memory = self.site.lane_at(regs, asm, origins, lane as u8, at.cast_signed());
+            let number = (place * self.form.stride + at) / size;
+            asm.put(Instruction::with3(code, memory, from, number.cast_signed()));
+            at += size;
+        }
+    }
+}
+
+impl Expand for Store {
+    fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        if let Some(bits) = self.bits {
+            asm.put(Instruction::with2(Code::Cmp_rm32_imm32, regs.gpr32(bits), (1 << LANES) - 1));
+            let cold = asm.cold();
+            asm.jump_if(ConditionCode::ne, cold);
+        }
+        self.site.check(regs, asm, Assembler::cold);
+        let words = Words { isa: self.isa, first: 0 };
+        let mut origins = Origins::default();
+        for half in 0..words.halves() {
+            (0..self.form.windows()).for_each(|window| self.gather(regs, asm, half, window));
+            for quarter in 0..words.quarters() {
+                let group = u32::from(half * words.quarters() + quarter);
+                for window in 0..self.form.windows() {
+                    let from = self.quarter(regs, asm, window, quarter);
+                    let lanes = self.form.lanes(window);
+                    if self.form.dense {
+                        self.dense(regs, asm, &mut origins, from, GROUP * group + lanes.start);
+                        continue;
+                    }
+                    for (place, lane) in (0..).zip(lanes) {
+                        self.apart(regs, asm, &mut origins, from, GROUP * group + lane, place);
+                    }
+                }
+            }
+        }
+    }
+
+    fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        self.site.store_lanes(regs, asm, Words { isa: self.isa, first: 0 }, self.bits);
+    }
+}

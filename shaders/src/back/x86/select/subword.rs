@@ -1,0 +1,433 @@
+//! Rows of bytes and halves, and stores of them lane by lane, on both instruction sets. Nothing beside a part is written.
+
+use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
+use regalloc2::{Operand, RegClass, VReg};
+use smallvec::SmallVec;
+
+use super::Select;
+use crate::back::x86::CompileError;
+use crate::back::x86::Isa;
+use crate::back::x86::atomic::{INDEX_AT, LaneMemory, VALUE_AT};
+use crate::back::x86::encode::{Assembler, Label, Regs};
+use crate::back::x86::lane_groups::Parts;
+use crate::back::x86::pool::Constant;
+use crate::back::x86::vcode::{Expand, Kind};
+use crate::ir::{Op, Width};
+use crate::simd::{Inst, InstData, LANES, LaneAddress, Row, Value};
+
+type Slots = SmallVec<[Operand; 16]>;
+
+fn slot(operands: &mut Slots, operand: Operand) -> u8 {
+    operands.push(operand);
+    operands.len() as u8 - 1
+}
+
+/// A row's address with slots for its registers.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    isa: Isa,
+    width: Width,
+    base: u8,
+    disp: i32,
+    index: u8,
+    limit: Result<u8, u32>,
+    /// Registers of no account.
+    temps: [u8; 4],
+}
+
+impl Select<'_> {
+    fn part_place(&mut self, row: &Row, operands: &mut Slots) -> Result<Place, CompileError> {
+        let (base, disp) = self.base(row.base, 0)?;
+        let index = self.reg(row.index)?;
+        let limit = match self.constant(row.limit) {
+            Some(limit) => Err(limit as u32),
+            None => Ok(self.reg(row.limit)?),
+        };
+        let temps = [(); 4].map(|()| Operand::reg_temp(self.general()));
+        let (base, index) = (slot(operands, Operand::reg_use(base)), slot(operands, Operand::reg_use(index)));
+        let limit = limit.map_or_else(Err, |reg| Ok(slot(operands, Operand::reg_use(reg))));
+        let temps = temps.map(|temp| slot(operands, temp));
+        self.code.scratch = true;
+        Ok(Place { isa: self.isa, width: row.width, base, disp, index, limit, temps })
+    }
+
+    /// Loads a row of parts into the registers of a vector, of which the second counts only where there are halves. Perhaps as
+    /// the floats that they are.
+    pub(super) fn load_part_row(&mut self, row: &Row, results: &[VReg], floats: bool) -> Result<(), CompileError> {
+        let mut operands: Slots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
+        let place = self.part_place(row, &mut operands)?;
+        self.code.floats |= floats;
+        self.code.push(Kind::Sequence(Box::new(Load { place, floats })), &operands);
+        Ok(())
+    }
+
+    /// The instruction that alone uses a row of halves, if it makes floats of them.
+    pub(super) fn floats_of(&self, load: Inst, row: &Row) -> Option<Inst> {
+        /// Instructions that are looked at: both mostly stand together.
+        const NEAR: usize = 32;
+        let result = self.kernel.results[load][0];
+        if row.width != Width::Half || !self.facts.single_use(result, self.block) {
+            return None;
+        }
+        let insts = &self.kernel.blocks[self.block].insts;
+        let behind = insts.iter().skip_while(|&&inst| inst != load).skip(1).take(NEAR);
+        let converts = |inst: &Inst| matches!(&self.kernel.insts[*inst], InstData::Pure { op: Op::HalfFromBits, args } if args[0] == result);
+        behind.copied().find(converts)
+    }
+
+    /// The floats whose halves a value is, if only this row wants them.
+    pub(super) fn halves_of(&mut self, row: &Row, value: Value) -> Option<Value> {
+        let Some((inst, InstData::Pure { op: Op::HalfBits, args })) = self.waiting(value) else { return None };
+        if row.width != Width::Half {
+            return None;
+        }
+        self.put_off[inst] = 0;
+        Some(args[0])
+    }
+
+    /// Stores a row of parts, perhaps of floats. `bits` are the lanes that do, if not all of them.
+    pub(super) fn store_part_row(
+        &mut self,
+        row: &Row,
+        value: &[VReg],
+        bits: Option<VReg>,
+        floats: bool,
+    ) -> Result<(), CompileError> {
+        self.code.floats |= floats;
+        let mut operands: Slots = value.iter().map(|&half| Operand::reg_use(half)).collect();
+        let place = self.part_place(row, &mut operands)?;
+        let bits = bits.map(|bits| slot(&mut operands, Operand::reg_use(bits)));
+        let vectors = [(); 2].map(|()| Operand::reg_temp(self.code.vreg(RegClass::Float)));
+        let vectors = vectors.map(|temp| slot(&mut operands, temp));
+        let order = self.code.pool.vector(match row.width {
+            Width::Byte => std::array::from_fn(|word| if word % 4 == 0 { 0x0c08_0400 } else { 0x8080_8080 }),
+            _ => std::array::from_fn(|word| [0x0504_0100, 0x0d0c_0908, 0x8080_8080, 0x8080_8080][word % 4]),
+        });
+        self.code.push(Kind::Sequence(Box::new(Store { place, bits, vectors, order, floats })), &operands);
+        Ok(())
+    }
+
+    /// Stores parts lane by lane; `halves` are the registers of index and value, twice the same where they are whole.
+    pub(super) fn scatter_parts(
+        &mut self,
+        width: Width,
+        lanes: &LaneAddress,
+        halves: [[VReg; 2]; 2],
+        bits: VReg,
+    ) -> Result<(), CompileError> {
+        let (base, disp) = self.base(lanes.base, lanes.disp)?;
+        let mut operands = Slots::new();
+        let halves = halves.map(|pair| pair.map(|half| slot(&mut operands, Operand::reg_use(half))));
+        let (base, bits) = (slot(&mut operands, Operand::reg_use(base)), slot(&mut operands, Operand::reg_use(bits)));
+        let temps = [(); 3].map(|()| slot(&mut operands, Operand::reg_temp(self.code.vreg(RegClass::Int))));
+        let parts = halves.map(|vector| {
+            let temp = slot(&mut operands, Operand::reg_temp(self.code.vreg(RegClass::Float)));
+            Parts { isa: self.isa, vector, temp }
+        });
+        self.code.scratch = true;
+        let scatter = Scatter { width, parts, base, scale: lanes.scale, disp, bits, temps };
+        self.code.push(Kind::Sequence(Box::new(scatter)), &operands);
+        Ok(())
+    }
+}
+
+/// The low part of a general register.
+fn low(reg: Register, width: Width) -> Register {
+    let number = reg.number() as u32;
+    match width {
+        Width::Byte if number < 4 => Register::AL + number,
+        Width::Byte => Register::SPL + (number - 4),
+        Width::Half => Register::AX + number,
+        Width::Word => Register::EAX + number,
+    }
+}
+
+/// Stores the low part of a register.
+pub(super) fn put(asm: &mut Assembler<'_>, width: Width, place: MemoryOperand, reg: Register) {
+    let code = match width {
+        Width::Byte => Code::Mov_rm8_r8,
+        Width::Half => Code::Mov_rm16_r16,
+        Width::Word => Code::Mov_rm32_r32,
+    };
+    asm.put(Instruction::with2(code, place, low(reg, width)));
+}
+
+/// A word of a vector in the scratch area.
+fn kept(at: i32, lane: Register) -> MemoryOperand {
+    MemoryOperand::with_base_index_scale_displ_size(Register::RSP, lane, 4, i64::from(at), 1)
+}
+
+impl Place {
+    fn is_wide(&self) -> bool {
+        self.isa == Isa::Avx512
+    }
+
+    fn memory(&self, regs: Regs<'_>, index: Register, more: i32) -> MemoryOperand {
+        let disp = i64::from(self.disp + more);
+        MemoryOperand::with_base_index_scale_displ_size(regs.gpr(self.base), index, self.width.bytes(), disp, 1)
+    }
+
+    /// Leads to `cold` unless all 16 parts are in bounds.
+    fn check(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, cold: Label) {
+        let temp = regs.gpr(self.temps[0]);
+        let last = MemoryOperand::with_base_displ_size(regs.gpr(self.index), i64::from(LANES - 1), 1);
+        asm.put(Instruction::with2(Code::Lea_r64_m, temp, last));
+        asm.put(match self.limit {
+            Ok(limit) => Instruction::with2(Code::Cmp_r64_rm64, temp, regs.gpr(limit)),
+            // Less than the limit only means to look at each lane.
+            Err(limit) => Instruction::with2(Code::Cmp_rm64_imm32, temp, limit.min(1 << 30).cast_signed()),
+        });
+        asm.jump_if(ConditionCode::ae, cold);
+    }
+
+    /// Puts the lane's index into the second temporary, and leads to `skip` if it is out of bounds. The first has the lane.
+    fn lane(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, skip: Label) -> MemoryOperand {
+        let [lane, index, ..] = self.temps;
+        let sum = MemoryOperand::with_base_index_scale_displ_size(regs.gpr(self.index), regs.gpr(lane), 1, 0, 0);
+        asm.put(Instruction::with2(Code::Lea_r32_m, regs.gpr32(index), sum));
+        asm.put(match self.limit {
+            Ok(limit) => Instruction::with2(Code::Cmp_r32_rm32, regs.gpr32(index), regs.gpr32(limit)),
+            Err(limit) => Instruction::with2(Code::Cmp_rm32_imm32, regs.gpr32(index), limit.cast_signed()),
+        });
+        asm.jump_if(ConditionCode::ae, skip);
+        self.memory(regs, regs.gpr(index), 0)
+    }
+
+    /// Calls `each` in a loop over the lanes; it may jump to the label that goes on with the next one.
+    fn each_lane(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, each: impl FnOnce(&mut Assembler<'_>, Label)) {
+        let lane = regs.gpr32(self.temps[0]);
+        let (again, next) = (asm.label(), asm.label());
+        asm.put(Instruction::with2(Code::Xor_r32_rm32, lane, lane));
+        asm.bind(again);
+        each(asm, next);
+        asm.bind(next);
+        asm.put(Instruction::with2(Code::Add_rm32_imm8, lane, 1));
+        asm.put(Instruction::with2(Code::Cmp_rm32_imm8, lane, LANES.cast_signed()));
+        asm.jump_if(ConditionCode::b, again);
+    }
+}
+
+/// A half in the scratch area.
+fn kept_half(lane: Register) -> MemoryOperand {
+    MemoryOperand::with_base_index_scale_displ_size(Register::RSP, lane, 2, i64::from(VALUE_AT), 1)
+}
+
+/// To nearest.
+const NEAREST: i32 = 0;
+
+/// The first operands become the row.
+#[derive(Debug)]
+struct Load {
+    place: Place,
+    floats: bool,
+}
+
+impl Load {
+    /// Makes floats of halves in memory, of which the second operand is those from 16 bytes on.
+    fn convert(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, memory: impl Fn(i32) -> MemoryOperand) {
+        if self.place.is_wide() {
+            let code = Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae;
+            return asm.put(Instruction::with2(code, regs.zmm(0), memory(0)));
+        }
+        for half in 0..2u8 {
+            let from = memory(16 * i32::from(half));
+            asm.put(Instruction::with2(Code::VEX_Vcvtph2ps_ymm_xmmm128, regs.ymm(half), from));
+        }
+    }
+}
+
+impl Expand for Load {
+    fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let cold = asm.cold();
+        let place = &self.place;
+        place.check(regs, asm, cold);
+        let index = regs.gpr(place.index);
+        if self.floats {
+            return self.convert(regs, asm, |more| place.memory(regs, index, more));
+        }
+        if place.is_wide() {
+            let code = match place.width {
+                Width::Byte => Code::EVEX_Vpmovzxbd_zmm_k1z_xmmm128,
+                _ => Code::EVEX_Vpmovzxwd_zmm_k1z_ymmm256,
+            };
+            asm.put(Instruction::with2(code, regs.zmm(0), place.memory(regs, index, 0)));
+            return;
+        }
+        let code = match place.width {
+            Width::Byte => Code::VEX_Vpmovzxbd_ymm_xmmm64,
+            _ => Code::VEX_Vpmovzxwd_ymm_xmmm128,
+        };
+        for half in 0..2u8 {
+            let memory = place.memory(regs, index, i32::from(half) * 8 * place.width.bytes().cast_signed());
+            asm.put(Instruction::with2(code, regs.ymm(half), memory));
+        }
+    }
+
+    fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let place = &self.place;
+        let [lane, _, part, _] = place.temps;
+        if self.floats {
+            place.each_lane(regs, asm, |asm, next| {
+                let half = kept_half(regs.gpr(lane));
+                asm.put(Instruction::with2(Code::Mov_rm16_imm16, half, 0));
+                let memory = place.lane(regs, asm, next);
+                asm.put(Instruction::with2(Code::Movzx_r32_rm16, regs.gpr32(part), memory));
+                put(asm, Width::Half, half, regs.gpr(part));
+            });
+            return self.convert(regs, asm, |more| {
+                MemoryOperand::with_base_displ_size(Register::RSP, i64::from(VALUE_AT + more), 1)
+            });
+        }
+        place.each_lane(regs, asm, |asm, next| {
+            // The word is 0 until it is known to be in bounds.
+            let zero = Instruction::with2(Code::Mov_rm32_imm32, kept(VALUE_AT, regs.gpr(lane)), 0);
+            asm.put(zero);
+            let memory = place.lane(regs, asm, next);
+            let code = if place.width == Width::Byte { Code::Movzx_r32_rm8 } else { Code::Movzx_r32_rm16 };
+            asm.put(Instruction::with2(code, regs.gpr32(part), memory));
+            asm.put(Instruction::with2(Code::Mov_rm32_r32, kept(VALUE_AT, regs.gpr(lane)), regs.gpr32(part)));
+        });
+        if place.is_wide() {
+            let from = asm.scratch(VALUE_AT, false);
+            asm.put(Instruction::with2(Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512, regs.zmm(0), from));
+            return;
+        }
+        for half in 0..2u8 {
+            let from = asm.scratch(VALUE_AT + 32 * i32::from(half), false);
+            asm.put(Instruction::with2(Code::VEX_Vmovups_ymm_ymmm256, regs.ymm(half), from));
+        }
+    }
+}
+
+/// Stores the first operands as the row.
+#[derive(Debug)]
+struct Store {
+    place: Place,
+    bits: Option<u8>,
+    /// Vector registers of no account.
+    vectors: [u8; 2],
+    /// Brings parts next to each other within a quarter.
+    order: Constant,
+    /// Whether the operands are floats, of which halves are stored.
+    floats: bool,
+}
+
+impl Store {
+    /// Puts the halves of floats into memory, those of the second operand 16 bytes further.
+    fn convert(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, memory: impl Fn(i32) -> MemoryOperand) {
+        if self.place.is_wide() {
+            let code = Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae;
+            return asm.put(Instruction::with3(code, memory(0), regs.zmm(0), NEAREST));
+        }
+        for half in 0..2u8 {
+            let to = memory(16 * i32::from(half));
+            asm.put(Instruction::with3(Code::VEX_Vcvtps2ph_xmmm128_ymm_imm8, to, regs.ymm(half), NEAREST));
+        }
+    }
+
+    fn pack_halves(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let place = &self.place;
+        let index = regs.gpr(place.index);
+        let [packed, above] = self.vectors;
+        for half in 0..2u8 {
+            let order = asm.constant(self.order, false);
+            let shuffle = Code::VEX_Vpshufb_ymm_ymm_ymmm256;
+            asm.put(Instruction::with3(shuffle, regs.ymm(packed), regs.ymm(half), order));
+            let upper = Code::VEX_Vextracti128_xmmm128_ymm_imm8;
+            asm.put(Instruction::with3(upper, regs.xmm(above), regs.ymm(packed), 1));
+            let memory = place.memory(regs, index, i32::from(half) * 8 * place.width.bytes().cast_signed());
+            let (join, store) = match place.width {
+                Width::Byte => (Code::VEX_Vpunpckldq_xmm_xmm_xmmm128, Code::VEX_Vmovq_xmmm64_xmm),
+                _ => (Code::VEX_Vpunpcklqdq_xmm_xmm_xmmm128, Code::VEX_Vmovdqu_xmmm128_xmm),
+            };
+            asm.put(Instruction::with3(join, regs.xmm(packed), regs.xmm(packed), regs.xmm(above)));
+            asm.put(Instruction::with2(store, memory, regs.xmm(packed)));
+        }
+    }
+}
+
+impl Expand for Store {
+    fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let cold = asm.cold();
+        let place = &self.place;
+        if let Some(bits) = self.bits {
+            asm.put(Instruction::with2(Code::Cmp_rm32_imm32, regs.gpr32(bits), 0xffff));
+            asm.jump_if(ConditionCode::ne, cold);
+        }
+        place.check(regs, asm, cold);
+        if self.floats {
+            return self.convert(regs, asm, |more| place.memory(regs, regs.gpr(place.index), more));
+        }
+        if !place.is_wide() {
+            return self.pack_halves(regs, asm);
+        }
+        let memory = place.memory(regs, regs.gpr(place.index), 0);
+        let code = match place.width {
+            Width::Byte => Code::EVEX_Vpmovdb_xmmm128_k1z_zmm,
+            _ => Code::EVEX_Vpmovdw_ymmm256_k1z_zmm,
+        };
+        asm.put(Instruction::with2(code, memory, regs.zmm(0)));
+    }
+
+    fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let place = &self.place;
+        let [lane, _, part, _] = place.temps;
+        if self.floats {
+            self.convert(regs, asm, |more| {
+                MemoryOperand::with_base_displ_size(Register::RSP, i64::from(VALUE_AT + more), 1)
+            });
+        } else {
+            let vector = if place.is_wide() { [0, 0] } else { [0, 1] };
+            Parts { isa: place.isa, vector, temp: 0 }.keep(regs, asm, VALUE_AT);
+        }
+        place.each_lane(regs, asm, |asm, next| {
+            if let Some(bits) = self.bits {
+                asm.put(Instruction::with2(Code::Bt_rm32_r32, regs.gpr32(bits), regs.gpr32(lane)));
+                asm.jump_if(ConditionCode::ae, next);
+            }
+            let memory = place.lane(regs, asm, next);
+            let (load, from) = if self.floats {
+                (Code::Movzx_r32_rm16, kept_half(regs.gpr(lane)))
+            } else {
+                (Code::Mov_r32_rm32, kept(VALUE_AT, regs.gpr(lane)))
+            };
+            asm.put(Instruction::with2(load, regs.gpr32(part), from));
+            put(asm, place.width, memory, regs.gpr(part));
+        });
+    }
+}
+
+/// A store for each lane that is on, in order.
+#[derive(Debug)]
+struct Scatter {
+    width: Width,
+    /// Indices and words.
+    parts: [Parts; 2],
+    base: u8,
+    scale: u8,
+    disp: i32,
+    bits: u8,
+    temps: [u8; 3],
+}
+
+impl Expand for Scatter {
+    fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        let [indices, words] = self.parts;
+        let [index, lane, left] = self.temps;
+        let (again, done) = (asm.label(), asm.label());
+        indices.keep(regs, asm, INDEX_AT);
+        words.keep(regs, asm, VALUE_AT);
+        asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(left), regs.gpr32(self.bits)));
+        asm.put(Instruction::with2(Code::Test_rm32_r32, regs.gpr32(left), regs.gpr32(left)));
+        asm.jump_if(ConditionCode::e, done);
+        asm.bind(again);
+        asm.put(Instruction::with2(Code::Tzcnt_r32_rm32, regs.gpr32(lane), regs.gpr32(left)));
+        asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(index), kept(INDEX_AT, regs.gpr(lane))));
+        asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(lane), kept(VALUE_AT, regs.gpr(lane))));
+        let memory = LaneMemory { base: regs.gpr(self.base), scale: self.scale, disp: self.disp };
+        put(asm, self.width, memory.at(regs.gpr(index)), regs.gpr(lane));
+        asm.put(Instruction::with2(Code::VEX_Blsr_r32_rm32, regs.gpr32(left), regs.gpr32(left)));
+        asm.jump_if(ConditionCode::ne, again);
+        asm.bind(done);
+    }
+}

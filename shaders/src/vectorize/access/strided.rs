@@ -1,0 +1,152 @@
+//! Elements at equal distances: which accesses are words of such elements, and where those are.
+//!
+//! Lanes have neighbouring elements of an array, or words a constant number from each other as in `a[3 * i + 1]`. Stores go
+//! there whatever is between the elements and whoever is off.
+
+use smallvec::SmallVec;
+
+use super::address::{Offset, Region, Term};
+use super::interleave::{Element, Lanes, MOST_WORDS, Word};
+use crate::analysis::{Patterns, Shape};
+use crate::ir::{self, Inst, InstData as Scalar, Op, Width};
+use crate::simd::{Elements, LANES, Spacing};
+use crate::vectorize::{Value, Widen};
+
+/// Bytes that lanes' elements are from each other, at most.
+const LONGEST_STRIDE: u32 = 1 << 16;
+const LONGEST_OF_PARTS: u32 = 8;
+
+impl Widen<'_> {
+    /// Elements whose lanes are equal distances from each other: all stores, and loads of elements that rows hold without much
+    /// between.
+    pub(in crate::vectorize) fn at_distances(
+        &self,
+        Term { value, stride }: Term,
+        constant: u64,
+        width: Width,
+        store: bool,
+    ) -> Option<(Lanes, Word)> {
+        let bytes = width.bytes();
+        let most = if width == Width::Word { LONGEST_STRIDE } else { LONGEST_OF_PARTS };
+        if stride == bytes
+            && let Some(apart) = self.distance(value)
+        {
+            let most = if width == Width::Word && !store { MOST_WORDS as u32 * bytes } else { most };
+            let (number, step) = self.without_step(value);
+            let fits = apart > 1 && apart <= most / bytes && self.distance(number) == Some(apart);
+            let lanes = Lanes::Spaced { number, apart, skip: constant };
+            return fits.then_some((lanes, Word { number: 0, step }));
+        }
+        let within = constant % u64::from(stride);
+        let is_part = within.is_multiple_of(u64::from(bytes)) && stride.is_multiple_of(bytes);
+        if stride < bytes || stride > most || !is_part {
+            return None;
+        }
+        let strips = match self.shape(value) {
+            Shape::Pattern(Patterns::ROW) => None,
+            _ if width != Width::Word => return None,
+            // Single words that are close to each other are rows.
+            _ => {
+                let strips = self.even_strips(value)?;
+                (store || stride > bytes || strips.are_far()).then_some(())?;
+                Some(strips.lanes())
+            }
+        };
+        let (mut skip, mut number) = (constant - within, within / u64::from(bytes));
+        if width == Width::Word && !store && stride > MOST_WORDS as u32 * bytes {
+            // Of a long element, four words next to each other.
+            let first = (number / MOST_WORDS * MOST_WORDS).min(u64::from(stride / bytes) - MOST_WORDS);
+            (skip, number) = (skip + first * u64::from(bytes), number - first);
+        }
+        let lanes = Lanes::Row { index: Term { value, stride }, skip, strips };
+        Some((lanes, Word { number, step: 0 }))
+    }
+
+    /// What elements that an offset may be a word of are found with, beside its terms.
+    pub(in crate::vectorize) fn uses_of_elements(&self, offset: &Offset) -> SmallVec<[ir::Value; 4]> {
+        match offset.lanes[..] {
+            [Term { value, stride: 1 | 2 | 4 }] => SmallVec::from_iter([self.without_step(value).0]),
+            [Term { value, stride }]
+                if stride.is_multiple_of(4)
+                    && self.shape(value) != Shape::Pattern(Patterns::ROW)
+                    && let Some(strips) = self.even_strips(value) =>
+            {
+                strips.uses().collect()
+            }
+            _ => SmallVec::new(),
+        }
+    }
+
+    /// An index without a constant that is added to it.
+    pub(in crate::vectorize) fn without_step(&self, value: ir::Value) -> (ir::Value, u32) {
+        if let ir::ValueDef::Result { inst, .. } = self.kernel.values[value]
+            && let Scalar::Pure { op: Op::IAdd, args } = &self.kernel.insts[inst]
+            && let Some(step) = self.kernel.constant(args[1])
+            && !self.is_kept_apart(value)
+        {
+            return (args[0], step as u32);
+        }
+        (value, 0)
+    }
+
+    /// What is left of a region behind bytes that are known and those that all lanes share.
+    pub(in crate::vectorize) fn behind(&mut self, region: Region, constant: u64, uniform: &[Term]) -> Region {
+        let before = Offset { constant, uniform: SmallVec::from_slice(uniform), lanes: SmallVec::new() };
+        let skip = self.uniform_part(&before);
+        self.skip(region, skip)
+    }
+
+    /// How much more each lane has than the one before, if that is the same for all.
+    fn distance(&self, value: ir::Value) -> Option<u32> {
+        let Shape::Pattern(pattern) = self.shape(value) else { return None };
+        let lanes = self.uniformity.patterns.lanes(pattern);
+        let apart = lanes[1].wrapping_sub(lanes[0]);
+        let even = (0..LANES).all(|lane| lanes[lane as usize] == lanes[0].wrapping_add(lane.wrapping_mul(apart)));
+        even.then_some(apart)
+    }
+
+    /// Where so many words of an element are from one word on.
+    pub(in crate::vectorize) fn spaced(
+        &mut self,
+        element: &Element,
+        inst: Inst,
+        first: Word,
+        count: usize,
+    ) -> Elements {
+        let region = self.region_of(inst);
+        let width = element.width;
+        match element.lanes {
+            Lanes::Spaced { number, apart, skip } => {
+                let Region { base, len } = self.behind(region, skip, &element.uniform);
+                let lane_0 = match self.shape(number) {
+                    Shape::Pattern(pattern) => self.uniformity.patterns.lanes(pattern)[0],
+                    _ => 0,
+                };
+                let index = self.get(number);
+                let index = self.plus_scalar(index, lane_0.wrapping_add(first.step));
+                let limit = self.count_parts(len, width.bytes(), width);
+                let limits = (0..count).map(|_| limit).collect();
+                Elements { base, index, strips: None, spacing: Spacing::Words(apart), limits, width }
+            }
+            Lanes::Row { index: Term { value, stride }, skip, strips } => {
+                let bytes = u64::from(width.bytes());
+                let region = self.behind(region, skip + first.number * bytes, &element.uniform);
+                let (index, strips) = match strips.and_then(|_| self.even_strips(value)) {
+                    Some(strips) => {
+                        let (index, strips) = self.begin_even_strips(&strips);
+                        (index, Some(strips))
+                    }
+                    None => (self.get(value), None),
+                };
+                let mut limits: SmallVec<[Value; 4]> = SmallVec::new();
+                for word in 0..count as u64 {
+                    let before = self.builder.s64(word * bytes);
+                    let rest = self.skip(region, before);
+                    limits.push(self.count_parts(rest.len, stride, width));
+                }
+                Elements { base: region.base, index, strips, spacing: Spacing::Bytes(stride), limits, width }
+            }
+            Lanes::Near { .. } | Lanes::Apart(_) => unreachable!("elements at distances that are not equal"),
+        }
+    }
+}

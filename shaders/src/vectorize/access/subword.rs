@@ -1,0 +1,230 @@
+//! Loads and stores of parts of words: rows of bytes or halves where lanes have neighbours, else each lane's own.
+//!
+//! A load may read the whole aligned word around the part, since words are mapped as a whole. A store may not write it: the
+//! bytes beside belong to others.
+
+use super::address::{Offset, Region, Term};
+use crate::analysis::{Patterns, Shape};
+use crate::ir::{self, Op, Place, Width};
+use crate::simd::{Address, InstData, LaneAddress, Row, WideOp};
+use crate::vectorize::{Type, Value, Widen};
+
+impl Widen<'_> {
+    /// A load of less than a word.
+    pub(in crate::vectorize) fn load_part(&mut self, result: ir::Value, width: Width, place: &Place) {
+        if let Place::Buffer { buffer, offset, .. } = *place
+            && self.shape(buffer) != Shape::Uniform
+        {
+            let offset = self.offset(offset);
+            self.prepare_terms(&offset);
+            let value = self.for_each_buffer(buffer, Some(Type::V32), |widen, number, _| {
+                let region = widen.descriptor(number);
+                let value = widen.part_of(region, &offset, width);
+                Some(widen.in_lanes(value))
+            });
+            if let Some(value) = value {
+                self.define_as(result, value);
+            }
+            return;
+        }
+        let (region, offset) = self.place_of(place);
+        let value = self.part_of(region, &offset, width);
+        self.define_as(result, value);
+    }
+
+    fn part_of(&mut self, region: Region, offset: &Offset, width: Width) -> Value {
+        if offset.lanes.is_empty() {
+            return self.uniform_part_of(region, offset, width);
+        }
+        if let Some(row) = self.part_row(region, offset, width) {
+            return self.builder.emit_value(InstData::LoadRow { row });
+        }
+        // The aligned words around the parts, moved down.
+        let skip = self.uniform_part(offset);
+        let region = self.skip(region, skip);
+        let (index, scale, inside) = self.lane_parts(&offset.lanes, region.len, width);
+        let mask = self.builder.and(self.exec, inside);
+        let bytes = self.times(index, u32::from(scale));
+        let (base, phase) = self.aligned(region.base);
+        let phase = self.builder.splat(phase);
+        let bytes = self.builder.pure(Op::IAdd, &[bytes, phase]);
+        let two = self.builder.constant(Type::V32, 2);
+        let word = self.builder.pure(Op::LShr, &[bytes, two]);
+        let lanes = LaneAddress { base, index: word, scale: 4, disp: 0 };
+        let word = self.builder.emit_value(InstData::Gather { lanes, mask });
+        if width == Width::Byte || self.is_even(offset) {
+            return self.low_part(word, bytes, width);
+        }
+        // A half may begin in the last byte of a word.
+        let last = self.builder.constant(Type::V32, 3);
+        let phase = self.builder.pure(Op::And, &[bytes, last]);
+        let across = self.builder.pure(Op::IEq, &[phase, last]);
+        let mask = self.builder.and(mask, across);
+        let next = LaneAddress { disp: 4, ..lanes };
+        let next = self.builder.emit_value(InstData::Gather { lanes: next, mask });
+        let eight = self.builder.constant(Type::V32, 8);
+        let high = self.builder.pure(Op::Shl, &[next, eight]);
+        let low = self.shifted(word, bytes);
+        let both = self.builder.pure(Op::Or, &[low, high]);
+        self.cut(both, width)
+    }
+
+    /// Whether halves there never lie across two words: buffers begin at multiples of 16.
+    pub(in crate::vectorize) fn is_even(&self, offset: &Offset) -> bool {
+        let terms = offset.uniform.iter().chain(&offset.lanes);
+        offset.constant.is_multiple_of(2) && terms.into_iter().all(|term| term.stride.is_multiple_of(2))
+    }
+
+    /// Row of parts next to each other.
+    fn part_row(&mut self, region: Region, offset: &Offset, width: Width) -> Option<Row> {
+        let [Term { value, stride }] = offset.lanes[..] else { return None };
+        if stride != width.bytes() || self.shape(value) != Shape::Pattern(Patterns::ROW) {
+            return None;
+        }
+        let skip = self.uniform_part(offset);
+        let region = self.skip(region, skip);
+        let index = self.get(value);
+        let limit = self.count_parts(region.len, stride, width);
+        Some(Row { base: region.base, index, limit, width })
+    }
+
+    /// How many elements of `stride` bytes, from the beginning on, have a part at their beginning in `len` bytes: `s32`.
+    pub(in crate::vectorize) fn count_parts(&mut self, len: Value, stride: u32, width: Width) -> Value {
+        if width == Width::Word {
+            return self.count(len, stride);
+        }
+        let len = self.with_whole_words(len, width);
+        self.count(len, stride)
+    }
+
+    /// As `lane_index`, for parts.
+    fn lane_parts(&mut self, lanes: &[Term], len: Value, width: Width) -> (Value, u8, Value) {
+        let len = self.with_whole_words(len, width);
+        self.lane_index(lanes, len)
+    }
+
+    /// The length at which as many words are in bounds as parts are in `len`: three or two bytes more, unless there are none.
+    fn with_whole_words(&mut self, len: Value, width: Width) -> Value {
+        let more = self.builder.s64(u64::from(4 - width.bytes()));
+        let zero = self.builder.s64(0);
+        let some = self.builder.s64(u64::from(width.bytes()) - 1);
+        let any = self.builder.wide(WideOp::Lt, &[some, len]);
+        let longer = self.builder.wide(WideOp::Add, &[len, more]);
+        self.builder.select(any, longer, zero)
+    }
+
+    /// A part that all lanes share: the aligned word around it, moved down.
+    fn uniform_part_of(&mut self, region: Region, offset: &Offset, width: Width) -> Value {
+        let sum = self.uniform_part(offset);
+        let less = self.builder.s64(u64::from(width.bytes()) - 1);
+        let limit = self.builder.wide(WideOp::SubSat, &[region.len, less]);
+        let place = self.builder.wide(WideOp::Add, &[region.base, sum]);
+        let (_, phase) = self.aligned(place);
+        let wide_phase = self.builder.wide(WideOp::Extend, &[phase]);
+        let base = self.builder.wide(WideOp::SubSat, &[region.base, wide_phase]);
+        let load = |base: Value, disp: i32| InstData::Load {
+            ty: Type::S32,
+            address: Address { base, index: Some((sum, limit)), scale: 1, disp },
+        };
+        let word = self.builder.emit_value(load(base, 0));
+        if width == Width::Byte || self.is_even(offset) {
+            return self.low_part(word, phase, width);
+        }
+        let last = self.builder.s32(3);
+        let across = self.builder.pure(Op::IEq, &[phase, last]);
+        let zero = self.builder.s64(0);
+        let limit = self.builder.select(across, limit, zero);
+        let address = Address { base, index: Some((sum, limit)), scale: 1, disp: 4 };
+        let next = self.builder.emit_value(InstData::Load { ty: Type::S32, address });
+        let eight = self.builder.s32(8);
+        let high = self.builder.pure(Op::Shl, &[next, eight]);
+        let low = self.shifted(word, phase);
+        let both = self.builder.pure(Op::Or, &[low, high]);
+        self.cut(both, width)
+    }
+
+    /// The aligned address before an address, and the bytes between (`s32`).
+    fn aligned(&mut self, address: Value) -> (Value, Value) {
+        let low = self.builder.wide(WideOp::Truncate, &[address]);
+        let three = self.builder.s32(3);
+        let phase = self.builder.pure(Op::And, &[low, three]);
+        let wide = self.builder.wide(WideOp::Extend, &[phase]);
+        (self.builder.wide(WideOp::SubSat, &[address, wide]), phase)
+    }
+
+    /// The part of a word that begins at a byte whose number has that remainder.
+    fn low_part(&mut self, word: Value, bytes: Value, width: Width) -> Value {
+        let shifted = self.shifted(word, bytes);
+        self.cut(shifted, width)
+    }
+
+    fn shifted(&mut self, word: Value, bytes: Value) -> Value {
+        let ty = self.builder.ty(bytes);
+        let three = self.builder.constant(ty, 3);
+        // Amounts of shifts count modulo 32.
+        let bits = self.builder.pure(Op::Shl, &[bytes, three]);
+        let thirty_one = self.builder.constant(ty, 31);
+        let bits = self.builder.pure(Op::And, &[bits, thirty_one]);
+        self.builder.pure(Op::LShr, &[word, bits])
+    }
+
+    fn cut(&mut self, word: Value, width: Width) -> Value {
+        let ty = self.builder.ty(word);
+        let mask = self.builder.constant(ty, u64::from(width.mask()));
+        self.builder.pure(Op::And, &[word, mask])
+    }
+
+    /// A store of less than a word.
+    pub(in crate::vectorize) fn store_part(&mut self, width: Width, place: &Place, value: ir::Value) {
+        let stored = self.vector(value);
+        if let Place::Buffer { buffer, offset, .. } = *place
+            && self.shape(buffer) != Shape::Uniform
+        {
+            let offset = self.offset(offset);
+            self.prepare_terms(&offset);
+            self.for_each_buffer(buffer, None, |widen, number, _| {
+                let region = widen.descriptor(number);
+                widen.put_part(region, &offset, width, stored);
+                None
+            });
+            return;
+        }
+        if matches!(place, Place::Push { .. }) {
+            return;
+        }
+        let (region, offset) = self.place_of(place);
+        self.put_part(region, &offset, width, stored);
+    }
+
+    fn put_part(&mut self, region: Region, offset: &Offset, width: Width, value: Value) {
+        if let Some(row) = self.part_row(region, offset, width) {
+            let mask = self.exec;
+            self.builder.emit(InstData::StoreRow { row, value, mask });
+            return;
+        }
+        let (lanes, mask) = self.part_lanes(region, offset, width);
+        self.builder.emit(InstData::Scatter { width, lanes, value, mask });
+    }
+
+    /// Where each lane's part is, and the lanes that are on and in bounds.
+    pub(in crate::vectorize) fn part_lanes(
+        &mut self,
+        region: Region,
+        offset: &Offset,
+        width: Width,
+    ) -> (LaneAddress, Value) {
+        let skip = self.uniform_part(offset);
+        let region = self.skip(region, skip);
+        let (lanes, mask) = if offset.lanes.is_empty() {
+            let less = self.builder.s64(u64::from(width.bytes()) - 1);
+            let inside = self.builder.wide(WideOp::Lt, &[less, region.len]);
+            let inside = self.builder.splat(inside);
+            let index = self.builder.constant(Type::V32, 0);
+            (LaneAddress { base: region.base, index, scale: 1, disp: 0 }, inside)
+        } else {
+            let (index, scale, inside) = self.lane_parts(&offset.lanes, region.len, width);
+            (LaneAddress { base: region.base, index, scale, disp: 0 }, inside)
+        };
+        (lanes, self.builder.and(self.exec, mask))
+    }
+}

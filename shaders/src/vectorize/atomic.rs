@@ -1,0 +1,294 @@
+//! Atomics and fences.
+//!
+//! A workgroup runs on one thread, so memory that only the workgroup sees, or an order that only it asks for, needs no
+//! lock. Lanes take their turn in order.
+
+use super::access::address::{Offset, Region};
+use super::access::target::Target;
+use super::{Type, Value, Widen};
+use crate::analysis::Shape;
+use crate::ir::{self, AtomicOp, InstData as Scalar, Op, Place, Scope, Semantics, Width};
+use crate::simd::{Address, InstData, LaneAddress};
+
+/// SPIR-V's `SequentiallyConsistent`.
+const SEQUENTIALLY_CONSISTENT: u32 = 0x10;
+
+/// Whether a scope reaches beyond the workgroup.
+pub(super) fn is_wide(scope: Scope) -> bool {
+    matches!(scope, Scope::CrossDevice | Scope::Device | Scope::QueueFamily)
+}
+
+/// Whether the kernel has anything that tells other workgroups of its writes: ordered or not, one may wait for it.
+pub(super) fn publishes(kernel: &ir::Kernel) -> bool {
+    kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts).any(|&inst| match &kernel.insts[inst] {
+        Scalar::Fence { scope, .. } | Scalar::Barrier { memory: scope, .. } => is_wide(*scope),
+        Scalar::Atomic { scope, place: Place::Buffer { .. }, .. } => is_wide(*scope),
+        _ => false,
+    })
+}
+
+/// The operation on values, for memory that nobody else sees.
+fn modify(op: AtomicOp) -> Option<Op> {
+    Some(match op {
+        AtomicOp::Add => Op::IAdd,
+        AtomicOp::Sub => Op::ISub,
+        AtomicOp::SMin => Op::SMin,
+        AtomicOp::UMin => Op::UMin,
+        AtomicOp::SMax => Op::SMax,
+        AtomicOp::UMax => Op::UMax,
+        AtomicOp::And => Op::And,
+        AtomicOp::Or => Op::Or,
+        AtomicOp::Xor => Op::Xor,
+        // What is no operation. Floats are on no memory that only one invocation sees.
+        _ => return None,
+    })
+}
+
+/// What an atomic does, in the form of vectors.
+#[derive(Clone, Copy, Debug)]
+struct Atomic {
+    op: AtomicOp,
+    value: Option<Value>,
+    comparator: Option<Value>,
+    wide: Option<[Option<Value>; 2]>,
+    lock: bool,
+    sequential: bool,
+}
+
+impl Widen<'_> {
+    /// `fence`, or the memory part of a barrier. All orders but sequential consistency are this machine's own, as long as
+    /// a kernel that [`publishes`] does not write past the caches.
+    pub(super) fn fence(&mut self, scope: Scope, semantics: Semantics) {
+        if is_wide(scope) && semantics.0 & SEQUENTIALLY_CONSISTENT != 0 {
+            self.builder.emit(InstData::Fence);
+        }
+    }
+
+    /// `atomic`.
+    pub(super) fn atomic(&mut self, result: Option<ir::Value>, data: &Scalar) {
+        let Scalar::Atomic { op, place, value, comparator, wide, scope, semantics, .. } = *data else { return };
+        let [value, comparator] = [value, comparator].map(|value| value.map(|value| self.vector(value)));
+        let wide = wide.map(|highs| highs.map(|high| high.map(|high| self.vector(high))));
+        let lock = is_wide(scope) && matches!(place, Place::Buffer { .. });
+        let sequential = lock && semantics.0 & SEQUENTIALLY_CONSISTENT != 0;
+        let atomic = Atomic { op, value, comparator, wide, lock, sequential };
+        if wide.is_some() {
+            return self.wide_atomic(result, &place, atomic);
+        }
+        let old = match place {
+            _ if op.is_half() => self.half_atomic(&place, atomic),
+            Place::Push { .. } => self.read_only(&place, op),
+            Place::Variable { variable, .. } if self.is_private(variable) => {
+                let (_, offset) = self.place_of(&place);
+                let target = self.private(variable, &offset);
+                self.private_atomic(target, atomic, offset.is_aligned())
+            }
+            Place::Buffer { buffer, offset, .. } if self.shape(buffer) != Shape::Uniform => {
+                let offset = self.offset(offset);
+                self.prepare_terms(&offset);
+                let ty = (op != AtomicOp::Store).then_some(Type::V32);
+                self.for_each_buffer(buffer, ty, |widen, number, _| {
+                    let base = widen.builder.emit_one(InstData::BufferBase { buffer: number });
+                    let len = widen.builder.emit_one(InstData::BufferLen { buffer: number });
+                    let target = widen.target(Region { base, len }, &offset);
+                    widen.atomic_at(target, atomic, offset.is_aligned())
+                })
+            }
+            _ => {
+                let (region, offset) = self.place_of(&place);
+                let target = self.target(region, &offset);
+                self.atomic_at(target, atomic, offset.is_aligned())
+            }
+        };
+        if let (Some(result), Some(old)) = (result, old) {
+            self.define_as(result, old);
+        }
+    }
+
+    /// An atomic on 64 bits: two results, of which the scalar IR asks for the second one by itself.
+    fn wide_atomic(&mut self, result: Option<ir::Value>, place: &Place, atomic: Atomic) {
+        use crate::simd::ssa::Unwritten;
+        let found = match *place {
+            Place::Buffer { buffer, offset, .. } if self.shape(buffer) != Shape::Uniform => {
+                let offset = self.offset(offset);
+                self.prepare_terms(&offset);
+                let highs = self.builder.variables.declare(Type::V32, Unwritten::Undef);
+                let undef = self.builder.emit_one(InstData::Undef { ty: Type::V32 });
+                self.builder.variables.write(self.builder.current(), highs, undef);
+                let ty = (atomic.op != AtomicOp::Store).then_some(Type::V32);
+                let low = self.for_each_buffer(buffer, ty, |widen, number, lanes| {
+                    let region = widen.descriptor(number);
+                    let [low, high] = widen.wide_atomic_at(region, &offset, atomic)?;
+                    let block = widen.builder.current();
+                    let before = widen.builder.read(highs, block);
+                    let after = widen.builder.select(lanes, high, before);
+                    widen.builder.variables.write(block, highs, after);
+                    Some(low)
+                });
+                let high = self.builder.read(highs, self.builder.current());
+                low.map(|low| [low, high])
+            }
+            _ => {
+                let (region, offset) = self.place_of(place);
+                self.wide_atomic_at(region, &offset, atomic)
+            }
+        };
+        if let (Some(result), Some([low, high])) = (result, found) {
+            self.highs.insert(result, high);
+            self.define_as(result, low);
+        }
+    }
+
+    /// An atomic on 16 bits of memory.
+    fn half_atomic(&mut self, place: &Place, atomic: Atomic) -> Option<Value> {
+        if let Place::Buffer { buffer, offset, .. } = *place
+            && self.shape(buffer) != Shape::Uniform
+        {
+            let offset = self.offset(offset);
+            self.prepare_terms(&offset);
+            let ty = (!atomic.op.is_store()).then_some(Type::V32);
+            return self.for_each_buffer(buffer, ty, |widen, number, _| {
+                let region = widen.descriptor(number);
+                widen.half_atomic_at(region, &offset, atomic)
+            });
+        }
+        let (region, offset) = self.place_of(place);
+        self.half_atomic_at(region, &offset, atomic)
+    }
+
+    fn half_atomic_at(&mut self, region: Region, offset: &Offset, atomic: Atomic) -> Option<Value> {
+        let (lanes, mask) = self.part_lanes(region, offset, Width::Half);
+        let mask = if self.is_even(offset) { mask } else { self.aligned_lanes(lanes, mask, 2) };
+        let Atomic { op, value, comparator, wide, lock, sequential } = atomic;
+        let inst = self.builder.emit(InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask });
+        self.builder.kernel.results[inst].first().copied()
+    }
+
+    /// The old values' words. A place is in bounds if its second word is, too.
+    fn wide_atomic_at(&mut self, region: Region, offset: &Offset, atomic: Atomic) -> Option<[Value; 2]> {
+        let four = self.builder.s64(4);
+        let len = self.builder.wide(crate::simd::WideOp::SubSat, &[region.len, four]);
+        let target = self.target(Region { len, ..region }, offset);
+        let (lanes, mask) = self.lanes_of_target(target);
+        let mask = if offset.is_aligned() { mask } else { self.aligned_lanes(lanes, mask, 4) };
+        let Atomic { op, value, comparator, wide, lock, sequential } = atomic;
+        let inst = self.builder.emit(InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask });
+        match self.builder.kernel.results[inst][..] {
+            [low, high] => Some([low, high]),
+            _ => None,
+        }
+    }
+
+    /// `high_word`: what the atomic before gave beside its result.
+    pub(super) fn high_word(&mut self, result: ir::Value, of: ir::Value) {
+        if let Some(&high) = self.highs.get(&of) {
+            self.define_as(result, high);
+        }
+    }
+
+    /// Push constants are only read; no other atomic gets there.
+    fn read_only(&mut self, place: &Place, op: AtomicOp) -> Option<Value> {
+        let (region, offset) = self.place_of(place);
+        let target = self.target(region, &offset);
+        (op != AtomicOp::Store).then(|| self.load_target(target, ir::Type::F32))
+    }
+
+    /// An atomic on memory that others see.
+    fn atomic_at(&mut self, target: Target, atomic: Atomic, aligned: bool) -> Option<Value> {
+        match (atomic.op, &target) {
+            // The machine's own accesses are as atomic, and in order but for those that ask for more.
+            (AtomicOp::Load, Target::Row(_) | Target::Lanes(..)) if aligned => {
+                return Some(self.load_target(target, ir::Type::F32));
+            }
+            (AtomicOp::Store, _) if aligned && !atomic.sequential => {
+                atomic.value.into_iter().for_each(|value| self.store_target(target.clone(), value));
+                return None;
+            }
+            _ => {}
+        }
+        let (lanes, mask) = self.lanes_of_target(target);
+        let mask = if aligned { mask } else { self.aligned_lanes(lanes, mask, 4) };
+        let Atomic { op, value, comparator, wide, lock, sequential } = atomic;
+        let data = InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask };
+        if op == AtomicOp::Store {
+            self.builder.emit(data);
+            return None;
+        }
+        Some(self.builder.emit_value(data))
+    }
+
+    /// An address for each lane, and the lanes that are on and in bounds.
+    pub(super) fn lanes_of_target(&mut self, target: Target) -> (LaneAddress, Value) {
+        match target {
+            Target::Lanes(lanes, mask) => (lanes, mask),
+            Target::Row(row) => {
+                let first = self.builder.splat(row.index);
+                let ids = self.lane_ids();
+                let index = self.builder.pure(Op::IAdd, &[first, ids]);
+                let limit = self.builder.splat(row.limit);
+                let inside = self.builder.pure(Op::ULt, &[index, limit]);
+                let mask = self.builder.and(self.exec, inside);
+                (LaneAddress { base: row.base, index, scale: 4, disp: 0 }, mask)
+            }
+            Target::Word(Address { base, index, scale, disp }) => {
+                let Some((index, limit)) = index else {
+                    let index = self.builder.constant(Type::V32, 0);
+                    return (LaneAddress { base, index, scale, disp }, self.exec);
+                };
+                let inside = if self.builder.ty(index) == Type::S64 {
+                    self.builder.wide(crate::simd::WideOp::Lt, &[index, limit])
+                } else {
+                    self.builder.pure(Op::ULt, &[index, limit])
+                };
+                let inside = self.builder.splat(inside);
+                let mask = self.builder.and(self.exec, inside);
+                let index = if self.builder.ty(index) == Type::S64 {
+                    self.builder.wide(crate::simd::WideOp::Truncate, &[index])
+                } else {
+                    index
+                };
+                let index = self.builder.splat(index);
+                (LaneAddress { base, index, scale, disp }, mask)
+            }
+        }
+    }
+
+    /// Lanes whose address is a multiple of `bytes`, a power of two; regions are aligned.
+    fn aligned_lanes(&mut self, lanes: LaneAddress, mask: Value, bytes: u32) -> Value {
+        let last = u64::from(bytes - 1);
+        let bytes = self.times(lanes.index, u32::from(lanes.scale));
+        let disp = self.builder.constant(Type::V32, u64::from(lanes.disp.cast_unsigned()));
+        let offset = self.builder.pure(Op::IAdd, &[bytes, disp]);
+        let base = self.builder.wide(crate::simd::WideOp::Truncate, &[lanes.base]);
+        let base = self.builder.splat(base);
+        let offset = self.builder.pure(Op::IAdd, &[offset, base]);
+        let last = self.builder.constant(Type::V32, last);
+        let low = self.builder.pure(Op::And, &[offset, last]);
+        let zero = self.builder.constant(Type::V32, 0);
+        let aligned = self.builder.pure(Op::IEq, &[low, zero]);
+        self.builder.and(mask, aligned)
+    }
+
+    /// An atomic on memory of each lane's own: a load, an operation and a store.
+    fn private_atomic(&mut self, target: Target, atomic: Atomic, aligned: bool) -> Option<Value> {
+        if !aligned {
+            // Words of private memory are never split, and `check` refuses kernels that try.
+            return None;
+        }
+        let (lanes, mask) = self.lanes_of_target(target);
+        let old = self.builder.emit_value(InstData::Gather { lanes, mask });
+        let new = match (atomic.op, atomic.value, atomic.comparator) {
+            (AtomicOp::Store | AtomicOp::Exchange, Some(value), _) => Some(value),
+            (AtomicOp::CompareExchange, Some(value), Some(comparator)) => {
+                let equal = self.builder.pure(Op::IEq, &[old, comparator]);
+                Some(self.builder.select(equal, value, old))
+            }
+            (op, Some(value), _) => modify(op).map(|op| self.builder.pure(op, &[old, value])),
+            _ => None,
+        };
+        if let Some(value) = new {
+            self.builder.emit(InstData::Scatter { width: Width::Word, lanes, value, mask });
+        }
+        (atomic.op != AtomicOp::Store).then_some(old)
+    }
+}

@@ -1,0 +1,150 @@
+//! Gives each loop one edge into it and one back to its header, which the analysis of the lanes' ways asks for.
+
+use cranelift_entity::EntitySet;
+use smallvec::SmallVec;
+
+use crate::analysis::{Dominators, Loops, positions, predecessors};
+use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Value, ValueDef};
+
+/// The kernel with a block before each loop that has several edges into it, and one behind each with several back;
+/// without blocks that control never reaches.
+pub(in crate::vectorize) fn normalise(kernel: &Kernel) -> Kernel {
+    let mut kernel = kernel.clone();
+    split_at_barriers(&mut kernel);
+    let dominators = Dominators::new(&kernel);
+    kernel.layout.retain(|&block| dominators.is_reachable(block));
+    let loops = Loops::new(&kernel, &dominators);
+    let predecessors = predecessors(&kernel);
+    for found in &loops.all {
+        let header = found.header;
+        let (back, into): (Vec<Block>, Vec<Block>) =
+            predecessors[header].iter().partition(|block| found.latches.contains(block));
+        // The edge into the loop must be the only one of its block: lanes are not split on the way in.
+        let alone = |from: &[Block]| from.len() == 1 && edges(&kernel, from[0]) == 1;
+        if !alone(&into) {
+            funnel(&mut kernel, header, &into);
+        }
+        if back.len() != 1 || edges_to(&kernel, back[0], header) != 1 {
+            funnel(&mut kernel, header, &back);
+        }
+    }
+    order(&mut kernel);
+    kernel
+}
+
+/// Whether every edge backwards goes to a block that dominates where it comes from.
+pub(in crate::vectorize) fn is_reducible(kernel: &Kernel) -> bool {
+    let (dominators, positions) = (Dominators::new(kernel), positions(kernel));
+    let fits = |from: Block, to: Block| positions[to] > positions[from] || dominators.dominates(to, from);
+    kernel.layout.iter().all(|&block| {
+        let targets = terminator(kernel, block).map(|last| kernel.insts[last].targets()).unwrap_or_default();
+        targets.iter().all(|call| fits(block, call.block))
+    })
+}
+
+/// Lets a block end after each barrier, so that no value is used behind one in the block that defines it.
+fn split_at_barriers(kernel: &mut Kernel) {
+    let mut layout = Vec::with_capacity(kernel.layout.len());
+    for block in std::mem::take(&mut kernel.layout) {
+        layout.push(block);
+        let mut block = block;
+        let is_barrier = |kernel: &Kernel, inst: Inst| matches!(kernel.insts[inst], InstData::Barrier { .. });
+        while let Some(at) = kernel.blocks[block].insts.iter().position(|&inst| is_barrier(kernel, inst)) {
+            let insts = kernel.blocks[block].insts.split_off(at + 1);
+            if let [jump] = insts[..]
+                && matches!(kernel.insts[jump], InstData::Jump { .. } | InstData::Return | InstData::Unreachable)
+                && kernel.insts[jump].targets().iter().all(|call| call.args.is_empty())
+            {
+                kernel.blocks[block].insts.push(jump);
+                break;
+            }
+            let merge = kernel.blocks[block].merge.take();
+            let rest = kernel.blocks.push(BlockData { insts, merge, ..BlockData::default() });
+            let jump = kernel.insts.push(InstData::Jump { to: BlockCall::new(rest) });
+            kernel.blocks[block].insts.push(jump);
+            layout.push(rest);
+            block = rest;
+        }
+    }
+    kernel.layout = layout;
+}
+
+fn terminator(kernel: &Kernel, block: Block) -> Option<Inst> {
+    kernel.blocks[block].insts.last().copied()
+}
+
+fn edges(kernel: &Kernel, block: Block) -> usize {
+    terminator(kernel, block).map_or(0, |last| kernel.insts[last].targets().len())
+}
+
+fn edges_to(kernel: &Kernel, block: Block, target: Block) -> usize {
+    terminator(kernel, block)
+        .map_or(0, |last| kernel.insts[last].targets().iter().filter(|call| call.block == target).count())
+}
+
+/// A block that takes the edges from these blocks to `target`, and jumps there.
+fn funnel(kernel: &mut Kernel, target: Block, from: &[Block]) {
+    let block = kernel.blocks.push(BlockData::default());
+    let types: SmallVec<[_; 4]> = kernel.blocks[target].params.iter().map(|&param| kernel.ty(param)).collect();
+    for (index, ty) in types.into_iter().enumerate() {
+        let value = kernel.values.push(ValueDef::Param { block, index: index as u32, ty });
+        kernel.blocks[block].params.push(value);
+    }
+    let args: SmallVec<[Value; 4]> = kernel.blocks[block].params.clone();
+    let jump = kernel.insts.push(InstData::Jump { to: BlockCall { block: target, args } });
+    kernel.blocks[block].insts.push(jump);
+    for &from in from {
+        if let Some(last) = terminator(kernel, from) {
+            for call in kernel.insts[last].targets_mut() {
+                if call.block == target {
+                    call.block = block;
+                }
+            }
+        }
+    }
+    kernel.layout.push(block);
+}
+
+/// A reverse postorder in which each loop is one run of blocks, its latch last.
+fn order(kernel: &mut Kernel) {
+    let dominators = Dominators::new(kernel);
+    let loops = Loops::new(kernel, &dominators);
+    let Some(&entry) = kernel.layout.first() else { return };
+    let mut seen = EntitySet::new();
+    let mut postorder = Vec::with_capacity(kernel.layout.len());
+    let mut stack = vec![(entry, successors(kernel, &dominators, &loops, entry))];
+    seen.insert(entry);
+    while let Some((block, rest)) = stack.last_mut() {
+        match rest.pop() {
+            Some(next) if seen.insert(next) => {
+                let after = successors(kernel, &dominators, &loops, next);
+                stack.push((next, after));
+            }
+            Some(_) => {}
+            None => {
+                postorder.push(*block);
+                stack.pop();
+            }
+        }
+    }
+    postorder.reverse();
+    kernel.layout = postorder;
+}
+
+/// Where control goes, what is to come last being taken first from the end: at a loop's header all ways out of the
+/// loop, at a selection its merge.
+fn successors(kernel: &Kernel, dominators: &Dominators, loops: &Loops, block: Block) -> Vec<Block> {
+    let targets = |block: Block| terminator(kernel, block).map(|last| kernel.insts[last].targets()).unwrap_or_default();
+    let mut list: Vec<Block> = targets(block).iter().map(|call| call.block).collect();
+    if let Some(Merge::Selection { merge }) = kernel.blocks[block].merge
+        && dominators.dominates(block, merge)
+    {
+        list.push(merge);
+    }
+    if let Some(found) = loops.headed_by(block) {
+        let inside = |target: Block| loops.of(block).is_some_and(|number| loops.contains(number, target));
+        let ways = found.blocks.iter().flat_map(|&block| targets(block)).map(|call| call.block);
+        list.extend(ways.filter(|&target| !inside(target)));
+    }
+    list
+}

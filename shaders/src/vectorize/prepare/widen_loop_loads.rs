@@ -1,0 +1,300 @@
+//! Loops in which each lane walks over words of its own, one on each trip: four of them are loaded on every fourth trip,
+//! and handed on from trip to trip. One load of four words for each lane is faster than a gather on each trip, and the
+//! processor sees further ahead.
+//!
+//! Loading ahead is right where nothing in the loop may change what is read, or show what others wrote. Words out of bounds
+//! are zeros that nobody asks for.
+
+use cranelift_entity::EntitySet;
+use smallvec::SmallVec;
+
+use crate::analysis::{Loop, Patterns, Shape, Uniformity, predecessors};
+use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Op, Place, Type, Value, ValueDef, Width};
+use crate::opt::Clobbers;
+
+/// Words that are loaded at once.
+const WORDS: u32 = 4;
+
+/// Loads of one loop that are done ahead.
+const MOST: usize = 4;
+
+/// A load to do ahead: `base + (index + added) * 4` goes on by a word on each trip.
+#[derive(Clone, Copy, Debug)]
+struct Walk {
+    load: Inst,
+    base: Value,
+    counter: Value,
+    added: Option<Value>,
+}
+
+/// Loads of one block.
+#[derive(Debug)]
+struct Plan {
+    header: Block,
+    /// Where control comes from, on the way in and from trip to trip.
+    before: Block,
+    latch: Block,
+    block: Block,
+    walks: SmallVec<[Walk; 4]>,
+}
+
+/// Rewrites the loops of a kernel in which that helps; `uniformity` is the kernel's. Says whether there were any.
+pub(in crate::vectorize) fn load_ahead(kernel: &mut Kernel, uniformity: &Uniformity) -> bool {
+    let mut plans = plans(kernel, uniformity);
+    for place in 0..plans.len() {
+        let rest = Rewrite::new(kernel).apply(&plans[place]);
+        // The end of the block moved: a way into another loop, perhaps.
+        let split = plans[place].block;
+        for plan in &mut plans[place + 1..] {
+            [&mut plan.before, &mut plan.latch].into_iter().filter(|end| **end == split).for_each(|end| *end = rest);
+        }
+    }
+    !plans.is_empty()
+}
+
+fn plans(kernel: &Kernel, uniformity: &Uniformity) -> Vec<Plan> {
+    let loops = &uniformity.loops;
+    let mut plans = Vec::new();
+    let (mut clobbers, mut edges) = (None, None);
+    for (number, found) in loops.all.iter().enumerate() {
+        let [latch] = found.latches[..] else { continue };
+        let counters = counters(kernel, found, latch);
+        if counters.is_empty() {
+            continue;
+        }
+        let mut inside: EntitySet<Block> = EntitySet::new();
+        inside.extend(found.blocks.iter().copied());
+        let changes = |value: Value| uniformity.home(value).is_some_and(|home| inside.contains(home));
+        for &block in found.blocks.iter().skip(1) {
+            if loops.of(block) != Some(number) || !uniformity.dominators.dominates(block, latch) {
+                continue;
+            }
+            let mut walks = SmallVec::new();
+            for &inst in &kernel.blocks[block].insts {
+                let InstData::Load {
+                    width: Width::Word,
+                    place: place @ Place::Buffer { buffer, offset, .. },
+                    access,
+                    ..
+                } = kernel.insts[inst]
+                else {
+                    continue;
+                };
+                if let Some((base, index)) = word_of_array(kernel, offset)
+                    && let Some((counter, added)) = counted(kernel, &counters, index)
+                    && ![Some(base), Some(buffer), added].into_iter().flatten().any(changes)
+                    && [base, buffer].iter().all(|&value| uniformity.shape_in(value, block) == Shape::Uniform)
+                    && is_apart(uniformity.shape_in(index, block))
+                    && walks.len() < MOST
+                {
+                    let clobbers = clobbers.get_or_insert_with(|| Clobbers::of_loops(kernel, loops));
+                    if !clobbers[number].may_change(&place, access) {
+                        walks.push(Walk { load: inst, base, counter, added });
+                    }
+                }
+            }
+            if !walks.is_empty() {
+                let edges = edges.get_or_insert_with(|| predecessors(kernel));
+                let Some(&before) = edges[found.header].iter().find(|&&from| from != latch) else { break };
+                plans.push(Plan { header: found.header, before, latch, block, walks });
+                // Other blocks are left alone: one count of trips for each loop.
+                break;
+            }
+        }
+    }
+    plans
+}
+
+/// Whether lanes load words that are not next to each other.
+fn is_apart(shape: Shape) -> bool {
+    !matches!(shape, Shape::Uniform | Shape::Pattern(Patterns::ROW))
+}
+
+/// Parameters of the header that are one more on each trip.
+fn counters(kernel: &Kernel, found: &Loop, latch: Block) -> SmallVec<[Value; 4]> {
+    let Some(&last) = kernel.blocks[latch].insts.last() else { return SmallVec::new() };
+    let targets = kernel.insts[last].targets();
+    let Some(call) = targets.into_iter().find(|call| call.block == found.header) else { return SmallVec::new() };
+    let params = kernel.blocks[found.header].params.iter().zip(&call.args);
+    params.filter(|&(&param, &next)| sum_of(kernel, next) == Some((param, 1))).map(|(&param, _)| param).collect()
+}
+
+fn definition(kernel: &Kernel, value: Value) -> Option<&InstData> {
+    match kernel.values[value] {
+        ValueDef::Result { inst, .. } => Some(&kernel.insts[inst]),
+        ValueDef::Param { .. } => None,
+    }
+}
+
+/// The operands of a sum.
+fn terms(kernel: &Kernel, value: Value) -> Option<[Value; 2]> {
+    match definition(kernel, value)? {
+        InstData::Pure { op: Op::IAdd, args } => Some([args[0], args[1]]),
+        _ => None,
+    }
+}
+
+/// A value plus a constant.
+fn sum_of(kernel: &Kernel, value: Value) -> Option<(Value, u64)> {
+    let [a, b] = terms(kernel, value)?;
+    kernel.constant(b).map(|bits| (a, bits)).or_else(|| kernel.constant(a).map(|bits| (b, bits)))
+}
+
+/// Base and index of an offset into an array of words.
+fn word_of_array(kernel: &Kernel, offset: Value) -> Option<(Value, Value)> {
+    match *definition(kernel, offset)? {
+        InstData::Element { base, index, stride: 4 } => Some((base, index)),
+        _ => None,
+    }
+}
+
+/// The counter that an index is, and what is added to it.
+fn counted(kernel: &Kernel, counters: &[Value], index: Value) -> Option<(Value, Option<Value>)> {
+    if counters.contains(&index) {
+        return Some((index, None));
+    }
+    let [a, b] = terms(kernel, index)?;
+    if counters.contains(&a) {
+        return Some((a, Some(b)));
+    }
+    counters.contains(&b).then_some((b, Some(a)))
+}
+
+/// Writes instructions of the new code.
+struct Rewrite<'a> {
+    kernel: &'a mut Kernel,
+    insts: Vec<Inst>,
+}
+
+impl<'a> Rewrite<'a> {
+    fn new(kernel: &'a mut Kernel) -> Self {
+        Self { kernel, insts: Vec::new() }
+    }
+
+    /// Splits the plan's block. Gives its second part, which begins with what is loaded now or was before.
+    fn apply(mut self, plan: &Plan) -> Block {
+        let [fill, rest] = [0, 1].map(|_| self.kernel.blocks.push(BlockData::default()));
+        let numbers: SmallVec<[Value; 4]> = (0..WORDS).map(|word| self.constant(Type::I32, word)).collect();
+        let (mut now, mut before) = (BlockCall::new(rest), BlockCall::new(rest));
+        for walk in &plan.walks {
+            let words = self.four_words(walk, &numbers);
+            before.args.extend(self.handed_on(plan, walk, rest, words));
+            now.args.extend(words);
+        }
+        self.effect(InstData::Jump { to: now });
+        self.kernel.blocks[fill].insts = std::mem::take(&mut self.insts);
+        let trip = self.count_trips(plan, &numbers);
+        let args = SmallVec::from_slice(&[trip, numbers[0]]);
+        let due = self.emit(InstData::Pure { op: Op::IEq, args }, Type::Bool);
+        self.effect(InstData::Branch { condition: due, then: BlockCall::new(fill), otherwise: before });
+        let old = &mut self.kernel.blocks[plan.block];
+        let insts = std::mem::replace(&mut old.insts, std::mem::take(&mut self.insts));
+        let merge = old.merge.replace(Merge::Selection { merge: rest });
+        let is_walk = |inst: &Inst| plan.walks.iter().any(|walk| walk.load == *inst);
+        self.kernel.blocks[rest].insts = insts.into_iter().filter(|inst| !is_walk(inst)).collect();
+        self.kernel.blocks[rest].merge = merge;
+        plan.walks.iter().for_each(|walk| self.kernel.results[walk.load] = None);
+        if let Some(at) = self.kernel.layout.iter().position(|&block| block == plan.block) {
+            self.kernel.layout.splice(at + 1..at + 1, [fill, rest]);
+        }
+        rest
+    }
+
+    /// Loads the next words of a walk.
+    fn four_words(&mut self, walk: &Walk, numbers: &[Value]) -> [Value; WORDS as usize] {
+        let InstData::Load { ty, width, place: Place::Buffer { space, buffer, .. }, access } =
+            self.kernel.insts[walk.load]
+        else {
+            unreachable!("a walk loads from a buffer")
+        };
+        let first = match walk.added {
+            Some(added) => self.add(walk.counter, added),
+            None => walk.counter,
+        };
+        std::array::from_fn(|word| {
+            let index = if word == 0 { first } else { self.add(first, numbers[word]) };
+            let offset = self.emit(InstData::Element { base: walk.base, index, stride: 4 }, Type::I32);
+            self.emit(InstData::Load { ty, width, place: Place::Buffer { space, buffer, offset }, access }, ty)
+        })
+    }
+
+    /// Makes the result of a walk's load the first of four parameters of `rest`, of which the others are handed on to the
+    /// next trip. Gives the arguments of trips that load nothing: what they got.
+    fn handed_on(
+        &mut self,
+        plan: &Plan,
+        walk: &Walk,
+        rest: Block,
+        words: [Value; WORDS as usize],
+    ) -> [Value; WORDS as usize] {
+        let ty = self.kernel.ty(words[0]);
+        let zero = self.constant(ty, 0);
+        let kept = [(); WORDS as usize - 1].map(|()| self.param(plan.header, ty));
+        let result = self.kernel.results[walk.load].unwrap_or(zero);
+        let index = self.kernel.blocks[rest].params.len() as u32;
+        self.kernel.values[result] = ValueDef::Param { block: rest, index, ty };
+        self.kernel.blocks[rest].params.push(result);
+        for _ in kept {
+            let next = self.param(rest, ty);
+            self.pass(plan, zero, next);
+        }
+        let [first, second, third] = kept;
+        [first, second, third, third]
+    }
+
+    /// A parameter of the loop that counts its trips, modulo four.
+    fn count_trips(&mut self, plan: &Plan, numbers: &[Value]) -> Value {
+        let trip = self.param(plan.header, Type::I32);
+        let sum = self.add(trip, numbers[1]);
+        let args = SmallVec::from_slice(&[sum, numbers[WORDS as usize - 1]]);
+        let next = self.emit(InstData::Pure { op: Op::And, args }, Type::I32);
+        let counting = std::mem::take(&mut self.insts);
+        let insts = &mut self.kernel.blocks[plan.latch].insts;
+        let at = insts.len().saturating_sub(1);
+        insts.splice(at..at, counting);
+        self.pass(plan, numbers[0], next);
+        trip
+    }
+
+    fn param(&mut self, block: Block, ty: Type) -> Value {
+        let index = self.kernel.blocks[block].params.len() as u32;
+        let value = self.kernel.values.push(ValueDef::Param { block, index, ty });
+        self.kernel.blocks[block].params.push(value);
+        value
+    }
+
+    /// One more argument for the loop's header: on the way in, and from trip to trip.
+    fn pass(&mut self, plan: &Plan, first: Value, next: Value) {
+        for (block, value) in [(plan.before, first), (plan.latch, next)] {
+            let Some(&last) = self.kernel.blocks[block].insts.last() else { continue };
+            let calls = self.kernel.insts[last].targets_mut().into_iter();
+            calls.filter(|call| call.block == plan.header).for_each(|call| call.args.push(value));
+        }
+    }
+
+    /// A constant at the head of the entry.
+    fn constant(&mut self, ty: Type, word: u32) -> Value {
+        let value = self.emit(InstData::Const { ty, bits: u64::from(word) }, ty);
+        if let (Some(inst), Some(&entry)) = (self.insts.pop(), self.kernel.layout.first()) {
+            self.kernel.blocks[entry].insts.insert(0, inst);
+        }
+        value
+    }
+
+    fn add(&mut self, a: Value, b: Value) -> Value {
+        self.emit(InstData::Pure { op: Op::IAdd, args: SmallVec::from_slice(&[a, b]) }, Type::I32)
+    }
+
+    fn emit(&mut self, data: InstData, ty: Type) -> Value {
+        let inst = self.effect(data);
+        let value = self.kernel.values.push(ValueDef::Result { inst, ty });
+        self.kernel.results[inst] = Some(value);
+        value
+    }
+
+    fn effect(&mut self, data: InstData) -> Inst {
+        let inst = self.kernel.insts.push(data);
+        self.insts.push(inst);
+        inst
+    }
+}

@@ -1,0 +1,104 @@
+//! Texels to components, by weight: as [`bytes`] and the linear filter do it.
+
+use smallvec::{SmallVec, smallvec};
+
+use super::texels::Corners;
+use crate::image::bytes;
+use crate::ir::Op;
+use crate::vectorize::image::{Components, Texel};
+use crate::vectorize::{Type, Value, Widen};
+
+/// The highest bit of each half: from a weight of 2^15 to what is left of it, below 0.
+const HALVES: u32 = 0x8000_8000;
+
+impl Widen<'_> {
+    /// Components of texels of codes, mixed: of one row, or of two. Weights are those of [`Head`](super::texels::Head).
+    pub(super) fn mean_of_codes(
+        &mut self,
+        top: [Value; 2],
+        bottom: Option<[Value; 2]>,
+        &[x, y]: &[Value; 2],
+        components: &Components,
+    ) -> Texel {
+        let mut texel: Texel = smallvec![x; components.len()];
+        for (parity, op) in [Op::BytesEven, Op::BytesOdd].into_iter().enumerate() {
+            let wanted = |component: u8| usize::from(component % 2) == parity;
+            if !components.iter().any(|&component| wanted(component)) {
+                continue;
+            }
+            let mut mean = self.mean_of_row(op, top, x);
+            if let Some(bottom) = bottom {
+                let bottom = self.mean_of_row(op, bottom, x);
+                let highest = self.each(HALVES);
+                let rest = self.builder.pure(Op::Xor, &[y, highest]);
+                let less = self.builder.pure(Op::HalvesScale, &[mean, rest]);
+                let more = self.builder.pure(Op::HalvesScale, &[bottom, y]);
+                mean = self.builder.pure(Op::HalvesSub, &[more, less]);
+            }
+            let least = self.each(0x1_0001 * u32::from(bytes::LEAST.cast_unsigned()));
+            let mean = self.builder.pure(Op::HalvesAdd, &[mean, least]);
+            for (number, &component) in texel.iter_mut().zip(components).filter(|(_, component)| wanted(**component)) {
+                let one = self.float(bytes::NUMBER);
+                *number = if component < 2 {
+                    let half = self.builder.pure(Op::HalfFloat, &[mean]);
+                    // Exact: a power of two.
+                    let above = self.float(-8_388_608.0 * bytes::NUMBER);
+                    self.builder.pure(Op::Fma, &[half, one, above])
+                } else {
+                    let bits = self.each(16);
+                    let half = self.builder.pure(Op::LShr, &[mean, bits]);
+                    let half = self.builder.pure(Op::SIntToFloat, &[half]);
+                    self.builder.pure(Op::FMul, &[half, one])
+                };
+            }
+        }
+        texel
+    }
+
+    /// Two components of two texels of a row, counted from the middle of all codes.
+    fn mean_of_row(&mut self, both: Op, [a, b]: [Value; 2], weights: Value) -> Value {
+        let codes = self.builder.pure(both, &[a, b]);
+        let middle = self.each(0x8080_8080);
+        let codes = self.builder.pure(Op::Xor, &[codes, middle]);
+        self.builder.pure(Op::ByteProducts, &[weights, codes])
+    }
+
+    pub(super) fn each(&mut self, bits: u32) -> Value {
+        self.builder.constant(Type::V32, bits.into())
+    }
+
+    /// A code, as the number that it is.
+    pub(super) fn quotient(&mut self, code: Value, reciprocal: [f32; 2]) -> Value {
+        let [high, low] = reciprocal.map(|part| self.float(part));
+        let rest = self.builder.pure(Op::FMul, &[code, low]);
+        self.builder.pure(Op::Fma, &[code, high, rest])
+    }
+
+    /// A component's code.
+    pub(super) fn code(&mut self, word: Value, component: u8) -> Value {
+        let [shift, mask] = [8 * u32::from(component), 0xff].map(|bits| self.each(bits));
+        let low = if component == 0 { word } else { self.builder.pure(Op::LShr, &[word, shift]) };
+        if component == 3 { low } else { self.builder.pure(Op::And, &[low, mask]) }
+    }
+
+    /// Components of four texels of one float, mixed.
+    pub(super) fn mean_of_floats(&mut self, corners: &Corners, &[x, y]: &[Value; 2], components: &Components) -> Texel {
+        let (zero, one) = (self.float(0.0), self.float(1.0));
+        let weights = [x, y].map(|weight| {
+            let none = self.builder.pure(Op::FOrdEq, &[weight, zero]);
+            (weight, self.builder.pure(Op::FSub, &[one, weight]), none)
+        });
+        let [c0, c1, c2, c3] = *corners;
+        let top = self.mixed(c0, c1, weights[0]);
+        let bottom = self.mixed(c2, c3, weights[0]);
+        let red = self.mixed(top, bottom, weights[1]);
+        let components = components.iter().map(|component| [red, zero, zero, one][usize::from(component % 4)]);
+        components.collect::<SmallVec<_>>()
+    }
+
+    fn mixed(&mut self, a: Value, b: Value, (weight, rest, none): (Value, Value, Value)) -> Value {
+        let part = self.builder.pure(Op::FMul, &[a, rest]);
+        let mean = self.builder.pure(Op::Fma, &[b, weight, part]);
+        self.builder.select(none, a, mean)
+    }
+}

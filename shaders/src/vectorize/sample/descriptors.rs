@@ -1,0 +1,234 @@
+//! What samples ask of an image's and a sampler's descriptor, before any coordinate.
+
+use crate::image::address::PLACES;
+use crate::image::{Field, Filter, Swizzle, Wrap, bytes, direct};
+use crate::ir::Op;
+use crate::simd::{InstData, LANES, WideOp};
+use crate::vectorize::access::address::Region;
+use crate::vectorize::{Value, Widen};
+
+/// Numbers of image and sampler, whether there are layers, whether the level of detail is the constant 0.
+pub(super) type Key = (Value, Value, bool, bool);
+
+/// An image whose texels are words.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source {
+    /// Whether level 0 is read without a call, `s1`.
+    pub(super) is_direct: Value,
+    /// Whether texels are floats, `s1`.
+    pub(super) is_float: Value,
+    /// Whether there is no level but 0, `s1`.
+    pub(super) has_one_level: Value,
+    /// Width, height and layers, and the last texels and the last layer: `s32`.
+    pub(super) sizes: [Value; 3],
+    pub(super) lasts: [Value; 3],
+    /// Words from a row, and from a layer, to the next: `s32`.
+    pub(super) pitch: Value,
+    pub(super) layer_pitch: Value,
+    /// The image, and the image without its first row, with their words.
+    pub(super) rows: [(Value, Value); 2],
+}
+
+/// An image and a sampler.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pair {
+    pub(super) source: Source,
+    /// Whether samples need no call, `s1`.
+    pub(super) is_direct: Value,
+    /// Whether coordinates outside of the image can be wrapped, `s1`.
+    pub(super) wraps: Value,
+    pub(super) axes: [Axis; 2],
+    /// What is added to coordinates in places, in each lane.
+    pub(super) middle: Value,
+    /// Bits of places, of which the nearest texel has none: how far texels are moved up, in each lane, and which those are, `s32`.
+    pub(super) shift: Value,
+    pub(super) fraction: Value,
+    /// Those that are a weight between rows: of codes less than of floats. `s32`.
+    pub(super) slope: Value,
+}
+
+/// A dimension.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Axis {
+    /// What coordinates are multiplied by, in each lane.
+    pub(super) scale: Value,
+    /// What makes weights of [`bytes`] of places: none for the nearest texel. In each lane.
+    pub(super) steps: Value,
+    /// Texels, `s32`.
+    pub(super) size: Value,
+    /// The last texel, `s32`.
+    pub(super) last: Value,
+    /// Where lane 0 has to be below, for all lanes to be inside: they are next to each other along x. `s32`.
+    pub(super) room: Value,
+    /// Whether the image repeats, `s1`.
+    pub(super) repeats: Value,
+}
+
+impl Widen<'_> {
+    /// What is asked of an image's descriptor.
+    pub(super) fn source(&mut self, image: Value, arrayed: bool) -> Source {
+        if let Some(&known) = self.samples.sources.get(&(image, arrayed)) {
+            return known;
+        }
+        let field = |widen: &mut Self, field| widen.builder.emit_one(InstData::ImageField { image, field });
+        let format = field(self, Field::Format);
+        let is_code = self.equals(format, direct::CODES.vk().cast_unsigned());
+        let floats = direct::FLOATS.map(|float| self.equals(format, float.vk().cast_unsigned()));
+        let is_float = self.builder.pure(Op::LOr, &floats);
+        let is_known = self.builder.pure(Op::LOr, &[is_code, is_float]);
+        let swizzle = field(self, Field::Swizzle);
+        let is_plain = self.equals(swizzle, u32::from_le_bytes(Swizzle::IDENTITY.map(|swizzle| swizzle as u8)));
+        let levels = field(self, Field::Levels);
+        let [width, height] = [Field::Width, Field::Height].map(|size| field(self, size));
+        let layers = if arrayed { field(self, Field::Layers) } else { self.builder.s32(1) };
+        let sizes = [width, height, layers];
+        let lasts = sizes.map(|size| self.minus_one(size));
+        let small = lasts.map(|last| {
+            let most = self.builder.s32(direct::MOST_TEXELS);
+            self.builder.pure(Op::ULt, &[last, most])
+        });
+        let [row_pitch, outer_pitch] = [Field::RowPitch, Field::OuterPitch].map(|pitch| field(self, pitch));
+        // The last texel is in the image's memory, and so all are.
+        let memory = self.descriptor(image);
+        let row = self.scaled_base(width, 4);
+        let rows = self.product(lasts[1], row_pitch);
+        let outer = self.product(lasts[2], outer_pitch);
+        let end = self.builder.wide(WideOp::Add, &[rows, row]);
+        let end = self.builder.wide(WideOp::Add, &[end, outer]);
+        let lacks = self.builder.wide(WideOp::Lt, &[memory.len, end]);
+        let fits = self.builder.pure(Op::LNot, &[lacks]);
+        let count = self.builder.s32(self.builder.kernel.descriptors);
+        let exists = self.builder.pure(Op::ULt, &[image, count]);
+        let all = [is_plain, fits, exists].into_iter().chain(small);
+        let is_direct = all.fold(is_known, |all, one| self.builder.pure(Op::LAnd, &[all, one]));
+        let below = self.builder.wide(WideOp::Extend, &[row_pitch]);
+        let source = Source {
+            is_direct,
+            is_float,
+            has_one_level: self.equals(levels, 1),
+            sizes,
+            lasts,
+            pitch: self.words(row_pitch),
+            layer_pitch: self.words(outer_pitch),
+            rows: [memory, self.skip(memory, below)].map(|Region { base, len }| (base, self.count(len, 4))),
+        };
+        self.samples.sources.insert((image, arrayed), source);
+        source
+    }
+
+    /// What is asked of an image's and a sampler's descriptor.
+    pub(super) fn pair(&mut self, key: Key) -> Pair {
+        if let Some(&known) = self.samples.pairs.get(&key) {
+            return known;
+        }
+        let (image, sampler, arrayed, is_base) = key;
+        let source = self.source(image, arrayed);
+        let [filters, modes] = [Field::Filters, Field::Modes]
+            .map(|field| self.builder.emit_one(InstData::ImageField { image: sampler, field }));
+        let [mag, min] = [0, 1].map(|byte| self.byte(filters, byte));
+        let wraps = [self.byte(filters, 3), self.byte(modes, 0)];
+        let counted = self.byte(modes, 2);
+        let counts = self.equals(counted, 1);
+        let is_linear = self.equals(mag, Filter::Linear as u32);
+        let one_filter = self.builder.pure(Op::IEq, &[mag, min]);
+        let one = self.builder.pure(Op::LAnd, &[source.has_one_level, one_filter]);
+        let mut is_level = self.builder.pure(Op::LOr, &[one, counts]);
+        if is_base {
+            let base = self.is_base_level(sampler);
+            is_level = self.builder.pure(Op::LOr, &[is_level, base]);
+        }
+        let count = self.builder.s32(self.builder.kernel.descriptors);
+        let exists = self.builder.pure(Op::ULt, &[sampler, count]);
+        let is_direct = self.builder.pure(Op::LAnd, &[is_level, exists]);
+        let [zero, one, bits] = [0, 1, PLACES.log2() as u32].map(|number| self.builder.s32(number));
+        let shift = self.builder.select(is_linear, bits, zero);
+        let weights = [u32::from(bytes::STEPS), 1 << 8].map(|weight| self.builder.s32(weight));
+        let axes: [Axis; 2] = std::array::from_fn(|dim| {
+            let scale = self.builder.select(counts, one, source.sizes[dim]);
+            let scale = self.builder.pure(Op::Shl, &[scale, shift]);
+            let scale = self.builder.splat(scale);
+            let scale = self.builder.pure(Op::SIntToFloat, &[scale]);
+            let scale = self.builder.lift(scale);
+            let steps = self.builder.select(is_linear, weights[dim], zero);
+            let steps = self.kept_in_lanes(steps);
+            let repeats = self.equals(wraps[dim], Wrap::Repeat as u32);
+            let last = source.lasts[dim];
+            let room = if dim == 0 { self.before_the_last(last) } else { last };
+            Axis { scale, steps, size: source.sizes[dim], last, room, repeats }
+        });
+        let wrapped = [0, 1].map(|dim: usize| {
+            let clamps = self.equals(wraps[dim], Wrap::ClampToEdge as u32);
+            self.builder.pure(Op::LOr, &[clamps, axes[dim].repeats])
+        });
+        let [of_floats, of_codes, all] = [(-PLACES / 2.0).to_bits(), (-bytes::MIDDLE).to_bits(), PLACES as u32 - 1]
+            .map(|bits| self.builder.s32(bits));
+        let middle = self.builder.select(source.is_float, of_floats, of_codes);
+        let middle = self.builder.select(is_linear, middle, zero);
+        let high = self.builder.s32(0xff00);
+        let slope = self.builder.select(source.is_float, all, high);
+        let pair = Pair {
+            source,
+            is_direct: self.builder.pure(Op::LAnd, &[source.is_direct, is_direct]),
+            wraps: self.builder.pure(Op::LAnd, &wrapped),
+            axes,
+            middle: self.kept_in_lanes(middle),
+            shift: self.kept_in_lanes(shift),
+            fraction: self.builder.select(is_linear, all, zero),
+            slope: self.builder.select(is_linear, slope, zero),
+        };
+        self.samples.pairs.insert(key, pair);
+        pair
+    }
+
+    /// Whether the sampler leaves the level of detail 0 as it is, or makes less of it.
+    fn is_base_level(&mut self, sampler: Value) -> Value {
+        let [bias, lowest] = [Field::LodBias, Field::MinLod]
+            .map(|field| self.builder.emit_one(InstData::ImageField { image: sampler, field }));
+        let [size, zero] = [u32::MAX >> 1, 0].map(|bits| self.builder.s32(bits));
+        let bias = self.builder.pure(Op::And, &[bias, size]);
+        let no_bias = self.builder.pure(Op::IEq, &[bias, zero]);
+        let not_above = self.builder.pure(Op::SLe, &[lowest, zero]);
+        self.builder.pure(Op::LAnd, &[no_bias, not_above])
+    }
+
+    fn equals(&mut self, value: Value, bits: u32) -> Value {
+        let bits = self.builder.s32(bits);
+        self.builder.pure(Op::IEq, &[value, bits])
+    }
+
+    fn byte(&mut self, word: Value, number: u32) -> Value {
+        let [shift, mask] = [8 * number, 0xff].map(|bits| self.builder.s32(bits));
+        let low = self.builder.pure(Op::LShr, &[word, shift]);
+        self.builder.pure(Op::And, &[low, mask])
+    }
+
+    /// A scalar in each lane, in a register for the whole workgroup.
+    pub(super) fn kept_in_lanes(&mut self, scalar: Value) -> Value {
+        let lanes = self.builder.splat(scalar);
+        self.builder.lift(lanes)
+    }
+
+    /// The first texel that is too close to the last for a row of lanes; 0 if all are.
+    fn before_the_last(&mut self, last: Value) -> Value {
+        let others = self.builder.s32(LANES - 1);
+        let last = self.builder.pure(Op::UMax, &[last, others]);
+        self.builder.pure(Op::ISub, &[last, others])
+    }
+
+    fn minus_one(&mut self, value: Value) -> Value {
+        let less = self.builder.s32(u32::MAX);
+        self.builder.pure(Op::IAdd, &[value, less])
+    }
+
+    /// In 64 bits.
+    fn product(&mut self, a: Value, b: Value) -> Value {
+        let [a, b] = [a, b].map(|value| self.builder.wide(WideOp::Extend, &[value]));
+        self.builder.wide(WideOp::Mul, &[a, b])
+    }
+
+    /// A distance in words.
+    fn words(&mut self, bytes: Value) -> Value {
+        let two = self.builder.s32(2);
+        self.builder.pure(Op::LShr, &[bytes, two])
+    }
+}

@@ -1,0 +1,75 @@
+//! Where the texels of the next samples are, before the branches of the one at hand.
+
+use smallvec::SmallVec;
+
+use crate::image::{LodOperand, direct};
+use crate::ir::{self, InstData as Scalar, ValueDef};
+use crate::vectorize::Widen;
+use crate::vectorize::image::Operands;
+
+/// Samples that are looked at ahead.
+const AHEAD: usize = 2;
+
+/// Operations that are done before their turn for a sample, at most.
+const MOST_EARLY: usize = 32;
+
+impl Widen<'_> {
+    /// Finds out where the texels are of the samples behind an instruction of the current block, if their coordinates do
+    /// not wait for anything but arithmetic.
+    pub(super) fn look_ahead(&mut self, inst: ir::Inst) {
+        let kernel = self.kernel;
+        let mut seen: SmallVec<[&[ir::Value]; 4]> = SmallVec::new();
+        let insts = &kernel.blocks[self.block].insts;
+        let from = insts.iter().position(|&other| other == inst).unwrap_or(insts.len());
+        for &other in &insts[from..] {
+            let (op, image, sampler, args) = match &kernel.insts[other] {
+                Scalar::Barrier { .. } => return,
+                Scalar::Image { op, image, sampler: Some(sampler), args, .. } if direct::is_direct(op) => {
+                    (op, *image, *sampler, args)
+                }
+                _ => continue,
+            };
+            // The components of one sample are next to each other.
+            if seen.last().is_some_and(|last| *last == &args[..]) {
+                continue;
+            }
+            seen.push(args);
+            if other == inst {
+                continue;
+            }
+            let mut left = MOST_EARLY;
+            let all = [image, sampler].into_iter().chain(args.iter().copied());
+            if all.clone().all(|value| self.compute_early(value, &mut left)) {
+                let operands: Operands = all.map(|value| (self.get(value), self.shape(value))).collect();
+                let is_base =
+                    op.lod == LodOperand::None || args.last().is_some_and(|&lod| self.kernel.constant(lod) == Some(0));
+                if let Some(place) = self.sample_place(op, &operands, is_base) {
+                    self.head(&place);
+                }
+            }
+            if seen.len() > AHEAD {
+                return;
+            }
+        }
+    }
+
+    /// Computes a value of this block before its turn. Whether it is there.
+    fn compute_early(&mut self, value: ir::Value, left: &mut usize) -> bool {
+        if self.uniformity.home(value) != Some(self.block) || self.is_defined(value) {
+            return true;
+        }
+        let ValueDef::Result { inst, .. } = self.kernel.values[value] else { return true };
+        let data = &self.kernel.insts[inst];
+        let is_arithmetic =
+            matches!(data, Scalar::Const { .. } | Scalar::Pure { .. } | Scalar::Select { .. } | Scalar::BuiltIn { .. });
+        let Some(less) = left.checked_sub(1).filter(|_| is_arithmetic) else { return false };
+        *left = less;
+        let mut uses: SmallVec<[ir::Value; 4]> = SmallVec::new();
+        data.for_each_use(|value| uses.push(value));
+        if !uses.into_iter().all(|value| self.compute_early(value, left)) {
+            return false;
+        }
+        self.samples.early.insert(value);
+        self.computes(Some(value), data)
+    }
+}

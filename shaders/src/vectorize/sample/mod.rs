@@ -1,0 +1,168 @@
+//! Samples without a call: coordinates, texels and filters as instructions, where descriptors are as [`direct`] says.
+//!
+//! What depends on the descriptors alone are scalars, which move to the entry: each sample tests one truth value. Texels that lanes have next
+//! to each other, as those of neighbours mostly are, are rows; others are gathered. The operations are those of
+//! [`filter`](crate::image), in the same order.
+//!
+//! ```text
+//! here ──▶ near ──▶ row ──▶ line ──▶ codes of one row ────────────▶ end
+//!  │        │        └────▶ square ────────▶ texels ──▶ codes ───▶  ▲
+//!  │        └─────▶ odd ──▶ wrapped ───────▶  ▲   └──▶ floats ──▶   │
+//!  └─────────────────┴────────────────▶ call ───────────────────────┘
+//! ```
+//!
+//! Channels of 8 bits are mixed two or four at a time, as [`bytes`](crate::image) does it. Filters that go along one axis have no
+//! weight across: then one row is enough.
+//!
+//! Where texels are is computed for the next samples, too, before the branches of the first: loads that wait for coordinates would make
+//! each sample wait for the one before, as no machine looks two samples ahead.
+
+mod blend;
+mod descriptors;
+mod hoisted_addresses;
+mod read;
+mod texels;
+
+use foldhash::{HashMap, HashSet};
+use smallvec::SmallVec;
+
+use self::descriptors::{Key, Pair, Source};
+use self::texels::{Corners, Head, Span};
+use super::image::{Components, Operands, Texel};
+use super::{Block, Type, Value, Widen};
+use crate::analysis::Shape;
+use crate::image::{ImageOp, direct};
+use crate::ir;
+use crate::simd::{BlockCall, InstData};
+
+/// Samples and reads of a kernel that are written out, at most; others are calls. Each takes half a millisecond to compile, and
+/// kernels of many thousand instructions get their registers in one pass, which costs more than calls do.
+const MOST_WRITTEN: usize = 32;
+
+/// What the samples of a block have in common.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// How many were written out.
+    written: usize,
+    sources: HashMap<(Value, bool), Source>,
+    pairs: HashMap<Key, Pair>,
+    spans: HashMap<(Value, usize, Key), Span>,
+    heads: HashMap<Place, Head>,
+    /// Values that were computed before their turn.
+    pub(super) early: HashSet<ir::Value>,
+}
+
+/// The operands of a sample that is known to be one of [`direct`]'s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Place {
+    key: Key,
+    coordinates: [Value; 2],
+    /// Whether all lanes have the same y.
+    is_level: bool,
+    /// The layer's coordinate, and whether all lanes have the same.
+    layer: Option<(Value, bool)>,
+}
+
+impl Known {
+    /// Forgets all: what follows is in another place.
+    pub(super) fn clear(&mut self) {
+        self.sources.clear();
+        self.pairs.clear();
+        self.spans.clear();
+        self.heads.clear();
+        self.early.clear();
+    }
+}
+
+impl Widen<'_> {
+    /// Some components of a sample, with a call where the descriptors want one; `None` if they always do.
+    pub(super) fn sample(
+        &mut self,
+        inst: ir::Inst,
+        operands: &Operands,
+        is_base: bool,
+        components: &Components,
+    ) -> Option<Texel> {
+        let ir::InstData::Image { op, .. } = &self.kernel.insts[inst] else { return None };
+        let place = self.sample_place(op, operands, is_base)?;
+        self.samples.written += 1;
+        let pair = self.pair(place.key);
+        let head = self.head(&place);
+        self.look_ahead(inst);
+        let here = self.builder.current();
+        let [near, row, square, line, odd, texels, call, end] = std::array::from_fn(|_| self.builder.create_block());
+        self.builder.branch(pair.is_direct, near, call);
+        self.begin(near);
+        self.builder.branch(head.is_odd, odd, row);
+        self.begin(row);
+        self.builder.branch(head.is_sloped, square, line);
+        self.begin(square);
+        self.texels_in_row(&pair, &head, texels);
+        self.begin(line);
+        self.line_of_texels(&pair, &head, components, texels, end);
+        self.begin(odd);
+        self.texels_anywhere(&pair, &place, texels, call);
+        let corners: Corners = std::array::from_fn(|_| self.builder.param(texels, Type::V32));
+        self.begin(texels);
+        let [whole, float] = std::array::from_fn(|_| self.builder.create_block());
+        self.builder.branch(pair.source.is_float, float, whole);
+        self.begin(whole);
+        let [c0, c1, c2, c3] = corners;
+        let mean = self.mean_of_codes([c0, c1], Some([c2, c3]), &head.weights, components);
+        self.jump_with(end, mean);
+        self.begin(float);
+        let weights = [0, 1].map(|dim| self.weight(&pair, place.coordinates[dim], dim));
+        let mean = self.mean_of_floats(&corners, &weights, components);
+        self.jump_with(end, mean);
+        self.begin(call);
+        let texel = self.image_call(op, operands, components);
+        self.jump_with(end, texel);
+        Some(self.join(here, end, components))
+    }
+
+    /// Goes on where the ways from `here` come together, with a component from each.
+    fn join(&mut self, here: Block, end: Block, components: &Components) -> Texel {
+        let texel = components.iter().map(|_| self.builder.param(end, Type::V32)).collect();
+        self.builder.switch_to(end);
+        self.builder.seal_behind(end, here);
+        self.note_exec();
+        texel
+    }
+
+    /// The operands of a sample that may need no call.
+    fn sample_place(&mut self, op: &ImageOp, operands: &Operands, is_base: bool) -> Option<Place> {
+        if !direct::is_direct(op) || self.samples.written >= MOST_WRITTEN {
+            return None;
+        }
+        let [(image, Shape::Uniform), (sampler, Shape::Uniform), (s, _), (t, rows), ref rest @ ..] = operands[..]
+        else {
+            return None;
+        };
+        let [image, sampler] = [image, sampler].map(|number| self.of_all_lanes(number));
+        let count = u64::from(self.builder.kernel.descriptors);
+        if [image, sampler]
+            .iter()
+            .any(|&number| self.builder.kernel.constant(number).is_some_and(|number| number >= count))
+        {
+            return None;
+        }
+        let layer =
+            if op.arrayed { rest.first().map(|&(layer, shape)| Some((layer, shape == Shape::Uniform)))? } else { None };
+        let is_level = rows == Shape::Uniform;
+        Some(Place { key: (image, sampler, op.arrayed, is_base), coordinates: [s, t], is_level, layer })
+    }
+
+    fn begin(&mut self, block: Block) {
+        self.builder.switch_to(block);
+        self.builder.seal(block);
+        self.note_exec();
+    }
+
+    fn jump_with(&mut self, block: Block, args: SmallVec<[Value; 4]>) {
+        self.builder.terminate(InstData::Jump { to: BlockCall { block, args } });
+    }
+
+    pub(super) fn float(&mut self, number: f32) -> Value {
+        self.builder.constant(Type::V32, number.to_bits().into())
+    }
+}

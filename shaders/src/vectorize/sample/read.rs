@@ -1,0 +1,95 @@
+//! Texels by integer coordinates without a call, of level 0.
+
+use smallvec::{SmallVec, smallvec};
+
+use super::MOST_WRITTEN;
+use crate::analysis::Shape;
+use crate::image::{ImageOp, codes, direct};
+use crate::ir::{Op, Width};
+use crate::simd::{InstData, LaneAddress, Row};
+use crate::vectorize::image::{Components, Operands, Texel};
+use crate::vectorize::{Type, Value, Widen};
+
+impl Widen<'_> {
+    /// Some components of a texel, with a call where the descriptor wants one; `None` if it always does. What is outside of the
+    /// image is 0 before it is decoded.
+    pub(in crate::vectorize) fn read_texel(
+        &mut self,
+        op: &ImageOp,
+        operands: &Operands,
+        is_base: bool,
+        components: &Components,
+    ) -> Option<Texel> {
+        if !direct::is_direct_read(op) || self.samples.written >= MOST_WRITTEN {
+            return None;
+        }
+        let [(image, Shape::Uniform), _, ref rest @ ..] = operands[..] else { return None };
+        let image = self.of_all_lanes(image);
+        let count = u64::from(self.builder.kernel.descriptors);
+        if self.builder.kernel.constant(image).is_some_and(|number| number >= count) {
+            return None;
+        }
+        self.samples.written += 1;
+        let source = self.source(image, op.arrayed);
+        let rest: SmallVec<[Value; 4]> = rest.iter().map(|&(value, shape)| self.widened(value, shape)).collect();
+        let mut inside = self.builder.constant(Type::Mask, crate::simd::builder::ALL);
+        let dims = if op.arrayed { 3 } else { 2 };
+        for (&coordinate, &size) in rest.iter().zip(&source.sizes[..dims]) {
+            let size = self.builder.splat(size);
+            let below = self.builder.pure(Op::ULt, &[coordinate, size]);
+            inside = self.builder.and(inside, below);
+        }
+        let mut is_direct = source.is_direct;
+        if !is_base {
+            // There is no other level.
+            is_direct = self.builder.pure(Op::LAnd, &[is_direct, source.has_one_level]);
+            let zero = self.builder.constant(Type::V32, 0);
+            let is_there = self.builder.pure(Op::IEq, &[rest[dims], zero]);
+            inside = self.builder.and(inside, is_there);
+        }
+        let here = self.builder.current();
+        let [near, row, gather, texel, whole, float, call, end] = std::array::from_fn(|_| self.builder.create_block());
+        self.builder.branch(is_direct, near, call);
+        self.begin(near);
+        let layer = op.arrayed.then(|| {
+            let pitch = self.kept_in_lanes(source.layer_pitch);
+            self.builder.pure(Op::IMul, &[rest[2], pitch])
+        });
+        let index = self.texel_index(&source, [rest[0], rest[1]], layer);
+        let (first, scattered) = self.as_row(index);
+        let outside = self.builder.pure(Op::LNot, &[inside]);
+        let scattered = self.builder.or(scattered, outside);
+        let scattered = self.builder.and(self.exec, scattered);
+        let scattered = self.builder.any(scattered);
+        self.builder.branch(scattered, gather, row);
+        self.begin(row);
+        let (base, limit) = source.rows[0];
+        let words = Row { base, index: first, limit, width: Width::Word };
+        let word = self.builder.emit_value(InstData::LoadRow { row: words });
+        self.jump_with(texel, smallvec![word]);
+        self.begin(gather);
+        let mask = self.builder.and(self.exec, inside);
+        let lanes = LaneAddress { base, index, scale: 4, disp: 0 };
+        let word = self.builder.emit_value(InstData::Gather { lanes, mask });
+        self.jump_with(texel, smallvec![word]);
+        let word = self.builder.param(texel, Type::V32);
+        self.begin(texel);
+        self.builder.branch(source.is_float, float, whole);
+        self.begin(whole);
+        let numbers = components.iter().map(|&component| {
+            let code = self.code(word, component);
+            let code = self.builder.pure(Op::SIntToFloat, &[code]);
+            self.quotient(code, codes::reciprocal(255.0))
+        });
+        let numbers = numbers.collect();
+        self.jump_with(end, numbers);
+        self.begin(float);
+        let (zero, one) = (self.float(0.0), self.float(1.0));
+        let numbers = components.iter().map(|component| [word, zero, zero, one][usize::from(component % 4)]).collect();
+        self.jump_with(end, numbers);
+        self.begin(call);
+        let numbers = self.image_call(op, operands, components);
+        self.jump_with(end, numbers);
+        Some(self.join(here, end, components))
+    }
+}
