@@ -27,12 +27,12 @@ use crate::resource::{
 };
 
 /// The most worker threads of a device.
-pub const MOST_WORKERS: usize = 1024;
+pub const MAX_WORKERS: usize = 1024;
 
 /// How a device is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceOptions {
-    /// Worker threads, at most [`MOST_WORKERS`]; 0 counts as 1. By default as many as the machine runs at once.
+    /// Worker threads, at most [`MAX_WORKERS`]; 0 counts as 1. By default as many as the machine runs at once.
     pub workers: usize,
     /// The longest that one command (a dispatch or a transfer) may run before the device is lost: commands without a
     /// barrier between them overlap, and the time counts from the start of the latest. What counts is what the worker worked that
@@ -61,7 +61,7 @@ pub struct DeviceOptions {
 impl Default for DeviceOptions {
     fn default() -> Self {
         Self {
-            workers: std::thread::available_parallelism().map_or(1, usize::from).min(MOST_WORKERS),
+            workers: std::thread::available_parallelism().map_or(1, usize::from).min(MAX_WORKERS),
             time_limit: Duration::from_secs(60),
             time_limit_is_set_by: "`DeviceOptions::time_limit`",
             heap_size: default_bytes(),
@@ -120,7 +120,7 @@ struct Inner {
 
 impl Device {
     /// Starts a device. [`Error::OutOfMemory`] if its memory cannot be reserved, [`Error::Options`] for more workers than
-    /// [`MOST_WORKERS`].
+    /// [`MAX_WORKERS`].
     pub fn new(options: DeviceOptions) -> Result<Self, Error> {
         Self::start(options, None)
     }
@@ -132,8 +132,8 @@ impl Device {
 
     fn start(options: DeviceOptions, observer: Option<Arc<dyn Observer>>) -> Result<Self, Error> {
         let workers = options.workers.max(1);
-        if workers > MOST_WORKERS {
-            return Err(Error::Options(format!("a device of {workers} workers: at most {MOST_WORKERS}")));
+        if workers > MAX_WORKERS {
+            return Err(Error::Options(format!("a device of {workers} workers: at most {MAX_WORKERS}")));
         }
         let heap = Heap::new(options.heap_size)?;
         let time_limit = TimeLimit { limit: options.time_limit, set_by: options.time_limit_is_set_by };

@@ -27,7 +27,7 @@ pub use descriptor::{
     Binding, BufferInfo, DescriptorImageInfo, DescriptorPool, DescriptorSet, DescriptorSetLayout,
     DescriptorSetLayoutInfo, ImageTaken, ImmutableSamplers, ViewRule,
 };
-pub use device::{Device, DeviceOptions, MOST_WORKERS, Properties};
+pub use device::{Device, DeviceOptions, MAX_WORKERS, Properties};
 pub use error::{DeviceError, Error, Misuse, TooMuchPrivate};
 pub use exec::Observer;
 pub use host_memory::OutOfHostMemory;

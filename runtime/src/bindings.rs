@@ -17,7 +17,7 @@ use crate::slot_state::Bound;
 use crate::view::View;
 
 /// Resources without slots whose history is kept.
-const MOST_EMPTY: usize = 256;
+const MAX_EMPTY: usize = 256;
 
 /// A slot, by its place in the table of its context: stable as long as the context lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -134,7 +134,7 @@ impl Bindings {
             self.slots[moved.0 as usize].place = place;
         }
         self.empty += usize::from(history.iter().all(|slots| slots.is_empty()));
-        if self.empty > MOST_EMPTY {
+        if self.empty > MAX_EMPTY {
             self.history.retain(|_, history| history.iter().any(|slots| !slots.is_empty()));
             self.empty = 0;
         }

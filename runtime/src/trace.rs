@@ -19,7 +19,7 @@ use spelter_driver::Observer;
 use crate::stats::Stats;
 
 /// Events that are kept; what comes later is counted and dropped.
-const MOST_EVENTS: usize = 1 << 20;
+const MAX_EVENTS: usize = 1 << 20;
 
 /// Events that are written at a time.
 const PIECE: usize = 1 << 10;
@@ -88,7 +88,7 @@ impl Trace {
 
     fn add(&self, event: Event) {
         let mut events = self.events.lock();
-        if events.list.len() < MOST_EVENTS {
+        if events.list.len() < MAX_EVENTS {
             events.list.push(event);
         } else {
             events.dropped += 1;

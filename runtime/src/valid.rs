@@ -5,7 +5,7 @@
 //! the commands of a batch have touched (`barrier.rs`).
 //!
 //! What is valid is a bound from above: bytes that count as valid and hold nothing cost a wait at worst. So a resource that
-//! is written in ever so many pieces keeps [`MOST_VALID`] ranges: when there would be one more, the two with the smallest
+//! is written in ever so many pieces keeps [`MAX_VALID`] ranges: when there would be one more, the two with the smallest
 //! gap between them become one.
 
 use std::ops::Range;
@@ -13,19 +13,19 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 /// The most ranges that a resource keeps of what is valid.
-pub(crate) const MOST_VALID: usize = 1024;
+pub(crate) const MAX_VALID: usize = 1024;
 
 /// What of a resource may hold defined data.
-pub(crate) type Valid = Ranges<MOST_VALID>;
+pub(crate) type Valid = Ranges<MAX_VALID>;
 
-/// A set of numbers as ranges: sorted, disjoint, not touching, none empty. At most `MOST`: beyond that it is a set that
+/// A set of numbers as ranges: sorted, disjoint, not touching, none empty. At most `MAX`: beyond that it is a set that
 /// holds these numbers and some between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ranges<const MOST: usize = { usize::MAX }> {
+pub(crate) struct Ranges<const MAX: usize = { usize::MAX }> {
     ranges: SmallVec<[Range<u64>; 2]>,
 }
 
-impl<const MOST: usize> Ranges<MOST> {
+impl<const MAX: usize> Ranges<MAX> {
     /// No numbers.
     pub(crate) fn new() -> Self {
         Self::default()
@@ -67,7 +67,7 @@ impl<const MOST: usize> Ranges<MOST> {
 
     /// Where there is a range too many, the two with the smallest gap between them become one.
     fn close_gaps(&mut self) {
-        if self.ranges.len() <= MOST {
+        if self.ranges.len() <= MAX {
             return;
         }
         let gap = |at: &usize| self.ranges[*at].start - self.ranges[at - 1].end;

@@ -101,7 +101,7 @@ pub(crate) struct Views {
 }
 
 /// The most views that an object keeps; who goes through more parts of it in turns has them made anew.
-const MOST_VIEWS: usize = 32;
+const MAX_VIEWS: usize = 32;
 
 impl Views {
     /// The view of a part, for slots of a kind.
@@ -112,7 +112,7 @@ impl Views {
 
     /// Keeps a new one.
     pub(crate) fn keep(&mut self, kind: SlotKind, part: &Part, view: &View) {
-        if self.list.len() == MOST_VIEWS {
+        if self.list.len() == MAX_VIEWS {
             self.list.remove(0);
         }
         self.list.push((part.words(), kind.can_write(), view.clone()));

@@ -22,7 +22,7 @@ const HEAP: u64 = 64 * MIB;
 const SIZE: u64 = 2 * MIB;
 /// The most objects of that size that exist at once: the buffer's, four that are pending, one more that a retired batch has
 /// not let go of; and the other buffer's.
-const MOST: u64 = 7;
+const MAX_OBJECTS: u64 = 7;
 
 /// A context on a device of one worker with a heap of so many bytes.
 fn context(heap: u64) -> Context {
@@ -55,7 +55,7 @@ impl Stage {
                 uses.flush().unwrap();
             }
             let alive = self.context.stats().objects_alive();
-            assert!(alive <= MOST, "turn {turn}: {alive} objects");
+            assert!(alive <= MAX_OBJECTS, "turn {turn}: {alive} objects");
         }
         let stats = self.context.stats().since(&before);
         // How many there are, and which of them waited, is a matter of time. Each that waited is a stall, and no other.
@@ -249,7 +249,7 @@ fn one_resource_does_not_keep_all_spares() {
     };
     let other = stage.context.buffer_zeroed(SIZE).unwrap();
     for (renames, made) in [stream(&stage.buffer), stream(&other)] {
-        assert!(made <= MOST, "{renames} renames made {made} new storages");
+        assert!(made <= MAX_OBJECTS, "{renames} renames made {made} new storages");
     }
 }
 

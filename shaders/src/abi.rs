@@ -39,14 +39,14 @@ pub struct DispatchArgs<'a> {
 pub const PIECE: u64 = 1 << 31;
 
 /// Bytes of the longest piece: an offset of 2³² - 1, aligned to words, is outside of it.
-const LONGEST_PIECE: u64 = 2 * PIECE - 64;
+const MAX_PIECE_BYTES: u64 = 2 * PIECE - 64;
 
 /// The pieces of disjoint ranges of memory, in ascending order: what kernels that go through addresses get after their
 /// descriptors.
 pub fn pieces(ranges: impl IntoIterator<Item = GuestSlice>) -> impl Iterator<Item = GuestSlice> {
     ranges.into_iter().flat_map(|range| {
         let starts = (0..range.len().div_ceil(PIECE)).map(|number| number * PIECE);
-        starts.map(move |start| range.slice(start, LONGEST_PIECE))
+        starts.map(move |start| range.slice(start, MAX_PIECE_BYTES))
     })
 }
 

@@ -203,11 +203,11 @@ pub fn interpret(kernel: &Kernel) -> Box<dyn Code> {
 }
 
 /// Most instructions, optimised and lowered, of a kernel that becomes machine code: more would take seconds.
-const MOST_INSTRUCTIONS: usize = 1 << 17;
+const MAX_INSTRUCTIONS: usize = 1 << 17;
 
 /// Most instructions of a kernel as it is read, which is often many times as long: compilers for other shading languages
 /// leave the work to drivers.
-const MOST_READ: usize = 1 << 19;
+const MAX_INSTRUCTIONS_READ: usize = 1 << 19;
 
 /// Bytes of the host that compiling takes, at most: for each instruction of the kernel as it is read (measured: 1,500), for each
 /// instruction and each argument of a branch in the SIMD form (measured: 90), and besides.
@@ -279,10 +279,10 @@ fn check_size(kernel: &Kernel, form: &str, most: usize) -> Result<(), String> {
 ///
 /// The kernel is larger than what becomes machine code.
 pub fn lower_for(kernel: &Kernel, isa: Isa, after: impl FnMut(&'static str, &Kernel)) -> Result<Kernel, String> {
-    check_size(kernel, "as they are read", MOST_READ)?;
+    check_size(kernel, "as they are read", MAX_INSTRUCTIONS_READ)?;
     let lowered = lower(kernel, Floats::FAST.on(isa), after);
     lowered.work.check().map_err(|spent| spent.to_string())?;
-    check_size(&lowered, "optimised", MOST_INSTRUCTIONS)?;
+    check_size(&lowered, "optimised", MAX_INSTRUCTIONS)?;
     Ok(lowered)
 }
 

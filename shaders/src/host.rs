@@ -206,7 +206,7 @@ struct Place {
 }
 
 /// The widest that a place is made, whatever a text says.
-const WIDEST: usize = 256;
+const MAX_WIDTH: usize = 256;
 
 impl Place {
     /// Reads what follows `%`.
@@ -225,7 +225,7 @@ impl Place {
         let number = |text: &mut std::iter::Peekable<std::str::Chars<'_>>| {
             let mut number = None;
             while let Some(digit) = text.next_if(char::is_ascii_digit).and_then(|c| c.to_digit(10)) {
-                number = Some((number.unwrap_or(0) * 10 + digit as usize).min(WIDEST));
+                number = Some((number.unwrap_or(0) * 10 + digit as usize).min(MAX_WIDTH));
             }
             number
         };
@@ -371,6 +371,6 @@ mod tests {
         // Too few operands, and too many; a width that is not meant.
         assert_eq!(fill("%d %d", &[("i32", &[1])]), "1 %");
         assert_eq!(fill("%", &[("i32", &[1])]), "%");
-        assert_eq!(fill("%99999999d", &[("i32", &[1])]).len(), WIDEST);
+        assert_eq!(fill("%99999999d", &[("i32", &[1])]).len(), MAX_WIDTH);
     }
 }

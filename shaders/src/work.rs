@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Most work for one kernel and one instruction set: some seconds at the worst, a hundred times what large kernels of games and models
 /// need.
-pub const MOST: u64 = 1 << 27;
+pub const MAX_WORK: u64 = 1 << 27;
 
 /// A count of work, which the forms of a kernel share on its way through the pipeline.
 #[derive(Clone, Debug, Default)]
@@ -20,7 +20,7 @@ pub struct Work {
 
 /// The budget is spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("compiling it takes more than {MOST} steps")]
+#[error("compiling it takes more than {MAX_WORK} steps")]
 pub struct Spent;
 
 impl Work {
@@ -36,7 +36,7 @@ impl Work {
 
     /// Whether it is time to give up.
     pub fn is_spent(&self) -> bool {
-        self.done() > MOST
+        self.done() > MAX_WORK
     }
 
     /// An error if it is time to give up.

@@ -423,7 +423,7 @@ fn a_nest_twice_as_deep_is_at_most_four_times_the_work() {
     let [once, twice] = [64, 128].map(|size| work_of(&loops(size)));
     assert!(twice < 4 * once, "{once}, {twice}");
     let deepest = work_of(&loops(1023));
-    assert!(deepest < work::MOST / 4, "{deepest}");
+    assert!(deepest < work::MAX_WORK / 4, "{deepest}");
 }
 
 #[test]
@@ -436,7 +436,7 @@ fn a_switch_of_ten_thousand_cases_into_one_phi_is_taken() {
 fn what_takes_too_long_is_interpreted_with_a_note() {
     let kernel = loops(8).kernel();
     let lowered = compile::lower_for(&kernel, Isa::Avx2, |_, _| {}).unwrap();
-    lowered.work.visit(work::MOST as usize);
+    lowered.work.visit(work::MAX_WORK as usize);
     let error = compile::widen(&lowered, Isa::Avx2).unwrap_err();
     assert!(error.to_string().contains("takes more than"), "{error}");
     // Other ways to machine code have budgets of their own.

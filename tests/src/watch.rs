@@ -12,7 +12,7 @@ const TICK: Duration = Duration::from_millis(4);
 const HUNG: u64 = 15_000;
 
 /// Memory of the whole process that no input may reach.
-const MOST_BYTES: u64 = 3 << 30;
+const MAX_BYTES: u64 = 3 << 30;
 
 /// One thread that works through inputs.
 #[derive(Debug, Default)]
@@ -78,9 +78,9 @@ pub fn run(work: impl Fn(usize, usize, &Watched) + Sync) {
         while left.load(Relaxed) != 0 {
             std::thread::sleep(TICK);
             watched.iter().for_each(Watched::look);
-            if resident_bytes().is_some_and(|bytes| bytes > MOST_BYTES) {
+            if resident_bytes().is_some_and(|bytes| bytes > MAX_BYTES) {
                 let names: Vec<_> = watched.iter().map(Watched::name).collect();
-                give_up(&format!("takes more than {MOST_BYTES} bytes: one of {names:?}"));
+                give_up(&format!("takes more than {MAX_BYTES} bytes: one of {names:?}"));
             }
         }
     });

@@ -18,7 +18,7 @@ use spelter_tests::watch::{self, Watched};
 use spelter_tests::{corpus, mangle, mutate};
 
 /// Bytes that a text may grow to: debug builds check register allocation, which takes the square of a kernel's size.
-const LONGEST: usize = 8 << 10;
+const MAX_TEXT_BYTES: usize = 8 << 10;
 
 thread_local! {
     /// The thread's last panic: its message with its place.
@@ -89,7 +89,7 @@ impl Bench {
         let module = match &self.words {
             Some(words) if case.is_wgsl() && seed.is_multiple_of(2) => Module::from_spirv(&mutate::words(words, seed)),
             _ if case.is_wgsl() && seed % 4 == 1 => {
-                Module::from_wgsl(&mangle::text(&case.text, &case.text, LONGEST, seed))
+                Module::from_wgsl(&mangle::text(&case.text, &case.text, MAX_TEXT_BYTES, seed))
             }
             _ if case.is_wgsl() => Module::from_wgsl(&mutate::text(&case.text, seed)),
             Some(_) if seed % 8 == 7 => {

@@ -12,16 +12,16 @@ use crate::error::Error;
 pub(crate) type Owner = u64;
 
 /// Objects of a call that are remembered; those after them are not told of.
-const MOST: usize = 8;
+const MAX_OBJECTS: usize = 8;
 
 /// Faults of a call that are told.
-const MOST_FAULTS: usize = 4;
+const MAX_FAULTS: usize = 4;
 
 thread_local! {
     static FAULTS: RefCell<Vec<Error>> = const { RefCell::new(Vec::new()) };
     static OWNER: Cell<Owner> = const { Cell::new(0) };
     static COUNT: Cell<usize> = const { Cell::new(0) };
-    static OBJECTS: [Cell<(ObjectType, u64)>; MOST] = const { [const { Cell::new((ObjectType::UNKNOWN, 0)) }; MOST] };
+    static OBJECTS: [Cell<(ObjectType, u64)>; MAX_OBJECTS] = const { [const { Cell::new((ObjectType::UNKNOWN, 0)) }; MAX_OBJECTS] };
 }
 
 /// A number for a new instance.
@@ -35,7 +35,7 @@ pub(crate) fn fault(error: Error) {
     // A thread that ends may have no place for it any more.
     let _ = FAULTS.try_with(|faults| {
         let mut faults = faults.borrow_mut();
-        if faults.len() < MOST_FAULTS {
+        if faults.len() < MAX_FAULTS {
             faults.push(error);
         }
     });
@@ -74,7 +74,7 @@ pub(crate) fn belong(owner: Owner) {
 /// The call names an object, live or not.
 pub(crate) fn note(ty: ObjectType, handle: u64) {
     let count = COUNT.get();
-    if count < MOST && handle != 0 {
+    if count < MAX_OBJECTS && handle != 0 {
         OBJECTS.with(|objects| {
             if !objects[..count].iter().any(|seen| seen.get() == (ty, handle)) {
                 objects[count].set((ty, handle));
@@ -112,7 +112,7 @@ mod tests {
         belong(0);
         assert_eq!((owner(), objects().len()), (3, 1));
         (0..20).for_each(|handle| note(ObjectType::IMAGE, handle));
-        assert_eq!(objects().len(), MOST);
+        assert_eq!(objects().len(), MAX_OBJECTS);
         drop(outer);
         assert_eq!(owner(), 0);
     }

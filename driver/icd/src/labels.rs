@@ -13,12 +13,12 @@ pub(crate) struct Labels {
 }
 
 /// Labels that are open at once; those inside of them are not told of.
-const MOST: usize = 64;
+const MAX_OPEN_LABELS: usize = 64;
 
 impl Labels {
     pub(crate) fn begin(&mut self, label: Label) {
         self.inserted = None;
-        if self.open.len() < MOST {
+        if self.open.len() < MAX_OPEN_LABELS {
             self.open.push((label, Instant::now()));
         }
     }

@@ -62,7 +62,7 @@ pub(crate) struct DeviceMemory {
 object!(DeviceMemory: vk::DeviceMemory);
 
 static IN_USE: AtomicU64 = AtomicU64::new(0);
-static MOST: AtomicU64 = AtomicU64::new(0);
+static MAX: AtomicU64 = AtomicU64::new(0);
 
 /// Bytes of allocations that were not freed.
 pub(crate) fn bytes_in_use() -> u64 {
@@ -71,7 +71,7 @@ pub(crate) fn bytes_in_use() -> u64 {
 
 /// The most that there ever were.
 pub(crate) fn most_bytes_in_use() -> u64 {
-    MOST.load(Ordering::Relaxed)
+    MAX.load(Ordering::Relaxed)
 }
 
 fn allocate(
@@ -106,7 +106,7 @@ fn allocate(
         None => device.driver.allocate_memory(info.allocation_size, 0)?,
     };
     let used = IN_USE.fetch_add(driver.size(), Ordering::Relaxed) + driver.size();
-    MOST.fetch_max(used, Ordering::Relaxed);
+    MAX.fetch_max(used, Ordering::Relaxed);
     out.put(DeviceMemory { driver, flags, mapped: Mutex::new(false) }.insert()?);
     Ok(())
 }

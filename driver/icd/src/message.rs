@@ -24,7 +24,7 @@ type Types = vk::DebugUtilsMessageTypeFlagsEXT;
 const REPEATS: u32 = 5;
 
 /// Messages of kernels that a device prints at most.
-const MOST_PRINTED: u64 = 100_000;
+const MAX_PRINTED: u64 = 100_000;
 
 /// Tells of a call that failed, or of a rule that it broke.
 pub(crate) fn error(call: &str, error: &Error) {
@@ -90,7 +90,7 @@ fn tell(owner: Owner, message: &Message) -> bool {
 
 /// Takes what the kernels of an instance print: to its messengers as information, or to standard error.
 pub(crate) fn printer(owner: Owner) -> Printer {
-    Printer::new(MOST_PRINTED, move |printed| print_of_kernel(owner, printed))
+    Printer::new(MAX_PRINTED, move |printed| print_of_kernel(owner, printed))
 }
 
 fn print_of_kernel(owner: Owner, printed: &Printed) {

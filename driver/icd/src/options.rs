@@ -159,7 +159,7 @@ fn understood<T>(
 }
 
 fn workers(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|number| (1..=spelter_driver::MOST_WORKERS).contains(number));
+    let number = text.parse().ok().filter(|number| (1..=spelter_driver::MAX_WORKERS).contains(number));
     number.ok_or_else(|| "not a number of workers from 1 to 1024".to_owned())
 }
 

@@ -207,7 +207,7 @@ fn satisfy(program: &Program, atoms: &[Atom], options: &Options) -> Result<Optio
 
 /// Whether the final state may make `condition` what is `wanted`. Racing writes may leave one of several final values.
 fn possible(instance: &Instance, found: &Found<'_>, condition: &Condition, wanted: bool) -> Result<bool, TooLarge> {
-    const MOST_STATES: u64 = 1 << 12;
+    const MAX_STATES: u64 = 1 << 12;
     let mut objects = Vec::new();
     condition.terms(&mut |term| {
         if let Term::Location(object) = term
@@ -218,9 +218,9 @@ fn possible(instance: &Instance, found: &Found<'_>, condition: &Condition, wante
     });
     let finals: Vec<Vec<Option<i64>>> = objects.iter().map(|&object| final_values(instance, found, object)).collect();
     let states = finals.iter().try_fold(1u64, |product, values| product.checked_mul(values.len() as u64));
-    if states.is_none_or(|states| states > MOST_STATES) {
+    if states.is_none_or(|states| states > MAX_STATES) {
         let what = "an execution's racing writes leave too many final states".to_owned();
-        return Err(TooLarge::new(what, MOST_STATES));
+        return Err(TooLarge::new(what, MAX_STATES));
     }
     let mut chosen = vec![0; objects.len()];
     loop {
@@ -350,7 +350,7 @@ pub(crate) fn summarize_within(
     limit: u64,
     spent: &mut u64,
 ) -> Result<Summary, TooLarge> {
-    const MOST_OUTCOMES: usize = 1000;
+    const MAX_OUTCOMES: usize = 1000;
     let mut summary = Summary::default();
     each_execution(program, options, true, spent, &mut |instance, found| {
         if summary.executions == limit {
@@ -363,7 +363,7 @@ pub(crate) fn summarize_within(
         if instance.complete {
             summary.finished += 1;
             let outcome = outcome(program, instance, found.sources, found.values);
-            if summary.outcomes.len() < MOST_OUTCOMES || summary.outcomes.contains_key(&outcome) {
+            if summary.outcomes.len() < MAX_OUTCOMES || summary.outcomes.contains_key(&outcome) {
                 *summary.outcomes.entry(outcome).or_default() |= racy;
             } else {
                 summary.more_outcomes = true;

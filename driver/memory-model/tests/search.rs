@@ -88,7 +88,7 @@ const TOO_MANY: [(&str, usize); 8] = [
     ("xf-barrier-store-rlx-1", 6),
     ("xf-barrier-store-rlx-2", 6),
 ];
-const MOST_CANDIDATES: u64 = 20_000;
+const MAX_CANDIDATES: u64 = 20_000;
 
 #[test]
 fn the_same_executions_on_every_test() {
@@ -104,7 +104,7 @@ fn the_same_executions_on_every_test() {
             files += each_instance(&folder, extension, |name, instance| {
                 paths += 1;
                 let candidates = Candidates::new(instance, &Frame::<u64>::new(&instance.trace, Model::SPEC));
-                if candidates.count() > MOST_CANDIDATES {
+                if candidates.count() > MAX_CANDIDATES {
                     *too_many.entry(name.to_owned()).or_default() += 1;
                     sampled += sample(name, instance);
                 } else if known.insert(format!("{instance:?}")) {
@@ -140,7 +140,7 @@ fn sample(name: &str, instance: &Instance) -> usize {
         order.sort_unstable();
         found.insert((execution.sources.to_vec(), order));
         visited += 1;
-        if visited == MOST_EXECUTIONS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if visited == MAX_EXECUTIONS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
     .unwrap();
     let mut rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
@@ -165,7 +165,7 @@ fn sample(name: &str, instance: &Instance) -> usize {
             }
         }
     }
-    if visited < MOST_EXECUTIONS {
+    if visited < MAX_EXECUTIONS {
         for signature in &tried {
             // A circle in the modification order is no candidate.
             let has_values = !brute_force_values(instance, &signature.0).is_empty();
@@ -174,7 +174,7 @@ fn sample(name: &str, instance: &Instance) -> usize {
     }
     tried.len()
 }
-const MOST_EXECUTIONS: usize = 100_000;
+const MAX_EXECUTIONS: usize = 100_000;
 
 /// A fixed stream of random programs.
 fn random_programs(count: usize, threads: usize, events: usize) -> impl Iterator<Item = Program> {

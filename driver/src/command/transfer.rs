@@ -47,7 +47,7 @@ const UPDATE_TO: BufferRules = BufferRules {
 };
 
 /// The most bytes of one `vkCmdUpdateBuffer`.
-const MOST_UPDATED: usize = 65_536;
+const MAX_UPDATED: usize = 65_536;
 
 impl CommandBuffer {
     /// `vkCmdCopyBuffer`. Where source and destination are one buffer, regions must not overlap.
@@ -159,8 +159,8 @@ fn check_update(offset: u64, len: usize, size: u64) -> Result<(), Misuse> {
         format!("dstOffset {offset} is no multiple of 4")
     })?;
     require(len > 0, UPDATE, "VUID-vkCmdUpdateBuffer-dataSize-arraylength", || "dataSize is 0".into())?;
-    require(len <= MOST_UPDATED, UPDATE, "VUID-vkCmdUpdateBuffer-dataSize-00037", || {
-        format!("dataSize {len} above {MOST_UPDATED}")
+    require(len <= MAX_UPDATED, UPDATE, "VUID-vkCmdUpdateBuffer-dataSize-00037", || {
+        format!("dataSize {len} above {MAX_UPDATED}")
     })?;
     require(len.is_multiple_of(4), UPDATE, "VUID-vkCmdUpdateBuffer-dataSize-00038", || {
         format!("dataSize {len} is no multiple of 4")

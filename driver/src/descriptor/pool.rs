@@ -31,10 +31,10 @@ struct Left {
 }
 
 /// Sets of a pool, at most.
-const MOST_SETS: u32 = 1 << 22;
+const MAX_SETS: u32 = 1 << 22;
 
 /// Descriptors of a pool, at most: each takes some 50 bytes once it is allocated.
-const MOST_DESCRIPTORS: u64 = 1 << 24;
+const MAX_DESCRIPTORS: u64 = 1 << 24;
 
 impl DescriptorPool {
     /// [`Error::OutOfMemory`] for a pool that is larger than any machine has memory for.
@@ -51,7 +51,7 @@ impl DescriptorPool {
             })?;
             *descriptors.entry(ty).or_insert(0) += u64::from(count);
         }
-        if max_sets > MOST_SETS || descriptors.values().sum::<u64>() > MOST_DESCRIPTORS {
+        if max_sets > MAX_SETS || descriptors.values().sum::<u64>() > MAX_DESCRIPTORS {
             return Err(Error::OutOfMemory);
         }
         let left = Mutex::new(Left { sets: max_sets, descriptors });

@@ -15,9 +15,9 @@ const INLINE: u64 = 20_000;
 /// A batch with more commands is not looked at any further.
 const INLINE_COMMANDS: usize = 64;
 /// What is not done by then is left to a worker.
-const LONGEST: Duration = Duration::from_nanos(SHARE_COLD);
+const MAX_INLINE_TIME: Duration = Duration::from_nanos(SHARE_COLD);
 /// Steps between two looks at the clock ([`Code::most_steps`](spelter_shaders::back::Code::most_steps)): 65 µs, and mostly a tenth.
-const MOST_STEPS: u64 = 1 << 16;
+const MAX_STEPS: u64 = 1 << 16;
 
 /// A submitter's time as conductor.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Visit {
                 steps = dispatch.bound.code.most_steps()?.max(steps);
             }
         }
-        (cost < INLINE && steps <= MOST_STEPS).then_some(Self { started: None, most_units: MOST_STEPS / steps })
+        (cost < INLINE && steps <= MAX_STEPS).then_some(Self { started: None, most_units: MAX_STEPS / steps })
     }
 
     /// When it began: now, if nobody has asked before. To be called before work after which there may be more.
@@ -51,7 +51,7 @@ impl Visit {
 
     /// Whether the rest is for others.
     pub(super) fn is_over(&self) -> bool {
-        self.started.is_some_and(|started| started.elapsed() > LONGEST)
+        self.started.is_some_and(|started| started.elapsed() > MAX_INLINE_TIME)
     }
 
     /// Units to run at most before the next look.

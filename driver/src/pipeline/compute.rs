@@ -20,7 +20,7 @@ use crate::exec::Places;
 use crate::limits::Limits;
 
 /// The most bytes of private memory that the invocations of a workgroup may need together.
-const MOST_PRIVATE: u64 = 256 << 20;
+const MAX_PRIVATE: u64 = 256 << 20;
 
 /// A compute pipeline (`VkPipeline`), created as if with `DISPATCH_BASE`. A handle.
 #[derive(Clone)]
@@ -296,8 +296,8 @@ pub fn check_workgroup(kernel: &Kernel) -> Result<(), Misuse> {
 /// Vulkan has no limit for private memory, but a machine has.
 fn check_private(kernel: &Kernel) -> Result<(), Error> {
     let (bytes, invocations) = (bytes(kernel, VariableSpace::Private), kernel.invocations());
-    let fits = bytes.saturating_mul(invocations.into()) <= MOST_PRIVATE;
-    if fits { Ok(()) } else { Err(Error::TooMuchPrivate(TooMuchPrivate { bytes, invocations, most: MOST_PRIVATE })) }
+    let fits = bytes.saturating_mul(invocations.into()) <= MAX_PRIVATE;
+    if fits { Ok(()) } else { Err(Error::TooMuchPrivate(TooMuchPrivate { bytes, invocations, most: MAX_PRIVATE })) }
 }
 
 /// Bytes of a kernel's variables, which may add up to more than `u32` holds.

@@ -26,7 +26,7 @@ use crate::exec::Loss;
 use crate::host_memory::Room;
 
 /// Jobs that wait at most; their creators compile what comes on top.
-const MOST_WAITING: usize = 256;
+const MAX_WAITING: usize = 256;
 
 /// The code of a kernel, now or later.
 pub(crate) struct KernelCode {
@@ -188,7 +188,7 @@ impl Compilers {
 
     fn enqueue(&self, code: &Arc<KernelCode>) -> bool {
         let mut state = self.shared.state.lock();
-        if state.jobs.len() >= MOST_WAITING {
+        if state.jobs.len() >= MAX_WAITING {
             return false;
         }
         if state.idle <= state.jobs.len() && state.threads.len() < self.most {

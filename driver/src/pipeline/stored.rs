@@ -39,7 +39,7 @@ const MAGIC: &[u8; 8] = b"SPELTERK";
 const BUILD: &str = env!("SPELTER_BUILD");
 const SEAL: usize = 32;
 /// Entries above this many bytes together are left out.
-const MOST_BYTES: usize = 256 << 20;
+const MAX_BYTES: usize = 256 << 20;
 
 impl StoredKernels {
     /// What the bytes hold, if they are whole, sealed with `key`, and of this build; else nothing.
@@ -78,7 +78,7 @@ impl StoredKernels {
         let head = MAGIC.len() + 4 + BUILD.len() + 4 + SEAL;
         for ((backend, digest), code) in entries {
             let whole = 4 + backend.name().len() + digest.len() + 4 + code.len();
-            if head + list.0.len() + whole <= most.min(MOST_BYTES) {
+            if head + list.0.len() + whole <= most.min(MAX_BYTES) {
                 count += 1;
                 list.bytes(backend.name().as_bytes());
                 list.0.extend_from_slice(digest);

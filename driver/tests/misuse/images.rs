@@ -8,7 +8,7 @@ use spelter_driver::{
 
 use super::{Rule, World};
 
-const MOST: u32 = 16_384;
+const MAX_DIMENSION: u32 = 16_384;
 
 /// An image that breaks no rule: 8 by 8 texels, two levels, seven layers.
 pub(super) fn plain() -> ImageInfo {
@@ -161,7 +161,7 @@ pub(super) const RULES: &[Rule] = &[
     ("VUID-VkImageCreateInfo-extent-00944", |w| size(w, vk::ImageType::TYPE_2D, 0, 1, 1)),
     ("VUID-VkImageCreateInfo-extent-00945", |w| size(w, vk::ImageType::TYPE_2D, 1, 0, 1)),
     ("VUID-VkImageCreateInfo-extent-00946", |w| size(w, vk::ImageType::TYPE_3D, 1, 1, 0)),
-    ("VUID-VkImageCreateInfo-extent-02252", |w| size(w, vk::ImageType::TYPE_1D, MOST + 1, 1, 1)),
+    ("VUID-VkImageCreateInfo-extent-02252", |w| size(w, vk::ImageType::TYPE_1D, MAX_DIMENSION + 1, 1, 1)),
     ("VUID-VkImageCreateInfo-extent-02253", |w| size(w, vk::ImageType::TYPE_1D, 1, 2, 1)),
     ("VUID-VkImageCreateInfo-extent-02254", |w| size(w, vk::ImageType::TYPE_2D, 1, 1, 2)),
     ("VUID-VkImageCreateInfo-mipLevels-00947", |w| create(w, |i| i.levels = 0)),

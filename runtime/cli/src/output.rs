@@ -80,11 +80,11 @@ pub(crate) fn note(text: impl fmt::Display) {
 }
 
 /// Most messages of kernels that are shown.
-const MOST_MESSAGES: u64 = 10_000;
+const MAX_MESSAGES: u64 = 10_000;
 
 /// Shows what kernels print on standard error, as the results go to standard output.
 pub(crate) fn printer() -> Printer {
-    Printer::new(MOST_MESSAGES, |message| {
+    Printer::new(MAX_MESSAGES, |message| {
         let [x, y, z] = message.invocation;
         let text = message.text.trim_end_matches('\n');
         let _ = writeln!(io::stderr().lock(), "invocation ({x}, {y}, {z}): {text}");

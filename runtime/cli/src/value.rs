@@ -7,7 +7,7 @@ use crate::random::Random;
 use crate::scalar::Scalar;
 
 /// A made-up list has at most so many bytes, so that a typing error does not fill the memory.
-const MOST_BYTES: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 
 /// What a buffer holds at first.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,7 +56,7 @@ pub(crate) fn bytes(scalar: Scalar, list: &str) -> Result<Vec<u8>, String> {
 }
 
 fn elements(scalar: Scalar, text: &str) -> Result<u32, String> {
-    let (count, most) = (number(text, "elements")?, MOST_BYTES / scalar.bytes() as u64);
+    let (count, most) = (number(text, "elements")?, MAX_BYTES / scalar.bytes() as u64);
     match u32::try_from(count) {
         Ok(few) if count <= most => Ok(few),
         _ => Err(format!("{count} elements are too many: the most is {most}")),

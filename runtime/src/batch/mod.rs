@@ -25,7 +25,7 @@ use crate::serial::Serial;
 use crate::stats::Counters;
 
 /// Commands in a batch before it is submitted without being asked: workers should not wait for a long list.
-const MOST_COMMANDS: usize = 1024;
+const MAX_COMMANDS: usize = 1024;
 
 /// Why a command was not recorded.
 #[derive(Debug)]
@@ -328,6 +328,6 @@ impl Batch {
     }
 
     fn is_long(&self) -> bool {
-        self.recorded >= MOST_COMMANDS
+        self.recorded >= MAX_COMMANDS
     }
 }

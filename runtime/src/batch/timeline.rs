@@ -16,7 +16,7 @@ const SPARE: usize = 8;
 
 /// Batches on their way beyond which who records more waits for the older half of them: a host that is far ahead of the workers
 /// must not fill the memory with commands.
-const MOST_IN_FLIGHT: usize = 256;
+const MAX_IN_FLIGHT: usize = 256;
 
 /// The batches of one context.
 #[derive(Debug)]
@@ -129,11 +129,11 @@ impl Timeline {
 
     /// The batch to wait for before more is recorded, if too many are on their way.
     pub(crate) fn too_far_ahead(&mut self) -> Option<Serial> {
-        if self.in_flight.len() <= MOST_IN_FLIGHT {
+        if self.in_flight.len() <= MAX_IN_FLIGHT {
             return None;
         }
         self.retire();
-        let middle = self.in_flight.get(MOST_IN_FLIGHT / 2).filter(|_| self.in_flight.len() > MOST_IN_FLIGHT);
+        let middle = self.in_flight.get(MAX_IN_FLIGHT / 2).filter(|_| self.in_flight.len() > MAX_IN_FLIGHT);
         middle.map(|batch| batch.serial)
     }
 

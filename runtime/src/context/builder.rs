@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use spelter_driver::{Backend, Device, DeviceOptions, MOST_WORKERS, Observer, Printer};
+use spelter_driver::{Backend, Device, DeviceOptions, MAX_WORKERS, Observer, Printer};
 
 use super::Context;
 use crate::error::Error;
@@ -190,9 +190,9 @@ impl ContextBuilder {
         if self.options.time_limit.is_zero() {
             return Err(Error::Options("commands without time: `time_limit` is 0".to_owned()));
         }
-        if self.options.workers > MOST_WORKERS {
+        if self.options.workers > MAX_WORKERS {
             let workers = self.options.workers;
-            return Err(Error::Options(format!("`workers` is {workers}: at most {MOST_WORKERS}")));
+            return Err(Error::Options(format!("`workers` is {workers}: at most {MAX_WORKERS}")));
         }
         let device = match &trace {
             Some(trace) => Device::with_observer(self.options, Arc::clone(trace) as Arc<dyn Observer>),

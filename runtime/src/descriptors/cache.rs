@@ -18,7 +18,7 @@ use crate::view::{Part, View};
 /// Sets in a pool; when it is used up the next one is made.
 const SETS_IN_POOL: u32 = 32;
 /// Sets that are kept; beyond that those that were not used for longest go.
-const MOST_SETS: usize = 1024;
+const MAX_SETS: usize = 1024;
 
 /// A set, and the state that it stands for.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl SetCache {
         let set = self.allocate(device, number, layout)?;
         write(&set, layout, descriptors)?;
         counters.sets_allocated.one();
-        if self.count >= MOST_SETS {
+        if self.count >= MAX_SETS {
             self.evict(counters);
         }
         let set = Arc::new(CachedSet { set, number: self.next, layout: number, keys: keys.into(), hash });

@@ -19,7 +19,7 @@ use crate::slot::{Slot, SlotKind};
 use crate::slot_state::Bound;
 
 /// Programs remembered in a context.
-const MOST_PROGRAMS: usize = 256;
+const MAX_PROGRAMS: usize = 256;
 
 /// What programs found when they were last dispatched from the slots of a context.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ pub(crate) struct ProgramStates {
 impl ProgramStates {
     /// The state of a program; made when it is first asked for.
     pub(crate) fn of(&mut self, program: &Program, bindings: &mut Bindings, sets: &mut SetCache) -> &mut ProgramState {
-        if self.states.len() >= MOST_PROGRAMS && !self.states.contains_key(&program.id()) {
+        if self.states.len() >= MAX_PROGRAMS && !self.states.contains_key(&program.id()) {
             self.states.clear();
         }
         self.states.entry(program.id()).or_insert_with(|| ProgramState::new(program, bindings, sets))

@@ -28,7 +28,7 @@ pub(crate) type Spares = spares::Spares<Storage>;
 const FEW_LEAVING: usize = 64;
 
 /// The smallest staging buffer.
-const SMALLEST_STAGING: u64 = 1 << 10;
+const MIN_STAGING_BYTES: u64 = 1 << 10;
 /// Sizes of staging buffers that are kept: up to 4 MiB.
 const STAGING_CLASSES: usize = 13;
 
@@ -150,8 +150,8 @@ impl Memory {
 
     /// The size of a staging buffer for so many bytes, and where those of that size are kept: powers of two from 1 KiB on.
     pub(crate) fn staging(&self, bytes: u64) -> (u64, &Spares) {
-        let size = bytes.max(SMALLEST_STAGING).next_power_of_two();
-        let class = (size / SMALLEST_STAGING).trailing_zeros() as usize;
+        let size = bytes.max(MIN_STAGING_BYTES).next_power_of_two();
+        let class = (size / MIN_STAGING_BYTES).trailing_zeros() as usize;
         match self.staging.get(class) {
             Some(spares) => (size, spares),
             // Too large to be kept.

@@ -14,10 +14,10 @@ use crate::error::Error;
 /// Bytes of a block.
 const BLOCK: u64 = 256 << 10;
 /// The smallest place: a cache line, so that two buffers never share one.
-const SMALLEST: u64 = 64;
+const MIN_BYTES: u64 = 64;
 /// The largest place.
-const LARGEST: u64 = 16 << 10;
-const CLASSES: usize = (LARGEST / SMALLEST).trailing_zeros() as usize + 1;
+const MAX_BYTES: u64 = 16 << 10;
+const CLASSES: usize = (MAX_BYTES / MIN_BYTES).trailing_zeros() as usize + 1;
 
 /// Blocks, by size of place.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl Slab {
 
     /// A place for `size` bytes, aligned to 64; `None` if so many are not small.
     pub(super) fn take(self: &Arc<Self>, size: u64) -> Result<Option<Place>, Error> {
-        if size > LARGEST {
+        if size > MAX_BYTES {
             return Ok(None);
         }
         let class = class_of(size);
@@ -84,11 +84,11 @@ impl Slab {
 }
 
 fn class_of(size: u64) -> usize {
-    (size.max(SMALLEST).next_power_of_two() / SMALLEST).trailing_zeros() as usize
+    (size.max(MIN_BYTES).next_power_of_two() / MIN_BYTES).trailing_zeros() as usize
 }
 
 fn places(class: usize) -> u32 {
-    (BLOCK / (SMALLEST << class)) as u32
+    (BLOCK / (MIN_BYTES << class)) as u32
 }
 
 impl Class {
@@ -138,7 +138,7 @@ impl Place {
 
     /// Where it begins in the memory.
     pub(super) fn offset(&self) -> u64 {
-        u64::from(self.place) * (SMALLEST << self.class)
+        u64::from(self.place) * (MIN_BYTES << self.class)
     }
 
     /// Whether it was never used before: all its bytes are 0.
@@ -178,7 +178,7 @@ mod tests {
                     continue;
                 }
                 let place = slab.take(size).unwrap();
-                prop_assert_eq!(place.is_some(), size <= LARGEST);
+                prop_assert_eq!(place.is_some(), size <= MAX_BYTES);
                 let Some(place) = place else { continue };
                 prop_assert!(place.offset().is_multiple_of(64) && place.offset() + size <= BLOCK);
                 if place.is_fresh() {

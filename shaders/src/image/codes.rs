@@ -8,12 +8,12 @@ use super::format::{Format, Numeric, Part};
 use super::texel::{Raw, take};
 
 /// Most bits of a channel whose quotients come out right by [`quotient`].
-const MOST_BITS: u8 = 16;
+const MAX_BITS: u8 = 16;
 
 /// Whether linear filters mix the format's codes; otherwise they mix what a shader sees.
 pub(super) fn mixes(format: Format) -> bool {
     let normalised = matches!(format.numeric(), Numeric::Unorm | Numeric::Snorm);
-    normalised && format.parts().iter().all(|part| part.bits <= MOST_BITS)
+    normalised && format.parts().iter().all(|part| part.bits <= MAX_BITS)
 }
 
 /// The code that means 1.
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn products_with_both_parts_of_the_reciprocal_are_quotients() {
-        for bits in 1..=MOST_BITS {
+        for bits in 1..=MAX_BITS {
             let most = ((1u32 << bits) - 1) as f32;
             for code in 0..1u32 << bits {
                 let code = code as f32;

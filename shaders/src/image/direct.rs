@@ -21,10 +21,10 @@ pub(crate) const CODES: Format = Format::R8G8B8A8_UNORM;
 pub(crate) const FLOATS: [Format; 2] = [Format::R32_SFLOAT, Format::D32_SFLOAT];
 
 /// Texels from here on are too far from the image: places between texels have 16 bits, and texels the others.
-pub(crate) const FARTHEST: i32 = (1 << 15) - 1;
+pub(crate) const MAX_DISTANCE: i32 = (1 << 15) - 1;
 
 /// The largest side of an image that is sampled directly.
-pub(crate) const MOST_TEXELS: u32 = FARTHEST.cast_unsigned();
+pub(crate) const MAX_TEXELS: u32 = MAX_DISTANCE.cast_unsigned();
 
 /// Whether an instruction may be done without a call, if its descriptors are as they should be.
 pub(crate) fn is_direct(op: &ImageOp) -> bool {

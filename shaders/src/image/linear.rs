@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use super::address::{PLACES, wrap};
 use super::bytes;
 use super::descriptor::{Filter, Sampler, Swizzle, View, Wrap};
-use super::direct::FARTHEST;
+use super::direct::MAX_DISTANCE;
 use super::filter::mixed;
 use super::format::{Format, Numeric, Part};
 use super::lanes::Row;
@@ -193,7 +193,8 @@ fn span(coordinates: &Row, size: u32, middle: f32, mode: Wrap) -> Option<([Row; 
     let (last, scale) = (size.cast_signed() - 1, size as f32 * PLACES);
     let at: Floats = lanes!(|lane| f32::from_bits(coordinates[lane]).mul_add(scale, -middle).floor());
     // Of what is far, or no number, each lane is a case of its own.
-    let far: Row = lanes!(|lane| u32::from(at[lane].abs() >= FARTHEST as f32 * PLACES) | u32::from(at[lane].is_nan()));
+    let far: Row =
+        lanes!(|lane| u32::from(at[lane].abs() >= MAX_DISTANCE as f32 * PLACES) | u32::from(at[lane].is_nan()));
     if any(&far) {
         return None;
     }

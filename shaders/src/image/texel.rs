@@ -161,8 +161,8 @@ fn ufloat_code(value: f32, mantissa_bits: u8) -> u32 {
 
 /// `VK_FORMAT_E5B9G9R9_UFLOAT_PACK32` (Khronos Data Format, "Unsigned Shared Exponent").
 fn shared_exponent(values: [f32; 3]) -> u32 {
-    const MOST: f32 = 65408.0;
-    let clamped = values.map(|value| if value > 0.0 { value.min(MOST) } else { 0.0 });
+    const MAX_SHARED_EXPONENT: f32 = 65408.0;
+    let clamped = values.map(|value| if value > 0.0 { value.min(MAX_SHARED_EXPONENT) } else { 0.0 });
     let largest = clamped.iter().copied().fold(0f32, f32::max);
     let floor = (largest.to_bits() >> 23).cast_signed() - 127;
     let mut exponent = floor.max(-16) + 16;

@@ -15,7 +15,7 @@ use crate::abi::SUBGROUP_SIZE;
 use crate::analysis::{Dominators, Loops, Step, dominator_walk};
 
 /// Most constructs that are looked at, of all blocks together.
-const MOST: usize = 1 << 20;
+const MAX_CONSTRUCTS: usize = 1 << 20;
 
 /// A construct around blocks.
 struct Construct {
@@ -85,7 +85,7 @@ pub fn hold(kernel: &mut Kernel) -> Result<(), String> {
                 }
                 around = construct.parent;
             }
-            if work > MOST {
+            if work > MAX_CONSTRUCTS {
                 return Err("constructs with operations of subgroups nest too deeply".into());
             }
             if !headers.is_empty() {

@@ -12,10 +12,10 @@ use super::cfg::{Edges, create};
 use crate::ir::{Block, BlockCall, Inst, InstData, Kernel, Merge, Op, Type, Value};
 
 /// Operations in both sides together, at most.
-const MOST_OPS: usize = 6;
+const MAX_OPS: usize = 6;
 
 /// Operations and choices together, at most.
-const MOST: usize = 8;
+const MAX_COST: usize = 8;
 
 /// Runs the pass.
 pub(super) fn run(kernel: &mut Kernel) {
@@ -99,14 +99,14 @@ impl<'k> Flattener<'k> {
             let Some((_, insts)) = self.kernel.blocks[side].insts.split_last() else { return false };
             for &inst in insts {
                 match cost(&self.kernel.insts[inst]) {
-                    Some(cost) if ops + cost <= MOST_OPS => ops += cost,
+                    Some(cost) if ops + cost <= MAX_OPS => ops += cost,
                     _ => return false,
                 }
             }
         }
         let mut choices = then.args.iter().zip(&otherwise.args).filter(|(a, b)| a != b);
         // Buffers stay what all invocations agree on.
-        choices.clone().count() + ops <= MOST && choices.all(|(&a, _)| self.kernel.ty(a) != Type::Buffer)
+        choices.clone().count() + ops <= MAX_COST && choices.all(|(&a, _)| self.kernel.ty(a) != Type::Buffer)
     }
 
     fn flatten(&mut self, block: Block, selection: Selection) {

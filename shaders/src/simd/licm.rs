@@ -8,10 +8,10 @@ use super::kernel::{Predecessors, loop_body};
 use super::{Address, Block, Field, Inst, InstData, Kernel, Row, Type, Value, WideOp};
 
 /// Vectors that are kept for all subgroups of a turn, at most: half of the registers.
-const MOST: usize = 16;
+const MAX_HOISTED: usize = 16;
 
 /// Sums that lead to an address, at most.
-const DEEPEST: usize = 8;
+const MAX_ADDRESS_DEPTH: usize = 8;
 
 /// Moves loads out of loops over subgroups.
 pub fn licm(kernel: &mut Kernel) {
@@ -40,7 +40,7 @@ fn writes(kernel: &Kernel, body: &[Block]) -> bool {
     insts.any(|data| match data {
         InstData::FrameStore { .. } => false,
         InstData::Store { address: Address { base, .. }, .. } | InstData::StoreRow { row: Row { base, .. }, .. } => {
-            !leads_to(kernel, *base, DEEPEST, |data| matches!(data, InstData::BufferBase { .. }))
+            !leads_to(kernel, *base, MAX_ADDRESS_DEPTH, |data| matches!(data, InstData::BufferBase { .. }))
         }
         _ => data.changes_memory(),
     })
@@ -58,7 +58,7 @@ fn take_loads(kernel: &mut Kernel, predecessors: &Predecessors, header: Block, b
     loop {
         let mut rest = Vec::new();
         for inst in std::mem::take(&mut kernel.blocks[block].insts) {
-            let mut depends = loads.len() >= MOST;
+            let mut depends = loads.len() >= MAX_HOISTED;
             kernel.insts[inst].for_each_use(|value| depends |= own.contains(value));
             let list = if !depends && loads_shared_vector(kernel, inst) { &mut loads } else { &mut rest };
             list.push(inst);
@@ -77,7 +77,7 @@ fn loads_shared_vector(kernel: &Kernel, inst: Inst) -> bool {
         InstData::Load { ty: Type::V32, address } => address.base,
         _ => return false,
     };
-    leads_to(kernel, base, DEEPEST, |data| matches!(data, InstData::Context { field: Field::Shared }))
+    leads_to(kernel, base, MAX_ADDRESS_DEPTH, |data| matches!(data, InstData::Context { field: Field::Shared }))
 }
 
 /// Whether an address is so much behind what such an instruction gives.

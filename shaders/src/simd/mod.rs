@@ -33,7 +33,7 @@ pub use inst::{Address, BlockCall, Elements, InstData, LANES, LaneAddress, Row, 
 pub use kernel::{BlockData, Kernel, ValueDef};
 pub use licm::licm;
 pub use merge_blocks::merge_blocks;
-pub(crate) use routine::MOST_WORDS;
+pub(crate) use routine::MAX_WORDS;
 pub use routine::Routine;
 pub use schedule::{Scheduled, schedule};
 pub use types::Type;

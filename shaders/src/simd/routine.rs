@@ -4,7 +4,7 @@ use super::LANES;
 use crate::image::{ImageOp, lanes};
 
 /// Most words of a message's operands.
-pub(crate) const MOST_WORDS: u32 = 256;
+pub(crate) const MAX_WORDS: u32 = 256;
 
 /// A function that kernels call. Operands and results are rows of words, one for each lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,7 +70,7 @@ impl Routine {
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         match self {
             Self::Image(op) => op.check(),
-            Self::Print { words, .. } if *words > MOST_WORDS => Err("a message has too many words"),
+            Self::Print { words, .. } if *words > MAX_WORDS => Err("a message has too many words"),
             Self::BufferAt | Self::Clock | Self::Print { .. } => Ok(()),
         }
     }

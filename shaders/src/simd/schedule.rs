@@ -14,8 +14,8 @@ use super::cost::{busy, latency};
 use super::{Block, Inst, InstData, Kernel, Type, Value};
 
 /// Instructions of a block that is worth it: shorter ones are seen at once. And of one that may take as long as it takes.
-const SHORTEST: usize = 30;
-const LONGEST: usize = 1500;
+const MIN_LENGTH: usize = 30;
+const MAX_LENGTH: usize = 1500;
 
 /// Registers that may be full: of vectors, and of masks.
 const FULL: [i32; 2] = [26, 5];
@@ -32,8 +32,8 @@ pub enum Scheduled {
 /// Puts instructions into the order in which they wait least, as far as can be estimated.
 pub fn schedule(kernel: &mut Kernel, which: Scheduled) {
     let always = which == Scheduled::Everywhere;
-    let shortest = if always { 0 } else { SHORTEST };
-    let long = |block: &Block| (shortest..=LONGEST).contains(&kernel.blocks[*block].insts.len());
+    let shortest = if always { 0 } else { MIN_LENGTH };
+    let long = |block: &Block| (shortest..=MAX_LENGTH).contains(&kernel.blocks[*block].insts.len());
     let blocks: Vec<Block> = kernel.layout.iter().copied().filter(long).collect();
     if blocks.is_empty() {
         return;

@@ -253,7 +253,7 @@ fn row_types(row: Row, operands: &mut Operands) {
 }
 
 /// Farthest that lanes' elements are from each other.
-const LONGEST_STRIDE: u32 = 1 << 16;
+const MAX_STRIDE: u32 = 1 << 16;
 
 fn element_types(elements: &Elements, operands: &mut Operands, load: bool) -> Result {
     let &Elements { base, index, strips, ref limits, width, .. } = elements;
@@ -263,7 +263,7 @@ fn element_types(elements: &Elements, operands: &mut Operands, load: bool) -> Re
         return Err(format!("elements have {least} to 4 words, not {count}"));
     }
     let bytes = width.bytes();
-    if stride < count as u32 * bytes || stride > LONGEST_STRIDE || !stride.is_multiple_of(bytes) {
+    if stride < count as u32 * bytes || stride > MAX_STRIDE || !stride.is_multiple_of(bytes) {
         return Err(format!("elements of {count} words are not {stride} bytes apart"));
     }
     match width {

@@ -8,7 +8,7 @@ use crate::ir::{Block, InstData, Kernel, Op, Value, ValueDef};
 use crate::simd::LANES;
 
 /// Trips through a loop, those of the loops inside included, that pass without a look at the stop flag.
-const MOST: u64 = 1 << 14;
+const MAX_ITERATIONS: u64 = 1 << 14;
 
 /// For each loop, by its place in [`Loops::all`], how many trips it has at most, if it ends soon.
 pub(super) fn short_loops(kernel: &Kernel, loops: &Loops, dominators: &Dominators) -> Vec<Option<u64>> {
@@ -18,7 +18,7 @@ pub(super) fn short_loops(kernel: &Kernel, loops: &Loops, dominators: &Dominator
     for (number, found) in loops.all.iter().enumerate().rev() {
         let Some(own) = trips(kernel, loops, number, found, dominators) else { continue };
         let trips = own.saturating_mul(inside[number]);
-        if trips <= MOST {
+        if trips <= MAX_ITERATIONS {
             short[number] = Some(own);
             if let Some(parent) = found.parent {
                 inside[parent] = inside[parent].saturating_add(trips);

@@ -21,7 +21,7 @@ mod values;
 use cranelift_entity::{EntitySet, SecondaryMap};
 use foldhash::HashMap;
 
-use self::prepare::{MOST_TRIPS, Prepared, Serial, prepare};
+use self::prepare::{MAX_ITERATIONS, Prepared, Serial, prepare};
 use super::simd::builder::Builder;
 use super::simd::ssa::Variable;
 use super::simd::{Block, Kernel, LANES, Type, Value};
@@ -121,7 +121,7 @@ impl<'a> Widen<'a> {
         let mut short = bounded_loops::short_loops(kernel, &uniformity.loops, &uniformity.dominators);
         for (found, short) in uniformity.loops.all.iter().zip(&mut short) {
             if serial.headers.contains(found.header) {
-                *short = Some(u64::from(MOST_TRIPS) + 2);
+                *short = Some(u64::from(MAX_ITERATIONS) + 2);
             }
         }
         simd.most_steps = bounded_loops::most_steps(kernel, &uniformity.loops, &short);

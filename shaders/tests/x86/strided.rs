@@ -7,7 +7,7 @@ use super::{engines, head, run};
 
 /// Bytes of the buffer, and where number 0 is at most.
 const BYTES: u32 = 8192;
-const FARTHEST_BASE: u32 = 80;
+const MAX_BASE: u32 = 80;
 
 #[derive(Clone, Debug)]
 struct Case {
@@ -84,7 +84,7 @@ fn cases(load: bool) -> impl Strategy<Value = Case> {
         let apart = if words && load && count != 4 { least..=least } else { least..=most.max(least) };
         (Just((width, count, by_words, strips.filter(|_| words))), apart, any::<[u8; 4]>())
     });
-    let places = (0..FARTHEST_BASE, 0..64_u32, any::<u32>(), 0..24_u32);
+    let places = (0..MAX_BASE, 0..64_u32, any::<u32>(), 0..24_u32);
     let mask = prop_oneof![Just(0xffff), Just(0xffff), Just(0x7fff), 0..0x1_0000_u32];
     (shape, places, mask, any::<[bool; 2]>()).prop_map(move |(shape, (base, near, any, less), mask, known)| {
         let ((width, count, by_words, strips), mut apart, choices) = shape;
@@ -96,7 +96,7 @@ fn cases(load: bool) -> impl Strategy<Value = Case> {
             count = apart;
         }
         let unit = if by_words { width } else { apart * width };
-        let most = (BYTES - FARTHEST_BASE - 4 * width) / unit;
+        let most = (BYTES - MAX_BASE - 4 * width) / unit;
         let limit = [most, most, 100.min(most), 17][usize::from(choices[0] % 4)].min(most);
         let limits = (0..count).map(|word| limit - if choices[1] % 3 == 0 { word } else { 0 }).collect();
         let lanes = strips.map_or(16, |strips| strips.0);

@@ -8,7 +8,7 @@ use super::maker::Maker;
 use super::scope::{Kind, Level};
 
 /// Trips of all loops around a place, multiplied, at most.
-pub(super) const MOST_TRIPS: u32 = 72;
+pub(super) const MAX_ITERATIONS: u32 = 72;
 
 /// The head of a loop: what goes round.
 struct Header {
@@ -21,7 +21,7 @@ struct Header {
 impl Maker {
     /// How often a loop may go round: the number as a value, and the most it can be.
     fn trips(&mut self) -> (Value, u32) {
-        let most = [2u32, 1, 3, 5, 18, 34].map(|most| most.min(MOST_TRIPS / self.work).max(1));
+        let most = [2u32, 1, 3, 5, 18, 34].map(|most| most.min(MAX_ITERATIONS / self.work).max(1));
         let most = self.tape.of(&most);
         let level = match self.tape.pick(5) {
             0 => return (self.constant(most), most),

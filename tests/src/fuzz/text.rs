@@ -110,10 +110,10 @@ fn directive(program: &mut Program, comment: &str) -> Result<(), String> {
 }
 
 /// Most bytes of a buffer in a file.
-const MOST_BYTES: usize = 1 << 24;
+const MAX_BYTES: usize = 1 << 24;
 
 fn number(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|&number| number <= MOST_BYTES).ok_or_else(|| format!("`{text}` is no number of bytes"))
+    text.parse().ok().filter(|&number| number <= MAX_BYTES).ok_or_else(|| format!("`{text}` is no number of bytes"))
 }
 
 fn three(text: &str) -> Result<[u32; 3], String> {
@@ -127,7 +127,7 @@ fn contents(bytes: usize, text: &str) -> Result<Vec<u8>, String> {
         let (word, count) = run.split_once('*').unwrap_or((run, "1"));
         let word = u32::from_str_radix(word, 16).map_err(|_| format!("`{word}` is no word"))?;
         let count = number(count)?;
-        contents.extend(std::iter::repeat_n(word.to_le_bytes(), count).flatten().take(MOST_BYTES - contents.len()));
+        contents.extend(std::iter::repeat_n(word.to_le_bytes(), count).flatten().take(MAX_BYTES - contents.len()));
     }
     if contents.len() != bytes.next_multiple_of(4) {
         return Err(format!("{} bytes of contents for {bytes}", contents.len()));

@@ -5,7 +5,7 @@ use spelter_shaders::ir::{Access, BlockCall, BufferSpace, InstData, Merge, Op, P
 
 use super::feature::Feature;
 use super::maker::Maker;
-use super::repeat::MOST_TRIPS;
+use super::repeat::MAX_ITERATIONS;
 use super::scope::{Class, Kind, Level};
 
 /// What puts integers together in any order.
@@ -128,7 +128,7 @@ impl Maker {
     }
 
     fn most_trips(&mut self, among: &[u32]) -> u32 {
-        self.tape.of(among).min(MOST_TRIPS / self.work).max(1)
+        self.tape.of(among).min(MAX_ITERATIONS / self.work).max(1)
     }
 
     fn word_at(&mut self, buffer: Value, index: Value) -> Place {

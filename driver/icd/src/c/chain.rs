@@ -15,13 +15,13 @@ use super::pointer::{In, OutMany};
 use crate::error::Error;
 
 /// More structures than Vulkan has to chain.
-const MOST: usize = 1024;
+const MAX_CHAIN_LENGTH: usize = 1024;
 
 impl<'a, T: TaggedStructure> In<'a, T> {
     /// The structure of type `N` in the chain.
     pub(crate) fn next<N: TaggedStructure>(self) -> Option<In<'a, N>> {
         let mut at: *const BaseInStructure<'_> = std::ptr::from_ref(self.get()).cast();
-        for _ in 0..MOST {
+        for _ in 0..MAX_CHAIN_LENGTH {
             // SAFETY: by the contract of `crate::c`: structures of a chain begin so.
             let head = unsafe { In::new(at) }?;
             if head.s_type == N::STRUCTURE_TYPE {
@@ -46,7 +46,7 @@ impl<'a, T: TaggedStructure> OutChain<'a, T> {
     /// Fills the structure of type `N`, if the caller hung one on it. `sType` and `pNext` stay what they are.
     pub(crate) fn fill<N: TaggedStructure>(&mut self, fill: impl FnOnce(&mut N)) {
         let mut at: *mut BaseOutStructure<'_> = self.0.cast();
-        for _ in 0..MOST {
+        for _ in 0..MAX_CHAIN_LENGTH {
             // SAFETY: by the contract of `crate::c`: structures of a chain begin so, and are the call's alone.
             let Some(head) = (unsafe { at.as_mut() }) else { return };
             let (tag, next) = (head.s_type, head.p_next);

@@ -17,7 +17,7 @@ use memmap2::MmapMut;
 const RESERVE: usize = 8 << 20;
 
 /// Larger allocations are refused where the system refuses them: `host_memory` makes them.
-const MOST: usize = 1 << 20;
+const MAX_RESERVE_BYTES: usize = 1 << 20;
 
 /// The system's allocator with a reserve.
 struct WithReserve;
@@ -65,7 +65,7 @@ fn release() {
 /// have given it back: the second try is made in any case.
 fn with_reserve(size: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
     let memory = allocate();
-    if !memory.is_null() || size > MOST {
+    if !memory.is_null() || size > MAX_RESERVE_BYTES {
         return memory;
     }
     release();

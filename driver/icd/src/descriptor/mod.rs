@@ -20,7 +20,7 @@ use crate::error::{Error, require};
 use crate::sampler::Sampler;
 use crate::table::{Object, Ref, object};
 use inline::{Block, InlineMemory};
-pub(crate) use push::{MOST_PUSHED, Pushed};
+pub(crate) use push::{MAX_PUSHED, Pushed};
 pub(crate) use template::Template;
 pub(crate) use write::{Content, Write};
 
@@ -157,7 +157,7 @@ fn new_layout(
 }
 
 fn check_inline(bytes: u32) -> Result<(), Error> {
-    let (at, most) = ("vkCreateDescriptorSetLayout", crate::physical_device::properties::MOST_INLINE_BYTES);
+    let (at, most) = ("vkCreateDescriptorSetLayout", crate::physical_device::properties::MAX_INLINE_BYTES);
     require(bytes.is_multiple_of(4), at, "VUID-VkDescriptorSetLayoutBinding-descriptorType-02209", || {
         format!("an inline uniform block of {bytes} bytes, no multiple of 4")
     })?;
@@ -199,7 +199,7 @@ fn support(
     out.fill(|variable: &mut vk::DescriptorSetVariableDescriptorCountLayoutSupport<'_>| {
         variable.max_variable_descriptor_count = match layout.and_then(|layout| layout.variable) {
             Some(Variable::Elements(_)) => driver::Limits::of_devices().max_per_set_descriptors,
-            Some(Variable::Bytes(_)) => crate::physical_device::properties::MOST_INLINE_BYTES,
+            Some(Variable::Bytes(_)) => crate::physical_device::properties::MAX_INLINE_BYTES,
             None => 0,
         };
     });

@@ -34,7 +34,7 @@ entry_points! {
 }
 
 /// `maxPushDescriptors`.
-pub(crate) const MOST_PUSHED: u32 = 256;
+pub(crate) const MAX_PUSHED: u32 = 256;
 
 const AT: &str = "vkCmdPushDescriptorSetKHR";
 
@@ -51,8 +51,8 @@ pub(super) fn check_layout(info: In<'_, vk::DescriptorSetLayoutCreateInfo<'_>>) 
     require(!has(&[D::INLINE_UNIFORM_BLOCK]), at, vuid, || "inline uniform blocks cannot be pushed".into())?;
     let all: u64 = info.all().iter().map(|binding| u64::from(binding.descriptor_count)).sum();
     let vuid = "VUID-VkDescriptorSetLayoutCreateInfo-flags-00281";
-    require(all <= MOST_PUSHED.into(), at, vuid, || {
-        format!("{all} descriptors to be pushed above maxPushDescriptors {MOST_PUSHED}")
+    require(all <= MAX_PUSHED.into(), at, vuid, || {
+        format!("{all} descriptors to be pushed above maxPushDescriptors {MAX_PUSHED}")
     })
 }
 

@@ -11,7 +11,7 @@ use crate::options::Options;
 pub(crate) const MAP_ALIGNMENT: u64 = 4096;
 
 /// Bytes of an inline uniform block, and of those of a pipeline layout.
-pub(crate) const MOST_INLINE_BYTES: u32 = 4096;
+pub(crate) const MAX_INLINE_BYTES: u32 = 4096;
 
 /// Properties by the version that they came with.
 #[derive(Clone, Copy)]
@@ -265,12 +265,12 @@ fn v13() -> vk::PhysicalDeviceVulkan13Properties<'static> {
         max_subgroup_size: has.subgroup_size,
         max_compute_workgroup_subgroups: has.max_compute_work_group_invocations / has.subgroup_size,
         required_subgroup_size_stages: ShaderStageFlags::COMPUTE,
-        max_inline_uniform_block_size: MOST_INLINE_BYTES,
+        max_inline_uniform_block_size: MAX_INLINE_BYTES,
         max_per_stage_descriptor_inline_uniform_blocks: 16,
         max_per_stage_descriptor_update_after_bind_inline_uniform_blocks: 16,
         max_descriptor_set_inline_uniform_blocks: 16,
         max_descriptor_set_update_after_bind_inline_uniform_blocks: 16,
-        max_inline_uniform_total_size: 16 * MOST_INLINE_BYTES,
+        max_inline_uniform_total_size: 16 * MAX_INLINE_BYTES,
         storage_texel_buffer_offset_alignment_bytes: alignment,
         uniform_texel_buffer_offset_alignment_bytes: alignment,
         max_buffer_size: has.max_buffer_size,
@@ -282,7 +282,7 @@ fn v13() -> vk::PhysicalDeviceVulkan13Properties<'static> {
 fn v14(of_device: &driver::Properties) -> PhysicalDeviceVulkan14Properties<'static> {
     let buffers = vk::PipelineRobustnessBufferBehaviorEXT::ROBUST_BUFFER_ACCESS_2;
     PhysicalDeviceVulkan14Properties {
-        max_push_descriptors: crate::descriptor::MOST_PUSHED,
+        max_push_descriptors: crate::descriptor::MAX_PUSHED,
         max_combined_image_sampler_descriptor_count: 1,
         default_robustness_storage_buffers: buffers,
         default_robustness_uniform_buffers: buffers,

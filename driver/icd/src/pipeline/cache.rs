@@ -51,7 +51,7 @@ pub(crate) struct PipelineCache {
 object!(PipelineCache: vk::PipelineCache);
 
 /// Pipelines that a cache keeps as such; more become bytes.
-const MOST: usize = 4096;
+const MAX_PIPELINES: usize = 4096;
 
 impl PipelineCache {
     /// What it has, for a pipeline to be made of.
@@ -67,7 +67,7 @@ impl PipelineCache {
         let (had, full) = {
             let mut kept = self.kept.lock();
             let had = kept.insert(pipeline.code_id(), pipeline.clone());
-            (had, kept.len() > MOST)
+            (had, kept.len() > MAX_PIPELINES)
         };
         if full {
             self.shrink();

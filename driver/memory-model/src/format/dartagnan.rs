@@ -369,9 +369,9 @@ impl<'a> Reader<'a> {
     }
 
     fn literal(&mut self, depth: u32) -> Result<Condition, Error> {
-        const DEEPEST: u32 = 64;
-        if depth > DEEPEST {
-            return Err(self.cursor.peek().error(format!("the condition nests deeper than the bound of {DEEPEST}")));
+        const MAX_DEPTH: u32 = 64;
+        if depth > MAX_DEPTH {
+            return Err(self.cursor.peek().error(format!("the condition nests deeper than the bound of {MAX_DEPTH}")));
         }
         if self.cursor.takes("~") || self.cursor.takes_name("not") {
             return Ok(Condition::Not(Box::new(self.literal(depth + 1)?)));

@@ -58,10 +58,13 @@ impl Format {
     ///
     /// Where and why the text is none.
     pub fn read(self, name: &str, text: &str) -> Result<Test, Error> {
-        const MOST: usize = 1 << 20;
-        if text.len() > MOST {
+        const MAX_TEXT_BYTES: usize = 1 << 20;
+        if text.len() > MAX_TEXT_BYTES {
             let place = Place { line: 1, column: 1 };
-            return Err(Error::new(place, format!("the text has {} bytes, and the bound is {MOST}", text.len())));
+            return Err(Error::new(
+                place,
+                format!("the text has {} bytes, and the bound is {MAX_TEXT_BYTES}", text.len()),
+            ));
         }
         match self {
             Self::Khronos => khronos::read(name, text),

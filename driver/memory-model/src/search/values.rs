@@ -46,7 +46,7 @@ pub(super) struct Solved {
 }
 
 /// How many guesses one execution may take.
-const MOST_GUESSES: u64 = 4096;
+const MAX_GUESSES: u64 = 4096;
 
 /// A read's value as far as it is known.
 #[derive(Clone, Copy, PartialEq)]
@@ -117,7 +117,7 @@ pub(super) fn solve(instance: &Instance, sources: &[Option<Source>]) -> Result<S
     let mut solver = Solver::new(instance, sources);
     solver.read_all();
     let mut solved = Solved::default();
-    guess(&mut solver, false, &mut solved, &mut MOST_GUESSES.clone())?;
+    guess(&mut solver, false, &mut solved, &mut MAX_GUESSES.clone())?;
     Ok(solved)
 }
 
@@ -150,7 +150,7 @@ fn guess(solver: &mut Solver<'_>, guessed: bool, solved: &mut Solved, left: &mut
     };
     for value in numbers {
         *left = left.checked_sub(1).ok_or_else(|| {
-            TooLarge::new("the values of an execution depend on themselves and take too many guesses", MOST_GUESSES)
+            TooLarge::new("the values of an execution depend on themselves and take too many guesses", MAX_GUESSES)
         })?;
         let states = solver.states.clone();
         solver.states[event] = State::Known(Some(value));

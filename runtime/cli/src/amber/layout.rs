@@ -4,7 +4,7 @@ use super::number::{Kind, Scalar};
 use super::types::{Struct, Type};
 
 /// The most scalars of one element; arrays could make it any number.
-const MOST_SLOTS: usize = 1 << 16;
+const MAX_SLOTS: usize = 1 << 16;
 
 /// The rules of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,8 +80,8 @@ impl Walk {
     }
 
     fn scalar(&mut self, scalar: Scalar, offset: u32) -> Result<(), String> {
-        if self.slots.len() >= MOST_SLOTS {
-            return Err(format!("an element has more than {MOST_SLOTS} scalars"));
+        if self.slots.len() >= MAX_SLOTS {
+            return Err(format!("an element has more than {MAX_SLOTS} scalars"));
         }
         self.slots.push(Slot { offset, scalar });
         Ok(())

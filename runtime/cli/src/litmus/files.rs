@@ -25,9 +25,9 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 
 fn below(folder: &Path, files: &mut Vec<PathBuf>, depth: usize) -> Result<(), Failure> {
     // Links may go in circles.
-    const DEEPEST: usize = 32;
-    if depth > DEEPEST {
-        return Err(Failure::file(folder, format!("folders nest deeper than {DEEPEST}")));
+    const MAX_DEPTH: usize = 32;
+    if depth > MAX_DEPTH {
+        return Err(Failure::file(folder, format!("folders nest deeper than {MAX_DEPTH}")));
     }
     let entries = std::fs::read_dir(folder).map_err(|error| Failure::file(folder, error))?;
     let mut paths = Vec::new();

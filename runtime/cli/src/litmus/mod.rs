@@ -27,7 +27,7 @@ use crate::output::Output;
 use expected::Expected;
 
 /// How many executions are counted; only the report tells that there are more.
-const MOST_EXECUTIONS: u64 = 200_000;
+const MAX_EXECUTIONS: u64 = 200_000;
 
 /// A test with everything that was found out about it.
 struct Decided {
@@ -214,7 +214,7 @@ fn decide(path: &Path, args: &LitmusArgs, options: &Options, expected: &Expected
     });
     let race = find_race(&test.program, filter, options).map_err(|bound| undecided(&bound));
     let races = race.as_ref().map(Option::is_some).map_err(Clone::clone);
-    let summary = summarize(&test.program, options, MOST_EXECUTIONS).map_err(|bound| undecided(&bound));
+    let summary = summarize(&test.program, options, MAX_EXECUTIONS).map_err(|bound| undecided(&bound));
     let racing = race.ok().flatten();
     let explanation = racing.as_ref().filter(|_| args.explain);
     let explanation = explanation.and_then(|race| explain(&test.program, race, options.model, 0));

@@ -58,12 +58,12 @@ thread_local! {
 }
 
 /// Operands of the largest kernel whose tables are kept: they take about a hundred bytes for each.
-const MOST_KEPT: usize = 1 << 15;
+const MAX_KEPT_OPERANDS: usize = 1 << 15;
 
 impl Drop for Tables {
     fn drop(&mut self) {
         if let Some(context) = self.context.take()
-            && context.output.allocs.len() <= MOST_KEPT
+            && context.output.allocs.len() <= MAX_KEPT_OPERANDS
         {
             // A thread that ends may have no place for them any more.
             let _ = KEPT.try_with(|kept| kept.set(Some(context)));
@@ -73,14 +73,14 @@ impl Drop for Tables {
 
 /// Instructions up to which live ranges are split and merged: more of them, with many values alive at once, take time that
 /// grows with the square of their number (16,000: 0.1 s; 40,000: seconds).
-const MOST_SPLIT: usize = 1 << 14;
+const MAX_SPLIT_INSTRUCTIONS: usize = 1 << 14;
 
 /// Values alive at a time, on the average, up to which they are, too: 2,000 loads before as many stores, as copies of large
 /// structures are, take 0.4 s otherwise, and four times as many seconds.
-const MOST_ALIVE: u64 = 384;
+const MAX_LIVE: u64 = 384;
 
 /// Values that branches pass, up to which they are: a loop of 1,000 ways out, each of which passes what became of the others, takes seconds.
-const MOST_PASSED: usize = 1 << 17;
+const MAX_BLOCK_ARGUMENTS: usize = 1 << 17;
 
 /// How many values all branches pass.
 fn passed(code: &VCode) -> usize {
@@ -104,7 +104,7 @@ fn alive(code: &VCode) -> u64 {
 
 /// Blocks up to which debug builds prove the result right, which takes time that grows with the square of their number, too.
 #[cfg(debug_assertions)]
-const MOST_PROVED: usize = 1 << 11;
+const MAX_CHECKED_BLOCKS: usize = 1 << 11;
 
 /// Assigns registers; in debug builds the result is proved right.
 pub(super) fn allocate<'a>(
@@ -115,7 +115,11 @@ pub(super) fn allocate<'a>(
 ) -> Result<&'a Output, CompileError> {
     let env = machine(isa);
     let algorithm = match registers {
-        Registers::BySize if code.len() <= MOST_SPLIT && alive(code) <= MOST_ALIVE && passed(code) <= MOST_PASSED => {
+        Registers::BySize
+            if code.len() <= MAX_SPLIT_INSTRUCTIONS
+                && alive(code) <= MAX_LIVE
+                && passed(code) <= MAX_BLOCK_ARGUMENTS =>
+        {
             Algorithm::Ion
         }
         Registers::BySize | Registers::InOnePass => Algorithm::Fastalloc,
@@ -127,7 +131,7 @@ pub(super) fn allocate<'a>(
         .map_err(|error| CompileError::Registers(error.to_string()))?;
     let out = &tables.context.insert(context).output;
     #[cfg(debug_assertions)]
-    if code.blocks.len() <= MOST_PROVED && passed(code) <= MOST_PASSED {
+    if code.blocks.len() <= MAX_CHECKED_BLOCKS && passed(code) <= MAX_BLOCK_ARGUMENTS {
         let mut checker = regalloc2::checker::Checker::new(code, env);
         checker.prepare(out);
         checker.run().map_err(|errors| CompileError::Registers(format!("{errors:?}")))?;

@@ -199,8 +199,8 @@ impl VCode {
 
     /// Whether numbers still fit what the allocator packs them into.
     pub(super) fn fits(&self) -> bool {
-        const MOST: usize = 1 << 18;
-        self.insts.len() <= MOST && self.vregs <= MOST && self.blocks.len() <= MOST
+        const MAX_OPERANDS: usize = 1 << 18;
+        self.insts.len() <= MAX_OPERANDS && self.vregs <= MAX_OPERANDS && self.blocks.len() <= MAX_OPERANDS
     }
 
     pub(super) fn kind(&self, inst: usize) -> &Kind {

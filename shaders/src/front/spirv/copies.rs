@@ -9,7 +9,7 @@ use super::words::{Checked, Id, Inst, operand};
 use crate::ir::{self, Access, BlockCall, InstData, Merge, Value, ValueDef};
 
 /// Scalars up to which a copy is of all of them at once: the optimiser sees through those.
-const MOST_AT_ONCE: u32 = 256;
+const MAX_SCALARS_AT_ONCE: u32 = 256;
 
 /// What is copied.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ impl From {
 impl Translator<'_> {
     /// Whether a type has so many scalars that copies of it may be loops.
     pub(super) fn is_large(&self, ty: Id) -> bool {
-        self.types.get(ty).is_ok_and(|info| info.scalars > MOST_AT_ONCE)
+        self.types.get(ty).is_ok_and(|info| info.scalars > MAX_SCALARS_AT_ONCE)
     }
 
     /// A load of a large composite that the next instruction stores and nobody else uses: copies it. Whether it did.

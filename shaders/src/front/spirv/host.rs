@@ -7,7 +7,7 @@ use super::types::Type;
 use super::words::{Checked, Id, Inst, operand, text};
 use crate::host::{Kind, Message, Operand};
 use crate::ir::{self, BuiltIn, InstData, Scope, Value};
-use crate::simd::MOST_WORDS;
+use crate::simd::MAX_WORDS;
 
 impl Translator<'_> {
     /// `OpReadClockKHR`: 64 bits, as one integer or as two words.
@@ -67,7 +67,7 @@ impl Translator<'_> {
                 });
             }
         }
-        if args.len() > MOST_WORDS as usize {
+        if args.len() > MAX_WORDS as usize {
             return Ok(());
         }
         let messages = &mut self.builder.kernel().messages;

@@ -244,8 +244,8 @@ impl Translator<'_> {
 /// The last byte of an access, or one behind it in the same element of the array that was stepped through last: so members of one
 /// element are reached by one test.
 fn rounded(pointer: &Pointer, last: u32) -> u32 {
-    const LONGEST: u32 = 256;
-    let Some(&(_, stride)) = pointer.steps.last().filter(|&&(_, stride)| stride > 4 && stride <= LONGEST) else {
+    const MAX_LENGTH: u32 = 256;
+    let Some(&(_, stride)) = pointer.steps.last().filter(|&&(_, stride)| stride > 4 && stride <= MAX_LENGTH) else {
         return last;
     };
     let end = pointer.delta.saturating_add(last);

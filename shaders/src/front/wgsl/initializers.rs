@@ -67,7 +67,7 @@ fn evaluated(expressions: &Arena<Expression>, init: Handle<Expression>) -> Optio
             Expression::Compose { .. } | Expression::Splat { .. } => {}
             _ => is_constant = false,
         }
-        if !operands(&mut expression, &mut |operand| waiting.push(*operand)) || needed.len() > MOST {
+        if !operands(&mut expression, &mut |operand| waiting.push(*operand)) || needed.len() > MAX_VISITS {
             return None;
         }
         needed.push(handle);
@@ -78,7 +78,7 @@ fn evaluated(expressions: &Arena<Expression>, init: Handle<Expression>) -> Optio
 }
 
 /// Visits of expressions for one initializer, which may name one expression many times.
-const MOST: usize = 1 << 16;
+const MAX_VISITS: usize = 1 << 16;
 
 /// Visits the operands of expressions that initializers can have; false for others.
 fn operands(expression: &mut Expression, visit: &mut dyn FnMut(&mut Handle<Expression>)) -> bool {

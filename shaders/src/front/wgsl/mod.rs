@@ -29,7 +29,7 @@ use crate::ir::{Kernel, SourceLine};
 const FILE: &str = "wgsl";
 
 /// Bytes of text whose kernels get the lines of it: naga looks each one up from the text's beginning.
-const MOST_WITH_LINES: usize = 1 << 17;
+const MAX_WITH_LINES: usize = 1 << 17;
 
 /// A validated WGSL module. Overrides (WGSL's specialization constants) are applied when a kernel is asked for.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl Module {
 
     /// Specializes an entry point. An unknown name is the reader's error, which lists the known ones.
     pub fn kernel(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
-        if self.source.len() > MOST_WITH_LINES {
+        if self.source.len() > MAX_WITH_LINES {
             return self.kernel_without_lines(entry, specialization);
         }
         self.kernel_with_lines(entry, specialization)

@@ -4,7 +4,7 @@
 //! is all of it, twice.
 
 /// Lines of a message up to this length stay as they are.
-const MOST: usize = 200;
+const MAX_LINE_LENGTH: usize = 200;
 /// Characters shown of a longer line.
 const SHOWN: usize = 120;
 /// Those of them before the mark.
@@ -14,7 +14,7 @@ const RULE: char = '│';
 
 /// The message with windows in place of long lines.
 pub(super) fn windowed(message: &str) -> String {
-    if message.lines().all(|line| line.len() <= MOST) {
+    if message.lines().all(|line| line.len() <= MAX_LINE_LENGTH) {
         return message.to_owned();
     }
     let lines: Vec<_> = message.lines().collect();
@@ -22,7 +22,7 @@ pub(super) fn windowed(message: &str) -> String {
     let mut start = 0;
     for (at, line) in lines.iter().enumerate() {
         let Some((number, text)) = line.split_once(RULE) else {
-            shown.push(if line.len() <= MOST { (*line).to_owned() } else { cut(line, 0) });
+            shown.push(if line.len() <= MAX_LINE_LENGTH { (*line).to_owned() } else { cut(line, 0) });
             continue;
         };
         if !number.trim().is_empty() {
@@ -30,7 +30,7 @@ pub(super) fn windowed(message: &str) -> String {
             let below = lines[at + 1..].iter().map_while(|line| line.split_once(RULE));
             let marks = below.take_while(|(number, _)| number.trim().is_empty());
             let mark = marks.filter_map(|(_, marks)| marks.chars().position(|mark| matches!(mark, '^' | '-'))).min();
-            let is_long = text.chars().count() > MOST;
+            let is_long = text.chars().count() > MAX_LINE_LENGTH;
             start = if is_long { mark.unwrap_or(0).saturating_sub(BEFORE) } else { 0 };
         }
         shown.push(format!("{number}{RULE}{}", cut(text, start)));
@@ -48,7 +48,7 @@ fn cut(text: &str, start: usize) -> String {
         (_, false) => " … ",
     };
     let mut rest = text.chars().skip(start);
-    let most = if start == 0 { MOST } else { SHOWN };
+    let most = if start == 0 { MAX_LINE_LENGTH } else { SHOWN };
     let kept: String = rest.by_ref().take(most).collect();
     let after = if rest.next().is_some() { " …" } else { "" };
     format!("{before}{kept}{after}")

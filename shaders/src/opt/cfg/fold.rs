@@ -8,13 +8,13 @@ use crate::ir::{Block, BlockCall, InstData, Kernel, Op, Type, Value};
 const FEW_LITERALS: usize = 3;
 
 /// Decided branches in kernels with operations of subgroups that are looked at: each takes time linear in the kernel's size.
-const MOST_TRIES: usize = 256;
+const MAX_TRIES: usize = 256;
 
 /// Makes jumps and branches of simpler kind where control has less choice. Says whether there were any.
 pub(super) fn terminators(kernel: &mut Kernel) -> bool {
     let mut changed = false;
     let members = Members::new(kernel);
-    let mut tries = MOST_TRIES;
+    let mut tries = MAX_TRIES;
     for place in 0..kernel.layout.len() {
         let block = kernel.layout[place];
         while let Some(data) = folded(kernel, block)

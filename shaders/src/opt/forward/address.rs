@@ -66,7 +66,7 @@ pub(super) struct Addresses {
 }
 
 /// Arrays inside arrays that are looked through.
-const DEEPEST: usize = 8;
+const MAX_ARRAY_DEPTH: usize = 8;
 
 impl Addresses {
     /// The address of a place; `None` for memory that never changes.
@@ -78,7 +78,7 @@ impl Addresses {
             }
             Place::Buffer { space: BufferSpace::Uniform, .. } | Place::Push { .. } => return None,
         };
-        let (root, constant) = self.split(kernel, offset, DEEPEST);
+        let (root, constant) = self.split(kernel, offset, MAX_ARRAY_DEPTH);
         Some(Address { object, shared: super::is_shared(kernel, object), root, constant })
     }
 

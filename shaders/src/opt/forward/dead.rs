@@ -7,7 +7,7 @@ use super::effects::{self, Effect};
 use crate::ir::{Access, Block, InstData, Kernel, Variable, Width};
 
 /// Places that are remembered.
-const MOST: usize = 32;
+const MAX_STORES: usize = 32;
 
 /// Drops such stores, block by block.
 pub(super) fn drop_stores(kernel: &mut Kernel, addresses: &mut Addresses) {
@@ -80,7 +80,7 @@ impl Scan {
         if is_plain && (is_last || self.replaced.contains(&address)) {
             return false;
         }
-        if self.replaced.len() < MOST && !access.volatile {
+        if self.replaced.len() < MAX_STORES && !access.volatile {
             self.replaced.push(address);
         }
         true

@@ -50,7 +50,7 @@ pub(super) fn of(kernel: &Kernel, inst: Inst, addresses: &mut Addresses) -> Effe
 }
 
 /// Stores of a loop that are told apart.
-const MOST: usize = 16;
+const MAX_STORES: usize = 16;
 
 /// What all blocks of a loop do.
 #[derive(Clone, Debug, Default)]
@@ -108,7 +108,7 @@ impl Summary {
                 if self.many || self.stores.contains(&address) {
                     return;
                 }
-                self.many = self.stores.len() == MOST;
+                self.many = self.stores.len() == MAX_STORES;
                 self.stores.push(address);
             }
         }

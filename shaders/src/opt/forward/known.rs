@@ -14,7 +14,7 @@ pub(super) struct Known {
 }
 
 /// Places that are remembered; the oldest are forgotten first.
-const MOST: usize = 32;
+const MAX_KNOWN: usize = 32;
 
 /// All that is known. No address is there twice.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +30,7 @@ impl State {
 
     /// Remembers.
     pub(super) fn add(&mut self, known: Known) {
-        if self.known.len() == MOST {
+        if self.known.len() == MAX_KNOWN {
             self.known.remove(0);
         }
         self.known.push(known);

@@ -24,7 +24,7 @@ use effects::{Effect, Effects};
 use known::{Known, State};
 
 /// Nests of loops that are deeper are not looked at.
-const DEEPEST: usize = 64;
+const MAX_LOOP_DEPTH: usize = 64;
 
 /// Runs the pass.
 pub(super) fn run(kernel: &mut Kernel) {
@@ -35,7 +35,7 @@ pub(super) fn run(kernel: &mut Kernel) {
     }
     cfg::prune(kernel);
     let loops = Loops::new(kernel, &Dominators::new(kernel));
-    if kernel.layout.iter().any(|&block| loops.depth(block) > DEEPEST) {
+    if kernel.layout.iter().any(|&block| loops.depth(block) > MAX_LOOP_DEPTH) {
         return;
     }
     let mut addresses = Addresses::default();

@@ -10,7 +10,7 @@ use crate::opt::cfg::Edges;
 use crate::opt::gvn::Key;
 
 /// Blocks of a loop that is compared, at most.
-const MOST_BLOCKS: usize = 64;
+const MAX_BLOCKS: usize = 64;
 
 /// A loop, and another that is the same.
 pub(super) struct Alike {
@@ -103,7 +103,7 @@ impl Walk<'_> {
         if let Some(&partner) = self.partners.get(&copy) {
             return (partner == block).then_some(());
         }
-        if self.pairs.len() == MOST_BLOCKS {
+        if self.pairs.len() == MAX_BLOCKS {
             return None;
         }
         let params = [block, copy].map(|block| &self.kernel.blocks[block].params);

@@ -19,12 +19,12 @@ use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Valu
 use alike::Alike;
 
 /// Loops that are melded in a kernel, at most: all is looked at again after each.
-const MOST_LOOPS: usize = 16;
+const MAX_LOOPS: usize = 16;
 
 /// Runs the pass.
 pub(super) fn run(kernel: &mut Kernel) {
     let mut differ = EntitySet::new();
-    for _ in 0..MOST_LOOPS {
+    for _ in 0..MAX_LOOPS {
         let mut melder = Melder::new(kernel, differ);
         let blocks = melder.kernel.layout.clone();
         let melded = blocks.into_iter().any(|block| melder.meld(block));

@@ -10,7 +10,7 @@ use crate::analysis::{Dominators, Loops};
 use crate::ir::{Block, Inst, InstData, Kernel, Op, Value, ValueDef};
 
 /// Terms of one sum, at most.
-const MOST_TERMS: usize = 12;
+const MAX_TERMS: usize = 12;
 
 /// Puts the terms of all sums in order.
 pub(super) fn sums(kernel: &mut Kernel) {
@@ -90,7 +90,7 @@ impl Order {
                 ValueDef::Result { inst, .. } if self.uses[value] == 1 && self.homes[inst] == Some(block) => Some(inst),
                 _ => None,
             };
-            let room = sum.terms.len() + stack.len() + 2 <= MOST_TERMS;
+            let room = sum.terms.len() + stack.len() + 2 <= MAX_TERMS;
             match part.and_then(|inst| addends(kernel, inst).filter(|_| room).zip(Some(inst))) {
                 Some((more, inst)) => {
                     sum.insts.push(inst);

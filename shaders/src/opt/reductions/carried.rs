@@ -15,10 +15,10 @@ use crate::ir::{
 use crate::opt::cfg::{self, Edges};
 
 /// Sums of a kernel that are carried otherwise, at most: all is looked at again after each.
-const MOST: usize = 16;
+const MAX_SUMS: usize = 16;
 
 /// Values that a condition may depend on, at most.
-const LARGEST: usize = 256;
+const MAX_VALUES: usize = 256;
 
 /// Carries sums otherwise where that saves reductions.
 pub(super) fn run(kernel: &mut Kernel, dominators: &Dominators, loops: &Loops) {
@@ -26,7 +26,7 @@ pub(super) fn run(kernel: &mut Kernel, dominators: &Dominators, loops: &Loops) {
         return;
     }
     let edges = Edges::from(kernel, &kernel.layout);
-    for _ in 0..MOST {
+    for _ in 0..MAX_SUMS {
         let sums = Sums::new(kernel);
         let finder = Finder { kernel, dominators, loops, edges: &edges, sums: &sums };
         // What an inner loop leaves behind may be what an outer one carries.
@@ -205,7 +205,7 @@ impl Finder<'_> {
                 continue;
             }
             count += 1;
-            if count > LARGEST || !self.agrees(value, header, &mut stack) {
+            if count > MAX_VALUES || !self.agrees(value, header, &mut stack) {
                 return false;
             }
         }

@@ -34,7 +34,7 @@ const GROWTH: usize = 8192;
 const LARGE: usize = 1 << 15;
 
 /// Nests that are deeper are not looked at.
-const DEEPEST: usize = 64;
+const MAX_LOOP_DEPTH: usize = 64;
 
 /// Each round unrolls the innermost loops.
 const ROUNDS: usize = 8;
@@ -58,7 +58,7 @@ pub(super) fn run(kernel: &mut Kernel) {
 fn round(kernel: &mut Kernel, growth: &mut usize, steps: &mut Steps) -> bool {
     let dominators = Dominators::new(kernel);
     let loops = Loops::new(kernel, &dominators);
-    if loops.all.is_empty() || kernel.layout.iter().any(|&block| loops.depth(block) > DEEPEST) {
+    if loops.all.is_empty() || kernel.layout.iter().any(|&block| loops.depth(block) > MAX_LOOP_DEPTH) {
         return false;
     }
     let nest = Nest::new(kernel, dominators, loops);

@@ -34,7 +34,7 @@ impl Steps {
 }
 
 /// Values that a condition may depend on, at most.
-const LARGEST: usize = 48;
+const MAX_REGISTERS: usize = 48;
 
 /// Counts the trips, up to `most`.
 pub(super) fn count(
@@ -217,7 +217,7 @@ impl Maker<'_> {
         if let Some(&(_, register)) = self.numbers.iter().find(|known| known.0 == value) {
             return Some(register);
         }
-        if depth > LARGEST || self.registers.len() > LARGEST {
+        if depth > MAX_REGISTERS || self.registers.len() > MAX_REGISTERS {
             return None;
         }
         let kernel = self.kernel;

@@ -88,7 +88,7 @@ impl Turns {
         let leaves = |block: Block| last(block).is_none_or(|last| !last.targets().iter().all(inside));
         let alone = body.iter().all(|&block| block == latch || !leaves(block));
         let ends = last(latch)?.targets().iter().all(|call| inside(call) || call.args.is_empty());
-        (alone && ends && body.len() < MOST_BLOCKS).then_some(Self { header: *header, number, latch, count, body })
+        (alone && ends && body.len() < MAX_BLOCKS).then_some(Self { header: *header, number, latch, count, body })
     }
 
     /// All blocks on ways from the header to the latch.
@@ -99,7 +99,7 @@ impl Turns {
 }
 
 /// Blocks of a body that runs in pairs, at most.
-const MOST_BLOCKS: usize = 256;
+const MAX_BLOCKS: usize = 256;
 
 struct Pairing<'k> {
     kernel: &'k mut Kernel,

@@ -19,8 +19,8 @@ const MASKS: u32 = 6;
 const GENERALS: u32 = 20;
 
 /// Instructions of a body that is paired, at most and, without loops, at least: what is shorter overlaps by itself.
-const LONGEST: usize = 600;
-const SHORTEST: usize = 80;
+const MAX_LENGTH: usize = 600;
+const MIN_LENGTH: usize = 80;
 
 /// Vectors that a loop carries, at most: each way from one to another is looked at.
 const CARRIED: usize = 12;
@@ -28,13 +28,13 @@ const CARRIED: usize = 12;
 /// Whether the body waits for its own results rather than for the machine's units.
 pub(super) fn is_latency_bound(kernel: &Kernel, turns: &Turns) -> bool {
     let size = turns.body.iter().map(|&block| kernel.blocks[block].insts.len()).sum::<usize>();
-    if size > LONGEST {
+    if size > MAX_LENGTH {
         return false;
     }
     let spans = spans(kernel, turns);
     if spans.is_empty() {
         let chain = Depths::of(kernel, &turns.body, None).longest;
-        return size >= SHORTEST && waits(chain, busy(kernel, &turns.body));
+        return size >= MIN_LENGTH && waits(chain, busy(kernel, &turns.body));
     }
     let inner = |&&(first, last): &&(usize, usize)| !spans.iter().any(|&(at, _)| at > first && at <= last);
     spans.iter().filter(inner).all(|&(first, last)| {

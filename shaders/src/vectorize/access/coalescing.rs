@@ -14,7 +14,7 @@ use crate::simd::{InstData, LANES, Row};
 use crate::vectorize::{Type, Value, Widen};
 
 /// The farthest word that is looked at.
-const FARTHEST: u32 = 1 << 16;
+const MAX_DISTANCE: u32 = 1 << 16;
 
 /// A word for each lane: its place in the window.
 pub(in crate::vectorize) type Places = [u32; LANES as usize];
@@ -63,7 +63,7 @@ impl Widen<'_> {
         let Shape::Pattern(pattern) = self.shape(value) else { return None };
         let zeros = self.uniformity.zeros(value);
         let lanes = *self.uniformity.patterns.lanes(pattern);
-        let fits = |&lane: &u32| (zeros >= 32 || lane >> zeros == 0) && lane < FARTHEST / stride.max(1);
+        let fits = |&lane: &u32| (zeros >= 32 || lane >> zeros == 0) && lane < MAX_DISTANCE / stride.max(1);
         let row = pattern == Patterns::ROW && stride == 4;
         let usable = !row && stride.is_multiple_of(4) && lanes.iter().all(fits);
         usable.then(|| Window { term, lanes: lanes.map(|lane| lane * stride) })

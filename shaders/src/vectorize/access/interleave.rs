@@ -18,13 +18,13 @@ use crate::simd::InstData;
 use crate::vectorize::{Type, Value, Widen};
 
 /// Groups that are looked at for one more member.
-const MOST_OPEN: usize = 16;
+const MAX_OPEN: usize = 16;
 
 /// Accesses that are done together.
-const MOST_MEMBERS: usize = 32;
+const MAX_MEMBERS: usize = 32;
 
 /// Words of a long element that are accessed together.
-pub(in crate::vectorize) const MOST_WORDS: u64 = 4;
+pub(in crate::vectorize) const MAX_WORDS: u64 = 4;
 
 /// What memory an element is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +141,7 @@ impl Widen<'_> {
                 open.retain(|&group| !store && !plans.groups[group].store);
             }
             if let Some((element, word)) = found {
-                if open.len() == MOST_OPEN {
+                if open.len() == MAX_OPEN {
                     open.remove(0);
                 }
                 open.push(plans.groups.len());
@@ -163,7 +163,7 @@ impl Widen<'_> {
             return false;
         }
         let offset = Offset { lanes: SmallVec::from_slice(&[index]), ..Offset::default() };
-        let words = u64::from(index.stride / 4).min(MOST_WORDS) as u32;
+        let words = u64::from(index.stride / 4).min(MAX_WORDS) as u32;
         self.window(&offset).is_some_and(|window| {
             Self::is_near(&cover((0..words).flat_map(|word| window.places(word))), words as usize)
         })
@@ -198,7 +198,7 @@ impl Widen<'_> {
                         return None;
                     }
                     // Of a long element, the nearest words are looked at together.
-                    let word = constant % u64::from(stride) / 4 % MOST_WORDS;
+                    let word = constant % u64::from(stride) / 4 % MAX_WORDS;
                     let lanes = Lanes::Near { index: Term { value: *value, stride }, skip: constant - word * 4 };
                     return Some((Element { root, uniform, width, lanes }, Word { number: word, step }));
                 }
@@ -230,7 +230,7 @@ impl Widen<'_> {
                 let (first, last) = plans.groups[group].span();
                 let (first, count) = match (element.width, &element.lanes) {
                     (Width::Word, Lanes::Row { index, .. }) => {
-                        (Word { number: 0, step: 0 }, (index.stride / 4).min(MOST_WORDS as u32) as usize)
+                        (Word { number: 0, step: 0 }, (index.stride / 4).min(MAX_WORDS as u32) as usize)
                     }
                     (Width::Word, &Lanes::Spaced { apart, .. }) => (first, apart as usize),
                     _ => (first, last.distance(first) + 1),
@@ -271,7 +271,7 @@ impl Widen<'_> {
         let mut rest = &stored[..];
         while let Some(&(at, first, _)) = rest.first() {
             let next = rest.iter().zip(at..).take_while(|(entry, at)| entry.0 == *at).count();
-            let (run, others) = rest.split_at(next.min(MOST_WORDS as usize));
+            let (run, others) = rest.split_at(next.min(MAX_WORDS as usize));
             let elements = Box::new(self.spaced(element, members[0].0, first, run.len()));
             let values = run.iter().map(|entry| entry.2).collect();
             let mask = self.exec;
@@ -352,7 +352,7 @@ impl Word {
 impl Group {
     /// Whether an access to this word can be done together with those of the group.
     fn takes(&self, element: &Element, word: Word) -> bool {
-        if self.element != *element || self.members.len() == MOST_MEMBERS {
+        if self.element != *element || self.members.len() == MAX_MEMBERS {
             return false;
         }
         match element.lanes {
@@ -378,7 +378,7 @@ impl Group {
     /// Parts of words are not loaded without those between them.
     fn is_short(&self, word: Word) -> bool {
         let (first, last) = self.span_with(word);
-        self.store || self.element.width == Width::Word || last.distance(first) < MOST_WORDS as usize
+        self.store || self.element.width == Width::Word || last.distance(first) < MAX_WORDS as usize
     }
 
     /// The first word and the last: those of numbers and of steps.
@@ -410,7 +410,7 @@ impl Plans {
             let complete = match group.element.lanes {
                 // A single word of a long element is loaded better otherwise.
                 Lanes::Row { index, .. } => {
-                    let long = group.element.width == Width::Word && u64::from(index.stride) > 4 * MOST_WORDS;
+                    let long = group.element.width == Width::Word && u64::from(index.stride) > 4 * MAX_WORDS;
                     group.store || !long || group.span().0 != group.span().1
                 }
                 Lanes::Near { index, .. } => !group.store || group.members.len() == index.stride as usize / 4,

@@ -13,11 +13,11 @@ use crate::simd::{Address, InstData, LANES, Row, Strips};
 use crate::vectorize::{Type, Value, Widen};
 
 /// Strips of an access, and rows that they are loaded with, at most.
-const MOST_STRIPS: usize = 4;
-const MOST_ROWS: usize = 6;
+const MAX_SEGMENTS: usize = 4;
+const MAX_ROWS: usize = 6;
 
 /// Sums and products that are followed.
-const DEEPEST: usize = 4;
+const MAX_SUM_DEPTH: usize = 4;
 
 /// A number in each lane, modulo 2³²: the sum of what lanes share, of a constant of each lane, and of constants of each lane
 /// times values that lanes share.
@@ -64,7 +64,7 @@ pub(in crate::vectorize) struct InStrips {
     lines: SmallVec<[(Line, u32); 2]>,
     /// The one that counts words.
     row: usize,
-    strips: SmallVec<[Strip; MOST_STRIPS]>,
+    strips: SmallVec<[Strip; MAX_SEGMENTS]>,
 }
 
 /// Lanes that are together.
@@ -136,12 +136,12 @@ impl InStrips {
     }
 
     /// Lanes with words next to each other, by the first of them, in order; none if they are many.
-    fn runs(&self) -> Option<SmallVec<[(usize, u64); MOST_STRIPS]>> {
+    fn runs(&self) -> Option<SmallVec<[(usize, u64); MAX_SEGMENTS]>> {
         let words = &self.lines[self.row].0.lanes;
-        let mut runs: SmallVec<[(usize, u64); MOST_STRIPS]> = SmallVec::new();
+        let mut runs: SmallVec<[(usize, u64); MAX_SEGMENTS]> = SmallVec::new();
         for lane in 0..LANES as usize {
             let strip = self.strips.iter().find(|strip| strip.mask >> lane & 1 != 0)?;
-            let full = runs.len() == MOST_STRIPS;
+            let full = runs.len() == MAX_SEGMENTS;
             match runs.last_mut() {
                 Some((first, mask))
                     if strip.mask >> *first & 1 != 0
@@ -164,31 +164,31 @@ impl Widen<'_> {
         if offset.lanes.len() == 1 && self.shape(offset.lanes[row].value) == Shape::Pattern(Patterns::ROW) {
             return None;
         }
-        let lines = offset.lanes.iter().map(|term| Some((self.line(term.value, DEEPEST)?, term.stride)));
+        let lines = offset.lanes.iter().map(|term| Some((self.line(term.value, MAX_SUM_DEPTH)?, term.stride)));
         let lines: SmallVec<[(Line, u32); 2]> = lines.collect::<Option<_>>()?;
         let together = |a: usize, b: usize| {
             let mut lines = lines.iter().enumerate();
             lines.all(|(number, (line, _))| line.is_level(a, b) && (number == row || line.lanes[a] == line.lanes[b]))
         };
-        let mut masks: SmallVec<[(usize, u64); MOST_STRIPS]> = SmallVec::new();
+        let mut masks: SmallVec<[(usize, u64); MAX_SEGMENTS]> = SmallVec::new();
         for lane in 0..LANES as usize {
             match masks.iter().position(|&(first, _)| together(first, lane)) {
                 Some(strip) => masks[strip].1 |= 1 << lane,
-                None if masks.len() == MOST_STRIPS => return None,
+                None if masks.len() == MAX_SEGMENTS => return None,
                 None => masks.push((lane, 1 << lane)),
             }
         }
         let words = lines[row].0.lanes;
         let strip = |(first, mask)| Some(Strip { mask, first, form: form(&words, first, mask)? });
-        let strips: SmallVec<[Strip; MOST_STRIPS]> = masks.into_iter().map(strip).collect::<Option<_>>()?;
+        let strips: SmallVec<[Strip; MAX_SEGMENTS]> = masks.into_iter().map(strip).collect::<Option<_>>()?;
         let rows = strips.iter().map(|strip| if let Form::Picked { rows, .. } = &strip.form { rows.len() } else { 1 });
-        (rows.sum::<usize>() <= MOST_ROWS).then_some(InStrips { lines, row, strips })
+        (rows.sum::<usize>() <= MAX_ROWS).then_some(InStrips { lines, row, strips })
     }
 
     /// How many lanes are in a strip, if a value's lanes are in strips of 8 or 4, next to each other within a strip, and equal
     /// distances from strip to strip.
     pub(in crate::vectorize) fn even_strips(&self, value: ir::Value) -> Option<EvenStrips> {
-        let line = self.line(value, DEEPEST)?;
+        let line = self.line(value, MAX_SUM_DEPTH)?;
         let lanes = (1..LANES as usize).find(|&lane| !line.follows(lane))?;
         let is_even = |lane: usize| match lane % lanes {
             0 => line.is_step(lane, lanes),

@@ -6,15 +6,15 @@
 use smallvec::SmallVec;
 
 use super::address::{Offset, Region, Term};
-use super::interleave::{Element, Lanes, MOST_WORDS, Word};
+use super::interleave::{Element, Lanes, MAX_WORDS, Word};
 use crate::analysis::{Patterns, Shape};
 use crate::ir::{self, Inst, InstData as Scalar, Op, Width};
 use crate::simd::{Elements, LANES, Spacing};
 use crate::vectorize::{Value, Widen};
 
 /// Bytes that lanes' elements are from each other, at most.
-const LONGEST_STRIDE: u32 = 1 << 16;
-const LONGEST_OF_PARTS: u32 = 8;
+const MAX_STRIDE: u32 = 1 << 16;
+const MAX_SUBWORD_STRIDE: u32 = 8;
 
 impl Widen<'_> {
     /// Elements whose lanes are equal distances from each other: all stores, and loads of elements that rows hold without much
@@ -27,11 +27,11 @@ impl Widen<'_> {
         store: bool,
     ) -> Option<(Lanes, Word)> {
         let bytes = width.bytes();
-        let most = if width == Width::Word { LONGEST_STRIDE } else { LONGEST_OF_PARTS };
+        let most = if width == Width::Word { MAX_STRIDE } else { MAX_SUBWORD_STRIDE };
         if stride == bytes
             && let Some(apart) = self.distance(value)
         {
-            let most = if width == Width::Word && !store { MOST_WORDS as u32 * bytes } else { most };
+            let most = if width == Width::Word && !store { MAX_WORDS as u32 * bytes } else { most };
             let (number, step) = self.without_step(value);
             let fits = apart > 1 && apart <= most / bytes && self.distance(number) == Some(apart);
             let lanes = Lanes::Spaced { number, apart, skip: constant };
@@ -53,9 +53,9 @@ impl Widen<'_> {
             }
         };
         let (mut skip, mut number) = (constant - within, within / u64::from(bytes));
-        if width == Width::Word && !store && stride > MOST_WORDS as u32 * bytes {
+        if width == Width::Word && !store && stride > MAX_WORDS as u32 * bytes {
             // Of a long element, four words next to each other.
-            let first = (number / MOST_WORDS * MOST_WORDS).min(u64::from(stride / bytes) - MOST_WORDS);
+            let first = (number / MAX_WORDS * MAX_WORDS).min(u64::from(stride / bytes) - MAX_WORDS);
             (skip, number) = (skip + first * u64::from(bytes), number - first);
         }
         let lanes = Lanes::Row { index: Term { value, stride }, skip, strips };

@@ -17,7 +17,7 @@ use crate::simd::LANES;
 
 /// Subgroups of those that run abreast for each that one workgroup has, at most: where rows have one workgroup only, the others have
 /// no lanes that are on.
-const MOST: u32 = 4;
+const MAX_MERGED: u32 = 4;
 
 /// Makes workgroups run abreast if that is better; how many.
 pub(in crate::vectorize) fn set_abreast(kernel: &mut Kernel, uniformity: &Uniformity) -> u32 {
@@ -27,7 +27,7 @@ pub(in crate::vectorize) fn set_abreast(kernel: &mut Kernel, uniformity: &Unifor
         return 1;
     }
     let alone = kernel.invocations().div_ceil(LANES);
-    if y.saturating_mul(z) > MOST * alone || !is_apart(kernel) {
+    if y.saturating_mul(z) > MAX_MERGED * alone || !is_apart(kernel) {
         return 1;
     }
     let full = kernel.invocations().is_multiple_of(LANES);

@@ -16,7 +16,7 @@ use crate::analysis::Uniformity;
 #[cfg(debug_assertions)]
 use crate::ir;
 use crate::ir::{Kernel, Value};
-pub(super) use scalarize_loops::{MOST_TRIPS, Serial};
+pub(super) use scalarize_loops::{MAX_ITERATIONS, Serial};
 
 /// Most blocks of a kernel that is widened.
 const MAX_BLOCKS: usize = 1 << 16;

@@ -16,7 +16,7 @@ use crate::opt::Clobbers;
 const WORDS: u32 = 4;
 
 /// Loads of one loop that are done ahead.
-const MOST: usize = 4;
+const MAX_LOADS: usize = 4;
 
 /// A load to do ahead: `base + (index + added) * 4` goes on by a word on each trip.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +85,7 @@ fn plans(kernel: &Kernel, uniformity: &Uniformity) -> Vec<Plan> {
                     && ![Some(base), Some(buffer), added].into_iter().flatten().any(changes)
                     && [base, buffer].iter().all(|&value| uniformity.shape_in(value, block) == Shape::Uniform)
                     && is_apart(uniformity.shape_in(index, block))
-                    && walks.len() < MOST
+                    && walks.len() < MAX_LOADS
                 {
                     let clobbers = clobbers.get_or_insert_with(|| Clobbers::of_loops(kernel, loops));
                     if !clobbers[number].may_change(&place, access) {

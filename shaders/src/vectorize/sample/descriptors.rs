@@ -84,7 +84,7 @@ impl Widen<'_> {
         let sizes = [width, height, layers];
         let lasts = sizes.map(|size| self.minus_one(size));
         let small = lasts.map(|last| {
-            let most = self.builder.s32(direct::MOST_TEXELS);
+            let most = self.builder.s32(direct::MAX_TEXELS);
             self.builder.pure(Op::ULt, &[last, most])
         });
         let [row_pitch, outer_pitch] = [Field::RowPitch, Field::OuterPitch].map(|pitch| field(self, pitch));

@@ -11,7 +11,7 @@ use crate::vectorize::image::Operands;
 const AHEAD: usize = 2;
 
 /// Operations that are done before their turn for a sample, at most.
-const MOST_EARLY: usize = 32;
+const MAX_HOISTED: usize = 32;
 
 impl Widen<'_> {
     /// Finds out where the texels are of the samples behind an instruction of the current block, if their coordinates do
@@ -37,7 +37,7 @@ impl Widen<'_> {
             if other == inst {
                 continue;
             }
-            let mut left = MOST_EARLY;
+            let mut left = MAX_HOISTED;
             let all = [image, sampler].into_iter().chain(args.iter().copied());
             if all.clone().all(|value| self.compute_early(value, &mut left)) {
                 let operands: Operands = all.map(|value| (self.get(value), self.shape(value))).collect();

@@ -37,7 +37,7 @@ use crate::simd::{BlockCall, InstData};
 
 /// Samples and reads of a kernel that are written out, at most; others are calls. Each takes half a millisecond to compile, and
 /// kernels of many thousand instructions get their registers in one pass, which costs more than calls do.
-const MOST_WRITTEN: usize = 32;
+const MAX_INLINE_SAMPLES: usize = 32;
 
 /// What the samples of a block have in common.
 #[derive(Debug, Default)]
@@ -131,7 +131,7 @@ impl Widen<'_> {
 
     /// The operands of a sample that may need no call.
     fn sample_place(&mut self, op: &ImageOp, operands: &Operands, is_base: bool) -> Option<Place> {
-        if !direct::is_direct(op) || self.samples.written >= MOST_WRITTEN {
+        if !direct::is_direct(op) || self.samples.written >= MAX_INLINE_SAMPLES {
             return None;
         }
         let [(image, Shape::Uniform), (sampler, Shape::Uniform), (s, _), (t, rows), ref rest @ ..] = operands[..]

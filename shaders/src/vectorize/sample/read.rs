@@ -2,7 +2,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::MOST_WRITTEN;
+use super::MAX_INLINE_SAMPLES;
 use crate::analysis::Shape;
 use crate::image::{ImageOp, codes, direct};
 use crate::ir::{Op, Width};
@@ -20,7 +20,7 @@ impl Widen<'_> {
         is_base: bool,
         components: &Components,
     ) -> Option<Texel> {
-        if !direct::is_direct_read(op) || self.samples.written >= MOST_WRITTEN {
+        if !direct::is_direct_read(op) || self.samples.written >= MAX_INLINE_SAMPLES {
             return None;
         }
         let [(image, Shape::Uniform), _, ref rest @ ..] = operands[..] else { return None };

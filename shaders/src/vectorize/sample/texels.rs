@@ -207,7 +207,8 @@ impl Widen<'_> {
         let layer = place.layer.map(|(layer, _)| self.layer(pair, layer));
         let wrapped = self.builder.create_block();
         // From one side to the other; what is no number is the most negative one.
-        let [most, both] = [direct::FARTHEST, 2 * direct::FARTHEST + 1].map(|number| self.each(number.cast_unsigned()));
+        let [most, both] =
+            [direct::MAX_DISTANCE, 2 * direct::MAX_DISTANCE + 1].map(|number| self.each(number.cast_unsigned()));
         let [mut inside, mut usable] = [self.exec, self.builder.splat(pair.wraps)];
         for (first, axis) in firsts.into_iter().zip(&pair.axes) {
             let last = self.builder.splat(axis.last);

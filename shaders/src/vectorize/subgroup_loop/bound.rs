@@ -9,16 +9,16 @@ use crate::simd::{BlockCall, InstData, LANES};
 use crate::vectorize::{Block, Type, Value};
 
 /// Blocks that are looked at.
-const MOST_BLOCKS: usize = 16;
+const MAX_BLOCKS: usize = 16;
 
 /// Masks that a test is made of, at most.
-const DEEPEST: usize = 8;
+const MAX_MASK_DEPTH: usize = 8;
 
 /// The subgroups, of `count`, after which all others go from `head` to `latch` without any effect. `number` is the number of the
 /// subgroup that runs.
 pub(in crate::vectorize) fn needed(builder: &Builder, head: Block, latch: Block, number: Value, count: u32) -> u32 {
     let mut block = head;
-    for _ in 0..MOST_BLOCKS {
+    for _ in 0..MAX_BLOCKS {
         match end_of(builder, block) {
             Some(InstData::Jump { to }) if to.block != latch => block = to.block,
             Some(InstData::Branch { condition, then: _, otherwise }) => {
@@ -26,7 +26,7 @@ pub(in crate::vectorize) fn needed(builder: &Builder, head: Block, latch: Block,
                 if !leads_to(builder, otherwise, latch) {
                     return count;
                 }
-                let invocations = below(builder, mask, number, DEEPEST).unwrap_or(u32::MAX);
+                let invocations = below(builder, mask, number, MAX_MASK_DEPTH).unwrap_or(u32::MAX);
                 return invocations.div_ceil(LANES).clamp(1, count);
             }
             _ => return count,
@@ -49,7 +49,7 @@ fn has_effect(data: &InstData) -> bool {
 /// Whether a way comes to the latch without branches and effects.
 fn leads_to(builder: &Builder, call: &BlockCall, latch: Block) -> bool {
     let mut block = call.block;
-    for _ in 0..MOST_BLOCKS {
+    for _ in 0..MAX_BLOCKS {
         if block == latch {
             return true;
         }

@@ -25,7 +25,7 @@ use crate::simd::{Address, BlockCall, Field, InstData, Kernel};
 const ENDED: u32 = u32::MAX;
 
 /// Parts of a kernel whose subgroups have states, above which turns do not each choose the next for themselves.
-const MOST_CASES: usize = 12;
+const MAX_CASES: usize = 12;
 
 /// Code from where subgroups begin, or go on after a barrier, to where they stop.
 #[derive(Clone, Copy, Debug)]
@@ -103,7 +103,7 @@ impl Turns {
             };
             let next = self.repeat(builder, turn, [number, least], count, next);
             match next {
-                Some(state) if !self.together && self.parts.len() > MOST_CASES => {
+                Some(state) if !self.together && self.parts.len() > MAX_CASES => {
                     self.choose(builder, state, &mut choice, |builder, part| {
                         self.call(builder, &turns, &carried, part, &nothing)
                     });

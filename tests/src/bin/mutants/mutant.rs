@@ -13,7 +13,7 @@ use spelter_tests::{check, corpus, engine, mangle, mutate};
 use crate::{Args, Kind};
 
 /// Bytes that a text may grow to.
-const LONGEST: usize = 1 << 20;
+const MAX_TEXT_BYTES: usize = 1 << 20;
 
 /// What mutants are made of.
 pub(crate) enum Original {
@@ -79,8 +79,8 @@ impl Corpus {
         }
         let other = &self.origins[(seed.wrapping_mul(31).wrapping_add(number) % self.origins.len() as u64) as usize];
         match &other.original {
-            Original::Text(other) => mangle::text(text, other, LONGEST, seed),
-            Original::Words(_) => mangle::text(text, text, LONGEST, seed),
+            Original::Text(other) => mangle::text(text, other, MAX_TEXT_BYTES, seed),
+            Original::Words(_) => mangle::text(text, text, MAX_TEXT_BYTES, seed),
         }
     }
 

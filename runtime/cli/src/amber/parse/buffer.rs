@@ -16,7 +16,7 @@ use crate::amber::types::Type;
 use crate::file;
 
 /// The most bytes of a buffer: more is a mistake in a test.
-const MOST_BYTES: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 
 /// A buffer without contents.
 const PLAIN: Shape = Shape { ty: vk::ImageType::TYPE_2D, size: [0, 1, 1], levels: 1, samples: 1 };
@@ -238,7 +238,7 @@ fn read(folder: &Path, path: Word<'_>) -> Result<Vec<u8>, Stop> {
     if !full.exists() {
         return Err(path.at.skip(format!("needs the file `{}`, which is not there", path.text)));
     }
-    file::read(&full, MOST_BYTES).map_err(|failure| path.fail(failure.to_string()))
+    file::read(&full, MAX_BYTES).map_err(|failure| path.fail(failure.to_string()))
 }
 
 impl Filling {
@@ -287,8 +287,8 @@ fn texels(size: [u32; 3], name: Word<'_>) -> Result<usize, Stop> {
 /// Bytes for so many elements.
 fn zeros(layout: &Layout, count: usize, at: Place) -> Result<Vec<u8>, Stop> {
     let bytes = u128::from(layout.stride) * count as u128;
-    if bytes > MOST_BYTES.into() {
-        return Err(at.fail(format!("{bytes} bytes; a buffer has at most {MOST_BYTES}")));
+    if bytes > MAX_BYTES.into() {
+        return Err(at.fail(format!("{bytes} bytes; a buffer has at most {MAX_BYTES}")));
     }
     Ok(vec![0; bytes as usize])
 }

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use crate::amber::types::Type;
 
 /// Most bytes that a picture takes while it is decoded.
-const MOST_BYTES: usize = 1 << 30;
+const MAX_BYTES: usize = 1 << 30;
 
 /// A picture as an image has it: width and height, and its bytes row by row from the top.
 pub(super) struct Picture {
@@ -21,10 +21,10 @@ impl Picture {
     /// The type is no format of channels with 8 bits, or the file no PNG.
     pub(super) fn read(file: &[u8], ty: &Type) -> Result<Self, String> {
         let order = channels(ty).ok_or("a picture fills formats with 8 bits in each channel only")?;
-        let mut decoder = png::Decoder::new_with_limits(Cursor::new(file), png::Limits { bytes: MOST_BYTES });
+        let mut decoder = png::Decoder::new_with_limits(Cursor::new(file), png::Limits { bytes: MAX_BYTES });
         decoder.set_transformations(png::Transformations::normalize_to_color8());
         let mut reader = decoder.read_info().map_err(|error| error.to_string())?;
-        let size = reader.output_buffer_size().filter(|&size| size <= MOST_BYTES);
+        let size = reader.output_buffer_size().filter(|&size| size <= MAX_BYTES);
         let mut bytes = vec![0; size.ok_or("the picture is too large")?];
         let frame = reader.next_frame(&mut bytes).map_err(|error| error.to_string())?;
         bytes.truncate(frame.buffer_size());

@@ -9,11 +9,11 @@ use super::super::vcode::{SCRATCH_BYTES, VCode};
 use super::Assembler;
 
 /// Largest frame.
-const MOST_BYTES: usize = 32 << 20;
+const MAX_BYTES: usize = 32 << 20;
 
 /// Largest frame on the caller's stack: less than a page, so that its guard page is not jumped over, and little enough for
 /// any thread. Others are on the worker's own (`stack.rs`).
-const MOST_BYTES_THERE: usize = 3 << 10;
+const MAX_BYTES_ON_CALLERS_STACK: usize = 3 << 10;
 
 /// Registers that belong to the caller.
 const SAVED: [usize; 6] = [3, 5, 12, 13, 14, 15];
@@ -37,7 +37,7 @@ impl Frame {
     pub(super) fn new(code: &VCode, out: &Output) -> Result<Self, CompileError> {
         let spills_at = if code.scratch { SCRATCH_BYTES } else { 0 };
         let bytes = spills_at as usize + out.num_spillslots * 8;
-        if bytes > MOST_BYTES {
+        if bytes > MAX_BYTES {
             return Err(CompileError::TooLarge);
         }
         let used = |number: usize| {
@@ -49,7 +49,7 @@ impl Frame {
         // A function that calls another has a frame, so that its stack is aligned.
         let bytes = if code.calls { bytes.max(1) } else { bytes };
         let bytes = bytes.next_multiple_of(64);
-        Ok(Self { saved: saved.collect(), spills_at, bytes: bytes as i32, apart: bytes > MOST_BYTES_THERE })
+        Ok(Self { saved: saved.collect(), spills_at, bytes: bytes as i32, apart: bytes > MAX_BYTES_ON_CALLERS_STACK })
     }
 
     /// Bytes that the frame takes of the worker's stack.

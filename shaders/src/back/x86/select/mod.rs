@@ -41,7 +41,7 @@ use crate::ir::Op;
 use crate::simd::{Block, Inst, InstData, Kernel, Routine, Type, Value, ValueDef, WideOp};
 
 /// Most instructions that wait for one another: writing them is recursive.
-const DEEPEST: u8 = 8;
+const MAX_DEFERRED_DEPTH: u8 = 8;
 
 /// The state of the walk.
 pub(super) struct Select<'k> {
@@ -124,7 +124,7 @@ impl<'k> Select<'k> {
             }
             if self.may_wait(inst)
                 && let depth = self.depth(inst)
-                && depth <= DEEPEST
+                && depth <= MAX_DEFERRED_DEPTH
             {
                 self.put_off[inst] = depth;
                 if matches!(self.kernel.insts[inst], InstData::Load { .. }) {

@@ -24,11 +24,11 @@ use crate::analysis::{Loop, Shape, Uniformity, predecessors};
 use crate::ir::{Access, Block, BlockCall, Inst, InstData, Kernel, Op, Place, Type, Value, ValueDef, Width};
 
 /// Loops of a kernel that get a copy, at most, and instructions of one.
-const MOST_LOOPS: usize = 4;
-const MOST_INSTRUCTIONS: usize = 32;
+const MAX_LOOPS: usize = 4;
+const MAX_INSTRUCTIONS: usize = 32;
 
 /// Trips of a lane, at most, that are done without a look at the stop flag.
-pub(in crate::vectorize) const MOST_TRIPS: u32 = 4096;
+pub(in crate::vectorize) const MAX_ITERATIONS: u32 = 4096;
 
 /// What a trip of all lanes costs: so much for each look-up and for the rest, in trips of one lane.
 const LOOK_UP: u32 = 12;
@@ -42,7 +42,7 @@ const TURN: u32 = 8;
 pub(in crate::vectorize) struct Serial {
     /// Loads of copies, with what their indices are below: a number of words that the buffer has.
     pub(in crate::vectorize) below: HashMap<Inst, Value>,
-    /// Headers of copies: such a loop has at most [`MOST_TRIPS`] trips.
+    /// Headers of copies: such a loop has at most [`MAX_ITERATIONS`] trips.
     pub(in crate::vectorize) headers: EntitySet<Block>,
     /// Loops that have a copy.
     done: EntitySet<Block>,
@@ -81,7 +81,7 @@ impl Serial {
             }
             _ => None,
         });
-        let Some(plan) = plan.filter(|_| self.headers.iter().count() < MOST_LOOPS) else { return false };
+        let Some(plan) = plan.filter(|_| self.headers.iter().count() < MAX_LOOPS) else { return false };
         self.done.insert(plan.header);
         rewrite::Rewrite::new(kernel, &plan).apply(self);
         true
@@ -194,7 +194,7 @@ fn loads(kernel: &Kernel, uniformity: &Uniformity, found: &Loop, counter: Value)
             loaded.insert(result);
         }
     }
-    (size <= MOST_INSTRUCTIONS).then_some(loads)
+    (size <= MAX_INSTRUCTIONS).then_some(loads)
 }
 
 /// Whether an offset is that of a word with such a number.

@@ -3,7 +3,7 @@
 use foldhash::HashMap;
 use smallvec::{SmallVec, smallvec};
 
-use super::{MOST_TRIPS, Plan, Serial, TURN};
+use super::{MAX_ITERATIONS, Plan, Serial, TURN};
 use crate::ir::{
     Block, BlockCall, BlockData, BuiltIn, Inst, InstData, Kernel, Merge, Op, SubgroupOp, Type, Value, ValueDef,
 };
@@ -96,7 +96,7 @@ impl<'a> Rewrite<'a> {
         let end = self.select(goes, limit, zero);
         let longest = self.reduce(Op::UMax, trips);
         let furthest = self.reduce(Op::UMax, end);
-        let most = self.constant(Type::I32, MOST_TRIPS);
+        let most = self.constant(Type::I32, MAX_ITERATIONS);
         // What is longer does not go this way: the sum must not wrap.
         let short = self.pure(Op::UMin, [trips, most]);
         let sum = self.reduce(Op::IAdd, short);
@@ -207,7 +207,7 @@ impl<'a> Rewrite<'a> {
             let copy = self.emit(InstData::Subgroup { op, args: smallvec![value, lane] }, ty);
             self.copies.insert(value, copy);
         }
-        let most = self.constant(Type::I32, MOST_TRIPS);
+        let most = self.constant(Type::I32, MAX_ITERATIONS);
         let ahead = self.pure(Op::IAdd, [self.copy_of(first[counter]), most]);
         let mut below = self.pure(Op::UMin, [self.copy_of(limit), ahead]);
         for &words in lengths {

@@ -7,7 +7,7 @@ use super::{Event, Move, Slots};
 use crate::simd::Block;
 
 /// Words of all sets of places together, at most: kernels that need more keep a place for each value.
-const MOST_WORDS: usize = 1 << 18;
+const MAX_WORDS: usize = 1 << 18;
 
 /// A set of places, a bit each.
 type Set = Vec<u64>;
@@ -29,7 +29,7 @@ impl Conflicts {
             }
         }
         let words = numbers.len().div_ceil(64);
-        if (slots.kernel.layout.len() + numbers.len()) * words > MOST_WORDS {
+        if (slots.kernel.layout.len() + numbers.len()) * words > MAX_WORDS {
             return None;
         }
         let mut conflicts = Self { pairs: vec![vec![0; words]; numbers.len()], numbers };
