@@ -1,4 +1,4 @@
-//! The device: options in, objects out.
+//! The device: created from options, it creates all other objects.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,35 +26,37 @@ use crate::resource::{
     SamplerInfo, format_properties,
 };
 
-/// The most worker threads of a device.
+/// Maximum number of worker threads of a device.
 pub const MAX_WORKERS: usize = 1024;
 
-/// How a device is made.
+/// Options of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceOptions {
-    /// Worker threads, at most [`MAX_WORKERS`]; 0 counts as 1. By default as many as the machine runs at once.
+    /// Worker threads, at most [`MAX_WORKERS`]; 0 counts as 1. Default: the number of threads that the machine runs at
+    /// once.
     pub workers: usize,
-    /// The longest that one command (a dispatch or a transfer) may run before the device is lost: commands without a
-    /// barrier between them overlap, and the time counts from the start of the latest. What counts is what the worker worked that
-    /// worked longest, where the system tells: not the time in which the process was stopped or others had the machine. By
-    /// default 60 seconds.
+    /// How long one command (a dispatch or a transfer) may run before the device is lost. Commands without a barrier
+    /// between them overlap, so the time counts from the start of the latest. The limit applies to the CPU time of the
+    /// busiest worker, where the system reports it: time in which the process was stopped or other processes had the
+    /// machine does not count. Default: 60 seconds.
     pub time_limit: Duration,
-    /// What sets the time limit, as users of the program know it: the reason of a loss names it. By default the field of that name.
+    /// The setting that controls the time limit, as users of the program know it: the reason of a loss names it.
+    /// Default: the field above.
     pub time_limit_is_set_by: &'static str,
-    /// Bytes of device memory. By default three quarters of the machine's.
+    /// Bytes of device memory. Default: three quarters of the machine's memory.
     pub heap_size: u64,
-    /// Queues, at least 1. By default 4.
+    /// Queues, at least 1. Default: 4.
     pub queues: usize,
-    /// What runs kernels. By default the fastest that the machine has.
+    /// The back end that runs kernels. Default: the fastest that the machine supports.
     pub backend: Backend,
-    /// Threads that compile pipelines after their creation, at most; whoever needs code before that compiles it. With 0,
-    /// the default, the creator's thread compiles.
+    /// Maximum number of threads that compile pipelines after their creation; a thread that needs code earlier compiles
+    /// it itself. With 0, the default, the creating thread compiles.
     pub compilers: usize,
-    /// Takes what kernels print (`NonSemantic.DebugPrintf`). By default nobody does.
+    /// Receives what kernels print (`NonSemantic.DebugPrintf`). Default: the output is dropped.
     pub printer: Option<Printer>,
-    /// Whether rules are asked for that programs break and that other drivers let pass: a view is what the shader declares at its
-    /// binding ([`ImageTaken`](crate::ImageTaken)), a sampler fits the image and the instruction that take it, and a layout has
-    /// room for the shader's push constants. By default they are; the Vulkan driver does not ask.
+    /// Whether to check rules that programs break and that other drivers do not enforce: a view matches the shader's
+    /// declaration of its binding ([`ImageTaken`](crate::ImageTaken)), a sampler fits the image and the instruction
+    /// that use it, and a layout has room for the shader's push constants. Default: true; the Vulkan driver sets false.
     pub strict: bool,
 }
 
@@ -75,32 +77,33 @@ impl Default for DeviceOptions {
 }
 
 impl DeviceOptions {
-    /// What a device with these options will say about itself.
+    /// The properties that a device with these options will report.
     pub fn properties(&self) -> Properties {
         properties(self.workers.max(1), self.backend)
     }
 }
 
-/// What a device says about itself (`VkPhysicalDeviceProperties`).
+/// Properties of a device (`VkPhysicalDeviceProperties`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Properties {
-    /// `deviceName`: what runs the kernels, and on how many workers.
+    /// `deviceName`: the back end and the number of workers.
     pub device_name: String,
     /// `deviceType`.
     pub device_type: vk::PhysicalDeviceType,
-    /// `apiVersion`: the version whose rules the device follows; no claim of conformance.
+    /// `apiVersion`: the version whose rules the device follows; not a claim of conformance.
     pub api_version: u32,
     /// `driverVersion`, packed like `apiVersion`.
     pub driver_version: u32,
-    /// Worker threads.
+    /// Number of worker threads.
     pub workers: usize,
-    /// What runs kernels; a kernel that it cannot run is interpreted.
+    /// The back end; a kernel that it cannot run is interpreted.
     pub backend: Backend,
 }
 
 /// A Vulkan device made of CPU threads (`VkDevice`). A handle: clones name the same device.
 ///
-/// Objects keep their device alive, and recorded commands keep all they use alive; handles may drop in any order.
+/// Objects keep their device alive, and recorded commands keep all resources that they use alive; handles may drop in
+/// any order.
 #[derive(Clone)]
 pub struct Device {
     inner: Arc<Inner>,
@@ -119,13 +122,13 @@ struct Inner {
 }
 
 impl Device {
-    /// Starts a device. [`Error::OutOfMemory`] if its memory cannot be reserved, [`Error::Options`] for more workers than
-    /// [`MAX_WORKERS`].
+    /// Starts a device. [`Error::OutOfMemory`] if its memory cannot be reserved, [`Error::Options`] for more workers
+    /// than [`MAX_WORKERS`].
     pub fn new(options: DeviceOptions) -> Result<Self, Error> {
         Self::start(options, None)
     }
 
-    /// As [`Device::new`], and somebody is told what its workers and queues do.
+    /// As [`Device::new`], with an observer of the work of its workers and queues.
     pub fn with_observer(options: DeviceOptions, observer: Arc<dyn Observer>) -> Result<Self, Error> {
         Self::start(options, Some(observer))
     }
@@ -153,7 +156,7 @@ impl Device {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Name, versions and kind.
+    /// Name, versions and type.
     pub fn properties(&self) -> &Properties {
         &self.inner.properties
     }
@@ -167,7 +170,7 @@ impl Device {
         &Limits::DEVICE
     }
 
-    /// Memory types: all memory is device-local, and the host sees it.
+    /// Memory types: all memory is device-local and host-visible.
     pub fn memory_types(&self) -> &[vk::MemoryType] {
         &self.inner.memory_types
     }
@@ -177,7 +180,7 @@ impl Device {
         &self.inner.memory_heaps
     }
 
-    /// Whether the device is lost; it stays so.
+    /// Whether the device is lost, which is final.
     pub fn is_lost(&self) -> bool {
         self.loss().is_lost()
     }
@@ -187,7 +190,7 @@ impl Device {
         Queue::new(self.clone(), Arc::clone(&self.inner.queues[0]))
     }
 
-    /// All queues, of one family that computes and transfers.
+    /// All queues. They belong to one family, which supports compute and transfer.
     pub fn queues(&self) -> Vec<Queue> {
         self.inner.queues.iter().map(|state| Queue::new(self.clone(), Arc::clone(state))).collect()
     }
@@ -197,7 +200,7 @@ impl Device {
         DeviceMemory::new(self, size, memory_type)
     }
 
-    /// `vkCreateBuffer`: `size` bytes that need memory before they are used.
+    /// `vkCreateBuffer`: `size` bytes; memory must be bound before use.
     pub fn create_buffer(&self, size: u64, usage: vk::BufferUsageFlags) -> Result<Buffer, Error> {
         Buffer::new(self, size, usage)
     }
@@ -207,7 +210,7 @@ impl Device {
         format_properties(format)
     }
 
-    /// `vkCreateImage`: texels that need memory before they are used.
+    /// `vkCreateImage`: memory must be bound before use.
     pub fn create_image(&self, info: &ImageInfo) -> Result<Image, Error> {
         Image::new(self, info)
     }
@@ -217,7 +220,8 @@ impl Device {
         ImageView::new(self, info)
     }
 
-    /// `vkCreateBufferView`: `range` bytes of a buffer from `offset` on as texels; [`vk::WHOLE_SIZE`] for all there are.
+    /// `vkCreateBufferView`: `range` bytes of a buffer from `offset`, as texels; [`vk::WHOLE_SIZE`] for all bytes to
+    /// the end.
     pub fn create_buffer_view(
         &self,
         buffer: &Buffer,
@@ -228,7 +232,7 @@ impl Device {
         BufferView::new(self, buffer, format, offset, range, None)
     }
 
-    /// The same, for a view that may be used for less than its buffer (`VkBufferUsageFlags2CreateInfo`).
+    /// The same, for a view whose usage is a subset of its buffer's (`VkBufferUsageFlags2CreateInfo`).
     pub fn create_buffer_view_for(
         &self,
         usage: vk::BufferUsageFlags,
@@ -259,7 +263,7 @@ impl Device {
         self.create_descriptor_set_layout_from(&DescriptorSetLayoutInfo { bindings, ..Default::default() })
     }
 
-    /// `vkCreateDescriptorSetLayout`, with samplers of its own or for sets that are updated after they were bound.
+    /// `vkCreateDescriptorSetLayout`, with immutable samplers or for sets that are updated after binding.
     pub fn create_descriptor_set_layout_from(
         &self,
         info: &DescriptorSetLayoutInfo<'_>,
@@ -267,7 +271,7 @@ impl Device {
         DescriptorSetLayout::new(self, info)
     }
 
-    /// `vkCreateDescriptorPool`: room for `max_sets` sets and for so many descriptors of each type.
+    /// `vkCreateDescriptorPool`: for `max_sets` sets and this many descriptors of each type.
     pub fn create_descriptor_pool(
         &self,
         max_sets: u32,
@@ -276,7 +280,7 @@ impl Device {
         DescriptorPool::new(self, max_sets, sizes)
     }
 
-    /// `vkCreatePipelineLayout`; push ranges are the compute stage's, of which Vulkan allows one.
+    /// `vkCreatePipelineLayout`; push constant ranges are those of the compute stage, of which Vulkan allows one.
     pub fn create_pipeline_layout(
         &self,
         sets: &[&DescriptorSetLayout],
@@ -287,9 +291,9 @@ impl Device {
 
     /// `vkCreateComputePipelines`: one entry point, specialized and compiled.
     ///
-    /// While there is a pipeline of a module with the same words or text, the same entry point and the same values of
-    /// constants, nothing is compiled: both share the code, whatever their layouts. It goes with the last of them and of
-    /// the recordings that use it; nothing else keeps it.
+    /// Pipelines that exist at the same time share their code, whatever their layouts, if they have the same module
+    /// words or text, entry point and values of specialization constants. The code lives until the last such pipeline
+    /// and the last recording that uses it are dropped; nothing else keeps it.
     pub fn create_compute_pipeline(
         &self,
         module: &ShaderModule,
@@ -300,8 +304,8 @@ impl Device {
         ComputePipeline::of_module(self, module, entry, specialization, layout)
     }
 
-    /// As [`Device::create_compute_pipeline`], with kernels of another process: one that `stored` has is not compiled. None where
-    /// it would have to be and `may_compile` is false.
+    /// As [`Device::create_compute_pipeline`], with kernels of another process: kernels in `stored` are not compiled.
+    /// `None` if the kernel would have to be compiled and `may_compile` is false.
     pub fn create_compute_pipeline_stored(
         &self,
         shader: (&ShaderModule, &str, &Specialization),
@@ -312,7 +316,7 @@ impl Device {
         ComputePipeline::of_stored(self, shader, layout, stored, may_compile)
     }
 
-    /// What becomes of a kernel on the way to machine code, as texts and counts. Compiles it anew.
+    /// The stages of a kernel's compilation to machine code, as texts and counts. Compiles it again.
     pub fn explain(
         &self,
         shader: (&ShaderModule, &str, &Specialization),
@@ -321,7 +325,7 @@ impl Device {
         ComputePipeline::explain(self, shader, layout)
     }
 
-    /// `vkCreateComputePipelines` for a shader that was specialized before, say to find its layout.
+    /// `vkCreateComputePipelines` for a shader that is already specialized, for example to derive its layout.
     pub fn create_compute_pipeline_from(
         &self,
         shader: &SpecializedShader,
@@ -330,7 +334,7 @@ impl Device {
         ComputePipeline::of_shader(self, shader, layout)
     }
 
-    /// What pipelines had to be compiled for, and what they share.
+    /// Statistics of compiled and shared pipelines.
     pub fn pipeline_cache_stats(&self) -> CacheStats {
         self.inner.pipelines.stats()
     }
@@ -340,7 +344,7 @@ impl Device {
         CommandPool::new(self)
     }
 
-    /// The time that a timestamp would have now: nanoseconds of the system's monotonic clock.
+    /// The value of a timestamp taken now: nanoseconds of the system's monotonic clock.
     pub fn timestamp(&self) -> u64 {
         crate::query::now()
     }
@@ -365,7 +369,7 @@ impl Device {
         Event::new(self)
     }
 
-    /// `vkCreateQueryPool`: so many timestamps.
+    /// `vkCreateQueryPool`: a pool of `count` timestamps.
     pub fn create_query_pool(&self, kind: vk::QueryType, count: u32) -> Result<QueryPool, Error> {
         QueryPool::new(self, kind, count)
     }
@@ -391,7 +395,7 @@ impl Device {
         &self.inner.heap
     }
 
-    /// Whether both handles name one device.
+    /// Whether both handles name the same device.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }

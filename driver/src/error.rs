@@ -1,4 +1,4 @@
-//! Errors say whose fault they are: the caller's, with the Vulkan rule that was broken, or the world's.
+//! Errors: either the caller broke a Vulkan rule, which the error names, or the system refused.
 
 use std::fmt;
 
@@ -6,43 +6,43 @@ use spelter_shaders::front;
 
 use crate::host_memory::OutOfHostMemory;
 
-/// Why a call failed.
+/// The reason why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The caller broke a rule of Vulkan. Nothing has changed: the call can be made again, rightly.
+    /// The caller broke a rule of Vulkan. Nothing has changed: a corrected call may follow.
     #[error(transparent)]
     Misuse(#[from] Misuse),
-    /// Device memory could not be had (`VK_ERROR_OUT_OF_DEVICE_MEMORY`).
+    /// Device memory could not be allocated (`VK_ERROR_OUT_OF_DEVICE_MEMORY`).
     #[error("out of memory")]
     OutOfMemory,
-    /// The host's memory could not be had (`VK_ERROR_OUT_OF_HOST_MEMORY`).
+    /// Host memory could not be allocated (`VK_ERROR_OUT_OF_HOST_MEMORY`).
     #[error(transparent)]
     OutOfHostMemory(#[from] OutOfHostMemory),
-    /// Private memory of a workgroup's invocations is more than any device has (`VK_ERROR_OUT_OF_DEVICE_MEMORY`).
+    /// The private memory of a workgroup's invocations exceeds the limit (`VK_ERROR_OUT_OF_DEVICE_MEMORY`).
     #[error("out of memory: {0}")]
     TooMuchPrivate(TooMuchPrivate),
-    /// A device with such options there cannot be (`VK_ERROR_INITIALIZATION_FAILED`).
+    /// The options are invalid (`VK_ERROR_INITIALIZATION_FAILED`).
     #[error("{0}")]
     Options(String),
-    /// A descriptor pool is used up (`VK_ERROR_OUT_OF_POOL_MEMORY`).
+    /// A descriptor pool is exhausted (`VK_ERROR_OUT_OF_POOL_MEMORY`).
     #[error("the descriptor pool is used up: {0}")]
     OutOfPoolMemory(String),
-    /// The device is gone, and why (`VK_ERROR_DEVICE_LOST`). It stays so; other devices go on.
+    /// The device is lost, with the reason (`VK_ERROR_DEVICE_LOST`). This is final; other devices are unaffected.
     #[error("device lost: {0}")]
     DeviceLost(String),
-    /// A shader was refused.
+    /// A shader was rejected.
     #[error("shader: {0}")]
     Shader(#[from] front::Error),
 }
 
-/// The private memory that a workgroup of a kernel needs, and the most that it may need.
+/// The private memory that a workgroup of a kernel needs, and the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMuchPrivate {
-    /// Bytes of an invocation.
+    /// Bytes per invocation.
     pub bytes: u64,
-    /// Invocations of a workgroup.
+    /// Invocations per workgroup.
     pub invocations: u32,
-    /// Bytes of a workgroup, at most.
+    /// Maximum number of bytes per workgroup.
     pub most: u64,
 }
 
@@ -55,19 +55,19 @@ impl fmt::Display for TooMuchPrivate {
     }
 }
 
-/// A rule of Vulkan that the caller broke.
+/// A broken rule of Vulkan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misuse {
-    /// The call or the field that is wrong, in Vulkan's words: `vkCmdDispatch`, `pBindInfos[0]`.
+    /// The wrong call or field, in Vulkan's terms: `vkCmdDispatch`, `pBindInfos[0]`.
     pub at: String,
-    /// What is wrong, with the numbers.
+    /// The problem, with the numbers.
     pub problem: String,
-    /// Valid-usage id of the rule in the Vulkan specification.
+    /// Valid usage ID (VUID) of the rule in the Vulkan specification.
     pub vuid: &'static str,
 }
 
 impl Misuse {
-    /// A broken rule at a place.
+    /// A rule broken at this call or field.
     pub fn new(at: impl Into<String>, problem: impl Into<String>, vuid: &'static str) -> Self {
         Self { at: at.into(), problem: problem.into(), vuid }
     }
@@ -81,13 +81,13 @@ impl fmt::Display for Misuse {
 
 impl std::error::Error for Misuse {}
 
-/// What can go wrong below the calls, where there is no caller to blame.
+/// Errors of internal layers, which no caller causes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
-    /// Memory could not be had.
+    /// Memory could not be allocated.
     #[error("out of memory")]
     OutOfMemory,
-    /// The device is gone, and why.
+    /// The device is lost, with the reason.
     #[error("device lost: {0}")]
     DeviceLost(String),
 }
@@ -101,7 +101,7 @@ impl From<DeviceError> for Error {
     }
 }
 
-/// Holds, or the rule is broken. The problem is put into words only then.
+/// `Ok` if the rule `holds`, else a misuse. `problem` is only evaluated then.
 pub(crate) fn require(
     holds: bool,
     at: &str,

@@ -1,7 +1,8 @@
-//! Host memory whose size a program chooses: where there is none, a call ends with an error, and the process goes on.
+//! Fallible allocation of host memory whose size a program chooses: a failed allocation ends the call with an error,
+//! and the process goes on.
 //!
-//! Rust's collections abort the process when the allocator refuses. Lists that a program can make as long as it likes
-//! (descriptors of a set, commands of a recording, results of queries) are made by the functions here.
+//! Rust's collections abort the process when the allocator fails. Lists whose length the program controls (descriptors
+//! of a set, commands of a recording, results of queries) are allocated by the functions here.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash};
@@ -9,11 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::MmapMut;
 
-/// The host has no memory for what a call needs (`VK_ERROR_OUT_OF_HOST_MEMORY`).
+/// The host has too little memory for a call (`VK_ERROR_OUT_OF_HOST_MEMORY`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("out of host memory: {bytes} bytes wanted")]
 pub struct OutOfHostMemory {
-    /// How many bytes were asked for; `u64::MAX` where no machine has as many.
+    /// Number of bytes requested; `u64::MAX` if the number does not fit.
     pub bytes: u64,
 }
 
@@ -23,17 +24,17 @@ impl OutOfHostMemory {
     }
 }
 
-/// Makes room for `more` elements behind those that a list has.
+/// Reserves memory for `more` further elements of a list.
 pub fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<(), OutOfHostMemory> {
     list.try_reserve(more).map_err(|_| OutOfHostMemory::for_list::<T>(list.len().saturating_add(more)))
 }
 
-/// Makes room in a set for `more` elements.
+/// Reserves memory for `more` further elements of a set.
 pub fn reserve_set<T: Eq + Hash, S: BuildHasher>(set: &mut HashSet<T, S>, more: usize) -> Result<(), OutOfHostMemory> {
     set.try_reserve(more).map_err(|_| OutOfHostMemory::for_list::<T>(set.len().saturating_add(more)))
 }
 
-/// Makes room in a map for `more` keys.
+/// Reserves memory for `more` further keys of a map.
 pub fn reserve_map<K: Eq + Hash, V, S: BuildHasher>(
     map: &mut HashMap<K, V, S>,
     more: usize,
@@ -41,7 +42,7 @@ pub fn reserve_map<K: Eq + Hash, V, S: BuildHasher>(
     map.try_reserve(more).map_err(|_| OutOfHostMemory::for_list::<(K, V)>(map.len().saturating_add(more)))
 }
 
-/// An empty list with room for exactly `len` elements.
+/// An empty list with capacity for exactly `len` elements.
 pub fn list<T>(len: usize) -> Result<Vec<T>, OutOfHostMemory> {
     let mut list = Vec::new();
     list.try_reserve_exact(len).map_err(|_| OutOfHostMemory::for_list::<T>(len))?;
@@ -58,7 +59,7 @@ pub fn try_collect<T, E: From<OutOfHostMemory>>(items: impl IntoIterator<Item = 
     let items = items.into_iter();
     let mut all = list(items.size_hint().0)?;
     for item in items {
-        // Only an iterator that does not know its length comes here without room.
+        // Reserved before the loop, except for an iterator that does not know its length.
         if all.len() == all.capacity() {
             reserve(&mut all, 1)?;
         }
@@ -81,12 +82,11 @@ pub fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>, OutOfHostMemory>
     Ok(all)
 }
 
-/// Bytes that work of many small allocations was promised and may take at this moment. A count and nothing else, so all
-/// accesses are relaxed.
+/// Bytes that are promised to work with many small allocations. Only a count, so all accesses are relaxed.
 static PROMISED: AtomicU64 = AtomicU64::new(0);
 
-/// Room in the host's memory for work of many small allocations, such as compiling a kernel, none of which can be refused
-/// one by one. It is given back on drop.
+/// A promise of host memory to work with many small allocations that cannot fail one by one, such as compiling a
+/// kernel. Given back on drop.
 #[must_use]
 #[derive(Debug)]
 pub struct Room {
@@ -94,12 +94,12 @@ pub struct Room {
 }
 
 impl Room {
-    /// Whether the system has `bytes` at this moment, besides what other threads were promised. Nothing is taken.
+    /// Checks that the system has `bytes` now, in addition to what other threads were promised. Allocates nothing.
     pub fn of(bytes: u64) -> Result<Self, OutOfHostMemory> {
         let all = PROMISED.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         let room = Self { bytes };
         let len = usize::try_from(all).map_err(|_| OutOfHostMemory { bytes })?;
-        // Asked of the system: an allocator may have room that other threads cannot use.
+        // Asks the system instead of the allocator, which may have memory that only some threads can use.
         MmapMut::map_anon(len.max(1)).map_err(|_| OutOfHostMemory { bytes })?;
         Ok(room)
     }

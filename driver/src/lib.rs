@@ -1,8 +1,8 @@
 //! A Vulkan compute device made of CPU threads: Vulkan's objects as safe Rust, with flags and enums of [`ash::vk`].
 //!
-//! [`Device`] makes all objects. Objects are handles: clones name the same thing, and whatever a recorded command uses
-//! lives until the command is done, so handles may drop in any order. A call that breaks a rule of Vulkan fails with the
-//! rule's id ([`Misuse`]) and changes nothing.
+//! [`Device`] creates all objects. Objects are handles: clones name the same object, and everything that a recorded
+//! command uses lives until the command is done, so handles may drop in any order. A call that breaks a rule of Vulkan
+//! fails with the VUID of the rule ([`Misuse`]) and changes nothing.
 
 pub mod command;
 pub mod descriptor;

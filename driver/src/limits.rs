@@ -1,7 +1,7 @@
-//! What the device can do: one table, in the names of `VkPhysicalDeviceLimits`.
+//! Limits of the device: one table, with the names of `VkPhysicalDeviceLimits`.
 //!
-//! Each value meets or exceeds what Vulkan 1.3 requires. Where a larger one would cost nothing, the value is still one
-//! that real devices have: a program that keeps to it here keeps to it elsewhere.
+//! Each value meets or exceeds the minimum of Vulkan 1.3. Where a larger value would cost nothing, the value is still
+//! one that real devices have, so that a program which respects it here also runs on other devices.
 
 use spelter_shaders::abi::{MAX_PUSH_BYTES, SUBGROUP_SIZE};
 use spelter_shaders::image::MAX_IMAGE_BYTES;
@@ -70,7 +70,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits of every device, for those who have none yet.
+    /// The limits of every device, without a device.
     pub const fn of_devices() -> &'static Self {
         &Self::DEVICE
     }
@@ -78,7 +78,7 @@ impl Limits {
     /// The limits of every device.
     pub(crate) const DEVICE: Self = Self {
         max_bound_descriptor_sets: 8,
-        // Where descriptors may be updated after they were bound Vulkan asks for 500,000 of each kind.
+        // With updates after binding, Vulkan requires 500,000 descriptors of each type.
         max_per_set_descriptors: 1_000_000,
         max_descriptor_set_uniform_buffers: 4_096,
         max_descriptor_set_uniform_buffers_dynamic: 16,

@@ -1,7 +1,7 @@
-//! Which commands of a batch need a barrier between them: those that touch the same bytes, where one of them writes.
+//! Hazard tracking: a barrier is needed between commands of a batch that access the same bytes if one of them writes.
 //!
 //! A barrier ends a phase of the driver, so it orders everything before it against everything after it: commands are
-//! grouped, each group as long as it can be, and there is one barrier between two groups.
+//! grouped greedily, each group as long as possible, with one barrier between two groups.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,29 +19,29 @@ use crate::valid::Ranges;
 #[derive(Clone, Debug)]
 pub(crate) struct Use<'a> {
     pub(crate) object: &'a Arc<ResourceObject>,
-    /// Whose object that must still be when a batch takes note of the use; staging buffers, and what is being replaced,
-    /// are nobody's.
+    /// The resource that must still own `object` when the use is recorded; `None` for staging buffers and for objects
+    /// that are being replaced.
     pub(crate) resource: Option<&'a Resource>,
-    /// Bytes of a buffer, numbers of subresources of an image.
+    /// Bytes of a buffer, or numbers of subresources of an image.
     pub(crate) range: Range<u64>,
     pub(crate) access: Access,
-    /// Who may have the bytes mapped meanwhile.
+    /// The origin of the use, which decides the mappings that it must not overlap.
     pub(crate) by: By,
 }
 
-/// On whose behalf a batch uses a resource: what mappings forbid is different for each.
+/// The origin of a batch's use of a resource; mappings forbid something different for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
-    /// A command of the program's: the resource is not mapped, or persistently.
+    /// A command of the program: the resource must not be mapped, except persistently.
     Command,
-    /// A write of the host's that goes through a batch: others have not mapped those bytes.
+    /// A host write that goes through a batch: no other mapping may contain these bytes.
     Host,
-    /// What a mapping collected.
+    /// The bytes that a mapping collected in its staging buffer.
     Mapping,
 }
 
 impl<'a> Use<'a> {
-    /// A command's use of an object that was found behind a resource.
+    /// A command's use of the current object of a resource.
     pub(crate) fn of(
         resource: &'a Resource,
         object: &'a Arc<ResourceObject>,
@@ -51,24 +51,24 @@ impl<'a> Use<'a> {
         Self { object, resource: Some(resource), range, access, by: By::Command }
     }
 
-    /// A use of an object that only the caller knows, or whose resource he has locked.
+    /// A use of an object that only the caller knows, or whose resource the caller has locked.
     pub(crate) fn own(object: &'a Arc<ResourceObject>, range: Range<u64>, access: Access) -> Self {
         Self { object, resource: None, range, access, by: By::Command }
     }
 
-    /// What is done to the object.
+    /// The access to the object, for hazard tracking.
     pub(crate) fn touch(self) -> Touch {
         (self.object.id(), self.range, self.access)
     }
 }
 
-/// Which of a command's uses write nothing but what was never valid. Nobody wrote there, and what is read there is not
-/// defined: it may be overwritten at any time. Uses beyond the 64th are not looked at.
+/// The uses of a command that write only bytes that were never valid, by index. Those bytes were never written and
+/// reads of them are undefined, so they may be overwritten at any time. Uses after the 64th are never in the set.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fresh(u64);
 
 impl Fresh {
-    /// The use of that number is one.
+    /// Adds the use with that index.
     pub(crate) fn note(&mut self, number: usize) {
         self.0 |= 1u64.checked_shl(number as u32).unwrap_or(0);
     }
@@ -78,18 +78,18 @@ impl Fresh {
     }
 }
 
-/// What a command does to one object.
+/// An access of a command to one object.
 pub(crate) type Touch = (ObjectId, Range<u64>, Access);
 
-/// Touches that are looked through one by one; when there are more they are sorted by object.
+/// Touches that are searched linearly; when there are more they are moved to a map by object.
 const RECENT: usize = 24;
 
-/// What commands have touched since the last barrier.
+/// The accesses of commands since the last barrier.
 #[derive(Debug, Default)]
 pub(crate) struct Hazards {
-    /// The latest, in order: where barriers are frequent there are never many.
+    /// The latest, in order: with frequent barriers there are never many.
     recent: SmallVec<[Touch; RECENT]>,
-    /// Those before.
+    /// The earlier ones.
     objects: HashMap<ObjectId, Touched, FixedState>,
 }
 
@@ -111,7 +111,7 @@ impl Touched {
 }
 
 impl Hazards {
-    /// Takes in the next command, which does this. `true` if a barrier must come before it.
+    /// Adds the accesses of the next command. Returns true if a barrier must come before it.
     #[must_use = "the command needs a barrier before it"]
     pub(crate) fn next(&mut self, uses: impl Iterator<Item = Touch> + Clone, fresh: Fresh) -> bool {
         let barrier = uses.clone().enumerate().any(|(number, touch)| !fresh.has(number) && self.conflicts(&touch));
@@ -138,7 +138,7 @@ impl Hazards {
                 && self.objects.get(id).is_some_and(|touched| touched.conflicts(range, *access)))
     }
 
-    /// Everything so far is ordered before everything that comes.
+    /// Forgets all accesses so far: they are ordered before everything that comes.
     pub(crate) fn clear(&mut self) {
         self.recent.clear();
         self.objects.clear();
@@ -154,7 +154,7 @@ mod tests {
 
     type Command = Vec<(u64, Range<u64>, Access)>;
 
-    /// Which of the commands get a barrier before them.
+    /// For each command, whether it gets a barrier before it.
     fn barriers(commands: &[Command]) -> Vec<bool> {
         let mut hazards = Hazards::default();
         let uses = |command: &[_]| -> Vec<(ObjectId, Range<u64>, Access)> {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every pair that conflicts has a barrier between, and every barrier has a pair that needs it.
+        /// Every conflicting pair has a barrier between its commands, and every barrier has a pair that needs it.
         #[test]
         fn barriers_are_enough_and_none_is_too_many(commands in commands()) {
             let conflict = |a: &Command, b: &Command| a.iter().any(|(id, range, access)| b.iter().any(|(other, bytes, how)| {

@@ -1,7 +1,7 @@
-//! The slots of a context, and its bind history: by resource, which slots of which kind it occupies.
+//! The slots of a context, and its bind history: for each resource, the slots of each kind that it occupies.
 //!
-//! Replacing a resource's object visits the slots of that resource and no others, however many are bound. Each change of
-//! a slot gets the next number; who remembers the number of his last look finds what changed since, kind by kind.
+//! Replacing a resource's object visits only the slots of that resource, however many are bound. Each change of a slot
+//! gets the next number; a caller that keeps the number of its last check finds the later changes, kind by kind.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,13 +13,13 @@ use smallvec::SmallVec;
 use crate::object::ResourceObject;
 use crate::resource::{Resource, ResourceId};
 use crate::slot::{Slot, SlotKind};
-use crate::slot_state::Bound;
+use crate::slot_state::SlotState;
 use crate::view::View;
 
-/// Resources without slots whose history is kept.
+/// The largest number of resources without slots whose history is kept.
 const MAX_EMPTY: usize = 256;
 
-/// A slot, by its place in the table of its context: stable as long as the context lives.
+/// The index of a slot in the table of its context; stable as long as the context lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SlotId(u32);
 
@@ -27,23 +27,24 @@ pub(crate) struct SlotId(u32);
 #[derive(Debug, Default)]
 pub(crate) struct Bindings {
     ids: HashMap<Slot, SlotId, FixedState>,
-    slots: Vec<Place>,
-    /// Also of some resources that occupy none any more: in a slot that takes turns they are soon back.
+    slots: Vec<SlotEntry>,
+    /// Includes some resources that occupy no slot any more: a slot that alternates between resources soon has them
+    /// again.
     history: HashMap<ResourceId, History, FixedState>,
-    /// How many of those there are.
+    /// The number of resources in `history` without slots.
     empty: usize,
     now: u64,
-    /// By kind, the number of the last change of a slot of that kind.
+    /// By kind, the number of the last change of such a slot.
     changed: [u64; SlotKind::COUNT],
 }
 
 #[derive(Debug)]
-struct Place {
+struct SlotEntry {
     slot: Slot,
-    bound: Option<Bound>,
+    bound: Option<SlotState>,
     /// The number of its last change.
     changed: u64,
-    /// Where it is in its resource's history.
+    /// Its index in its resource's history.
     place: usize,
 }
 
@@ -61,10 +62,10 @@ impl Bindings {
         self.changed[kind as usize]
     }
 
-    /// The slot's place in the table, which it gets when it is first asked for.
+    /// The slot's index in the table, assigned at the first request.
     pub(crate) fn id(&mut self, slot: Slot) -> SlotId {
         *self.ids.entry(slot).or_insert_with(|| {
-            self.slots.push(Place { slot, bound: None, changed: 0, place: 0 });
+            self.slots.push(SlotEntry { slot, bound: None, changed: 0, place: 0 });
             SlotId(self.slots.len() as u32 - 1)
         })
     }
@@ -73,7 +74,7 @@ impl Bindings {
         self.slots[id.0 as usize].slot
     }
 
-    pub(crate) fn bound(&self, id: SlotId) -> Option<&Bound> {
+    pub(crate) fn slot_state(&self, id: SlotId) -> Option<&SlotState> {
         self.slots[id.0 as usize].bound.as_ref()
     }
 
@@ -82,14 +83,14 @@ impl Bindings {
         self.slots[id.0 as usize].changed
     }
 
-    /// How many slots are occupied.
+    /// The number of occupied slots.
     pub(crate) fn occupied(&self) -> usize {
         self.slots.iter().filter(|entry| entry.bound.is_some()).count()
     }
 
-    /// Puts something into a slot, or nothing; what was there, for the caller to drop when no lock is held.
+    /// Sets or clears the state of a slot. Returns the old state, for the caller to drop when no lock is held.
     #[must_use = "dropped when no lock is held"]
-    pub(crate) fn put(&mut self, id: SlotId, bound: Option<Bound>) -> Option<Bound> {
+    pub(crate) fn put(&mut self, id: SlotId, bound: Option<SlotState>) -> Option<SlotState> {
         self.now += 1;
         let old = self.slots[id.0 as usize].bound.take();
         if let Some(old) = &old {
@@ -109,7 +110,7 @@ impl Bindings {
         old
     }
 
-    /// Writes a slot into the history of its resource.
+    /// Adds a slot to the history of its resource.
     fn note(&mut self, id: SlotId, kind: SlotKind, resource: ResourceId) {
         let history = match self.history.entry(resource) {
             Entry::Occupied(known) => {
@@ -124,7 +125,7 @@ impl Bindings {
         slots.push(id);
     }
 
-    /// Takes a slot out of the history of its resource.
+    /// Removes a slot from the history of its resource.
     fn forget(&mut self, id: SlotId, kind: SlotKind, resource: ResourceId) {
         let place = self.slots[id.0 as usize].place;
         let Some(history) = self.history.get_mut(&resource) else { return };
@@ -140,24 +141,24 @@ impl Bindings {
         }
     }
 
-    /// The slots that a resource occupies, of one kind.
+    /// The slots of one kind that a resource occupies.
     pub(crate) fn slots_of(&self, resource: ResourceId, kind: SlotKind) -> &[SlotId] {
         self.history.get(&resource).map_or(&[], |history| &history[kind as usize])
     }
 
-    /// A resource that occupies slots here.
+    /// The resource with that number, if it occupies a slot of this context.
     pub(crate) fn resource(&self, id: ResourceId) -> Option<&Arc<Resource>> {
         let slot = self.history.get(&id)?.iter().flatten().next()?;
-        self.bound(*slot)?.resource.as_ref()
+        self.slot_state(*slot)?.resource.as_ref()
     }
 
-    /// All resources that occupy slots here.
+    /// All resources in the history.
     pub(crate) fn resources(&self) -> Vec<ResourceId> {
         self.history.keys().copied().collect()
     }
 
-    /// The slot names another object from now on, and shows it through that view; the object that it named, for the
-    /// caller to drop.
+    /// Makes the slot name another object, through the given view. Returns the object that it named, for the caller to
+    /// drop.
     #[must_use = "dropped when no lock is held"]
     pub(crate) fn rename(
         &mut self,

@@ -65,8 +65,8 @@ impl Buffer {
         self.resource.label()
     }
 
-    /// The byte ranges that may hold defined data: what was uploaded, copied or filled, and what was bound where a kernel
-    /// can write. Sorted and disjoint.
+    /// The byte ranges that may hold defined data: what was uploaded, copied or filled, and what was bound where a
+    /// kernel can write. Sorted and disjoint.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -100,8 +100,8 @@ impl Buffer {
         self.resource.state().generation()
     }
 
-    /// Gives the memory back as soon as the batches that use it have retired, whoever still has a handle. Every later use
-    /// of the buffer is an error; destroying it again does nothing.
+    /// Gives the memory back as soon as the batches that use it have retired, whoever still has a handle. Every later
+    /// use of the buffer is an error; destroying it again does nothing.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {

@@ -17,7 +17,7 @@ use crate::program::{BindingInfo, Program};
 use crate::serial::Access;
 use crate::share::Share;
 use crate::slot::{Bind, Slot, SlotKind};
-use crate::slot_state::Bound;
+use crate::slot_state::SlotState;
 
 /// A dispatch being put together: see [`Context::dispatch`].
 ///
@@ -46,7 +46,7 @@ use crate::slot_state::Bound;
 pub struct Dispatch<'a> {
     context: &'a Context,
     program: &'a Program,
-    bound: BTreeMap<Slot, Own>,
+    bound: BTreeMap<Slot, DispatchBinding>,
     push: SmallVec<[u8; 64]>,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Dispatch<'a> {
     /// # }
     /// ```
     pub fn bind_element(mut self, group: u32, binding: u32, element: u32, buffer: &Buffer, range: Range<u64>) -> Self {
-        self.bound.insert(Slot { group, binding, element }, Own::Bytes(buffer.clone(), range));
+        self.bound.insert(Slot { group, binding, element }, DispatchBinding::Bytes(buffer.clone(), range));
         self
     }
 
@@ -137,12 +137,12 @@ impl<'a> Dispatch<'a> {
     /// # }
     /// ```
     pub fn with(mut self, slot: impl Into<Slot>, what: Bind) -> Self {
-        self.bound.insert(slot.into(), Own::Bind(what));
+        self.bound.insert(slot.into(), DispatchBinding::Bind(what));
         self
     }
 
-    /// Appends push constants. All together must be as many bytes as the program declares, or as many as a struct of them
-    /// has with its padding at the end, which is dropped. A struct takes the derives of [`bytemuck`]:
+    /// Appends push constants. All together must be as many bytes as the program declares, or as many as a struct of
+    /// them has with its padding at the end, which is dropped. A struct takes the derives of [`bytemuck`]:
     ///
     /// ```
     /// use spelter::bytemuck::NoUninit;
@@ -199,13 +199,13 @@ impl<'a> Dispatch<'a> {
 
     /// Records the dispatch of so many workgroups in each direction; with 0 nothing runs.
     ///
-    /// [`Error::Binding`] if a buffer or image is missing, from another device, destroyed, mapped, of another kind than the
-    /// program takes, smaller than the fixed part of its block ([`BindingInfo::min_bytes`](crate::BindingInfo)), of other
-    /// dimensions, numbers or another format than the program declares ([`BindingInfo::image`](crate::BindingInfo)), or not in
-    /// the program, [`Error::Push`] if there are too few or too many push constants, [`Error::Misuse`] for
-    /// what the driver refuses: too many workgroups, say. The kernel runs later, so what goes wrong then,
-    /// [`Error::DeviceLost`] for one, may come from a later call. On a device that is lost commands are still recorded, as in
-    /// Vulkan, and each call that submits them or asks for results fails.
+    /// [`Error::Binding`] if a buffer or image is missing, from another device, destroyed, mapped, of another kind than
+    /// the program takes, smaller than the fixed part of its block ([`BindingInfo::min_bytes`](crate::BindingInfo)), of
+    /// other dimensions, numbers or another format than the program declares
+    /// ([`BindingInfo::image`](crate::BindingInfo)), or not in the program, [`Error::Push`] if there are too few or too
+    /// many push constants, [`Error::Misuse`] for what the driver refuses: too many workgroups, say. The kernel runs
+    /// later, so what goes wrong then, [`Error::DeviceLost`] for one, may come from a later call. On a device that is
+    /// lost commands are still recorded, as in Vulkan, and each call that submits them or asks for results fails.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -260,7 +260,7 @@ impl<'a> Dispatch<'a> {
     fn dispatch_bound(&self, state: &mut State, groups: [u32; 3]) -> Result<(), Refusal> {
         let program = self.program;
         let share = Arc::clone(&state.share);
-        let mut sets = SmallVec::<[SmallVec<[Bound; 4]>; 4]>::new();
+        let mut sets = SmallVec::<[SmallVec<[SlotState; 4]>; 4]>::new();
         let mut accesses = SmallVec::<[Access; 8]>::new();
         for set in program.sets() {
             let mut found = SmallVec::new();
@@ -294,12 +294,12 @@ impl<'a> Dispatch<'a> {
     }
 
     /// What the dispatch finds at a descriptor.
-    fn found(&self, state: &mut State, info: BindingInfo, slot: Slot) -> Result<Bound, Error> {
+    fn found(&self, state: &mut State, info: BindingInfo, slot: Slot) -> Result<SlotState, Error> {
         let bound = match self.bound.get(&slot) {
             Some(own) => Some(own.bound(&state.share, slot, (self.program, info))?),
             None => {
                 let id = state.bindings.id(slot);
-                state.bindings.bound(id).cloned()
+                state.bindings.slot_state(id).cloned()
             }
         };
         checked(self.program, slot, info, bound.as_ref())?;
@@ -307,7 +307,7 @@ impl<'a> Dispatch<'a> {
         bound.ok_or_else(|| Error::slot(slot, "nothing is bound to it"))
     }
 
-    fn check_known(&self, slot: Slot, own: &Own) -> Result<(), Error> {
+    fn check_known(&self, slot: Slot, own: &DispatchBinding) -> Result<(), Error> {
         let Slot { group, binding, element } = slot;
         let bindings = self.program.bindings();
         let problem = match bindings.iter().find(|b| (b.group, b.binding) == (group, binding)) {
@@ -332,14 +332,14 @@ impl<'a> Dispatch<'a> {
 
 /// What is bound for one dispatch.
 #[derive(Debug)]
-enum Own {
+enum DispatchBinding {
     /// Bytes of a buffer; the program says as what.
     Bytes(Buffer, Range<u64>),
     /// As given.
     Bind(Bind),
 }
 
-impl Own {
+impl DispatchBinding {
     /// For messages.
     fn described(&self) -> String {
         match self {
@@ -348,7 +348,12 @@ impl Own {
         }
     }
 
-    fn bound(&self, share: &Arc<Share>, slot: Slot, (program, info): (&Program, BindingInfo)) -> Result<Bound, Error> {
+    fn bound(
+        &self,
+        share: &Arc<Share>,
+        slot: Slot,
+        (program, info): (&Program, BindingInfo),
+    ) -> Result<SlotState, Error> {
         let bind = match self {
             Self::Bytes(buffer, range) => {
                 let slice = buffer.slice(range.clone());
@@ -360,7 +365,7 @@ impl Own {
             }
             Self::Bind(bind) => bind,
         };
-        Bound::new(share, slot, bind)
+        SlotState::new(share, slot, bind)
     }
 }
 
@@ -382,8 +387,8 @@ impl State {
             return Ok(batch.dispatch(groups, Some(state.number))?);
         }
         state.look(program, bindings, share)?;
-        // What slots show where kernels can write counts as valid since it was bound: nothing here is fresh, or to be taken
-        // back.
+        // What slots show where kernels can write counts as valid since it was bound: nothing here is fresh, or to be
+        // taken back.
         let _ = batch.enter(clock, state.news(bindings, batch.serial()))?;
         if share.journal().count() != *journal_seen {
             // What the batch took note of earlier may have been replaced before what it took note of just now.
@@ -404,8 +409,8 @@ impl State {
     }
 }
 
-/// Sizes of structs whose last member ends after so many bytes: the alignment is that of a member, of two words or of three
-/// or four, or of three or four doubles.
+/// Sizes of structs whose last member ends after so many bytes: the alignment is that of a member, of two words or of
+/// three or four, or of three or four doubles.
 fn paddings(bytes: usize) -> impl Iterator<Item = usize> {
     let alignments = [(4, 1), (8, 8), (16, 12), (32, 24)];
     alignments

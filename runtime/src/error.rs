@@ -1,4 +1,4 @@
-//! Errors of the runtime: by value, each naming the place and the rule.
+//! Errors of the runtime: each names the binding, range or resource, and the broken rule.
 
 use std::fmt;
 
@@ -7,7 +7,8 @@ use spelter_shaders::front;
 
 use crate::slot::Slot;
 
-/// Why a call failed. After an error other than [`Error::DeviceLost`] the context is as it was before the call.
+/// The reason why a call failed. After an error other than [`Error::DeviceLost`] the context is as it was before the
+/// call.
 ///
 /// ```
 /// use spelter::Error;
@@ -25,53 +26,53 @@ use crate::slot::Slot;
 /// ```
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The shader was refused; says where.
+    /// The shader was rejected; the text names the line or word.
     #[error("{0}")]
     Shader(#[from] front::Error),
-    /// The program has several entry points and none was named, or has none of that name.
+    /// The program has several entry points and none was named, or none with that name.
     #[error("{0}")]
     EntryPoint(String),
-    /// A specialization constant was set to a value of another type, or is none of the shader's.
+    /// A specialization constant was set to a value of another type, or does not exist in the shader.
     #[error("specialization constant {0}")]
     Constant(String),
-    /// What is bound to a slot, or is to be, breaks a rule, or does not fit the program.
+    /// A resource that is bound or is to be bound to a slot breaks a rule, or does not fit the program.
     #[error("binding {group}.{binding}: {problem}")]
     Binding {
         /// The descriptor set; `@group` in WGSL.
         group: u32,
         /// The binding in it.
         binding: u32,
-        /// What is wrong with it, with the resource's label if it has one, and the rule.
+        /// The problem, with the resource's label if it has one, and the rule.
         problem: String,
     },
-    /// The push constants of a dispatch are not those that the program declares.
+    /// The push constants of a dispatch do not match the program's declaration.
     #[error("push constants: {0}")]
     Push(String),
-    /// A context was to be made with options that no device can have.
+    /// A context was requested with options that no device can have.
     #[error("{0}")]
     Options(String),
-    /// A range that does not lie in its resource, is not aligned, or does not hold a whole number of elements. Names the
-    /// resource and the rule.
+    /// A range is not inside its resource, is not aligned, or does not contain a whole number of elements. The text
+    /// names the resource and the rule.
     #[error("{0}")]
     Range(String),
-    /// A resource is used in a way that its state forbids: it is destroyed or mapped. Says which, and the rule.
+    /// The state of a resource forbids its use: it is destroyed or mapped. The text names the resource and the rule.
     #[error("{0}")]
     Resource(String),
     /// A rule of Vulkan that the driver checks.
     #[error("{0}")]
     Misuse(#[from] Misuse),
-    /// Device memory is used up, or the heap cannot be had. Says for what: the resource with its label.
+    /// Device memory is exhausted, or the heap cannot be reserved. The text names the resource with its label.
     #[error("out of memory{}{_0}", if _0.is_empty() { "" } else { ": " })]
     OutOfMemory(String),
-    /// The device is gone, and why: a kernel took too long, for one. Each call fails that submits commands of it or waits for
-    /// them; what only records them does not. Contexts of other devices go on.
+    /// The device is lost, with the reason: for example, a kernel took too long. Calls that submit commands or wait for
+    /// them fail; calls that only record commands succeed. Contexts of other devices continue.
     #[error("device lost: {0}")]
     DeviceLost(String),
 }
 
 /// The tracker's own rules, as errors quote them.
 pub(crate) mod rule {
-    /// After [`Buffer::destroy`](crate::Buffer::destroy).
+    /// Use after [`Buffer::destroy`](crate::Buffer::destroy).
     pub(crate) const DESTROYED: &str = "a destroyed resource is not used";
     /// Commands on mapped resources.
     pub(crate) const MAPPED: &str =
@@ -120,7 +121,7 @@ impl Error {
         Self::Binding { group, binding, problem: problem.into() }
     }
 
-    /// Something is wrong with a slot: its element is named where it is not the first.
+    /// A problem with a slot; the text names its element unless it is the first.
     pub(crate) fn slot(slot: Slot, problem: impl Into<String>) -> Self {
         let problem = problem.into();
         let problem = if slot.element == 0 { problem } else { format!("element {}: {problem}", slot.element) };
@@ -132,7 +133,7 @@ impl Error {
         Self::slot(slot, format!("{} (rule: {rule})", problem.into()))
     }
 
-    /// The same, where it is want of memory with what there was none for.
+    /// The same error; for a lack of memory it names what the memory was requested for.
     pub(crate) fn for_want_of(self, what: impl FnOnce() -> String) -> Self {
         match self {
             Self::OutOfMemory(known) if known.is_empty() => Self::OutOfMemory(what()),

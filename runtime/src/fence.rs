@@ -1,15 +1,15 @@
-//! Fences: when what was flushed is done.
+//! Fences: completion of flushed commands.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::batch::Moment;
+use crate::batch::TimelinePoint;
 use crate::error::Error;
 use crate::share::Share;
 
-/// Tells when all that was recorded in a context before a [`Context::flush`](crate::Context::flush) is done. Need not be
-/// kept.
+/// Completion of all commands that were recorded in a context before a [`Context::flush`](crate::Context::flush). It
+/// may be dropped at any time.
 ///
 /// ```
 /// # fn main() -> Result<(), spelter::Error> {
@@ -25,15 +25,15 @@ use crate::share::Share;
 #[derive(Clone)]
 pub struct Fence {
     share: Arc<Share>,
-    moment: Moment,
+    point: TimelinePoint,
 }
 
 impl Fence {
-    pub(crate) fn new(share: &Arc<Share>, moment: Moment) -> Self {
-        Self { share: Arc::clone(share), moment }
+    pub(crate) fn new(share: &Arc<Share>, point: TimelinePoint) -> Self {
+        Self { share: Arc::clone(share), point }
     }
 
-    /// Whether it is done. One comparison.
+    /// Whether the commands are done. One comparison.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -44,10 +44,11 @@ impl Fence {
     /// # }
     /// ```
     pub fn is_done(&self) -> bool {
-        self.moment.clock.retired() >= self.moment.serial
+        self.point.clock.retired() >= self.point.serial
     }
 
-    /// Returns when it is done; works on it meanwhile. [`Error::DeviceLost`] if it never will be.
+    /// Returns when the commands are done; executes them on this thread meanwhile. [`Error::DeviceLost`] if they never
+    /// will be.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -61,10 +62,11 @@ impl Fence {
     /// # }
     /// ```
     pub fn wait(&self) -> Result<(), Error> {
-        self.share.wait(&self.moment)
+        self.share.wait(&self.point)
     }
 
-    /// Waits no longer than `limit`; whether it is done. [`Error::DeviceLost`] if it never will be.
+    /// Waits for at most `limit` and returns whether the commands are done. [`Error::DeviceLost`] if they never will
+    /// be.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -76,10 +78,10 @@ impl Fence {
     /// # }
     /// ```
     pub fn wait_for(&self, limit: Duration) -> Result<bool, Error> {
-        let done = match self.moment.clock.flight(self.moment.serial) {
-            Some(flight) => {
-                let done = flight.wait_for(limit)?;
-                self.share.retire(self.moment.clock.id());
+        let done = match self.point.clock.submission(self.point.serial) {
+            Some(submission) => {
+                let done = submission.wait_for(limit)?;
+                self.share.retire(self.point.clock.id());
                 done
             }
             None => true,
@@ -90,6 +92,6 @@ impl Fence {
 
 impl fmt::Debug for Fence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Fence({}, {})", self.moment.serial, if self.is_done() { "done" } else { "pending" })
+        write!(f, "Fence({}, {})", self.point.serial, if self.is_done() { "done" } else { "pending" })
     }
 }

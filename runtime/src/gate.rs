@@ -1,11 +1,13 @@
-//! Waiting for the host's own copies: who finds one in his way waits until any has ended, and looks again.
+//! Waits for host copies in progress: a thread whose access overlaps one blocks until any copy ends and then checks
+//! again.
 //!
-//! A copy is written down under its resource's lock and made without a lock (`replace/backing.rs`). Who finds it there reads
-//! the count under the same lock; the copy is taken off under that lock before the count moves. So nobody sleeps through it.
+//! A copy is noted under its resource's lock and made without a lock (`replace/backing.rs`). A thread that finds it
+//! reads the count under the same lock; the copy is removed under that lock before the count changes. So no wakeup is
+//! lost.
 
 use crate::sync::{Condvar, Mutex};
 
-/// How many copies of the host have ended on a device.
+/// The number of host copies that have ended on a device.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     /// A leaf lock.
@@ -14,18 +16,18 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// How many have ended.
+    /// The number of ended copies.
     pub(crate) fn count(&self) -> u64 {
         *self.ended.lock()
     }
 
-    /// One has ended, and is not written down any more.
+    /// Counts a copy that has ended and was removed from its resource.
     pub(crate) fn end(&self) {
         *self.ended.lock() += 1;
         self.moved.notify_all();
     }
 
-    /// Returns when more than so many have ended.
+    /// Returns when more than `seen` copies have ended.
     pub(crate) fn wait(&self, seen: u64) {
         let mut ended = self.ended.lock();
         while *ended == seen {

@@ -13,8 +13,8 @@ use crate::object::Contents;
 use crate::resource::Resource;
 use crate::view::Subresources;
 
-/// An image in device memory. A handle, and a resource as [`Buffer`](crate::Buffer) is one: what stands behind it may be
-/// replaced. Each level of each layer is known to hold data or not.
+/// An image in device memory. A handle, and a resource as [`Buffer`](crate::Buffer) is one: what stands behind it may
+/// be replaced. Each level of each layer is known to hold data or not.
 ///
 /// ```
 /// use spelter::vk;
@@ -186,8 +186,8 @@ impl Image {
     }
 }
 
-/// Levels and layers of an image, and how shaders take them: `&image`, [`Image::all`], [`Image::level`]. Whether they are
-/// inside is tested when they are used.
+/// Levels and layers of an image, and how shaders take them: `&image`, [`Image::all`], [`Image::level`]. Whether they
+/// are inside is tested when they are used.
 ///
 /// ```
 /// use spelter::vk;

@@ -1,7 +1,9 @@
-//! What happened to resources, for the contexts that did not do it: one number says whether there is news.
+//! Journal of changes to resources, for the contexts that did not make them: one number shows whether there are new
+//! events.
 //!
-//! Slots belong to a context, and a resource does not know who has it bound. So whoever replaces an object writes the
-//! resource down here; every context compares the count at its next dispatch, reads what it missed and rebinds that.
+//! Slots belong to a context, and a resource does not know which contexts have it bound. So a thread that replaces an
+//! object enters the resource here; every context compares the count at its next dispatch, reads the events that it
+//! missed and rebinds their resources.
 
 use std::collections::VecDeque;
 
@@ -9,29 +11,29 @@ use crate::object::ObjectId;
 use crate::resource::ResourceId;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
-/// Entries that are kept. A context that missed more looks at everything that it has bound.
+/// Entries that are kept. A context that missed more checks all its slots.
 const KEPT: usize = 1024;
 
-/// Something that happened to a resource: slots that hold it must be looked at again.
+/// A change of a resource: slots that hold it must be checked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) resource: ResourceId,
-    /// The object that it lost; cached descriptor sets that name it are worth nothing.
+    /// The object that it lost; cached descriptor sets that name it are useless.
     pub(crate) lost: Option<ObjectId>,
 }
 
 /// The latest events, numbered.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    /// How many there ever were. Written under the lock of `recent`.
+    /// The number of all events so far. Written under the lock of `recent`.
     count: AtomicU64,
     recent: Mutex<VecDeque<Event>>,
 }
 
-/// What a context missed.
+/// The events that a context missed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    /// Exactly this.
+    /// Exactly these.
     Events(Vec<Event>),
     /// More than is kept.
     TooMany,
@@ -43,13 +45,13 @@ impl Journal {
         Self { count: AtomicU64::new(0), recent: Mutex::new(VecDeque::new()) }
     }
 
-    /// How many events there were so far.
+    /// The number of events so far.
     pub(crate) fn count(&self) -> u64 {
-        // Acquire: pairs with the Release in `note`; who sees the number finds the event.
+        // Acquire: pairs with the Release in `note`; a thread that sees the number finds the event.
         self.count.load(Ordering::Acquire)
     }
 
-    /// Writes an event down and returns its number, counted from 1 on.
+    /// Enters an event and returns its number, counted from 1 on.
     pub(crate) fn note(&self, event: Event) -> u64 {
         let mut recent = self.recent.lock();
         if recent.len() == KEPT {
@@ -86,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_reads_what_he_missed() {
+    fn each_context_reads_the_events_it_missed() {
         let journal = Journal::new();
         assert_eq!(journal.since(0), (0, News::Events(vec![])));
         (1..=3).for_each(|number| assert_eq!(journal.note(event(number)), number));
@@ -96,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn who_missed_too_much_is_told_so() {
+    fn missing_too_many_events_is_reported() {
         let journal = Journal::new();
         for number in 0..KEPT as u64 + 5 {
             journal.note(event(number));

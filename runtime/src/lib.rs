@@ -1,9 +1,10 @@
 //! Compute programs on CPU workers, in a few lines: buffers, programs, dispatches.
 //!
-//! A [`Context`] is a line of work on a device; a [`Buffer`] is memory; a [`Program`] is a shader made ready; a
-//! [`Dispatch`] runs it on what is bound. Barriers, descriptor sets, submissions and the storage behind buffers are the
-//! context's business: it tracks who uses what until when, and gives a buffer new storage rather than let anybody wait.
-//! Below it lies [`spelter_driver`], with Vulkan's own objects. The book's chapter "The state tracker" tells the rules.
+//! A [`Context`] is a command stream of a device; a [`Buffer`] is memory; a [`Program`] is a compiled shader; a
+//! [`Dispatch`] runs it on the bound resources. The context manages barriers, descriptor sets, submissions and the
+//! storage of buffers: it tracks which batches use which object, and gives a buffer new storage instead of making the
+//! host wait. It is built on [`spelter_driver`], which has Vulkan's objects. The chapter "The state tracker" of the
+//! book has the rules.
 
 /// Structs become push constants and buffers by this crate's derives.
 pub use bytemuck;

@@ -1,7 +1,7 @@
-//! The storage behind a resource. An object never changes its storage; it is made, used and dropped.
+//! Resource objects: the storage of resources. An object never changes its storage; it is made, used and dropped.
 //!
-//! Its resource owns it, and so does each batch that uses it until that has retired: it lives as long as the longer of
-//! the two. Only the module `replace` gives a resource another object.
+//! Its resource owns it, and so does each batch that uses it until that batch has retired: the last owner drops it.
+//! Only the module `replace` gives a resource another object.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use spelter_driver::{Buffer, Device, Image};
 
-use crate::batch::Flight;
+use crate::batch::Submission;
 use crate::error::{Error, rule};
 use crate::memory::{Handle, Memory, Spares, Storage, Template};
 use crate::replace;
@@ -18,49 +18,49 @@ use crate::serial::Usage;
 use crate::slot::SlotKind;
 use crate::view::{Part, View, Views};
 
-/// A number that no other object has.
+/// A unique number of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ObjectId(pub(crate) u64);
 
-/// What the bytes of a new object are.
+/// The initial bytes of a new object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contents {
-    /// Anything.
+    /// Undefined.
     Undefined,
     /// All 0.
     Zero,
 }
 
-/// Storage, and who uses it.
+/// Storage, and the batches that use it.
 #[derive(Debug)]
 pub(crate) struct ResourceObject {
     id: ObjectId,
     storage: Storage,
     /// Batches that read and write it.
-    pub(crate) usage: Usage<Flight>,
+    pub(crate) usage: Usage<Submission>,
     memory: Arc<Memory>,
-    /// Who gets the storage in the end, if this object was replaced.
+    /// Receives the storage on drop, if this object was replaced.
     heir: OnceLock<Spares>,
-    /// Bytes that count as pending as long as this exists.
+    /// Bytes that count as pending until this is dropped.
     owed: AtomicU64,
-    /// What shaders saw it through lately. A leaf lock.
+    /// Recently used views. A leaf lock.
     views: Mutex<Views>,
 }
 
 impl replace::Object for ResourceObject {
-    type Flight = Flight;
+    type Submission = Submission;
 
     fn id(&self) -> ObjectId {
         self.id
     }
 
-    fn usage(&self) -> &Usage<Flight> {
+    fn usage(&self) -> &Usage<Submission> {
         &self.usage
     }
 }
 
 impl ResourceObject {
-    /// Storage like the template's, of the spares if there are any.
+    /// Storage as the template describes, taken from the spares if there are any.
     pub(crate) fn new(
         memory: &Arc<Memory>,
         template: &Template,
@@ -124,7 +124,7 @@ impl ResourceObject {
         }
     }
 
-    /// A view of a part of it, if shaders need one in a slot of that kind: one that there is, or a new one.
+    /// A view of a part of it, if shaders need one in a slot of that kind: a cached or a new one.
     pub(crate) fn view(&self, device: &Device, kind: SlotKind, part: &Part) -> Result<Option<View>, Error> {
         if !part.needs_view() {
             return Ok(None);
@@ -139,7 +139,7 @@ impl ResourceObject {
         Ok(Some(view))
     }
 
-    /// Its bytes count as pending until it is gone.
+    /// Counts its bytes as pending until it is dropped.
     fn owe(&self) {
         let bytes = self.size();
         self.memory.owe(bytes);
@@ -147,7 +147,7 @@ impl ResourceObject {
         self.owed.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// The object was replaced: when its last batch has retired, its storage is spare.
+    /// The object was replaced: when its last batch has retired, its storage goes to `spares`.
     pub(crate) fn leave_to(self: &Arc<Self>, spares: &Spares) {
         if self.heir.set(spares.clone()).is_ok() {
             self.owe();

@@ -1,5 +1,4 @@
-//! What a program holds, as contexts know it: a resource. It names the object that stores it now, and knows which bytes hold
-//! anything.
+//! Resources: buffers and images as contexts see them. A resource has its current object and the valid ranges.
 
 use std::fmt;
 use std::ops::Range;
@@ -18,11 +17,11 @@ use crate::object::{Contents, ResourceObject};
 use crate::replace::Backing;
 use crate::share::Share;
 
-/// A number that no other resource has.
+/// A unique number of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ResourceId(pub(crate) u64);
 
-/// What contexts know of a buffer or an image.
+/// A buffer or an image.
 pub(crate) struct Resource {
     id: ResourceId,
     share: Arc<Share>,
@@ -30,13 +29,13 @@ pub(crate) struct Resource {
     template: Template,
     /// Bytes of storage.
     bytes: u64,
-    /// Objects that were replaced leave their storage here.
+    /// Receives the storage of replaced objects.
     pub(crate) spares: Spares,
     /// Locked after a context's state, before an object's usage.
     state: Mutex<State>,
 }
 
-/// The part of a resource that changes.
+/// The mutable part of a resource.
 pub(crate) type State = Backing<ResourceObject>;
 
 impl Resource {
@@ -73,22 +72,22 @@ impl Resource {
         let mut state = self.state();
         let old = state.destroy();
         let bound = state.bound;
-        self.tell_of_loss(bound, old.as_ref());
+        self.report_loss(bound, old.as_ref());
         drop(state);
         self.let_go(old, bound);
     }
 
-    /// Contexts learn that the object is gone. The resource is locked, or nobody else's.
-    fn tell_of_loss(&self, bound: bool, old: Option<&Arc<ResourceObject>>) {
+    /// Reports the loss of the object to all contexts. The resource is locked or exclusively owned.
+    fn report_loss(&self, bound: bool, old: Option<&Arc<ResourceObject>>) {
         if let Some(old) = old.filter(|_| bound) {
             self.share.journal().note(Event { resource: self.id, lost: Some(old.id()) });
         }
     }
 
-    /// The memory goes as soon as nothing uses it: contexts that keep it for nothing are told.
+    /// Frees the memory as soon as nothing uses it: contexts that keep the object without using it drop it now.
     fn let_go(&self, old: Option<Arc<ResourceObject>>, bound: bool) {
         self.spares.close();
-        // By batches; or, if it was ever bound, by slots and descriptor sets.
+        // Batches may keep it, or, if it was ever bound, slots and descriptor sets.
         let is_kept = old.as_ref().is_some_and(|old| bound || Arc::strong_count(old) > 1);
         drop(old);
         if is_kept {
@@ -96,7 +95,7 @@ impl Resource {
         }
     }
 
-    /// What its objects are made like.
+    /// The description of its objects.
     pub(crate) fn template(&self) -> &Template {
         &self.template
     }
@@ -105,7 +104,7 @@ impl Resource {
         self.label.as_deref()
     }
 
-    /// All that can be valid: bytes of a buffer, subresources of an image.
+    /// The whole range: bytes of a buffer, subresources of an image.
     pub(crate) fn whole(&self) -> Range<u64> {
         match &self.template {
             Template::Buffer(bytes) => 0..*bytes,
@@ -155,14 +154,15 @@ fn described(template: &Template, label: Option<&str>) -> String {
 }
 
 impl State {
-    /// The object, for a command or transfer called `what`; destroyed resources have none.
+    /// The object, for a command or transfer called `what`; an error if the resource is destroyed.
     pub(crate) fn object(&self, resource: &Resource, what: &str) -> Result<&Arc<ResourceObject>, Error> {
         self.storage()
             .ok_or_else(|| Error::resource(format!("{what}: {} is destroyed", resource.described()), rule::DESTROYED))
     }
 }
 
-/// The host's copy into an object or out of it, made while no lock is held: the bytes are others' again when this is dropped.
+/// A host copy into an object or out of it, made while no lock is held. Other accesses to its bytes wait until this is
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct Copying<'a> {
     resource: &'a Resource,
@@ -170,12 +170,13 @@ pub(crate) struct Copying<'a> {
 }
 
 impl<'a> Copying<'a> {
-    /// `state` is the resource's. Nobody is in the way of the bytes.
+    /// `state` belongs to `resource`. No other access conflicts with the bytes, or the caller waits for it before it
+    /// copies.
     pub(crate) fn new(resource: &'a Resource, state: &mut State, range: Range<u64>) -> Self {
         Self { resource, number: state.begin(range) }
     }
 
-    /// As [`Copying::new`], of bytes that are only read.
+    /// Like [`Copying::new`], for bytes that are only read.
     pub(crate) fn reading(resource: &'a Resource, state: &mut State, range: Range<u64>) -> Self {
         Self { resource, number: state.begin_read(range) }
     }
@@ -192,7 +193,7 @@ impl Drop for Resource {
     fn drop(&mut self) {
         let state = self.state.get_mut();
         let (old, bound) = (state.destroy(), state.bound);
-        self.tell_of_loss(bound, old.as_ref());
+        self.report_loss(bound, old.as_ref());
         self.let_go(old, bound);
     }
 }

@@ -1,10 +1,10 @@
-//! Serials: which batches use an object, and whether they are done. "Is it busy?" is one comparison.
+//! Serials: the batches that use an object, and their progress. "Is it busy?" is one comparison.
 //!
-//! Each context counts its batches from 1 on; its [`Clock`] says up to which they are submitted and retired. An object
-//! remembers in [`Usage`], by clock, the last batch that reads it and the last that writes it.
+//! Each context counts its batches from 1 on; its [`Clock`] has the last submitted and the last retired one. An object
+//! stores in [`Usage`], by clock, the last batch that reads it and the last that writes it.
 //!
-//! Two contexts that use one object must be put in order. [`Usage::enter`] tests for a conflict and notes the use in one
-//! step under the object's lock: of two that conflict, one learns of the other.
+//! Two contexts that use one object must be ordered. [`Usage::enter`] tests for a conflict and notes the use in one
+//! step under the object's lock: of two conflicting contexts, the second finds the use of the first.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,54 +17,54 @@ use crate::sync::{AtomicU64, Mutex, Ordering};
 /// The number of a batch in its context, counted from 1 on; 0 is before the first.
 pub(crate) type Serial = u64;
 
-/// A batch on its way through a queue.
-pub(crate) trait Flight: Clone {
-    /// Whether its serial has retired: nothing of it runs any more.
+/// A batch that was submitted to a queue.
+pub(crate) trait Submission: Clone {
+    /// Whether its serial has retired: none of its commands runs any more.
     fn is_over(&self) -> bool;
 
-    /// Whether what is submitted to the queue of `other` after it runs after it.
-    fn precedes(&self, other: &Self::Line) -> bool;
+    /// Whether batches that are submitted to `other` later run after it.
+    fn precedes(&self, other: &Self::Queue) -> bool;
 
-    /// What names a queue.
-    type Line;
+    /// The name of a queue.
+    type Queue;
 }
 
-/// A batch of another context.
-struct Follows<F: Flight> {
+/// A batch of another context that this one comes after.
+struct Follows<F: Submission> {
     clock: Weak<Clock<F>>,
     id: u64,
     serial: Serial,
 }
 
-/// How far the batches of one context are.
-pub(crate) struct Clock<F: Flight> {
+/// The progress of the batches of one context.
+pub(crate) struct Clock<F: Submission> {
     id: u64,
-    pub(crate) line: F::Line,
+    pub(crate) queue: F::Queue,
     /// The last batch that was submitted.
     submitted: AtomicU64,
     /// The last batch known to have retired. Never goes back.
     retired: AtomicU64,
     in_flight: Mutex<VecDeque<(Serial, F)>>,
-    /// By other clock, the last of its batches that what this context submits from now on comes after. A leaf lock.
+    /// By other clock, the last of its batches that later submissions of this context come after. A leaf lock.
     follows: Mutex<SmallVec<[Follows<F>; 2]>>,
 }
 
-impl<F: Flight> Clock<F> {
-    /// A clock with a number that no other has.
-    pub(crate) fn new(id: u64, line: F::Line) -> Self {
+impl<F: Submission> Clock<F> {
+    /// A clock with a unique number.
+    pub(crate) fn new(id: u64, queue: F::Queue) -> Self {
         let (submitted, retired) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { id, line, submitted, retired, in_flight: Mutex::default(), follows: Mutex::default() }
+        Self { id, queue, submitted, retired, in_flight: Mutex::default(), follows: Mutex::default() }
     }
 
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
 
-    /// The batch `serial` is submitted, after all before it.
-    pub(crate) fn submit(&self, serial: Serial, flight: F) {
+    /// Records that the batch `serial` is submitted, after all before it.
+    pub(crate) fn submit(&self, serial: Serial, submission: F) {
         let mut in_flight = self.in_flight.lock();
-        in_flight.push_back((serial, flight));
-        // Release: pairs with the Acquire in `submitted`; who sees the serial finds its flight.
+        in_flight.push_back((serial, submission));
+        // Release: pairs with the Acquire in `submitted`; a thread that sees the serial finds its submission.
         self.submitted.store(serial, Ordering::Release);
     }
 
@@ -76,7 +76,7 @@ impl<F: Flight> Clock<F> {
 
     /// The last batch that has retired, and all before it.
     pub(crate) fn retired(&self) -> Serial {
-        // Acquire: pairs with the Release below; what the batch wrote is visible.
+        // Acquire: pairs with the Release below; the batch's writes are visible.
         let known = self.retired.load(Ordering::Acquire);
         if known == self.submitted() { known } else { self.look() }
     }
@@ -85,7 +85,7 @@ impl<F: Flight> Clock<F> {
         let mut in_flight = self.in_flight.lock();
         // Relaxed: written under this lock only.
         let mut retired = self.retired.load(Ordering::Relaxed);
-        while let Some((serial, _)) = in_flight.pop_front_if(|(_, flight)| flight.is_over()) {
+        while let Some((serial, _)) = in_flight.pop_front_if(|(_, submission)| submission.is_over()) {
             retired = serial;
         }
         // Release: pairs with the Acquire in `retired`.
@@ -93,21 +93,21 @@ impl<F: Flight> Clock<F> {
         retired
     }
 
-    /// What to wait for until the batch `serial`, which was submitted, has retired; nothing if it has.
-    pub(crate) fn flight(&self, serial: Serial) -> Option<F> {
+    /// The submission to wait for until the submitted batch `serial` has retired; `None` if it has.
+    pub(crate) fn submission(&self, serial: Serial) -> Option<F> {
         let in_flight = self.in_flight.lock();
         // Relaxed: written under this lock only.
         if serial <= self.retired.load(Ordering::Relaxed) {
             return None;
         }
-        in_flight.iter().find(|(number, _)| *number >= serial).map(|(_, flight)| flight.clone())
+        in_flight.iter().find(|(number, _)| *number >= serial).map(|(_, submission)| submission.clone())
     }
 
-    /// From now on what this context submits comes after that batch of another one: a semaphore sees to it.
+    /// Notes that later submissions of this context come after a batch of another one, by a semaphore wait.
     pub(crate) fn follow(&self, clock: &Arc<Self>, serial: Serial) {
         let mut follows = self.follows.lock();
-        // What has retired is before everything, and contexts that are gone have retired. Relaxed: who sees an old count
-        // keeps what he need not.
+        // Retired batches precede everything, and all batches of dropped contexts have retired. Relaxed: a thread that
+        // sees an old count only keeps an entry longer than necessary.
         let is_over = |entry: &Follows<F>| {
             entry.clock.upgrade().is_none_or(|clock| clock.retired.load(Ordering::Relaxed) >= entry.serial)
         };
@@ -122,21 +122,21 @@ impl<F: Flight> Clock<F> {
         self.follows.lock().iter().any(|entry| entry.id == clock && entry.serial >= serial)
     }
 
-    /// Whether the batch `serial` is submitted, so that what follows on that queue is after it without waiting.
-    fn orders(&self, serial: Serial, line: &F::Line) -> bool {
-        serial <= self.submitted() && self.flight(serial).is_none_or(|flight| flight.precedes(line))
+    /// Whether the batch `serial` is submitted and precedes later batches on that queue without a wait.
+    fn orders(&self, serial: Serial, queue: &F::Queue) -> bool {
+        serial <= self.submitted() && self.submission(serial).is_none_or(|submission| submission.precedes(queue))
     }
 }
 
-impl<F: Flight> fmt::Debug for Clock<F> {
+impl<F: Submission> fmt::Debug for Clock<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Relaxed: for eyes only.
+        // Relaxed: for display only.
         let [submitted, retired] = [&self.submitted, &self.retired].map(|count| count.load(Ordering::Relaxed));
         write!(f, "Clock({}, submitted {submitted}, retired {retired})", self.id)
     }
 }
 
-/// How a command, or the host, uses an object.
+/// The use of an object by a command or by the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// It is only read.
@@ -151,41 +151,41 @@ impl Access {
     }
 }
 
-/// A batch of some context.
+/// A point of a context's timeline: one of its batches.
 #[derive(Debug)]
-pub(crate) struct Moment<F: Flight> {
+pub(crate) struct TimelinePoint<F: Submission> {
     pub(crate) clock: Arc<Clock<F>>,
     pub(crate) serial: Serial,
 }
 
-impl<F: Flight> Clone for Moment<F> {
+impl<F: Submission> Clone for TimelinePoint<F> {
     fn clone(&self) -> Self {
         Self { clock: Arc::clone(&self.clock), serial: self.serial }
     }
 }
 
-/// Who uses an object, until when.
+/// The contexts that use an object, each with the last batch that does.
 #[derive(Debug)]
-pub(crate) struct Usage<F: Flight> {
-    /// One for each context that uses it; seldom more than one.
+pub(crate) struct Usage<F: Submission> {
+    /// One entry for each context that uses it; rarely more than one.
     entries: Mutex<SmallVec<[Entry<F>; 1]>>,
 }
 
-impl<F: Flight> Default for Usage<F> {
+impl<F: Submission> Default for Usage<F> {
     fn default() -> Self {
         Self { entries: Mutex::new(SmallVec::new()) }
     }
 }
 
 #[derive(Debug)]
-struct Entry<F: Flight> {
+struct Entry<F: Submission> {
     clock: Arc<Clock<F>>,
     read: Serial,
     write: Serial,
 }
 
-impl<F: Flight> Entry<F> {
-    /// The last batch that someone who accesses the object so must come after.
+impl<F: Submission> Entry<F> {
+    /// The last batch that such an access must come after.
     fn until(&self, access: Access) -> Serial {
         if access.writes() { self.read.max(self.write) } else { self.write }
     }
@@ -197,20 +197,20 @@ impl<F: Flight> Entry<F> {
 
 /// Another context's batch that must come first.
 #[derive(Debug)]
-pub(crate) enum First<F: Flight> {
-    /// It must be done before.
-    Done(Moment<F>),
-    /// It must be submitted before, and nobody waits for it.
-    Submitted(Moment<F>),
+pub(crate) enum First<F: Submission> {
+    /// The batch must be done before.
+    Done(TimelinePoint<F>),
+    /// The batch must be submitted before; its end is not waited for.
+    Submitted(TimelinePoint<F>),
 }
 
-impl<F: Flight> Usage<F> {
-    /// Notes that the open batch `serial` of `clock` uses the object: whether it is the batch's first use of it. If
-    /// another context must come first, nothing is noted and that context's batch is the error.
+impl<F: Submission> Usage<F> {
+    /// Notes that the open batch `serial` of `clock` uses the object, and returns whether it is the batch's first use
+    /// of it. If another context must come first, nothing is noted and that context's batch is the error.
     ///
-    /// `fresh`: the access writes nothing but what was never valid, so it need not wait for anybody. Batches of others that
-    /// are still open are submitted all the same: a dispatch that is repeated there does not look at its objects again,
-    /// and what it does from now on comes after this.
+    /// `fresh`: the access writes only bytes that were never valid, so it need not wait for any batch. Open batches of
+    /// other contexts are submitted all the same: a repeated dispatch there skips the test of its objects, and must
+    /// find this use when it is recorded in the next batch.
     pub(crate) fn enter(
         &self,
         clock: &Arc<Clock<F>>,
@@ -221,16 +221,16 @@ impl<F: Flight> Usage<F> {
         let mut entries = self.entries.lock();
         for entry in entries.iter().filter(|entry| entry.clock.id != clock.id) {
             let until = entry.until(access);
-            let moment = || Moment { clock: Arc::clone(&entry.clock), serial: until };
+            let point = || TimelinePoint { clock: Arc::clone(&entry.clock), serial: until };
             if fresh {
                 if until > entry.clock.submitted() {
-                    return Err(First::Submitted(moment()));
+                    return Err(First::Submitted(point()));
                 }
                 continue;
             }
-            let ordered = || entry.clock.orders(until, &clock.line) || clock.is_after(entry.clock.id, until);
+            let ordered = || entry.clock.orders(until, &clock.queue) || clock.is_after(entry.clock.id, until);
             if until > entry.clock.retired() && !ordered() {
-                return Err(First::Done(moment()));
+                return Err(First::Done(point()));
             }
         }
         if let Some(entry) = entries.iter_mut().find(|entry| entry.clock.id == clock.id) {
@@ -244,15 +244,15 @@ impl<F: Flight> Usage<F> {
         Ok(true)
     }
 
-    /// Whether some batch that is not done, recorded or running, stands in the way of this access.
+    /// Whether any batch that is recorded or running, but not done, conflicts with this access.
     pub(crate) fn is_busy(&self, access: Access) -> bool {
         self.entries.lock().iter().any(|entry| entry.until(access) > entry.clock.retired())
     }
 
-    /// The batches that stand in the way of this access.
-    pub(crate) fn in_the_way(&self, access: Access) -> SmallVec<[Moment<F>; 1]> {
+    /// The unfinished batches that conflict with this access.
+    pub(crate) fn in_the_way(&self, access: Access) -> SmallVec<[TimelinePoint<F>; 1]> {
         let entries = self.entries.lock();
         let busy = entries.iter().filter(|entry| entry.until(access) > entry.clock.retired());
-        busy.map(|entry| Moment { clock: Arc::clone(&entry.clock), serial: entry.until(access) }).collect()
+        busy.map(|entry| TimelinePoint { clock: Arc::clone(&entry.clock), serial: entry.until(access) }).collect()
     }
 }

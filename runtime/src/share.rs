@@ -1,4 +1,4 @@
-//! What the contexts of one device share: memory, counters, the journal, and each other.
+//! State that the contexts of one device share: memory, counters, the journal, and the list of contexts.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -7,8 +7,8 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use spelter_driver::{Device, Queue};
 
-use crate::batch::{Clock, Line, Moment};
-use crate::context::Inner;
+use crate::batch::{Clock, ContextQueue, TimelinePoint};
+use crate::context::ContextInner;
 use crate::error::Error;
 use crate::gate::Gate;
 use crate::journal::Journal;
@@ -16,7 +16,7 @@ use crate::memory::Memory;
 use crate::stats::Stats;
 use crate::trace::Trace;
 
-/// A device, for the contexts that share it.
+/// A device and the shared state of its contexts.
 #[derive(Debug)]
 pub(crate) struct Share {
     device: Device,
@@ -26,10 +26,10 @@ pub(crate) struct Share {
     gate: Gate,
     trace: Option<Arc<Trace>>,
     /// By number of their clocks. A leaf lock.
-    contexts: Mutex<HashMap<u64, Weak<Inner>>>,
+    contexts: Mutex<HashMap<u64, Weak<ContextInner>>>,
     next: AtomicU64,
-    turn: AtomicUsize,
-    /// Mappings during which commands must leave their resource alone.
+    next_queue: AtomicUsize,
+    /// Mappings that forbid commands on their resource.
     mappings: AtomicUsize,
 }
 
@@ -43,7 +43,7 @@ impl Share {
             trace,
             contexts: Mutex::default(),
             next: AtomicU64::new(1),
-            turn: AtomicUsize::new(0),
+            next_queue: AtomicUsize::new(0),
             mappings: AtomicUsize::new(0),
             device,
         })
@@ -61,7 +61,7 @@ impl Share {
         &self.journal
     }
 
-    /// Opens whenever a copy of the host has ended.
+    /// Waits for the end of host copies.
     pub(crate) fn gate(&self) -> &Gate {
         &self.gate
     }
@@ -70,14 +70,14 @@ impl Share {
         self.trace.as_ref()
     }
 
-    /// Whether any resource is mapped so that commands must leave it alone.
+    /// Whether any resource is mapped so that commands must not use it.
     pub(crate) fn has_mappings(&self) -> bool {
-        // Relaxed: a thread sees its own mappings, and those of others that it has synchronised with.
+        // Relaxed: a thread sees its own mappings, and those of threads that it has synchronised with.
         self.mappings.load(Ordering::Relaxed) > 0
     }
 
     pub(crate) fn mapped(&self) {
-        // Relaxed: the resource's lock, which is held, tells others (`Batch::enter`).
+        // Relaxed: other threads synchronise through the resource's lock, which is held (`Batch::enter`).
         self.mappings.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -86,16 +86,16 @@ impl Share {
         self.mappings.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The clock of a new context, and its queue: contexts take turns with those that the device has.
+    /// The clock of a new context, and its queue: contexts use the device's queues round-robin.
     pub(crate) fn clock(&self) -> (Arc<Clock>, Queue) {
-        // Relaxed: numbers only have to differ, and turns to be fair.
+        // Relaxed: numbers only have to differ, and queues to be shared evenly.
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let queue = self.turn.fetch_add(1, Ordering::Relaxed) % self.queues.len();
-        let line = Line { queue, done: self.device.create_timeline_semaphore(0) };
-        (Arc::new(Clock::new(id, line)), self.queues[queue].clone())
+        let index = self.next_queue.fetch_add(1, Ordering::Relaxed) % self.queues.len();
+        let context_queue = ContextQueue { index, done: self.device.create_timeline_semaphore(0) };
+        (Arc::new(Clock::new(id, context_queue)), self.queues[index].clone())
     }
 
-    pub(crate) fn register(&self, clock: u64, context: &Weak<Inner>) {
+    pub(crate) fn register(&self, clock: u64, context: &Weak<ContextInner>) {
         self.contexts.lock().insert(clock, Weak::clone(context));
     }
 
@@ -103,23 +103,24 @@ impl Share {
         self.contexts.lock().remove(&clock);
     }
 
-    fn context(&self, clock: u64) -> Option<Arc<Inner>> {
+    fn context(&self, clock: u64) -> Option<Arc<ContextInner>> {
         self.contexts.lock().get(&clock).and_then(Weak::upgrade)
     }
 
-    /// A batch of that context has retired: what it owned goes, unless the context is at work and sees to that itself.
+    /// A batch of that context has retired: drops the objects that it owned, unless the context is locked and drops
+    /// them itself.
     pub(crate) fn retire(&self, clock: u64) {
         if let Some(context) = self.context(clock) {
             context.retire();
         }
     }
 
-    /// All contexts that there are.
-    fn contexts(&self) -> Vec<Arc<Inner>> {
+    /// All live contexts.
+    fn contexts(&self) -> Vec<Arc<ContextInner>> {
         self.contexts.lock().values().filter_map(Weak::upgrade).collect()
     }
 
-    /// The counters, with what contexts have recorded and not submitted. No context is locked by the caller.
+    /// The counters, including commands that are recorded and not submitted. The caller locks no context.
     pub(crate) fn stats(&self) -> Stats {
         let counters = &self.memory.counters;
         for context in self.contexts() {
@@ -130,10 +131,10 @@ impl Share {
         counters.read()
     }
 
-    /// Makes sure that a batch of any context is submitted. No context is locked by the caller.
-    pub(crate) fn submit(&self, moment: &Moment) -> Result<(), Error> {
-        while moment.serial > moment.clock.submitted() {
-            match self.context(moment.clock.id()) {
+    /// Makes sure that a batch of any context is submitted. The caller locks no context.
+    pub(crate) fn submit(&self, point: &TimelinePoint) -> Result<(), Error> {
+        while point.serial > point.clock.submitted() {
+            match self.context(point.clock.id()) {
                 Some(context) => {
                     context.flush()?;
                 }
@@ -144,13 +145,14 @@ impl Share {
         Ok(())
     }
 
-    /// Returns when a batch of any context has retired; helps meanwhile. No context is locked by the caller.
-    pub(crate) fn wait(&self, moment: &Moment) -> Result<(), Error> {
-        self.submit(moment)?;
-        if let Some(flight) = moment.clock.flight(moment.serial) {
-            flight.wait()?;
+    /// Returns when a batch of any context has retired; executes work of its queue meanwhile. The caller locks no
+    /// context.
+    pub(crate) fn wait(&self, point: &TimelinePoint) -> Result<(), Error> {
+        self.submit(point)?;
+        if let Some(submission) = point.clock.submission(point.serial) {
+            submission.wait()?;
         }
-        self.retire(moment.clock.id());
+        self.retire(point.clock.id());
         self.check_alive()
     }
 
@@ -159,14 +161,14 @@ impl Share {
         if self.device.is_lost() { Ok(self.queues[0].wait_idle()?) } else { Ok(()) }
     }
 
-    /// Lets contexts go of what they keep for nothing: batches that have retired, slots and descriptor sets that name
-    /// objects which are gone. Those that are at work do so themselves.
+    /// Makes contexts drop retired batches, and slots and descriptor sets that name lost objects. A context that is
+    /// locked does so itself later.
     pub(crate) fn retire_all(&self) {
         self.contexts().iter().for_each(|context| context.retire());
     }
 
-    /// Gives back what can be: submits and awaits all batches, drops cached descriptor sets; whether it waited. No context is
-    /// locked by the caller.
+    /// Frees memory: submits and awaits all batches, drops cached descriptor sets and spare storage. Returns whether it
+    /// waited. The caller locks no context.
     pub(crate) fn relieve(&self) -> Result<bool, Error> {
         self.memory.counters.pressure_flushes.one();
         let mut waited = false;
@@ -177,12 +179,12 @@ impl Share {
         Ok(waited)
     }
 
-    /// Runs what needs memory; if there is none, once more after all that can be given back was.
+    /// Runs `run`, which needs memory; if there is none, once more after [`Share::relieve`].
     pub(crate) fn with_pressure_relieved<T>(&self, run: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
         self.noting_pressure(&mut false, run)
     }
 
-    /// As [`Share::with_pressure_relieved`]; `waited` tells whether it waited for that.
+    /// Like [`Share::with_pressure_relieved`]; sets `waited` if it waited.
     pub(crate) fn noting_pressure<T>(&self, waited: &mut bool, run: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
         match run() {
             Err(Error::OutOfMemory(_)) => {

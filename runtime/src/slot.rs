@@ -1,4 +1,4 @@
-//! Slots: where a context holds what programs find, and what can be put there.
+//! Slots: the binding points of a context, and what can be bound to them.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::image::ImagePart;
 use crate::resource::Resource;
 use crate::view::Part;
 
-/// A place of a context: what a shader finds at a group, a binding and, where that is an array, an element.
+/// A binding point of a context: a group, a binding and, for an array, an element.
 ///
 /// ```
 /// use spelter::Slot;
@@ -52,7 +52,7 @@ impl fmt::Display for Slot {
     }
 }
 
-/// In which way a slot uses what is bound to it.
+/// How a slot uses the bound resource.
 ///
 /// ```
 /// # fn main() -> Result<(), spelter::Error> {
@@ -64,13 +64,13 @@ impl fmt::Display for Slot {
 pub enum SlotKind {
     /// `var<uniform>`: read only.
     UniformBuffer,
-    /// `var<storage>`: read, and maybe written.
+    /// `var<storage>`: read, and possibly written.
     StorageBuffer,
     /// A sampled image, or a buffer as texels: read only, through a view.
     SamplerView,
-    /// A storage image, or a buffer as storage texels: read, and maybe written, through a view.
+    /// A storage image, or a buffer as storage texels: read, and possibly written, through a view.
     StorageImage,
-    /// A sampler by itself; no resource stands behind it.
+    /// A sampler without a resource.
     Sampler,
 }
 
@@ -115,7 +115,7 @@ impl fmt::Display for SlotKind {
 #[must_use = "nothing is bound until `Context::bind`"]
 pub struct Bind {
     pub(crate) kind: SlotKind,
-    /// A sampler is no resource.
+    /// `None` for a sampler.
     pub(crate) resource: Option<Arc<Resource>>,
     pub(crate) part: Part,
     pub(crate) sampler: Option<Sampler>,

@@ -1,5 +1,6 @@
-//! What is in a slot: a part of a resource, the object behind it and the view that shaders see it through. Here are the rules
-//! for what may be put there; whether it is what a program takes is asked when one is dispatched (`program/binding.rs`).
+//! Slot state: a part of a resource, its current object and the view through which shaders access it. This module has
+//! the rules for binding to a slot; a dispatch checks whether the program accepts the slot's state
+//! (`program/binding.rs`).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,28 +16,28 @@ use crate::share::Share;
 use crate::slot::{Bind, Slot, SlotKind};
 use crate::view::{Part, View};
 
-/// What is in a slot.
+/// The state of an occupied slot.
 #[derive(Clone, Debug)]
-pub(crate) struct Bound {
+pub(crate) struct SlotState {
     pub(crate) kind: SlotKind,
-    /// A sampler is no resource.
+    /// `None` for a sampler.
     pub(crate) resource: Option<Arc<Resource>>,
-    /// What stood behind the resource when this was bound or rebound; `None` if the resource was destroyed.
+    /// The object of the resource when this was bound or rebound; `None` if the resource was destroyed.
     pub(crate) object: Option<Arc<ResourceObject>>,
     pub(crate) part: Part,
-    /// The bytes or subresources that it shows.
+    /// The bytes or subresources that are bound.
     pub(crate) ranges: SmallVec<[Range<u64>; 1]>,
-    /// What shaders see texels through; buffers as such need none.
+    /// The view of texels; plain buffers need none.
     pub(crate) view: Option<View>,
     pub(crate) sampler: Option<Sampler>,
 }
 
-impl Bound {
-    /// Something to be put into a slot, its object as it is now, if the rules allow it.
+impl SlotState {
+    /// Checks `bind` by the rules, and returns the slot state with the resource's current object.
     pub(crate) fn new(share: &Arc<Share>, slot: Slot, bind: &Bind) -> Result<Self, Error> {
         check(share, slot, bind)?;
         let named = |error| match (error, &bind.resource) {
-            // The driver's rules for views.
+            // The driver reports broken rules for views.
             (Error::Misuse(misuse), Some(resource)) => {
                 Error::slot(slot, format!("{}: {} ({})", resource.described(), misuse.problem, misuse.vuid))
             }
@@ -62,7 +63,7 @@ impl Bound {
         if let Some(resource) = resource {
             bound.ranges = part.ranges(resource);
             let mut state = resource.state();
-            // From now on the journal tells of it.
+            // From now on the journal must report its changes.
             state.bound = true;
             let object = state.storage().cloned();
             drop(state);
@@ -73,7 +74,7 @@ impl Bound {
         Ok(Some(bound))
     }
 
-    /// Whether binding that would change nothing but maybe the object.
+    /// Whether binding `bind` would change at most the object.
     pub(crate) fn is(&self, bind: &Bind) -> bool {
         let same = |a: &Option<Arc<Resource>>, b: &Option<Arc<Resource>>| match (a, b) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
@@ -86,13 +87,13 @@ impl Bound {
             && number(&self.sampler) == number(&bind.sampler)
     }
 
-    /// What is bound, for messages.
+    /// The bound resource, for messages.
     pub(crate) fn described(&self) -> String {
         self.resource.as_ref().map_or_else(|| "a sampler".to_owned(), |resource| resource.described())
     }
 }
 
-/// The part lies in the resource, is aligned, and belongs to the device.
+/// Checks that the part lies in the resource, is aligned, and belongs to the device.
 fn check(share: &Arc<Share>, slot: Slot, bind: &Bind) -> Result<(), Error> {
     let Some(resource) = &bind.resource else { return Ok(()) };
     if !resource.is_of(share) {
@@ -118,7 +119,7 @@ fn check(share: &Arc<Share>, slot: Slot, bind: &Bind) -> Result<(), Error> {
     }
 }
 
-/// Views of texels are checked by the driver.
+/// Checks the offset of a plain buffer; the driver checks views of texels.
 fn check_alignment(share: &Share, slot: Slot, kind: SlotKind, resource: &Resource, offset: u64) -> Result<(), Error> {
     let limits = share.device().limits();
     let (alignment, vuid) = match kind {

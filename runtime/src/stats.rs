@@ -1,4 +1,4 @@
-//! Counters of what the tracker did: how often it renamed, rebound, waited, and what that saved.
+//! Counters of the state tracker: renames, rebinds, waits and avoided waits.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,7 +11,7 @@ macro_rules! counters {
             $(pub(crate) $name: Counter,)*
         }
 
-        /// What the tracker did since the device was made, for all contexts of the device together.
+        /// Counters of the state tracker since the device was made, for all contexts of the device together.
         ///
         /// ```
         /// # fn main() -> Result<(), spelter::Error> {
@@ -36,7 +36,7 @@ macro_rules! counters {
         }
 
         impl Stats {
-            /// All counters with their names, in the order of the documentation.
+            /// All counters with their names, in the documented order.
             ///
             /// ```
             /// # fn main() -> Result<(), spelter::Error> {
@@ -51,7 +51,7 @@ macro_rules! counters {
                 [$((stringify!($name), self.$name),)*].into_iter()
             }
 
-            /// What was counted between `earlier` and this.
+            /// The differences from `earlier`.
             ///
             /// ```
             /// # fn main() -> Result<(), spelter::Error> {
@@ -73,27 +73,27 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Resource objects made: storage for new resources, for renames and for staging.
+    /// Resource objects created: storage for new resources, for renames and for staging.
     objects_created,
-    /// Resource objects gone.
+    /// Resource objects destroyed.
     objects_destroyed,
-    /// Objects whose storage was used before, by an object that had retired.
+    /// Objects created from the storage of an object that had retired.
     objects_recycled,
-    /// Invalidations that found nothing valid.
+    /// Invalidations of resources without valid ranges.
     invalidations_empty,
     /// Invalidations of idle resources: the contents were forgotten, the object stayed.
     invalidations_idle,
-    /// Invalidations of levels and layers of images in use of which more would have to be copied than is forgotten, or of what
-    /// was waited for without memory and is in use again: the object stayed, and what is written there next comes after those
-    /// who use it now.
+    /// Invalidations of resources in use that kept their object, so that later writes there are ordered after the
+    /// current users: of levels and layers of images of which more texels would have to be copied than are forgotten,
+    /// or of resources for which there was no memory and which were in use again after a wait.
     invalidations_in_order,
     /// Resources that got a new object because the old one was in use.
     renames,
-    /// Invalidations that were not followed, since the host has the resource mapped.
+    /// Invalidations that were ignored, since the host has the resource mapped.
     invalidations_refused,
-    /// Times that no memory could be had for a new object, so that the old one was waited for.
+    /// Renames without memory for a new object, so that the host waited for the old one.
     renames_without_memory,
-    /// Times that a rename or a staged copy waited for earlier ones to retire, to bound the memory of replaced objects and
+    /// Renames and staged copies that waited for earlier ones to retire, to limit the memory of replaced objects and
     /// staging buffers.
     renames_throttled,
     /// Uniform-buffer slots that were rebound.
@@ -104,23 +104,23 @@ counters! {
     rebinds_sampler_view,
     /// Storage-image slots (storage texel buffers and image views) that were rebound.
     rebinds_image,
-    /// Views of texels made: of buffers as texels, and of images.
+    /// Views created: of texel buffers and of images.
     views_created,
     /// Descriptor sets allocated and written.
     sets_allocated,
     /// Descriptor sets found in the cache when state changed.
     sets_reused,
-    /// Descriptor sets dropped, since an object that they name went or the cache was full.
+    /// Descriptor sets dropped, since one of their objects was lost or the cache was full.
     sets_dropped,
-    /// Writes and mappings of the host that found the object in use and did not wait: there was a rename, a staged copy, or
-    /// nothing to lose.
+    /// Host writes and mappings that found the object in use and did not wait, because of a rename, a staged copy, or a
+    /// range without defined data.
     stalls_avoided,
-    /// Writes, mappings and invalidations of the host that waited: for the object, for memory of replaced objects to come
-    /// back, or for memory for staging. Each is counted once, and not among `stalls_avoided`.
+    /// Host writes, mappings and invalidations that waited: for the object, for memory of replaced objects, or for
+    /// memory for staging. Each is counted once, and not in `stalls_avoided`.
     stalls_taken,
-    /// Waits of the host for results that it reads.
+    /// Host waits for results that it reads.
     read_waits,
-    /// Times that a queue was told to wait for a batch of a context on another queue. The host does not wait.
+    /// Semaphore waits of a queue for a batch of a context on another queue. The host does not wait.
     context_waits,
     /// Dispatches recorded.
     dispatches,
@@ -130,7 +130,7 @@ counters! {
     barriers,
     /// Bytes that the host wrote in place.
     bytes_written,
-    /// Bytes that the host wrote to a staging buffer, copied in order.
+    /// Bytes that the host wrote to a staging buffer, to be copied in order.
     bytes_staged,
     /// Bytes that the host read.
     bytes_read,
@@ -138,11 +138,11 @@ counters! {
     batches_submitted,
     /// Batches that had retired and were recycled for later ones.
     batches_recycled,
-    /// Waits of a host that was so far ahead of the workers that no more batches were to be on their way.
+    /// Host waits because too many batches were in flight.
     batches_throttled,
-    /// Batches submitted early to give memory back.
+    /// Batches submitted early to free memory.
     pressure_flushes,
-    /// Waits for a context's batches since memory was used up.
+    /// Waits for a context's batches because memory was exhausted.
     pressure_waits,
 }
 
@@ -183,7 +183,7 @@ impl Stats {
 }
 
 impl fmt::Display for Stats {
-    /// One counter on a line, those that are 0 left out.
+    /// One counter per line, without those that are 0.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.iter().filter(|(_, count)| *count > 0).try_for_each(|(name, count)| writeln!(f, "{name:24} {count}"))
     }
@@ -199,7 +199,7 @@ impl Counter {
     }
 
     pub(crate) fn add(&self, count: u64) {
-        // Relaxed: a count for people; nothing is ordered by it.
+        // Relaxed: a statistic that orders nothing.
         self.0.fetch_add(count, Relaxed);
     }
 

@@ -1,7 +1,7 @@
-//! Locks and atomics of the protocols between contexts: the machine's, or loom's under `cfg(loom)`.
+//! Locks and atomics of the protocols between contexts: the real ones, or loom's under `cfg(loom)`.
 //!
-//! `serial.rs`, `journal.rs`, `gate.rs` and `memory/spares.rs` take theirs from here, so that loom explores the code that
-//! runs; what `replace/backing.rs` does is done under a lock that is its caller's.
+//! `serial.rs`, `journal.rs`, `gate.rs` and `memory/spares.rs` use these, so that loom explores the code that runs in
+//! production; `replace/backing.rs` runs under its caller's lock.
 
 #[cfg(not(loom))]
 mod primitive {

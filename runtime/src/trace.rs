@@ -1,10 +1,11 @@
-//! The timeline: who did what when, as JSON that Perfetto and `chrome://tracing` open.
+//! The timeline of contexts, queues and workers, as JSON for Perfetto and `chrome://tracing`.
 //!
-//! Three processes with a track each for every member: contexts (batches being recorded, renames, waits), queues (batches
-//! running) and workers (kernels and transfers). Times are microseconds since the trace began.
+//! Three processes with one track for each member: contexts (recording of batches, renames, waits), queues (execution
+//! of batches) and workers (kernels and transfers). Times are microseconds since the trace began.
 //!
-//! Viewers want the slices of a track to nest. Batches of a queue overlap, and so does what two threads do in one context:
-//! such a member has another track, of the same name and a number, for what begins within a slice and ends after it.
+//! Viewers require the slices of a track to nest. Batches of a queue overlap, and so do calls of two threads in one
+//! context: such a member gets another track, with the same name and a number, for slices that begin within a slice and
+//! end after it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -18,13 +19,13 @@ use spelter_driver::Observer;
 
 use crate::stats::Stats;
 
-/// Events that are kept; what comes later is counted and dropped.
+/// Events that are kept; later ones are counted and dropped.
 const MAX_EVENTS: usize = 1 << 20;
 
-/// Events that are written at a time.
+/// Events that are copied under one lock and then written.
 const PIECE: usize = 1 << 10;
 
-/// Processes of the trace, by their number in it.
+/// Processes of the trace, with their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Process {
     Contexts = 1,
@@ -32,19 +33,19 @@ enum Process {
     Workers = 3,
 }
 
-/// What happened.
+/// A slice or an instant.
 #[derive(Clone, Debug)]
 struct Event {
     process: Process,
     track: u64,
     name: String,
     start: Instant,
-    /// An instant has none.
+    /// `None` for an instant.
     end: Option<Instant>,
     args: Value,
 }
 
-/// A timeline being kept.
+/// A timeline that is being recorded.
 #[derive(Debug)]
 pub(crate) struct Trace {
     began: Instant,
@@ -74,13 +75,13 @@ impl Trace {
         self.add(Event { process: Process::Contexts, track: context, name, start, end, args });
     }
 
-    /// Something that a context did in no time.
+    /// An instant of a context.
     pub(crate) fn instant(&self, context: u64, name: String) {
         let (start, args) = (Instant::now(), Value::Null);
         self.add(Event { process: Process::Contexts, track: context, name, start, end: None, args });
     }
 
-    /// Something that a context did since `start`: a wait, an upload.
+    /// A slice of a context from `start` until now: a wait or an upload.
     pub(crate) fn span(&self, context: u64, name: String, start: Instant, args: Value) {
         let end = Some(Instant::now());
         self.add(Event { process: Process::Contexts, track: context, name, start, end, args });
@@ -95,7 +96,8 @@ impl Trace {
         }
     }
 
-    /// All of it, as one JSON object. Contexts and workers go on meanwhile; what they add later is left out.
+    /// Writes all events as one JSON object. Contexts and workers continue meanwhile; events that they add later are
+    /// left out.
     pub(crate) fn write(&self, stats: &Stats, to: &mut dyn Write) -> Result<()> {
         let events = self.events.lock();
         let (count, dropped) = (events.list.len(), events.dropped);
@@ -149,7 +151,7 @@ impl Trace {
     }
 }
 
-/// When an event was, and whose it is.
+/// The interval of an event, and its member.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     process: Process,
@@ -165,12 +167,12 @@ impl Span {
     }
 }
 
-/// The number of the track of each span, counted from 1 on, and the processes and names of the tracks. Spans of a track
-/// nest.
+/// Assigns spans to tracks so that the spans of a track nest. Returns the number of each span's track, counted from 1
+/// on, and the processes and names of the tracks.
 fn arrange(spans: &[Span]) -> (Vec<usize>, Vec<(Process, String)>) {
     let mut order: Vec<usize> = (0..spans.len()).collect();
     order.sort_unstable_by_key(|at| (spans[*at].start, Reverse(spans[*at].end)));
-    // By member, its tracks, each with the ends of the spans that are open.
+    // By member, its tracks, each with the ends of its open spans.
     let mut members: BTreeMap<(Process, u64), Vec<Vec<Instant>>> = BTreeMap::new();
     let mut lanes = vec![0; spans.len()];
     for at in order {
@@ -220,7 +222,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Spans of a track nest, a member that needs one track has one, and numbers are the names'.
+        /// Spans of a track nest, a member has a second track only if it needs one, and track numbers match the names.
         #[test]
         fn spans_of_a_track_nest(given in proptest::collection::vec((0..2u64, 0..30u64, 0..12u64), 1..40)) {
             let (began, process) = (Instant::now(), Process::Queues);

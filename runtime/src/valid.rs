@@ -1,25 +1,25 @@
-//! Sorted, disjoint ranges: which bytes of a buffer, or subresources of an image, may hold defined data.
+//! Valid ranges: the bytes of a buffer, or subresources of an image, that may hold defined data, sorted and disjoint.
 //!
-//! One question is asked of them: may this be written without waiting for anybody? It may where nothing was ever written,
-//! since every command that can write adds to the ranges when it is recorded or bound. The same ranges tell which bytes
-//! the commands of a batch have touched (`barrier.rs`).
+//! They answer one question: may a range be written without a wait? It may if it was never written, since every command
+//! that can write adds to the ranges when it is recorded or bound. The same type holds the bytes that the commands of a
+//! batch have accessed (`barrier.rs`).
 //!
-//! What is valid is a bound from above: bytes that count as valid and hold nothing cost a wait at worst. So a resource that
-//! is written in ever so many pieces keeps [`MAX_VALID`] ranges: when there would be one more, the two with the smallest
-//! gap between them become one.
+//! The valid ranges are an over-approximation: bytes that count as valid without holding data cost a wait at worst. So
+//! a resource that is written in many small ranges keeps at most [`MAX_VALID`] ranges: beyond that the two with the
+//! smallest gap between them are merged.
 
 use std::ops::Range;
 
 use smallvec::SmallVec;
 
-/// The most ranges that a resource keeps of what is valid.
+/// The largest number of valid ranges that a resource keeps.
 pub(crate) const MAX_VALID: usize = 1024;
 
-/// What of a resource may hold defined data.
+/// The ranges of a resource that may hold defined data.
 pub(crate) type Valid = Ranges<MAX_VALID>;
 
-/// A set of numbers as ranges: sorted, disjoint, not touching, none empty. At most `MAX`: beyond that it is a set that
-/// holds these numbers and some between them.
+/// A set of numbers as ranges: sorted, disjoint, not adjacent, none empty. At most `MAX` ranges: beyond that the set
+/// also contains some numbers between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ranges<const MAX: usize = { usize::MAX }> {
     ranges: SmallVec<[Range<u64>; 2]>,
@@ -35,7 +35,7 @@ impl<const MAX: usize> Ranges<MAX> {
         self.ranges.is_empty()
     }
 
-    /// Adds a range; those that it meets become one with it.
+    /// Adds a range and merges it with the ranges that it overlaps or touches.
     pub(crate) fn add(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
@@ -52,7 +52,7 @@ impl<const MAX: usize> Ranges<MAX> {
         self.ranges.drain(first + 1..last);
     }
 
-    /// Takes a range out.
+    /// Removes a range.
     pub(crate) fn remove(&mut self, range: Range<u64>) {
         if range.is_empty() || !self.intersects(&range) {
             return;
@@ -65,7 +65,7 @@ impl<const MAX: usize> Ranges<MAX> {
         self.close_gaps();
     }
 
-    /// Where there is a range too many, the two with the smallest gap between them become one.
+    /// If there is one range too many, merges the two with the smallest gap between them.
     fn close_gaps(&mut self) {
         if self.ranges.len() <= MAX {
             return;
@@ -135,7 +135,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a set of single numbers.
+        /// Compares with a set of single numbers.
         #[test]
         fn ranges_are_a_set(steps in proptest::collection::vec((any::<bool>(), range()), 0..40), asked in range()) {
             let (mut ranges, mut numbers) = (Ranges::<{ usize::MAX }>::new(), BTreeSet::new());
@@ -162,7 +162,7 @@ mod tests {
             prop_assert_eq!(gaps.into_iter().flatten().collect::<Vec<_>>(), missing);
         }
 
-        /// Few ranges hold all that many would, and never more than between the first and the last.
+        /// A limited set contains all numbers of an unlimited one, and none outside its first and last.
         #[test]
         fn a_bound_adds_what_is_between(steps in proptest::collection::vec((any::<bool>(), range()), 0..60)) {
             let (mut few, mut all) = (Ranges::<3>::new(), Ranges::<{ usize::MAX }>::new());

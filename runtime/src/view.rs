@@ -1,5 +1,5 @@
-//! What of a resource is bound, and the view that shaders see it through. Views are of an object, which keeps them while it
-//! is there: when a resource gets another one they are made anew.
+//! The bound part of a resource, and its view for shaders. An object caches its views: when a resource gets another
+//! object they are made again.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::object::ResourceObject;
 use crate::resource::Resource;
 use crate::slot::SlotKind;
 
-/// A part of a resource, and how it is looked at.
+/// A part of a resource, and its interpretation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// Bytes of a buffer.
@@ -22,11 +22,11 @@ pub(crate) enum Part {
     Texels(Range<u64>, vk::Format),
     /// Levels and layers of an image.
     Image(Subresources),
-    /// Nothing: a sampler.
+    /// Nothing: for a sampler.
     Nothing,
 }
 
-/// Levels and layers of an image, as a shader takes them.
+/// Levels and layers of an image, with view type and format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Subresources {
     pub(crate) levels: Range<u32>,
@@ -43,7 +43,7 @@ pub(crate) enum View {
 }
 
 impl Part {
-    /// The bytes, or the numbers of the subresources: those of a layer, by level, then those of the next.
+    /// The bytes, or the numbers of the subresources, ordered by layer, then by level.
     pub(crate) fn ranges(&self, resource: &Resource) -> SmallVec<[Range<u64>; 1]> {
         match (self, resource.template()) {
             (Self::Bytes(range) | Self::Texels(range, _), _) => SmallVec::from_iter([range.clone()]),
@@ -52,12 +52,12 @@ impl Part {
         }
     }
 
-    /// Whether shaders see it through a view.
+    /// Whether shaders access it through a view.
     pub(crate) fn needs_view(&self) -> bool {
         matches!(self, Self::Texels(..) | Self::Image(_))
     }
 
-    /// A new view of it, which needs one.
+    /// A new view of it. Only for parts that need one.
     pub(crate) fn view(&self, device: &Device, kind: SlotKind, object: &ResourceObject) -> Result<View, Error> {
         Ok(match self {
             Self::Bytes(_) | Self::Nothing => return Err(Error::resource("bytes have no views", rule::KIND)),
@@ -78,7 +78,7 @@ impl Part {
         })
     }
 
-    /// What tells it from other parts of the same resource.
+    /// A key that distinguishes it from other parts of the same resource.
     pub(crate) fn words(&self) -> [u64; 3] {
         match self {
             Self::Bytes(range) => [range.start, range.end - range.start, 0],
@@ -93,14 +93,14 @@ impl Part {
     }
 }
 
-/// The views of an object that were asked for last.
+/// The most recently made views of an object.
 #[derive(Debug, Default)]
 pub(crate) struct Views {
-    /// Each by what of the object it shows, and whether it can be written; the latest last.
+    /// By the key of the part and whether it can be written; the latest last.
     list: Vec<([u64; 3], bool, View)>,
 }
 
-/// The most views that an object keeps; who goes through more parts of it in turns has them made anew.
+/// The largest number of views that an object keeps. A program that cycles through more parts has them made each time.
 const MAX_VIEWS: usize = 32;
 
 impl Views {
@@ -110,7 +110,7 @@ impl Views {
         self.list.iter().rev().find(|(of, can_write, _)| (*of, *can_write) == (words, writes)).map(|(.., view)| view)
     }
 
-    /// Keeps a new one.
+    /// Stores a new view, in place of the oldest if the cache is full.
     pub(crate) fn keep(&mut self, kind: SlotKind, part: &Part, view: &View) {
         if self.list.len() == MAX_VIEWS {
             self.list.remove(0);
@@ -124,7 +124,7 @@ fn word(raw: i32) -> u64 {
 }
 
 impl Subresources {
-    /// What is wrong with it, if it is not a part of such an image.
+    /// The problem, if it is not a part of such an image.
     pub(crate) fn check(&self, info: &ImageInfo) -> Result<(), String> {
         let inside = |range: &Range<u32>, of: u32| range.start < range.end && range.end <= of;
         if !inside(&self.levels, info.levels) {
@@ -136,7 +136,7 @@ impl Subresources {
         Ok(())
     }
 
-    /// Numbers of subresources, of an image with so many levels.
+    /// The numbers of its subresources in an image with `levels` levels.
     pub(crate) fn ranges(&self, levels: u32) -> SmallVec<[Range<u64>; 1]> {
         let of = u64::from(levels);
         if self.levels == (0..levels) {
@@ -147,7 +147,7 @@ impl Subresources {
         self.layers.clone().map(|layer| u64::from(layer) * of).map(|base| base + first..base + last).collect()
     }
 
-    /// As Vulkan says it.
+    /// As a Vulkan structure.
     pub(crate) fn range(&self) -> vk::ImageSubresourceRange {
         vk::ImageSubresourceRange {
             aspect_mask: vk::ImageAspectFlags::COLOR,
@@ -159,7 +159,7 @@ impl Subresources {
     }
 }
 
-/// The subresource with a number (a layer's levels follow one another), and its size in texels.
+/// The subresource with a number (the levels of a layer are consecutive), and its size in texels.
 pub(crate) fn subresource(info: &ImageInfo, number: u64) -> (vk::ImageSubresourceLayers, vk::Extent3D) {
     let levels = u64::from(info.levels.max(1));
     let (level, layer) = ((number % levels) as u32, (number / levels) as u32);

@@ -11,47 +11,49 @@ pub const MAX_PUSH_BYTES: usize = 256;
 /// Invocations in a subgroup (`subgroupSize`).
 pub const SUBGROUP_SIZE: u32 = 16;
 
-/// Workgroups that a dispatch may have in each dimension, its base included (`maxComputeWorkGroupCount`): every
-/// `WorkgroupId` is below, and the compiler counts on it.
+/// Workgroups that a dispatch may have in each dimension, its base included (`maxComputeWorkGroupCount`). Every
+/// `WorkgroupId` is less; the compiler relies on it.
 pub const MAX_WORKGROUPS: u32 = 65_535;
 
 /// Everything about a dispatch that all its workgroups share.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DispatchArgs<'a> {
-    /// One slice for each descriptor, flattened: `Kernel::bindings` in order, each with its array elements. After those, for
-    /// kernels that go through addresses, the pieces of device memory that may be addressed, as [`piece_at`] wants them.
+    /// One slice for each descriptor, flattened: `Kernel::bindings` in order, each with its array elements. Kernels
+    /// that access memory by address get after those the address ranges that may be accessed, in the form that
+    /// [`piece_at`] expects.
     pub buffers: &'a [GuestSlice],
-    /// Images and samplers, by the same numbers; those that are missing are [`Descriptor::NULL`]. The buffer of that number
-    /// is the image's memory.
+    /// Images and samplers, with the same indices as `buffers`; missing ones are [`Descriptor::NULL`]. The buffer of
+    /// the same index is the image's memory.
     pub images: &'a [Descriptor],
     /// Push constants; bytes that were never pushed are 0.
     pub push: &'a [u8; MAX_PUSH_BYTES],
     /// `NumWorkgroups`, each at most [`MAX_WORKGROUPS`].
     pub num_workgroups: [u32; 3],
-    /// Non-zero asks the kernel to end early. Polled at the back edges of loops that may take long, and between workgroups; the driver sets it when the time limit
-    /// is over. Relaxed: it carries no data.
+    /// Non-zero asks the kernel to end early. Polled between workgroups and at the back edges of loops that may run
+    /// long; the driver sets it when the time limit has passed. Relaxed: it carries no data.
     pub stop: &'a AtomicU32,
 }
 
-/// Bytes from the beginning of a piece of device memory to the next one of the same range. Pieces are twice as long and
-/// overlap, so that half as much lies behind every address in its piece, and offsets have 32 bits.
+/// Bytes from the start of an address range to the start of the next one of the same allocation. Ranges are twice as
+/// long and overlap: at least `PIECE - 64` bytes follow every address in the range that [`piece_at`] finds, and offsets
+/// fit 32 bits.
 pub const PIECE: u64 = 1 << 31;
 
-/// Bytes of the longest piece: an offset of 2³² - 1, aligned to words, is outside of it.
-const MAX_PIECE_BYTES: u64 = 2 * PIECE - 64;
+/// Bytes of an address range, at most: an offset of 2³² - 1, aligned to words, is outside.
+const MAX_ADDRESS_RANGE_BYTES: u64 = 2 * PIECE - 64;
 
-/// The pieces of disjoint ranges of memory, in ascending order: what kernels that go through addresses get after their
-/// descriptors.
+/// Splits disjoint allocations, in ascending order, into address ranges: kernels that access memory by address get them
+/// after their descriptors.
 pub fn pieces(ranges: impl IntoIterator<Item = GuestSlice>) -> impl Iterator<Item = GuestSlice> {
     ranges.into_iter().flat_map(|range| {
         let starts = (0..range.len().div_ceil(PIECE)).map(|number| number * PIECE);
-        starts.map(move |start| range.slice(start, MAX_PIECE_BYTES))
+        starts.map(move |start| range.slice(start, MAX_ADDRESS_RANGE_BYTES))
     })
 }
 
-/// The number in the list of the piece of memory in which an address lies: the last that begins at or before it. The first
-/// `descriptors` are none.
+/// Index of the address range that holds an address: the last one that starts at or before it. The first `descriptors`
+/// entries of `buffers` are no address ranges.
 pub fn piece_at(buffers: &[GuestSlice], descriptors: usize, address: u64) -> Option<u32> {
     let pieces = buffers.get(descriptors..)?;
     let after = pieces.partition_point(|piece| piece.address() as u64 <= address);
@@ -62,11 +64,11 @@ pub fn piece_at(buffers: &[GuestSlice], descriptors: usize, address: u64) -> Opt
 /// Where a kernel was when it saw the stop flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop {
-    /// Word of the module of SPIR-V that the loop is at; `None` for a loop of which that is not known.
+    /// Index of the SPIR-V word that the loop comes from; `None` if unknown.
     pub word: Option<u32>,
     /// The workgroup that ran.
     pub workgroup: [u32; 3],
-    /// `GlobalInvocationId` of the first invocation that was in the loop, where that is known.
+    /// `GlobalInvocationId` of the first active invocation of the loop; `None` if unknown.
     pub invocation: Option<[u32; 3]>,
 }
 
@@ -77,6 +79,6 @@ pub enum Outcome {
     Done,
     /// The stop flag was seen; memory holds whatever was written until then.
     Stopped,
-    /// There is no memory for what a worker needs: shared and private memory, or the frame. This workgroup did nothing.
+    /// No memory for the shared and private memory or the frame of a worker. The workgroup did not run.
     OutOfMemory,
 }

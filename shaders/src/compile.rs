@@ -1,4 +1,4 @@
-//! The whole pipeline on one page: text or words → module → kernel → optimised, lowered, widened → code.
+//! The whole pipeline: text or words → module → kernel → optimised, lowered, vectorized → code.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::lower::math::{self, MathOptions};
 use crate::work::Work;
 use crate::{float_mode, opt, simd, vectorize};
 
-/// A module that was read and found valid as far as that is independent of entry point and specialization.
+/// A module that has been read and validated as far as this does not depend on entry point and specialization.
 #[derive(Debug)]
 pub enum Module {
     /// From SPIR-V words.
@@ -27,7 +27,8 @@ impl Module {
         float_mode::with_default(|| spirv::Module::parse(words).map(Self::Spirv))
     }
 
-    /// Reads WGSL text; it becomes SPIR-V when a kernel is asked for, since overrides must be known by then.
+    /// Reads WGSL text. It is translated to SPIR-V when a kernel is requested, since override values must be known by
+    /// then.
     pub fn from_wgsl(source: &str) -> Result<Self, Error> {
         float_mode::with_default(|| wgsl::Module::parse(source).map(|module| Self::Wgsl(Box::new(module))))
     }
@@ -49,7 +50,7 @@ impl Module {
         }
     }
 
-    /// Where the text declares what is bound at a group and a number; `None` of SPIR-V.
+    /// Source line of the declaration at a group and a binding number; `None` for SPIR-V modules.
     pub fn declared(&self, group: u32, binding: u32) -> Option<SourceLine> {
         match self {
             Self::Spirv(_) => None,
@@ -57,7 +58,7 @@ impl Module {
         }
     }
 
-    /// Whether kernels may have arrays of descriptors to which only a layout gives a size
+    /// Whether kernels may have descriptor arrays whose size only the pipeline layout gives
     /// ([`Kernel::size_runtime_arrays`]).
     pub fn may_have_runtime_arrays(&self) -> bool {
         match self {
@@ -66,7 +67,7 @@ impl Module {
         }
     }
 
-    /// As [`Module::kernel`], sooner: the kernel knows no source lines if the module is WGSL. Errors do.
+    /// Like [`Module::kernel`] but faster: a kernel from WGSL has no source lines. Errors still have them.
     pub fn kernel_without_lines(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
         float_mode::with_default(|| match self {
             Self::Spirv(module) => module.kernel(entry, specialization),
@@ -74,8 +75,8 @@ impl Module {
         })
     }
 
-    /// The line of the source at a word that a kernel of [`Module::kernel_without_lines`] names
-    /// ([`Stop::word`](crate::abi::Stop::word)), if the module tells.
+    /// Source line of a SPIR-V word that a kernel of [`Module::kernel_without_lines`] reported
+    /// ([`Stop::word`](crate::abi::Stop::word)), if the module has line information.
     pub fn line_of(&self, entry: &str, specialization: &BTreeMap<u32, u64>, word: u32) -> Option<SourceLine> {
         match self {
             Self::Spirv(module) => module.line_of(word),
@@ -83,8 +84,8 @@ impl Module {
         }
     }
 
-    /// Specializes an entry point: the scalar IR, verified. `specialization` maps `SpecId` to the constant's bits; ids
-    /// that the module does not have are ignored, as Vulkan asks.
+    /// Specializes an entry point and translates it to verified scalar IR. `specialization` maps `SpecId` to the
+    /// constant's bits; ids that the module lacks are ignored, as Vulkan requires.
     pub fn kernel(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
         float_mode::with_default(|| match self {
             Self::Spirv(module) => module.kernel(entry, specialization),
@@ -93,7 +94,7 @@ impl Module {
     }
 }
 
-/// What runs kernels.
+/// Runs kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Backend {
     /// The interpreter: one invocation at a time, on every machine.
@@ -103,12 +104,12 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// Those that this machine has, the fastest first.
+    /// The back ends that this machine supports, the fastest first.
     pub fn available() -> impl Iterator<Item = Self> {
         Isa::available().map(Self::X86).chain([Self::Interpreter])
     }
 
-    /// The fastest of this machine.
+    /// The fastest back end that this machine supports.
     pub fn best() -> Self {
         Self::available().next().unwrap_or(Self::Interpreter)
     }
@@ -142,47 +143,47 @@ impl FromStr for Backend {
     }
 }
 
-/// How free compilation is with floats.
+/// Floating-point freedoms of compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Floats {
-    /// A product and a sum may become one operation, rounded once.
+    /// A product and a sum may be fused into one operation, rounded once.
     pub contract: bool,
-    /// `InverseSqrt` may be two units in the last place off.
+    /// `InverseSqrt` may be off by two units in the last place.
     pub fast_inverse_sqrt: bool,
-    /// Exponentials and logarithms may use operations on exponents, which AVX-512 has.
+    /// Exponentials and logarithms may use the exponent operations of AVX-512.
     pub exponents: bool,
 }
 
 impl Floats {
-    /// What Vulkan allows: as fast as can be.
+    /// All freedoms that Vulkan allows.
     pub const FAST: Self = Self { contract: true, fast_inverse_sqrt: true, exponents: false };
-    /// Every operation rounded for itself, so that back ends agree on all bits.
+    /// Every operation is rounded separately, so that all back ends compute the same bits.
     pub const EXACT: Self = Self { contract: false, fast_inverse_sqrt: false, exponents: false };
 
-    /// With the operations that an instruction set has.
+    /// Adds the operations that an instruction set has.
     pub fn on(self, isa: Isa) -> Self {
         Self { exponents: isa == Isa::Avx512, ..self }
     }
 }
 
-/// A kernel made ready to run.
+/// A kernel that is ready to run.
 #[derive(Debug)]
 pub struct Compiled {
-    /// What runs.
+    /// The code to run.
     pub code: Box<dyn Code>,
-    /// What runs it: the interpreter if there is no machine code for this kernel.
+    /// The back end that runs it: the interpreter if the kernel has no machine code.
     pub backend: Backend,
-    /// Why it is not the back end that was asked for.
+    /// Why it is not the requested back end.
     pub fallback: Option<String>,
 }
 
-/// Makes a kernel ready to run.
+/// Compiles a kernel.
 pub fn compile(kernel: &Kernel, backend: Backend) -> Compiled {
     compile_within(kernel, backend, |_| Ok(()))
 }
 
-/// Makes a kernel ready to run where the host has memory for that: `room` is asked for bytes before they are needed, and what it
-/// gives is kept until the code is made. A kernel for which it has none is interpreted.
+/// Compiles a kernel if the host has the memory for that: `room` is called with a byte count before the memory is
+/// needed, and its result is kept until the code is made. If `room` fails, the kernel is interpreted.
 pub fn compile_within<R>(kernel: &Kernel, backend: Backend, room: impl Fn(u64) -> Result<R, String>) -> Compiled {
     let Backend::X86(isa) = backend else {
         return interpreted(kernel, None);
@@ -197,20 +198,20 @@ fn interpreted(kernel: &Kernel, fallback: Option<String>) -> Compiled {
     Compiled { code: interpret(kernel), backend: Backend::Interpreter, fallback }
 }
 
-/// Makes a kernel ready for the interpreter, as it is.
+/// Prepares a kernel for the interpreter, without optimisation.
 pub fn interpret(kernel: &Kernel) -> Box<dyn Code> {
     Box::new(interp::Program::new(kernel))
 }
 
-/// Most instructions, optimised and lowered, of a kernel that becomes machine code: more would take seconds.
+/// Instructions of an optimised and lowered kernel that becomes machine code, at most: more would take seconds.
 const MAX_INSTRUCTIONS: usize = 1 << 17;
 
-/// Most instructions of a kernel as it is read, which is often many times as long: compilers for other shading languages
-/// leave the work to drivers.
+/// Instructions of a kernel before optimisation, at most. Often many times the optimised count: compilers for other
+/// shading languages leave the work to drivers.
 const MAX_INSTRUCTIONS_READ: usize = 1 << 19;
 
-/// Bytes of the host that compiling takes, at most: for each instruction of the kernel as it is read (measured: 1,500), for each
-/// instruction and each argument of a branch in the SIMD form (measured: 90), and besides.
+/// Upper bounds of host memory for compilation, in bytes: for each instruction before optimisation (measured: 1,500),
+/// for each instruction and branch argument in the SIMD form (measured: 90), and a constant.
 const PER_INSTRUCTION: u64 = 4 << 10;
 const PER_OPERAND: u64 = 128;
 const BESIDES: u64 = 4 << 20;
@@ -229,34 +230,35 @@ fn machine_code<R>(
     Ok(Box::new(program.with_messages(kernel.messages.clone())))
 }
 
-/// Widens a lowered kernel as it is best for an instruction set.
+/// Vectorizes a lowered kernel for an instruction set.
 ///
 /// # Errors
 ///
-/// What the SIMD form cannot express.
+/// The kernel has something that the SIMD form cannot express.
 pub fn widen(kernel: &Kernel, isa: Isa) -> Result<simd::Kernel, vectorize::Unsupported> {
     let mut wide = vectorize::widen(kernel)?;
     let passes = if isa == Isa::Avx512 { 5 } else { 2 };
     wide.work.visit(passes * wide.size());
     if isa == Isa::Avx512 {
-        // AVX2's vectors are two halves: two chains of results as they are, and too few registers for more.
+        // AVX2 splits a vector into two halves: already two independent dependency chains, and too few registers for
+        // more.
         simd::licm(&mut wide);
-        simd::unroll_and_jam(&mut wide, simd::Pairs::WhereFaster);
-        simd::schedule(&mut wide, simd::Scheduled::WhereFaster);
+        simd::unroll_and_jam(&mut wide, simd::Interleave::WhereProfitable);
+        simd::schedule(&mut wide, simd::Scheduled::WhereProfitable);
     }
     simd::merge_blocks(&mut wide);
     simd::workgroup_loop(&mut wide);
     Ok(wide)
 }
 
-/// Proves that a SIMD form is sound, and looks whether there is work left for the rest.
+/// Verifies the SIMD form and checks that the work budget has not been spent.
 ///
 /// # Errors
 ///
-/// Widening went wrong, or compiling has taken too long.
+/// The SIMD form is invalid, or compilation has taken too long.
 pub fn check_widened(wide: &simd::Kernel) -> Result<(), String> {
     wide.work.visit(wide.size());
-    // Machine code does whatever the SIMD form says: a wrong one must not get there.
+    // Machine code has no checks of its own: an invalid SIMD form must not reach it.
     if let Err(error) = simd::verify(wide) {
         debug_assert!(false, "widening made a wrong kernel: {error}\n{wide}");
         return Err(format!("widening made a wrong kernel: {error}"));
@@ -277,7 +279,7 @@ fn check_size(kernel: &Kernel, form: &str, most: usize) -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// The kernel is larger than what becomes machine code.
+/// The kernel is too large for machine code.
 pub fn lower_for(kernel: &Kernel, isa: Isa, after: impl FnMut(&'static str, &Kernel)) -> Result<Kernel, String> {
     check_size(kernel, "as they are read", MAX_INSTRUCTIONS_READ)?;
     let lowered = lower(kernel, Floats::FAST.on(isa), after);
@@ -286,9 +288,9 @@ pub fn lower_for(kernel: &Kernel, isa: Isa, after: impl FnMut(&'static str, &Ker
     Ok(lowered)
 }
 
-/// Optimises a kernel and leaves only operations that machines have; `after` sees the kernel after each step.
+/// Optimises a kernel and replaces the operations that machines lack; `after` sees the kernel after each step.
 pub fn lower(kernel: &Kernel, floats: Floats, mut after: impl FnMut(&'static str, &Kernel)) -> Kernel {
-    // Each way to machine code has its own budget.
+    // Each compilation to machine code has its own budget.
     let mut kernel = Kernel { work: Work::default(), ..kernel.clone() };
     opt::optimize(&mut kernel, |pass, kernel| after(pass.name, kernel));
     if floats.contract {
@@ -299,7 +301,7 @@ pub fn lower(kernel: &Kernel, floats: Floats, mut after: impl FnMut(&'static str
     let Floats { fast_inverse_sqrt, exponents, .. } = floats;
     math::run(&mut kernel, MathOptions { fast_inverse_sqrt, exponents });
     after("math", &kernel);
-    // Where nothing was expanded, products that were fused are all that is left to do.
+    // If no operation was expanded, fusing products and sums left only dead instructions.
     let cleanup = if kernel.insts.len() == instructions { &[opt::DCE] } else { opt::CLEANUP };
     for pass in cleanup {
         kernel.work.visit(kernel.size());

@@ -1,11 +1,11 @@
-//! What becomes of a kernel on the way to machine code, as texts and counts: for tools that show it.
+//! Intermediate forms of a kernel as texts and counts, for tools that show them.
 
 use crate::back::x86;
 use crate::compile::{self, Backend};
 use crate::float_mode;
 use crate::ir::Kernel;
 
-/// The forms of a kernel. Those that there are not, since the interpreter runs it, are empty.
+/// The forms of a kernel. `simd` and `assembly` are empty for kernels that the interpreter runs.
 #[derive(Clone, Debug, Default)]
 pub struct Explained {
     /// The scalar IR, optimised and lowered.
@@ -18,7 +18,7 @@ pub struct Explained {
     pub statistics: Vec<(&'static str, &'static str, u64)>,
 }
 
-/// Takes a kernel through the whole pipeline, as [`compile::compile`] does, and keeps what it looks like on the way.
+/// Runs the whole pipeline, as [`compile::compile`] does, and keeps the intermediate forms.
 pub fn explain(kernel: &Kernel, backend: Backend) -> Explained {
     let Backend::X86(isa) = backend else {
         return Explained { scalar: kernel.to_string(), ..Explained::default() };

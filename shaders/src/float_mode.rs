@@ -1,15 +1,15 @@
-//! Floats rounded to nearest, with denormals, whatever mode the caller's thread is in.
+//! Rounding to nearest with denormals, whatever the floating-point mode of the caller's thread.
 //!
-//! A program in C may have told its thread to flush denormals or to round otherwise. Machine code sees to the mode itself
-//! (`back/x86/encode/float_mode.rs`); Rust code that computes for a kernel, be it the interpreter or the folding of
-//! constants, runs in here.
+//! A C program may have set its thread to flush denormals or to round differently. Machine code sets the mode itself
+//! (`back/x86/encode/float_mode.rs`). Rust code that computes for a kernel, the interpreter and constant folding, runs
+//! inside [`with_default`].
 //!
 //! # Safety
 //!
-//! The two instructions read and write the processor's control word for floats. Rust code may rely on its default, so
-//! setting that is always right; the word that was found is restored only for the caller, who had set it.
+//! The two instructions read and write MXCSR, the control and status register for floats. Rust code may rely on the
+//! default mode, so setting it is always sound. The previous mode is restored only for the caller, which had set it.
 
-/// Runs `work` with floats as Rust expects them, then restores the caller's mode.
+/// Runs `work` in the default floating-point mode, then restores the caller's mode.
 pub(crate) fn with_default<R>(work: impl FnOnce() -> R) -> R {
     let found = machine::read();
     if found & !machine::FLAGS == machine::DEFAULT { work() } else { in_other_mode(found, work) }
@@ -35,7 +35,7 @@ mod machine {
 
     /// All exceptions masked, nothing else.
     pub(super) const DEFAULT: u32 = 0x1f80;
-    /// Exceptions that there were.
+    /// Exception flags.
     pub(super) const FLAGS: u32 = 0x3f;
 
     pub(super) fn read() -> u32 {
@@ -46,14 +46,14 @@ mod machine {
     }
 
     pub(super) fn write(word: u32) {
-        // SAFETY: the word is the default or was read before, so that it has no bits that the processor refuses.
+        // SAFETY: the word is the default or was read before, so no reserved bit is set.
         unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const word, options(nostack, preserves_flags)) };
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 mod machine {
-    //! Other machines' modes are not looked at.
+    //! The modes of other machines are not managed.
 
     pub(super) const DEFAULT: u32 = 0;
     pub(super) const FLAGS: u32 = 0;

@@ -7,18 +7,19 @@
 //! # Safety
 //!
 //! The one obligation is at [`GuestSlice::new`]: the range, rounded outwards to multiples of 4 bytes, stays mapped,
-//! readable and writable as long as any copy of the slice is used, and is accessed through guest slices only. The driver
-//! meets it by mapping whole pages and by keeping the allocation alive (an `Arc` in the batch) until the batch that uses
-//! it has retired.
+//! readable and writable as long as any copy of the slice is used, and is accessed through guest slices only. The
+//! driver meets it by mapping whole pages and by keeping the allocation alive (an `Arc` in the batch) until the batch
+//! that uses it has retired.
 //!
-//! That is enough. Memory is touched in two places: `words` gives the aligned words that a range touches, `atomic_u32` an
-//! aligned word inside it, both as [`AtomicU32`]. They are mapped, because the rounded range is, and a part of a slice
-//! rounds to a part of the rounded slice. Two accesses are to the same word or to words that share no byte, since all
-//! are aligned and of one size: Rust lets atomics of one size race, and forbids races of atomics that overlap in part.
-//! A byte is therefore a part of its word: loaded with it, and stored by an exchange that leaves the other bytes as
-//! another thread made them. No reference other than to these atomics points into the memory, and nothing else accesses
-//! it but machine code: kernels, and on x86-64 the string instructions of `move_bytes` and `fill_words`. Those are not
-//! Rust's accesses, so its rule about races does not speak of them; what a racing read finds there is old or new, byte by byte.
+//! This is sufficient. Memory is touched in two places: `words` gives the aligned words that a range touches,
+//! `atomic_u32` an aligned word inside it, both as [`AtomicU32`]. They are mapped, because the rounded range is, and a
+//! subrange of a slice rounds to a subrange of the rounded slice. Two accesses touch the same word or words that share
+//! no byte, since all are aligned and of one size: Rust lets atomics of one size race, and forbids races of atomics
+//! that overlap partly. A byte is therefore accessed through its word: loaded with it, and stored by a compare-exchange
+//! that keeps the other bytes as another thread made them. No reference other than to these atomics points into the
+//! memory. Only machine code accesses it otherwise: kernels, and on x86-64 the string instructions of `move_bytes` and
+//! `fill_words`. Those are not Rust's accesses, so its rules about races do not apply; a racing read yields old or new
+//! values, byte by byte.
 
 mod bulk;
 
@@ -32,8 +33,8 @@ pub struct GuestSlice {
     len: u64,
 }
 
-// SAFETY: every access through a `GuestSlice` is an atomic one of an aligned word, and `new` obliges the caller to keep the
-// range mapped whatever thread uses it.
+// SAFETY: every access through a `GuestSlice` is an atomic one of an aligned word, and `new` obliges the caller to keep
+// the range mapped whatever thread uses it.
 unsafe impl Send for GuestSlice {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for GuestSlice {}
@@ -44,32 +45,33 @@ impl GuestSlice {
 
     /// # Safety
     ///
-    /// `base .. base + len`, rounded outwards to multiples of 4 bytes, must stay mapped, readable and writable while any
-    /// copy of the slice is used; `base` must be a pointer to all of it; and meanwhile it must be accessed through guest
-    /// slices only.
+    /// `base .. base + len`, rounded outwards to multiples of 4 bytes, must stay mapped, readable and writable while
+    /// any copy of the slice is used; `base` must be a pointer to all of it; and meanwhile it must be accessed through
+    /// guest slices only.
     pub const unsafe fn new(base: *mut u8, len: u64) -> Self {
         Self { base, len }
     }
 
-    /// A fresh range of zeroed bytes, 64-byte aligned, which is never freed: safe without an owner. For tests and tools that
-    /// run a kernel without a device.
+    /// A fresh range of zeroed bytes, 64-byte aligned, which is never freed: safe without an owner. For tests and tools
+    /// that run a kernel without a device.
     pub fn leak(bytes: usize) -> Self {
         /// A cache line, so that no kernel's alignment is a matter of luck.
         #[repr(align(64))]
         struct Line(#[expect(dead_code, reason = "read and written through the slice only")] [AtomicU32; 16]);
         let lines = (0..bytes.div_ceil(64)).map(|_| Line(std::array::from_fn(|_| AtomicU32::new(0))));
         let base = Box::into_raw(lines.collect::<Box<[Line]>>()).cast::<u8>();
-        // SAFETY: the memory was given up for good, so it stays mapped and nothing else accesses it; lines are whole words.
+        // SAFETY: the memory was given up for good, so it stays mapped and nothing else accesses it; lines are whole
+        // words.
         unsafe { Self::new(base, bytes as u64) }
     }
 
-    /// Copies as many bytes as both ranges have, from the first byte on, at the speed of the machine's string moves; `false`
-    /// where it has none that are known to be fast.
+    /// Copies as many bytes as both ranges have, from the first byte on, at the speed of the machine's string moves;
+    /// `false` where it has none that are known to be fast.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     fn move_bytes(self, source: Self) -> bool {
         let len = self.len.min(source.len) as usize;
-        // SAFETY: both ranges are mapped and writable by `new`'s contract, and `len` bytes lie in both. The instruction changes
-        // the three registers and memory, and the direction flag is clear as the ABI demands.
+        // SAFETY: both ranges are mapped and writable by `new`'s contract, and `len` bytes lie in both. The instruction
+        // changes the three registers and memory, and the direction flag is clear as the ABI demands.
         unsafe {
             std::arch::asm!(
                 "rep movsb",
@@ -124,7 +126,8 @@ impl GuestSlice {
         self.base.addr()
     }
 
-    /// The first byte, for programs that map memory; whoever writes there races with kernels, as other machines do.
+    /// Pointer to the first byte, for programs that map memory. Writes through it may race with kernels, like those of
+    /// other devices.
     pub fn pointer(self) -> *mut u8 {
         self.base
     }
@@ -154,8 +157,8 @@ impl GuestSlice {
         let phase = self.base.addr() % 4;
         let at = self.base.wrapping_sub(phase).cast::<AtomicU32>();
         let count = (phase + self.len as usize).div_ceil(4);
-        // SAFETY: these are the words of the range rounded outwards, mapped by the contract of `new`; `at` is aligned by
-        // `phase`; whatever else accesses them does so as the same `AtomicU32`s.
+        // SAFETY: these are the words of the range rounded outwards, mapped by the contract of `new`; `at` is aligned
+        // by `phase`; whatever else accesses them does so as the same `AtomicU32`s.
         (phase, unsafe { std::slice::from_raw_parts(at, count) })
     }
 
@@ -262,8 +265,8 @@ impl GuestSlice {
         }
     }
 
-    /// Stores a 16-bit word at byte `offset`, and leaves its neighbours as they are; dropped outside the range. Across two
-    /// words it is two stores.
+    /// Stores a 16-bit word at byte `offset`, and leaves its neighbours as they are; dropped outside the range. Across
+    /// two words it is two stores.
     pub fn store_u16(self, offset: u64, value: u16) {
         if !self.has(offset, 2) {
             return;
@@ -280,8 +283,8 @@ impl GuestSlice {
 }
 
 impl GuestSlice {
-    /// The 16-bit word at byte `offset`, which `new` may replace in one step; `None` outside the range, or where the address is not
-    /// a multiple of 2. Orders are those of the exchange, and of the load where there is none.
+    /// The 16-bit word at byte `offset`, which `new` may replace in one step; `None` outside the range, or where the
+    /// address is not a multiple of 2. Orders are those of the exchange, and of the load where there is none.
     pub fn update_u16(
         self,
         offset: u64,

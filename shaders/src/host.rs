@@ -1,15 +1,15 @@
-//! What kernels ask of whoever runs them: the time, and to print messages.
+//! Services of the host that kernels call: the clock and message printing.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Whoever runs kernels. By default it has no clock, which stands at 0, and drops messages.
+/// Services of the host. The default clock always reads 0 and the default printer drops messages.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// Ticks since some time in the past (`OpReadClockKHR`); never less than before.
+    /// Monotonic ticks since an arbitrary time in the past (`OpReadClockKHR`).
     pub clock: fn() -> u64,
-    /// Takes messages (`NonSemantic.DebugPrintf`).
+    /// Receives messages (`NonSemantic.DebugPrintf`).
     pub printer: Option<Printer>,
 }
 
@@ -24,11 +24,12 @@ impl Default for Host {
 pub struct Printed {
     /// `GlobalInvocationId`.
     pub invocation: [u32; 3],
-    /// The text, its operands filled in.
+    /// The text with its operands formatted.
     pub text: String,
 }
 
-/// Takes so many messages, says that there are more, then drops them. A handle; two are equal if they are one.
+/// Prints a limited number of messages, then one text that says so, and drops the rest. A handle: two are equal if they
+/// share the limit.
 #[derive(Clone)]
 pub struct Printer {
     inner: Arc<Inner>,
@@ -42,16 +43,16 @@ struct Inner {
 }
 
 impl Printer {
-    /// Calls `print`, on the threads that run kernels, for the first `most` messages of all kernels together, and once more, in
-    /// place of the next message, with a text that says that more are not shown. If it panics, their device is lost.
+    /// Calls `print`, on the threads that run kernels, for the first `most` messages of all kernels together, and once
+    /// more with a text that says that further messages are not shown. If it panics, the device is lost.
     pub fn new(most: u64, print: impl Fn(&Printed) + Send + Sync + 'static) -> Self {
         Self { inner: Arc::new(Inner { most, left: AtomicU64::new(most.saturating_add(1)), print: Box::new(print) }) }
     }
 
-    /// Prints, while there are messages left.
+    /// Prints a message unless the limit is reached.
     fn print(&self, message: &Message, invocation: [u32; 3], words: &[u32]) {
         let take = |left: u64| left.checked_sub(1);
-        // Relaxed: a count, which orders nothing.
+        // Relaxed: a count that orders nothing.
         let text = match self.inner.left.fetch_update(Relaxed, Relaxed, take) {
             Err(_) => return,
             Ok(1) => format!("(only the first {} messages are shown)", self.inner.most),
@@ -76,7 +77,7 @@ impl PartialEq for Printer {
 impl Eq for Printer {}
 
 impl Host {
-    /// Prints a message of a kernel: words are the invocation's three ids, then the operands.
+    /// Prints a message of a kernel. Words: the three components of the invocation id, then the operands.
     pub(crate) fn print(&self, messages: &[Message], number: u32, words: &[u32]) {
         let (Some(printer), Some(message)) = (&self.printer, messages.get(number as usize)) else { return };
         if let [x, y, z, rest @ ..] = words {
@@ -85,44 +86,44 @@ impl Host {
     }
 }
 
-/// A text with places for operands, as C's `printf` has them, and `%v3f` for vectors.
+/// A format string as of C's `printf`, with `%v3f` for vectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The text.
+    /// The format string.
     pub text: String,
-    /// What its operands are.
+    /// Types of its operands.
     pub operands: Vec<Operand>,
 }
 
-/// An operand of a message: so many components of a type.
+/// An operand of a message: a number of components of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// `b`ool, `i`nteger or `f`loat.
     pub kind: Kind,
-    /// Bits of a component: 8 to 64. Halves come as the floats that they are.
+    /// Bits of a component: 8 to 64. Half floats are passed as 32-bit floats.
     pub bits: u32,
-    /// 1 for a scalar.
+    /// Components; 1 for a scalar.
     pub count: u32,
 }
 
-/// What a component of an operand is.
+/// Type of an operand's components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// 0 or 1.
     Bool,
-    /// The conversion says whether it has a sign.
+    /// The conversion decides the signedness.
     Int,
-    /// Of 64 bits a double, else a float.
+    /// A double if it has 64 bits, else a float.
     Float,
 }
 
 impl Operand {
-    /// Words of a component.
+    /// 32-bit words of a component.
     fn words(self) -> usize {
         if self.bits == 64 { 2 } else { 1 }
     }
 
-    /// Words of all components.
+    /// 32-bit words of all components.
     pub(crate) fn all_words(self) -> usize {
         self.words() * self.count as usize
     }
@@ -151,14 +152,15 @@ impl Operand {
     }
 }
 
-/// As C writes it: a sign and two digits at least.
+/// Exponent in C's notation: a sign and at least two digits.
 fn with_exponent(text: &str) -> String {
     let Some((digits, exponent)) = text.split_once('e') else { return text.to_owned() };
     let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |exponent| ('-', exponent));
     format!("{digits}e{sign}{exponent:0>2}")
 }
 
-/// `%g`: so many digits, in the shorter of the two ways to write them; zeros behind the point only if they are asked for.
+/// `%g`: `digits` significant digits in the shorter of fixed and exponential notation; trailing zeros of the fraction
+/// only if `zeros`.
 fn general(float: f64, digits: usize, zeros: bool) -> String {
     let digits = digits.max(1);
     let long = format!("{float:.0$e}", digits - 1);
@@ -168,14 +170,14 @@ fn general(float: f64, digits: usize, zeros: bool) -> String {
         false => text.to_owned(),
     };
     if (-4..digits as i32).contains(&exponent) {
-        let behind = (digits as i32 - 1 - exponent).cast_unsigned() as usize;
-        return without_zeros(&format!("{float:.behind$}"));
+        let decimals = (digits as i32 - 1 - exponent).cast_unsigned() as usize;
+        return without_zeros(&format!("{float:.decimals$}"));
     }
     let (mantissa, exponent) = long.split_once('e').unwrap_or((&long, "0"));
     with_exponent(&format!("{}e{exponent}", without_zeros(mantissa)))
 }
 
-/// `%a`: the float's own digits.
+/// `%a`: hexadecimal significand, binary exponent.
 fn hexadecimal(float: f64) -> String {
     let bits = float.to_bits();
     let sign = if bits >> 63 == 1 { "-" } else { "" };
@@ -191,34 +193,34 @@ fn hexadecimal(float: f64) -> String {
     format!("{sign}0x{first}{point}{digits}p{power:+}")
 }
 
-/// `%-08.3v4lf`: flags, width, precision, components and the conversion.
+/// A conversion specification, such as `%-08.3v4lf`: flags, width, precision, components and the conversion.
 #[derive(Default)]
-struct Place {
+struct FormatSpec {
     left: bool,
     zeros: bool,
-    /// What stands before numbers that are not negative.
+    /// Prefix of non-negative numbers.
     plus: &'static str,
-    /// `#`: zeros behind the point stay.
+    /// `#`: keeps trailing zeros of the fraction.
     alternate: bool,
     width: usize,
     precision: Option<usize>,
     conversion: char,
 }
 
-/// The widest that a place is made, whatever a text says.
+/// Field width and precision, at most.
 const MAX_WIDTH: usize = 256;
 
-impl Place {
+impl FormatSpec {
     /// Reads what follows `%`.
     fn read(text: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<Self> {
-        let mut place = Self::default();
+        let mut spec = Self::default();
         while let Some(flag) = text.next_if(|c| "-0+ #".contains(*c)) {
             match flag {
-                '-' => place.left = true,
-                '0' => place.zeros = true,
-                '+' => place.plus = "+",
-                ' ' if place.plus.is_empty() => place.plus = " ",
-                '#' => place.alternate = true,
+                '-' => spec.left = true,
+                '0' => spec.zeros = true,
+                '+' => spec.plus = "+",
+                ' ' if spec.plus.is_empty() => spec.plus = " ",
+                '#' => spec.alternate = true,
                 _ => {}
             }
         }
@@ -229,20 +231,20 @@ impl Place {
             }
             number
         };
-        place.width = number(text).unwrap_or(0);
+        spec.width = number(text).unwrap_or(0);
         if text.next_if_eq(&'.').is_some() {
-            place.precision = Some(number(text).unwrap_or(0));
+            spec.precision = Some(number(text).unwrap_or(0));
         }
         if text.next_if_eq(&'v').is_some() {
             number(text);
         }
         while text.next_if(|c| "hlL".contains(*c)).is_some() {}
-        place.conversion = text.next()?;
-        // OpenCL's and GLSL's order has `ul` as well as `lu`.
-        if place.conversion == 'u' && text.next_if_eq(&'l').is_some() {
-            text.next_if(|c| "xuX".contains(*c)).into_iter().for_each(|c| place.conversion = c);
+        spec.conversion = text.next()?;
+        // OpenCL and GLSL allow `ul` as well as `lu`.
+        if spec.conversion == 'u' && text.next_if_eq(&'l').is_some() {
+            text.next_if(|c| "xuX".contains(*c)).into_iter().for_each(|c| spec.conversion = c);
         }
-        Some(place)
+        Some(spec)
     }
 
     fn pad(&self, text: &str) -> String {
@@ -293,7 +295,7 @@ impl Place {
 }
 
 impl Message {
-    /// The text with operands in their places. A place without an operand stays what it is.
+    /// The formatted text. A conversion specification without an operand is replaced with `%`.
     pub fn fill(&self, words: &[u32]) -> String {
         let mut result = String::new();
         let mut operands = self.operands.iter().copied();
@@ -304,15 +306,15 @@ impl Message {
                 result.push(c);
             } else if text.next_if_eq(&'%').is_some() {
                 result.push('%');
-            } else if let (Some(place), Some(operand)) = (Place::read(&mut text), operands.next()) {
+            } else if let (Some(spec), Some(operand)) = (FormatSpec::read(&mut text), operands.next()) {
                 for component in 0..operand.count {
                     let mut bits = u64::from(words.next().unwrap_or(0));
                     if operand.words() == 2 {
                         bits |= u64::from(words.next().unwrap_or(0)) << 32;
                     }
                     let between = if component > 0 { ", " } else { "" };
-                    // Strings take everything.
-                    let _ = write!(result, "{between}{}", place.component(operand, bits));
+                    // Writing to a `String` cannot fail.
+                    let _ = write!(result, "{between}{}", spec.component(operand, bits));
                 }
             } else {
                 result.push('%');
@@ -327,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_filled_as_c_does() {
+    fn messages_are_formatted_like_c_printf() {
         let fill = |text: &str, operands: &[(&str, &[u32])]| {
             let words: Vec<u32> = operands.iter().flat_map(|(_, words)| words.iter().copied()).collect();
             let operands = operands.iter().map(|(name, _)| Operand::from_name(name).expect("a name")).collect();
@@ -368,7 +370,7 @@ mod tests {
         assert_eq!(g("%#g", 1.0), "1.00000");
         assert_eq!(g("% .0g|", 25.0), " 2e+01|");
         assert_eq!(fill("[% d]", &[("i32", &[7])]), "[ 7]");
-        // Too few operands, and too many; a width that is not meant.
+        // Too few operands, and too many; a `%` at the end.
         assert_eq!(fill("%d %d", &[("i32", &[1])]), "1 %");
         assert_eq!(fill("%", &[("i32", &[1])]), "%");
         assert_eq!(fill("%99999999d", &[("i32", &[1])]).len(), MAX_WIDTH);

@@ -1,7 +1,7 @@
 //! SPIR-V words and specialization constants in, a kernel out: a pure function.
 //!
-//! This crate knows no thread, clock, file or Vulkan handle. [`compile`] is the whole pipeline on one page;
-//! [`abi`] is what a kernel receives when it runs; [`guest`] is the only file that touches guest memory.
+//! This crate knows no thread, clock, file or Vulkan handle. [`compile`] is the whole pipeline in one file; [`abi`] is
+//! what a kernel receives when it runs; [`guest`] is the only module that touches guest memory.
 
 pub mod abi;
 pub mod analysis;

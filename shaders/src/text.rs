@@ -1,4 +1,4 @@
-//! What the text forms of the scalar IR and of the SIMD form have in common: tokens, ids, lists, errors.
+//! Shared by the text forms of the scalar IR and of the SIMD form: tokens, ids, lists, errors.
 
 mod lexer;
 
@@ -8,7 +8,7 @@ use cranelift_entity::{EntityRef, PrimaryMap};
 
 pub(crate) use lexer::{Line, hexadecimal};
 
-/// Why a text is no kernel, and where.
+/// A parse error with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {message}")]
 pub struct ParseError {
@@ -20,13 +20,13 @@ pub struct ParseError {
     pub message: String,
 }
 
-/// Ids in a text of that many bytes stay below: tables are as long as their greatest id says, which must not be a way to
-/// ask for any amount of memory.
+/// Exclusive limit of ids in a text of that many bytes. Tables are as long as the greatest id, so without a limit a
+/// short text could request any amount of memory.
 pub(crate) fn id_limit(bytes: usize) -> usize {
     bytes.max(1 << 16)
 }
 
-/// An id with its table made long enough.
+/// An id whose table is made long enough.
 pub(crate) fn named<K: EntityRef, V>(
     line: &mut Line<'_>,
     what: &str,
@@ -42,7 +42,7 @@ pub(crate) fn named<K: EntityRef, V>(
     Ok(id)
 }
 
-/// `v7` with prefix `v` → 7; only as it is printed, so that two names are never one id.
+/// Parses an id: `v7` with prefix `v` → 7. Only in its printed form, so that two spellings never name one id.
 pub(crate) fn id<K: EntityRef>(prefix: &str, word: &str) -> Option<K> {
     let digits = word.strip_prefix(prefix)?;
     let number: u32 = digits.parse().ok()?;
@@ -50,7 +50,7 @@ pub(crate) fn id<K: EntityRef>(prefix: &str, word: &str) -> Option<K> {
     (number < u32::MAX).then(|| K::new(number as usize))
 }
 
-/// Items between commas; nothing at all without items.
+/// Items separated by commas; prints nothing if there are none.
 pub(crate) fn list<T: Display>(
     f: &mut Formatter<'_>,
     open: &str,

@@ -1,18 +1,18 @@
-//! How much work went into a kernel: counted in blocks and instructions that passes look at, not in seconds, so that the same kernel
-//! is given up at the same place on every machine.
+//! Budget for compile work, counted in visited blocks and instructions rather than seconds, so that compilation of a
+//! kernel is given up at the same point on every machine.
 //!
-//! Passes whose work grows faster than the kernel count it where it is done; [`opt::optimize`](crate::opt::optimize) and
-//! [`compile`](crate::compile) count the others by the kernel's size. Whoever finds the budget spent may stop early, as long as what it leaves
-//! is a kernel; the pipeline asks after each step and hands the kernel to the interpreter.
+//! Passes with superlinear cost count their work themselves; [`opt::optimize`](crate::opt::optimize) and
+//! [`compile`](crate::compile) count the others by the kernel's size. A pass that finds the budget spent may stop early
+//! if it leaves a valid kernel; the pipeline checks after each step and falls back to the interpreter.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Most work for one kernel and one instruction set: some seconds at the worst, a hundred times what large kernels of games and models
-/// need.
+/// Work for one kernel and one instruction set, at most: some seconds in the worst case, a hundred times what large
+/// kernels of games and models need.
 pub const MAX_WORK: u64 = 1 << 27;
 
-/// A count of work, which the forms of a kernel share on its way through the pipeline.
+/// A work counter, shared by all forms of a kernel in the pipeline.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
     done: Arc<AtomicU64>,
@@ -24,22 +24,22 @@ pub struct Work {
 pub struct Spent;
 
 impl Work {
-    /// So many blocks or instructions are looked at.
+    /// Counts `count` visited blocks or instructions.
     pub fn visit(&self, count: usize) {
         self.done.fetch_add(count as u64, Relaxed);
     }
 
-    /// How many were.
+    /// Work so far.
     pub fn done(&self) -> u64 {
         self.done.load(Relaxed)
     }
 
-    /// Whether it is time to give up.
+    /// Whether compilation is to be given up.
     pub fn is_spent(&self) -> bool {
         self.done() > MAX_WORK
     }
 
-    /// An error if it is time to give up.
+    /// An error if compilation is to be given up.
     pub fn check(&self) -> Result<(), Spent> {
         if self.is_spent() { Err(Spent) } else { Ok(()) }
     }

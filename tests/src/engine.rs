@@ -56,13 +56,13 @@ pub fn engines() -> Vec<Engine> {
         engines.extend(match isa {
             Isa::Avx512 => [
                 compiled!("avx512", Avx512 as Plain),
-                compiled!("avx512 in pairs", Avx512 as Pairs),
+                compiled!("avx512 in pairs", Avx512 as Interleave),
                 compiled!("avx512 in one pass", Avx512 as OnePass),
                 compiled!("avx512 held to its ranges", Avx512, |kernel| compile::interpret(&held(kernel))),
             ],
             Isa::Avx2 => [
                 compiled!("avx2", Avx2 as Plain),
-                compiled!("avx2 in pairs", Avx2 as Pairs),
+                compiled!("avx2 in pairs", Avx2 as Interleave),
                 compiled!("avx2 in one pass", Avx2 as OnePass),
                 compiled!("avx2 held to its ranges", Avx2, |kernel| compile::interpret(&held(kernel))),
             ],
@@ -85,7 +85,7 @@ fn interpreters() -> Vec<Engine> {
 enum Variant {
     Plain,
     /// Subgroups run in pairs wherever they can, and all blocks get the scheduler's order.
-    Pairs,
+    Interleave,
     /// Registers are assigned in one pass, as for huge kernels.
     OnePass,
 }
@@ -105,8 +105,8 @@ fn machine_code(kernel: &Kernel, isa: Isa, variant: Variant) -> Box<dyn Code> {
     if variant != Variant::OnePass {
         simd::licm(&mut wide);
     }
-    if variant == Variant::Pairs {
-        simd::unroll_and_jam(&mut wide, simd::Pairs::WherePossible);
+    if variant == Variant::Interleave {
+        simd::unroll_and_jam(&mut wide, simd::Interleave::WherePossible);
         simd::schedule(&mut wide, simd::Scheduled::Everywhere);
     }
     // Without that, code returns after each workgroup.

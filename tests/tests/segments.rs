@@ -253,6 +253,6 @@ fn grids_are_rows() {
         let count = |what: &str| simd.matches(what).count();
         assert_eq!([count(&format!("load_{what}")), count(&format!("store_{what}"))], [1; 2], "{simd}");
         assert_eq!(count("gather") + count("scatter"), 0, "{simd}");
-        assert_eq!(count("abreast"), usize::from(x < 16 && !barrier), "{simd}");
+        assert_eq!(count("merged_workgroups"), usize::from(x < 16 && !barrier), "{simd}");
     }
 }

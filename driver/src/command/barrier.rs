@@ -1,7 +1,7 @@
-//! Pipeline barriers: the end of a phase.
+//! Pipeline barriers: each ends a phase.
 //!
-//! Whatever stages and accesses a barrier names, all commands before it end before any after it begins. The names are
-//! checked all the same: a program that is wrong here is wrong everywhere.
+//! All commands before a barrier end before any after it begins, whatever stages and accesses the barrier names. Stages
+//! and accesses are validated all the same, since a program that is wrong here is wrong on other drivers.
 
 use ash::vk::{AccessFlags, ImageLayout, ImageSubresourceRange, PipelineStageFlags, WHOLE_SIZE};
 use ash::vk::{REMAINING_ARRAY_LAYERS, REMAINING_MIP_LEVELS};
@@ -20,7 +20,8 @@ pub struct MemoryBarrier {
     pub dst_access: AccessFlags,
 }
 
-/// A barrier for a range of a buffer (`VkBufferMemoryBarrier`), without a change of queue family: there is one.
+/// A barrier for a range of a buffer (`VkBufferMemoryBarrier`), without a queue family transfer: there is only one
+/// family.
 #[derive(Clone, Copy, Debug)]
 pub struct BufferMemoryBarrier<'a> {
     /// Accesses made available.
@@ -35,8 +36,8 @@ pub struct BufferMemoryBarrier<'a> {
     pub size: u64,
 }
 
-/// A barrier for levels and layers of an image (`VkImageMemoryBarrier`). Layouts are a matter of order only: texels stay where
-/// they are in all of them.
+/// A barrier for levels and layers of an image (`VkImageMemoryBarrier`). Layout transitions only order accesses: all
+/// layouts store texels alike.
 #[derive(Clone, Copy, Debug)]
 pub struct ImageMemoryBarrier<'a> {
     /// Accesses made available.
@@ -53,7 +54,7 @@ pub struct ImageMemoryBarrier<'a> {
     pub range: ImageSubresourceRange,
 }
 
-/// Stages and the accesses that only they support; a queue of this device has no others.
+/// The stages of this device's queues, each with the accesses that only it supports.
 const STAGES: [(PipelineStageFlags, AccessFlags); 4] = [
     (PipelineStageFlags::DRAW_INDIRECT, AccessFlags::INDIRECT_COMMAND_READ),
     (
@@ -75,7 +76,7 @@ const STAGES: [(PipelineStageFlags, AccessFlags); 4] = [
 const AT: &str = "vkCmdPipelineBarrier";
 
 impl CommandBuffer {
-    /// `vkCmdPipelineBarrier`: commands after it see what commands before it did.
+    /// `vkCmdPipelineBarrier`: commands after it see the writes of commands before it.
     pub fn pipeline_barrier(
         &self,
         src_stages: PipelineStageFlags,
@@ -117,9 +118,9 @@ impl CommandBuffer {
     }
 }
 
-/// The ids of one side's rules.
+/// The VUIDs of the source or destination rules.
 #[derive(Clone, Copy)]
-struct Side {
+struct SideRules {
     name: &'static str,
     none: &'static str,
     unsupported: &'static str,
@@ -128,7 +129,7 @@ struct Side {
     image: &'static str,
 }
 
-const SRC: Side = Side {
+const SRC: SideRules = SideRules {
     name: "srcStageMask",
     none: "VUID-vkCmdPipelineBarrier-srcStageMask-03937",
     unsupported: "VUID-vkCmdPipelineBarrier-srcStageMask-06461",
@@ -137,7 +138,7 @@ const SRC: Side = Side {
     image: "VUID-vkCmdPipelineBarrier-pImageMemoryBarriers-02819",
 };
 
-const DST: Side = Side {
+const DST: SideRules = SideRules {
     name: "dstStageMask",
     none: "VUID-vkCmdPipelineBarrier-dstStageMask-03937",
     unsupported: "VUID-vkCmdPipelineBarrier-dstStageMask-06462",
@@ -146,7 +147,7 @@ const DST: Side = Side {
     image: "VUID-vkCmdPipelineBarrier-pImageMemoryBarriers-02820",
 };
 
-fn check_stages(stages: PipelineStageFlags, side: Side) -> Result<(), Misuse> {
+fn check_stages(stages: PipelineStageFlags, side: SideRules) -> Result<(), Misuse> {
     require(!stages.is_empty(), AT, side.none, || format!("{} is 0", side.name))?;
     let pseudo =
         PipelineStageFlags::TOP_OF_PIPE | PipelineStageFlags::BOTTOM_OF_PIPE | PipelineStageFlags::ALL_COMMANDS;
@@ -160,7 +161,7 @@ fn check_access(stages: PipelineStageFlags, access: AccessFlags, vuid: &'static 
     let all = stages.contains(PipelineStageFlags::ALL_COMMANDS);
     let mut supported = AccessFlags::MEMORY_READ | AccessFlags::MEMORY_WRITE;
     for (stage, accesses) in STAGES {
-        // ALL_COMMANDS is every stage but the host.
+        // ALL_COMMANDS includes every stage except the host.
         if stages.contains(stage) || (all && stage != PipelineStageFlags::HOST) {
             supported |= accesses;
         }
@@ -202,7 +203,7 @@ fn check_image(index: usize, device: &Device, barrier: &ImageMemoryBarrier<'_>) 
         "the image has no memory bound".into()
     })?;
     let nowhere = [ImageLayout::UNDEFINED, ImageLayout::PREINITIALIZED].contains(&barrier.new_layout);
-    // No change of layout is asked for where both are the same.
+    // Equal layouts request no transition.
     let stays = barrier.old_layout == barrier.new_layout;
     require(stays || !nowhere, &at, "VUID-VkImageMemoryBarrier-newLayout-01198", || {
         format!("newLayout is {:?}", barrier.new_layout)

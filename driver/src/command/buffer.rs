@@ -1,4 +1,4 @@
-//! A command buffer's life: initial, recording, executable, pending (Vulkan, "Command Buffer Lifecycle").
+//! Command buffers and their lifecycle: initial, recording, executable, pending (Vulkan, "Command Buffer Lifecycle").
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::device::Device;
 use crate::error::{Error, Misuse, require};
 use crate::exec::QueueState;
 
-/// Where command buffers come from (`VkCommandPool` with `RESET_COMMAND_BUFFER`). A handle.
+/// A pool of command buffers (`VkCommandPool` with `RESET_COMMAND_BUFFER`). A handle.
 #[derive(Clone, Debug)]
 pub struct CommandPool {
     device: Device,
@@ -27,40 +27,41 @@ impl CommandPool {
         self.allocate_at(false)
     }
 
-    /// `vkAllocateCommandBuffers` with `VK_COMMAND_BUFFER_LEVEL_SECONDARY`: one for [`CommandBuffer::execute_commands`].
+    /// `vkAllocateCommandBuffers` with `VK_COMMAND_BUFFER_LEVEL_SECONDARY`: a command buffer for
+    /// [`CommandBuffer::execute_commands`].
     pub fn allocate_secondary(&self) -> CommandBuffer {
         self.allocate_at(true)
     }
 
     fn allocate_at(&self, secondary: bool) -> CommandBuffer {
         let life = Mutex::new(Life { stage: Stage::Initial, entering: 0, submitted: Vec::new() });
-        CommandBuffer { inner: Arc::new(Inner { device: self.device.clone(), secondary, life }) }
+        CommandBuffer { inner: Arc::new(CommandBufferState { device: self.device.clone(), secondary, life }) }
     }
 }
 
-/// A command buffer (`VkCommandBuffer`). A handle; what it recorded lives until it is recorded anew, reset or dropped, and
-/// all submissions of it are done.
+/// A command buffer (`VkCommandBuffer`). A handle; its recording lives until it is recorded again, reset or dropped,
+/// and all its submissions are done.
 #[derive(Clone)]
 pub struct CommandBuffer {
-    inner: Arc<Inner>,
+    inner: Arc<CommandBufferState>,
 }
 
-struct Inner {
+struct CommandBufferState {
     device: Device,
     secondary: bool,
     life: Mutex<Life>,
 }
 
-/// What a command buffer is, and who has it.
+/// State of a command buffer, and its submissions.
 pub(super) struct Life {
     pub(super) stage: Stage,
-    /// Submissions that have begun and have no serial yet.
+    /// Number of submissions that have begun and have no serial yet.
     pub(super) entering: usize,
-    /// Submissions that may not be done.
+    /// Submissions that may still be pending.
     pub(super) submitted: Vec<(Arc<QueueState>, u64)>,
 }
 
-/// The states of the specification; pending is told by [`Life::is_pending`].
+/// The states of the specification, except pending ([`Life::is_pending`]).
 pub(super) enum Stage {
     Initial,
     Recording(Box<Recorder>),
@@ -81,7 +82,7 @@ impl Stage {
 }
 
 impl Life {
-    /// Whether a submission is not done. Nothing is, on a device that is lost.
+    /// Whether a submission is pending. On a lost device none is.
     pub(super) fn is_pending(&mut self, device: &Device) -> bool {
         self.submitted.retain(|(queue, serial)| queue.retired() < *serial);
         (self.entering > 0 || !self.submitted.is_empty()) && !device.is_lost()
@@ -89,7 +90,7 @@ impl Life {
 }
 
 impl CommandBuffer {
-    /// `vkBeginCommandBuffer`: what was recorded before is forgotten.
+    /// `vkBeginCommandBuffer`: discards the previous recording.
     pub fn begin(&self, flags: vk::CommandBufferUsageFlags) -> Result<(), Error> {
         let (at, vuid) = ("vkBeginCommandBuffer", "VUID-vkBeginCommandBuffer-commandBuffer-00049");
         let both = vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT | vk::CommandBufferUsageFlags::SIMULTANEOUS_USE;
@@ -120,7 +121,7 @@ impl CommandBuffer {
         }
     }
 
-    /// `vkResetCommandBuffer`: back to the initial state, and nothing is kept alive any more.
+    /// `vkResetCommandBuffer`: returns to the initial state and releases all resources.
     pub fn reset(&self) -> Result<(), Error> {
         let mut life = self.life();
         let pending = life.is_pending(&self.inner.device);
@@ -131,7 +132,7 @@ impl CommandBuffer {
         Ok(())
     }
 
-    /// Whether it runs only as a part of primary ones.
+    /// Whether it is a secondary command buffer, which runs only as a part of primary ones.
     pub fn is_secondary(&self) -> bool {
         self.inner.secondary
     }
@@ -144,7 +145,7 @@ impl CommandBuffer {
         self.inner.life.lock()
     }
 
-    /// The recording, with room for a command to be added to it.
+    /// The recording, with memory reserved for one more command.
     pub(super) fn recorder(
         &self,
         at: &'static str,

@@ -1,4 +1,4 @@
-//! Binding and dispatching.
+//! Pipeline and descriptor bindings, and dispatches.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::descriptor::{
     spread_offsets,
 };
 use crate::error::{Error, Misuse, require};
-use crate::exec::{Bound, DispatchWork, Groups, Work};
+use crate::exec::{DispatchState, DispatchWork, Groups, Work};
 use crate::limits::Limits;
 use crate::pipeline::{ComputePipeline, PipelineLayout, Taken};
 use crate::resource::{Buffer, BufferRules};
 
-/// Rules that all dispatches share; Vulkan gives each command its own ids for them.
+/// Rules that all dispatch commands share; Vulkan gives each command its own VUIDs for them.
 struct DispatchRules {
     at: &'static str,
     recording: &'static str,
@@ -49,7 +49,7 @@ macro_rules! dispatch_rules {
 }
 
 impl DispatchRules {
-    /// A view is not what the kernel takes.
+    /// The error for a view that does not match the kernel's declaration.
     fn view_misuse(&self, kernel: &ComputePipeline, at: &Taken, (rule, problem): (ViewRule, String)) -> Misuse {
         let vuid = match rule {
             ViewRule::Type => self.view,
@@ -59,7 +59,7 @@ impl DispatchRules {
         Misuse::new(self.at, format!("`{}`, set {}, binding {}: {problem}", kernel.name(), at.set, at.binding), vuid)
     }
 
-    /// An image is sampled through a sampler that does not fit.
+    /// The error for an image that is sampled through an unsuitable sampler.
     fn sample_misuse(
         &self,
         kernel: &ComputePipeline,
@@ -102,15 +102,15 @@ impl CommandBuffer {
         require(same, at, "VUID-vkCmdBindPipeline-commonparent", || "a pipeline of another device".into())?;
         if !recorder.pipeline.as_ref().is_some_and(|bound| bound.is(pipeline)) {
             recorder.pipeline = Some(pipeline.clone());
-            recorder.found = None;
+            recorder.dispatch_state = None;
         }
         if recorder.kernel_name.take().is_some() {
-            recorder.found = None;
+            recorder.dispatch_state = None;
         }
         Ok(())
     }
 
-    /// `vkCmdBindDescriptorSets`: `sets` become sets `first` and following. `dynamic_offsets` has one offset for each
+    /// `vkCmdBindDescriptorSets`: binds `sets` as sets `first` and following. `dynamic_offsets` has one offset for each
     /// dynamic descriptor, by set, then by binding number, then by array element.
     pub fn bind_descriptor_sets(
         &self,
@@ -136,7 +136,7 @@ impl CommandBuffer {
         Ok(())
     }
 
-    /// `vkCmdPushConstants`: bytes `offset` and following, for the dispatches that come.
+    /// `vkCmdPushConstants`: sets the bytes from `offset`, for later dispatches.
     pub fn push_constants(&self, layout: &PipelineLayout, offset: u32, bytes: &[u8]) -> Result<(), Error> {
         let at = "vkCmdPushConstants";
         let mut recorder = self.recorder(at, "VUID-vkCmdPushConstants-commandBuffer-recording")?;
@@ -149,25 +149,26 @@ impl CommandBuffer {
         Ok(())
     }
 
-    /// What the kernel of the pipeline that is bound now is called in timelines and in the reasons of a loss, until another one is
+    /// Names the kernel of the bound pipeline in timelines and in the reasons of a loss, until another pipeline is
     /// bound.
     pub fn set_kernel_name(&self, name: Option<&str>) -> Result<(), Error> {
         let mut recorder = self.recorder("vkCmdBindPipeline", "VUID-vkCmdBindPipeline-commandBuffer-recording")?;
         recorder.kernel_name = name.map(Into::into);
-        recorder.found = None;
+        recorder.dispatch_state = None;
         Ok(())
     }
 
-    /// What the commands from here on are called in timelines, and dispatches in the reasons of a loss, before the kernel's name.
+    /// Labels the following commands in timelines, and dispatches in the reasons of a loss; the label precedes the
+    /// kernel's name.
     pub fn set_label(&self, label: Option<&str>) -> Result<(), Error> {
         let at = "vkCmdBeginDebugUtilsLabelEXT";
         let mut recorder = self.recorder(at, "VUID-vkCmdBeginDebugUtilsLabelEXT-commandBuffer-recording")?;
         recorder.label = label.map(Into::into);
-        recorder.found = None;
+        recorder.dispatch_state = None;
         Ok(())
     }
 
-    /// `vkCmdDispatch`: so many workgroups in each dimension.
+    /// `vkCmdDispatch`: runs this many workgroups in each dimension.
     pub fn dispatch(&self, x: u32, y: u32, z: u32) -> Result<(), Error> {
         let mut recorder = self.recorder(DISPATCH.at, DISPATCH.recording)?;
         let most = Limits::DEVICE.max_compute_work_group_count;
@@ -222,7 +223,7 @@ impl CommandBuffer {
 
 const BIND_SETS: &str = "vkCmdBindDescriptorSets";
 
-/// The places of the sets in the layout, if they and the offsets fit.
+/// The set layouts that the pipeline layout has for these sets, if the sets and the offsets fit them.
 fn check_places<'a>(
     layout: &'a PipelineLayout,
     first: usize,
@@ -300,24 +301,24 @@ fn check_push(at: &str, layout: &PipelineLayout, offset: u32, len: usize) -> Res
 }
 
 impl Recorder {
-    /// Puts sets in their places; others that the layout disturbs are bound no more.
+    /// Binds sets, and unbinds other sets that the layout disturbs.
     fn put_sets(&mut self, layout: &PipelineLayout, first: usize, sets: SmallVec<[BoundSet; 4]>) {
         let end = first + sets.len();
-        if self.bound.len() < end {
-            self.bound.resize_with(end, || None);
+        if self.bound_sets.len() < end {
+            self.bound_sets.resize_with(end, || None);
         }
-        for (number, place) in self.bound.iter_mut().enumerate() {
+        for (number, place) in self.bound_sets.iter_mut().enumerate() {
             let upto = if number < first { number } else { end - 1 };
             let outside = number < first || number >= end;
             if outside && place.as_ref().is_some_and(|bound| !bound.layout.compatible_for_set(layout, upto)) {
                 *place = None;
-                self.found = None;
+                self.dispatch_state = None;
             }
         }
-        for (place, set) in self.bound[first..end].iter_mut().zip(sets) {
+        for (place, set) in self.bound_sets[first..end].iter_mut().zip(sets) {
             let same = place.as_ref().is_some_and(|bound| bound.sees_the_same(&set));
             if !same {
-                self.found = None;
+                self.dispatch_state = None;
             }
             *place = Some(set);
         }
@@ -328,27 +329,27 @@ impl Recorder {
             .pipeline
             .as_ref()
             .ok_or_else(|| Misuse::new(rules.at, "no compute pipeline is bound", rules.pipeline))?;
-        // Without a range nothing can be pushed, and the pipeline has its remark.
+        // Without a push constant range the program cannot push; a misuse was reported when the pipeline was created.
         if pipeline.push_bytes() > 0 && pipeline.layout().push().is_some() {
             self.check_pushed(rules, pipeline)?;
         }
-        let bound = match &self.found {
-            Some(found) if Arc::ptr_eq(&found.push, &self.push) => Arc::clone(found),
-            Some(found) => {
-                let found = Arc::new(Bound { push: Arc::clone(&self.push), ..(**found).clone() });
-                Arc::clone(self.found.insert(found))
+        let state = match &self.dispatch_state {
+            Some(state) if Arc::ptr_eq(&state.push, &self.push) => Arc::clone(state),
+            Some(state) => {
+                let state = Arc::new(DispatchState { push: Arc::clone(&self.push), ..(**state).clone() });
+                Arc::clone(self.dispatch_state.insert(state))
             }
-            None => self.find(pipeline.clone(), rules)?,
+            None => self.resolve_state(pipeline.clone(), rules)?,
         };
-        // Nothing runs, but the rules hold all the same.
+        // Nothing runs, but the rules above apply.
         if matches!(groups, Groups::Direct(counts) if counts.contains(&0)) {
             return Ok(());
         }
-        self.add(Work::Dispatch(DispatchWork { bound, base, groups, condition: self.condition }));
+        self.add(Work::Dispatch(DispatchWork { state, base, groups, condition: self.condition }));
         Ok(())
     }
 
-    /// What a dispatch of the pipeline is called.
+    /// The name of a dispatch of the pipeline: with the label, if there is one.
     fn name(&self, pipeline: &ComputePipeline) -> Arc<str> {
         let kernel = self.kernel_name.as_ref().unwrap_or(pipeline.name());
         match &self.label {
@@ -368,13 +369,17 @@ impl Recorder {
         })
     }
 
-    /// What a dispatch of the pipeline finds, remembered until something else is bound.
-    fn find(&mut self, pipeline: ComputePipeline, rules: &DispatchRules) -> Result<Arc<Bound>, Misuse> {
+    /// Resolves the dispatch state of the pipeline and caches it until another binding changes.
+    fn resolve_state(
+        &mut self,
+        pipeline: ComputePipeline,
+        rules: &DispatchRules,
+    ) -> Result<Arc<DispatchState>, Misuse> {
         let has_images = pipeline.has_images();
-        let late = pipeline.takes().iter().any(|taken| self.bound.get(taken.set).is_some_and(is_late));
+        let late = pipeline.takes().iter().any(|taken| self.bound_sets.get(taken.set).is_some_and(is_late));
         let (mut flat, mut sources) = (Flat::default(), Sources::new(has_images));
         for taken in pipeline.takes() {
-            let bound = self.bound.get(taken.set).and_then(Option::as_ref).ok_or_else(|| {
+            let bound = self.bound_sets.get(taken.set).and_then(Option::as_ref).ok_or_else(|| {
                 Misuse::new(rules.at, format!("the pipeline uses set {}, and none is bound", taken.set), rules.sets)
             })?;
             require(bound.layout.compatible_for_set(pipeline.layout(), taken.set), rules.at, rules.sets, || {
@@ -397,7 +402,7 @@ impl Recorder {
             self.keep_set(taken.set);
         }
         let (buffers, images) = flat.share();
-        let found = Arc::new(Bound {
+        let state = Arc::new(DispatchState {
             name: self.name(&pipeline),
             code: pipeline.code(),
             source: Some(pipeline.source()),
@@ -407,14 +412,16 @@ impl Recorder {
             late: late.then(|| Arc::new(sources)),
             push: Arc::clone(&self.push),
         });
-        self.found = Some(Arc::clone(&found));
-        Ok(found)
+        self.dispatch_state = Some(Arc::clone(&state));
+        Ok(state)
     }
-    /// Images fit the samplers that they are sampled through. Which elements of an array a shader takes is known when it runs.
+
+    /// Checks that images fit the samplers that they are sampled through. Arrays are skipped: the element is known only
+    /// when the shader runs.
     fn check_samples(&self, pipeline: &ComputePipeline, rules: &DispatchRules) -> Result<(), Misuse> {
         let one = |binding: Binding| {
             let taken = pipeline.takes().get(binding.as_u32() as usize).filter(|taken| taken.count == 1)?;
-            let bound = self.bound.get(taken.set)?.as_ref().filter(|bound| !bound.late)?;
+            let bound = self.bound_sets.get(taken.set)?.as_ref().filter(|bound| !bound.late)?;
             Some((taken, &*bound.contents))
         };
         for pair in pipeline.pairs() {

@@ -1,4 +1,4 @@
-//! Dispatches that run if a word of a buffer says so (`VK_EXT_conditional_rendering`).
+//! Dispatches that run depending on a word in a buffer (`VK_EXT_conditional_rendering`).
 
 use ash::vk::BufferUsageFlags;
 
@@ -19,8 +19,8 @@ const WORD: BufferRules = BufferRules {
 };
 
 impl CommandBuffer {
-    /// `vkCmdBeginConditionalRenderingEXT`: dispatches up to the end run if the word at `offset` is not 0, or if it is 0
-    /// where that is `inverted`. It is read when they would start.
+    /// `vkCmdBeginConditionalRenderingEXT`: dispatches up to the end run if the word at `offset` is not 0, or, if
+    /// `inverted`, if it is 0. The word is read when their phase starts.
     pub fn begin_conditional(&self, buffer: &Buffer, offset: u64, inverted: bool) -> Result<(), Error> {
         let mut recorder = self.recorder(BEGIN, "VUID-vkCmdBeginConditionalRenderingEXT-commandBuffer-recording")?;
         let storage = buffer.checked(&recorder.device, &WORD)?.clone();

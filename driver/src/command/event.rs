@@ -1,4 +1,5 @@
-//! Events in command buffers. Whatever stages a program names, each of these commands comes after all before it.
+//! Events in command buffers. Each of these commands runs after all earlier commands, whatever stages the program
+//! names.
 
 use std::sync::Arc;
 
@@ -10,18 +11,18 @@ use crate::host_memory;
 use crate::queue::Event;
 
 impl CommandBuffer {
-    /// `vkCmdSetEvent`, `vkCmdSetEvent2`: the event is set when all commands before are done.
+    /// `vkCmdSetEvent`, `vkCmdSetEvent2`: sets the event when all earlier commands are done.
     pub fn set_event(&self, event: &Event) -> Result<(), Error> {
         self.change_event("vkCmdSetEvent", "VUID-vkCmdSetEvent-commandBuffer-recording", event, true)
     }
 
-    /// `vkCmdResetEvent`, `vkCmdResetEvent2`: the event is not set any more when all commands before are done.
+    /// `vkCmdResetEvent`, `vkCmdResetEvent2`: resets the event when all earlier commands are done.
     pub fn reset_event(&self, event: &Event) -> Result<(), Error> {
         self.change_event("vkCmdResetEvent", "VUID-vkCmdResetEvent-commandBuffer-recording", event, false)
     }
 
-    /// `vkCmdWaitEvents`, `vkCmdWaitEvents2`: commands after it start when all of the events are set, and see what commands
-    /// before it did. Meanwhile the queue gives its workers to others.
+    /// `vkCmdWaitEvents`, `vkCmdWaitEvents2`: later commands start when all of the events are set, and see the writes
+    /// of earlier commands. Meanwhile the workers serve other queues.
     pub fn wait_events(&self, events: &[&Event]) -> Result<(), Error> {
         let at = "vkCmdWaitEvents";
         let mut recorder = self.recorder(at, "VUID-vkCmdWaitEvents-commandBuffer-recording")?;
@@ -43,7 +44,7 @@ impl CommandBuffer {
 }
 
 impl Recorder {
-    /// Adds a command in a phase of its own.
+    /// Adds a command in its own phase.
     pub(super) fn add_alone(&mut self, work: Work) {
         self.end_phase();
         self.add(work);

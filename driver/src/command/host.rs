@@ -1,32 +1,31 @@
-//! Copies from and to images that the host makes itself, at once (`VK_EXT_host_image_copy`).
+//! Copies between images and host memory that the host performs at once (`VK_EXT_host_image_copy`).
 
 use ash::vk;
 
-use super::image::{Side, texels};
+use super::image::{CopySideRules, texels};
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
 use crate::exec::Grid;
 use crate::resource::{Image, ImageRules};
 
-/// Texels in the host's memory, and those of an image that they are for or from (`VkMemoryToImageCopyEXT`,
-/// `VkImageToMemoryCopyEXT`).
+/// A region of texels in host memory and in an image (`VkMemoryToImageCopyEXT`, `VkImageToMemoryCopyEXT`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HostRegion {
-    /// Texels from a row to the next; 0 where rows follow each other.
+    /// Texels from one row to the next; 0 if rows are tightly packed.
     pub row_length: u32,
-    /// Rows from a slice or layer to the next; 0 where they follow each other.
+    /// Rows from one slice or layer to the next; 0 if they are tightly packed.
     pub image_height: u32,
     /// Level and layers.
     pub subresource: vk::ImageSubresourceLayers,
     /// The first texel.
     pub offset: vk::Offset3D,
-    /// Texels in each direction.
+    /// Texels in each dimension.
     pub extent: vk::Extent3D,
 }
 
 const USAGE: vk::ImageUsageFlags = vk::ImageUsageFlags::HOST_TRANSFER_EXT;
 
-const UPLOAD: Side = Side {
+const UPLOAD: CopySideRules = CopySideRules {
     name: "dstImage",
     image: ImageRules {
         at: "dstImage",
@@ -42,7 +41,7 @@ const UPLOAD: Side = Side {
     z: "VUID-VkCopyMemoryToImageInfo-imageOffset-09104",
 };
 
-const DOWNLOAD: Side = Side {
+const DOWNLOAD: CopySideRules = CopySideRules {
     name: "srcImage",
     image: ImageRules {
         at: "srcImage",
@@ -58,7 +57,7 @@ const DOWNLOAD: Side = Side {
     z: "VUID-VkCopyImageToMemoryInfo-imageOffset-09104",
 };
 
-const COPY_FROM: Side = Side {
+const COPY_FROM: CopySideRules = CopySideRules {
     name: "srcImage",
     image: ImageRules {
         at: "srcImage",
@@ -74,7 +73,7 @@ const COPY_FROM: Side = Side {
     z: "VUID-VkCopyImageToImageInfo-srcOffset-09104",
 };
 
-const COPY_TO: Side = Side {
+const COPY_TO: CopySideRules = CopySideRules {
     name: "dstImage",
     image: ImageRules {
         at: "dstImage",
@@ -90,13 +89,13 @@ const COPY_TO: Side = Side {
     z: "VUID-VkCopyImageToImageInfo-dstOffset-09104",
 };
 
-/// The rules of the host's side of a copy: of the length of rows, of the height of slices.
+/// VUIDs of the host side of a copy: row length, image height.
 const UPLOAD_FROM: [&str; 2] =
     ["VUID-VkMemoryToImageCopy-memoryRowLength-09101", "VUID-VkMemoryToImageCopy-memoryImageHeight-09102"];
 const DOWNLOAD_TO: [&str; 2] =
     ["VUID-VkImageToMemoryCopy-memoryRowLength-09101", "VUID-VkImageToMemoryCopy-memoryImageHeight-09102"];
 
-/// A region that keeps the rules: where its rows are in the image, and where in the host's memory.
+/// A valid region: its rows in the image and in host memory.
 pub struct HostRows {
     image: Grid,
     host: Grid,
@@ -107,7 +106,7 @@ impl HostRows {
     fn new(
         device: &Device,
         image: &Image,
-        side: &Side,
+        side: &CopySideRules,
         host: [&'static str; 2],
         region: &HostRegion,
     ) -> Result<Self, Misuse> {
@@ -129,12 +128,12 @@ impl HostRows {
         Ok(Self { image: texels.grid, host, row_bytes: texels.row_bytes })
     }
 
-    /// From the first byte to the last, in the host's memory.
+    /// Size of the region in host memory, from the first byte to the last.
     pub fn bytes(&self) -> u64 {
         self.host.at(self.host.rows - 1).saturating_add(self.row_bytes)
     }
 
-    /// Puts those bytes, as many as [`HostRows::bytes`] says, into the image.
+    /// Writes those bytes ([`HostRows::bytes`] of them) into the image.
     pub fn write(&self, from: &[u8]) {
         for row in 0..self.image.rows {
             let (first, len) = (self.host.at(row) as usize, self.row_bytes as usize);
@@ -144,7 +143,7 @@ impl HostRows {
         }
     }
 
-    /// Hands out the rows, each with the place of its first byte in the host's memory: nothing between them is touched.
+    /// Passes each row to `put`, with the offset of its first byte in host memory; bytes between rows stay untouched.
     pub fn read(&self, mut put: impl FnMut(usize, &[u8])) {
         let mut bytes = vec![0; self.row_bytes as usize];
         for row in 0..self.image.rows {
@@ -155,7 +154,8 @@ impl HostRows {
 }
 
 impl Image {
-    /// `vkCopyMemoryToImageEXT`, for one region. Nobody else may use those texels meanwhile; what they hold then is undefined.
+    /// `vkCopyMemoryToImageEXT`, for one region. The caller must not access those texels meanwhile: their values are
+    /// undefined.
     pub fn rows_from_host(&self, device: &Device, region: &HostRegion) -> Result<HostRows, Error> {
         Ok(HostRows::new(device, self, &UPLOAD, UPLOAD_FROM, region)?)
     }
@@ -165,7 +165,7 @@ impl Image {
         Ok(HostRows::new(device, self, &DOWNLOAD, DOWNLOAD_TO, region)?)
     }
 
-    /// `vkCopyImageToImageEXT`: all regions keep the rules, or none is copied.
+    /// `vkCopyImageToImageEXT`: copies all regions, or none if one breaks a rule.
     pub fn copy_on_host(&self, device: &Device, to: &Self, regions: &[vk::ImageCopy]) -> Result<(), Error> {
         let at = "vkCopyImageToImageEXT";
         self.checked(device, &COPY_FROM.image)?;

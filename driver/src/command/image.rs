@@ -9,8 +9,8 @@ use crate::exec::{Grid, RowsWork, Work};
 use crate::host_memory::{self, OutOfHostMemory, Room};
 use crate::resource::{Buffer, BufferRules, Image, ImageRules};
 
-/// The names that Vulkan gives the rules of one side of a copy.
-pub(super) struct Side {
+/// The VUIDs of one side of a copy.
+pub(super) struct CopySideRules {
     pub(super) name: &'static str,
     pub(super) image: ImageRules,
     pub(super) level: &'static str,
@@ -24,7 +24,7 @@ const COPY: &str = "vkCmdCopyImage";
 const UPLOAD: &str = "vkCmdCopyBufferToImage";
 const DOWNLOAD: &str = "vkCmdCopyImageToBuffer";
 
-const COPY_FROM: Side = Side {
+const COPY_FROM: CopySideRules = CopySideRules {
     name: "srcImage",
     image: ImageRules {
         at: "srcImage",
@@ -40,7 +40,7 @@ const COPY_FROM: Side = Side {
     z: "VUID-vkCmdCopyImage-srcOffset-00147",
 };
 
-const COPY_TO: Side = Side {
+const COPY_TO: CopySideRules = CopySideRules {
     name: "dstImage",
     image: ImageRules {
         at: "dstImage",
@@ -56,7 +56,7 @@ const COPY_TO: Side = Side {
     z: "VUID-vkCmdCopyImage-dstOffset-00153",
 };
 
-const UPLOAD_TO: Side = Side {
+const UPLOAD_TO: CopySideRules = CopySideRules {
     name: "dstImage",
     image: ImageRules {
         at: "dstImage",
@@ -72,7 +72,7 @@ const UPLOAD_TO: Side = Side {
     z: "VUID-vkCmdCopyBufferToImage-imageOffset-09104",
 };
 
-const DOWNLOAD_FROM: Side = Side {
+const DOWNLOAD_FROM: CopySideRules = CopySideRules {
     name: "srcImage",
     image: ImageRules {
         at: "srcImage",
@@ -155,7 +155,7 @@ impl CommandBuffer {
         Ok(())
     }
 
-    /// `vkCmdCopyImage`: between images whose texels have the same size. Layers of one may become slices of the other.
+    /// `vkCmdCopyImage`: between images with texels of equal size. Layers of one may become slices of the other.
     pub fn copy_image(&self, from: &Image, to: &Image, regions: &[vk::ImageCopy]) -> Result<(), Error> {
         let mut recorder = self.recorder(COPY, "VUID-vkCmdCopyImage-commandBuffer-recording")?;
         let source = from.checked(&recorder.device, &COPY_FROM.image)?;
@@ -193,7 +193,7 @@ fn some(at: &str, vuid: &'static str, count: usize) -> Result<(), Misuse> {
     require(count > 0, at, vuid, || "regionCount is 0".into())
 }
 
-/// The extents of both sides: where a 3D image meets an array, the depth of one is the layers of the other.
+/// The extents on both sides: between a 3D image and an array, the depth of one is the layer count of the other.
 fn slices(region: &vk::ImageCopy, from: &Image, to: &Image) -> (vk::Extent3D, vk::Extent3D) {
     let extent = region.extent;
     let volume = |image: &Image| image.info().ty == vk::ImageType::TYPE_3D;
@@ -213,7 +213,7 @@ pub(super) struct Texels {
 pub(super) fn texels(
     at: &str,
     image: &Image,
-    side: &Side,
+    side: &CopySideRules,
     of: &vk::ImageSubresourceLayers,
     offset: vk::Offset3D,
     extent: vk::Extent3D,
@@ -241,11 +241,17 @@ pub(super) fn texels(
         })?;
     }
     let [x, y, z] = [offset.x, offset.y, offset.z].map(i32::unsigned_abs);
-    Ok(part(image, of.mip_level, [of.base_array_layer, layers], [x, y, z], [extent.width, extent.height, extent.depth]))
+    Ok(texel_box(
+        image,
+        of.mip_level,
+        [of.base_array_layer, layers],
+        [x, y, z],
+        [extent.width, extent.height, extent.depth],
+    ))
 }
 
-/// A box of texels of a level: of some layers, or of some slices of a 3D image.
-pub(super) fn part(image: &Image, level: u32, [layer, layers]: [u32; 2], at: [u32; 3], size: [u32; 3]) -> Texels {
+/// A box of texels in one level: of some layers, or of some slices of a 3D image.
+pub(super) fn texel_box(image: &Image, level: u32, [layer, layers]: [u32; 2], at: [u32; 3], size: [u32; 3]) -> Texels {
     let place = image.subresource_layout(level, layer);
     let texel = u64::from(image.format().bytes());
     let [x, y, z] = at.map(u64::from);
@@ -262,7 +268,7 @@ pub(super) fn part(image: &Image, level: u32, [layer, layers]: [u32; 2], at: [u3
     Texels { grid, row_bytes: u64::from(size[0]) * texel }
 }
 
-/// The buffer's side of a copy.
+/// The buffer side of a copy, as rows.
 fn buffer_grid(
     at: &str,
     command: &str,

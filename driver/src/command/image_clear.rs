@@ -1,4 +1,4 @@
-//! Images that become one colour.
+//! `vkCmdClearColorImage`: fills images with one color.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use ash::vk;
 use spelter_shaders::image::{Class, encode};
 
 use super::CommandBuffer;
-use super::image::part;
+use super::image::texel_box;
 use crate::error::{Error, Misuse, require};
 use crate::exec::{ClearWork, Work};
 use crate::resource::{Image, ImageRules};
@@ -21,7 +21,7 @@ const CLEAR: ImageRules = ImageRules {
     parent_vuid: "VUID-vkCmdClearColorImage-commonparent",
 };
 
-/// A colour (`VkClearColorValue`): red, green, blue, alpha, of the image's class.
+/// A color (`VkClearColorValue`): red, green, blue, alpha, in the image's numeric class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ClearColor {
     /// For formats that shaders read as floats.
@@ -33,7 +33,7 @@ pub enum ClearColor {
 }
 
 impl ClearColor {
-    /// The numbers that it is made of.
+    /// The numeric class of its components.
     pub fn class(&self) -> Class {
         match self {
             Self::Float(_) => Class::Float,
@@ -52,8 +52,8 @@ impl ClearColor {
 }
 
 impl CommandBuffer {
-    /// `vkCmdClearColorImage`: levels and layers of an image become a colour. A colour of another class than the image's is
-    /// taken as it is, bit for bit.
+    /// `vkCmdClearColorImage`: fills levels and layers of an image with a color. A color of another class than the
+    /// image's is stored bit for bit.
     pub fn clear_color_image(
         &self,
         image: &Image,
@@ -73,7 +73,7 @@ impl CommandBuffer {
         for (levels, layers) in ranges {
             for level in levels {
                 let size = image.extent().level(level);
-                let texels = part(image, level, layers, [0; 3], size);
+                let texels = texel_box(image, level, layers, [0; 3], size);
                 let row: Arc<[u8]> = texel.repeat(size[0] as usize).into();
                 recorder.add(Work::Clear(Box::new(ClearWork { to: texels.grid, row })));
             }
@@ -83,14 +83,14 @@ impl CommandBuffer {
     }
 }
 
-/// The bytes of a texel of that colour.
+/// The bytes of one texel of that color.
 fn texel(image: &Image, color: ClearColor) -> Vec<u8> {
     let format = image.format();
     let raw = encode(format, color.bits());
     raw.iter().flat_map(|word| word.to_le_bytes()).take(format.bytes() as usize).collect()
 }
 
-/// Levels, and first and count of layers.
+/// The levels, and the first layer and number of layers.
 fn check_range(image: &Image, range: &vk::ImageSubresourceRange) -> Result<(std::ops::Range<u32>, [u32; 2]), Misuse> {
     let info = image.info();
     let (level, layer) = (range.base_mip_level, range.base_array_layer);

@@ -1,7 +1,7 @@
 //! Command buffers: recorded once, with everything resolved, then submitted as often as their flags allow.
 //!
-//! In Vulkan a recording call returns nothing and a mistake is found late or never. Here each returns a `Result` at once,
-//! and a call that fails leaves the recording as it was.
+//! In Vulkan a recording call returns nothing, and misuse is reported late or never. Here each call returns a `Result`
+//! at once, and a call that fails leaves the recording unchanged.
 
 mod barrier;
 mod buffer;

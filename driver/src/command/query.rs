@@ -1,4 +1,4 @@
-//! Queries in command buffers. Each of these commands comes after all before it.
+//! Queries in command buffers. Each of these commands runs after all earlier commands.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ const COPY_TO: BufferRules = BufferRules {
 };
 
 impl CommandBuffer {
-    /// `vkCmdWriteTimestamp`, `vkCmdWriteTimestamp2`: the time when all commands before are done, whatever stage is asked for.
+    /// `vkCmdWriteTimestamp`, `vkCmdWriteTimestamp2`: the time when all earlier commands are done, whatever the stage.
     pub fn write_timestamp(&self, pool: &QueryPool, query: u32) -> Result<(), Error> {
         let vuid = "VUID-vkCmdWriteTimestamp-query-04904";
         self.query("vkCmdWriteTimestamp", [vuid; 2], pool, query, 1, QueryCommand::Timestamp)
@@ -33,8 +33,8 @@ impl CommandBuffer {
         self.query("vkCmdResetQueryPool", vuids, pool, first, count, QueryCommand::Reset(count))
     }
 
-    /// `vkCmdCopyQueryPoolResults`: the values, in the form that the flags ask for, `stride` bytes apart. Values are there
-    /// for all timestamps that were written before it on this queue.
+    /// `vkCmdCopyQueryPoolResults`: writes the values in the format that the flags select, `stride` bytes apart. All
+    /// timestamps written earlier on this queue are available.
     #[expect(clippy::too_many_arguments, reason = "Vulkan's own")]
     pub fn copy_query_pool_results(
         &self,
@@ -76,7 +76,7 @@ impl CommandBuffer {
     }
 }
 
-/// Whether the results fit where they are to go.
+/// Checks that the results fit into the destination.
 fn check_place(count: u32, size: u64, offset: u64, stride: u64, flags: Flags) -> Result<(), Misuse> {
     let wide = flags.contains(Flags::TYPE_64);
     let (word, vuid) = if wide {

@@ -1,4 +1,4 @@
-//! What recording builds, and the state that commands leave for those after them.
+//! The recorder: the commands of a recording, and the state that commands set for later ones.
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashSet};
@@ -12,7 +12,7 @@ use super::CommandBuffer;
 use super::dispatch_state::BoundSet;
 use crate::descriptor::{Contents, WeakSet};
 use crate::device::Device;
-use crate::exec::{Bound, Condition, Phases, Recording, Work};
+use crate::exec::{Condition, DispatchState, Phases, Recording, Work};
 use crate::host_memory::{self, OutOfHostMemory};
 use crate::memory::Allocation;
 use crate::pipeline::{ComputePipeline, PipelineLayout};
@@ -22,44 +22,44 @@ pub(super) struct Recorder {
     pub(super) device: Device,
     flags: CommandBufferUsageFlags,
     phases: Phases,
-    /// What transfers are called, by phase and place in it.
+    /// Labels of transfers, by phase and index in it.
     labels: BTreeMap<(usize, usize), Arc<str>>,
     kept: Kept,
     used: Vec<(WeakSet, Arc<Contents>)>,
-    secondaries: Vec<Part>,
-    /// Whether a submission has to look at descriptor sets again.
+    secondaries: Vec<ExecutedSecondary>,
+    /// Whether a submission has to resolve descriptor sets again.
     late: bool,
     pub(super) pipeline: Option<ComputePipeline>,
     /// By set number.
-    pub(super) bound: Vec<Option<BoundSet>>,
+    pub(super) bound_sets: Vec<Option<BoundSet>>,
     pub(super) push: Arc<[u8; MAX_PUSH_BYTES]>,
     /// The layout that push constants were last set with.
     pub(super) push_layout: Option<PipelineLayout>,
-    /// What must hold for dispatches to run.
+    /// The condition for dispatches to run.
     pub(super) condition: Option<Condition>,
-    /// What commands are called, before the kernel's name or what they do.
+    /// Label of commands, put before the kernel's name or the kind of transfer.
     pub(super) label: Option<Arc<str>>,
-    /// What the bound pipeline is called in place of the kernel's name.
+    /// Name of the bound pipeline, in place of the kernel's.
     pub(super) kernel_name: Option<Arc<str>>,
-    /// What the next dispatch finds, as long as nothing is bound or named anew. Push constants may be others.
-    pub(super) found: Option<Arc<Bound>>,
+    /// Cached state for the next dispatch, valid until a binding or a name changes. Push constants may differ.
+    pub(super) dispatch_state: Option<Arc<DispatchState>>,
 }
 
-/// Everything that the recording's slices point into, each once.
+/// Owners of the memory that the recording's slices point into, each once.
 #[derive(Default)]
 struct Kept {
     list: Vec<Arc<dyn Any + Send + Sync>>,
     seen: HashSet<usize, FixedState>,
 }
 
-/// What one command may keep alive, at most: two resources, or as many sets as a pipeline layout has.
+/// Maximum number of objects that one command keeps alive: two resources, or the sets of a pipeline layout.
 const KEPT_BY_ONE: usize = 64;
 
-/// Shorter lists grow by so little at a time that the allocator is not asked before.
+/// Shorter lists are not reserved explicitly: they grow by amounts for which an allocation does not fail.
 const LARGE: usize = 1 << 12;
 
 impl Kept {
-    /// Makes room for what a command keeps alive.
+    /// Reserves memory for what one command keeps alive.
     fn make_room(&mut self) -> Result<(), OutOfHostMemory> {
         if self.list.len() < LARGE {
             return Ok(());
@@ -69,7 +69,8 @@ impl Kept {
         self.seen.try_reserve(KEPT_BY_ONE).map_err(|_| OutOfHostMemory { bytes })
     }
 
-    /// Whether it is new. What is kept keeps its address, so an address seen is the same thing.
+    /// Adds an object; whether it is new. Objects kept alive keep their address, so equal addresses mean the same
+    /// object.
     fn keep<T: Send + Sync + 'static>(&mut self, thing: &Arc<T>) -> bool {
         let new = self.seen.insert(Arc::as_ptr(thing).addr());
         if new {
@@ -79,19 +80,19 @@ impl Kept {
     }
 }
 
-/// A secondary command buffer that runs as a part of another, and what it had recorded then.
-pub(super) type Part = (CommandBuffer, Arc<Recording>);
+/// A secondary command buffer that a primary one executes, and its recording at that time.
+pub(super) type ExecutedSecondary = (CommandBuffer, Arc<Recording>);
 
-/// What a command buffer submits.
+/// The result of recording, to be submitted.
 pub(super) struct Executable {
     pub(super) recording: Arc<Recording>,
     pub(super) flags: CommandBufferUsageFlags,
     used: Vec<(WeakSet, Arc<Contents>)>,
-    pub(super) secondaries: Vec<Part>,
+    pub(super) secondaries: Vec<ExecutedSecondary>,
 }
 
 impl Executable {
-    /// Whether a descriptor set was written since it was bound: Vulkan calls the command buffer invalid then.
+    /// Whether a descriptor set was written since it was bound: Vulkan then calls the command buffer invalid.
     pub(super) fn is_stale(&self) -> bool {
         self.used.iter().any(|(set, contents)| set.changed_since(contents))
     }
@@ -109,18 +110,18 @@ impl Recorder {
             secondaries: Vec::new(),
             late: false,
             pipeline: None,
-            bound: Vec::new(),
+            bound_sets: Vec::new(),
             push: Arc::new([0; MAX_PUSH_BYTES]),
             push_layout: None,
             condition: None,
             label: None,
             kernel_name: None,
-            found: None,
+            dispatch_state: None,
         }
     }
 
-    /// Makes room for so many commands and all that they keep alive. Each function that records begins with that, so that
-    /// adding the command cannot fail.
+    /// Reserves memory for this many commands and all that they keep alive. Each recording function calls it first, so
+    /// that adding the command cannot fail.
     pub(super) fn make_room(&mut self, commands: usize) -> Result<(), OutOfHostMemory> {
         self.phases.make_room(commands)?;
         self.kept.make_room()?;
@@ -129,33 +130,33 @@ impl Recorder {
 
     /// Adds a command to the current phase.
     pub(super) fn add(&mut self, work: Work) {
-        self.late |= matches!(&work, Work::Dispatch(dispatch) if dispatch.bound.late.is_some());
+        self.late |= matches!(&work, Work::Dispatch(dispatch) if dispatch.state.late.is_some());
         if let (Some(label), false) = (&self.label, matches!(work, Work::Dispatch(_))) {
             self.labels.insert((self.phases.len(), self.phases.open()), Arc::clone(label));
         }
         self.phases.push(work);
     }
 
-    /// Ends the current phase, if anything is in it.
+    /// Ends the current phase, if it has commands.
     pub(super) fn end_phase(&mut self) {
         self.phases.end();
     }
 
-    /// Keeps memory alive as long as the recording is.
+    /// Keeps memory alive as long as the recording.
     pub(super) fn keep(&mut self, allocation: &Arc<Allocation>) {
         self.kept.keep(allocation);
     }
 
-    /// Keeps what a set held alive, and remembers to ask whether it still holds that.
+    /// Keeps the contents of a set alive, and notes them to detect a later write (`is_stale`).
     pub(super) fn keep_set(&mut self, number: usize) {
-        let Some(Some(bound)) = self.bound.get(number) else { return };
-        // A late set may change, and what it holds then is kept by the submission.
+        let Some(Some(bound)) = self.bound_sets.get(number) else { return };
+        // A late set may change: the submission keeps its contents at that time.
         if self.kept.keep(&bound.contents) && !bound.late {
             self.used.push((bound.set.clone(), Arc::clone(&bound.contents)));
         }
     }
 
-    /// Adds what a secondary command buffer recorded.
+    /// Adds the commands of a secondary command buffer.
     pub(super) fn execute(
         &mut self,
         secondary: &CommandBuffer,
@@ -174,10 +175,10 @@ impl Recorder {
         Ok(())
     }
 
-    /// Nothing is bound any more.
+    /// Unbinds everything.
     pub(super) fn forget_state(&mut self) {
-        (self.pipeline, self.push_layout, self.found) = (None, None, None);
-        self.bound.clear();
+        (self.pipeline, self.push_layout, self.dispatch_state) = (None, None, None);
+        self.bound_sets.clear();
     }
 
     pub(super) fn finish(mut self) -> Executable {

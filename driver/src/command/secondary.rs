@@ -1,4 +1,4 @@
-//! Secondary command buffers: recorded alone, run as a part of primary ones.
+//! Secondary command buffers: recorded separately, executed by primary ones.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::host_memory;
 const AT: &str = "vkCmdExecuteCommands";
 
 impl CommandBuffer {
-    /// `vkCmdExecuteCommands`: what the secondary command buffers recorded, as if it were recorded here, one after the other.
-    /// Pipeline, sets and push constants are not handed down, nor kept.
+    /// `vkCmdExecuteCommands`: adds the commands of the secondary command buffers, in order. Pipeline, sets and push
+    /// constants are neither inherited nor kept.
     pub fn execute_commands(&self, secondaries: &[&CommandBuffer]) -> Result<(), Error> {
         let primary = !self.is_secondary();
         require(primary, AT, "VUID-vkCmdExecuteCommands-commandBuffer-09375", || {
@@ -23,10 +23,10 @@ impl CommandBuffer {
         require(!secondaries.is_empty(), AT, "VUID-vkCmdExecuteCommands-commandBufferCount-arraylength", || {
             "commandBufferCount is 0".into()
         })?;
-        let part = |(index, secondary): (usize, &&Self)| Ok::<_, Error>(self.part(index, secondary)?);
-        let parts = host_memory::try_collect(secondaries.iter().enumerate().map(part))?;
+        let checked = |(index, secondary): (usize, &&Self)| Ok::<_, Error>(self.checked_recording(index, secondary)?);
+        let recordings = host_memory::try_collect(secondaries.iter().enumerate().map(checked))?;
         let mut recorder = self.recorder(AT, "VUID-vkCmdExecuteCommands-commandBuffer-recording")?;
-        for (secondary, recording) in secondaries.iter().zip(parts) {
+        for (secondary, recording) in secondaries.iter().zip(recordings) {
             recorder.execute(secondary, &recording)?;
         }
         recorder.forget_state();
@@ -34,7 +34,7 @@ impl CommandBuffer {
     }
 
     /// The recording of a secondary command buffer that may be executed here.
-    fn part(&self, index: usize, secondary: &CommandBuffer) -> Result<Arc<Recording>, Misuse> {
+    fn checked_recording(&self, index: usize, secondary: &CommandBuffer) -> Result<Arc<Recording>, Misuse> {
         let at = format!("pCommandBuffers[{index}]");
         require(secondary.device().is(self.device()), &at, "VUID-vkCmdExecuteCommands-commonparent", || {
             "a command buffer of another device".into()

@@ -1,4 +1,4 @@
-//! The moment of submission: who may enter, and what they leave behind.
+//! Submission of command buffers: which may be submitted, and their state afterwards.
 //!
 //! No command buffer stays locked while the executor works: two threads may submit the same ones in any order. Between
 //! `begin` and `finish` a command buffer counts as pending by its `entering`.
@@ -10,13 +10,13 @@ use ash::vk::CommandBufferUsageFlags as Flags;
 use super::CommandBuffer;
 use super::buffer::{Life, Stage};
 use super::dispatch_state::resolve_late;
-use super::recorder::Part;
+use super::recorder::ExecutedSecondary;
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
 use crate::exec::{QueueState, Recording};
 use crate::host_memory::{self, OutOfHostMemory};
 
-/// Command buffers on their way into a queue. If it is dropped before [`Submission::finish`] they are as before.
+/// Command buffers that are being submitted. A drop before [`Submission::finish`] restores their state.
 pub(crate) struct Submission {
     entered: Vec<(CommandBuffer, Arc<Recording>)>,
 }
@@ -38,14 +38,14 @@ impl Submission {
         Ok(submission)
     }
 
-    /// Takes one command buffer in; the secondary ones that it needs follow it. `recorded` is what a secondary one must
-    /// still be.
+    /// Adds one command buffer; its secondary ones follow it. `recorded` is the recording that a secondary one must
+    /// still have.
     fn enter(
         &mut self,
         at: &str,
         command: &CommandBuffer,
         recorded: Option<&Arc<Recording>>,
-    ) -> Result<Vec<Part>, Misuse> {
+    ) -> Result<Vec<ExecutedSecondary>, Misuse> {
         let mut life = command.life();
         let (recording, secondaries) = enter(at, command.device(), &mut life, recorded)?;
         life.entering += 1;
@@ -54,13 +54,13 @@ impl Submission {
         Ok(secondaries)
     }
 
-    /// What the queue is to run, in order.
+    /// The recordings for the queue, in order.
     pub(crate) fn recordings(&self) -> Result<Vec<Arc<Recording>>, OutOfHostMemory> {
         let primary = self.entered.iter().filter(|(command, _)| !command.is_secondary());
         host_memory::try_collect(primary.map(|(_, recording)| resolve_late(recording)))
     }
 
-    /// The queue has taken them.
+    /// The queue has accepted them.
     pub(crate) fn finish(mut self, queue: &Arc<QueueState>, serial: u64) {
         for (command, _) in self.entered.drain(..) {
             let mut life = command.life();
@@ -84,13 +84,13 @@ impl Drop for Submission {
     }
 }
 
-/// The recording of a command buffer that may be submitted now, and the secondary ones that are parts of it.
+/// The recording of a command buffer that may be submitted now, and the secondary ones that it executes.
 fn enter(
     at: &str,
     device: &Device,
     life: &mut Life,
     recorded: Option<&Arc<Recording>>,
-) -> Result<(Arc<Recording>, Vec<Part>), Misuse> {
+) -> Result<(Arc<Recording>, Vec<ExecutedSecondary>), Misuse> {
     let kind = if recorded.is_some() { "a secondary command buffer" } else { "the command buffer" };
     let pending = life.is_pending(device);
     let (executable, pending_vuid) = match (&life.stage, recorded) {

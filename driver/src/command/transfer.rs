@@ -46,11 +46,11 @@ const UPDATE_TO: BufferRules = BufferRules {
     parent_vuid: "VUID-vkCmdUpdateBuffer-commonparent",
 };
 
-/// The most bytes of one `vkCmdUpdateBuffer`.
+/// Maximum number of bytes of one `vkCmdUpdateBuffer`.
 const MAX_UPDATED: usize = 65_536;
 
 impl CommandBuffer {
-    /// `vkCmdCopyBuffer`. Where source and destination are one buffer, regions must not overlap.
+    /// `vkCmdCopyBuffer`. If source and destination are the same buffer, regions must not overlap.
     pub fn copy_buffer(&self, from: &Buffer, to: &Buffer, regions: &[vk::BufferCopy]) -> Result<(), Error> {
         let mut recorder = self.recorder(COPY, "VUID-vkCmdCopyBuffer-commandBuffer-recording")?;
         let source = from.checked(&recorder.device, &COPY_FROM)?;
@@ -77,8 +77,8 @@ impl CommandBuffer {
         Ok(())
     }
 
-    /// `vkCmdFillBuffer`: `size` bytes at `offset` become copies of `word`. [`vk::WHOLE_SIZE`] fills to the end, but for
-    /// a rest of less than a word.
+    /// `vkCmdFillBuffer`: fills `size` bytes at `offset` with copies of `word`. [`vk::WHOLE_SIZE`] fills to the end,
+    /// except for a remainder of less than a word.
     pub fn fill_buffer(&self, to: &Buffer, offset: u64, size: u64, word: u32) -> Result<(), Error> {
         let mut recorder = self.recorder(FILL, "VUID-vkCmdFillBuffer-commandBuffer-recording")?;
         let target = to.checked(&recorder.device, &FILL_TO)?;
@@ -98,7 +98,7 @@ impl CommandBuffer {
         Ok(())
     }
 
-    /// `vkCmdUpdateBuffer`: at most 65,536 bytes, taken now and written when the command runs.
+    /// `vkCmdUpdateBuffer`: at most 65,536 bytes, copied now and written when the command runs.
     pub fn update_buffer(&self, to: &Buffer, offset: u64, bytes: &[u8]) -> Result<(), Error> {
         let mut recorder = self.recorder(UPDATE, "VUID-vkCmdUpdateBuffer-commandBuffer-recording")?;
         let target = to.checked(&recorder.device, &UPDATE_TO)?;
@@ -130,13 +130,14 @@ fn check_region(index: usize, region: &vk::BufferCopy, from: u64, to: u64) -> Re
     require(fits, &at, "VUID-vkCmdCopyBuffer-size-00116", || beyond(size, dst_offset, to))
 }
 
-/// Whether any source region shares a byte with any destination region. Swept by address: regions may be many.
+/// Whether any source region shares a byte with any destination region. A sweep over sorted addresses, since regions
+/// may be many.
 fn overlap(regions: &[vk::BufferCopy], from: u64, to: u64) -> Result<bool, OutOfHostMemory> {
     let sources = regions.iter().map(|r| (from + r.src_offset, r.size, 0));
     let targets = regions.iter().map(|r| (to + r.dst_offset, r.size, 1));
     let mut spans = host_memory::collect(sources.chain(targets))?;
     spans.sort_unstable();
-    // How far the sources, and the targets, reach so far.
+    // The largest end of the sources, and of the targets, so far.
     let mut reach = [0, 0];
     Ok(spans.into_iter().any(|(start, size, kind)| {
         reach[kind] = reach[kind].max(start + size);

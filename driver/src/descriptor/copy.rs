@@ -1,4 +1,4 @@
-//! Descriptors that come from other sets, and descriptors that are nothing.
+//! Copies of descriptors between sets, and null descriptors.
 
 use ash::vk::DescriptorType;
 
@@ -7,8 +7,9 @@ use crate::error::{Error, Misuse, require};
 use crate::host_memory;
 
 impl DescriptorSet {
-    /// `vkUpdateDescriptorSets` with a `VkCopyDescriptorSet`: `count` descriptors of `from`, from `[binding, element]` on,
-    /// into this set from `[binding, element]` on. Both go on into following bindings of the same type.
+    /// `vkUpdateDescriptorSets` with a `VkCopyDescriptorSet`: copies `count` descriptors of `from`, starting at `of`
+    /// (`[binding, element]`), into this set, starting at `to`. Both continue in the following bindings of the same
+    /// type.
     pub fn copy(&self, to: [u32; 2], from: &Self, of: [u32; 2], count: usize) -> Result<(), Error> {
         let at = "pDescriptorCopies";
         require(from.device().is(self.device()), at, "VUID-VkCopyDescriptorSet-commonparent", || {
@@ -24,7 +25,7 @@ impl DescriptorSet {
         Ok(self.put_slots(target, copied)?)
     }
 
-    /// `vkUpdateDescriptorSets` with `VK_NULL_HANDLE` (`nullDescriptor`): reads give 0, writes are dropped.
+    /// `vkUpdateDescriptorSets` with `VK_NULL_HANDLE` (`nullDescriptor`): reads return 0, writes are discarded.
     pub fn write_null(&self, binding: u32, element: u32, ty: DescriptorType, count: usize) -> Result<(), Error> {
         let at = format!("pDescriptorWrites: binding {binding}");
         let first = self.place(&at, binding, element, ty, count)?;

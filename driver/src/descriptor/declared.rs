@@ -1,8 +1,8 @@
-//! Whether a view is what a shader declares at its binding: a dispatch's rules for images and texel buffers.
+//! Checks that a view matches what a shader declares at its binding: a dispatch's rules for images and texel buffers.
 //!
-//! Where they are broken the shader still touches nothing but the view's texels, and what it finds there means nothing:
-//! Vulkan calls it invalid (dimensions, `-viewType-07752`, and numbers, `-format-07753`) or undefined (a format other
-//! than that of the shader, "Texel Format Validation").
+//! If they are broken, the shader still accesses only the view's texels, but their values are undefined: Vulkan calls
+//! it invalid (dimensions, `-viewType-07752`, and numeric types, `-format-07753`) or undefined (a format other than the
+//! shader's, "Texel Format Validation").
 
 use ash::vk;
 use spelter_shaders::image::{Class, DeclaredImage, Dim};
@@ -11,31 +11,31 @@ use spelter_shaders::ir::BindingData;
 use super::set::{Contents, Written};
 use crate::resource::format_of;
 
-/// What a shader takes at a binding of images or of texel buffers.
+/// The shader's declaration of a binding of images or texel buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageTaken {
-    /// Type of the view; none of texel buffers.
+    /// Type of the view; `None` for texel buffers.
     pub view: Option<vk::ImageViewType>,
-    /// What texels are made of.
+    /// Numeric class of the texels.
     pub class: Class,
-    /// Their format, where the shader states one.
+    /// Their format, if the shader states one.
     pub format: Option<vk::Format>,
 }
 
-/// The rule that a view breaks.
+/// A rule that a view breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ViewRule {
-    /// The view has the type that the shader takes.
+    /// The view has the type that the shader declares.
     Type,
-    /// Its texels are floats, signed or unsigned integers as in the shader.
+    /// Its texels are floats, signed or unsigned integers, as the shader declares.
     Numeric,
-    /// Its format is that of the shader.
+    /// Its format is the one that the shader states.
     Format,
 }
 
 impl ViewRule {
-    /// The name of the rule of `vkCmdDispatch`. A format that differs makes texels undefined and has no valid-usage id: the name
-    /// is that by which the validation layer reports it.
+    /// The VUID for `vkCmdDispatch`. A different format makes texels undefined and has no VUID: the name is the one
+    /// that the validation layer reports.
     pub fn id(self) -> &'static str {
         match self {
             Self::Type => "VUID-vkCmdDispatch-viewType-07752",
@@ -48,8 +48,8 @@ impl ViewRule {
 pub(crate) const FORMAT: &str = "Undefined-Value-StorageImage-FormatMismatch-ImageView";
 
 impl ImageTaken {
-    /// What a kernel takes at a binding; none of buffers and samplers, and where several variables that share the binding take
-    /// different images.
+    /// The declaration of a kernel's binding; `None` for buffers and samplers, and if several variables that share the
+    /// binding declare different images.
     pub fn of(binding: &BindingData) -> Option<Self> {
         let DeclaredImage { dim, arrayed, class, format } = binding.image?;
         let view = match (dim, arrayed) {
@@ -65,7 +65,8 @@ impl ImageTaken {
         Some(Self { view, class, format: format.map(|format| vk::Format::from_raw(format.vk())) })
     }
 
-    /// Whether a view of that type (none of a texel buffer) and format fits: else the rule that it breaks, and how.
+    /// Checks a view of that type (`None` for a texel buffer) and format. The error has the broken rule and the
+    /// difference.
     pub fn check(&self, view: Option<vk::ImageViewType>, format: vk::Format) -> Result<(), (ViewRule, String)> {
         if let (Some(has), Some(takes)) = (view, self.view)
             && has != takes
@@ -87,7 +88,7 @@ impl ImageTaken {
 }
 
 impl Contents {
-    /// Whether the view in a slot is what a shader takes there. Nothing is wrong with a slot that was never written.
+    /// Checks the view in a slot against the shader's declaration. A slot that was never written passes.
     pub(crate) fn check_view(&self, slot: usize, taken: &ImageTaken) -> Result<(), (ViewRule, String)> {
         match self.slots.get(slot) {
             Some(Some(Written::Image(written))) if !written.descriptor.view.memory.is_empty() => {

@@ -1,4 +1,4 @@
-//! Writing descriptors of images, samplers and texel buffers.
+//! Writes of image, sampler and texel buffer descriptors.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -12,24 +12,24 @@ use crate::error::{Error, Misuse, require};
 use crate::host_memory;
 use crate::resource::{BufferView, ImageView, Sampler};
 
-/// What to write into a descriptor (`VkDescriptorImageInfo`). The type says which of both it needs.
+/// Values of a descriptor (`VkDescriptorImageInfo`). The descriptor type selects the fields that are used.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DescriptorImageInfo<'a> {
-    /// The sampler; the layout's own goes before it.
+    /// The sampler; an immutable sampler of the layout takes precedence.
     pub sampler: Option<&'a Sampler>,
     /// The image view.
     pub view: Option<&'a ImageView>,
 }
 
-/// What an image, a sampler or a texel buffer brings to a dispatch.
+/// The contents of an image, sampler or texel buffer descriptor.
 #[derive(Clone)]
 pub(crate) struct ImageWritten {
     pub(super) descriptor: Arc<Descriptor>,
-    /// What shaders take the image for; none of texel buffers and samplers.
+    /// View type of an image; `None` for texel buffers and samplers.
     pub(super) ty: Option<ImageViewType>,
-    /// Whether the sampler compares; none of descriptors without one.
+    /// Whether the sampler compares; `None` without a sampler.
     pub(super) compares: Option<bool>,
-    /// Whatever the descriptor's memory is part of.
+    /// Owner of the descriptor's memory.
     _keep: Option<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -79,8 +79,8 @@ impl DescriptorSet {
         Ok(self.put(first, texels)?)
     }
 
-    /// Whether writes of samplers into a binding are of no account: the layout has the samplers
-    /// ([`ImmutableSamplers`](super::ImmutableSamplers)), so there is nothing to look at.
+    /// Whether writes of samplers into a binding have no effect, since the layout has immutable samplers for it
+    /// ([`ImmutableSamplers`](super::ImmutableSamplers)).
     pub fn has_own_samplers(&self, binding: u32) -> bool {
         let entry = self.layout().entries().iter().find(|entry| entry.binding == binding);
         entry.is_some_and(|entry| {
@@ -88,8 +88,8 @@ impl DescriptorSet {
         })
     }
 
-    /// As [`DescriptorSet::write_images`] of so many samplers that the layout has itself: they stay what they are. That is
-    /// how samplers of a layout are pushed; for other sets a strict device refuses it.
+    /// As [`DescriptorSet::write_images`] for `count` immutable samplers of the layout, which stay unchanged. Pushing
+    /// immutable samplers uses it; for other sets a strict device rejects it.
     pub fn write_own_samplers(&self, binding: u32, element: u32, count: usize) -> Result<(), Error> {
         let at = format!("pDescriptorWrites: binding {binding}");
         let first = self.place(&at, binding, element, DescriptorType::SAMPLER, count)?;
@@ -97,7 +97,7 @@ impl DescriptorSet {
         Ok(())
     }
 
-    /// The rule against writing a sampler where the layout has one.
+    /// The rule against writing a sampler where the layout has an immutable one.
     fn check_own_sampler(&self, at: &str, slot: usize) -> Result<(), Misuse> {
         let none = self.layout().immutable_at(slot).is_none();
         let vuid = "VUID-VkWriteDescriptorSet-descriptorType-02752";

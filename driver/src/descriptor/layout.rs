@@ -1,4 +1,4 @@
-//! Descriptor set layouts, flattened: a set is one row of slots, each binding a run of them.
+//! Descriptor set layouts, flattened: a set is one array of slots, and each binding is a range of it.
 
 use std::sync::Arc;
 
@@ -13,42 +13,42 @@ use crate::resource::Sampler;
 /// One binding of a layout (`VkDescriptorSetLayoutBinding`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Binding {
-    /// The number that shaders name it by.
+    /// The number that shaders use.
     pub binding: u32,
-    /// What stands behind it.
+    /// Type of the descriptors.
     pub ty: vk::DescriptorType,
-    /// Array elements; 0 reserves the number only.
+    /// Array elements; 0 only reserves the number.
     pub count: u32,
 }
 
-/// Samplers that a binding has in every set (`pImmutableSamplers`).
+/// Immutable samplers of a binding, the same in every set (`pImmutableSamplers`).
 #[derive(Clone, Copy, Debug)]
 pub struct ImmutableSamplers<'a> {
-    /// The binding, of samplers or of images with samplers.
+    /// The binding, whose type is sampler or combined image sampler.
     pub binding: u32,
-    /// One for each of its elements.
+    /// One sampler per element.
     pub samplers: &'a [Sampler],
 }
 
-/// What a layout is made of (`VkDescriptorSetLayoutCreateInfo`).
+/// Parameters of a layout (`VkDescriptorSetLayoutCreateInfo`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DescriptorSetLayoutInfo<'a> {
-    /// The bindings; every one is visible to the compute stage.
+    /// The bindings, all visible to the compute stage.
     pub bindings: &'a [Binding],
-    /// Samplers that sets have from the beginning.
+    /// Immutable samplers.
     pub samplers: &'a [ImmutableSamplers<'a>],
-    /// `VK_DESCRIPTOR_SET_LAYOUT_CREATE_UPDATE_AFTER_BIND_POOL_BIT`: command buffers use what the sets of this layout hold
-    /// when they are submitted, not when the sets were bound.
+    /// `VK_DESCRIPTOR_SET_LAYOUT_CREATE_UPDATE_AFTER_BIND_POOL_BIT`: command buffers use the contents that sets of this
+    /// layout have at submission, not at binding.
     pub update_after_bind: bool,
-    /// `VK_DESCRIPTOR_BINDING_VARIABLE_DESCRIPTOR_COUNT_BIT` for the binding with the greatest number: sets may have fewer of
-    /// its elements.
+    /// `VK_DESCRIPTOR_BINDING_VARIABLE_DESCRIPTOR_COUNT_BIT` for the binding with the greatest number: a set may have
+    /// fewer of its elements.
     pub variable_count: bool,
-    /// Bindings with `VK_DESCRIPTOR_BINDING_UPDATE_UNUSED_WHILE_PENDING_BIT`: command buffers stay what they are when descriptors
-    /// there are written, none of which they use.
+    /// Bindings with `VK_DESCRIPTOR_BINDING_UPDATE_UNUSED_WHILE_PENDING_BIT`: writing descriptors there leaves command
+    /// buffers valid if they do not use those descriptors.
     pub unused_while_pending: &'a [u32],
 }
 
-/// The shape of a descriptor set (`VkDescriptorSetLayout`). A handle; equal if identically defined.
+/// The layout of a descriptor set (`VkDescriptorSetLayout`). A handle; equal if identically defined.
 #[derive(Clone, Debug)]
 pub struct DescriptorSetLayout {
     inner: Arc<Inner>,
@@ -57,19 +57,19 @@ pub struct DescriptorSetLayout {
 #[derive(Debug)]
 struct Inner {
     device: Device,
-    /// By binding number, those without elements left out.
+    /// By binding number, without bindings that have no elements.
     entries: Vec<Entry>,
     slots: usize,
     dynamic: usize,
-    /// By slot, in order.
+    /// By slot, in ascending order.
     immutable: Vec<(usize, Sampler)>,
     update_after_bind: bool,
     variable_count: bool,
-    /// Binding numbers, in order.
+    /// Binding numbers, in ascending order.
     unused_while_pending: Vec<u32>,
 }
 
-/// A binding in its place.
+/// A binding, with its slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) binding: u32,
@@ -92,7 +92,7 @@ impl DescriptorSetLayout {
         let varies = !variable_count || last.is_none_or(|last| !is_dynamic(last.ty));
         let vuid = "VUID-VkDescriptorSetLayoutBindingFlagsCreateInfo-pBindingFlags-03015";
         require(varies, "vkCreateDescriptorSetLayout", vuid, || "a dynamic buffer with a variable count".into())?;
-        // A binding without elements has no count to vary.
+        // A binding without elements has no variable count.
         let variable_count = variable_count && last.is_some_and(|last| last.count > 0);
         let mut sorted = host_memory::collect(bindings.iter().copied().filter(|b| b.count > 0))?;
         sorted.sort_by_key(|b| b.binding);
@@ -121,12 +121,12 @@ impl DescriptorSetLayout {
         })
     }
 
-    /// Slots with a sampler of the layout's, in order.
+    /// Slots with an immutable sampler, in ascending order.
     pub(super) fn immutable(&self) -> &[(usize, Sampler)] {
         &self.inner.immutable
     }
 
-    /// The layout's sampler in a slot.
+    /// The immutable sampler of a slot.
     pub(super) fn immutable_at(&self, slot: usize) -> Option<&Sampler> {
         let list = self.immutable();
         list.binary_search_by_key(&slot, |(at, _)| *at).ok().map(|at| &list[at].1)
@@ -137,14 +137,14 @@ impl DescriptorSetLayout {
         self.inner.update_after_bind
     }
 
-    /// Whether command buffers stay what they are when some of these slots are written, since they may not use them.
+    /// Whether command buffers stay valid when some of these slots are written, since they may not use them.
     pub(super) fn unused_while_pending(&self, slots: std::ops::Range<usize>) -> bool {
         let flagged = |entry: &Entry| self.inner.unused_while_pending.binary_search(&entry.binding).is_ok();
         let touched = |entry: &&Entry| entry.first < slots.end && slots.start < entry.first + entry.count;
         !self.inner.unused_while_pending.is_empty() && self.entries().iter().filter(touched).all(flagged)
     }
 
-    /// The binding whose elements each set counts for itself.
+    /// The binding with a variable count.
     pub(crate) fn variable(&self) -> Option<&Entry> {
         self.inner.entries.last().filter(|_| self.inner.variable_count)
     }
@@ -163,12 +163,12 @@ impl DescriptorSetLayout {
         entries.binary_search_by_key(&binding, |entry| entry.binding).ok().map(|at| &entries[at])
     }
 
-    /// Descriptors of a set.
+    /// Number of descriptors of a set.
     pub(crate) fn slots(&self) -> usize {
         self.inner.slots
     }
 
-    /// Dynamic descriptors of a set: so many offsets each bind takes.
+    /// Number of dynamic descriptors of a set, each of which needs an offset at binding.
     pub(crate) fn dynamic(&self) -> usize {
         self.inner.dynamic
     }
@@ -209,14 +209,14 @@ fn check(bindings: &[Binding]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The types that there are.
+/// The supported descriptor types.
 pub(super) fn check_type(at: &str, vuid: &'static str, ty: vk::DescriptorType) -> Result<(), Misuse> {
     require(is_buffer(ty) || is_image(ty) || is_texel_buffer(ty), at, vuid, || {
         format!("descriptors of type {ty:?}: this device has buffers, texel buffers, images and samplers")
     })
 }
 
-/// A buffer of bytes.
+/// A uniform or storage buffer.
 pub(super) fn is_buffer(ty: vk::DescriptorType) -> bool {
     is_uniform(ty) || is_storage(ty)
 }
@@ -232,7 +232,7 @@ pub(super) fn is_texel_buffer(ty: vk::DescriptorType) -> bool {
     matches!(ty, vk::DescriptorType::UNIFORM_TEXEL_BUFFER | vk::DescriptorType::STORAGE_TEXEL_BUFFER)
 }
 
-/// The samplers of bindings that have them from the beginning.
+/// The immutable samplers by slot.
 fn immutable(
     device: &Device,
     entries: &[Entry],
@@ -268,7 +268,7 @@ fn is_storage(ty: vk::DescriptorType) -> bool {
     matches!(ty, vk::DescriptorType::STORAGE_BUFFER | vk::DescriptorType::STORAGE_BUFFER_DYNAMIC)
 }
 
-/// One whose offset is completed when the set is bound.
+/// A type whose offset is completed when the set is bound.
 pub(super) fn is_dynamic(ty: vk::DescriptorType) -> bool {
     matches!(ty, vk::DescriptorType::STORAGE_BUFFER_DYNAMIC | vk::DescriptorType::UNIFORM_BUFFER_DYNAMIC)
 }

@@ -1,4 +1,4 @@
-//! Descriptors: layouts say what a shader finds where, sets say which bytes of which buffers and images those are.
+//! Descriptors: layouts describe what a shader binds, sets hold the buffers and images.
 
 mod copy;
 mod declared;

@@ -1,4 +1,4 @@
-//! Descriptor pools: they own nothing but the count of what is left.
+//! Descriptor pools: they own only counts of what is left.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::{DescriptorSet, DescriptorSetLayout};
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
 
-/// Where descriptor sets come from (`VkDescriptorPool` with `FREE_DESCRIPTOR_SET`). A handle.
+/// A pool of descriptor sets (`VkDescriptorPool` with `FREE_DESCRIPTOR_SET`). A handle.
 #[derive(Clone, Debug)]
 pub struct DescriptorPool {
     inner: Arc<Inner>,
@@ -23,21 +23,21 @@ struct Inner {
     left: Mutex<Left>,
 }
 
-/// What has not been handed out.
+/// What is not allocated.
 #[derive(Debug)]
 struct Left {
     sets: u32,
     descriptors: HashMap<vk::DescriptorType, u64>,
 }
 
-/// Sets of a pool, at most.
+/// Maximum number of sets of a pool.
 const MAX_SETS: u32 = 1 << 22;
 
-/// Descriptors of a pool, at most: each takes some 50 bytes once it is allocated.
+/// Maximum number of descriptors of a pool: each takes some 50 bytes once it is allocated.
 const MAX_DESCRIPTORS: u64 = 1 << 24;
 
 impl DescriptorPool {
-    /// [`Error::OutOfMemory`] for a pool that is larger than any machine has memory for.
+    /// [`Error::OutOfMemory`] for a pool that is too large for any machine.
     pub(crate) fn new(device: &Device, max_sets: u32, sizes: &[(vk::DescriptorType, u32)]) -> Result<Self, Error> {
         let at = "vkCreateDescriptorPool";
         require(max_sets > 0, at, "VUID-VkDescriptorPoolCreateInfo-descriptorPoolOverallocation-09227", || {
@@ -58,13 +58,13 @@ impl DescriptorPool {
         Ok(Self { inner: Arc::new(Inner { device: device.clone(), left }) })
     }
 
-    /// `vkAllocateDescriptorSets`: one set, all of whose descriptors are empty until they are written.
-    /// [`Error::OutOfPoolMemory`] if the pool has no such set left; it gets one back when the set's last handle drops.
+    /// `vkAllocateDescriptorSets`: one set with empty descriptors. [`Error::OutOfPoolMemory`] if too little is left in
+    /// the pool; the set returns its share when its last handle drops.
     pub fn allocate(&self, layout: &DescriptorSetLayout) -> Result<DescriptorSet, Error> {
         self.allocate_with_count(layout, 0)
     }
 
-    /// As [`DescriptorPool::allocate`], with so many elements of the binding that has a variable count
+    /// As [`DescriptorPool::allocate`], with `count` elements of the binding that has a variable count
     /// (`VkDescriptorSetVariableDescriptorCountAllocateInfo`).
     pub fn allocate_with_count(&self, layout: &DescriptorSetLayout, count: u32) -> Result<DescriptorSet, Error> {
         let same = layout.device().is(&self.inner.device);
@@ -85,7 +85,7 @@ impl DescriptorPool {
     }
 
     pub(super) fn give_back(&self, layout: &DescriptorSetLayout, missing: usize) {
-        // In a forked process, a thread that is not there may hold the lock, and nothing is allocated any more.
+        // In a forked process, a thread that does not exist may hold the lock, and nothing is allocated any more.
         if self.inner.device.loss().is_elsewhere() {
             return;
         }
@@ -97,7 +97,7 @@ impl DescriptorPool {
     }
 }
 
-/// How many descriptors of each type a set has whose last binding lacks `missing` elements.
+/// Number of descriptors of each type in a set whose last binding lacks `missing` elements.
 fn wanted(layout: &DescriptorSetLayout, missing: usize) -> HashMap<vk::DescriptorType, u64> {
     let mut wanted = HashMap::new();
     for entry in layout.entries() {
@@ -110,7 +110,7 @@ fn wanted(layout: &DescriptorSetLayout, missing: usize) -> HashMap<vk::Descripto
 }
 
 impl Left {
-    /// All or nothing.
+    /// Takes a set and its descriptors, all or nothing.
     fn take(&mut self, layout: &DescriptorSetLayout, missing: usize) -> Result<(), Error> {
         if self.sets == 0 {
             return Err(Error::OutOfPoolMemory("all its sets are allocated".into()));

@@ -1,7 +1,8 @@
-//! Whether a sampler fits the image that an instruction samples through it, and the instruction: a dispatch's rules for both together.
+//! Checks that a sampler fits the image and the instruction that use it: a dispatch's rules for both together.
 //!
-//! Where they are broken a sample is made all the same: Vulkan calls linear filters on formats without them invalid, and leaves
-//! to the device whether a sampler or an instruction says that texels are compared (the note at `compareEnable`).
+//! If they are broken, the sample is computed all the same: Vulkan calls linear filters on formats without that feature
+//! invalid, and lets the device decide whether sampler or instruction selects the comparison (the note at
+//! `compareEnable`).
 
 use ash::vk;
 use spelter_shaders::image::Filter;
@@ -11,22 +12,22 @@ use super::image::ImageWritten;
 use super::set::{Contents, Written};
 use crate::resource::format_properties;
 
-/// The rule that an image and a sampler break together.
+/// A rule that an image and a sampler break together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SampleRule {
-    /// What filters linearly takes a format that can be filtered.
+    /// A linear filter needs a format that supports linear filtering.
     Filter,
-    /// So does what mixes levels.
+    /// So does a linear filter between levels.
     Levels,
-    /// A sampler compares if the instruction does, and only then.
+    /// The sampler compares if and only if the instruction does.
     Compare,
 }
 
-/// The rule has no valid-usage id: this is the member that it is about.
+/// The rule has no VUID: this is the structure member that it is about.
 pub(crate) const COMPARE: &str = "VkSamplerCreateInfo::compareEnable";
 
-/// Whether the image in a slot may be sampled through the sampler in another: else the rule that is broken, and how. Nothing is
-/// wrong with slots that were never written.
+/// Checks that the image in a slot may be sampled through the sampler in another. The error has the broken rule and the
+/// problem. Slots that were never written pass.
 pub(crate) fn check_sample(
     pair: &SampledPair,
     (images, image): (&Contents, usize),

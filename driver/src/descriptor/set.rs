@@ -1,7 +1,7 @@
-//! Descriptor sets: which bytes, images and samplers stand behind each slot.
+//! Descriptor sets: the bytes, images and samplers of each slot.
 //!
 //! Contents are copied on write. A command buffer takes a snapshot when it binds a set, so a later write never changes
-//! what was recorded; Vulkan calls such a command buffer invalid, and so do we when it is submitted.
+//! what was recorded; Vulkan calls such a command buffer invalid, and submitting it is an error here, too.
 
 use std::sync::{Arc, Weak};
 
@@ -20,18 +20,18 @@ use crate::limits::Limits;
 use crate::memory::Allocation;
 use crate::resource::Buffer;
 
-/// What to write into a descriptor (`VkDescriptorBufferInfo`).
+/// Values of a descriptor (`VkDescriptorBufferInfo`).
 #[derive(Clone, Copy, Debug)]
 pub struct BufferInfo<'a> {
-    /// The buffer, its memory bound.
+    /// The buffer, with memory bound.
     pub buffer: &'a Buffer,
     /// First byte.
     pub offset: u64,
-    /// Bytes, or [`vk::WHOLE_SIZE`] for all from `offset` on.
+    /// Bytes, or [`vk::WHOLE_SIZE`] for all bytes from `offset`.
     pub range: u64,
 }
 
-/// A descriptor set (`VkDescriptorSet`). A handle; its share of the pool comes back when the last one drops.
+/// A descriptor set (`VkDescriptorSet`). A handle; its share of the pool is returned when the last handle drops.
 #[derive(Clone, Debug)]
 pub struct DescriptorSet {
     inner: Arc<Inner>,
@@ -40,10 +40,10 @@ pub struct DescriptorSet {
 #[derive(Debug)]
 struct Inner {
     device: Device,
-    /// None of a set that was pushed.
+    /// `None` for a pushed set.
     pool: Option<DescriptorPool>,
     layout: DescriptorSetLayout,
-    /// Elements of the last binding that the set does not have.
+    /// Elements of the last binding that the set lacks.
     missing: usize,
     contents: Mutex<Arc<Contents>>,
 }
@@ -56,15 +56,15 @@ impl Drop for Inner {
     }
 }
 
-/// What a set held at one time, and whatever keeps that alive.
+/// A snapshot of a set, with the owners of its memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Contents {
     pub(super) slots: Vec<Option<Written>>,
-    /// Counts the writes that void command buffers which have the set bound.
+    /// Number of writes that invalidate command buffers which have the set bound.
     version: u64,
 }
 
-/// A descriptor that was written.
+/// A written descriptor.
 #[derive(Clone, Debug)]
 pub(crate) enum Written {
     /// A range of a buffer.
@@ -73,25 +73,25 @@ pub(crate) enum Written {
     Image(ImageWritten),
 }
 
-/// A range of a buffer that was written.
+/// A written range of a buffer.
 #[derive(Clone, Debug)]
 pub(crate) struct BufferWritten {
     /// The whole buffer.
     buffer: GuestSlice,
     offset: u64,
-    /// Effective: never [`vk::WHOLE_SIZE`].
+    /// In bytes, never [`vk::WHOLE_SIZE`].
     range: u64,
     whole: bool,
     _allocation: Arc<Allocation>,
 }
 
 impl BufferWritten {
-    /// The bytes that a shader sees.
+    /// The bytes that a shader accesses.
     pub(crate) fn slice(&self, dynamic_offset: u64) -> GuestSlice {
         self.buffer.slice(self.offset + dynamic_offset, self.range)
     }
 
-    /// The rules for an offset that a bind adds.
+    /// The rules for a dynamic offset.
     fn check_dynamic(&self, at: &str, dynamic_offset: u32) -> Result<(), Misuse> {
         let end = u128::from(self.offset) + u128::from(self.range) + u128::from(dynamic_offset);
         if self.whole {
@@ -107,7 +107,7 @@ impl BufferWritten {
 }
 
 impl Contents {
-    /// Nothing but the layout's samplers.
+    /// Contents with only the immutable samplers.
     fn new(layout: &DescriptorSetLayout) -> Result<Self, OutOfHostMemory> {
         let mut slots = host_memory::filled(None, layout.slots())?;
         for (slot, sampler) in layout.immutable() {
@@ -116,7 +116,7 @@ impl Contents {
         Ok(Self { slots, version: 0 })
     }
 
-    /// The bytes behind a slot; empty if it was never written.
+    /// The bytes of a slot; empty if it was never written.
     pub(crate) fn slice(&self, slot: usize, dynamic_offset: u32) -> GuestSlice {
         match self.slots.get(slot) {
             Some(Some(Written::Buffer(written))) => written.slice(dynamic_offset.into()),
@@ -125,7 +125,7 @@ impl Contents {
         }
     }
 
-    /// The image and sampler behind a slot; none if neither was ever written.
+    /// The image and sampler of a slot; null if neither was ever written.
     pub(crate) fn image(&self, slot: usize) -> Descriptor {
         match self.slots.get(slot) {
             Some(Some(Written::Image(written))) => *written.descriptor,
@@ -134,24 +134,24 @@ impl Contents {
     }
 }
 
-/// A set that may be gone.
+/// A set that may have been freed.
 #[derive(Clone, Debug)]
 pub(crate) struct WeakSet {
     inner: Weak<Inner>,
 }
 
 impl WeakSet {
-    /// What the set holds now, unless it is gone.
+    /// The current contents, unless the set was freed.
     pub(crate) fn contents(&self) -> Option<Arc<Contents>> {
         self.inner.upgrade().map(|set| Arc::clone(&set.contents.lock()))
     }
 
-    /// Whether both name one set.
+    /// Whether both name the same set.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Weak::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// Whether the set was written since that snapshot, where that voids command buffers. A set that is gone was not.
+    /// Whether a write since that snapshot invalidates command buffers. `false` for a freed set.
     pub(crate) fn changed_since(&self, contents: &Arc<Contents>) -> bool {
         self.inner.upgrade().is_some_and(|set| set.contents.lock().version != contents.version)
     }
@@ -176,19 +176,18 @@ impl DescriptorSet {
         Self { inner: Arc::new(Inner { device, pool, layout, missing, contents }) }
     }
 
-    /// A set of no pool, for descriptors that are pushed (`vkCmdPushDescriptorSet`).
+    /// A set without a pool, for pushed descriptors (`vkCmdPushDescriptorSet`).
     pub fn pushed(layout: &DescriptorSetLayout) -> Result<Self, Error> {
         Ok(Self::with_contents(None, layout, 0, Arc::new(Contents::new(layout)?)))
     }
 
-    /// As [`DescriptorSet::pushed`], with what this one holds now: the next push writes into that, and what was bound before
-    /// stays as it was.
+    /// A pushed set with a copy of this one's contents, to write the next push into; earlier bindings keep theirs.
     pub fn pushed_after(&self) -> Self {
         Self::with_contents(None, self.layout(), 0, self.snapshot())
     }
 
-    /// `vkUpdateDescriptorSets`: writes `infos` from `element` of `binding` on. More than the binding has elements left
-    /// go on into the next bindings, which must be of the same type.
+    /// `vkUpdateDescriptorSets`: writes `infos` from `element` of `binding`. A write past the end of the binding
+    /// continues in the next bindings, which must have the same type.
     pub fn write(
         &self,
         binding: u32,
@@ -206,12 +205,12 @@ impl DescriptorSet {
         Ok(self.put(first, written)?)
     }
 
-    /// Puts descriptors into slots that [`DescriptorSet::place`] found.
+    /// Stores descriptors into slots that [`DescriptorSet::place`] returned.
     pub(super) fn put(&self, first: usize, written: Vec<Written>) -> Result<(), OutOfHostMemory> {
         self.put_slots(first, written.into_iter().map(Some))
     }
 
-    /// As [`DescriptorSet::put`], where a slot may become empty.
+    /// As [`DescriptorSet::put`]; `None` empties a slot.
     pub(super) fn put_slots(
         &self,
         first: usize,
@@ -222,7 +221,7 @@ impl DescriptorSet {
             let slots = host_memory::copied(&contents.slots)?;
             *contents = Arc::new(Contents { slots, version: contents.version });
         }
-        // No other handle to it is left, so nothing is copied here.
+        // This is the only handle, so nothing is copied here.
         let contents = Arc::make_mut(&mut contents);
         let mut end = first;
         for (slot, written) in contents.slots[first..].iter_mut().zip(written) {
@@ -233,7 +232,7 @@ impl DescriptorSet {
         Ok(())
     }
 
-    /// Whether the set is of no pool: its descriptors are pushed.
+    /// Whether the set has no pool: its descriptors are pushed.
     pub(super) fn is_pushed(&self) -> bool {
         self.inner.pool.is_none()
     }
@@ -254,7 +253,7 @@ impl DescriptorSet {
         WeakSet { inner: Arc::downgrade(&self.inner) }
     }
 
-    /// The slot where a write begins, if it fits.
+    /// The slot where a write begins, if the write fits.
     pub(super) fn place(
         &self,
         at: &str,
@@ -288,7 +287,7 @@ impl DescriptorSet {
         Ok(start)
     }
 
-    /// One descriptor, by the rules of its type.
+    /// Checks one descriptor by the rules of its type.
     fn check(&self, at: &str, ty: vk::DescriptorType, info: &BufferInfo<'_>) -> Result<BufferWritten, Misuse> {
         let BufferInfo { buffer, offset, range } = *info;
         require(buffer.device().is(&self.inner.device), at, "VUID-VkWriteDescriptorSet-commonparent", || {
@@ -314,7 +313,7 @@ impl DescriptorSet {
     }
 }
 
-/// Usage, alignment and size, which differ between uniform and storage.
+/// Checks usage, alignment and size, which differ between uniform and storage buffers.
 fn check_kind(at: &str, ty: vk::DescriptorType, buffer: &Buffer, offset: u64, range: u64) -> Result<(), Misuse> {
     let limits = Limits::DEVICE;
     let (usage, alignment, most, vuids) = if is_uniform(ty) {
@@ -343,7 +342,7 @@ fn check_kind(at: &str, ty: vk::DescriptorType, buffer: &Buffer, offset: u64, ra
     require(range <= u64::from(most), at, vuids[2], || format!("range {range} above the limit {most}"))
 }
 
-/// The offsets that a bind brings for one set, one for each of its slots: 0 where a slot is not dynamic.
+/// The dynamic offsets of one set by slot: 0 for a slot that is not dynamic.
 pub(crate) fn spread_offsets(
     at: &str,
     layout: &DescriptorSetLayout,

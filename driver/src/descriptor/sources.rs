@@ -1,4 +1,4 @@
-//! Where a kernel's descriptors come from: slots of sets, flattened for the kernel.
+//! Sources of a kernel's descriptors: slots of sets, flattened in the order of the kernel's bindings.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use spelter_shaders::image::Descriptor;
 
 use super::{Contents, WeakSet};
 
-/// Slots of one set, of which a kernel takes the descriptors.
+/// Slots of one set that a kernel uses.
 #[derive(Debug)]
 struct Slots {
     set: WeakSet,
@@ -20,20 +20,20 @@ struct Slots {
 }
 
 impl Slots {
-    /// What the set holds now, or held last if it is gone.
+    /// The current contents of the set, or the last known if it was freed.
     fn latest(&self) -> Arc<Contents> {
         self.set.contents().filter(|_| self.late).unwrap_or_else(|| Arc::clone(&self.contents))
     }
 }
 
-/// Where a kernel's descriptors come from, in the order of its bindings, for submissions that have to look again.
+/// Sources of a kernel's descriptors in the order of its bindings, for submissions that have to resolve them again.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     slots: Vec<Slots>,
     has_images: bool,
 }
 
-/// A kernel's descriptors, flattened.
+/// The descriptors of a kernel, flattened.
 #[derive(Default)]
 pub(crate) struct Flat {
     buffers: SmallVec<[GuestSlice; 16]>,
@@ -42,7 +42,7 @@ pub(crate) struct Flat {
 }
 
 impl Flat {
-    /// Adds what a set holds in its slots.
+    /// Adds the descriptors of these slots.
     pub(crate) fn add(&mut self, contents: &Contents, offsets: &[u32], slots: Range<usize>, has_images: bool) {
         let offset = |slot: usize| offsets.get(slot).copied().unwrap_or(0);
         self.buffers.extend(slots.clone().map(|slot| contents.slice(slot, offset(slot))));
@@ -51,7 +51,7 @@ impl Flat {
         }
     }
 
-    /// Buffers and images, to be shared.
+    /// Buffers and images, for a dispatch state.
     pub(crate) fn share(&self) -> (Arc<[GuestSlice]>, Arc<[Descriptor]>) {
         (self.buffers.as_slice().into(), self.images.as_slice().into())
     }
@@ -62,7 +62,7 @@ impl Sources {
         Self { slots: Vec::new(), has_images }
     }
 
-    /// Adds slots of a set, which may be updated until it is submitted if it is `late`.
+    /// Adds slots of a set. A `late` set may be updated until submission.
     pub(crate) fn add(
         &mut self,
         (set, late): (&WeakSet, bool),
@@ -74,7 +74,7 @@ impl Sources {
         self.slots.push(Slots { set, late, contents, offsets, slots });
     }
 
-    /// Looks at the sets as they are now; what they hold is given to `keep`.
+    /// Reads the sets now and passes their contents to `keep`.
     pub(crate) fn resolve(&self, mut keep: impl FnMut(Arc<Contents>)) -> Flat {
         let mut flat = Flat::default();
         for part in &self.slots {

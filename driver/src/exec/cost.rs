@@ -1,13 +1,14 @@
-//! What a workgroup of a kernel costs, learned from running it: the hint by which small work is kept on one thread.
+//! Cost of a workgroup of each kernel, measured when it runs: the hint that keeps small work on one thread.
 //!
-//! A wrong hint costs time, never correctness: entries may collide, be stale, or belong to a kernel that is gone.
+//! A wrong hint costs time, never correctness: entries may collide, be stale, or belong to a kernel that no longer
+//! exists.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use spelter_shaders::back::Code;
 
-use super::plan::Plan;
+use super::plan::PhasePlan;
 use super::sync::{AtomicU64, Ordering};
 use super::work::{DispatchWork, Groups, Work};
 
@@ -16,7 +17,7 @@ const ENTRIES: usize = 256;
 /// Bits of an entry that hold nanoseconds (four minutes); the others hold a part of the kernel's address.
 const TIME_BITS: u32 = 38;
 const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
-/// A known kernel is measured again every so many times.
+/// A known kernel is measured again once per this many chunks.
 const AGAIN: u64 = 64;
 /// Bytes that a copy or fill moves in a nanosecond, roughly.
 const BYTES_PER_NANOSECOND: u64 = 8;
@@ -30,18 +31,18 @@ pub(super) struct Costs {
 }
 
 impl Costs {
-    /// Nothing is known.
+    /// Costs without any entry.
     pub(super) fn new() -> Self {
         Self { entries: std::array::from_fn(|_| AtomicU64::new(0)) }
     }
 
-    /// Where a kernel is kept, and its tag there.
+    /// The entry of a kernel, and its tag in it.
     fn find(&self, code: &Arc<dyn Code>) -> (&AtomicU64, u64) {
         let hash = (Arc::as_ptr(code).addr() as u64 >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (&self.entries[(hash >> 56) as usize % ENTRIES], hash << 8 & !TIME_MASK)
     }
 
-    /// Nanoseconds that a workgroup took when last measured.
+    /// Nanoseconds per workgroup in the latest measurement.
     fn of(&self, code: &Arc<dyn Code>) -> Option<u64> {
         let (entry, tag) = self.find(code);
         // Relaxed: a hint, whole in one word.
@@ -49,13 +50,14 @@ impl Costs {
         (entry & !TIME_MASK == tag && entry & TIME_MASK != 0).then_some(entry & TIME_MASK)
     }
 
-    /// Starts the clock if the kernel is unknown, or once in a while; `count` is the caller's own.
+    /// Starts the clock if the kernel is unknown, or at every `AGAIN`-th call; `count` is the caller's counter of
+    /// calls.
     pub(super) fn start(&self, code: &Arc<dyn Code>, count: &mut u64) -> Option<Instant> {
         *count = count.wrapping_add(1);
         (count.is_multiple_of(AGAIN) || self.of(code).is_none()).then(Instant::now)
     }
 
-    /// Keeps what `groups` workgroups took.
+    /// Stores the time that `groups` workgroups took.
     pub(super) fn stop(&self, code: &Arc<dyn Code>, took: Duration, groups: u64) {
         let (entry, tag) = self.find(code);
         let nanoseconds = took.as_nanos() / u128::from(groups.max(1));
@@ -64,7 +66,7 @@ impl Costs {
         entry.store(tag | nanoseconds, Ordering::Relaxed);
     }
 
-    /// Knows the kernel no more: what was known was wrong.
+    /// Removes the entry of a kernel whose cost turned out to be wrong.
     pub(super) fn forget(&self, code: &Arc<dyn Code>) {
         let (entry, tag) = self.find(code);
         // Relaxed: a hint, whole in one word.
@@ -73,14 +75,14 @@ impl Costs {
         }
     }
 
-    /// Nanoseconds that a phase takes on one thread, if all of it is known; looks no further than `enough`.
-    pub(super) fn phase(&self, phase: &[Work], plan: &Plan, enough: u64) -> Option<u64> {
+    /// Nanoseconds that a phase takes on one thread, `None` if a part of it is unknown. Stops adding at `enough`.
+    pub(super) fn phase(&self, phase: &[Work], plan: &PhasePlan, enough: u64) -> Option<u64> {
         let mut sum = 0u64;
         for (i, work) in phase.iter().enumerate() {
             let units = plan.units_of(i);
             let cost = match work {
                 _ if units == 0 => 0,
-                Work::Dispatch(dispatch) => self.of(&dispatch.bound.code)?.saturating_mul(units),
+                Work::Dispatch(dispatch) => self.of(&dispatch.state.code)?.saturating_mul(units),
                 _ => transfer(work),
             };
             sum = sum.saturating_add(cost);
@@ -94,9 +96,9 @@ impl Costs {
     /// Nanoseconds of one command before it is planned; `None` if unknown.
     pub(super) fn work(&self, work: &Work) -> Option<u64> {
         match work {
-            Work::Dispatch(DispatchWork { bound, groups: Groups::Direct(groups), .. }) => {
+            Work::Dispatch(DispatchWork { state, groups: Groups::Direct(groups), .. }) => {
                 let groups = groups.iter().fold(1u64, |product, &count| product.saturating_mul(u64::from(count)));
-                Some(self.of(&bound.code)?.saturating_mul(groups))
+                Some(self.of(&state.code)?.saturating_mul(groups))
             }
             Work::Dispatch(_) => None,
             _ => Some(transfer(work)),

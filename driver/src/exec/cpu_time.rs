@@ -1,14 +1,14 @@
-//! What threads have worked: the processor's time that they got. The time limit counts that and not the time of day, so that a
-//! process which was stopped, or gets little of its machine, does not lose its device.
+//! CPU time of threads. The time limit counts it instead of wall-clock time, so that a process which was stopped, or
+//! which gets a small share of its machine, does not lose its device.
 
 use std::cell::Cell;
 use std::fs;
 use std::time::Duration;
 
-/// A thread of this process, as the system numbers it. 0 is one whose number is not known.
+/// The system's number of a thread of this process. 0 if the number is not known.
 pub(super) type Thread = u64;
 
-/// The calling thread. Asks the system once for each thread.
+/// The calling thread. Asks the system once per thread.
 pub(super) fn this_thread() -> Thread {
     thread_local! {
         static NUMBER: Cell<Option<Thread>> = const { Cell::new(None) };
@@ -20,13 +20,13 @@ pub(super) fn this_thread() -> Thread {
     })
 }
 
-/// `/proc/thread-self` leads to `<process>/task/<thread>`.
+/// `/proc/thread-self` is a link to `<process>/task/<thread>`.
 fn number() -> Option<Thread> {
     let link = fs::read_link("/proc/thread-self").ok()?;
     link.file_name()?.to_str()?.parse().ok()
 }
 
-/// The processor's time that a thread has got so far, if the system tells.
+/// The CPU time that a thread has used so far, if the system reports it.
 fn clock(thread: Thread) -> Option<Duration> {
     if thread == 0 {
         return None;
@@ -34,19 +34,20 @@ fn clock(thread: Thread) -> Option<Duration> {
     let folder = format!("/proc/self/task/{thread}");
     let schedule = fs::read_to_string(format!("{folder}/schedstat")).ok().and_then(|text| of_schedstat(&text));
     let coarse = |path: &str| of_stat(&fs::read_to_string(path).ok()?);
-    // A thread that has not worked yet has none; a system that does not count has none for the whole process either.
+    // 0 is the right answer only for a thread that has not run yet; on a system that does not count, the whole process
+    // has 0, too.
     schedule.or_else(|| {
         coarse(&format!("{folder}/stat")).filter(|clock| !clock.is_zero() || coarse("/proc/self/stat") > Some(*clock))
     })
 }
 
-/// Nanoseconds come first; a system that does not count them writes 0, which no thread that runs has.
+/// The first field: nanoseconds. A system that does not count them writes 0, which no running thread has.
 fn of_schedstat(text: &str) -> Option<Duration> {
     let nanoseconds = text.split_whitespace().next()?.parse().ok()?;
     (nanoseconds > 0).then(|| Duration::from_nanos(nanoseconds))
 }
 
-/// Of a program and of the system for it, in hundredths of seconds, at the twelfth and thirteenth place behind the name.
+/// User and system time, in hundredths of a second: fields 12 and 13 after the name.
 fn of_stat(text: &str) -> Option<Duration> {
     let (_, fields) = text.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(11).map(|field| field.parse::<u64>().ok());
@@ -54,39 +55,41 @@ fn of_stat(text: &str) -> Option<Duration> {
     Some(Duration::from_millis(ticks.saturating_mul(10)))
 }
 
-/// What threads have worked on something since the watchdog first saw it.
+/// CPU time that threads spent on one command since the watchdog first saw it.
 #[derive(Debug, Default)]
 pub(super) struct Worked {
-    threads: Vec<Seen>,
+    threads: Vec<ThreadTime>,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct ThreadTime {
     thread: Thread,
-    /// What its clock said at the last look, unless it was elsewhere then; the inner one if the system tells.
+    /// Its clock at the latest look; `None` if it worked on something else then, `Some(None)` if the system does not
+    /// report it.
     clock: Option<Option<Duration>>,
     worked: Duration,
 }
 
 impl Worked {
-    /// Something else is looked at from now on.
+    /// Starts again, for another command.
     pub(super) fn restart(&mut self) {
         self.threads.clear();
     }
 
-    /// Looks at the threads that work on it, `slice` after the last look. How long the thread worked that worked longest.
+    /// Adds what `threads` worked since the latest look, which was `slice` ago. Returns the largest sum of one thread.
     ///
-    /// No look counts for more than `most`: where the system does not tell what threads work, the time between looks is taken
-    /// for it, and that is long if the process was stopped; a clock jumps, too, where a whole machine was.
-    pub(super) fn look(&mut self, threads: &[Thread], slice: Duration, most: Duration) -> Duration {
-        self.look_by(threads, slice, most, clock)
+    /// One look adds at most `max_slice` per thread: where the system does not report CPU time, the time between looks is
+    /// taken instead, and that is long if the process was stopped; a clock also jumps when a whole machine was
+    /// suspended.
+    pub(super) fn look(&mut self, threads: &[Thread], slice: Duration, max_slice: Duration) -> Duration {
+        self.look_by(threads, slice, max_slice, clock)
     }
 
     fn look_by(
         &mut self,
         threads: &[Thread],
         slice: Duration,
-        most: Duration,
+        max_slice: Duration,
         clock: impl Fn(Thread) -> Option<Duration>,
     ) -> Duration {
         for seen in self.threads.iter_mut().filter(|seen| !threads.contains(&seen.thread)) {
@@ -95,12 +98,12 @@ impl Worked {
         for &thread in threads {
             let now = clock(thread);
             let Some(seen) = self.threads.iter_mut().find(|seen| seen.thread == thread) else {
-                self.threads.push(Seen { thread, clock: Some(now), worked: Duration::ZERO });
+                self.threads.push(ThreadTime { thread, clock: Some(now), worked: Duration::ZERO });
                 continue;
             };
             if let Some(before) = seen.clock.replace(now) {
                 let worked = now.zip(before).map_or(slice, |(now, before)| now.saturating_sub(before));
-                seen.worked += worked.min(most);
+                seen.worked += worked.min(max_slice);
             }
         }
         self.threads.iter().map(|seen| seen.worked).max().unwrap_or_default()
@@ -135,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thread_that_worked_longest_counts_while_it_is_there() {
+    fn the_thread_with_the_most_work_counts_while_it_is_listed() {
         let mut worked = Worked::default();
         let mut look = |threads: &[Thread], clocks: &[u64]| {
             let clock = |thread: Thread| Some(SECOND * clocks[thread as usize] as u32);
@@ -143,7 +146,7 @@ mod tests {
         };
         assert_eq!(look(&[1, 2], &[0, 10, 20]), 0);
         assert_eq!(look(&[1, 2], &[0, 11, 20]), 1);
-        // The second is elsewhere: what it works there does not count, here or when it comes back.
+        // The second thread works elsewhere: that time does not count, neither now nor after it comes back.
         assert_eq!(look(&[1], &[0, 12, 40]), 2);
         assert_eq!(look(&[1, 2], &[0, 12, 60]), 2);
         assert_eq!(look(&[1, 2], &[0, 12, 61]), 2);

@@ -1,8 +1,8 @@
-//! One phase shared out: a counter of units, and who works on it.
+//! A crew: the threads that run one phase, and the counter that shares its units out.
 //!
-//! The conductor makes a crew for one phase and throws it away after it, so nobody can mistake an old phase for a new
-//! one. Members enter only while the crew is on the board, under the board's lock; the conductor takes it off the board
-//! under the same lock and then waits for those inside. See README.md, "late joiner".
+//! The conductor makes a crew for one phase and drops it afterwards, so an old phase is never mistaken for a new one.
+//! Members enter only while the crew is on the board, under the board's lock; the conductor takes it off the board
+//! under the same lock and then waits for the members inside. See README.md, "late joiner".
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use super::sync::{AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, spin_until};
 /// How long the conductor spins for the last members: their chunks are small by then.
 const SPIN: Duration = Duration::from_micros(20);
 
-/// Set in `members` while the conductor sleeps until they have left.
+/// Flag in `members`: the conductor sleeps until they have left.
 const AWAITED: usize = 1;
-/// One member in `members`.
+/// One member, in units of `members`.
 const MEMBER: usize = 2;
 
 /// A phase that several threads run. `P` is what they need to run it.
 #[derive(Debug)]
 pub(super) struct Crew<P> {
-    /// The first unit that nobody has taken.
+    /// The first unit that is not taken.
     next: AtomicU64,
     end: u64,
-    /// A chunk is this part of what is left: large at first, single units at the end.
+    /// A chunk is the units left divided by `share`: large at first, single units at the end.
     share: u64,
     members: AtomicUsize,
     /// Emptied by `disband`, so that a thread which still holds the crew does not hold what the batch owns.
     payload: Mutex<Option<Arc<P>>>,
-    /// Guards nothing but the sleep of the conductor.
+    /// Guards only the sleep of the conductor.
     leaving: Mutex<()>,
     left: Condvar,
 }
@@ -48,7 +48,7 @@ impl<P> Crew<P> {
         })
     }
 
-    /// Takes the next chunk of units, which is the caller's alone.
+    /// Takes the next chunk of units, for the caller alone.
     pub(super) fn take(&self) -> Option<Range<u64>> {
         // Relaxed: the counter carries no data. What the units need was published by the board's lock, what they did is
         // published by `Member::drop`.
@@ -71,7 +71,7 @@ impl<P> Crew<P> {
         Some(Member { crew: Arc::clone(self), payload: Some(payload) })
     }
 
-    /// Waits until all members have left, and forgets the payload. To be called once, off the board.
+    /// Waits until all members have left, and drops the payload. To be called once, after `Board::close`.
     pub(super) fn disband(&self) {
         // Acquire: pairs with the Release in `Member::drop`; the members' units happened before what follows.
         if !spin_until(SPIN, || self.members.load(Ordering::Acquire) == 0) {
@@ -99,7 +99,7 @@ impl<P> Member<P> {
         &self.crew
     }
 
-    /// What the phase needs; there until the drop.
+    /// What the phase needs; `Some` until the drop.
     pub(super) fn payload(&self) -> Option<&P> {
         self.payload.as_deref()
     }
@@ -107,7 +107,7 @@ impl<P> Member<P> {
 
 impl<P> Drop for Member<P> {
     fn drop(&mut self) {
-        // First the payload: when the conductor goes on, nobody else holds what the batch owns.
+        // The payload first: when the conductor continues, its own handle must be the last to what the batch owns.
         self.payload = None;
         // Release: pairs with the Acquire in `disband`; publishes what the units did.
         // (An acquire-release chain through several members is kept, since each is a read-modify-write.)

@@ -1,7 +1,7 @@
-//! The line of batches before one queue, and who serves it.
+//! The line of batches of one queue, and the role of its conductor.
 //!
-//! At most one thread is the conductor: it holds a [`Conductor`], which is the only way to the front of the line. Role
-//! and line are under one lock, so a conductor cannot leave while a batch comes in. See README.md, "hand-over".
+//! At most one thread is the conductor: it holds a [`Conductor`], which is the only access to the front of the line.
+//! Role and line are under one lock, so a conductor cannot leave while a batch comes in. See README.md, "hand-over".
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use super::sync::{AtomicU64, Condvar, Mutex, Ordering};
 /// Batches that have not retired, first in first out.
 #[derive(Debug)]
 pub(super) struct Line<B> {
-    inner: Mutex<Inner<B>>,
+    inner: Mutex<LineState<B>>,
     /// Serial of the last batch that retired.
     retired: AtomicU64,
-    /// Serial of the last batch of which everybody has been told. Written under the lock of `inner`.
+    /// Serial of the last batch whose semaphores and fence are signalled too. Written under the lock of `inner`.
     settled: AtomicU64,
-    /// Notified when a batch settles while somebody waits for that.
+    /// Notified when a batch settles while a thread waits for that.
     moved: Condvar,
 }
 
 #[derive(Debug)]
-struct Inner<B> {
-    /// The front stays in the line while it runs.
+struct LineState<B> {
+    /// The front stays here while it runs.
     pending: VecDeque<Arc<B>>,
     /// Serial of the last batch that came in.
     submitted: u64,
@@ -34,15 +34,15 @@ struct Inner<B> {
 enum Role {
     /// Nothing is pending.
     Idle,
-    /// Somebody has to become conductor: whoever set this posts the queue on the board.
+    /// A thread has to become conductor: the one that set this posts the queue on the board.
     Wanted,
     /// There is a conductor.
     Held,
-    /// The batch in front waits for something: whoever brings that about sees to a conductor.
-    Parked,
+    /// The batch in front waits for a counter: the thread that raises it sees to a conductor.
+    Suspended,
 }
 
-/// The right, and the duty, to serve a line.
+/// The right, and the duty, to run the batches of a line.
 #[derive(Debug)]
 pub(super) struct Conductor<'a, B> {
     line: &'a Line<B>,
@@ -60,11 +60,11 @@ pub(super) struct Pushed {
 impl<B> Line<B> {
     /// An empty line.
     pub(super) fn new() -> Self {
-        let inner = Inner { pending: VecDeque::new(), submitted: 0, role: Role::Idle, waiters: 0 };
+        let inner = LineState { pending: VecDeque::new(), submitted: 0, role: Role::Idle, waiters: 0 };
         Self { inner: Mutex::new(inner), retired: AtomicU64::new(0), settled: AtomicU64::new(0), moved: Condvar::new() }
     }
 
-    /// Puts a batch at the end, made with its serial.
+    /// Appends a batch, made with its serial.
     pub(super) fn push(&self, batch: impl FnOnce(u64) -> Arc<B>) -> Pushed {
         let mut inner = self.inner.lock();
         inner.submitted += 1;
@@ -86,14 +86,14 @@ impl<B> Line<B> {
         })
     }
 
-    /// Ends a pause, if there is one (`true`): the caller posts the queue, or becomes conductor.
-    pub(super) fn unpark(&self) -> bool {
+    /// Ends a suspension, if there is one (`true`): the caller posts the queue or becomes conductor.
+    pub(super) fn resume(&self) -> bool {
         let mut inner = self.inner.lock();
-        let parked = inner.role == Role::Parked;
-        if parked {
+        let suspended = inner.role == Role::Suspended;
+        if suspended {
             inner.role = Role::Wanted;
         }
-        parked
+        suspended
     }
 
     /// Serial of the last batch that came in.
@@ -101,13 +101,13 @@ impl<B> Line<B> {
         self.inner.lock().submitted
     }
 
-    /// Serial of the last batch that retired; all before it have retired too. Never goes back.
+    /// Serial of the last batch that retired; all earlier ones have retired too. Never decreases.
     pub(super) fn retired(&self) -> u64 {
         // Acquire: pairs with the Release in `Conductor::retire`; what the batch wrote is visible.
         self.retired.load(Ordering::Acquire)
     }
 
-    /// Serial of the last batch that retired and whose fence, too, is signalled.
+    /// Serial of the last batch that retired and whose semaphores and fence are signalled.
     pub(super) fn settled(&self) -> u64 {
         // Acquire: pairs with the Release in `Conductor::settle`; what the batch wrote is visible.
         self.settled.load(Ordering::Acquire)
@@ -123,14 +123,14 @@ impl<B> Line<B> {
         inner.waiters -= 1;
     }
 
-    /// Looks at the batch in front, which may be running, under the line's lock.
+    /// Calls `at` on the batch in front, which may be running, under the line's lock.
     pub(super) fn look<R>(&self, at: impl FnOnce(&B) -> R) -> Option<R> {
         self.inner.lock().pending.front().map(|batch| at(batch))
     }
 }
 
 impl<B> Conductor<'_, B> {
-    /// The batch in front. If there is none the role is over: the conductor must not be used again.
+    /// The batch in front. `None` ends the role: the conductor must not be used again.
     pub(super) fn front(&self) -> Option<Arc<B>> {
         let mut inner = self.line.inner.lock();
         let front = inner.pending.front().cloned();
@@ -146,28 +146,28 @@ impl<B> Conductor<'_, B> {
         drop(popped); // after the lock: the conductor's own handle is the last
     }
 
-    /// Says that the batch has retired.
+    /// Publishes that the batch has retired.
     pub(super) fn retire(&self, serial: u64) {
         // Release: pairs with the Acquire in `Line::retired`; publishes what the batch wrote.
         self.line.retired.store(serial, Ordering::Release);
     }
 
-    /// Says that everybody has been told so.
+    /// Publishes that the batch's semaphores and fence are signalled.
     pub(super) fn settle(&self, serial: u64) {
         let inner = self.line.inner.lock();
-        // Release: pairs with the Acquire in `Line::settled`. Under the lock, so that a waiter is before its test or asleep.
+        // Release: pairs with the Acquire in `Line::settled`. Under the lock: a waiter is before its test or asleep.
         self.line.settled.store(serial, Ordering::Release);
         if inner.waiters > 0 {
             self.line.moved.notify_all();
         }
     }
 
-    /// Leaves the batch in front for later: from now on [`Line::unpark`] is what brings a conductor.
-    pub(super) fn park(self) {
-        self.line.inner.lock().role = Role::Parked;
+    /// Leaves the batch in front for later: from now on a conductor comes only after [`Line::resume`].
+    pub(super) fn suspend(self) {
+        self.line.inner.lock().role = Role::Suspended;
     }
 
-    /// Leaves. If batches are pending a conductor is wanted (`true`), and the caller posts the queue.
+    /// Leaves the role. If batches are pending a conductor is wanted (`true`), and the caller posts the queue.
     pub(super) fn leave(self) -> bool {
         let mut inner = self.line.inner.lock();
         let more = !inner.pending.is_empty();

@@ -1,4 +1,4 @@
-//! The protocols of README.md under every interleaving that loom can think of. A lost wake-up shows as a deadlock.
+//! Tests of the protocols in README.md under every interleaving that loom explores. A lost wake-up shows as a deadlock.
 
 #![cfg(loom)]
 
@@ -18,7 +18,7 @@ use crate::sync::{Counter, FenceState, Until, Wake, wait};
 
 type TestBoard = Board<u32, Units, u8>;
 
-/// What a crew runs: a counter per unit, outside of the model.
+/// Payload of a crew: a counter per unit, outside of the model.
 #[derive(Debug)]
 struct Units([Plain; 3]);
 
@@ -34,7 +34,7 @@ impl Units {
     }
 }
 
-/// Explores all interleavings, or those with at most so many `preemptions`: switches that nobody asked for.
+/// Explores all interleavings, or those with at most this many `preemptions` (involuntary switches).
 fn model(preemptions: Option<usize>, run: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = preemptions;
@@ -45,7 +45,7 @@ fn board(slots: usize) -> Arc<TestBoard> {
     Arc::new(Board::new(vec![0; slots], Duration::ZERO))
 }
 
-/// Serves a line as a conductor does; counts in `run` and checks the order.
+/// Runs the batches of a line as a conductor does; counts in `run` and checks the order.
 fn serve(line: &Line<u64>, run: &Plain) {
     let Some(role) = line.claim() else { return };
     while let Some(batch) = role.front() {
@@ -57,7 +57,7 @@ fn serve(line: &Line<u64>, run: &Plain) {
 }
 
 #[test]
-fn hand_over_leaves_no_batch_behind() {
+fn hand_over_leaves_no_batch_pending() {
     model(None, || {
         let (line, run) = (Arc::new(Line::new()), Arc::new(Plain::new(0)));
         let submit = |line: &Line<u64>, run: &Plain| {
@@ -103,21 +103,21 @@ fn a_conductor_that_leaves_is_followed_by_one_other() {
     });
 }
 
-/// A batch of two phases, and where to go on.
+/// A batch of two phases, and the phase to continue with.
 #[derive(Debug)]
 struct Phases {
     at: Mutex<usize>,
     run: Arc<[Plain; 2]>,
 }
 
-/// Runs what is left of a line's batch, if nobody else does.
+/// Runs the rest of a line's batch, if no other thread does.
 fn finish(line: &Line<Phases>) {
     let Some(role) = line.claim() else { return };
     while let Some(batch) = role.front() {
         let at = std::mem::take(&mut *batch.at.lock());
         batch.run[at..].iter().for_each(|phase| assert_eq!(phase.fetch_add(1, Relaxed), 0));
         role.pop();
-        assert_eq!(Arc::strong_count(&batch), 1, "somebody else holds what the batch owns");
+        assert_eq!(Arc::strong_count(&batch), 1, "another thread holds what the batch owns");
         role.retire(1);
         role.settle(1);
     }
@@ -299,7 +299,7 @@ fn a_settled_fence_wakes_its_waiters() {
 }
 
 #[test]
-fn a_lost_device_wakes_who_waits_for_a_fence_in_no_line() {
+fn a_lost_device_wakes_the_waiters_of_a_fence_in_no_line() {
     model(Some(3), || {
         let loss = Arc::new(Loss::default());
         let fence = Arc::new(FenceState::new(false, &loss));
@@ -314,15 +314,15 @@ fn a_lost_device_wakes_who_waits_for_a_fence_in_no_line() {
     });
 }
 
-/// A queue with a line, and a flag in place of the board: whoever unparks the line calls a conductor.
+/// A queue with a line, and a recursive call in place of the board: the thread that resumes the line becomes conductor.
 #[derive(Debug)]
-struct Parked {
+struct SuspendableQueue {
     line: Line<u64>,
     run: Plain,
 }
 
-impl Parked {
-    /// Serves the line as a conductor does; the batch in front starts when the counter has reached 1.
+impl SuspendableQueue {
+    /// Runs the line as a conductor does; the batch in front starts when the counter has reached 1.
     fn serve(self: &Arc<Self>, counter: &Counter) {
         let Some(mut role) = self.line.claim() else { return };
         while let Some(batch) = role.front() {
@@ -333,9 +333,9 @@ impl Parked {
                 role.settle(*batch);
                 continue;
             }
-            role.park();
-            let who = Arc::clone(self) as Arc<dyn Wake>;
-            if counter.watch(1, &who) || !self.line.unpark() {
+            role.suspend();
+            let waker = Arc::clone(self) as Arc<dyn Wake>;
+            if counter.watch(1, &waker) || !self.line.resume() {
                 return;
             }
             let Some(again) = self.line.claim() else { return };
@@ -344,9 +344,9 @@ impl Parked {
     }
 }
 
-impl Wake for Parked {
+impl Wake for SuspendableQueue {
     fn wake(self: Arc<Self>) {
-        if self.line.unpark() {
+        if self.line.resume() {
             self.serve(&Counter::new(1));
         }
     }
@@ -356,7 +356,7 @@ impl Wake for Parked {
 fn a_batch_that_waits_is_run_once_whenever_it_is_released() {
     model(None, || {
         let counter = Counter::new(0);
-        let queue = Arc::new(Parked { line: Line::new(), run: Plain::new(0) });
+        let queue = Arc::new(SuspendableQueue { line: Line::new(), run: Plain::new(0) });
         let release = thread::spawn({
             let counter = Arc::clone(&counter);
             move || counter.raise(1)
@@ -371,11 +371,11 @@ fn a_batch_that_waits_is_run_once_whenever_it_is_released() {
 }
 
 #[test]
-fn a_batch_pushed_behind_one_that_waits_is_not_forgotten() {
+fn a_batch_pushed_after_one_that_waits_is_not_forgotten() {
     model(Some(3), || {
         let counter = Counter::new(0);
-        let queue = Arc::new(Parked { line: Line::new(), run: Plain::new(0) });
-        let push = |queue: &Arc<Parked>, counter: &Counter| {
+        let queue = Arc::new(SuspendableQueue { line: Line::new(), run: Plain::new(0) });
+        let push = |queue: &Arc<SuspendableQueue>, counter: &Counter| {
             if queue.line.push(Arc::new).was_idle {
                 queue.serve(counter);
             }

@@ -1,11 +1,10 @@
-//! The loss of a device: the reason, the flag that ends kernels, and who has to be woken.
+//! The loss of a device: the reason, the flag that ends kernels, and the waiters to wake.
 //!
-//! A process that was forked from the one with the device has none of its threads. There the device is lost from the
-//! beginning, and no lock is taken to find out: a thread that is not there may have held it.
+//! A forked process has none of its parent's threads. There the device is lost from the beginning, and no lock is taken
+//! to find that out: a thread that does not exist may have held it.
 //!
-//! Whoever waits for something that no batch in line brings about has nobody to wake it on a lost device, so it is written
-//! down here.
-//! See README.md, "loss and sleeper".
+//! A thread that waits for something that no batch in line brings about would not be woken on a lost device, so it is
+//! registered here. See README.md, "loss and sleeper".
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -14,25 +13,25 @@ use super::sync::{Mutex, Ordering};
 use crate::error::DeviceError;
 use crate::sync::{Wake, Watchers};
 
-/// Why the device of another process is lost.
-const ELSEWHERE: &str = "this process was forked from the one that made the device: the device's threads are not here. A \
-                         forked process makes a device of its own";
+/// The reason of a loss in a forked process.
+const ELSEWHERE: &str = "this process was forked from the one that made the device: the device's threads are not here. \
+                         A forked process makes a device of its own";
 
-/// Whether and why a device is lost. It stays so.
+/// Whether and why a device is lost. A loss is final.
 #[derive(Debug, Default)]
 pub(crate) struct Loss {
     origin: Origin,
-    /// What kernels poll. Written once, under the lock of `inner`.
+    /// The flag that kernels poll. Written once, under the lock of `inner`.
     stop: AtomicU32,
-    inner: Mutex<Inner>,
+    inner: Mutex<LossState>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct LossState {
     why: Option<String>,
-    /// Whether the reason tells where a kernel was.
+    /// Whether the reason says where a kernel was.
     explained: bool,
-    /// What threads sleep for that nobody else may wake, once for each thread.
+    /// Waiters that only a loss may wake, one entry per thread.
     awaited: Watchers,
 }
 
@@ -62,12 +61,12 @@ impl Loss {
         false
     }
 
-    /// The error that says so. What waits for threads of the device asks before it takes a lock or sleeps.
+    /// The error for a forked process. To be called before taking a lock or sleeping to wait for threads of the device.
     pub(crate) fn check_origin(&self) -> Result<(), DeviceError> {
         if self.is_elsewhere() { Err(DeviceError::DeviceLost(ELSEWHERE.to_owned())) } else { Ok(()) }
     }
 
-    /// Loses the device and wakes the threads that wait; the first reason stays. Queues that are parked are woken by the caller.
+    /// Loses the device and wakes the threads that wait; the first reason stays. The caller wakes suspended queues.
     pub(crate) fn lose(&self, why: String) {
         let awaited = {
             let mut inner = self.inner.lock();
@@ -79,7 +78,8 @@ impl Loss {
         awaited.into_iter().for_each(Wake::wake);
     }
 
-    /// Adds to the reason what the first thread that asks knows of it. The batch that it belongs to is settled after that.
+    /// Appends to the reason what the first caller knows. Its batch settles afterwards, so that waiters see the
+    /// addition.
     pub(super) fn explain(&self, more: &str) {
         let mut inner = self.inner.lock();
         if more.is_empty() || std::mem::replace(&mut inner.explained, true) {
@@ -90,7 +90,7 @@ impl Loss {
         }
     }
 
-    /// Whether the device is lost: all threads leave what they do.
+    /// Whether the device is lost: all threads stop working.
     pub(crate) fn is_lost(&self) -> bool {
         // Acquire: pairs with the Release in `lose`; the reason is there.
         self.stop.load(Ordering::Acquire) != 0 || self.is_elsewhere()
@@ -111,13 +111,13 @@ impl Loss {
     }
 
     /// From now to `forget` the loss wakes this waiter. To be called before it tests the loss and sleeps.
-    pub(crate) fn watch(&self, who: &Arc<dyn Wake>) {
-        self.inner.lock().awaited.add(0, who);
+    pub(crate) fn watch(&self, waker: &Arc<dyn Wake>) {
+        self.inner.lock().awaited.add(0, waker);
     }
 
-    /// The waiter sleeps no more.
-    pub(crate) fn forget(&self, who: &Arc<dyn Wake>) {
-        // After a loss it may be gone already.
-        self.inner.lock().awaited.remove(who);
+    /// The waiter no longer sleeps.
+    pub(crate) fn forget(&self, waker: &Arc<dyn Wake>) {
+        // A loss has removed it already.
+        self.inner.lock().awaited.remove(waker);
     }
 }

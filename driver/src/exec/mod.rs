@@ -1,4 +1,4 @@
-//! The executor: queues' batches, run by worker threads. `README.md` has the protocol.
+//! The executor: runs the batches of queues on worker threads. `README.md` has the protocol.
 
 mod board;
 mod cost;
@@ -31,13 +31,13 @@ pub use observe::Observer;
 pub(crate) use phases::Phases;
 pub(crate) use queue::{QueueState, WAIT_SPIN};
 pub(crate) use work::{
-    Bound, ClearWork, Condition, DispatchWork, Grid, Groups, MAX_GROUPS, Places, Recording, RowsWork, Work,
+    ClearWork, Condition, DispatchState, DispatchWork, Grid, Groups, MAX_GROUPS, Places, Recording, RowsWork, Work,
 };
 
 use shared::Shared;
 use spelter_shaders::host::Printer;
 
-/// What an executor is made with.
+/// Options of an executor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExecutorOptions {
     /// Threads that run kernels at once; at least 1.
@@ -46,7 +46,7 @@ pub(crate) struct ExecutorOptions {
     pub(crate) time_limit: TimeLimit,
 }
 
-/// How long commands may run, and what sets that, for the reason of a loss.
+/// How long commands may run, and the setting that says so, for the reason of a loss.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeLimit {
     pub(crate) limit: Duration,
@@ -56,7 +56,7 @@ pub(crate) struct TimeLimit {
 /// The workers of one device. Threads start when there is work for them.
 ///
 /// Dropping it waits for batches that run or are in line, and for the threads, except on a thread that is itself
-/// running a batch of any device: there the threads end by themselves.
+/// running a batch of any device: there the threads end later without being joined.
 #[derive(Debug)]
 pub(crate) struct Executor {
     shared: Arc<Shared>,
@@ -69,7 +69,7 @@ impl Executor {
         Self::observed(options, None, None)
     }
 
-    /// An executor whose work somebody watches, and somebody reads what kernels print.
+    /// An executor with an observer of its work and a printer for the output of kernels.
     pub(crate) fn observed(
         options: ExecutorOptions,
         observer: Option<Arc<dyn Observer>>,
@@ -78,7 +78,7 @@ impl Executor {
         Arc::new(Self { shared: Arc::new(Shared::new(&options, observer, printer)) })
     }
 
-    /// A new queue. It should be used no longer than the executor: its batches then fail.
+    /// A new queue. It should not outlive the executor: its batches then fail.
     pub(crate) fn queue(&self) -> Arc<QueueState> {
         QueueState::new(&self.shared, self.shared.queues().len())
     }

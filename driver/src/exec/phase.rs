@@ -1,57 +1,57 @@
-//! Runs one phase: alone if it is small, with a crew if it is worth waking somebody.
+//! Runs one phase: alone if it is small, with a crew if it is worth waking other threads.
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::crew::{Crew, Member};
-use super::plan::Plan;
+use super::plan::PhasePlan;
 use super::progress::Progress;
 use super::run::{Halt, Run};
 use super::shared::{Shared, Slot};
 use super::visit::Visit;
 use super::work::Recording;
 
-/// Work worth waking a sleeping thread for: that alone takes some 40 µs.
+/// Nanoseconds of work worth waking a sleeping thread for: waking alone takes some 40 µs.
 pub(super) const SHARE_COLD: u64 = 60_000;
-/// Work worth sharing with a thread that spins for it.
+/// Nanoseconds of work worth sharing with a thread that spins for it.
 const SHARE_WARM: u64 = 15_000;
-/// Work for which one more thread is called.
+/// Nanoseconds of work per additional thread.
 const PER_MEMBER: u64 = 20_000;
-/// Units that one thread may take alone before it knows that they are long, whatever is left for others.
+/// Units that one thread may take at once before their cost is known, even if fewer would be left for others.
 const FEW_UNITS: u64 = 4;
 
-/// A phase that was left in the middle.
+/// A phase that a visit left in the middle.
 #[derive(Debug)]
-pub(super) struct Left {
-    plan: Plan,
-    /// Units that have been run, the first ones.
+pub(super) struct PartialPhase {
+    plan: PhasePlan,
+    /// The number of units that have run: the first ones.
     done: u64,
 }
 
-/// What the members of a crew need.
+/// Payload of a crew.
 #[derive(Debug)]
 pub(super) struct SharedPhase {
     recording: Arc<Recording>,
     phase: usize,
-    plan: Plan,
+    plan: PhasePlan,
     progress: Arc<Progress>,
 }
 
-/// Tells on the board whose phase it is.
+/// Identifies a queue on the board, by the address of its progress.
 pub(super) fn owner(progress: &Arc<Progress>) -> usize {
     Arc::as_ptr(progress).addr()
 }
 
-/// Runs a phase, or what was `left` of it, to its end, or until the device is lost. `progress` is the queue's. On a visit
-/// what is left when that is over comes back.
+/// Runs a phase, or the rest of a phase that was `left`, to its end or until the device is lost. `progress` is the
+/// queue's. A visit that runs out of time returns the rest.
 pub(super) fn run(
     shared: &Arc<Shared>,
-    (recording, phase, left): (&Arc<Recording>, usize, Option<Left>),
+    (recording, phase, left): (&Arc<Recording>, usize, Option<PartialPhase>),
     progress: &Arc<Progress>,
     slot: &mut Slot,
     visit: Option<&mut Visit>,
-) -> Option<Left> {
+) -> Option<PartialPhase> {
     let mut done = 0;
     match left {
         Some(left) => (slot.plan, done) = (left.plan, left.done),
@@ -65,9 +65,9 @@ pub(super) fn run(
     if done < units && !shared.loss.is_lost() {
         let plan = std::mem::take(&mut slot.plan);
         if visits {
-            return Some(Left { plan, done });
+            return Some(PartialPhase { plan, done });
         }
-        let seats = seats.max(most_seats(shared, units - done));
+        let seats = seats.max(max_seats(shared, units - done));
         let payload =
             Arc::new(SharedPhase { recording: Arc::clone(recording), phase, plan, progress: Arc::clone(progress) });
         with_crew(shared, payload, done..units, seats, slot);
@@ -75,17 +75,17 @@ pub(super) fn run(
     None
 }
 
-/// Threads that could help with so many units.
-fn most_seats(shared: &Shared, units: u64) -> usize {
+/// Number of threads that could help with this many units.
+fn max_seats(shared: &Shared, units: u64) -> usize {
     (shared.workers() - 1).min(usize::try_from(units - 1).unwrap_or(usize::MAX))
 }
 
-/// How many threads to call: none if the phase is known to be small. Unknown kernels are taken to be long.
-fn seats(shared: &Shared, recording: &Recording, phase: usize, plan: &Plan, units: u64) -> usize {
+/// How many threads to call: none if the phase is known to be small. Unknown kernels are assumed to be long.
+fn seats(shared: &Shared, recording: &Recording, phase: usize, plan: &PhasePlan, units: u64) -> usize {
     if units < 2 || shared.workers() == 1 {
         return 0;
     }
-    let most = most_seats(shared, units);
+    let most = max_seats(shared, units);
     let enough = PER_MEMBER.saturating_mul(most as u64).saturating_add(SHARE_COLD);
     let threshold = if shared.board.has_spinners() { SHARE_WARM } else { SHARE_COLD };
     match shared.costs.phase(&recording.phases[phase], plan, enough) {
@@ -95,7 +95,8 @@ fn seats(shared: &Shared, recording: &Recording, phase: usize, plan: &Plan, unit
     }
 }
 
-/// Runs units alone, until all are done, it turns out that help is worth while, or the visit is over; up to which one.
+/// Runs units alone until all are done, until they prove to be worth a crew, or until the visit is over. Returns the
+/// first unit that has not run.
 fn alone(
     shared: &Shared,
     (recording, phase): (&Recording, usize),
@@ -105,8 +106,8 @@ fn alone(
     visit: Option<&mut Visit>,
 ) -> u64 {
     let (several, workers) = (units - start > 1, shared.workers() as u64);
-    // At the end a visitor leaves the last unit, too; of others nobody could help with one.
-    let (most, least) = visit.as_ref().map_or((u64::MAX, 2), |visit| (visit.most_units(), 1));
+    // A visitor that is out of time leaves even the last unit; otherwise a single unit cannot be shared.
+    let (max_units, min_left) = visit.as_ref().map_or((u64::MAX, 2), |visit| (visit.max_units(), 1));
     let started = match visit {
         Some(visit) if several => Some(visit.started()),
         None if several && workers > 1 => Some(Instant::now()),
@@ -121,9 +122,9 @@ fn alone(
             break;
         }
         done = end;
-        // No more than a crew's thread would take, since nobody knows of the next units what they take.
-        chunk = chunk.saturating_mul(2).min(((units - done) / (4 * workers)).max(FEW_UNITS)).min(most);
-        if units - done >= least && started.is_some_and(|at| at.elapsed() > Duration::from_nanos(SHARE_COLD)) {
+        // At most what a crew's thread would take, since the cost of the next units is unknown.
+        chunk = chunk.saturating_mul(2).min(((units - done) / (4 * workers)).max(FEW_UNITS)).min(max_units);
+        if units - done >= min_left && started.is_some_and(|at| at.elapsed() > Duration::from_nanos(SHARE_COLD)) {
             break;
         }
     }
@@ -143,7 +144,7 @@ fn with_crew(shared: &Arc<Shared>, payload: Arc<SharedPhase>, units: Range<u64>,
     crew.disband();
 }
 
-/// Works as a member of a crew until its units are gone, or a queue elsewhere wants a conductor.
+/// Works as a member of a crew until its units are taken, or until another queue wants a conductor.
 pub(super) fn member_of(shared: &Arc<Shared>, member: Member<SharedPhase>, slot: &mut Slot) {
     let Some(payload) = member.payload() else { return };
     while let Some(range) = member.crew().take() {
@@ -158,7 +159,7 @@ pub(super) fn member_of(shared: &Arc<Shared>, member: Member<SharedPhase>, slot:
 }
 
 impl SharedPhase {
-    /// Runs a range of units; whether to go on.
+    /// Runs a range of units; whether to continue.
     fn run(&self, shared: &Shared, range: Range<u64>, slot: &mut Slot) -> bool {
         let (recording, phase) = (&self.recording, self.phase);
         let run = Run { shared, recording, phase, plan: &self.plan, progress: &self.progress, slot: slot.number };
@@ -172,7 +173,7 @@ impl SharedPhase {
     }
 }
 
-/// Loses the device, unless it is lost already and the kernel ended because of that.
+/// Loses the device, unless it is lost already and that is why the kernel ended.
 fn report(shared: &Shared, halt: Halt) {
     shared.lose(match halt {
         Halt::Stopped(name) => format!("kernel `{name}` was stopped"),

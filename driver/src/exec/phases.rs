@@ -1,20 +1,20 @@
-//! The commands of a recording by phase, in one list: a barrier between two commands costs an index.
+//! The commands of a recording in one list, divided into phases: a barrier between two commands costs one index.
 
 use std::ops::Index;
 
 use super::work::Work;
 use crate::host_memory::{self, OutOfHostMemory};
 
-/// Phases in the order in which they run. Commands of one phase may overlap; none of them is empty.
+/// Phases in execution order. Commands of one phase may overlap; no phase is empty.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Phases {
     commands: Vec<Work>,
-    /// Where each phase ends; what comes after the last is still open.
+    /// One past the last command of each phase; commands after the last end belong to the open phase.
     ends: Vec<usize>,
 }
 
 impl Phases {
-    /// Makes room for so many commands, each in a phase of its own.
+    /// Reserves memory for this many commands, each in its own phase.
     pub(crate) fn make_room(&mut self, commands: usize) -> Result<(), OutOfHostMemory> {
         host_memory::reserve(&mut self.commands, commands)?;
         host_memory::reserve(&mut self.ends, commands + 1)
@@ -25,19 +25,19 @@ impl Phases {
         self.commands.push(work);
     }
 
-    /// Ends the open phase, if anything is in it.
+    /// Ends the open phase, if it has commands.
     pub(crate) fn end(&mut self) {
         if self.open() > 0 {
             self.ends.push(self.commands.len());
         }
     }
 
-    /// Phases that have ended.
+    /// Number of phases that have ended.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Commands of the open phase.
+    /// Number of commands in the open phase.
     pub(crate) fn open(&self) -> usize {
         self.commands.len() - self.start(self.ends.len())
     }
@@ -47,13 +47,13 @@ impl Phases {
         &self.commands
     }
 
-    /// The same phases with other commands.
+    /// The same phases with each command replaced by `renew`.
     pub(crate) fn map(&self, renew: impl FnMut(&Work) -> Work) -> Result<Self, OutOfHostMemory> {
         let commands = host_memory::collect(self.commands.iter().map(renew))?;
         Ok(Self { commands, ends: host_memory::copied(&self.ends)? })
     }
 
-    /// Adds phases after its own, all of which have ended.
+    /// Appends phases. All phases of `self` have ended.
     pub(crate) fn append(&mut self, others: &Self) {
         let before = self.commands.len();
         self.commands.extend_from_slice(&others.commands);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn phases_are_told_apart_and_none_is_empty() {
+    fn phases_are_separate_and_none_is_empty() {
         let mut phases: Phases = [vec![fill(1), fill(2)], vec![], vec![fill(3)]].into_iter().collect();
         assert_eq!(words(&phases), [vec![1, 2], vec![3]]);
         phases.push(fill(4));

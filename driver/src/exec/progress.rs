@@ -1,36 +1,36 @@
-//! How far a queue is: what its watchdog compares, written by whoever runs its commands.
+//! Progress of a queue: written by the threads that run its commands, compared by the watchdog.
 
 use super::cpu_time::{Thread, this_thread};
 use super::sync::{AtomicU64, Ordering};
 
-/// Counts for the watchdog, which only looks whether they move. All of it is relaxed: nothing is published by it.
+/// Counts that the watchdog compares between looks. All accesses are relaxed: the counts publish no other data.
 #[derive(Debug)]
 pub(super) struct Progress {
-    /// Phases started and ended: odd while one runs. Written by the conductor alone.
+    /// Number of phase starts and ends: odd while one runs. Only the conductor writes it.
     tick: AtomicU64,
-    /// Recording and phase that run, in 32 bits each. Written by the conductor alone.
-    place: AtomicU64,
-    /// Whether a command of the queue ran too long: its threads tell where it was.
+    /// Indices of the running recording and phase, 32 bits each. Only the conductor writes it.
+    running: AtomicU64,
+    /// 1 after a command of the queue ran too long: its threads then report where it was.
     blamed: AtomicU64,
     /// Commands whose first unit was started, by slot. Only the thread that has the slot writes its count.
     commands: Box<[Count]>,
 }
 
-/// A slot's count, on a cache line of its own.
+/// A slot's count, alone in its cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Count {
     commands: AtomicU64,
-    /// One more than the number of the thread that runs units with the slot; 0 while none does.
+    /// One more than the number of the thread that runs units with the slot; 0 if none does.
     thread: AtomicU64,
 }
 
-/// For counts that one thread writes at a time: that needs no read-modify-write.
+/// Increments a count that one thread writes at a time, which needs no read-modify-write.
 fn step(count: &AtomicU64) {
     count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
 }
 
-/// What the watchdog saw at one look.
+/// Progress as the watchdog saw it in one look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     tick: u64,
@@ -45,16 +45,17 @@ impl Mark {
 }
 
 impl Progress {
-    /// For so many slots.
+    /// Progress for this many slots.
     pub(super) fn new(slots: usize) -> Self {
         let commands = (0..slots).map(|_| Count { commands: AtomicU64::new(0), thread: AtomicU64::new(0) }).collect();
-        Self { tick: AtomicU64::new(0), place: AtomicU64::new(0), blamed: AtomicU64::new(0), commands }
+        Self { tick: AtomicU64::new(0), running: AtomicU64::new(0), blamed: AtomicU64::new(0), commands }
     }
 
     /// A phase starts.
     pub(super) fn begin(&self, recording: usize, phase: usize) {
-        // The watchdog reads the place only of a mark that has stood still for the time limit.
-        self.place.store((recording as u64) << 32 | phase as u64, Ordering::Relaxed);
+        // The watchdog reads this only after the mark has stood still for the time limit, so the two
+        // need no order.
+        self.running.store((recording as u64) << 32 | phase as u64, Ordering::Relaxed);
         self.end();
     }
 
@@ -68,23 +69,24 @@ impl Progress {
         step(&self.commands[slot].commands);
     }
 
-    /// This thread runs units, with this slot, from now to [`Progress::leave`].
+    /// The calling thread runs units with this slot, from now until [`Progress::leave`].
     pub(super) fn enter(&self, slot: usize) {
         self.commands[slot].thread.store(this_thread() + 1, Ordering::Relaxed);
     }
 
-    /// It does not any more.
+    /// The thread with this slot no longer runs units.
     pub(super) fn leave(&self, slot: usize) {
         self.commands[slot].thread.store(0, Ordering::Relaxed);
     }
 
     /// A command ran too long. To be called before the stop flag is set.
     pub(super) fn blame(&self) {
-        // Release: pairs with the Acquire in `is_blamed`. Who saw the stop flag sees this, through the lock around the reason.
+        // Release: pairs with the Acquire in `is_blamed`. A thread that saw the stop flag sees this, through the lock
+        // around the reason.
         self.blamed.store(1, Ordering::Release);
     }
 
-    /// Whether one did.
+    /// Whether a command ran too long.
     pub(super) fn is_blamed(&self) -> bool {
         self.blamed.load(Ordering::Acquire) != 0
     }
@@ -95,18 +97,18 @@ impl Progress {
         threads.filter_map(|thread| thread.checked_sub(1)).collect()
     }
 
-    /// How far the queue is now.
+    /// The progress of the queue now.
     pub(super) fn mark(&self) -> Mark {
-        // Each count only grows, so the sum moves if one of them does.
+        // Each count only grows, so the sum changes if one of them does.
         let commands =
             self.commands.iter().fold(0u64, |sum, count| sum.wrapping_add(count.commands.load(Ordering::Relaxed)));
         Mark { tick: self.tick.load(Ordering::Relaxed), commands }
     }
 
-    /// Recording and phase that run.
-    pub(super) fn place(&self) -> (usize, usize) {
-        let place = self.place.load(Ordering::Relaxed);
-        ((place >> 32) as usize, place as u32 as usize)
+    /// Indices of the running recording and phase.
+    pub(super) fn running(&self) -> (usize, usize) {
+        let running = self.running.load(Ordering::Relaxed);
+        ((running >> 32) as usize, running as u32 as usize)
     }
 }
 
@@ -133,6 +135,6 @@ mod tests {
         progress.end();
         looked(&progress);
         assert!(!progress.mark().is_running());
-        assert_eq!(progress.place(), (4, 5));
+        assert_eq!(progress.running(), (4, 5));
     }
 }

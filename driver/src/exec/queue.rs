@@ -1,4 +1,4 @@
-//! A queue: takes batches, and is served by one conductor at a time.
+//! A queue: takes batches, which one conductor at a time runs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use super::cpu_time::Thread;
 use super::line::{Conductor, Line};
-use super::phase::{self, Left};
+use super::phase::{self, PartialPhase};
 use super::progress::{Mark, Progress};
-use super::run::said;
+use super::run::panic_message;
 use super::shared::{Shared, Slot};
 use super::sync::{Mutex, spin_until};
 use super::visit::Visit;
@@ -18,13 +18,13 @@ use crate::sync::{Counter, Target, Wake};
 
 /// How long a waiter spins before it sleeps.
 pub(crate) const WAIT_SPIN: std::time::Duration = std::time::Duration::from_micros(20);
-/// Looks for work that a waiter makes in vain before it sleeps.
+/// Number of times that a waiter looks for work in vain before it sleeps.
 const WAIT_LOOKS: u32 = 3;
 
 /// A queue of an executor.
 #[derive(Debug)]
 pub(crate) struct QueueState {
-    /// Its place among the queues of the device.
+    /// Its index among the queues of the device.
     number: usize,
     shared: Arc<Shared>,
     line: Line<Submitted>,
@@ -36,26 +36,26 @@ pub(crate) struct QueueState {
 struct Submitted {
     serial: u64,
     batch: Batch,
-    /// Where to go on.
-    at: Mutex<At>,
+    /// Where to continue.
+    position: Mutex<BatchPosition>,
 }
 
-/// A place in a batch.
+/// A position in a batch.
 #[derive(Debug, Default)]
-struct At {
+struct BatchPosition {
     recording: usize,
     phase: usize,
-    /// What is left of the phase, if it was begun.
-    left: Option<Left>,
+    /// The rest of the phase, if it was begun.
+    left: Option<PartialPhase>,
 }
 
-/// How far a conductor came with a batch.
-enum Ran {
+/// How far a conductor ran a batch.
+enum ConductorStop {
     /// To its end.
     Done(Result<(), DeviceError>),
-    /// Up to something that waits for this.
+    /// Up to a phase or batch that waits for this counter value.
     Until(Target),
-    /// As far as a visitor goes.
+    /// Until the visit was over.
     Visited,
 }
 
@@ -67,8 +67,9 @@ impl QueueState {
         queue
     }
 
-    /// Puts a batch in line and returns its serial, which counts up from 1. A tiny batch on an idle queue has mostly run
-    /// when this returns, which is soon in any case. On a lost device the fence, too, is told so.
+    /// Puts a batch in line and returns its serial, which counts up from 1. A tiny batch on an idle queue has usually
+    /// run when this returns; in any case it blocks for some 100 µs at most. On a lost device the fence gets the error,
+    /// too.
     pub(crate) fn submit(self: &Arc<Self>, batch: Batch) -> Result<u64, DeviceError> {
         if let Err(lost) = self.check() {
             batch.fence.inspect(|fence| fence.settle(Err(lost.clone())));
@@ -80,7 +81,7 @@ impl QueueState {
         batch.signals.iter().for_each(|(counter, _)| counter.attach(self));
         let commands = || batch.recordings.iter().flat_map(|recording| recording.phases.commands());
         let visit = Visit::new(&self.shared.costs, commands());
-        let pushed = self.line.push(|serial| Arc::new(Submitted { serial, batch, at: Mutex::default() }));
+        let pushed = self.line.push(|serial| Arc::new(Submitted { serial, batch, position: Mutex::default() }));
         if pushed.was_idle && !(visit.is_some() && self.serve_inline(visit)) && !self.shared.post(self) {
             self.serve_inline(None);
         }
@@ -95,24 +96,24 @@ impl QueueState {
         Ok(())
     }
 
-    /// Runs one batch on this thread, or what of it a visitor runs, if a slot is free and nobody else has come. Whoever
-    /// goes on is called.
+    /// Runs batches on this thread, or as much as a `visit` allows, if a slot is free and the line has no other
+    /// conductor. `false` if no slot is free: then the caller must see to a conductor.
     fn serve_inline(self: &Arc<Self>, mut visit: Option<Visit>) -> bool {
         loop {
             let Some(mut held) = self.shared.claim() else { return false };
             let Some(role) = self.line.claim() else { return true };
             let wanted = self.conduct(role, &mut held.slot, || false, visit.as_mut());
-            // First the slot: it may be the one that is missing.
+            // The slot first: it may be the one that the next conductor lacks.
             drop(held);
             if !wanted || self.shared.post(self) {
                 return true;
             }
-            // No thread could be started: there is nobody but us.
+            // No thread could be started, so this one continues.
             visit = None;
         }
     }
 
-    /// Serves the queue, on a worker, until the line is empty or other queues wait.
+    /// Runs the queue's batches on a worker, until the line is empty or other queues wait.
     pub(super) fn serve(self: &Arc<Self>, slot: &mut Slot) {
         if let Some(role) = self.line.claim()
             && self.conduct(role, slot, || !self.shared.board.is_crowded(), None)
@@ -121,8 +122,9 @@ impl QueueState {
         }
     }
 
-    /// Runs batches in order, at least one, or what of it a visitor runs; after each, leaves unless it is to `stay`. Leaves
-    /// a batch that has to wait. Whether there are more: then the caller sees to a conductor.
+    /// Runs batches in order, at least one. Stops when `stay` returns false, when a batch must wait for a semaphore or
+    /// event, or when the `visit` is over. Returns true if batches are left: the caller must then see to another
+    /// conductor.
     fn conduct<'a>(
         self: &'a Arc<Self>,
         mut role: Conductor<'a, Submitted>,
@@ -140,15 +142,15 @@ impl QueueState {
                 observer.ran(self.number, submitted.serial, started, Instant::now());
             }
             match ran {
-                Ran::Done(result) => self.retire(&role, submitted, result),
-                Ran::Until((counter, value)) => {
+                ConductorStop::Done(result) => self.retire(&role, submitted, result),
+                ConductorStop::Until((counter, value)) => {
                     drop(submitted);
-                    let Some(again) = self.park(role, &counter, value) else { break };
+                    let Some(again) = self.suspend(role, &counter, value) else { break };
                     role = again;
                     continue;
                 }
-                // The next conductor's handle is to be the last.
-                Ran::Visited => drop(submitted),
+                // Dropped now, so that the next conductor's handle is the last.
+                ConductorStop::Visited => drop(submitted),
             }
             if !stay() {
                 wanted = role.leave();
@@ -159,25 +161,26 @@ impl QueueState {
         wanted
     }
 
-    /// Leaves the role until a counter has a value. If it has it by now, the role is back.
-    fn park<'a>(
+    /// Leaves the role until a counter has a value. If it has the value by now, returns the role.
+    fn suspend<'a>(
         self: &'a Arc<Self>,
         role: Conductor<'a, Submitted>,
         counter: &Counter,
         value: u64,
     ) -> Option<Conductor<'a, Submitted>> {
-        role.park();
-        let who = Arc::clone(self) as Arc<dyn Wake>;
-        // The loss is looked at after the line is parked, and `Shared::lose` looks for parked lines after it is there.
-        if counter.watch(value, &who) && !self.shared.loss.is_lost() {
+        role.suspend();
+        let waker = Arc::clone(self) as Arc<dyn Wake>;
+        // The loss is tested after the line is suspended, and `Shared::lose` resumes lines after the loss is set: one
+        // sees the other.
+        if counter.watch(value, &waker) && !self.shared.loss.is_lost() {
             return None;
         }
-        if self.line.unpark() { self.line.claim() } else { None }
+        if self.line.resume() { self.line.claim() } else { None }
     }
 
-    /// A conductor is wanted after this thread, which keeps its slot.
+    /// Calls a conductor for the batches that are left; this thread keeps its slot.
     fn hand_over(self: &Arc<Self>, slot: &mut Slot) {
-        // No thread could be started: there is nobody but us.
+        // No thread could be started, so this one continues.
         if !self.shared.post(self)
             && let Some(role) = self.line.claim()
         {
@@ -185,28 +188,28 @@ impl QueueState {
         }
     }
 
-    /// Runs a batch from where it was left; not at all on a lost device.
-    fn run(self: &Arc<Self>, submitted: &Submitted, slot: &mut Slot, mut visit: Option<&mut Visit>) -> Ran {
+    /// Runs a batch from where it was left; does nothing on a lost device.
+    fn run(self: &Arc<Self>, submitted: &Submitted, slot: &mut Slot, mut visit: Option<&mut Visit>) -> ConductorStop {
         if let Err(lost) = self.shared.loss.check() {
-            return Ran::Done(Err(lost));
+            return ConductorStop::Done(Err(lost));
         }
         if let Some(target) = submitted.batch.waits.iter().find(|(counter, value)| !counter.reached(*value)) {
-            return Ran::Until(target.clone());
+            return ConductorStop::Until(target.clone());
         }
-        // Conductors come one after the other: nobody waits for the lock.
-        let At { recording: first, mut phase, mut left } = std::mem::take(&mut *submitted.at.lock());
+        // Uncontended: one conductor follows the other.
+        let BatchPosition { recording: first, mut phase, mut left } = std::mem::take(&mut *submitted.position.lock());
         for (r, recording) in submitted.batch.recordings.iter().enumerate().skip(first) {
             for p in phase..recording.phases.len() {
                 if let Err(lost) = self.shared.loss.check() {
-                    return Ran::Done(Err(lost));
+                    return ConductorStop::Done(Err(lost));
                 }
                 if let Some(counter) = unset_event(&recording.phases[p]) {
-                    *submitted.at.lock() = At { recording: r, phase: p, left: None };
-                    return Ran::Until((counter, 1));
+                    *submitted.position.lock() = BatchPosition { recording: r, phase: p, left: None };
+                    return ConductorStop::Until((counter, 1));
                 }
                 if let Some(visit) = &mut visit {
                     if visit.is_over() {
-                        return self.end_visit(submitted, At { recording: r, phase: p, left: None });
+                        return self.end_visit(submitted, BatchPosition { recording: r, phase: p, left: None });
                     }
                     if !submitted.ends_with(r, p) {
                         visit.started();
@@ -218,26 +221,26 @@ impl QueueState {
                 let left = phase::run(&self.shared, work, &self.progress, slot, visit.as_deref_mut());
                 self.progress.end();
                 if left.is_some() {
-                    return self.end_visit(submitted, At { recording: r, phase: p, left });
+                    return self.end_visit(submitted, BatchPosition { recording: r, phase: p, left });
                 }
             }
             phase = 0;
         }
-        Ran::Done(self.shared.loss.check())
+        ConductorStop::Done(self.shared.loss.check())
     }
 
-    /// Notes where the next conductor goes on with a batch that takes longer than was thought.
-    fn end_visit(&self, submitted: &Submitted, at: At) -> Ran {
-        *submitted.at.lock() = at;
+    /// Notes where the next conductor continues with a batch that takes longer than was estimated.
+    fn end_visit(&self, submitted: &Submitted, position: BatchPosition) -> ConductorStop {
+        *submitted.position.lock() = position;
         for work in submitted.batch.recordings.iter().flat_map(|recording| recording.phases.commands()) {
             if let Work::Dispatch(dispatch) = work {
-                self.shared.costs.forget(&dispatch.bound.code);
+                self.shared.costs.forget(&dispatch.state.code);
             }
         }
-        Ran::Visited
+        ConductorStop::Visited
     }
 
-    /// How far this queue is; for the watchdog.
+    /// Progress of this queue; for the watchdog.
     pub(super) fn mark(&self) -> Mark {
         self.progress.mark()
     }
@@ -247,14 +250,14 @@ impl QueueState {
         self.progress.threads()
     }
 
-    /// What runs now ran too long; for the watchdog, before it ends it.
+    /// The running command ran too long; the watchdog calls this before it ends it.
     pub(super) fn blame(&self) {
         self.progress.blame();
     }
 
-    /// Names what is running; for the watchdog.
+    /// Names of the running commands; for the watchdog.
     pub(super) fn running(&self) -> String {
-        let (recording, phase) = self.progress.place();
+        let (recording, phase) = self.progress.running();
         let names = self.line.look(|submitted| {
             let recording = submitted.batch.recordings.get(recording);
             recording.map(|recording| names(recording, phase)).unwrap_or_default()
@@ -262,7 +265,7 @@ impl QueueState {
         names.filter(|names| !names.is_empty()).unwrap_or_else(|| "a transfer".to_owned())
     }
 
-    /// Waits until everything submitted so far has retired and its fences are signalled; works meanwhile.
+    /// Waits until all batches submitted so far have retired and their fences are signalled; works meanwhile.
     pub(crate) fn wait_idle(self: &Arc<Self>) -> Result<(), DeviceError> {
         self.shared.loss.check_origin()?;
         let serial = self.line.submitted();
@@ -272,12 +275,13 @@ impl QueueState {
         self.shared.loss.check()
     }
 
-    /// Serial of the last batch that has retired: what it owned is dropped, unless others own it too. Never goes back.
+    /// Serial of the last batch that has retired: what it owned is dropped, unless it has other owners. Never
+    /// decreases.
     pub(crate) fn retired(&self) -> u64 {
         self.line.retired()
     }
 
-    /// Works on this queue until `done`. `false` if there was nothing to do for this thread: it may sleep.
+    /// Works on this queue until `done`. `false` if there was no work for this thread: it may sleep.
     pub(crate) fn help(self: &Arc<Self>, done: &dyn Fn() -> bool) -> bool {
         for _ in 0..WAIT_LOOKS {
             while !done() && self.help_once(done) {
@@ -292,7 +296,7 @@ impl QueueState {
         false
     }
 
-    /// Becomes conductor or joins the phase that runs; whether there was something to do.
+    /// Becomes conductor or joins the running phase; whether there was work.
     fn help_once(self: &Arc<Self>, done: &dyn Fn() -> bool) -> bool {
         let Some(mut held) = self.shared.claim() else { return false };
         if let Some(role) = self.line.claim() {
@@ -306,21 +310,22 @@ impl QueueState {
         true
     }
 
-    /// Drops what the batch owns, then says that it has retired, then signals its semaphores and its fence, then lets go who
-    /// waits for idle.
+    /// Drops what the batch owns, then publishes that it has retired, then signals its semaphores and its fence, then
+    /// wakes the threads that wait for an idle queue. README.md, "Life of a batch", relies on this order.
     fn retire(&self, role: &Conductor<'_, Submitted>, submitted: Arc<Submitted>, result: Result<(), DeviceError>) {
         role.pop();
         let (serial, batch) = (submitted.serial, &submitted.batch);
         let (fence, signals) = (batch.fence.clone(), batch.signals.clone());
-        // A destructor that panics must not take the queue with it.
+        // A destructor that panics must not end the queue.
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(submitted)));
         role.retire(serial);
-        // On a lost device the loss wakes who waits for them.
+        // On a lost device the loss wakes their waiters.
         if !self.shared.loss.is_lost() {
             signals.iter().for_each(|(counter, value)| counter.raise(*value));
         }
         let result = result.and_then(|()| {
-            dropped.map_err(|panic| DeviceError::DeviceLost(format!("a destructor panicked: {}", said(&*panic))))
+            dropped
+                .map_err(|panic| DeviceError::DeviceLost(format!("a destructor panicked: {}", panic_message(&*panic))))
         });
         fence.inspect(|fence| fence.settle(result));
         role.settle(serial);
@@ -328,7 +333,7 @@ impl QueueState {
 }
 
 impl Submitted {
-    /// Whether nothing comes after this phase.
+    /// Whether this phase is the last.
     fn ends_with(&self, recording: usize, phase: usize) -> bool {
         let recordings = &self.batch.recordings;
         recording + 1 == recordings.len() && phase + 1 == recordings[recording].phases.len()
@@ -336,31 +341,32 @@ impl Submitted {
 }
 
 impl Wake for QueueState {
-    /// What the batch in front waits for may have happened, or the device is lost.
+    /// The counter that the batch in front waits for may have its value, or the device is lost.
     fn wake(self: Arc<Self>) {
-        if self.line.unpark() && !self.shared.post(&self) {
+        if self.line.resume() && !self.shared.post(&self) {
             self.serve_inline(None);
         }
     }
 }
 
-/// Compiles what the phase runs and what is not compiled yet: that takes as long as it takes, and counts for no time limit.
+/// Compiles kernels of the phase that are not compiled yet. Done before the phase starts, so that no time limit counts
+/// it.
 fn make_ready(phase: &[Work]) {
     for work in phase {
         if let Work::Dispatch(dispatch) = work {
-            // Who runs the kernel meets the same panic, and loses the device.
-            let _ = catch_unwind(AssertUnwindSafe(|| dispatch.bound.code.make_ready()));
+            // The thread that runs the kernel meets the same panic, and loses the device.
+            let _ = catch_unwind(AssertUnwindSafe(|| dispatch.state.code.make_ready()));
         }
     }
 }
 
-/// An event that the phase waits for, and that is not set.
+/// An event that the phase waits for and that is not set.
 fn unset_event(phase: &[Work]) -> Option<Arc<Counter>> {
     let Some(Work::WaitEvents(events)) = phase.first() else { return None };
     events.iter().find(|event| !event.reached(1)).cloned()
 }
 
-/// The kernels of a phase, each once, the first few.
+/// The first few kernels of a phase, without repetitions.
 fn names(recording: &Recording, phase: usize) -> String {
     let mut names: Vec<&str> = Vec::new();
     if phase >= recording.phases.len() {
@@ -368,9 +374,9 @@ fn names(recording: &Recording, phase: usize) -> String {
     }
     for work in &recording.phases[phase] {
         if let Work::Dispatch(dispatch) = work
-            && !names.contains(&&*dispatch.bound.name)
+            && !names.contains(&&*dispatch.state.name)
         {
-            names.push(&dispatch.bound.name);
+            names.push(&dispatch.state.name);
         }
         if names.len() > 3 {
             break;

@@ -1,4 +1,4 @@
-//! What all threads of one executor share.
+//! State that all threads of one executor share.
 
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock, Weak};
@@ -13,34 +13,34 @@ use super::cost::Costs;
 use super::loss::Loss;
 use super::observe::Observer;
 use super::phase::{SharedPhase, member_of};
-use super::plan::Plan;
+use super::plan::PhasePlan;
 use super::queue::QueueState;
 use super::sync::Mutex;
 use super::watchdog::{Nap, watch};
 use super::{ExecutorOptions, TimeLimit};
 use crate::sync::Wake;
 
-/// The right to run kernels, and the memory to do it with. There are as many as workers.
+/// The right to run kernels, and the memory to do it with. There are as many slots as workers.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
-    /// Below the number of workers, another for each slot.
+    /// Index of the slot, below the number of workers.
     pub(super) number: usize,
-    /// The kernels' memory.
+    /// Memory of the kernels.
     pub(super) scratch: Scratch,
-    /// A plan to fill, for phases that are run alone.
-    pub(super) plan: Plan,
-    /// Kernels that were run, to measure some of them.
+    /// A plan to reuse, for phases that are run alone.
+    pub(super) plan: PhasePlan,
+    /// Counter of kernel runs, to measure some of them.
     pub(super) count: u64,
 }
 
-/// The clock of kernels: nanoseconds since it was first asked.
+/// The clock of kernels: nanoseconds since the first call.
 fn nanoseconds() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
 thread_local! {
-    /// Slots that this thread holds. Such a thread must not wait for workers: they may wait for its slot.
+    /// Number of slots that this thread holds. Such a thread must not wait for workers: they may wait for its slot.
     static HELD: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -86,7 +86,7 @@ impl Shared {
         }
     }
 
-    /// Threads that may run kernels at once.
+    /// Number of threads that may run kernels at once.
     pub(super) fn workers(&self) -> usize {
         self.workers
     }
@@ -99,19 +99,19 @@ impl Shared {
         &self.nap
     }
 
-    /// The queues that are alive.
+    /// The queues that still exist.
     pub(super) fn queues(&self) -> Vec<Arc<QueueState>> {
         let mut queues = self.queues.lock();
         queues.retain(|queue| queue.strong_count() > 0);
         queues.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Makes the watchdog look at a queue.
+    /// Makes the watchdog check a queue.
     pub(super) fn register(&self, queue: &Arc<QueueState>) {
         self.queues.lock().push(Arc::downgrade(queue));
     }
 
-    /// Loses the device: kernels end, threads that wait wake up, and queues that are parked retire what they have.
+    /// Loses the device: kernels end, waiting threads wake up, and suspended queues retire their batches.
     pub(super) fn lose(&self, why: String) {
         self.loss.lose(why);
         self.queues().into_iter().for_each(Wake::wake);
@@ -122,7 +122,7 @@ impl Shared {
         self.board.claim().map(|slot| SlotGuard::new(self, slot))
     }
 
-    /// Wants a conductor for a queue. `false` if there is no thread that could come.
+    /// Calls a conductor for a queue. `false` if no thread exists or can be started.
     pub(super) fn post(self: &Arc<Self>, queue: &Arc<QueueState>) -> bool {
         let spawn = self.board.post(queue);
         self.spawn(spawn)
@@ -151,9 +151,9 @@ impl Shared {
         thread.map(|thread| self.threads.lock().push(thread)).is_ok()
     }
 
-    /// Lets all threads end when nothing is left to do, and waits for that unless they may be waiting for this thread.
+    /// Lets all threads end when no work is left, and joins them unless they may be waiting for this thread.
     pub(super) fn shut(&self) {
-        // There are no threads to end, and locks may be held for ever. What the threads own stays.
+        // A forked process has no threads to end, and locks may be held for ever. What the threads own leaks.
         if self.loss.is_elsewhere() {
             return;
         }
@@ -161,13 +161,14 @@ impl Shared {
         self.nap.close();
         while !holds_slot() {
             let Some(thread) = self.threads.lock().pop() else { break };
-            // Workers catch the panics of kernels and of what batches own; another one has been reported by its thread.
+            // Workers catch the panics of kernels and of what batches own; any other panic has been reported by its
+            // thread.
             let _ = thread.join();
         }
     }
 }
 
-/// How long an idle worker spins: short where it would take a core from the others.
+/// How long an idle worker spins: shorter where it would take a core from the others.
 fn idle_spin(workers: usize) -> Duration {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Duration::from_micros(if workers < cores { 20 } else { 5 })
@@ -195,7 +196,7 @@ impl Drop for SlotGuard {
     }
 }
 
-/// A worker's thread.
+/// The main loop of a worker.
 fn work(shared: &Arc<Shared>) {
     while let Some((job, slot, spawn)) = shared.board.next() {
         let mut held = SlotGuard::new(shared, slot);

@@ -1,8 +1,8 @@
-//! The primitives of every protocol in this folder: the machine's, or loom's under `cfg(loom)`.
+//! The primitives of every protocol in this folder: the real ones, or loom's under `cfg(loom)`.
 //!
-//! Nothing in `exec/` or `sync/` takes a lock or an atomic from elsewhere, so that loom explores the code that runs.
-//! (One exception: the stop flag, which kernels know as a `std` atomic. The loss sets it before it takes the lock under which a
-//! sleeper tests it.)
+//! `exec/` and `sync/` take all locks and atomics from here, so that loom explores the code that runs. (One exception:
+//! the stop flag, which kernels read as a `std` atomic. The loss sets it before it takes the lock under which a sleeper
+//! tests it.)
 
 #[cfg(not(loom))]
 mod primitive {
@@ -12,7 +12,7 @@ mod primitive {
 
 #[cfg(loom)]
 mod primitive {
-    //! Loom's locks in the shape of `parking_lot`'s.
+    //! Loom's locks with the interface of `parking_lot`.
 
     use std::ops::{Deref, DerefMut};
     use std::time::{Duration, Instant};
@@ -99,7 +99,7 @@ mod primitive {
 
 pub(crate) use primitive::*;
 
-/// Spins until `done`, at most about `limit`; whether it is done. In a model it looks once.
+/// Spins until `done`, for about `limit` at most; returns whether it is done. In a model it tests once.
 #[cfg(not(loom))]
 pub(crate) fn spin_until(limit: std::time::Duration, mut done: impl FnMut() -> bool) -> bool {
     if done() {
@@ -119,7 +119,7 @@ pub(crate) fn spin_until(limit: std::time::Duration, mut done: impl FnMut() -> b
     }
 }
 
-/// Spins until `done`, at most about `limit`; whether it is done. In a model it looks once.
+/// Spins until `done`, for about `limit` at most; returns whether it is done. In a model it tests once.
 #[cfg(loom)]
 pub(crate) fn spin_until(_limit: std::time::Duration, mut done: impl FnMut() -> bool) -> bool {
     done()

@@ -1,4 +1,4 @@
-//! The executor as its users see it, with kernels written in Rust.
+//! Tests of the executor through its interface, with kernels written in Rust.
 
 #![cfg(not(loom))]
 
@@ -20,7 +20,7 @@ use crate::error::DeviceError;
 use crate::memory::{Allocation, Heap};
 use crate::sync::FenceState;
 
-/// A kernel that is a closure, and the most steps of a workgroup, if they are known.
+/// A kernel that is a closure, and the maximum number of steps of a workgroup, if known.
 struct Kernel<F>(F, Option<u64>);
 
 impl<F> fmt::Debug for Kernel<F> {
@@ -34,7 +34,7 @@ impl<F: Fn(&DispatchArgs<'_>, [u32; 3]) -> Outcome + Send + Sync> Code for Kerne
         self.0(args, workgroup)
     }
 
-    fn most_steps(&self) -> Option<u64> {
+    fn max_steps(&self) -> Option<u64> {
         self.1
     }
 }
@@ -43,15 +43,12 @@ fn kernel(run: impl Fn(&DispatchArgs<'_>, [u32; 3]) + Send + Sync + 'static) -> 
     bounded(None, run)
 }
 
-fn bounded(
-    most_steps: Option<u64>,
-    run: impl Fn(&DispatchArgs<'_>, [u32; 3]) + Send + Sync + 'static,
-) -> Arc<dyn Code> {
+fn bounded(max_steps: Option<u64>, run: impl Fn(&DispatchArgs<'_>, [u32; 3]) + Send + Sync + 'static) -> Arc<dyn Code> {
     let run = move |args: &DispatchArgs<'_>, at| {
         run(args, at);
         Outcome::Done
     };
-    Arc::new(Kernel(run, most_steps))
+    Arc::new(Kernel(run, max_steps))
 }
 
 /// A kernel that runs until it is stopped.
@@ -66,7 +63,7 @@ fn endless() -> Arc<dyn Code> {
 }
 
 fn dispatch(name: &str, code: &Arc<dyn Code>, buffers: &[GuestSlice], groups: Groups) -> Work {
-    let bound = Bound {
+    let state = DispatchState {
         name: name.into(),
         code: Arc::clone(code),
         source: None,
@@ -76,7 +73,7 @@ fn dispatch(name: &str, code: &Arc<dyn Code>, buffers: &[GuestSlice], groups: Gr
         addresses: None,
         push: Arc::new([0; MAX_PUSH_BYTES]),
     };
-    Work::Dispatch(DispatchWork { bound: Arc::new(bound), base: [0; 3], groups, condition: None })
+    Work::Dispatch(DispatchWork { state: Arc::new(state), base: [0; 3], groups, condition: None })
 }
 
 fn one(name: &str, code: &Arc<dyn Code>) -> Work {
@@ -87,7 +84,7 @@ fn executor(workers: usize) -> Arc<Executor> {
     limited(workers, 60_000)
 }
 
-/// An executor whose commands may run for so many milliseconds.
+/// An executor whose commands may run for this many milliseconds.
 fn limited(workers: usize, milliseconds: u64) -> Arc<Executor> {
     let time_limit = TimeLimit { limit: Duration::from_millis(milliseconds), set_by: "the test" };
     Executor::new(ExecutorOptions { workers, time_limit })
@@ -103,7 +100,7 @@ fn memory(bytes: u64) -> Arc<Allocation> {
     Heap::new(bytes).unwrap().allocate(bytes).unwrap()
 }
 
-/// Adds 1 to the word of its number.
+/// Adds 1 to the word at the workgroup's index.
 fn count_up() -> Arc<dyn Code> {
     kernel(|args, [x, y, z]| {
         let [nx, ny, _] = args.num_workgroups.map(u64::from);
@@ -140,7 +137,7 @@ fn phases_do_not_overlap() {
     let memory = memory(4);
     let phases = 200;
     let code = kernel(move |args, _| {
-        // Sees all workgroups of the phases before, and none of the phases after.
+        // Sees all workgroups of earlier phases, and none of later ones.
         let before = args.buffers[0].atomic_u32(0).unwrap().fetch_add(1, SeqCst);
         let phase = args.buffers.len() as u32 - 1;
         assert_eq!(before / 50, phase);

@@ -1,8 +1,9 @@
 //! Ends commands that run longer than the time limit.
 //!
-//! Phases and commands are counted when they start (`progress.rs`), which reads no clock; the watchdog looks now and
-//! then, and counts that have not moved while a thread worked for the limit (`worked.rs`) are an overrun. While nothing runs
-//! the watchdog sleeps: the conductor that comes first wakes it, all others see with one load that it is awake.
+//! Phases and commands are counted when they start (`progress.rs`), which reads no clock; the watchdog checks the
+//! counts periodically. If they have not moved while one thread worked for the time limit (`cpu_time.rs`), the command
+//! overran. While nothing runs the watchdog sleeps: the first conductor wakes it, the others see with one load that it
+//! is awake.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -14,19 +15,19 @@ use super::queue::QueueState;
 use super::shared::Shared;
 use super::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence};
 
-/// Looks per time limit: an overrun is seen at most two of these parts too late.
+/// Checks per time limit: an overrun is detected at most two periods too late.
 const LOOKS: u32 = 16;
-/// Looks without a conductor after which the watchdog sleeps.
+/// Checks without a conductor after which the watchdog sleeps.
 const PATIENCE: u32 = 2;
 
-/// No thread yet, or it sleeps.
+/// The thread does not exist yet, or it sleeps.
 const ASLEEP: usize = 0;
 const AWAKE: usize = 1;
 
 /// Whether the watchdog has to be awake. See README.md, "watchdog's nap".
 #[derive(Debug)]
 pub(super) struct Nap {
-    /// Conductors at work.
+    /// Number of conductors at work.
     active: AtomicUsize,
     state: AtomicUsize,
     sleep: Mutex<Sleep>,
@@ -49,7 +50,7 @@ impl Nap {
         }
     }
 
-    /// A conductor starts. Whether the caller has to start the watchdog's thread.
+    /// A conductor starts. Returns whether the caller has to start the watchdog's thread.
     pub(super) fn begin(&self) -> bool {
         self.active.fetch_add(1, Ordering::Relaxed);
         // SeqCst: pairs with the fence in `doze`. Either this load sees ASLEEP, or `doze` sees the conductor.
@@ -59,7 +60,7 @@ impl Nap {
 
     /// A conductor ends.
     pub(super) fn end(&self) {
-        // Relaxed: nothing is published; a late sight of it costs one look more.
+        // Relaxed: nothing is published; seeing it late costs one more check.
         self.active.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -74,11 +75,11 @@ impl Nap {
 
     /// Whether a conductor is at work.
     pub(super) fn is_active(&self) -> bool {
-        // Relaxed: a conductor seen late is seen at the next look.
+        // Relaxed: a conductor seen late is seen at the next check.
         self.active.load(Ordering::Relaxed) != 0
     }
 
-    /// The watchdog sleeps until a conductor starts, or returns at once if one is there.
+    /// Sleeps until a conductor starts; returns at once if there is one. For the watchdog.
     pub(super) fn doze(&self) {
         let mut sleep = self.sleep.lock();
         self.state.store(ASLEEP, Ordering::Relaxed);
@@ -90,7 +91,7 @@ impl Nap {
         self.state.store(AWAKE, Ordering::Relaxed);
     }
 
-    /// The watchdog waits for its next look. Whether the executor is closing and nothing runs: then it ends.
+    /// Waits for the next check. Returns whether the executor is closing and nothing runs, so that the watchdog ends.
     fn pause(&self, period: Duration) -> bool {
         let mut sleep = self.sleep.lock();
         if !sleep.closing {
@@ -117,15 +118,15 @@ impl Nap {
     }
 }
 
-/// What the watchdog saw of a queue when it looked last.
-struct Seen {
+/// A queue at the watchdog's latest check.
+struct WatchedQueue {
     queue: Weak<QueueState>,
     mark: Mark,
-    /// What threads have worked since that mark.
+    /// CPU time of its threads since that mark.
     worked: Worked,
 }
 
-/// The watchdog's thread.
+/// The main loop of the watchdog.
 pub(super) fn watch(shared: &Shared) {
     let limit = shared.time_limit();
     let period = (limit.limit / LOOKS).clamp(Duration::from_millis(1), Duration::from_secs(1));
@@ -147,25 +148,25 @@ pub(super) fn watch(shared: &Shared) {
     }
 }
 
-/// Looks at all queues, a slice of time after the last look, which counts for so much at most.
+/// Checks all queues, `slice` after the latest check. One check counts for at most `max_slice`.
 fn look(
     shared: &Shared,
-    seen: &mut Vec<Seen>,
+    seen: &mut Vec<WatchedQueue>,
     TimeLimit { limit, set_by }: TimeLimit,
-    (slice, most): (Duration, Duration),
+    (slice, max_slice): (Duration, Duration),
 ) {
     let queues = shared.queues();
     seen.retain(|seen| seen.queue.strong_count() > 0);
     for queue in queues {
         let mark = queue.mark();
         let Some(last) = seen.iter_mut().find(|seen| std::ptr::eq(seen.queue.as_ptr(), Arc::as_ptr(&queue))) else {
-            seen.push(Seen { queue: Arc::downgrade(&queue), mark, worked: Worked::default() });
+            seen.push(WatchedQueue { queue: Arc::downgrade(&queue), mark, worked: Worked::default() });
             continue;
         };
         if last.mark != mark {
             last.mark = mark;
             last.worked.restart();
-        } else if mark.is_running() && last.worked.look(&queue.threads(), slice, most) >= limit {
+        } else if mark.is_running() && last.worked.look(&queue.threads(), slice, max_slice) >= limit {
             let what = queue.running();
             queue.blame();
             shared.lose(format!("{what} ran longer than the time limit of {limit:?}, which {set_by} sets"));

@@ -1,7 +1,7 @@
-//! What a queue is asked to run: commands with everything resolved at record time.
+//! The commands that a queue runs, with everything resolved at record time.
 //!
-//! A batch is a list of recordings, a recording a list of phases, a phase a list of commands that may overlap. All of it
-//! is immutable, so a recording is shared by every submission of its command buffer and by every worker that runs it.
+//! A batch is a list of recordings, a recording a list of phases, a phase a list of commands that may overlap. All of
+//! it is immutable, so every submission of a command buffer and every worker that runs it share one recording.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -21,7 +21,7 @@ use crate::sync::{Counter, FenceState, Target};
 
 use super::Phases;
 
-/// The most workgroups in one dimension (`maxComputeWorkGroupCount`). A dispatch above it runs nothing.
+/// Maximum number of workgroups in one dimension (`maxComputeWorkGroupCount`). A larger dispatch runs nothing.
 pub(crate) const MAX_GROUPS: u32 = MAX_WORKGROUPS;
 
 /// One command, ready to run.
@@ -30,29 +30,29 @@ pub(crate) enum Work {
     /// `vkCmdDispatch`, `vkCmdDispatchBase`, `vkCmdDispatchIndirect`.
     Dispatch(DispatchWork),
     /// One region of `vkCmdCopyBuffer`. The slices have equal lengths (the shorter one counts) and do not overlap
-    /// (VUID-vkCmdCopyBuffer-pRegions-00117): where they do, every byte of `to` becomes some byte of `from`, old or new.
+    /// (VUID-vkCmdCopyBuffer-pRegions-00117): if they do, every byte of `to` becomes some byte of `from`, old or new.
     Copy {
         /// The bytes to read.
         from: GuestSlice,
-        /// Where they go.
+        /// The bytes to write.
         to: GuestSlice,
     },
-    /// `vkCmdFillBuffer`: a repeated word; a rest of less than a word is left alone.
+    /// `vkCmdFillBuffer`: a repeated word; a remainder of less than a word is not written.
     Fill {
         /// The bytes to write.
         to: GuestSlice,
-        /// What they become.
+        /// The value.
         word: u32,
     },
     /// One region of a copy from or to an image.
     Rows(Box<RowsWork>),
-    /// One level of an image, or a part, that becomes one texel all over.
+    /// One level of an image, or a part of it, filled with one texel.
     Clear(Box<ClearWork>),
     /// `vkCmdSetEvent`, `vkCmdResetEvent`: alone in its phase.
     Event {
         /// 1 while the event is set.
         event: Arc<Counter>,
-        /// What it becomes.
+        /// The new state.
         set: bool,
     },
     /// `vkCmdWaitEvents`: alone in its phase, which starts when all of them are set.
@@ -63,7 +63,7 @@ pub(crate) enum Work {
     Update {
         /// The bytes to write.
         to: GuestSlice,
-        /// What they become; cut at the end of `to`.
+        /// Their values; cut at the end of `to`.
         bytes: Arc<[u8]>,
     },
 }
@@ -72,7 +72,7 @@ impl Work {
     /// The kernel, or the kind of transfer; for timelines.
     pub(crate) fn name(&self) -> &str {
         match self {
-            Self::Dispatch(dispatch) => &dispatch.bound.name,
+            Self::Dispatch(dispatch) => &dispatch.state.name,
             Self::Copy { .. } => "copy",
             Self::Fill { .. } => "fill",
             Self::Update { .. } => "update",
@@ -85,7 +85,7 @@ impl Work {
         }
     }
 
-    /// Bytes that a transfer writes; 0 of anything else.
+    /// Bytes that a transfer writes; 0 for other commands.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Dispatch(_) | Self::Event { .. } | Self::WaitEvents(_) | Self::Query(_) => 0,
@@ -98,73 +98,73 @@ impl Work {
     }
 }
 
-/// Rows at equal distances in slices at equal distances.
+/// Rows with a constant pitch in slices with a constant pitch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
     /// The memory.
     pub(crate) slice: GuestSlice,
     /// First byte of the first row.
     pub(crate) first: u64,
-    /// Bytes from a row to the next.
+    /// Bytes from one row to the next.
     pub(crate) row_pitch: u64,
-    /// Bytes from a slice to the next.
+    /// Bytes from one slice to the next.
     pub(crate) slice_pitch: u64,
-    /// Rows of a slice; at least 1.
+    /// Rows per slice; at least 1.
     pub(crate) height: u64,
-    /// All rows.
+    /// Number of rows in all slices.
     pub(crate) rows: u64,
 }
 
 impl Grid {
-    /// Where a row begins.
+    /// Offset of a row's first byte.
     pub(crate) fn at(&self, row: u64) -> u64 {
         self.first + row / self.height * self.slice_pitch + row % self.height * self.row_pitch
     }
 }
 
-/// Rows of texels from one place to another: as many as `to` has.
+/// A copy of rows of texels: as many as `to` has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowsWork {
     /// Rows to read.
     pub(crate) from: Grid,
-    /// Rows to write; they do not overlap those.
+    /// Rows to write; they do not overlap `from`.
     pub(crate) to: Grid,
-    /// Bytes of a row.
+    /// Bytes per row.
     pub(crate) row_bytes: u64,
 }
 
-/// Rows that all become the same.
+/// Rows that all get the same bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct ClearWork {
     /// Rows to write.
     pub(crate) to: Grid,
-    /// What each becomes.
+    /// The bytes of each.
     pub(crate) row: Arc<[u8]>,
 }
 
 /// The source of a kernel, for messages.
 pub(crate) trait Places: Send + Sync {
-    /// The place in it that belongs to a word ([`Stop::word`](spelter_shaders::abi::Stop::word)), if it is known.
+    /// The location that belongs to a word of the module ([`Stop::word`](spelter_shaders::abi::Stop::word)), if known.
     fn place(&self, word: u32) -> Option<String>;
 }
 
-/// What stands bound when a dispatch is recorded: its pipeline, descriptors and push constants. Dispatches share it that
-/// follow one another with nothing bound between them.
+/// State bound when a dispatch is recorded: its pipeline, descriptors and push constants. Consecutive dispatches share
+/// it while nothing is bound between them.
 #[derive(Clone)]
-pub(crate) struct Bound {
+pub(crate) struct DispatchState {
     /// The entry point, for messages.
     pub(crate) name: Arc<str>,
     /// The kernel.
     pub(crate) code: Arc<dyn Code>,
-    /// Where it comes from, for messages: the pipeline's, while there is one.
+    /// The shader's source, for messages: the pipeline's, while the pipeline exists.
     pub(crate) source: Option<Weak<dyn Places>>,
     /// One slice for each descriptor, in the order of the kernel's bindings.
     pub(crate) buffers: Arc<[GuestSlice]>,
-    /// Images and samplers by the same numbers; empty if the kernel has none.
+    /// Images and samplers, with the same indices; empty if the kernel has none.
     pub(crate) images: Arc<[Descriptor]>,
-    /// What else it may access, if it goes through addresses, and the heap that this is part of.
+    /// The heap whose address ranges the kernel may access, if it uses buffer device addresses.
     pub(crate) addresses: Option<Arc<Heap>>,
-    /// Where both come from, if a submission has to look again.
+    /// Where `buffers` and `images` come from, if a submission has to read the descriptors again.
     pub(crate) late: Option<Arc<Sources>>,
     /// Push constants as they were when the dispatch was recorded.
     pub(crate) push: Arc<[u8; MAX_PUSH_BYTES]>,
@@ -173,13 +173,13 @@ pub(crate) struct Bound {
 /// A dispatch.
 #[derive(Clone)]
 pub(crate) struct DispatchWork {
-    /// Of what.
-    pub(crate) bound: Arc<Bound>,
+    /// What is bound.
+    pub(crate) state: Arc<DispatchState>,
     /// The first workgroup (`vkCmdDispatchBase`).
     pub(crate) base: [u32; 3],
-    /// How many workgroups.
+    /// The number of workgroups.
     pub(crate) groups: Groups,
-    /// What must hold for it to run at all.
+    /// The condition for it to run at all.
     pub(crate) condition: Option<Condition>,
 }
 
@@ -188,7 +188,7 @@ pub(crate) struct DispatchWork {
 pub(crate) struct Condition {
     /// One word.
     pub(crate) word: GuestSlice,
-    /// Whether they run if the word is 0, and not if it is anything else.
+    /// Whether dispatches run if the word is 0, instead of if it is not.
     pub(crate) inverted: bool,
 }
 
@@ -201,34 +201,35 @@ impl Condition {
 
 impl fmt::Debug for DispatchWork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "dispatch `{}` base {:?} groups {:?}", self.bound.name, self.base, self.groups)
+        write!(f, "dispatch `{}` base {:?} groups {:?}", self.state.name, self.base, self.groups)
     }
 }
 
-/// Where a dispatch's size comes from.
+/// Source of a dispatch's size.
 #[derive(Clone, Debug)]
 pub(crate) enum Groups {
-    /// Known when recorded. A zero in any dimension means nothing runs.
+    /// Known when recorded. If any dimension is zero, nothing runs.
     Direct([u32; 3]),
     /// Three words (`VkDispatchIndirectCommand`), read when the phase starts.
     Indirect(GuestSlice),
 }
 
-/// What a command buffer records: immutable, shared by every submission of it.
+/// The commands of a command buffer: immutable, shared by every submission of it.
 #[derive(Default)]
 pub(crate) struct Recording {
-    /// Run in order, each after the one before it has ended.
+    /// Run in order, each after the one before has ended.
     pub(crate) phases: Phases,
-    /// What the program calls transfers, by phase and place in it; for timelines. Dispatches have that in their names.
+    /// The program's labels of transfers, by phase and index in it; for timelines. Names of dispatches include their
+    /// label.
     pub(crate) labels: BTreeMap<(usize, usize), Arc<str>>,
-    /// Whatever the slices in `phases` point into.
+    /// Owners of the memory that slices in `phases` point into.
     pub(crate) keep_alive: Vec<Arc<dyn Any + Send + Sync>>,
-    /// Whether a dispatch has descriptors that a submission has to look at again.
+    /// Whether a dispatch has descriptors that a submission has to read again.
     pub(crate) late: bool,
 }
 
 impl Recording {
-    /// What a command is called in timelines.
+    /// The name of a command in timelines.
     pub(crate) fn name(&self, phase: usize, command: usize) -> Cow<'_, str> {
         let name = self.phases[phase][command].name();
         match self.labels.get(&(phase, command)) {
@@ -247,12 +248,12 @@ impl fmt::Debug for Recording {
 /// One submission. Its serial counts up per queue; semaphores and fence are signalled when it has retired.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// What has to happen before it starts.
+    /// Semaphore values that must be reached before it starts.
     pub(crate) waits: Vec<Target>,
-    /// Run one after the other, as if a barrier lay between them.
+    /// Run one after the other, as if separated by a barrier.
     pub(crate) recordings: Vec<Arc<Recording>>,
-    /// Raised at the end, unless the device is lost.
+    /// Semaphore values to raise at the end, unless the device is lost.
     pub(crate) signals: Vec<Target>,
-    /// Signalled at the end, or told that the device is lost.
+    /// Signalled at the end, or settled with the error of a lost device.
     pub(crate) fence: Option<Arc<FenceState>>,
 }

@@ -1,8 +1,8 @@
-//! What kernels may address: the bytes of all live buffers that have an address.
+//! Addressable memory: the bytes of all live buffers that have a device address.
 //!
-//! Buffers may overlap, as their memory may. Kernels get disjoint ranges, so the edges of all buffers are kept, each with how
-//! many buffers begin there less how many end, and the ranges are what lies where more have begun than ended. Memory is the heap,
-//! or the host's, which may be anywhere and may be imported more than once.
+//! Buffers may overlap, as their memory may. Kernels get disjoint ranges: for each address the number of buffers that
+//! begin there minus the number that end there is stored, and the ranges are the addresses with a positive prefix sum.
+//! The memory is the heap, or imported host memory, which may be anywhere and may be imported more than once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use spelter_shaders::guest::GuestSlice;
 /// The addressable bytes of a device.
 #[derive(Debug)]
 pub(crate) struct Addresses {
-    /// All of the heap.
+    /// The whole heap.
     heap: GuestSlice,
     /// A leaf lock.
     edges: Mutex<Edges>,
@@ -22,11 +22,11 @@ pub(crate) struct Addresses {
 
 #[derive(Debug, Default)]
 struct Edges {
-    /// Address → beginnings less ends.
+    /// Address → number of buffers that begin there minus number that end there.
     at: BTreeMap<u64, i64>,
-    /// Memory outside of the heap that buffers are in, by its beginning and length, with how many buffers there are.
+    /// Imported memory that has buffers, by start and length, with the number of buffers.
     imported: BTreeMap<(u64, u64), (GuestSlice, u64)>,
-    /// What they come to, until one of them changes.
+    /// The resulting ranges, cached until a buffer is added or removed.
     pieces: Option<Arc<[GuestSlice]>>,
 }
 
@@ -48,7 +48,7 @@ impl Edges {
         self.pieces = None;
     }
 
-    /// One buffer more or less in memory that was imported.
+    /// Adds or removes one buffer in imported memory.
     fn import(&mut self, memory: GuestSlice, more: bool) {
         let key = (start(memory), memory.len());
         let (_, count) = self.imported.entry(key).or_insert((memory, 0));
@@ -58,7 +58,7 @@ impl Edges {
         }
     }
 
-    /// Disjoint ranges that do not touch, in ascending order.
+    /// The ranges: disjoint, not adjacent, in ascending order.
     fn ranges(&self) -> Vec<(u64, u64)> {
         let (mut ranges, mut open, mut start) = (Vec::new(), 0, 0);
         for (&at, &count) in &self.at {
@@ -73,8 +73,8 @@ impl Edges {
         ranges
     }
 
-    /// The ranges as slices of the memory that they are in. One that goes on in other memory is cut there; memory may be imported
-    /// twice, and then the one that reaches farthest counts.
+    /// The ranges as slices of the memory that contains them. A range that continues in other memory is cut there; if
+    /// memory is imported twice, the import that ends last counts.
     fn slices(&self, heap: GuestSlice) -> Vec<GuestSlice> {
         let mut memories: Vec<_> = self.imported.values().map(|(memory, _)| *memory).chain([heap]).collect();
         memories.sort_by_key(|memory| start(*memory));
@@ -86,7 +86,7 @@ impl Edges {
                     farthest = if end(next) > end(farthest) { next } else { farthest };
                 }
                 let slice = farthest.slice(at.wrapping_sub(start(farthest)), stop - at);
-                // Every buffer is in a memory; one that were in none would have no bytes.
+                // Every buffer is inside some memory; outside of all it would have no bytes.
                 if slice.is_empty() {
                     break;
                 }
@@ -99,17 +99,17 @@ impl Edges {
 }
 
 impl Addresses {
-    /// Nothing of a heap.
+    /// No addressable bytes.
     pub(super) fn new(heap: GuestSlice) -> Self {
         Self { heap, edges: Mutex::default() }
     }
 
-    /// The bytes of a buffer in `memory` may be addressed from now on.
+    /// Makes the bytes of a buffer in `memory` addressable.
     pub(crate) fn add(&self, buffer: GuestSlice, memory: GuestSlice) {
         self.change(buffer, memory, true);
     }
 
-    /// A buffer is gone whose bytes were added.
+    /// Removes a buffer that was added.
     pub(crate) fn remove(&self, buffer: GuestSlice, memory: GuestSlice) {
         self.change(buffer, memory, false);
     }
@@ -124,7 +124,7 @@ impl Addresses {
         edges.add(end(buffer), -count);
     }
 
-    /// The pieces that kernels look addresses up in (`spelter_shaders::abi::piece_at`), as of now.
+    /// The current address ranges, in which kernels look addresses up (`spelter_shaders::abi::piece_at`).
     pub(crate) fn pieces(&self) -> Arc<[GuestSlice]> {
         let mut edges = self.edges.lock();
         if let Some(pieces) = &edges.pieces {
@@ -143,7 +143,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against a count for each byte: buffers in the heap, in other memory, and in a part of that which was imported again.
+        /// Compares with a count per byte, for buffers in the heap, in imported memory, and in a part of it that was
+        /// imported again.
         #[test]
         fn ranges_are_the_bytes_of_live_buffers(
             steps in proptest::collection::vec((0usize..4, 0u64..60, 1u64..20, any::<bool>()), 1..40),

@@ -1,20 +1,20 @@
-//! Which granules of a range are free: first fit, neighbours merged.
+//! Free list of granules: first fit, adjacent ranges merged.
 
 use std::collections::BTreeMap;
 
-/// Free ranges, by start. Sorted, disjoint, and never touching: two that touch are one.
+/// Free ranges, by start: sorted, disjoint, and never adjacent.
 #[derive(Debug)]
 pub(super) struct FreeList {
     free: BTreeMap<usize, usize>,
 }
 
 impl FreeList {
-    /// All of `0 .. len` is free.
+    /// A list in which all of `0 .. len` is free.
     pub(super) fn new(len: usize) -> Self {
         Self { free: BTreeMap::from_iter((len > 0).then_some((0, len))) }
     }
 
-    /// Takes `len` from the first range that has it.
+    /// Takes `len` from the first range that is large enough.
     pub(super) fn take(&mut self, len: usize) -> Option<usize> {
         let (&start, &free) = self.free.iter().find(|&(_, &free)| free >= len)?;
         self.free.remove(&start);
@@ -24,7 +24,7 @@ impl FreeList {
         Some(start)
     }
 
-    /// Gives back what `take` handed out.
+    /// Returns what `take` handed out.
     pub(super) fn give(&mut self, start: usize, len: usize) {
         let mut merged = (start, len);
         if let Some((&before, &before_len)) = self.free.range(..start).next_back() {

@@ -1,4 +1,4 @@
-//! A heap of device memory, and the allocations that come out of it.
+//! The heap of device memory, and its allocations.
 
 use std::sync::Arc;
 
@@ -10,27 +10,28 @@ use super::free_list::FreeList;
 use super::reserve::{Origin, Reservation};
 use crate::error::DeviceError;
 
-/// Allocations begin and end on multiples of this: whole pages on every system, and every alignment that Vulkan can ask.
+/// Allocations begin and end on multiples of this: whole pages on every system, and at least every alignment that
+/// Vulkan requests.
 const GRANULE: usize = 64 << 10;
 
-/// The smallest heap worth having; below it the system is asked no more.
+/// The smallest heap to try.
 const LEAST: usize = 16 << 20;
 
-/// Memory of which allocations are made.
+/// Memory that allocations are taken from.
 #[derive(Debug)]
 pub(crate) struct Heap {
     reservation: Reservation,
-    /// Counts in granules. A leaf lock: nothing else is locked while it is held.
+    /// In granules. A leaf lock: nothing else is locked while it is held.
     free: Mutex<FreeList>,
     /// What kernels may address.
     addresses: Arc<Addresses>,
-    /// The process whose threads take the lock.
+    /// The process in which the lock's owners exist.
     origin: Origin,
 }
 
 impl Heap {
-    /// A heap of `bytes`, rounded up to 64 KiB. If the system refuses that many addresses the heap becomes smaller: ask
-    /// [`Heap::size`]. [`DeviceError::OutOfMemory`] if even 16 MiB are refused.
+    /// A heap of `bytes`, rounded up to 64 KiB. If the system refuses that many addresses, the heap is smaller
+    /// ([`Heap::size`]). [`DeviceError::OutOfMemory`] if even 16 MiB are refused.
     pub(crate) fn new(bytes: u64) -> Result<Arc<Self>, DeviceError> {
         let reservation = reserve(bytes).ok_or(DeviceError::OutOfMemory)?;
         let free = Mutex::new(FreeList::new(reservation.len() / GRANULE));
@@ -38,17 +39,17 @@ impl Heap {
         Ok(Arc::new(Self { reservation, free, addresses, origin: Origin::new() }))
     }
 
-    /// What kernels may address; the slices in there are good as long as the heap is.
+    /// What kernels may address; the slices in it are valid as long as the heap exists.
     pub(crate) fn addresses(&self) -> &Arc<Addresses> {
         &self.addresses
     }
 
-    /// Bytes in all.
+    /// Size in bytes.
     pub(crate) fn size(&self) -> u64 {
         self.reservation.len() as u64
     }
 
-    /// `size` bytes, all zero, aligned to 64 KiB; given back when the last handle drops.
+    /// `size` bytes, all zero, aligned to 64 KiB; freed when the last handle drops.
     pub(crate) fn allocate(self: &Arc<Self>, size: u64) -> Result<Arc<Allocation>, DeviceError> {
         if size > self.size() {
             return Err(DeviceError::OutOfMemory);
@@ -61,8 +62,8 @@ impl Heap {
     }
 }
 
-/// Reserves `bytes`. Where the system has fewer addresses (`RLIMIT_AS`), half or a quarter of that …, and as many are left
-/// to the rest of the process.
+/// Reserves `bytes`. If the system has fewer addresses (`RLIMIT_AS`), tries half, a quarter and so on, so that as many
+/// remain for the rest of the process.
 fn reserve(bytes: u64) -> Option<Reservation> {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX / 2).min(usize::MAX / 2);
     let wanted = bytes.max(1).next_multiple_of(GRANULE);
@@ -82,7 +83,7 @@ fn reserve(bytes: u64) -> Option<Reservation> {
     }
 }
 
-/// The size of a heap when nobody asks for another: three quarters of the machine's memory, or 2 GiB where that is unknown.
+/// The default size of a heap: three quarters of the machine's memory, or 2 GiB if that is unknown.
 pub(crate) fn default_bytes() -> u64 {
     physical_bytes().map_or(2 << 30, |bytes| bytes / 4 * 3)
 }
@@ -99,26 +100,26 @@ fn physical_bytes() -> Option<u64> {
     None
 }
 
-/// Memory of a device. The slice may be used as long as a handle is held.
+/// Memory of a device. The slice is valid as long as a handle exists.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     slice: GuestSlice,
-    /// Gives it back on drop.
+    /// Frees the memory on drop.
     #[cfg_attr(not(test), expect(dead_code, reason = "kept for its drop"))]
     owner: Owner,
 }
 
-/// Whose the bytes of an allocation are.
+/// The owner of an allocation's bytes.
 #[derive(Debug)]
 pub(super) enum Owner {
-    /// A heap's.
+    /// The heap.
     #[cfg_attr(not(test), expect(dead_code, reason = "kept for its drop"))]
     Heap(Piece),
-    /// The program's: nothing is given back.
+    /// The program: nothing is freed.
     Host,
 }
 
-/// A part of a heap that is handed out.
+/// An allocated range of a heap.
 #[derive(Debug)]
 pub(super) struct Piece {
     heap: Arc<Heap>,
@@ -131,12 +132,12 @@ impl Allocation {
         Self { slice, owner }
     }
 
-    /// The bytes.
+    /// The bytes of the allocation.
     pub(crate) fn slice(&self) -> GuestSlice {
         self.slice
     }
 
-    /// Its place in the heap, in granules.
+    /// Its range in the heap, in granules.
     #[cfg(test)]
     fn place(&self) -> (usize, usize) {
         match &self.owner {
@@ -148,11 +149,11 @@ impl Allocation {
 
 impl Drop for Piece {
     fn drop(&mut self) {
-        // In a forked process, a thread that is not there may hold the lock.
+        // In a forked process, a thread that does not exist may hold the lock.
         if self.heap.origin.is_elsewhere() {
             return;
         }
-        // First the pages, then the range: whoever gets it next finds zeros.
+        // The pages first, then the range: the next allocation must find zeros.
         self.heap.reservation.decommit(self.start * GRANULE, self.granules * GRANULE);
         self.heap.free.lock().give(self.start, self.granules);
     }
@@ -164,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    /// A step of a random program: allocate so many bytes, or drop one of the live allocations.
+    /// A step of a random program: allocate a number of bytes, or drop one of the live allocations.
     #[derive(Clone, Debug)]
     enum Step {
         Allocate(u64),

@@ -1,9 +1,10 @@
-//! Memory that the host owns, used as device memory (`VK_EXT_external_memory_host`).
+//! Host memory used as device memory (`VK_EXT_external_memory_host`).
 //!
 //! # Safety
 //!
-//! [`GuestSlice::new`] wants its range mapped, readable and writable while a copy of the slice is used. Here the caller
-//! promises it: Vulkan's rule that imported memory outlives the memory object, its buffers and all that runs.
+//! [`GuestSlice::new`] requires its range to be mapped, readable and writable while a copy of the slice is used. Here
+//! the caller guarantees it, by Vulkan's rule that imported memory outlives the memory object, its buffers and all
+//! commands.
 
 use std::sync::Arc;
 
@@ -15,10 +16,10 @@ use crate::error::{Error, require};
 use crate::resource::DeviceMemory;
 
 impl Device {
-    /// What imported memory begins and ends at multiples of (`minImportedHostPointerAlignment`), in bytes.
+    /// Alignment of imported memory's start and end (`minImportedHostPointerAlignment`), in bytes.
     pub const IMPORT_ALIGNMENT: u64 = 4096;
 
-    /// `vkAllocateMemory` with `VkImportMemoryHostPointerInfoEXT`: `size` bytes of the host's from `pointer` on.
+    /// `vkAllocateMemory` with `VkImportMemoryHostPointerInfoEXT`: `size` bytes of host memory at `pointer`.
     ///
     /// # Safety
     ///
@@ -34,7 +35,7 @@ impl Device {
         require(whole, at, "VUID-VkMemoryAllocateInfo-allocationSize-01745", || {
             format!("allocationSize {size} is no multiple of {}", Self::IMPORT_ALIGNMENT)
         })?;
-        // SAFETY: the caller promises that the range stays as it must be.
+        // SAFETY: the caller guarantees that the range stays mapped and unreferenced.
         let slice = unsafe { GuestSlice::new(pointer, size) };
         Ok(DeviceMemory::of_allocation(self, Arc::new(Allocation::new(slice, Owner::Host))))
     }
@@ -56,7 +57,7 @@ mod tests {
         let layout = Layout::from_size_align(8192, 4096).unwrap();
         // SAFETY: the layout is not empty.
         let pointer = unsafe { alloc_zeroed(layout) };
-        // SAFETY: it is freed after all that uses it is gone.
+        // SAFETY: it is freed after its last use.
         let refused =
             |offset, size| unsafe { device.import_host_memory(pointer.wrapping_add(offset), size) }.unwrap_err();
         assert!(refused(4, 4096).to_string().contains("VUID-VkImportMemoryHostPointerInfoEXT-pHostPointer-01749"));
@@ -75,7 +76,7 @@ mod tests {
         let word = unsafe { pointer.wrapping_add(4096 + 8).cast::<u32>().read() };
         assert_eq!((word, memory.host_address()), (0xabcd_1234, pointer));
         drop((command, buffer, memory));
-        // SAFETY: nobody uses it any more.
+        // SAFETY: nothing uses it any more.
         unsafe { dealloc(pointer, layout) };
     }
 }

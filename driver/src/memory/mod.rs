@@ -1,7 +1,7 @@
-//! Device memory: one reserved address range, handed out piece by piece.
+//! Device memory: allocations from one reserved address range.
 //!
-//! Addresses are the same for host and device. Pages are committed when they are first touched and go back to the
-//! system when their allocation is dropped, so what is handed out again reads as zero.
+//! Host and device use the same addresses. Pages are committed when they are first touched and returned to the system
+//! when their allocation drops, so a later allocation reads as zero.
 
 mod addresses;
 mod free_list;

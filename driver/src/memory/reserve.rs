@@ -1,22 +1,23 @@
-//! The driver's own mappings: the reserved address range under a heap, and a page by which a process knows that it was forked.
+//! The driver's own mappings: the reserved address range of a heap, and a page by which a process detects that it was
+//! forked.
 //!
 //! # Safety
 //!
-//! Two obligations arise here. [`GuestSlice::new`] wants its range mapped, readable and writable while a copy of the
-//! slice is used: a [`Reservation`] maps its whole range for its whole life, and whoever hands out slices keeps an
-//! `Arc` of it beside them. Rust references must not point into the range: nothing here makes one. Advice that drops
-//! pages changes what racing reads see, stale bytes or zeros, and keeps the range mapped. Advice on what a forked process
-//! finds changes nothing in this one.
+//! Two obligations arise here. [`GuestSlice::new`] requires its range to be mapped, readable and writable while a copy
+//! of the slice is used: a [`Reservation`] maps its whole range for its whole life, and code that hands out slices
+//! keeps an `Arc` of it with them. Rust references must not point into the range: nothing here makes one. Advice that
+//! drops pages changes what racing reads see (stale bytes or zeros) and keeps the range mapped. Advice on what a forked
+//! process finds changes nothing in this one.
 
 use std::io;
 
 use memmap2::{MmapMut, MmapOptions, MmapRaw};
 use spelter_shaders::guest::GuestSlice;
 
-/// Where huge pages begin and end on the machines we know.
+/// Size and alignment of huge pages on the supported machines.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// An anonymous mapping of which no page is committed before it is touched.
+/// An anonymous mapping whose pages are committed when they are first touched.
 #[derive(Debug)]
 pub(super) struct Reservation {
     map: MmapRaw,
@@ -41,7 +42,7 @@ impl Reservation {
         self.len
     }
 
-    /// The whole range. Not to be used after the reservation is dropped.
+    /// The whole range. Must not be used after the reservation is dropped.
     pub(super) fn slice(&self) -> GuestSlice {
         let base = self.map.as_mut_ptr().wrapping_add(self.skip);
         // SAFETY: `skip` and `skip + len`, rounded outwards to words, lie in the mapping, which consists of whole pages; it
@@ -51,21 +52,22 @@ impl Reservation {
 
     #[cfg(target_os = "linux")]
     fn ask_for_huge_pages(&self) {
-        // Refused where the kernel was built without huge pages: slower, otherwise the same.
+        // Refused if the Linux kernel was built without huge pages: slower, otherwise the same.
         let _ = self.map.advise_range(memmap2::Advice::HugePage, self.skip, self.len);
     }
 
     #[cfg(not(target_os = "linux"))]
     fn ask_for_huge_pages(&self) {}
 
-    /// Gives the pages of `offset .. offset + len` back, so that they read as zero. Both are multiples of the page size.
+    /// Returns the pages of `offset .. offset + len` to the system, so that they read as zero. Both are multiples of
+    /// the page size.
     pub(super) fn decommit(&self, offset: usize, len: usize) {
         if !self.drop_pages(offset, len) {
             self.slice().slice(offset as u64, len as u64).fill(0, len as u64, 0);
         }
     }
 
-    /// Whether the system took the pages and promises zeros.
+    /// Whether the system took the pages and guarantees zeros.
     #[cfg(target_os = "linux")]
     fn drop_pages(&self, offset: usize, len: usize) -> bool {
         let advice = memmap2::UncheckedAdvice::DontNeed;
@@ -80,10 +82,10 @@ impl Reservation {
     }
 }
 
-/// The process that made it, told from those that were forked from it: they find the page empty.
+/// Identifies the process that created it: processes forked from it find the page empty.
 #[derive(Debug)]
 pub(crate) struct Origin {
-    /// None where the system does not empty pages for them.
+    /// `None` if the system cannot empty pages in forked processes.
     page: Option<MmapMut>,
     process: u32,
 }
@@ -94,7 +96,7 @@ impl Origin {
         Self { page: emptied_by_forks(), process: std::process::id() }
     }
 
-    /// Whether this is another process. One load, where the system empties pages; else a system call.
+    /// Whether this is another process. One load if the system empties pages, else a system call.
     pub(crate) fn is_elsewhere(&self) -> bool {
         match &self.page {
             Some(page) => page.first() != Some(&1),
@@ -107,7 +109,7 @@ impl Origin {
 fn emptied_by_forks() -> Option<MmapMut> {
     let mut page = MmapMut::map_anon(1).ok()?;
     let advice = rustix::mm::Advice::LinuxWipeOnFork;
-    // SAFETY: the range is the mapping's own, and in this process nothing of it changes.
+    // SAFETY: the range is the whole mapping, and its contents in this process do not change.
     unsafe { rustix::mm::madvise(page.as_mut_ptr().cast(), page.len(), advice) }.ok()?;
     page[0] = 1;
     Some(page)

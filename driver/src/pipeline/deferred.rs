@@ -118,8 +118,8 @@ impl Code for KernelCode {
         self.made().map_or(Outcome::Stopped, |made| made.code.run_all(args, workgroups, scratch))
     }
 
-    fn most_steps(&self) -> Option<u64> {
-        self.made.get()?.code.most_steps()
+    fn max_steps(&self) -> Option<u64> {
+        self.made.get()?.code.max_steps()
     }
 
     fn make_ready(&self) {

@@ -1,11 +1,11 @@
-//! Batches: commands recorded together, submitted together, and known by one serial.
+//! Batches: commands that are recorded and submitted together and have one serial.
 //!
 //! A batch owns all objects that its commands use until its serial has retired; then it is recycled.
 
 mod submission;
 mod timeline;
 
-pub(crate) use submission::{Clock, First, Flight, Line, Moment};
+pub(crate) use submission::{Clock, ContextQueue, First, Submission, TimelinePoint};
 pub(crate) use timeline::Timeline;
 
 use std::sync::Arc;
@@ -24,23 +24,23 @@ use crate::resource::Resource;
 use crate::serial::Serial;
 use crate::stats::Counters;
 
-/// Commands in a batch before it is submitted without being asked: workers should not wait for a long list.
+/// Commands in a batch before it is submitted automatically, so that workers get work before a long list is complete.
 const MAX_COMMANDS: usize = 1024;
 
 /// Why a command was not recorded.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// It is wrong, or something failed.
+    /// The command is invalid, or something failed.
     Error(Error),
     /// A batch of another context must be done before: nothing was recorded.
-    Behind(Moment),
+    After(TimelinePoint),
     /// A batch of another context must be submitted before: nothing was recorded.
-    Unsubmitted(Moment),
-    /// The host is copying bytes that it uses: when more than so many copies have ended it is to be looked at again. Nothing
+    Unsubmitted(TimelinePoint),
+    /// The host is copying bytes that the command uses: retry when more than this number of copies have ended. Nothing
     /// was recorded.
     Copying(u64),
-    /// A resource got another object meanwhile, or was mapped: nothing was recorded, and what was looked up must be looked
-    /// up again.
+    /// A resource was mapped or got another object meanwhile: nothing was recorded, and the objects must be looked up
+    /// again.
     Again,
 }
 
@@ -53,8 +53,8 @@ impl From<Error> for Refusal {
 impl From<First> for Refusal {
     fn from(first: First) -> Self {
         match first {
-            First::Done(moment) => Self::Behind(moment),
-            First::Submitted(moment) => Self::Unsubmitted(moment),
+            First::Done(point) => Self::After(point),
+            First::Submitted(point) => Self::Unsubmitted(point),
         }
     }
 }
@@ -65,43 +65,44 @@ impl From<spelter_driver::Error> for Refusal {
     }
 }
 
-/// Commands being recorded, or on their way.
+/// Commands that are being recorded or in flight.
 #[derive(Debug)]
 pub(crate) struct Batch {
     serial: Serial,
     commands: CommandBuffer,
     recorded: usize,
     /// Batches of contexts on other queues that must be done before it starts.
-    after: SmallVec<[Moment; 1]>,
+    after: SmallVec<[TimelinePoint; 1]>,
     hazards: Hazards,
     objects: Vec<Arc<ResourceObject>>,
-    /// Bytes that come back when it retires.
+    /// Bytes of memory that are freed when it retires.
     owed: u64,
-    state: BoundState,
-    /// Not yet among the counters: a dispatch has no time for atomics.
+    state: BindState,
+    /// Not yet added to the counters: atomics would slow down every dispatch.
     counts: Counts,
     /// Attempts to record a command.
     attempts: u32,
     began: Option<Instant>,
 }
 
-/// What a batch took note of for a command.
+/// The result of noting a command's uses in a batch.
 #[derive(Debug, Default)]
 pub(crate) struct Entries<'a> {
-    /// Which of the uses write nothing but what did not hold data.
+    /// The uses that write only bytes without defined data.
     pub(crate) fresh: Fresh,
-    /// What counts as holding data since.
+    /// The ranges that count as valid since.
     added: SmallVec<[(&'a Resource, Added); 1]>,
 }
 
 impl Entries<'_> {
-    /// The command was refused: what it would have written holds what it held before. None of the resources is locked.
+    /// The command was refused: the ranges that it would have written are as valid as before. The caller locks none of
+    /// the resources.
     pub(crate) fn take_back(self) {
         self.added.into_iter().rev().for_each(|(resource, added)| resource.state().take_back(added));
     }
 }
 
-/// Commands that were recorded.
+/// Numbers of recorded commands.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     dispatches: u64,
@@ -109,14 +110,14 @@ struct Counts {
     barriers: u64,
 }
 
-/// What the command buffer has bound, so that nothing is bound twice.
+/// The bind state of the command buffer, so that nothing is bound twice.
 #[derive(Debug, Default)]
-struct BoundState {
+struct BindState {
     program: Option<u64>,
     sets: Vec<Option<u64>>,
     push: Vec<u8>,
-    /// The number of the program's state, if the last command was its dispatch and what was touched since the last
-    /// barrier is what that dispatch touches.
+    /// The number of the program's state, if the last command was its dispatch and the accesses since the last barrier
+    /// are those of that dispatch.
     last: Option<u64>,
 }
 
@@ -130,7 +131,7 @@ impl Batch {
             hazards: Hazards::default(),
             objects: Vec::new(),
             owed: 0,
-            state: BoundState::default(),
+            state: BindState::default(),
             counts: Counts::default(),
             attempts: 0,
             began: None,
@@ -143,14 +144,14 @@ impl Batch {
         Ok(())
     }
 
-    /// Forgets everything, and lets go of all it owned.
+    /// Clears the batch and drops all objects that it owned.
     fn reset(&mut self) {
         self.recorded = 0;
         self.after.clear();
         self.hazards.clear();
         self.objects.clear();
         self.owed = 0;
-        self.state = BoundState::default();
+        self.state = BindState::default();
         self.began = None;
     }
 
@@ -158,12 +159,13 @@ impl Batch {
         self.serial
     }
 
-    /// Notes that the batch uses these objects, and owns them from now on; what is written counts as holding data, until
-    /// that is taken back.
+    /// Notes that the batch uses these objects and owns them from now on. Written ranges count as valid until
+    /// [`Entries::take_back`].
     ///
-    /// Each is entered under its resource's lock ([`Backing::enter`](crate::replace::Backing::enter)): whoever renames or maps
-    /// decides under the same lock, so he finds the use and the valid bytes, or the command finds the new object or the
-    /// mapping. In the end all are still what they were, so that the command uses what the resources were at one moment.
+    /// Each use is entered under its resource's lock ([`Backing::enter`](crate::replace::Backing::enter)). A rename or
+    /// a mapping decides under the same lock, so it sees the use and the valid bytes, or the command sees the new
+    /// object or the mapping. At the end all objects are tested once more, so that the command uses one consistent
+    /// state of all its resources.
     pub(crate) fn enter<'a>(
         &mut self,
         clock: &Arc<Clock>,
@@ -197,7 +199,7 @@ impl Batch {
                     let entry = Entry { clock, serial, range: &range, access, by, author };
                     let entered = state.enter(object, entry).map_err(|refused| match refused {
                         Refused::Again => Refusal::Again,
-                        // The lock is held.
+                        // Read under the resource's lock, so that the end of this copy is not missed.
                         Refused::Copying => Refusal::Copying(resource.share().gate().count()),
                         Refused::First(first) => first.into(),
                     })?;
@@ -213,6 +215,7 @@ impl Batch {
                 self.objects.push(Arc::clone(object));
             }
         }
+        // With several resources, an early one may have been replaced after it was entered.
         let has_changed = |u: Use<'_>| u.resource.is_some_and(|resource| !resource.state().has(u.object));
         if resources > 1 && uses.into_iter().any(has_changed) {
             return Err(Refusal::Again);
@@ -220,9 +223,10 @@ impl Batch {
         Ok(())
     }
 
-    /// Puts a barrier before the next command if what it does asks for one; whether it did. `fresh` is of the same uses.
+    /// Puts a barrier before the next command if its accesses require one, and returns whether they did. `fresh`
+    /// belongs to the same uses.
     pub(crate) fn order(&mut self, uses: impl Iterator<Item = Touch> + Clone, fresh: Fresh) -> Result<bool, Error> {
-        // If the command is refused, what repeats the one before must look again.
+        // If the command is refused, a repetition of the dispatch before it must not skip the hazard test.
         self.state.last = None;
         let barrier = self.hazards.next(uses, fresh);
         if barrier {
@@ -231,7 +235,7 @@ impl Batch {
         Ok(barrier)
     }
 
-    /// Everything before it is done, and seen, by everything after it.
+    /// Records a full barrier: all commands before it are complete and their writes visible to all commands after it.
     pub(crate) fn barrier(&mut self) -> Result<(), Error> {
         let stages = vk::PipelineStageFlags::ALL_COMMANDS;
         let memory = MemoryBarrier {
@@ -242,7 +246,7 @@ impl Batch {
         Ok(self.commands.pipeline_barrier(stages, stages, &[memory], &[])?)
     }
 
-    /// Records a command that is no dispatch.
+    /// Records a command other than a dispatch.
     pub(crate) fn transfer(
         &mut self,
         command: impl FnOnce(&CommandBuffer) -> Result<(), spelter_driver::Error>,
@@ -254,7 +258,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Records a dispatch of what is bound. `state` is its number if it may be repeated without another look.
+    /// Records a dispatch of the bound state. `state` is its number if it may be repeated without another hazard test.
     pub(crate) fn dispatch(&mut self, groups: [u32; 3], state: Option<u64>) -> Result<(), Error> {
         self.commands.dispatch(groups[0], groups[1], groups[2])?;
         self.state.last = state;
@@ -263,7 +267,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Adds what was recorded since the last time to the counters.
+    /// Adds the commands that were recorded since the last call to the counters.
     pub(crate) fn count(&mut self, counters: &Counters) {
         let Counts { dispatches, transfers, barriers } = std::mem::take(&mut self.counts);
         counters.dispatches.add(dispatches);
@@ -281,7 +285,7 @@ impl Batch {
         if self.state.program != Some(program.id()) {
             self.state.program = None;
             self.commands.bind_pipeline(program.pipeline())?;
-            // Layouts may differ: what was bound for another program may be disturbed.
+            // Layouts may differ: sets that were bound for another program may be disturbed.
             self.state.sets.clear();
             self.state.push.clear();
             self.state.program = Some(program.id());
@@ -299,12 +303,12 @@ impl Batch {
         self.state.program == Some(program.id()) && self.state.push == push
     }
 
-    /// Whether the set of that number is bound.
+    /// Whether the set with that number is bound.
     pub(crate) fn has_set(&self, group: u32, number: u64) -> bool {
         self.state.sets.get(group as usize).is_some_and(|bound| *bound == Some(number))
     }
 
-    /// Binds a descriptor set, which has a number. Its program is bound.
+    /// Binds a descriptor set, by its number in the cache. The program is bound already.
     pub(crate) fn bind_set(
         &mut self,
         program: &Program,
@@ -322,7 +326,7 @@ impl Batch {
         Ok(())
     }
 
-    /// The batch keeps memory that it alone needs: a staging buffer, or a replaced object.
+    /// Counts memory that only this batch keeps alive: a staging buffer or a replaced object.
     pub(crate) fn owe(&mut self, bytes: u64) {
         self.owed += bytes;
     }

@@ -1,4 +1,4 @@
-//! A batch that a queue has: when it is over, and how to wait for that.
+//! Submissions: a submitted batch, its completion test and its fence.
 
 use spelter_driver::{Fence, Queue, Semaphore};
 
@@ -6,38 +6,38 @@ use crate::error::Error;
 use crate::serial;
 
 /// The clock of a context whose batches go through a queue.
-pub(crate) type Clock = serial::Clock<Flight>;
-/// A batch of a context.
-pub(crate) type Moment = serial::Moment<Flight>;
+pub(crate) type Clock = serial::Clock<Submission>;
+/// A point of a context's timeline: one of its batches.
+pub(crate) type TimelinePoint = serial::TimelinePoint<Submission>;
 /// A batch of another context that must come first.
-pub(crate) type First = serial::First<Flight>;
+pub(crate) type First = serial::First<Submission>;
 
 /// The queue of a context.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct ContextQueue {
     /// Its index in the device.
-    pub(crate) queue: usize,
-    /// A timeline: the serials of the context's batches, as they are done. For contexts on other queues.
+    pub(crate) index: usize,
+    /// A timeline semaphore: counts up to the serial of the last completed batch. Contexts on other queues wait for it.
     pub(crate) done: Semaphore,
 }
 
-/// What the driver knows a batch by.
+/// A batch as the driver identifies it.
 #[derive(Clone, Debug)]
-pub(crate) struct Flight {
+pub(crate) struct Submission {
     queue: Queue,
     /// The index of the queue in its device.
-    line: usize,
-    /// The driver's number of the submission; 0 if it failed, so that it counts as over.
+    queue_index: usize,
+    /// The driver's number of the submission; 0 if it failed, so that it counts as complete.
     serial: u64,
     fence: Option<Fence>,
 }
 
-impl Flight {
-    pub(super) fn new(queue: &Queue, line: usize, serial: u64, fence: Option<Fence>) -> Self {
-        Self { queue: queue.clone(), line, serial, fence }
+impl Submission {
+    pub(super) fn new(queue: &Queue, queue_index: usize, serial: u64, fence: Option<Fence>) -> Self {
+        Self { queue: queue.clone(), queue_index, serial, fence }
     }
 
-    /// Returns when it is over; works on the queue meanwhile.
+    /// Returns when it is complete; executes work of the queue meanwhile.
     pub(crate) fn wait(&self) -> Result<(), Error> {
         if let Some(fence) = &self.fence {
             fence.wait(None)?;
@@ -45,7 +45,7 @@ impl Flight {
         Ok(())
     }
 
-    /// Waits no longer than `limit`; whether it is over.
+    /// Waits for at most `limit` and returns whether it is complete.
     pub(crate) fn wait_for(&self, limit: std::time::Duration) -> Result<bool, Error> {
         match &self.fence {
             Some(fence) => Ok(fence.wait(Some(limit))?),
@@ -54,14 +54,14 @@ impl Flight {
     }
 }
 
-impl serial::Flight for Flight {
-    type Line = Line;
+impl serial::Submission for Submission {
+    type Queue = ContextQueue;
 
     fn is_over(&self) -> bool {
         self.queue.retired() >= self.serial
     }
 
-    fn precedes(&self, line: &Line) -> bool {
-        self.line == line.queue
+    fn precedes(&self, queue: &ContextQueue) -> bool {
+        self.queue_index == queue.index
     }
 }

@@ -1,4 +1,4 @@
-//! The batches of a context in order: one being recorded, those in flight, and those that are to be used again.
+//! The batches of a context in order: the one that is being recorded, those in flight, and recycled ones.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use spelter_driver::{Queue, SemaphoreSubmit, SubmitInfo};
 
-use super::{Batch, Clock, Flight, Moment};
+use super::{Batch, Clock, Submission, TimelinePoint};
 use crate::error::Error;
 use crate::serial::Serial;
 use crate::share::Share;
@@ -14,8 +14,8 @@ use crate::share::Share;
 /// Recycled batches that are kept.
 const SPARE: usize = 8;
 
-/// Batches on their way beyond which who records more waits for the older half of them: a host that is far ahead of the workers
-/// must not fill the memory with commands.
+/// With more batches in flight than this, recording waits for the older half of them: a host that is far ahead of the
+/// workers must not fill the memory with commands.
 const MAX_IN_FLIGHT: usize = 256;
 
 /// The batches of one context.
@@ -25,11 +25,11 @@ pub(crate) struct Timeline {
     queue: Queue,
     clock: Arc<Clock>,
     recording: Option<Box<Batch>>,
-    /// Submitted, with all they own until their serials retire.
+    /// Submitted batches, with all objects that they own until their serials retire.
     in_flight: VecDeque<Box<Batch>>,
     #[expect(clippy::vec_box, reason = "batches go from list to list, and are large")]
     spare: Vec<Box<Batch>>,
-    /// Why a batch could not be submitted. Its commands are lost, so nothing after it can be right.
+    /// The error of a batch that could not be submitted. Its commands are lost, so every later result would be wrong.
     failed: Option<Error>,
 }
 
@@ -46,7 +46,8 @@ impl Timeline {
         }
     }
 
-    /// The batch being recorded. A long one, or one that keeps much memory, is submitted first and a new one begun.
+    /// The batch that is being recorded. A long batch, or one that keeps much memory, is submitted first and a new one
+    /// begun.
     pub(crate) fn batch(&mut self) -> Result<&mut Batch, Error> {
         let heavy = self.recording.as_ref().is_some_and(|batch| batch.owed > self.share.memory().budget / 4);
         if heavy {
@@ -58,7 +59,7 @@ impl Timeline {
         if self.recording.is_none() {
             self.recording = Some(self.begin()?);
         }
-        // There is one: a failure has returned above.
+        // It is `Some`: a failure has returned above.
         self.recording.as_deref_mut().ok_or_else(|| Error::OutOfMemory(String::new()))
     }
 
@@ -70,25 +71,26 @@ impl Timeline {
         Ok(batch)
     }
 
-    /// The batch being recorded, if there is one.
+    /// The batch that is being recorded, if any.
     pub(crate) fn open(&mut self) -> Option<&mut Batch> {
         self.recording.as_deref_mut()
     }
 
-    /// Submits what was recorded. The serial of the last batch that was submitted; 0 if none was yet.
+    /// Submits the recorded commands. Returns the serial of the last submitted batch, or 0 before the first.
     pub(crate) fn flush(&mut self) -> Result<Serial, Error> {
         if let Some(mut batch) = self.recording.take() {
             batch.count(&self.share.memory().counters);
             let result = self.submit(&batch);
-            let flight = match &result {
-                Ok(flight) => flight.clone(),
+            let submission = match &result {
+                Ok(submission) => submission.clone(),
                 Err(_) => {
-                    // Nobody shall wait for what never comes. If this fails nobody can wait: the device is lost.
-                    let _ = self.clock.line.done.signal(batch.serial);
-                    Flight::new(&self.queue, self.clock.line.queue, 0, None)
+                    // Other queues must not wait forever for a batch that never runs. If this fails the device is lost,
+                    // and their waits fail too.
+                    let _ = self.clock.queue.done.signal(batch.serial);
+                    Submission::new(&self.queue, self.clock.queue.index, 0, None)
                 }
             };
-            self.clock.submit(batch.serial, flight);
+            self.clock.submit(batch.serial, submission);
             self.share.memory().counters.batches_submitted.one();
             if let (Some(trace), Some(began)) = (self.share.trace(), batch.began) {
                 trace.recorded(self.clock.id(), batch.serial, batch.recorded, began);
@@ -105,29 +107,29 @@ impl Timeline {
         }
     }
 
-    fn submit(&self, batch: &Batch) -> Result<Flight, Error> {
+    fn submit(&self, batch: &Batch) -> Result<Submission, Error> {
         batch.commands.end()?;
         let fence = self.share.device().create_fence(false);
         let mut waits: SmallVec<[SemaphoreSubmit<'_>; 1]> = SmallVec::new();
-        for Moment { clock, serial } in &batch.after {
-            waits.push(SemaphoreSubmit { semaphore: &clock.line.done, value: *serial });
+        for TimelinePoint { clock, serial } in &batch.after {
+            waits.push(SemaphoreSubmit { semaphore: &clock.queue.done, value: *serial });
         }
-        let signals = [SemaphoreSubmit { semaphore: &self.clock.line.done, value: batch.serial }];
+        let signals = [SemaphoreSubmit { semaphore: &self.clock.queue.done, value: batch.serial }];
         let submit = SubmitInfo { waits: &waits, commands: &[&batch.commands], signals: &signals };
         let serial = self.queue.submit_all(&[submit], Some(&fence))?;
-        Ok(Flight::new(&self.queue, self.clock.line.queue, serial, Some(fence)))
+        Ok(Submission::new(&self.queue, self.clock.queue.index, serial, Some(fence)))
     }
 
-    /// What is recorded from now on runs after a batch of a context on another queue, which was submitted. What was
-    /// recorded before does not wait.
-    pub(crate) fn come_after(&mut self, moment: &Moment) -> Result<(), Error> {
+    /// Makes later commands run after a submitted batch of a context on another queue. Commands recorded before do not
+    /// wait: they are submitted first.
+    pub(crate) fn come_after(&mut self, point: &TimelinePoint) -> Result<(), Error> {
         self.flush()?;
-        self.batch()?.after.push(moment.clone());
-        self.clock.follow(&moment.clock, moment.serial);
+        self.batch()?.after.push(point.clone());
+        self.clock.follow(&point.clock, point.serial);
         Ok(())
     }
 
-    /// The batch to wait for before more is recorded, if too many are on their way.
+    /// The batch to wait for before more commands are recorded, if too many are in flight.
     pub(crate) fn too_far_ahead(&mut self) -> Option<Serial> {
         if self.in_flight.len() <= MAX_IN_FLIGHT {
             return None;
@@ -137,7 +139,7 @@ impl Timeline {
         middle.map(|batch| batch.serial)
     }
 
-    /// Recycles the batches that are done; what nothing else uses goes with them.
+    /// Recycles the batches that have retired, and frees the objects that nothing else uses.
     pub(crate) fn retire(&mut self) {
         let retired = self.clock.retired();
         while let Some(mut batch) = self.in_flight.pop_front_if(|batch| batch.serial <= retired) {

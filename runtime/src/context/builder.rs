@@ -70,7 +70,8 @@ impl ContextBuilder {
         self
     }
 
-    /// What sets the time limit for the users of the program, an option of its own for one: [`Error::DeviceLost`] says so.
+    /// What sets the time limit for the users of the program, an option of its own for one: [`Error::DeviceLost`] says
+    /// so.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -91,7 +92,8 @@ impl ContextBuilder {
         self
     }
 
-    /// The most bytes of device memory, at least one; three quarters of the machine's by default. Only what is used is taken.
+    /// The most bytes of device memory, at least one; three quarters of the machine's by default. Only what is used is
+    /// taken.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -121,8 +123,8 @@ impl ContextBuilder {
         self
     }
 
-    /// Fills contents that are not defined, of new and of invalidated resources, with junk: a program that relies on them
-    /// is found out. Costs time; off by default.
+    /// Fills contents that are not defined, of new and of invalidated resources, with junk: a program that relies on
+    /// them is found out. Costs time; off by default.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -170,8 +172,8 @@ impl ContextBuilder {
         self
     }
 
-    /// Starts the device. [`Error::OutOfMemory`] if the address range for its memory cannot be had, [`Error::Options`] if it is
-    /// to have no memory, or its commands no time.
+    /// Starts the device. [`Error::OutOfMemory`] if the address range for its memory cannot be had, [`Error::Options`]
+    /// if it is to have no memory, or its commands no time.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {

@@ -8,10 +8,11 @@ use crate::replace::{self, Invalidated, Reason, Room};
 use crate::resource::Resource;
 
 impl Context {
-    /// Forgets what a buffer holds: its bytes are not defined any more, and nothing waits for those who use the old ones.
-    /// If it is in use it gets new storage behind the same handle, in all slots that it occupies; if no memory can be had for
-    /// that, the commands that use the old storage are waited for, and [`Stats::renames_without_memory`](crate::Stats) tells.
-    /// The contents of a mapped buffer stay, since the host has them ([`Stats::invalidations_refused`](crate::Stats)).
+    /// Forgets what a buffer holds: its bytes are not defined any more, and nothing waits for those who use the old
+    /// ones. If it is in use it gets new storage behind the same handle, in all slots that it occupies; if no memory
+    /// can be had for that, the commands that use the old storage are waited for, and
+    /// [`Stats::renames_without_memory`](crate::Stats) tells. The contents of a mapped buffer stay, since the host has
+    /// them ([`Stats::invalidations_refused`](crate::Stats)).
     ///
     /// [`Error::Resource`] if the buffer is destroyed or of another device.
     ///
@@ -68,11 +69,11 @@ impl Context {
         Ok(())
     }
 
-    /// Forgets what an image, or levels and layers of it, hold. As [`Context::invalidate`]. If a part of an image that is in
-    /// use is forgotten and the rest holds data, there are two ways, and nobody waits in either: if the rest is no larger than
-    /// what is forgotten the image gets new storage, and the rest is copied over in order; else the image keeps its storage,
-    /// the part holds nothing from now on, and what is written there next comes after those who use it now
-    /// ([`Stats::invalidations_in_order`](crate::Stats)), since the copy would cost more than it gains.
+    /// Forgets what an image, or levels and layers of it, hold. As [`Context::invalidate`]. If a part of an image that
+    /// is in use is forgotten and the rest holds data, there are two ways, and nobody waits in either: if the rest is
+    /// no larger than what is forgotten the image gets new storage, and the rest is copied over in order; else the
+    /// image keeps its storage, the part holds nothing from now on, and what is written there next comes after those
+    /// who use it now ([`Stats::invalidations_in_order`](crate::Stats)), since the copy would cost more than it gains.
     ///
     /// [`Error::Range`] if there are no such levels or layers, [`Error::Resource`] as for buffers.
     ///

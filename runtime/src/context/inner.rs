@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::batch::{Clock, Moment, Refusal, Timeline};
+use crate::batch::{Clock, Refusal, Timeline, TimelinePoint};
 use crate::bindings::Bindings;
 use crate::descriptors::{ProgramStates, SetCache};
 use crate::error::Error;
@@ -14,7 +14,7 @@ use crate::serial::{Access, Serial};
 use crate::share::Share;
 
 /// What the handles of a context name.
-pub(crate) struct Inner {
+pub(crate) struct ContextInner {
     pub(crate) share: Arc<Share>,
     pub(crate) clock: Arc<Clock>,
     /// Locked before any resource.
@@ -33,7 +33,7 @@ pub(crate) struct State {
     pub(crate) journal_seen: u64,
 }
 
-impl Inner {
+impl ContextInner {
     /// A context on a device, known to the others from now on.
     pub(super) fn new(share: &Arc<Share>) -> Arc<Self> {
         let (clock, queue) = share.clock();
@@ -56,8 +56,8 @@ impl Inner {
         self.state.lock()
     }
 
-    /// Records commands, after what other contexts must have done before them. `record` may be called several times; only
-    /// its last call records.
+    /// Records commands, after what other contexts must have done before them. `record` may be called several times;
+    /// only its last call records.
     pub(crate) fn record<T>(&self, mut record: impl FnMut(&mut State) -> Result<T, Refusal>) -> Result<T, Error> {
         loop {
             let mut state = self.state.lock();
@@ -73,8 +73,8 @@ impl Inner {
             match result {
                 Ok(value) => return Ok(value),
                 Err(Refusal::Error(error)) => return Err(error),
-                Err(Refusal::Behind(moment)) => self.come_after(&moment)?,
-                Err(Refusal::Unsubmitted(moment)) => self.share.submit(&moment)?,
+                Err(Refusal::After(point)) => self.come_after(&point)?,
+                Err(Refusal::Unsubmitted(point)) => self.share.submit(&point)?,
                 Err(Refusal::Copying(seen)) => self.share.gate().wait(seen),
                 Err(Refusal::Again) => {}
             }
@@ -82,11 +82,11 @@ impl Inner {
     }
 
     /// Sees to it that what is submitted from now on runs after a batch of another context.
-    fn come_after(&self, moment: &Moment) -> Result<(), Error> {
-        self.share.submit(moment)?;
-        if moment.clock.line.queue != self.clock.line.queue {
+    fn come_after(&self, point: &TimelinePoint) -> Result<(), Error> {
+        self.share.submit(point)?;
+        if point.clock.queue.index != self.clock.queue.index {
             self.share.memory().counters.context_waits.one();
-            self.state.lock().timeline.come_after(moment)?;
+            self.state.lock().timeline.come_after(point)?;
         }
         Ok(())
     }
@@ -95,7 +95,7 @@ impl Inner {
     #[cold]
     fn fall_back(&self, serial: Serial) -> Result<(), Error> {
         let start = Instant::now();
-        self.share.wait(&Moment { clock: Arc::clone(&self.clock), serial })?;
+        self.share.wait(&TimelinePoint { clock: Arc::clone(&self.clock), serial })?;
         self.share.memory().counters.batches_throttled.one();
         if let Some(trace) = self.share.trace() {
             trace.span(self.clock.id(), "wait: batches on their way".to_owned(), start, serde_json::Value::Null);
@@ -108,8 +108,8 @@ impl Inner {
         self.state.lock().timeline.flush()
     }
 
-    /// Lets go of what retired batches own, and of what slots and descriptor sets name that is gone, unless somebody else
-    /// is at work here: he does so when he next records or submits.
+    /// Lets go of what retired batches own, and of what slots and descriptor sets name that is gone, unless somebody
+    /// else is at work here: he does so when he next records or submits.
     pub(crate) fn retire(&self) {
         if let Some(state) = self.state.try_lock() {
             self.let_go(state);
@@ -123,8 +123,8 @@ impl Inner {
         drop(garbage); // when no lock is held
     }
 
-    /// Waits until so many bytes more may be pending, or until nothing that is pending can be waited for; whether it waited.
-    /// Oldest objects first, whichever context's batches use them. No context is locked by the caller.
+    /// Waits until so many bytes more may be pending, or until nothing that is pending can be waited for; whether it
+    /// waited. Oldest objects first, whichever context's batches use them. No context is locked by the caller.
     pub(crate) fn room_for(&self, bytes: u64) -> Result<bool, Error> {
         let memory = self.share.memory();
         if memory.has_room(bytes) {
@@ -139,11 +139,11 @@ impl Inner {
                 break;
             }
             let Some(object) = object.upgrade() else { continue };
-            let moments = object.usage.in_the_way(Access::Write);
+            let points = object.usage.in_the_way(Access::Write);
             drop(object); // the batch may be all that keeps it besides
-            for moment in &moments {
+            for point in &points {
                 waited = true;
-                self.share.wait(moment)?;
+                self.share.wait(point)?;
             }
             self.share.retire_all();
         }
@@ -164,7 +164,7 @@ impl Inner {
         if waits {
             counters.pressure_waits.one();
             let start = Instant::now();
-            self.share.wait(&Moment { clock: Arc::clone(&self.clock), serial })?;
+            self.share.wait(&TimelinePoint { clock: Arc::clone(&self.clock), serial })?;
             if let Some(trace) = self.share.trace() {
                 trace.span(self.clock.id(), "wait: memory is used up".to_owned(), start, serde_json::Value::Null);
             }
@@ -185,14 +185,14 @@ impl State {
     }
 }
 
-impl Drop for Inner {
-    /// Submits what was recorded, since others may share its results, and waits for it: what batches own is theirs until
-    /// they have retired.
+impl Drop for ContextInner {
+    /// Submits what was recorded, since others may share its results, and waits for it: what batches own is theirs
+    /// until they have retired.
     fn drop(&mut self) {
         let serial = self.flush();
         if let Ok(serial) = serial {
             // An error is the loss of the device, which everybody else is told of.
-            let _ = self.share.wait(&Moment { clock: Arc::clone(&self.clock), serial });
+            let _ = self.share.wait(&TimelinePoint { clock: Arc::clone(&self.clock), serial });
         }
         self.share.forget(self.clock.id());
     }

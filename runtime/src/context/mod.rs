@@ -13,9 +13,9 @@ use std::sync::Arc;
 use spelter_driver::Device;
 
 pub use builder::ContextBuilder;
-pub(crate) use inner::{Inner, State};
+pub(crate) use inner::{ContextInner, State};
 
-use crate::batch::Moment;
+use crate::batch::TimelinePoint;
 use crate::buffer::Buffer;
 use crate::dispatch::Dispatch;
 use crate::error::{Error, rule};
@@ -25,8 +25,8 @@ use crate::share::Share;
 
 /// A line of work on a device. A handle: clones name the same context, also from other threads.
 ///
-/// Commands run in the order in which they were given, as far as one can tell from the resources. They start when enough
-/// have come together, at [`Context::flush`], or when their results are asked for. Contexts of one device
+/// Commands run in the order in which they were given, as far as one can tell from the resources. They start when
+/// enough have come together, at [`Context::flush`], or when their results are asked for. Contexts of one device
 /// ([`Context::sibling`]) share resources, and keep that order among each other.
 ///
 /// ```
@@ -47,7 +47,7 @@ use crate::share::Share;
 /// ```
 #[derive(Clone)]
 pub struct Context {
-    inner: Arc<Inner>,
+    inner: Arc<ContextInner>,
 }
 
 impl Context {
@@ -79,11 +79,11 @@ impl Context {
     }
 
     fn on(share: &Arc<Share>) -> Self {
-        Self { inner: Inner::new(share) }
+        Self { inner: ContextInner::new(share) }
     }
 
-    /// Another context on the same device, with slots and a line of work of its own: for another thread, say. Both share
-    /// buffers and programs; what one records before the other is seen by the other, flushed or not.
+    /// Another context on the same device, with slots and a line of work of its own: for another thread, say. Both
+    /// share buffers and programs; what one records before the other is seen by the other, flushed or not.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -136,7 +136,7 @@ impl Context {
     pub fn flush(&self) -> Result<Fence, Error> {
         let serial = self.inner.flush()?;
         self.inner.retire();
-        Ok(Fence::new(&self.inner.share, Moment { clock: Arc::clone(&self.inner.clock), serial }))
+        Ok(Fence::new(&self.inner.share, TimelinePoint { clock: Arc::clone(&self.inner.clock), serial }))
     }
 
     /// Returns when all that was recorded in this context is done; works on it meanwhile. [`Error::DeviceLost`] if a
@@ -192,7 +192,7 @@ impl Context {
         &self.inner.share
     }
 
-    pub(crate) fn inner(&self) -> &Arc<Inner> {
+    pub(crate) fn inner(&self) -> &Arc<ContextInner> {
         &self.inner
     }
 

@@ -4,17 +4,17 @@ use super::Context;
 use crate::error::{Error, rule};
 use crate::resource::Resource;
 use crate::slot::{Bind, Slot};
-use crate::slot_state::Bound;
+use crate::slot_state::SlotState;
 
 impl Context {
     /// Puts a resource into a slot, where dispatches find it until something else is put there. The slot keeps the
     /// resource alive. Bytes that kernels can write through it count as holding data from now on.
     ///
-    /// Any number of a binding is one, as in Vulkan. Whether the resource is what a program takes there (its kind, an image's
-    /// dimensions and format, the size of a buffer) is asked when the program is dispatched.
+    /// Any number of a binding is one, as in Vulkan. Whether the resource is what a program takes there (its kind, an
+    /// image's dimensions and format, the size of a buffer) is asked when the program is dispatched.
     ///
-    /// [`Error::Binding`] if the slot is outside the device's limits, or the range outside the buffer or not aligned, or if
-    /// the resource is destroyed or of another device.
+    /// [`Error::Binding`] if the slot is outside the device's limits, or the range outside the buffer or not aligned,
+    /// or if the resource is destroyed or of another device.
     ///
     /// ```
     /// use spelter::Bind;
@@ -41,7 +41,7 @@ impl Context {
         self.check_slot(slot, what.resource.as_deref())?;
         let mut state = self.inner.lock();
         let id = state.bindings.id(slot);
-        if let (Some(current), Some(resource)) = (state.bindings.bound(id), &what.resource)
+        if let (Some(current), Some(resource)) = (state.bindings.slot_state(id), &what.resource)
             && current.is(&what)
         {
             // As it was; but what kernels can write may have been forgotten since.
@@ -54,7 +54,7 @@ impl Context {
                 return Ok(());
             }
         }
-        let bound = Bound::new(&self.inner.share, slot, &what)?;
+        let bound = SlotState::new(&self.inner.share, slot, &what)?;
         if let Some(resource) = bound.resource.as_ref().filter(|_| bound.kind.can_write()) {
             let mut inner = resource.state();
             bound.ranges.iter().for_each(|range| inner.add(range.clone()));
@@ -82,7 +82,7 @@ impl Context {
         self.check_slot(slot, None)?;
         let mut state = self.inner.lock();
         let id = state.bindings.id(slot);
-        let old = if state.bindings.bound(id).is_some() { state.bindings.put(id, None) } else { None };
+        let old = if state.bindings.slot_state(id).is_some() { state.bindings.put(id, None) } else { None };
         drop(state);
         drop(old); // when no lock is held
         Ok(())

@@ -11,7 +11,7 @@ use super::{Key, refused};
 use crate::error::{Error, rule};
 use crate::object::ObjectId;
 use crate::program::{BindingInfo, SetLayout};
-use crate::slot_state::Bound;
+use crate::slot_state::SlotState;
 use crate::stats::Counters;
 use crate::view::{Part, View};
 
@@ -35,7 +35,7 @@ pub(crate) struct CachedSet {
 #[derive(Debug, Default)]
 pub(crate) struct SetCache {
     /// By hash of layout and state.
-    sets: HashMap<u64, Vec<Kept>, FixedState>,
+    sets: HashMap<u64, Vec<CacheEntry>, FixedState>,
     /// Hashes of the sets that name an object.
     by_object: HashMap<u64, Vec<u64>, FixedState>,
     layouts: Vec<(DescriptorSetLayout, Option<DescriptorPool>)>,
@@ -44,7 +44,7 @@ pub(crate) struct SetCache {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CacheEntry {
     set: Arc<CachedSet>,
     /// The value of `next` when it was last asked for.
     used: u64,
@@ -60,14 +60,14 @@ impl SetCache {
         self.layouts.len() - 1
     }
 
-    /// The set of a layout with this state: `keys`, whose shares of the hash add up to `hash`. If there is none yet it is
-    /// made of `descriptors`.
+    /// The set of a layout with this state: `keys`, whose shares of the hash add up to `hash`. If there is none yet it
+    /// is made of `descriptors`.
     pub(super) fn set<'a>(
         &mut self,
         device: &Device,
         (number, layout): (usize, &SetLayout),
         (keys, hash): (&[Key], u64),
-        descriptors: impl Iterator<Item = &'a Bound>,
+        descriptors: impl Iterator<Item = &'a SlotState>,
         counters: &Counters,
     ) -> Result<Arc<CachedSet>, Error> {
         self.next += 1;
@@ -92,7 +92,7 @@ impl SetCache {
 
     fn keep(&mut self, set: &Arc<CachedSet>) {
         self.count += 1;
-        self.sets.entry(set.hash).or_default().push(Kept { set: Arc::clone(set), used: self.next });
+        self.sets.entry(set.hash).or_default().push(CacheEntry { set: Arc::clone(set), used: self.next });
         for key in &set.keys {
             let hashes = self.by_object.entry(key.object).or_default();
             if hashes.last() != Some(&set.hash) {
@@ -109,7 +109,7 @@ impl SetCache {
     }
 
     /// Drops sets of a hash, and what leads to them.
-    fn drop_where(&mut self, hash: u64, counters: &Counters, goes: impl Fn(&Kept) -> bool) {
+    fn drop_where(&mut self, hash: u64, counters: &Counters, goes: impl Fn(&CacheEntry) -> bool) {
         let Some(sets) = self.sets.get_mut(&hash) else { return };
         let (gone, stay): (Vec<_>, Vec<_>) = std::mem::take(sets).into_iter().partition(goes);
         let last = stay.is_empty();
@@ -170,7 +170,7 @@ impl SetCache {
 fn write<'a>(
     set: &DescriptorSet,
     layout: &SetLayout,
-    mut descriptors: impl Iterator<Item = &'a Bound>,
+    mut descriptors: impl Iterator<Item = &'a SlotState>,
 ) -> Result<(), Error> {
     for binding in &layout.bindings {
         for (element, bound) in (0..binding.count).zip(descriptors.by_ref()) {
@@ -180,7 +180,7 @@ fn write<'a>(
     Ok(())
 }
 
-fn write_one(set: &DescriptorSet, binding: &BindingInfo, element: u32, bound: &Bound) -> Result<(), Error> {
+fn write_one(set: &DescriptorSet, binding: &BindingInfo, element: u32, bound: &SlotState) -> Result<(), Error> {
     let (number, ty, sampler) = (binding.binding, binding.ty(), bound.sampler.as_ref());
     let written = match (&bound.view, &bound.part, &bound.object) {
         (Some(View::Texels(view)), ..) => set.write_texel_buffers(number, element, ty, &[view]),

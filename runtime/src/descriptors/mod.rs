@@ -13,7 +13,7 @@ use spelter_driver::Sampler;
 
 use crate::error::Error;
 use crate::program::BindingInfo;
-use crate::slot_state::Bound;
+use crate::slot_state::SlotState;
 
 /// What a descriptor holds, in numbers: equal if and only if the descriptors are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    fn of(bound: &Bound) -> Self {
+    fn of(bound: &SlotState) -> Self {
         Self {
             object: bound.object.as_ref().map_or(0, |object| object.id().0),
             part: bound.part.words(),
@@ -48,7 +48,7 @@ impl Key {
 }
 
 /// What the driver refuses, at the binding that the caller knows.
-fn refused(binding: &BindingInfo, element: u32, bound: &Bound, error: spelter_driver::Error) -> Error {
+fn refused(binding: &BindingInfo, element: u32, bound: &SlotState, error: spelter_driver::Error) -> Error {
     let spelter_driver::Error::Misuse(misuse) = error else { return error.into() };
     let at = if binding.count == 1 { String::new() } else { format!("element {element}: ") };
     let what = bound.described();

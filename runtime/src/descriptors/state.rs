@@ -16,7 +16,7 @@ use crate::program::{BindingInfo, Program, SetLayout};
 use crate::serial::{Access, Serial};
 use crate::share::Share;
 use crate::slot::{Slot, SlotKind};
-use crate::slot_state::Bound;
+use crate::slot_state::SlotState;
 
 /// Programs remembered in a context.
 const MAX_PROGRAMS: usize = 256;
@@ -50,9 +50,9 @@ pub(crate) struct ProgramState {
     fresh: SmallVec<[(SlotId, Access); 4]>,
     /// Whether the program writes anything: two dispatches in a row need a barrier.
     pub(crate) writes: bool,
-    groups: Vec<Group>,
+    groups: Vec<SetState>,
     /// By kind, the descriptors of that kind.
-    places: [Vec<Place>; SlotKind::COUNT],
+    descriptors: [Vec<DescriptorSlot>; SlotKind::COUNT],
     uses: Vec<(SlotId, Access)>,
     /// What a dispatch does to the objects in the slots.
     touches: Vec<Touch>,
@@ -62,7 +62,7 @@ pub(crate) struct ProgramState {
 
 /// A descriptor of a program and the slot that it is taken from.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct DescriptorSlot {
     group: usize,
     /// Its position among the set's descriptors.
     at: usize,
@@ -74,7 +74,7 @@ struct Place {
 
 /// The state of one set.
 #[derive(Debug)]
-struct Group {
+struct SetState {
     layout: usize,
     slots: Vec<SlotId>,
     keys: Vec<Key>,
@@ -83,7 +83,7 @@ struct Group {
     set_number: Option<u64>,
 }
 
-impl Group {
+impl SetState {
     fn put(&mut self, at: usize, key: Key) {
         self.hash = self.hash.wrapping_sub(self.keys[at].hash(at)).wrapping_add(key.hash(at));
         self.keys[at] = key;
@@ -106,7 +106,7 @@ impl ProgramState {
             fresh: SmallVec::new(),
             writes: false,
             groups: Vec::new(),
-            places: Default::default(),
+            descriptors: Default::default(),
             uses: Vec::new(),
             touches: Vec::new(),
             one_each: false,
@@ -117,7 +117,7 @@ impl ProgramState {
                 state.writes |= info.access().writes();
                 for slot in info.slots() {
                     let slot = bindings.id(slot);
-                    state.places[info.slot_kind() as usize].push(Place {
+                    state.descriptors[info.slot_kind() as usize].push(DescriptorSlot {
                         group,
                         at: ids.len(),
                         number: state.uses.len(),
@@ -131,7 +131,7 @@ impl ProgramState {
             let keys = vec![Key::default(); ids.len()];
             let hash = keys.iter().enumerate().fold(0u64, |sum, (at, key)| sum.wrapping_add(key.hash(at)));
             let layout = sets.layout(&layout.layout);
-            state.groups.push(Group { layout, slots: ids, keys, hash, set: Weak::new(), set_number: None });
+            state.groups.push(SetState { layout, slots: ids, keys, hash, set: Weak::new(), set_number: None });
         }
         state
     }
@@ -144,7 +144,7 @@ impl ProgramState {
     /// What the batch `serial` has to take note of.
     pub(crate) fn news<'a>(&'a self, bindings: &'a Bindings, serial: Serial) -> impl Iterator<Item = Use<'a>> + Clone {
         let slots = if self.entered == serial { &self.fresh[..] } else { &self.uses[..] };
-        slots.iter().filter_map(|(slot, access)| Some((bindings.bound(*slot)?, *access))).flat_map(used)
+        slots.iter().filter_map(|(slot, access)| Some((bindings.slot_state(*slot)?, *access))).flat_map(used)
     }
 
     /// The batch owns all of it.
@@ -164,41 +164,41 @@ impl ProgramState {
             if !is_news(bindings.last_change(kind)) {
                 continue;
             }
-            for place in &self.places[kind as usize] {
-                if is_news(bindings.changed(place.slot)) {
-                    let bound = bindings.bound(place.slot);
+            for descriptor in &self.descriptors[kind as usize] {
+                if is_news(bindings.changed(descriptor.slot)) {
+                    let bound = bindings.slot_state(descriptor.slot);
                     if bound.is_none()
                         && let Some(error) = self.first_missing(program, bindings)
                     {
                         return Err(error);
                     }
-                    let key = Key::of(checked(program, bindings.slot(place.slot), place.info, bound)?);
-                    let group = &mut self.groups[place.group];
-                    if group.keys[place.at] != key {
-                        group.put(place.at, key);
+                    let key = Key::of(checked(program, bindings.slot(descriptor.slot), descriptor.info, bound)?);
+                    let group = &mut self.groups[descriptor.group];
+                    if group.keys[descriptor.at] != key {
+                        group.put(descriptor.at, key);
                         self.number = next_number();
                     }
-                    let access = place.info.access();
+                    let access = descriptor.info.access();
                     match bound.as_ref().map(|bound| (&bound.object, &*bound.ranges)) {
                         Some((Some(object), [range])) if in_place => {
-                            self.touches[place.number] = (object.id(), range.clone(), access);
+                            self.touches[descriptor.number] = (object.id(), range.clone(), access);
                         }
                         _ => in_place = false,
                     }
-                    self.fresh.push((place.slot, access));
+                    self.fresh.push((descriptor.slot, access));
                 }
             }
         }
         if share.has_mappings() {
             let slots = self.uses.iter().map(|(id, _)| *id);
-            slots.clone().try_for_each(|id| check_mapped(bindings.slot(id), bindings.bound(id)))?;
+            slots.clone().try_for_each(|id| check_mapped(bindings.slot(id), bindings.slot_state(id)))?;
         }
         self.seen = Some(bindings.now());
         if !in_place && self.fresh.len() > known {
             self.touches.clear();
             self.one_each = true;
             for (slot, access) in &self.uses {
-                let Some(bound) = bindings.bound(*slot) else { continue };
+                let Some(bound) = bindings.slot_state(*slot) else { continue };
                 let ranges =
                     bound.object.iter().flat_map(|object| bound.ranges.iter().map(|range| (object.id(), range)));
                 let before = self.touches.len();
@@ -213,7 +213,7 @@ impl ProgramState {
     fn first_missing(&self, program: &Program, bindings: &Bindings) -> Option<Error> {
         let taken = program.sets().iter().flat_map(|set| &set.bindings);
         let slots = taken.flat_map(|info| info.slots().map(move |slot| (slot, *info)));
-        let empty = slots.zip(&self.uses).find(|(_, (id, _))| bindings.bound(*id).is_none());
+        let empty = slots.zip(&self.uses).find(|(_, (id, _))| bindings.slot_state(*id).is_none());
         empty.map(|((slot, info), _)| missing(slot, info))
     }
 
@@ -246,7 +246,7 @@ impl ProgramState {
         {
             return Ok(set);
         }
-        let descriptors = group.slots.iter().filter_map(|slot| bindings.bound(*slot));
+        let descriptors = group.slots.iter().filter_map(|slot| bindings.slot_state(*slot));
         let (state, counters) = ((&*group.keys, group.hash), &share.memory().counters);
         let set = sets.set(share.device(), (group.layout, layout), state, descriptors, counters)?;
         (group.set, group.set_number) = (Arc::downgrade(&set), Some(set.number));
@@ -255,7 +255,7 @@ impl ProgramState {
 }
 
 /// What a command does with what is bound.
-pub(crate) fn used((bound, access): (&Bound, Access)) -> impl Iterator<Item = Use<'_>> + Clone {
+pub(crate) fn used((bound, access): (&SlotState, Access)) -> impl Iterator<Item = Use<'_>> + Clone {
     let resource = bound.resource.as_deref();
     let one = move |object, range: &Range<u64>| {
         let (range, by) = (range.clone(), By::Command);
@@ -270,8 +270,8 @@ pub(crate) fn checked<'a>(
     program: &Program,
     slot: Slot,
     info: BindingInfo,
-    bound: Option<&'a Bound>,
-) -> Result<&'a Bound, Error> {
+    bound: Option<&'a SlotState>,
+) -> Result<&'a SlotState, Error> {
     let Some(bound) = bound else { return Err(missing(slot, info)) };
     if bound.kind != info.slot_kind() || !info.takes(bound) {
         return Err(wrong_kind(slot, info, program, &bound.described(), bound.kind));
@@ -306,7 +306,7 @@ fn missing(slot: Slot, info: BindingInfo) -> Error {
 }
 
 /// Commands do not use what the host has mapped.
-pub(crate) fn check_mapped(slot: Slot, bound: Option<&Bound>) -> Result<(), Error> {
+pub(crate) fn check_mapped(slot: Slot, bound: Option<&SlotState>) -> Result<(), Error> {
     let Some(resource) = bound.and_then(|bound| bound.resource.as_ref()) else { return Ok(()) };
     if resource.state().maps.forbid_commands() {
         return Err(Error::slot_rule(slot, format!("{} is mapped", resource.described()), rule::MAPPED));
@@ -317,7 +317,7 @@ pub(crate) fn check_mapped(slot: Slot, bound: Option<&Bound>) -> Result<(), Erro
 /// The set of a group whose descriptors are given one by one, for one dispatch.
 pub(crate) fn resolve(
     layout: &SetLayout,
-    bound: &[Bound],
+    bound: &[SlotState],
     sets: &mut SetCache,
     share: &Share,
 ) -> Result<Arc<CachedSet>, Error> {

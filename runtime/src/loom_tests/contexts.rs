@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use super::{Line, Stored, done, wait_until};
+use super::{Stored, TestContext, done, wait_until};
 use crate::journal::{Event, Journal, News};
 use crate::object::ObjectId;
 use crate::resource::ResourceId;
@@ -20,7 +20,7 @@ fn of_two_that_conflict_one_learns_of_the_other() {
             move || {
                 object
                     .usage
-                    .enter(&Line::new(number).clock, 1, Access::Write, false)
+                    .enter(&TestContext::new(number).clock, 1, Access::Write, false)
                     .err()
                     .map(|first| done(first).clock.id())
             }
@@ -39,19 +39,19 @@ fn readers_need_no_order() {
         let object = Stored::new();
         let other = thread::spawn({
             let object = Arc::clone(&object);
-            move || object.usage.enter(&Line::new(1).clock, 1, Access::Read, false).is_ok()
+            move || object.usage.enter(&TestContext::new(1).clock, 1, Access::Read, false).is_ok()
         });
-        assert!(object.usage.enter(&Line::new(2).clock, 1, Access::Read, false).is_ok());
+        assert!(object.usage.enter(&TestContext::new(2).clock, 1, Access::Read, false).is_ok());
         assert!(other.join().unwrap());
     });
 }
 
 #[test]
 fn who_writes_what_was_never_valid_waits_for_nobody_and_who_reads_it_later_comes_after() {
-    // One context reads bytes that hold nothing, again and again in batches of its own; another writes them, which is the
-    // access that loom looks at: it must be ordered before every read that is recorded after it.
+    // One context reads bytes that hold nothing, again and again in batches of its own; another writes them, which is
+    // the access that loom looks at: it must be ordered before every read that is recorded after it.
     loom::model(|| {
-        let (object, reader) = (Stored::new(), Arc::new(Line::new(1)));
+        let (object, reader) = (Stored::new(), Arc::new(TestContext::new(1)));
         let valid = Arc::new(Mutex::new(false));
         let open = Arc::new(Mutex::new(1));
         assert!(object.usage.enter(&reader.clock, 1, Access::Read, false).is_ok());
@@ -59,37 +59,37 @@ fn who_writes_what_was_never_valid_waits_for_nobody_and_who_reads_it_later_comes
             let (object, reader, valid, open) =
                 (Arc::clone(&object), Arc::clone(&reader), Arc::clone(&valid), Arc::clone(&open));
             move || {
-                let line = Line::new(2);
+                let context = TestContext::new(2);
                 loop {
                     let mut state = valid.lock();
-                    match object.usage.enter(&line.clock, 1, Access::Write, true) {
+                    match object.usage.enter(&context.clock, 1, Access::Write, true) {
                         Ok(_) => {
                             *state = true;
                             break;
                         }
-                        Err(First::Submitted(moment)) => {
+                        Err(First::Submitted(point)) => {
                             drop(state);
                             // As `Share::submit`: the other context's open batch goes, under its lock.
                             let mut open = open.lock();
-                            if *open == moment.serial {
-                                reader.submit(moment.serial);
+                            if *open == point.serial {
+                                reader.submit(point.serial);
                                 *open += 1;
                             }
                         }
-                        Err(First::Done(moment)) => panic!("{moment:?} need not be waited for"),
+                        Err(First::Done(point)) => panic!("{point:?} need not be waited for"),
                     }
                 }
-                line.submit(1);
+                context.submit(1);
                 object.run();
-                line.retire(1);
+                context.retire(1);
             }
         });
         // A dispatch that is repeated in the open batch looks at nothing; in another batch it enters again.
         let open = open.lock();
         if *open > 1 {
             while let Err(first) = object.usage.enter(&reader.clock, *open, Access::Read, false) {
-                let moment = done(first);
-                wait_until(|| moment.clock.retired() >= moment.serial);
+                let point = done(first);
+                wait_until(|| point.clock.retired() >= point.serial);
             }
             if *valid.lock() {
                 object.run();
@@ -105,22 +105,22 @@ fn who_writes_what_was_never_valid_waits_for_nobody_and_who_reads_it_later_comes
 #[test]
 fn batches_of_two_contexts_that_write_one_object_never_meet() {
     // Each records, submits and runs a batch, after waiting for the other's if that came first.
-    fn work(line: &Line, object: &Stored) {
-        while let Err(first) = object.usage.enter(&line.clock, 1, Access::Write, false) {
-            let moment = done(first);
-            wait_until(|| moment.clock.retired() >= moment.serial);
+    fn work(context: &TestContext, object: &Stored) {
+        while let Err(first) = object.usage.enter(&context.clock, 1, Access::Write, false) {
+            let point = done(first);
+            wait_until(|| point.clock.retired() >= point.serial);
         }
-        line.submit(1);
+        context.submit(1);
         object.run();
-        line.retire(1);
+        context.retire(1);
     }
     loom::model(|| {
         let object = Stored::new();
         let other = thread::spawn({
             let object = Arc::clone(&object);
-            move || work(&Line::new(1), &object)
+            move || work(&TestContext::new(1), &object)
         });
-        work(&Line::new(2), &object);
+        work(&TestContext::new(2), &object);
         other.join().unwrap();
     });
 }
@@ -128,21 +128,21 @@ fn batches_of_two_contexts_that_write_one_object_never_meet() {
 #[test]
 fn a_context_that_was_put_behind_another_is_not_told_again() {
     loom::model(|| {
-        let (object, line) = (Stored::new(), Line::new(2));
+        let (object, context) = (Stored::new(), TestContext::new(2));
         let other = thread::spawn({
             let object = Arc::clone(&object);
             move || {
-                let line = Line::new(1);
-                let first = object.usage.enter(&line.clock, 1, Access::Write, false);
-                line.submit(1);
+                let context = TestContext::new(1);
+                let first = object.usage.enter(&context.clock, 1, Access::Write, false);
+                context.submit(1);
                 first.is_ok()
             }
         });
         let mut told = 0;
-        while let Err(first) = object.usage.enter(&line.clock, 1, Access::Write, false) {
-            let moment = done(first);
+        while let Err(first) = object.usage.enter(&context.clock, 1, Access::Write, false) {
+            let point = done(first);
             // The other has not retired: a semaphore is what orders the two from here on.
-            line.clock.follow(&moment.clock, moment.serial);
+            context.clock.follow(&point.clock, point.serial);
             told += 1;
         }
         let was_first = other.join().unwrap();
@@ -153,19 +153,19 @@ fn a_context_that_was_put_behind_another_is_not_told_again() {
 #[test]
 fn an_object_is_freed_after_its_last_batch() {
     loom::model(|| {
-        let (line, object) = (Arc::new(Line::new(1)), Stored::new());
-        object.usage.enter(&line.clock, 1, Access::Write, false).unwrap_or_else(|_| panic!("nobody is in the way"));
-        line.submit(1);
+        let (context, object) = (Arc::new(TestContext::new(1)), Stored::new());
+        object.usage.enter(&context.clock, 1, Access::Write, false).unwrap_or_else(|_| panic!("nobody is in the way"));
+        context.submit(1);
         let queue = thread::spawn({
-            let (line, object) = (Arc::clone(&line), Arc::clone(&object));
+            let (context, object) = (Arc::clone(&context), Arc::clone(&object));
             move || {
                 object.run();
                 drop(object); // the driver keeps no handle of ours: this is the test's
-                line.retire(1);
+                context.retire(1);
             }
         });
         // Replaced, and nothing but the batch keeps it. A context recycles a batch when its serial has retired.
-        wait_until(|| line.clock.retired() >= 1);
+        wait_until(|| context.clock.retired() >= 1);
         object.run(); // freeing is an access, too
         assert!(!object.usage.is_busy(Access::Write));
         queue.join().unwrap();
@@ -175,14 +175,14 @@ fn an_object_is_freed_after_its_last_batch() {
 #[test]
 fn an_object_that_is_seen_idle_may_be_written() {
     loom::model(|| {
-        let (line, object) = (Arc::new(Line::new(1)), Stored::new());
-        object.usage.enter(&line.clock, 1, Access::Read, false).unwrap_or_else(|_| panic!("nobody is in the way"));
-        line.submit(1);
+        let (context, object) = (Arc::new(TestContext::new(1)), Stored::new());
+        object.usage.enter(&context.clock, 1, Access::Read, false).unwrap_or_else(|_| panic!("nobody is in the way"));
+        context.submit(1);
         let queue = thread::spawn({
-            let (line, object) = (Arc::clone(&line), Arc::clone(&object));
+            let (context, object) = (Arc::clone(&context), Arc::clone(&object));
             move || {
                 object.run();
-                line.retire(1);
+                context.retire(1);
             }
         });
         if !object.usage.is_busy(Access::Write) {

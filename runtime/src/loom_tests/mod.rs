@@ -1,7 +1,7 @@
-//! The protocols between threads under every interleaving that loom can think of: the code of `serial.rs` and `journal.rs`
-//! here, that of `replace/backing.rs`, `gate.rs` and `memory/spares.rs` in `replace/loom_tests.rs`, with a cell in place of
-//! an object's bytes. Loom reports two accesses to it that nothing orders. "What threads agree on" in the book's
-//! architecture names the model of each rule.
+//! The protocols between threads under every interleaving that loom can think of: the code of `serial.rs` and
+//! `journal.rs` here, that of `replace/backing.rs`, `gate.rs` and `memory/spares.rs` in `replace/loom_tests.rs`, with a
+//! cell in place of an object's bytes. Loom reports two accesses to it that nothing orders. "What threads agree on" in
+//! the book's architecture names the model of each rule.
 //!
 //!     RUSTFLAGS="--cfg loom" cargo test -p spelter --release --lib --target-dir target/loom loom_tests
 
@@ -15,44 +15,44 @@ use loom::thread;
 
 use crate::object::ObjectId;
 use crate::replace::Object;
-use crate::serial::{Clock, First, Flight, Moment, Serial, Usage};
+use crate::serial::{Clock, First, Serial, Submission, TimelinePoint, Usage};
 
 /// A batch of a queue that retires when the test says so.
 #[derive(Clone, Debug)]
-pub(crate) struct TestFlight {
+pub(crate) struct TestSubmission {
     queue: Arc<AtomicU64>,
     serial: u64,
-    line: usize,
+    queue_index: usize,
 }
 
-impl Flight for TestFlight {
-    type Line = usize;
+impl Submission for TestSubmission {
+    type Queue = usize;
 
     fn is_over(&self) -> bool {
         self.queue.load(Ordering::Acquire) >= self.serial
     }
 
-    fn precedes(&self, line: &usize) -> bool {
-        self.line == *line
+    fn precedes(&self, queue: &usize) -> bool {
+        self.queue_index == *queue
     }
 }
 
-pub(crate) type TestClock = Arc<Clock<TestFlight>>;
+pub(crate) type TestClock = Arc<Clock<TestSubmission>>;
 
 /// A context with a queue of its own.
-pub(crate) struct Line {
+pub(crate) struct TestContext {
     pub(crate) clock: TestClock,
     queue: Arc<AtomicU64>,
 }
 
-impl Line {
+impl TestContext {
     pub(crate) fn new(number: u64) -> Self {
         Self { clock: Arc::new(Clock::new(number, number as usize)), queue: Arc::new(AtomicU64::new(0)) }
     }
 
     pub(crate) fn submit(&self, serial: Serial) {
-        let flight = TestFlight { queue: Arc::clone(&self.queue), serial, line: self.clock.line };
-        self.clock.submit(serial, flight);
+        let submission = TestSubmission { queue: Arc::clone(&self.queue), serial, queue_index: self.clock.queue };
+        self.clock.submit(serial, submission);
     }
 
     /// As the driver does when a batch is done.
@@ -63,18 +63,18 @@ impl Line {
 
 /// An object: how it is used, and its bytes.
 pub(crate) struct Stored {
-    pub(crate) usage: Usage<TestFlight>,
+    pub(crate) usage: Usage<TestSubmission>,
     bytes: UnsafeCell<u32>,
 }
 
 impl Object for Stored {
-    type Flight = TestFlight;
+    type Submission = TestSubmission;
 
     fn id(&self) -> ObjectId {
         ObjectId(0)
     }
 
-    fn usage(&self) -> &Usage<TestFlight> {
+    fn usage(&self) -> &Usage<TestSubmission> {
         &self.usage
     }
 }
@@ -96,9 +96,9 @@ pub(crate) fn wait_until(done: impl Fn() -> bool) {
     }
 }
 
-pub(crate) fn done(first: First<TestFlight>) -> Moment<TestFlight> {
+pub(crate) fn done(first: First<TestSubmission>) -> TimelinePoint<TestSubmission> {
     match first {
-        First::Done(moment) => moment,
-        First::Submitted(moment) => panic!("{moment:?} is in nobody's way"),
+        First::Done(point) => point,
+        First::Submitted(point) => panic!("{point:?} is in nobody's way"),
     }
 }

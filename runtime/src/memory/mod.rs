@@ -1,4 +1,4 @@
-//! Where storage comes from: small buffers share blocks, large ones have memory of their own, and what a rename gave up
+//! Storage allocation: small buffers share blocks, large ones have separate memory, and the storage of replaced objects
 //! is used again.
 
 mod slab;
@@ -16,7 +16,7 @@ use spelter_driver::{Buffer, Device, DeviceMemory, Image, ImageInfo};
 use crate::error::Error;
 use crate::object::ResourceObject;
 use crate::stats::Counters;
-use slab::{Place, Slab};
+use slab::{Slab, SlabAllocation};
 use spares::Bytes;
 
 /// The spare storages of a device.
@@ -24,7 +24,7 @@ pub(crate) type SparePool = spares::SparePool<Storage>;
 /// The spare storages of one resource.
 pub(crate) type Spares = spares::Spares<Storage>;
 
-/// Replaced objects that are remembered without looking whether they are still there.
+/// Up to this number of replaced objects are remembered without a test whether they still exist.
 const FEW_LEAVING: usize = 64;
 
 /// The smallest staging buffer.
@@ -32,10 +32,10 @@ const MIN_STAGING_BYTES: u64 = 1 << 10;
 /// Sizes of staging buffers that are kept: up to 4 MiB.
 const STAGING_CLASSES: usize = 13;
 
-/// What undefined bytes are made to hold when poisoning is on.
+/// The value of undefined bytes if poisoning is enabled.
 const POISON: u8 = 0xa5;
 
-/// The memory of a device, as all its contexts share it.
+/// The memory of a device, shared by all its contexts.
 #[derive(Debug)]
 pub(crate) struct Memory {
     device: Device,
@@ -43,32 +43,32 @@ pub(crate) struct Memory {
     heap: u64,
     slab: Arc<Slab>,
     pub(crate) counters: Counters,
-    /// What is spare, of resources and of staging buffers.
+    /// Spare storage of resources and of staging buffers.
     pub(crate) spare: Arc<SparePool>,
-    /// Staging buffers to use again, by size.
+    /// Spare staging buffers, by size.
     staging: [Spares; STAGING_CLASSES],
     /// Keeps nothing.
     unkept: Spares,
     /// Bytes of objects that were replaced and have not retired, and of staging buffers.
     pending: AtomicU64,
-    /// The objects that they are of, oldest first. A leaf lock.
+    /// The objects of these bytes, oldest first. A leaf lock.
     leaving: Mutex<VecDeque<Weak<ResourceObject>>>,
-    /// The most that `pending` should be.
+    /// The limit for `pending`.
     pub(crate) budget: u64,
-    /// Undefined contents are overwritten, so that nobody comes to rely on them.
+    /// Overwrites undefined contents, so that programs that rely on them fail.
     pub(crate) poison: bool,
 }
 
-/// What storage is made like.
+/// The description of a storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Template {
-    /// A buffer of so many bytes.
+    /// A buffer with this number of bytes.
     Buffer(u64),
     /// An image.
     Image(ImageInfo),
 }
 
-/// What the driver knows storage by.
+/// The driver's object for a storage.
 #[derive(Clone, Debug)]
 pub(crate) enum Handle {
     Buffer(Buffer),
@@ -80,13 +80,13 @@ pub(crate) enum Handle {
 pub(crate) struct Storage {
     handle: Handle,
     memory: DeviceMemory,
-    /// Where it begins in the memory.
+    /// Its offset in the memory.
     offset: u64,
     bytes: u64,
     /// Whether all bytes are known to be 0.
     zero: bool,
-    /// Its part of a block, given back on drop.
-    place: Option<Place>,
+    /// Its place in a block, freed on drop.
+    place: Option<SlabAllocation>,
 }
 
 impl Memory {
@@ -111,7 +111,7 @@ impl Memory {
         }
     }
 
-    /// A buffer or image like that; what it holds is not defined.
+    /// A buffer or image with undefined contents.
     pub(crate) fn storage(&self, template: &Template) -> Result<Storage, Error> {
         let (handle, needs) = match template {
             Template::Buffer(bytes) => self.buffer(*bytes)?,
@@ -125,7 +125,7 @@ impl Memory {
         let place = self.slab.take(needs)?;
         let (memory, offset, zero) = match &place {
             Some(place) => (place.memory().clone(), place.offset(), place.is_fresh()),
-            // More than there ever is: for the driver a misuse, here as any other want of memory.
+            // More than the whole heap: a misuse for the driver, here a lack of memory like any other.
             None if needs > self.heap => return Err(Error::OutOfMemory(String::new())),
             None => (self.device.allocate_memory(needs, 0)?, 0, true),
         };
@@ -136,7 +136,7 @@ impl Memory {
         Ok(Storage { handle, memory, offset, bytes, zero, place })
     }
 
-    /// A driver's buffer, and the bytes that it needs.
+    /// A driver's buffer, and the bytes of memory that it needs.
     fn buffer(&self, bytes: u64) -> Result<(Handle, u64), Error> {
         let usage = vk::BufferUsageFlags::STORAGE_BUFFER
             | vk::BufferUsageFlags::UNIFORM_BUFFER
@@ -148,7 +148,7 @@ impl Memory {
         Ok((Handle::Buffer(buffer), needs))
     }
 
-    /// The size of a staging buffer for so many bytes, and where those of that size are kept: powers of two from 1 KiB on.
+    /// The size of a staging buffer for `bytes` bytes, and the spares of that size: powers of two from 1 KiB on.
     pub(crate) fn staging(&self, bytes: u64) -> (u64, &Spares) {
         let size = bytes.max(MIN_STAGING_BYTES).next_power_of_two();
         let class = (size / MIN_STAGING_BYTES).trailing_zeros() as usize;
@@ -159,20 +159,20 @@ impl Memory {
         }
     }
 
-    /// Whether so many bytes more may be pending. What is alone may be larger than the budget.
+    /// Whether `bytes` more bytes may be pending. A single object may be larger than the budget.
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
-        // Relaxed: a measure of pressure; a stale one is as good.
+        // Relaxed: a measure of pressure; a stale value is good enough.
         let pending = self.pending.load(Relaxed);
         pending == 0 || pending.saturating_add(bytes) <= self.budget
     }
 
-    /// An object was replaced, or is a staging buffer: its bytes come back when its batches retire.
+    /// Remembers an object that was replaced or is a staging buffer: its bytes are freed when its batches retire.
     pub(crate) fn leaves(&self, object: &Arc<ResourceObject>) {
         let mut leaving = self.leaving.lock();
         while leaving.front().is_some_and(|object| object.strong_count() == 0) {
             leaving.pop_front();
         }
-        // One that stays for long must not keep the shells of all behind it.
+        // An object that stays for long must not keep the dead entries after it.
         if leaving.len() >= FEW_LEAVING && leaving.len().is_power_of_two() {
             leaving.retain(|object| object.strong_count() > 0);
         }
@@ -192,7 +192,7 @@ impl Memory {
         self.pending.fetch_add(bytes, Relaxed);
     }
 
-    /// The bytes have come back.
+    /// Counts bytes as freed.
     pub(crate) fn settle(&self, bytes: u64) {
         // Relaxed: as in `owe`.
         self.pending.fetch_sub(bytes, Relaxed);
@@ -216,19 +216,19 @@ impl Storage {
         &self.handle
     }
 
-    /// The same bytes as another driver's buffer, that may be used as texels only so.
+    /// Another driver's buffer at the same bytes, for texels with one usage.
     pub(crate) fn texel_buffer(&self, device: &Device, usage: vk::BufferUsageFlags) -> Result<Buffer, Error> {
         let buffer = device.create_buffer(self.bytes, usage)?;
         buffer.bind_memory(&self.memory, self.offset)?;
         Ok(buffer)
     }
 
-    /// Copies bytes in. The range lies in the buffer.
+    /// Copies bytes in. The range is inside the buffer.
     pub(crate) fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
         Ok(self.memory.write(self.offset + offset, bytes)?)
     }
 
-    /// Copies bytes out. The range lies in the buffer.
+    /// Copies bytes out. The range is inside the buffer.
     pub(crate) fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
         Ok(self.memory.read(self.offset + offset, into)?)
     }
@@ -238,18 +238,18 @@ impl Storage {
         if !std::mem::replace(&mut self.zero, true) { self.fill(0..self.size(), 0) } else { Ok(()) }
     }
 
-    /// Everything that this storage is, for another owner.
+    /// Moves the storage to another owner.
     pub(crate) fn hand_over(&mut self) -> Self {
         let (handle, memory) = (self.handle.clone(), self.memory.clone());
         Self { handle, memory, offset: self.offset, bytes: self.bytes, zero: false, place: self.place.take() }
     }
 
-    /// Overwrites all bytes, so that whoever reads undefined contents gets junk.
+    /// Overwrites all bytes, so that a read of undefined contents returns junk.
     pub(crate) fn poison(&self) -> Result<(), Error> {
         self.poison_range(0..self.size())
     }
 
-    /// As [`Storage::poison`], of these bytes alone.
+    /// Like [`Storage::poison`], for these bytes only.
     pub(crate) fn poison_range(&self, range: Range<u64>) -> Result<(), Error> {
         self.fill(range, POISON)
     }

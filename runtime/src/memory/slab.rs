@@ -1,7 +1,7 @@
-//! Small buffers share blocks of device memory. The driver gives memory in pieces of 64 KiB; a buffer of 100 bytes takes
-//! 128 bytes of a block instead.
+//! Slab allocator: small buffers share blocks of device memory. The driver allocates memory in multiples of 64 KiB; a
+//! buffer of 100 bytes takes 128 bytes of a block instead.
 //!
-//! Sizes are rounded up to powers of two, and each has blocks of its own, so a block never fragments.
+//! Sizes are rounded up to powers of two, and each size has separate blocks, so a block never fragments.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const MIN_BYTES: u64 = 64;
 const MAX_BYTES: u64 = 16 << 10;
 const CLASSES: usize = (MAX_BYTES / MIN_BYTES).trailing_zeros() as usize + 1;
 
-/// Blocks, by size of place.
+/// Blocks, by the size of their places.
 #[derive(Debug)]
 pub(super) struct Slab {
     device: Device,
@@ -38,15 +38,15 @@ struct Class {
 #[derive(Debug)]
 struct Block {
     memory: DeviceMemory,
-    /// Places that came back.
+    /// Freed places.
     free: Vec<u32>,
-    /// Places from here on were never used: they are zero.
+    /// Places from this index on were never used: they are zero.
     fresh: u32,
 }
 
-/// A part of a block; given back on drop.
+/// A place in a block; freed on drop.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct SlabAllocation {
     slab: Arc<Slab>,
     memory: DeviceMemory,
     class: usize,
@@ -60,8 +60,8 @@ impl Slab {
         Self { device: device.clone(), classes: Default::default() }
     }
 
-    /// A place for `size` bytes, aligned to 64; `None` if so many are not small.
-    pub(super) fn take(self: &Arc<Self>, size: u64) -> Result<Option<Place>, Error> {
+    /// A place for `size` bytes, aligned to 64; `None` if `size` is too large for a slab.
+    pub(super) fn take(self: &Arc<Self>, size: u64) -> Result<Option<SlabAllocation>, Error> {
         if size > MAX_BYTES {
             return Ok(None);
         }
@@ -73,7 +73,7 @@ impl Slab {
         }
         Ok(blocks.take(class).map(|(block, place, memory, fresh)| {
             let slab = Arc::clone(self);
-            Place { slab, memory, class, block, place, fresh }
+            SlabAllocation { slab, memory, class, block, place, fresh }
         }))
     }
 
@@ -115,7 +115,7 @@ impl Class {
         Some((number, place, memory, fresh))
     }
 
-    /// Takes a place back. A block that is free altogether goes, unless it is the only one with room.
+    /// Frees a place. Returns a block that is entirely free, to be dropped, unless it is the only one with room.
     fn give(&mut self, class: usize, number: u32, place: u32) -> Option<Block> {
         let block = self.blocks.get_mut(&number)?;
         if block.free.is_empty() && block.fresh == places(class) {
@@ -131,12 +131,12 @@ impl Class {
     }
 }
 
-impl Place {
+impl SlabAllocation {
     pub(super) fn memory(&self) -> &DeviceMemory {
         &self.memory
     }
 
-    /// Where it begins in the memory.
+    /// Its offset in the memory.
     pub(super) fn offset(&self) -> u64 {
         u64::from(self.place) * (MIN_BYTES << self.class)
     }
@@ -147,7 +147,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for SlabAllocation {
     fn drop(&mut self) {
         let block = self.slab.classes[self.class].lock().give(self.class, self.block, self.place);
         drop(block); // after the lock
@@ -171,7 +171,7 @@ mod tests {
         #[test]
         fn places_are_disjoint_and_blocks_go(steps in proptest::collection::vec((1..20_000u64, any::<bool>(), any::<usize>()), 1..80)) {
             let slab = Arc::new(Slab::new(&device()));
-            let mut live: Vec<(u64, Place)> = Vec::new();
+            let mut live: Vec<(u64, SlabAllocation)> = Vec::new();
             for (size, free, which) in steps {
                 if free && !live.is_empty() {
                     live.swap_remove(which % live.len());

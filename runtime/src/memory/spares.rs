@@ -1,7 +1,7 @@
-//! Storage that a resource gave up and may use again: streams of renames run in a few objects' memory.
+//! Spare storage that a resource gave up and may use again: a stream of renames needs the memory of a few objects only.
 //!
-//! All spare storages of a device are in one pool of so many bytes. Where it is full those go that are spare for longest,
-//! whoever left them: no resource keeps others from having spares.
+//! All spare storages of a device are in one pool with a limit in bytes. If it is full the oldest spares are freed, of
+//! any resource: no resource prevents others from having spares.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -10,38 +10,38 @@ use foldhash::fast::FixedState;
 
 use crate::sync::Mutex;
 
-/// The most storages kept in one place, whatever their size.
+/// The largest number of spares of one resource, whatever their size.
 const KEPT: usize = 64;
 
-/// What takes memory while it is spare.
+/// Storage that takes memory while it is spare.
 pub(crate) trait Bytes {
-    /// How much.
+    /// Its size in bytes.
     fn bytes(&self) -> u64;
 }
 
 /// The spare storages of a device.
 #[derive(Debug)]
 pub(crate) struct SparePool<S> {
-    /// The most bytes of them all.
+    /// The limit for the bytes of all spares.
     most: u64,
     /// A leaf lock.
-    inner: Mutex<Inner<S>>,
+    inner: Mutex<Pool<S>>,
 }
 
 #[derive(Debug)]
-struct Inner<S> {
+struct Pool<S> {
     bytes: u64,
     next: u64,
-    /// By number, those spare for longest first, with the place that it belongs to.
+    /// By number, oldest first, with the place of the resource that it belongs to.
     all: BTreeMap<u64, (u64, S)>,
-    /// By place, the numbers of its storages, those spare for longest first; a place that is closed is not there.
+    /// By place, the numbers of its storages, oldest first; closed places are removed.
     places: HashMap<u64, VecDeque<u64>, FixedState>,
 }
 
 impl<S: Bytes> SparePool<S> {
     /// An empty pool.
     pub(crate) fn new(most: u64) -> Arc<Self> {
-        let inner = Inner { bytes: 0, next: 0, all: BTreeMap::new(), places: HashMap::default() };
+        let inner = Pool { bytes: 0, next: 0, all: BTreeMap::new(), places: HashMap::default() };
         Arc::new(Self { most, inner: Mutex::new(inner) })
     }
 
@@ -56,8 +56,8 @@ impl<S: Bytes> SparePool<S> {
     }
 }
 
-impl<S: Bytes> Inner<S> {
-    /// Takes out the storage of that number.
+impl<S: Bytes> Pool<S> {
+    /// Removes the storage with that number.
     fn remove(&mut self, number: u64) -> Option<S> {
         let (place, storage) = self.all.remove(&number)?;
         self.bytes -= storage.bytes();
@@ -82,7 +82,7 @@ impl<S> Clone for Spares<S> {
 }
 
 impl<S: Bytes> Spares<S> {
-    /// A place of its own; none are there yet.
+    /// A new place without spares.
     pub(crate) fn new(pool: &Arc<SparePool<S>>) -> Self {
         let mut inner = pool.inner.lock();
         inner.next += 1;
@@ -91,14 +91,14 @@ impl<S: Bytes> Spares<S> {
         Self { place, pool: Arc::clone(pool) }
     }
 
-    /// The one that is spare for the shortest time.
+    /// The newest spare.
     pub(crate) fn take(&self) -> Option<S> {
         let mut inner = self.pool.inner.lock();
         let number = *inner.places.get(&self.place)?.back()?;
         inner.remove(number)
     }
 
-    /// Keeps a storage that nothing uses any more, or frees it.
+    /// Keeps an unused storage, or frees it.
     pub(crate) fn give(&self, storage: S) {
         let mut inner = self.pool.inner.lock();
         let mut gone = Vec::new();
@@ -123,7 +123,7 @@ impl<S: Bytes> Spares<S> {
         drop(gone); // after the lock
     }
 
-    /// Frees all of them, and those that come later.
+    /// Frees all spares, and those that come later.
     pub(crate) fn close(&self) {
         let mut inner = self.pool.inner.lock();
         let numbers = inner.places.remove(&self.place).unwrap_or_default();

@@ -8,7 +8,7 @@ use crate::descriptors::descriptor_type;
 use crate::error::{Error, rule};
 use crate::serial::Access;
 use crate::slot::{Slot, SlotKind};
-use crate::slot_state::Bound;
+use crate::slot_state::SlotState;
 use crate::view::Part;
 
 /// A binding that a program takes.
@@ -41,14 +41,16 @@ pub struct BindingInfo {
     pub kind: BindingKind,
     /// Elements of an array of buffers; 1 for a single one.
     pub count: u32,
-    /// Bytes that the fixed part of the block takes, without an array at its end that has no size: a dispatch needs as many.
+    /// Bytes that the fixed part of the block takes, without an array at its end that has no size: a dispatch needs as
+    /// many.
     pub min_bytes: u32,
-    /// Bytes of an element of that array; 0 if there is none. A buffer without room for one is legal: the array is empty then.
+    /// Bytes of an element of that array; 0 if there is none. A buffer without room for one is legal: the array is
+    /// empty then.
     pub element_bytes: u32,
     /// The program only reads it.
     pub read_only: bool,
-    /// What views of images and texels must be; none of buffers and samplers, and where variables that share the binding take
-    /// different images.
+    /// What views of images and texels must be; none of buffers and samplers, and where variables that share the
+    /// binding take different images.
     pub image: Option<ImageTaken>,
 }
 
@@ -77,7 +79,7 @@ impl BindingInfo {
     }
 
     /// Whether something bound in a slot of its kind fits: an image or texels, with a sampler if it takes both.
-    pub(crate) fn takes(&self, bound: &Bound) -> bool {
+    pub(crate) fn takes(&self, bound: &SlotState) -> bool {
         match self.kind {
             BindingKind::UniformBuffer | BindingKind::StorageBuffer => matches!(bound.part, Part::Bytes(_)),
             BindingKind::UniformTexelBuffer | BindingKind::StorageTexelBuffer => {
@@ -90,7 +92,7 @@ impl BindingInfo {
     }
 
     /// Whether something of its kind is as large as the block that it is for, and the image that the program takes.
-    pub(crate) fn check(&self, slot: Slot, bound: &Bound) -> Result<(), Error> {
+    pub(crate) fn check(&self, slot: Slot, bound: &SlotState) -> Result<(), Error> {
         let view = match &bound.part {
             Part::Bytes(range) => {
                 let (bytes, least) = (range.end - range.start, u64::from(self.min_bytes));

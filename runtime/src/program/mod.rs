@@ -66,11 +66,11 @@ impl<'a> From<&'a [u32]> for Source<'a> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Program {
-    inner: Arc<Inner>,
+    inner: Arc<ProgramInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct ProgramInner {
     id: u64,
     share: Arc<Share>,
     entry: String,
@@ -244,8 +244,8 @@ impl<'a> ProgramBuilder<'a> {
         self
     }
 
-    /// Sets a specialization constant by its `SpecId`, in WGSL its `@id`. A value of another type than the constant's, and an
-    /// id that the shader does not have (which Vulkan ignores), is [`Error::Constant`], found by `build`.
+    /// Sets a specialization constant by its `SpecId`, in WGSL its `@id`. A value of another type than the constant's,
+    /// and an id that the shader does not have (which Vulkan ignores), is [`Error::Constant`], found by `build`.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -374,7 +374,7 @@ fn create(
         error => error,
     })?;
     // Relaxed: numbers only have to differ.
-    let inner = Inner {
+    let inner = ProgramInner {
         id: NEXT.fetch_add(1, Ordering::Relaxed),
         share: Arc::clone(context.share()),
         entry,

@@ -1,9 +1,10 @@
-//! What stands behind a resource: its object, what of it holds data, who has it mapped, and what the host is copying.
+//! The backing of a resource: its object, the valid ranges, the mappings and the host copies in progress.
 //!
-//! All of it is behind the resource's lock, and each of these is one step under that lock: a command takes note of its use
-//! ([`Backing::enter`]), the host begins a copy ([`Backing::begin`]) or a mapping, and a rename decides ([`Backing::fate`])
-//! and swaps. So of two that meet one comes first, and the other finds what it did. Only the module above swaps objects.
-//! The protocols are in the book's architecture, "What threads agree on"; `loom_tests` explores this code.
+//! The resource's lock protects all of it, and each of these is one step under that lock: a command notes its use
+//! ([`Backing::enter`]), the host begins a copy ([`Backing::begin`]) or a mapping, and a rename decides
+//! ([`Backing::fate`]) and swaps. So of two concurrent steps one comes first, and the other finds its effect. Only the
+//! parent module swaps objects. The protocols are in the book's architecture, "What threads agree on"; `loom_tests`
+//! explores this code.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,23 +13,23 @@ use smallvec::SmallVec;
 
 use crate::barrier::By;
 use crate::object::ObjectId;
-use crate::serial::{Access, Clock, First, Flight, Serial, Usage};
+use crate::serial::{Access, Clock, First, Serial, Submission, Usage};
 use crate::transfer::Maps;
 use crate::valid::Valid;
 
 /// Storage that batches use.
 pub(crate) trait Object {
-    /// What names a batch on its way.
-    type Flight: Flight;
+    /// A submitted batch.
+    type Submission: Submission;
 
-    /// A number that no other object has.
+    /// A unique number.
     fn id(&self) -> ObjectId;
 
-    /// Who uses it until when.
-    fn usage(&self) -> &Usage<Self::Flight>;
+    /// The batches that use it.
+    fn usage(&self) -> &Usage<Self::Submission>;
 }
 
-/// The part of a resource that changes.
+/// The mutable part of a resource.
 #[derive(Debug)]
 pub(crate) struct Backing<O> {
     /// The storage; none once the resource is destroyed.
@@ -37,39 +38,40 @@ pub(crate) struct Backing<O> {
     generation: u64,
     /// Bytes of a buffer, subresources of an image, that may hold defined data.
     valid: Valid,
-    /// What was forgotten while commands used it: it holds nothing, but whoever writes it comes after them.
+    /// Ranges that were forgotten while commands used them: they hold no defined data, but writes there come after
+    /// those commands.
     fading: Valid,
-    /// Ranges that the program has mapped.
+    /// Mapped ranges.
     pub(crate) maps: Maps,
-    /// Whether a slot or a dispatch ever named the object: then others must learn of what happens to it.
+    /// Whether a slot or a dispatch ever named the object: then other contexts must be notified of its changes.
     pub(crate) bound: bool,
-    /// What the host is copying in or out, with no lock held.
+    /// Host copies in or out that are in progress, with no lock held.
     copies: SmallVec<[HostCopy; 1]>,
     next: u64,
-    /// The last command that may have made anything valid.
+    /// The last command that may have added a valid range.
     author: Author,
-    /// How often that was another one, or the host.
+    /// How often `author` changed, or the host added a valid range.
     authors: u64,
 }
 
-/// Bytes that the host is copying.
+/// A host copy in progress.
 #[derive(Debug)]
 struct HostCopy {
     number: u64,
     range: Range<u64>,
-    /// Whether they are written.
+    /// Whether the bytes are written.
     access: Access,
 }
 
-/// A command's attempt to be recorded: a context, its open batch, and a number there.
+/// An attempt to record a command: the context, its open batch, and the number of the attempt there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Author(pub(crate) u64, pub(crate) Serial, pub(crate) u32);
 
-/// What a command does with a resource.
+/// A command's use of a resource.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry<'a, F: Flight> {
+pub(crate) struct Entry<'a, F: Submission> {
     pub(crate) clock: &'a Arc<Clock<F>>,
-    /// The open batch that it goes to.
+    /// The open batch that the command is recorded in.
     pub(crate) serial: Serial,
     pub(crate) range: &'a Range<u64>,
     pub(crate) access: Access,
@@ -77,43 +79,43 @@ pub(crate) struct Entry<'a, F: Flight> {
     pub(crate) author: Author,
 }
 
-/// What came of it.
+/// The result of [`Backing::enter`].
 #[derive(Debug)]
 pub(crate) struct Entered {
     /// It is the batch's first use of the object.
     pub(crate) first: bool,
-    /// It writes nothing but what was never valid.
+    /// The use writes only bytes that were never valid.
     pub(crate) fresh: bool,
-    /// What it made valid.
+    /// The ranges that it made valid.
     pub(crate) added: Option<Added>,
 }
 
-/// What a command made valid, to be taken back if it is refused.
+/// Ranges that a command made valid, to be removed if it is refused.
 #[derive(Debug)]
 pub(crate) struct Added {
     gaps: SmallVec<[Range<u64>; 1]>,
     authors: u64,
 }
 
-/// Why a command cannot use an object now.
+/// The reason why a command cannot use an object now.
 #[derive(Debug)]
-pub(crate) enum Refused<F: Flight> {
-    /// It is not the resource's object any more, or mapped: look again.
+pub(crate) enum Refused<F: Submission> {
+    /// The resource is mapped, or has another object now: look it up again.
     Again,
-    /// The host is copying bytes that it uses.
+    /// The host is copying bytes that the command uses.
     Copying,
-    /// Another context's batch comes first.
+    /// Another context's batch must come first.
     First(First<F>),
 }
 
-/// What an invalidation comes to.
+/// The case of an invalidation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// Nothing is valid: nothing to do.
     Nothing,
-    /// The host has it mapped: it stays.
+    /// The host has it mapped: it keeps its contents.
     Mapped,
-    /// Nobody uses it: the contents are forgotten.
+    /// No batch uses it: the contents are forgotten.
     Idle,
     /// It is in use: it is to be replaced.
     InUse,
@@ -140,7 +142,7 @@ impl<O: Object> Backing<O> {
         self.object.as_ref()
     }
 
-    /// Whether that is the object.
+    /// Whether `object` is the current object.
     pub(crate) fn has(&self, object: &Arc<O>) -> bool {
         self.object.as_ref().is_some_and(|own| Arc::ptr_eq(own, object))
     }
@@ -150,32 +152,32 @@ impl<O: Object> Backing<O> {
         self.generation
     }
 
-    /// What may hold defined data.
+    /// The ranges that may hold defined data.
     pub(crate) fn valid(&self) -> &Valid {
         &self.valid
     }
 
-    /// The host, or a slot where kernels can write, makes that valid.
+    /// Adds a range that the host wrote, or that a slot makes writable for kernels.
     pub(crate) fn add(&mut self, range: Range<u64>) {
         (self.author, self.authors) = (Author::default(), self.authors + 1);
         self.valid.add(range);
     }
 
-    /// There is no object from now on.
+    /// Removes and returns the object.
     pub(crate) fn destroy(&mut self) -> Option<Arc<O>> {
         self.object.take()
     }
 
-    /// Another object stands there from now on, of which that much is valid; the one that did.
+    /// Replaces the object by another one with the given valid ranges. Returns the old one.
     pub(super) fn swap(&mut self, new: Arc<O>, valid: Valid) -> Option<Arc<O>> {
         self.generation += 1;
         (self.valid, self.fading) = (valid, Valid::new());
-        // Those are of the old one.
+        // These copies belong to the old object.
         self.copies.clear();
         self.object.replace(new)
     }
 
-    /// What forgetting all of it comes to.
+    /// The case of an invalidation of the whole resource.
     pub(crate) fn fate(&self) -> Fate {
         if self.valid.is_empty() {
             Fate::Nothing
@@ -188,40 +190,40 @@ impl<O: Object> Backing<O> {
         }
     }
 
-    /// Whether any batch that is not done uses it.
+    /// Whether any unfinished batch uses the object.
     pub(crate) fn is_busy(&self) -> bool {
         self.object.as_ref().is_some_and(|object| object.usage().is_busy(Access::Write))
     }
 
-    /// Whether writing there must wait for those who use the object.
+    /// Whether a write to the range must wait for the users of the object.
     pub(crate) fn is_wanted(&self, range: &Range<u64>) -> bool {
         self.valid.intersects(range) || self.fading.intersects(range)
     }
 
-    /// That holds nothing any more. The object is idle.
+    /// Forgets the contents of a range. The object is idle.
     pub(super) fn forget(&mut self, range: Range<u64>) {
         self.valid.remove(range);
         self.fading = Valid::new();
     }
 
-    /// That holds nothing any more, and whoever writes there comes after those who use it now.
+    /// Forgets the contents of a range of an object in use: later writes there come after the current users.
     pub(super) fn fade(&mut self, range: Range<u64>) {
         self.valid.remove(range.clone());
         self.fading.add(range);
     }
 
-    /// What was forgotten while it was in use.
+    /// The ranges that were forgotten while the object was in use.
     pub(super) fn fading(&self) -> &Valid {
         &self.fading
     }
 
-    /// The host begins to copy bytes in, which nobody is in the way of; the copy's number. They count as valid.
+    /// Begins a host copy into bytes without conflicting accesses, which become valid. Returns the number of the copy.
     pub(crate) fn begin(&mut self, range: Range<u64>) -> u64 {
         self.add(range.clone());
         self.note_copy(range, Access::Write)
     }
 
-    /// The host begins to copy bytes out, which nobody is writing; the copy's number.
+    /// Begins a host copy out of bytes that no command writes. Returns the number of the copy.
     pub(crate) fn begin_read(&mut self, range: Range<u64>) -> u64 {
         self.note_copy(range, Access::Read)
     }
@@ -232,24 +234,23 @@ impl<O: Object> Backing<O> {
         self.next
     }
 
-    /// The copy of that number is done.
+    /// Ends the copy with that number.
     pub(crate) fn end(&mut self, number: u64) {
         self.copies.retain(|copy| copy.number != number);
     }
 
-    /// Whether the host is copying any of that, and is in the way of this access.
+    /// Whether a host copy of any of these bytes conflicts with the access.
     pub(crate) fn is_copied(&self, range: &Range<u64>, access: Access) -> bool {
         let meets = |bytes: &Range<u64>| range.start < bytes.end && bytes.start < range.end;
         self.copies.iter().any(|copy| (copy.access.writes() || access.writes()) && meets(&copy.range))
     }
 
-    /// A command takes note of its use, if that is still the object and nobody has it mapped; what it writes counts as
-    /// valid.
+    /// Notes a command's use, if `object` is still current and no mapping forbids it; the written range becomes valid.
     pub(crate) fn enter(
         &mut self,
         object: &Arc<O>,
-        entry: Entry<'_, O::Flight>,
-    ) -> Result<Entered, Refused<O::Flight>> {
+        entry: Entry<'_, O::Submission>,
+    ) -> Result<Entered, Refused<O::Submission>> {
         let Entry { clock, serial, range, access, by, author } = entry;
         let mapped = match by {
             By::Command => self.maps.forbid_commands(),
@@ -279,8 +280,8 @@ impl<O: Object> Backing<O> {
         Ok(Entered { first, fresh, added })
     }
 
-    /// The command was refused: what it alone made valid is not. If others came since it stays, as they may have written
-    /// there.
+    /// The command was refused: removes the ranges that it made valid. If another command or the host added ranges
+    /// since, they stay valid, as that one may have written there.
     pub(crate) fn take_back(&mut self, added: Added) {
         if self.authors == added.authors {
             added.gaps.into_iter().for_each(|gap| self.valid.remove(gap));

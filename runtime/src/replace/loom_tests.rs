@@ -1,5 +1,5 @@
-//! Threads that meet at one resource, under every interleaving: commands, renames, mappings, copies of the host, and storage
-//! that is used again.
+//! Threads that meet at one resource, under every interleaving: commands, renames, mappings, copies of the host, and
+//! storage that is used again.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::{Author, Backing, Entry, Fate, Refused, exchange};
 use crate::barrier::By;
 use crate::gate::Gate;
 use crate::journal::Journal;
-use crate::loom_tests::{Line, Stored, wait_until};
+use crate::loom_tests::{Stored, TestContext, wait_until};
 use crate::memory::spares::{Bytes, SparePool, Spares};
 use crate::resource::ResourceId;
 use crate::serial::Access::{self, Read, Write};
@@ -34,16 +34,22 @@ fn object(resource: &Held) -> Arc<Stored> {
 fn enter(
     backing: &mut Backing<Stored>,
     object: &Arc<Stored>,
-    line: &Line,
+    context: &TestContext,
     (range, access): (&Range<u64>, Access),
-) -> Result<super::backing::Entered, Refused<crate::loom_tests::TestFlight>> {
-    let (clock, author) = (&line.clock, Author(line.clock.id(), 1, 1));
+) -> Result<super::backing::Entered, Refused<crate::loom_tests::TestSubmission>> {
+    let (clock, author) = (&context.clock, Author(context.clock.id(), 1, 1));
     backing.enter(object, Entry { clock, serial: 1, range, access, by: By::Command, author })
 }
 
-/// A command that uses a resource, as `Inner::record` and `Batch::enter` do it, in the context's first batch: the object
-/// that it uses; none if it is refused since the resource is mapped.
-fn record(resource: &Held, gate: &Gate, line: &Line, range: Range<u64>, access: Access) -> Option<Arc<Stored>> {
+/// A command that uses a resource, as `Inner::record` and `Batch::enter` do it, in the context's first batch: the
+/// object that it uses; none if it is refused since the resource is mapped.
+fn record(
+    resource: &Held,
+    gate: &Gate,
+    context: &TestContext,
+    range: Range<u64>,
+    access: Access,
+) -> Option<Arc<Stored>> {
     loop {
         let state = resource.lock();
         if state.maps.forbid_commands() {
@@ -52,7 +58,7 @@ fn record(resource: &Held, gate: &Gate, line: &Line, range: Range<u64>, access: 
         let object = Arc::clone(state.storage().expect("it is not destroyed"));
         drop(state);
         let mut state = resource.lock();
-        match enter(&mut state, &object, line, (&range, access)) {
+        match enter(&mut state, &object, context, (&range, access)) {
             Ok(_) => return Some(object),
             Err(Refused::Again) => {}
             Err(Refused::Copying) => {
@@ -60,13 +66,13 @@ fn record(resource: &Held, gate: &Gate, line: &Line, range: Range<u64>, access: 
                 drop(state);
                 gate.wait(seen);
             }
-            Err(Refused::First(First::Done(moment))) => {
+            Err(Refused::First(First::Done(point))) => {
                 drop(state);
-                wait_until(|| moment.clock.retired() >= moment.serial);
+                wait_until(|| point.clock.retired() >= point.serial);
             }
-            Err(Refused::First(First::Submitted(moment))) => {
+            Err(Refused::First(First::Submitted(point))) => {
                 drop(state);
-                wait_until(|| moment.clock.submitted() >= moment.serial);
+                wait_until(|| point.clock.submitted() >= point.serial);
             }
         }
     }
@@ -74,27 +80,27 @@ fn record(resource: &Held, gate: &Gate, line: &Line, range: Range<u64>, access: 
 
 /// The batches that are in the way of the access are done.
 fn wait_for(object: &Stored, access: Access) {
-    for moment in object.usage.in_the_way(access) {
-        wait_until(|| moment.clock.retired() >= moment.serial);
+    for point in object.usage.in_the_way(access) {
+        wait_until(|| point.clock.retired() >= point.serial);
     }
 }
 
 /// The batch is submitted, runs and retires.
-fn run(line: &Line, object: &Stored) {
-    line.submit(1);
+fn run(context: &TestContext, object: &Stored) {
+    context.submit(1);
     object.run();
-    line.retire(1);
+    context.retire(1);
 }
 
 #[test]
 fn what_a_command_writes_is_not_lost_by_a_rename() {
     loom::model(|| {
-        let (resource, line) = (held(0..8), Line::new(1));
+        let (resource, context) = (held(0..8), TestContext::new(1));
         // The object is in use, by the batch that the command goes to.
-        assert!(record(&resource, &Gate::default(), &line, 0..8, Write).is_some());
+        assert!(record(&resource, &Gate::default(), &context, 0..8, Write).is_some());
         let command = thread::spawn({
             let resource = Arc::clone(&resource);
-            move || record(&resource, &Gate::default(), &line, 8..16, Write).expect("it is not mapped")
+            move || record(&resource, &Gate::default(), &context, 8..16, Write).expect("it is not mapped")
         });
         // `Inner::upload` of the first bytes: a rename, if they are all that is valid.
         let mut state = resource.lock();
@@ -114,10 +120,10 @@ fn a_dispatch_uses_what_its_resources_were_at_one_moment() {
         let (x, y) = (held(0..8), held(0..8));
         let journal = Arc::new(Journal::new());
         [&x, &y].into_iter().for_each(|resource| resource.lock().bound = true);
-        let line = Line::new(1);
+        let context = TestContext::new(1);
         // An earlier dispatch of the batch took note of the first; the second is new in its slot.
         let mut slots = [object(&x), object(&y)];
-        assert!(enter(&mut x.lock(), &slots[0], &line, (&(0..8), Read)).is_ok());
+        assert!(enter(&mut x.lock(), &slots[0], &context, (&(0..8), Read)).is_ok());
         // Another thread gives the first new contents, and then the second.
         let other = thread::spawn({
             let (x, y, journal) = (Arc::clone(&x), Arc::clone(&y), Arc::clone(&journal));
@@ -142,10 +148,10 @@ fn a_dispatch_uses_what_its_resources_were_at_one_moment() {
                 (seen, _) = journal.since(seen);
                 slots[0] = object(&x);
             }
-            if enter(&mut x.lock(), &slots[0], &line, (&(0..8), Read)).is_err() && !Arc::ptr_eq(&slots[0], &first) {
+            if enter(&mut x.lock(), &slots[0], &context, (&(0..8), Read)).is_err() && !Arc::ptr_eq(&slots[0], &first) {
                 continue;
             }
-            entered |= enter(&mut y.lock(), &slots[1], &line, (&(0..8), Read)).is_ok();
+            entered |= enter(&mut y.lock(), &slots[1], &context, (&(0..8), Read)).is_ok();
             if journal.count() == seen {
                 break;
             }
@@ -160,12 +166,12 @@ fn a_dispatch_uses_what_its_resources_were_at_one_moment() {
 #[test]
 fn who_maps_and_who_commands_never_meet() {
     loom::model(|| {
-        let (resource, line) = (held(0..8), Line::new(1));
+        let (resource, context) = (held(0..8), TestContext::new(1));
         let command = thread::spawn({
             let resource = Arc::clone(&resource);
             move || {
-                if let Some(object) = record(&resource, &Gate::default(), &line, 0..8, Write) {
-                    run(&line, &object);
+                if let Some(object) = record(&resource, &Gate::default(), &context, 0..8, Write) {
+                    run(&context, &object);
                 }
             }
         });
@@ -184,12 +190,12 @@ fn who_maps_and_who_commands_never_meet() {
 #[test]
 fn commands_and_the_hosts_copies_never_meet() {
     loom::model(|| {
-        let (resource, line, gate) = (held(0..8), Line::new(1), Arc::new(Gate::default()));
+        let (resource, context, gate) = (held(0..8), TestContext::new(1), Arc::new(Gate::default()));
         let command = thread::spawn({
             let (resource, gate) = (Arc::clone(&resource), Arc::clone(&gate));
             move || {
-                let object = record(&resource, &gate, &line, 0..8, Write).expect("it is not mapped");
-                run(&line, &object);
+                let object = record(&resource, &gate, &context, 0..8, Write).expect("it is not mapped");
+                run(&context, &object);
             }
         });
         // `Inner::upload` in place, after a wait if the object is in use.
@@ -208,12 +214,12 @@ fn commands_and_the_hosts_copies_never_meet() {
 #[test]
 fn commands_and_the_hosts_reads_never_meet() {
     loom::model(|| {
-        let (resource, line, gate) = (held(0..8), Line::new(1), Arc::new(Gate::default()));
+        let (resource, context, gate) = (held(0..8), TestContext::new(1), Arc::new(Gate::default()));
         let command = thread::spawn({
             let (resource, gate) = (Arc::clone(&resource), Arc::clone(&gate));
             move || {
-                let object = record(&resource, &gate, &line, 0..8, Write).expect("it is not mapped");
-                run(&line, &object);
+                let object = record(&resource, &gate, &context, 0..8, Write).expect("it is not mapped");
+                run(&context, &object);
             }
         });
         // `Inner::for_reading`: it waits, or is written down and waits.
@@ -270,7 +276,7 @@ fn the_hosts_reads_and_writes_never_meet() {
 #[test]
 fn what_is_taken_back_is_nobody_elses() {
     loom::model(|| {
-        let (resource, line) = (held(0..0), Line::new(1));
+        let (resource, context) = (held(0..0), TestContext::new(1));
         // A mapping that stays is written, or a slot where kernels can write gets the resource: nobody waits for that.
         let other = thread::spawn({
             let resource = Arc::clone(&resource);
@@ -278,7 +284,7 @@ fn what_is_taken_back_is_nobody_elses() {
         });
         // A command that the driver refuses: what it would have written counts as before.
         let object = object(&resource);
-        let entered = enter(&mut resource.lock(), &object, &line, (&(0..8), Write));
+        let entered = enter(&mut resource.lock(), &object, &context, (&(0..8), Write));
         let entered = entered.unwrap_or_else(|_| panic!("nobody is in the way"));
         resource.lock().take_back(entered.added.expect("some of it was not valid"));
         other.join().unwrap();
@@ -289,7 +295,7 @@ fn what_is_taken_back_is_nobody_elses() {
 #[test]
 fn who_writes_what_was_forgotten_in_use_comes_after_those_who_use_it() {
     loom::model(|| {
-        let (resource, reader) = (held(0..8), Arc::new(Line::new(1)));
+        let (resource, reader) = (held(0..8), Arc::new(TestContext::new(1)));
         let used = record(&resource, &Gate::default(), &reader, 0..4, Read).expect("it is not mapped");
         reader.submit(1);
         let queue = thread::spawn({
@@ -302,9 +308,9 @@ fn who_writes_what_was_forgotten_in_use_comes_after_those_who_use_it() {
         // `invalidate_part` of a small part, then a command of another context that writes it.
         resource.lock().fade(0..4);
         assert!(!resource.lock().valid().intersects(&(0..4)));
-        let line = Line::new(2);
-        let object = record(&resource, &Gate::default(), &line, 0..4, Write).expect("it is not mapped");
-        run(&line, &object);
+        let context = TestContext::new(2);
+        let object = record(&resource, &Gate::default(), &context, 0..4, Write).expect("it is not mapped");
+        run(&context, &object);
         queue.join().unwrap();
     });
 }
@@ -337,15 +343,15 @@ impl Drop for Left {
 #[test]
 fn storage_is_used_again_after_its_last_batch() {
     loom::model(|| {
-        let (line, spares) = (Arc::new(Line::new(1)), Spares::new(&SparePool::new(8)));
+        let (context, spares) = (Arc::new(TestContext::new(1)), Spares::new(&SparePool::new(8)));
         let piece = Piece(Arc::new(UnsafeCell::new(0)));
         let batch = Left(piece.clone(), spares.clone());
-        line.submit(1);
+        context.submit(1);
         let queue = thread::spawn({
-            let line = Arc::clone(&line);
+            let context = Arc::clone(&context);
             move || {
                 piece.run();
-                line.retire(1);
+                context.retire(1);
             }
         });
         // Two threads rename: one lets go of what its retired batches own before, the other takes what there is.
@@ -354,7 +360,7 @@ fn storage_is_used_again_after_its_last_batch() {
             move || spares.take().inspect(Piece::run).is_some()
         });
         let mut batch = Some(batch);
-        if line.clock.retired() >= 1 {
+        if context.clock.retired() >= 1 {
             batch = None;
         }
         let here = spares.take().inspect(Piece::run).is_some();

@@ -1,8 +1,8 @@
-//! The only place where a resource changes storage, and what follows from that.
+//! Renaming and invalidation: the only module that changes a resource's storage.
 //!
 //! Zink's rules. Nothing valid: nothing to do. Idle: the contents are forgotten, the object stays. In use: a new object
-//! made like the old one, all slots rebound, cached descriptor sets that name the old object dropped. The old object lives
-//! until the last batch that uses it has retired; then its storage is spare.
+//! like the old one is made, all slots are rebound, cached descriptor sets that name the old object are dropped. The
+//! old object lives until the last batch that uses it has retired; then its storage is spare.
 
 mod backing;
 #[cfg(all(test, loom))]
@@ -31,56 +31,56 @@ use crate::slot::SlotKind;
 use crate::valid::Valid;
 use crate::view;
 
-/// What an invalidation did.
+/// The result of an invalidation.
 #[derive(Debug)]
 #[must_use = "the old object is dropped when no lock is held"]
 pub(crate) enum Invalidated {
     /// No byte held defined data.
     NothingValid,
-    /// The contents are forgotten, the object stayed: it was idle, or it was a small part of it.
+    /// The contents are forgotten, the object stayed: it was idle, or only a small part was invalidated.
     Forgotten,
-    /// It was in use: it has a new object now.
+    /// The object was in use: the resource has a new object now.
     Replaced(Garbage),
-    /// It is in use and was not replaced. Nothing has changed.
+    /// The object is in use and was not replaced. Nothing has changed.
     Kept(Reason),
 }
 
-/// Why an object stayed, though it is in use.
+/// The reason why an object in use was not replaced.
 #[derive(Clone, Debug)]
 pub(crate) enum Reason {
     /// The host has it mapped.
     Mapped,
-    /// No memory could be had for another: the caller waits for this one
-    /// ([`Inner::wait_without_memory`](crate::context::Inner)), when no lock is held.
+    /// There is no memory for another object: the caller waits for this one
+    /// ([`ContextInner::wait_without_memory`](crate::context::ContextInner)), when no lock is held.
     Memory(Arc<ResourceObject>),
-    /// Replaced objects have too much memory: the caller makes room first ([`Inner::room_for`](crate::context::Inner)),
-    /// when no lock is held.
+    /// Replaced objects take too much memory: the caller makes room first
+    /// ([`ContextInner::room_for`](crate::context::ContextInner)), when no lock is held.
     Room,
 }
 
-/// Whether a rename asks if there is room for what it leaves pending.
+/// Whether a rename tests if the replaced object fits into the budget of pending memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// If there is none, nothing is done.
+    /// If there is no room, nothing is done.
     Wanted,
-    /// The caller has waited for it. It may have gone to others since; nobody waits twice.
+    /// The caller has waited for room. Others may have taken it since, but no rename waits twice.
     Made,
-    /// No memory could be had, and the caller has waited for the object. If others use it again it stays, and what it holds
-    /// is forgotten in order.
+    /// There was no memory, and the caller has waited for the object. If it is in use again it stays, and its contents
+    /// are forgotten in order.
     Never,
 }
 
-/// Handles that are dropped when no lock is held: the last one frees memory.
+/// Handles to be dropped when no lock is held: dropping the last one frees memory.
 #[derive(Debug, Default)]
 pub(crate) struct Garbage {
     _objects: Vec<Arc<ResourceObject>>,
 }
 
-/// Forgets what a resource holds. The slots of `state`'s context name the new object at once, those of other contexts at
-/// their next dispatch. The resource is locked by the caller: why it may be replaced is still so.
+/// Invalidates a resource. The slots of `state`'s context name the new object at once, those of other contexts at their
+/// next dispatch. The caller holds the resource's lock, so the condition for which it may be replaced still holds.
 ///
-/// `claim` is called in the same step, once nothing is held: who gives the resource other contents takes the bytes there, so that
-/// nobody finds it empty between the old and the new ones.
+/// `claim` is called in the same step, after the contents are forgotten: a caller that gives the resource new contents
+/// reserves the bytes there, so that no thread finds it empty between the old and the new contents.
 pub(crate) fn invalidate(
     share: &Share,
     state: &mut State,
@@ -113,7 +113,7 @@ pub(crate) fn invalidate(
         }
         Fate::InUse => {}
     }
-    // What has retired meanwhile gives its storage.
+    // Batches that have retired meanwhile release storage for the new object.
     state.timeline.retire();
     match another(share, (resource, &old), room)? {
         Ok(new) => Ok(Invalidated::Replaced(swap(share, state, (resource, inner), (new, Valid::new()), claim))),
@@ -121,7 +121,8 @@ pub(crate) fn invalidate(
     }
 }
 
-/// A new object like the one that a resource has, or why there is none: no memory, or too much that is pending.
+/// A new object like the resource's current one, or the reason why there is none: no memory, or too much pending
+/// memory.
 fn another(
     share: &Share,
     (resource, old): (&Resource, &Arc<ResourceObject>),
@@ -134,7 +135,7 @@ fn another(
     let make = || ResourceObject::new(memory, resource.template(), Contents::Undefined, &resource.spares);
     let made = match make() {
         Err(Error::OutOfMemory(_)) => {
-            // Spare storage of other resources is nobody's.
+            // Free the spare storage of all resources, and try again.
             memory.spare.free();
             make()
         }
@@ -147,8 +148,8 @@ fn another(
     }
 }
 
-/// Gives a resource another object, of which that much is valid, and whoever names the old one the new one. `claim` is called in the
-/// same step.
+/// Gives a resource another object with the given valid ranges, and rebinds the slots that name the old one. `claim` is
+/// called in the same step.
 fn swap(
     share: &Share,
     state: &mut State,
@@ -163,7 +164,7 @@ fn swap(
     claim(&mut inner);
     drop(inner);
     old.iter().for_each(|old| old.leave_to(&resource.spares));
-    // The open batch may be what keeps the old object: one that keeps much is submitted early.
+    // The open batch may keep the old object alive: a batch that keeps much memory is submitted early.
     if let Some(batch) = state.timeline.open() {
         batch.owe(resource.size());
     }
@@ -174,8 +175,8 @@ fn swap(
     garbage
 }
 
-/// Puts another object behind a resource, which is locked, and writes that down: who finds the new object finds the event.
-/// `seen` are the events that the caller's context knows of; it knows of this one.
+/// Gives a locked resource another object and notes the event in the journal: a thread that finds the new object finds
+/// the event. `seen` is the number of events that the caller's context has handled, including this one on return.
 fn exchange<O: Object>(
     (resource, backing): (ResourceId, &mut Backing<O>),
     (new, valid): (Arc<O>, Valid),
@@ -192,10 +193,10 @@ fn exchange<O: Object>(
     old
 }
 
-/// Bytes of an idle resource hold nothing any more. What is bound where kernels can write is valid again from the next
-/// dispatch on: its context reads so in the journal.
+/// Forgets the contents of a range of an idle resource. Ranges that are bound where kernels can write become valid
+/// again at the next dispatch, when its context reads the event in the journal.
 ///
-/// Poisoning overwrites them.
+/// With poisoning the bytes are overwritten.
 pub(crate) fn forget(
     share: &Share,
     resource: &Resource,
@@ -205,7 +206,7 @@ pub(crate) fn forget(
     if !state.valid().intersects(&range) {
         return Ok(());
     }
-    // Who reads it at this moment gets what it held.
+    // A host read in progress gets the old contents, so they are not overwritten.
     let poisons = share.memory().poison && !state.is_copied(&range, Access::Write);
     if let Some(object) = state.storage().filter(|_| poisons) {
         match resource.template() {
@@ -214,19 +215,19 @@ pub(crate) fn forget(
         }
     }
     state.forget(range);
-    tell(share, resource, state);
+    notify(share, resource, state);
     Ok(())
 }
 
-/// Ranges of a resource in use hold nothing any more; whoever writes there comes after those who use it now.
+/// Forgets the contents of ranges of a resource in use; later writes there come after the current users.
 fn fade(share: &Share, resource: &Resource, state: &mut resource::State, part: &[Range<u64>]) {
     part.iter().for_each(|range| state.fade(range.clone()));
     share.memory().counters.invalidations_in_order.one();
-    tell(share, resource, state);
+    notify(share, resource, state);
 }
 
-/// Contexts look at their slots again.
-fn tell(share: &Share, resource: &Resource, state: &resource::State) {
+/// Makes contexts check their slots again.
+fn notify(share: &Share, resource: &Resource, state: &resource::State) {
     if state.bound {
         share.journal().note(Event { resource: resource.id(), lost: None });
     }
@@ -239,7 +240,7 @@ fn poison(object: &ResourceObject, info: &ImageInfo, number: u64) -> Result<(), 
     object.storage().poison_range(offset..offset + size)
 }
 
-/// Makes the slots that a resource occupies in this context name its object: what binding it did, once more.
+/// Rebinds the slots that a resource occupies in this context to its current object.
 #[must_use = "dropped when no lock is held"]
 pub(crate) fn rebind(share: &Share, state: &mut State, resource: &Resource) -> Garbage {
     let counters = &share.memory().counters;
@@ -249,9 +250,9 @@ pub(crate) fn rebind(share: &Share, state: &mut State, resource: &Resource) -> G
     for kind in SlotKind::ALL {
         for at in 0..state.bindings.slots_of(resource.id(), kind).len() {
             let id = state.bindings.slots_of(resource.id(), kind)[at];
-            let Some(bound) = state.bindings.bound(id) else { continue };
+            let Some(bound) = state.bindings.slot_state(id) else { continue };
             if kind.can_write() && object.is_some() {
-                // The kernel may write there, so it counts as written.
+                // The kernel may write there, so the range counts as valid.
                 bound.ranges.iter().for_each(|range| inner.add(range.clone()));
             }
             if bound.object.as_ref().map(|object| object.id()) == object.as_ref().map(|object| object.id()) {
@@ -268,7 +269,7 @@ pub(crate) fn rebind(share: &Share, state: &mut State, resource: &Resource) -> G
                 Some(object) => (Some(object), object.view(share.device(), kind, &bound.part)),
                 None => (None, Ok(None)),
             };
-            // Views of an object like the old one can be made as those of the old one were.
+            // A view of the new object cannot fail: it is made like that of the old object.
             let view = view.ok().flatten();
             garbage._objects.extend(state.bindings.rename(id, object, view));
         }
@@ -276,7 +277,7 @@ pub(crate) fn rebind(share: &Share, state: &mut State, resource: &Resource) -> G
     garbage
 }
 
-/// Takes notice of what happened to resources elsewhere, if anything did.
+/// Handles the journal's new events: changes of resources by other contexts.
 #[must_use = "dropped when no lock is held"]
 pub(crate) fn catch_up(share: &Share, state: &mut State) -> Option<Garbage> {
     if share.journal().count() == state.journal_seen {

@@ -1,9 +1,9 @@
-//! Forgetting levels and layers of an image of which others hold data.
+//! Invalidation of some levels and layers of an image while others hold data.
 //!
-//! An idle image forgets them as a whole one does. In use there are two ways, and nobody waits in either:
+//! An idle image forgets them in place. For an image in use there are two methods, neither of which waits:
 //!
-//! - If what is kept has no more texels than what is forgotten (now, or before while it was in use), the image gets a new
-//!   object and what is kept is copied over, in order.
+//! - If what is kept has no more texels than what is forgotten (now, or before while it was in use), the image gets a
+//!   new object and what is kept is copied over, in order.
 //! - Else that copy would cost more than it gains. The image keeps its object; the part holds nothing from now on, and
 //!   whoever writes it next comes after those who use it now: a barrier, as the host's texels go by staged copies.
 
@@ -24,7 +24,7 @@ use crate::serial::Access;
 use crate::share::Share;
 use crate::view;
 
-/// Forgets what `part` of an image holds, by the rule above; `junk` is what it holds then, if poisoning is on.
+/// Invalidates `part` of an image, by the rule above; with poisoning `junk` has its new contents.
 pub(crate) fn invalidate_part(
     share: &Share,
     state: &mut State,
@@ -32,7 +32,7 @@ pub(crate) fn invalidate_part(
     (part, junk): (&[Range<u64>], Option<&Arc<ResourceObject>>),
     room: Room,
 ) -> Result<Invalidated, Refusal> {
-    // Before the resource is locked: this may submit.
+    // Before the resource is locked, since this may submit.
     state.timeline.batch()?;
     let counters = &share.memory().counters;
     let mut inner = resource.state();
@@ -63,7 +63,7 @@ pub(crate) fn invalidate_part(
         return Ok(Invalidated::Forgotten);
     }
     if kept.iter().any(|range| inner.is_copied(&range, Access::Read)) {
-        // Before they are copied over.
+        // Wait for the host's copies before these levels are copied over.
         return Err(Refusal::Copying(share.gate().count()));
     }
     let new = match another(share, (resource, &old), room)? {
@@ -81,7 +81,7 @@ pub(crate) fn invalidate_part(
     Ok(Invalidated::Replaced(garbage))
 }
 
-/// Records that levels hold junk, which is as many bytes as the largest.
+/// Records that levels are overwritten with junk; `junk` is as large as the largest level.
 fn overwrite(
     state: &mut State,
     (object, info): (&Arc<ResourceObject>, &ImageInfo),

@@ -24,7 +24,8 @@ bitflags::bitflags! {
     pub struct MapFlags: u32 {
         /// The bytes are read: waits for what writes them.
         const READ = 1;
-        /// The bytes are written. Without `READ` it does not wait: what is in use is written in order when it is unmapped.
+        /// The bytes are written. Without `READ` it does not wait: what is in use is written in order when it is
+        /// unmapped.
         const WRITE = 2;
         /// What the mapped bytes held is not wanted.
         const DISCARD_RANGE = 4;

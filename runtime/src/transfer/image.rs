@@ -18,10 +18,10 @@ use crate::serial::Access;
 use crate::view::Subresources;
 
 impl Context {
-    /// Writes all texels of one level of one layer, row by row without gaps, after everything that was recorded before and
-    /// before everything that comes. As [`Context::write`] does: a level that holds nothing, or an idle image, is written at
-    /// once; texels that are all that the image holds go to new storage, others are staged and copied in order. Only what is
-    /// too large to stage waits, or what no memory for staging can be had for.
+    /// Writes all texels of one level of one layer, row by row without gaps, after everything that was recorded before
+    /// and before everything that comes. As [`Context::write`] does: a level that holds nothing, or an idle image, is
+    /// written at once; texels that are all that the image holds go to new storage, others are staged and copied in
+    /// order. Only what is too large to stage waits, or what no memory for staging can be had for.
     ///
     /// [`Error::Range`] if the values are not as many bytes as the level, or there is no such level or layer.
     ///
@@ -49,8 +49,8 @@ impl Context {
         self.inner().upload("write", image.resource(), Target::Level(image, level, layer), bytes, false)
     }
 
-    /// Reads all texels of one level of one layer back, row by row without gaps, when all that writes the image is done.
-    /// Waits for nobody if the level holds no defined data. Errors as [`Context::write_image`].
+    /// Reads all texels of one level of one layer back, row by row without gaps, when all that writes the image is
+    /// done. Waits for nobody if the level holds no defined data. Errors as [`Context::write_image`].
     ///
     /// ```
     /// use spelter::vk;
@@ -78,8 +78,8 @@ impl Context {
     }
 
     /// Records a copy of all texels of one level of one layer to a level, of the same size, of a layer of an image.
-    /// [`Error::Range`] if there are no such levels or layers, or they differ in size or are the same; [`Error::Misuse`] if
-    /// their formats differ in the size of texels.
+    /// [`Error::Range`] if there are no such levels or layers, or they differ in size or are the same;
+    /// [`Error::Misuse`] if their formats differ in the size of texels.
     ///
     /// ```
     /// use spelter::vk;

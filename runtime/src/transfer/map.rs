@@ -17,7 +17,7 @@ use super::upload::{Renamed, idle_object, rename};
 use super::values;
 use crate::barrier::By;
 use crate::buffer::BufferSlice;
-use crate::context::{Context, Inner};
+use crate::context::{Context, ContextInner};
 use crate::error::{Error, rule};
 use crate::object::ResourceObject;
 use crate::replace::{self, Room};
@@ -45,7 +45,7 @@ use crate::valid::Ranges;
 /// ```
 #[must_use = "dropping it unmaps"]
 pub struct Mapped {
-    context: Arc<Inner>,
+    context: Arc<ContextInner>,
     resource: Arc<Resource>,
     /// None once it is unmapped.
     hold: Option<Hold>,
@@ -54,7 +54,8 @@ pub struct Mapped {
     target: Arc<ResourceObject>,
     /// Where the range begins in the target.
     start: u64,
-    /// Bytes of a staging buffer that were written, to be copied when unmapped; none if the target is the buffer itself.
+    /// Bytes of a staging buffer that were written, to be copied when unmapped; none if the target is the buffer
+    /// itself.
     staged: Option<Mutex<Ranges>>,
 }
 
@@ -62,8 +63,8 @@ impl Context {
     /// Maps a buffer, or a part of one. While it is mapped commands must not use the buffer, unless the mapping is
     /// [`PERSISTENT`](MapFlags::PERSISTENT).
     ///
-    /// It waits only if it must: for what writes the bytes if they are to be read; else for nobody, but where a write is too
-    /// large to be staged.
+    /// It waits only if it must: for what writes the bytes if they are to be read; else for nobody, but where a write
+    /// is too large to be staged.
     ///
     /// [`Error::Range`] if the bytes are not inside or none, [`Error::Resource`] if the buffer is destroyed, of another
     /// device or mapped there already, or if the flags contradict each other.
@@ -105,7 +106,13 @@ struct Hold {
 
 impl Hold {
     /// `state` is the resource's.
-    fn new(context: &Inner, resource: &Arc<Resource>, state: &mut State, range: &Range<u64>, flags: MapFlags) -> Self {
+    fn new(
+        context: &ContextInner,
+        resource: &Arc<Resource>,
+        state: &mut State,
+        range: &Range<u64>,
+        flags: MapFlags,
+    ) -> Self {
         if flags.contains(MapFlags::WRITE) && flags.intersects(MapFlags::PERSISTENT | MapFlags::UNSYNCHRONIZED) {
             // Nobody is told of each write.
             state.add(range.clone());
@@ -140,7 +147,12 @@ enum Step {
 }
 
 impl Mapped {
-    fn new(context: &Arc<Inner>, resource: &Arc<Resource>, range: Range<u64>, flags: MapFlags) -> Result<Self, Error> {
+    fn new(
+        context: &Arc<ContextInner>,
+        resource: &Arc<Resource>,
+        range: Range<u64>,
+        flags: MapFlags,
+    ) -> Result<Self, Error> {
         let bytes = range.end - range.start;
         let (mut may_rename, mut room) = (true, Room::Wanted);
         // Whether the object was found in use, and whether the host waited.
@@ -183,7 +195,8 @@ impl Mapped {
                         if let Some((hold, object)) = claimed {
                             break (hold, object, Step::Direct);
                         }
-                        // Others use it again. What is bound where kernels can write is valid at once: this is not discarded again.
+                        // Others use it again. What is bound where kernels can write is valid at once: this is not
+                        // discarded again.
                         may_rename = false;
                     }
                     Renamed::NoRoom => {
@@ -273,9 +286,9 @@ impl Mapped {
         self.range.is_empty()
     }
 
-    /// `count` values from byte `offset` of the mapping on. Each byte that a kernel writes meanwhile, which a mapping must be
-    /// persistent or unsynchronized for, is old or new: a value may be made of both. [`Error::Range`] if they are not inside, or the mapping is not for reading, [`Error::Resource`] if the
-    /// buffer is destroyed.
+    /// `count` values from byte `offset` of the mapping on. Each byte that a kernel writes meanwhile, which a mapping
+    /// must be persistent or unsynchronized for, is old or new: a value may be made of both. [`Error::Range`] if they
+    /// are not inside, or the mapping is not for reading, [`Error::Resource`] if the buffer is destroyed.
     ///
     /// ```
     /// use spelter::MapFlags;
@@ -298,8 +311,8 @@ impl Mapped {
         values(bytes, |raw| self.target.storage().read(self.start + offset, raw))
     }
 
-    /// Writes values from byte `offset` of the mapping on. [`Error::Range`] if they are not inside, or the mapping is not
-    /// for writing, [`Error::Resource`] if the buffer is destroyed.
+    /// Writes values from byte `offset` of the mapping on. [`Error::Range`] if they are not inside, or the mapping is
+    /// not for writing, [`Error::Resource`] if the buffer is destroyed.
     ///
     /// ```
     /// use spelter::MapFlags;
@@ -330,8 +343,9 @@ impl Mapped {
         Ok(())
     }
 
-    /// Makes writes through a persistent mapping that is not coherent visible to commands that are recorded from now on.
-    /// This device's memory is always coherent, so it does nothing here; a program that calls it is right elsewhere, too.
+    /// Makes writes through a persistent mapping that is not coherent visible to commands that are recorded from now
+    /// on. This device's memory is always coherent, so it does nothing here; a program that calls it is right
+    /// elsewhere, too.
     ///
     /// ```
     /// use spelter::MapFlags;

@@ -22,7 +22,7 @@ use spelter_driver::host_memory;
 use crate::barrier::Use;
 use crate::batch::Refusal;
 use crate::buffer::Buffer;
-use crate::context::{Context, Inner, State};
+use crate::context::{Context, ContextInner, State};
 use crate::error::{Error, rule};
 use crate::object::ResourceObject;
 use crate::resource::{Copying, Resource};
@@ -30,8 +30,8 @@ use crate::serial::Access;
 use upload::Target;
 
 impl Context {
-    /// Reads a whole buffer back, when all that writes it is done. The first bytes of what is no whole number of elements
-    /// would be easy to mistake for all: [`Error::Range`].
+    /// Reads a whole buffer back, when all that writes it is done. The first bytes of what is no whole number of
+    /// elements would be easy to mistake for all: [`Error::Range`].
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -46,8 +46,8 @@ impl Context {
         self.read_range(buffer, 0..buffer.size())
     }
 
-    /// Reads the bytes `range` of a buffer back, as values, when all that writes the buffer is done. Waits for nobody if
-    /// none of them holds defined data.
+    /// Reads the bytes `range` of a buffer back, as values, when all that writes the buffer is done. Waits for nobody
+    /// if none of them holds defined data.
     ///
     /// [`Error::Range`] if they are not inside or no whole number of elements, [`Error::Resource`] if the buffer is
     /// destroyed.
@@ -71,10 +71,10 @@ impl Context {
         values(bytes, |raw| self.inner().read(buffer.resource(), range.start, raw))
     }
 
-    /// Writes values into a buffer from byte `offset` on, after everything that was recorded before and before everything
-    /// that comes. It seldom waits for commands that use the buffer: bytes that hold no defined data are written at once;
-    /// values that cover all that is defined go to new storage; others are staged and copied in order. Only what is too
-    /// large to stage waits.
+    /// Writes values into a buffer from byte `offset` on, after everything that was recorded before and before
+    /// everything that comes. It seldom waits for commands that use the buffer: bytes that hold no defined data are
+    /// written at once; values that cover all that is defined go to new storage; others are staged and copied in order.
+    /// Only what is too large to stage waits.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -113,11 +113,12 @@ impl Context {
         self.inner().upload(what, buffer.resource(), Target::Bytes(offset), bytes, discard)
     }
 
-    /// Records a copy of `bytes` bytes from one buffer to another, or between parts of one that do not overlap. A copy of no
-    /// bytes is one, and does nothing: so it is in WebGPU, while Vulkan forbids it (VUID-VkBufferCopy-size-01988).
+    /// Records a copy of `bytes` bytes from one buffer to another, or between parts of one that do not overlap. A copy
+    /// of no bytes is one, and does nothing: so it is in WebGPU, while Vulkan forbids it
+    /// (VUID-VkBufferCopy-size-01988).
     ///
-    /// [`Error::Range`] if the bytes are not inside or overlap, [`Error::Resource`] if a buffer is destroyed, mapped or of
-    /// another device.
+    /// [`Error::Range`] if the bytes are not inside or overlap, [`Error::Resource`] if a buffer is destroyed, mapped or
+    /// of another device.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -230,7 +231,7 @@ impl State {
     }
 }
 
-impl Inner {
+impl ContextInner {
     /// Reads bytes of a buffer when all that writes it is done.
     pub(crate) fn read(&self, resource: &Resource, offset: u64, into: &mut [u8]) -> Result<(), Error> {
         let (object, _reading) = self.for_reading(resource, &(offset..offset + into.len() as u64))?;
@@ -238,8 +239,8 @@ impl Inner {
         object.storage().read(offset, into)
     }
 
-    /// The object of a resource, when all that writes it is done; at once if nothing in the range holds defined data. Who writes
-    /// there waits as long as the second is held.
+    /// The object of a resource, when all that writes it is done; at once if nothing in the range holds defined data.
+    /// Who writes there waits as long as the second is held.
     pub(crate) fn for_reading<'a>(
         &self,
         resource: &'a Resource,
@@ -275,14 +276,15 @@ impl Inner {
         }
     }
 
-    /// Waits for what stands in the way of an access of the host; whether anything did. No context is locked by the caller.
+    /// Waits for what stands in the way of an access of the host; whether anything did. No context is locked by the
+    /// caller.
     pub(crate) fn wait_for(&self, object: &ResourceObject, access: Access, why: &str) -> Result<bool, Error> {
-        let moments = object.usage.in_the_way(access);
-        if moments.is_empty() {
+        let points = object.usage.in_the_way(access);
+        if points.is_empty() {
             return Ok(false);
         }
         let start = Instant::now();
-        moments.iter().try_for_each(|moment| self.share.wait(moment))?;
+        points.iter().try_for_each(|point| self.share.wait(point))?;
         if let Some(trace) = self.share.trace() {
             trace.span(self.clock.id(), format!("wait: {why}"), start, serde_json::Value::Null);
         }

@@ -1,4 +1,5 @@
-//! Writing from the host: in place, to new storage, staged and copied in order, or after a wait. The rule is in [`way`].
+//! Writing from the host: in place, to new storage, staged and copied in order, or after a wait. The rule is in
+//! [`way`].
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::image;
 use crate::barrier::{By, Use};
-use crate::context::{Inner, State};
+use crate::context::{ContextInner, State};
 use crate::error::{Error, rule};
 use crate::image::Image;
 use crate::memory::{Memory, Template};
@@ -39,8 +40,8 @@ enum Way {
 /// 1. Where nothing is lost by it (`whole`: all defined bytes are overwritten or discarded), **rename**. It costs one
 ///    copy by the host, and storage for the whole buffer; so a large buffer of which little is written is renamed only
 ///    if the caller discards it, or if it is too much to be staged.
-/// 2. Else **stage**: two copies, and memory for the bytes until the batch has retired; so not what would take more than
-///    a quarter of the memory that may be pending.
+/// 2. Else **stage**: two copies, and memory for the bytes until the batch has retired; so not what would take more
+///    than a quarter of the memory that may be pending.
 /// 3. Else **wait**. So it is if there is no memory for staging.
 ///
 /// Pressure: where pending memory (replaced objects and staging buffers of batches that have not retired) is above its
@@ -85,7 +86,7 @@ impl Target<'_> {
     }
 }
 
-impl Inner {
+impl ContextInner {
     /// Writes bytes, which fit in; `discard`: whatever else the resource held is not wanted.
     pub(super) fn upload(
         &self,
@@ -157,7 +158,8 @@ impl Inner {
                         Renamed::NoMemory(object) => {
                             drop(state);
                             waited |= self.wait_without_memory(&object)?;
-                            // What is discarded is forgotten where it is. If others use it again these bytes go in between.
+                            // What is discarded is forgotten where it is. If others use it again these bytes go in
+                            // between.
                             (may_rename, room) = (discard, Room::Never);
                         }
                         Renamed::No => may_rename = false,
@@ -216,8 +218,8 @@ impl Inner {
         Ok(())
     }
 
-    /// A staging buffer of at least so many bytes. Waits for the oldest batches if too much is pending, and for all if there
-    /// is no memory; `waited` tells.
+    /// A staging buffer of at least so many bytes. Waits for the oldest batches if too much is pending, and for all if
+    /// there is no memory; `waited` tells.
     pub(crate) fn staging(&self, bytes: u64, waited: &mut bool) -> Result<Arc<ResourceObject>, Error> {
         *waited |= self.room_for(bytes)?;
         let memory = self.share.memory();
@@ -324,7 +326,7 @@ pub(super) enum Renamed {
     Yes(Option<Garbage>),
     /// There is no memory for another object in the place of this one.
     NoMemory(Arc<ResourceObject>),
-    /// Too much is pending: [`Inner::room_for`] first.
+    /// Too much is pending: [`ContextInner::room_for`] first.
     NoRoom,
     /// It must keep its object.
     No,
@@ -335,10 +337,10 @@ pub(super) fn idle_object(state: &resource::State) -> Option<Arc<ResourceObject>
     if state.is_busy() { None } else { state.storage().cloned() }
 }
 
-/// Makes the resource's object an idle one, its contents forgotten. With [`Room::Never`] others may use it again. `claim` is called in
-/// the same step: [`replace::invalidate`].
+/// Makes the resource's object an idle one, its contents forgotten. With [`Room::Never`] others may use it again.
+/// `claim` is called in the same step: [`replace::invalidate`].
 pub(super) fn rename(
-    context: &Inner,
+    context: &ContextInner,
     state: &mut State,
     locked: (&Resource, MutexGuard<'_, resource::State>),
     room: Room,

@@ -1,20 +1,21 @@
-//! Which block stands on every way from the entry to which other block.
+//! Dominator tree (Semi-NCA).
 //!
-//! Semi-dominators with path compression, then each immediate dominator as the nearest common ancestor (Semi-NCA: Georgiadis,
-//! "Linear-Time Algorithms for Dominators and Related Problems", 2005). Iteration over the graph until nothing changes would be
-//! shorter, but is quadratic for a function with many early returns, which anybody can write. No recursion.
+//! Computes semidominators with path compression, then each immediate dominator as a nearest common ancestor
+//! (Georgiadis, "Linear-Time Algorithms for Dominators and Related Problems", 2005). Fixed-point iteration over the
+//! graph would be shorter, but is quadratic for a function with many early returns. No recursion: nothing limits the
+//! depth of a kernel's control flow.
 
 use cranelift_entity::{EntityRef, SecondaryMap};
 use smallvec::SmallVec;
 
 use crate::{ir, simd};
 
-/// Blocks with branches between them: kernels in either form.
+/// Control-flow graph: kernels of both IRs.
 pub trait FlowGraph {
-    /// Names a block.
+    /// Identifies a block.
     type Block: EntityRef;
 
-    /// Where control begins, if there are blocks at all.
+    /// The entry block; `None` for a graph without blocks.
     fn entry(&self) -> Option<Self::Block>;
 
     /// Calls `visit` with every target of the block's terminator.
@@ -49,15 +50,15 @@ impl FlowGraph for simd::Kernel {
     }
 }
 
-/// The dominator tree of the blocks that control can reach.
+/// Dominator tree of the reachable blocks.
 #[derive(Debug)]
 pub struct Dominators<Block: EntityRef = ir::Block> {
-    /// Number in depth-first preorder, plus 1; 0 for blocks that control never reaches.
+    /// Number in depth-first preorder, plus 1; 0 for unreachable blocks.
     number: SecondaryMap<Block, u32>,
     blocks: Vec<Block>,
     /// Immediate dominator by number; that of the entry is the entry.
     idoms: Vec<usize>,
-    /// Where a walk through the dominator tree enters and leaves each block.
+    /// By number: first and last preorder number of the block's dominator subtree.
     spans: Vec<(u32, u32)>,
 }
 
@@ -70,19 +71,19 @@ impl<Block: EntityRef> Dominators<Block> {
         Self { number: graph.number, blocks: graph.blocks, idoms, spans }
     }
 
-    /// Whether control can reach the block.
+    /// Whether the entry reaches the block.
     pub fn is_reachable(&self, block: Block) -> bool {
         self.number[block] != 0
     }
 
-    /// The last block before `block` on every way to it; `None` for the entry and for blocks out of reach.
+    /// Immediate dominator; `None` for the entry and for unreachable blocks.
     pub fn idom(&self, block: Block) -> Option<Block> {
         let number = (self.number[block] as usize).checked_sub(1).filter(|&number| number != 0)?;
         Some(self.blocks[self.idoms[number]])
     }
 
-    /// Whether every way from the entry to `block` leads through `above`, which may be the same. Not for blocks out of
-    /// reach.
+    /// Whether `above` dominates `block`: every path from the entry to `block` contains `above`. A reachable block
+    /// dominates itself; an unreachable one neither dominates nor is dominated.
     pub fn dominates(&self, above: Block, block: Block) -> bool {
         let span = |block: Block| (self.number[block] as usize).checked_sub(1).map(|number| self.spans[number]);
         match (span(above), span(block)) {
@@ -92,7 +93,7 @@ impl<Block: EntityRef> Dominators<Block> {
     }
 }
 
-/// The blocks in depth-first preorder, by number.
+/// Depth-first spanning tree: blocks by preorder number, with their parents and predecessors.
 struct Graph<Block: EntityRef> {
     number: SecondaryMap<Block, u32>,
     blocks: Vec<Block>,
@@ -102,13 +103,13 @@ struct Graph<Block: EntityRef> {
 
 impl<Block: EntityRef> Graph<Block> {
     fn new(kernel: &impl FlowGraph<Block = Block>) -> Self {
-        // Most kernels are small: no list grows step by step.
-        const ROOM: usize = 32;
+        // Most kernels have fewer blocks: the lists do not reallocate.
+        const CAPACITY: usize = 32;
         let mut graph = Self {
-            number: SecondaryMap::with_capacity(ROOM),
-            blocks: Vec::with_capacity(ROOM),
-            parents: Vec::with_capacity(ROOM),
-            predecessors: Vec::with_capacity(ROOM),
+            number: SecondaryMap::with_capacity(CAPACITY),
+            blocks: Vec::with_capacity(CAPACITY),
+            parents: Vec::with_capacity(CAPACITY),
+            predecessors: Vec::with_capacity(CAPACITY),
         };
         let mut stack: Vec<(usize, Block)> = kernel.entry().map(|entry| (0, entry)).into_iter().collect();
         while let Some((from, block)) = stack.pop() {
@@ -132,12 +133,14 @@ impl<Block: EntityRef> Graph<Block> {
             ancestor: self.parents.clone(),
             label: (0..count).collect(),
             semi: (0..count).collect(),
-            way: Vec::new(),
+            path: Vec::new(),
         };
+        // Semidominators need those of all blocks with a larger number: descending order.
         for block in (1..count).rev() {
             let reached = self.predecessors[block].iter().map(|&from| forest.lowest(from as usize, block)).min();
             forest.semi[block] = reached.unwrap_or(block);
         }
+        // The immediate dominator is the nearest dominator of the parent whose number is at most the semidominator's.
         let mut idoms = self.parents.clone();
         for block in 1..count {
             let mut idom = idoms[block];
@@ -150,43 +153,46 @@ impl<Block: EntityRef> Graph<Block> {
     }
 }
 
-/// The part of the depth-first tree that has its semi-dominators, with shortened ways up.
+/// The part of the depth-first tree whose semidominators are known, with compressed paths to the root.
 struct Forest {
     ancestor: Vec<usize>,
     label: Vec<usize>,
     semi: Vec<usize>,
-    /// Room for the way up.
-    way: Vec<usize>,
+    /// Scratch: the path that is being compressed.
+    path: Vec<usize>,
 }
 
 impl Forest {
-    /// The least semi-dominator on the way up from `from`, among blocks after `limit`; `from` itself outside them.
+    /// The least semidominator on the path from `from` up to `limit`, exclusive; `from` itself if it is not after
+    /// `limit`.
     fn lowest(&mut self, from: usize, limit: usize) -> usize {
         if from <= limit {
             return from;
         }
-        let mut way = std::mem::take(&mut self.way);
-        way.push(from);
-        while let Some(&top) = way.last()
+        let mut path = std::mem::take(&mut self.path);
+        path.push(from);
+        while let Some(&top) = path.last()
             && self.ancestor[top] > limit
         {
-            way.push(self.ancestor[top]);
+            path.push(self.ancestor[top]);
         }
-        // From the top down: everything on the way now hangs below `limit` or before, and knows the least label.
-        let mut above = way.pop();
-        while let (Some(top), Some(block)) = (above, way.pop()) {
+        // Path compression from the top down: the ancestor of each block on the path is now `limit` or before, and its
+        // label has the least semidominator.
+        let mut above = path.pop();
+        while let (Some(top), Some(block)) = (above, path.pop()) {
             if self.semi[self.label[top]] < self.semi[self.label[block]] {
                 self.label[block] = self.label[top];
             }
             self.ancestor[block] = self.ancestor[top];
             above = Some(block);
         }
-        self.way = way;
+        self.path = path;
         self.semi[self.label[from]]
     }
 }
 
-/// Enters and leaves every block once, parents before children: an immediate dominator has the smaller number.
+/// Preorder intervals of the dominator subtrees. An immediate dominator has a smaller number than its children, so two
+/// passes without recursion are enough: subtree sizes upwards, then intervals downwards.
 fn spans(idoms: &[usize]) -> Vec<(u32, u32)> {
     let mut sizes = vec![1u32; idoms.len()];
     for block in (1..idoms.len()).rev() {
@@ -214,7 +220,7 @@ mod tests {
     use super::Dominators;
     use crate::ir::{Block, Kernel};
 
-    /// Blocks with the given branches; those without any return.
+    /// A kernel with the given edges; blocks without edges return.
     fn graph(edges: &[(u32, u32)], count: u32) -> Kernel {
         let mut text = String::from("kernel \"k\" 1, 1, 1\n");
         for block in 0..count {
@@ -231,7 +237,7 @@ mod tests {
         Kernel::parse(&text).unwrap()
     }
 
-    /// Blocks that the entry reaches without `without`.
+    /// Blocks that the entry reaches on paths that avoid `without`.
     fn reach(edges: &[(u32, u32)], without: Option<u32>) -> BTreeSet<u32> {
         let mut reached = BTreeSet::new();
         let mut stack = vec![0];
@@ -245,7 +251,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_dominator_is_what_cannot_be_avoided(edges in proptest::collection::vec((0u32..12, 1u32..12), 0..40)) {
+        fn dominators_cannot_be_avoided(edges in proptest::collection::vec((0u32..12, 1u32..12), 0..40)) {
             let dominators = Dominators::new(&graph(&edges, 12));
             let reached = reach(&edges, None);
             for above in 0..12 {

@@ -1,4 +1,4 @@
-//! Natural loops: which blocks a loop is made of, and which loop is inside which.
+//! Natural loops: their headers, latches and blocks, and how they nest.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use smallvec::SmallVec;
@@ -6,31 +6,32 @@ use smallvec::SmallVec;
 use super::Dominators;
 use crate::ir::{Block, Kernel};
 
-/// A natural loop: all that is on a way from its header back to its header.
+/// A natural loop: all blocks on paths from its header to one of its back edges.
 #[derive(Clone, Debug)]
 pub struct Loop {
     /// The only block through which control enters.
     pub header: Block,
-    /// Blocks that branch back to the header.
+    /// Sources of the back edges to the header.
     pub latches: Vec<Block>,
-    /// All blocks of the loop, those of inner loops included, in the layout's order; the header is the first.
+    /// All blocks of the loop, inner loops included, in layout order; the header is the first.
     pub blocks: Vec<Block>,
-    /// The innermost loop around this one, by its place in [`Loops::all`].
+    /// The innermost enclosing loop, as an index into [`Loops::all`].
     pub parent: Option<usize>,
 }
 
 /// The loops of a kernel.
 #[derive(Clone, Debug, Default)]
 pub struct Loops {
-    /// All loops in the layout's order of their headers: outer loops come before those inside.
+    /// All loops in the layout order of their headers: an outer loop comes before its inner loops.
     pub all: Vec<Loop>,
     innermost: SecondaryMap<Block, Option<usize>>,
-    /// By loop: where a walk through the tree of loops enters and leaves it.
+    /// By loop: first and last preorder number of its subtree in the loop forest.
     spans: Vec<(usize, usize)>,
 }
 
 impl Loops {
-    /// Finds the loops by their back edges; a branch backwards to a block that does not dominate it makes no loop here.
+    /// Finds the loops by their back edges, edges to a block that dominates their source. A retreating edge to a block
+    /// that does not dominate its source (irreducible control flow) makes no loop.
     pub fn new(kernel: &Kernel, dominators: &Dominators) -> Self {
         let mut loops = Self::default();
         loops.innermost.resize(kernel.blocks.len());
@@ -50,7 +51,7 @@ impl Loops {
             }
             kernel.work.visit(blocks.len());
             loops.all.push(Loop { header, latches, blocks, parent });
-            // Lists of blocks take room that grows with the square of the nest.
+            // The lists of blocks take memory quadratic in the nesting depth: the work budget bounds it.
             if kernel.work.is_spent() {
                 break;
             }
@@ -59,23 +60,23 @@ impl Loops {
         loops
     }
 
-    /// The innermost loop that a block is in, by its place in [`Loops::all`].
+    /// The innermost loop that contains a block, as an index into [`Loops::all`].
     pub fn of(&self, block: Block) -> Option<usize> {
         self.innermost[block]
     }
 
-    /// The loop that a block is the header of.
+    /// The loop with this header.
     pub fn headed_by(&self, block: Block) -> Option<&Loop> {
         self.of(block).map(|number| &self.all[number]).filter(|found| found.header == block)
     }
 
-    /// Whether a loop, by its place in [`Loops::all`], contains a block.
+    /// Whether a loop (an index into [`Loops::all`]) contains a block.
     pub fn contains(&self, number: usize, block: Block) -> bool {
         let (first, last) = self.spans[number];
         self.of(block).is_some_and(|inner| (first..=last).contains(&self.spans[inner].0))
     }
 
-    /// Enters and leaves every loop once, outer ones before those inside.
+    /// Preorder intervals of the loop forest's subtrees.
     fn spans(&self) -> Vec<(usize, usize)> {
         let mut sizes = vec![1; self.all.len()];
         for (number, found) in self.all.iter().enumerate().rev() {
@@ -87,16 +88,16 @@ impl Loops {
         let mut inside = vec![0; self.all.len()];
         let mut spans = Vec::with_capacity(self.all.len());
         for (number, found) in self.all.iter().enumerate() {
-            let place = found.parent.map_or(&mut next, |parent| &mut inside[parent]);
-            let first = *place;
-            *place += sizes[number];
+            let free = found.parent.map_or(&mut next, |parent| &mut inside[parent]);
+            let first = *free;
+            *free += sizes[number];
             inside[number] = first + 1;
             spans.push((first, first + sizes[number] - 1));
         }
         spans
     }
 
-    /// Blocks behind a loop, by its place in [`Loops::all`], that its blocks branch to, each once.
+    /// Exit blocks of a loop (an index into [`Loops::all`]): targets of its blocks outside it, each once.
     pub fn exits(&self, kernel: &Kernel, number: usize) -> Vec<Block> {
         let last = self.all[number].blocks.iter().filter_map(|&block| kernel.blocks[block].insts.last());
         let targets = last.flat_map(|&last| kernel.insts[last].targets()).map(|call| call.block);
@@ -106,16 +107,16 @@ impl Loops {
         exits
     }
 
-    /// How many loops a block is in.
+    /// Loop depth of a block: the number of loops that contain it.
     pub fn depth(&self, block: Block) -> usize {
         std::iter::successors(self.of(block), |&number| self.all[number].parent).count()
     }
 }
 
-/// The blocks before each block.
+/// Predecessors by block.
 pub type Predecessors = SecondaryMap<Block, SmallVec<[Block; 4]>>;
 
-/// Predecessors of every block in the layout, each once.
+/// Predecessors of every block of the layout, each once.
 pub fn predecessors(kernel: &Kernel) -> Predecessors {
     let mut predecessors = Predecessors::new();
     predecessors.resize(kernel.blocks.len());
@@ -131,7 +132,7 @@ pub fn predecessors(kernel: &Kernel) -> Predecessors {
     predecessors
 }
 
-/// Place of every block in the layout.
+/// Position of every block in the layout.
 pub fn positions(kernel: &Kernel) -> SecondaryMap<Block, u32> {
     let mut positions = SecondaryMap::new();
     positions.resize(kernel.blocks.len());
@@ -141,6 +142,7 @@ pub fn positions(kernel: &Kernel) -> SecondaryMap<Block, u32> {
     positions
 }
 
+/// The header and all blocks that reach a latch without the header.
 fn body(header: Block, latches: &[Block], predecessors: &Predecessors, dominators: &Dominators) -> Vec<Block> {
     let mut blocks = vec![header];
     let mut seen = EntitySet::new();
@@ -160,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_loops_one_in_the_other_with_a_block_that_leaves_both() {
+    fn nested_loops_with_an_exit_from_both() {
         let text = "kernel \"k\" 1, 1, 1\n\
             block0:\n    v0 = const.bool true\n    jump block1()\n\
             block1:\n    loop block6, block5\n    branch v0, block2, block6\n\

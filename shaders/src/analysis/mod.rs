@@ -1,8 +1,8 @@
-//! What can be found out about a kernel without changing it.
+//! Analyses of kernels: dominators, loops, value ranges, uniformity, reconvergence. They change nothing.
 
 mod dominators;
+mod lane_offsets;
 mod loops;
-mod patterns;
 mod postdominators;
 mod ranges;
 mod reconvergence;
@@ -11,10 +11,10 @@ mod tree;
 mod uniformity;
 
 pub use dominators::{Dominators, FlowGraph};
+pub use lane_offsets::{LaneOffsetTable, LaneOffsets, Shape};
 pub use loops::{Loop, Loops, Predecessors, positions, predecessors};
-pub use patterns::{Pattern, Patterns, Shape};
 pub use postdominators::Postdominators;
 pub use ranges::{Range, Ranges};
-pub use reconvergence::{Flow, Next};
+pub use reconvergence::{Linearization, Next};
 pub use tree::{Step, dominator_walk};
 pub use uniformity::Uniformity;

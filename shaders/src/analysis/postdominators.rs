@@ -1,7 +1,7 @@
-//! Which block stands on every way from which other block to the end, in the same trip through the loops around them.
+//! Post-dominator tree, within one iteration of the enclosing loops.
 //!
-//! The dominators of the graph turned around, in which a way back to a loop's header is all ways out of that loop: that is
-//! where it leads in the end, without the blocks of the loop that the trip leaves out.
+//! The dominator tree of the reversed graph, in which each back edge is replaced by edges to all exit blocks of its
+//! loop. A back edge reaches these in the end, and blocks that the iteration skips do not post-dominate it.
 
 use cranelift_entity::{EntityRef, SecondaryMap};
 use smallvec::SmallVec;
@@ -9,32 +9,32 @@ use smallvec::SmallVec;
 use super::{Dominators, FlowGraph, Loops};
 use crate::ir::{Block, Kernel};
 
-/// Blocks by the ways from them to the end.
+/// Post-dominator tree.
 #[derive(Debug)]
 pub struct Postdominators {
     tree: Dominators,
 }
 
 impl Postdominators {
-    /// Of a kernel whose edges backwards all are those of loops.
+    /// Computes the tree of a kernel whose retreating edges are all back edges of `loops`.
     pub fn new(kernel: &Kernel, dominators: &Dominators, loops: &Loops) -> Self {
-        Self { tree: Dominators::new(&Backwards::new(kernel, dominators, loops)) }
+        Self { tree: Dominators::new(&ReverseGraph::new(kernel, dominators, loops)) }
     }
 
-    /// Whether every way from `block` leads through `below`, which may be the same: in the same trip, if they are in the same
-    /// loops.
+    /// Whether `below` post-dominates `block`: every path from `block` to a return contains `below`, in the same
+    /// iteration if both are in the same loops. A block post-dominates itself.
     pub fn postdominates(&self, below: Block, block: Block) -> bool {
         self.tree.dominates(below, block)
     }
 }
 
-/// The graph turned around, with a block behind all others.
-struct Backwards {
+/// The reversed graph, with a virtual exit block as its entry.
+struct ReverseGraph {
     end: Block,
     before: SecondaryMap<Block, SmallVec<[Block; 4]>>,
 }
 
-impl Backwards {
+impl ReverseGraph {
     fn new(kernel: &Kernel, dominators: &Dominators, loops: &Loops) -> Self {
         let end = Block::new(kernel.blocks.len());
         let mut graph = Self { end, before: SecondaryMap::new() };
@@ -43,10 +43,12 @@ impl Backwards {
             let mut is_last = true;
             kernel.successors(block, |to| {
                 is_last = false;
+                // The loop whose back edge this is.
                 let left =
                     loops.of(to).filter(|&number| loops.all[number].header == to && dominators.dominates(to, block));
                 match left.map(|number| &exits[number][..]) {
                     None => graph.before[to].push(block),
+                    // A loop without exits: infinite.
                     Some([]) => graph.before[end].push(block),
                     Some(exits) => exits.iter().for_each(|&exit| graph.before[exit].push(block)),
                 }
@@ -59,7 +61,7 @@ impl Backwards {
     }
 }
 
-impl FlowGraph for Backwards {
+impl FlowGraph for ReverseGraph {
     type Block = Block;
 
     fn entry(&self) -> Option<Block> {

@@ -1,10 +1,10 @@
-//! Where the lanes of a subgroup are when they go different ways: which blocks run for some of them only, and which
-//! block runs next.
+//! Reconvergence analysis for control-flow linearization: which blocks have a block-in mask, where lanes reconverge,
+//! and which block runs next.
 //!
-//! Blocks run in the layout's order. A branch whose condition differs between lanes *parks* its lanes at its targets and
-//! runs none of them by itself; control goes on with the next block at which lanes may be parked. A branch that is
-//! uniform jumps, as long as no lanes wait in the blocks that it would jump over; else it parks its lanes, too.
-//! A loop in which some lanes may leave before others is *divergent*: it goes on while lanes are parked at its header.
+//! Blocks run in layout order. A divergent branch adds its active lanes to the block-in masks of its targets (edge
+//! masks) and jumps to none of them: the next block with a block-in mask that may not be empty runs. A uniform branch
+//! jumps, unless lanes may wait at a block that it would skip; then it sets edge masks, too. A loop is *divergent* if
+//! lanes may leave it in different iterations: it iterates while its header's block-in mask is not empty.
 
 use std::collections::BTreeSet;
 
@@ -18,25 +18,26 @@ use crate::ir::{Block, InstData, Kernel};
 pub enum Next {
     /// This block.
     Block(Block),
-    /// The end of a divergent loop, by its place in [`Loops::all`]: it goes on if lanes are parked at its header.
+    /// The end of a divergent loop (an index into [`Loops::all`]): it iterates if its header's block-in mask is not
+    /// empty.
     LoopEnd(usize),
-    /// Nothing: no lanes wait anywhere.
+    /// Nothing: no block-in mask of a later block has lanes.
     End,
 }
 
-/// The runs of blocks in the layout that loops take.
+/// Intervals of layout positions that loops cover.
 #[derive(Clone, Debug, Default)]
-struct Spans {
+struct LoopSpans {
     positions: SecondaryMap<Block, u32>,
-    /// By place in [`Loops::all`]: first and last position.
+    /// By loop, as indexed in [`Loops::all`]: first and last position.
     all: Vec<(u32, u32)>,
-    /// By place in [`Loops::all`]: the next loop outwards among whose blocks this one stands.
+    /// By loop: the innermost other loop whose interval contains this one.
     outer: Vec<Option<usize>>,
-    /// By position: the innermost loop among whose blocks it is. Blocks that only leave a loop are there, too.
+    /// By position: the innermost loop whose interval contains it. Unlike the loop, the interval can contain exit code.
     innermost: Vec<Option<usize>>,
 }
 
-impl Spans {
+impl LoopSpans {
     fn new(kernel: &Kernel, loops: &Loops) -> Self {
         let positions = positions(kernel);
         let last = |l: &super::Loop| l.blocks.last().map_or(0, |&last| positions[last]);
@@ -50,83 +51,85 @@ impl Spans {
         Self { positions, all, outer, innermost }
     }
 
-    /// Loops among whose blocks a position is, innermost first.
+    /// Loops whose intervals contain a position, innermost first.
     fn around(&self, at: u32) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors(self.innermost[at as usize], |&number| self.outer[number])
     }
 
-    /// Of those, the ones that an edge to `target` leaves: none of them goes on behind those around it.
+    /// Loops whose intervals an edge to `target` leaves, innermost first. Intervals nest: the first that contains the
+    /// target ends the list.
     fn left(&self, at: u32, target: u32) -> impl Iterator<Item = usize> + '_ {
         self.around(at).take_while(move |&number| target > self.all[number].1)
     }
 
-    /// The loop that begins at a position.
+    /// The loop whose header is at a position.
     fn headed_by(&self, at: u32) -> Option<usize> {
         self.innermost[at as usize].filter(|&number| self.all[number].0 == at)
     }
 }
 
-/// Where lanes are parked.
+/// Linearized control flow: blocks with block-in masks, divergent loops, reconvergence points, and successors in the
+/// linear order.
 #[derive(Clone, Debug)]
-pub struct Flow {
-    spans: Spans,
-    /// Blocks whose lanes come from being parked.
-    parked: EntitySet<Block>,
-    /// By place in [`Loops::all`].
+pub struct Linearization {
+    spans: LoopSpans,
+    /// Blocks that run with a block-in mask.
+    block_in_masks: EntitySet<Block>,
+    /// By loop, as indexed in [`Loops::all`].
     divergent: Vec<bool>,
-    /// For a parked block: the block all of whose lanes are here again.
-    whole: SecondaryMap<Block, Option<Block>>,
-    /// Parked blocks that control may come to although no lane is parked there.
+    /// For a block with a block-in mask: the split block whose active lanes all reconverge here.
+    reconverges: SecondaryMap<Block, Option<Block>>,
+    /// Blocks that control may reach with an empty block-in mask.
     maybe_empty: EntitySet<Block>,
-    /// What runs after a block that leaves its lanes parked.
+    /// What runs after a block that ends with edge masks only.
     after: SecondaryMap<Block, Option<Next>>,
-    /// What runs instead of a block that has no lanes, and the first place that a uniform branch cannot jump over.
+    /// What runs instead of a block with an empty mask: also the first block that a uniform branch must not skip.
     instead: SecondaryMap<Block, Option<Next>>,
     /// What runs after a divergent loop.
     after_loop: Vec<Next>,
 }
 
-impl Flow {
-    /// Follows the lanes, given the blocks whose branches are divergent. The layout is a reverse postorder of blocks that
-    /// control can reach, and each loop has one edge into it and one back to its header.
+impl Linearization {
+    /// Linearizes control flow, given the blocks that end in divergent branches. The layout must be a reverse
+    /// postorder of the reachable blocks, and each loop must have one entry edge and one back edge.
     pub fn new(kernel: &Kernel, dominators: &Dominators, loops: &Loops, divergent: &EntitySet<Block>) -> Self {
-        let mut walk = Walk::new(kernel, loops, divergent);
-        while walk.sweep() && !kernel.work.is_spent() {}
-        walk.finish(dominators)
+        let mut linearizer = Linearizer::new(kernel, loops, divergent);
+        while linearizer.sweep() && !kernel.work.is_spent() {}
+        linearizer.finish(dominators)
     }
 
-    /// Whether the lanes of a block come from being parked.
-    pub fn is_parked(&self, block: Block) -> bool {
-        self.parked.contains(block)
+    /// Whether a block runs with a block-in mask; other blocks run with the mask of their predecessors.
+    pub fn has_block_in_mask(&self, block: Block) -> bool {
+        self.block_in_masks.contains(block)
     }
 
-    /// Whether lanes may leave a loop (by its place in [`Loops::all`]) before others.
+    /// Whether lanes may leave a loop (an index into [`Loops::all`]) in different iterations.
     pub fn is_divergent(&self, number: usize) -> bool {
         self.divergent[number]
     }
 
-    /// The block all of whose lanes come together in this parked block.
-    pub fn whole(&self, block: Block) -> Option<Block> {
-        self.whole[block]
+    /// If `block` is a reconvergence point: the split block whose active lanes, all and no others, are active here.
+    pub fn reconverges(&self, block: Block) -> Option<Block> {
+        self.reconverges[block]
     }
 
-    /// Whether control may come to a parked block without lanes.
+    /// Whether control may reach a block with an empty block-in mask, so that it needs a branch that skips it.
     pub fn maybe_empty(&self, block: Block) -> bool {
         self.maybe_empty.contains(block)
     }
 
-    /// Whether an edge leaves a loop that other lanes may stay in.
+    /// Whether an edge leaves a divergent loop, in which other lanes may stay.
     pub fn leaves(&self, from: Block, to: Block) -> bool {
         let (from, to) = (self.spans.positions[from], self.spans.positions[to]);
         self.spans.left(from, to).any(|number| self.divergent[number])
     }
 
-    /// What runs after a block has parked all its lanes.
+    /// What runs after a block that has added all its lanes to block-in masks.
     pub fn after(&self, block: Block) -> Next {
         self.after[block].unwrap_or(Next::End)
     }
 
-    /// What runs instead of a parked block without lanes.
+    /// What runs instead of a block with an empty block-in mask.
     pub fn instead(&self, block: Block) -> Next {
         self.instead[block].unwrap_or(Next::End)
     }
@@ -137,24 +140,24 @@ impl Flow {
     }
 }
 
-struct Walk<'a> {
+struct Linearizer<'a> {
     kernel: &'a Kernel,
     loops: &'a Loops,
-    spans: Spans,
-    /// By position: targets of the block's branch, and whether lanes are parked there.
+    spans: LoopSpans,
+    /// By position: targets of the block's branch, and whether the edge has an edge mask.
     edges: Vec<Vec<(u32, bool)>>,
     /// By position: whether the block's branch is divergent.
-    splits: Vec<bool>,
+    divergent_branches: Vec<bool>,
     divergent: Vec<bool>,
-    /// By position: the first later place where lanes may wait that come from before the block.
+    /// By position: the first later position at which lanes of blocks before this one may wait.
     waiting: Vec<Option<u32>>,
-    /// The same, the block's own lanes included.
+    /// As `waiting`, with the lanes of the block itself.
     waiting_after: Vec<Option<u32>>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Linearizer<'a> {
     fn new(kernel: &'a Kernel, loops: &'a Loops, divergent: &EntitySet<Block>) -> Self {
-        let spans = Spans::new(kernel, loops);
+        let spans = LoopSpans::new(kernel, loops);
         let mut edges = Vec::new();
         for &block in &kernel.layout {
             let split = divergent.contains(block);
@@ -168,7 +171,7 @@ impl<'a> Walk<'a> {
             loops,
             spans,
             edges,
-            splits: kernel.layout.iter().map(|&block| divergent.contains(block)).collect(),
+            divergent_branches: kernel.layout.iter().map(|&block| divergent.contains(block)).collect(),
             divergent: vec![false; loops.all.len()],
             waiting: vec![None; count],
             waiting_after: vec![None; count],
@@ -180,21 +183,22 @@ impl<'a> Walk<'a> {
         self.spans.left(at, target).find(|&number| self.divergent[number])
     }
 
-    /// From where on lanes parked by an edge may wait: from the header of the outermost divergent loop that it leaves.
+    /// The first position at which lanes of an edge may wait: the header of the outermost divergent loop that it
+    /// leaves, because lanes of earlier iterations wait during later ones.
     fn since(&self, at: u32, target: u32) -> u32 {
         let left = self.spans.left(at, target).filter(|&number| self.divergent[number]);
         left.map(|number| self.spans.all[number].0).min().unwrap_or(at)
     }
 
-    /// Looks at all edges in order; whether more lanes have to be parked than was known.
+    /// One pass over all edges in layout order. Returns true if it found new edge masks or divergent loops.
     fn sweep(&mut self) -> bool {
         let mut changed = false;
         self.kernel.work.visit(self.edges.iter().map(|edges| 1 + edges.len()).sum());
         let mut early: Vec<Vec<u32>> = vec![Vec::new(); self.edges.len()];
         for at in 0..self.edges.len() as u32 {
-            for &(target, parked) in &self.edges[at as usize] {
+            for &(target, masked) in &self.edges[at as usize] {
                 let since = self.since(at, target);
-                if parked && target > at && since < at {
+                if masked && target > at && since < at {
                     early[since as usize].push(target);
                 }
             }
@@ -205,9 +209,10 @@ impl<'a> Walk<'a> {
             let first = waiting.first().copied();
             self.waiting[at as usize] = first;
             for edge in 0..self.edges[at as usize].len() {
-                let (target, parked) = self.edges[at as usize][edge];
+                let (target, masked) = self.edges[at as usize][edge];
+                // A jump would skip waiting lanes, or leave a loop that other lanes stay in.
                 let over = first.is_some_and(|first| first < target) || self.left(at, target).is_some();
-                if !parked && target > at && over {
+                if !masked && target > at && over {
                     self.edges[at as usize][edge].1 = true;
                     changed = true;
                 }
@@ -221,7 +226,7 @@ impl<'a> Walk<'a> {
         changed | self.mark_loops()
     }
 
-    /// Finds loops that lanes leave one by one; whether there are new ones.
+    /// Marks loops with masked exit or back edges as divergent. Returns true if there are new ones.
     fn mark_loops(&mut self) -> bool {
         let mut changed = false;
         for (at, edges) in (0..).zip(&self.edges) {
@@ -236,7 +241,7 @@ impl<'a> Walk<'a> {
         changed
     }
 
-    /// The nearer of a place where lanes may wait and the end of the innermost divergent loop.
+    /// The first waiting position or the end of the innermost divergent loop, whichever comes first.
     fn next(&self, at: u32, waiting: Option<u32>, inside: Option<usize>) -> Next {
         let end = inside.map(|number| (self.spans.all[number].1, number));
         match (waiting, end) {
@@ -250,13 +255,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn finish(self, dominators: &Dominators) -> Flow {
+    fn finish(self, dominators: &Dominators) -> Linearization {
         let layout = &self.kernel.layout;
-        let mut flow = Flow {
+        let mut linearization = Linearization {
             spans: self.spans.clone(),
-            parked: EntitySet::new(),
+            block_in_masks: EntitySet::new(),
             divergent: self.divergent.clone(),
-            whole: SecondaryMap::new(),
+            reconverges: SecondaryMap::new(),
             maybe_empty: EntitySet::new(),
             after: SecondaryMap::new(),
             instead: SecondaryMap::new(),
@@ -264,67 +269,71 @@ impl<'a> Walk<'a> {
         };
         for (at, &block) in layout.iter().enumerate() {
             let inside = self.spans.around(at as u32).find(|&number| self.divergent[number]);
-            flow.after[block] = Some(self.next(at as u32, self.waiting_after[at], inside));
-            flow.instead[block] = Some(self.next(at as u32, self.waiting[at], inside));
+            linearization.after[block] = Some(self.next(at as u32, self.waiting_after[at], inside));
+            linearization.instead[block] = Some(self.next(at as u32, self.waiting[at], inside));
             for &(target, _) in self.edges[at].iter().filter(|edge| edge.1) {
-                flow.parked.insert(layout[target as usize]);
+                linearization.block_in_masks.insert(layout[target as usize]);
             }
         }
         for (number, &(first, last)) in self.spans.all.iter().enumerate() {
             if self.divergent[number] {
-                flow.parked.insert(layout[first as usize]);
+                linearization.block_in_masks.insert(layout[first as usize]);
             }
             let around = |&outer: &usize| outer != number && self.divergent[outer] && self.spans.all[outer].1 > last;
             let inside = self.spans.around(last).find(around);
-            flow.after_loop.push(self.next(last, self.waiting_after[last as usize], inside));
+            linearization.after_loop.push(self.next(last, self.waiting_after[last as usize], inside));
         }
-        self.join(&mut flow, dominators);
-        flow
+        self.find_reconvergence_points(&mut linearization, dominators);
+        linearization
     }
 
-    /// Finds the blocks in which all lanes of an earlier block come together, and those that need no look at the mask.
-    fn join(&self, flow: &mut Flow, dominators: &Dominators) {
+    /// Finds the reconvergence points, and the blocks with a block-in mask that may be empty.
+    fn find_reconvergence_points(&self, linearization: &mut Linearization, dominators: &Dominators) {
         let postdominators = self.postdominators();
         let limits = self.limits(dominators);
-        for &block in self.kernel.layout.iter().filter(|&&block| flow.parked.contains(block)) {
+        for &block in self.kernel.layout.iter().filter(|&&block| linearization.block_in_masks.contains(block)) {
             let at = self.spans.positions[block];
             let header = self.loops.headed_by(block).is_some();
             if !header {
-                flow.whole[block] = self.split(block, dominators, &postdominators);
+                linearization.reconverges[block] = self.split_block(block, dominators, &postdominators);
             }
-            let safe = match flow.whole[block] {
+            let never_empty = match linearization.reconverges[block] {
+                // The split block dominates all blocks between: control gets here only after lanes ran there.
                 Some(from) => at <= limits[self.spans.positions[from] as usize],
-                // The loop's only way in is the block before it, which does not split its lanes.
-                None => header && at > 0 && !self.splits[at as usize - 1] && self.enters(at - 1, at),
+                // The only entry edge is an unconditional jump from the block before it.
+                None => header && at > 0 && !self.divergent_branches[at as usize - 1] && self.enters(at - 1, at),
             };
-            // A block that only ends need not be jumped over.
-            if !(safe || self.kernel.blocks[block].insts.len() == 1 && self.edges[at as usize].is_empty()) {
-                flow.maybe_empty.insert(block);
+            // A block that only returns is not worth a branch that skips it.
+            if !(never_empty || self.kernel.blocks[block].insts.len() == 1 && self.edges[at as usize].is_empty()) {
+                linearization.maybe_empty.insert(block);
             }
         }
     }
 
+    /// Whether a block only jumps to `header`.
     fn enters(&self, from: u32, header: u32) -> bool {
         self.edges[from as usize].len() == 1 && self.edges[from as usize][0].0 == header
     }
 
-    /// The block whose lanes, all of them and no others, come to `block` in the same trip through the loops around it.
-    fn split(&self, block: Block, dominators: &Dominators, postdominators: &[Option<u32>]) -> Option<Block> {
+    /// The block whose active lanes, all and no others, reach `block` in the same iteration of the enclosing loops: its
+    /// nearest dominator in the same loop, if `block` post-dominates it.
+    fn split_block(&self, block: Block, dominators: &Dominators, postdominators: &[Option<u32>]) -> Option<Block> {
         let mut from = dominators.idom(block)?;
         while self.loops.of(from) != self.loops.of(block) {
             from = dominators.idom(self.loops.all[self.loops.of(from)?].header)?;
         }
         let at = self.spans.positions[block];
         let step = |place: &u32| postdominators[*place as usize].filter(|&place| place <= at);
-        // Constructs nest: few steps lead to the merge, or none do.
+        // Constructs nest: if `block` is on the post-dominator chain, it is near.
         std::iter::successors(Some(self.spans.positions[from]), step).take(16).any(|place| place == at).then_some(from)
     }
 
-    /// For each position the next one after it whose block it does not dominate.
+    /// By position: the first later position whose block it does not dominate.
     fn limits(&self, dominators: &Dominators) -> Vec<u32> {
         let count = self.kernel.layout.len() as u32;
         let mut limits = vec![count; count as usize];
-        // Those that dominate all up to here. What comes below one of them is dominated by all before that, and by none behind.
+        // Stack of the positions that dominate all blocks from theirs to here. A block is dominated by those up to its
+        // immediate dominator; later ones end here.
         let mut open: Vec<u32> = Vec::new();
         for (at, &block) in (0..count).zip(&self.kernel.layout) {
             let idom = dominators.idom(block).map(|idom| self.spans.positions[idom]);
@@ -338,7 +347,7 @@ impl<'a> Walk<'a> {
         limits
     }
 
-    /// By loop: positions that its blocks branch to behind it, each once, in the order of the blocks.
+    /// By loop: positions of its exit blocks, in the order of the exiting blocks; equal neighbours are merged.
     fn exits(&self) -> Vec<Vec<u32>> {
         let mut exits: Vec<Vec<u32>> = vec![Vec::new(); self.spans.all.len()];
         for (at, edges) in (0..).zip(&self.edges) {
@@ -354,19 +363,20 @@ impl<'a> Walk<'a> {
         exits
     }
 
-    /// For each position the next that is on every way to the end, with ways around loops left out. `None`: the end.
+    /// By position: immediate post-dominator, with each back edge replaced by edges to the loop's exits. `None`: the
+    /// end.
     fn postdominators(&self) -> Vec<Option<u32>> {
         let count = self.edges.len();
         let returns = |at: u32| {
             let last = self.kernel.blocks[self.kernel.layout[at as usize]].insts.last();
             last.is_some_and(|&last| matches!(self.kernel.insts[last], InstData::Return | InstData::Unreachable))
         };
-        // By position: how many before it return.
+        // By position: number of returning blocks before it.
         let mut returning = vec![0u32; count + 1];
         for at in 0..count {
             returning[at + 1] = returning[at] + u32::from(returns(at as u32));
         }
-        // The way back to a loop's header stands for all ways out of the loop.
+        // By loop: the exits that replace its back edge; `None` if the loop can return or has no exits.
         let exits: Vec<Option<Vec<u32>>> = self
             .spans
             .all
@@ -402,7 +412,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The first place that is after both, in the tree of postdominators.
+/// Nearest common ancestor in the post-dominator tree; `None`: the end.
 fn common(tree: &[Option<u32>], a: Option<u32>, b: Option<u32>) -> Option<u32> {
     let (mut a, mut b) = (a?, b?);
     while a != b {

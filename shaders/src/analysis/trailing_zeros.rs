@@ -1,18 +1,20 @@
-//! How many of the lowest bits of a pattern's base are zero: as many bits of the lanes' constants are bits of the value, so
-//! that masks and shifts of the value are masks and shifts of the constants.
+//! Known trailing zeros of uniform values and of the bases of lane-affine values.
+//!
+//! If the lowest `n` bits of a base are zero and the lane offsets are below 2^n, base plus offset equals base `or`
+//! offset: masks and shifts of the value are masks and shifts of the offsets.
 
 use crate::abi::SUBGROUP_SIZE;
 use crate::ir::{BuiltIn, Op};
 
-/// All bits: nothing but 0.
+/// Trailing zeros of 0.
 pub(super) const ALL: u8 = 32;
 
-/// Low zeros of a constant.
+/// Trailing zeros of a constant.
 pub(super) fn of_constant(bits: u64) -> u8 {
     (bits as u32).trailing_zeros() as u8
 }
 
-/// Low zeros of a built-in's base, in all subgroups.
+/// Trailing zeros that a built-in's base (its value in lane 0) has in all subgroups.
 pub(super) fn of_builtin(builtin: BuiltIn, component: u8, size: [u32; 3]) -> u8 {
     let [x, y, z] = size;
     let count = x.saturating_mul(y).saturating_mul(z).div_ceil(SUBGROUP_SIZE);
@@ -32,7 +34,7 @@ pub(super) fn of_builtin(builtin: BuiltIn, component: u8, size: [u32; 3]) -> u8 
     }
 }
 
-/// Low zeros of what an operation makes of two bases.
+/// Trailing zeros of an operation's result, from those of its two bases; `second` is the second operand if constant.
 pub(super) fn of_binary(op: Op, [a, b]: [u8; 2], second: Option<u32>) -> u8 {
     match (op, second) {
         (Op::IAdd | Op::ISub | Op::Or | Op::Xor, _) => a.min(b),
@@ -46,7 +48,7 @@ pub(super) fn of_binary(op: Op, [a, b]: [u8; 2], second: Option<u32>) -> u8 {
     }
 }
 
-/// The lowest bits of a word, as many as are zeros in a base.
+/// The lowest `zeros` bits of a word.
 pub(super) fn low_bits(word: u32, zeros: u8) -> u32 {
     if zeros >= ALL { word } else { word & ((1 << zeros) - 1) }
 }

@@ -1,4 +1,5 @@
-//! A walk through the dominator tree: how passes see every definition before its uses and know what holds where they are.
+//! Dominator-tree walk (depth first): visits every definition before its uses, with scopes for facts that hold in a
+//! block and all that it dominates.
 
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -9,21 +10,21 @@ use crate::ir::{Block, Kernel};
 /// A step of the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Down into a block, after the block that dominates it and before those that it dominates.
+    /// Enters a block: after its immediate dominator, before the blocks that it dominates.
     Enter(Block),
-    /// Back up: all that the block dominates has been seen.
+    /// Leaves a block: all blocks that it dominates have been visited.
     Leave(Block),
 }
 
-/// All blocks in reach, from the entry. Of the blocks below one, those that come first in the layout come first here, so
-/// that a block comes after all its predecessors except for loops' back edges.
+/// Walks all reachable blocks from the entry. Children of a block are visited in layout order, so a block comes after
+/// all its predecessors except those of back edges.
 pub fn dominator_walk(kernel: &Kernel, dominators: &Dominators) -> Vec<Step> {
-    let mut below: SecondaryMap<Block, PackedOption<Block>> = SecondaryMap::new();
-    let mut beside: SecondaryMap<Block, PackedOption<Block>> = SecondaryMap::new();
+    let mut first_child: SecondaryMap<Block, PackedOption<Block>> = SecondaryMap::new();
+    let mut next_sibling: SecondaryMap<Block, PackedOption<Block>> = SecondaryMap::new();
     for &block in kernel.layout.iter().rev() {
         if let Some(idom) = dominators.idom(block) {
-            beside[block] = below[idom];
-            below[idom] = block.into();
+            next_sibling[block] = first_child[idom];
+            first_child[idom] = block.into();
         }
     }
     let mut steps = Vec::with_capacity(kernel.layout.len() * 2);
@@ -33,10 +34,10 @@ pub fn dominator_walk(kernel: &Kernel, dominators: &Dominators) -> Vec<Step> {
         if let Some(block) = next {
             steps.push(Step::Enter(block));
             open.push(block);
-            next = below[block].expand();
+            next = first_child[block].expand();
         } else if let Some(block) = open.pop() {
             steps.push(Step::Leave(block));
-            next = beside[block].expand();
+            next = next_sibling[block].expand();
         } else {
             return steps;
         }

@@ -1,111 +1,112 @@
-//! Which values are the same in all lanes that are on together, and which branches send lanes different ways.
+//! Uniformity analysis: divergent values and divergent branches, with sync dependence and temporal divergence.
 //!
-//! Values and control depend on each other: a value that comes together from ways that lanes took apart differs, and
-//! so does one that lanes carry out of a loop after different numbers of trips. So both are found in turns, from "all
-//! is uniform" upwards, until nothing changes.
+//! Value divergence and branch divergence depend on each other: a block parameter at the join of a divergent branch is
+//! divergent (sync dependence), and so is a value that leaves a loop which lanes exit in different iterations (temporal
+//! divergence). Both are solved together by fixed-point iteration from "all uniform".
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 
-use super::patterns::{Patterns, Shape};
-use super::reconvergence::Flow;
+use super::lane_offsets::{LaneOffsetTable, Shape};
+use super::reconvergence::Linearization;
 use super::{Dominators, Loops, Predecessors, predecessors, trailing_zeros};
 use crate::image::{Field, ROW_ALIGNMENT};
 use crate::ir::{Block, BuiltIn, Inst, InstData, Kernel, Op, Place, SubgroupOp, Type, Value, VariableSpace};
 
-/// Invocations that values are compared between.
+/// The invocations that a uniform value is equal in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Among {
+enum UniformityScope {
     Subgroup,
     Workgroup,
 }
 
-/// What is known about a kernel's values and branches.
+/// Shapes of a kernel's values and divergence of its branches.
 #[derive(Debug)]
 pub struct Uniformity {
-    /// Which blocks run for which lanes.
-    pub flow: Flow,
+    /// Reconvergence and order of the blocks.
+    pub linearization: Linearization,
     /// The loops.
     pub loops: Loops,
     /// The dominator tree.
     pub dominators: Dominators,
-    /// Patterns that shapes name.
-    pub patterns: Patterns,
+    /// The lane offsets of affine shapes.
+    pub patterns: LaneOffsetTable,
     shapes: SecondaryMap<Value, Option<Shape>>,
     zeros: SecondaryMap<Value, u8>,
     divergent: EntitySet<Block>,
-    homes: SecondaryMap<Value, Option<Block>>,
+    defining_blocks: SecondaryMap<Value, Option<Block>>,
 }
 
 impl Uniformity {
-    /// Analyses a kernel whose loops have one edge into them and one back, with a layout of blocks that control can reach.
+    /// Analyses a kernel whose loops have one entry edge and one back edge and whose layout has reachable blocks only.
     pub fn new(kernel: &Kernel) -> Self {
-        Self::among(kernel, Among::Subgroup)
+        Self::of_scope(kernel, UniformityScope::Subgroup)
     }
 
-    /// As [`Uniformity::new`], for all invocations of a workgroup: where that says "lane", it means any of them, and what
-    /// has no shape that all of them know is varying. Memory is taken to be free of data races.
+    /// As [`Uniformity::new`] with workgroup scope: "uniform" means equal in all invocations of the workgroup; affine
+    /// shapes of built-ins and subgroup operations are varying. Assumes that memory is free of data races.
     pub fn of_workgroup(kernel: &Kernel) -> Self {
-        Self::among(kernel, Among::Workgroup)
+        Self::of_scope(kernel, UniformityScope::Workgroup)
     }
 
-    fn among(kernel: &Kernel, among: Among) -> Self {
+    fn of_scope(kernel: &Kernel, scope: UniformityScope) -> Self {
         let dominators = Dominators::new(kernel);
         let loops = Loops::new(kernel, &dominators);
         let mut divergent = EntitySet::new();
-        let mut flow = Flow::new(kernel, &dominators, &loops, &divergent);
-        let mut solver = Solver::new(kernel, loops, among);
+        let mut linearization = Linearization::new(kernel, &dominators, &loops, &divergent);
+        let mut solver = Solver::new(kernel, loops, scope);
         loop {
-            solver.solve(&flow);
+            solver.solve(&linearization);
             let mut changed = false;
             for &block in &kernel.layout {
-                if solver.splits(&flow, block) {
+                if solver.is_divergent_branch(&linearization, block) {
                     changed |= divergent.insert(block);
                 }
             }
-            // Who asked for it asks whether that was too much.
+            // The caller checks whether the work budget is spent.
             if !changed || kernel.work.is_spent() {
-                let Solver { loops, patterns, shapes, zeros, homes, .. } = solver;
-                return Self { flow, loops, dominators, patterns, shapes, zeros, divergent, homes };
+                let Solver { loops, patterns, shapes, zeros, defining_blocks, .. } = solver;
+                return Self { linearization, loops, dominators, patterns, shapes, zeros, divergent, defining_blocks };
             }
-            flow = Flow::new(kernel, &dominators, &solver.loops, &divergent);
+            linearization = Linearization::new(kernel, &dominators, &solver.loops, &divergent);
         }
     }
 
-    /// How a value differs between lanes where it is defined. Values that no solution reached are uniform.
+    /// Shape of a value in the block that defines it. Values that the solver did not reach are uniform.
     pub fn shape(&self, value: Value) -> Shape {
         self.shapes[value].unwrap_or(Shape::Uniform)
     }
 
-    /// How many of the lowest bits of a value that is uniform, or of the base of its pattern, are zero.
+    /// Known trailing zeros of a uniform value, or of the base of an affine one.
     pub fn zeros(&self, value: Value) -> u8 {
         self.zeros[value]
     }
 
-    /// Whether lanes that use a value in `block` may have left, at different times, the loop that defines it.
-    pub fn is_frozen(&self, value: Value, block: Block) -> bool {
-        frozen(&self.loops, &self.flow, self.homes[value], block)
+    /// Whether a use in `block` is temporally divergent: lanes may have left a loop around the definition in different
+    /// iterations.
+    pub fn is_temporally_divergent(&self, value: Value, block: Block) -> bool {
+        is_temporally_divergent(&self.loops, &self.linearization, self.defining_blocks[value], block)
     }
 
-    /// How a value differs between the lanes that use it in `block`.
+    /// Shape of a value as used in `block`: varying if the use is temporally divergent.
     pub fn shape_in(&self, value: Value, block: Block) -> Shape {
-        if self.is_frozen(value, block) { Shape::Varying } else { self.shape(value) }
+        if self.is_temporally_divergent(value, block) { Shape::Varying } else { self.shape(value) }
     }
 
-    /// Whether a block's branch sends lanes different ways.
+    /// Whether a block ends in a divergent branch.
     pub fn is_divergent(&self, block: Block) -> bool {
         self.divergent.contains(block)
     }
 
-    /// The blocks that all lanes come to together, each time that one does.
-    pub fn full(&self, kernel: &Kernel) -> EntitySet<Block> {
+    /// The convergent blocks: whenever they run, all lanes of the subgroup (or workgroup) are active.
+    pub fn convergent_blocks(&self, kernel: &Kernel) -> EntitySet<Block> {
         let predecessors = predecessors(kernel);
         let mut full: EntitySet<Block> = EntitySet::new();
         full.extend(kernel.layout.iter().copied());
         loop {
             let mut changed = false;
             for &block in kernel.layout.iter().skip(1) {
-                let stays = if self.flow.is_parked(block) {
-                    self.flow.whole(block).is_some_and(|from| full.contains(from))
+                let stays = if self.linearization.has_block_in_mask(block) {
+                    self.linearization.reconverges(block).is_some_and(|from| full.contains(from))
                 } else {
                     let all = |from: &Block| full.contains(*from) && !self.is_divergent(*from);
                     predecessors[block].iter().all(all)
@@ -122,56 +123,64 @@ impl Uniformity {
     }
 
     /// The block that defines a value.
-    pub fn home(&self, value: Value) -> Option<Block> {
-        self.homes[value]
+    pub fn defining_block(&self, value: Value) -> Option<Block> {
+        self.defining_blocks[value]
     }
 }
 
-fn frozen(loops: &Loops, flow: &Flow, home: Option<Block>, block: Block) -> bool {
-    let Some(home) = home else { return false };
-    if home == block {
+/// Whether a use in `block` of a value that block `definition` defines is outside a divergent loop around the
+/// definition.
+fn is_temporally_divergent(
+    loops: &Loops,
+    linearization: &Linearization,
+    definition: Option<Block>,
+    block: Block,
+) -> bool {
+    let Some(definition) = definition else { return false };
+    if definition == block {
         return false;
     }
-    let around = std::iter::successors(loops.of(home), |&number| loops.all[number].parent);
-    around.take_while(|&number| !loops.contains(number, block)).any(|number| flow.is_divergent(number))
+    let around = std::iter::successors(loops.of(definition), |&number| loops.all[number].parent);
+    around.take_while(|&number| !loops.contains(number, block)).any(|number| linearization.is_divergent(number))
 }
 
 struct Solver<'a> {
     kernel: &'a Kernel,
-    among: Among,
+    scope: UniformityScope,
     loops: Loops,
-    patterns: Patterns,
+    patterns: LaneOffsetTable,
     shapes: SecondaryMap<Value, Option<Shape>>,
-    /// Low zeros of uniform values and of patterns' bases; too many while values are not known.
+    /// Known trailing zeros of uniform values and of the bases of affine ones; starts at the maximum and only
+    /// decreases.
     zeros: SecondaryMap<Value, u8>,
-    homes: SecondaryMap<Value, Option<Block>>,
+    defining_blocks: SecondaryMap<Value, Option<Block>>,
     block_of: SecondaryMap<Inst, Option<Block>>,
     users: SecondaryMap<Value, Vec<Inst>>,
     predecessors: Predecessors,
 }
 
 impl<'a> Solver<'a> {
-    fn new(kernel: &'a Kernel, loops: Loops, among: Among) -> Self {
+    fn new(kernel: &'a Kernel, loops: Loops, scope: UniformityScope) -> Self {
         let mut solver = Self {
             kernel,
-            among,
+            scope,
             loops,
-            patterns: Patterns::default(),
+            patterns: LaneOffsetTable::default(),
             shapes: SecondaryMap::new(),
             zeros: SecondaryMap::with_default(trailing_zeros::ALL),
-            homes: SecondaryMap::new(),
+            defining_blocks: SecondaryMap::new(),
             block_of: SecondaryMap::new(),
             users: SecondaryMap::new(),
             predecessors: predecessors(kernel),
         };
         for &block in &kernel.layout {
             for &param in &kernel.blocks[block].params {
-                solver.homes[param] = Some(block);
+                solver.defining_blocks[param] = Some(block);
             }
             for &inst in &kernel.blocks[block].insts {
                 solver.block_of[inst] = Some(block);
                 if let Some(result) = kernel.results[inst] {
-                    solver.homes[result] = Some(block);
+                    solver.defining_blocks[result] = Some(block);
                 }
                 kernel.insts[inst].for_each_use(|value| solver.users[value].push(inst));
             }
@@ -179,8 +188,8 @@ impl<'a> Solver<'a> {
         solver
     }
 
-    /// Raises shapes until all instructions agree with them.
-    fn solve(&mut self, flow: &Flow) {
+    /// Sparse fixed-point iteration: shapes only rise in the lattice uniform/affine < varying.
+    fn solve(&mut self, linearization: &Linearization) {
         let mut work: Vec<Inst> = self
             .kernel
             .layout
@@ -194,11 +203,11 @@ impl<'a> Solver<'a> {
             let Some(block) = self.block_of[inst] else { continue };
             let data = &self.kernel.insts[inst];
             if let Some(result) = self.kernel.results[inst] {
-                if let Some(shape) = self.evaluate(flow, block, data) {
+                if let Some(shape) = self.evaluate(linearization, block, data) {
                     self.raise(result, shape, self.zeros_of(data), &mut work);
                 }
             } else if data.is_terminator() {
-                self.pass(flow, block, data, &mut work);
+                self.propagate_arguments(linearization, block, data, &mut work);
             }
         }
     }
@@ -208,9 +217,9 @@ impl<'a> Solver<'a> {
             Some(before) if before != shape => Shape::Varying,
             _ => shape,
         };
-        // Only words have patterns.
+        // Only 32-bit integers have affine shapes.
         let joined = match joined {
-            Shape::Pattern(_) if self.kernel.ty(value) != Type::I32 => Shape::Varying,
+            Shape::Affine(_) if self.kernel.ty(value) != Type::I32 => Shape::Varying,
             other => other,
         };
         let zeros = zeros.min(self.zeros[value]);
@@ -221,42 +230,49 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// The shape of a value where it is used; `None` while it is not known.
-    fn used(&self, flow: &Flow, value: Value, block: Block) -> Option<Shape> {
+    /// The shape of a value as used in `block`; `None` while no shape is known.
+    fn used(&self, linearization: &Linearization, value: Value, block: Block) -> Option<Shape> {
         let shape = self.shapes[value]?;
-        Some(if frozen(&self.loops, flow, self.homes[value], block) { Shape::Varying } else { shape })
+        let left = is_temporally_divergent(&self.loops, linearization, self.defining_blocks[value], block);
+        Some(if left { Shape::Varying } else { shape })
     }
 
-    /// Raises the parameters of a terminator's targets.
-    fn pass(&mut self, flow: &Flow, block: Block, data: &InstData, work: &mut Vec<Inst>) {
+    /// Raises the parameters of a terminator's targets (phi operands).
+    fn propagate_arguments(
+        &mut self,
+        linearization: &Linearization,
+        block: Block,
+        data: &InstData,
+        work: &mut Vec<Inst>,
+    ) {
         for call in data.targets() {
-            let mixed = flow.is_parked(call.block)
+            let mixed = linearization.has_block_in_mask(call.block)
                 && self.loops.headed_by(call.block).is_none()
                 && (self.predecessors[call.block].len() > 1
                     || data.targets().iter().filter(|other| other.block == call.block).count() > 1);
             for (index, &arg) in call.args.iter().enumerate() {
                 let param = self.kernel.blocks[call.block].params[index];
-                let Some(shape) = self.used(flow, arg, block) else { continue };
-                // A switch or a branch with both targets the same block mixes lanes even without other predecessors.
+                let Some(shape) = self.used(linearization, arg, block) else { continue };
+                // Sync dependence. Two edges of one switch or branch to the same block are a join, too.
                 let shape = if mixed { Shape::Varying } else { shape };
                 self.raise(param, shape, self.zeros[arg], work);
             }
         }
     }
 
-    fn evaluate(&mut self, flow: &Flow, block: Block, data: &InstData) -> Option<Shape> {
+    fn evaluate(&mut self, linearization: &Linearization, block: Block, data: &InstData) -> Option<Shape> {
         Some(match data {
             InstData::Const { .. } => Shape::Uniform,
-            InstData::BuiltIn { builtin, .. } if self.among == Among::Workgroup => match builtin {
+            InstData::BuiltIn { builtin, .. } if self.scope == UniformityScope::Workgroup => match builtin {
                 BuiltIn::NumWorkgroups | BuiltIn::WorkgroupId | BuiltIn::NumSubgroups => Shape::Uniform,
                 _ => Shape::Varying,
             },
             InstData::BuiltIn { builtin, component } => {
                 self.patterns.builtin(*builtin, *component, self.kernel.workgroup_size)
             }
-            InstData::Pure { op, args } => return self.pure(flow, block, *op, args),
+            InstData::Pure { op, args } => return self.pure(linearization, block, *op, args),
             InstData::Select { condition, then, otherwise } => {
-                let shapes = [condition, then, otherwise].map(|&value| self.used(flow, value, block));
+                let shapes = [condition, then, otherwise].map(|&value| self.used(linearization, value, block));
                 match shapes {
                     [Some(Shape::Uniform), Some(a), Some(b)] if a == b => a,
                     [Some(_), Some(_), Some(_)] => Shape::Varying,
@@ -264,15 +280,19 @@ impl<'a> Solver<'a> {
                 }
             }
             InstData::Atomic { .. } | InstData::Clock { .. } => Shape::Varying,
-            InstData::Subgroup { .. } if self.among == Among::Workgroup => Shape::Varying,
+            InstData::Subgroup { .. } if self.scope == UniformityScope::Workgroup => Shape::Varying,
             InstData::Subgroup { op, .. } if op.is_uniform() => Shape::Uniform,
-            // What lanes find together.
-            InstData::BufferNear { .. } | InstData::Reaches { .. } if self.among == Among::Subgroup => Shape::Uniform,
-            // Who looks at one invocation gets what that has.
-            InstData::Subgroup { op: SubgroupOp::Shuffle(_), args } => match self.used(flow, args[1], block)? {
-                Shape::Uniform => Shape::Uniform,
-                _ => Shape::Varying,
-            },
+            // Computed once for all active lanes.
+            InstData::BufferNear { .. } | InstData::Reaches { .. } if self.scope == UniformityScope::Subgroup => {
+                Shape::Uniform
+            }
+            // With a uniform index all lanes read the same lane.
+            InstData::Subgroup { op: SubgroupOp::Shuffle(_), args } => {
+                match self.used(linearization, args[1], block)? {
+                    Shape::Uniform => Shape::Uniform,
+                    _ => Shape::Varying,
+                }
+            }
             InstData::Subgroup { .. } => Shape::Varying,
             InstData::Load { place: Place::Variable { variable, .. }, .. }
                 if self.kernel.variables[*variable].space == VariableSpace::Private =>
@@ -282,7 +302,7 @@ impl<'a> Solver<'a> {
             other => {
                 let mut all = Some(Shape::Uniform);
                 other.for_each_use(|value| {
-                    all = match (all, self.used(flow, value, block)) {
+                    all = match (all, self.used(linearization, value, block)) {
                         (Some(Shape::Uniform), Some(Shape::Uniform)) => Some(Shape::Uniform),
                         (Some(_), Some(_)) => Some(Shape::Varying),
                         _ => None,
@@ -293,7 +313,7 @@ impl<'a> Solver<'a> {
         })
     }
 
-    /// Low zeros of an instruction's result.
+    /// Known trailing zeros of an instruction's result.
     fn zeros_of(&self, data: &InstData) -> u8 {
         match data {
             InstData::Const { bits, .. } => trailing_zeros::of_constant(*bits),
@@ -308,7 +328,7 @@ impl<'a> Solver<'a> {
                 _ => 0,
             },
             InstData::Select { then, otherwise, .. } => self.zeros[*then].min(self.zeros[*otherwise]),
-            // Where a pitch is any other, all rows but the first are outside.
+            // With any other pitch, all rows but the first are out of bounds.
             InstData::ImageField { field: Field::RowPitch | Field::OuterPitch, .. } => {
                 ROW_ALIGNMENT.trailing_zeros() as u8
             }
@@ -316,7 +336,7 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// The shape of a mask, a union or a difference of bits: lanes' constants have to stay clear of the bases.
+    /// The shape of `and`, `or` and `xor`: affine only if the offsets fit in the known trailing zeros of the bases.
     fn bitwise(&mut self, op: Op, args: [Value; 2], shapes: [Shape; 2]) -> Shape {
         let (Some(a), Some(b)) = (self.patterns.offsets(shapes[0]), self.patterns.offsets(shapes[1])) else {
             return Shape::Varying;
@@ -327,7 +347,8 @@ impl<'a> Solver<'a> {
             (Some(_), None) => self.zeros[args[1]],
             _ => self.zeros[args[0]].min(self.zeros[args[1]]),
         };
-        // What a constant has there is the same in all lanes: the bases have it.
+        // The low bits of a constant are operands in every lane. The result's base already contains their result: it is
+        // subtracted from the offsets.
         let [first, second] = [first, second].map(|bits| trailing_zeros::low_bits(bits.unwrap_or(0), zeros));
         if a.iter().chain(&b).any(|&lane| trailing_zeros::low_bits(lane, zeros) != lane) {
             return Shape::Varying;
@@ -337,9 +358,9 @@ impl<'a> Solver<'a> {
         self.patterns.shape(std::array::from_fn(|lane| fold(a[lane] | first, b[lane] | second).wrapping_sub(base)))
     }
 
-    fn pure(&mut self, flow: &Flow, block: Block, op: Op, args: &[Value]) -> Option<Shape> {
+    fn pure(&mut self, linearization: &Linearization, block: Block, op: Op, args: &[Value]) -> Option<Shape> {
         let shapes: Option<smallvec::SmallVec<[Shape; 4]>> =
-            args.iter().map(|&arg| self.used(flow, arg, block)).collect();
+            args.iter().map(|&arg| self.used(linearization, arg, block)).collect();
         let shapes = shapes?;
         if shapes.iter().all(|&shape| shape == Shape::Uniform) {
             return Some(Shape::Uniform);
@@ -373,14 +394,14 @@ impl<'a> Solver<'a> {
         })
     }
 
-    /// Whether a block's terminator looks at a value that differs.
-    fn splits(&self, flow: &Flow, block: Block) -> bool {
+    /// Whether the condition of a block's terminator is not uniform.
+    fn is_divergent_branch(&self, linearization: &Linearization, block: Block) -> bool {
         let Some(&last) = self.kernel.blocks[block].insts.last() else { return false };
-        let on = match &self.kernel.insts[last] {
+        let condition = match &self.kernel.insts[last] {
             InstData::Branch { condition, .. } => *condition,
             InstData::Switch { selector, .. } => *selector,
             _ => return false,
         };
-        self.used(flow, on, block).is_some_and(|shape| shape != Shape::Uniform)
+        self.used(linearization, condition, block).is_some_and(|shape| shape != Shape::Uniform)
     }
 }

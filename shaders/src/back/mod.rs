@@ -1,4 +1,4 @@
-//! Ways to run a kernel: one trait, one implementation for each.
+//! Back ends: one trait for compiled kernels, one implementation per back end.
 
 pub mod interp;
 mod workgroups;
@@ -9,51 +9,53 @@ pub use workgroups::Workgroups;
 use crate::abi::{DispatchArgs, Outcome, Stop};
 use crate::host::Host;
 
-/// A kernel made ready to run on this machine.
+/// A kernel that is ready to run on this machine.
 pub trait Code: Send + Sync + std::fmt::Debug {
-    /// Runs one workgroup to its end, or until the stop flag is seen. `workgroup` is the `WorkgroupId`, the dispatch's
-    /// base included; below [`MAX_WORKGROUPS`](crate::abi::MAX_WORKGROUPS) in each dimension.
+    /// Runs one workgroup until it ends or the stop flag is set. `workgroup` is the `WorkgroupId`, including the
+    /// dispatch's base; it is below [`MAX_WORKGROUPS`](crate::abi::MAX_WORKGROUPS) in each dimension.
     fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome;
 
-    /// Runs workgroups one after the other, until all are done or one is not.
+    /// Runs workgroups in order until all are done or one ends with another outcome.
     fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
         let mut outcomes = workgroups.map(|workgroup| self.run(args, workgroup, scratch));
         outcomes.find(|&outcome| outcome != Outcome::Done).unwrap_or(Outcome::Done)
     }
 
-    /// Steps that a workgroup takes at most, whatever its data, if that is known: a step takes a nanosecond, and mostly far less.
-    fn most_steps(&self) -> Option<u64> {
+    /// Upper bound of the steps of one workgroup for any data, if known. A step takes at most a nanosecond, mostly far
+    /// less.
+    fn max_steps(&self) -> Option<u64> {
         None
     }
 
-    /// Returns when workgroups can run at once: what compiles behind its callers' backs may not be there yet.
+    /// Blocks until workgroups can run immediately: a back end that compiles in the background may not have finished.
     fn make_ready(&self) {}
 
-    /// Orders what this thread's workgroups wrote before all that the thread writes from now on: to be called after the last
-    /// of them, before another thread is told that they are done.
+    /// Orders all stores of this thread's workgroups before its later stores. To be called after the last of these
+    /// workgroups and before their completion is reported to another thread.
     fn settle(&self) {}
 
-    /// Bytes of which another process can make the same code ([`x86::Program::load`]), if it is machine code.
+    /// Serialized machine code from which another process can build the same program ([`x86::Program::load`]); `None`
+    /// for back ends without machine code.
     fn store(&self) -> Option<Vec<u8>> {
         None
     }
 }
 
-/// Memory that a worker keeps between workgroups: shared memory, private memory, registers. Grows to what the largest
-/// kernel needs; belongs to one worker at a time.
+/// Memory that a worker reuses across workgroups: shared memory, private memory, registers. It grows to the needs of
+/// the largest kernel and belongs to one worker at a time.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    /// What kernels may ask for while they run.
+    /// Host services for running kernels: clock, printing.
     pub host: Host,
-    /// Words for the back end to lay out as it likes.
+    /// Words of scratch memory; each back end has its own layout.
     pub words: Vec<u64>,
-    /// For machine code with large frames.
+    /// Stack for machine code with large frames.
     pub stack: x86::Stack,
-    /// Where the kernel was that was last stopped in a loop ([`Outcome::Stopped`]).
+    /// Where the kernel was when it was last stopped in a loop ([`Outcome::Stopped`]).
     pub stopped: Option<Stop>,
 }
 
-/// Makes at least so many words; nothing if there is no memory for them.
+/// Grows `words` to at least `needed`; `None` if the allocation fails.
 fn grow(words: &mut Vec<u64>, needed: usize) -> Option<()> {
     words.try_reserve(needed.saturating_sub(words.len())).ok()?;
     words.resize(needed.max(words.len()), 0);

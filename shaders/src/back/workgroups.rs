@@ -1,35 +1,35 @@
-//! The workgroups of a dispatch in the order in which they run: x fastest.
+//! Iterates over the workgroups of a dispatch in execution order: x fastest, then y, then z.
 
 use std::ops::Range;
 
-/// Ids of workgroups, one after the other.
+/// Iterator over workgroup ids.
 #[derive(Clone, Debug)]
 pub struct Workgroups {
     base: [u32; 3],
     groups: [u32; 3],
-    /// The next one, without the base.
+    /// Position of the next workgroup, without the base.
     at: [u32; 3],
     left: u64,
 }
 
 impl Workgroups {
-    /// Those with these numbers in a dispatch of `groups` workgroups, whose ids begin at `base`.
+    /// Workgroups `numbers` of a dispatch of `groups` workgroups whose ids begin at `base`.
     pub fn new(numbers: Range<u64>, groups: [u32; 3], base: [u32; 3]) -> Self {
         let left = numbers.end.saturating_sub(numbers.start);
         Self { base, groups, at: position(numbers.start, groups), left }
     }
 
-    /// The one with that id.
+    /// The single workgroup with this id.
     pub fn one(id: [u32; 3]) -> Self {
         Self { base: id, groups: [1; 3], at: [0; 3], left: 1 }
     }
 
-    /// Whether none is left.
+    /// Whether the iterator is exhausted.
     pub fn is_empty(&self) -> bool {
         self.left == 0
     }
 
-    /// Those that come next and differ in x only, at most so many: the first id, and how many they are.
+    /// Takes the next workgroups that differ in x only, at most `most` of them: the first id and the count.
     #[inline]
     pub fn next_row(&mut self, most: u32) -> Option<([u32; 3], u32)> {
         let row = u64::from((self.groups[0] - self.at[0]).min(most)).min(self.left);
@@ -51,7 +51,7 @@ impl Workgroups {
         id
     }
 
-    /// From the end of a row to the next, of a plane likewise.
+    /// Carries x into y at the end of a row, and y into z at the end of a plane.
     #[inline]
     fn carry(&mut self) {
         if self.at[0] == self.groups[0] {
@@ -76,7 +76,7 @@ impl Iterator for Workgroups {
     }
 }
 
-/// The workgroup with a number. Most pieces of work begin with the first: divisions take long.
+/// The position of workgroup `number`. 0, the most frequent start, is returned without divisions.
 fn position(number: u64, [x, y, _]: [u32; 3]) -> [u32; 3] {
     if number == 0 {
         return [0; 3];

@@ -1,17 +1,17 @@
-//! What a front end says about a shader that it cannot take: always the caller's fault, always with a place.
+//! Error of a front end: the module is invalid or uses something that is not supported. Has a position.
 
 use std::fmt;
 
 use crate::ir::SourceLine;
 
-/// A shader was refused.
+/// A rejected shader.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Error {
     /// What is wrong, naming instruction, capability, id or rule.
     pub message: String,
     /// Word of the SPIR-V module (0 is the magic number); `None` for WGSL.
     pub word: Option<usize>,
-    /// Source position, where the module has debug lines; of a text, where the message does not show it itself.
+    /// Source position: for SPIR-V with debug lines, and for text unless the message already shows it.
     pub line: Option<SourceLine>,
 }
 
@@ -29,7 +29,7 @@ impl fmt::Display for Error {
 }
 
 impl Error {
-    /// There is no compute entry point of that name (VUID-VkPipelineShaderStageCreateInfo-pName-00707).
+    /// The module has no compute entry point of that name (VUID-VkPipelineShaderStageCreateInfo-pName-00707).
     pub(super) fn no_entry_point<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Self {
         let known: Vec<String> = known.map(|name| format!("`{name}`")).collect();
         let has = if known.is_empty() { "none".to_owned() } else { known.join(", ") };

@@ -1,4 +1,4 @@
-//! Front ends: SPIR-V is read by our own reader; WGSL and SPIR-V text become SPIR-V first.
+//! Front ends: a SPIR-V reader; WGSL and SPIR-V text are first translated to SPIR-V.
 
 mod error;
 mod specialization;

@@ -1,28 +1,28 @@
-//! Specialization constants as a module declares them: what a caller may set, and to what.
+//! Specialization constants as declared by a module: ids, names and types.
 
 use std::fmt;
 
-/// A constant that a caller may set before a kernel is made (`SpecId`; an `override` in WGSL).
+/// A constant that a caller may set before compilation (`SpecId`; `override` in WGSL).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecializationConstant {
-    /// `SpecId` or `@id`; a WGSL `override` without one cannot be set from outside.
+    /// `SpecId` or `@id`; a WGSL `override` without one cannot be set by the caller.
     pub id: Option<u32>,
-    /// Its name, where the module keeps it; else empty.
+    /// Its name; empty if the module has none.
     pub name: String,
     /// Its type.
     pub ty: ConstantType,
 }
 
-/// The type of a specialization constant, as its author sees it.
+/// The declared type of a specialization constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConstantType {
     /// `bool`.
     Bool,
-    /// Signed integer of so many bits.
+    /// Signed integer of that many bits.
     Int(u32),
-    /// Unsigned integer of so many bits.
+    /// Unsigned integer of that many bits.
     Uint(u32),
-    /// Float of so many bits.
+    /// Float of that many bits.
     Float(u32),
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for ConstantType {
 }
 
 impl fmt::Display for SpecializationConstant {
-    /// `3 (name: u32)`, as messages list them.
+    /// Format of messages: `3 (name: u32)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.id, self.name.as_str()) {
             (Some(id), "") => write!(f, "{id}: {}", self.ty),

@@ -1,15 +1,15 @@
-//! Whole ranges at a time: reads, writes, copies and fills of guest memory, word by word.
+//! Bulk access to guest memory, word by word: reads, writes, copies and fills.
 //!
 //! Words are 32 bits, as everywhere in guest memory, since atomics of two sizes must not race. Copies load several
-//! before they store them; single bytes are for the ends, at most three at each. Long copies and fills are left to the
-//! machine's string instructions.
+//! words before they store them; single bytes are accessed only at the ends, at most three at each. Long copies and
+//! fills use the machine's string instructions.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::GuestSlice;
 
 impl GuestSlice {
-    /// Copies bytes out from `offset` on; bytes outside the range read as 0.
+    /// Reads bytes from `offset` on; bytes outside the range read as 0.
     pub fn read(self, offset: u64, into: &mut [u8]) {
         let part = self.slice(offset, into.len() as u64);
         let (inside, outside) = into.split_at_mut(part.len as usize);
@@ -30,7 +30,7 @@ impl GuestSlice {
         }
     }
 
-    /// Copies bytes in from `offset` on; bytes outside the range are dropped.
+    /// Writes bytes from `offset` on; bytes outside the range are dropped.
     pub fn write(self, offset: u64, from: &[u8]) {
         let part = self.slice(offset, from.len() as u64);
         let (head, words) = part.whole_words();
@@ -49,7 +49,8 @@ impl GuestSlice {
         }
     }
 
-    /// Copies `len` bytes from `source` at `from` to this range at `to`, in ascending order; cut at either end.
+    /// Copies `len` bytes from `source` at `from` to this range at `to`, in ascending order; cut at the end of either
+    /// range.
     pub fn copy_from(self, to: u64, source: Self, from: u64, len: u64) {
         let source = source.slice(from, len);
         let into = self.slice(to, source.len);
@@ -59,7 +60,7 @@ impl GuestSlice {
         }
         let (into_head, into_words) = into.whole_words();
         let (source_head, source_words) = source.whole_words();
-        // Where the target's words begin that have a source word at or before their own beginning.
+        // The first target word whose source word starts at or before it.
         let late = usize::from(into_head < source_head);
         let into_words = into_words.get(late..).unwrap_or_default();
         let start = (into_head + late * 4).min(into.len as usize);
@@ -76,7 +77,7 @@ impl GuestSlice {
         }
     }
 
-    /// Fills `offset .. offset + len` with a repeated word; a rest of less than a word is left alone.
+    /// Fills `offset .. offset + len` with a repeated word; a remainder of less than a word is left unchanged.
     pub fn fill(self, offset: u64, len: u64, word: u32) {
         let part = self.slice(offset, len);
         let part = part.slice(0, part.len / 4 * 4);
@@ -95,13 +96,13 @@ impl GuestSlice {
     }
 }
 
-/// Bytes from which on string instructions are worth their start.
+/// Minimum bytes for string instructions: below, their start-up cost dominates.
 const LONG: u64 = 512;
 
 /// Words that a copy loads before it stores them.
 const BLOCK: usize = 8;
 
-/// Copies to words from words that begin `shift` bytes later; how many could be copied.
+/// Copies to words from words that start `shift` bytes later; returns how many words were copied.
 fn copy_words(into: &[AtomicU32], source: &[AtomicU32], shift: usize) -> usize {
     if shift == 0 {
         let count = into.len().min(source.len());
@@ -118,7 +119,7 @@ fn copy_words(into: &[AtomicU32], source: &[AtomicU32], shift: usize) -> usize {
     into.len().min(source.len())
 }
 
-/// Copies words to equally many.
+/// Copies words to the same number of words.
 fn copy_aligned(into: &[AtomicU32], source: &[AtomicU32]) {
     let (into_blocks, into_rest) = into.as_chunks::<BLOCK>();
     let (source_blocks, source_rest) = source.as_chunks::<BLOCK>();
@@ -139,9 +140,9 @@ mod tests {
 
     use super::*;
 
-    /// A range of 96 bytes at an odd place of its own, counting up.
-    fn range(place: u64) -> (GuestSlice, Vec<u8>) {
-        let slice = GuestSlice::leak(128).slice(place, 96);
+    /// A range of 96 bytes at an unaligned address, filled with ascending bytes.
+    fn range(base: u64) -> (GuestSlice, Vec<u8>) {
+        let slice = GuestSlice::leak(128).slice(base, 96);
         let bytes: Vec<u8> = (100..196).collect();
         (0..96).for_each(|i| slice.store_u8(i, bytes[i as usize]));
         (slice, bytes)
@@ -151,7 +152,7 @@ mod tests {
         (0..slice.len()).map(|i| slice.load_u8(i)).collect()
     }
 
-    /// What bytes of a vector become, cut at its end.
+    /// The expected bytes after a write, cut at the end.
     fn replace(vec: &mut [u8], at: u64, with: &[u8]) {
         for (i, byte) in with.iter().enumerate() {
             if let Some(old) = vec.get_mut(at as usize + i) {
@@ -208,43 +209,44 @@ mod tests {
         }
 
         #[test]
-        fn stores_at_word_edges_leave_their_neighbours(place in 0..8u64, at in 0..40u64, value: u32) {
+        fn stores_at_word_edges_leave_their_neighbours(base in 0..8u64, at in 0..40u64, value: u32) {
             let around = GuestSlice::leak(64);
             around.fill(0, 64, 0xA5A5_A5A5);
-            let slice = around.slice(place, 32);
+            let slice = around.slice(base, 32);
             let mut expected = bytes(around);
 
             slice.store_u32(at, value);
             let whole = at + 4 <= 32;
             if whole {
-                replace(&mut expected, place + at, &value.to_le_bytes());
+                replace(&mut expected, base + at, &value.to_le_bytes());
             }
             prop_assert_eq!(slice.load_u32(at), if whole { value } else { 0 });
             prop_assert_eq!(bytes(around), expected.clone());
 
             slice.store_u8(at, 0x3C);
             if at < 32 {
-                replace(&mut expected, place + at, &[0x3C]);
+                replace(&mut expected, base + at, &[0x3C]);
             }
             prop_assert_eq!(bytes(around), expected.clone());
             prop_assert_eq!(slice.load_u8(at), if at < 32 { 0x3C } else { 0 });
-            prop_assert_eq!(slice.atomic_u32(at).is_some(), whole && (place + at) % 4 == 0);
+            prop_assert_eq!(slice.atomic_u32(at).is_some(), whole && (base + at) % 4 == 0);
         }
 
         #[test]
         fn bulk_stores_leave_their_neighbours(
-            (to, from) in (0..64u64, 0..64u64), len in 0..60u64, place in 0..8u64, word: u32,
+            (to, from) in (0..64u64, 0..64u64), len in 0..60u64, base in 0..8u64, word: u32,
         ) {
             let around = GuestSlice::leak(160);
             (0..160).for_each(|i| around.store_u8(i, i as u8));
-            let slice = around.slice(place, 128);
+            let slice = around.slice(base, 128);
             let mut expected = bytes(around);
 
-            // Ascending order: a copy downwards is whole, one upwards over itself is anybody's guess inside.
+            // In ascending order, an overlapping copy to a lower address is exact; one to a higher address has
+            // unspecified bytes inside.
             slice.copy_from(to, slice, from, len);
-            let (start, end) = ((place + to) as usize, (place + to + len) as usize);
+            let (start, end) = ((base + to) as usize, (base + to + len) as usize);
             if to <= from || to >= from + len {
-                let first = (place + from) as usize;
+                let first = (base + from) as usize;
                 expected.copy_within(first..first + len as usize, start);
             } else {
                 expected[start..end].copy_from_slice(&bytes(around)[start..end]);
@@ -256,7 +258,7 @@ mod tests {
             prop_assert_eq!(bytes(around), expected.clone());
 
             slice.fill(from, len, word);
-            replace(&mut expected, place + from, &word.to_le_bytes().repeat(len as usize / 4));
+            replace(&mut expected, base + from, &word.to_le_bytes().repeat(len as usize / 4));
             prop_assert_eq!(bytes(around), expected);
         }
     }
@@ -273,7 +275,7 @@ mod tests {
         });
         assert_eq!([add(0, 0), add(2, 0), add(4, 9), add(4, 0)], [Some(11_464), Some(11_464), Some(0), Some(9)]);
         assert_eq!(slice.update_u16(0, orders, |_| None), Some(11_464), "nothing new");
-        // Across its words, beyond it, or with an end beyond it.
+        // Across its words, past the end, or partly past the end.
         assert_eq!([add(1, 1), add(6, 1), add(5, 1), add(u64::MAX, 1)], [None; 4]);
         assert_eq!([slice.load_u16(0), slice.load_u16(2), slice.load_u16(4)], [11_464, 11_464, 9]);
     }

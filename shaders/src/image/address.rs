@@ -2,13 +2,13 @@
 
 use super::descriptor::Wrap;
 
-/// Beyond this, floats are no texel of any image; integers near it do not overflow.
+/// Bound of texel coordinates: no image is that large, and integers near it do not overflow.
 const FAR: f32 = 1_073_741_824.0;
 
-/// Places between two texels that linear filters tell apart.
+/// Steps between two texels that linear filters distinguish.
 pub(crate) const PLACES: f32 = 65_536.0;
 
-/// The texel that an integer coordinate means in a dimension of `size` texels; `None` for the border.
+/// The texel of an integer coordinate in a dimension of `size` texels; `None` for the border.
 pub(super) fn wrap(mode: Wrap, coordinate: i32, size: u32) -> Option<u32> {
     let (at, size) = (i64::from(coordinate), i64::from(size));
     let mirror = |n: i64| if n >= 0 { n } else { -(1 + n) };
@@ -22,7 +22,7 @@ pub(super) fn wrap(mode: Wrap, coordinate: i32, size: u32) -> Option<u32> {
     Some(texel as u32)
 }
 
-/// Texels that a coordinate falls between, and how far it is from the first to the second, in [`PLACES`].
+/// The two texels around a coordinate, and the distance from the first, in [`PLACES`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Span {
     pub(super) first: i32,
@@ -36,26 +36,26 @@ impl Span {
     }
 }
 
-/// The texel that a coordinate in texels falls on; NaN falls on 0.
+/// The texel that contains a coordinate in texels; 0 for NaN.
 pub(super) fn nearest(u: f32, offset: i32) -> i32 {
     floor(u).saturating_add(offset)
 }
 
-/// The two texels nearest to a coordinate that is `scale` texels long, of which the first texel's middle is `middle` places from
-/// its edge. The sum is rounded once, and then down to whole places.
+/// The two texels nearest to a coordinate. `scale` is the size of the dimension in texels; `middle` is the distance
+/// from a texel's edge to its centre, in [`PLACES`]. The sum is rounded once, then down to a whole place.
 pub(super) fn linear(coordinate: f32, scale: f32, middle: f32, offset: i32) -> Span {
     let at = coordinate.mul_add(scale * PLACES, -middle);
-    // As above; 64 bits hold places, too.
+    // NaN as in `floor`; 64 bits hold coordinates in places.
     let at = if at.is_nan() { 0 } else { at.floor().clamp(-FAR * PLACES, FAR * PLACES) as i64 };
     Span { first: ((at >> 16) as i32).saturating_add(offset), part: at as u16 }
 }
 
 fn floor(u: f32) -> i32 {
-    // `max` and `min` take NaN to the bound.
+    // `max` and `min` would return a bound for NaN.
     if u.is_nan() { 0 } else { u.floor().clamp(-FAR, FAR) as i32 }
 }
 
-/// The layer that a coordinate means: the nearest, ties to even, held inside.
+/// The layer of a coordinate: the nearest, ties to even, clamped to the array.
 pub(super) fn layer(coordinate: f32, layers: u32) -> u32 {
     let most = layers.saturating_sub(1);
     (coordinate.round_ties_even().max(0.0) as u32).min(most)

@@ -1,9 +1,10 @@
-//! Linear filters over channels of 8 bits, in whole numbers of 16 bits: what machines do to 32 or 64 channels at once.
+//! Linear filters over 8-bit channels in 16-bit integers: machine code filters 32 or 64 channels at once.
 //!
-//! Weights have 8 bits, as the device says (`subTexelPrecisionBits`). Along a row two weights are [`STEPS`] together, and codes count from
-//! the middle, so that the sum of two products fits a signed half. Rows, and slices of a volume, are mixed by weights that are 2^15
-//! together, one rounded up and one down where both lie between: so an image of one colour stays that colour. `STEPS` is the most below
-//! 256 for which one product by [`NUMBER`] gives the right quotient of every code.
+//! Weights have 8 bits (`subTexelPrecisionBits`). The two weights along a row add up to [`STEPS`], and codes are
+//! relative to the middle code, so that the sum of two products fits a signed 16-bit integer. Rows, and slices of a
+//! volume, are mixed by weights that add up to 2^15; if both products are fractional, one rounds up and the other down.
+//! So an image of one colour stays that colour. `STEPS` is the largest number below 256 for which one product by
+//! [`NUMBER`] gives the correctly rounded quotient of every code.
 
 use super::address::{PLACES, Span};
 use super::format::{Format, Numeric};
@@ -11,16 +12,16 @@ use super::format::{Format, Numeric};
 /// The sum of two weights along a row.
 pub(crate) const STEPS: u16 = 248;
 
-/// From a texel's edge to its middle, in [`PLACES`], less half a step along a row: places are rounded down to steps.
+/// From a texel's edge to its centre, in [`PLACES`], less half a step along a row: places are rounded down to steps.
 pub(crate) const MIDDLE: f32 = PLACES / 2.0 - 132.0;
 
-/// What a mean of the code 0 is below 0.
+/// Negated mean of the code 0.
 pub(crate) const LEAST: i16 = 128 * STEPS as i16;
 
-/// What turns a mean, counted from that of code 0, into a number.
+/// Factor from a mean, relative to the mean of code 0, to a number.
 pub(crate) const NUMBER: f32 = (1.0 / (255.0 * STEPS as f64)) as f32;
 
-/// Whether linear filters mix the format so.
+/// Whether linear filters use this arithmetic for the format.
 pub(super) fn mixes(format: Format) -> bool {
     format.numeric() == Numeric::Unorm && format.parts().iter().all(|part| part.bits == 8)
 }
@@ -31,32 +32,32 @@ pub(super) fn step(part: u16) -> i32 {
     (i32::from(part) * i32::from(STEPS)) >> 16
 }
 
-/// Two codes of a row, mixed.
+/// Mix of two codes along a row.
 #[inline(always)]
 pub(super) fn along_row(a: i32, b: i32, step: i32) -> i32 {
     (a - 128) * (i32::from(STEPS) - step) + (b - 128) * step
 }
 
-/// The weight of the second of two rows: of 2^15, a multiple of 2^7.
+/// The weight of the second of two rows: a multiple of 2^7, at most 2^15.
 #[inline(always)]
 pub(super) fn share(part: u16) -> i32 {
     i32::from(part >> 8) << 7
 }
 
-/// Two rows or slices, mixed.
+/// Mix of two rows or slices.
 #[inline(always)]
 pub(super) fn between(a: i32, b: i32, share: i32) -> i32 {
     let scaled = |half: i32, by: i32| (half * by + (1 << 14)) >> 15;
     scaled(b, share) - scaled(a, share - (1 << 15))
 }
 
-/// The number that a mean is.
+/// The number of a mean.
 #[inline(always)]
 pub(super) fn number(mean: i32) -> f32 {
     (mean + i32::from(LEAST)) as f32 * NUMBER
 }
 
-/// A code, of what need not be a whole one: a border, or a corner of a cube.
+/// The code of a number that need not be exact: a border colour, or the mean at a cube's corner.
 pub(super) fn code(number: f32) -> i32 {
     number.round_ties_even().clamp(0.0, 255.0) as i32
 }
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_colour_stays_as_it_is_by_every_weight() {
+    fn a_constant_colour_is_preserved_by_every_weight() {
         for code in 0..=255i32 {
             for part in (0..=u16::MAX).step_by(97) {
                 let row = along_row(code, code, step(part));
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn means_are_what_weights_say_and_fit_halves() {
+    fn means_match_their_weights_and_fit_16_bits() {
         for (a, b, c, d) in [(0, 255, 255, 0), (255, 0, 0, 255), (0, 0, 255, 255), (13, 200, 77, 1), (0, 255, 0, 255)] {
             for part in (0..=u16::MAX).step_by(509) {
                 for other in (0..=u16::MAX).step_by(251) {

@@ -1,22 +1,22 @@
-//! What linear filters mix of normalised texels: codes, which are whole numbers and exact in floats.
+//! Linear filters mix normalised texels as codes: integers, which floats represent exactly.
 //!
-//! The mean of codes becomes a number by one division at the end. So a step of the mix is rounded once, an image of one colour stays that
-//! colour, and three divisions of four are spared. Machine code and [`filter`](super::filter) do the same operations in the same order.
-//! Codes of 8 bits are mixed in [`bytes`](super::bytes).
+//! The mean of codes becomes a number by one division at the end. So each step of the mix rounds once, an image of one
+//! colour stays that colour, and one division replaces four. Machine code and [`filter`](super::filter) do the same
+//! operations in the same order. 8-bit codes are mixed in [`bytes`](super::bytes).
 
 use super::format::{Format, Numeric, Part};
 use super::texel::{Raw, take};
 
-/// Most bits of a channel whose quotients come out right by [`quotient`].
+/// Bits of a channel for which [`quotient`] is correctly rounded, at most.
 const MAX_BITS: u8 = 16;
 
-/// Whether linear filters mix the format's codes; otherwise they mix what a shader sees.
+/// Whether linear filters mix the format's codes; otherwise they mix the decoded numbers.
 pub(super) fn mixes(format: Format) -> bool {
     let normalised = matches!(format.numeric(), Numeric::Unorm | Numeric::Snorm);
     normalised && format.parts().iter().all(|part| part.bits <= MAX_BITS)
 }
 
-/// The code that means 1.
+/// The code of the number 1.
 pub(super) fn most(numeric: Numeric, part: Part) -> f32 {
     let bits = if numeric == Numeric::Snorm { part.bits - 1 } else { part.bits };
     ((1u32 << bits) - 1) as f32
@@ -26,7 +26,7 @@ fn used(format: Format) -> impl Iterator<Item = &'static Part> {
     format.parts().iter().filter(|part| part.channel < 4)
 }
 
-/// The codes of a texel; a channel that the format lacks is what a shader sees.
+/// The codes of a texel; a channel that the format lacks has its decoded number.
 pub(super) fn of_texel(format: Format, raw: Raw) -> [f32; 4] {
     let mut codes = [0.0, 0.0, 0.0, 1.0];
     for &part in used(format) {
@@ -34,7 +34,7 @@ pub(super) fn of_texel(format: Format, raw: Raw) -> [f32; 4] {
         codes[usize::from(part.channel)] = if format.numeric() == Numeric::Snorm {
             let unused = 32 - u32::from(part.bits);
             let code = (code << unused).cast_signed() >> unused;
-            // The lowest two codes both are -1.
+            // The lowest two codes both decode to -1.
             (code as f32).max(-most(Numeric::Snorm, part))
         } else {
             code as f32
@@ -43,7 +43,7 @@ pub(super) fn of_texel(format: Format, raw: Raw) -> [f32; 4] {
     codes
 }
 
-/// What a colour is in codes: a border's.
+/// The codes of a colour: a border.
 pub(super) fn of_numbers(format: Format, mut numbers: [f32; 4]) -> [f32; 4] {
     for &part in used(format) {
         numbers[usize::from(part.channel)] *= most(format.numeric(), part);
@@ -51,7 +51,7 @@ pub(super) fn of_numbers(format: Format, mut numbers: [f32; 4]) -> [f32; 4] {
     numbers
 }
 
-/// What a shader sees of codes, or of a mean of codes.
+/// Decodes codes, or a mean of codes.
 pub(super) fn to_numbers(format: Format, mut codes: [f32; 4]) -> [f32; 4] {
     for &part in used(format) {
         let code = &mut codes[usize::from(part.channel)];
@@ -60,20 +60,20 @@ pub(super) fn to_numbers(format: Format, mut codes: [f32; 4]) -> [f32; 4] {
     codes
 }
 
-/// The high and the low part of 1 over a number.
+/// The high and the low part of a reciprocal.
 pub(crate) const fn reciprocal(of: f32) -> [f32; 2] {
     let exact = 1.0 / of as f64;
     let high = exact as f32;
     [high, (exact - high as f64) as f32]
 }
 
-/// A code times a reciprocal: the quotient of a whole code, rounded once.
+/// A code times a reciprocal: the correctly rounded quotient if the code is an integer.
 #[inline(always)]
 pub(super) fn quotient(code: f32, [high, low]: [f32; 2]) -> f32 {
     code.mul_add(high, code * low)
 }
 
-/// The mean of two codes by the second one's weight.
+/// Mean of two codes; `weight` is that of the second.
 #[inline(always)]
 pub(super) fn mean(a: f32, b: f32, weight: f32) -> f32 {
     (b - a).mul_add(weight, a)
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn products_with_both_parts_of_the_reciprocal_are_quotients() {
+    fn products_with_two_part_reciprocals_are_quotients() {
         for bits in 1..=MAX_BITS {
             let most = ((1u32 << bits) - 1) as f32;
             for code in 0..1u32 << bits {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_codes_are_what_texels_decode_to() {
+    fn codes_and_texels_decode_to_the_same_numbers() {
         for format in Format::all().filter(|&format| mixes(format)) {
             for word in (0..=u16::MAX).map(u32::from) {
                 let raw = [word | word.wrapping_mul(40_503) << 16, word.wrapping_mul(48_271), 0, 0];

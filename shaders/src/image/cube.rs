@@ -1,15 +1,15 @@
-//! Cubes: which face a direction meets, and which texel is beyond a face's edge.
+//! Cube maps: selects the face of a direction, and the texel across a face's edge.
 
-/// A place on a face, and the derivatives there.
+/// A position on a face.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spot {
     pub(super) face: u32,
-    /// 0 to 1 on the face.
+    /// Face coordinates, 0 to 1.
     pub(super) at: [f32; 2],
 }
 
-/// Which components of a direction are s and t of a face, with their signs, and which is the major axis
-/// (Vulkan, "Cube Map Face Selection").
+/// Components of a direction that are s, t and the major axis of each face, with their signs (Vulkan, "Cube Map Face
+/// Selection").
 const AXES: [[(usize, f32); 3]; 6] = [
     [(2, -1.0), (1, -1.0), (0, 1.0)],
     [(2, 1.0), (1, -1.0), (0, -1.0)],
@@ -31,7 +31,7 @@ fn face_of(direction: [f32; 3]) -> usize {
     2 * axis + usize::from(direction[axis].is_sign_negative())
 }
 
-/// Where a direction meets the cube.
+/// Face and position that a direction points to.
 pub(super) fn project(direction: [f32; 3]) -> Spot {
     let face = face_of(direction);
     let [(s, s_sign), (t, t_sign), (major, _)] = AXES[face];
@@ -40,7 +40,7 @@ pub(super) fn project(direction: [f32; 3]) -> Spot {
     Spot { face: face as u32, at }
 }
 
-/// Derivatives on the face of derivatives of a direction ("Cube Map Derivative Transformation").
+/// Derivatives on the face for derivatives of a direction ("Cube Map Derivative Transformation").
 pub(super) fn derivatives(direction: [f32; 3], change: [f32; 3]) -> [f32; 2] {
     let [(s, s_sign), (t, t_sign), (major, major_sign)] = AXES[face_of(direction)];
     let length = direction[major].abs();
@@ -51,8 +51,8 @@ pub(super) fn derivatives(direction: [f32; 3], change: [f32; 3]) -> [f32; 2] {
     })
 }
 
-/// The texel `(i, j)` of a face of `size` by `size` texels: at most one step beyond an edge it is on the face next to it; beyond
-/// a corner there is none.
+/// The texel `(i, j)` of a face of `size` by `size` texels. At most one step across an edge it lies on the adjacent
+/// face; across a corner there is none.
 pub(super) fn seamless(face: u32, i: i32, j: i32, size: u32) -> Option<(u32, u32, u32)> {
     let n = i64::from(size);
     let inside = |c: i32| (0..n).contains(&i64::from(c));
@@ -62,13 +62,13 @@ pub(super) fn seamless(face: u32, i: i32, j: i32, size: u32) -> Option<(u32, u32
     if !inside(i) && !inside(j) {
         return None;
     }
-    // Twice the distance from the middle of the face, so that texels' middles are integers.
+    // Twice the distance from the face's centre, so that texel centres are integers.
     let twice = |c: i32| 2 * i64::from(c) + 1 - n;
     let [(s, s_sign), (t, t_sign), (major, major_sign)] = AXES[face as usize % 6];
     let mut point = [0; 3];
     point[s] = sign(s_sign) * twice(i);
     point[t] = sign(t_sign) * twice(j);
-    // One step down the other face: the major axis loses what the coordinate has beyond the edge.
+    // One step onto the adjacent face: the major axis loses the part of the coordinate that exceeds the edge.
     point[major] = sign(major_sign) * (n - 1);
     let beyond = if inside(i) { t } else { s };
     point[beyond] = point[beyond].signum() * n;

@@ -1,4 +1,4 @@
-//! What a shader declares of the images at a binding: what a view has to be so that the shader sees its texels.
+//! Image declarations of a shader, which the view bound at run time must match.
 
 use super::format::{Class, Format};
 use super::op::Dim;
@@ -6,13 +6,13 @@ use super::op::Dim;
 /// `OpTypeImage`, as far as a view has to match it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DeclaredImage {
-    /// Dimensions.
+    /// Dimensionality.
     pub dim: Dim,
-    /// Whether it has layers.
+    /// Whether it is an array.
     pub arrayed: bool,
-    /// What texels are made of.
+    /// Type of the texels.
     pub class: Class,
-    /// The format that the shader states; `None` for `Unknown`.
+    /// Declared format; `None` for `Unknown`.
     pub format: Option<Format>,
 }
 
@@ -25,7 +25,7 @@ impl DeclaredImage {
         format!("image.{}{array}.{}{format}", self.dim.name(), self.class.name())
     }
 
-    /// What has that name in the text form.
+    /// Parses [`DeclaredImage::name`].
     pub fn from_name(name: &str) -> Option<Self> {
         let mut parts = name.strip_prefix("image.")?.split('.');
         let dim = parts.next()?;

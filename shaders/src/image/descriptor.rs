@@ -1,4 +1,4 @@
-//! What stands behind an image or sampler descriptor while a kernel runs.
+//! Image and sampler descriptors as kernels see them.
 
 use std::mem::offset_of;
 
@@ -6,10 +6,10 @@ use super::format::Format;
 use super::layout::{Extent, Layout};
 use crate::guest::GuestSlice;
 
-/// Most mip levels of an image: that of a side of 16384 texels.
+/// Mip levels of an image, at most: those of 16384 texels per side.
 pub const MAX_LEVELS: usize = 15;
 
-/// Image and sampler of one descriptor; what the descriptor has not is [`View::NULL`] or [`Sampler::DEFAULT`].
+/// Image and sampler of one descriptor; a missing one is [`View::NULL`] or [`Sampler::DEFAULT`].
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Descriptor {
@@ -23,7 +23,7 @@ pub struct Descriptor {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct View {
-    /// Width, height and depth of level 0 in texels; 1 for those that the view has not.
+    /// Width, height and depth of level 0 in texels; 1 for missing dimensions.
     pub size: [u32; 3],
     /// Array layers, six for each cube; 1 for 3D images.
     pub layers: u32,
@@ -33,11 +33,11 @@ pub struct View {
     pub row_pitch: u32,
     /// Bytes from a layer, or a slice of a 3D image's level 0, to the next.
     pub outer_pitch: u32,
-    /// Format of the texels.
+    /// Texel format.
     pub format: Format,
-    /// What the shader sees as red, green, blue and alpha.
+    /// Sources of red, green, blue and alpha.
     pub swizzle: [Swizzle; 4],
-    /// The bytes, from the view's first level and layer on.
+    /// The bytes, starting at the view's first level and layer.
     pub memory: GuestSlice,
     /// Bytes from a layer to the next.
     pub layer_pitch: u32,
@@ -45,7 +45,7 @@ pub struct View {
     pub level: [Level; MAX_LEVELS],
 }
 
-/// Where a mip level lies.
+/// Position of a mip level in memory.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level {
@@ -57,7 +57,7 @@ pub struct Level {
     pub slice_pitch: u32,
 }
 
-/// Where a component comes from (`VkComponentSwizzle`).
+/// Source of a component (`VkComponentSwizzle`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Swizzle {
@@ -75,7 +75,7 @@ pub enum Swizzle {
     One,
 }
 
-/// A field of a descriptor that kernels read, as a word.
+/// A field of a descriptor that kernels read as a 32-bit word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Field {
     /// Width of level 0, or texels of a buffer.
@@ -94,15 +94,15 @@ pub enum Field {
     OuterPitch,
     /// Number of the format.
     Format,
-    /// A byte for each component: its [`Swizzle`]'s number.
+    /// One byte per component: the number of its [`Swizzle`].
     Swizzle,
-    /// Bytes of a sampler, the lowest first: filters of large and of small texels and between levels, address mode along x.
+    /// Sampler bytes, lowest first: magnification, minification and mipmap filters, address mode along x.
     Filters,
-    /// Bytes of a sampler: address modes along y and z, whether coordinates count texels, comparison.
+    /// Sampler bytes: address modes along y and z, whether coordinates are unnormalized, comparison.
     Modes,
-    /// What a sampler adds to levels of detail, a float.
+    /// Level-of-detail bias, a float.
     LodBias,
-    /// A sampler's lowest level of detail, a float.
+    /// Lowest level of detail, a float.
     MinLod,
 }
 
@@ -116,7 +116,7 @@ pub enum Filter {
     Linear,
 }
 
-/// What is outside of an image (`VkSamplerAddressMode`).
+/// Addressing of coordinates outside the image (`VkSamplerAddressMode`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Wrap {
@@ -132,7 +132,7 @@ pub enum Wrap {
     MirrorClampToEdge,
 }
 
-/// When a comparison with the reference holds (`VkCompareOp`): reference on the left.
+/// Comparison of the reference (left operand) with the texel (`VkCompareOp`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Compare {
@@ -158,33 +158,33 @@ pub enum Compare {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampler {
-    /// Filter where texels are larger than samples.
+    /// Magnification filter.
     pub mag: Filter,
-    /// Filter where they are smaller.
+    /// Minification filter.
     pub min: Filter,
-    /// Filter between levels.
+    /// Filter between mip levels.
     pub mip: Filter,
-    /// Outside in each dimension.
+    /// Address mode of each dimension.
     pub wrap: [Wrap; 3],
-    /// Whether coordinates count texels.
+    /// Whether coordinates are in texels.
     pub unnormalized: bool,
-    /// The comparison.
+    /// Comparison of depth samples.
     pub compare: Compare,
-    /// Added to levels of detail.
+    /// Level-of-detail bias.
     pub lod_bias: f32,
     /// Lowest level of detail.
     pub min_lod: f32,
     /// Highest level of detail.
     pub max_lod: f32,
-    /// Border colour, red first: floats as their bits, or integers.
+    /// Border colour, red first: the bits of floats or integers.
     pub border: [u32; 4],
 }
 
 impl Swizzle {
-    /// All components as they are.
+    /// The identity mapping.
     pub const IDENTITY: [Self; 4] = [Self::R, Self::G, Self::B, Self::A];
 
-    /// The component of a texel; `one` is the 1 of its class.
+    /// The component of a texel; `one` is the value 1 in its class.
     pub fn of(self, texel: [u32; 4], one: u32) -> u32 {
         match self {
             Self::R => texel[0],
@@ -198,7 +198,7 @@ impl Swizzle {
 }
 
 impl Sampler {
-    /// Nearest texels of level 0, edges repeated: what a sampler descriptor is that was never written.
+    /// Nearest texels of level 0, clamped to the edge: the sampler of a descriptor that was never written.
     pub const DEFAULT: Self = Self {
         mag: Filter::Nearest,
         min: Filter::Nearest,
@@ -259,7 +259,7 @@ impl View {
         level: [Level { offset: 0, row_pitch: 0, slice_pitch: 0 }; MAX_LEVELS],
     };
 
-    /// A texel buffer: as many texels as fit, at most `most`.
+    /// A texel buffer of the texels that fit, at most `most`.
     pub fn of_buffer(memory: GuestSlice, format: Format, most: u32) -> Self {
         let texels = match format.bytes() {
             0 => 0,
@@ -271,7 +271,7 @@ impl View {
         view
     }
 
-    /// Levels and layers of an image: those from `base_level` and `base_layer` on. `volume` tells that it is a 3D image.
+    /// A view of an image from `base_level` and `base_layer` on. `volume`: the image is 3D.
     pub fn of_image(
         memory: GuestSlice,
         format: Format,
@@ -306,7 +306,7 @@ impl View {
         self.size.map(|size| if size == 0 { 0 } else { size.checked_shr(level).unwrap_or(0).max(1) })
     }
 
-    /// Byte offset of a texel; `None` outside of the view. One of `z` and `layer` is 0.
+    /// Byte offset of a texel; `None` outside the view. At least one of `z` and `layer` is 0.
     pub fn texel(&self, level: u32, [x, y, z]: [u32; 3], layer: u32) -> Option<u64> {
         let [width, height, depth] = self.level_size(level);
         if level >= self.levels || x >= width || y >= height || z >= depth || layer >= self.layers {
@@ -320,7 +320,7 @@ impl View {
 }
 
 impl Field {
-    /// All of them.
+    /// All fields.
     pub const ALL: [Self; 13] = [
         Self::Width,
         Self::Height,
@@ -356,12 +356,12 @@ impl Field {
         }
     }
 
-    /// What has that name.
+    /// Parses [`Field::name`].
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|field| field.name() == name)
     }
 
-    /// Where machine code finds the field in a [`Descriptor`].
+    /// Byte offset of the field in a [`Descriptor`].
     pub fn offset(self) -> usize {
         const VIEW: usize = offset_of!(Descriptor, view);
         const SAMPLER: usize = offset_of!(Descriptor, sampler);
@@ -383,7 +383,7 @@ impl Field {
     }
 }
 
-// The two words of a sampler's bytes are where [`Descriptor::field`] says.
+// The sampler bytes must be laid out as [`Descriptor::field`] assembles the two words.
 const _: () = {
     let [mag, min, mip] = [offset_of!(Sampler, mag), offset_of!(Sampler, min), offset_of!(Sampler, mip)];
     let [wrap, unnormalized] = [offset_of!(Sampler, wrap), offset_of!(Sampler, unnormalized)];

@@ -1,4 +1,4 @@
-//! Texels, compared, swizzled and mixed.
+//! Filters: texels are loaded, compared, swizzled and mixed.
 
 use super::address::{PLACES, Span, linear, nearest, wrap};
 use super::bytes;
@@ -8,33 +8,33 @@ use super::descriptor::{Compare, Filter, Sampler, View};
 use super::format::{Class, Numeric};
 use super::texel::{decode, load_raw};
 
-/// What is sampled.
+/// What a sample reads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Source<'a> {
     pub(super) view: &'a View,
     pub(super) sampler: &'a Sampler,
-    /// Coordinates: 1 to 3.
+    /// Number of coordinates: 1 to 3.
     pub(super) dims: usize,
-    /// The layer, or a cube's first one.
+    /// The layer; of a cube array, the first layer of the cube.
     pub(super) layer: u32,
-    /// A cube's face; coordinates beyond it are on others.
+    /// A cube's face; coordinates past its edge lie on adjacent faces.
     pub(super) face: Option<u32>,
-    /// What texels are compared with.
+    /// Reference of a comparison.
     pub(super) reference: Option<f32>,
-    /// Whether texels are their codes, as linear filters mix them.
+    /// Whether texels are loaded as codes, for linear filters.
     pub(super) codes: bool,
 }
 
-/// A texel as the shader sees it: bits of floats or integers.
+/// A texel as the shader sees it: the bits of floats or integers.
 pub(super) type Texel = [u32; 4];
 
 impl Source<'_> {
-    /// The 1 of the texels' class.
+    /// The value 1 in the texels' class.
     fn one(&self) -> u32 {
         if self.view.format.class() == Class::Float { 1f32.to_bits() } else { 1 }
     }
 
-    /// A texel of the view; 0 outside.
+    /// A texel of the view; 0 outside the view.
     pub(super) fn load(&self, level: u32, at: [u32; 3], layer: u32) -> Texel {
         let (view, bytes) = (self.view, self.view.format.bytes());
         let raw = match view.texel(level, at, layer) {
@@ -47,7 +47,7 @@ impl Source<'_> {
         self.seen(decode(view.format, raw))
     }
 
-    /// After the comparison and the swizzle.
+    /// Applies the comparison and the swizzle.
     fn seen(&self, texel: Texel) -> Texel {
         let texel = match self.reference {
             None => texel,
@@ -60,12 +60,13 @@ impl Source<'_> {
         self.view.swizzle.map(|swizzle| swizzle.of(texel, one))
     }
 
-    /// References are held to the range of normalised formats.
+    /// The reference, clamped to the range of normalised formats.
     fn clamped(&self, reference: f32) -> f32 {
         if self.view.format.numeric() == Numeric::Unorm { reference.clamp(0.0, 1.0) } else { reference }
     }
 
-    /// The border, which has the channels that the format has, as texels do ("Texel Replacement", then "Conversion to RGBA").
+    /// The border colour, reduced to the format's channels like a texel ("Texel Replacement", then "Conversion to
+    /// RGBA").
     fn border(&self) -> Texel {
         let parts = self.view.format.parts();
         let mut texel = [0, 0, 0, self.one()];
@@ -78,7 +79,7 @@ impl Source<'_> {
         self.seen(texel)
     }
 
-    /// The texel at integer coordinates that may be anywhere.
+    /// The texel at integer coordinates that may be outside the image.
     fn fetch(&self, level: u32, at: [i32; 3]) -> Texel {
         let size = self.view.level_size(level);
         if let Some(face) = self.face {
@@ -97,7 +98,7 @@ impl Source<'_> {
         self.load(level, texel, self.layer)
     }
 
-    /// A cube's corner, where three texels meet: their mean.
+    /// Three texels meet at a cube's corner: their mean.
     fn corner(&self, level: u32, face: u32, at: [i32; 3], size: u32) -> Texel {
         let most = size.cast_signed() - 1;
         let [x, y] = [at[0].clamp(0, most), at[1].clamp(0, most)];
@@ -113,19 +114,19 @@ impl Source<'_> {
         }
     }
 
-    /// What one of a coordinate is in texels of a level.
+    /// The size of a level in texels: converts normalised coordinates.
     fn scale(&self, level: u32) -> [f32; 3] {
         if self.sampler.unnormalized { [1.0; 3] } else { self.view.level_size(level).map(|size| size as f32) }
     }
 
-    /// A sample of one level.
+    /// Samples one level.
     pub(super) fn sample(&self, filter: Filter, level: u32, coordinates: [f32; 3], offset: [i32; 3]) -> Texel {
         let scale = self.scale(level);
         if filter == Filter::Nearest || self.view.format.class() != Class::Float {
             let size = self.view.level_size(level);
             let near = [0, 1, 2].map(|dim| {
                 let texel = nearest(coordinates[dim] * scale[dim], offset[dim]);
-                // Coordinates on a cube's face never leave it.
+                // Nearest coordinates on a cube's face stay on it.
                 if self.face.is_some() { texel.clamp(0, size[dim].cast_signed() - 1) } else { texel }
             });
             return self.fetch(level, near);
@@ -142,7 +143,7 @@ impl Source<'_> {
         self.seen(codes::to_numbers(self.view.format, mean.map(f32::from_bits)).map(f32::to_bits))
     }
 
-    /// A linear sample of channels of 8 bits.
+    /// A linear sample of 8-bit channels.
     fn sample_bytes(&self, level: u32, spans: &[Span; 3]) -> Texel {
         let means = Self { codes: true, ..*self }.mix_bytes(level, spans, self.dims, [0; 3]);
         let mut texel = [0, 0, 0, self.one()];
@@ -153,7 +154,7 @@ impl Source<'_> {
         self.seen(texel)
     }
 
-    /// As [`Source::mix`], of codes that are bytes.
+    /// Like [`Source::mix`], for 8-bit codes.
     fn mix_bytes(&self, level: u32, spans: &[Span; 3], dim: usize, mut at: [i32; 3]) -> [i32; 4] {
         let Some(dim) = dim.checked_sub(1) else {
             return self.fetch(level, at).map(|code| bytes::code(f32::from_bits(code)));
@@ -167,7 +168,7 @@ impl Source<'_> {
         [0, 1, 2, 3].map(|k| mix(first[k], second[k], weight))
     }
 
-    /// The texels around, mixed: along x first.
+    /// The mix of the surrounding texels, along x first.
     fn mix(&self, level: u32, spans: &[Span; 3], dim: usize, mut at: [i32; 3]) -> Texel {
         let Some(dim) = dim.checked_sub(1) else { return self.fetch(level, at) };
         at[dim] = spans[dim].first;
@@ -181,7 +182,7 @@ impl Source<'_> {
         lerp(first, second, spans[dim].weight())
     }
 
-    /// The four texels that a linear filter would mix, in `OpImageGather`'s order.
+    /// The four texels of a linear filter in `OpImageGather`'s order.
     pub(super) fn footprint(&self, coordinates: [f32; 3], offset: [i32; 3]) -> [Texel; 4] {
         let scale = self.scale(0);
         let [x, y] = [0, 1].map(|dim| linear(coordinates[dim], scale[dim], PLACES / 2.0, offset[dim]).first);
@@ -190,7 +191,7 @@ impl Source<'_> {
     }
 }
 
-/// `a` and `b` by weight; what has none does not count, whatever it is.
+/// Mixes `a` and `b` by weight; an operand of weight 0 is ignored even if it is not finite.
 pub(super) fn lerp(a: Texel, b: Texel, weight: f32) -> Texel {
     [0, 1, 2, 3].map(|k| mixed(f32::from_bits(a[k]), f32::from_bits(b[k]), weight).to_bits())
 }

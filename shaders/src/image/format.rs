@@ -1,23 +1,23 @@
-//! Texel formats: which bits of a texel are which channel, and what number they mean.
+//! Texel formats: the bit positions of channels and the meaning of their numbers.
 //!
-//! Every uncompressed colour and depth format of Vulkan's core is channels of some bits each at fixed places of a
-//! little-endian texel (Vulkan, "Format Definition"): array formats begin with the channel named first, packed ones end
-//! with it. Formats are known by Vulkan's numbers.
+//! Every uncompressed colour and depth format of Vulkan's core consists of channels at fixed bit positions of a
+//! little-endian texel (Vulkan, "Format Definition"): array formats start with the first named channel, packed formats
+//! end with it. Formats have Vulkan's numbers.
 
 use std::fmt;
 
-/// A format, by its number in `VkFormat`, those of extensions after those of Vulkan 1.0; [`Format::NONE`] is that of a descriptor
-/// that was never written.
+/// A format by its number in `VkFormat`; numbers of extension formats follow those of Vulkan 1.0. [`Format::NONE`] is
+/// that of a descriptor that was never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct Format(u32);
 
-/// What the bits of a channel mean.
+/// Interpretation of a channel's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Numeric {
     /// Unsigned, normalised: 0 to 1.
     Unorm,
-    /// Signed, normalised: -1 to 1, where the lowest two codes both are -1.
+    /// Signed, normalised: -1 to 1; the lowest two codes both are -1.
     Snorm,
     /// Unsigned integers as floats.
     Uscaled,
@@ -27,17 +27,17 @@ pub enum Numeric {
     Uint,
     /// Signed integers.
     Sint,
-    /// As [`Numeric::Unorm`], red, green and blue through sRGB's curve.
+    /// Like [`Numeric::Unorm`], with red, green and blue sRGB-encoded.
     Srgb,
     /// IEEE 754 binary16 or binary32.
     Sfloat,
-    /// Floats without a sign, 5 bits of exponent.
+    /// Unsigned floats with 5 exponent bits.
     Ufloat,
-    /// Three mantissas of 9 bits with one exponent of 5.
+    /// Three 9-bit mantissas with a shared 5-bit exponent.
     SharedExponent,
 }
 
-/// What a shader sees.
+/// Type of the components that a shader sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// Floats.
@@ -60,7 +60,7 @@ impl fmt::Display for Class {
 }
 
 impl Class {
-    /// All of them.
+    /// All classes.
     pub(super) const ALL: [Self; 3] = [Self::Float, Self::Sint, Self::Uint];
 
     /// The name in the text forms.
@@ -72,24 +72,24 @@ impl Class {
         }
     }
 
-    /// What has that name in the text forms.
+    /// Parses [`Class::name`].
     pub(super) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|class| class.name() == name)
     }
 }
 
-/// A channel's place in a texel.
+/// Position of a channel in a texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// 0 to 3: red, green, blue, alpha. Depth is red.
     pub channel: u8,
-    /// Lowest bit, from the texel's first byte on.
+    /// Lowest bit, counted from the texel's first byte.
     pub shift: u8,
-    /// How many bits.
+    /// Number of bits.
     pub bits: u8,
 }
 
-/// What a format is.
+/// Layout and interpretation of a format.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Description {
     pub(super) numeric: Numeric,
@@ -102,7 +102,7 @@ const R: u8 = 0;
 const G: u8 = 1;
 const B: u8 = 2;
 const A: u8 = 3;
-/// A channel that is there but means nothing.
+/// An unused channel.
 const X: u8 = 4;
 
 use Numeric::{Sfloat, SharedExponent, Sint, Snorm, Srgb, Sscaled, Ufloat, Uint, Unorm, Uscaled};
@@ -112,8 +112,8 @@ const TEN: &[Numeric] = &[Unorm, Snorm, Uscaled, Sscaled, Uint, Sint];
 const SIXTEEN: &[Numeric] = &[Unorm, Snorm, Uscaled, Sscaled, Uint, Sint, Sfloat];
 const THIRTY_TWO: &[Numeric] = &[Uint, Sint, Sfloat];
 
-/// Formats next to each other in `VkFormat` that differ in their numbers' meaning only: the first one's number, the meanings,
-/// and the channels with their bits from the lowest bit on.
+/// Consecutive formats in `VkFormat` that differ only in the interpretation: the number of the first, the
+/// interpretations, and the channels with their bit counts from the lowest bit on.
 type Family = (u32, &'static [Numeric], &'static [(u8, u8)]);
 
 const FAMILIES: &[Family] = &[
@@ -152,7 +152,7 @@ const FAMILIES: &[Family] = &[
     (OF_EXTENSIONS[1].1, &[Unorm], &[(A, 8)]),
 ];
 
-/// Formats of `VK_KHR_maintenance5`, `A1B5G5R5_UNORM_PACK16` and `A8_UNORM`: their numbers in `VkFormat`, and here.
+/// Formats of `VK_KHR_maintenance5`, `A1B5G5R5_UNORM_PACK16` and `A8_UNORM`: their `VkFormat` and internal numbers.
 const OF_EXTENSIONS: [(u32, u32); 2] = [(1_000_470_000, 128), (1_000_470_001, 129)];
 
 const COUNT: usize = 130;
@@ -192,7 +192,7 @@ macro_rules! named {
                 pub const $name: Self = Self($number);
             )*
 
-            /// The formats with a name here.
+            /// All named formats.
             pub const NAMED: &[(&str, Self)] = &[$((stringify!($name), Self::$name),)*];
         }
     };
@@ -220,22 +220,22 @@ impl Format {
     /// No format: reads give 0, writes are dropped.
     pub const NONE: Self = Self(0);
 
-    /// The format with that number in `VkFormat`, if texels of it are known here.
+    /// The format of a `VkFormat` number, if it is supported.
     pub fn from_vk(number: i32) -> Option<Self> {
         let number = u32::try_from(number).ok()?;
         let of_extension = OF_EXTENSIONS.iter().find(|(vulkans, _)| *vulkans == number);
         let own = of_extension.map_or(number, |(_, own)| *own);
-        // Our own numbers are nobody else's.
+        // Internal numbers of extension formats are no `VkFormat` numbers.
         let is_own = of_extension.is_none() && OF_EXTENSIONS.iter().any(|(_, own)| *own == number);
         TABLE.get(own as usize)?.as_ref().filter(|_| !is_own).map(|_| Self(own))
     }
 
-    /// All that are known, in the order of their numbers.
+    /// All supported formats in the order of their numbers.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..COUNT as u32).map(Self).filter(|format| format.description().is_some())
     }
 
-    /// The number in `VkFormat`.
+    /// The `VkFormat` number.
     pub fn vk(self) -> i32 {
         let of_extension = OF_EXTENSIONS.iter().find(|(_, own)| *own == self.0);
         of_extension.map_or(self.0, |(vulkans, _)| *vulkans).cast_signed()
@@ -250,17 +250,17 @@ impl Format {
         self.description().map_or(0, |description| description.bytes.into())
     }
 
-    /// What the bits mean.
+    /// Interpretation of the bits.
     pub fn numeric(self) -> Numeric {
         self.description().map_or(Uint, |description| description.numeric)
     }
 
-    /// The channels, from the lowest bit on.
+    /// The channels from the lowest bit on.
     pub fn parts(self) -> &'static [Part] {
         self.description().map_or(&[], |description| &description.parts[..description.channels.into()])
     }
 
-    /// What a shader sees.
+    /// Type of the components that a shader sees.
     pub fn class(self) -> Class {
         match self.numeric() {
             Uint => Class::Uint,
@@ -269,7 +269,7 @@ impl Format {
         }
     }
 
-    /// Whether it holds depth.
+    /// Whether it is a depth format.
     pub fn is_depth(self) -> bool {
         (124..=126).contains(&self.0)
     }

@@ -1,23 +1,23 @@
-//! An image instruction for all lanes of a subgroup: what machine code calls.
+//! Runs an image instruction for all lanes of a subgroup; machine code calls this.
 
 use super::descriptor::Descriptor;
 use super::linear;
 use super::op::{ImageOp, Kind};
 use super::run::run as one;
 
-/// Words of a row: one for each lane.
+/// A word for each lane.
 pub(crate) type Row = [u32; 16];
 
-/// Rows before the operands: lanes that are on, numbers of images, numbers of samplers.
+/// Rows before the operands: active lanes, image numbers, sampler numbers.
 const HEAD: usize = ImageOp::FIRST_ARG as usize;
 
-/// Rows of an instruction, its four results included.
+/// Number of rows of an instruction, including four result rows.
 pub(crate) fn rows(op: &ImageOp) -> usize {
     HEAD + op.params().len() + 4
 }
 
-/// Runs an instruction for the lanes that are on. Lanes that are off get what the first of the others gets, so that what all
-/// lanes have in common is in each of them; nothing if no lane is on.
+/// Runs an instruction for the active lanes. Inactive lanes get the result of the first active lane, so that a uniform
+/// result has the same value in every lane; without active lanes the results are 0.
 #[inline(always)]
 pub(crate) fn run(op: &ImageOp, images: &[Descriptor], rows: &mut [Row]) {
     let [_, image, sampler, rest @ ..] = &mut *rows else { return };
@@ -35,14 +35,14 @@ pub(crate) fn run(op: &ImageOp, images: &[Descriptor], rows: &mut [Row]) {
     one_by_one(op, images, rows);
 }
 
-/// Lane after lane, whatever the instruction.
+/// Runs any instruction lane by lane.
 fn one_by_one(op: &ImageOp, images: &[Descriptor], rows: &mut [Row]) {
     const NONE: &Descriptor = &Descriptor::NULL;
-    let [on, image, sampler, rest @ ..] = rows else { return };
+    let [active, image, sampler, rest @ ..] = rows else { return };
     let Some((args, results)) = rest.split_at_mut_checked(op.params().len()) else { return };
     let find = |number: u32| images.get(number as usize).unwrap_or(NONE);
     let mut first = None;
-    for lane in (0..16).filter(|&lane| on[lane] != 0) {
+    for lane in (0..16).filter(|&lane| active[lane] != 0) {
         let operands: smallvec::SmallVec<[u32; 16]> = args.iter().map(|row| row[lane]).collect();
         let texel = one(op, find(image[lane]), find(sampler[lane]), &operands);
         for (row, word) in results.iter_mut().zip(texel) {
@@ -54,7 +54,7 @@ fn one_by_one(op: &ImageOp, images: &[Descriptor], rows: &mut [Row]) {
         return;
     }
     let texel = first.unwrap_or_default();
-    for lane in (0..16).filter(|&lane| on[lane] == 0) {
+    for lane in (0..16).filter(|&lane| active[lane] == 0) {
         for (row, word) in results.iter_mut().zip(texel) {
             row[lane] = word;
         }
@@ -67,9 +67,9 @@ mod tests {
     use crate::guest::GuestSlice;
     use crate::image::{Class, Dim, Extent, Filter, Format, Layout, LodOperand, Rows, Sampler, View, Wrap, store_raw};
 
-    /// Both ways give the same bits, wherever lanes are.
+    /// The vectorized and the scalar code give the same bits, whatever the coordinates.
     #[test]
-    fn all_lanes_at_once_give_what_each_gives_alone() {
+    fn vectorized_samples_match_single_lanes() {
         let extent = Extent { size: [13, 9, 1], levels: 2, layers: 1 };
         let mut state = 7u64;
         let mut next = || {
@@ -91,7 +91,7 @@ mod tests {
             for at in (0..layout.bytes).step_by(4) {
                 let word = match format.parts()[0].bits {
                     32 => (next() as f32).to_bits(),
-                    // Neither infinite nor NaN.
+                    // Finite values only.
                     16 => (next() << 1 ^ next()) & 0xbfff_bfff,
                     _ => next() << 1 ^ next(),
                 };
@@ -124,7 +124,7 @@ mod tests {
         assert!(taken > 3000, "only {taken} were done at once");
     }
 
-    /// The product with the reciprocal, corrected, is the quotient.
+    /// The corrected product with the reciprocal is the quotient.
     #[test]
     fn corrected_products_are_quotients() {
         for bits in 2..=16u32 {

@@ -1,29 +1,29 @@
-//! Where the texels of an image lie: rows of texels, levels of a layer one after the other, layers at equal distances.
+//! Image layout in memory: rows of texels, mip levels of a layer in sequence, layers at a fixed pitch.
 //!
-//! Linear and optimal tiling differ in the gaps between rows alone. Rows of texels are what kernels read fastest here, and a
-//! row that begins at a cache line is what vectors want.
+//! Linear and optimal tiling differ only in the gaps between rows. Kernels read texels by rows, and a row that starts
+//! at a cache line suits vector loads.
 
 use super::descriptor::{Level, MAX_LEVELS};
 
-/// Most bytes of an image (`maxResourceSize`): every offset fits 32 bits with room for one texel more.
+/// Bytes of an image, at most (`maxResourceSize`): every offset fits 32 bits with room for one more texel.
 pub const MAX_IMAGE_BYTES: u64 = 1 << 31;
 
-/// Rows begin at multiples of this many bytes.
+/// Alignment of rows, in bytes.
 pub const ROW_ALIGNMENT: u32 = 64;
 
-/// Rows at a distance that is a multiple of this share few sets of a cache: a workgroup of 16 rows would not fit there.
+/// Rows whose pitch is a multiple of this share few cache sets: a workgroup of 16 rows would not fit there.
 const CROWDED: u64 = 1024;
 
-/// How rows follow each other.
+/// Row pitch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
-    /// One begins at the first multiple of [`ROW_ALIGNMENT`] behind the other: linear tiling.
+    /// The row size rounded up to [`ROW_ALIGNMENT`]: linear tiling.
     Packed,
-    /// One cache line further on where rows would crowd in a cache: optimal tiling.
+    /// One more cache line where rows would share cache sets: optimal tiling.
     Spread,
 }
 
-/// Size of an image.
+/// Extent of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Width, height and depth of level 0, each at least 1.
@@ -37,11 +37,11 @@ pub struct Extent {
 /// The layout of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Its levels, the first [`Extent::levels`] of them.
+    /// The mip levels; the first [`Extent::levels`] are used.
     pub levels: [Level; MAX_LEVELS],
     /// Bytes from a layer to the next.
     pub layer_pitch: u32,
-    /// Bytes of all.
+    /// Bytes of the image.
     pub bytes: u64,
 }
 
@@ -51,7 +51,7 @@ impl Extent {
         self.size.map(|size| size.checked_shr(level).unwrap_or(0).max(1))
     }
 
-    /// Most levels that an image of this size has.
+    /// Mip levels of an image of this size, at most.
     pub fn most_levels(&self) -> u32 {
         let largest = self.size.into_iter().max().unwrap_or(1).max(1);
         largest.ilog2() + 1
@@ -59,7 +59,7 @@ impl Extent {
 }
 
 impl Layout {
-    /// The layout of texels of so many bytes; `None` for an image above [`MAX_IMAGE_BYTES`].
+    /// The layout for texels of `texel_bytes` bytes; `None` for an image above [`MAX_IMAGE_BYTES`].
     pub fn new(extent: &Extent, texel_bytes: u32, rows: Rows) -> Option<Self> {
         let mut levels = [Level::default(); MAX_LEVELS];
         let mut offset = 0u64;

@@ -1,8 +1,9 @@
-//! Linear samples of one level of a 2D image for all lanes at once: the case that counts, without a branch for each lane.
+//! Linear samples of one level of a 2D image, vectorized over all lanes: the most frequent case, without branches per
+//! lane.
 //!
-//! The results are those of [`run`](super::run::run), bit for bit: the same operations in the same order, on 16 lanes.
-//! Everything here is inlined into functions that are compiled for one instruction set. Rows are filled by plain loops, which become
-//! vectors: closures over arrays do not, as they are functions of their own, without the instruction set.
+//! The results equal those of [`run`](super::run::run) bit for bit: the same operations in the same order on 16 lanes.
+//! Everything is inlined into functions compiled for one instruction set. Rows are filled by plain loops, which are
+//! auto-vectorized; closures over arrays would be separate functions, compiled without the instruction set.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -19,7 +20,7 @@ use super::op::{Dim, ImageOp, Kind, LodOperand, Offsets};
 type Floats = [f32; 16];
 type Numbers = [i32; 16];
 
-/// A row of the values that an expression has in each lane.
+/// A row: the value of an expression in each lane.
 macro_rules! lanes {
     (|$lane:ident| $value:expr) => {{
         let mut row = [Default::default(); 16];
@@ -30,12 +31,12 @@ macro_rules! lanes {
     }};
 }
 
-/// Texels of whole words that are known here.
+/// Texel formats that this module samples: whole 32-bit words.
 #[derive(Clone, Copy)]
 enum Texels {
-    /// Four channels of 8 bits, normalised; where each is, lowest byte first.
+    /// Four normalised 8-bit channels; the channel of each byte, lowest byte first.
     Bytes([usize; 4]),
-    /// Floats of 16 or 32 bits.
+    /// 16- or 32-bit floats.
     Floats,
 }
 
@@ -58,7 +59,7 @@ fn texels(format: Format) -> Option<Texels> {
     Some(Texels::Bytes(channels))
 }
 
-/// Whether a bit is set in any lane: halves are put together, as single lanes would be looked at one by one.
+/// Whether any lane is non-zero. Halves are combined with OR: otherwise the compiler would test lanes one by one.
 #[inline(always)]
 fn any(row: &Row) -> bool {
     let mut eight = [0; 8];
@@ -72,14 +73,14 @@ fn any(row: &Row) -> bool {
     (four[0] | four[2]) | (four[1] | four[3]) != 0
 }
 
-/// Whether all lanes have the same word.
+/// Whether all lanes are equal.
 #[inline(always)]
 fn same(row: &Row) -> bool {
     let differ: Row = lanes!(|lane| row[lane] ^ row[0]);
     !any(&differ)
 }
 
-/// Does the instruction, if it is one of this kind; lanes that are off are done along.
+/// Samples if it handles the instruction; returns false otherwise. Inactive lanes are computed, too.
 #[inline(always)]
 pub(super) fn sample(op: &ImageOp, view: &View, sampler: &Sampler, args: &[Row], results: &mut [Row]) -> bool {
     let flat = op.kind == Kind::Sample && op.dim == Dim::D2 && op.offsets == Offsets::None;
@@ -109,7 +110,7 @@ pub(super) fn sample(op: &ImageOp, view: &View, sampler: &Sampler, args: &[Row],
         Texels::Floats => {
             let a: Floats = lanes!(|lane| a[lane] as f32 * (1.0 / PLACES));
             let b: Floats = lanes!(|lane| b[lane] as f32 * (1.0 / PLACES));
-            // The mean of 1 and 1, whatever the weight.
+            // The mean of 1 and 1 is 1 for any weight.
             *results = [[0; 16], [0; 16], [0; 16], [1f32.to_bits(); 16]];
             for word in 0..size {
                 let corners = corners(words, &places, word);
@@ -144,7 +145,7 @@ pub(super) fn sample(op: &ImageOp, view: &View, sampler: &Sampler, args: &[Row],
     true
 }
 
-/// A word of the four texels.
+/// One word of each of the four texels.
 #[inline(always)]
 fn corners(words: &[AtomicU32], [p0, p1, p2, p3]: &[Row; 4], word: u32) -> [Row; 4] {
     let word = [word; 16];
@@ -156,7 +157,7 @@ fn corners(words: &[AtomicU32], [p0, p1, p2, p3]: &[Row; 4], word: u32) -> [Row;
     ]
 }
 
-/// What words have of a channel.
+/// The values of a float channel.
 #[inline(always)]
 fn floats(row: &Row, part: &Part) -> Floats {
     if part.bits == 32 {
@@ -166,7 +167,7 @@ fn floats(row: &Row, part: &Part) -> Floats {
     lanes!(|lane| half(row[lane] >> shift & 0xffff))
 }
 
-/// The float of a half's bits: the exponent grows by 112, of infinities and NaN to the largest.
+/// The float of a half's bits: the exponent is rebiased by 112; infinities and NaN get the largest exponent.
 #[inline(always)]
 fn half(bits: u32) -> f32 {
     const GROWTH: f32 = f32::from_bits((127 + 112) << 23);
@@ -186,13 +187,13 @@ fn sums(a: &Row, b: &Row) -> Row {
     lanes!(|lane| a[lane].wrapping_add(b[lane]))
 }
 
-/// The two texels around each lane's coordinate, and how far it is from the first, in [`PLACES`]; `None` where one is the
-/// border, or far away.
+/// The two texels around each lane's coordinate, and the distance from the first, in [`PLACES`]; `None` if any lane
+/// needs the border or a far coordinate.
 #[inline(always)]
 fn span(coordinates: &Row, size: u32, middle: f32, mode: Wrap) -> Option<([Row; 2], Row)> {
     let (last, scale) = (size.cast_signed() - 1, size as f32 * PLACES);
     let at: Floats = lanes!(|lane| f32::from_bits(coordinates[lane]).mul_add(scale, -middle).floor());
-    // Of what is far, or no number, each lane is a case of its own.
+    // Lanes with far or NaN coordinates need the scalar code.
     let far: Row =
         lanes!(|lane| u32::from(at[lane].abs() >= MAX_DISTANCE as f32 * PLACES) | u32::from(at[lane].is_nan()));
     if any(&far) {
@@ -221,7 +222,7 @@ fn span(coordinates: &Row, size: u32, middle: f32, mode: Wrap) -> Option<([Row; 
     Some((texels, part))
 }
 
-/// The number of each row's first word.
+/// Word index of the start of each row.
 #[inline(always)]
 fn row_starts(view: &View, level: u32, rows: &Row) -> Row {
     let at = view.level[level as usize];
@@ -229,16 +230,16 @@ fn row_starts(view: &View, level: u32, rows: &Row) -> Row {
     lanes!(|lane| first.wrapping_add(rows[lane].wrapping_mul(pitch)))
 }
 
-/// The lanes' numbers.
+/// Lane numbers.
 const LANES: Row = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
-/// A word for each lane; 0 outside of the memory.
+/// Loads a word for each lane; 0 outside the memory.
 #[inline(always)]
 fn load(words: &[AtomicU32], at: &Row) -> Row {
     let mut row = [0; 16];
     let scattered: Row = lanes!(|lane| at[lane] ^ at[0].wrapping_add(LANES[lane]));
     let start = at[0] as usize;
-    // Neighbours see neighbours, mostly.
+    // Lanes mostly read consecutive texels.
     if let (false, Some(run)) = (any(&scattered), words.get(start..start + 16)) {
         for (word, from) in row.iter_mut().zip(run) {
             *word = u32::from_le(from.load(Relaxed));
@@ -253,7 +254,7 @@ fn load(words: &[AtomicU32], at: &Row) -> Row {
     row
 }
 
-/// Eight bits.
+/// Eight bits of a word.
 #[inline(always)]
 fn code(words: &Row, shift: u32) -> Numbers {
     lanes!(|lane| (words[lane] >> shift & 0xff).cast_signed())

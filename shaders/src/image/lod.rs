@@ -2,31 +2,31 @@
 
 use super::descriptor::{Filter, Sampler};
 
-/// Most that a sampler adds to a level of detail (`maxSamplerLodBias`).
+/// Level-of-detail bias of a sampler, at most (`maxSamplerLodBias`).
 pub(super) const MAX_LOD_BIAS: f32 = 16.0;
 
-/// Levels to read, and which filter to read them with.
+/// The mip levels to read, and the filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Levels {
-    /// The level, and the one after it with its weight where two are mixed.
+    /// The level, and the next one with its weight if two are mixed.
     pub(super) first: u32,
     pub(super) second: Option<(u32, f32)>,
     pub(super) filter: Filter,
 }
 
-/// The level of detail for derivatives of coordinates in texels.
+/// Level of detail for derivatives of texel coordinates.
 pub(super) fn of_derivatives(x: [f32; 3], y: [f32; 3]) -> f32 {
     let length = |d: [f32; 3]| (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]).sqrt();
     libm::log2f(length(x).max(length(y)))
 }
 
-/// Which levels a level of detail means.
+/// The mip levels of a level of detail.
 pub(super) fn select(sampler: &Sampler, lod: f32, min_lod: f32, levels: u32) -> Levels {
     if sampler.unnormalized {
         return Levels { first: 0, second: None, filter: sampler.mag };
     }
     let biased = lod + sampler.lod_bias.clamp(-MAX_LOD_BIAS, MAX_LOD_BIAS);
-    // NaN becomes a bound, and a sampler's bounds are in order.
+    // NaN becomes a bound; a sampler's bounds are ordered.
     let lod = biased.max(sampler.min_lod.max(min_lod)).min(sampler.max_lod);
     let filter = if lod <= 0.0 { sampler.mag } else { sampler.min };
     let last = levels.saturating_sub(1);

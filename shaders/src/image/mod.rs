@@ -1,7 +1,7 @@
-//! Images as a pure function of bytes: formats, where texels lie, and what reading, writing and sampling mean.
+//! Images as pure functions of bytes: formats, layout, and the semantics of reads, writes and samples.
 //!
-//! Nothing here knows a handle. A [`Descriptor`] names guest memory and says how it is laid out; [`run`](run::run) is the
-//! meaning of every image instruction, which the interpreter calls for an invocation and machine code for a subgroup.
+//! Nothing here knows a Vulkan handle. A [`Descriptor`] names guest memory and its layout; [`run`](run::run) defines
+//! every image instruction. The interpreter calls it per invocation, machine code per subgroup.
 
 pub(crate) mod address;
 pub(crate) mod bytes;

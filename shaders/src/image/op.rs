@@ -1,86 +1,86 @@
-//! Image instructions whose format or filter is known when the kernel runs only: what they are and what they take.
+//! Image instructions whose format or filter is known only when the kernel runs: variants and operands.
 
 use smallvec::SmallVec;
 
 use super::format::Class;
 use crate::ir::Type;
 
-/// An image instruction. Operands, in this order: the image, the sampler (of samples and gathers), then what
-/// [`ImageOp::params`] lists.
+/// An image instruction. Operands in this order: the image, the sampler (of samples and gathers), then
+/// [`ImageOp::params`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ImageOp {
-    /// What it does.
+    /// The operation.
     pub kind: Kind,
-    /// Dimensions of the image.
+    /// Dimensionality of the image.
     pub dim: Dim,
-    /// Whether the last coordinate is a layer.
+    /// Whether the last coordinate is an array layer.
     pub arrayed: bool,
-    /// What texels are made of in the shader.
+    /// Type of the texels in the shader.
     pub class: Class,
     /// Whether texels are compared with a reference.
     pub dref: bool,
-    /// How the level of detail is given.
+    /// Form of the level-of-detail operand.
     pub lod: LodOperand,
-    /// Offsets in texels.
+    /// Texel offsets.
     pub offsets: Offsets,
-    /// Whether there is a lowest level of detail.
+    /// Whether there is a minimum level of detail.
     pub min_lod: bool,
-    /// Which component of the texel is the result: 0 to 3.
+    /// Component of the texel that is the result: 0 to 3.
     pub component: u8,
 }
 
-/// What an image instruction does.
+/// Operation of an image instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// One texel by integer coordinates: `OpImageFetch`, and `OpImageRead` without a format.
+    /// Reads one texel by integer coordinates: `OpImageFetch`, and `OpImageRead` without a format.
     Read,
     /// Stores a texel: `OpImageWrite` without a format.
     Write,
     /// `OpImageSample…ExplicitLod`.
     Sample,
-    /// `OpImageGather`, `OpImageDrefGather`: four texels' component.
+    /// `OpImageGather`, `OpImageDrefGather`: one component of four texels.
     Gather,
 }
 
-/// Dimensions of an image.
+/// Dimensionality of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dim {
-    /// One.
+    /// 1D.
     D1,
-    /// Two.
+    /// 2D.
     D2,
-    /// Three.
+    /// 3D.
     D3,
-    /// The six sides of a cube.
+    /// Six faces of a cube.
     Cube,
     /// A texel buffer.
     Buffer,
 }
 
-/// How the level of detail is given.
+/// Form of the level-of-detail operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LodOperand {
     /// Level 0.
     None,
-    /// By number.
+    /// Explicit level.
     Lod,
-    /// By the coordinates' derivatives.
+    /// Derivatives of the coordinates.
     Grad,
 }
 
-/// Offsets in texels.
+/// Texel offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Offsets {
     /// None.
     None,
-    /// One for all texels.
+    /// One offset for all texels.
     One,
-    /// One for each texel of a gather.
+    /// One offset for each texel of a gather.
     Four,
 }
 
 impl Dim {
-    /// Coordinates without the layer; of a cube, those of a direction.
+    /// Number of coordinates without the layer; of a cube, components of the direction.
     pub fn coordinates(self) -> usize {
         match self {
             Self::D1 | Self::Buffer => 1,
@@ -89,10 +89,10 @@ impl Dim {
         }
     }
 
-    /// All of them.
+    /// All dimensionalities.
     pub(super) const ALL: [Self; 5] = [Self::D1, Self::D2, Self::D3, Self::Cube, Self::Buffer];
 
-    /// What has that name in the text forms.
+    /// Parses [`Dim::name`].
     pub(super) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dim| dim.name() == name)
     }
@@ -110,7 +110,7 @@ impl Dim {
 }
 
 impl ImageOp {
-    /// Rows before the operands in a call: lanes that are on, images, samplers.
+    /// Operand rows before those of `params` in a call: active lanes, images, samplers.
     pub(crate) const FIRST_ARG: u32 = 3;
 
     /// An instruction without any of the optional operands.
@@ -124,18 +124,18 @@ impl ImageOp {
         matches!(self.kind, Kind::Sample | Kind::Gather)
     }
 
-    /// The type of texels' components.
+    /// Type of the texels' components.
     pub fn component_type(&self) -> Type {
         if self.class == Class::Float { Type::F32 } else { Type::I32 }
     }
 
-    /// Type of the result; none of writes.
+    /// Type of the result; `None` for writes.
     pub fn result(&self) -> Option<Type> {
         (self.kind != Kind::Write).then(|| self.component_type())
     }
 
-    /// Types of the operands after image and sampler: coordinates, layer, reference, the gathered component, level of
-    /// detail or derivatives (first all along x), offsets, lowest level, texel.
+    /// Types of the operands after image and sampler: coordinates, layer, reference, gathered component, level of
+    /// detail or derivatives (all along x first), offsets, minimum level, texel.
     pub fn params(&self) -> SmallVec<[Type; 16]> {
         let coordinate = if self.has_sampler() { Type::F32 } else { Type::I32 };
         let dims = self.dim.coordinates();
@@ -161,7 +161,7 @@ impl ImageOp {
         params
     }
 
-    /// What rule of its own the instruction breaks.
+    /// Checks the combination of variants.
     pub fn check(&self) -> Result<(), &'static str> {
         let sampled = self.has_sampler();
         if self.component > 3 {
@@ -214,7 +214,7 @@ impl ImageOp {
         name
     }
 
-    /// The instruction of that name.
+    /// Parses [`ImageOp::name`].
     pub fn from_name(name: &str) -> Option<Self> {
         let mut parts = name.split('.');
         let kind = match parts.next()? {

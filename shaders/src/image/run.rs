@@ -1,4 +1,4 @@
-//! What an image instruction does for one invocation.
+//! Runs an image instruction for one invocation.
 
 use super::address::layer;
 use super::cube;
@@ -9,7 +9,7 @@ use super::lod;
 use super::op::{Dim, ImageOp, Kind, LodOperand, Offsets};
 use super::texel::{encode, store_raw};
 
-/// Operands in order.
+/// Iterator over the operands.
 struct Operands<'a>(&'a [u32]);
 
 impl Operands<'_> {
@@ -36,8 +36,8 @@ impl Operands<'_> {
     }
 }
 
-/// Runs an instruction: `operands` are those of [`ImageOp::params`], as bits. The result is the whole texel, of a gather the
-/// four texels' component; 0 of a write.
+/// Runs an instruction; `operands` are the bits of [`ImageOp::params`]. The result is the whole texel, for a gather one
+/// component of four texels, for a write 0.
 pub fn run(op: &ImageOp, image: &Descriptor, sampler: &Descriptor, operands: &[u32]) -> Texel {
     let mut operands = Operands(operands);
     match op.kind {
@@ -52,7 +52,7 @@ pub fn run(op: &ImageOp, image: &Descriptor, sampler: &Descriptor, operands: &[u
     }
 }
 
-/// Coordinates of a texel, and its layer.
+/// Texel coordinates and layer.
 fn place(op: &ImageOp, operands: &mut Operands<'_>) -> ([i32; 3], u32) {
     let at = operands.integers(op.dim.coordinates());
     let layer = if op.arrayed { operands.word() } else { 0 };
@@ -86,7 +86,7 @@ fn write(op: &ImageOp, view: &View, operands: &mut Operands<'_>) {
     }
 }
 
-/// Coordinates on the image or on a cube's face, and from where.
+/// The source of a sample and the coordinates on it (for a cube, on its face).
 fn source<'a>(
     op: &ImageOp,
     view: &'a View,

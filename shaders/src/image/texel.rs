@@ -1,17 +1,17 @@
-//! Texels to numbers and back: Vulkan's conversions, exact.
+//! Texel encoding and decoding: Vulkan's conversions, correctly rounded.
 //!
-//! Decoding rounds once, where a quotient has to be rounded. Encoding clamps to what the format has and rounds to the
-//! nearest, ties to even; NaN is 0 where the format has none.
+//! Decoding rounds at most once, in a quotient. Encoding clamps to the format's range and rounds to nearest, ties to
+//! even; NaN becomes 0 if the format has no NaN.
 
 use half::f16;
 
 use super::format::{Class, Description, Format, Numeric, Part};
 use crate::guest::GuestSlice;
 
-/// The bits of a texel, lowest first.
+/// The bits of a texel, lowest word first.
 pub(super) type Raw = [u32; 4];
 
-/// The bytes of a texel of `bytes` bytes at `offset`; 0 for those outside of the memory.
+/// The bytes of a texel of `bytes` bytes at `offset`; bytes outside the memory are 0.
 pub fn load_raw(memory: GuestSlice, offset: u64, bytes: u32) -> Raw {
     let mut raw = [0; 4];
     if !bytes.is_multiple_of(4) {
@@ -27,7 +27,7 @@ pub fn load_raw(memory: GuestSlice, offset: u64, bytes: u32) -> Raw {
     raw
 }
 
-/// Stores what [`load_raw`] loads.
+/// Stores a texel as [`load_raw`] loads it.
 pub fn store_raw(memory: GuestSlice, offset: u64, bytes: u32, raw: Raw) {
     if !bytes.is_multiple_of(4) {
         for at in 0..bytes {
@@ -41,7 +41,7 @@ pub fn store_raw(memory: GuestSlice, offset: u64, bytes: u32, raw: Raw) {
 }
 
 pub(super) fn take(raw: Raw, part: Part) -> u32 {
-    // No channel lies in two words.
+    // No channel spans two words.
     let word = raw[usize::from(part.shift / 32)] >> (part.shift % 32);
     if part.bits == 32 { word } else { word & ((1 << part.bits) - 1) }
 }
@@ -51,8 +51,8 @@ fn put(raw: &mut Raw, part: Part, value: u32) {
     raw[usize::from(part.shift / 32)] |= value << (part.shift % 32);
 }
 
-/// What a shader sees of a texel: red, green, blue and alpha, floats as their bits. Channels that the format lacks are 0, and
-/// 1 for alpha.
+/// Decodes a texel to red, green, blue and alpha, floats as their bits. Channels that the format lacks are 0; alpha is
+/// 1.
 pub fn decode(format: Format, raw: Raw) -> [u32; 4] {
     let Some(description) = format.description() else { return [0; 4] };
     let one = if format.class() == Class::Float { 1f32.to_bits() } else { 1 };
@@ -98,13 +98,13 @@ fn decode_part(numeric: Numeric, part: Part, code: u32) -> u32 {
     }
 }
 
-/// A float without a sign of 5 bits of exponent and so many of mantissa.
+/// An unsigned float with 5 exponent bits and `mantissa_bits` mantissa bits.
 fn ufloat(code: u32, mantissa_bits: u8) -> f32 {
-    // With zeros below it is a half without its sign.
+    // Padded with zero bits it is a half without its sign.
     f16::from_bits((code << (10 - mantissa_bits)) as u16).to_f32()
 }
 
-/// The bits of a texel for what a shader stores.
+/// Encodes a texel that a shader stores.
 pub fn encode(format: Format, texel: [u32; 4]) -> Raw {
     let mut raw = [0; 4];
     let Some(description) = format.description() else { return raw };
@@ -120,7 +120,7 @@ pub fn encode(format: Format, texel: [u32; 4]) -> Raw {
 
 fn encode_part(numeric: Numeric, part: Part, bits: u32) -> u32 {
     let value = f32::from_bits(bits);
-    // Products of 24 and 32 bits are exact in 64; `as` takes NaN to 0.
+    // Products of 24- and 32-bit numbers are exact in 64 bits; `as` converts NaN to 0.
     let round = |value: f32, factor: u64| (f64::from(value) * factor as f64).round_ties_even() as i64 as u32;
     let most = (1u64 << part.bits) - 1;
     let half = most >> 1;
@@ -139,7 +139,7 @@ fn encode_part(numeric: Numeric, part: Part, bits: u32) -> u32 {
     }
 }
 
-/// The nearest float without a sign: negative ones are 0, finite ones stay finite.
+/// The nearest unsigned float: negative numbers become 0, finite ones stay finite.
 fn ufloat_code(value: f32, mantissa_bits: u8) -> u32 {
     let infinity = 31 << mantissa_bits;
     if value.is_nan() {
@@ -151,7 +151,7 @@ fn ufloat_code(value: f32, mantissa_bits: u8) -> u32 {
     if value.is_infinite() {
         return infinity;
     }
-    // Units in the last place: denormals have those of the lowest exponent.
+    // Units in the last place; denormals have those of the lowest exponent.
     let exponent = ((value.to_bits() >> 23).cast_signed() - 127).max(-14);
     let units = f64::from(value) / 2f64.powi(exponent - i32::from(mantissa_bits));
     let units = units.round_ties_even() as u32;
@@ -174,7 +174,7 @@ fn shared_exponent(values: [f32; 3]) -> u32 {
     r | g << 9 | b << 18 | exponent.cast_unsigned() << 27
 }
 
-/// sRGB's curve at every code, correctly rounded.
+/// The sRGB decoding of every code, correctly rounded.
 static SRGB: std::sync::LazyLock<[f32; 256]> = std::sync::LazyLock::new(|| {
     std::array::from_fn(|code| {
         let value = code as f64 / 255.0;

@@ -30,7 +30,7 @@ struct Construct {
 /// # Errors
 ///
 /// Constructs nest so deeply that this would take too long.
-pub fn hold(kernel: &mut Kernel) -> Result<(), String> {
+pub fn preserve_convergence(kernel: &mut Kernel) -> Result<(), String> {
     let meets = |kernel: &Kernel, block: Block| {
         kernel.blocks[block].insts.iter().any(|&inst| matches!(kernel.insts[inst], InstData::Subgroup { .. }))
     };

@@ -23,7 +23,7 @@ mod verify;
 mod verify_inst;
 
 pub use builder::{Builder, element};
-pub use convergence::hold;
+pub use convergence::preserve_convergence;
 pub use entities::{Binding, Block, Inst, Value, Variable};
 pub use inst::{BlockCall, BuiltIn, InstData};
 pub use kernel::{

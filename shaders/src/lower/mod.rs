@@ -1,3 +1,3 @@
-//! Lowering: what the machine does not have becomes what it has, still as scalar IR.
+//! Lowering: operations that the machine lacks become operations that it has, still in scalar IR.
 
 pub mod math;

@@ -1,11 +1,11 @@
-//! Which value stands for which other one: passes note it as they go and rewrite all uses once, at their end.
+//! Value aliases: a pass records which value replaces which, and rewrites all uses once, at its end.
 
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
 use crate::ir::{Kernel, Value};
 
-/// Values that others replace.
+/// Replaced values.
 #[derive(Debug, Default)]
 pub(super) struct Aliases {
     instead: SecondaryMap<Value, PackedOption<Value>>,
@@ -13,8 +13,8 @@ pub(super) struct Aliases {
 }
 
 impl Aliases {
-    /// Uses of `old` become uses of `new`. `false` if they are one: a value that is defined by itself, as it may be where
-    /// control never comes.
+    /// Uses of `old` become uses of `new`. `false` if both are the same value after resolution: a value defined by
+    /// itself, as can occur in unreachable code.
     pub(super) fn replace(&mut self, old: Value, new: Value) -> bool {
         let new = self.resolve(new);
         if old == new {
@@ -25,7 +25,7 @@ impl Aliases {
         true
     }
 
-    /// What stands for the value in the end.
+    /// The value that finally replaces `value`: the end of its chain of aliases.
     pub(super) fn resolve(&self, mut value: Value) -> Value {
         while let Some(instead) = self.instead[value].expand() {
             value = instead;
@@ -33,7 +33,7 @@ impl Aliases {
         value
     }
 
-    /// As [`Aliases::resolve`]; the way becomes short for those who ask again.
+    /// As [`Aliases::resolve`], with path compression: later calls find the end in one step.
     pub(super) fn shorten(&mut self, value: Value) -> Value {
         let end = self.resolve(value);
         let mut at = value;

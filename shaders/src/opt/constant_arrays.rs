@@ -1,7 +1,8 @@
-//! Private variables that always hold the same become tables.
+//! Constant-array promotion: a private variable that always holds the same words moves to constant memory.
 //!
-//! A constant array that is indexed comes as a private variable, into which each invocation stores all words before it
-//! loads one. Where every word is only ever given the same constant, and has it before each load, one table serves all.
+//! Front ends emit an indexed constant array as a private variable into which each invocation stores all words before
+//! it loads one. If every word is only ever stored one constant, and is stored before each load, one copy serves all
+//! invocations.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +15,13 @@ use crate::ir::{Block, InstData, Kernel, Place, Type, Value, Variable, VariableS
 /// What is known of a private variable.
 #[derive(Clone, Debug, Default)]
 struct Candidate {
-    /// The only constant that is stored at each offset.
+    /// The only constant stored at each byte offset.
     words: BTreeMap<u32, u32>,
-    /// Blocks that store, in the layout's order, with how many stores of words that the block had not stored to before.
+    /// Blocks that store, in layout order, each with its number of stores to offsets that it had not stored to before.
     stores: Vec<(Block, usize)>,
-    /// Blocks that load, each with the number of stores in the block before.
+    /// Blocks that load, each with the number of such stores before the load in the same block.
     loads: Vec<(Block, usize)>,
-    /// Whether it is written in other ways, too.
+    /// Whether an access rules promotion out: atomic, volatile, at a constant offset (load), of a second constant (store).
     spoilt: bool,
 }
 
@@ -34,7 +35,7 @@ pub(super) fn run(kernel: &mut Kernel) {
     let dominators = Dominators::new(kernel);
     let mut changed = false;
     for (variable, candidate) in candidates.iter() {
-        if kernel.variables.is_valid(variable) && is_table(&dominators, candidate) {
+        if kernel.variables.is_valid(variable) && is_constant_array(&dominators, candidate) {
             let data = &mut kernel.variables[variable];
             data.space = VariableSpace::Constant;
             data.words =
@@ -68,7 +69,7 @@ fn find(kernel: &Kernel) -> SecondaryMap<Variable, Candidate> {
                     let before =
                         candidate.stores.last().filter(|stores| stores.0 == block).map_or(0, |stores| stores.1);
                     candidate.loads.push((block, before));
-                    // Words at known offsets are better off as values.
+                    // Words at known offsets are better as SSA values (mem2reg).
                     candidate.spoilt |= access.volatile || kernel.constant(offset).is_some();
                 }
                 InstData::Store { place: Place::Variable { variable, offset }, value, access, .. } => {
@@ -97,7 +98,7 @@ fn find(kernel: &Kernel) -> SecondaryMap<Variable, Candidate> {
     candidates
 }
 
-/// Offset and word of a store of a constant to a whole word inside.
+/// Byte offset and word, if the store writes a constant to a whole word in bounds.
 fn constants(kernel: &Kernel, variable: Variable, offset: Value, value: Value) -> Option<(u32, u32)> {
     let (offset, word) = (kernel.constant(offset)?, kernel.constant(value)?);
     let inside = offset.is_multiple_of(4) && offset < u64::from(kernel.variables[variable].bytes);
@@ -105,12 +106,15 @@ fn constants(kernel: &Kernel, variable: Variable, offset: Value, value: Value) -
     (inside && fits).then_some((offset as u32, word as u32))
 }
 
-/// Whether each load comes after some block that stores all words.
-fn is_table(dominators: &Dominators, candidate: &Candidate) -> bool {
+/// Whether each load is preceded by stores to all words: in its block, or in one block that dominates it.
+fn is_constant_array(dominators: &Dominators, candidate: &Candidate) -> bool {
     let all = candidate.words.len();
-    let full: Vec<Block> = candidate.stores.iter().filter(|stores| stores.1 == all).map(|stores| stores.0).collect();
-    let above = |block: Block| full.iter().any(|&other| other != block && dominators.dominates(other, block));
-    let few = candidate.loads.len() * full.len() < 1 << 16;
-    let complete = |&(block, before): &(Block, usize)| before == all || above(block);
+    let complete_blocks: Vec<Block> =
+        candidate.stores.iter().filter(|stores| stores.1 == all).map(|stores| stores.0).collect();
+    let dominated =
+        |block: Block| complete_blocks.iter().any(|&other| other != block && dominators.dominates(other, block));
+    // The check below is quadratic: bounds its cost.
+    let few = candidate.loads.len() * complete_blocks.len() < 1 << 16;
+    let complete = |&(block, before): &(Block, usize)| before == all || dominated(block);
     !candidate.spoilt && few && !candidate.loads.is_empty() && candidate.loads.iter().all(complete)
 }

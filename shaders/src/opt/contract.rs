@@ -1,7 +1,9 @@
-//! Contraction: a product and a sum become one fused operation, which rounds once. The only pass that changes results.
+//! Contraction: a product and a sum become one fused multiply-add, which rounds once. The only pass that changes
+//! results.
 //!
-//! A product takes part if all its uses are sums that take it in, so that it goes, and if neither it nor the sum is marked
-//! `no_contraction`. Both must be in the same loop: what was moved out of a loop does not come back.
+//! A product is contracted if all its uses are sums that can be fused with it, so that the product itself is dead
+//! afterwards, and if neither it nor the sum is marked `no_contraction`. Both must be in the same loop: a product that
+//! LICM moved out of a loop is not recomputed inside.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use smallvec::SmallVec;
@@ -20,18 +22,18 @@ pub(super) fn run(kernel: &mut Kernel) {
     }
 }
 
-/// A product that a sum may take in, as the sum sees it.
+/// A product that can be fused with a sum, as the sum's operand.
 #[derive(Clone, Copy)]
 struct Product {
     /// The sum's operand: the `fmul`, or its negation.
     operand: Value,
     /// The `fmul`.
     value: Value,
-    /// Whether an `fneg` stands between.
+    /// Whether the operand is an `fneg` of the product.
     negated: bool,
 }
 
-/// The product behind an operand, through a negation.
+/// The product that an operand is, looking through one negation.
 fn product(kernel: &Kernel, operand: Value) -> Option<Product> {
     let args = |value: Value, wanted: Op| match kernel.values[value] {
         ValueDef::Result { inst, .. } => match &kernel.insts[inst] {
@@ -47,18 +49,18 @@ fn product(kernel: &Kernel, operand: Value) -> Option<Product> {
     args(inner, Op::FMul).map(|_| Product { operand, value: inner, negated: true })
 }
 
-/// Products that sums take in.
+/// Products that are fused with every sum that uses them.
 fn choose(kernel: &Kernel) -> EntitySet<Value> {
     let loops = Loops::new(kernel, &Dominators::new(kernel));
-    // How often products are used, how often sums could take them in, and in which loop they are.
+    // Uses of each product, sums that would fuse with it, and the loop that it is in.
     let mut uses: SecondaryMap<Value, u32> = SecondaryMap::new();
-    let mut homes: SecondaryMap<Value, Option<usize>> = SecondaryMap::new();
+    let mut loops_of: SecondaryMap<Value, Option<usize>> = SecondaryMap::new();
     let mut sums: Vec<(SmallVec<[Product; 2]>, Option<usize>)> = Vec::new();
     for &block in &kernel.layout {
         for &inst in &kernel.blocks[block].insts {
             kernel.insts[inst].for_each_use(|value| uses[value] += 1);
             if let Some(result) = kernel.results[inst] {
-                homes[result] = loops.of(block);
+                loops_of[result] = loops.of(block);
             }
             if let Some(terms) = terms(kernel, inst) {
                 let products: SmallVec<_> = terms.iter().filter_map(|&term| product(kernel, term)).collect();
@@ -68,20 +70,20 @@ fn choose(kernel: &Kernel) -> EntitySet<Value> {
             }
         }
     }
-    // A sum takes in one product: the one that it alone uses, else the first.
-    let mut taken: SecondaryMap<Value, u32> = SecondaryMap::new();
-    for (products, home) in &sums {
+    // A sum fuses with one product: the first with no other use, else the first.
+    let mut merged: SecondaryMap<Value, u32> = SecondaryMap::new();
+    for (products, number) in &sums {
         let fits =
-            |product: &&Product| homes[product.value] == *home && !(product.negated && uses[product.operand] > 1);
+            |product: &&Product| loops_of[product.value] == *number && !(product.negated && uses[product.operand] > 1);
         let mut candidates = products.iter().filter(fits);
         let first = candidates.clone().next();
         if let Some(product) = candidates.find(|product| uses[product.value] == 1).or(first) {
-            taken[product.value] += 1;
+            merged[product.value] += 1;
         }
     }
     let all = sums.iter().flat_map(|(products, _)| products.iter().map(|product| product.value));
     let mut chosen = EntitySet::new();
-    chosen.extend(all.filter(|&value| taken[value] == uses[value]));
+    chosen.extend(all.filter(|&value| merged[value] == uses[value]));
     chosen
 }
 
@@ -112,7 +114,7 @@ impl Rules for Fuse {
         }
         let &(product, other, is_second) = found.first()?;
         let [a, b] = e.args(product.value, Op::FMul)?;
-        // Of a difference the second term is the negative one, be it the product or the other.
+        // In a difference the second term is negated, whether it is the product or the other term.
         let is_difference = op == Op::FSub;
         let a = if product.negated != (is_difference && is_second) { e.pure(Op::FNeg, [a]) } else { a };
         let other = if is_difference && !is_second { e.pure(Op::FNeg, [other]) } else { other };

@@ -1,7 +1,7 @@
-//! Dead code elimination: instructions without effect whose results nobody needs, and such block parameters.
+//! Dead code elimination: removes instructions without effect whose results are unused, and unused block parameters.
 //!
-//! Starts from what has an effect and follows operands. A block argument is needed only if its parameter is, so values that
-//! only run around a loop go too.
+//! Marks live values from instructions with an effect backwards through operands. A block argument is live only if its
+//! parameter is, so values that only circulate in a loop are removed too.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use smallvec::SmallVec;
@@ -21,7 +21,7 @@ pub(super) fn run(kernel: &mut Kernel) {
     }
 }
 
-/// Whether the instruction stays although nobody needs its result.
+/// Whether the instruction stays although its result is unused.
 pub(super) fn has_effect(data: &InstData) -> bool {
     match data {
         InstData::Load { access, .. } => access.volatile,
@@ -69,7 +69,7 @@ impl Marker {
         }
     }
 
-    /// Operands of instructions with an effect; not the arguments of branches.
+    /// Marks the operands of an instruction with an effect. Branch arguments are marked through their parameters.
     fn mark_root(&mut self, data: &InstData) {
         match data {
             InstData::Branch { condition: value, .. } | InstData::Switch { selector: value, .. } => self.mark(*value),
@@ -80,7 +80,7 @@ impl Marker {
     }
 }
 
-/// Every branch to a block: its terminator, and the number of the target there.
+/// Every edge to a block: the terminator, and the index of the target in it.
 fn calls(kernel: &Kernel) -> SecondaryMap<Block, SmallVec<[(Inst, u32); 2]>> {
     let mut calls: SecondaryMap<Block, SmallVec<[(Inst, u32); 2]>> = SecondaryMap::new();
     for inst in kernel.layout.iter().filter_map(|&block| kernel.blocks[block].insts.last().copied()) {
@@ -91,7 +91,7 @@ fn calls(kernel: &Kernel) -> SecondaryMap<Block, SmallVec<[(Inst, u32); 2]>> {
     calls
 }
 
-/// Takes parameters that are not live out of their blocks, and the arguments for them out of the branches.
+/// Removes dead parameters from their blocks, and their arguments from the branches.
 fn drop_params(kernel: &mut Kernel, live: &EntitySet<Value>) {
     let Kernel { layout, blocks, insts, values, .. } = kernel;
     for inst in layout.iter().filter_map(|&block| blocks[block].insts.last().copied()) {
@@ -103,9 +103,9 @@ fn drop_params(kernel: &mut Kernel, live: &EntitySet<Value>) {
     for &block in &*layout {
         let params = &mut blocks[block].params;
         params.retain(|param| live.contains(*param));
-        for (place, &param) in params.iter().enumerate() {
+        for (position, &param) in params.iter().enumerate() {
             if let ValueDef::Param { index, .. } = &mut values[param] {
-                *index = place as u32;
+                *index = position as u32;
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Rewrites instructions one by one, in the layout's order: an instruction becomes another one, or its result becomes another
-//! value, or it stays. Constants end up at the head of the entry block, each once.
+//! Peephole driver: rewrites instructions one by one, in layout order. An instruction is replaced by another
+//! instruction or by a value, or stays. Constants move to the start of the entry block, each once.
 
 use std::collections::HashMap;
 
@@ -9,24 +9,24 @@ use smallvec::SmallVec;
 use super::aliases::Aliases;
 use crate::ir::{Block, Inst, InstData, Kernel, Op, Scalar, Type, Value, ValueDef};
 
-/// What takes an instruction's place.
+/// The replacement of an instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum New {
-    /// The result is that value; the instruction goes.
+    /// Uses the value instead; the instruction is removed.
     Same(Value),
-    /// Another instruction with the same result.
+    /// Another instruction, with the same result.
     Inst(InstData),
 }
 
-/// Different constants that most kernels do not have more of.
+/// Initial capacity for distinct constants: enough for most kernels.
 const CONSTANTS: usize = 48;
 
-/// How often one instruction is rewritten, and how deep in what rewriting emits.
+/// Maximum number of rewrites of one instruction.
 const ROUNDS: u32 = 8;
 
-/// The rules of a pass: what an instruction, whose operands are final, becomes.
+/// The rules of a pass: what an instruction whose operands are final is replaced by.
 pub(super) trait Rules {
-    /// `None` if nothing is to be done.
+    /// `None` leaves the instruction as it is.
     fn rewrite(&mut self, editor: &mut Editor<'_>, data: &InstData) -> Option<New>;
 }
 
@@ -46,11 +46,12 @@ pub(super) struct Editor<'k> {
     aliases: Aliases,
     /// The block being rewritten.
     block: Option<Block>,
-    /// Its instructions so far.
+    /// Its instructions so far, emitted ones included.
     insts: Vec<Inst>,
+    /// Constants of the prologue, by type and bits.
     constants: HashMap<(Type, u64), Value, RandomState>,
     prologue: Vec<Inst>,
-    /// The instruction being rewritten: what is emitted for it comes from its place.
+    /// The instruction being rewritten; emitted instructions inherit its source position and `no_contraction`.
     at: Option<Inst>,
 }
 
@@ -79,7 +80,7 @@ impl<'k> Editor<'k> {
 
     fn edit_inst(&mut self, inst: Inst, rules: &mut impl Rules) {
         self.at = Some(inst);
-        // Taken out while rules look at it, which saves a copy.
+        // Taken out of the kernel while rules read it, which saves a copy.
         let mut data = std::mem::replace(&mut self.kernel.insts[inst], InstData::Unreachable);
         data.for_each_use_mut(|value| *value = self.aliases.shorten(*value));
         let mut same = None;
@@ -107,7 +108,7 @@ impl<'k> Editor<'k> {
         }
     }
 
-    /// Moves a constant to the prologue; the one with the same bits that is there already, if there is one.
+    /// Moves a constant to the prologue, or returns the value there that has the same type and bits.
     fn adopt_constant(&mut self, inst: Inst, result: Value, key: (Type, u64)) -> Option<Value> {
         let first = *self.constants.entry(key).or_insert(result);
         if first == result {
@@ -163,7 +164,7 @@ impl<'k> Editor<'k> {
         }
     }
 
-    /// The operands of the operation that defines a value, if it is that one.
+    /// The operands of the operation that defines a value, if that operation is `wanted`.
     pub(super) fn args<const N: usize>(&self, value: Value, wanted: Op) -> Option<[Value; N]> {
         match self.definition(value)? {
             InstData::Pure { op, args } if *op == wanted => args[..].try_into().ok(),
@@ -171,7 +172,7 @@ impl<'k> Editor<'k> {
         }
     }
 
-    /// The operands where a value is an operation on something and a constant.
+    /// The operand and the constant of a binary operation `wanted` whose second operand is constant.
     pub(super) fn with_constant(&self, value: Value, wanted: Op) -> Option<(Value, u32)> {
         let [a, b] = self.args(value, wanted)?;
         Some((a, self.bits(b)?))
@@ -195,12 +196,12 @@ impl<'k> Editor<'k> {
         self.constant_bits(T::TYPE, value.to_bits())
     }
 
-    /// The result is a constant.
-    pub(super) fn known<T: Scalar>(&mut self, value: T) -> Option<New> {
+    /// Replaces the instruction by a constant.
+    pub(super) fn becomes_constant<T: Scalar>(&mut self, value: T) -> Option<New> {
         Some(New::Same(self.constant(value)))
     }
 
-    /// Another operation takes the instruction's place; folded where all operands are constants.
+    /// Replaces the instruction by an operation, or by its result if all operands are constant.
     pub(super) fn becomes<const N: usize>(&mut self, op: Op, args: [Value; N]) -> Option<New> {
         Some(match self.fold(op, &args) {
             Some(value) => New::Same(value),
@@ -214,7 +215,7 @@ impl<'k> Editor<'k> {
         self.becomes(op, [value, constant])
     }
 
-    /// The constant that an operation on constants is.
+    /// The result of an operation whose operands are all constant.
     pub(super) fn fold(&mut self, op: Op, args: &[Value]) -> Option<Value> {
         let bits: SmallVec<[u64; 4]> = args.iter().map(|&arg| self.kernel.constant(arg)).collect::<Option<_>>()?;
         Some(self.constant_bits(op.result(), op.fold(&bits)))

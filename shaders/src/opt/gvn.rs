@@ -1,7 +1,7 @@
-//! Global value numbering: of two instructions that compute the same, the one that dominates the other is enough.
+//! Global value numbering: an instruction that computes the same as a dominating one is replaced by it.
 //!
-//! A walk through the dominator tree keeps a table from what an instruction computes to the first value that is that;
-//! leaving a block takes its entries out again. Loads take part where memory cannot change: push constants and uniform
+//! A walk over the dominator tree keeps a table from an instruction's [`Key`] to the first instruction with that key;
+//! leaving a block removes its entries. Loads are included where memory cannot change: push constants and uniform
 //! buffers.
 
 use std::collections::HashMap;
@@ -35,12 +35,12 @@ pub(super) fn run(kernel: &mut Kernel) {
 /// What an instruction computes, from which values. Two instructions with one key have one result.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key {
-    /// Kind of instruction, operation, constant, component or stride.
-    what: (u8, u8, u64),
+    /// Kind of instruction; operation, type or component; number (constant, stride, width).
+    computation: (u8, u8, u64),
     operands: [u32; 4],
 }
 
-/// Stands where a key has no operand: no value has this number.
+/// Placeholder for an absent operand: no value has this number.
 const NONE: u32 = u32::MAX;
 
 impl Key {
@@ -49,10 +49,11 @@ impl Key {
         for (operand, value) in operands.iter_mut().zip(values) {
             *operand = value.as_u32();
         }
-        Self { what: (kind, which, number), operands }
+        Self { computation: (kind, which, number), operands }
     }
 
-    /// What a load reads where nothing has been written meanwhile; `None` for all else, and for loads that have to be done.
+    /// The key of a load, valid while nothing has been written in between; `None` for other instructions and for loads
+    /// that are not plain.
     pub(super) fn of_load(data: &InstData) -> Option<Self> {
         let InstData::Load { ty, width, place, access } = *data else { return None };
         if access != Access::default() {
@@ -66,7 +67,7 @@ impl Key {
         Some(Self::new(kind, ty as u8, which << 32 | u64::from(width.bytes()), &values))
     }
 
-    /// `None` for what has an effect or reads memory that can change.
+    /// `None` for instructions with an effect, and for loads of memory that can change.
     pub(super) fn of(data: &InstData) -> Option<Self> {
         Some(match *data {
             InstData::Const { ty, bits } => Self::new(0, ty as u8, bits, &[]),
@@ -104,7 +105,7 @@ impl Key {
 struct Numbering<'k> {
     kernel: &'k mut Kernel,
     table: HashMap<Key, Inst, RandomState>,
-    /// Keys entered, each with what stood there before.
+    /// Inserted keys, each with the entry that it replaced.
     undo: Vec<(Key, Option<Inst>)>,
     aliases: Aliases,
 }
@@ -125,7 +126,7 @@ impl Numbering<'_> {
         }
     }
 
-    /// Whether the instruction is the first of its kind here; if not, its result has got an alias.
+    /// Whether the instruction is the first with its key; otherwise its result becomes an alias.
     fn stays(&mut self, inst: Inst) -> bool {
         let data = &mut self.kernel.insts[inst];
         data.for_each_use_mut(|value| *value = self.aliases.shorten(*value));
@@ -141,7 +142,7 @@ impl Numbering<'_> {
         true
     }
 
-    /// What must not be contracted may stand for what may be, not the other way around.
+    /// A `no_contraction` instruction may replace a contractible one; the reverse would allow a forbidden contraction.
     fn may_stand_for(&self, first: Inst, inst: Inst) -> bool {
         let precise = &self.kernel.no_contraction;
         precise.contains(first) || !precise.contains(inst)

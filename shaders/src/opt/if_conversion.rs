@@ -1,8 +1,8 @@
-//! If-conversion: a selection whose sides do next to nothing becomes choices between values.
+//! If-conversion: a selection with short sides becomes selects.
 //!
-//! Sides are empty or a few cheap operations, without memory or anything that others could see. What the sides hand to the
-//! merge block is selected. Blocks are looked at from the last to the first, so that inner selections go first and what is
-//! left of them can be a side of the next.
+//! A side is empty or a few cheap operations without memory access or side effects. Values that the sides pass to the
+//! merge block are selected. Blocks are visited from last to first, so that inner selections are converted first and
+//! the resulting straight-line block can be a side of the outer one.
 
 use cranelift_entity::EntitySet;
 use smallvec::SmallVec;
@@ -11,46 +11,46 @@ use super::aliases::Aliases;
 use super::cfg::{Edges, create};
 use crate::ir::{Block, BlockCall, Inst, InstData, Kernel, Merge, Op, Type, Value};
 
-/// Operations in both sides together, at most.
+/// Maximum cost of the operations of both sides together.
 const MAX_OPS: usize = 6;
 
-/// Operations and choices together, at most.
+/// Maximum cost of operations and selects together.
 const MAX_COST: usize = 8;
 
 /// Runs the pass.
 pub(super) fn run(kernel: &mut Kernel) {
-    let mut flattener = Flattener::new(kernel);
-    for place in (0..flattener.kernel.layout.len()).rev() {
-        let block = flattener.kernel.layout[place];
-        if !flattener.gone.contains(block)
-            && let Some(selection) = flattener.selection(block)
+    let mut converter = IfConverter::new(kernel);
+    for position in (0..converter.kernel.layout.len()).rev() {
+        let block = converter.kernel.layout[position];
+        if !converter.gone.contains(block)
+            && let Some(selection) = converter.selection(block)
         {
-            flattener.flatten(block, selection);
+            converter.convert(block, selection);
         }
     }
-    let Flattener { kernel, gone, aliases, .. } = flattener;
+    let IfConverter { kernel, gone, aliases, .. } = converter;
     kernel.layout.retain(|&block| !gone.contains(block));
     aliases.apply(kernel);
 }
 
-/// A branch whose two ways come together at once.
+/// A branch whose two paths meet in one merge block.
 struct Selection {
     condition: Value,
-    /// The blocks between, with nothing but cheap operations.
+    /// The side blocks, with nothing but cheap operations.
     sides: SmallVec<[Block; 2]>,
-    /// What either way passes to the merge block.
+    /// The calls of the merge block at the end of each path.
     then: BlockCall,
     otherwise: BlockCall,
 }
 
-struct Flattener<'k> {
+struct IfConverter<'k> {
     kernel: &'k mut Kernel,
     edges: Edges,
     gone: EntitySet<Block>,
     aliases: Aliases,
 }
 
-impl<'k> Flattener<'k> {
+impl<'k> IfConverter<'k> {
     fn new(kernel: &'k mut Kernel) -> Self {
         let edges = Edges::from(kernel, &kernel.layout);
         Self { kernel, edges, gone: EntitySet::new(), aliases: Aliases::default() }
@@ -61,9 +61,9 @@ impl<'k> Flattener<'k> {
         let InstData::Branch { condition, then, otherwise } = &self.kernel.insts[*data.insts.last()?] else {
             return None;
         };
-        let [behind_then, behind_otherwise] = [then, otherwise].map(|call| self.behind(call));
-        // Without sides, with one, with two.
-        let (sides, then, otherwise): (SmallVec<[Block; 2]>, _, _) = match (behind_then, behind_otherwise) {
+        let [after_then, after_otherwise] = [then, otherwise].map(|call| self.after_side(call));
+        // No side block, one, or two.
+        let (sides, then, otherwise): (SmallVec<[Block; 2]>, _, _) = match (after_then, after_otherwise) {
             _ if then.block == otherwise.block => (SmallVec::new(), then, otherwise),
             (Some(next), _) if next.block == otherwise.block => (smallvec::smallvec![then.block], next, otherwise),
             (_, Some(next)) if next.block == then.block => (smallvec::smallvec![otherwise.block], then, next),
@@ -81,8 +81,8 @@ impl<'k> Flattener<'k> {
         Some(Selection { condition: *condition, sides, then: then.clone(), otherwise: otherwise.clone() })
     }
 
-    /// Where a side goes on, if the target can be one: a block of its own that ends in a jump.
-    fn behind(&self, call: &BlockCall) -> Option<&BlockCall> {
+    /// The call at the end of a side, if the target can be one: a block with one predecessor that ends in a jump.
+    fn after_side(&self, call: &BlockCall) -> Option<&BlockCall> {
         let block = &self.kernel.blocks[call.block];
         if !self.edges.is_own(call.block) || !block.params.is_empty() || block.merge.is_some() {
             return None;
@@ -105,11 +105,11 @@ impl<'k> Flattener<'k> {
             }
         }
         let mut choices = then.args.iter().zip(&otherwise.args).filter(|(a, b)| a != b);
-        // Buffers stay what all invocations agree on.
+        // A selected buffer would no longer be uniform.
         choices.clone().count() + ops <= MAX_COST && choices.all(|(&a, _)| self.kernel.ty(a) != Type::Buffer)
     }
 
-    fn flatten(&mut self, block: Block, selection: Selection) {
+    fn convert(&mut self, block: Block, selection: Selection) {
         let Selection { condition, sides, then, otherwise } = selection;
         let Some(branch) = self.kernel.blocks[block].insts.pop() else { return };
         let origin = self.kernel.origins[branch];
@@ -127,9 +127,9 @@ impl<'k> Flattener<'k> {
         if self.kernel.blocks[block].merge.take().is_some() {
             self.edges.names[merge] -= 1;
         }
-        self.edges.ways[merge] -= 1;
+        self.edges.incoming[merge] -= 1;
         if self.edges.is_own(merge) {
-            self.join(block, merge, branch);
+            self.merge_blocks(block, merge, branch);
         }
     }
 
@@ -143,8 +143,8 @@ impl<'k> Flattener<'k> {
         value
     }
 
-    /// Takes a block into its only predecessor, which jumps to it.
-    fn join(&mut self, block: Block, next: Block, jump: Inst) {
+    /// Merges a block into its only predecessor, which jumps to it.
+    fn merge_blocks(&mut self, block: Block, next: Block, jump: Inst) {
         let taken = std::mem::take(&mut self.kernel.blocks[next]);
         if let InstData::Jump { to } = &self.kernel.insts[jump] {
             for (&param, &arg) in taken.params.iter().zip(&to.args) {
@@ -159,7 +159,7 @@ impl<'k> Flattener<'k> {
     }
 }
 
-/// What it costs to do an instruction although its result may not be wanted; `None` if that is too much or not allowed.
+/// Cost of executing an instruction whose result may be unused; `None` if it is too high or execution is not allowed.
 fn cost(data: &InstData) -> Option<usize> {
     match data {
         InstData::Const { .. } => Some(0),
@@ -170,7 +170,7 @@ fn cost(data: &InstData) -> Option<usize> {
     }
 }
 
-/// Whether the operation is one or two instructions of the machine.
+/// Whether the operation is one or two machine instructions.
 fn is_cheap(op: Op) -> bool {
     use Op::*;
     let integers = matches!(

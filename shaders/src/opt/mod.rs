@@ -1,7 +1,7 @@
-//! Optimisation: scalar IR to better scalar IR, one file per pass, their order here.
+//! Optimisation passes on the scalar IR: one module per pass, and their order.
 //!
-//! A pass keeps what [`crate::ir::verify`] asks for, the layout's reverse postorder and the merge annotations included.
-//! It may not change what a kernel computes, except for passes that say so (contraction).
+//! A pass preserves everything that [`crate::ir::verify`] checks, including reverse postorder of the layout and merge
+//! annotations. It does not change results, except where documented (contraction).
 
 mod aliases;
 mod cfg;
@@ -32,56 +32,77 @@ pub struct Pass {
     pub run: fn(&mut Kernel),
 }
 
-/// Of two equal computations keeps the one that dominates the other.
+/// Global value numbering.
 pub const GVN: Pass = Pass { name: "gvn", run: gvn::run };
-/// Removes what nobody needs.
+/// Dead code elimination.
 pub const DCE: Pass = Pass { name: "dce", run: dce::run };
-/// Simplifies single instructions by algebra.
+/// Algebraic simplification of single instructions.
 pub const PEEPHOLE: Pass = Pass { name: "peephole", run: peephole::run };
-/// Makes small selections choices between values.
-pub const FLATTEN: Pass = Pass { name: "flatten", run: if_conversion::run };
-/// Moves out of loops what does not change in them.
+/// Replaces short selections by selects.
+pub const IF_CONVERSION: Pass = Pass { name: "if_conversion", run: if_conversion::run };
+/// Loop-invariant code motion.
 pub const LICM: Pass = Pass { name: "licm", run: licm::run };
-/// Uses what is known about the ranges of integers, and orders the sums of offsets.
-pub const OFFSETS: Pass = Pass { name: "offsets", run: range_simplify::run };
-/// Straightens control flow.
+/// Simplification by integer ranges, and reassociation of offset sums.
+pub const RANGE_SIMPLIFY: Pass = Pass { name: "range_simplify", run: range_simplify::run };
+/// Control flow graph simplification.
 pub const CFG: Pass = Pass { name: "cfg", run: cfg::run };
-/// Makes words of private variables values.
-pub const VARIABLES: Pass = Pass { name: "variables", run: mem2reg::run };
-/// Makes tables of private variables that always hold the same.
-pub const TABLES: Pass = Pass { name: "tables", run: constant_arrays::run };
-/// Writes loops of few trips out.
+/// Promotes words of private variables to SSA values.
+pub const MEM2REG: Pass = Pass { name: "mem2reg", run: mem2reg::run };
+/// Moves private variables with constant contents to constant memory.
+pub const CONSTANT_ARRAYS: Pass = Pass { name: "constant_arrays", run: constant_arrays::run };
+/// Fully unrolls loops with small trip counts.
 pub const UNROLL: Pass = Pass { name: "unroll", run: unroll::run };
-/// Does once what both sides of a branch begin with.
+/// Control-flow melding: executes what both sides of a branch start with once.
 pub const MELD: Pass = Pass { name: "meld", run: meld::run };
-/// Lets a subgroup put together sums once, instead of summing up what it put together.
+/// Replaces a sum of subgroup reductions by one reduction of a sum.
 pub const REDUCTIONS: Pass = Pass { name: "reductions", run: reductions::run };
-/// Loads what is known not again.
+/// Store-to-load forwarding and dead store elimination.
 pub const FORWARD: Pass = Pass { name: "forward", run: forward::run };
 
 /// Fuses products with sums. Changes results, so it is not among [`PASSES`].
 pub const CONTRACT: Pass = Pass { name: "contract", run: contract::run };
 
-/// All passes, in the order in which they run. After the last that decides branches, control flow is straightened again.
+/// All passes, in order. [`CFG`] runs again after the last pass that makes branch conditions constant.
 pub const PASSES: &[Pass] = &[
-    CFG, VARIABLES, TABLES, CFG, PEEPHOLE, GVN, MELD, UNROLL, REDUCTIONS, FORWARD, FLATTEN, CFG, OFFSETS, PEEPHOLE,
-    GVN, PEEPHOLE, CFG, LICM, FLATTEN, CFG, PEEPHOLE, DCE,
+    CFG,
+    MEM2REG,
+    CONSTANT_ARRAYS,
+    CFG,
+    PEEPHOLE,
+    GVN,
+    MELD,
+    UNROLL,
+    REDUCTIONS,
+    FORWARD,
+    IF_CONVERSION,
+    CFG,
+    RANGE_SIMPLIFY,
+    PEEPHOLE,
+    GVN,
+    PEEPHOLE,
+    CFG,
+    LICM,
+    IF_CONVERSION,
+    CFG,
+    PEEPHOLE,
+    DCE,
 ];
 
-/// What runs once more after [`UNROLL`], if it found a loop: counters and what they index are constants now.
-const UNROLLED: &[Pass] = &[VARIABLES, CFG, PEEPHOLE, GVN];
+/// Passes to repeat after [`UNROLL`] if it unrolled a loop: counters, and indices computed from them, are constants
+/// now.
+const UNROLLED: &[Pass] = &[MEM2REG, CFG, PEEPHOLE, GVN];
 
-/// What runs once more after [`MELD`], if it found a loop: sides may begin with the same again.
+/// Passes to repeat after [`MELD`] if it melded a loop: the sides may start with equal code again.
 const MELDED: &[Pass] = &[CFG, MELD];
 
-/// What is worth doing once more after lowering.
+/// Passes to repeat after lowering.
 pub const CLEANUP: &[Pass] = &[PEEPHOLE, GVN, LICM, DCE];
 
-/// Runs all passes; `after` sees the kernel after each, for timings and dumps.
+/// Runs all passes; `after` is called with the kernel after each, for timings and dumps.
 pub fn optimize(kernel: &mut Kernel, mut after: impl FnMut(&Pass, &Kernel)) {
     let mut run = |pass: &Pass, kernel: &mut Kernel| {
         kernel.work.visit(kernel.size());
-        // What has taken too long is left as it is: a kernel all the same.
+        // A compile-time budget: once it is spent, the remaining passes are skipped; the kernel is valid anyway.
         if !kernel.work.is_spent() {
             (pass.run)(kernel);
             after(pass, kernel);
@@ -90,7 +111,7 @@ pub fn optimize(kernel: &mut Kernel, mut after: impl FnMut(&Pass, &Kernel)) {
     for pass in PASSES {
         let blocks = kernel.blocks.len();
         run(pass, kernel);
-        // Trips are copies of blocks, and a loop that was melded has a new one behind it.
+        // Unrolling adds copies of blocks, and melding a loop adds a block after it: a count that grew means success.
         let again = match pass.name {
             _ if kernel.blocks.len() == blocks => &[],
             name if name == UNROLL.name => UNROLLED,

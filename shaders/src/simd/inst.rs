@@ -1,7 +1,7 @@
-//! Instructions of the SIMD form: a virtual ISA of 16 lanes with scalars beside.
+//! Instructions of the SIMD IR: a virtual ISA with 16-lane vectors and scalars.
 //!
-//! There is no hidden execution mask: whatever writes memory names the lanes for which it does. Everything else
-//! computes in all lanes; what it yields in lanes that are off is of no account.
+//! There is no implicit execution mask: instructions that write memory have a mask operand. All other instructions
+//! compute in all lanes; the result in an inactive lane is unspecified.
 
 use smallvec::SmallVec;
 
@@ -15,33 +15,34 @@ pub const LANES: u32 = 16;
 /// One instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum InstData {
-    /// `const.s32 7`: a constant; of a vector, the same in each lane; of a mask, a bit for each lane.
+    /// `const.s32 7`: a constant; for a vector, the same in each lane; for a mask, a bit for each lane.
     Const {
         /// Type of the result.
         ty: Type,
         /// Its bits.
         bits: u64,
     },
-    /// `lanes [0, 1, 2, …]`: a `v32` with a constant of its own in each lane.
+    /// `lanes [0, 1, 2, …]`: a `v32` with a separate constant for each lane.
     Lanes {
         /// Lane 0 first.
         values: Box<[u32; LANES as usize]>,
     },
-    /// `undef.v32`: any bits. Stands where no lane looks.
+    /// `undef.v32`: unspecified bits, where no active lane uses the value.
     Undef {
         /// Type of the result.
         ty: Type,
     },
-    /// An operation of the scalar IR's table that lowering leaves, on scalars or in each
-    /// lane: `iadd v1, v2`. Operands are all scalars (`s1`, `s32`) or all vectors (`mask`, `v32`), and so is the result.
-    /// Scalars hold integers and truth values only: an operation with a float operand or result is on vectors.
+    /// `iadd v1, v2`: an operation of the scalar IR's table that remains after lowering. Operands and result are all
+    /// scalars (`s1`, `s32`) or all vectors (`mask`, `v32`). Scalars are integers and booleans only: an operation with a
+    /// float operand or result takes vectors.
     Pure {
-        /// Which one.
+        /// The operation.
         op: Op,
-        /// As many operands as the op's signature has.
+        /// The operands of its signature.
         args: SmallVec<[Value; 4]>,
     },
-    /// `select v0, v1, v2`: `v1` where `v0`, else `v2`. An `s1` selects between values of any type, a `mask` lane by lane.
+    /// `select v0, v1, v2`: `v1` where `v0`, else `v2`. An `s1` condition selects between values of any type, a `mask`
+    /// lane by lane.
     Select {
         /// `s1` or `mask`.
         condition: Value,
@@ -52,12 +53,12 @@ pub enum InstData {
     },
     /// `wide.add v0, v1`: 64-bit arithmetic.
     Wide {
-        /// Which operation.
+        /// The operation.
         op: WideOp,
         /// Its operands.
         args: SmallVec<[Value; 2]>,
     },
-    /// `splat v0`: a scalar in each lane, `s32` to `v32` or `s1` to `mask`.
+    /// `splat v0`: broadcasts a scalar to all lanes, `s32` to `v32` or `s1` to `mask`.
     Splat {
         /// The scalar.
         value: Value,
@@ -69,20 +70,21 @@ pub enum InstData {
         /// `s32`.
         lane: Value,
     },
-    /// `pick v0, v1, [0, 17, …]`: in each lane the word of that lane of `v0`, or from 16 on of `v1`.
+    /// `pick v0, v1, [0, 17, …]`: shuffle with constant indices. Each lane gets the word of that lane of `v0`, or, for
+    /// indices 16 to 31, of `v1`.
     Pick {
         /// Words 0 to 15.
         first: Value,
         /// Words 16 to 31.
         second: Value,
-        /// The number of each lane's word.
+        /// By lane: index of its word.
         words: Box<[u8; LANES as usize]>,
     },
-    /// `permute v0, v1`: in each lane the word of the lane of `v0` that `v1` names, modulo 16.
+    /// `permute v0, v1`: shuffle with variable indices. Each lane gets the word of lane `v1` (modulo 16) of `v0`.
     Permute {
         /// The words, `v32`.
         vector: Value,
-        /// Numbers of lanes, `v32`.
+        /// Lane indices, `v32`.
         lanes: Value,
     },
     /// `mask_bits v0`: a bit for each lane, lane 0 the lowest, as `s32`.
@@ -90,58 +92,59 @@ pub enum InstData {
         /// The mask.
         mask: Value,
     },
-    /// `first_lane v0`: number of the lowest lane that is on, as `s32`; 16 if none is.
+    /// `first_lane v0`: number of the lowest active lane of the mask, as `s32`; 16 if the mask is empty.
     FirstLane {
         /// The mask.
         mask: Value,
     },
-    /// `any v0`: whether a lane of the mask is on, as `s1`.
+    /// `any v0`: whether the mask is not empty, as `s1`.
     Any {
         /// The mask.
         mask: Value,
     },
-    /// `context workgroup_id.0`: a field of what the kernel was called with.
+    /// `context workgroup_id.0`: a field of the context that the kernel is called with.
     Context {
-        /// Which one.
+        /// The field.
         field: Field,
     },
-    /// `buffer_base v0`: host address (`s64`) of the descriptor with that number (`s32`) in the flattened list; any
-    /// address if there is none.
+    /// `buffer_base v0`: host address (`s64`) of the buffer of a descriptor, by its index (`s32`) in the flattened list;
+    /// an unspecified address if there is none.
     BufferBase {
-        /// The descriptor's number.
+        /// Index of the descriptor.
         buffer: Value,
     },
-    /// `buffer_len v0`: its bytes as `s64`, at most `u32::MAX`; 0 if there is none.
+    /// `buffer_len v0`: size of that buffer in bytes as `s64`, at most `u32::MAX`; 0 if there is none.
     BufferLen {
-        /// The descriptor's number.
+        /// Index of the descriptor.
         buffer: Value,
     },
-    /// `buffer_at v0, v1`: number (`s32`) of the piece of device memory in which an address lies (low word, high word, both
-    /// `s32`), `u32::MAX` if there is none.
+    /// `buffer_at v0, v1`: index (`s32`) of the address range of device memory that contains an address (low word, high
+    /// word, both `s32`), `u32::MAX` if there is none.
     BufferAt {
         /// Bits 0 to 31 of the address.
         low: Value,
         /// Bits 32 to 63.
         high: Value,
     },
-    /// `image_field width v0`: a field of the description of the image with that number; of any image if there is none.
+    /// `image_field width v0`: a field of an image description, by the index of its descriptor; of an unspecified image if
+    /// there is none.
     ImageField {
-        /// The descriptor's number, `s32`.
+        /// Index of the descriptor, `s32`.
         image: Value,
-        /// Which field.
+        /// The field.
         field: image::Field,
     },
-    /// `image.sample.2d.float.lod.0 v0 mask v1`, `call.buffer_at v0 mask v1`: calls a function. Its operands and results
-    /// are rows of words, one for each lane, from the address on.
+    /// `image.sample.2d.float.lod.0 v0 mask v1`, `call.buffer_at v0 mask v1`: a libcall. Operands and results are rows of
+    /// 16 words, one word for each lane, from the address on.
     Call {
-        /// Which one.
+        /// The function.
         routine: Routine,
         /// Address of the rows, `s64`: [`Field::Calls`].
         area: Value,
-        /// The lanes.
+        /// Active lanes of the call.
         mask: Value,
     },
-    /// `load.s32 v0 + v1 * 4 + 8 if v1 < v2`: one 32-bit word, in each lane if the result is `v32`; 0 where the index is
+    /// `load.s32 v0 + v1 * 4 + 8 if v1 < v2`: loads one 32-bit word, broadcast if the result is `v32`; 0 if the index is
     /// not below the limit.
     Load {
         /// `s32` or `v32`.
@@ -149,22 +152,23 @@ pub enum InstData {
         /// Where.
         address: Address,
     },
-    /// `store v0 + v1 * 4 + 8 if v1 < v2, v3 mask v4`: of the lanes that are on the last one's word.
+    /// `store v0 + v1 * 4 + 8 if v1 < v2, v3 mask v4`: stores one word, that of the highest active lane of the mask.
     Store {
         /// Where.
         address: Address,
         /// `s32` or `v32`.
         value: Value,
-        /// Lanes that store; nothing happens if none does.
+        /// Lanes that store; no effect if it is empty.
         mask: Value,
     },
-    /// `load_row v0 + v1 if < v2`: in lane `l` the word number `i = v1 + l` (modulo 2³²) from `v0` on; 0 where `i` is not
-    /// below the limit.
+    /// `load_row v0 + v1 if < v2`: contiguous load. Lane `l` gets word `i = v1 + l` (modulo 2³²) from `v0` on; 0 if `i` is
+    /// not below the limit.
     LoadRow {
         /// Where.
         row: Row,
     },
-    /// `store_row v0 + v1 if < v2, v3 mask v4`: as [`InstData::LoadRow`]; dropped where `i` is not below the limit.
+    /// `store_row v0 + v1 if < v2, v3 mask v4`: contiguous store; addresses as for [`InstData::LoadRow`]. Out-of-bounds
+    /// lanes store nothing.
     StoreRow {
         /// Where.
         row: Row,
@@ -173,13 +177,14 @@ pub enum InstData {
         /// Lanes that store.
         mask: Value,
     },
-    /// `load_elements v0 + v1 if < [v2, v3]`: the words of each lane's element; as many results (`v32`) as there are limits.
+    /// `load_elements v0 + v1 if < [v2, v3]`: strided load of one element of 1 to 4 words for each lane; one result (`v32`)
+    /// for each limit.
     LoadElements {
-        /// Where; words stand close to each other.
+        /// Where.
         elements: Box<Elements>,
     },
-    /// `store_elements v0 + v1 * 16 if < [v2, v3], [v4, v5] mask v6`: as [`InstData::LoadElements`]; what is between the
-    /// elements stays as it is.
+    /// `store_elements v0 + v1 * 16 if < [v2, v3], [v4, v5] mask v6`: strided store; addresses as for
+    /// [`InstData::LoadElements`]. Bytes between the elements keep their values.
     StoreElements {
         /// Where.
         elements: Box<Elements>,
@@ -188,27 +193,27 @@ pub enum InstData {
         /// Lanes that store.
         mask: Value,
     },
-    /// `gather v0 + v1 * 4 + 8 mask v2`: a word for each lane that is on, 0 for the others.
+    /// `gather v0 + v1 * 4 + 8 mask v2`: loads a word for each active lane of the mask; the other lanes get 0.
     Gather {
         /// Where.
         lanes: LaneAddress,
         /// Lanes that load; their addresses are valid.
         mask: Value,
     },
-    /// `gather_elements v0 + v1 masks [v2, v3]`: lane `l` loads 2 or 4 words next to each other, one result (`v32`) for each:
-    /// word `k` is number `v1 + k` (modulo 2³²) of those at `v0` in lanes that are on in mask `k`, 0 in the others.
+    /// `gather_elements v0 + v1 masks [v2, v3]`: each lane loads 2 or 4 adjacent words, one result (`v32`) for each word.
+    /// Word `k` is number `v1 + k` (modulo 2³²) from `v0` on in the active lanes of mask `k`, 0 in the others.
     GatherElements {
         /// Address of word 0, `s64`.
         base: Value,
-        /// Number of each lane's first word, `v32`.
+        /// By lane: index of its first word, `v32`.
         index: Value,
         /// For each word the lanes that load it; their addresses are valid.
         masks: SmallVec<[Value; 4]>,
     },
-    /// `scatter v0 + v1 * 4 + 8, v2 mask v3`: in order of the lanes, so the highest of those that share a word wins.
-    /// `scatter.u8` and `scatter.u16` store the low part of each word, and touch nothing beside it.
+    /// `scatter v0 + v1 * 4 + 8, v2 mask v3`: stores a word for each active lane, in lane order: of lanes with the same
+    /// address the highest wins. `scatter.u8` and `scatter.u16` store the low byte or half-word only.
     Scatter {
-        /// How much of each word.
+        /// Bytes of each word that are stored.
         width: Width,
         /// Where.
         lanes: LaneAddress,
@@ -217,70 +222,72 @@ pub enum InstData {
         /// Lanes that store; their addresses are valid.
         mask: Value,
     },
-    /// `atomic.iadd v0 + v1 * 4, v2 lock mask v3`: in order of the lanes. The result (`v32`) holds the old values and is 0 in
-    /// lanes that are off; atomic stores have none.
+    /// `atomic.iadd v0 + v1 * 4, v2 lock mask v3`: an atomic operation for each active lane, in lane order. The result
+    /// (`v32`) has the old values, and 0 in inactive lanes; atomic stores have no result.
     Atomic {
-        /// What is done.
+        /// The operation.
         op: AtomicOp,
-        /// Where; aligned in lanes that are on.
+        /// Where; aligned in active lanes.
         lanes: LaneAddress,
         /// Operand, `v32`; absent for loads.
         value: Option<Value>,
-        /// What to compare with, `v32`, for [`AtomicOp::CompareExchange`].
+        /// Comparator, `v32`, for [`AtomicOp::CompareExchange`].
         comparator: Option<Value>,
-        /// For 64 bits (`atomic64.iadd`, low words first): the high words of both operands. Old values are two results then.
+        /// For 64 bits (`atomic64.iadd`, low words first): the high words of both operands. The old values are two
+        /// results.
         wide: Option<[Option<Value>; 2]>,
-        /// Whether other threads may touch the word meanwhile.
+        /// Whether other threads may access the word at the same time.
         lock: bool,
-        /// Whether a store has to be sequentially consistent.
+        /// Whether a store must be sequentially consistent.
         sequential: bool,
-        /// Lanes that take part; their addresses are valid.
+        /// Active lanes; their addresses are valid.
         mask: Value,
     },
-    /// `fence`: a sequentially consistent fence. Weaker ones are nothing on this machine, as memory operations stay in
-    /// order.
+    /// `fence`: a sequentially consistent fence. Weaker fences have no instruction: passes keep memory operations in
+    /// order, and so do x86 processors, apart from store-to-load.
     Fence,
-    /// `frame_load.v32 v0 + 64`: what a `frame_store` of the same type put there.
+    /// `frame_load.v32 v0 + 64`: reloads the value that a `frame_store` of the same type has saved there.
     FrameLoad {
         /// Type of the result.
         ty: Type,
-        /// Address of the frame, `s64`.
+        /// Address of the context frame, `s64`.
         frame: Value,
-        /// Bytes from its beginning.
+        /// Offset in the frame, in bytes.
         at: u32,
     },
-    /// `frame_store v0 + 64, v1`: keeps a value of any type; all lanes of it. Vectors take 64 bytes, masks and scalars 8.
+    /// `frame_store v0 + 64, v1`: saves all lanes of a value of any type. Vectors take 64 bytes, masks and scalars 8.
     FrameStore {
-        /// Address of the frame, `s64`.
+        /// Address of the context frame, `s64`.
         frame: Value,
-        /// Bytes from its beginning.
+        /// Offset in the frame, in bytes.
         at: u32,
         /// The value.
         value: Value,
     },
-    /// `zero v0, 256`: so many bytes (a multiple of 4) become 0.
+    /// `zero v0, 256`: sets a number of bytes (a multiple of 4) to 0.
     Zero {
         /// Address, `s64`.
         base: Value,
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u32,
     },
-    /// `poll`: ends the kernel as stopped if the stop flag is set. Stands on every way around a loop that may be long.
+    /// `poll`: ends the kernel as stopped if the stop flag is set. Executed in every iteration of a loop that may run long.
     Poll {
-        /// `at N`: the word of the module that the loop is at; 0 where there is none.
+        /// `at N`: the word of the SPIR-V module where the loop is; 0 if there is none.
         at: u32,
-        /// `v1 mask v2`: the subgroup's number and the lanes that go around, to tell which invocations they are.
+        /// `v1 mask v2`: the subgroup's number and the lanes that iterate, to identify their invocations.
         lanes: Option<[Value; 2]>,
     },
-    /// `next_workgroup`: ends the kernel as done if this was the last workgroup of the row that it was called for, and as stopped if
-    /// there are others but the stop flag is set. Else the context's `workgroup_id.0` is that of the next one from here on.
+    /// `next_workgroup`: advances the workgroup loop. Ends the kernel as done after the last workgroup of its row, as
+    /// stopped if there are more but the stop flag is set; otherwise the context's `workgroup_id.0` becomes that of the
+    /// next workgroup.
     NextWorkgroup,
     /// `jump block1(v0, v1)`.
     Jump {
         /// Target.
         to: BlockCall,
     },
-    /// `branch v0, block1, block2(v3)`: for all lanes together.
+    /// `branch v0, block1, block2(v3)`: a uniform branch.
     Branch {
         /// `s1`.
         condition: Value,
@@ -289,7 +296,7 @@ pub enum InstData {
         /// Taken if false.
         otherwise: BlockCall,
     },
-    /// `switch v0, block9 [1: block2, 5: block3(v1)]`: for all lanes together.
+    /// `switch v0, block9 [1: block2, 5: block3(v1)]`: a uniform switch.
     Switch {
         /// `s32`.
         selector: Value,
@@ -298,7 +305,7 @@ pub enum InstData {
         /// Literals, all different, with their targets.
         cases: Vec<(u32, BlockCall)>,
     },
-    /// The kernel is done: after one workgroup, unless [`InstData::NextWorkgroup`] stands in front.
+    /// Ends the kernel as done, after one workgroup. A workgroup loop has none: [`InstData::NextWorkgroup`] ends it.
     Return,
 }
 
@@ -307,16 +314,16 @@ pub enum InstData {
 pub struct BlockCall {
     /// Target.
     pub block: Block,
-    /// One value for each parameter of the target.
+    /// One argument for each parameter of the target.
     pub args: SmallVec<[Value; 4]>,
 }
 
-/// An address that all lanes share: `base + index * scale + disp`, valid if `index < limit`, unsigned.
+/// A uniform address: `base + index * scale + disp`, in bounds if `index < limit`, unsigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
     /// Host address, `s64`.
     pub base: Value,
-    /// Index and limit, both `s32` or both `s64`; without them the address is `base + disp` and valid.
+    /// Index and limit, both `s32` or both `s64`; without them the address is `base + disp` and in bounds.
     pub index: Option<(Value, Value)>,
     /// 1, 2, 4 or 8.
     pub scale: u8,
@@ -324,61 +331,61 @@ pub struct Address {
     pub disp: i32,
 }
 
-/// Consecutive words: lane `l` has the one at `base + 4 * i` (or less, by the width), `i = index + l` modulo 2³², valid if
+/// A row: contiguous (unit-stride) access. Lane `l` accesses `base + width * i`, `i = index + l` modulo 2³², in bounds if
 /// `i < limit`, unsigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Row {
     /// Host address of word 0, `s64`.
     pub base: Value,
-    /// Word of lane 0, `s32`.
+    /// Index of lane 0, `s32`.
     pub index: Value,
-    /// Number of valid words, `s32`: at most 2³² bytes.
+    /// Number of words in bounds, `s32`: at most 2³² bytes.
     pub limit: Value,
-    /// Less than 4 bytes for a row of parts of words, which loads extend by zeros and stores cut off.
+    /// 4 bytes, or less for sub-word access: loads zero-extend, stores truncate.
     pub width: Width,
 }
 
-/// Elements of one to four words, one for each lane at equal distances: `v0 + v1 if < [v2, v3]`, `v0 + v1 * 16 if < [v2, v3]`,
-/// `v0 + v1 by 3 if < [v2, v3]`, `v0 + v1 strips 8 v4 * 16 if < [v2, v3]`.
+/// Strided access: each lane has an element of one to four words, at a constant stride. `v0 + v1 if < [v2, v3]`,
+/// `v0 + v1 * 16 if < [v2, v3]`, `v0 + v1 by 3 if < [v2, v3]`, `v0 + v1 segments 8 v4 * 16 if < [v2, v3]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Elements {
-    /// Address of number 0, `s64`.
+    /// Address of index 0, `s64`.
     pub base: Value,
-    /// The number of lane 0, `s32`.
+    /// Index of lane 0, `s32`.
     pub index: Value,
-    /// Lanes in strips, if not all 16 are in one.
-    pub strips: Option<Strips>,
-    /// What numbers count, and how far lanes are from each other.
+    /// Segments of the lanes, if the stride is not the same for all 16.
+    pub segments: Option<Segments>,
+    /// The unit of indices and the stride of lanes.
     pub spacing: Spacing,
-    /// For each word of an element what its number has to be below, unsigned, to be in bounds: `s32`. Others are loaded as 0
-    /// and not stored.
+    /// By word of an element: exclusive upper bound of its index (`s32`, unsigned). Out-of-bounds words load 0 and are not
+    /// stored.
     pub limits: SmallVec<[Value; 4]>,
-    /// Less than 4 bytes for elements of parts of words, which loads extend by zeros and stores cut off.
+    /// 4 bytes, or less for sub-word elements: loads zero-extend, stores truncate.
     pub width: Width,
 }
 
-/// Lanes in groups of 4 or 8: the numbers of each are so many more than those of the lanes before.
+/// Segmented (2-D blocked) access: segments of 4 or 8 lanes, the first indices of which are a step apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Strips {
-    /// Lanes of a strip.
+pub struct Segments {
+    /// Lanes of a segment: 4 or 8.
     pub lanes: u8,
-    /// How much the first number of a strip is above that of the strip before, modulo 2³², `s32`.
+    /// Difference between the first indices of consecutive segments, modulo 2³², `s32`.
     pub step: Value,
 }
 
-/// How the elements of lanes follow each other. All sums are modulo 2³².
+/// Unit of indices and stride of lanes. All sums are modulo 2³².
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Spacing {
-    /// `* 16`: numbers count elements of so many bytes, and lanes have one after the other. All words of an element have its
-    /// number, and limits are none above the one before. It is not written where elements have no space between.
+    /// `* 16`: indices count elements with this stride in bytes, and lanes have consecutive elements. All words of an
+    /// element have the same index, and no limit is above the one before it. Not printed if elements are dense.
     Bytes(u32),
-    /// `by 3`: numbers count words (or parts), lanes are so many from each other, and each word of an element has a number of its
-    /// own, one more than that before.
+    /// `by 3`: indices count words (or sub-words), and this is the stride of lanes. The words of an element have
+    /// consecutive indices.
     Words(u32),
 }
 
-/// An address for each lane: `base + index * scale + disp`, the index unsigned. In lanes that are on `index * scale` is
-/// below 2³².
+/// An address for each lane: `base + index * scale + disp`, the index unsigned. In active lanes `index * scale` is below
+/// 2³².
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LaneAddress {
     /// Host address, `s64`.
@@ -392,7 +399,7 @@ pub struct LaneAddress {
 }
 
 impl Elements {
-    /// Bytes from the element of a lane to that of the next in its strip.
+    /// Stride in bytes of the elements of a segment.
     pub fn stride(&self) -> u32 {
         match self.spacing {
             Spacing::Bytes(bytes) => bytes,
@@ -400,7 +407,7 @@ impl Elements {
         }
     }
 
-    /// Whether there is no space between the elements.
+    /// Whether the elements of a segment are dense: no bytes between them.
     pub fn are_dense(&self) -> bool {
         self.stride() as usize == self.limits.len() * self.width.bytes() as usize
     }
@@ -419,7 +426,7 @@ impl InstData {
         matches!(self, Self::Jump { .. } | Self::Branch { .. } | Self::Switch { .. } | Self::Return)
     }
 
-    /// Whether the instruction changes memory, or orders what others do there.
+    /// Whether the instruction changes memory or orders accesses.
     pub fn changes_memory(&self) -> bool {
         matches!(
             self,
@@ -447,7 +454,7 @@ impl InstData {
         }
     }
 
-    /// The target at that place of [`InstData::targets`], without a walk over the others.
+    /// The target at an index of [`InstData::targets`], in constant time.
     pub fn target(&self, number: usize) -> Option<&BlockCall> {
         match self {
             Self::Jump { to } => (number == 0).then_some(to),
@@ -460,7 +467,7 @@ impl InstData {
         }
     }
 
-    /// As [`InstData::targets`], to be changed.
+    /// As [`InstData::targets`], mutable.
     pub fn targets_mut(&mut self) -> SmallVec<[&mut BlockCall; 2]> {
         match self {
             Self::Jump { to } => smallvec::smallvec![to],

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::parse::Parser;
 use super::{
-    Address, BlockCall, Elements, Field, InstData, LANES, LaneAddress, Routine, Row, Spacing, Strips, Type, Value,
+    Address, BlockCall, Elements, Field, InstData, LANES, LaneAddress, Routine, Row, Segments, Spacing, Type, Value,
     WideOp,
 };
 use crate::image;
@@ -317,13 +317,13 @@ fn row(parser: &mut Parser, line: &mut Line<'_>, width: Width) -> Result<Row> {
     Ok(Row { base, index, limit: parser.value(line)?, width })
 }
 
-/// `v0 + v1 strips 8 v4 * 16 if < [v2, v3]`, and what is stored there.
+/// `v0 + v1 segments 8 v4 * 16 if < [v2, v3]`, and what is stored there.
 fn elements(parser: &mut Parser, line: &mut Line<'_>, word: &str, width: Width) -> Result<InstData> {
     let (base, index) = base_and_index(parser, line)?;
-    let mut strips = None;
-    if line.eat_word("strips") {
+    let mut segments = None;
+    if line.eat_word("segments") {
         let lanes = line.number_as("a number of lanes", |text| text.parse().ok())?;
-        strips = Some(Strips { lanes, step: parser.value(line)? });
+        segments = Some(Segments { lanes, step: parser.value(line)? });
     }
     let spacing = if line.eat('*') {
         Some(Spacing::Bytes(line.unsigned()?))
@@ -335,7 +335,7 @@ fn elements(parser: &mut Parser, line: &mut Line<'_>, word: &str, width: Width) 
     below(line)?;
     let limits: SmallVec<[Value; 4]> = brackets(parser, line)?;
     let spacing = spacing.unwrap_or(Spacing::Bytes(limits.len() as u32 * width.bytes()));
-    let elements = Box::new(Elements { base, index, strips, spacing, limits, width });
+    let elements = Box::new(Elements { base, index, segments, spacing, limits, width });
     if word == "load_elements" {
         return Ok(InstData::LoadElements { elements });
     }

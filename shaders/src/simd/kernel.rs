@@ -1,4 +1,4 @@
-//! A kernel in the SIMD form: it runs workgroups, each subgroup by subgroup.
+//! Kernels of the SIMD IR: tables of blocks, instructions and values. A kernel runs workgroups, subgroup by subgroup.
 
 use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
 use smallvec::SmallVec;
@@ -11,34 +11,34 @@ use crate::work::Work;
 pub struct Kernel {
     /// Name of the entry point.
     pub name: String,
-    /// Descriptors in the flattened list.
+    /// Number of descriptors in the flattened list.
     pub descriptors: u32,
     /// Bytes of workgroup memory.
     pub shared_bytes: u32,
     /// Bytes of private memory for one workgroup.
     pub private_bytes: u32,
-    /// Bytes of frames for one workgroup.
+    /// Bytes of the context frames for one workgroup.
     pub frame_bytes: u32,
-    /// Bytes of rows for calls.
+    /// Bytes of the operand and result rows of calls.
     pub call_bytes: u32,
-    /// Workgroups that it runs at once, next to each other in x: `workgroup_id.0` is the first one's, and only lanes of those below
-    /// `row_end` are on.
-    pub abreast: u32,
-    /// Invocations of each of them in each dimension, to tell which invocation a lane is. The text form does not have it.
+    /// Number of merged workgroups, adjacent in x: `workgroup_id.0` is that of the first one, and only lanes of workgroups
+    /// below `row_end` are active.
+    pub merged_workgroups: u32,
+    /// Invocations of one workgroup in x, y and z, to identify the invocation of a lane in messages. Not in the text form.
     pub workgroup_size: [u32; 3],
-    /// Whether other workgroups can learn from it, while it runs, what it has written: it has fences or atomics that reach
-    /// beyond the workgroup.
-    pub publishes: bool,
-    /// Steps of a workgroup at most, as [`Code::most_steps`](crate::back::Code::most_steps) counts them, if that is known.
-    /// The text form does not have it.
-    pub most_steps: Option<u64>,
-    /// What compiling it has taken so far.
+    /// Whether it has release operations with a scope larger than the workgroup (fences, atomics): its writes can become
+    /// visible to other workgroups while it runs.
+    pub releases: bool,
+    /// Upper bound of a workgroup's steps, as [`Code::max_steps`](crate::back::Code::max_steps) counts them, if known.
+    /// Not in the text form.
+    pub max_steps: Option<u64>,
+    /// Compile-time work so far.
     pub work: Work,
-    /// Constant words that it reads.
+    /// Words of its constant arrays.
     pub tables: Vec<u32>,
-    /// All blocks; `layout` says which are in use.
+    /// All blocks; those not in `layout` are unused.
     pub blocks: PrimaryMap<Block, BlockData>,
-    /// Blocks in order, entry first: a block comes after all that dominate it.
+    /// Blocks in order, entry first: a block comes after its dominators.
     pub layout: Vec<Block>,
     /// All instructions.
     pub insts: PrimaryMap<Inst, InstData>,
@@ -48,14 +48,14 @@ pub struct Kernel {
     pub values: PrimaryMap<Value, ValueDef>,
 }
 
-/// Where a value comes from.
+/// The definition of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueDef {
     /// Result of an instruction.
     Result {
         /// The instruction.
         inst: Inst,
-        /// Its place among the results.
+        /// Its index in the results.
         index: u32,
         /// Its type.
         ty: Type,
@@ -64,7 +64,7 @@ pub enum ValueDef {
     Param {
         /// The block.
         block: Block,
-        /// Its place in the list.
+        /// Its index in the parameters.
         index: u32,
         /// Its type.
         ty: Type,
@@ -80,23 +80,23 @@ impl ValueDef {
     }
 }
 
-/// A basic block: parameters, instructions, the last of which is its only terminator.
+/// A basic block: parameters and instructions, of which the last is the only terminator.
 #[derive(Clone, Debug, Default)]
 pub struct BlockData {
-    /// Values that each branch to the block passes.
+    /// Parameters: each branch to the block passes an argument for each.
     pub params: SmallVec<[Value; 4]>,
     /// Instructions in order.
     pub insts: Vec<Inst>,
-    /// The lanes that are on in this block, where the block works for lanes at all.
+    /// The execution mask: active lanes of this block. `None` for blocks without effects for lanes.
     pub exec: Option<Value>,
-    /// Whether a subgroup begins here, or goes on after others had their turn: with the lanes of [`BlockData::exec`].
-    pub begins: bool,
+    /// Whether a subgroup enters a parallel region here: starts, or resumes after a barrier, with [`BlockData::exec`].
+    pub is_region_entry: bool,
 }
 
-/// By block: where control comes from.
+/// Predecessors by block.
 pub(crate) type Predecessors = SecondaryMap<Block, SmallVec<[Block; 2]>>;
 
-/// All blocks on ways from a loop's header to its latch.
+/// The blocks of a natural loop, from its header and its only latch.
 pub(crate) fn loop_body(predecessors: &Predecessors, header: Block, latch: Block) -> EntitySet<Block> {
     let mut body = EntitySet::new();
     body.insert(header);
@@ -109,8 +109,8 @@ pub(crate) fn loop_body(predecessors: &Predecessors, header: Block, latch: Block
     body
 }
 
-/// Room that is made for the instructions of a new kernel, so that small ones do not grow step by step.
-const ROOM: usize = 128;
+/// Initial capacity of the tables: those of small kernels do not reallocate.
+const CAPACITY: usize = 128;
 
 impl Kernel {
     /// A kernel without blocks.
@@ -122,21 +122,21 @@ impl Kernel {
             private_bytes: 0,
             frame_bytes: 0,
             call_bytes: 0,
-            abreast: 1,
-            publishes: false,
-            most_steps: None,
+            merged_workgroups: 1,
+            releases: false,
+            max_steps: None,
             workgroup_size: [1; 3],
             work: Work::default(),
             tables: Vec::new(),
             blocks: PrimaryMap::new(),
             layout: Vec::new(),
-            insts: PrimaryMap::with_capacity(ROOM),
-            results: SecondaryMap::with_capacity(ROOM),
-            values: PrimaryMap::with_capacity(ROOM),
+            insts: PrimaryMap::with_capacity(CAPACITY),
+            results: SecondaryMap::with_capacity(CAPACITY),
+            values: PrimaryMap::with_capacity(CAPACITY),
         }
     }
 
-    /// Blocks and instructions in the layout, parameters of blocks and what branches pass to them.
+    /// Size of the kernel: number of blocks, instructions, block parameters and block arguments in the layout.
     pub fn size(&self) -> usize {
         let block = |&block: &Block| {
             let BlockData { params, insts, .. } = &self.blocks[block];
@@ -159,17 +159,17 @@ impl Kernel {
         }
     }
 
-    /// The last instruction of a block, which ends it in a kernel that is whole.
+    /// The last instruction of a block: its terminator, if the block is complete.
     pub(crate) fn terminator(&self, block: Block) -> Option<&InstData> {
         self.blocks[block].insts.last().map(|&last| &self.insts[last])
     }
 
-    /// The ways out of a block.
+    /// Targets of a block's terminator.
     pub(crate) fn targets(&self, block: Block) -> SmallVec<[&BlockCall; 2]> {
         self.terminator(block).map(InstData::targets).unwrap_or_default()
     }
 
-    /// For each block those that go there, once for each way.
+    /// Predecessors of each block, once per edge.
     pub(crate) fn predecessors(&self) -> Predecessors {
         let mut predecessors = Predecessors::new();
         for &block in &self.layout {
@@ -178,7 +178,7 @@ impl Kernel {
         predecessors
     }
 
-    /// Bits of a value that is a constant: the same in each lane, for vectors.
+    /// Bits of a constant: of one lane for vectors (all lanes are equal), of all lanes for masks.
     pub fn constant(&self, value: Value) -> Option<u64> {
         match self.definition(value)? {
             InstData::Const { bits, .. } => Some(*bits),

@@ -19,8 +19,9 @@ pub fn licm(kernel: &mut Kernel) {
         return;
     }
     let predecessors = kernel.predecessors();
-    let begins: Vec<Block> = kernel.layout.iter().copied().filter(|&block| kernel.blocks[block].begins).collect();
-    for header in begins {
+    let entries: Vec<Block> =
+        kernel.layout.iter().copied().filter(|&block| kernel.blocks[block].is_region_entry).collect();
+    for header in entries {
         let [before, latch] = predecessors[header][..] else { continue };
         let enters = matches!(kernel.terminator(before), Some(InstData::Jump { .. }));
         let inside = loop_body(&predecessors, header, latch);

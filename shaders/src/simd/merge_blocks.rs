@@ -23,7 +23,7 @@ pub fn merge_blocks(kernel: &mut Kernel) {
         let next = to.block;
         let (here, there) = (&kernel.blocks[block], &kernel.blocks[next]);
         let fits = here.exec.is_none() || there.exec.is_none_or(|exec| here.exec == Some(exec));
-        if next == block || ways[next] != 1 || !there.params.is_empty() || there.begins || !fits {
+        if next == block || ways[next] != 1 || !there.params.is_empty() || there.is_region_entry || !fits {
             continue;
         }
         let there = std::mem::take(&mut kernel.blocks[next]);

@@ -1,6 +1,7 @@
-//! The SIMD form: the scalar IR of one invocation becomes code for whole workgroups, 16 invocations at a time.
+//! SIMD IR: code for whole workgroups, 16 invocations (a subgroup) at a time. `vectorize` makes it from the scalar IR of
+//! one invocation.
 //!
-//! Read `inst.rs` for what the virtual machine can do and `docs/simd.md` for the text form.
+//! `inst.rs` defines the instructions, `docs/simd.md` the text form and the rules that the verifier checks.
 
 pub(crate) mod builder;
 mod cost;
@@ -29,7 +30,7 @@ mod wide;
 mod workgroup_loop;
 
 pub use entities::{Block, Inst, Value};
-pub use inst::{Address, BlockCall, Elements, InstData, LANES, LaneAddress, Row, Spacing, Strips, pure_result};
+pub use inst::{Address, BlockCall, Elements, InstData, LANES, LaneAddress, Row, Segments, Spacing, pure_result};
 pub use kernel::{BlockData, Kernel, ValueDef};
 pub use licm::licm;
 pub use merge_blocks::merge_blocks;
@@ -37,7 +38,7 @@ pub(crate) use routine::MAX_WORDS;
 pub use routine::Routine;
 pub use schedule::{Scheduled, schedule};
 pub use types::Type;
-pub use unroll_and_jam::{Pairs, unroll_and_jam};
+pub use unroll_and_jam::{Interleave, unroll_and_jam};
 pub use verify::{VerifyError, verify};
 pub use wide::{Field, WideOp};
 pub use workgroup_loop::workgroup_loop;

@@ -98,8 +98,8 @@ macro_rules! walk_addresses {
         impl Elements {
             fn $walk($($reference)+ self, visit: &mut impl FnMut($value)) {
                 [$($reference)+ self.base, $($reference)+ self.index].into_iter().for_each(&mut *visit);
-                if let Some(strips) = $($reference)+ self.strips {
-                    visit($($reference)+ strips.step);
+                if let Some(segments) = $($reference)+ self.segments {
+                    visit($($reference)+ segments.step);
                 }
                 ($($reference)+ self.limits).into_iter().for_each(visit);
             }

@@ -88,19 +88,19 @@ impl Parser {
             }
             return line.expect(']');
         }
-        if line.eat_word("publishes") {
-            kernel.publishes = true;
+        if line.eat_word("releases") {
+            kernel.releases = true;
             return Ok(());
         }
         let number = line.word(
-            "`descriptors`, `shared`, `private`, `frames`, `calls`, `abreast`, `publishes`, `tables` or a block",
+            "`descriptors`, `shared`, `private`, `frames`, `calls`, `merged_workgroups`, `releases`, `tables` or a block",
             |word| match word {
                 "descriptors" => Some(&mut kernel.descriptors),
                 "shared" => Some(&mut kernel.shared_bytes),
                 "private" => Some(&mut kernel.private_bytes),
                 "frames" => Some(&mut kernel.frame_bytes),
                 "calls" => Some(&mut kernel.call_bytes),
-                "abreast" => Some(&mut kernel.abreast),
+                "merged_workgroups" => Some(&mut kernel.merged_workgroups),
                 _ => None,
             },
         )?;
@@ -133,7 +133,7 @@ impl Parser {
             line.expect(')')?;
         }
         let begins = line.eat_word("begin");
-        self.kernel.blocks[block].begins = begins;
+        self.kernel.blocks[block].is_region_entry = begins;
         if begins || line.eat_word("exec") {
             let position = line.position();
             let exec = self.value_id(line)?;

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::{
-    Address, Block, BlockCall, Elements, Inst, InstData, Kernel, LaneAddress, Row, Spacing, Strips, Type, Value,
+    Address, Block, BlockCall, Elements, Inst, InstData, Kernel, LaneAddress, Row, Segments, Spacing, Type, Value,
 };
 use crate::ir::Width;
 use crate::text::{list, switch};
@@ -21,11 +21,11 @@ impl Display for Kernel {
         for (name, number) in head.into_iter().filter(|(_, number)| *number != 0) {
             writeln!(f, "{name} {number}")?;
         }
-        if self.abreast != 1 {
-            writeln!(f, "abreast {}", self.abreast)?;
+        if self.merged_workgroups != 1 {
+            writeln!(f, "merged_workgroups {}", self.merged_workgroups)?;
         }
-        if self.publishes {
-            writeln!(f, "publishes")?;
+        if self.releases {
+            writeln!(f, "releases")?;
         }
         if !self.tables.is_empty() {
             list(f, "tables [", &self.tables, "]\n")?;
@@ -41,7 +41,7 @@ impl Kernel {
         let params = data.params.iter().map(|&param| Param(param, self.values.get(param).map(|def| def.ty())));
         list(f, "(", params, ")")?;
         if let Some(exec) = data.exec {
-            write!(f, " {} {exec}", if data.begins { "begin" } else { "exec" })?;
+            write!(f, " {} {exec}", if data.is_region_entry { "begin" } else { "exec" })?;
         }
         writeln!(f, ":")?;
         data.insts.iter().try_for_each(|&inst| writeln!(f, "    {}", self.display_inst(inst)))
@@ -162,8 +162,8 @@ fn print_memory(f: &mut Formatter<'_>, data: &InstData) -> fmt::Result {
 impl Display for Elements {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{} + {}", self.base, self.index)?;
-        if let Some(Strips { lanes, step }) = self.strips {
-            write!(f, " strips {lanes} {step}")?;
+        if let Some(Segments { lanes, step }) = self.segments {
+            write!(f, " segments {lanes} {step}")?;
         }
         match self.spacing {
             Spacing::Bytes(_) if self.are_dense() => {}

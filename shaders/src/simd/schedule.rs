@@ -24,7 +24,7 @@ const FULL: [i32; 2] = [26, 5];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduled {
     /// Long blocks whose chains wait.
-    WhereFaster,
+    WhereProfitable,
     /// All that are not huge: for tests.
     Everywhere,
 }

@@ -39,8 +39,8 @@ pub(crate) fn broken<T>(kernel: &Kernel, inst: Inst, rule: impl std::fmt::Displa
 ///
 /// The first rule found broken.
 pub fn verify(kernel: &Kernel) -> Result {
-    if !(1..=LANES).contains(&kernel.abreast) {
-        return general(format!("{} workgroups cannot run abreast", kernel.abreast));
+    if !(1..=LANES).contains(&kernel.merged_workgroups) {
+        return general(format!("{} workgroups cannot run merged_workgroups", kernel.merged_workgroups));
     }
     let mut verifier =
         Verifier { kernel, in_layout: EntitySet::new(), placed: SecondaryMap::new(), positions: SecondaryMap::new() };

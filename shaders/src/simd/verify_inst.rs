@@ -256,9 +256,9 @@ fn row_types(row: Row, operands: &mut Operands) {
 const MAX_STRIDE: u32 = 1 << 16;
 
 fn element_types(elements: &Elements, operands: &mut Operands, load: bool) -> Result {
-    let &Elements { base, index, strips, ref limits, width, .. } = elements;
+    let &Elements { base, index, segments, ref limits, width, .. } = elements;
     let (count, stride) = (limits.len(), elements.stride());
-    let least = if elements.are_dense() && strips.is_none() { 2 } else { 1 };
+    let least = if elements.are_dense() && segments.is_none() { 2 } else { 1 };
     if !(least..=4).contains(&count) {
         return Err(format!("elements have {least} to 4 words, not {count}"));
     }
@@ -272,14 +272,14 @@ fn element_types(elements: &Elements, operands: &mut Operands, load: bool) -> Re
         }
         Width::Word => {}
         _ if stride > 8 => return Err(format!("elements of parts are not {stride} bytes apart")),
-        _ if strips.is_some() => return Err("parts of words have no strips".into()),
+        _ if segments.is_some() => return Err("parts of words have no segments".into()),
         _ => {}
     }
-    if strips.is_some_and(|strips| !matches!(strips.lanes, 4 | 8)) {
-        return Err("strips have 4 or 8 lanes".into());
+    if segments.is_some_and(|segments| !matches!(segments.lanes, 4 | 8)) {
+        return Err("segments have 4 or 8 lanes".into());
     }
     operands.extend([(base, Type::S64), (index, Type::S32)]);
-    operands.extend(strips.map(|strips| (strips.step, Type::S32)));
+    operands.extend(segments.map(|segments| (segments.step, Type::S32)));
     operands.extend(limits.iter().map(|&limit| (limit, Type::S32)));
     Ok(())
 }

@@ -41,7 +41,7 @@ fn starts(kernel: &Kernel, dominators: &Dominators<Block>) -> SecondaryMap<Block
         let above = dominators.idom(block).and_then(|idom| starts[idom]);
         let data = &kernel.blocks[block];
         let here = data.exec.map(|exec| (block, exec));
-        starts[block] = if data.begins { here } else { above.or(here) };
+        starts[block] = if data.is_region_entry { here } else { above.or(here) };
     }
     starts
 }

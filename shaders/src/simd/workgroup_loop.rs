@@ -56,8 +56,8 @@ fn split(kernel: &mut Kernel, entry: Block) -> Block {
         }
     }
     // A subgroup that begins in the entry begins anew for each workgroup.
-    let BlockData { params, exec, begins, .. } = std::mem::take(&mut kernel.blocks[entry]);
-    let again = kernel.blocks.push(BlockData { insts: each, exec, begins, ..BlockData::default() });
+    let BlockData { params, exec, is_region_entry, .. } = std::mem::take(&mut kernel.blocks[entry]);
+    let again = kernel.blocks.push(BlockData { insts: each, exec, is_region_entry, ..BlockData::default() });
     kernel.blocks[entry] = BlockData { params, insts: shared, ..BlockData::default() };
     kernel.layout.insert(1, again);
     append(kernel, entry, InstData::Jump { to: BlockCall::new(again) });

@@ -1,4 +1,4 @@
-//! Constants, built-ins and pure operations: on scalars where all lanes agree, else in each lane.
+//! Constants, built-ins and pure operations: scalar for uniform and lane-affine results, else one element per lane.
 
 use super::{Type, Value, Widen};
 use crate::analysis::Shape;
@@ -6,18 +6,18 @@ use crate::ir::{self, BuiltIn, InstData as Scalar, Op};
 use crate::lower::math::{works_on_doubles, works_on_parts};
 use crate::simd::{Field, InstData, LANES};
 
-/// Whether scalars can do an operation: floats are always in lanes.
+/// Whether an operation has a scalar form: floats are always kept in vectors.
 fn is_integer(op: Op) -> bool {
     let word = |ty: &ir::Type| matches!(ty, ir::Type::I32 | ir::Type::Bool);
     op.params().iter().all(word) && word(&op.result()) && !works_on_doubles(op) && !works_on_parts(op)
 }
 
 impl Widen<'_> {
-    /// An operation of the table.
+    /// `pure`: an operation of the table [`Op`].
     pub(super) fn pure(&mut self, result: ir::Value, op: Op, args: &[ir::Value]) {
         let shape = self.uniformity.shape(result);
         let value = match shape {
-            Shape::Pattern(_) => self.on_bases(op, args),
+            Shape::Affine(_) => self.on_bases(op, args),
             Shape::Uniform if is_integer(op) => {
                 let args: smallvec::SmallVec<[Value; 4]> = args.iter().map(|&arg| self.base(arg)).collect();
                 self.builder.pure(op, &args)
@@ -30,12 +30,14 @@ impl Widen<'_> {
         self.define_as(result, value);
     }
 
-    /// A uniform value, or the base of a pattern: two patterns may differ by what is uniform.
+    /// A uniform value as scalar, or the base of a lane-affine value: the difference of two lane-affine values with the
+    /// same lane offsets is uniform.
     fn base(&mut self, value: ir::Value) -> Value {
         if self.shape(value) == Shape::Uniform { self.scalar(value) } else { self.get(value) }
     }
 
-    /// Sums, differences and products of patterns: what is left for the bases.
+    /// Sums, differences and products of lane-affine values: the analysis knows the lane offsets of the result, so only its
+    /// base is computed.
     fn on_bases(&mut self, op: Op, args: &[ir::Value]) -> Value {
         let args: smallvec::SmallVec<[Value; 4]> = args.iter().map(|&arg| self.get(arg)).collect();
         self.builder.pure(op, &args)
@@ -55,7 +57,7 @@ impl Widen<'_> {
     pub(super) fn select(&mut self, result: ir::Value, [condition, then, otherwise]: [ir::Value; 3]) {
         let value = if self.shape(condition) == Shape::Uniform {
             let condition = self.scalar(condition);
-            // Patterns with the same lanes differ in their bases only; else both come as the result is kept.
+            // Operands with equal lane offsets differ in their bases only, so the bases are selected.
             let same = self.shape(then) == self.shape(otherwise);
             let [then, otherwise] =
                 [then, otherwise].map(|value| if same { self.get(value) } else { self.vector(value) });
@@ -67,7 +69,7 @@ impl Widen<'_> {
         self.define_as(result, value);
     }
 
-    /// A component of a built-in; of a pattern the base, which is lane 0's.
+    /// A component of a built-in. The base of a lane-affine one is the value of lane 0.
     pub(super) fn builtin(&mut self, result: ir::Value, builtin: BuiltIn, component: u8) {
         let component = component.min(2);
         let varying = self.uniformity.shape(result) == Shape::Varying;
@@ -98,33 +100,34 @@ impl Widen<'_> {
         self.builder.emit_one(InstData::Context { field })
     }
 
-    /// The index of the invocation in lane 0.
+    /// The local invocation index of lane 0.
     fn first_index(&mut self) -> Value {
         let sixteen = self.builder.s32(LANES);
         let number = self.subgroup.number;
         self.builder.pure(Op::IMul, &[number, sixteen])
     }
 
-    /// A component of the id in lane 0, or in each lane.
+    /// A component of the local invocation id: per lane if `varying`, else that of lane 0.
     fn local_id(&mut self, component: u8, varying: bool) -> Value {
         let [x, y, _] = self.kernel.workgroup_size;
         let size = self.kernel.workgroup_size[usize::from(component)];
-        let below = match component {
+        let stride = match component {
             0 => 1,
             1 => x,
             _ => x * y,
         };
-        let last = below * size == self.kernel.invocations();
+        let last = stride * size == self.kernel.invocations();
         if !varying {
-            // Subgroups are whole steps apart, or steps whole subgroups.
+            // A subgroup of whole periods of the component starts at 0. A component that changes after a multiple of 16
+            // invocations depends on the subgroup's number only.
             let number = self.subgroup.number;
-            let step = if LANES.is_multiple_of(below) && (LANES / below).is_multiple_of(size) {
+            let step = if LANES.is_multiple_of(stride) && (LANES / stride).is_multiple_of(size) {
                 return self.builder.s32(0);
-            } else if below.is_multiple_of(LANES) {
-                self.divide(number, below / LANES)
+            } else if stride.is_multiple_of(LANES) {
+                self.divide(number, stride / LANES)
             } else {
                 let index = self.first_index();
-                self.divide(index, below)
+                self.divide(index, stride)
             };
             return if last { step } else { self.remainder(step, size) };
         }
@@ -133,11 +136,11 @@ impl Widen<'_> {
         let lanes =
             self.builder.emit_one(InstData::Lanes { values: Box::new(std::array::from_fn(|lane| lane as u32)) });
         let index = self.builder.pure(Op::IAdd, &[splat, lanes]);
-        let step = self.divide(index, below);
+        let step = self.divide(index, stride);
         if last { step } else { self.remainder(step, size) }
     }
 
-    /// An invocation's index, which is small, divided by a constant.
+    /// An invocation's index, which is below 2^16, divided by a constant.
     fn divide(&mut self, index: Value, by: u32) -> Value {
         let vector = self.builder.ty(index).is_vector();
         let mut constant = |value: u32| {
@@ -148,7 +151,7 @@ impl Widen<'_> {
             let amount = constant(by.trailing_zeros());
             return if by == 1 { index } else { self.builder.pure(Op::LShr, &[index, amount]) };
         }
-        // Rounded up, the reciprocal is exact for numbers and divisors below 2^16.
+        // The reciprocal, rounded up, gives exact quotients for numbers and divisors below 2^16.
         let reciprocal = constant((1u64 << 32).div_ceil(u64::from(by)) as u32);
         self.builder.pure(Op::UMulHigh, &[index, reciprocal])
     }
@@ -162,7 +165,7 @@ impl Widen<'_> {
         self.builder.pure(Op::ISub, &[index, whole])
     }
 
-    /// An instruction without memory or control flow; `false` for others.
+    /// Translates an instruction without memory access or control flow; `false` for others.
     pub(super) fn computes(&mut self, result: Option<ir::Value>, data: &Scalar) -> bool {
         let Some(result) = result else { return false };
         match data {

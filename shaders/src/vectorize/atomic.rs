@@ -1,9 +1,9 @@
 //! Atomics and fences.
 //!
-//! A workgroup runs on one thread, so memory that only the workgroup sees, or an order that only it asks for, needs no
-//! lock. Lanes take their turn in order.
+//! A workgroup runs on one thread. So atomics on workgroup or private memory, and atomics of a scope up to the workgroup,
+//! need no `lock` prefix. The lanes of a subgroup execute an atomic in lane order.
 
-use super::access::address::{Offset, Region};
+use super::access::address::{MemoryRegion, Offset};
 use super::access::target::Target;
 use super::{Type, Value, Widen};
 use crate::analysis::Shape;
@@ -13,13 +13,14 @@ use crate::simd::{Address, InstData, LaneAddress};
 /// SPIR-V's `SequentiallyConsistent`.
 const SEQUENTIALLY_CONSISTENT: u32 = 0x10;
 
-/// Whether a scope reaches beyond the workgroup.
+/// Whether a scope is larger than the workgroup.
 pub(super) fn is_wide(scope: Scope) -> bool {
     matches!(scope, Scope::CrossDevice | Scope::Device | Scope::QueueFamily)
 }
 
-/// Whether the kernel has anything that tells other workgroups of its writes: ordered or not, one may wait for it.
-pub(super) fn publishes(kernel: &ir::Kernel) -> bool {
+/// Whether the kernel has a fence, a barrier or an atomic by which other workgroups may observe its writes. The memory
+/// order does not matter: another workgroup may wait for a relaxed atomic, too.
+pub(super) fn releases(kernel: &ir::Kernel) -> bool {
     kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts).any(|&inst| match &kernel.insts[inst] {
         Scalar::Fence { scope, .. } | Scalar::Barrier { memory: scope, .. } => is_wide(*scope),
         Scalar::Atomic { scope, place: Place::Buffer { .. }, .. } => is_wide(*scope),
@@ -27,8 +28,8 @@ pub(super) fn publishes(kernel: &ir::Kernel) -> bool {
     })
 }
 
-/// The operation on values, for memory that nobody else sees.
-fn modify(op: AtomicOp) -> Option<Op> {
+/// The operation of an atomic read-modify-write on private memory, where it is a load, the operation and a store.
+fn plain_operation(op: AtomicOp) -> Option<Op> {
     Some(match op {
         AtomicOp::Add => Op::IAdd,
         AtomicOp::Sub => Op::ISub,
@@ -39,12 +40,12 @@ fn modify(op: AtomicOp) -> Option<Op> {
         AtomicOp::And => Op::And,
         AtomicOp::Or => Op::Or,
         AtomicOp::Xor => Op::Xor,
-        // What is no operation. Floats are on no memory that only one invocation sees.
+        // Loads, stores and exchanges have no operation. Float atomics do not exist on private memory.
         _ => return None,
     })
 }
 
-/// What an atomic does, in the form of vectors.
+/// An atomic with its operands as vectors. `lock`: other threads may access the memory.
 #[derive(Clone, Copy, Debug)]
 struct Atomic {
     op: AtomicOp,
@@ -56,8 +57,8 @@ struct Atomic {
 }
 
 impl Widen<'_> {
-    /// `fence`, or the memory part of a barrier. All orders but sequential consistency are this machine's own, as long as
-    /// a kernel that [`publishes`] does not write past the caches.
+    /// `fence`, or the memory part of a barrier. x86 gives every order except sequential consistency without an
+    /// instruction, as long as a kernel that [`releases`] has no non-temporal stores.
     pub(super) fn fence(&mut self, scope: Scope, semantics: Semantics) {
         if is_wide(scope) && semantics.0 & SEQUENTIALLY_CONSISTENT != 0 {
             self.builder.emit(InstData::Fence);
@@ -90,7 +91,7 @@ impl Widen<'_> {
                 self.for_each_buffer(buffer, ty, |widen, number, _| {
                     let base = widen.builder.emit_one(InstData::BufferBase { buffer: number });
                     let len = widen.builder.emit_one(InstData::BufferLen { buffer: number });
-                    let target = widen.target(Region { base, len }, &offset);
+                    let target = widen.target(MemoryRegion { base, len }, &offset);
                     widen.atomic_at(target, atomic, offset.is_aligned())
                 })
             }
@@ -105,7 +106,7 @@ impl Widen<'_> {
         }
     }
 
-    /// An atomic on 64 bits: two results, of which the scalar IR asks for the second one by itself.
+    /// A 64-bit atomic: its result is the low word; the scalar IR reads the high word with `high_word`.
     fn wide_atomic(&mut self, result: Option<ir::Value>, place: &Place, atomic: Atomic) {
         use crate::simd::ssa::Unwritten;
         let found = match *place {
@@ -134,12 +135,12 @@ impl Widen<'_> {
             }
         };
         if let (Some(result), Some([low, high])) = (result, found) {
-            self.highs.insert(result, high);
+            self.high_words.insert(result, high);
             self.define_as(result, low);
         }
     }
 
-    /// An atomic on 16 bits of memory.
+    /// A 16-bit atomic.
     fn half_atomic(&mut self, place: &Place, atomic: Atomic) -> Option<Value> {
         if let Place::Buffer { buffer, offset, .. } = *place
             && self.shape(buffer) != Shape::Uniform
@@ -156,19 +157,19 @@ impl Widen<'_> {
         self.half_atomic_at(region, &offset, atomic)
     }
 
-    fn half_atomic_at(&mut self, region: Region, offset: &Offset, atomic: Atomic) -> Option<Value> {
-        let (lanes, mask) = self.part_lanes(region, offset, Width::Half);
+    fn half_atomic_at(&mut self, region: MemoryRegion, offset: &Offset, atomic: Atomic) -> Option<Value> {
+        let (lanes, mask) = self.subword_lanes(region, offset, Width::Half);
         let mask = if self.is_even(offset) { mask } else { self.aligned_lanes(lanes, mask, 2) };
         let Atomic { op, value, comparator, wide, lock, sequential } = atomic;
         let inst = self.builder.emit(InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask });
         self.builder.kernel.results[inst].first().copied()
     }
 
-    /// The old values' words. A place is in bounds if its second word is, too.
-    fn wide_atomic_at(&mut self, region: Region, offset: &Offset, atomic: Atomic) -> Option<[Value; 2]> {
+    /// The low and the high words of the old values. A 64-bit access is in bounds if its second word is.
+    fn wide_atomic_at(&mut self, region: MemoryRegion, offset: &Offset, atomic: Atomic) -> Option<[Value; 2]> {
         let four = self.builder.s64(4);
         let len = self.builder.wide(crate::simd::WideOp::SubSat, &[region.len, four]);
-        let target = self.target(Region { len, ..region }, offset);
+        let target = self.target(MemoryRegion { len, ..region }, offset);
         let (lanes, mask) = self.lanes_of_target(target);
         let mask = if offset.is_aligned() { mask } else { self.aligned_lanes(lanes, mask, 4) };
         let Atomic { op, value, comparator, wide, lock, sequential } = atomic;
@@ -179,24 +180,24 @@ impl Widen<'_> {
         }
     }
 
-    /// `high_word`: what the atomic before gave beside its result.
+    /// `high_word`: the high word of an instruction with a 64-bit result.
     pub(super) fn high_word(&mut self, result: ir::Value, of: ir::Value) {
-        if let Some(&high) = self.highs.get(&of) {
+        if let Some(&high) = self.high_words.get(&of) {
             self.define_as(result, high);
         }
     }
 
-    /// Push constants are only read; no other atomic gets there.
+    /// An atomic on push constants, which are read-only: can only be a load.
     fn read_only(&mut self, place: &Place, op: AtomicOp) -> Option<Value> {
         let (region, offset) = self.place_of(place);
         let target = self.target(region, &offset);
         (op != AtomicOp::Store).then(|| self.load_target(target, ir::Type::F32))
     }
 
-    /// An atomic on memory that others see.
+    /// An atomic on memory that other invocations access.
     fn atomic_at(&mut self, target: Target, atomic: Atomic, aligned: bool) -> Option<Value> {
         match (atomic.op, &target) {
-            // The machine's own accesses are as atomic, and in order but for those that ask for more.
+            // Aligned 32-bit accesses are atomic on x86 and ordered, except for sequentially consistent stores.
             (AtomicOp::Load, Target::Row(_) | Target::Lanes(..)) if aligned => {
                 return Some(self.load_target(target, ir::Type::F32));
             }
@@ -217,7 +218,7 @@ impl Widen<'_> {
         Some(self.builder.emit_value(data))
     }
 
-    /// An address for each lane, and the lanes that are on and in bounds.
+    /// A target as one address per lane, and the mask of the lanes that are active and in bounds.
     pub(super) fn lanes_of_target(&mut self, target: Target) -> (LaneAddress, Value) {
         match target {
             Target::Lanes(lanes, mask) => (lanes, mask),
@@ -253,7 +254,7 @@ impl Widen<'_> {
         }
     }
 
-    /// Lanes whose address is a multiple of `bytes`, a power of two; regions are aligned.
+    /// The lanes of `mask` for which the address is a multiple of `bytes`, a power of two.
     fn aligned_lanes(&mut self, lanes: LaneAddress, mask: Value, bytes: u32) -> Value {
         let last = u64::from(bytes - 1);
         let bytes = self.times(lanes.index, u32::from(lanes.scale));
@@ -269,10 +270,10 @@ impl Widen<'_> {
         self.builder.and(mask, aligned)
     }
 
-    /// An atomic on memory of each lane's own: a load, an operation and a store.
+    /// An atomic on private memory: a load, an operation and a store.
     fn private_atomic(&mut self, target: Target, atomic: Atomic, aligned: bool) -> Option<Value> {
         if !aligned {
-            // Words of private memory are never split, and `check` refuses kernels that try.
+            // `check` rejects kernels with unaligned accesses to private memory, since its words are interleaved by lane.
             return None;
         }
         let (lanes, mask) = self.lanes_of_target(target);
@@ -283,7 +284,7 @@ impl Widen<'_> {
                 let equal = self.builder.pure(Op::IEq, &[old, comparator]);
                 Some(self.builder.select(equal, value, old))
             }
-            (op, Some(value), _) => modify(op).map(|op| self.builder.pure(op, &[old, value])),
+            (op, Some(value), _) => plain_operation(op).map(|op| self.builder.pure(op, &[old, value])),
             _ => None,
         };
         if let Some(value) = new {

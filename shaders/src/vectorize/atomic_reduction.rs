@@ -1,10 +1,10 @@
-//! Atomics that nobody asks for the old value of, at one place for the whole workgroup: each lane keeps a tally of its own
-//! from subgroup to subgroup, and what all of them make is done at the end, once. `atomicAdd(sum, x)` is the pattern.
+//! Atomic reduction: atomics with unused results at one uniform address, as in `atomicAdd(sum, x)`. Each lane accumulates
+//! its operands in a register over all subgroups; one atomic per workgroup follows the subgroup loop.
 //!
-//! Nobody can tell: invocations of a workgroup run in any order, and a relaxed atomic may come at any time between what orders
-//! it. So the kernel has nothing that orders: no barrier, no fence, no other access to memory that other workgroups write. Of
-//! several such atomics all are done at the end or none is, and none is in a loop: what each invocation does in order, all
-//! of them may do together in order.
+//! This is not observable: invocations of a workgroup run in any order, and a relaxed atomic may take effect at any time
+//! between the operations that order it. So the kernel must have none of these: barriers, fences, other accesses to memory
+//! that other workgroups write. Several atomics are reduced all or none, and only outside of loops: then the order in which
+//! each invocation executes them is also the order of the reduced atomics.
 
 use cranelift_entity::EntitySet;
 
@@ -17,24 +17,25 @@ use crate::simd::builder::ALL;
 use crate::simd::ssa::{Unwritten, Variable};
 use crate::simd::{Address, InstData};
 
-/// Bits of SPIR-V's memory semantics that say which memory, and ask for nothing.
+/// Bits of SPIR-V's memory semantics that name storage classes: without an order they have no effect.
 const STORAGE_CLASSES: Semantics = Semantics(0xfc0);
 
-/// A tally that lanes keep.
+/// An atomic that is reduced in registers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tally {
+pub(super) struct AtomicReduction {
     op: AtomicOp,
-    /// What it is before the first subgroup, in each lane.
-    first: u32,
+    /// Identity of the operation: the initial value in each lane.
+    identity: u32,
     address: Address,
     lock: bool,
+    /// The accumulator, one element per lane.
     lanes: Variable,
 }
 
-/// What lanes do to their tally, and what it is at first.
+/// The operation on the accumulator, and its identity.
 fn operation(op: AtomicOp) -> Option<(Op, u32)> {
     Some(match op {
-        // What is taken away is added up.
+        // Subtrahends are added up; the final atomic subtracts the sum.
         AtomicOp::Add | AtomicOp::Sub => (Op::IAdd, 0),
         AtomicOp::SMin => (Op::SMin, i32::MAX.cast_unsigned()),
         AtomicOp::UMin => (Op::UMin, u32::MAX),
@@ -48,23 +49,23 @@ fn operation(op: AtomicOp) -> Option<(Op, u32)> {
 }
 
 impl Widen<'_> {
-    /// The atomics of the kernel that may be done at the end: all or none.
-    pub(super) fn find_tallied(&mut self) {
+    /// Finds the atomics of the kernel that may be executed after the last subgroup: all or none.
+    pub(super) fn find_reducible_atomics(&mut self) {
         let kernel = self.kernel;
         let invocations = kernel.invocations();
         if invocations <= LANES || !invocations.is_multiple_of(LANES) {
             return;
         }
-        let (mut found, mut loops, mut known) = (EntitySet::new(), false, true);
+        let (mut found, mut in_loop, mut constant) = (EntitySet::new(), false, true);
         let mut unused = EntitySet::new();
         for &block in &kernel.layout {
             for &inst in &kernel.blocks[block].insts {
                 match &kernel.insts[inst] {
-                    data @ Scalar::Atomic { .. } if self.can_be_late(data) => {
+                    data @ Scalar::Atomic { .. } if self.is_reducible(data) => {
                         found.insert(inst);
                         kernel.results[inst].into_iter().for_each(|result| _ = unused.insert(result));
-                        loops |= self.uniformity.loops.of(block).is_some();
-                        known &= self.is_known(data);
+                        in_loop |= self.uniformity.loops.of(block).is_some();
+                        constant &= self.has_constant_address(data);
                     }
                     Scalar::Load { place, .. } if self.is_constant(place) => {}
                     Scalar::Load { place: Place::Variable { .. }, .. }
@@ -81,7 +82,7 @@ impl Widen<'_> {
             }
         }
         let atomics = found.keys().count();
-        if atomics == 0 || atomics > 1 && (loops || !known) {
+        if atomics == 0 || atomics > 1 && (in_loop || !constant) {
             return;
         }
         let mut used = false;
@@ -91,17 +92,17 @@ impl Widen<'_> {
             }
         }
         if !used {
-            self.tallied = found;
+            self.reducible_atomics = found;
         }
     }
 
-    fn can_be_late(&self, data: &Scalar) -> bool {
+    fn is_reducible(&self, data: &Scalar) -> bool {
         let Scalar::Atomic { op, place, wide: None, semantics, .. } = data else { return false };
         matches!(place, Place::Buffer { .. }) && semantics.0 & !STORAGE_CLASSES.0 == 0 && operation(*op).is_some()
     }
 
-    /// Whether an atomic's place is a constant one: then it is done at the end for certain.
-    fn is_known(&self, data: &Scalar) -> bool {
+    /// Whether an atomic has a constant address: then [`Widen::reduce_atomic`] succeeds.
+    fn has_constant_address(&self, data: &Scalar) -> bool {
         let Scalar::Atomic { place: Place::Buffer { buffer, offset, .. }, .. } = *data else { return false };
         let ValueDef::Result { inst, .. } = self.kernel.values[buffer] else { return false };
         let Scalar::Buffer { index, .. } = self.kernel.insts[inst] else { return false };
@@ -112,7 +113,7 @@ impl Widen<'_> {
             && offset.is_aligned()
     }
 
-    /// Whether no shader writes there while the kernel runs, by its own promise.
+    /// Whether a place is declared read-only, so that no shader writes it while the kernel runs.
     fn is_constant(&self, place: &Place) -> bool {
         let Place::Buffer { buffer, .. } = *place else { return matches!(place, Place::Push { .. }) };
         let ValueDef::Result { inst, .. } = self.kernel.values[buffer] else { return false };
@@ -121,13 +122,14 @@ impl Widen<'_> {
         data.read_only || data.kind == BindingKind::UniformBuffer
     }
 
-    /// Adds an atomic to a tally, if it is one that can wait and its place is the workgroup's.
-    pub(super) fn tally(&mut self, inst: ir::Inst) -> bool {
+    /// Accumulates the operands of an atomic in registers if it is reducible and its address is the same for the whole
+    /// workgroup.
+    pub(super) fn reduce_atomic(&mut self, inst: ir::Inst) -> bool {
         let Scalar::Atomic { op, ref place, value: Some(value), scope, .. } = self.kernel.insts[inst] else {
             return false;
         };
-        let (Some(start), Some((step, first)), true) =
-            (self.subgroup.start, operation(op), self.tallied.contains(inst))
+        let (Some(start), Some((step, identity)), true) =
+            (self.subgroup.start, operation(op), self.reducible_atomics.contains(inst))
         else {
             return false;
         };
@@ -139,14 +141,14 @@ impl Widen<'_> {
             return false;
         }
         let Target::Word(address) = self.target(region, &offset) else { return false };
-        let mut parts = [address.base].into_iter().chain(address.index.into_iter().flat_map(|(at, end)| [at, end]));
-        if !parts.all(|part| self.builder.is_workgroups(part)) {
+        let mut operands = [address.base].into_iter().chain(address.index.into_iter().flat_map(|(at, end)| [at, end]));
+        if !operands.all(|operand| self.builder.is_workgroups(operand)) {
             return false;
         }
         let lanes = self.builder.variables.declare(Type::V32, Unwritten::Undef);
-        let param = self.builder.param(self.subgroup.turn, Type::V32);
+        let param = self.builder.param(self.subgroup.header, Type::V32);
         self.builder.variables.write(start, lanes, param);
-        self.tallies.push(Tally { op, first, address, lock: is_wide(scope), lanes });
+        self.reductions.push(AtomicReduction { op, identity, address, lock: is_wide(scope), lanes });
         let block = self.builder.current();
         let before = self.builder.read(lanes, block);
         let value = self.vector(value);
@@ -156,36 +158,37 @@ impl Widen<'_> {
         true
     }
 
-    /// What tallies are before the first subgroup, one vector each.
-    pub(super) fn first_tallies(&mut self) -> Vec<Value> {
-        self.tallies.iter().map(|tally| self.builder.constant(Type::V32, tally.first.into())).collect()
+    /// The initial accumulators, one vector per reduction.
+    pub(super) fn reduction_identities(&mut self) -> Vec<Value> {
+        self.reductions.iter().map(|found| self.builder.constant(Type::V32, found.identity.into())).collect()
     }
 
-    /// What they are at the end of a subgroup.
-    pub(super) fn read_tallies(&mut self) -> Vec<Value> {
+    /// The accumulators at the end of a subgroup.
+    pub(super) fn read_reductions(&mut self) -> Vec<Value> {
         let block = self.builder.current();
-        self.tallies.iter().map(|tally| self.builder.read(tally.lanes, block)).collect()
+        self.reductions.iter().map(|found| self.builder.read(found.lanes, block)).collect()
     }
 
-    /// Does what was put off, behind the last subgroup; nothing where a tally is as it was.
-    pub(super) fn settle_tallies(&mut self, totals: &[Value]) {
+    /// Emits the reduced atomics after the last subgroup. Lanes with the identity are masked off: they have no effect, and
+    /// the atomic may never have been reached.
+    pub(super) fn emit_reduced_atomics(&mut self, totals: &[Value]) {
         if totals.is_empty() {
             return;
         }
         self.exec = self.builder.constant(Type::Mask, ALL);
         self.note_exec();
-        for (tally, &value) in self.tallies.clone().into_iter().zip(totals) {
-            let first = self.builder.constant(Type::V32, tally.first.into());
-            let (lanes, inside) = self.lanes_of_target(Target::Word(tally.address));
-            let changed = self.builder.pure(Op::INe, &[value, first]);
+        for (reduction, &value) in self.reductions.clone().into_iter().zip(totals) {
+            let identity = self.builder.constant(Type::V32, reduction.identity.into());
+            let (lanes, inside) = self.lanes_of_target(Target::Word(reduction.address));
+            let changed = self.builder.pure(Op::INe, &[value, identity]);
             let mask = self.builder.and(inside, changed);
             self.builder.emit(InstData::Atomic {
-                op: tally.op,
+                op: reduction.op,
                 lanes,
                 value: Some(value),
                 comparator: None,
                 wide: None,
-                lock: tally.lock,
+                lock: reduction.lock,
                 sequential: false,
                 mask,
             });

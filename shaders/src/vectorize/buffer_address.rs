@@ -1,17 +1,20 @@
-//! Pointers that are values: numbers of buffers, and the pieces of device memory that addresses lie in; other calls.
+//! Pointers as values: buffer numbers, and look-up of the address range of a buffer device address; libcalls.
+//!
+//! `buffer_near` looks up the address of the first active lane only: the fast path, valid if all active addresses lie in the
+//! same range. `buffer_at` looks up each lane's address; accesses then go through a waterfall loop.
 
 use cranelift_entity::EntitySet;
 
 use super::access::address::Term;
 use super::image::ROW;
 use super::{Type, Value, Widen};
-use crate::analysis::{Patterns, Shape};
+use crate::analysis::{LaneOffsetTable, Shape};
 use crate::ir;
 use crate::ir::Op;
 use crate::simd::{Field, InstData, Routine, WideOp};
 
-/// The words of addresses that are looked up.
-pub(super) fn looked_up(kernel: &ir::Kernel) -> EntitySet<ir::Value> {
+/// The low and high words of the addresses that are looked up.
+pub(super) fn address_words(kernel: &ir::Kernel) -> EntitySet<ir::Value> {
     let mut words = EntitySet::new();
     for &inst in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts) {
         if let ir::InstData::BufferAt { low, high } | ir::InstData::BufferNear { low, high } = kernel.insts[inst] {
@@ -22,8 +25,8 @@ pub(super) fn looked_up(kernel: &ir::Kernel) -> EntitySet<ir::Value> {
 }
 
 impl Widen<'_> {
-    /// `buffer_number` and `buffer_of`: a buffer is its descriptor's number here, of which there is none for `u32::MAX`; in
-    /// memory all numbers are one more.
+    /// `buffer_number` and `buffer_of`: a buffer value is a descriptor's number, `u32::MAX` for none. Numbers in memory are
+    /// higher by one, so that 0 is no buffer.
     pub(super) fn renumber(&mut self, result: ir::Value, value: ir::Value, by: u32) {
         let value = if self.shape(value) == Shape::Uniform { self.scalar(value) } else { self.vector(value) };
         let ty = self.builder.ty(value);
@@ -35,22 +38,22 @@ impl Widen<'_> {
         self.define_as(result, sum);
     }
 
-    /// `buffer_at`: a call for addresses of which each lane has its own.
+    /// `buffer_at`: one look-up for a uniform address, a libcall for one address per lane.
     pub(super) fn buffer_at(&mut self, result: ir::Value, low: ir::Value, high: ir::Value) {
-        if self.are_shared([low, high]) {
+        if self.are_uniform([low, high]) {
             let [low, high] = [low, high].map(|word| self.scalar(word));
             let number = self.builder.emit_one(InstData::BufferAt { low, high });
             return self.define_as(result, number);
         }
         let operands = [low, high].map(|word| self.vector(word));
         let found = self.call(Routine::BufferAt, &operands, 2);
-        self.behind.insert(result, found[1]);
+        self.address_offsets.insert(result, found[1]);
         self.define_as(result, found[0]);
     }
 
-    /// `buffer_near`: for the first lane that is on, which speaks for all.
+    /// `buffer_near`: looks up the address of the first active lane, for all lanes.
     pub(super) fn buffer_near(&mut self, result: ir::Value, low: ir::Value, high: ir::Value) {
-        let [low, high] = if self.are_shared([low, high]) {
+        let [low, high] = if self.are_uniform([low, high]) {
             [low, high].map(|word| self.scalar(word))
         } else {
             let lane = self.builder.emit_one(InstData::FirstLane { mask: self.exec });
@@ -63,30 +66,30 @@ impl Widen<'_> {
         self.define_as(result, number);
     }
 
-    fn are_shared(&self, words: [ir::Value; 2]) -> bool {
+    fn are_uniform(&self, words: [ir::Value; 2]) -> bool {
         words.iter().all(|&word| self.shape(word) == Shape::Uniform)
     }
 
-    /// `buffer_offset`.
+    /// `buffer_offset`: the byte offset of an address in a buffer, `u32::MAX` if it lies elsewhere.
     pub(super) fn buffer_offset(&mut self, result: ir::Value, buffer: ir::Value, address: [ir::Value; 2]) {
-        let is_shared = self.are_shared(address);
-        let lies_there = self.lies_there(buffer, address);
+        let is_uniform = self.are_uniform(address);
+        let is_looked_up = self.is_looked_up(buffer, address);
         if self.shape(buffer) != Shape::Uniform {
-            if let Some(&offset) = self.behind.get(&buffer).filter(|_| lies_there) {
+            if let Some(&offset) = self.address_offsets.get(&buffer).filter(|_| is_looked_up) {
                 return self.define_as(result, offset);
             }
             let address = address.map(|word| self.vector(word));
             let offset = self.for_each_buffer(buffer, Some(Type::V32), |widen, buffer, _| {
-                Some(widen.offset_in(buffer, address, lies_there))
+                Some(widen.offset_in(buffer, address, is_looked_up))
             });
             if let Some(offset) = offset {
                 self.define_as(result, offset);
             }
             return;
         }
-        // A lane that speaks for all may have another address than the others.
+        // The look-up may have been for another lane's address, which may lie in another buffer.
         let buffer = self.scalar(buffer);
-        let offset = if is_shared && lies_there {
+        let offset = if is_uniform && is_looked_up {
             let low = self.scalar(address[0]);
             let base = self.builder.emit_one(InstData::BufferBase { buffer });
             let base = self.builder.wide(WideOp::Truncate, &[base]);
@@ -94,7 +97,7 @@ impl Widen<'_> {
         } else {
             let address = address.map(|word| self.vector(word));
             let offset = self.offset_in(buffer, address, false);
-            if is_shared && self.uniformity.shape(result) == Shape::Uniform {
+            if is_uniform && self.uniformity.shape(result) == Shape::Uniform {
                 let lane = self.builder.s32(0);
                 self.builder.emit_one(InstData::Extract { vector: offset, lane })
             } else {
@@ -104,8 +107,8 @@ impl Widen<'_> {
         self.define_as(result, offset);
     }
 
-    /// Whether an address lies in a buffer, or in none, since that was found by it.
-    fn lies_there(&self, buffer: ir::Value, address: [ir::Value; 2]) -> bool {
+    /// Whether the buffer is the result of looking up this address: then the address lies in it, or in none.
+    fn is_looked_up(&self, buffer: ir::Value, address: [ir::Value; 2]) -> bool {
         let ir::ValueDef::Result { inst, .. } = self.kernel.values[buffer] else { return false };
         match self.kernel.insts[inst] {
             ir::InstData::BufferAt { low, high } | ir::InstData::BufferNear { low, high } => [low, high] == address,
@@ -113,30 +116,30 @@ impl Widen<'_> {
         }
     }
 
-    /// How many bytes addresses lie behind the beginning of one buffer, in vectors.
-    fn offset_in(&mut self, buffer: Value, [low, high]: [Value; 2], lies_there: bool) -> Value {
+    /// Byte offsets of addresses from the start of one buffer, `v32`; `u32::MAX` for differences of 4 GiB and more.
+    fn offset_in(&mut self, buffer: Value, [low, high]: [Value; 2], is_looked_up: bool) -> Value {
         let base = self.builder.emit_one(InstData::BufferBase { buffer });
         let first = self.builder.wide(WideOp::Truncate, &[base]);
         let first = self.builder.splat(first);
         let bytes = self.builder.pure(Op::ISub, &[low, first]);
-        if lies_there {
+        if is_looked_up {
             return bytes;
         }
         let amount = self.builder.s64(32);
-        let above = self.builder.wide(WideOp::Shr, &[base, amount]);
-        let above = self.builder.wide(WideOp::Truncate, &[above]);
-        let above = self.builder.splat(above);
-        // The high word of the difference has to be 0.
+        let base_high = self.builder.wide(WideOp::Shr, &[base, amount]);
+        let base_high = self.builder.wide(WideOp::Truncate, &[base_high]);
+        let base_high = self.builder.splat(base_high);
+        // The high word of the 64-bit difference has to be 0.
         let borrows = self.builder.pure(Op::ULt, &[low, first]);
         let [none, one] = [0, 1].map(|bits| self.builder.constant(Type::V32, bits));
         let borrow = self.builder.select(borrows, one, none);
-        let above = self.builder.pure(Op::IAdd, &[above, borrow]);
-        let fits = self.builder.pure(Op::IEq, &[high, above]);
+        let base_high = self.builder.pure(Op::IAdd, &[base_high, borrow]);
+        let fits = self.builder.pure(Op::IEq, &[high, base_high]);
         let far = self.builder.constant(Type::V32, u64::from(u32::MAX));
         self.builder.select(fits, bytes, far)
     }
 
-    /// `reaches`: for all lanes that are on at once.
+    /// `reaches`: a conservative in-bounds predicate: true only if all active lanes access one buffer in bounds.
     pub(super) fn reaches(&mut self, result: ir::Value, buffer: ir::Value, offset: ir::Value) {
         if self.shape(buffer) != Shape::Uniform {
             let no = self.builder.constant(Type::S1, 0);
@@ -150,18 +153,18 @@ impl Widen<'_> {
             let inside = self.builder.wide(WideOp::Lt, &[skip, region.len]);
             return self.define_as(result, inside);
         }
-        // Bytes that begin inside, not whole words.
+        // The first byte of an access has to be in bounds, while `count` counts whole words: 3 bytes more.
         let three = self.builder.s64(3);
         let rest = self.skip(region, skip).len;
         let rest = self.builder.wide(WideOp::Add, &[rest, three]);
         let inside = if let [Term { value, stride }] = offset.lanes[..]
-            && self.shape(value) == Shape::Pattern(Patterns::ROW)
+            && self.shape(value) == Shape::Affine(LaneOffsetTable::CONTIGUOUS)
         {
             let limit = self.count(rest, stride);
             let bits = self.builder.mask_bits(self.exec);
             let last = self.builder.pure(Op::FindUMsb, &[bits]);
             let first = self.get(value);
-            // In 64 bits: a row that wraps is outside.
+            // In 64 bits, so that a row that wraps modulo 2^32 is out of bounds.
             let [first, last, limit] = [first, last, limit].map(|word| self.builder.wide(WideOp::Extend, &[word]));
             let last = self.builder.wide(WideOp::Add, &[first, last]);
             self.builder.wide(WideOp::Lt, &[last, limit])
@@ -174,7 +177,7 @@ impl Widen<'_> {
         self.define_as(result, inside);
     }
 
-    /// Calls a routine, which gives `results` vectors.
+    /// Emits a libcall with `results` result vectors. Operands and results are rows of 16 words in the call area.
     pub(super) fn call(
         &mut self,
         routine: Routine,
@@ -193,17 +196,18 @@ impl Widen<'_> {
         (0..results).map(|row| self.builder.emit_value(load(row))).collect()
     }
 
-    /// `clock`.
+    /// `clock`: a 64-bit counter.
     pub(super) fn clock(&mut self, result: ir::Value) {
         let words = self.call(Routine::Clock, &[], 2);
-        self.highs.insert(result, words[1]);
+        self.high_words.insert(result, words[1]);
         self.define_as(result, words[0]);
     }
 
-    /// `print`.
+    /// `print`: the first operand vector is the mask of active lanes, all ones or 0 per lane.
     pub(super) fn print(&mut self, message: u32, args: &[ir::Value]) {
-        let (on, off) = (self.builder.constant(Type::V32, u32::MAX.into()), self.builder.constant(Type::V32, 0));
-        let mut rows = vec![self.builder.select(self.exec, on, off)];
+        let active = self.builder.constant(Type::V32, u32::MAX.into());
+        let inactive = self.builder.constant(Type::V32, 0);
+        let mut rows = vec![self.builder.select(self.exec, active, inactive)];
         rows.extend(args.iter().map(|&arg| self.vector(arg)));
         let words = (args.len() as u32).saturating_sub(3);
         self.call(Routine::Print { message, words }, &rows, 0);

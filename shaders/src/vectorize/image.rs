@@ -61,7 +61,7 @@ impl Widen<'_> {
         for (component, result) in results {
             let Some(at) = components.iter().position(|&other| other == component) else { continue };
             // Only active lanes got a texel. What is uniform is in all lanes.
-            let is_shared = self.uniformity.shape(result) == Shape::Uniform && !self.all_lanes_are_on();
+            let is_shared = self.uniformity.shape(result) == Shape::Uniform && !self.all_lanes_active();
             let value = if is_shared { self.of_active_lanes(texel[at]) } else { texel[at] };
             self.define_as(result, value);
         }

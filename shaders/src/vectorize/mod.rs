@@ -1,8 +1,10 @@
-//! Widening: the scalar IR of one invocation becomes code for a workgroup, 16 invocations at a time.
+//! Vectorizer: translates the scalar IR of one invocation to SIMD IR for a workgroup, 16 invocations per subgroup.
 //!
-//! `control` turns branches into masks and jumps, as [`Flow`](crate::analysis::Flow) says; `subgroups` runs that for each subgroup and splits
-//! it at barriers; `prepare` has made loops ready; `values` knows in which form a value is; `pure`, `address`, `access` and `atomic` translate
-//! instructions.
+//! `prepare` transforms the scalar IR: canonical loops, merged workgroups, scalarized loops. `masks` turns control flow
+//! into masks and jumps, following [`Linearization`](crate::analysis::Linearization). `subgroup_loop` splits the code at
+//! barriers and loops over the subgroups. `values` keeps the SIMD form of each scalar value. `arithmetic`, `access`,
+//! `atomic`, `atomic_reduction`, `buffer_address`, `subgroup_ops`, `image` and `sample` translate instructions.
+//! `bounded_loops` finds the loops that need no stop-flag poll.
 
 mod access;
 mod arithmetic;
@@ -28,33 +30,33 @@ use super::simd::{Block, Kernel, LANES, Type, Value};
 use crate::analysis::{Ranges, Uniformity};
 use crate::ir;
 
-/// Most instructions of a kernel in which a load more for each subgroup counts.
-const SHORT: usize = 256;
+/// Scalar instructions of a small kernel, at most: see [`Widen::is_small_kernel`].
+const MAX_SMALL_KERNEL: usize = 256;
 
-/// Why a kernel cannot be widened: the interpreter has to run it.
+/// The reason why a kernel cannot be vectorized: the interpreter has to run it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unsupported(pub String);
 
-/// Widens a kernel that the verifier accepts and in which lowering has left basic operations only.
+/// Vectorizes a kernel that the verifier accepts and that has basic operations only, after lowering.
 ///
 /// # Errors
 ///
-/// What the SIMD form cannot express, or not in reasonable space.
+/// The kernel cannot be expressed in SIMD IR, or needs too much memory or code.
 pub fn widen(kernel: &ir::Kernel) -> Result<Kernel, Unsupported> {
-    let Prepared { kernel, uniformity, abreast, serial, fillers } = prepare(kernel)?;
-    let mut widen = Widen::new(&kernel, &uniformity, abreast, serial);
+    let Prepared { kernel, uniformity, merged_workgroups, serial, fillers } = prepare(kernel)?;
+    let mut widen = Widen::new(&kernel, &uniformity, merged_workgroups, serial);
     widen.fillers = fillers;
     widen.check()?;
     widen.subgroups()
 }
 
-/// What a scalar value became.
+/// The SIMD form of a scalar value that is used in several blocks.
 #[derive(Clone, Copy, Debug)]
 enum Form {
-    /// A value that can be used everywhere.
+    /// A SIMD value that is the same everywhere in a subgroup's run, so it needs no variable.
     Outer(Value),
-    /// Written to this variable where it is defined.
+    /// An SSA variable that is written where the value is defined.
     Variable(Variable),
 }
 
@@ -62,90 +64,94 @@ struct Widen<'a> {
     kernel: &'a ir::Kernel,
     uniformity: &'a Uniformity,
     builder: Builder,
-    /// Values of the block that is translated now.
+    /// SIMD forms of the values of the current block.
     local: HashMap<ir::Value, Value>,
     forms: SecondaryMap<ir::Value, Option<Form>>,
-    /// What samples of the block have in common.
+    /// Address computations that the image samples of the block share.
     samples: sample::Known,
-    /// What lanes that left a loop took with them.
-    frozen: HashMap<ir::Value, Variable>,
-    /// High words of what 64-bit atomics of the block gave.
-    highs: HashMap<ir::Value, Value>,
-    /// How far behind the beginnings of the buffers that the block looked up their addresses lie.
-    behind: HashMap<ir::Value, Value>,
-    /// The outermost divergent loop that lanes leave with each of them.
-    left: HashMap<ir::Value, usize>,
-    /// Values that other blocks use.
-    shared: EntitySet<ir::Value>,
-    /// Offsets of elements that are used as numbers, too.
+    /// Temporal divergence: the variable, one element per lane, of each value that is live out of a divergent loop.
+    live_outs: HashMap<ir::Value, Variable>,
+    /// High words of the 64-bit results of the block, by the value of the low word.
+    high_words: HashMap<ir::Value, Value>,
+    /// Byte offset of each looked-up address from the start of its buffer, by the result of `buffer_at`.
+    address_offsets: HashMap<ir::Value, Value>,
+    /// The outermost divergent loop that each of [`Widen::live_outs`] leaves, as index into `Loops::all`.
+    exited_loops: HashMap<ir::Value, usize>,
+    /// Values that are used outside of their defining block.
+    cross_block: EntitySet<ir::Value>,
+    /// Results of `element` that are also used as numbers, so that the 32-bit sum has to be computed.
     numbers: EntitySet<ir::Value>,
-    /// The scalar block that is translated now.
+    /// The scalar block that is being translated.
     block: ir::Block,
-    /// Its lanes.
+    /// Its execution mask.
     exec: Value,
     control: masks::Control,
     subgroup: subgroup_loop::regions::Subgroup,
-    /// Arguments that stand for nothing.
+    /// Block arguments with unspecified values: the parameter is not read after such an edge.
     fillers: EntitySet<ir::Value>,
     /// First descriptor of each binding.
     descriptors: SecondaryMap<ir::Binding, u32>,
     /// Byte offset of each variable in its space.
-    places: SecondaryMap<ir::Variable, u32>,
-    /// How large offsets can be, where there is memory of a known size.
+    variable_offsets: SecondaryMap<ir::Variable, u32>,
+    /// Value ranges, to prove accesses to variables in bounds; `None` if the kernel has no variables.
     ranges: Option<Ranges>,
-    /// Atomics that may be done behind the last subgroup.
-    tallied: EntitySet<ir::Inst>,
-    /// Those that are.
-    tallies: Vec<atomic_reduction::Tally>,
-    /// By place in [`Loops::all`](crate::analysis::Loops::all): trips of loops that need not ask whether to stop.
-    short: Vec<Option<u64>>,
-    /// Loops for one lane after another.
+    /// Atomics that may be executed once, after the last subgroup.
+    reducible_atomics: EntitySet<ir::Inst>,
+    /// Those of them that are reduced in registers.
+    reductions: Vec<atomic_reduction::AtomicReduction>,
+    /// Upper bound of the trip count of each loop in [`Loops::all`](crate::analysis::Loops::all) that needs no stop-flag
+    /// poll; `None`: the loop polls.
+    trip_counts: Vec<Option<u64>>,
+    /// Loops that run for one lane at a time.
     serial: Serial,
-    /// Whether the kernel is so short that a load more for each subgroup counts, and a register for all of it does not.
-    is_short: bool,
-    /// Words of addresses, which are looked up as seldom as can be.
-    looked_up: EntitySet<ir::Value>,
-    /// What the index of the load that is translated now is below, if the loop around it asked for that.
-    below: Option<ir::Value>,
+    /// Whether push constants are loaded once before the subgroup loop. In a kernel of few instructions one load per
+    /// subgroup costs more than a register that stays occupied in the whole kernel.
+    is_small_kernel: bool,
+    /// Low and high words of the addresses that are looked up. Push constants among them are loaded before the subgroup
+    /// loop, so that the look-up is loop-invariant, too.
+    address_words: EntitySet<ir::Value>,
+    /// Known exclusive upper bound of the index of the load that is being translated, from a scalarized loop.
+    index_bound: Option<ir::Value>,
 }
 
 impl<'a> Widen<'a> {
-    fn new(kernel: &'a ir::Kernel, uniformity: &'a Uniformity, abreast: u32, serial: Serial) -> Self {
+    fn new(kernel: &'a ir::Kernel, uniformity: &'a Uniformity, merged_workgroups: u32, serial: Serial) -> Self {
         let mut simd = Kernel::new(kernel.name.clone());
-        simd.abreast = abreast;
+        simd.merged_workgroups = merged_workgroups;
         let [x, y, z] = kernel.workgroup_size;
-        simd.workgroup_size = [x / abreast.max(1), y, z];
+        simd.workgroup_size = [x / merged_workgroups.max(1), y, z];
         simd.work = kernel.work.clone();
         simd.shared_bytes = kernel.shared_bytes();
-        simd.publishes = atomic::publishes(kernel);
-        let mut short = bounded_loops::short_loops(kernel, &uniformity.loops, &uniformity.dominators);
-        for (found, short) in uniformity.loops.all.iter().zip(&mut short) {
+        simd.releases = atomic::releases(kernel);
+        let mut trip_counts = bounded_loops::bounded_trip_counts(kernel, &uniformity.loops, &uniformity.dominators);
+        for (found, trip_count) in uniformity.loops.all.iter().zip(&mut trip_counts) {
             if serial.headers.contains(found.header) {
-                *short = Some(u64::from(MAX_ITERATIONS) + 2);
+                *trip_count = Some(u64::from(MAX_ITERATIONS) + 2);
             }
         }
-        simd.most_steps = bounded_loops::most_steps(kernel, &uniformity.loops, &short);
+        simd.max_steps = bounded_loops::max_steps(kernel, &uniformity.loops, &trip_counts);
         let mut descriptors = SecondaryMap::new();
         for (binding, data) in &kernel.bindings {
             descriptors[binding] = simd.descriptors;
             simd.descriptors += data.count;
         }
-        let mut places = SecondaryMap::new();
+        let mut variable_offsets = SecondaryMap::new();
         let mut next = [0; 2];
         for (variable, data) in &kernel.variables {
             if data.space == ir::VariableSpace::Constant {
-                places[variable] = simd.tables.len() as u32 * 4;
+                variable_offsets[variable] = simd.tables.len() as u32 * 4;
                 simd.tables.extend(&data.words);
                 simd.tables.resize(simd.tables.len().next_multiple_of(4), 0);
                 continue;
             }
             let next = &mut next[usize::from(data.space == ir::VariableSpace::Private)];
-            places[variable] = *next;
+            variable_offsets[variable] = *next;
             *next += data.bytes.next_multiple_of(16);
         }
         let mut builder = Builder::new(simd);
         let exec = builder.constant(Type::Mask, super::simd::builder::ALL);
         let subgroup = subgroup_loop::regions::Subgroup::new(&mut builder, kernel);
+        let insts: usize = kernel.layout.iter().map(|&block| kernel.blocks[block].insts.len()).sum();
         let mut widen = Self {
             kernel,
             uniformity,
@@ -153,11 +159,11 @@ impl<'a> Widen<'a> {
             local: HashMap::default(),
             samples: sample::Known::default(),
             forms: SecondaryMap::new(),
-            frozen: HashMap::default(),
-            highs: HashMap::default(),
-            behind: HashMap::default(),
-            left: HashMap::default(),
-            shared: EntitySet::new(),
+            live_outs: HashMap::default(),
+            high_words: HashMap::default(),
+            address_offsets: HashMap::default(),
+            exited_loops: HashMap::default(),
+            cross_block: EntitySet::new(),
             numbers: EntitySet::new(),
             block: kernel.layout[0],
             exec,
@@ -165,23 +171,23 @@ impl<'a> Widen<'a> {
             subgroup,
             fillers: EntitySet::new(),
             descriptors,
-            places,
+            variable_offsets,
             ranges: (!kernel.variables.is_empty()).then(|| Ranges::new(kernel)),
-            tallied: EntitySet::new(),
-            tallies: Vec::new(),
-            short,
+            reducible_atomics: EntitySet::new(),
+            reductions: Vec::new(),
+            trip_counts,
             serial,
-            is_short: kernel.layout.iter().map(|&block| kernel.blocks[block].insts.len()).sum::<usize>() <= SHORT,
-            looked_up: buffer_address::looked_up(kernel),
-            below: None,
+            is_small_kernel: insts <= MAX_SMALL_KERNEL,
+            address_words: buffer_address::address_words(kernel),
+            index_bound: None,
         };
-        widen.find_shared();
+        widen.find_cross_block();
         widen.find_numbers();
-        widen.find_tallied();
+        widen.find_reducible_atomics();
         widen
     }
 
-    /// Refuses what has no SIMD form.
+    /// Rejects kernels that have no SIMD form.
     fn check(&mut self) -> Result<(), Unsupported> {
         let subgroups = u64::from(self.kernel.invocations().div_ceil(LANES));
         let private = u64::from(self.kernel.private_bytes()) * u64::from(LANES) * subgroups;
@@ -193,7 +199,7 @@ impl<'a> Widen<'a> {
             self.block = block;
             for &inst in &kernel.blocks[block].insts {
                 if let ir::InstData::HighWord { of } = kernel.insts[inst]
-                    && self.uniformity.home(of) != Some(block)
+                    && self.uniformity.defining_block(of) != Some(block)
                 {
                     return Err(Unsupported("a 64-bit atomic and its high word are in different blocks".into()));
                 }
@@ -211,8 +217,8 @@ impl<'a> Widen<'a> {
         Ok(())
     }
 
-    /// Finds offsets that are used for something else than to address memory, or after a loop that lanes left at
-    /// different times.
+    /// Finds offsets with a use other than addressing, or with a use as temporally divergent value: these are needed as
+    /// 32-bit numbers.
     fn find_numbers(&mut self) {
         let kernel = self.kernel;
         for &block in &kernel.layout {
@@ -226,18 +232,19 @@ impl<'a> Widen<'a> {
                     ir::InstData::Element { base, .. } => Some(*base),
                     _ => None,
                 };
-                let mut left = offset;
+                let mut pending = offset;
                 data.for_each_use(|value| {
-                    let addresses = left == Some(value) && !self.uniformity.is_frozen(value, block);
+                    let addresses = pending == Some(value) && !self.uniformity.is_temporally_divergent(value, block);
                     if addresses {
-                        left = None;
+                        pending = None;
                     } else {
                         self.numbers.insert(value);
                     }
                 });
             }
         }
-        // What a number is made of is needed as a number.
+        // The sum is computed from the base, so the base of a number is a number, too. Definitions precede uses in the
+        // layout, so one backward pass suffices.
         for &block in kernel.layout.iter().rev() {
             for &inst in kernel.blocks[block].insts.iter().rev() {
                 if let (ir::InstData::Element { base, .. }, Some(result)) = (&kernel.insts[inst], kernel.results[inst])

@@ -1,4 +1,5 @@
-//! In which form a scalar value is, and how it gets into the form that an instruction wants.
+//! SIMD forms of scalar values, and conversions between them: one scalar for a uniform value, the base of a lane-affine
+//! value, or one element per lane.
 
 use super::{Form, Type, Value, Widen};
 use crate::analysis::Shape;
@@ -6,20 +7,20 @@ use crate::ir::{self, InstData as Scalar, Op};
 use crate::simd::InstData;
 use crate::simd::ssa::{Unwritten, Variable, Writers};
 
-/// The type in which a value of that shape is kept. A pattern is kept as its base.
+/// The type in which a value of that shape is kept. A lane-affine value is kept as its base.
 pub(super) fn type_of(ty: ir::Type, shape: Shape) -> Type {
     match (ty, shape) {
         (ir::Type::Bool, Shape::Uniform) => Type::S1,
         (ir::Type::Bool, _) => Type::Mask,
         (ir::Type::F32, _) => Type::V32,
-        (ir::Type::I32, Shape::Uniform | Shape::Pattern(_)) | (ir::Type::Buffer, Shape::Uniform) => Type::S32,
+        (ir::Type::I32, Shape::Uniform | Shape::Affine(_)) | (ir::Type::Buffer, Shape::Uniform) => Type::S32,
         (ir::Type::I32 | ir::Type::Buffer, _) => Type::V32,
     }
 }
 
 impl Widen<'_> {
     /// Finds the values that are used outside the block that defines them.
-    pub(super) fn find_shared(&mut self) {
+    pub(super) fn find_cross_block(&mut self) {
         let kernel = self.kernel;
         for &block in &kernel.layout {
             self.block = block;
@@ -28,18 +29,18 @@ impl Widen<'_> {
                 if let Some(&below) = self.serial.below.get(&inst) {
                     self.note_use(below);
                 }
-                // An access looks at the parts of its offset, wherever they were put together.
+                // An access is translated from the terms of its offset, which other blocks may define.
                 if let Scalar::Load { place, .. } | Scalar::Store { place, .. } | Scalar::Atomic { place, .. } =
                     &kernel.insts[inst]
                 {
                     let offset = self.offset(place.offset());
                     offset.uniform.iter().chain(&offset.lanes).for_each(|term| self.note_use(term.value));
-                    self.uses_of_elements(&offset).into_iter().for_each(|value| self.note_use(value));
+                    self.uses_of_strides(&offset).into_iter().for_each(|value| self.note_use(value));
                     if let Some(clamped) = self.clamped(&offset) {
                         clamped.uses().for_each(|value| self.note_use(value));
                     }
-                    if let Some(strips) = self.strips(&offset) {
-                        strips.uses().for_each(|value| self.note_use(value));
+                    if let Some(segments) = self.segmented(&offset) {
+                        segments.uses().for_each(|value| self.note_use(value));
                     }
                 }
                 if let Scalar::Reaches { offset, .. } = kernel.insts[inst] {
@@ -52,27 +53,27 @@ impl Widen<'_> {
 
     fn note_use(&mut self, value: ir::Value) {
         let block = self.block;
-        if self.uniformity.home(value) == Some(block) {
+        if self.uniformity.defining_block(value) == Some(block) {
             return;
         }
-        self.shared.insert(value);
-        if self.uniformity.is_frozen(value, block) {
+        self.cross_block.insert(value);
+        if self.uniformity.is_temporally_divergent(value, block) {
             let ty = type_of(self.kernel.ty(value), Shape::Varying);
             let variables = &mut self.builder.variables;
-            self.frozen.entry(value).or_insert_with(|| variables.declare(ty, Unwritten::Undef));
-            self.note_left(value);
+            self.live_outs.entry(value).or_insert_with(|| variables.declare(ty, Unwritten::Undef));
+            self.note_exited_loop(value);
         }
     }
 
-    /// Notes the outermost divergent loop that lanes leave with a value on the way to the current block.
-    fn note_left(&mut self, value: ir::Value) {
-        let (loops, flow) = (&self.uniformity.loops, &self.uniformity.flow);
+    /// Notes the outermost divergent loop that contains the value's definition but not the current block.
+    fn note_exited_loop(&mut self, value: ir::Value) {
+        let (loops, linearization) = (&self.uniformity.loops, &self.uniformity.linearization);
         let around = |block| std::iter::successors(loops.of(block), |&number| loops.all[number].parent);
-        let Some(home) = self.uniformity.home(value) else { return };
-        let left = around(home).take_while(|&number| !loops.contains(number, self.block));
-        if let Some(outermost) = left.filter(|&number| flow.is_divergent(number)).last() {
-            let noted = self.left.entry(value).or_insert(outermost);
-            // Loops come before those inside.
+        let Some(definition) = self.uniformity.defining_block(value) else { return };
+        let exited = around(definition).take_while(|&number| !loops.contains(number, self.block));
+        if let Some(outermost) = exited.filter(|&number| linearization.is_divergent(number)).last() {
+            let noted = self.exited_loops.entry(value).or_insert(outermost);
+            // Outer loops have smaller numbers.
             *noted = outermost.min(*noted);
         }
     }
@@ -82,7 +83,7 @@ impl Widen<'_> {
         self.uniformity.shape_in(value, self.block)
     }
 
-    /// Notes what a scalar value became.
+    /// Sets the SIMD form of a scalar value.
     pub(super) fn define(&mut self, value: ir::Value, to: Value) {
         debug_assert_eq!(
             self.builder.ty(to),
@@ -90,28 +91,29 @@ impl Widen<'_> {
             "{value} in {:?}",
             self.block
         );
-        if let Some(&frozen) = self.frozen.get(&value) {
-            self.freeze(value, to, frozen);
+        if let Some(&live_out) = self.live_outs.get(&value) {
+            self.update_live_out(value, to, live_out);
         }
-        if self.builder.is_outer(to) && self.uniformity.home(value).is_some_and(|home| !self.is_param(value, home)) {
+        let defining_block = self.uniformity.defining_block(value);
+        if self.builder.is_outer(to) && defining_block.is_some_and(|block| !self.is_param(value, block)) {
             self.forms[value] = Some(Form::Outer(to));
             return;
         }
         self.local.insert(value, to);
-        if self.shared.contains(value) {
+        if self.cross_block.contains(value) {
             let variable = self.variable(value);
             let within = self.uniformity.loops.of(self.block);
             self.builder.variables.write_only(self.builder.current(), variable, to, within);
         }
     }
 
-    /// Whether a result of the current block has its value already.
+    /// Whether a result of the current block has its SIMD form already.
     pub(super) fn is_defined(&self, value: ir::Value) -> bool {
         self.local.contains_key(&value) || matches!(self.forms[value], Some(Form::Outer(_)))
     }
 
-    fn is_param(&self, value: ir::Value, home: ir::Block) -> bool {
-        self.kernel.blocks[home].params.contains(&value)
+    fn is_param(&self, value: ir::Value, block: ir::Block) -> bool {
+        self.kernel.blocks[block].params.contains(&value)
     }
 
     /// The variable of a value that several blocks use.
@@ -120,38 +122,38 @@ impl Widen<'_> {
             return variable;
         }
         let ty = type_of(self.kernel.ty(value), self.uniformity.shape(value));
-        let home = self.uniformity.home(value).map(|home| self.control.positions[home]);
-        let writers = home.map_or(Writers::Everywhere, Writers::only);
+        let position = self.uniformity.defining_block(value).map(|block| self.control.positions[block]);
+        let writers = position.map_or(Writers::Everywhere, Writers::only);
         let variable = self.builder.variables.declare_of(ty, Unwritten::Undef, writers);
         self.note_common(variable, value);
         self.forms[value] = Some(Form::Variable(variable));
         variable
     }
 
-    /// Lets a variable be carried over barriers if all subgroups have the value.
+    /// Lets a variable be passed over barriers in a loop parameter if all subgroups have the same value.
     pub(super) fn note_common(&mut self, variable: Variable, value: ir::Value) {
         if self.subgroup.is_common(value) {
             self.builder.variables.make_common(variable);
         }
     }
 
-    /// Lanes that are on take the value along; lanes that left keep theirs.
-    fn freeze(&mut self, value: ir::Value, to: Value, frozen: Variable) {
+    /// Temporal divergence: active lanes get the value of this iteration, lanes that left the loop keep theirs.
+    fn update_live_out(&mut self, value: ir::Value, to: Value, live_out: Variable) {
         let block = self.builder.current();
         let shape = self.uniformity.shape(value);
         let wide = self.widened(to, shape);
-        let before = self.builder.read(frozen, block);
+        let before = self.builder.read(live_out, block);
         let after = self.builder.select(self.exec, wide, before);
-        self.builder.variables.write(block, frozen, after);
+        self.builder.variables.write(block, live_out, after);
     }
 
-    /// The value in the form that it is kept in here: the type is that of [`type_of`] for the shape here.
+    /// The value in the form in which it is kept, with the type that [`type_of`] gives for its shape in this block.
     pub(super) fn get(&mut self, value: ir::Value) -> Value {
         let block = self.builder.current();
-        if let Some(&frozen) = self.frozen.get(&value)
-            && self.uniformity.is_frozen(value, self.block)
+        if let Some(&live_out) = self.live_outs.get(&value)
+            && self.uniformity.is_temporally_divergent(value, self.block)
         {
-            return self.builder.read(frozen, block);
+            return self.builder.read(live_out, block);
         }
         if let Some(&local) = self.local.get(&value) {
             return local;
@@ -166,7 +168,7 @@ impl Widen<'_> {
         }
     }
 
-    /// A kept value in each lane.
+    /// A value in its kept form, expanded to one element per lane.
     pub(super) fn widened(&mut self, value: Value, shape: Shape) -> Value {
         let ty = self.builder.ty(value);
         if ty.is_vector() {
@@ -174,7 +176,7 @@ impl Widen<'_> {
         }
         let splat = self.builder.splat(value);
         match shape {
-            Shape::Pattern(pattern) => {
+            Shape::Affine(pattern) => {
                 let values = Box::new(*self.uniformity.patterns.lanes(pattern));
                 let lanes = self.builder.emit_one(InstData::Lanes { values });
                 self.builder.pure(Op::IAdd, &[splat, lanes])
@@ -190,14 +192,15 @@ impl Widen<'_> {
         self.widened(kept, shape)
     }
 
-    /// A uniform value as `s1` or `s32`; the lanes of a uniform float have the same bits.
+    /// A uniform value as `s1` or `s32`. A uniform float is kept as `v32`, so its bits are extracted.
     pub(super) fn scalar(&mut self, value: ir::Value) -> Value {
         debug_assert_eq!(self.shape(value), Shape::Uniform);
         let kept = self.get(value);
         self.of_all_lanes(kept)
     }
 
-    /// What all lanes of a vector have.
+    /// The common value of all 16 lanes, as a scalar. Inactive lanes must hold it, too: otherwise see
+    /// [`Widen::of_active_lanes`].
     pub(super) fn of_all_lanes(&mut self, value: Value) -> Value {
         match self.builder.ty(value) {
             Type::V32 => match self.builder.kernel.constant(value) {
@@ -212,21 +215,21 @@ impl Widen<'_> {
         }
     }
 
-    /// The lane that stands for all active ones, where those have the same.
+    /// The number of an active lane, `s32`, to read a value that is the same in all active lanes.
     pub(super) fn active_lane(&mut self) -> Value {
-        match self.all_lanes_are_on() {
+        match self.all_lanes_active() {
             true => self.builder.s32(0),
             false => self.builder.emit_one(InstData::FirstLane { mask: self.exec }),
         }
     }
 
-    /// What all active lanes of a vector have, as `s32`: of a value that inactive lanes do not hold.
+    /// The common value of the active lanes, as `s32`, for a vector with unspecified inactive lanes.
     pub(super) fn of_active_lanes(&mut self, vector: Value) -> Value {
         let lane = self.active_lane();
         self.builder.emit_one(InstData::Extract { vector, lane })
     }
 
-    /// A result that is kept as its shape says.
+    /// Sets the SIMD form of a scalar value, converted to the form of its shape.
     pub(super) fn define_as(&mut self, value: ir::Value, to: Value) {
         let ty = type_of(self.kernel.ty(value), self.uniformity.shape(value));
         let to = match (ty.is_vector(), self.builder.ty(to).is_vector()) {

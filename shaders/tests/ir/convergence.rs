@@ -1,6 +1,6 @@
 //! What stands in a loop's construct on the way out gets a way back that nobody takes.
 
-use spelter_shaders::ir::{Kernel, hold, verify};
+use spelter_shaders::ir::{Kernel, preserve_convergence, verify};
 
 /// A kernel with a ballot in one of two places.
 fn kernel(on_the_way_out: &str, behind: &str) -> Kernel {
@@ -29,7 +29,7 @@ block4:
 
 /// The text of a kernel with the ways back, which is valid.
 fn held(mut kernel: Kernel) -> String {
-    hold(&mut kernel).expect("few loops are not too many");
+    preserve_convergence(&mut kernel).expect("few loops are not too many");
     verify(&kernel).unwrap_or_else(|error| panic!("{error}\n{kernel}"));
     kernel.to_string()
 }

@@ -1,7 +1,7 @@
 //! Private variables that always hold the same become tables, and no others.
 
 use spelter_shaders::ir::{Kernel, VariableSpace, verify};
-use spelter_shaders::opt::TABLES;
+use spelter_shaders::opt::CONSTANT_ARRAYS;
 
 /// A kernel with a private variable of two words that is loaded at an unknown offset, with `stores` before.
 fn run(blocks: &str) -> Kernel {
@@ -13,7 +13,7 @@ fn run(blocks: &str) -> Kernel {
     );
     let mut kernel = Kernel::parse(&text).expect("the text is a kernel");
     assert_eq!(verify(&kernel), Ok(()), "{kernel}");
-    (TABLES.run)(&mut kernel);
+    (CONSTANT_ARRAYS.run)(&mut kernel);
     assert_eq!(verify(&kernel), Ok(()), "{kernel}");
     kernel
 }

@@ -1,13 +1,13 @@
 //! If-conversion.
 
-use spelter_shaders::opt::FLATTEN;
+use spelter_shaders::opt::IF_CONVERSION;
 
 use crate::check;
 
 #[test]
 fn cheap_sides_become_choices_inner_ones_first() {
     check(
-        FLATTEN,
+        IF_CONVERSION,
         "block0:
             v0 = const.i32 0
             v1 = builtin local_invocation_id.0
@@ -61,14 +61,14 @@ fn memory_and_what_is_dear_stay_behind_the_branch() {
             store var0 + v0, v7
             return"
         );
-        check(FLATTEN, &text, &text);
+        check(IF_CONVERSION, &text, &text);
     }
 }
 
 #[test]
 fn a_conditional_continue_is_flat_and_the_loop_keeps_its_blocks() {
     check(
-        FLATTEN,
+        IF_CONVERSION,
         "block0:
             v0 = const.i32 0
             v1 = builtin local_invocation_id.0
@@ -114,7 +114,7 @@ fn a_conditional_continue_is_flat_and_the_loop_keeps_its_blocks() {
 #[test]
 fn two_arguments_lists_for_one_block_are_a_choice() {
     check(
-        FLATTEN,
+        IF_CONVERSION,
         "block0:
             v0 = const.i32 0
             v1 = builtin local_invocation_id.0

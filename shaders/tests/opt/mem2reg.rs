@@ -1,7 +1,7 @@
 //! Private variables become values.
 
 use spelter_shaders::ir::verify;
-use spelter_shaders::opt::VARIABLES;
+use spelter_shaders::opt::MEM2REG;
 
 use crate::{check, parse};
 
@@ -9,7 +9,7 @@ use crate::{check, parse};
 #[track_caller]
 fn check_with(variables: &str, before: &str, left: &str, after: &str) {
     let head = |variables: &str| format!("kernel \"test\" 1, 1, 1\nbinding0 = storage 0.0[1] 0\n{variables}\n");
-    check(VARIABLES, &(head(variables) + before), &(head(left) + after));
+    check(MEM2REG, &(head(variables) + before), &(head(left) + after));
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn many_words_in_deep_nests_of_loops_stay_in_memory() {
         text += &format!("{}:\njump {}\n{}:\n{next}\n", continuing(i), header(i), merge(i));
     }
     let mut kernel = parse(&text);
-    (VARIABLES.run)(&mut kernel);
+    (MEM2REG.run)(&mut kernel);
     assert_eq!(verify(&kernel), Ok(()));
     let params: usize = kernel.blocks.values().map(|block| block.params.len()).sum();
     assert!((10_000..500_000).contains(&params) && kernel.variables.len() == 1, "{params}");

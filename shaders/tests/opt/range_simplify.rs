@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use spelter_shaders::ir::{InstData, Op, Type, verify};
-use spelter_shaders::opt::{DCE, OFFSETS, PEEPHOLE};
+use spelter_shaders::opt::{DCE, PEEPHOLE, RANGE_SIMPLIFY};
 
 use crate::check;
 use crate::expression;
@@ -13,7 +13,7 @@ use crate::peephole::{input, random, stored};
 fn become_these(pairs: &[(&str, &str)]) {
     for (before, after) in pairs {
         let mut kernel = expression::parse(before);
-        for pass in [PEEPHOLE, OFFSETS, PEEPHOLE] {
+        for pass in [PEEPHOLE, RANGE_SIMPLIFY, PEEPHOLE] {
             (pass.run)(&mut kernel);
         }
         assert_eq!(verify(&kernel), Ok(()), "{kernel}");
@@ -73,7 +73,7 @@ fn offsets_take_what_does_not_wrap() {
 #[test]
 fn facts_of_branches_hold_below_them() {
     check(
-        OFFSETS,
+        RANGE_SIMPLIFY,
         "block0:
             v0 = const.i32 0
             v1 = const.i32 7
@@ -109,7 +109,7 @@ fn facts_of_branches_hold_below_them() {
 #[test]
 fn sums_begin_with_what_a_loop_does_not_change() {
     check(
-        OFFSETS,
+        RANGE_SIMPLIFY,
         "block0:
             v0 = const.i32 0
             v1 = const.i32 1
@@ -177,7 +177,7 @@ proptest! {
                 vec![builder.push_value(data, Type::I32)]
             });
             let mut product = kernel.clone();
-            (OFFSETS.run)(&mut product);
+            (RANGE_SIMPLIFY.run)(&mut product);
             // Around multiples of the divisor, where quotients change, and at the ends.
             let near = times.wrapping_mul(by).wrapping_add(offset).wrapping_sub(1);
             for dividend in [times, near, 0, 1, u32::MAX, 1 << 31, (1 << 31) - 1] {
@@ -195,7 +195,7 @@ proptest! {
     ) {
         let kernel = random(&tape);
         let mut simple = kernel.clone();
-        for pass in [PEEPHOLE, OFFSETS, DCE] {
+        for pass in [PEEPHOLE, RANGE_SIMPLIFY, DCE] {
             (pass.run)(&mut simple);
         }
         prop_assert_eq!(verify(&simple), Ok(()));

@@ -74,14 +74,14 @@ fn two_chains(steps: usize) -> String {
 
 #[test]
 fn chains_run_side_by_side() {
-    let (kernel, before, after) = orders(&two_chains(80), Scheduled::WhereFaster);
+    let (kernel, before, after) = orders(&two_chains(80), Scheduled::WhereProfitable);
     assert!(waiting(&kernel, &before) > 150, "{kernel}");
     assert!(waiting(&kernel, &after) < 20, "{kernel}");
 }
 
 #[test]
 fn short_blocks_stay_as_they_are() {
-    let (_, before, after) = orders(&two_chains(10), Scheduled::WhereFaster);
+    let (_, before, after) = orders(&two_chains(10), Scheduled::WhereProfitable);
     assert_eq!(before, after);
     let (_, before, after) = orders(&two_chains(10), Scheduled::Everywhere);
     assert_ne!(before, after);
@@ -95,7 +95,7 @@ fn chains_start_while_registers_last() {
             .expect("a string");
     }
     body += "data[id.x] = sum;";
-    let (kernel, before, after) = orders(&body, Scheduled::WhereFaster);
+    let (kernel, before, after) = orders(&body, Scheduled::WhereProfitable);
     assert!(waiting(&kernel, &after) < waiting(&kernel, &before) / 2, "{kernel}");
     assert!((10..=30).contains(&most_alive(&kernel, &after)), "{} alive\n{kernel}", most_alive(&kernel, &after));
 }

@@ -63,9 +63,9 @@ block0:
     store_elements v32 + v0 if < [v19, v0], [v39, v40] mask v13
     v97, v98 = load_elements.u8 v32 + v0 by 3 if < [v19, v0]
     v99, v100 = load_elements.u16 v32 + v0 * 8 if < [v19, v0]
-    v101 = load_elements v32 + v0 strips 4 v11 if < [v19]
+    v101 = load_elements v32 + v0 segments 4 v11 if < [v19]
     store_elements v32 + v0 * 32 if < [v19, v0], [v97, v98] mask v13
-    store_elements v32 + v0 strips 8 v11 * 16 if < [v19], [v101] mask v13
+    store_elements v32 + v0 segments 8 v11 * 16 if < [v19], [v101] mask v13
     store_elements.u16 v32 + v0 by 4 if < [v19, v19], [v99, v100] mask v13
     v41 = gather v32 + v9 * 4 mask v13
     v52, v53 = gather_elements v32 + v9 masks [v13, v8]
@@ -176,7 +176,7 @@ fn mistakes_are_told_with_line_and_column() {
     let start = "simd kernel \"k\"\n";
     refused(
         &format!("{start}v0 = const.s32 1"),
-        "2:1: expected `descriptors`, `shared`, `private`, `frames`, `calls`, `abreast`, `publishes`, `tables` or a block",
+        "2:1: expected `descriptors`, `shared`, `private`, `frames`, `calls`, `merged_workgroups`, `releases`, `tables` or a block",
     );
     refused(&format!("{start}shared x"), "2:8: expected a number below 2^32");
     refused(&format!("{start}block0(v0: i32):"), "2:12: expected a type");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use spelter_shaders::compile::{self, Floats, Module};
-use spelter_shaders::simd::{Kernel, Pairs, unroll_and_jam, verify};
+use spelter_shaders::simd::{Interleave, Kernel, unroll_and_jam, verify};
 use spelter_shaders::vectorize::widen;
 
 const HEAD: &str = "var<immediate> limit: u32;
@@ -11,7 +11,7 @@ const HEAD: &str = "var<immediate> limit: u32;
     @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {";
 
 /// The widened kernel, and whether it was made to run in pairs.
-fn paired(body: &str, pairs: Pairs) -> (Kernel, bool) {
+fn paired(body: &str, pairs: Interleave) -> (Kernel, bool) {
     let module = Module::from_wgsl(&format!("{HEAD}{body}}}")).expect("the text is a module");
     let kernel = module.kernel("main", &BTreeMap::new()).expect("it has the entry point");
     let mut wide = widen(&compile::lower(&kernel, Floats::FAST, |_, _| {})).expect("it can be widened");
@@ -33,7 +33,7 @@ const CHAIN: &str = "
 
 #[test]
 fn a_chain_from_trip_to_trip_runs_in_pairs() {
-    let (kernel, faster) = paired(CHAIN, Pairs::WhereFaster);
+    let (kernel, faster) = paired(CHAIN, Interleave::WhereProfitable);
     assert!(faster, "{kernel}");
     // What lanes do is there twice, what both share once.
     assert_eq!(count(&kernel, "fma"), 4, "{kernel}");
@@ -45,19 +45,19 @@ fn a_chain_from_trip_to_trip_runs_in_pairs() {
 #[test]
 fn what_keeps_the_machine_busy_does_not() {
     let body = "data[id.x] = data[id.x] * 2.0 + 1.0;";
-    assert!(!paired(body, Pairs::WhereFaster).1);
-    assert!(paired(body, Pairs::WherePossible).1);
+    assert!(!paired(body, Interleave::WhereProfitable).1);
+    assert!(paired(body, Interleave::WherePossible).1);
 }
 
 #[test]
 fn subgroups_that_branch_for_themselves_cannot() {
     // The same in all lanes of a subgroup, but not in all subgroups.
     let body = "if id.x / 16u % 2u == 0u { data[id.x] = data[id.x] * 2.0; }";
-    let (kernel, possible) = paired(body, Pairs::WherePossible);
+    let (kernel, possible) = paired(body, Interleave::WherePossible);
     assert_eq!(possible, count(&kernel, "any v") > 0, "{kernel}");
     // Private memory is that of the subgroup that runs.
     let body = "var a: array<f32, 4>; a[limit] = 1.0; data[id.x] = a[limit + 1u];";
-    assert!(!paired(body, Pairs::WherePossible).1);
+    assert!(!paired(body, Interleave::WherePossible).1);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn loops_with_a_constant_limit_do_not_poll() {
     let long = "var x = data[id.x]; for (var i = 0u; i < 300u; i++) { for (var j = 0i; j < 200; j++) {
         x = sqrt(x) + 1.0; } } data[id.x] = x;";
     for (body, polls) in [(counted, 0), (open, 1), (long, 1)] {
-        let (kernel, _) = paired(body, Pairs::WhereFaster);
+        let (kernel, _) = paired(body, Interleave::WhereProfitable);
         assert_eq!(count(&kernel, "poll"), polls, "{body}\n{kernel}");
     }
 }

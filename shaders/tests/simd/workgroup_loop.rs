@@ -47,9 +47,9 @@ fn small_workgroups_run_side_by_side() {
         ([1, 64, 1], 1),
         ([2, 64, 1], 1),
     ];
-    for (size, abreast) in sizes {
+    for (size, merged_workgroups) in sizes {
         let kernel = widened(size, "", PLAIN);
-        assert_eq!(kernel.abreast, abreast, "{size:?}\n{kernel}");
+        assert_eq!(kernel.merged_workgroups, merged_workgroups, "{size:?}\n{kernel}");
         verify(&kernel).unwrap_or_else(|error| panic!("{error}\n{kernel}"));
     }
 }
@@ -66,20 +66,20 @@ fn workgroups_that_know_more_of_themselves_run_alone() {
         ("", "words[id.x] = subgroupAdd(id.y);"),
     ];
     for (before, body) in bodies {
-        assert_eq!(widened([8, 8, 1], before, body).abreast, 1, "{body}");
+        assert_eq!(widened([8, 8, 1], before, body).merged_workgroups, 1, "{body}");
     }
     for body in ["words[id.x] = group.y;", "words[id.x] = local.y;", "words[id.x] = groups.x;", PLAIN] {
-        assert_eq!(widened([8, 8, 1], "", body).abreast, 2, "{body}");
+        assert_eq!(widened([8, 8, 1], "", body).merged_workgroups, 2, "{body}");
     }
 }
 
 #[test]
 fn loops_that_lanes_leave_one_by_one_keep_lanes_near_each_other() {
     let to = |end: &str| format!("var n = 0u; while n < {end} {{ n += words[n]; }} words[id.y * 100u + id.x] = n;");
-    assert_eq!(widened([8, 8, 1], "", &to("id.x + id.y")).abreast, 1);
+    assert_eq!(widened([8, 8, 1], "", &to("id.x + id.y")).merged_workgroups, 1);
     // Alone they would not fill the lanes, or lanes leave at once.
-    assert_eq!(widened([4, 2, 1], "", &to("id.x + id.y")).abreast, 4);
-    assert_eq!(widened([8, 8, 1], "", &to("groups.x")).abreast, 2);
+    assert_eq!(widened([4, 2, 1], "", &to("id.x + id.y")).merged_workgroups, 4);
+    assert_eq!(widened([8, 8, 1], "", &to("groups.x")).merged_workgroups, 2);
 }
 
 #[test]

@@ -16,7 +16,7 @@ struct Case {
     /// From lane to lane: bytes, or words (or parts).
     apart: u32,
     by_words: bool,
-    strips: Option<(u32, u32)>,
+    segments: Option<(u32, u32)>,
     base: u32,
     index: u32,
     limits: Vec<u32>,
@@ -36,21 +36,21 @@ impl Case {
 
     /// Where a lane's word is, if it is in bounds.
     fn place(&self, lane: u32, word: u32) -> Option<u32> {
-        let (lanes, step) = self.strips.unwrap_or((16, 0));
-        let strip = (lane / lanes).wrapping_mul(step);
+        let (lanes, step) = self.segments.unwrap_or((16, 0));
+        let segment = (lane / lanes).wrapping_mul(step);
         let (number, bytes) = if self.by_words {
-            let number = self.index.wrapping_add(strip).wrapping_add(lane % lanes * self.apart).wrapping_add(word);
+            let number = self.index.wrapping_add(segment).wrapping_add(lane % lanes * self.apart).wrapping_add(word);
             (number, number.wrapping_mul(self.width))
         } else {
-            let number = self.index.wrapping_add(strip).wrapping_add(lane % lanes);
+            let number = self.index.wrapping_add(segment).wrapping_add(lane % lanes);
             (number, number.wrapping_mul(self.apart).wrapping_add(word * self.width))
         };
         (number < self.limits[word as usize]).then(|| self.base + bytes)
     }
 
-    /// `v0 + v10 strips 8 v11 * 16 if < [v12, v13]`, and what defines it.
+    /// `v0 + v10 segments 8 v11 * 16 if < [v12, v13]`, and what defines it.
     fn elements(&self) -> (String, String) {
-        let numbers = [self.index, self.strips.map_or(0, |strips| strips.1)];
+        let numbers = [self.index, self.segments.map_or(0, |segments| segments.1)];
         let mut text = format!("    v8 = const.s32 0\n    v9 = const.s64 {}\n    v7 = wide.add v0, v9\n", self.base);
         for (at, value) in numbers.iter().chain(&self.limits).enumerate() {
             text += &match self.known[0] {
@@ -58,13 +58,13 @@ impl Case {
                 false => format!("    v{} = load.s32 v4 + v8 * 4 + {} if v8 < v5\n", 10 + at, at * 4),
             };
         }
-        let strips = self.strips.map_or(String::new(), |(lanes, _)| format!(" strips {lanes} v11"));
+        let segments = self.segments.map_or(String::new(), |(lanes, _)| format!(" segments {lanes} v11"));
         let apart = if self.by_words { format!(" by {}", self.apart) } else { format!(" * {}", self.apart) };
-        (text, format!("v7 + v10{strips}{apart} if < [{}]", list(12, self.count)))
+        (text, format!("v7 + v10{segments}{apart} if < [{}]", list(12, self.count)))
     }
 
     fn arguments(&self) -> Vec<u32> {
-        let step = self.strips.map_or(0, |strips| strips.1);
+        let step = self.segments.map_or(0, |segments| segments.1);
         [self.index, step].into_iter().chain(self.limits.iter().copied()).collect()
     }
 }
@@ -77,19 +77,19 @@ fn list(first: u32, count: u32) -> String {
 fn cases(load: bool) -> impl Strategy<Value = Case> {
     let width = prop::sample::select(vec![1, 2, 4, 4]);
     let shape = (width, 1..=4_u32, any::<bool>(), prop::option::of((prop::sample::select(vec![4, 8]), 0..4_u32)));
-    let shape = shape.prop_flat_map(move |(width, count, by_words, strips)| {
+    let shape = shape.prop_flat_map(move |(width, count, by_words, segments)| {
         let words = width == 4;
         let most = if words { 20 } else { 8 / width };
-        let least = if words && load && strips.is_none() { count.max(2) } else { count };
+        let least = if words && load && segments.is_none() { count.max(2) } else { count };
         let apart = if words && load && count != 4 { least..=least } else { least..=most.max(least) };
-        (Just((width, count, by_words, strips.filter(|_| words))), apart, any::<[u8; 4]>())
+        (Just((width, count, by_words, segments.filter(|_| words))), apart, any::<[u8; 4]>())
     });
     let places = (0..MAX_BASE, 0..64_u32, any::<u32>(), 0..24_u32);
     let mask = prop_oneof![Just(0xffff), Just(0xffff), Just(0x7fff), 0..0x1_0000_u32];
     (shape, places, mask, any::<[bool; 2]>()).prop_map(move |(shape, (base, near, any, less), mask, known)| {
-        let ((width, count, by_words, strips), mut apart, choices) = shape;
+        let ((width, count, by_words, segments), mut apart, choices) = shape;
         let mut count = count;
-        if apart == 1 && strips.is_none() {
+        if apart == 1 && segments.is_none() {
             (apart, count) = (2, if load && width == 4 { 2 } else { 1 });
         }
         if load && width == 4 && count < 4 {
@@ -99,10 +99,10 @@ fn cases(load: bool) -> impl Strategy<Value = Case> {
         let most = (BYTES - MAX_BASE - 4 * width) / unit;
         let limit = [most, most, 100.min(most), 17][usize::from(choices[0] % 4)].min(most);
         let limits = (0..count).map(|word| limit - if choices[1] % 3 == 0 { word } else { 0 }).collect();
-        let lanes = strips.map_or(16, |strips| strips.0);
+        let lanes = segments.map_or(16, |segments| segments.0);
         let reach = if by_words { apart * lanes } else { lanes };
-        let strips =
-            strips.map(|(lanes, kind)| (lanes, [reach, reach + near, reach.wrapping_neg(), 3 * reach][kind as usize]));
+        let segments = segments
+            .map(|(lanes, kind)| (lanes, [reach, reach + near, reach.wrapping_neg(), 3 * reach][kind as usize]));
         let index = match choices[2] % 4 {
             0 => near,
             1 => limit.saturating_sub(reach + near),
@@ -112,7 +112,7 @@ fn cases(load: bool) -> impl Strategy<Value = Case> {
         };
         let apart = if by_words { apart } else { apart * width };
         let base = if width == 4 { base / 4 * 4 } else { base };
-        Case { width, count, apart, by_words, strips, base, index, limits, mask, known }
+        Case { width, count, apart, by_words, segments, base, index, limits, mask, known }
     })
 }
 

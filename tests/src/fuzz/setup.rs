@@ -3,7 +3,7 @@
 use spelter_shaders::abi::MAX_PUSH_BYTES;
 use spelter_shaders::ir::{
     AtomicOp, Binding, BindingData, BindingKind, Builder, BuiltIn, InstData, Kernel, Op, Type, Value, VariableData,
-    VariableSpace, Width, hold,
+    VariableSpace, Width, preserve_convergence,
 };
 
 use super::feature::{Feature, Features};
@@ -102,7 +102,7 @@ pub fn generate(tape: Tape, options: Options) -> (Generated, Tape) {
         maker.end(usize::MAX);
     }
     let mut kernel = maker.builder.finish();
-    hold(&mut kernel).expect("constructs nest a few times only");
+    preserve_convergence(&mut kernel).expect("constructs nest a few times only");
     let program = Program { kernel, groups, base, push, addresses, buffers, textures };
     (Generated { program, features: maker.features }, maker.tape)
 }

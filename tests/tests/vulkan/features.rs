@@ -48,7 +48,7 @@ const FEATURES: &[(&str, Use)] = &[
     ("shader_image_float32_atomics", K("images/float_atomics.spvasm")),
     ("shader_image_float32_atomic_add", K("images/float_atomics.spvasm")),
     ("shader_image_float32_atomic_min_max", K("images/float_atomics.spvasm")),
-    ("pipeline_executable_info", T("driver/icd/tests/told.rs", "executables_show_what_became_of_the_shader")),
+    ("pipeline_executable_info", T("driver/icd/tests/messages.rs", "executables_show_what_became_of_the_shader")),
     ("robust_buffer_access2", K("memory/out_of_bounds.spvasm")),
     ("robust_image_access2", K("images/atomics.spvasm")),
     ("null_descriptor", T(DESCRIPTORS, "copied_and_null_descriptors")),
@@ -153,12 +153,12 @@ const CACHES: &str = "driver/icd/tests/caches.rs";
 const TRIALS: &str = "tests/tests/vulkan/main.rs";
 const NEWER: &str = "driver/icd/tests/newer.rs";
 const CHAINS: &str = "driver/icd/tests/chains.rs";
-const TOLD: &str = "driver/icd/tests/told.rs";
+const MESSAGES: &str = "driver/icd/tests/messages.rs";
 
 /// Each advertised extension, of the instance and of the device.
 const EXTENSIONS: &[(&str, Use)] = &[
-    ("VK_EXT_debug_report", T(TOLD, "the_older_callbacks_hear_as_well")),
-    ("VK_EXT_debug_utils", T(TOLD, "messages_name_objects_and_labels_and_stay_in_their_instance")),
+    ("VK_EXT_debug_report", T(MESSAGES, "the_older_callbacks_hear_as_well")),
+    ("VK_EXT_debug_utils", T(MESSAGES, "messages_name_objects_and_labels_and_stay_in_their_instance")),
     ("VK_KHR_device_group_creation", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
     ("VK_KHR_external_memory_capabilities", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
     ("VK_KHR_get_physical_device_properties2", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
@@ -212,7 +212,7 @@ const EXTENSIONS: &[(&str, Use)] = &[
     ("VK_KHR_maintenance2", T(OBJECTS, "images_are_viewed_in_the_formats_of_their_list")),
     ("VK_KHR_maintenance3", T(OBJECTS, "a_set_has_as_many_bytes_of_its_last_block_as_it_asks_for")),
     ("VK_KHR_maintenance4", K("constants/local_size_id.spvasm")),
-    ("VK_KHR_pipeline_executable_properties", T(TOLD, "executables_show_what_became_of_the_shader")),
+    ("VK_KHR_pipeline_executable_properties", T(MESSAGES, "executables_show_what_became_of_the_shader")),
     ("VK_KHR_push_descriptor", M("pushed", "memory/indexed_arrays.spvasm")),
     ("VK_KHR_relaxed_block_layout", K("types/layout.spvasm")),
     ("VK_KHR_sampler_mirror_clamp_to_edge", K("images/mirror_once.spvasm")),

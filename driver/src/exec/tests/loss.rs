@@ -1,10 +1,10 @@
-//! What loses a device: too much time, a panic, want of memory; and what does not.
+//! Causes of a lost device: an overrun, a panic, no memory; and cases that must not lose it.
 
 use std::time::Instant;
 
 use super::*;
 
-/// Works, which counts, unlike sleep.
+/// Uses CPU time, which the limit counts (sleep is not counted).
 fn work(time: Duration) {
     let start = Instant::now();
     while start.elapsed() < time {
@@ -44,7 +44,7 @@ fn the_time_limit_counts_for_each_command_of_a_phase() {
     let slow = kernel(|_, _| work(Duration::from_millis(20)));
     let fast = kernel(|_, _| ());
     for (workers, fasts) in [(1, 0), (2, 0), (2, 112)] {
-        // With 112 fast ones after them, all slow ones are in the first chunk: others start after them, and end before.
+        // With 112 fast commands after them, all slow ones are in the first chunk: the others start later and end earlier.
         let executor = limited(workers, 250);
         let slows = if fasts == 0 { 40 } else { 16 };
         let phase = (0..slows).map(|_| one("slow", &slow)).chain((0..fasts).map(|_| one("fast", &fast))).collect();
@@ -54,10 +54,10 @@ fn the_time_limit_counts_for_each_command_of_a_phase() {
     }
 }
 
-/// So is one whose process is stopped, or that gets little of its machine.
+/// The same holds for a process that is stopped or that gets a small share of its machine.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_kernel_that_waits_longer_than_the_limit_does_not_work_so_long() {
+fn a_kernel_that_sleeps_longer_than_the_limit_is_not_an_overrun() {
     let executor = limited(2, 100);
     let (batch, fence) =
         batch(&executor, vec![vec![one("waits", &kernel(|_, _| std::thread::sleep(Duration::from_secs(1))))]]);
@@ -82,7 +82,7 @@ fn a_huge_grid_is_one_command() {
 }
 
 #[test]
-fn a_panic_in_a_kernel_loses_the_device_and_hangs_nobody() {
+fn a_panic_in_a_kernel_loses_the_device_and_hangs_no_thread() {
     let executor = executor(2);
     let queue = executor.queue();
     let code = kernel(|_, [x, ..]| assert!(x != 70, "seventy"));

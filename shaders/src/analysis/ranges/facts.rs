@@ -1,20 +1,20 @@
-//! What a branch's condition says about the operands of comparisons, on the side where it is true or false.
+//! Facts from branch conditions: ranges of compared values where a condition is known to be true or false.
 
 use smallvec::SmallVec;
 
 use super::range::Range;
 use crate::ir::{InstData, Kernel, Op, Value, ValueDef};
 
-/// Values with what is known about them.
+/// Values with their ranges.
 pub(super) type Facts = SmallVec<[(Value, Range); 4]>;
 
-/// How many steps `and`, `or` and `not` are followed.
-const DEPTH: u32 = 4;
+/// Nesting of `and`, `or` and `not` that is followed.
+const MAX_DEPTH: u32 = 4;
 
-/// Gathers what follows from `condition` being `truth`; `range` tells what is known so far.
+/// Collects the facts that follow from `condition == truth`; `range` gives the ranges known so far.
 pub(super) fn facts(kernel: &Kernel, condition: Value, truth: bool, range: impl Fn(Value) -> Range) -> Facts {
     let mut facts = Facts::new();
-    gather(kernel, condition, truth, DEPTH, &range, &mut facts);
+    gather(kernel, condition, truth, MAX_DEPTH, &range, &mut facts);
     facts
 }
 
@@ -47,7 +47,7 @@ fn gather(
     }
 }
 
-/// The operands' ranges where a comparison gives `truth`; `None` if that says nothing.
+/// The ranges of the operands of a comparison that yields `truth`; `None` if it implies nothing.
 fn comparison(op: Op, truth: bool, a: Range, b: Range) -> Option<(Range, Range)> {
     let swap = |(b, a)| (a, b);
     match (op, truth) {
@@ -67,8 +67,8 @@ fn comparison(op: Op, truth: bool, a: Range, b: Range) -> Option<(Range, Range)>
 
 /// `a < b`.
 fn less(a: Range, b: Range) -> Option<(Range, Range)> {
-    let (most, least) = (b.high.checked_sub(1)?, a.low.checked_add(1)?);
-    Some((a.meet(Range::up_to(most)), b.meet(Range::between(least, u32::MAX))))
+    let (max, min) = (b.high.checked_sub(1)?, a.low.checked_add(1)?);
+    Some((a.meet(Range::up_to(max)), b.meet(Range::between(min, u32::MAX))))
 }
 
 /// `a <= b`.
@@ -76,7 +76,7 @@ fn at_most(a: Range, b: Range) -> Option<(Range, Range)> {
     Some((a.meet(Range::up_to(b.high)), b.meet(Range::between(a.low, u32::MAX))))
 }
 
-/// A signed comparison whose lesser side is natural: then both are, and it is an unsigned one.
+/// A signed comparison whose lesser side is not negative: then neither is the other, and the comparison is unsigned.
 fn signed(a: Range, b: Range, unsigned: impl Fn(Range, Range) -> Option<(Range, Range)>) -> Option<(Range, Range)> {
     if !a.is_natural() {
         return None;
@@ -84,7 +84,7 @@ fn signed(a: Range, b: Range, unsigned: impl Fn(Range, Range) -> Option<(Range, 
     unsigned(a, b.meet(Range::up_to(i32::MAX.cast_unsigned())))
 }
 
-/// The range without a single value at one of its ends.
+/// The range without the only value of `other`, if that is one of its bounds.
 fn without(range: Range, other: Range) -> Range {
     match other.value() {
         Some(value) if value == range.low && range.low < range.high => Range { low: range.low + 1, ..range },

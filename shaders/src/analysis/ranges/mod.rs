@@ -1,9 +1,11 @@
-//! How large an `i32` can be, and which power of two divides it: for bounds checks, alignment, and divisions.
+//! Value-range analysis of `i32` values: unsigned interval and known trailing zeros (bounds checks, alignment,
+//! divisions).
 //!
-//! `range` is what may be known about a value, `transfer` what operations make of it, `facts` what a branch tells. A pass
-//! walks the dominator tree; below a branch the facts hold, so that what a loop computes from its counter knows the
-//! counter's limit. Parameters take what their branches passed. The first pass hopes the best about back edges; while that
-//! was too good, the parameter is widened and the next pass tries again. What holds at last is made narrower once more.
+//! `range` is the abstract domain, `transfer` has the transfer functions, `facts` the ranges that branch conditions
+//! imply. A pass walks the dominator tree; the facts of a branch hold in the blocks that its edge dominates, so
+//! values computed from a loop counter use the counter's limit. Block parameters join the arguments of all edges. The
+//! first pass ignores back edges; as long as their arguments are outside the assumed range, it is widened and another
+//! pass runs. After the fixed point one narrowing pass follows.
 
 mod facts;
 mod range;
@@ -18,21 +20,21 @@ use crate::ir::{Block, BlockCall, InstData, Kernel, Op, Type, Value, ValueDef};
 use facts::{Facts, facts};
 pub use range::Range;
 
-/// Passes after which a parameter that still grows can be anything.
-const PATIENCE: u32 = 4;
+/// From this pass on, a loop parameter that still grows becomes [`Range::ANY`].
+const MAX_WIDENING_PASSES: u32 = 4;
 
-/// Passes after which every parameter that a loop changes can be anything: one more pass is the last.
-const LIMIT: u32 = 8;
+/// From this pass on, all loop parameters become [`Range::ANY`]: one more pass reaches the fixed point.
+const MAX_PASSES: u32 = 8;
 
-/// Dominators that [`Ranges::at`] asks for facts, at most.
-const FACTS_ABOVE: usize = 24;
+/// Dominators with facts that [`Ranges::at`] visits at most.
+const MAX_DOMINATORS: usize = 24;
 
 /// The ranges of a kernel's values of type `i32`.
 #[derive(Debug)]
 pub struct Ranges {
     ranges: SecondaryMap<Value, Range>,
     facts: SecondaryMap<Block, Facts>,
-    /// The next block above with facts.
+    /// The nearest strict dominator with facts.
     above: SecondaryMap<Block, PackedOption<Block>>,
 }
 
@@ -46,7 +48,7 @@ impl Ranges {
         loop {
             pass += 1;
             analysis.pass(&walk);
-            if analysis.settle(pass) {
+            if analysis.widen(pass) {
                 break;
             }
         }
@@ -57,12 +59,12 @@ impl Ranges {
         Self { ranges: analysis.ranges, facts: analysis.facts, above }
     }
 
-    /// What an operation with an `i32` as result makes of operands.
+    /// The range of an operation's `i32` result, from the ranges of its operands.
     pub fn evaluate(op: Op, args: &[Range]) -> Range {
         transfer::pure(op, args)
     }
 
-    /// What the operations that lead to a value tell about it, up to `depth` of them; branches are not looked at.
+    /// The range of a value from the operations that compute it, `depth` levels of them, without facts from branches.
     pub fn local(kernel: &Kernel, value: Value, depth: usize) -> Range {
         let ValueDef::Result { inst, .. } = kernel.values[value] else { return Range::ANY };
         if kernel.ty(value) != Type::I32 || depth == 0 {
@@ -81,16 +83,16 @@ impl Ranges {
         }
     }
 
-    /// What is known about a value wherever it is used.
+    /// The range of a value at all its uses.
     pub fn range(&self, value: Value) -> Range {
         self.ranges[value]
     }
 
-    /// What is known about a value in a block, the conditions of the branches above included.
+    /// The range of a value in a block, with the facts of the branches that dominate it.
     pub fn at(&self, block: Block, value: Value) -> Range {
         let mut range = self.ranges[value];
         let mut next = Some(block);
-        for _ in 0..FACTS_ABOVE {
+        for _ in 0..MAX_DOMINATORS {
             let Some(block) = next else { break };
             for &(of, fact) in &self.facts[block] {
                 if of == value {
@@ -102,12 +104,12 @@ impl Ranges {
         range
     }
 
-    /// The greatest value, unsigned.
+    /// Unsigned upper bound.
     pub fn upper(&self, value: Value) -> u32 {
         self.ranges[value].high
     }
 
-    /// The least value, unsigned.
+    /// Unsigned lower bound.
     pub fn lower(&self, value: Value) -> u32 {
         self.ranges[value].low
     }
@@ -117,7 +119,7 @@ impl Ranges {
         1 << self.ranges[value].zeros.min(31)
     }
 
-    /// As [`Ranges::multiple_of`], but `u32::MAX`, which stands for offsets that are too large, does not count.
+    /// As [`Ranges::multiple_of`], but ignores `u32::MAX`, the saturated value of offsets that are too large.
     pub fn multiple_of_unless_max(&self, value: Value) -> u32 {
         1 << self.ranges[value].zeros_unless_max.min(31)
     }
@@ -137,39 +139,39 @@ fn above(
     above
 }
 
-/// What flows into the parameters of a block in one pass.
+/// Arguments of a block's parameters in one pass.
 #[derive(Clone, Debug, Default)]
 struct Incoming {
-    /// Joined over the branches seen so far, `None` before the first.
+    /// Join over the edges visited so far; `None` before the first.
     ranges: SmallVec<[Option<Range>; 4]>,
-    /// Whether the pass has been at the block.
+    /// Whether the pass has visited the block: edges that follow are back edges.
     entered: bool,
 }
 
 struct Analysis<'k> {
     kernel: &'k Kernel,
-    /// What is known at the place where the pass is.
+    /// Ranges at the current point of the walk.
     ranges: SecondaryMap<Value, Range>,
     incoming: SecondaryMap<Block, Incoming>,
-    /// What is assumed about the parameters of blocks with back edges.
+    /// Assumed ranges of the parameters of blocks with back edges (the current widening state).
     assumed: SecondaryMap<Block, Option<SmallVec<[Range; 4]>>>,
-    /// For blocks with one way in: the block that it comes from, and the number of the target there.
-    only_way: SecondaryMap<Block, Option<(Block, u32)>>,
+    /// For blocks with one incoming edge: its source block and the index of the target there.
+    only_edge: SecondaryMap<Block, Option<(Block, u32)>>,
     facts: SecondaryMap<Block, Facts>,
-    /// What facts have replaced.
+    /// Ranges that facts have replaced, to restore when the walk leaves the block.
     undo: Vec<(Value, Range)>,
 }
 
 impl<'k> Analysis<'k> {
     fn new(kernel: &'k Kernel, dominators: &Dominators) -> Self {
-        let mut ways: SecondaryMap<Block, u32> = SecondaryMap::new();
-        let mut only_way = SecondaryMap::new();
+        let mut in_edges: SecondaryMap<Block, u32> = SecondaryMap::new();
+        let mut only_edge = SecondaryMap::new();
         for &block in &kernel.layout {
             let last = kernel.blocks[block].insts.last().filter(|_| dominators.is_reachable(block));
             let Some(&last) = last else { continue };
             for (number, call) in kernel.insts[last].targets().iter().enumerate() {
-                ways[call.block] += 1;
-                only_way[call.block] = (ways[call.block] == 1).then_some((block, number as u32));
+                in_edges[call.block] += 1;
+                only_edge[call.block] = (in_edges[call.block] == 1).then_some((block, number as u32));
             }
         }
         Self {
@@ -177,7 +179,7 @@ impl<'k> Analysis<'k> {
             ranges: SecondaryMap::with_default(Range::ANY),
             incoming: SecondaryMap::new(),
             assumed: SecondaryMap::new(),
-            only_way,
+            only_edge,
             facts: SecondaryMap::new(),
             undo: Vec::new(),
         }
@@ -231,12 +233,12 @@ impl<'k> Analysis<'k> {
     }
 
     fn facts_on_entry(&self, block: Block) -> Facts {
-        let Some((from, number)) = self.only_way[block] else { return Facts::new() };
+        let Some((from, number)) = self.only_edge[block] else { return Facts::new() };
         let Some(&last) = self.kernel.blocks[from].insts.last() else { return Facts::new() };
         self.facts_on_edge(&self.kernel.insts[last], number)
     }
 
-    /// What holds where a terminator goes to that target.
+    /// Facts that hold on a terminator's edge to its target `number`.
     fn facts_on_edge(&self, last: &InstData, number: u32) -> Facts {
         match last {
             InstData::Branch { condition, .. } => {
@@ -262,7 +264,7 @@ impl<'k> Analysis<'k> {
     fn pass_arguments(&mut self, call: &BlockCall, facts: &Facts) {
         let incoming = &mut self.incoming[call.block];
         if incoming.entered && self.assumed[call.block].is_none() {
-            // A way back: what the block has assumed so far is what came in by then.
+            // The first back edge: the block has assumed the join of the forward edges.
             let assumed = incoming.ranges.iter().map(|range| range.unwrap_or(Range::ANY)).collect();
             self.assumed[call.block] = Some(assumed);
         }
@@ -273,39 +275,42 @@ impl<'k> Analysis<'k> {
         }
     }
 
-    /// Holds what was assumed against what came. Whether all was right; if not, less is assumed now.
-    fn settle(&mut self, pass: u32) -> bool {
-        let mut right = true;
+    /// Compares assumed ranges with the joined arguments. Returns true at the fixed point; otherwise widens the
+    /// assumptions.
+    fn widen(&mut self, pass: u32) -> bool {
+        let mut fixed_point = true;
         for &block in &self.kernel.layout {
             let Some(assumed) = &mut self.assumed[block] else { continue };
-            for (assumed, came) in assumed.iter_mut().zip(&self.incoming[block].ranges) {
-                let came = came.unwrap_or(*assumed);
-                if !assumed.contains(came) {
-                    right = false;
-                    *assumed = if pass < PATIENCE { assumed.widen(came, pass == 1) } else { Range::ANY };
+            for (assumed, joined) in assumed.iter_mut().zip(&self.incoming[block].ranges) {
+                let joined = joined.unwrap_or(*assumed);
+                if !assumed.contains(joined) {
+                    fixed_point = false;
+                    *assumed = if pass < MAX_WIDENING_PASSES { assumed.widen(joined, pass == 1) } else { Range::ANY };
                 }
             }
-            if pass >= LIMIT {
+            if pass >= MAX_PASSES {
                 assumed.fill(Range::ANY);
             }
         }
-        right
+        fixed_point
     }
 
-    /// What came in is all that there is. Whether that is less than was assumed.
+    /// Narrows the assumptions to the joined arguments, which are sound at the fixed point. Returns true if any
+    /// changed.
     fn narrow(&mut self) -> bool {
-        let mut less = false;
+        let mut changed = false;
         for &block in &self.kernel.layout {
             let Some(assumed) = &mut self.assumed[block] else { continue };
-            for (assumed, came) in assumed.iter_mut().zip(&self.incoming[block].ranges) {
-                let came = came.unwrap_or(*assumed);
-                less |= *assumed != came;
-                *assumed = came;
+            for (assumed, joined) in assumed.iter_mut().zip(&self.incoming[block].ranges) {
+                let joined = joined.unwrap_or(*assumed);
+                changed |= *assumed != joined;
+                *assumed = joined;
             }
         }
-        less
+        changed
     }
 
+    /// Transfer function of an instruction.
     fn result(&self, data: &InstData) -> Range {
         let range = |value: &Value| self.ranges[*value];
         match data {
@@ -315,6 +320,7 @@ impl<'k> Analysis<'k> {
                 transfer::pure(*op, &args)
             }
             InstData::Select { condition, then, otherwise } => {
+                // Each arm is selected only where the condition has its truth value.
                 let side = |value: &Value, truth| {
                     let facts = facts(self.kernel, *condition, truth, |value| self.ranges[value]);
                     facts.iter().filter(|fact| fact.0 == *value).fold(range(value), |range, fact| range.meet(fact.1))

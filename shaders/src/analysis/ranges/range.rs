@@ -1,17 +1,17 @@
-//! What may be known about one `i32`: the domain of the range analysis.
+//! The abstract domain of the value-range analysis: an unsigned interval with known trailing zeros.
 
 use crate::ir::Op;
 
-/// A set of `i32` values, taken as unsigned: an interval, and a power of two that divides them all.
+/// A set of `i32` values, read as unsigned: an interval, and a power of two that divides all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// The least.
+    /// Lower bound, inclusive.
     pub low: u32,
-    /// The greatest.
+    /// Upper bound, inclusive.
     pub high: u32,
-    /// All are multiples of two to the power of this; 32 for nothing but 0.
+    /// Known trailing zeros: all values are multiples of two to this power; 32 if the only value is 0.
     pub zeros: u8,
-    /// As `zeros`, but `u32::MAX`, which `element` gives in place of what is too large, does not count.
+    /// As `zeros`, but ignores `u32::MAX`, the value of an `element` offset that saturates.
     pub zeros_unless_max: u8,
 }
 
@@ -19,7 +19,7 @@ impl Range {
     /// Any value.
     pub const ANY: Self = Self { low: 0, high: u32::MAX, zeros: 0, zeros_unless_max: 0 };
 
-    /// That value.
+    /// The single value.
     pub fn exact(value: u32) -> Self {
         let zeros = value.trailing_zeros() as u8;
         let zeros_unless_max = if value == u32::MAX { 32 } else { zeros };
@@ -36,7 +36,7 @@ impl Range {
         Self::between(0, high)
     }
 
-    /// The same values, all known to be multiples of two to the power of `zeros`.
+    /// The values of this range that are multiples of two to the power of `zeros`.
     pub fn with_zeros(mut self, zeros: u32) -> Self {
         if zeros >= 32 || self.zeros >= 32 {
             return Self::exact(0);
@@ -48,12 +48,12 @@ impl Range {
         self
     }
 
-    /// The only value, if there is one.
+    /// The value, if the range has a single one.
     pub fn value(self) -> Option<u32> {
         (self.low == self.high).then_some(self.low)
     }
 
-    /// What a comparison of two values gives, if it is always the same.
+    /// The result of a comparison, if it is the same for all values of the two ranges.
     pub fn compare(op: Op, x: Self, y: Self) -> Option<bool> {
         let less = |x: Self, y: Self| if x.high < y.low { Some(true) } else { (y.high <= x.low).then_some(false) };
         let signed = |x: Self, y: Self| {
@@ -76,19 +76,19 @@ impl Range {
         }
     }
 
-    /// Whether the two have no value in common.
+    /// Whether the two ranges are disjoint.
     pub fn differs(self, other: Self) -> bool {
-        // A multiple of a power of two is no number that is not.
-        let odd = |x: Self, y: Self| y.value().is_some_and(|value| value.trailing_zeros() < u32::from(x.zeros));
-        self.high < other.low || other.high < self.low || odd(self, other) || odd(other, self)
+        // A single value with fewer trailing zeros than all values of the other range is not in it.
+        let indivisible = |x: Self, y: Self| y.value().is_some_and(|value| value.trailing_zeros() < u32::from(x.zeros));
+        self.high < other.low || other.high < self.low || indivisible(self, other) || indivisible(other, self)
     }
 
-    /// Whether no value is negative when taken as signed.
+    /// Whether all values are non-negative as signed integers.
     pub fn is_natural(self) -> bool {
         self.high <= i32::MAX.cast_unsigned()
     }
 
-    /// The values of both.
+    /// Union (over-approximated): the least range that contains both.
     pub fn join(self, other: Self) -> Self {
         Self {
             low: self.low.min(other.low),
@@ -98,7 +98,7 @@ impl Range {
         }
     }
 
-    /// The values that both have. Where there is none control does not come, and anything is true.
+    /// Intersection (over-approximated). Disjoint intervals imply unreachable code, where any range is sound.
     pub fn meet(self, other: Self) -> Self {
         let (low, high) = (self.low.max(other.low), self.high.min(other.high));
         if low > high {
@@ -113,13 +113,13 @@ impl Range {
         Self { low, high, zeros, zeros_unless_max }.with_zeros(strict.into())
     }
 
-    /// Whether all values of `other` are here too.
+    /// Whether the range contains all values of `other`.
     pub(super) fn contains(self, other: Self) -> bool {
         self.join(other) == self
     }
 
-    /// A superset of both that is reached after few steps however `other` grows: for values that run around loops. The
-    /// first time a divisor may become smaller, later only vanish.
+    /// Widening for loop-carried values: a superset of both with short ascending chains. The trailing zeros may
+    /// decrease to any number the first time; later they drop to 0.
     pub(super) fn widen(self, other: Self, first: bool) -> Self {
         let mut both = self.join(other);
         if !first && (both.zeros < self.zeros || both.zeros_unless_max < self.zeros_unless_max) {

@@ -1,10 +1,10 @@
-//! The range of each operation's result from those of its operands.
+//! Transfer functions of the value-range analysis: the range of an operation's result from those of its operands.
 
 use super::range::Range;
 use crate::abi::{MAX_WORKGROUPS, SUBGROUP_SIZE};
 use crate::ir::{BuiltIn, Kernel, Op};
 
-/// A built-in's values.
+/// The range of a built-in's component.
 pub(super) fn builtin(kernel: &Kernel, builtin: BuiltIn, component: u8) -> Range {
     let invocations = kernel.invocations();
     let below = |limit: u32| Range::up_to(limit.saturating_sub(1));
@@ -21,7 +21,7 @@ pub(super) fn builtin(kernel: &Kernel, builtin: BuiltIn, component: u8) -> Range
     }
 }
 
-/// `base + index * stride`, which stops at `u32::MAX`.
+/// `base + index * stride`, saturated to `u32::MAX`.
 pub(super) fn element(base: Range, index: Range, stride: u32) -> Range {
     let at = |base: u32, index: u32| u64::from(base) + u64::from(index) * u64::from(stride);
     let clamped = |wide: u64| u32::try_from(wide).unwrap_or(u32::MAX);
@@ -36,7 +36,7 @@ pub(super) fn element(base: Range, index: Range, stride: u32) -> Range {
     }
 }
 
-/// An operation of the table with an `i32` as result.
+/// A pure operation with an `i32` result.
 pub(super) fn pure(op: Op, args: &[Range]) -> Range {
     match *args {
         [a] => unary(op, a),
@@ -60,7 +60,7 @@ fn unary(op: Op, a: Range) -> Range {
     }
 }
 
-/// `None` for operations of other chapters.
+/// Integer arithmetic; `None` for other operations.
 fn arithmetic(op: Op, a: Range, b: Range) -> Option<Range> {
     let zeros = u32::from(a.zeros.min(b.zeros));
     let natural = a.is_natural() && b.is_natural();
@@ -84,12 +84,12 @@ fn arithmetic(op: Op, a: Range, b: Range) -> Option<Range> {
     })
 }
 
-/// From one bound to the other, unless the upper one wraps around.
+/// The interval of two checked bounds; any value if one of them overflows.
 fn checked(low: Option<u32>, high: Option<u32>) -> Range {
     low.zip(high).map_or(Range::ANY, |(low, high)| Range::between(low, high))
 }
 
-/// A division by 0 gives 0.
+/// Unsigned division, where division by 0 yields 0.
 fn quotient(a: Range, b: Range) -> Range {
     let low = a.low.checked_div(b.high).filter(|_| b.low > 0).unwrap_or(0);
     Range::between(low, a.high / b.low.max(1))
@@ -99,8 +99,9 @@ fn remainder(a: Range, b: Range) -> Range {
     if a.high < b.low { a } else { Range::up_to(a.high.min(b.high.saturating_sub(1))) }
 }
 
+/// Bitwise operations and shifts; `None` for other operations.
 fn bits(op: Op, a: Range, b: Range) -> Option<Range> {
-    // All bits below the highest that can be set; what has the bits of either is no more than the sum.
+    // Upper bound of `or` and `xor`: all bits up to the highest that can be set, and at most the sum.
     let mask = u32::MAX.checked_shr((a.high | b.high).leading_zeros()).unwrap_or(0).min(a.high.saturating_add(b.high));
     Some(match op {
         Op::And => Range::up_to(a.high.min(b.high)).with_zeros(a.zeros.max(b.zeros).into()),
@@ -130,6 +131,7 @@ fn shifted_right(a: Range, b: Range) -> Range {
     }
 }
 
+/// Minimum and maximum; `None` for other operations.
 fn choice(op: Op, a: Range, b: Range) -> Option<Range> {
     let natural = a.is_natural() && b.is_natural();
     let either = a.join(b);
@@ -138,7 +140,7 @@ fn choice(op: Op, a: Range, b: Range) -> Option<Range> {
         Op::SMin if natural => Range { low: either.low, high: a.high.min(b.high), ..either },
         Op::UMax => Range { low: a.low.max(b.low), high: either.high, ..either },
         Op::SMax if natural => Range { low: a.low.max(b.low), high: either.high, ..either },
-        // Of a natural number and any other the greater one is natural.
+        // The maximum is not negative if one operand is not.
         Op::SMax if a.is_natural() || b.is_natural() => {
             let low = if a.is_natural() { a.low } else { b.low };
             Range { low, high: i32::MAX.cast_unsigned(), ..either }
@@ -149,8 +151,8 @@ fn choice(op: Op, a: Range, b: Range) -> Option<Range> {
 
 fn ternary(op: Op, a: Range, b: Range, c: Range) -> Range {
     match op {
-        Op::UClamp => choice(Op::UMax, a, b).and_then(|least| choice(Op::UMin, least, c)).unwrap_or(Range::ANY),
-        Op::SClamp => choice(Op::SMax, a, b).and_then(|least| choice(Op::SMin, least, c)).unwrap_or(Range::ANY),
+        Op::UClamp => choice(Op::UMax, a, b).and_then(|raised| choice(Op::UMin, raised, c)).unwrap_or(Range::ANY),
+        Op::SClamp => choice(Op::SMax, a, b).and_then(|raised| choice(Op::SMin, raised, c)).unwrap_or(Range::ANY),
         Op::BitUExtract => match (b.value(), c.value()) {
             (_, Some(count)) if count < 32 => Range::up_to(((1 << count) - 1).min(a.high)),
             _ => Range::up_to(a.high),

@@ -1,29 +1,29 @@
-//! One atomic operation on one word, with or without a lock, and the loop that does it lane by lane.
+//! Scalar atomic operations on one word, locked or unlocked, and the loop that applies one to each active lane.
 
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 
 use super::encode::{Assembler, conditional};
 use crate::ir::AtomicOp;
 
-/// In the scratch area: what lanes bring, and what they take away.
+/// Offsets in the scratch area: per-lane inputs, and per-lane results.
 pub(super) const INDEX_AT: i32 = 0;
 pub(super) const VALUE_AT: i32 = 64;
 pub(super) const COMPARATOR_AT: i32 = 128;
 pub(super) const RESULT_AT: i32 = 192;
 
-/// What is done.
+/// The operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Atomic {
     pub op: AtomicOp,
-    /// Whether other threads may touch the word meanwhile.
+    /// Whether other threads may access the word concurrently.
     pub lock: bool,
-    /// Whether a store has to be sequentially consistent.
+    /// Whether a store must be sequentially consistent.
     pub sequential: bool,
-    /// Whether somebody asks for the old value.
+    /// Whether the old value is used.
     pub result: bool,
 }
 
-/// General registers, 32 bits wide, that the operation may write over. `old` is the accumulator.
+/// 32-bit general registers that the operation may clobber. `old` is the accumulator.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Registers {
     pub old: Register,
@@ -31,7 +31,7 @@ pub(super) struct Registers {
     pub comparator: Register,
 }
 
-/// The accumulator, which exchanges compare with.
+/// The accumulator (`eax`), the implicit comparand of `cmpxchg`.
 pub(super) const ACCUMULATOR: usize = 0;
 
 impl Atomic {
@@ -42,7 +42,7 @@ impl Atomic {
         }));
     }
 
-    /// The operation on a word in memory; the register with the old value, if it was asked for.
+    /// Emits the operation on a word in memory; returns the register that holds the old value, if `result`.
     pub(super) fn operate(&self, asm: &mut Assembler<'_>, memory: MemoryOperand, regs: Registers) -> Register {
         let Registers { old, value, comparator } = regs;
         let load = Instruction::with2(Code::Mov_r32_rm32, old, memory);
@@ -53,7 +53,7 @@ impl Atomic {
                 asm.put(load);
                 asm.put(Instruction::with2(Code::Mov_rm32_r32, memory, value));
             }
-            // An exchange with memory always locks.
+            // `xchg` with memory is always locked.
             AtomicOp::Store | AtomicOp::Exchange => {
                 asm.put(Instruction::with2(Code::Xchg_rm32_r32, memory, value));
                 return value;
@@ -93,7 +93,7 @@ impl Atomic {
         regs.old
     }
 
-    /// `value` becomes what the word holds afterwards; `old` stays.
+    /// Replaces `value` by the new contents of the word; `old` is preserved.
     fn combine(&self, asm: &mut Assembler<'_>, value: Register, old: Register) {
         let condition = match self.op {
             AtomicOp::SMin => ConditionCode::l,
@@ -110,7 +110,7 @@ impl Atomic {
         asm.put(Instruction::with2(conditional(condition).1, value, old));
     }
 
-    /// Operations that the machine has no locked form of; `comparator` holds the new word.
+    /// Compare-and-exchange loop for operations without a locked instruction; `comparator` holds the new word.
     fn exchange_until_unchanged(&self, asm: &mut Assembler<'_>, memory: MemoryOperand, regs: Registers) {
         let again = asm.label();
         asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.old, memory));
@@ -122,7 +122,7 @@ impl Atomic {
     }
 }
 
-/// The operation on memory and on a register.
+/// The opcodes of the operation with a memory and with a register destination.
 fn logic(op: AtomicOp) -> [Code; 2] {
     match op {
         AtomicOp::And => [Code::And_rm32_r32, Code::And_r32_rm32],
@@ -131,7 +131,7 @@ fn logic(op: AtomicOp) -> [Code; 2] {
     }
 }
 
-/// An address for each lane, all but the index in registers.
+/// The address of each lane's word; only the index differs between lanes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LaneMemory {
     pub base: Register,
@@ -146,23 +146,23 @@ impl LaneMemory {
     }
 }
 
-/// What lanes bring with them.
+/// An operand of all lanes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Brought {
     Nothing,
-    /// A register, 32 bits wide.
+    /// The same 32-bit register for all lanes.
     Same(Register),
-    /// A word for each lane, in the scratch area from there on.
+    /// One word per lane, at this offset in the scratch area.
     Lanes(i32),
 }
 
-/// Registers of the loop.
+/// The registers of the loop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loop {
-    /// Bits of lanes that are on, used up.
+    /// Bits of the active lanes; clobbered.
     pub lanes: Register,
     pub lane: Register,
-    /// The index of a lane, zero-extended.
+    /// The lane's index, zero-extended.
     pub index: Register,
     pub memory: LaneMemory,
     pub value: Brought,
@@ -170,7 +170,7 @@ pub(super) struct Loop {
 }
 
 impl Loop {
-    /// Word `at` of the lane that it is the turn of.
+    /// The current lane's word in the scratch area at `at`.
     fn word(&self, at: i32) -> MemoryOperand {
         MemoryOperand::with_base_index_scale_displ_size(Register::RSP, self.lane, 4, i64::from(at), 1)
     }
@@ -183,7 +183,8 @@ impl Loop {
         });
     }
 
-    /// Lane by lane, the lowest first. Indices, values and comparators are in the scratch area, where results go, too.
+    /// Emits the loop over the active lanes, lowest first. Indices, values, comparators and results are in the scratch
+    /// area.
     pub(super) fn write(&self, asm: &mut Assembler<'_>, atomic: &Atomic, regs: Registers) {
         let (again, done) = (asm.label(), asm.label());
         let narrow = |reg: Register| reg.full_register32();

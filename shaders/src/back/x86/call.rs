@@ -1,29 +1,31 @@
-//! Calling the generated function.
+//! Calls the generated function.
 //!
 //! # Safety
 //!
-//! The machine code is trusted as far as the compiler is: it was generated from a kernel that the SIMD form's verifier accepts.
-//! What it may touch, and why that is sound:
+//! Machine code is trusted as far as the compiler is: it was generated from a kernel that the SIMD form's verifier
+//! accepts.
+//! What it may access, and why that is sound:
 //!
-//! - *The context*, alive for the call: it is on this function's stack. The code changes the number of the workgroup, which is a
-//!   cell; everything else it reads only.
-//! - *Guest memory*, inside the slices of the context only: every access was checked against a slice's length, or lies in
-//!   it by the verifier's rules. The slices are mapped by the contract of [`GuestSlice::new`], and code accesses
-//!   them by machine loads and stores, which may race as the atomics of `guest.rs` may.
-//! - *Push constants*, read only, inside their array. *The stop flag*, read only, as a machine load: a relaxed atomic.
-//! - *Scratch memory*, for shared and private memory and frames: as many bytes as the kernel declares, borrowed mutably
-//!   for the call. Accesses to shared and private memory whose index is known to be in range by its computation are not
-//!   checked; the verifier does not prove that. An index that comes out of a frame was put there on the way to the very
-//!   barrier: a workgroup whose subgroups were at different ones ends (`widen/turns.rs`).
-//! - *The stack*: its own frame, below the caller's if it is smaller than a page, and else at the upper end of the worker's
-//!   stack, which has room for it (`stack.rs`) and is borrowed mutably for the call. There the code keeps the caller's
-//!   stack pointer in its frame, and takes it back to call and to return.
-//! - *Routines* are calls back into `routines!`'s functions, with the context as it was handed out and rows of words that lie in
-//!   the scratch memory given for them; the code has put everything that it wants to keep into registers that belong to the
-//!   caller or onto its own stack, which is aligned as the convention asks. No panic leaves them, since nobody can unwind the
-//!   code: it is kept in the context, the code returns, and the panic goes on from here.
-//! - *Registers*: those that `extern "sysv64"` gives away. MXCSR, if it is not as it has to be, is set for the time of the
-//!   call only.
+//! - *The context* lives on this function's stack for the duration of the call. The code writes only the workgroup
+//!   number, which is a cell; it reads everything else.
+//! - *Guest memory*: inside the slices of the context only. Every access is checked against a slice's length or is in
+//!   bounds by the verifier's rules. The slices are mapped by the contract of [`GuestSlice::new`]; the code accesses
+//!   them by machine loads and stores, which may race just as the atomics of `guest.rs` may.
+//! - *Push constants*: read only, inside their array. *The stop flag*: read only, by a machine load equivalent to a
+//!   relaxed atomic.
+//! - *Scratch memory* for shared memory, private memory and frames: as many bytes as the kernel declares, borrowed
+//!   mutably for the call. Accesses to shared and private memory whose index is in range by construction are not
+//!   checked; the verifier does not prove that. An index reloaded from a frame was stored before that same barrier: a
+//!   workgroup whose subgroups reach different barriers is terminated (`subgroup_loop.rs`).
+//! - *The stack*: the code's own frame. A frame smaller than a page is below the caller's frame; a larger one is at the
+//!   upper end of the worker's stack, which has room for it (`stack.rs`) and is borrowed mutably for the call. The code
+//!   saves the caller's stack pointer in that frame and restores it for calls and for the return.
+//! - *Routines* are calls back into the functions of `routines!`, with the context as passed in and rows of words
+//!   inside the scratch memory reserved for them. Before the call the code has moved all live values into callee-saved
+//!   registers or onto its stack, which is aligned as the calling convention requires. A panic does not unwind through
+//!   generated code: it is stored in the context, the code returns, and `run` resumes the panic.
+//! - *Registers*: the caller-saved ones of `extern "sysv64"`. MXCSR is changed only if it differs from the required
+//!   mode, and only during the call.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -40,7 +42,7 @@ use crate::host::{Host, Message};
 use crate::image::{Descriptor, lanes};
 use crate::simd::Routine;
 
-/// What the generated function gets: read by field offset.
+/// The argument of the generated function, read by field offset.
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct Context {
@@ -64,11 +66,11 @@ pub(super) struct Context {
     pub messages: *const Message,
     pub message_count: usize,
     pub num_workgroups: [u32; 3],
-    /// The workgroup that runs: the code takes one after the other, in x.
+    /// The current workgroup: the workgroup loop of the code increments x.
     pub workgroup: [Cell<u32>; 3],
-    /// The x behind the last of them.
+    /// The x after the last workgroup of the row.
     pub row_end: u32,
-    /// What a routine panicked with.
+    /// The payload of a routine's panic.
     panic: RefCell<Option<Box<dyn Any + Send>>>,
 }
 
@@ -91,7 +93,7 @@ pub(super) mod offset {
     pub(in super::super) const ROW_END: i32 = offset_of!(Context, row_end) as i32;
 }
 
-/// How much memory a kernel needs, and how many descriptors it names.
+/// Memory that a kernel needs, and the number of descriptors that it names.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Needs {
     pub descriptors: usize,
@@ -99,22 +101,22 @@ pub(super) struct Needs {
     pub private_bytes: usize,
     pub frame_bytes: usize,
     pub call_bytes: usize,
-    /// Of the worker's stack; 0 if its frame is on the caller's.
+    /// Bytes of the worker's stack; 0 if the frame is on the caller's.
     pub stack_bytes: usize,
-    /// Whether it reads descriptions of images.
+    /// Whether it reads image descriptors.
     pub images: bool,
-    /// Whether it accesses what comes after the descriptors.
+    /// Whether it accesses the address ranges that follow the descriptors.
     pub pieces: bool,
-    /// Whether it goes on with the next workgroup of a row by itself.
+    /// Whether the code contains the loop over a row of workgroups.
     pub repeats: bool,
-    /// Workgroups next to each other in the lanes.
-    pub abreast: u32,
-    /// Of one of them.
+    /// Workgroups merged into one execution, contiguous in x.
+    pub merged_workgroups: u32,
+    /// The size of each of the merged workgroups.
     pub workgroup_size: [u32; 3],
     pub isa: Isa,
 }
 
-/// Runs the function at `entry` for one row of workgroups after the other. Panics if a routine does.
+/// Runs the function at `entry` once per row of workgroups. Resumes the panic of a routine.
 pub(super) fn run(
     code: &CodeMemory,
     entry: usize,
@@ -124,7 +126,7 @@ pub(super) fn run(
     mut workgroups: Workgroups,
     Scratch { words, stack, host, stopped }: &mut Scratch,
 ) -> Outcome {
-    // The code reads the slices of all descriptors that it names; a caller may have passed fewer.
+    // The code reads the slices of all descriptors that it names; the caller may have passed fewer.
     let mut padded = Vec::new();
     let mut buffers = args.buffers;
     if buffers.len() < needs.descriptors.max(usize::from(needs.pieces)) {
@@ -132,7 +134,7 @@ pub(super) fn run(
         padded.resize(needs.descriptors.max(usize::from(needs.pieces)), GuestSlice::EMPTY);
         buffers = &padded;
     }
-    // Parts of words are cut out of whole ones, so words have to be aligned.
+    // Sub-word values are extracted from aligned words.
     let copy;
     let mut push: *const [u8; MAX_PUSH_BYTES] = args.push;
     if !push.addr().is_multiple_of(4) {
@@ -187,7 +189,7 @@ pub(super) fn run(
             let panic = context.panic.take();
             return panic.map_or(Outcome::Stopped, |panic| resume_unwind(panic));
         }
-        // The code asks in long loops and between workgroups. Relaxed: nothing comes with the flag.
+        // The code polls the flag in long loops and between workgroups. Relaxed: the flag orders no other memory.
         if args.stop.load(Ordering::Relaxed) != 0 && !workgroups.is_empty() {
             *stopped = None;
             return Outcome::Stopped;
@@ -196,12 +198,12 @@ pub(super) fn run(
     Outcome::Done
 }
 
-/// Push constants at an address of words.
+/// Push constants at a word-aligned address.
 #[repr(C, align(4))]
 struct Aligned([u8; MAX_PUSH_BYTES]);
 
-/// Areas of so many bytes in `words`, each on a cache line of its own; none if there is no memory for them. Loops: closures
-/// over arrays were calls here, for every dispatch.
+/// Areas of these sizes in `words`, each aligned to a cache line; `None` if the allocation fails. Plain loops, since
+/// closures over arrays were compiled to calls here, once per dispatch.
 fn areas<const N: usize>(words: &mut Vec<u64>, bytes: [usize; N]) -> Option<[*mut u64; N]> {
     const LINE: usize = 8;
     let mut needed = LINE;
@@ -221,17 +223,18 @@ fn areas<const N: usize>(words: &mut Vec<u64>, bytes: [usize; N]) -> Option<[*mu
     Some(areas)
 }
 
-/// What generated code calls for a routine, with its rows of operands and room for its results, on machines with these
-/// instructions: those that the generated code itself needs. It gives 0, or 1 after a panic: then the code returns at once.
+/// Defines the function that generated code calls for a routine, with rows of operands and space for results. It may
+/// use the instruction set that the generated code itself requires. It returns 0, or 1 after a panic, on which the code
+/// returns immediately.
 macro_rules! routines {
     ($name:ident, $features:literal) => {
         /// # Safety
         ///
-        /// Of generated code: `context` is the one that it was called with, `rows` are as many as the routine has,
-        /// borrowed by nobody else, and the machine has the instructions.
+        /// Called by generated code only: `context` is the code's own argument, `rows` has as many rows as the routine
+        /// and is not aliased, and the machine supports the instructions.
         #[target_feature(enable = $features)]
         unsafe extern "sysv64" fn $name(context: &Context, rows: *mut [u32; 16], routine: u32) -> u32 {
-            // Who catches the panic in the end decides what is still to be used.
+            // Unwind safety: state after a panic is the responsibility of the code that finally catches it.
             let result = catch_unwind(AssertUnwindSafe(|| {
                 // SAFETY: `run` made all three from slices that live as long as the call of the code does.
                 let images = unsafe { std::slice::from_raw_parts(context.images, context.image_count) };
@@ -240,8 +243,8 @@ macro_rules! routines {
                 // SAFETY: likewise.
                 let routines = unsafe { std::slice::from_raw_parts(context.routines, context.routine_count) };
                 let Some(routine) = routines.get(routine as usize) else { return };
-                // SAFETY: the kernel's rows of calls have room for each of its routines (the SIMD form's verifier), and `areas`
-                // gave them to nobody else.
+                // SAFETY: the kernel's call rows have room for each of its routines (the SIMD form's verifier), and
+                // `areas` gave them to no other user.
                 let rows = unsafe { std::slice::from_raw_parts_mut(rows, routine.rows() as usize) };
                 match routine {
                     Routine::Image(op) => lanes::run(op, images, rows),
@@ -266,7 +269,7 @@ macro_rules! routines {
 routines!(call_avx512, "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma");
 routines!(call_avx2, "avx2,fma");
 
-/// The time, in all lanes.
+/// Writes the time to all lanes.
 fn tell_time(host: &Host, rows: &mut [[u32; 16]]) {
     let now = (host.clock)();
     if let [low, high] = rows {
@@ -274,16 +277,16 @@ fn tell_time(host: &Host, rows: &mut [[u32; 16]]) {
     }
 }
 
-/// Prints a message for each lane that is on.
+/// Prints a message for each active lane.
 fn print(host: &Host, messages: &[Message], message: u32, rows: &[[u32; 16]]) {
-    let Some((on, words)) = rows.split_first() else { return };
-    for lane in (0..16).filter(|&lane| on[lane] != 0) {
+    let Some((active, words)) = rows.split_first() else { return };
+    for lane in (0..16).filter(|&lane| active[lane] != 0) {
         let words: smallvec::SmallVec<[u32; 16]> = words.iter().map(|row| row[lane]).collect();
         host.print(messages, message, &words);
     }
 }
 
-/// The piece of memory of each lane's address, and where in it that is.
+/// Address-range lookup: the buffer number that holds each lane's address, and the offset in it.
 fn buffers_at(buffers: &[GuestSlice], descriptors: usize, rows: &mut [[u32; 16]]) {
     let [low, high, numbers, offsets] = rows else { return };
     let mut last: Option<(u64, u32)> = None;
@@ -299,19 +302,19 @@ fn buffers_at(buffers: &[GuestSlice], descriptors: usize, rows: &mut [[u32; 16]]
     }
 }
 
-/// What code returns when all is done.
+/// The return value when all workgroups are done.
 const DONE: u64 = 0;
 
-/// Where code was that was stopped in a loop, of what it returned. `encode/stop.rs` has the shape of it.
+/// Decodes the position of a kernel stopped in a loop from its return value. `encode/stop.rs` has the bit layout.
 fn stop(result: u64, needs: &Needs, workgroup: [u32; 3]) -> Option<abi::Stop> {
     let at = (result as u32).checked_sub(2)?;
     let (lanes, subgroup) = ((result >> 32) as u16, (result >> 48) as u32);
     let lane = lanes.trailing_zeros();
     let [x, y, _] = needs.workgroup_size;
     let index = subgroup * abi::SUBGROUP_SIZE + lane;
-    let local = match needs.abreast {
+    let local = match needs.merged_workgroups {
         1 => [index % x.max(1), index / x.max(1) % y.max(1), index / x.max(1) / y.max(1)],
-        // All of them are in a row.
+        // Merged workgroups are one-dimensional.
         _ => [index, 0, 0],
     };
     let invocation = std::array::from_fn(|i| workgroup[i].wrapping_mul(needs.workgroup_size[i]).wrapping_add(local[i]));
@@ -329,7 +332,7 @@ fn call(code: &CodeMemory, entry: usize, context: &Context) -> u64 {
     unsafe { function(context) }
 }
 
-/// Orders all stores before those that follow, those past the caches too.
+/// Orders all earlier stores, non-temporal ones included, before later stores.
 pub(super) fn order_stores() {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 has the instruction.

@@ -1,21 +1,24 @@
-//! Memory for code: a few large regions with many kernels in each, pages written first, then executable, never both.
+//! Executable memory: a few large regions shared by many kernels. A page is first writable, then executable, never
+//! both.
 //!
-//! A kernel has whole pages to itself, so that making them executable touches nobody else's. Pages of kernels that are
-//! gone are used again; a region that holds none is given back, but for one. Mapping pages for every kernel instead would
-//! cost more than some kernels' whole compilation, and a system has mappings for tens of thousands only.
+//! A kernel has whole pages, so that making them executable does not affect other kernels. Pages of dropped kernels are
+//! reused; an empty region is unmapped, except for one spare. One mapping per kernel would cost more than the whole
+//! compilation of some kernels, and the system limits a process to tens of thousands of mappings.
 //!
 //! # Safety
 //!
-//! What calls into the memory (`call.rs`) relies on this file: the pages of a [`CodeMemory`] hold exactly the bytes they
-//! were filled with, stay mapped and executable as long as it lives, and nobody can write them. That holds since
+//! The caller of the code (`call.rs`) relies on this file: the pages of a [`CodeMemory`] hold exactly the bytes they
+//! were filled with, stay mapped and executable while it lives, and are never writable during that time. This holds
+//! because
 //!
 //! - the arena hands out a page to one [`CodeMemory`] at a time, under its lock, and gets it back when that is dropped;
-//! - [`Region::fill`] writes pages that were handed out and of which no [`CodeMemory`] was made yet, and no others, and
-//!   the arena makes only pages writable that nobody has;
-//! - a region is unmapped with its last `Arc`, and every [`CodeMemory`] has one.
+//! - [`Region::fill`] writes only pages that were handed out and whose [`CodeMemory`] is not constructed yet, and the
+//!   arena makes only free pages writable;
+//! - a region is unmapped with its last `Arc`, and every [`CodeMemory`] holds one.
 //!
-//! A processor may have fetched old code from pages that are used again. They lose the right to be executed before they are
-//! written, and the system tells every processor that runs a thread of the process: none goes on with what it fetched.
+//! Stale instructions: a processor may have fetched old code from reused pages. They lose the execute permission before
+//! they are written, and the system sends a TLB shootdown to every processor that runs a thread of the process, so none
+//! continues with prefetched instructions.
 
 use std::io;
 use std::ops::Range;
@@ -24,24 +27,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::mm::{MprotectFlags, mprotect};
 
-/// What the system protects at once; machines that only look at the code may have larger pages.
+/// Granularity of page protection. On other architectures machine code is only disassembled, and pages may be larger.
 pub(super) const PAGE: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
 
 /// Pages of a region, unless one kernel needs more.
 const REGION_PAGES: usize = (1 << 20) / PAGE;
 
-/// How much memory the process has for machine code.
+/// Memory of the process for machine code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CodeUsage {
     /// Kernels that have code.
     pub kernels: usize,
     /// Bytes of their pages.
     pub used: usize,
-    /// Bytes of the regions they are in, used or not.
+    /// Bytes of all regions, used or free.
     pub mapped: usize,
 }
 
-/// How much memory the process has for machine code now.
+/// The current memory usage of the process for machine code.
 pub fn code_usage() -> CodeUsage {
     ARENA.usage()
 }
@@ -56,7 +59,7 @@ pub(super) struct CodeMemory {
 }
 
 impl CodeMemory {
-    /// Takes pages, fills them and makes them executable.
+    /// Allocates pages, fills them and makes them executable.
     pub(super) fn new(bytes: &[u8]) -> io::Result<Self> {
         Self::new_in(&ARENA, bytes)
     }
@@ -64,15 +67,15 @@ impl CodeMemory {
     fn new_in(arena: &'static Arena, bytes: &[u8]) -> io::Result<Self> {
         let (region, pages) = arena.take(bytes.len().div_ceil(PAGE).max(1))?;
         let filled = region.fill(&pages, bytes);
-        // From here on the pages go back when this is dropped.
+        // Constructed before the error check: dropping it returns the pages.
         let memory = Self { arena, region, pages, len: bytes.len() };
         filled.map(|()| memory)
     }
 
-    /// The bytes as they were given; they can be executed.
+    /// The executable bytes.
     pub(super) fn bytes(&self) -> &[u8] {
         let start = self.region.at(self.pages.start).cast_const();
-        // SAFETY: so many bytes of these pages were filled, and nobody writes them while `self` lives.
+        // SAFETY: these bytes were filled, and are not written while `self` lives.
         unsafe { std::slice::from_raw_parts(start, self.len) }
     }
 }
@@ -80,12 +83,12 @@ impl CodeMemory {
 impl Drop for CodeMemory {
     fn drop(&mut self) {
         let emptied = self.arena.put_back(&self.region, self.pages.clone());
-        // Unmapped here, where the arena is not locked any more.
+        // Unmapped after the arena's lock is released.
         drop(emptied);
     }
 }
 
-/// Pages in a row.
+/// A mapping of contiguous pages.
 #[derive(Debug)]
 struct Region {
     map: MmapRaw,
@@ -101,20 +104,20 @@ impl Region {
         self.map.as_mut_ptr().wrapping_add(page * PAGE)
     }
 
-    /// Fills pages that the arena has just handed out, and makes them executable.
+    /// Fills newly allocated pages and makes them executable.
     fn fill(&self, pages: &Range<usize>, bytes: &[u8]) -> io::Result<()> {
-        // SAFETY: the pages are mapped, writable and large enough, and nobody else has them.
+        // SAFETY: the pages are mapped, writable and large enough, and have no other user.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at(pages.start), bytes.len()) };
         self.protect(pages, MprotectFlags::READ | MprotectFlags::EXEC)
     }
 
     fn protect(&self, pages: &Range<usize>, flags: MprotectFlags) -> io::Result<()> {
-        // SAFETY: the pages are in the mapping, and belong to nobody who could miss the rights that they lose.
+        // SAFETY: the pages are in the mapping, and no user depends on the permissions that they lose.
         Ok(unsafe { mprotect(self.at(pages.start).cast(), pages.len() * PAGE, flags) }?)
     }
 }
 
-/// All regions of the process, and which of their pages are free.
+/// All regions of the process.
 #[derive(Debug)]
 struct Arena {
     rooms: Mutex<Vec<Room>>,
@@ -122,14 +125,14 @@ struct Arena {
 
 static ARENA: Arena = Arena { rooms: Mutex::new(Vec::new()) };
 
-/// A region with its free pages.
+/// A region with its free lists.
 #[derive(Debug)]
 struct Room {
     region: Arc<Region>,
     pages: usize,
     /// Free pages that are writable.
     open: Range<usize>,
-    /// Free pages that have to be made so: in order, not next to each other.
+    /// Free pages that are still executable: sorted and coalesced.
     free: Vec<Range<usize>>,
     kernels: usize,
 }
@@ -155,7 +158,7 @@ impl Arena {
         Ok(rooms[place].take(count))
     }
 
-    /// Takes pages back. A room that is empty now is returned, unless it is the only empty one.
+    /// Returns pages. An empty region is removed and returned for unmapping, unless it is the only empty one.
     fn put_back(&self, region: &Arc<Region>, pages: Range<usize>) -> Option<Room> {
         let mut rooms = self.lock();
         let place = rooms.iter().position(|room| Arc::ptr_eq(&room.region, region))?;
@@ -181,7 +184,7 @@ impl Room {
         Ok(Self { region, pages, open: 0..pages, free: Vec::new(), kernels: 0 })
     }
 
-    /// Opens a run of free pages that is long enough: all of it, for the kernels to come.
+    /// Makes one sufficient run of free pages writable: the whole run, to save later system calls.
     fn open(&mut self, count: usize) -> io::Result<()> {
         let Some(place) = self.free.iter().position(|run| run.len() >= count) else { return Ok(()) };
         self.region.protect(&self.free[place], MprotectFlags::READ | MprotectFlags::WRITE)?;
@@ -191,7 +194,7 @@ impl Room {
         Ok(())
     }
 
-    /// Takes pages that are open.
+    /// Allocates pages from the writable run.
     fn take(&mut self, count: usize) -> (Arc<Region>, Range<usize>) {
         let pages = self.open.start..self.open.start + count;
         self.open.start = pages.end;
@@ -210,7 +213,7 @@ impl Room {
         }
         let place = self.free.partition_point(|run| run.start < pages.start);
         self.free.insert(place, pages);
-        // With the run behind it, then with the one before.
+        // Coalesces with the following run, then with the preceding one.
         for place in [place + 1, place] {
             if place > 0 && place < self.free.len() && self.free[place - 1].end == self.free[place].start {
                 self.free[place - 1].end = self.free.remove(place).end;
@@ -228,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_used_again_and_regions_given_back() {
+    fn pages_are_reused_and_regions_unmapped() {
         let arena = arena();
         let bytes = |number: usize| vec![number as u8; 1 + number * 997 % (3 * PAGE)];
         let mut kernels: Vec<_> = (0..3 * REGION_PAGES).map(|number| (number, bytes(number))).collect();
@@ -237,7 +240,7 @@ mod tests {
         let full = arena.usage();
         assert_eq!(full.kernels, alive.len());
         assert!(full.mapped - full.used < 2 * PAGE * arena.lock().len(), "{full:?}");
-        // Every second one, forwards or backwards, comes and goes.
+        // Every second kernel is dropped and replaced, in both parities.
         for round in 0..4 {
             let mut number = 0;
             alive.retain(|_| {

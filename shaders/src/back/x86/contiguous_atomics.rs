@@ -1,7 +1,7 @@
-//! Locked operations on words next to each other, one for each lane: four at once by comparing and exchanging 16 bytes,
-//! where all lanes are on and the words begin at a multiple of 16, else lane by lane.
+//! Contiguous locked atomics, one word per lane: `cmpxchg16b` on four words at a time if all lanes are active and the
+//! address is 16-byte aligned, otherwise lane by lane.
 //!
-//! Nobody asks for the old values. An exchange that fails is tried again with what is there then.
+//! Only for operations whose old values are unused. A failed exchange retries with the current contents.
 
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use regalloc2::{Operand, PReg, RegClass, VReg};
@@ -14,22 +14,22 @@ use super::lane_groups::Parts;
 use super::vcode::{Expand, Kind, VCode};
 use crate::ir::AtomicOp;
 
-/// What selection knows of the operation.
+/// Operands of the operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Neighbours {
     pub isa: Isa,
     pub atomic: Atomic,
     pub base: VReg,
     pub disp: i32,
-    /// Number of lane 0's word, a scalar.
+    /// Index of lane 0's word, a scalar.
     pub index: VReg,
-    /// Bits of the mask.
+    /// The bits of the mask.
     pub bits: VReg,
-    /// What lanes bring: the same register twice if it is whole.
+    /// The lower and the upper half of the values; the same register twice if it holds all 16 lanes.
     pub value: [VReg; 2],
 }
 
-/// Whether there is an instruction for four words.
+/// Whether the operation has a vector instruction for four words.
 pub(super) fn has_form(op: AtomicOp) -> bool {
     code(Isa::Avx2, op).is_some()
 }
@@ -50,12 +50,13 @@ fn code(isa: Isa, op: AtomicOp) -> Option<Code> {
     Some(if isa == Isa::Avx512 { wide } else { narrow })
 }
 
-/// `rax`, `rcx`, `rdx`, `rbx`, as the exchange wants them.
+/// `rax`, `rcx`, `rdx`, `rbx`, the implicit operands of `cmpxchg16b`.
 const FIXED: [usize; 4] = [0, 1, 2, 3];
 
-/// Bytes to lines that are asked for to be written, this one and some of the next subgroups': locked operations do not overlap, so each line
-/// that another worker wrote last would be waited for alone. Measured on a histogram's 256 sums: a third of its time.
-const AHEAD: [i64; 5] = [0, 64, 128, 256, 512];
+/// Distances in bytes of write prefetches, this line's and some of the next subgroups'. Locked operations do not
+/// overlap, so each line last written by another worker would otherwise be waited for separately: measured on a
+/// histogram's 256 sums, a third of its time.
+const PREFETCH_DISTANCES: [i64; 5] = [0, 64, 128, 256, 512];
 
 impl Neighbours {
     pub(super) fn push(self, code: &mut VCode) {
@@ -81,7 +82,7 @@ impl Neighbours {
     }
 }
 
-/// All but the first and the displacement are slots.
+/// Fields of type `u8` are slots.
 #[derive(Debug)]
 struct Sequence {
     isa: Isa,
@@ -100,7 +101,7 @@ struct Sequence {
 impl Expand for Sequence {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let address = regs.gpr(self.address);
-        // Words that begin below 0 and end above are ones whose numbers wrapped.
+        // Sign extension: an index that wrapped below 0 addresses the words before the base.
         asm.put(Instruction::with2(Code::Movsxd_r64_rm32, address, regs.gpr32(self.index)));
         let first = LaneMemory { base: regs.gpr(self.base), scale: 4, disp: self.disp }.at(address);
         asm.put(Instruction::with2(Code::Lea_r64_m, address, first));
@@ -110,7 +111,7 @@ impl Expand for Sequence {
         asm.put(Instruction::with2(Code::Test_rm32_imm32, regs.gpr32(self.address), 15));
         asm.jump_if(ConditionCode::ne, cold);
         let Some(operation) = code(self.isa, self.atomic.op) else { return };
-        for distance in AHEAD {
+        for distance in PREFETCH_DISTANCES {
             let line = MemoryOperand::with_base_displ(address, distance);
             asm.put(Instruction::with1(Code::Prefetchw_m8, line));
         }

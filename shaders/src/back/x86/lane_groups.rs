@@ -1,16 +1,16 @@
-//! Quarters of a vector, and words of them in general registers: cheaper than by way of memory.
+//! Extracts 128-bit lanes of a vector, and words of them into general registers: cheaper than through memory.
 
 use iced_x86::{Code, Instruction, Register};
 
 use super::Isa;
 use super::encode::{Assembler, Regs};
 
-/// A vector in the slots of its lower and its upper half, which are the same slot if the register is whole.
+/// A vector in the slots of its lower and upper half; the same slot twice if one register holds all 16 lanes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts {
     pub isa: Isa,
     pub vector: [u8; 2],
-    /// The slot of a vector register of no account.
+    /// The slot of a temporary vector register (clobbered).
     pub temp: u8,
 }
 
@@ -19,7 +19,8 @@ impl Parts {
         self.isa == Isa::Avx512
     }
 
-    /// Lanes `4 * number` to `4 * number + 3`: in the temporary, or where they are.
+    /// Lanes `4 * number` to `4 * number + 3`: extracted into the temporary, or in place if they are the lowest of a
+    /// register.
     pub(super) fn quarter(self, regs: Regs<'_>, asm: &mut Assembler<'_>, number: u8) -> Register {
         let half = self.vector[usize::from(number / 2)];
         let temp = regs.xmm(self.temp);
@@ -37,7 +38,7 @@ impl Parts {
         temp
     }
 
-    /// The halves of a quarter in general registers.
+    /// Moves the two halves of a 128-bit lane into general registers.
     pub(super) fn split(self, asm: &mut Assembler<'_>, quarter: Register, [low, high]: [Register; 2]) {
         let [first, second] = if self.is_wide() {
             [Code::EVEX_Vmovq_rm64_xmm, Code::EVEX_Vpextrq_rm64_xmm_imm8]
@@ -48,12 +49,12 @@ impl Parts {
         asm.put(Instruction::with3(second, high, quarter, 1));
     }
 
-    /// The instruction that loads a quarter.
+    /// The opcode that loads 128 bits.
     pub(super) fn load(self) -> Code {
         if self.is_wide() { Code::EVEX_Vmovdqu32_xmm_k1z_xmmm128 } else { Code::VEX_Vmovdqu_xmm_xmmm128 }
     }
 
-    /// Puts the vector into the scratch area.
+    /// Stores the vector to the scratch area.
     pub(super) fn keep(self, regs: Regs<'_>, asm: &mut Assembler<'_>, at: i32) {
         if self.is_wide() {
             let place = asm.scratch(at, false);

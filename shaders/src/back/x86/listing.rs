@@ -1,11 +1,11 @@
-//! Machine code as text.
+//! Disassembly of machine code.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Formatter, Instruction, IntelFormatter};
 
-/// Disassembles an image: the code from `entry` on with labels where branches lead, then the constants before it.
+/// Disassembles an image: the code from `entry` on with labels at branch targets, then the constants before it.
 pub(super) fn listing(bytes: &[u8], entry: usize) -> String {
     let code = &bytes[entry..];
     let instructions: Vec<Instruction> =

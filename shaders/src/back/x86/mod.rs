@@ -1,7 +1,7 @@
 //! The x86-64 back end: the SIMD form becomes machine code.
 //!
-//! [`compile`] is the whole of it: `select` writes machine instructions with virtual registers (`vcode`), `regalloc2`
-//! colours them, `encode` turns them into bytes, `code_memory` makes those executable and `call` calls them.
+//! [`compile`] is the pipeline: `select` emits machine instructions with virtual registers (`vcode`), `regalloc2`
+//! assigns registers, `encode` emits bytes, `code_memory` makes them executable and `call` calls them.
 
 mod atomic;
 mod call;
@@ -31,20 +31,20 @@ use crate::ir::Op;
 use crate::simd::Kernel;
 use crate::simd::Routine;
 
-/// A set of vector instructions.
+/// A vector instruction set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Isa {
-    /// AVX-512 with F, BW, CD, DQ and VL: 16 lanes in a register, masks in registers of their own.
+    /// AVX-512 with F, BW, CD, DQ and VL: 16 lanes per register, masks in mask registers.
     Avx512,
-    /// AVX2 with FMA: 16 lanes in two registers, masks as lanes.
+    /// AVX2 with FMA: 16 lanes in two registers, masks as vectors of all-ones and all-zeros lanes.
     Avx2,
 }
 
 impl Isa {
-    /// All of them, the fastest first.
+    /// All instruction sets, fastest first.
     pub const ALL: [Self; 2] = [Self::Avx512, Self::Avx2];
 
-    /// Those that this machine can run, the fastest first.
+    /// The instruction sets that this machine supports, fastest first.
     pub fn available() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|isa| isa.detected())
     }
@@ -62,7 +62,7 @@ impl Isa {
         macro_rules! all {
             ($($feature:tt)*) => { $(std::arch::is_x86_feature_detected!($feature))&&* };
         }
-        // Every machine with AVX2 has the bit operations; asking costs nothing.
+        // Every machine with AVX2 has the bit-manipulation extensions; the test is cheap.
         let avx2 = all!("avx2" "fma" "f16c" "bmi1" "bmi2" "lzcnt" "popcnt" "cmpxchg16b");
         match self {
             Self::Avx512 => avx2 && all!("avx512f" "avx512bw" "avx512cd" "avx512dq" "avx512vl"),
@@ -75,7 +75,7 @@ impl Isa {
         false
     }
 
-    /// The first vector register in its full width.
+    /// The first vector register at its full width.
     fn vector_register(self) -> Register {
         match self {
             Self::Avx512 => Register::ZMM0,
@@ -83,7 +83,7 @@ impl Isa {
         }
     }
 
-    /// Words of 8 bytes in a vector register.
+    /// Size of a vector register in 8-byte words.
     fn vector_words(self) -> usize {
         match self {
             Self::Avx512 => 8,
@@ -92,7 +92,7 @@ impl Isa {
     }
 }
 
-/// Why a kernel has no machine code. Another back end can run it.
+/// Why a kernel has no machine code. The interpreter can still run it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
     /// An operation that lowering should have replaced.
@@ -101,7 +101,7 @@ pub enum CompileError {
     /// More instructions or values than the allocator can number, or too large a frame.
     #[error("the kernel is too large for machine code")]
     TooLarge,
-    /// The register allocator gave up.
+    /// The register allocator failed.
     #[error("registers: {0}")]
     Registers(String),
     /// An instruction could not be encoded.
@@ -112,12 +112,12 @@ pub enum CompileError {
     Memory(String),
 }
 
-/// How registers are assigned.
+/// The register-allocation strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registers {
-    /// By live ranges, which are split and merged, but in one pass where the kernel is so large that this would take seconds.
+    /// Live-range splitting and merging (Ion); a single pass for kernels so large that Ion would take seconds.
     BySize,
-    /// In one pass, whatever the size: values that live across blocks are kept in memory.
+    /// A single pass (fastalloc) for any size: values that live across blocks are spilled.
     InOnePass,
 }
 
@@ -149,31 +149,31 @@ pub struct Program {
     memory: CodeMemory,
     entry: usize,
     needs: Needs,
-    /// Routines by the numbers that the code knows.
+    /// Routines, indexed by the numbers in the code.
     routines: Vec<Routine>,
-    /// Messages by the numbers that the code knows.
+    /// Messages, indexed by the numbers in the code.
     messages: Vec<Message>,
-    /// Whether it writes past the caches.
+    /// Whether it contains non-temporal stores.
     streams: bool,
-    most_steps: Option<u64>,
+    max_steps: Option<u64>,
     spills: Spills,
 }
 
-/// What did not fit into registers.
+/// Spill statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spills {
-    /// Places of 8 bytes on the stack.
+    /// Spill slots of 8 bytes.
     pub slots: usize,
-    /// Moves that the allocator added, between registers or from and to the stack.
+    /// Moves that the allocator inserted, between registers or from and to the stack.
     pub moves: usize,
 }
 
-/// Compiles a kernel that the SIMD form's verifier accepts; the code of another one may do anything.
+/// Compiles a kernel that passes the SIMD form's verifier; the code of any other kernel has undefined behaviour.
 pub fn compile(kernel: &Kernel, isa: Isa) -> Result<Program, CompileError> {
     compile_staged(kernel, isa, Registers::BySize, |_| {})
 }
 
-/// As [`compile`], with a choice; tells when a stage is done, to those who have a clock.
+/// As [`compile`], with a register-allocation strategy; calls `done` at the end of each stage, for timing.
 pub fn compile_staged(
     kernel: &Kernel,
     isa: Isa,
@@ -199,7 +199,7 @@ pub fn compile_staged(
         images: code.images,
         pieces: code.pieces,
         repeats: code.repeats,
-        abreast: kernel.abreast,
+        merged_workgroups: kernel.merged_workgroups,
         workgroup_size: kernel.workgroup_size,
         isa,
     };
@@ -208,7 +208,7 @@ pub fn compile_staged(
         entry: image.entry,
         needs,
         streams: code.streams,
-        most_steps: kernel.most_steps,
+        max_steps: kernel.max_steps,
         routines: code.routines,
         messages: Vec::new(),
         spills,
@@ -216,22 +216,22 @@ pub fn compile_staged(
 }
 
 impl Program {
-    /// With the texts of the messages that the kernel prints.
+    /// Sets the texts of the messages that the kernel prints.
     pub fn with_messages(self, messages: Vec<Message>) -> Self {
         Self { messages, ..self }
     }
 
-    /// What did not fit into registers.
+    /// Spill statistics.
     pub fn spills(&self) -> Spills {
         self.spills
     }
 
-    /// Bytes of code and constants.
+    /// Size of code and constants in bytes.
     pub fn code_bytes(&self) -> usize {
         self.memory.bytes().len()
     }
 
-    /// The machine code as text, one instruction to a line, with labels; constants follow.
+    /// The disassembly, one instruction per line, with labels; constants follow.
     pub fn assembly(&self) -> String {
         listing::listing(self.memory.bytes(), self.entry)
     }
@@ -253,8 +253,8 @@ impl Code for Program {
         self.run_each(args, workgroups, scratch)
     }
 
-    fn most_steps(&self) -> Option<u64> {
-        self.most_steps
+    fn max_steps(&self) -> Option<u64> {
+        self.max_steps
     }
 
     fn settle(&self) {

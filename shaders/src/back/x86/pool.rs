@@ -1,8 +1,8 @@
-//! The constant pool: words and vectors that code reads, in front of it.
+//! The constant pool: words and vectors, placed before the code.
 
 use foldhash::HashMap;
 
-/// Constants of one function; equal ones stand once.
+/// Deduplicated constants of one function.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     vectors: Vec<[u32; 16]>,
@@ -12,7 +12,7 @@ pub(super) struct Pool {
     windows: Option<Constant>,
 }
 
-/// A place in the pool. Where words begin is known only when all vectors are.
+/// Position of a constant. Words follow all vectors, so their offset is known only when the pool is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Constant(i32);
 
@@ -27,7 +27,7 @@ impl Pool {
         Constant(!(at as i32 * 4))
     }
 
-    /// A vector of 64 bytes, aligned.
+    /// A vector of 64 bytes, 64-byte aligned.
     pub(super) fn vector(&mut self, lanes: [u32; 16]) -> Constant {
         let next = self.vectors.len() as u32;
         let at = *self.vector_at.entry(lanes).or_insert(next);
@@ -37,7 +37,8 @@ impl Pool {
         Constant(at as i32 * 64)
     }
 
-    /// 16 words of zeros, 16 of ones, 16 of zeros: masks of neighbouring lanes are windows of it.
+    /// 16 words of zeros, 16 of ones, 16 of zeros: an unaligned load from it is the mask of a contiguous range of
+    /// lanes.
     pub(super) fn windows(&mut self) -> Constant {
         *self.windows.get_or_insert_with(|| {
             let at = self.vectors.len() as i32 * 64;
@@ -54,7 +55,7 @@ impl Pool {
         Constant(at)
     }
 
-    /// Bytes from the pool's beginning, once it is complete.
+    /// Offset in bytes from the beginning of the pool; only valid once the pool is complete.
     pub(super) fn offset(&self, disp: i32) -> i32 {
         if disp < 0 { self.vectors.len() as i32 * 64 + !disp } else { disp }
     }
@@ -74,7 +75,7 @@ impl Constant {
         Self(self.0 + 32 * i32::from(half))
     }
 
-    /// The displacement that stands for it in a memory operand on [`super::vcode::Base::Pool`].
+    /// The displacement of a memory operand on [`super::vcode::Base::Pool`].
     pub(super) fn disp(self) -> i32 {
         self.0
     }

@@ -1,4 +1,4 @@
-//! Registers for the machine code: which there are, and the run of `regalloc2`.
+//! Register allocation with `regalloc2`: the machine's registers, the choice of the algorithm, the reused tables.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use regalloc2::{Algorithm, Ctx, Function as _, Inst, MachineEnv, Output, PReg, P
 use super::vcode::VCode;
 use super::{CompileError, Isa, Registers};
 
-/// General registers that a call may change, then those that have to be saved. The stack pointer is neither.
+/// Caller-saved general registers, then callee-saved ones. The stack pointer is in neither set.
 const FREE: [usize; 9] = [0, 1, 2, 6, 7, 8, 9, 10, 11];
 const SAVED: [usize; 6] = [3, 5, 12, 13, 14, 15];
 
@@ -18,7 +18,7 @@ fn set(class: RegClass, numbers: impl IntoIterator<Item = usize>) -> PRegSet {
     set
 }
 
-/// What a function may change that is called: for vectors of so many words of 8 bytes.
+/// The registers that a call clobbers; `vector_words` is the size of a vector in 8-byte words.
 pub(super) fn not_saved(vector_words: usize) -> PRegSet {
     let avx512 = vector_words == 8;
     let mut all = set(RegClass::Int, FREE);
@@ -31,7 +31,7 @@ fn machine(isa: Isa) -> &'static MachineEnv {
     static ENVS: [OnceLock<MachineEnv>; 2] = [OnceLock::new(), OnceLock::new()];
     ENVS[isa as usize].get_or_init(|| {
         let vectors = if isa == Isa::Avx512 { 32 } else { 16 };
-        // Mask register 0 means "no mask" where an instruction takes one.
+        // Mask register 0 encodes "no mask".
         let masks = if isa == Isa::Avx512 { 1..8 } else { 0..0 };
         MachineEnv {
             preferred_regs_by_class: [
@@ -46,7 +46,7 @@ fn machine(isa: Isa) -> &'static MachineEnv {
     })
 }
 
-/// The allocator's tables, with what it found. A thread keeps them for its next kernel: making them anew costs as much
+/// The allocator's tables and its result. Each thread caches them for its next kernel: building them anew costs as much
 /// as a small kernel does.
 #[derive(Default)]
 pub(super) struct Tables {
@@ -57,7 +57,7 @@ thread_local! {
     static KEPT: Cell<Option<Box<Ctx>>> = const { Cell::new(None) };
 }
 
-/// Operands of the largest kernel whose tables are kept: they take about a hundred bytes for each.
+/// Operand count above which tables are freed instead of cached: they take about a hundred bytes per operand.
 const MAX_KEPT_OPERANDS: usize = 1 << 15;
 
 impl Drop for Tables {
@@ -65,29 +65,30 @@ impl Drop for Tables {
         if let Some(context) = self.context.take()
             && context.output.allocs.len() <= MAX_KEPT_OPERANDS
         {
-            // A thread that ends may have no place for them any more.
+            // During thread exit the thread-local may be destroyed already.
             let _ = KEPT.try_with(|kept| kept.set(Some(context)));
         }
     }
 }
 
-/// Instructions up to which live ranges are split and merged: more of them, with many values alive at once, take time that
-/// grows with the square of their number (16,000: 0.1 s; 40,000: seconds).
+/// Instruction count up to which live ranges are split and merged (Ion). With many values live at once its time is
+/// quadratic in the instructions (16,000: 0.1 s; 40,000: seconds).
 const MAX_SPLIT_INSTRUCTIONS: usize = 1 << 14;
 
-/// Values alive at a time, on the average, up to which they are, too: 2,000 loads before as many stores, as copies of large
-/// structures are, take 0.4 s otherwise, and four times as many seconds.
+/// Average number of live values up to which Ion is used: 2,000 loads before as many stores, as copies of large
+/// structures have, take 0.4 s otherwise, and four times as many take seconds.
 const MAX_LIVE: u64 = 384;
 
-/// Values that branches pass, up to which they are: a loop of 1,000 ways out, each of which passes what became of the others, takes seconds.
+/// Number of block arguments up to which Ion is used: a loop with 1,000 exits, each of which passes the values of the
+/// others, takes seconds.
 const MAX_BLOCK_ARGUMENTS: usize = 1 << 17;
 
-/// How many values all branches pass.
+/// Number of block arguments of all branches.
 fn passed(code: &VCode) -> usize {
     code.blocks.iter().map(|block| block.args.len()).sum()
 }
 
-/// Values alive at a time, on the average, loops not counted.
+/// Average number of values live at a time, with loops ignored.
 fn alive(code: &VCode) -> u64 {
     const NEVER: u32 = u32::MAX;
     let mut last = vec![NEVER; code.num_vregs()];
@@ -102,11 +103,11 @@ fn alive(code: &VCode) -> u64 {
     sum / code.len().max(1) as u64
 }
 
-/// Blocks up to which debug builds prove the result right, which takes time that grows with the square of their number, too.
+/// Block count up to which debug builds verify the result, which takes time quadratic in the blocks, too.
 #[cfg(debug_assertions)]
 const MAX_CHECKED_BLOCKS: usize = 1 << 11;
 
-/// Assigns registers; in debug builds the result is proved right.
+/// Assigns registers; debug builds verify the result.
 pub(super) fn allocate<'a>(
     tables: &'a mut Tables,
     code: &VCode,
@@ -126,7 +127,7 @@ pub(super) fn allocate<'a>(
     };
     let options = RegallocOptions { verbose_log: false, validate_ssa: cfg!(debug_assertions), algorithm };
     let mut context = KEPT.try_with(Cell::take).ok().flatten().unwrap_or_default();
-    // After an error nobody can rely on the tables: they are dropped.
+    // On error the context is dropped, not cached: its tables may be inconsistent.
     regalloc2::run_with_ctx(code, env, &options, &mut context)
         .map_err(|error| CompileError::Registers(error.to_string()))?;
     let out = &tables.context.insert(context).output;

@@ -1,5 +1,5 @@
-//! A constant added to a word for each lane, without a lock and without old values: one after another, without a loop if
-//! all lanes are on. The indices come from the vector by way of registers.
+//! Unlocked scatter-add of a constant to one word per lane, old values unused: unrolled in lane order if all lanes are
+//! active, otherwise a loop. Indices are extracted from the vector into general registers.
 
 use iced_x86::{Code, ConditionCode, Instruction, Register};
 use regalloc2::{Operand, RegClass, VReg};
@@ -11,7 +11,7 @@ use super::encode::{Assembler, Regs};
 use super::lane_groups::Parts;
 use super::vcode::{Expand, Kind, VCode};
 
-/// What selection knows of them.
+/// Operands of the operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Increments {
     pub isa: Isa,
@@ -19,9 +19,9 @@ pub(super) struct Increments {
     pub base: VReg,
     pub scale: u8,
     pub disp: i32,
-    /// The same register twice if it is whole.
+    /// The lower and the upper half of the indices; the same register twice if it holds all 16 lanes.
     pub index: [VReg; 2],
-    /// Bits of the mask.
+    /// The bits of the mask.
     pub bits: VReg,
 }
 

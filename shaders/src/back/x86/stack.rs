@@ -1,14 +1,15 @@
-//! A worker's own stack, for kernels with large frames: nobody knows how much of the caller's is left, which may be an
-//! application's thread with a stack of some ten pages.
+//! A worker's own stack for kernels with large frames: how much of the caller's stack is left is unknown, and the
+//! caller may be an application's thread with a stack of some ten pages.
 //!
-//! The code switches to it when it is entered, and back to the caller's for calls out of it (`encode/frame.rs`). So nothing
-//! lies here but one frame, what calls keep, and now and then a handler of signals.
+//! The code switches to it on entry, and back to the caller's stack for calls (`encode/frame.rs`). It thus holds one
+//! frame, the registers saved around calls, and the frames of signal handlers.
 //!
 //! # Safety
 //!
-//! What calls the code (`call.rs`) relies on this file: from the top down there are as many writable bytes as were asked for and
-//! [`ROOM`] more, at one place until the next call of [`Stack::top`], and below them a page that nobody can access. Nobody
-//! else has the memory: it is reached through the `Stack` alone, which is borrowed mutably while code runs.
+//! The caller of the code (`call.rs`) relies on this file: below the top there are as many writable bytes as requested
+//! and [`ROOM`] more, at a fixed address until the next call of [`Stack::top`], and below them an inaccessible guard
+//! page. The memory has no other user: it is reached through the `Stack` alone, which is borrowed mutably while code
+//! runs.
 
 use std::io;
 
@@ -17,23 +18,23 @@ use rustix::mm::{MprotectFlags, mprotect};
 
 use super::code_memory::PAGE;
 
-/// Bytes below the frame: for registers that calls keep (some 3 KiB), and for handlers of signals that have no stack of
-/// their own. The system puts up to 11 KiB of registers there, and pages that are never touched take no memory.
+/// Bytes below the frame: for registers saved around calls (some 3 KiB), and for signal handlers without an alternate
+/// stack. The system saves up to 11 KiB of registers there; untouched pages take no memory.
 const ROOM: usize = 64 << 10;
 
-/// Memory for one large frame at a time: none before it is needed, then kept for the next kernel.
+/// Memory for one large frame at a time: mapped when first needed, then reused for the next kernel.
 #[derive(Debug, Default)]
 pub struct Stack {
     map: Option<MmapRaw>,
 }
 
 impl Stack {
-    /// Bytes of address space that it has.
+    /// Size of the mapping in bytes.
     pub fn bytes(&self) -> usize {
         self.map.as_ref().map_or(0, MmapRaw::len)
     }
 
-    /// The upper end of a stack that has room for a frame of so many bytes; a multiple of the page size.
+    /// The upper end of a stack with room for a frame of `frame` bytes, page-aligned.
     pub(super) fn top(&mut self, frame: usize) -> io::Result<*mut u8> {
         let needed = frame.saturating_add(PAGE + ROOM);
         let map = match self.map.take() {
@@ -47,10 +48,10 @@ impl Stack {
     }
 }
 
-/// Zeros, and a page that ends the process if it is reached.
+/// Maps zeroed memory with a guard page at its lower end.
 fn new_map(bytes: usize) -> io::Result<MmapRaw> {
     let map: MmapRaw = MmapOptions::new().len(bytes).stack().map_anon()?.into();
-    // SAFETY: the page is the first of the mapping, which was made here and is unknown to anybody else.
+    // SAFETY: the page is the first of the mapping, which was made here and has no other user yet.
     unsafe { mprotect(map.as_mut_ptr().cast(), PAGE, MprotectFlags::empty()) }?;
     Ok(map)
 }

@@ -1,13 +1,13 @@
-//! Machine code as bytes that another process of the same build can take over.
+//! Serialization of machine code, for another process of the same build.
 //!
 //! # Safety
 //!
-//! [`Program::load`] makes bytes executable, so it is for bytes that [`Program::store`] of this very build made and that nobody
-//! changed since. Nothing here can tell: whoever keeps the bytes has to seal them. What is read is checked all the same, so that
-//! a mistake is an absence and not a panic.
+//! [`Program::load`] makes bytes executable, so the bytes must come unchanged from [`Program::store`] of this very
+//! build. That cannot be verified here: the owner of the bytes has to authenticate them. The input is nevertheless
+//! parsed with checks, so that a mistake gives `None` and not a panic.
 //!
-//! The code itself is the same wherever it lies: it reaches its constants and jumps relative to itself, and everything else
-//! through the context that it is called with.
+//! The code is position-independent: its constants and jumps are relative to the instruction pointer, everything else
+//! is reached through its argument, the context.
 
 use super::call::Needs;
 use super::code_memory::CodeMemory;
@@ -28,7 +28,7 @@ impl Program {
             images,
             pieces,
             repeats,
-            abreast,
+            merged_workgroups,
             workgroup_size,
             isa,
         } = self.needs;
@@ -38,11 +38,11 @@ impl Program {
             out.number(number);
         }
         let [x, y, z] = workgroup_size;
-        [abreast, x, y, z].into_iter().for_each(|number| out.number(number as usize));
+        [merged_workgroups, x, y, z].into_iter().for_each(|number| out.number(number as usize));
         for flag in [images, pieces, repeats, self.streams] {
             out.number(usize::from(flag));
         }
-        out.number(self.most_steps.and_then(|steps| usize::try_from(steps).ok()).unwrap_or(usize::MAX));
+        out.number(self.max_steps.and_then(|steps| usize::try_from(steps).ok()).unwrap_or(usize::MAX));
         out.number(self.spills.slots);
         out.number(self.spills.moves);
         out.number(self.routines.len());
@@ -57,12 +57,12 @@ impl Program {
         out.0
     }
 
-    /// The program that [`Code::store`](crate::back::Code::store) made these bytes of; none if they are of something else, or there
-    /// is no memory for code.
+    /// Loads a program from the bytes of [`Code::store`](crate::back::Code::store); `None` if they are anything else or
+    /// there is no memory for code.
     ///
     /// # Safety
     ///
-    /// The bytes are as this build of this crate made them, on a machine with the same instructions.
+    /// This build of this crate made the bytes, on a machine with the same instructions.
     pub unsafe fn load(bytes: &[u8]) -> Option<Self> {
         let mut from = Reader(bytes);
         let name = from.text()?;
@@ -73,7 +73,7 @@ impl Program {
         }
         let [entry, descriptors, shared_bytes, private_bytes, frame_bytes, call_bytes, stack_bytes, rest @ ..] =
             numbers;
-        let [abreast, x, y, z, images, pieces, repeats, streams, most_steps, slots, moves] = rest;
+        let [merged_workgroups, x, y, z, images, pieces, repeats, streams, max_steps, slots, moves] = rest;
         let workgroup_size = [x, y, z].map(|size| size as u32);
         let routines = (0..from.number()?).map(|_| routine(from.text()?)).collect::<Option<_>>()?;
         let messages = (0..from.number()?).map(|_| from.message()).collect::<Option<_>>()?;
@@ -92,7 +92,7 @@ impl Program {
             images,
             pieces,
             repeats,
-            abreast: abreast as u32,
+            merged_workgroups: merged_workgroups as u32,
             workgroup_size,
             isa,
         };
@@ -104,19 +104,19 @@ impl Program {
             routines,
             messages,
             streams: streams != 0,
-            most_steps: Some(most_steps as u64).filter(|_| most_steps != usize::MAX),
+            max_steps: Some(max_steps as u64).filter(|_| max_steps != usize::MAX),
             spills: super::Spills { slots, moves },
         })
     }
 }
 
-/// The routine of that name: two parts, as in the text form.
+/// The routine with this name in the text form: group and detail.
 fn routine(name: &str) -> Option<Routine> {
     let (chapter, detail) = name.split_once('.')?;
     Routine::from_name(chapter, detail)
 }
 
-/// Numbers of 8 bytes, bytes and texts with their length before them.
+/// Writes numbers as 8 bytes; bytes and texts are preceded by their length.
 #[derive(Default)]
 struct Writer(Vec<u8>);
 
@@ -135,7 +135,7 @@ impl Writer {
     }
 }
 
-/// What is left to read.
+/// The unread rest of the input.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {

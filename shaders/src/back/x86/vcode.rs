@@ -1,7 +1,8 @@
-//! Machine code before registers are assigned: what selection writes, `regalloc2` colours and `encode` turns to bytes.
+//! Machine code with virtual registers (VCode): selection writes it, `regalloc2` assigns registers, `encode` emits
+//! bytes.
 //!
-//! An instruction is a template whose operands are numbered slots. `regalloc2` sees only the slots; the encoder puts the
-//! registers in. Sequences that need branches of their own are one instruction here, too: see [`Expand`].
+//! An instruction is a template whose operands are numbered slots. `regalloc2` sees only the slots; the encoder
+//! substitutes the registers. A sequence with internal branches is one instruction: see [`Expand`].
 
 use std::fmt::Debug;
 
@@ -14,10 +15,10 @@ use super::pool::{Constant, Pool};
 use super::regalloc::not_saved;
 use crate::simd::Routine;
 
-/// Bytes of stack that sequences may use: seven vectors.
+/// Size in bytes of the scratch area on the stack for sequences: seven 64-byte vectors.
 pub(super) const SCRATCH_BYTES: i32 = 448;
 
-/// How wide an operand's register is seen.
+/// Width at which an instruction accesses an operand's register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum View {
     Byte,
@@ -29,7 +30,7 @@ pub(super) enum View {
     Mask,
 }
 
-/// An operand of the machine instruction, in the order of its encoding.
+/// An operand of the machine instruction, in encoding order.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Arg {
     None,
@@ -38,11 +39,11 @@ pub(super) enum Arg {
     Immediate(OpKind),
 }
 
-/// What an address begins with.
+/// The base of a memory operand.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Base {
     Slot(u8),
-    /// The constant pool; the displacement counts from its beginning.
+    /// The constant pool; the displacement is relative to its beginning.
     Pool,
 }
 
@@ -53,11 +54,11 @@ pub(super) struct Memory {
     pub index: Option<u8>,
     pub scale: u8,
     pub disp: i32,
-    /// One word for all lanes.
+    /// Whether one word is broadcast to all lanes (embedded broadcast).
     pub broadcast: bool,
 }
 
-/// A template of one machine instruction: at most one memory operand and one immediate.
+/// A machine-instruction template with at most one memory operand and one immediate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asm {
     pub code: Code,
@@ -66,11 +67,11 @@ pub(super) struct Asm {
     pub immediate: i64,
     pub mask: Option<u8>,
     pub zeroing: bool,
-    /// Whether results are rounded down instead of to nearest.
+    /// Whether results are rounded towards negative infinity instead of to nearest.
     pub rounds_down: bool,
 }
 
-/// Condition under which an access is in bounds: index below limit, unsigned.
+/// In-bounds condition of an access: `index < limit`, unsigned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Check {
     pub index: Bound,
@@ -86,37 +87,39 @@ pub(super) enum Bound {
     Constant(i32),
 }
 
-/// A sequence of machine instructions with branches inside, written when registers are known.
+/// A pseudo-instruction that expands to a sequence with internal branches once registers are assigned.
 pub(super) trait Expand: Debug + Send + Sync {
-    /// Writes the sequence where it stands.
+    /// Emits the hot path in place.
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>);
 
-    /// Writes what [`Assembler::cold`]'s label leads to; the encoder adds the way back.
+    /// Emits the out-of-line slow path at [`Assembler::cold`]'s label; the encoder adds the jump back.
     fn cold(&self, _regs: Regs<'_>, _asm: &mut Assembler<'_>) {}
 }
 
-/// What one instruction does. Targets of branches are the block's successors, in order.
+/// The operation of one instruction. Branch targets are the block's successors, in order.
 #[derive(Debug)]
 pub(super) enum Kind {
-    /// Operands are defined without code: arguments, and values of which nobody asks anything.
+    /// Defines operands without code: arguments, and values whose contents are unspecified.
     Define,
     Asm(Asm),
-    /// The instruction, or out of bounds the same on a word of zeros.
+    /// The instruction if in bounds; otherwise the same instruction on a word of zeros.
     Checked(Asm, Check),
     Sequence(Box<dyn Expand>),
-    /// Calls the context's function for the routine with that number: operand 0 is the context, in the register of
-    /// the first argument, operand 1 the rows, in that of the second. Changes what functions may change, or, if it keeps, nothing.
+    /// Calls the context's function for routine `routine`. Operand 0 is the context, in the first argument register;
+    /// operand 1 is the address of the rows, in the second. Clobbers the caller-saved registers, or none if
+    /// `preserves_all`.
     Call {
         routine: u32,
         keeps: bool,
     },
     Jump,
-    /// To the first successor if the flags say so, else to the second.
+    /// To the first successor if the condition holds, else to the second.
     Branch(ConditionCode),
-    /// By operand 0: the default is the first successor, the cases (sorted) are the others.
+    /// On operand 0: the default is the first successor, the sorted cases are the others.
     Switch(Box<[(u32, u32)]>),
-    /// Ends the kernel as stopped if the flags say so, and tells where: in the loop at a word of the module, in the subgroup of
-    /// that number, with these lanes on. What is no constant is an operand, in this order, wherever it is.
+    /// Ends the kernel as stopped if the flags say so and reports the position: the loop at word `at` of the module,
+    /// the subgroup's number, the mask of active lanes. A `None` is an operand instead, in this order, in a register or
+    /// on the stack.
     Poll {
         at: u32,
         number: Option<u16>,
@@ -140,11 +143,11 @@ pub(super) struct BlockCode {
     pub params: SmallVec<[VReg; 4]>,
     pub succs: SmallVec<[ra::Block; 2]>,
     pub preds: SmallVec<[ra::Block; 2]>,
-    /// Arguments of the one jump that ends the block.
+    /// Arguments of the jump that ends the block, if it has a single successor.
     pub args: SmallVec<[VReg; 4]>,
 }
 
-/// The whole function.
+/// The function.
 #[derive(Debug, Default)]
 pub(super) struct VCode {
     insts: Vec<Slot>,
@@ -153,36 +156,36 @@ pub(super) struct VCode {
     vregs: usize,
     /// Whether an instruction uses the scratch area.
     pub scratch: bool,
-    /// Whether an instruction rounds, or looks at denormals.
+    /// Whether an instruction rounds or is sensitive to denormals.
     pub floats: bool,
     /// Whether an instruction calls a function.
     pub calls: bool,
-    /// Whether descriptions of images are read.
+    /// Whether image descriptors are read.
     pub images: bool,
-    /// Whether pieces of device memory are accessed, which come after the descriptors.
+    /// Whether it accesses address ranges of device memory; their slices follow the descriptors.
     pub pieces: bool,
-    /// Whether it goes on with the next workgroup by itself.
+    /// Whether the code contains the workgroup loop.
     pub repeats: bool,
-    /// Routines that are called.
+    /// The routines that are called.
     pub routines: Vec<Routine>,
-    /// Whether it writes past the caches.
+    /// Whether it contains non-temporal stores.
     pub streams: bool,
-    /// Words of a spilled vector: 8 or 4.
+    /// Size of a spilled vector in 8-byte words: 8 or 4.
     pub vector_words: usize,
     pub pool: Pool,
-    /// A word of zeros in the pool, if an instruction is [`Kind::Checked`].
+    /// A word of zeros in the pool; set if an instruction is [`Kind::Checked`].
     pub zero_word: Constant,
 }
 
 impl VCode {
-    /// With room for so many instructions.
+    /// An empty function with capacity for `room` instructions.
     pub(super) fn new(vector_words: usize, room: usize) -> Self {
         let (insts, operands) = (Vec::with_capacity(room), Vec::with_capacity(3 * room));
         Self { vector_words, insts, operands, ..Self::default() }
     }
 
     pub(super) fn vreg(&mut self, class: RegClass) -> VReg {
-        // Past the limit numbers repeat; selection refuses the kernel before anything reads them.
+        // Past the limit numbers repeat; selection rejects the kernel before anything reads them.
         let reg = VReg::new(self.vregs.min(VReg::MAX), class);
         self.vregs += 1;
         reg
@@ -197,7 +200,7 @@ impl VCode {
         self.insts.len()
     }
 
-    /// Whether numbers still fit what the allocator packs them into.
+    /// Whether all numbers fit into the bit fields in which the allocator packs them.
     pub(super) fn fits(&self) -> bool {
         const MAX_OPERANDS: usize = 1 << 18;
         self.insts.len() <= MAX_OPERANDS && self.vregs <= MAX_OPERANDS && self.blocks.len() <= MAX_OPERANDS
@@ -279,7 +282,7 @@ impl ra::Function for VCode {
     }
 }
 
-/// A template under construction, with its operands.
+/// Builder for a template and its operands.
 #[derive(Clone, Debug)]
 pub(super) struct Build {
     pub asm: Asm,
@@ -301,7 +304,7 @@ impl Build {
         self
     }
 
-    /// Adds an operand that the encoding does not name; its slot.
+    /// Adds an operand that the encoding does not name; returns its slot.
     pub(super) fn slot(&mut self, operand: Operand) -> u8 {
         self.operands.push(operand);
         self.operands.len() as u8 - 1
@@ -312,7 +315,7 @@ impl Build {
         self.arg(Arg::Slot(slot, view))
     }
 
-    /// A result that takes over the register of `from`, which the encoding does not name a second time.
+    /// A result that reuses the register of `from`, which the encoding does not name a second time.
     pub(super) fn modify(mut self, reg: VReg, from: VReg, view: View) -> Self {
         let slot = self.operands.len();
         self.slot(Operand::reg_reuse_def(reg, slot + 1));
@@ -320,7 +323,7 @@ impl Build {
         self.arg(Arg::Slot(slot as u8, view))
     }
 
-    /// An operand in the register of a slot that there is already.
+    /// Names an existing slot once more.
     pub(super) fn again(self, slot: u8) -> Self {
         let view = self.asm.args.iter().find_map(|arg| match *arg {
             Arg::Slot(other, view) if other == slot => Some(view),
@@ -372,7 +375,7 @@ impl Build {
         self
     }
 
-    /// For instructions whose encoding has room for a direction: those on registers alone.
+    /// Embedded rounding: only for instructions without a memory operand.
     pub(super) fn rounds_down(mut self) -> Self {
         self.asm.rounds_down = true;
         self

@@ -1,4 +1,4 @@
-//! Atomics, barriers and fences, with scope and semantics.
+//! Atomics, barriers and fences with their scope and semantics.
 
 use std::rc::Rc;
 
@@ -12,17 +12,17 @@ use super::types::Type;
 use super::words::{Checked, Id, Inst, operand};
 use crate::ir::{self, AtomicOp, InstData, Scope, Semantics, Value, Width};
 
-/// What an atomic works on.
+/// Memory operand of an atomic.
 struct Target {
     pointer: Pointer,
     place: ir::Place,
     scalar: Scalar,
-    /// What it does there.
+    /// The operation.
     op: AtomicOp,
 }
 
 impl Translator<'_> {
-    /// The instructions of this chapter; `None` for any other.
+    /// Translates the instructions of this chapter; `None` for any other.
     pub(super) fn atomic(&mut self, inst: &Inst, operands: &[u32]) -> Option<Checked<()>> {
         let op = match inst.op {
             Op::ControlBarrier => return Some(self.control_barrier(operands)),
@@ -70,7 +70,7 @@ impl Translator<'_> {
         self.emit(Some(inst), op, place, order, [Some(one), None], scalar)
     }
 
-    /// The place that an atomic works on, and the type of what is there, for which there must be the operation.
+    /// The address and type of an atomic; checks that the operation exists for the type.
     fn target(&mut self, id: Id, op: AtomicOp) -> Checked<Target> {
         let (pointer, place, scalar, width) = self.atomic_place(id)?;
         if op != AtomicOp::Load {
@@ -87,7 +87,7 @@ impl Translator<'_> {
         Ok(Target { pointer, place, scalar, op })
     }
 
-    /// The bits of a value as words: the low one, and the high one or the low one again.
+    /// The bits of a value as two words: low and high, or the only one twice.
     fn words_of(&mut self, id: Id, scalar: Scalar, op: AtomicOp) -> Checked<[Value; 2]> {
         let value = self.value(id)?;
         match self.types.get(value.ty)?.ty {
@@ -183,7 +183,7 @@ impl Translator<'_> {
         Ok((self.scope(scope)?, self.semantics(semantics)?))
     }
 
-    /// The scope that a constant names.
+    /// The scope of a constant.
     pub(super) fn scope(&self, id: Id) -> Checked<Scope> {
         let number = self.constants.uint(&self.types, id)?;
         Ok(match spirv::Scope::from_u32(number) {

@@ -1,9 +1,9 @@
-//! Large composites that functions only pass on: values that are kept in memory, where every scalar on its own would be too many.
+//! Large composites passed by reference: kept in memory, since exploding them would give too many scalars.
 //!
-//! What a function loads and does nothing with but store, pass and return it is copied to memory of its own. So is what a call
-//! returns, and nobody writes there but who defines the value; of that, and of what a function is passed, parts are read where
-//! they are asked for. Calls are inlined one after the other, so each instruction needs one such place: what a call returns is
-//! copied out of the places of the function that is called.
+//! A loaded composite that is only stored, passed or returned is copied to a private variable; so is the result of a
+//! call. Only the defining instruction writes such a variable. Components of results and parameters are loaded where
+//! they are used. Calls are inlined one after the other, so each instruction needs one variable: a result is copied out
+//! of the callee's variables.
 
 use foldhash::HashMap;
 use spirv::{Op, StorageClass};
@@ -17,19 +17,19 @@ use super::types::Type;
 use super::words::{Checked, Id, Inst};
 use crate::ir::Access;
 
-/// How often the instructions of a function mention an id, and literals that look like it.
+/// Number of uses of an id in a function's instructions; literals equal to the id are counted, too.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mentions {
-    /// All of them.
+    /// All uses.
     pub(super) all: usize,
-    /// To store it, to pass it to a function, to return it.
+    /// Uses by stores, calls and returns.
     moves: usize,
-    /// To take a part of it.
+    /// Uses by `OpCompositeExtract`.
     parts: usize,
 }
 
 impl Translator<'_> {
-    /// Of what the function that is translated loads, takes or gets of a large type.
+    /// The uses of a load, parameter or call result of a large type in the current function.
     pub(super) fn mentions(&mut self, id: Id) -> Mentions {
         if self.frame.mentions.is_none() {
             self.frame.mentions = Some(self.count_mentions(self.frame.function));
@@ -37,7 +37,7 @@ impl Translator<'_> {
         self.frame.mentions.as_ref().and_then(|all| all.get(&id)).copied().unwrap_or_default()
     }
 
-    /// As [`Translator::mentions`], of all that a function has.
+    /// Counts the uses of all large values of a function.
     pub(super) fn count_mentions(&self, function: &Function) -> HashMap<Id, Mentions> {
         let blocks = &function.blocks;
         let insts = || blocks.iter().flat_map(|block| block.phis.iter().chain(&block.body).chain([&block.terminator]));
@@ -68,7 +68,7 @@ impl Translator<'_> {
         counts
     }
 
-    /// Copies what is loaded, if it is only passed on; whether it did.
+    /// Copies a loaded value that is only passed on to a variable; returns whether it did.
     pub(super) fn hold_load(&mut self, load: &Inst, source: &Pointer, access: Access) -> Checked<bool> {
         if !self.is_large(load.ty) || source.pointee() != load.ty || !is_plain(source) {
             return Ok(false);
@@ -83,7 +83,7 @@ impl Translator<'_> {
         Ok(true)
     }
 
-    /// The place of what a call returns, if it is passed on.
+    /// The variable for the result of a call, if that is passed by reference.
     pub(super) fn held_result(&mut self, call: &Inst) -> Checked<Option<Pointer>> {
         if !self.is_large(call.ty) || !self.mentions(call.id).is_held() {
             return Ok(None);
@@ -91,12 +91,12 @@ impl Translator<'_> {
         self.storage(call.id, StorageClass::Function, call.ty).map(Some)
     }
 
-    /// A value in memory.
+    /// Defines an id as a value in memory.
     pub(super) fn hold(&mut self, id: Id, place: Pointer) {
         self.frame.values.insert(id, Bound::Held(place));
     }
 
-    /// The place of a value in memory.
+    /// The variable of a value in memory.
     pub(super) fn held(&self, id: Id) -> Option<&Pointer> {
         match self.frame.values.get(&id) {
             Some(Bound::Held(place)) => Some(place),
@@ -104,7 +104,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Stores a value that is in memory; whether it did.
+    /// Stores a value by copying memory, if it is in memory; returns whether it did.
     pub(super) fn store_held(&mut self, target: &Pointer, value: Id, access: Access) -> Checked<bool> {
         let Some(held) = self.held(value).filter(|_| is_plain(target)).cloned() else { return Ok(false) };
         expect_type(target.pointee(), held.pointee())?;
@@ -113,12 +113,12 @@ impl Translator<'_> {
         Ok(true)
     }
 
-    /// Whether a store is one of those.
+    /// Whether the operand of a store is a value in memory.
     pub(super) fn stores_held(&self, store: &Inst) -> bool {
         self.sections.words.operands(store).get(1).is_some_and(|&value| self.held(value).is_some())
     }
 
-    /// What a function returns, to the place for it.
+    /// Copies the returned value to the variable for the result.
     pub(super) fn return_held(&mut self, place: &Pointer, value: Id) -> Checked<()> {
         let access = Access::default();
         if self.store_null(place, value, access)? || self.store_held(place, value, access)? {
@@ -128,12 +128,12 @@ impl Translator<'_> {
         self.store(place, &value, access)
     }
 
-    /// `OpCompositeExtract` of a value in memory.
+    /// `OpCompositeExtract` from a value in memory.
     pub(super) fn extract_held(&mut self, held: Pointer, ty: Id, operands: &[u32]) -> Checked<Composite> {
         let mut part = held;
         for &index in operands {
             let pointee = part.pointee();
-            // There is such a part.
+            // Checks that the component exists.
             self.types.part(pointee, index)?;
             let info = self.types.get(pointee)?;
             part = match &info.ty {
@@ -154,7 +154,7 @@ impl Translator<'_> {
 }
 
 impl Mentions {
-    /// Whether a value that is in memory anyway stays there.
+    /// Whether a value that is in memory can stay there: all of its uses support that.
     pub(super) fn is_held(self) -> bool {
         self.all > 0 && self.moves + self.parts == self.all
     }

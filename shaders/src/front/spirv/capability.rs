@@ -1,11 +1,11 @@
-//! Capabilities: which a module may declare, because nothing in them needs more than the reader has.
+//! Supported capabilities.
 
 use spirv::{AddressingModel, Capability, MemoryModel};
 
 use super::mixed_dot;
 use super::words::{Checked, operand};
 
-/// `OpCapability`.
+/// Checks an `OpCapability`.
 pub(super) fn check(operands: &[u32]) -> Checked<Capability> {
     let word = operand(operands, 0)?;
     let known = Capability::from_u32(word).or_else(|| mixed_dot::capability(word));
@@ -16,13 +16,13 @@ pub(super) fn check(operands: &[u32]) -> Checked<Capability> {
     Err(format!("capability {capability:?} is not supported"))
 }
 
-/// Whether the reader takes modules that declare it.
+/// Whether modules may declare the capability.
 pub(super) fn is_supported(capability: Capability) -> bool {
     use Capability as C;
     matches!(
         capability,
         C::Matrix
-            // For entry points of other stages: no feature has to be enabled for them.
+            // Needed by entry points of other stages only: no feature is required.
             | C::DerivativeControl
             | C::InputAttachment
             | C::Shader
@@ -71,7 +71,7 @@ pub(super) fn is_supported(capability: Capability) -> bool {
             | C::ShaderNonUniform
             | C::UniformBufferArrayNonUniformIndexing
             | C::StorageBufferArrayNonUniformIndexing
-            // Numbers of all widths, and memory of all of them.
+            // Numbers and memory accesses of all widths.
             | C::Int8
             | C::Int16
             | C::Int64
@@ -94,7 +94,7 @@ pub(super) fn is_supported(capability: Capability) -> bool {
             | C::WorkgroupMemoryExplicitLayout8BitAccessKHR
             | C::WorkgroupMemoryExplicitLayout16BitAccessKHR
             | C::ShaderClockKHR
-            // For entry points of another stage.
+            // Needed by entry points of other stages only.
             | C::DemoteToHelperInvocation
             // Hints.
             | C::ExpectAssumeKHR
@@ -103,14 +103,14 @@ pub(super) fn is_supported(capability: Capability) -> bool {
             | C::DotProductInputAll
             | C::DotProductInput4x8Bit
             | C::DotProductInput4x8BitPacked
-            // Floats keep denormals, signed zeros, infinities and NaN, and round to nearest even, always.
+            // Floats always keep denormals, signed zeros, infinities and NaN, and round to nearest even.
             | C::DenormPreserve
             | C::SignedZeroInfNanPreserve
             | C::RoundingModeRTE
     )
 }
 
-/// `OpMemoryModel`: whether it is Vulkan's.
+/// `OpMemoryModel`: whether it is the Vulkan memory model.
 pub(super) fn is_vulkan_memory_model(operands: &[u32]) -> Checked<bool> {
     let addressing = operand(operands, 0)?;
     let models = [AddressingModel::Logical, AddressingModel::PhysicalStorageBuffer64];
@@ -120,7 +120,7 @@ pub(super) fn is_vulkan_memory_model(operands: &[u32]) -> Checked<bool> {
     }
     let memory = operand(operands, 1)?;
     match MemoryModel::from_u32(memory) {
-        // What Vulkan allows; the simple one promises less than GLSL's.
+        // Allowed by Vulkan; `Simple` guarantees less than `GLSL450`.
         Some(MemoryModel::GLSL450 | MemoryModel::Simple) => Ok(false),
         Some(MemoryModel::Vulkan) => Ok(true),
         Some(other) => Err(format!("memory model {other:?} is not supported")),

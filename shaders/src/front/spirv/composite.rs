@@ -1,4 +1,4 @@
-//! Composites: exploded values, and the instructions that take them apart and put them together.
+//! Composites as exploded values: construction, extraction, insertion, shuffles.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -20,7 +20,7 @@ pub(super) struct Composite {
     pub(super) values: Rc<[Value]>,
 }
 
-/// A part of a composite: its type and which scalars.
+/// A component of a composite: its type and its scalars.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     /// Its type.
@@ -30,7 +30,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Its scalars among those of the whole.
+    /// Index range of its scalars in the composite.
     pub(super) fn range(self) -> Range<usize> {
         self.first..self.first + self.len
     }
@@ -47,7 +47,7 @@ pub(super) fn part(types: &mut Types, ty: Id, indices: &[u32]) -> Checked<Part> 
     Ok(part)
 }
 
-/// Which scalars of two vectors laid side by side a shuffle picks; `None` for those it leaves undefined.
+/// Indices of the scalars that a shuffle selects from two concatenated vectors; `None` for undefined components.
 pub(super) fn shuffle(types: &Types, ty: Id, from: [Id; 2], literals: &[u32]) -> Checked<Vec<Option<usize>>> {
     let (result, count) = vector(types, ty)?;
     let mut total = 0;
@@ -69,7 +69,7 @@ pub(super) fn shuffle(types: &Types, ty: Id, from: [Id; 2], literals: &[u32]) ->
     literals.iter().map(pick).collect()
 }
 
-/// What a shuffle picks, each with all its words.
+/// The selected components of a shuffle, each with all its words.
 pub(super) fn picked<T: Copy>(all: &[T], picks: &[Option<usize>], words: usize, undefined: T) -> Vec<T> {
     let word = |pick: &Option<usize>, word: usize| pick.map_or(undefined, |pick| all[pick * words + word]);
     picks.iter().flat_map(|pick| (0..words).map(move |number| word(pick, number))).collect()
@@ -83,12 +83,12 @@ pub(super) fn vector(types: &Types, ty: Id) -> Checked<(Scalar, u32)> {
     }
 }
 
-/// That a type is the expected one.
+/// Checks that two types are equal.
 pub(super) fn expect_type(expected: Id, found: Id) -> Checked<()> {
     if expected == found { Ok(()) } else { Err(format!("the type is %{found} where %{expected} is expected")) }
 }
 
-/// That the condition of an `OpSelect` fits its objects: one bool, or one for each component of vectors.
+/// Checks that the condition of an `OpSelect` fits its objects: one bool, or a vector with one per component.
 pub(super) fn check_condition(types: &Types, condition: Id, objects: Id) -> Checked<()> {
     match (&types.get(condition)?.ty, &types.get(objects)?.ty) {
         (Type::Scalar(Scalar::Bool), _) => Ok(()),
@@ -100,7 +100,7 @@ pub(super) fn check_condition(types: &Types, condition: Id, objects: Id) -> Chec
 }
 
 impl Translator<'_> {
-    /// The instructions of this chapter; `None` for any other.
+    /// Translates the instructions of this chapter; `None` for any other.
     pub(super) fn composite(&mut self, inst: &Inst, operands: &[u32]) -> Option<Checked<Composite>> {
         Some(match inst.op {
             Op::CompositeConstruct => self.construct(inst.ty, operands),
@@ -117,7 +117,7 @@ impl Translator<'_> {
         })
     }
 
-    /// The value itself: what is expected of it changes nothing.
+    /// `OpExpectKHR`: the value itself; the hint is ignored.
     fn expected(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
         let value = self.value(operand(operands, 0)?)?;
         expect_type(ty, value.ty)?;
@@ -125,8 +125,8 @@ impl Translator<'_> {
         Ok(value)
     }
 
-    /// Whether values of a type are there when the kernel runs: not of images, samplers, arrays without a size, and pointers that
-    /// are resolved while translating.
+    /// Whether values of a type exist at run time. False for images, samplers, arrays without a size, and pointers that
+    /// are resolved during translation.
     pub(super) fn has_values(&mut self, ty: Id) -> Checked<bool> {
         let info = self.types.get(ty)?;
         match info.ty {
@@ -138,7 +138,7 @@ impl Translator<'_> {
         Ok(!self.types.scalars(ty)?.contains(&Scalar::Handle))
     }
 
-    /// All scalars 0: what an undefined value is here.
+    /// A value of zeros; also used for undefined values.
     pub(super) fn zero(&mut self, ty: Id) -> Checked<Composite> {
         let scalars = self.types.scalars(ty)?;
         if matches!(self.types.get(ty)?.ty, Type::Pointer { .. }) {
@@ -160,7 +160,7 @@ impl Translator<'_> {
         for (index, &id) in (0..).zip(operands) {
             let constituent = self.value(id)?;
             match as_vector {
-                // A vector is put together from scalars and vectors alike.
+                // A vector may be constructed from scalars and vectors.
                 Some((scalar, _)) => self.expect_components(constituent.ty, scalar)?,
                 None => expect_type(self.types.part(ty, index)?.0, constituent.ty)?,
             }
@@ -216,7 +216,7 @@ impl Translator<'_> {
         Ok(Composite { ty, values })
     }
 
-    /// An index out of range picks the first component.
+    /// An index out of range selects the first component.
     fn extract_dynamic(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
         let from = self.value(operand(operands, 0)?)?;
         let index = self.index(operand(operands, 1)?)?;
@@ -228,7 +228,7 @@ impl Translator<'_> {
         Ok(Composite { ty, values })
     }
 
-    /// The value at `index`; the first where there is none.
+    /// The value at `index`; the first one if the index is out of range.
     pub(super) fn pick(&mut self, values: &[Value], index: Value) -> Value {
         let mut picked = values[0];
         for (at, &value) in (0u32..).zip(values).skip(1) {
@@ -261,7 +261,7 @@ impl Translator<'_> {
         Ok(Composite { ty, values: values.into() })
     }
 
-    /// Types that differ in decorations only have the same scalars.
+    /// The types may differ in decorations only, so they have the same scalars.
     fn copy_logical(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
         let from = self.value(operand(operands, 0)?)?;
         if self.types.scalars(ty)? != self.types.scalars(from.ty)? {

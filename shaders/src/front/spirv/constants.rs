@@ -1,4 +1,4 @@
-//! Constants, specialized and evaluated: nothing of them is left to the running kernel.
+//! Constants: specialized and evaluated during translation.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use super::types::{Type, Types};
 use super::words::{Checked, Id, Inst, op_name, operand};
 use crate::ir::{Builder, Kernel, Value};
 
-/// Most scalars of all constants of a module together.
+/// Scalars of all constants of a module together, at most.
 const MAX_SCALARS: usize = 1 << 22;
 
 /// A constant.
@@ -25,20 +25,20 @@ const MAX_SCALARS: usize = 1 << 22;
 pub(super) struct Constant {
     /// Its type.
     pub(super) ty: Id,
-    /// Registers of its scalars; `None` for zeros, however many.
+    /// Bits of its scalars; `None` for any number of zeros.
     pub(super) bits: Option<Rc<[u64]>>,
 }
 
-/// The constants of a module, by id.
+/// The constants of a module by id.
 #[derive(Debug)]
 pub(super) struct Constants {
     table: HashMap<Id, Constant>,
-    /// Where operations are evaluated; its kernel is never finished.
+    /// Evaluates operations by folding; its kernel is never finished.
     scratch: Builder,
     scalars: usize,
 }
 
-/// Evaluates types and constants in the module's order, as each may need the other.
+/// Evaluates types and constants in the module's order, as they may depend on each other.
 pub(super) fn declare(sections: &Sections, specialization: &BTreeMap<u32, u64>) -> Result<(Types, Constants), Error> {
     let mut types = Types::default();
     let scratch = Builder::new(Kernel::new("", [1; 3]));
@@ -78,7 +78,7 @@ impl Constants {
         }
     }
 
-    /// The registers of a constant's scalars.
+    /// The bits of a constant's scalars.
     pub(super) fn bits(&self, types: &mut Types, id: Id) -> Checked<Rc<[u64]>> {
         let constant = self.get(id).ok_or_else(|| format!("%{id} is not a constant"))?;
         match &constant.bits {
@@ -155,7 +155,8 @@ impl Constants {
         if self.scalars > MAX_SCALARS { Err("the module's constants are too large".into()) } else { Ok(()) }
     }
 
-    /// Large operands cost time even where the result is small. Literals are among the words; they name nothing large.
+    /// Counts the scalars of operands: large operands cost time even if the result is small. Literals among the words
+    /// are harmless: they are not ids of large constants.
     fn charge(&mut self, types: &Types, operands: &[u32]) -> Checked<()> {
         for operand in operands {
             if let Some(constant) = self.table.get(operand) {
@@ -236,7 +237,7 @@ impl Constants {
     }
 }
 
-/// The registers of a number with those bits; of less than 32 the low ones count.
+/// The register words of a number; below 32 bits only the low bits are used.
 fn registers(scalar: Scalar, bits: u64) -> Rc<[u64]> {
     let word = bits & u64::from(u32::MAX);
     match scalar {

@@ -1,4 +1,4 @@
-//! Copies of large composites: loops over elements, where loads and stores of every scalar would be too many.
+//! Copies of large composites as loops over elements, where a load and a store per scalar would be too many.
 
 use spirv::{Op, StorageClass};
 
@@ -8,10 +8,10 @@ use super::types::{Member, Type};
 use super::words::{Checked, Id, Inst, operand};
 use crate::ir::{self, Access, BlockCall, InstData, Merge, Value, ValueDef};
 
-/// Scalars up to which a copy is of all of them at once: the optimiser sees through those.
+/// Scalars of a composite that is copied without a loop, at most: optimisations see through such copies.
 const MAX_SCALARS_AT_ONCE: u32 = 256;
 
-/// What is copied.
+/// Source of a copy.
 #[derive(Clone, Debug)]
 enum From {
     Memory(Pointer, Access),
@@ -29,12 +29,12 @@ impl From {
 }
 
 impl Translator<'_> {
-    /// Whether a type has so many scalars that copies of it may be loops.
+    /// Whether values of a type are large: copied in loops.
     pub(super) fn is_large(&self, ty: Id) -> bool {
         self.types.get(ty).is_ok_and(|info| info.scalars > MAX_SCALARS_AT_ONCE)
     }
 
-    /// A load of a large composite that the next instruction stores and nobody else uses: copies it. Whether it did.
+    /// Copies a large composite from a load to the store that follows and is its only use; returns whether it did.
     pub(super) fn load_and_store(&mut self, load: &Inst, next: Option<&Inst>) -> Checked<bool> {
         let Some(store) = next.filter(|next| load.op == Op::Load && next.op == Op::Store) else { return Ok(false) };
         if !self.is_large(load.ty) || self.mentions(load.id).all != 1 {
@@ -56,7 +56,7 @@ impl Translator<'_> {
         Ok(true)
     }
 
-    /// Copies a large composite between pointers; whether it did.
+    /// Copies a large composite between pointers; returns whether it did.
     pub(super) fn copy_large(&mut self, target: &Pointer, to: Access, source: &Pointer, from: Access) -> Checked<bool> {
         let one_type = target.pointee() == source.pointee();
         if !one_type || !self.is_large(target.pointee()) || !self.are_apart(target, source) {
@@ -67,7 +67,7 @@ impl Translator<'_> {
         Ok(true)
     }
 
-    /// Stores zeros as a large composite; whether it did.
+    /// Stores a large composite of zeros; returns whether it did.
     pub(super) fn store_null(&mut self, target: &Pointer, value: Id, access: Access) -> Checked<bool> {
         let is_null = self.constants.get(value).is_some_and(|null| null.bits.is_none() && null.ty == target.pointee());
         if !is_null || !self.is_large(target.pointee()) || !is_plain(target) {
@@ -78,16 +78,16 @@ impl Translator<'_> {
         Ok(true)
     }
 
-    /// Whether a store is one of those.
+    /// Whether a store is of a large null constant.
     pub(super) fn stores_large_null(&self, store: &Inst) -> bool {
         let value = self.sections.words.operands(store).get(1);
         let null = value.and_then(|&value| self.constants.get(value)).filter(|constant| constant.bits.is_none());
         null.is_some_and(|null| self.is_large(null.ty))
     }
 
-    /// Whether places of one type are the same or have nothing in common, so that elements may be copied one by one: those
-    /// of one variable are, of an array of descriptors those of one descriptor, and variables are apart unless a decoration says otherwise
-    /// (SPIR-V, 2.18.2).
+    /// Whether two memory objects of one type are identical or disjoint, so that elements may be copied one by one.
+    /// Objects in one variable are; in an array of descriptors, those in the same descriptor. Different variables are
+    /// disjoint unless decorated `Aliased` (SPIR-V, 2.18.2).
     fn are_apart(&mut self, target: &Pointer, source: &Pointer) -> bool {
         let is_own = |pointer: &Pointer| matches!(pointer.class, StorageClass::Function | StorageClass::Private);
         let is_alone = |pointer: &Pointer| {
@@ -99,7 +99,7 @@ impl Translator<'_> {
             && (target.origin != source.origin || self.are_of_one_descriptor(target.root, source.root))
     }
 
-    /// Whether two places in one variable are in one descriptor's buffer, or the variable is no array of descriptors.
+    /// Whether two pointers into one variable use the same descriptor, or the variable is no array of descriptors.
     fn are_of_one_descriptor(&mut self, target: Root, source: Root) -> bool {
         let (Root::Buffer { buffer: a, .. }, Root::Buffer { buffer: b, .. }) = (target, source) else { return true };
         let kernel = self.builder.kernel();
@@ -119,7 +119,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Copies between places of one type that have nothing in common.
+    /// Copies between disjoint memory objects of one type.
     pub(super) fn copy_memory_to(
         &mut self,
         target: &Pointer,
@@ -176,14 +176,14 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// A member of a structure.
+    /// A pointer to a member of a structure.
     pub(super) fn member(&self, pointer: &Pointer, member: &Member, number: u32) -> Checked<Pointer> {
         let mut pointer = pointer.clone();
         pointer.step_into(&self.types, member, number)?;
         Ok(pointer)
     }
 
-    /// An element of an array.
+    /// A pointer to an element of an array.
     pub(super) fn element(&mut self, pointer: &Pointer, index: Value) -> Checked<Pointer> {
         let mut pointer = pointer.clone();
         let parts = pointer.place.parts(&self.types)?;
@@ -194,7 +194,7 @@ impl Translator<'_> {
     }
 }
 
-/// Whether places are found without a look at addresses.
+/// Whether the memory is accessed without an address lookup: neither variable pointers nor physical addresses.
 pub(super) fn is_plain(pointer: &Pointer) -> bool {
     !pointer.is_variable && matches!(pointer.root, Root::Buffer { .. } | Root::Variable { .. } | Root::Push)
 }

@@ -1,24 +1,24 @@
-//! Angles brought to -π/4 .. π/4, or a hundredth more, with the number of quarter turns taken off.
+//! Argument reduction to -π/4 .. π/4 (plus at most a hundredth), with the number of quarter turns that were subtracted.
 //!
-//! Up to 2^18 three constants that add up to π/2 do it: a fused product and sum leaves the difference exact. Larger
-//! angles need the digits of 2/π that their own exponent asks for (Payne and Hanek); that is done in integers, in a
-//! block of its own, which vectors without such an angle skip.
+//! Up to 2^18, three constants that add up to π/2 suffice: a fused multiply-add leaves the difference exact. Larger
+//! angles need the digits of 2/π that their exponent selects (Payne and Hanek). That is integer arithmetic in a
+//! separate block, which vectors without such an angle skip.
 
 use std::f32::consts::{FRAC_2_PI, FRAC_PI_2};
 
 use super::emit::Emit;
 use crate::ir::Value;
 
-/// Above this the number of turns is not known well enough to leave at most π/4 and a hundredth.
+/// Above this the number of quarter turns is too inexact for a remainder of at most π/4 and a hundredth.
 const LARGE: f32 = 262_144.0;
 
-/// 1.5 × 2^23: added to a small number it leaves the nearest integer in the low bits.
+/// 1.5 × 2^23: adding it to a small number leaves the nearest integer in the low bits.
 const TO_INTEGER: f32 = 12_582_912.0;
 
 /// π/2 in three parts, negated.
 const MINUS_HALF_PI: [f32; 3] = [-FRAC_PI_2, 4.371_139e-8, 1.715_124_5e-15];
 
-/// The quarter turns in the magnitude of `a`, modulo 4 in the low bits, and the angle that is left. NaN for infinity.
+/// The quarter turns in the magnitude of `a`, modulo 4 in the low bits, and the remaining angle. NaN for infinity.
 pub(super) fn reduce(e: &mut Emit<'_>, a: Value) -> [Value; 2] {
     let size = e.fabs(a);
     let moved = e.fma(size, FRAC_2_PI, TO_INTEGER);
@@ -29,10 +29,10 @@ pub(super) fn reduce(e: &mut Emit<'_>, a: Value) -> [Value; 2] {
     e.rarely(large, [turns, rest], |e| reduce_large(e, size))
 }
 
-/// 2/π in binary, from the digit with weight 64 on.
+/// 2/π in binary, starting with the digit of weight 64.
 const DIGITS: [u32; 7] = [0x0145_f306, 0xdc9c_882a, 0x53f8_4eaf, 0xa3ea_69bb, 0x81b6_c52b, 0x3278_8720, 0x83fc_a2c7];
 
-/// Multiplies the significand with 96 digits of 2/π: those before count whole turns, those behind are too small.
+/// Multiplies the significand by 96 digits of 2/π: higher digits give whole turns, lower ones are negligible.
 fn reduce_large(e: &mut Emit<'_>, size: Value) -> [Value; 2] {
     let bits = e.float_bits(size);
     let exponent = e.lshr(bits, 23u32);
@@ -41,7 +41,7 @@ fn reduce_large(e: &mut Emit<'_>, size: Value) -> [Value; 2] {
     let significand = e.and(bits, 0x007f_ffffu32);
     let significand = e.or(significand, 0x0080_0000u32);
 
-    // Quarter turns as a number with 2 digits before the point and 62 behind it.
+    // Quarter turns in fixed point: 2 integer digits and 62 fraction digits.
     let high = e.imul(significand, window[0]);
     let middle = e.umul_high(significand, window[1]);
     let low = e.imul(significand, window[1]);
@@ -52,13 +52,13 @@ fn reduce_large(e: &mut Emit<'_>, size: Value) -> [Value; 2] {
     let high = e.iadd(high, middle);
     let high = e.iadd(high, carry);
 
-    // The nearest whole number, and the signed rest, of which 2^32 would be a quarter turn.
+    // The nearest integer, and the signed remainder, in which 2^32 is a quarter turn.
     let rounded = e.iadd(high, 0x2000_0000u32);
     let turns = e.lshr(rounded, 30u32);
     let up = e.shl(high, 2u32);
     let from_low = e.lshr(low, 30u32);
     let rest = e.or(up, from_low);
-    // All digits but the last 8, exactly, and those with 24 more: one rounding.
+    // The high digits without the last 8, exactly, plus the last 8 with 24 more: one rounding.
     let coarse = e.and(rest, 0xffff_ff00u32);
     let coarse = e.sint_to_float(coarse);
     let fine_high = e.shl(rest, 24u32);
@@ -74,7 +74,7 @@ fn reduce_large(e: &mut Emit<'_>, size: Value) -> [Value; 2] {
     [turns, e.select(finite, rest, f32::NAN)]
 }
 
-/// 96 digits of 2/π from `first` on, which is less than 128.
+/// 96 digits of 2/π, starting at digit `first`, which is less than 128.
 fn digits(e: &mut Emit<'_>, first: Value) -> [Value; 3] {
     let [skip_two, skip_one] = [64u32, 32].map(|digits| {
         let bit = e.and(first, digits);
@@ -82,7 +82,7 @@ fn digits(e: &mut Emit<'_>, first: Value) -> [Value; 3] {
     });
     let pairs: [Value; 5] = std::array::from_fn(|place| e.select(skip_two, DIGITS[place + 2], DIGITS[place]));
     let words: [Value; 4] = std::array::from_fn(|place| e.select(skip_one, pairs[place + 1], pairs[place]));
-    // Shifts count modulo 32: of the next word come the digits that 31 - first and then one more leave.
+    // Shifts count modulo 32: the next word is shifted right by 31 - first and then by one more.
     let others = e.not(first);
     std::array::from_fn(|place| {
         let high = e.shl(words[place], first);

@@ -1,6 +1,6 @@
-//! Angles of a sine, a cosine, a tangent.
+//! Inverse trigonometric functions.
 //!
-//! Where the result is π/2 or π less an angle, the digits that the constant lacks are taken off the angle first.
+//! Where the result is π/2 or π minus an angle, the rounding error of the constant is first subtracted from the angle.
 
 use std::f32::consts::{FRAC_PI_2, PI};
 
@@ -17,13 +17,13 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
     }
 }
 
-/// What the constant for π has too much.
+/// Rounding error of the constant π.
 const PI_EXCESS: f32 = 8.742_278e-8;
 
-/// `(asin s - s) / s³` as a polynomial of s², to 1/2, within 2^-27.
+/// `(asin s - s) / s³` as a polynomial in s², up to 1/2, within 2^-27.
 const ASIN: [f32; 5] = [0.042_189_877, 0.024_166_547, 0.045_472_81, 0.074_952_796, 0.166_667_54];
 
-/// `(atan t - t) / t³` as a polynomial of t², to 1, within 2^-28.
+/// `(atan t - t) / t³` as a polynomial in t², up to 1, within 2^-28.
 const ATAN: [f32; 9] = [
     -0.001_793_148,
     0.010_912_608,
@@ -44,10 +44,10 @@ fn odd(e: &mut Emit<'_>, a: Value, square: Value, coefficients: &[f32], extra: V
     e.fadd(a, tail)
 }
 
-/// For magnitudes above 1/2: the half angle between it and 1, whose sine is `√((1 - a) / 2)`.
+/// For magnitudes above 1/2: half of `acos a`, the sine of which is `√((1 - a) / 2)`.
 struct Half {
     large: Value,
-    /// The sine that the polynomial is asked for.
+    /// Argument of the polynomial.
     sine: Value,
     square: Value,
 }
@@ -76,7 +76,7 @@ fn acos(e: &mut Emit<'_>, a: Value) -> Value {
     let Half { large, sine, square } = half(e, size);
     let bits = e.float_bits(a);
     let negative = e.slt(bits, 0i32);
-    // Large and positive: twice the angle. Large and negative: π less that. Small: π/2 less the angle of the sine.
+    // Large and positive: twice the angle. Large and negative: π minus that. Small: π/2 minus the angle of the sine.
     let extra = e.select(negative, PI_EXCESS / 2.0, 0f32);
     let small_sign = e.sign_bit(a);
     let small_sine = e.flip_sign(sine, small_sign);
@@ -101,7 +101,7 @@ fn atan(e: &mut Emit<'_>, a: Value) -> Value {
     e.flip_sign(magnitude, sign)
 }
 
-/// The angle with a tangent of at most 1, or, where `inverted`, π/2 less that.
+/// The angle of a tangent of at most 1; if `inverted`, π/2 minus that.
 fn first_quadrant(e: &mut Emit<'_>, tangent: Value, inverted: Value) -> Value {
     let square = e.fmul(tangent, tangent);
     let extra = e.select(inverted, PI_EXCESS / 2.0, 0f32);
@@ -116,7 +116,7 @@ fn atan2(e: &mut Emit<'_>, y: Value, x: Value) -> Value {
     let above = e.select(steep, run, rise);
     let below = e.select(steep, rise, run);
     let tangent = e.fdiv(above, below);
-    // Two zeros, two infinities.
+    // Both zero, or both infinite.
     let zero = e.ford_eq(below, 0f32);
     let limit = e.select(zero, 0f32, 1f32);
     let equal = e.ford_eq(above, below);

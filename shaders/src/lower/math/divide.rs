@@ -1,10 +1,11 @@
-//! Integer division by a number that is not known: two steps with a float reciprocal.
+//! Integer division by a divisor that is not constant: two steps with a float reciprocal.
 //!
-//! The reciprocal is a little too small, by more than what conversions and products round away. So each step takes off
-//! a multiple of the divisor that is not too large. The first leaves less than the divisor and about 2^-20 of the
-//! dividend, the second less than twice the divisor; a comparison does the rest.
+//! The reciprocal is too small by more than the rounding errors of conversions and products. So each step subtracts a
+//! multiple of the divisor that is not too large. The first leaves less than the divisor plus about 2^-20 of the
+//! dividend, the second less than twice the divisor; a comparison finishes.
 //!
-//! Only the reciprocal is a division, and it depends on the divisor alone: a loop with one divisor computes it once.
+//! Only the reciprocal needs a division, and it depends on the divisor alone: a loop with an invariant divisor computes
+//! it once.
 
 use super::emit::Emit;
 use crate::ir::{Op, Value};
@@ -12,7 +13,7 @@ use crate::ir::{Op, Value};
 /// `1 - 2^-21`. A step rounds four times (dividend, divisor, reciprocal, product), each by up to 2^-24.
 const SLIGHTLY_LESS: f32 = 1.0 - 1.0 / 2_097_152.0;
 
-/// 1.5 × 2^23: added to a small number it leaves the nearest integer in the low bits.
+/// 1.5 × 2^23: adding it to a small number leaves the nearest integer in the low bits.
 const TO_INTEGER: f32 = 12_582_912.0;
 
 pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> {
@@ -35,7 +36,7 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
     })
 }
 
-/// A quotient that is right or one too small, with what it leaves. Anything if the divisor is 0.
+/// A quotient that is exact or one too small, and its remainder. Unspecified if the divisor is 0.
 fn almost(e: &mut Emit<'_>, a: Value, b: Value) -> [Value; 2] {
     let divisor = e.uint_to_float(b);
     let reciprocal = e.fdiv(SLIGHTLY_LESS, divisor);
@@ -43,7 +44,7 @@ fn almost(e: &mut Emit<'_>, a: Value, b: Value) -> [Value; 2] {
     let product = e.fmul(dividend, reciprocal);
     let first = e.float_to_uint(product);
     let rest = less_multiple(e, a, first, b);
-    // This quotient is below 2^13: the nearest integer to a half less is at hand without a conversion, and not too large.
+    // This quotient is below 2^13: the integer nearest to it less a half needs no conversion, and is not too large.
     let dividend = e.uint_to_float(rest);
     let product = e.fma(dividend, reciprocal, -0.5f32);
     let moved = e.fadd(product, TO_INTEGER);
@@ -68,7 +69,7 @@ fn quotient(e: &mut Emit<'_>, a: Value, b: Value) -> Value {
 
 fn remainder(e: &mut Emit<'_>, a: Value, b: Value) -> Value {
     let [_, rest] = almost(e, a, b);
-    // The difference wraps, and is the larger one, if there is no more to take.
+    // If the remainder is less than the divisor, the difference wraps and is larger.
     let less = e.isub(rest, b);
     let remainder = e.umin(rest, less);
     zero_by_zero(e, b, remainder)
@@ -92,7 +93,7 @@ fn signed_remainder(e: &mut Emit<'_>, a: Value, b: Value) -> Value {
     with_sign_of(e, magnitude, a)
 }
 
-/// Negated if `sign` is negative.
+/// Negates if `sign` is negative.
 fn with_sign_of(e: &mut Emit<'_>, magnitude: Value, sign: Value) -> Value {
     let mask = e.ashr(sign, 31u32);
     let flipped = e.xor(magnitude, mask);

@@ -1,5 +1,5 @@
-//! Replaces instructions by expansions: new instructions go before the one that is replaced, constants go to the head
-//! of the entry block, and what is rarely needed can go to a block of its own.
+//! Replaces instructions by expansions: new instructions are inserted before the replaced one, constants at the start
+//! of the entry block. Rarely needed code can go to a separate block.
 
 use cranelift_entity::SecondaryMap;
 use foldhash::{HashMap, HashMapExt};
@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Op, Scalar, Type, Value, ValueDef};
 
-/// Replaces each operation that `wanted` names by what `expansion` emits for it.
+/// Replaces each operation that `wanted` selects by the instructions that `expansion` emits.
 pub(super) fn expand(
     kernel: &mut Kernel,
     wanted: impl Fn(Op) -> bool,
@@ -27,23 +27,23 @@ pub(super) fn expand(
     emit.finish(entry);
 }
 
-/// Emits at the place of the instruction that is being replaced.
+/// Emits at the position of the instruction that is being replaced.
 pub(super) struct Emit<'a> {
     kernel: &'a mut Kernel,
-    /// The block that instructions go to, and those that it has so far.
+    /// The block that receives instructions, and its instructions so far.
     current: Block,
     insts: Vec<Inst>,
-    /// The construct that the terminator of the block being expanded opens, while that block is in pieces.
+    /// The construct that the terminator of the block being expanded opens, while that block is split.
     merge: Option<Merge>,
-    /// New constants, for the head of the entry.
+    /// New constants, for the start of the entry block.
     prologue: Vec<Inst>,
     constants: HashMap<(Type, u64), Value>,
     replaced: SecondaryMap<Value, Option<Value>>,
-    /// New instructions that no contraction may touch.
+    /// New instructions with `NoContraction`.
     rounds: Vec<Inst>,
     /// Reduced angles of the block being expanded: sine and cosine of one angle share them.
     angles: HashMap<Value, [Value; 2]>,
-    /// Divisions of the block being expanded: both words of quotient and remainder come of one.
+    /// Divisions of the block being expanded: both words of quotient and remainder share one expansion.
     divisions: HashMap<[Value; 4], [[Value; 2]; 2]>,
     origin: u32,
     precise: bool,
@@ -97,15 +97,15 @@ impl<'a> Emit<'a> {
         self.end_block(block);
     }
 
-    /// Uses of the instruction's result become uses of `by`.
+    /// Replaces uses of the instruction's result by `by`.
     fn replace(&mut self, inst: Inst, by: Value) {
         let Some(value) = self.kernel.results[inst].take() else { return };
-        // A value that replaces itself is in a circle of definitions, where control never comes.
+        // A value that would replace itself belongs to a cycle of definitions in unreachable code.
         let by = if self.resolve(by) == value { self.constant(0, self.kernel.ty(value)) } else { by };
         self.replaced[value] = Some(by);
     }
 
-    /// What takes the place of a value; shortens the way for those who ask again.
+    /// The replacement of a value; shortens the chain of replacements (path compression).
     fn resolve(&mut self, mut value: Value) -> Value {
         while let Some(next) = self.replaced[value] {
             if let Some(after) = self.replaced[next] {
@@ -118,7 +118,7 @@ impl<'a> Emit<'a> {
 
     fn finish(mut self, entry: Block) {
         self.kernel.blocks[entry].insts.splice(0..0, std::mem::take(&mut self.prologue));
-        // The last first: the set grows to exactly what it is asked for.
+        // The last first: the set then grows once, to its final size.
         self.kernel.no_contraction.extend(self.rounds.iter().rev().copied());
         for place in 0..self.kernel.layout.len() {
             let insts = std::mem::take(&mut self.kernel.blocks[self.kernel.layout[place]].insts);
@@ -156,7 +156,7 @@ impl<'a> Emit<'a> {
         inst
     }
 
-    /// An operation; folded where all operands are constants.
+    /// An operation, folded if all operands are constants.
     fn pure<const N: usize>(&mut self, op: Op, args: [Value; N]) -> Value {
         let bits: Option<SmallVec<[u64; 4]>> = args.iter().map(|&arg| self.kernel.constant(arg)).collect();
         if let Some(bits) = bits {
@@ -167,28 +167,28 @@ impl<'a> Emit<'a> {
         }
         let inst = self.push(InstData::Pure { op, args: SmallVec::from_slice(&args) });
         if matches!(op, Op::FAdd | Op::FSub | Op::FMul) {
-            // Expansions count on where they round.
+            // Expansions rely on each rounding.
             self.rounds.push(inst);
         }
         self.define(inst, op.result())
     }
 
-    /// The number that a value is, if it is a constant.
+    /// The value's number if it is a constant.
     pub(super) fn known(&self, value: Value) -> Option<f32> {
         self.kernel.constant(value).map(|bits| f32::from_bits(bits as u32))
     }
 
-    /// Whether `significand`, `exponent` and `scale` may stay.
+    /// Whether `significand`, `exponent` and `scale` are kept.
     pub(super) fn has_exponents(&self) -> bool {
         self.exponents
     }
 
-    /// Whether the operation being expanded must round as its definition does (`NoContraction`).
+    /// Whether the operation being expanded must round exactly as defined (`NoContraction`).
     pub(super) fn is_precise(&self) -> bool {
         self.precise
     }
 
-    /// The reduced angle of `angle`, from an expansion before this one in the block, or as `reduce` makes it.
+    /// The reduced angle of `angle`: that of an earlier expansion in the block, or a new one from `reduce`.
     pub(super) fn angle(&mut self, angle: Value, reduce: impl FnOnce(&mut Self, Value) -> [Value; 2]) -> [Value; 2] {
         if let Some(&reduced) = self.angles.get(&angle) {
             return reduced;
@@ -198,7 +198,7 @@ impl<'a> Emit<'a> {
         reduced
     }
 
-    /// Quotient and remainder of these words, from an expansion before this one in the block, or as `divide` makes them.
+    /// Quotient and remainder of these words: those of an earlier expansion in the block, or new ones from `divide`.
     pub(super) fn division(
         &mut self,
         args: [Value; 4],
@@ -212,7 +212,7 @@ impl<'a> Emit<'a> {
         results
     }
 
-    /// An operation that has no method of its own.
+    /// An operation without a method below.
     pub(super) fn operation<const N: usize>(&mut self, op: Op, args: [Value; N]) -> Value {
         self.pure(op, args)
     }
@@ -222,7 +222,7 @@ impl<'a> Emit<'a> {
         self.constant(u64::from(word), Type::I32)
     }
 
-    /// Truth values of which one is known: special cases of constant operands fall away.
+    /// Simplifies logical operations with one constant operand: special cases of constant arguments disappear.
     fn neutral(&self, op: Op, args: &[Value]) -> Option<Value> {
         let absorbing = match op {
             Op::LAnd => 0,
@@ -250,7 +250,7 @@ impl<'a> Emit<'a> {
         }
     }
 
-    /// `common` where `condition` is false, else what `emit` makes of it, in a block that is entered only then.
+    /// `common` where `condition` is false, else the result of `emit`, in a block that is entered only then.
     pub(super) fn rarely<const N: usize>(
         &mut self,
         condition: Value,
@@ -278,7 +278,7 @@ impl<'a> Emit<'a> {
         value
     }
 
-    /// A loop's header keeps its annotation and goes on in a block that can have one of its own.
+    /// A loop header keeps its annotation; expansion continues in a block that can have its own.
     fn leave_loop_header(&mut self) {
         let Some(Merge::Loop { .. }) = self.kernel.blocks[self.current].merge else { return };
         let next = self.kernel.blocks.push(BlockData::default());
@@ -286,20 +286,20 @@ impl<'a> Emit<'a> {
         self.start(next, self.merge);
     }
 
-    /// Ends the current block, which opens `merge`, and goes on in `next`.
+    /// Ends the current block, which opens `merge`, and continues in `next`.
     fn start(&mut self, next: Block, merge: Option<Merge>) {
         self.kernel.blocks[self.current].merge = merge;
         self.place();
         self.current = next;
     }
 
-    /// The current block takes its place in the layout.
+    /// Adds the current block to the layout.
     fn place(&mut self) {
         self.kernel.blocks[self.current].insts = std::mem::take(&mut self.insts);
         self.kernel.layout.push(self.current);
     }
 
-    /// Ends the expansion of `block`: what is left of it takes over the terminator, and the construct that this opens.
+    /// Ends the expansion of `block`: the last of its parts gets the terminator and the construct that this opens.
     fn end_block(&mut self, block: Block) {
         if self.current != block {
             match self.merge {
@@ -313,7 +313,7 @@ impl<'a> Emit<'a> {
     /// The header's terminator has moved to the current block.
     fn end_loop_header(&mut self, header: Block, merge: Block, continuing: Block) {
         if continuing == header {
-            // A loop of one block: the terminator alone becomes the continue target.
+            // A single-block loop: the terminator alone becomes the continue target.
             let last = self.insts.pop();
             let next = self.kernel.blocks.push(BlockData::default());
             self.push(InstData::Jump { to: BlockCall::new(next) });
@@ -324,7 +324,7 @@ impl<'a> Emit<'a> {
     }
 }
 
-/// A value, or a number that becomes a constant.
+/// A value, or a number to be made a constant.
 pub(super) trait Operand {
     /// The value.
     fn value(self, e: &mut Emit<'_>) -> Value;
@@ -413,15 +413,15 @@ define_methods! {
     scale Scale a n;
 }
 
-/// Idioms that several chapters need.
+/// Idioms shared by several chapters.
 impl Emit<'_> {
-    /// The sign bit of a float, in its place.
+    /// The sign bit of a float, at its bit position.
     pub(super) fn sign_bit(&mut self, a: impl Operand) -> Value {
         let bits = self.float_bits(a);
         self.and(bits, 0x8000_0000u32)
     }
 
-    /// A float with its sign flipped where `sign`, a word with at most the topmost bit, says so.
+    /// Flips the sign of a float by the sign bit in `sign`, which has no other bits.
     pub(super) fn flip_sign(&mut self, a: Value, sign: Value) -> Value {
         let bits = self.float_bits(a);
         let flipped = self.xor(bits, sign);
@@ -437,7 +437,7 @@ impl Emit<'_> {
         self.float_from_bits(bits)
     }
 
-    /// A polynomial by Horner's rule; the highest coefficient first.
+    /// Evaluates a polynomial by Horner's rule; the highest coefficient first.
     pub(super) fn polynomial(&mut self, a: Value, coefficients: &[f32]) -> Value {
         let mut sum = coefficients[0].value(self);
         for &coefficient in &coefficients[1..] {

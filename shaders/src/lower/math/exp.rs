@@ -1,4 +1,4 @@
-//! Exponential functions: the nearest power of 2 by its bits, the rest by a polynomial.
+//! Exponential functions: the nearest power of 2 by its exponent bits, the rest by a polynomial.
 
 use std::f32::consts::{LN_2, LOG2_E};
 
@@ -14,11 +14,11 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
     }
 }
 
-/// 1.5 × 2^23: added to a small number it leaves the nearest integer in the low bits. 254 is the bias of two exponent
+/// 1.5 × 2^23: adding it to a small number leaves the nearest integer in the low bits. 254 is the bias of two exponent
 /// fields, for [`scale`].
 const TO_INTEGER: f32 = 12_582_912.0 + 254.0;
 
-/// `e^r` for half a logarithm of 2 on both sides of 0, within 2^-28.
+/// `e^r` for |r| up to half of ln 2, within 2^-28.
 const E_TO_R: [f32; 7] = [0.001_381_452, 0.008_368_781, 0.041_668_393, 0.166_665_2, 0.499_999_94, 1.0, 1.0];
 
 /// `2^r` for -1/2 to 1/2, within 2^-28.
@@ -26,14 +26,14 @@ const TWO_TO_R: [f32; 7] = [0.000_153_532_69, 0.001_339_900_3, 0.009_618_439, 0.
 
 /// `e^a / 2^less`; `less` is 0 or 1.
 pub(super) fn exp(e: &mut Emit<'_>, a: Value, less: u8) -> Value {
-    // Below this everything is 0. NaN stays.
+    // Below this the result is 0. NaN is kept.
     let low = e.ford_lt(a, -104.5f32);
     let a = e.select(low, -104.5f32, a);
     let to_integer = TO_INTEGER - f32::from(less);
     let near = e.fmin(90f32, a);
     let moved = e.fma(near, LOG2_E, to_integer);
     let whole = e.fsub(moved, to_integer);
-    // Numbers above the limit leave a rest that is large too: the result is infinite.
+    // Above the limit the rest is large, too, and the result infinite.
     let rest = e.fma(whole, -LN_2, a);
     let rest = e.fma(whole, 1.904_654_2e-9f32, rest);
     let power = e.polynomial(rest, &E_TO_R);
@@ -60,8 +60,9 @@ pub(super) fn exp2_of_sum(e: &mut Emit<'_>, a: Value, tail: Option<Value>) -> Va
     scale(e, power, moved, whole)
 }
 
-/// `a * 2^n`; without an operation for that, with `n + 254` in the low bits of `moved`: two factors with half the exponent each, so that results may be
-/// infinite or denormal and are rounded once. The bits above the fields are shifted out.
+/// `a * 2^n`. Without a machine operation, uses `n + 254` in the low bits of `moved`: two factors with half the
+/// exponent each, so that results may be infinite or denormal and are rounded once. The bits above the exponent fields
+/// are shifted out.
 fn scale(e: &mut Emit<'_>, a: Value, moved: Value, n: Value) -> Value {
     if e.has_exponents() {
         return e.scale(a, n);

@@ -1,4 +1,4 @@
-//! Bit fields and the positions of bits. Where offset and count are constants, nothing of the checks remains.
+//! Bit fields and bit positions. With constant offset and count no checks remain.
 
 use super::emit::Emit;
 use crate::ir::{Op, Value};
@@ -37,7 +37,7 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
     })
 }
 
-/// The `count` low bits; all from 32 on.
+/// Mask of the `count` low bits; all bits from 32 on.
 fn low_bits(e: &mut Emit<'_>, count: Value) -> Value {
     let above = e.shl(u32::MAX, count);
     let below = e.not(above);
@@ -45,7 +45,7 @@ fn low_bits(e: &mut Emit<'_>, count: Value) -> Value {
     e.select(some, below, u32::MAX)
 }
 
-/// `shifted` by `offset`, or 0 if that is the word's width or more: shifts count modulo 32.
+/// `shifted` by `offset`, or 0 if that is at least the word's width: shifts count modulo 32.
 fn within_word(e: &mut Emit<'_>, offset: Value, shifted: Value) -> Value {
     let within = e.ult(offset, 32u32);
     e.select(within, shifted, 0u32)
@@ -61,7 +61,7 @@ fn insert_bits(e: &mut Emit<'_>, base: Value, insert: Value, offset: Value, coun
     e.xor(base, differing)
 }
 
-/// Neighbours change places: bits, then pairs, up to halves.
+/// Swaps adjacent bits, then pairs, up to halves.
 fn reverse(e: &mut Emit<'_>, a: Value) -> Value {
     let mut word = a;
     for (distance, mask) in [(1u32, 0x5555_5555u32), (2, 0x3333_3333), (4, 0x0f0f_0f0f), (8, 0x00ff_00ff)] {

@@ -1,7 +1,7 @@
 //! Simple float operations: clamps, blends, remainders.
 //!
-//! A remainder takes one division, as Vulkan allows: exact where the quotient is below 2^24, and then less than the
-//! divisor; beyond that the quotient has no digits to be exact with.
+//! A remainder takes one division, as Vulkan allows. It is exact, and less than the divisor, where the quotient is
+//! below 2^24; larger quotients do not have enough digits.
 
 use super::emit::{Emit, Operand};
 use crate::ir::{Op, Value};
@@ -50,7 +50,7 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
     })
 }
 
-/// `a * b + c`, in one rounding where that is allowed.
+/// `a * b + c`, rounded once where that is allowed.
 fn product_and_sum(e: &mut Emit<'_>, a: Value, b: Value, c: Value) -> Value {
     if e.is_precise() {
         let product = e.fmul(a, b);
@@ -65,18 +65,18 @@ pub(super) fn clamp(e: &mut Emit<'_>, a: Value, low: impl Operand, high: impl Op
     e.fmin(at_least, high)
 }
 
-/// What is left of the magnitude of `a` after taking off multiples of that of `b`.
+/// The remainder of the magnitudes of `a` and `b`.
 fn remainder(e: &mut Emit<'_>, a: Value, b: Value) -> Value {
     let [a, b] = [e.fabs(a), e.fabs(b)];
     let quotient = e.fdiv(a, b);
     let whole = e.trunc(quotient);
     let whole = e.fneg(whole);
     let rest = e.fma(whole, b, a);
-    // The quotient may have been rounded up to a whole number.
+    // The quotient may have been rounded up to an integer.
     let back = e.fadd(rest, b);
     let too_much = e.ford_lt(rest, 0f32);
     let rest = e.select(too_much, back, rest);
-    // Also where the divisor is infinite.
+    // Also if the divisor is infinite.
     let smaller = e.ford_lt(a, b);
     e.select(smaller, a, rest)
 }

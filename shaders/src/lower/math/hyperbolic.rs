@@ -18,13 +18,13 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
     }
 }
 
-/// `(sinh a - a) / a³` as a polynomial of a², to 1, within 2^-34.
+/// `(sinh a - a) / a³` as a polynomial in a², up to 1, within 2^-34.
 const SINH: [f32; 4] = [2.817_012e-6, 0.000_198_361_5, 0.008_333_351, 0.166_666_67];
 
-/// `(tanh a - a) / a³` as a polynomial of a², to 5/8, within 2^-27.
+/// `(tanh a - a) / a³` as a polynomial in a², up to 5/8, within 2^-27.
 const TANH: [f32; 5] = [-0.005_704_543, 0.020_638_706, -0.053_739_604, 0.133_314_42, -0.333_332_8];
 
-/// From here on a number and 1 are so different that the smaller one does not count, squared or not.
+/// From here on, 1 is negligible against the number and its square.
 const LARGE: f32 = 1_073_741_824.0;
 
 fn odd(e: &mut Emit<'_>, a: Value, coefficients: &[f32]) -> Value {
@@ -71,7 +71,7 @@ fn tanh(e: &mut Emit<'_>, a: Value) -> Value {
     e.flip_sign(magnitude, sign)
 }
 
-/// `ln(1 + small)`, or where `large`, the logarithm of twice `a`.
+/// `ln(1 + small)`; where `large`, the logarithm of twice `a`.
 fn log_1p_or_twice(e: &mut Emit<'_>, a: Value, large: Value, small: Value) -> Value {
     let argument = e.select(large, a, small);
     let log = log_1p(e, argument);
@@ -80,7 +80,7 @@ fn log_1p_or_twice(e: &mut Emit<'_>, a: Value, large: Value, small: Value) -> Va
 }
 
 fn asinh(e: &mut Emit<'_>, a: Value) -> Value {
-    // a + √(a² + 1) less 1, without cancellation.
+    // a + √(a² + 1) - 1, without cancellation.
     let size = e.fabs(a);
     let square = e.fmul(size, size);
     let radicand = e.fma(size, size, 1f32);
@@ -95,7 +95,7 @@ fn asinh(e: &mut Emit<'_>, a: Value) -> Value {
 }
 
 fn acosh(e: &mut Emit<'_>, a: Value) -> Value {
-    // a + √(a² - 1) less 1, by the distance from 1.
+    // a + √(a² - 1) - 1, from the distance to 1.
     let above = e.fsub(a, 1f32);
     let twice = e.fadd(above, above);
     let radicand = e.fma(above, above, twice);

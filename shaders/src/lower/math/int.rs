@@ -1,4 +1,4 @@
-//! Small integer operations out of smaller ones.
+//! Small integer operations in terms of simpler ones.
 
 use super::emit::Emit;
 use crate::ir::{Op, Value};

@@ -1,4 +1,4 @@
-//! Logarithms: the exponent and a polynomial of what the significand is off 1.
+//! Logarithms: the exponent plus a polynomial in the significand minus 1.
 
 use super::emit::Emit;
 use crate::ir::{Op, Value};
@@ -42,7 +42,7 @@ pub(super) struct Split {
     pub(super) f: Value,
 }
 
-/// Takes a positive finite number apart, denormals too; others give anything.
+/// Splits a positive finite number, denormals included; the result is unspecified for others.
 pub(super) fn split(e: &mut Emit<'_>, a: Value) -> Split {
     const ROOT_HALF: u32 = 0x3f35_04f3;
     let denormal = e.ford_lt(a, f32::MIN_POSITIVE);
@@ -58,8 +58,8 @@ pub(super) fn split(e: &mut Emit<'_>, a: Value) -> Split {
     Split { exponent: e.sint_to_float(exponent), significand, f: e.fsub(significand, 1f32) }
 }
 
-/// `2^exponent * (1 + f)` with 1 + f from ¾ to 1½. Of zeros and infinity `f` is 0 and the exponent infinite, of numbers below 0
-/// and NaN it is NaN: what is made of them needs no special cases.
+/// `2^exponent * (1 + f)` with 1 + f from ¾ to 1½. For zeros and infinity `f` is 0 and the exponent infinite; for
+/// negative numbers and NaN `f` is NaN. So results need no special cases.
 fn split_exactly(e: &mut Emit<'_>, a: Value) -> [Value; 2] {
     let significand = e.significand(a);
     let [whole, half] = [a, significand].map(|of| e.exponent(of));
@@ -110,7 +110,7 @@ fn log2(e: &mut Emit<'_>, a: Value) -> Value {
     if e.has_exponents() { result } else { special(e, a, result) }
 }
 
-/// The result for zeros, negative numbers, infinity and NaN.
+/// Corrects the result for zeros, negative numbers, infinity and NaN.
 fn special(e: &mut Emit<'_>, a: Value, result: Value) -> Value {
     let finite = e.ford_lt(a, f32::INFINITY);
     let result = e.select(finite, result, a);
@@ -120,10 +120,10 @@ fn special(e: &mut Emit<'_>, a: Value, result: Value) -> Value {
     e.select(zero, f32::NEG_INFINITY, result)
 }
 
-/// `ln(1 + a)`, also for small `a`; of numbers below -1 NaN.
+/// `ln(1 + a)`, also for small `a`; NaN below -1.
 pub(super) fn log_1p(e: &mut Emit<'_>, a: Value) -> Value {
     let sum = e.fadd(1f32, a);
-    // What the sum has lost: ln(sum + lost) = ln(sum) + lost / sum.
+    // The rounding error of the sum: ln(sum + lost) = ln(sum) + lost / sum.
     let other = e.fsub(sum, 1f32);
     let one = e.fsub(sum, other);
     let lost = e.fsub(1f32, one);

@@ -1,8 +1,8 @@
-//! Division of 64-bit integers: by doubles, twice, as a double has 53 digits.
+//! 64-bit integer division: two steps in doubles, which have 53 significant bits.
 //!
-//! The first quotient is the dividend's 53 highest digits by the divisor, rounded: what it leaves is small against the dividend, of
-//! either sign. The second quotient divides that. What is left then is less than the divisor and a bit, and one step up
-//! or down makes it right. Remainders are integers, exact modulo 2⁶⁴.
+//! The first quotient is the dividend rounded to 53 bits by the divisor: its remainder is small against the dividend,
+//! of either sign. The second quotient divides that remainder. The last remainder is less than slightly more than the
+//! divisor, and one step up or down corrects it. Remainders are integers, exact modulo 2⁶⁴.
 
 use super::emit::Emit;
 use crate::ir::{Op, Value};
@@ -30,24 +30,24 @@ fn divide(e: &mut Emit<'_>, args: [Value; 4]) -> [Pair; 2] {
     let reciprocal = binary(e, [Op::DDivLow, Op::DDivHigh], one, divisor);
     let mut quotient = first_quotient(e, a, reciprocal);
     let rest = less_product(e, a, quotient, b);
-    // The rest may be below 0 now.
+    // The remainder may be negative.
     let negative = e.slt(rest[1], 0i32);
     let negated = negate(e, rest);
     let magnitude = pick(e, negative, negated, rest);
     let more = first_quotient(e, magnitude, reciprocal);
-    // One more downwards: what is left is at least 0, or little below.
+    // One more for a negative remainder: the final one is at least 0, or slightly negative.
     let less = more.map(|word| e.not(word));
     let step = pick(e, negative, less, more);
     quotient = add(e, quotient, step);
     let rest = less_product(e, a, quotient, b);
-    // One too many, or one too few.
+    // Corrects a quotient that is one too large or one too small.
     let below = e.slt(rest[1], 0i32);
     let minus_one = [e.word(u32::MAX), e.word(u32::MAX)];
     let nothing = [e.word(0), e.word(0)];
     let (up, down) = (b, negate(e, b));
     let rest_up = add(e, rest, up);
     let large_divisor = e.slt(b[1], 0i32);
-    // A divisor from 2⁶³ on goes in once at most: its remainders need all 64 bits.
+    // A quotient by a divisor from 2⁶³ on is at most 1: its remainders need all 64 bits.
     let fits = not_less(e, a, b);
     let a_less = add(e, a, down);
     let one_word = [e.word(1), e.word(0)];
@@ -68,7 +68,7 @@ fn divide(e: &mut Emit<'_>, args: [Value; 4]) -> [Pair; 2] {
     [pick(e, none, nothing, quotient), pick(e, none, nothing, corrected)]
 }
 
-/// A number times a reciprocal, as a whole number that is right but for its last digits.
+/// The dividend times a reciprocal, as an integer whose last digits may be wrong.
 fn first_quotient(e: &mut Emit<'_>, a: Pair, reciprocal: Pair) -> Pair {
     let number = to_double(e, a);
     let product = binary(e, [Op::DMulLow, Op::DMulHigh], number, reciprocal);
@@ -96,7 +96,7 @@ fn unary(e: &mut Emit<'_>, ops: [Op; 2], a: Pair) -> Pair {
     ops.map(|op| e.operation(op, a))
 }
 
-/// Words become the low bits of large numbers, of which what they have too much is taken off.
+/// Places the words into the low bits of large doubles, then subtracts the offsets.
 fn to_double(e: &mut Emit<'_>, a: Pair) -> Pair {
     let less = double(e, 84f64.exp2() + 52f64.exp2());
     let (low_mark, high_mark) = (e.word(0x4330_0000), e.word(0x4530_0000));

@@ -1,9 +1,9 @@
-//! Pure operations that the machine does not have become operations that it has: divisions, bit fields, packing,
-//! and the transcendental functions as polynomials within Vulkan's error bounds.
+//! Replaces pure operations that the machine lacks by operations that it has: divisions, bit fields, packing, and the
+//! transcendental functions as polynomials within Vulkan's error bounds.
 //!
-//! A chapter holds the expansions of related operations; `emit` puts their instructions where the operation stood. What
-//! comes out is scalar IR again, so the interpreter can run it and machine code must agree with that bit for bit.
-//! Expansions are free of branches, but for the reduction of very large angles.
+//! A chapter holds the expansions of related operations; `emit` inserts their instructions in place of the operation.
+//! The result is scalar IR, so the interpreter can run it and machine code must agree with it bit for bit. Expansions
+//! have no branches, except for the reduction of very large angles.
 
 mod angle;
 mod arc;
@@ -24,12 +24,13 @@ mod trig;
 use crate::ir::{Kernel, Op, Value};
 use emit::Emit;
 
-/// What the back end wants.
+/// Requirements of the back end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MathOptions {
-    /// Keeps `inverse_sqrt` for the machine's estimate and a Newton step; otherwise it becomes a root and a division.
+    /// Keeps `inverse_sqrt` for the machine's estimate and a Newton step; otherwise it becomes a square root and a
+    /// division.
     pub fast_inverse_sqrt: bool,
-    /// Keeps `significand`, `exponent` and `scale`, and makes exponentials and logarithms of them.
+    /// Keeps `significand`, `exponent` and `scale`, and uses them for exponentials and logarithms.
     pub exponents: bool,
 }
 
@@ -42,18 +43,18 @@ pub fn run(kernel: &mut Kernel, options: MathOptions) {
     emit::expand(kernel, |op| !stays(op), expansion, options.exponents);
 }
 
-/// Whether back ends may implement the operation, with the bits of its function in `ir/op/`: AVX-512 does.
+/// Whether back ends may implement the operation with the exact bits of its function in `ir/op/`: AVX-512 does.
 pub fn works_on_exponents(op: Op) -> bool {
     matches!(op, Op::Significand | Op::Exponent | Op::Scale)
 }
 
-/// Whether back ends implement the operation, with the bits of its function in `ir/op/` (`inverse_sqrt` within 2 units
-/// in the last place).
+/// Whether back ends implement the operation with the exact bits of its function in `ir/op/` (`inverse_sqrt`: within 2
+/// units in the last place).
 pub fn is_basic(op: Op) -> bool {
     is_basic_integer(op) || is_basic_float(op) || works_on_doubles(op) || works_on_parts(op)
 }
 
-/// Whether the operation is on doubles, in pairs of words: back ends do it in lanes only.
+/// Whether the operation has double operands, as pairs of words: back ends implement it only for vectors.
 pub fn works_on_doubles(op: Op) -> bool {
     use Op::*;
     let arithmetic = matches!(op, DAddLow | DAddHigh | DSubLow | DSubHigh | DMulLow | DMulHigh | DDivLow | DDivHigh);
@@ -65,7 +66,7 @@ pub fn works_on_doubles(op: Op) -> bool {
     arithmetic || roots || rounding || matches!(op, DEq | DLt | DLe | DFromFloatLow | DFromFloatHigh | DToFloat)
 }
 
-/// Whether the operation is on bytes or halves of words: back ends do it in lanes only.
+/// Whether the operation has sub-word operands (bytes or 16-bit halves): back ends implement it only for vectors.
 pub fn works_on_parts(op: Op) -> bool {
     use Op::*;
     matches!(op, BytesEven | BytesOdd | ByteProducts | HalfFloat | HalvesScale | HalvesMulHigh | HalvesAdd | HalvesSub)
@@ -94,7 +95,7 @@ fn is_basic_float(op: Op) -> bool {
 /// Expands the operations of a chapter; `None` for others.
 type Chapter = fn(&mut Emit<'_>, Op, &[Value]) -> Option<Value>;
 
-/// The instructions for an operation; the value that takes its result's place.
+/// Emits the expansion of an operation; returns the value that replaces its result.
 fn expansion(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Value {
     const CHAPTERS: &[Chapter] = &[
         int::expand,

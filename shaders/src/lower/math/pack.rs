@@ -1,10 +1,10 @@
-//! Normalised integers and halves.
+//! Packing of normalised integers and half floats.
 
 use super::emit::Emit;
 use super::float::clamp;
 use crate::ir::{Op, Value};
 
-/// 1.5 × 2^23: added to a small number it leaves the nearest integer, ties to even, in the low bits.
+/// 1.5 × 2^23: adding it to a small number leaves the nearest integer, ties to even, in the low bits.
 const TO_INTEGER: f32 = 12_582_912.0;
 
 pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> {
@@ -31,13 +31,13 @@ fn pack_signed(e: &mut Emit<'_>, a: Value, scale: f32, mask: u32) -> Value {
 }
 
 fn pack_unsigned(e: &mut Emit<'_>, a: Value, scale: f32, mask: u32) -> Value {
-    // NaN becomes the lower limit, which is what is wanted.
+    // NaN becomes the lower limit, as required.
     let a = clamp(e, a, 0f32, 1f32);
     integer(e, a, scale, mask)
 }
 
 fn integer(e: &mut Emit<'_>, a: Value, scale: f32, mask: u32) -> Value {
-    // Two roundings, as the operation has it.
+    // Two roundings, as the operation is defined.
     let scaled = e.fmul(a, scale);
     let moved = e.fadd(scaled, TO_INTEGER);
     let bits = e.float_bits(moved);
@@ -58,7 +58,7 @@ fn unpack_unsigned(e: &mut Emit<'_>, a: Value, mask: u32, scale: f32) -> Value {
     quotient(e, number, scale)
 }
 
-/// `a / scale`, rounded once: the reciprocal in two parts. Right for all integers that are unpacked.
+/// `a / scale`, rounded once: the reciprocal in two parts. Exact for all integers that are unpacked.
 fn quotient(e: &mut Emit<'_>, a: Value, scale: f32) -> Value {
     let high = 1.0 / scale;
     let low = (1.0 / f64::from(scale) - f64::from(high)) as f32;

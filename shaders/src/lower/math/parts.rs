@@ -1,4 +1,4 @@
-//! Floats taken apart at the point or at the exponent, and put together again.
+//! Splits floats into integer and fraction or into significand and exponent, and assembles them.
 
 use super::emit::Emit;
 use crate::ir::{Op, Value};
@@ -59,11 +59,11 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
 }
 
 struct Parts {
-    /// Those of the number with denormals scaled up.
+    /// The bits of the number, with denormals scaled up.
     bits: Value,
-    /// What the exponent field has too much.
+    /// Bias of the exponent field.
     bias: Value,
-    /// Neither 0 nor infinite nor NaN.
+    /// Whether the number is neither 0 nor infinite nor NaN.
     number: Value,
 }
 
@@ -79,10 +79,10 @@ fn parts(e: &mut Emit<'_>, a: Value) -> Parts {
     Parts { bits, bias, number: e.land(not_zero, finite) }
 }
 
-/// Multiplies by three powers of 2. The last takes as much as it can: if a product before it is rounded, being
-/// denormal, then the result is 0 anyway.
+/// Multiplies by three powers of 2. The last takes as much of the exponent as it can: if an earlier product is rounded
+/// because it is denormal, the result is 0 anyway.
 fn ldexp(e: &mut Emit<'_>, a: Value, exponent: Value) -> Value {
-    // Beyond 278 every result is 0 or infinity.
+    // Beyond 278 every result is 0 or infinite.
     let exponent = e.smax(exponent, -278i32);
     let exponent = e.smin(exponent, 278i32);
     let last = e.smax(exponent, -126i32);
@@ -100,7 +100,7 @@ fn scale(e: &mut Emit<'_>, a: Value, n: Value) -> Value {
     let whole = e.floor(n);
     let exponent = e.float_to_sint(whole);
     let number = ldexp(e, a, exponent);
-    // An infinite exponent is not a large one where it meets its opposite: their product is NaN, as with NaN.
+    // An infinite exponent is not a large one where it meets its opposite: that product is NaN, as with a NaN operand.
     let infinite = e.is_inf(n);
     let up = e.ford_lt(0f32, n);
     let power = e.select(up, f32::INFINITY, 0f32);

@@ -10,7 +10,7 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
     Some(simple(e, a, b).unwrap_or_else(|| pow(e, a, b)))
 }
 
-/// Powers with constant exponents that shaders like.
+/// Powers with common constant exponents.
 fn simple(e: &mut Emit<'_>, a: Value, b: Value) -> Option<Value> {
     let exponent = e.known(b)?;
     Some(match exponent {
@@ -28,7 +28,7 @@ fn simple(e: &mut Emit<'_>, a: Value, b: Value) -> Option<Value> {
     })
 }
 
-/// As the root, but positive where that of the negative zero and of the negative infinity are not.
+/// Like the square root, but positive for the negative zero and the negative infinity.
 fn root(e: &mut Emit<'_>, a: Value) -> Value {
     let radicand = e.fadd(a, 0f32);
     let root = e.sqrt(radicand);
@@ -48,7 +48,7 @@ fn pow(e: &mut Emit<'_>, a: Value, b: Value) -> Value {
     let negated = e.fneg(product);
     let tail = e.fma(b, log, negated);
     let tail = e.fma(b, log_tail, tail);
-    // Of infinity the tail would be NaN.
+    // The tail would be NaN for an infinite product.
     let product_size = e.fabs(product);
     let counts = e.ford_lt(product_size, 256f32);
     let tail = e.select(counts, tail, 0f32);
@@ -58,16 +58,16 @@ fn pow(e: &mut Emit<'_>, a: Value, b: Value) -> Value {
     signed(e, a, b, finite, magnitude)
 }
 
-/// `x^0` and `1^y` are 1, whatever the other is.
+/// `x^0` and `1^y` are 1, whatever the other operand is.
 fn ones(e: &mut Emit<'_>, size: Value, b: Value, magnitude: Value) -> Value {
     let no_exponent = e.ford_eq(b, 0f32);
     let unity = e.ford_eq(size, 1f32);
-    // Finite exponents give 1 anyway.
+    // 1 to a finite power is 1 without a special case.
     let unity = if e.known(b).is_some_and(f32::is_finite) { no_exponent } else { e.lor(no_exponent, unity) };
     e.select(unity, 1f32, magnitude)
 }
 
-/// Negative if the base is, and the exponent is odd; NaN if the base is negative, and the exponent has a fraction.
+/// Negative if the base is negative and the exponent odd; NaN if the base is negative and the exponent not an integer.
 fn signed(e: &mut Emit<'_>, a: Value, b: Value, finite: Value, magnitude: Value) -> Value {
     let whole = e.trunc(b);
     let is_whole = e.ford_eq(whole, b);
@@ -88,8 +88,8 @@ fn signed(e: &mut Emit<'_>, a: Value, b: Value, finite: Value, magnitude: Value)
 
 /// The logarithm of a positive number, to about 2^-31.
 ///
-/// With `s = f / (2 + f)` in two parts, `ln(1 + f) = 2 (s + s³ / 3 + s⁵ / 5 + ...)`, of which only the first term needs
-/// more digits than a float has.
+/// With `s = f / (2 + f)` in two parts, `ln(1 + f) = 2 (s + s³ / 3 + s⁵ / 5 + ...)`; only the first term needs more
+/// digits than a float has.
 fn log2_in_parts(e: &mut Emit<'_>, a: Value) -> [Value; 2] {
     let Split { exponent, significand, f } = split(e, a);
     let one = 1f32.value(e);
@@ -110,7 +110,7 @@ fn log2_in_parts(e: &mut Emit<'_>, a: Value) -> [Value; 2] {
     let minus_first = e.fneg(first);
     let tail = e.fma(s, twice, minus_first);
     let tail = e.fma(s, twice_tail, tail);
-    // The derivative, 2 log₂e / (1 - s²), carries the tail of s through all terms.
+    // The derivative, 2 log₂e / (1 - s²), propagates the tail of s through all terms.
     let slope = e.fma(square, twice, twice);
     let tail = e.fma(s_tail, slope, tail);
     let tail = e.fma(cube, series, tail);
@@ -120,7 +120,7 @@ fn log2_in_parts(e: &mut Emit<'_>, a: Value) -> [Value; 2] {
     exact_sum(e, log, tail)
 }
 
-/// A sum and what it loses; `a` is 0, or its exponent is not less than that of `b`.
+/// A sum and its rounding error; `a` is 0, or its exponent is at least that of `b`.
 fn exact_sum(e: &mut Emit<'_>, a: Value, b: Value) -> [Value; 2] {
     let sum = e.fadd(a, b);
     let taken = e.fsub(sum, a);

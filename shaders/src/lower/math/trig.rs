@@ -14,10 +14,10 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
     }
 }
 
-/// `(sin r - r) / r³` as a polynomial of r², to 0.797, within 2^-27 of the sine.
+/// `(sin r - r) / r³` as a polynomial in r², for r up to 0.797, within 2^-27 of the sine.
 const SIN: [f32; 3] = [-0.000_195_077_36, 0.008_332_109, -0.166_666_54];
 
-/// `(cos r - 1) / r²` as a polynomial of r², to 0.797, within 2^-32.
+/// `(cos r - 1) / r²` as a polynomial in r², for r up to 0.797, within 2^-32.
 const COS: [f32; 4] = [2.442_212e-5, -0.001_388_722, 0.041_666_646, -0.5];
 
 /// Sine and cosine of a reduced angle.

@@ -1,4 +1,4 @@
-//! Blocks that control reaches, and the constructs that are left among them.
+//! Removes unreachable blocks, and merge annotations of constructs that are gone.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 
@@ -6,7 +6,7 @@ use super::{named, terminator};
 use crate::analysis::positions;
 use crate::ir::{Block, BlockData, InstData, Kernel, Merge};
 
-/// Drops blocks out of reach, and annotations where there is nothing to merge. Says whether there were any.
+/// Drops unreachable blocks, and annotations without control flow to merge. Returns whether there were any.
 pub(super) fn tidy(kernel: &mut Kernel) -> bool {
     let reached = reachable(kernel);
     let before = kernel.layout.len();
@@ -30,7 +30,7 @@ fn reachable(kernel: &Kernel) -> EntitySet<Block> {
     reached
 }
 
-/// A loop without a way back is at most a selection.
+/// A loop construct without a back edge becomes a selection; one with an unreachable continue target gets its latch.
 fn drop_idle_loops(kernel: &mut Kernel, reached: &EntitySet<Block>) -> bool {
     let positions = positions(kernel);
     let mut latches: SecondaryMap<Block, Option<Block>> = SecondaryMap::new();
@@ -57,7 +57,8 @@ fn drop_idle_loops(kernel: &mut Kernel, reached: &EntitySet<Block>) -> bool {
     changed
 }
 
-/// A selection needs a merge block only if control has two ways that do not leave an outer construct at once.
+/// A selection needs a merge block only if two of its targets stay inside it: targets that outer constructs name leave
+/// it.
 fn drop_idle_selections(kernel: &mut Kernel) -> bool {
     let mut names: SecondaryMap<Block, u32> = SecondaryMap::new();
     names.resize(kernel.blocks.len());
@@ -80,12 +81,12 @@ fn drop_idle_selections(kernel: &mut Kernel) -> bool {
     changed
 }
 
-/// Merge blocks out of reach become a lone `unreachable` each. Counts them.
+/// Makes each unreachable merge block a lone `unreachable`. Returns how many there are.
 fn keep_merges(kernel: &mut Kernel, reached: &EntitySet<Block>) -> usize {
     let mut kept = EntitySet::new();
     let mut count = 0;
-    for place in 0..kernel.layout.len() {
-        for merge in named(kernel.blocks[kernel.layout[place]].merge) {
+    for position in 0..kernel.layout.len() {
+        for merge in named(kernel.blocks[kernel.layout[position]].merge) {
             if reached.contains(merge) || !kept.insert(merge) {
                 continue;
             }

@@ -1,22 +1,23 @@
-//! Terminators that are decided: constant conditions, and ways that are one.
+//! Branch folding: terminators with a constant condition, or with equal targets.
 
 use super::members::Members;
 use super::{insert_before_end, terminator};
 use crate::ir::{Block, BlockCall, InstData, Kernel, Op, Type, Value};
 
-/// Literals that are worth a comparison each instead of a switch.
+/// A switch with at most this many literals for one target becomes comparisons.
 const FEW_LITERALS: usize = 3;
 
-/// Decided branches in kernels with operations of subgroups that are looked at: each takes time linear in the kernel's size.
+/// Maximum number of branches folded in a kernel with subgroup operations: each check takes time linear in the kernel's
+/// size.
 const MAX_TRIES: usize = 256;
 
-/// Makes jumps and branches of simpler kind where control has less choice. Says whether there were any.
+/// Replaces branches and switches by simpler terminators where fewer targets are left. Returns whether there were any.
 pub(super) fn terminators(kernel: &mut Kernel) -> bool {
     let mut changed = false;
     let members = Members::new(kernel);
     let mut tries = MAX_TRIES;
-    for place in 0..kernel.layout.len() {
-        let block = kernel.layout[place];
+    for position in 0..kernel.layout.len() {
+        let block = kernel.layout[position];
         while let Some(data) = folded(kernel, block)
             && let Some(last) = terminator(kernel, block)
         {
@@ -24,7 +25,7 @@ pub(super) fn terminators(kernel: &mut Kernel) -> bool {
             let before = std::mem::replace(&mut kernel.insts[last], data);
             if removes && let Some(members) = &members {
                 tries = tries.saturating_sub(1);
-                if tries == 0 || !members.stay(kernel) {
+                if tries == 0 || !members.are_kept(kernel) {
                     kernel.insts[last] = before;
                     break;
                 }
@@ -35,7 +36,7 @@ pub(super) fn terminators(kernel: &mut Kernel) -> bool {
     changed
 }
 
-/// What the terminator becomes. Terminators get simpler each time, so this ends.
+/// The simpler terminator. Each replacement is simpler than the terminator before, so repetition ends.
 fn folded(kernel: &mut Kernel, block: Block) -> Option<InstData> {
     let last = terminator(kernel, block)?;
     match &kernel.insts[last] {
@@ -63,7 +64,7 @@ fn folded(kernel: &mut Kernel, block: Block) -> Option<InstData> {
     }
 }
 
-/// One call for two to the same block: arguments that differ are selected.
+/// One call that replaces two calls of the same block: arguments that differ are selected.
 fn selected(
     kernel: &mut Kernel,
     block: Block,
@@ -81,7 +82,7 @@ fn selected(
     then
 }
 
-/// A switch whose cases all differ from the default.
+/// A switch without the cases that equal the default.
 fn switch(
     kernel: &mut Kernel,
     block: Block,
@@ -97,14 +98,14 @@ fn switch(
     }
     let last = terminator(kernel, block)?;
     match &mut kernel.insts[last] {
-        // Fewer cases are no other terminator.
+        // A switch with fewer cases is still a switch: changed in position.
         InstData::Switch { cases: old, .. } if old.len() != cases.len() => *old = cases,
         _ => {}
     }
     None
 }
 
-/// Whether the selector is one of the literals, if that is cheap to ask.
+/// Whether the selector is one of the literals, if one range check or few comparisons suffice.
 fn is_one_of(kernel: &mut Kernel, block: Block, selector: Value, mut literals: Vec<u32>) -> Option<Value> {
     literals.sort_unstable();
     let (&first, &last) = (literals.first()?, literals.last()?);

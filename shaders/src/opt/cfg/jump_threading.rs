@@ -1,4 +1,4 @@
-//! Blocks that only jump on: whoever goes there goes on at once.
+//! Jump threading: edges to a block that only jumps lead to the target of that jump instead.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 
@@ -6,10 +6,10 @@ use super::{named, terminator};
 use crate::analysis::positions;
 use crate::ir::{Block, BlockCall, InstData, Kernel, Merge};
 
-/// Leads branches around blocks that only jump. Blocks that a construct names stay where they are, and so do headers of
-/// loops and the blocks before them. Says whether there were any.
+/// Threads edges through blocks that only jump. Keeps blocks that a construct names, loop headers, and blocks that jump
+/// to a loop header. Returns whether there were any.
 pub(super) fn jumps(kernel: &mut Kernel) -> bool {
-    let forwards = forwards(kernel);
+    let forwards = find_forwards(kernel);
     let mut changed = false;
     for &block in &kernel.layout {
         let Some(&last) = kernel.blocks[block].insts.last() else { continue };
@@ -23,8 +23,8 @@ pub(super) fn jumps(kernel: &mut Kernel) -> bool {
     changed
 }
 
-/// Where control goes from each block that only jumps.
-fn forwards(kernel: &Kernel) -> SecondaryMap<Block, Option<BlockCall>> {
+/// The call at the end of each block that only jumps.
+fn find_forwards(kernel: &Kernel) -> SecondaryMap<Block, Option<BlockCall>> {
     let positions = positions(kernel);
     let mut fixed: EntitySet<Block> = EntitySet::new();
     fixed.insert(kernel.layout[0]);
@@ -32,7 +32,7 @@ fn forwards(kernel: &Kernel) -> SecondaryMap<Block, Option<BlockCall>> {
         fixed.extend(named(kernel.blocks[block].merge));
     }
     let mut forwards: SecondaryMap<Block, Option<BlockCall>> = SecondaryMap::new();
-    // From the end, so that the rest of a chain is known.
+    // From last to first, so that the end of a chain is known.
     for &block in kernel.layout.iter().rev() {
         let data = &kernel.blocks[block];
         if fixed.contains(block) || data.insts.len() != 1 || !data.params.is_empty() || data.merge.is_some() {

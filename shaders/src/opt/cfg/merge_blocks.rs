@@ -1,4 +1,4 @@
-//! Two blocks with nothing but a jump between them are one.
+//! Merges a block into its predecessor, if the edge between is the only one of both.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 
@@ -6,62 +6,62 @@ use super::{named, terminator};
 use crate::ir::{Block, InstData, Kernel, Merge};
 use crate::opt::aliases::Aliases;
 
-/// Takes blocks into their only predecessors. Says whether there were any.
+/// Merges blocks into their only predecessors. Returns whether there were any.
 pub(super) fn blocks(kernel: &mut Kernel) -> bool {
-    let mut joiner = Joiner::new(kernel);
-    for place in 0..kernel.layout.len() {
-        let block = kernel.layout[place];
-        if joiner.home[block].is_some() {
+    let mut merger = BlockMerger::new(kernel);
+    for position in 0..kernel.layout.len() {
+        let block = kernel.layout[position];
+        if merger.merged_into[block].is_some() {
             continue;
         }
-        while let Some(next) = joiner.follower(kernel, block) {
-            joiner.join(kernel, block, next);
+        while let Some(next) = merger.follower(kernel, block) {
+            merger.merge_into(kernel, block, next);
         }
     }
-    joiner.finish(kernel)
+    merger.finish(kernel)
 }
 
-struct Joiner {
-    /// How many branches lead to each block.
-    ways: SecondaryMap<Block, u32>,
+struct BlockMerger {
+    /// How many edges lead to each block.
+    incoming: SecondaryMap<Block, u32>,
     named: EntitySet<Block>,
-    /// The block that a block went into.
-    home: SecondaryMap<Block, Option<Block>>,
+    /// The block that a block was merged into.
+    merged_into: SecondaryMap<Block, Option<Block>>,
     aliases: Aliases,
     any: bool,
 }
 
-impl Joiner {
+impl BlockMerger {
     fn new(kernel: &Kernel) -> Self {
-        let mut joiner = Self {
-            ways: SecondaryMap::new(),
+        let mut merger = Self {
+            incoming: SecondaryMap::new(),
             named: EntitySet::new(),
-            home: SecondaryMap::new(),
+            merged_into: SecondaryMap::new(),
             aliases: Aliases::default(),
             any: false,
         };
         for &block in &kernel.layout {
-            joiner.named.extend(named(kernel.blocks[block].merge));
+            merger.named.extend(named(kernel.blocks[block].merge));
             let Some(last) = terminator(kernel, block) else { continue };
-            kernel.insts[last].targets().iter().for_each(|call| joiner.ways[call.block] += 1);
+            kernel.insts[last].targets().iter().for_each(|call| merger.incoming[call.block] += 1);
         }
-        joiner
+        merger
     }
 
-    /// The block that `block` can take in.
+    /// The block that can be merged into `block`.
     fn follower(&self, kernel: &Kernel, block: Block) -> Option<Block> {
         let InstData::Jump { to } = &kernel.insts[terminator(kernel, block)?] else { return None };
         let next = to.block;
         let is_header = matches!(kernel.blocks[block].merge, Some(Merge::Loop { .. }));
-        let fits = self.ways[next] == 1
+        let fits = self.incoming[next] == 1
             && next != block
-            // One block has one annotation, and is named by one construct.
+            // A block has one annotation, and at most one construct may name it.
             && !(is_header && kernel.blocks[next].merge.is_some())
             && !(self.named.contains(block) && self.named.contains(next));
         fits.then_some(next)
     }
 
-    fn join(&mut self, kernel: &mut Kernel, block: Block, next: Block) {
+    fn merge_into(&mut self, kernel: &mut Kernel, block: Block, next: Block) {
         let Some(jump) = kernel.blocks[block].insts.pop() else { return };
         let taken = std::mem::take(&mut kernel.blocks[next]);
         if let InstData::Jump { to } = &kernel.insts[jump] {
@@ -71,7 +71,7 @@ impl Joiner {
         }
         let head = &mut kernel.blocks[block];
         match (head.merge, taken.insts.last()) {
-            // Where a loop is in the source is read off the end of its header.
+            // The terminator of the header carries the loop's source position.
             (Some(Merge::Loop { .. }), Some(&last)) => kernel.origins[last] = kernel.origins[jump],
             (Some(Merge::Loop { .. }), None) => {}
             _ => head.merge = taken.merge,
@@ -80,7 +80,7 @@ impl Joiner {
         if self.named.contains(next) {
             self.named.insert(block);
         }
-        self.home[next] = Some(block);
+        self.merged_into[next] = Some(block);
         self.any = true;
     }
 
@@ -88,14 +88,14 @@ impl Joiner {
         if !self.any {
             return false;
         }
-        kernel.layout.retain(|&block| self.home[block].is_none());
+        kernel.layout.retain(|&block| self.merged_into[block].is_none());
         for &block in &kernel.layout {
             match &mut kernel.blocks[block].merge {
                 None => {}
-                Some(Merge::Selection { merge }) => *merge = self.home[*merge].unwrap_or(*merge),
+                Some(Merge::Selection { merge }) => *merge = self.merged_into[*merge].unwrap_or(*merge),
                 Some(Merge::Loop { merge, continuing }) => {
                     for name in [merge, continuing] {
-                        *name = self.home[*name].unwrap_or(*name);
+                        *name = self.merged_into[*name].unwrap_or(*name);
                     }
                 }
             }

@@ -1,8 +1,9 @@
-//! Cleanup of the control flow graph: what is decided is not asked again, and straight ways are one block.
+//! Control flow graph simplification: branch folding, jump threading, merging of blocks, unused parameters.
 //!
-//! A construct keeps its annotation as long as control can split in it: the blocks it names stay, or follow the block that
-//! took them in. No two constructs come to share a merge block. A merge block that control no longer reaches stays as
-//! a lone `unreachable` while its construct has two ways to go. Every step is linear; they repeat until nothing changes.
+//! A construct keeps its annotation as long as control can diverge in it: the blocks that it names stay, or the block
+//! that they are merged into takes their role. No two constructs come to share a merge block. An unreachable merge
+//! block stays as a lone `unreachable` while its construct has two targets. Every step is linear; they repeat until
+//! nothing changes.
 
 mod constructs;
 mod edges;
@@ -15,10 +16,10 @@ mod params;
 use crate::ir::{Block, Inst, InstData, Kernel, Merge, Type, Value, ValueDef, reverse_postorder};
 pub(super) use edges::Edges;
 
-/// Chains that need more rounds than this are left as they are.
+/// Maximum number of repetitions; longer chains stay partly simplified.
 const ROUNDS: usize = 8;
 
-/// Cleans up.
+/// Runs the pass.
 pub(super) fn run(kernel: &mut Kernel) {
     for _ in 0..ROUNDS {
         let before = kernel.layout.len();
@@ -27,7 +28,7 @@ pub(super) fn run(kernel: &mut Kernel) {
         changed |= params::simplify(kernel);
         changed |= jump_threading::jumps(kernel);
         changed |= merge_blocks::blocks(kernel);
-        // Merge blocks out of reach are not in the layout now, and come back.
+        // Unreachable merge blocks are missing in the layout now; the new order has them again.
         if changed || kernel.layout.len() != before {
             lay_out(kernel);
         }
@@ -38,7 +39,7 @@ pub(super) fn run(kernel: &mut Kernel) {
     prune(kernel);
 }
 
-/// Drops blocks that control never reaches, no more.
+/// Only drops unreachable blocks.
 pub(super) fn prune(kernel: &mut Kernel) {
     constructs::tidy(kernel);
     lay_out(kernel);
@@ -64,7 +65,7 @@ fn named(merge: Option<Merge>) -> impl Iterator<Item = Block> {
     merge.into_iter().chain(continuing)
 }
 
-/// Adds an instruction with a result to the tables; it has no place yet.
+/// Adds an instruction with a result to the kernel's tables; the caller inserts it into a block.
 pub(super) fn create(kernel: &mut Kernel, data: InstData, ty: Type, origin: u32) -> (Inst, Value) {
     let inst = kernel.insts.push(data);
     kernel.origins[inst] = origin;

@@ -1,4 +1,4 @@
-//! Parameters that are one value on every way in.
+//! Removes block parameters that receive the same value on every incoming edge.
 
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
@@ -7,7 +7,7 @@ use super::terminator;
 use crate::ir::{Kernel, Value, ValueDef};
 use crate::opt::aliases::Aliases;
 
-/// Replaces such parameters. Says whether there were any.
+/// Replaces such parameters by the value. Returns whether there were any.
 pub(super) fn simplify(kernel: &mut Kernel) -> bool {
     if kernel.layout.iter().all(|&block| kernel.blocks[block].params.is_empty()) {
         return false;
@@ -20,19 +20,19 @@ pub(super) fn simplify(kernel: &mut Kernel) -> bool {
     any
 }
 
-/// What is passed for one parameter.
+/// The arguments of one parameter.
 struct Param {
     value: Value,
     args: SmallVec<[Value; 2]>,
     /// Arguments before this one are `same` or the parameter itself.
     checked: usize,
     same: Option<Value>,
-    /// Parameters that want to know when this one is replaced, by number.
+    /// Numbers of the parameters to visit again when this one is replaced.
     watchers: SmallVec<[usize; 2]>,
 }
 
-/// Looks for parameters with one argument. Each looks at its arguments once: while two of them differ, only news about
-/// these two can matter.
+/// Finds parameters with one distinct argument. Each argument is visited once: while two of them differ, only the
+/// replacement of one of the two can change the result.
 struct Search {
     params: Vec<Param>,
     /// Number of each parameter, plus 1.
@@ -66,7 +66,7 @@ impl Search {
         (self.numbers[value] as usize).checked_sub(1)
     }
 
-    /// Says too whether there were any.
+    /// The replacements, and whether there are any.
     fn run(mut self) -> (Aliases, bool) {
         let mut any = false;
         let mut pending: Vec<usize> = (0..self.params.len()).rev().collect();
@@ -121,9 +121,9 @@ fn drop_replaced(kernel: &mut Kernel, aliases: &mut Aliases) {
     for &block in &*layout {
         let params = &mut blocks[block].params;
         params.retain(|param| aliases.shorten(*param) == *param);
-        for (place, &param) in params.iter().enumerate() {
+        for (position, &param) in params.iter().enumerate() {
             if let ValueDef::Param { index, .. } = &mut values[param] {
-                *index = place as u32;
+                *index = position as u32;
             }
         }
     }

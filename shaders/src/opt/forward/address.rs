@@ -1,27 +1,26 @@
-//! Where a memory access goes, as far as two of them can be compared: an object, what is unknown about the offset, and
-//! the constant part of it.
+//! Comparable addresses of memory accesses: an object, the unknown part of the byte offset, and its constant part.
 //!
-//! Offsets saturate or wrap, but an access happens only below the end of a buffer, so of two accesses that happen with the
-//! same unknown part the places differ by just the constants' difference.
+//! Offsets saturate or wrap, but an access happens only below the end of a buffer. So two accesses that happen and have
+//! the same unknown part differ in address by exactly the difference of their constants.
 
 use foldhash::HashMap;
 
 use crate::ir::{Binding, BufferSpace, InstData, Kernel, Op, Place, Value, ValueDef, Variable};
 
-/// What an access goes into.
+/// The memory object of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Object {
-    /// A variable.
+    /// A variable of the kernel.
     Variable(Variable),
-    /// A storage buffer; the number is the same only for the same descriptor. Two descriptors may name one buffer.
+    /// A storage buffer. Equal numbers mean the same descriptor; two descriptors may name the same buffer.
     Storage(u32),
 }
 
-/// A place that can be compared.
+/// The address of a 4-byte word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Address {
     pub(super) object: Object,
-    /// Whether others can see the memory.
+    /// Whether other invocations can access the memory.
     pub(super) shared: bool,
     root: u32,
     constant: u32,
@@ -29,11 +28,12 @@ pub(super) struct Address {
 
 impl Address {
     /// Whether no byte of one is a byte of the other.
-    pub(super) fn is_apart(&self, other: &Self) -> bool {
+    pub(super) fn is_disjoint(&self, other: &Self) -> bool {
         match (self.object, other.object) {
             (Object::Storage(_), Object::Variable(_)) | (Object::Variable(_), Object::Storage(_)) => true,
             (Object::Variable(one), Object::Variable(two)) if one != two => true,
             (one, two) => {
+                // Less than 4 bytes apart, in either direction, means overlap.
                 let distance = self.constant.wrapping_sub(other.constant);
                 one == two && self.root == other.root && (4..=u32::MAX - 3).contains(&distance)
             }
@@ -41,16 +41,16 @@ impl Address {
     }
 }
 
-/// What is unknown about an offset.
+/// The unknown part of an offset.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Root {
     Nothing,
     Value(Value),
-    /// Another root plus a multiple of an index.
+    /// Another root plus an index times a stride.
     Element(u32, Value, u32),
 }
 
-/// Which descriptor a buffer is.
+/// What identifies the descriptor of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Descriptor {
     Constant(Binding, u64),
@@ -58,18 +58,18 @@ enum Descriptor {
     Value(Value),
 }
 
-/// Gives equal addresses equal numbers.
+/// Value numbers of roots and descriptors: equal addresses get equal numbers.
 #[derive(Default)]
 pub(super) struct Addresses {
     roots: HashMap<Root, u32>,
     descriptors: HashMap<Descriptor, u32>,
 }
 
-/// Arrays inside arrays that are looked through.
+/// Maximum nesting of `element` instructions that are followed.
 const MAX_ARRAY_DEPTH: usize = 8;
 
 impl Addresses {
-    /// The address of a place; `None` for memory that never changes.
+    /// The address of a place; `None` for read-only memory.
     pub(super) fn of(&mut self, kernel: &Kernel, place: &Place) -> Option<Address> {
         let (object, offset) = match *place {
             Place::Variable { variable, offset } => (Object::Variable(variable), offset),
@@ -102,7 +102,7 @@ impl Addresses {
         *self.roots.entry(root).or_insert(next)
     }
 
-    /// The root of an offset, and the constant that is added to it.
+    /// The root of an offset, and the constant added to it.
     fn split(&mut self, kernel: &Kernel, offset: Value, depth: usize) -> (u32, u32) {
         if let Some(bits) = kernel.constant(offset) {
             return (self.root(Root::Nothing), bits as u32);
@@ -117,7 +117,7 @@ impl Addresses {
                 (self.root(Root::Element(root, index, stride)), constant)
             }
             Some(InstData::Pure { op: Op::IAdd, args }) => match [args[0], args[1]].map(|arg| kernel.constant(arg)) {
-                // Not looked through: the other operand may have saturated before the constant is added.
+                // Not followed further: the other operand may have saturated before the constant is added.
                 [None, Some(bits)] => (self.root(Root::Value(args[0])), bits as u32),
                 [Some(bits), None] => (self.root(Root::Value(args[1])), bits as u32),
                 _ => (self.root(Root::Value(offset)), 0),

@@ -1,4 +1,5 @@
-//! Stores that another store replaces before anybody can look, and stores to private variables right before the end.
+//! Dead store elimination: stores that another store overwrites before a load, and stores to private variables that are
+//! not loaded again before the invocation is_exit.
 
 use cranelift_entity::EntitySet;
 
@@ -6,10 +7,10 @@ use super::address::{Address, Addresses, Object};
 use super::effects::{self, Effect};
 use crate::ir::{Access, Block, InstData, Kernel, Variable, Width};
 
-/// Places that are remembered.
+/// Maximum number of overwritten addresses that are tracked.
 const MAX_STORES: usize = 32;
 
-/// Drops such stores, block by block.
+/// Removes dead stores, block by block.
 pub(super) fn drop_stores(kernel: &mut Kernel, addresses: &mut Addresses) {
     for place in 0..kernel.layout.len() {
         let block = kernel.layout[place];
@@ -20,22 +21,22 @@ pub(super) fn drop_stores(kernel: &mut Kernel, addresses: &mut Addresses) {
     }
 }
 
-/// What happens later in the block.
+/// What happens later in the block; it is scanned backwards.
 struct Scan {
-    /// Places that are stored to before anything loads from them.
+    /// Words that are stored to before anything loads them.
     replaced: Vec<Address>,
-    /// For blocks where the invocation ends: private variables that are loaded from later.
+    /// In blocks where the invocation is_exit: private variables that are loaded later. `None` in other blocks.
     loaded: Option<EntitySet<Variable>>,
 }
 
 impl Scan {
     fn new(kernel: &Kernel, block: Block) -> Self {
         let last = kernel.blocks[block].insts.last().map(|&last| &kernel.insts[last]);
-        let ends = matches!(last, Some(InstData::Return | InstData::Unreachable));
-        Self { replaced: Vec::new(), loaded: ends.then(EntitySet::new) }
+        let is_exit = matches!(last, Some(InstData::Return | InstData::Unreachable));
+        Self { replaced: Vec::new(), loaded: is_exit.then(EntitySet::new) }
     }
 
-    /// Goes through the block from its end.
+    /// Scans the block from its end.
     fn run(mut self, kernel: &mut Kernel, block: Block, addresses: &mut Addresses) {
         let mut insts = std::mem::take(&mut kernel.blocks[block].insts);
         insts.reverse();
@@ -43,7 +44,8 @@ impl Scan {
             let stays = match &kernel.insts[inst] {
                 InstData::Store { width, place, access, .. } => {
                     let Some(address) = addresses.of(kernel, place) else { return true };
-                    // Part of a word replaces no word, and is not known well enough to be replaced.
+                    // A sub-word store overwrites no whole word, and its address covers a whole word, so it is never
+                    // removed.
                     *width != Width::Word || self.store(address, *access)
                 }
                 InstData::Load { place, .. } => {
@@ -61,6 +63,7 @@ impl Scan {
                 _ => true,
             };
             let effect = effects::of(kernel, inst, addresses);
+            // Other invocations may read the earlier store from here on.
             if matches!(effect, Effect::Order | Effect::Store { orders: true, .. }) {
                 self.replaced.retain(|address| !address.shared);
             }
@@ -70,14 +73,14 @@ impl Scan {
         kernel.blocks[block].insts = insts;
     }
 
-    /// Whether a store is needed.
+    /// Whether a store is needed. Records that earlier stores to the same word are overwritten.
     fn store(&mut self, address: Address, access: Access) -> bool {
         let is_plain = access == Access::default();
-        let is_last = match (address.object, &self.loaded) {
+        let is_unread = match (address.object, &self.loaded) {
             (Object::Variable(variable), Some(loaded)) => !address.shared && !loaded.contains(variable),
             _ => false,
         };
-        if is_plain && (is_last || self.replaced.contains(&address)) {
+        if is_plain && (is_unread || self.replaced.contains(&address)) {
             return false;
         }
         if self.replaced.len() < MAX_STORES && !access.volatile {
@@ -87,7 +90,7 @@ impl Scan {
     }
 
     fn load(&mut self, address: Address) {
-        self.replaced.retain(|later| later.is_apart(&address));
+        self.replaced.retain(|later| later.is_disjoint(&address));
         if let (Object::Variable(variable), Some(loaded)) = (address.object, &mut self.loaded) {
             loaded.insert(variable);
         }

@@ -1,27 +1,27 @@
-//! What an instruction, or a loop, does to what is known about memory.
+//! Effects of an instruction, or of a loop, on known memory contents.
 
 use super::address::{Address, Addresses};
 use super::known::State;
 use crate::analysis::Loops;
 use crate::ir::{Access, Inst, InstData, Kernel, Place, Semantics};
 
-/// What one instruction does.
+/// The effect of one instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Effect {
-    /// Nothing.
+    /// Changes no memory.
     Nothing,
-    /// Changes a place; `orders` others' stores too.
+    /// Changes a word; with `orders`, stores of other invocations may become visible too.
     Store {
-        /// The place.
+        /// The word.
         address: Address,
-        /// Whether stores of others may show from here on.
+        /// Whether stores of other invocations may become visible here.
         orders: bool,
     },
-    /// Stores of others may show from here on.
+    /// Stores of other invocations may become visible here.
     Order,
 }
 
-/// Bits of SPIR-V's `Memory Semantics` that order memory: acquire, release, both, sequentially consistent.
+/// Bits of SPIR-V's `Memory Semantics` that order memory: acquire, release, acquire-release, sequentially consistent.
 const ORDERS: u32 = 0x2 | 0x4 | 0x8 | 0x10;
 
 /// Whether an atomic with these semantics orders memory.
@@ -29,7 +29,7 @@ pub(super) fn orders(semantics: Semantics) -> bool {
     semantics.0 & ORDERS != 0
 }
 
-/// What an instruction does.
+/// The effect of an instruction.
 pub(super) fn of(kernel: &Kernel, inst: Inst, addresses: &mut Addresses) -> Effect {
     let mut change = |place: &Place, orders: bool| match addresses.of(kernel, place) {
         Some(address) => Effect::Store { address, orders },
@@ -37,53 +37,53 @@ pub(super) fn of(kernel: &Kernel, inst: Inst, addresses: &mut Addresses) -> Effe
     };
     match &kernel.insts[inst] {
         InstData::Load { access, .. } if access.volatile => Effect::Order,
-        // Sees others' stores: what is known may be older.
+        // Not a plain load: it may see a newer store than what is known.
         InstData::Load { place, access, .. } if *access != Access::default() => change(place, false),
         InstData::Store { place, access, .. } => change(place, access.volatile),
-        // Of two words: more than a place that is known by its word.
+        // A 64-bit atomic changes two words; an address covers one.
         InstData::Atomic { wide: Some(_), .. } => Effect::Order,
         InstData::Atomic { place, semantics, unequal, .. } => change(place, orders(*semantics) || orders(*unequal)),
-        // An image's memory may be that of any buffer.
+        // An image may share memory with any buffer.
         InstData::Barrier { .. } | InstData::Fence { .. } | InstData::Image { .. } => Effect::Order,
         _ => Effect::Nothing,
     }
 }
 
-/// Stores of a loop that are told apart.
+/// Maximum number of distinct stored words of a loop.
 const MAX_STORES: usize = 16;
 
-/// What all blocks of a loop do.
+/// The effects of all blocks of a loop.
 #[derive(Clone, Debug, Default)]
 struct Summary {
     orders: bool,
     stores: Vec<Address>,
-    /// There are more stores than are told apart.
+    /// There are more stored words than are recorded.
     many: bool,
 }
 
-/// What each loop does.
+/// The effects of each loop.
 pub(super) struct Effects {
     loops: Vec<Summary>,
 }
 
 impl Effects {
-    /// Collects them.
+    /// Summarises each loop, inner loops included.
     pub(super) fn of_loops(kernel: &Kernel, loops: &Loops, addresses: &mut Addresses) -> Self {
         let mut effects = Self { loops: vec![Summary::default(); loops.all.len()] };
         for &block in &kernel.layout {
             let Some(innermost) = loops.of(block) else { continue };
             for &inst in &kernel.blocks[block].insts {
                 let effect = of(kernel, inst, addresses);
-                let around = std::iter::successors(Some(innermost), |&number| loops.all[number].parent);
+                let enclosing = std::iter::successors(Some(innermost), |&number| loops.all[number].parent);
                 if !matches!(effect, Effect::Nothing) {
-                    around.for_each(|number| effects.loops[number].add(&effect));
+                    enclosing.for_each(|number| effects.loops[number].add(&effect));
                 }
             }
         }
         effects
     }
 
-    /// What is left of a state at the header of a loop.
+    /// Removes from the state at a loop header what the loop may change.
     pub(super) fn apply(&self, number: usize, state: &mut State) {
         let summary = &self.loops[number];
         if summary.many {

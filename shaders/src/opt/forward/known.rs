@@ -1,72 +1,73 @@
-//! What is known about memory at one point of the kernel.
+//! Memory contents known at one point of the kernel.
 
 use super::address::Address;
 use super::effects::Effect;
 use crate::ir::Value;
 
-/// The value at a place.
+/// A word of memory and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct KnownWord {
     pub(super) address: Address,
     pub(super) value: Value,
-    /// It was stored, so it is there only if the place is in bounds. Else it is what a load gives, out of bounds too.
+    /// From a store, so memory holds it only if the address same in bounds. Otherwise from a load: the value that a load
+    /// gives, in bounds or not.
     pub(super) stored: bool,
 }
 
-/// Places that are remembered; the oldest are forgotten first.
+/// Maximum number of known words; the oldest are dropped first.
 const MAX_KNOWN: usize = 32;
 
-/// All that is known. No address is there twice.
+/// All known words. Addresses are distinct.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
-    known: Vec<Known>,
+    known: Vec<KnownWord>,
 }
 
 impl State {
-    /// What is known about a place.
-    pub(super) fn find(&self, address: Address) -> Option<Known> {
+    /// The known word at an address.
+    pub(super) fn find(&self, address: Address) -> Option<KnownWord> {
         self.known.iter().rev().find(|known| known.address == address).copied()
     }
 
-    /// Remembers.
-    pub(super) fn add(&mut self, known: Known) {
+    /// Adds a word.
+    pub(super) fn add(&mut self, known: KnownWord) {
         if self.known.len() == MAX_KNOWN {
             self.known.remove(0);
         }
         self.known.push(known);
     }
 
-    /// Forgets one place.
+    /// Drops the word at an address.
     pub(super) fn forget(&mut self, address: Address) {
         self.known.retain(|known| known.address != address);
     }
 
-    /// Forgets everything.
+    /// Drops all words.
     pub(super) fn forget_all(&mut self) {
         self.known.clear();
     }
 
-    /// Forgets what an instruction may change.
+    /// Drops the words that an instruction may change.
     pub(super) fn apply(&mut self, effect: &Effect) {
         match effect {
             Effect::Nothing => {}
             Effect::Order => self.known.retain(|known| !known.address.shared),
             Effect::Store { address, orders } => {
-                self.known.retain(|known| known.address.is_apart(address) && !(*orders && known.address.shared));
+                self.known.retain(|known| known.address.is_disjoint(address) && !(*orders && known.address.shared));
             }
         }
     }
 
-    /// Keeps what another way knows too.
+    /// Keeps the words that the state of another incoming edge has too.
     pub(super) fn meet(&mut self, other: &Self) {
-        let mut place = 0;
+        let mut next = 0;
         self.known.retain_mut(|known| {
-            let is = |also: &Known| also.address == known.address && also.value == known.value;
-            // Ways that split not long ago know the same in the same order.
-            let rest = &other.known[place..];
-            let found = rest.iter().position(is).map(|at| at + place).or_else(|| other.known.iter().position(is));
+            let same = |also: &KnownWord| also.address == known.address && also.value == known.value;
+            // States with a recent common ancestor have equal words in equal order: continues after the last match.
+            let rest = &other.known[next..];
+            let found = rest.iter().position(same).map(|at| at + next).or_else(|| other.known.iter().position(same));
             if let Some(at) = found {
-                place = at + 1;
+                next = at + 1;
                 known.stored |= other.known[at].stored;
             }
             found.is_some()

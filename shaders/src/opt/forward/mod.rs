@@ -1,10 +1,10 @@
-//! Loads of what is known already, and stores that nobody sees.
+//! Store-to-load and load-to-load forwarding, and dead store elimination.
 //!
-//! An invocation may go on with what it loaded or stored itself, as long as it does not store to a place that may be the
-//! same one, and nothing (barrier, fence, atomic with an order, volatile access) makes another invocation's stores show.
-//! `address` says which places may be one, `known` keeps what is known at a point: from block to block, and what all ways
-//! agree on where they meet. Loads that are not private are left alone, since their writer wants to see others' stores.
-//! A store that is out of bounds is dropped, so what it stored is known under a condition only.
+//! An invocation may reuse a word that it loaded or stored, as long as it stores to no word that may overlap, and no
+//! barrier, fence, ordering atomic or volatile access makes stores of other invocations visible. `address` compares
+//! addresses; `known` keeps the known words at a point: they propagate from block to block, and a join keeps those on
+//! which all incoming edges agree. Non-private loads stay, since they are meant to see stores of other invocations. A
+//! store out of bounds has no effect, so a stored word is known only under a bounds check.
 
 mod address;
 mod dead;
@@ -21,9 +21,9 @@ use crate::analysis::{Dominators, Loops, predecessors};
 use crate::ir::{Block, Inst, InstData, Kernel, Op, Place, Type, Value, Width};
 use address::{Addresses, Object};
 use effects::{Effect, Effects};
-use known::{Known, State};
+use known::{KnownWord, State};
 
-/// Nests of loops that are deeper are not looked at.
+/// Maximum loop depth; the pass leaves kernels with deeper nests as they are.
 const MAX_LOOP_DEPTH: usize = 64;
 
 /// Runs the pass.
@@ -51,7 +51,7 @@ struct Forwarder<'a> {
     kernel: &'a mut Kernel,
     addresses: Addresses,
     aliases: Aliases,
-    /// What the ways that were walked agree on at the head of each block, and how many they are.
+    /// At the head of each block: the words that the visited incoming edges agree on, and the number of these edges.
     states: SecondaryMap<Block, Option<(Rc<State>, usize)>>,
 }
 
@@ -61,10 +61,14 @@ impl Forwarder<'_> {
         for place in 0..self.kernel.layout.len() {
             let block = self.kernel.layout[place];
             let mut state = match self.states[block].take() {
-                // Ways that come later must be back edges.
-                Some((state, ways)) => {
+                // In reverse postorder every other incoming edge has been visited; if one has not, nothing is known.
+                Some((state, visited)) => {
                     let back = loops.headed_by(block).map_or(0, |found| found.latches.len());
-                    if ways + back == predecessors[block].len() { Rc::unwrap_or_clone(state) } else { State::default() }
+                    if visited + back == predecessors[block].len() {
+                        Rc::unwrap_or_clone(state)
+                    } else {
+                        State::default()
+                    }
                 }
                 None => State::default(),
             };
@@ -74,12 +78,12 @@ impl Forwarder<'_> {
                 effects.apply(number, &mut state);
             }
             self.block(block, &mut state);
-            self.hand_on(block, state);
+            self.propagate(block, state);
         }
     }
 
-    /// Gives the state to the blocks that come next.
-    fn hand_on(&mut self, block: Block, state: State) {
+    /// Propagates the state to the successors.
+    fn propagate(&mut self, block: Block, state: State) {
         let Some(last) = cfg::terminator(self.kernel, block) else { return };
         let state = Rc::new(state);
         let mut targets: Vec<Block> = self.kernel.insts[last].targets().iter().map(|call| call.block).collect();
@@ -88,11 +92,11 @@ impl Forwarder<'_> {
         for target in targets {
             let met = match self.states[target].take() {
                 None => (Rc::clone(&state), 1),
-                Some((mut other, ways)) => {
+                Some((mut other, visited)) => {
                     if !Rc::ptr_eq(&other, &state) {
                         Rc::make_mut(&mut other).meet(&state);
                     }
-                    (other, ways + 1)
+                    (other, visited + 1)
                 }
             };
             self.states[target] = Some(met);
@@ -118,13 +122,13 @@ impl Forwarder<'_> {
                 (effect, &self.kernel.insts[inst])
                 && !access.volatile
             {
-                state.add(Known { address, value: *value, stored: true });
+                state.add(KnownWord { address, value: *value, stored: true });
             }
         }
         self.kernel.blocks[block].insts = after;
     }
 
-    /// The value that a load need not load. A load of something new becomes known.
+    /// The value that replaces a load. The result of a load of an unknown word becomes known.
     fn load(&mut self, inst: Inst, state: &mut State, after: &mut Vec<Inst>) -> Option<Value> {
         let InstData::Load { ty, width: Width::Word, place, access } = self.kernel.insts[inst] else { return None };
         if access != Default::default() {
@@ -133,7 +137,7 @@ impl Forwarder<'_> {
         let address = self.addresses.of(self.kernel, &place)?;
         let Some(known) = state.find(address) else {
             let value = self.kernel.results[inst]?;
-            state.add(Known { address, value, stored: false });
+            state.add(KnownWord { address, value, stored: false });
             return None;
         };
         let value = self.converted(inst, known.value, ty, after);
@@ -142,7 +146,7 @@ impl Forwarder<'_> {
         }
         let value = self.in_bounds(inst, &place, value, after)?;
         state.forget(address);
-        state.add(Known { address, value, stored: false });
+        state.add(KnownWord { address, value, stored: false });
         Some(value)
     }
 
@@ -156,7 +160,7 @@ impl Forwarder<'_> {
         self.create(like, InstData::Pure { op, args: args.into() }, op.result(), after)
     }
 
-    /// The bits as another type.
+    /// The bits as a value of another type.
     fn converted(&mut self, inst: Inst, value: Value, ty: Type, after: &mut Vec<Inst>) -> Value {
         match (self.kernel.ty(value), ty) {
             (Type::I32, Type::F32) => self.pure(inst, Op::FloatFromBits, &[value], after),
@@ -165,7 +169,7 @@ impl Forwarder<'_> {
         }
     }
 
-    /// The value if the place is in bounds, else 0. `None` if it never is.
+    /// The value if the address is in bounds, otherwise 0. `None` if it is never in bounds.
     fn in_bounds(&mut self, inst: Inst, place: &Place, value: Value, after: &mut Vec<Inst>) -> Option<Value> {
         let constant = |bits: u32| InstData::Const { ty: Type::I32, bits: u64::from(bits) };
         let (limit, offset) = match *place {
@@ -192,7 +196,7 @@ impl Forwarder<'_> {
     }
 }
 
-/// Whether others can see the object's memory.
+/// Whether other invocations can access the object.
 fn is_shared(kernel: &Kernel, object: Object) -> bool {
     match object {
         Object::Variable(variable) => kernel.variables[variable].space == crate::ir::VariableSpace::Workgroup,

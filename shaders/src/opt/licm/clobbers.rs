@@ -1,7 +1,7 @@
-//! What a loop may do to memory that somebody reads.
+//! The memory that a loop may change.
 //!
-//! Variables have memory of their own; storage buffers may be one and the same. Barriers, fences and atomics that acquire
-//! show what other invocations wrote; writes that race without any of these need not be seen.
+//! Each variable has its own memory; storage buffers may alias. Barriers, fences and acquiring atomics make writes of
+//! other invocations visible; racing writes without one of these need not become visible.
 
 use cranelift_entity::EntitySet;
 
@@ -9,19 +9,19 @@ use crate::analysis::Loops;
 use crate::image::Kind;
 use crate::ir::{Access, BufferSpace, InstData, Kernel, Place, Semantics, Variable, VariableSpace};
 
-/// Effects on memory.
+/// Effects of a loop on memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clobbers {
-    /// A storage buffer is written to.
+    /// The loop writes to a storage buffer or image.
     storage: bool,
-    /// Writes of others become visible.
+    /// Writes of other invocations may become visible.
     others: bool,
-    /// These variables are written to, or shared with others whose writes become visible.
+    /// Variables that the loop writes, or that other invocations share if their writes may become visible.
     variables: EntitySet<Variable>,
 }
 
 impl Clobbers {
-    /// What each loop does, inner loops included.
+    /// The effects of each loop, inner loops included.
     pub(crate) fn of_loops(kernel: &Kernel, loops: &Loops) -> Vec<Self> {
         let mut all = vec![Self::default(); loops.all.len()];
         for &block in &kernel.layout {
@@ -30,7 +30,7 @@ impl Clobbers {
                 all[number].add(&kernel.insts[inst]);
             }
         }
-        // Inner loops have greater numbers.
+        // Inner loops have greater numbers, so effects propagate outwards in one pass.
         for number in (0..all.len()).rev() {
             if all[number].others {
                 let shared = kernel.variables.iter().filter(|(_, data)| data.space == VariableSpace::Workgroup);
@@ -68,14 +68,14 @@ impl Clobbers {
         }
     }
 
-    /// Whether a load may give something else on another trip.
+    /// Whether a load may give another value in another iteration.
     pub(crate) fn may_change(&self, place: &Place, access: Access) -> bool {
         if access.volatile {
             return true;
         }
         match place {
             Place::Push { .. } | Place::Buffer { space: BufferSpace::Uniform, .. } => false,
-            // Coherent loads are how invocations wait for each other, whether they may or not.
+            // Invocations may wait for each other with coherent loads, with or without a forward progress guarantee.
             _ if access.non_private || access.available_visible.is_some() => true,
             Place::Buffer { .. } => self.storage || self.others,
             Place::Variable { variable, .. } => self.variables.contains(*variable),
@@ -83,7 +83,7 @@ impl Clobbers {
     }
 }
 
-/// Acquire, acquire and release, or sequentially consistent.
+/// Whether the semantics are acquire, acquire-release or sequentially consistent.
 fn acquires(semantics: Semantics) -> bool {
     semantics.0 & (0x2 | 0x8 | 0x10) != 0
 }

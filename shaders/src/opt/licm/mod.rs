@@ -1,8 +1,8 @@
-//! Loop-invariant code motion: what a loop computes anew on every trip, though it is always the same, is computed before it.
+//! Loop-invariant code motion.
 //!
-//! An instruction goes before the outermost loop that changes neither its operands nor, for a load, the memory it reads
-//! (`clobbers`). It goes to the loop's preheader, the block through which alone control enters the loop (`preheader`).
-//! What waits in a register through the whole loop has its price: cheap operations go out only up to a limit.
+//! An instruction moves before the outermost loop in which neither its operands nor, for a load, the memory it reads
+//! can change (`clobbers`). It moves to the loop's preheader (`preheader`). A moved result occupies a register
+//! throughout the loop, so the number of cheap operations moved out of a loop is limited.
 
 mod clobbers;
 mod preheader;
@@ -13,14 +13,14 @@ use crate::analysis::{Dominators, Loops};
 use crate::ir::{Block, Inst, InstData, Kernel, Op, Type, Value};
 pub(crate) use clobbers::Clobbers;
 
-/// How many levels of loops an instruction may leave, and how far apart loops are compared: keeps deep nests linear.
-const LEVELS: usize = 24;
+/// Maximum number of loop levels that an instruction moves out of, and that are compared: keeps deep nests linear.
+const MAX_LEVELS: usize = 24;
 
-/// Results of cheap operations that may wait through a loop.
-const CHEAP_RESULTS: u32 = 24;
+/// Maximum number of cheap results kept in registers throughout one loop.
+const MAX_CHEAP_RESULTS: u32 = 24;
 
-/// Of these truth values, for which machines have few registers.
-const TRUTH_VALUES: u32 = 4;
+/// The same for truth values: machines have few mask registers.
+const MAX_TRUTH_VALUES: u32 = 4;
 
 /// Runs the pass.
 pub(super) fn run(kernel: &mut Kernel) {
@@ -30,8 +30,8 @@ pub(super) fn run(kernel: &mut Kernel) {
         return;
     }
     let mut motion = Motion::new(kernel, &loops);
-    for place in 0..motion.kernel.layout.len() {
-        let block = motion.kernel.layout[place];
+    for position in 0..motion.kernel.layout.len() {
+        let block = motion.kernel.layout[position];
         motion.visit(block, dominators.is_reachable(block));
     }
     let moved = motion.moved;
@@ -43,12 +43,12 @@ struct Motion<'a> {
     loops: &'a Loops,
     clobbers: Vec<Clobbers>,
     depths: Vec<u32>,
-    /// The innermost loop that a value is defined in, where it is now.
-    homes: SecondaryMap<Value, Option<u32>>,
-    /// What goes before each loop, in order.
+    /// The innermost loop that defines each value, after motion.
+    defining_loops: SecondaryMap<Value, Option<u32>>,
+    /// Instructions that move before each loop, in order.
     moved: Vec<Vec<Inst>>,
-    /// Cheap results and truth values that wait through each loop.
-    waiting: Vec<[u32; 2]>,
+    /// Number of cheap results and of truth values that are live throughout each loop.
+    live_through: Vec<[u32; 2]>,
 }
 
 impl<'a> Motion<'a> {
@@ -63,68 +63,68 @@ impl<'a> Motion<'a> {
             kernel,
             loops,
             depths,
-            homes: SecondaryMap::new(),
+            defining_loops: SecondaryMap::new(),
             moved: vec![Vec::new(); count],
-            waiting: vec![[0; 2]; count],
+            live_through: vec![[0; 2]; count],
         }
     }
 
     fn visit(&mut self, block: Block, reachable: bool) {
-        let home = self.loops.of(block);
+        let innermost = self.loops.of(block);
         for &param in &self.kernel.blocks[block].params {
-            self.homes[param] = home.map(|home| home as u32);
+            self.defining_loops[param] = innermost.map(|innermost| innermost as u32);
         }
         let mut insts = std::mem::take(&mut self.kernel.blocks[block].insts);
         insts.retain(|&inst| {
-            let to = home.filter(|_| reachable).and_then(|home| self.destination(inst, home));
+            let to = innermost.filter(|_| reachable).and_then(|innermost| self.destination(inst, innermost));
             let now = match to {
                 Some(to) => {
                     self.moved[to].push(inst);
                     self.loops.all[to].parent
                 }
-                None => home,
+                None => innermost,
             };
             if let Some(value) = self.kernel.results[inst] {
-                self.homes[value] = now.map(|now| now as u32);
+                self.defining_loops[value] = now.map(|now| now as u32);
             }
             to.is_none()
         });
         self.kernel.blocks[block].insts = insts;
     }
 
-    /// The loop before which an instruction in loop `home` can go.
-    fn destination(&mut self, inst: Inst, home: usize) -> Option<usize> {
+    /// The loop that an instruction moves before; `innermost` is the loop that it is in.
+    fn destination(&mut self, inst: Inst, innermost: usize) -> Option<usize> {
         let data = &self.kernel.insts[inst];
-        let price = price(data)?;
-        // The innermost loop that must go on around the instruction, since an operand changes there.
+        let register_cost = register_cost(data)?;
+        // The innermost loop that must still contain the instruction, since an operand is defined there.
         let mut limit = None;
         data.for_each_use(|value| {
-            let around = self.homes[value].and_then(|other| self.common(home, other as usize));
+            let around = self.defining_loops[value].and_then(|other| self.common(innermost, other as usize));
             limit = limit.max(around.map(|around| (self.depths[around], around)));
         });
         let limit = limit.map(|(_, around)| around);
-        let is_free = |number: usize| match data {
+        let is_invariant = |number: usize| match data {
             InstData::Load { place, access, .. } => !self.clobbers[number].may_change(place, *access),
             _ => true,
         };
         let mut best = None;
-        let mut next = Some(home);
-        for _ in 0..LEVELS {
+        let mut next = Some(innermost);
+        for _ in 0..MAX_LEVELS {
             match next {
-                Some(number) if next != limit && is_free(number) => {
+                Some(number) if next != limit && is_invariant(number) => {
                     best = next;
                     next = self.loops.all[number].parent;
                 }
                 _ => break,
             }
         }
-        self.pay(best?, price)
+        self.reserve(best?, register_cost)
     }
 
-    /// The innermost loop around both; the first itself if they are far apart.
+    /// The innermost loop that contains both; the first itself if they are many levels apart.
     fn common(&self, first: usize, second: usize) -> Option<usize> {
         let (mut a, mut b) = (Some(first), Some(second));
-        for _ in 0..2 * LEVELS {
+        for _ in 0..2 * MAX_LEVELS {
             let (Some(one), Some(other)) = (a, b) else { return None };
             if one == other {
                 return a;
@@ -138,54 +138,54 @@ impl<'a> Motion<'a> {
         Some(first)
     }
 
-    /// Counts a result that waits through a loop, if there is room for it.
-    fn pay(&mut self, number: usize, price: Price) -> Option<usize> {
-        let (place, most) = match price {
-            Price::Nothing => return Some(number),
-            Price::Register => (0, CHEAP_RESULTS),
-            Price::TruthValue => (1, TRUTH_VALUES),
+    /// Counts a result that becomes live throughout a loop, if the limit allows it.
+    fn reserve(&mut self, number: usize, register_cost: RegisterCost) -> Option<usize> {
+        let (index, max) = match register_cost {
+            RegisterCost::Free => return Some(number),
+            RegisterCost::Register => (0, MAX_CHEAP_RESULTS),
+            RegisterCost::TruthValue => (1, MAX_TRUTH_VALUES),
         };
-        let waiting = &mut self.waiting[number][place];
-        *waiting += 1;
-        (*waiting <= most).then_some(number)
+        let live_through = &mut self.live_through[number][index];
+        *live_through += 1;
+        (*live_through <= max).then_some(number)
     }
 }
 
-/// What it takes to keep a result instead of computing it again.
+/// The register that a moved result occupies.
 #[derive(Clone, Copy, PartialEq)]
-enum Price {
-    /// Nothing: back ends make it anew where it is used; or nothing that counts, since it is dear to compute.
-    Nothing,
+enum RegisterCost {
+    /// None: back ends rematerialize it at each use, or it is so expensive that the register is well spent.
+    Free,
     Register,
     TruthValue,
 }
 
-/// `None` for what has to stay in its place.
-fn price(data: &InstData) -> Option<Price> {
+/// `None` for instructions that must not move.
+fn register_cost(data: &InstData) -> Option<RegisterCost> {
     match data {
-        InstData::Const { .. } | InstData::BuiltIn { .. } => Some(Price::Nothing),
-        InstData::Buffer { .. } | InstData::BufferSize { .. } | InstData::ImageField { .. } => Some(Price::Nothing),
+        InstData::Const { .. } | InstData::BuiltIn { .. } => Some(RegisterCost::Free),
+        InstData::Buffer { .. } | InstData::BufferSize { .. } | InstData::ImageField { .. } => Some(RegisterCost::Free),
         InstData::BufferNumber { .. } | InstData::BufferOf { .. } | InstData::BufferOffset { .. } => {
-            Some(Price::Register)
+            Some(RegisterCost::Register)
         }
-        InstData::BufferAt { .. } | InstData::BufferNear { .. } => Some(Price::Nothing),
-        InstData::Reaches { .. } => Some(Price::TruthValue),
-        InstData::Load { .. } => Some(Price::Nothing),
-        InstData::Pure { op, .. } if is_dear(*op) => Some(Price::Nothing),
-        InstData::Pure { op, .. } if op.result() == Type::Bool => Some(Price::TruthValue),
-        InstData::Pure { .. } | InstData::Select { .. } | InstData::Element { .. } => Some(Price::Register),
+        InstData::BufferAt { .. } | InstData::BufferNear { .. } => Some(RegisterCost::Free),
+        InstData::Reaches { .. } => Some(RegisterCost::TruthValue),
+        InstData::Load { .. } => Some(RegisterCost::Free),
+        InstData::Pure { op, .. } if is_dear(*op) => Some(RegisterCost::Free),
+        InstData::Pure { op, .. } if op.result() == Type::Bool => Some(RegisterCost::TruthValue),
+        InstData::Pure { .. } | InstData::Select { .. } | InstData::Element { .. } => Some(RegisterCost::Register),
         _ => None,
     }
 }
 
-/// Whether an operation takes longer than loading its result would.
+/// Whether recomputing the operation takes longer than reloading its result.
 fn is_dear(op: Op) -> bool {
     use Op::*;
-    let chapters = [
+    let groups = [
         matches!(op, UDiv | SDiv | UMod | SRem | SMod | UMulHigh | SMulHigh | FDiv | FRem | FMod | Sqrt | InverseSqrt),
         matches!(op, Exp | Exp2 | Log | Log2 | Pow | Sin | Cos | Tan | Asin | Acos | Atan | Atan2),
         matches!(op, Sinh | Cosh | Tanh | Asinh | Acosh | Atanh | FMix | SmoothStep | BitReverse | BitCount),
         matches!(op, ModfFract | FrexpSignificand | FrexpExponent | Ldexp | HalfBits | HalfFromBits | QuantizeF16),
     ];
-    chapters.contains(&true)
+    groups.contains(&true)
 }

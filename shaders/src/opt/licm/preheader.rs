@@ -1,4 +1,4 @@
-//! The block before a loop: the one that jumps to the header, or a new one.
+//! Loop preheaders: an existing block that only jumps to the header, or a new block.
 
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
@@ -6,13 +6,13 @@ use smallvec::SmallVec;
 use crate::analysis::{Dominators, Loops, predecessors};
 use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Value, ValueDef};
 
-/// Puts instructions before loops.
+/// Inserts the moved instructions at the end of the preheaders.
 pub(super) fn place(kernel: &mut Kernel, loops: &Loops, dominators: &Dominators, moved: Vec<Vec<Inst>>) {
     if moved.iter().all(Vec::is_empty) {
         return;
     }
     let predecessors = predecessors(kernel);
-    let mut placer = Placer { namers: namers(kernel), kernel, created: SecondaryMap::new() };
+    let mut placer = Placer { naming: naming(kernel), kernel, created: SecondaryMap::new() };
     for (found, insts) in loops.all.iter().zip(moved).filter(|(_, insts)| !insts.is_empty()) {
         let outside = |block: &Block| !dominators.dominates(found.header, *block);
         let entering: SmallVec<[Block; 2]> = predecessors[found.header].iter().copied().filter(outside).collect();
@@ -24,31 +24,31 @@ pub(super) fn place(kernel: &mut Kernel, loops: &Loops, dominators: &Dominators,
     placer.lay_out();
 }
 
-/// The blocks whose annotations name each block.
-fn namers(kernel: &Kernel) -> SecondaryMap<Block, SmallVec<[Block; 2]>> {
-    let mut namers: SecondaryMap<Block, SmallVec<[Block; 2]>> = SecondaryMap::new();
+/// For each block, the constructs whose annotations name it.
+fn naming(kernel: &Kernel) -> SecondaryMap<Block, SmallVec<[Block; 2]>> {
+    let mut naming: SecondaryMap<Block, SmallVec<[Block; 2]>> = SecondaryMap::new();
     for &block in &kernel.layout {
         match kernel.blocks[block].merge {
             None => {}
-            Some(Merge::Selection { merge }) => namers[merge].push(block),
+            Some(Merge::Selection { merge }) => naming[merge].push(block),
             Some(Merge::Loop { merge, continuing }) => {
-                namers[merge].push(block);
-                namers[continuing].push(block);
+                naming[merge].push(block);
+                naming[continuing].push(block);
             }
         }
     }
-    namers
+    naming
 }
 
 struct Placer<'k> {
     kernel: &'k mut Kernel,
-    namers: SecondaryMap<Block, SmallVec<[Block; 2]>>,
-    /// New blocks, by the header that they stand before.
+    naming: SecondaryMap<Block, SmallVec<[Block; 2]>>,
+    /// The new preheader of each header.
     created: SecondaryMap<Block, Option<Block>>,
 }
 
 impl Placer<'_> {
-    /// `entering` are the blocks outside of the loop that branch to its header.
+    /// The preheader; `entering` are the blocks outside the loop that branch to the header.
     fn preheader(&mut self, header: Block, entering: &[Block], dominators: &Dominators) -> Block {
         let mut reachable = entering.iter().copied().filter(|&block| dominators.is_reachable(block));
         if let (Some(only), None) = (reachable.next(), reachable.next())
@@ -66,9 +66,9 @@ impl Placer<'_> {
                 }
             }
         }
-        // Where the header was the end of a construct, the new block is.
-        for namer in std::mem::take(&mut self.namers[header]) {
-            if dominators.dominates(header, namer) {
+        // An enclosing construct that names the header as its merge or continue block now names the preheader.
+        for construct in std::mem::take(&mut self.naming[header]) {
+            if dominators.dominates(header, construct) {
                 continue;
             }
             let rename = |name: &mut Block| {
@@ -76,7 +76,7 @@ impl Placer<'_> {
                     *name = block;
                 }
             };
-            match &mut self.kernel.blocks[namer].merge {
+            match &mut self.kernel.blocks[construct].merge {
                 None => {}
                 Some(Merge::Selection { merge }) => rename(merge),
                 Some(Merge::Loop { merge, continuing }) => [merge, continuing].into_iter().for_each(rename),
@@ -85,7 +85,7 @@ impl Placer<'_> {
         block
     }
 
-    /// A block that takes what the header takes and jumps there.
+    /// A block that takes the header's parameters and jumps to the header with them.
     fn create(&mut self, header: Block) -> Block {
         let kernel = &mut *self.kernel;
         let block = kernel.blocks.push(BlockData::default());
@@ -99,7 +99,7 @@ impl Placer<'_> {
         block
     }
 
-    /// New blocks stand right before their headers.
+    /// Inserts each new block right before its header.
     fn lay_out(self) {
         let old = std::mem::take(&mut self.kernel.layout);
         self.kernel.layout = old.into_iter().flat_map(|block| self.created[block].into_iter().chain([block])).collect();

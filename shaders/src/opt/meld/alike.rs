@@ -1,4 +1,4 @@
-//! Two loops that are the same: block for block and instruction for instruction, with the same values from outside.
+//! Equal loops: block for block and instruction for instruction, with the same values from outside.
 
 use std::collections::HashMap;
 
@@ -9,25 +9,25 @@ use crate::opt::aliases::Aliases;
 use crate::opt::cfg::Edges;
 use crate::opt::gvn::Key;
 
-/// Blocks of a loop that is compared, at most.
+/// Maximum number of blocks of a compared loop.
 const MAX_BLOCKS: usize = 64;
 
-/// A loop, and another that is the same.
-pub(super) struct Alike {
-    /// The first's header.
+/// A loop, and a second loop that equals it.
+pub(super) struct LoopPair {
+    /// Header of the first.
     pub header: Block,
-    /// Where the first goes on, and where the other does.
+    /// Merge blocks of the first and of the second.
     pub merges: [Block; 2],
-    /// The first's blocks.
+    /// Blocks of the first.
     pub blocks: Vec<Block>,
-    /// Instructions of the other, each with that of the first.
+    /// Instructions of the second, each with its counterpart in the first.
     pub insts: Vec<(Inst, Inst)>,
-    /// Parameters of the other, each with that of the first.
+    /// Parameters of the second, each with its counterpart in the first.
     pub params: Vec<(Value, Value)>,
 }
 
-impl Alike {
-    /// Whether two jumps lead to loops that are the same, to which and from which no other way leads.
+impl LoopPair {
+    /// The loops that two jumps lead to, if they are equal and have no other entry edges and no other exit blocks.
     pub(super) fn find(kernel: &Kernel, aliases: &Aliases, edges: &Edges, jumps: [&BlockCall; 2]) -> Option<Self> {
         let [first, other] = jumps.map(|jump| match kernel.blocks[jump.block].merge {
             Some(Merge::Loop { merge, .. }) => Some(merge),
@@ -41,7 +41,7 @@ impl Alike {
             merges,
             partners: HashMap::default(),
             pairs: Vec::new(),
-            instead: HashMap::default(),
+            mapped_values: HashMap::default(),
             insts: Vec::new(),
             params: Vec::new(),
         };
@@ -51,10 +51,10 @@ impl Alike {
         if !types(merges[0]).eq(types(merges[1])) {
             return None;
         }
-        let mut at = 0;
-        while let Some(&(block, copy)) = walk.pairs.get(at) {
+        let mut next = 0;
+        while let Some(&(block, copy)) = walk.pairs.get(next) {
             walk.same_block(block, copy)?;
-            at += 1;
+            next += 1;
         }
         walk.same_annotations()?;
         let Walk { pairs, insts, params, .. } = walk;
@@ -64,38 +64,39 @@ impl Alike {
     }
 }
 
-/// Whether control comes into a loop, whose header is the first of these blocks, in one way from outside, and to what is
-/// behind it from the loop alone; and nobody outside names its blocks.
+/// Whether the loop has one entry edge, its merge block is reached from the loop alone, and no annotation outside names
+/// its blocks. `blocks` starts with the header.
 fn is_closed(kernel: &Kernel, edges: &Edges, blocks: &[Block], merge: Block) -> bool {
     let own = Edges::from(kernel, blocks);
     let entries = std::iter::once(1).chain(std::iter::repeat(0));
     blocks.iter().chain([&merge]).zip(entries).all(|(&block, entries)| {
-        edges.ways[block] == own.ways[block] + entries && edges.names[block] == own.names[block]
+        edges.incoming[block] == own.incoming[block] + entries && edges.names[block] == own.names[block]
     })
 }
 
-/// A walk through both loops at once.
+/// A walk over both loops in parallel.
 struct Walk<'a> {
     kernel: &'a Kernel,
     aliases: &'a Aliases,
     merges: [Block; 2],
-    /// Of each block of the other loop, that of the first; and both, in the order in which they were found.
+    /// The counterpart in the first loop of each block of the second.
     partners: HashMap<Block, Block, RandomState>,
+    /// The same pairs, in the order in which they were found.
     pairs: Vec<(Block, Block)>,
-    /// Of each value of the other loop, that of the first.
-    instead: HashMap<Value, Value, RandomState>,
+    /// The counterpart in the first loop of each value of the second.
+    mapped_values: HashMap<Value, Value, RandomState>,
     insts: Vec<(Inst, Inst)>,
     params: Vec<(Value, Value)>,
 }
 
 impl Walk<'_> {
-    /// The first loop's value for one of the other's.
+    /// The first loop's value for a value of the second.
     fn map(&self, value: Value) -> Value {
         let value = self.aliases.resolve(value);
-        self.instead.get(&value).copied().unwrap_or(value)
+        self.mapped_values.get(&value).copied().unwrap_or(value)
     }
 
-    /// Takes two blocks as one.
+    /// Pairs two blocks; `None` if they cannot be equal.
     fn pair(&mut self, block: Block, copy: Block) -> Option<()> {
         if block == self.merges[0] || copy == self.merges[1] {
             return (block == self.merges[0] && copy == self.merges[1]).then_some(());
@@ -112,7 +113,7 @@ impl Walk<'_> {
             if self.kernel.ty(param) != self.kernel.ty(other) {
                 return None;
             }
-            self.instead.insert(other, param);
+            self.mapped_values.insert(other, param);
             self.params.push((other, param));
         }
         self.partners.insert(copy, block);
@@ -136,7 +137,7 @@ impl Walk<'_> {
 
     fn same_inst(&mut self, inst: Inst, copy: Inst) -> Option<()> {
         let (data, other) = (&self.kernel.insts[inst], &self.kernel.insts[copy]);
-        if std::mem::discriminant(data) != std::mem::discriminant(other) || !is_plain(data) {
+        if std::mem::discriminant(data) != std::mem::discriminant(other) || !can_meld(data) {
             return None;
         }
         let (mut data, mut other) = (data.clone(), other.clone());
@@ -153,13 +154,13 @@ impl Walk<'_> {
             return None;
         }
         if let (Some(result), Some(copied)) = (self.kernel.results[inst], self.kernel.results[copy]) {
-            self.instead.insert(copied, result);
+            self.mapped_values.insert(copied, result);
             self.insts.push((copy, inst));
         }
         Some(())
     }
 
-    /// Whether all annotations name the same blocks, which both walks have come to.
+    /// Whether all annotations name paired blocks.
     fn same_annotations(&self) -> Option<()> {
         let partner = |copy: Block| match copy {
             copy if copy == self.merges[1] => Some(self.merges[0]),
@@ -178,8 +179,9 @@ impl Walk<'_> {
     }
 }
 
-/// What two sides may do together although they would do it one after the other: it writes no memory, and does not ask who runs it.
-fn is_plain(data: &InstData) -> bool {
+/// Whether both sides may execute an instruction together: it writes no memory, and does not depend on the set of
+/// active invocations.
+fn can_meld(data: &InstData) -> bool {
     match data {
         InstData::Load { access, .. } => *access == Access::default(),
         InstData::Jump { .. } | InstData::Branch { .. } | InstData::Switch { .. } | InstData::Unreachable => true,

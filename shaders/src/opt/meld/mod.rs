@@ -1,10 +1,11 @@
-//! Control-flow melding: what both sides of a branch begin with is done once, before the branch.
+//! Control-flow melding: what both sides of a branch start with is executed once, before the branch.
 //!
-//! Lanes that take different sides run one side after the other. Where both do the same at first, as sides that call one
-//! function with the same arguments, they can do that together: operations of the same values, loads that nothing with an
-//! effect stands before, then a loop that is the same (`alike.rs`). Each invocation that comes to the branch takes one of
-//! the sides, so nothing is done in vain. What moves neither writes memory nor asks who runs it, and plain loads, which it may
-//! pass, have no order among themselves: nobody can tell. (Saumya, Sundararajah, Kulkarni: DARM, 2022.)
+//! A divergent branch executes its sides one after the other. Where both start with the same work, e.g. a call of one
+//! function with the same arguments, all lanes can do it together: operations on the same values, loads before any
+//! instruction with an effect, then an equal loop (`alike.rs`). Every invocation that reaches the branch executes one
+//! of the sides, so no work is speculative. Melded instructions neither write memory nor depend on the set of active
+//! invocations, and plain loads that they move across are unordered among themselves, so the change is unobservable.
+//! (Saumya, Sundararajah, Kulkarni: DARM, 2022.)
 
 mod alike;
 
@@ -16,9 +17,9 @@ use super::cfg::{Edges, lay_out, terminator};
 use super::dce::has_effect;
 use super::gvn::Key;
 use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Value, ValueDef};
-use alike::Alike;
+use alike::LoopPair;
 
-/// Loops that are melded in a kernel, at most: all is looked at again after each.
+/// Maximum number of loops melded in a kernel: all blocks are visited again after each.
 const MAX_LOOPS: usize = 16;
 
 /// Runs the pass.
@@ -44,7 +45,7 @@ struct Melder<'k> {
     kernel: &'k mut Kernel,
     edges: Edges,
     aliases: Aliases,
-    /// Branches whose sides were compared in vain.
+    /// Branches whose sides have no equal loop; not compared again.
     differ: EntitySet<Block>,
 }
 
@@ -54,7 +55,7 @@ impl<'k> Melder<'k> {
         Self { kernel, edges, aliases: Aliases::default(), differ }
     }
 
-    /// Whether control flow has changed.
+    /// Melds the sides of one branch. Returns whether control flow has changed.
     fn meld(&mut self, block: Block) -> bool {
         if self.differ.contains(block) {
             return false;
@@ -69,7 +70,7 @@ impl<'k> Melder<'k> {
         true
     }
 
-    /// The two blocks that a branch leads to, if no other does.
+    /// The two targets of a branch, if it is their only predecessor.
     fn sides(&self, block: Block) -> Option<[Block; 2]> {
         let InstData::Branch { then, otherwise, .. } = &self.kernel.insts[terminator(self.kernel, block)?] else {
             return None;
@@ -80,25 +81,25 @@ impl<'k> Melder<'k> {
         (!is_loop && sides[0] != sides[1] && sides.iter().all(own)).then_some(sides)
     }
 
-    /// Moves what both sides compute of the same values, or load from the same place first, before the branch.
+    /// Moves computations and loads that both sides have before the branch.
     fn hoist(&mut self, block: Block, [side, other]: [Block; 2]) {
         let mut first = self.keys(side);
         first.sort_unstable();
         let mut both = EntitySet::new();
-        let mut gone = EntitySet::new();
-        // One by one: what the first has in common with the other, the next may use.
+        let mut replaced = EntitySet::new();
+        // One by one: an instruction of the second side may use a value that was replaced before.
         let mut reads = true;
-        for place in 0..self.kernel.blocks[other].insts.len() {
-            let inst = self.kernel.blocks[other].insts[place];
+        for position in 0..self.kernel.blocks[other].insts.len() {
+            let inst = self.kernel.blocks[other].insts[position];
             let Some(key) = self.key(inst, &mut reads) else { continue };
             let Ok(same) = first.binary_search_by_key(&key, |&(key, _)| key) else { continue };
             let same = first[same].1;
             both.insert(same);
-            if self.stand_for(inst, same) {
-                gone.insert(inst);
+            if self.replace(inst, same) {
+                replaced.insert(inst);
             }
         }
-        self.kernel.blocks[other].insts.retain(|&inst| !gone.contains(inst));
+        self.kernel.blocks[other].insts.retain(|&inst| !replaced.contains(inst));
         let insts = std::mem::take(&mut self.kernel.blocks[side].insts);
         let (moved, stay): (Vec<Inst>, Vec<Inst>) = insts.into_iter().partition(|&inst| both.contains(inst));
         self.kernel.blocks[side].insts = stay;
@@ -113,7 +114,7 @@ impl<'k> Melder<'k> {
         insts.into_iter().filter_map(|inst| Some((self.key(inst, &mut reads)?, inst))).collect()
     }
 
-    /// What an instruction computes, or loads if nothing that has an effect stands before it.
+    /// What an instruction computes, or what it loads if no instruction with an effect precedes it.
     fn key(&mut self, inst: Inst, reads: &mut bool) -> Option<Key> {
         let data = &mut self.kernel.insts[inst];
         data.for_each_use_mut(|value| *value = self.aliases.shorten(*value));
@@ -121,8 +122,9 @@ impl<'k> Melder<'k> {
         Key::of(data).or_else(|| Key::of_load(data).filter(|_| *reads))
     }
 
-    /// Lets one instruction's result stand for another's, with what is asked of either. Whether the other has become dead.
-    fn stand_for(&mut self, inst: Inst, same: Inst) -> bool {
+    /// Replaces one instruction's result by that of an equal one, which takes over `no_contraction`. Returns whether
+    /// the first is dead.
+    fn replace(&mut self, inst: Inst, same: Inst) -> bool {
         let (Some(old), Some(new)) = (self.kernel.results[inst], self.kernel.results[same]) else { return false };
         if self.kernel.no_contraction.contains(inst) {
             self.kernel.no_contraction.insert(same);
@@ -130,37 +132,37 @@ impl<'k> Melder<'k> {
         self.aliases.replace(old, new)
     }
 
-    /// The loops that two sides jump to, if they are the same and nothing has to be done before them.
-    fn loops(&self, sides: [Block; 2]) -> Option<Alike> {
+    /// The loops that the sides jump to, if they are equal and the code before them may be sunk below them.
+    fn loops(&self, sides: [Block; 2]) -> Option<LoopPair> {
         let [first, second] = sides.map(|side| {
             let (&last, before) = self.kernel.blocks[side].insts.split_last()?;
             let InstData::Jump { to } = &self.kernel.insts[last] else { return None };
-            before.iter().all(|&inst| may_wait(&self.kernel.insts[inst])).then_some(to)
+            before.iter().all(|&inst| may_sink(&self.kernel.insts[inst])).then_some(to)
         });
-        Alike::find(self.kernel, &self.aliases, &self.edges, [first?, second?])
+        LoopPair::find(self.kernel, &self.aliases, &self.edges, [first?, second?])
     }
 
-    /// Puts the first of two loops that are alike before the branch; nothing leads to the other then. The branch stands in a block of its
-    /// own behind the loop then.
-    fn move_loop(&mut self, block: Block, [side, other]: [Block; 2], loops: Alike) {
+    /// Moves the first of two equal loops before the branch; the second becomes unreachable. The branch moves to a new
+    /// block after the loop.
+    fn move_loop(&mut self, block: Block, [side, other]: [Block; 2], loops: LoopPair) {
         let kernel = &mut *self.kernel;
-        let Alike { header, merges, blocks, insts, params: loop_params } = loops;
-        // What leaves the loop goes through the new block.
-        let behind = kernel.blocks.push(BlockData::default());
+        let LoopPair { header, merges, blocks, insts, params: loop_params } = loops;
+        // The exit edges lead to the new block, which takes the merge block's parameters.
+        let after_loop = kernel.blocks.push(BlockData::default());
         let types: SmallVec<[_; 4]> = kernel.blocks[merges[0]].params.iter().map(|&param| kernel.ty(param)).collect();
         let params: SmallVec<[Value; 4]> = (0u32..)
             .zip(types)
-            .map(|(index, ty)| kernel.values.push(ValueDef::Param { block: behind, index, ty }))
+            .map(|(index, ty)| kernel.values.push(ValueDef::Param { block: after_loop, index, ty }))
             .collect();
         for &inside in &blocks {
             let Some(last) = terminator(kernel, inside) else { continue };
             let leave = kernel.insts[last].targets_mut().into_iter().filter(|call| call.block == merges[0]);
-            leave.for_each(|call| call.block = behind);
+            leave.for_each(|call| call.block = after_loop);
         }
         if let Some(Merge::Loop { merge, .. }) = &mut kernel.blocks[header].merge {
-            *merge = behind;
+            *merge = after_loop;
         }
-        // The side's jump into the loop and the branch change places, as it were: the branch comes behind the loop.
+        // The first side's jump into the loop replaces the branch, which moves after the loop.
         let [branch, into, _] = [block, side, other].map(|block| kernel.blocks[block].insts.pop());
         kernel.blocks[block].insts.extend(into);
         let merge = kernel.blocks[block].merge.take();
@@ -169,9 +171,9 @@ impl<'k> Melder<'k> {
             kernel.origins[jump] = into.map_or(0, |into| kernel.origins[into]);
             kernel.blocks[side].insts.push(jump);
         }
-        kernel.blocks[behind] = BlockData { params, insts: branch.into_iter().collect(), merge };
+        kernel.blocks[after_loop] = BlockData { params, insts: branch.into_iter().collect(), merge };
         for (inst, same) in insts {
-            self.stand_for(inst, same);
+            self.replace(inst, same);
         }
         for (param, same) in loop_params {
             self.aliases.replace(param, same);
@@ -179,7 +181,8 @@ impl<'k> Melder<'k> {
     }
 }
 
-/// Whether an instruction may come behind a loop that it stands before: it has no effect, and does not ask who runs it, or when.
-fn may_wait(data: &InstData) -> bool {
+/// Whether an instruction may move after the loop that follows it: it has no effect, and depends neither on the set of
+/// active invocations nor on time.
+fn may_sink(data: &InstData) -> bool {
     !has_effect(data) && !matches!(data, InstData::Subgroup { .. } | InstData::Clock { .. })
 }

@@ -1,8 +1,8 @@
-//! Private variables become values: each word that is only accessed at constant offsets, and not below an access whose
-//! offset is not known, is its own little variable with a value at every point.
+//! Promotion of private variables to SSA values (mem2reg, SROA): each word that is accessed at constant offsets only,
+//! and that no access at an unknown offset can reach, is a variable on its own, with a value at every point.
 //!
-//! `words` says which words these are, `frontier` where values of several ways come together and a block parameter is needed,
-//! `replace` walks down the dominator tree with the current value of every word. Variables that are left without use go.
+//! `words` finds these words, `frontier` the joins that need a block parameter, `replace` walks down the dominator tree
+//! with the current value of every word. Unused variables are removed.
 
 mod frontier;
 mod replace;
@@ -38,7 +38,7 @@ fn variable_of(data: &InstData) -> Option<Variable> {
     }
 }
 
-/// Takes variables out of the kernel that nothing accesses, but for those of the workgroup.
+/// Removes variables that nothing accesses; workgroup variables stay.
 fn drop_unused(kernel: &mut Kernel) {
     let mut used = EntitySet::with_capacity(kernel.variables.len());
     for &inst in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts) {
@@ -49,11 +49,11 @@ fn drop_unused(kernel: &mut Kernel) {
     if kernel.variables.iter().all(|(variable, data)| stays(variable, data)) {
         return;
     }
-    let mut places: SecondaryMap<Variable, Variable> = SecondaryMap::with_default(Variable::from_u32(0));
+    let mut renumbered: SecondaryMap<Variable, Variable> = SecondaryMap::with_default(Variable::from_u32(0));
     let mut left = PrimaryMap::new();
     for (variable, data) in std::mem::take(&mut kernel.variables) {
         if stays(variable, &data) {
-            places[variable] = left.push(data);
+            renumbered[variable] = left.push(data);
         }
     }
     kernel.variables = left;
@@ -62,7 +62,7 @@ fn drop_unused(kernel: &mut Kernel) {
             &mut kernel.insts[inst]
             && let Place::Variable { variable, .. } = place
         {
-            *variable = places[*variable];
+            *variable = renumbered[*variable];
         }
     }
 }

@@ -1,15 +1,15 @@
-//! Loads become the value that the word has there; stores are what gives it one.
+//! Replaces loads by the current value of the word; stores set that value.
 
 use cranelift_entity::packed_option::PackedOption;
 
 use super::frontier::Joins;
-use super::words::{Fate, Words};
+use super::words::{Promotion, Words};
 use crate::analysis::{Dominators, Step, dominator_walk};
 use crate::ir::{Block, Inst, InstData, Kernel, Op, Type, Value, ValueDef};
 use crate::opt::aliases::Aliases;
 use crate::opt::cfg;
 
-/// Replaces the accesses.
+/// Replaces the accesses of promoted words.
 pub(super) fn run(kernel: &mut Kernel, dominators: &Dominators, words: &Words, joins: &Joins) {
     let walk = dominator_walk(kernel, dominators);
     let current = vec![PackedOption::default(); words.all.len()];
@@ -35,12 +35,12 @@ struct Replacer<'a> {
     kernel: &'a mut Kernel,
     words: &'a Words,
     joins: &'a Joins,
-    /// The value of each word here; none where it is still 0.
+    /// The current value of each word; none stands for the initial 0.
     current: Vec<PackedOption<Value>>,
-    /// Values to come back to when the walk goes up again.
+    /// Values to restore when the walk leaves a block.
     undo: Vec<(usize, PackedOption<Value>)>,
     aliases: Aliases,
-    /// Constants 0, as `i32` and as `f32`, which will stand at the head of the entry.
+    /// Constants 0 of types `i32` and `f32`, to be inserted at the start of the entry block.
     zeros: [Option<(Inst, Value)>; 2],
 }
 
@@ -56,7 +56,7 @@ impl Replacer<'_> {
         }
     }
 
-    /// What the word holds.
+    /// The current value of the word.
     fn value(&mut self, word: usize) -> Value {
         match self.current[word].expand() {
             Some(value) => value,
@@ -66,8 +66,8 @@ impl Replacer<'_> {
 
     fn zero(&mut self, ty: Type) -> Value {
         let kernel = &mut *self.kernel;
-        let place = &mut self.zeros[usize::from(ty == Type::F32)];
-        place.get_or_insert_with(|| cfg::create(kernel, InstData::Const { ty, bits: 0 }, ty, 0)).1
+        let entry = &mut self.zeros[usize::from(ty == Type::F32)];
+        entry.get_or_insert_with(|| cfg::create(kernel, InstData::Const { ty, bits: 0 }, ty, 0)).1
     }
 
     fn block(&mut self, block: Block) {
@@ -87,26 +87,26 @@ impl Replacer<'_> {
     }
 
     fn inst(&mut self, inst: Inst, after: &mut Vec<Inst>) {
-        let fate = self.words.fate(self.kernel, &self.kernel.insts[inst]).unwrap_or(Fate::Memory);
-        match (fate, &self.kernel.insts[inst]) {
-            (Fate::Word(word), InstData::Load { ty, .. }) => {
+        let promotion = self.words.promotion(self.kernel, &self.kernel.insts[inst]).unwrap_or(Promotion::Memory);
+        match (promotion, &self.kernel.insts[inst]) {
+            (Promotion::Word(word), InstData::Load { ty, .. }) => {
                 let ty = *ty;
                 let value = self.value(word);
                 let value = self.convert(inst, value, ty, after);
                 self.replace(inst, value);
             }
-            (Fate::Word(word), InstData::Store { value, .. }) => {
+            (Promotion::Word(word), InstData::Store { value, .. }) => {
                 let value = self.aliases.shorten(*value);
                 let value = self.convert(inst, value, self.words.all[word].ty(), after);
                 self.set(word, value);
             }
-            (Fate::Nothing, InstData::Load { ty, .. }) => {
+            (Promotion::Dead, InstData::Load { ty, .. }) => {
                 let zero = self.zero(*ty);
                 self.replace(inst, zero);
             }
-            (Fate::Nothing, InstData::Store { .. }) => {}
+            (Promotion::Dead, InstData::Store { .. }) => {}
             _ => {
-                self.pass_on(inst);
+                self.add_arguments(inst);
                 after.push(inst);
             }
         }
@@ -118,7 +118,7 @@ impl Replacer<'_> {
         }
     }
 
-    /// The bits as another type.
+    /// The bits as a value of another type.
     fn convert(&mut self, inst: Inst, value: Value, ty: Type, after: &mut Vec<Inst>) -> Value {
         if self.kernel.ty(value) == ty {
             return value;
@@ -130,8 +130,8 @@ impl Replacer<'_> {
         value
     }
 
-    /// Gives the new parameters of a branch's targets their arguments.
-    fn pass_on(&mut self, inst: Inst) {
+    /// Adds the arguments for new parameters to a branch.
+    fn add_arguments(&mut self, inst: Inst) {
         if !self.kernel.insts[inst].is_terminator() {
             return;
         }

@@ -1,4 +1,4 @@
-//! Which words of private variables can be values.
+//! Promotable words of private variables.
 
 use std::collections::HashMap;
 
@@ -8,58 +8,59 @@ use foldhash::fast::RandomState;
 use super::variable_of;
 use crate::ir::{Block, InstData, Kernel, Place, Type, Value, ValueDef, Variable, VariableSpace};
 
-/// One word that becomes values.
+/// A word that is promoted to SSA values.
 #[derive(Debug, Default)]
 pub(super) struct Word {
-    /// Blocks with a store, in the layout's order.
+    /// Blocks with a store to the word, in layout order.
     pub(super) stored_in: Vec<Block>,
-    /// Whether a block loads the word before it stores to it, so that the value comes from elsewhere.
-    pub(super) comes_in: bool,
-    /// Loads and stores as `f32`, less those as `i32`.
+    /// Whether a block loads the word before it stores to it, so that the value comes from a predecessor.
+    pub(super) is_live_in: bool,
+    /// Number of loads and stores as `f32`, minus the number of those as `i32`.
     floats: i32,
-    /// The word stays in memory: there would be too many parameters.
-    pub(super) stays: bool,
+    /// The word stays in memory: it would need too many parameters.
+    pub(super) is_kept: bool,
 }
 
 impl Word {
-    /// The type that its values have.
+    /// The type of its values: the more frequent one.
     pub(super) fn ty(&self) -> Type {
         if self.floats > 0 { Type::F32 } else { Type::I32 }
     }
 }
 
-/// What becomes of an access to a private variable.
+/// The promotion of an access to a private variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// It stays.
+pub(super) enum Promotion {
+    /// The access stays.
     Memory,
-    /// It is one of the word of that number.
+    /// Accesses the promoted word with this number.
     Word(usize),
-    /// It is out of bounds, or nothing ever loads from the variable.
-    Nothing,
+    /// Has no effect: out of bounds, or nothing loads from the variable.
+    Dead,
 }
 
-/// The words that become values.
+/// The promotable words of all private variables.
 #[derive(Debug, Default)]
 pub(super) struct Words {
     pub(super) all: Vec<Word>,
     numbers: HashMap<(Variable, u32), usize, RandomState>,
-    limits: SecondaryMap<Variable, Limit>,
+    usages: SecondaryMap<Variable, Usage>,
 }
 
-/// What is known about a variable.
+/// Accesses to one variable.
 #[derive(Clone, Debug, Default)]
-struct Limit {
-    /// Accesses at unknown offsets begin here or after, in bytes; `None` if there are none.
+struct Usage {
+    /// Lower bound of the byte offsets of accesses at unknown offsets; `None` if there are none.
     unknown_from: Option<u32>,
+    /// Whether anything loads from the variable.
     is_read: bool,
 }
 
 impl Words {
-    /// Finds the words.
+    /// Collects the words, and where they are accessed.
     pub(super) fn find(kernel: &Kernel) -> Self {
-        let mut words = Self { limits: limits(kernel), ..Self::default() };
-        // The last block that stored to the word.
+        let mut words = Self { usages: usages(kernel), ..Self::default() };
+        // The last block with a store to each word.
         let mut stored: Vec<Option<Block>> = Vec::new();
         for &block in &kernel.layout {
             for &inst in &kernel.blocks[block].insts {
@@ -72,13 +73,13 @@ impl Words {
                     stored[number] = Some(block);
                     word.stored_in.push(block);
                 }
-                word.comes_in |= !is_store && stored[number] != Some(block);
+                word.is_live_in |= !is_store && stored[number] != Some(block);
             }
         }
         words
     }
 
-    /// The word that an instruction accesses, whether it stores, and as what.
+    /// The number of the word that an instruction accesses, whether it stores, and the type.
     fn access(&mut self, kernel: &Kernel, data: &InstData) -> Option<(usize, bool, Type)> {
         let (is_store, ty) = match data {
             InstData::Load { ty, .. } => (false, *ty),
@@ -94,37 +95,37 @@ impl Words {
         Some((number, is_store, ty))
     }
 
-    /// The variable and the offset of a word in it that can be a value.
+    /// The variable and the byte offset of a promotable word.
     fn word_offset(&self, kernel: &Kernel, data: &InstData) -> Option<(Variable, u32)> {
-        let (variable, offset) = private_place(kernel, data)?;
+        let (variable, offset) = private_address(kernel, data)?;
         let offset = kernel.constant(offset)? as u32;
-        let known = self.limits[variable].unknown_from.is_none_or(|from| offset < from);
+        let known = self.usages[variable].unknown_from.is_none_or(|from| offset < from);
         let inside = offset.is_multiple_of(4) && offset < kernel.variables[variable].bytes;
-        (known && inside && self.limits[variable].is_read).then_some((variable, offset))
+        (known && inside && self.usages[variable].is_read).then_some((variable, offset))
     }
 
-    /// What becomes of an instruction; `None` if it is no access to a private variable.
-    pub(super) fn fate(&self, kernel: &Kernel, data: &InstData) -> Option<Fate> {
-        let (variable, offset) = private_place(kernel, data)?;
+    /// The promotion of an instruction; `None` if it does not access a private variable.
+    pub(super) fn promotion(&self, kernel: &Kernel, data: &InstData) -> Option<Promotion> {
+        let (variable, offset) = private_address(kernel, data)?;
         if is_fixed(data) {
-            return Some(Fate::Memory);
+            return Some(Promotion::Memory);
         }
-        if !self.limits[variable].is_read {
-            return Some(Fate::Nothing);
+        if !self.usages[variable].is_read {
+            return Some(Promotion::Dead);
         }
         if let Some(key) = self.word_offset(kernel, data)
             && let Some(&number) = self.numbers.get(&key)
         {
-            return Some(if self.all[number].stays { Fate::Memory } else { Fate::Word(number) });
+            return Some(if self.all[number].is_kept { Promotion::Memory } else { Promotion::Word(number) });
         }
         let last = kernel.variables[variable].bytes.checked_sub(4);
         let outside = kernel.constant(offset).is_some_and(|offset| last.is_none_or(|last| offset > u64::from(last)));
-        Some(if outside { Fate::Nothing } else { Fate::Memory })
+        Some(if outside { Promotion::Dead } else { Promotion::Memory })
     }
 }
 
-/// Place of an access to a private variable.
-fn private_place(kernel: &Kernel, data: &InstData) -> Option<(Variable, Value)> {
+/// Variable and byte offset of an access to a private variable.
+fn private_address(kernel: &Kernel, data: &InstData) -> Option<(Variable, Value)> {
     let (InstData::Load { place, .. } | InstData::Store { place, .. } | InstData::Atomic { place, .. }) = data else {
         return None;
     };
@@ -136,7 +137,7 @@ fn private_place(kernel: &Kernel, data: &InstData) -> Option<(Variable, Value)> 
     }
 }
 
-/// Accesses that stay accesses.
+/// Whether the access must stay: volatile and atomic ones.
 fn is_fixed(data: &InstData) -> bool {
     match data {
         InstData::Load { access, .. } | InstData::Store { access, .. } => access.volatile,
@@ -144,28 +145,28 @@ fn is_fixed(data: &InstData) -> bool {
     }
 }
 
-fn limits(kernel: &Kernel) -> SecondaryMap<Variable, Limit> {
-    let mut limits: SecondaryMap<Variable, Limit> = SecondaryMap::new();
+fn usages(kernel: &Kernel) -> SecondaryMap<Variable, Usage> {
+    let mut usages: SecondaryMap<Variable, Usage> = SecondaryMap::new();
     for &inst in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts) {
         let data = &kernel.insts[inst];
-        let Some((_, offset)) = private_place(kernel, data) else { continue };
+        let Some((_, offset)) = private_address(kernel, data) else { continue };
         let Some(variable) = variable_of(data) else { continue };
-        let limit = &mut limits[variable];
-        limit.is_read |= is_fixed(data) || !matches!(data, InstData::Store { .. });
+        let usage = &mut usages[variable];
+        usage.is_read |= is_fixed(data) || !matches!(data, InstData::Store { .. });
         let unknown_from = match kernel.constant(offset) {
             _ if is_fixed(data) => 0,
             Some(offset) if offset.is_multiple_of(4) => continue,
             Some(offset) => offset as u32 & !3,
             None => least_offset(kernel, offset) & !3,
         };
-        limit.unknown_from = Some(limit.unknown_from.map_or(unknown_from, |from| from.min(unknown_from)));
+        usage.unknown_from = Some(usage.unknown_from.map_or(unknown_from, |from| from.min(unknown_from)));
     }
-    limits
+    usages
 }
 
-/// A bound from below: elements never lie before their array.
+/// Lower bound of a byte offset: an array element is never before its array.
 fn least_offset(kernel: &Kernel, mut offset: Value) -> u32 {
-    // Arrays inside arrays inside structures: deeper ones are given up.
+    // Follows 16 levels of nested arrays and structures.
     for _ in 0..16 {
         if let Some(bits) = kernel.constant(offset) {
             return bits as u32;

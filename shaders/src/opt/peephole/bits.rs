@@ -1,4 +1,4 @@
-//! And, or, exclusive or, complement.
+//! Bitwise and, or, exclusive or and complement.
 
 use crate::ir::{Op, Value};
 use crate::opt::editor::{Editor, New, New::Same};
@@ -6,8 +6,8 @@ use crate::opt::editor::{Editor, New, New::Same};
 pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New> {
     match (op, args) {
         (Op::And, &[a, b]) => match e.bits(b) {
-            Some(mask) => masked(e, a, b, mask),
-            None => both(e, Op::And, a, b, 0),
+            Some(mask) => and_constant(e, a, b, mask),
+            None => and_or(e, Op::And, a, b, 0),
         },
         (Op::Or, &[a, b]) => match e.bits(b) {
             Some(0) => Some(Same(a)),
@@ -16,11 +16,11 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
                 let (x, more) = e.with_constant(a, Op::Or)?;
                 e.becomes_with(Op::Or, x, c | more)
             }
-            None => parts(e, a, b).or_else(|| both(e, Op::Or, a, b, u32::MAX)),
+            None => disjoin_masks(e, a, b).or_else(|| and_or(e, Op::Or, a, b, u32::MAX)),
         },
         (Op::Xor, &[a, b]) => match e.bits(b) {
-            Some(c) => flipped(e, a, c),
-            None => exclusive(e, a, b),
+            Some(c) => xor_constant(e, a, c),
+            None => xor(e, a, b),
         },
         (Op::Not, &[a]) => {
             if let Some([x]) = e.args(a, Op::Not) {
@@ -33,15 +33,15 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
     }
 }
 
-/// Parts of one word put together.
-fn parts(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
+/// `(x & some) | (x & more)`
+fn disjoin_masks(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
     let (x, some) = e.with_constant(a, Op::And)?;
     let (y, more) = e.with_constant(b, Op::And)?;
     if x == y { e.becomes_with(Op::And, x, some | more) } else { None }
 }
 
-/// `and` and `or` of unknown operands; `opposite` is what a value and its complement give.
-fn both(e: &mut Editor<'_>, op: Op, a: Value, b: Value, opposite: u32) -> Option<New> {
+/// `and` and `or` without a constant operand; `opposite` is the result for a value and its complement.
+fn and_or(e: &mut Editor<'_>, op: Op, a: Value, b: Value, opposite: u32) -> Option<New> {
     if a == b {
         return Some(Same(a));
     }
@@ -52,14 +52,14 @@ fn both(e: &mut Editor<'_>, op: Op, a: Value, b: Value, opposite: u32) -> Option
             return Some(Same(a));
         }
         if e.args(a, Op::Not) == Some([b]) {
-            return e.known(opposite);
+            return e.becomes_constant(opposite);
         }
     }
     None
 }
 
-/// `a & mask`, where `b` is the mask.
-fn masked(e: &mut Editor<'_>, a: Value, b: Value, mask: u32) -> Option<New> {
+/// `a & mask`; `b` is the mask's value.
+fn and_constant(e: &mut Editor<'_>, a: Value, b: Value, mask: u32) -> Option<New> {
     match mask {
         0 => return Some(Same(b)),
         u32::MAX => return Some(Same(a)),
@@ -71,28 +71,28 @@ fn masked(e: &mut Editor<'_>, a: Value, b: Value, mask: u32) -> Option<New> {
     if let Some((x, set)) = e.with_constant(a, Op::Or) {
         match set & mask {
             0 => return e.becomes(Op::And, [x, b]),
-            all if all == mask => return Some(Same(b)),
+            kept if kept == mask => return Some(Same(b)),
             _ => {}
         }
     }
-    // Bits that can be 1 at all.
-    let possible = if let Some((_, by)) = e.with_constant(a, Op::LShr) {
-        u32::MAX.wrapping_shr(by)
-    } else if let Some((_, by)) = e.with_constant(a, Op::Shl) {
-        u32::MAX.wrapping_shl(by)
+    // Bits of `a` that can be 1.
+    let possible = if let Some((_, amount)) = e.with_constant(a, Op::LShr) {
+        u32::MAX.wrapping_shr(amount)
+    } else if let Some((_, amount)) = e.with_constant(a, Op::Shl) {
+        u32::MAX.wrapping_shl(amount)
     } else {
         let [_] = e.args(a, Op::BoolToInt)?;
         1
     };
     match mask & possible {
-        0 => e.known(0u32),
-        all if all == possible => Some(Same(a)),
+        0 => e.becomes_constant(0u32),
+        kept if kept == possible => Some(Same(a)),
         _ => None,
     }
 }
 
 /// `a ^ c`
-fn flipped(e: &mut Editor<'_>, a: Value, c: u32) -> Option<New> {
+fn xor_constant(e: &mut Editor<'_>, a: Value, c: u32) -> Option<New> {
     match c {
         0 => return Some(Same(a)),
         u32::MAX => return e.becomes(Op::Not, [a]),
@@ -105,12 +105,12 @@ fn flipped(e: &mut Editor<'_>, a: Value, c: u32) -> Option<New> {
     e.becomes_with(Op::Xor, x, !c)
 }
 
-fn exclusive(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
+fn xor(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
     if a == b {
-        return e.known(0u32);
+        return e.becomes_constant(0u32);
     }
     for (a, b) in [(a, b), (b, a)] {
-        // The bits that a mask takes, taken out again.
+        // `x ^ (x & mask)` clears the bits of the mask.
         if let Some((x, mask)) = e.with_constant(a, Op::And)
             && x == b
         {
@@ -122,7 +122,7 @@ fn exclusive(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
             _ => {}
         }
         if e.args(a, Op::Not) == Some([b]) {
-            return e.known(u32::MAX);
+            return e.becomes_constant(u32::MAX);
         }
     }
     None

@@ -1,4 +1,4 @@
-//! Comparisons of integers. A constant in a comparison stands so that the comparison is `<`, where it can.
+//! Integer comparisons. `<=` with a constant becomes `<` where possible.
 
 use crate::ir::{InstData, Op, Value};
 use crate::opt::editor::{Editor, New, New::Same};
@@ -15,12 +15,12 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
 
 fn equality(e: &mut Editor<'_>, op: Op, a: Value, b: Value) -> Option<New> {
     if a == b {
-        return e.known(op == Op::IEq);
+        return e.becomes_constant(op == Op::IEq);
     }
     if let Some(c) = e.bits(b) {
-        return equal_to(e, op, a, c).or_else(|| of_choice(e, op, [a, b], 0));
+        return equal_to(e, op, a, c).or_else(|| of_selected(e, op, [a, b], 0));
     }
-    // Equal sums of one operand.
+    // `x + y == z + y`
     let ([x, y], [z, w]) = (e.args::<2>(a, Op::IAdd)?, e.args::<2>(b, Op::IAdd)?);
     if y == w { e.becomes(op, [x, z]) } else { None }
 }
@@ -47,22 +47,30 @@ fn equal_to(e: &mut Editor<'_>, op: Op, a: Value, c: u32) -> Option<New> {
     None
 }
 
-/// `<` and `<=`; `least` and `greatest` of all values.
+/// `<` and `<=`; `least` and `greatest` are the limits of the type.
 fn order(e: &mut Editor<'_>, op: Op, a: Value, b: Value, [least, greatest]: [u32; 2]) -> Option<New> {
     let strict = matches!(op, Op::ULt | Op::SLt);
     if a == b {
-        return e.known(!strict);
+        return e.becomes_constant(!strict);
     }
     match (e.bits(a), e.bits(b)) {
-        (Some(c), _) if c == greatest => return if strict { e.known(false) } else { e.becomes(Op::IEq, [b, a]) },
-        (Some(c), _) if c == least => return if strict { e.becomes(Op::INe, [b, a]) } else { e.known(true) },
-        (_, Some(c)) if c == least => return if strict { e.known(false) } else { e.becomes(Op::IEq, [a, b]) },
-        (_, Some(c)) if c == greatest => return if strict { e.becomes(Op::INe, [a, b]) } else { e.known(true) },
+        (Some(c), _) if c == greatest => {
+            return if strict { e.becomes_constant(false) } else { e.becomes(Op::IEq, [b, a]) };
+        }
+        (Some(c), _) if c == least => {
+            return if strict { e.becomes(Op::INe, [b, a]) } else { e.becomes_constant(true) };
+        }
+        (_, Some(c)) if c == least => {
+            return if strict { e.becomes_constant(false) } else { e.becomes(Op::IEq, [a, b]) };
+        }
+        (_, Some(c)) if c == greatest => {
+            return if strict { e.becomes(Op::INe, [a, b]) } else { e.becomes_constant(true) };
+        }
         _ => {}
     }
     let less = if op == Op::ULe { Op::ULt } else { Op::SLt };
     match (strict, e.bits(a), e.bits(b)) {
-        // Next to the limits above, so nothing wraps around.
+        // The limits were handled above, so the constant does not wrap.
         (false, Some(c), _) => {
             let c = e.constant(c.wrapping_sub(1));
             e.becomes(less, [c, b])
@@ -70,14 +78,15 @@ fn order(e: &mut Editor<'_>, op: Op, a: Value, b: Value, [least, greatest]: [u32
         (false, _, Some(c)) => e.becomes_with(less, a, c.wrapping_add(1)),
         (true, _, Some(c)) if c == least.wrapping_add(1) => e.becomes_with(Op::IEq, a, least),
         (true, Some(c), _) if c == greatest.wrapping_sub(1) => e.becomes_with(Op::IEq, b, greatest),
-        (true, Some(_), _) => of_choice(e, op, [b, a], 1),
-        (true, _, Some(_)) => of_choice(e, op, [a, b], 0),
+        (true, Some(_), _) => of_selected(e, op, [b, a], 1),
+        (true, _, Some(_)) => of_selected(e, op, [a, b], 0),
         _ => None,
     }
 }
 
-/// A comparison of one of two constants with a third: the condition that chose. `place` is the operand that was chosen.
-fn of_choice(e: &mut Editor<'_>, op: Op, [chosen, constant]: [Value; 2], place: usize) -> Option<New> {
+/// A comparison of a selected constant with a constant is the select's condition, its negation, or constant. `position` is
+/// the operand index of the selected value.
+fn of_selected(e: &mut Editor<'_>, op: Op, [chosen, constant]: [Value; 2], position: usize) -> Option<New> {
     let constant = e.bits(constant)?;
     let (condition, values) = match *e.definition(chosen)? {
         InstData::Pure { op: Op::BoolToInt, ref args } => (args[0], [1, 0]),
@@ -85,12 +94,12 @@ fn of_choice(e: &mut Editor<'_>, op: Op, [chosen, constant]: [Value; 2], place: 
         _ => return None,
     };
     let compare = |value: u32| {
-        let pair = if place == 0 { [value, constant] } else { [constant, value] };
+        let pair = if position == 0 { [value, constant] } else { [constant, value] };
         op.fold(&pair.map(u64::from)) != 0
     };
     match values.map(compare) {
-        [true, true] => e.known(true),
-        [false, false] => e.known(false),
+        [true, true] => e.becomes_constant(true),
+        [false, false] => e.becomes_constant(false),
         [true, false] => Some(Same(condition)),
         [false, true] => e.becomes(Op::LNot, [condition]),
     }

@@ -1,5 +1,5 @@
-//! Byte offsets. `element` is exact up to where it stops at `u32::MAX`, so its sums may be taken in any order: once one of
-//! them is too large, what remains only adds to it.
+//! Byte offsets. `element` saturates at `u32::MAX`, so its additions may be done in any order: once one saturates, the
+//! result stays saturated.
 
 use crate::ir::{InstData, Type, Value, element};
 use crate::opt::editor::{Editor, New, New::Same};
@@ -12,26 +12,26 @@ pub(super) fn rewrite(e: &mut Editor<'_>, base: Value, index: Value, stride: u32
         return Some(Same(index));
     }
     match (e.bits(base), e.bits(index)) {
-        (Some(base), Some(index)) => e.known(element(base, index, stride)),
+        (Some(base), Some(index)) => e.becomes_constant(element(base, index, stride)),
         (None, Some(index)) => at_distance(e, base, index, stride),
         (_, None) => constant_last(e, base, index, stride),
     }
 }
 
-/// `base + distance`: constants come together, in the innermost base if that is one.
+/// `base + distance`: adds constants together, also with a constant base of an inner `element`.
 fn at_distance(e: &mut Editor<'_>, base: Value, index: u32, stride: u32) -> Option<New> {
     let distance = index.checked_mul(stride);
-    let Some(distance) = distance else { return e.known(u32::MAX) };
+    let Some(distance) = distance else { return e.becomes_constant(u32::MAX) };
     let &InstData::Element { base: inner, index: steps, stride: width } = e.definition(base)? else {
         return (stride != 1).then(|| shifted(e, base, distance));
     };
     if let Some(start) = e.bits(inner) {
-        let Some(start) = start.checked_add(distance) else { return e.known(u32::MAX) };
+        let Some(start) = start.checked_add(distance) else { return e.becomes_constant(u32::MAX) };
         let base = e.constant(start);
         return Some(New::Inst(InstData::Element { base, index: steps, stride: width }));
     }
     if let (Some(steps), 1) = (e.bits(steps), width) {
-        let Some(distance) = distance.checked_add(steps) else { return e.known(u32::MAX) };
+        let Some(distance) = distance.checked_add(steps) else { return e.becomes_constant(u32::MAX) };
         return Some(shifted(e, inner, distance));
     }
     (stride != 1).then(|| shifted(e, base, distance))
@@ -42,7 +42,7 @@ fn shifted(e: &mut Editor<'_>, base: Value, distance: u32) -> New {
     New::Inst(InstData::Element { base, index: e.constant(distance), stride: 1 })
 }
 
-/// An index behind a constant distance: the distance comes last, so that neighbours share the rest.
+/// Moves a constant distance in the base outwards, so that addresses that differ by a constant share the rest.
 fn constant_last(e: &mut Editor<'_>, base: Value, index: Value, stride: u32) -> Option<New> {
     let &InstData::Element { base: inner, index: distance, stride: 1 } = e.definition(base)? else { return None };
     e.bits(distance)?;

@@ -1,4 +1,4 @@
-//! Bit fields whose place is known: masks and shifts.
+//! Bit-field operations at constant positions become masks and shifts.
 
 use crate::ir::{Op, Value};
 use crate::opt::editor::{Editor, New, New::Same};
@@ -8,7 +8,7 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
         (Op::BitUExtract, &[base, offset, count]) => {
             let (offset, count) = (e.bits(offset)?, e.bits(count)?);
             if offset >= 32 || count == 0 {
-                return e.known(0u32);
+                return e.becomes_constant(0u32);
             }
             let shifted = e.pure_with(Op::LShr, base, offset);
             e.becomes_with(Op::And, shifted, low_bits(count))
@@ -16,7 +16,7 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
         (Op::BitSExtract, &[base, offset, count]) => {
             let (offset, count) = (e.bits(offset)?.min(31), e.bits(count)?.min(32));
             if count == 0 {
-                return e.known(0u32);
+                return e.becomes_constant(0u32);
             }
             if offset + count >= 32 {
                 return e.becomes_with(Op::AShr, base, offset);
@@ -42,7 +42,7 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
     }
 }
 
-/// The `count` low bits; all of them from 32 on.
+/// A mask of the `count` low bits; all ones from 32 on.
 fn low_bits(count: u32) -> u32 {
     1u32.checked_shl(count).map_or(u32::MAX, |bit| bit - 1)
 }

@@ -1,5 +1,4 @@
-//! Floats: only what rounds, signs and overflows in the same way. Adding a positive zero is not nothing: it turns the
-//! negative one positive.
+//! Floats: only rewrites that preserve rounding, signs and overflow. Adding +0 is not an identity: it turns -0 into +0.
 
 use crate::ir::{Op, Value};
 use crate::opt::editor::{Editor, New, New::Same};
@@ -28,7 +27,7 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
     }
 }
 
-/// The number, if it is one that is known.
+/// The value of a constant.
 fn number(e: &Editor<'_>, value: Value) -> Option<f32> {
     e.bits(value).map(f32::from_bits)
 }
@@ -37,8 +36,8 @@ fn is(e: &Editor<'_>, value: Value, wanted: f32) -> bool {
     e.bits(value) == Some(wanted.to_bits())
 }
 
-/// Bits that come from memory stay as they are, a signaling NaN's, too: programs copy all kinds of data as halves. No
-/// number needs to be rounded twice.
+/// Half-precision bits from memory stay as they are, including signaling NaNs: programs copy all kinds of data as
+/// halves. A number is never rounded twice.
 fn half_bits(e: &mut Editor<'_>, a: Value) -> Option<New> {
     if let Some([bits]) = e.args(a, Op::HalfFromBits) {
         return e.becomes_with(Op::And, bits, 0xffff);
@@ -88,7 +87,7 @@ fn product(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
     e.becomes(Op::FMul, [x, y])
 }
 
-/// A division by a power of two is a product, to the last bit.
+/// A division by a power of two is an exact product with its reciprocal.
 fn quotient(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
     if let Some(divisor) = number(e, b) {
         let reciprocal = 1.0 / divisor;
@@ -117,7 +116,8 @@ fn fused(e: &mut Editor<'_>, a: Value, b: Value, c: Value) -> Option<New> {
     e.becomes(Op::Fma, [x, y, c])
 }
 
-/// A whole number times a power of two, times `b`: the first product is exact, so both factors may be one.
+/// A converted integer times a power of two, times `b`: the first product is exact, so the two constant factors may be
+/// multiplied first.
 fn whole_times(e: &mut Editor<'_>, a: Value, b: Value) -> Option<(Value, Value)> {
     let [whole, power] = e.args(a, Op::FMul)?;
     let (power, factor) = (number(e, power)?, number(e, b)?);

@@ -1,4 +1,4 @@
-//! Sums, products and quotients of integers.
+//! Integer sums, products and quotients.
 
 use crate::ir::{Op, Value};
 use crate::opt::editor::{Editor, New, New::Same};
@@ -16,7 +16,7 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
         },
         (Op::UMulHigh | Op::SMulHigh, &[a, b]) => high_word(e, op, a, b),
         (Op::UDiv | Op::UMod | Op::SDiv | Op::SRem | Op::SMod, &[a, b]) => division(e, op, a, b),
-        (Op::UCarry | Op::UBorrow, &[_, b]) if e.bits(b) == Some(0) => e.known(0u32),
+        (Op::UCarry | Op::UBorrow, &[_, b]) if e.bits(b) == Some(0) => e.becomes_constant(0u32),
         _ => None,
     }
 }
@@ -49,7 +49,7 @@ fn sum(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
 
 fn difference(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
     if a == b {
-        return e.known(0u32);
+        return e.becomes_constant(0u32);
     }
     if let Some(c) = e.bits(b) {
         return if c == 0 { Some(Same(a)) } else { e.becomes_with(Op::IAdd, a, c.wrapping_neg()) };
@@ -86,7 +86,7 @@ fn difference(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
 fn product(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
     let c = e.bits(b)?;
     match c {
-        0 => return e.known(0u32),
+        0 => return e.becomes_constant(0u32),
         1 => return Some(Same(a)),
         u32::MAX => return e.becomes(Op::INeg, [a]),
         c if c.is_power_of_two() => return e.becomes_with(Op::Shl, a, c.trailing_zeros()),
@@ -112,33 +112,33 @@ fn negation(e: &mut Editor<'_>, a: Value) -> Option<New> {
 
 fn high_word(e: &mut Editor<'_>, op: Op, a: Value, b: Value) -> Option<New> {
     match (op, e.bits(b)?) {
-        (_, 0) | (Op::UMulHigh, 1) => e.known(0u32),
+        (_, 0) | (Op::UMulHigh, 1) => e.becomes_constant(0u32),
         (Op::SMulHigh, 1) => e.becomes_with(Op::AShr, a, 31),
         (Op::UMulHigh, c) if c.is_power_of_two() => e.becomes_with(Op::LShr, a, 32 - c.trailing_zeros()),
         _ => None,
     }
 }
 
-/// Divisors for which there are plain operations; what remains is for `offsets`, which knows signs.
+/// Divisors with a simple replacement; `range_simplify` handles the others, with the sign of the dividend known.
 fn division(e: &mut Editor<'_>, op: Op, a: Value, b: Value) -> Option<New> {
     if e.bits(a) == Some(0) {
-        return e.known(0u32);
+        return e.becomes_constant(0u32);
     }
     let c = e.bits(b)?;
     match (op, c) {
-        (_, 0) => e.known(0u32),
+        (_, 0) => e.becomes_constant(0u32),
         (Op::UDiv | Op::SDiv, 1) => Some(Same(a)),
         (Op::SDiv, u32::MAX) => e.becomes(Op::INeg, [a]),
-        (Op::UMod | Op::SRem | Op::SMod, 1) | (Op::SRem | Op::SMod, u32::MAX) => e.known(0u32),
+        (Op::UMod | Op::SRem | Op::SMod, 1) | (Op::SRem | Op::SMod, u32::MAX) => e.becomes_constant(0u32),
         (Op::UDiv, c) if c.is_power_of_two() => e.becomes_with(Op::LShr, a, c.trailing_zeros()),
         (Op::UMod, c) if c.is_power_of_two() => e.becomes_with(Op::And, a, c - 1),
-        // The remainder with the sign of a positive divisor; the power with the sign bit is negative.
+        // The remainder with a positive divisor's sign; 2^31 as a signed divisor is negative.
         (Op::SMod, c) if c.is_power_of_two() && c < 1 << 31 => e.becomes_with(Op::And, a, c - 1),
         (Op::UDiv, c) => {
             let (x, first) = e.with_constant(a, Op::UDiv)?;
             match first.checked_mul(c) {
                 Some(divisor) => e.becomes_with(Op::UDiv, x, divisor),
-                None => e.known(0u32),
+                None => e.becomes_constant(0u32),
             }
         }
         _ => None,

@@ -5,9 +5,9 @@ use crate::opt::editor::{Editor, New, New::Same};
 
 pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New> {
     match (op, args) {
-        (Op::LAnd, &[a, b]) => both(e, op, a, b, false),
-        (Op::LOr, &[a, b]) => both(e, op, a, b, true),
-        (Op::LXor, &[a, b]) if a == b => e.known(false),
+        (Op::LAnd, &[a, b]) => and_or(e, op, a, b, false),
+        (Op::LOr, &[a, b]) => and_or(e, op, a, b, true),
+        (Op::LXor, &[a, b]) if a == b => e.becomes_constant(false),
         (Op::LXor, &[a, b]) => match e.bits(b)? {
             0 => Some(Same(a)),
             _ => e.becomes(Op::LNot, [a]),
@@ -17,8 +17,8 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
     }
 }
 
-/// `land` and `lor`; `absorbing` is the operand that decides alone.
-fn both(e: &mut Editor<'_>, op: Op, a: Value, b: Value, absorbing: bool) -> Option<New> {
+/// `land` and `lor`; `absorbing` is the operand value that determines the result.
+fn and_or(e: &mut Editor<'_>, op: Op, a: Value, b: Value, absorbing: bool) -> Option<New> {
     if a == b {
         return Some(Same(a));
     }
@@ -32,13 +32,13 @@ fn both(e: &mut Editor<'_>, op: Op, a: Value, b: Value, absorbing: bool) -> Opti
             return Some(Same(a));
         }
         if e.args(a, Op::LNot) == Some([b]) {
-            return e.known(absorbing);
+            return e.becomes_constant(absorbing);
         }
     }
     None
 }
 
-/// The opposite of a comparison is one too.
+/// The negation of a comparison is the opposite comparison.
 fn opposite(e: &mut Editor<'_>, a: Value) -> Option<New> {
     if let Some([x]) = e.args(a, Op::LNot) {
         return Some(Same(x));

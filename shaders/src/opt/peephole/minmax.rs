@@ -1,11 +1,11 @@
-//! Lesser, greater, and what is held between limits.
+//! Minimum, maximum and clamp.
 
 use crate::ir::{Op, Value};
 use crate::opt::editor::{Editor, New, New::Same};
 
 pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New> {
     match (op, args) {
-        (Op::UMin | Op::UMax | Op::SMin | Op::SMax | Op::FMin | Op::FMax, &[a, b]) => choice(e, op, a, b),
+        (Op::UMin | Op::UMax | Op::SMin | Op::SMax | Op::FMin | Op::FMax, &[a, b]) => min_max(e, op, a, b),
         (Op::UClamp, &[a, low, high]) => clamp(e, [Op::UMin, Op::UMax], [a, low, high], [0, u32::MAX]),
         (Op::SClamp, &[a, low, high]) => {
             let limits = [i32::MIN, i32::MAX].map(i32::cast_unsigned);
@@ -15,13 +15,13 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
     }
 }
 
-fn choice(e: &mut Editor<'_>, op: Op, a: Value, b: Value) -> Option<New> {
+fn min_max(e: &mut Editor<'_>, op: Op, a: Value, b: Value) -> Option<New> {
     if a == b {
         return Some(Same(a));
     }
     if let Some([x, y]) = e.args::<2>(a, op) {
         if b == x || b == y {
-            // The inner one has chosen already, of zeros and NaN too.
+            // The inner operation has chosen already, also among zeros and NaN.
             return Some(Same(a));
         }
         if let Some(both) = e.fold(op, &[y, b]) {
@@ -37,13 +37,13 @@ fn choice(e: &mut Editor<'_>, op: Op, a: Value, b: Value) -> Option<New> {
     };
     match e.bits(b)? {
         c if c == neutral => Some(Same(a)),
-        // The complement of the neutral value is the extreme at the other end.
+        // The complement of the neutral value is the absorbing value.
         c if c == !neutral => Some(Same(b)),
         _ => None,
     }
 }
 
-/// `min(max(a, low), high)`, where a limit may be none; `least` and `greatest` of all values.
+/// `min(max(a, low), high)`, where a limit may have no effect; `least` and `greatest` are the limits of the type.
 fn clamp(
     e: &mut Editor<'_>,
     [min, max]: [Op; 2],

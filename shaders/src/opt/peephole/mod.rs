@@ -1,8 +1,8 @@
-//! Algebra on single instructions and their operands, all of which keeps bits exactly: what is folded, replaced by an operand,
-//! or becomes a cheaper operation.
+//! Algebraic simplification of single instructions and their operands: constant folding, replacement by an operand,
+//! cheaper operations. All rewrites are bit-exact.
 //!
-//! Rules stand by chapter of operations. A constant operand comes second where the order does not matter. NaN is one value
-//! for these rules, as it is for the operations.
+//! Rules are grouped by kind of operation. The constant operand of a commutative operation comes second. All NaNs are
+//! one value for these rules, as for the operations.
 
 mod bits;
 mod compare;
@@ -27,10 +27,10 @@ pub(super) fn run(kernel: &mut Kernel) {
 /// The rules of this pass.
 struct Algebra;
 
-/// Rules for the operations of a chapter; `None` for others and if nothing is to be done.
-type Chapter = fn(&mut Editor<'_>, Op, &[Value]) -> Option<New>;
+/// The rules of one group of operations; `None` for other operations and where no rule applies.
+type RuleGroup = fn(&mut Editor<'_>, Op, &[Value]) -> Option<New>;
 
-const CHAPTERS: &[Chapter] = &[
+const CHAPTERS: &[RuleGroup] = &[
     int::rewrite,
     minmax::rewrite,
     bits::rewrite,
@@ -74,17 +74,17 @@ fn pure(editor: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New> {
     CHAPTERS.iter().find_map(|chapter| chapter(editor, op, args))
 }
 
-/// Built-ins that the workgroup's size decides, and one name for those that are the same.
+/// Built-ins that the workgroup size makes constant or equal to another.
 fn built_in(editor: &mut Editor<'_>, builtin: BuiltIn, component: u8) -> Option<New> {
     let size = editor.kernel().workgroup_size;
     let invocations = editor.kernel().invocations();
     let known = match builtin {
         BuiltIn::LocalInvocationId if size.get(usize::from(component)) == Some(&1) => 0,
-        // All others are 1, so this component counts the invocations.
+        // The other components of the size are 1, so this component is the index.
         BuiltIn::LocalInvocationId if size.get(usize::from(component)) == Some(&invocations) => {
             return Some(New::Inst(InstData::BuiltIn { builtin: BuiltIn::LocalInvocationIndex, component: 0 }));
         }
-        // Where a workgroup is one wide, its invocations are where it is.
+        // With a workgroup size of 1 in this dimension, the invocation's position is that of its workgroup.
         BuiltIn::GlobalInvocationId if size.get(usize::from(component)) == Some(&1) => {
             return Some(New::Inst(InstData::BuiltIn { builtin: BuiltIn::WorkgroupId, component }));
         }
@@ -93,5 +93,5 @@ fn built_in(editor: &mut Editor<'_>, builtin: BuiltIn, component: u8) -> Option<
         BuiltIn::NumSubgroups => invocations.div_ceil(SUBGROUP_SIZE),
         _ => return None,
     };
-    editor.known(known)
+    editor.becomes_constant(known)
 }

@@ -1,4 +1,4 @@
-//! Choices between two values.
+//! Selects.
 
 use crate::ir::{InstData, Op, Type, Value};
 use crate::opt::editor::{Editor, New, New::Same};
@@ -42,13 +42,13 @@ fn selected(e: &Editor<'_>, value: Value) -> Option<(Value, Value, Value)> {
 }
 
 fn truth(e: &mut Editor<'_>, condition: Value, then: Value, otherwise: Value) -> Option<New> {
-    // A side that is the condition is known there.
+    // An operand that is the condition itself has a known value when it is selected.
     let then = if then == condition { Some(1) } else { e.bits(then) }.ok_or(then);
     let otherwise = if otherwise == condition { Some(0) } else { e.bits(otherwise) }.ok_or(otherwise);
     match (then, otherwise) {
         (Ok(1), Ok(0)) => Some(Same(condition)),
         (Ok(0), Ok(1)) => e.becomes(Op::LNot, [condition]),
-        (Ok(bit), Ok(_)) => e.known(bit != 0),
+        (Ok(bit), Ok(_)) => e.becomes_constant(bit != 0),
         (Ok(1), Err(otherwise)) => e.becomes(Op::LOr, [condition, otherwise]),
         (Err(then), Ok(0)) => e.becomes(Op::LAnd, [condition, then]),
         (Ok(_), Err(otherwise)) => {
@@ -84,7 +84,7 @@ fn integer(e: &mut Editor<'_>, condition: Value, then: Value, otherwise: Value) 
     let [min, max] = match op {
         Op::ULt | Op::ULe => [Op::UMin, Op::UMax],
         Op::SLt | Op::SLe => [Op::SMin, Op::SMax],
-        // Equal: either; different: the second.
+        // `a == b ? a : b` is `b`; with `!=` it is `a`.
         Op::IEq => return Some(Same(otherwise)),
         Op::INe => return Some(Same(then)),
         _ => return None,
@@ -92,7 +92,7 @@ fn integer(e: &mut Editor<'_>, condition: Value, then: Value, otherwise: Value) 
     e.becomes(if straight { min } else { max }, [a, b])
 }
 
-/// A choice between truth values as numbers is a truth value as a number.
+/// A select between converted truth values becomes a converted logical operation.
 fn of_truths(e: &mut Editor<'_>, condition: Value, then: Value, otherwise: Value) -> Option<New> {
     let truth = match (e.args(then, Op::BoolToInt), e.args(otherwise, Op::BoolToInt)) {
         (Some([then]), None) => match e.bits(otherwise)? {

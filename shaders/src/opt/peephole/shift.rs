@@ -1,4 +1,4 @@
-//! Shifts. Amounts count modulo 32.
+//! Shifts. Shift amounts are taken modulo 32.
 
 use crate::ir::{Op, Value};
 use crate::opt::editor::{Editor, New, New::Same};
@@ -9,7 +9,7 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
         return Some(Same(a));
     }
     let Some(amount) = e.bits(by) else {
-        // The machine's shifts look at five bits too.
+        // Shift instructions use the low five bits of the amount only.
         let (x, mask) = e.with_constant(by, Op::And)?;
         return if mask & 31 == 31 { e.becomes(op, [a, x]) } else { None };
     };
@@ -19,7 +19,7 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
         _ => {}
     }
     if let Some((x, first)) = e.with_constant(a, op) {
-        return twice(e, op, x, first % 32 + amount);
+        return combine(e, op, x, first % 32 + amount);
     }
     match op {
         Op::Shl => left(e, a, amount),
@@ -31,12 +31,12 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
     }
 }
 
-/// Two shifts in one direction, by less than 64 together.
-fn twice(e: &mut Editor<'_>, op: Op, x: Value, amount: u32) -> Option<New> {
+/// Two shifts in the same direction, by less than 64 in total.
+fn combine(e: &mut Editor<'_>, op: Op, x: Value, amount: u32) -> Option<New> {
     match op {
         _ if amount < 32 => e.becomes_with(op, x, amount),
         Op::AShr => e.becomes_with(op, x, 31),
-        _ => e.known(0u32),
+        _ => e.becomes_constant(0u32),
     }
 }
 

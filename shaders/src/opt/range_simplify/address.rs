@@ -1,28 +1,37 @@
-//! Indices whose arithmetic does not wrap around: `element` may do it instead, which is exact.
+//! Moves constants and factors of an index into `element`, which does not wrap, where the index arithmetic does not
+//! wrap either.
 
 use super::ByRange;
 use crate::ir::{InstData, Op, Type, Value};
 use crate::opt::editor::{Editor, New};
 
-pub(super) fn rewrite(by: &ByRange, e: &mut Editor<'_>, base: Value, index: Value, stride: u32) -> Option<New> {
-    if let Some((x, more)) = e.with_constant(index, Op::IAdd) {
-        return moved(by, e, base, x, more, stride);
+pub(super) fn rewrite(ranges: &ByRange, e: &mut Editor<'_>, base: Value, index: Value, stride: u32) -> Option<New> {
+    // `x * factor` must not wrap for any `x`; the shift amount is below 32.
+    if let Some((x, addend)) = e.with_constant(index, Op::IAdd) {
+        return constant_into_base(ranges, e, base, x, addend, stride);
     }
     let (x, factor) = match (e.with_constant(index, Op::Shl), e.with_constant(index, Op::IMul)) {
-        (Some((x, by)), _) => (x, 1u32.checked_shl(by)?),
+        (Some((x, amount)), _) => (x, 1u32.checked_shl(amount)?),
         (_, Some(product)) => product,
         _ => return None,
     };
-    by.range(e, x).high.checked_mul(factor)?;
+    ranges.range(e, x).high.checked_mul(factor)?;
     Some(New::Inst(InstData::Element { base, index: x, stride: stride.checked_mul(factor)? }))
 }
 
-/// `base + (x + more) * stride`
-fn moved(by: &ByRange, e: &mut Editor<'_>, base: Value, x: Value, more: u32, stride: u32) -> Option<New> {
-    let range = by.range(e, x);
-    let less = more.wrapping_neg();
-    if range.high.checked_add(more).is_some() {
-        let distance = more.checked_mul(stride)?;
+/// `base + (x + addend) * stride`, where the addend may stand for a subtraction.
+fn constant_into_base(
+    ranges: &ByRange,
+    e: &mut Editor<'_>,
+    base: Value,
+    x: Value,
+    addend: u32,
+    stride: u32,
+) -> Option<New> {
+    let range = ranges.range(e, x);
+    let less = addend.wrapping_neg();
+    if range.high.checked_add(addend).is_some() {
+        let distance = addend.checked_mul(stride)?;
         if let Some(start) = e.bits(base) {
             let base = e.constant(start.checked_add(distance)?);
             return Some(New::Inst(InstData::Element { base, index: x, stride }));
@@ -31,7 +40,7 @@ fn moved(by: &ByRange, e: &mut Editor<'_>, base: Value, x: Value, more: u32, str
         let index = e.constant(distance);
         return Some(New::Inst(InstData::Element { base: near, index, stride: 1 }));
     }
-    // A difference that does not go below 0, behind a constant that is long enough.
+    // `x - less` is never negative, and the constant base is at least `less * stride`.
     if range.low >= less {
         let start = e.bits(base)?.checked_sub(less.checked_mul(stride)?)?;
         let base = e.constant(start);

@@ -1,9 +1,9 @@
-//! What the ranges of integers decide or make cheaper: comparisons, divisions, offsets; then sums of offsets in an order
-//! that leaves little to do inside loops.
+//! Simplification by integer ranges (comparisons, divisions, offsets; correlated value propagation), then reassociation
+//! of offset sums, so that more of them is loop-invariant.
 //!
-//! `decide` finds operations whose result is known or is an operand, and signed operations that may be unsigned. `division`
-//! takes care of constant divisors. `address` moves constants and factors of indices into the offset, where nothing wraps
-//! around. `reassociate` adds up first what does not change in a loop.
+//! `decide` finds operations whose result is constant or an operand, and signed operations that may be unsigned.
+//! `division` handles constant divisors. `address` moves constants and factors of indices into byte offsets where
+//! nothing wraps. `reassociate` adds up loop-invariant terms first.
 
 mod address;
 mod decide;
@@ -27,7 +27,7 @@ struct ByRange {
 }
 
 impl ByRange {
-    /// What is known about a value at the place that is being rewritten.
+    /// The range of a value in the block that is being rewritten.
     fn range(&self, editor: &Editor<'_>, value: Value) -> Range {
         editor.block().map_or(Range::ANY, |block| self.ranges.at(block, value))
     }
@@ -37,8 +37,8 @@ impl Rules for ByRange {
     fn rewrite(&mut self, editor: &mut Editor<'_>, data: &InstData) -> Option<New> {
         match data {
             InstData::Pure { op, args } => {
-                if let Some(known) = self.known(editor) {
-                    return editor.known(known);
+                if let Some(constant) = self.constant_result(editor) {
+                    return editor.becomes_constant(constant);
                 }
                 match args[..] {
                     [a] => decide::unary(editor, *op, a, self.range(editor, a)),
@@ -57,8 +57,8 @@ impl Rules for ByRange {
 }
 
 impl ByRange {
-    /// The only value that the result can have.
-    fn known(&self, editor: &Editor<'_>) -> Option<u32> {
+    /// The result, if its range has one value.
+    fn constant_result(&self, editor: &Editor<'_>) -> Option<u32> {
         let result = editor.result().filter(|&result| editor.ty(result) == Type::I32)?;
         self.ranges.range(result).value()
     }

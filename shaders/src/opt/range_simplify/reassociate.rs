@@ -1,7 +1,7 @@
-//! Sums of several terms, in an order that lets loops reuse the most: terms that change least come first, constants last.
+//! Reassociation of integer sums of three or more terms: terms defined in fewer loops come first, constants last.
 //!
-//! `(i + k) + 4 * n` in a loop over `k` becomes `(i + 4 * n) + k`, and the first sum can leave the loop. Neighbours that differ
-//! by a constant share all but the last step. Sums wrap around, so the order does not matter to the result.
+//! In a loop over `k`, `(i + k) + 4 * n` becomes `(i + 4 * n) + k`, and LICM can hoist the first sum. Sums that differ
+//! by a constant share everything but the last addition. Addition wraps, so the order does not change the result.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use smallvec::SmallVec;
@@ -9,25 +9,25 @@ use smallvec::SmallVec;
 use crate::analysis::{Dominators, Loops};
 use crate::ir::{Block, Inst, InstData, Kernel, Op, Value, ValueDef};
 
-/// Terms of one sum, at most.
+/// Maximum number of terms of one sum.
 const MAX_TERMS: usize = 12;
 
-/// Puts the terms of all sums in order.
+/// Reorders the terms of all sums.
 pub(super) fn sums(kernel: &mut Kernel) {
     let order = Order::new(kernel);
-    // Made once for all blocks: an instruction is in one of them.
+    // Allocated once for all blocks: each instruction is in one of them.
     let mut inner = EntitySet::with_capacity(kernel.insts.len());
-    let mut parts = SecondaryMap::new();
+    let mut sum_of_inst = SecondaryMap::new();
     for place in 0..kernel.layout.len() {
         let block = kernel.layout[place];
         let sums = order.sums(kernel, block, &mut inner);
         if !sums.is_empty() {
-            rebuild(kernel, block, &sums, &mut parts);
+            rebuild(kernel, block, &sums, &mut sum_of_inst);
         }
     }
 }
 
-/// A sum: the instructions that add it up, the last of which gives it, and its terms in the new order.
+/// A sum: its additions, the last executed one first, and its terms in the new order.
 struct Sum {
     insts: SmallVec<[Inst; 4]>,
     terms: SmallVec<[Value; 6]>,
@@ -35,9 +35,9 @@ struct Sum {
 
 struct Order {
     uses: SecondaryMap<Value, u32>,
-    /// How many loops are around each block.
+    /// The loop depth of each block.
     depths: SecondaryMap<Block, u32>,
-    homes: SecondaryMap<Inst, Option<Block>>,
+    inst_blocks: SecondaryMap<Inst, Option<Block>>,
 }
 
 impl Order {
@@ -47,21 +47,22 @@ impl Order {
         for found in &loops.all {
             loop_depths.push(found.parent.map_or(1, |parent| loop_depths[parent] + 1));
         }
-        let mut order = Self { uses: SecondaryMap::new(), depths: SecondaryMap::new(), homes: SecondaryMap::new() };
+        let mut order =
+            Self { uses: SecondaryMap::new(), depths: SecondaryMap::new(), inst_blocks: SecondaryMap::new() };
         order.uses.resize(kernel.values.len());
         order.depths.resize(kernel.blocks.len());
-        order.homes.resize(kernel.insts.len());
+        order.inst_blocks.resize(kernel.insts.len());
         for &block in &kernel.layout {
             order.depths[block] = loops.of(block).map_or(0, |number| loop_depths[number]);
             for &inst in &kernel.blocks[block].insts {
-                order.homes[inst] = Some(block);
+                order.inst_blocks[inst] = Some(block);
                 kernel.insts[inst].for_each_use(|value| order.uses[value] += 1);
             }
         }
         order
     }
 
-    /// The sums of a block whose terms are to change places.
+    /// The sums of a block whose order of terms changes.
     fn sums(&self, kernel: &Kernel, block: Block, inner: &mut EntitySet<Inst>) -> Vec<Sum> {
         let mut sums = Vec::new();
         for &inst in kernel.blocks[block].insts.iter().rev() {
@@ -70,7 +71,7 @@ impl Order {
             }
             let mut sum = Sum { insts: SmallVec::new(), terms: SmallVec::new() };
             self.gather(kernel, block, inst, &mut sum);
-            sum.insts.iter().for_each(|&part| _ = inner.insert(part));
+            sum.insts.iter().for_each(|&inner_sum| _ = inner.insert(inner_sum));
             let before = sum.terms.clone();
             sum.terms.sort_by_key(|&term| self.rank(kernel, term));
             if sum.terms.len() > 2 && sum.terms != before {
@@ -80,34 +81,36 @@ impl Order {
         sums
     }
 
-    /// Takes a sum apart as far as its parts serve nobody else.
+    /// Collects a sum's additions and terms. An addition with another use, or in another block, is a term.
     fn gather(&self, kernel: &Kernel, block: Block, root: Inst, sum: &mut Sum) {
         let mut stack: SmallVec<[Value; 8]> = SmallVec::new();
         stack.extend(addends(kernel, root).into_iter().flatten().rev());
         sum.insts.push(root);
         while let Some(value) = stack.pop() {
-            let part = match kernel.values[value] {
-                ValueDef::Result { inst, .. } if self.uses[value] == 1 && self.homes[inst] == Some(block) => Some(inst),
+            let inner_sum = match kernel.values[value] {
+                ValueDef::Result { inst, .. } if self.uses[value] == 1 && self.inst_blocks[inst] == Some(block) => {
+                    Some(inst)
+                }
                 _ => None,
             };
             let room = sum.terms.len() + stack.len() + 2 <= MAX_TERMS;
-            match part.and_then(|inst| addends(kernel, inst).filter(|_| room).zip(Some(inst))) {
-                Some((more, inst)) => {
+            match inner_sum.and_then(|inst| addends(kernel, inst).filter(|_| room).zip(Some(inst))) {
+                Some((addends, inst)) => {
                     sum.insts.push(inst);
-                    stack.extend(more.into_iter().rev());
+                    stack.extend(addends.into_iter().rev());
                 }
                 None => sum.terms.push(value),
             }
         }
     }
 
-    /// How late a term is added.
+    /// Sort key of a term: constants last, then by loop depth.
     fn rank(&self, kernel: &Kernel, term: Value) -> (bool, u32) {
-        let home = match kernel.values[term] {
-            ValueDef::Result { inst, .. } => self.homes[inst],
+        let defining_block = match kernel.values[term] {
+            ValueDef::Result { inst, .. } => self.inst_blocks[inst],
             ValueDef::Param { block, .. } => Some(block),
         };
-        (kernel.constant(term).is_some(), home.map_or(0, |home| self.depths[home]))
+        (kernel.constant(term).is_some(), defining_block.map_or(0, |defining_block| self.depths[defining_block]))
     }
 }
 
@@ -119,25 +122,25 @@ fn addends(kernel: &Kernel, inst: Inst) -> Option<[Value; 2]> {
 }
 
 /// Adds the sums up anew, where they were complete before.
-fn rebuild(kernel: &mut Kernel, block: Block, sums: &[Sum], parts: &mut SecondaryMap<Inst, Option<u32>>) {
-    parts.resize(kernel.insts.len());
+fn rebuild(kernel: &mut Kernel, block: Block, sums: &[Sum], sum_of_inst: &mut SecondaryMap<Inst, Option<u32>>) {
+    sum_of_inst.resize(kernel.insts.len());
     for (number, sum) in sums.iter().enumerate() {
-        sum.insts.iter().for_each(|&inst| parts[inst] = Some(number as u32));
+        sum.insts.iter().for_each(|&inst| sum_of_inst[inst] = Some(number as u32));
     }
     let old = std::mem::take(&mut kernel.blocks[block].insts);
     let mut insts = Vec::with_capacity(old.len());
     for inst in old {
-        let Some(sum) = parts[inst].map(|number| &sums[number as usize]) else {
+        let Some(sum) = sum_of_inst[inst].map(|number| &sums[number as usize]) else {
             insts.push(inst);
             continue;
         };
         // The first of the list is the whole sum; the others wait for it.
-        let Some((&whole, others)) = sum.insts.split_first().filter(|(whole, _)| **whole == inst) else { continue };
-        let steps = others.iter().copied().chain([whole]);
-        let mut so_far = sum.terms[0];
+        let Some((&root, others)) = sum.insts.split_first().filter(|(root, _)| **root == inst) else { continue };
+        let steps = others.iter().copied().chain([root]);
+        let mut partial_sum = sum.terms[0];
         for (step, &term) in steps.zip(&sum.terms[1..]) {
-            kernel.insts[step] = InstData::Pure { op: Op::IAdd, args: SmallVec::from_slice(&[so_far, term]) };
-            so_far = kernel.results[step].unwrap_or(so_far);
+            kernel.insts[step] = InstData::Pure { op: Op::IAdd, args: SmallVec::from_slice(&[partial_sum, term]) };
+            partial_sum = kernel.results[step].unwrap_or(partial_sum);
             insts.push(step);
         }
     }

@@ -1,10 +1,10 @@
-//! Sums of what subgroups put together: the summands are put together once, after each invocation has summed up its own.
+//! Reassociation of subgroup reductions: a sum of reductions becomes one reduction of a sum.
 //!
-//! A reduction takes four shuffles, and a kernel that reduces an array often has one for each element that an invocation takes.
-//! The operation is associative and commutative, so the sum of two reductions is the reduction of the sums, if the same
-//! invocations do both; the same holds for scans. They do if the reductions are in blocks that every invocation goes through
-//! both of, in the same trip through the same loops: one dominates the other, which postdominates it. Only integers: floats
-//! would be rounded otherwise. `carried.rs` does it for sums that loops carry.
+//! A reduction takes four shuffles, and kernels that reduce an array often have one per element that an invocation
+//! handles. The operation is associative and commutative, so the sum of two reductions is the reduction of the sums, if
+//! the same invocations execute both; the same holds for scans. This is so if every invocation that executes one of the
+//! two blocks executes the other in the same iteration of the same loops: one dominates the other, which postdominates
+//! it. Only for integers: floats would round differently. `carried.rs` does the same for loop-carried sums.
 
 mod carried;
 
@@ -19,17 +19,17 @@ use crate::ir::{Block, Inst, InstData, Kernel, Op, SubgroupOp, Value, ValueDef};
 
 /// Runs the pass.
 pub(super) fn run(kernel: &mut Kernel) {
-    let is_reduction = |data: &InstData| matches!(data, InstData::Subgroup { op, .. } if puts_together(*op).is_some());
-    if !kernel.insts.values().any(is_reduction) || !Sums::new(kernel).any(kernel) || !is_reducible(kernel) {
+    let is_reduction = |data: &InstData| matches!(data, InstData::Subgroup { op, .. } if commutative_op(*op).is_some());
+    if !kernel.insts.values().any(is_reduction) || !Definitions::new(kernel).has_sum(kernel) || !is_reducible(kernel) {
         return;
     }
     let dominators = Dominators::new(kernel);
     let loops = Loops::new(kernel, &dominators);
-    Joiner::new(kernel, &dominators, &loops).join();
+    Merger::new(kernel, &dominators, &loops).merge();
     carried::run(kernel, &dominators, &loops);
 }
 
-/// Whether all edges backwards are those of loops: only there trips are what they seem to be.
+/// Whether every edge to an earlier block is a loop's back edge. Without this, [`Loops`] does not describe iterations.
 fn is_reducible(kernel: &Kernel) -> bool {
     let (positions, dominators) = (positions(kernel), Dominators::new(kernel));
     kernel.layout.iter().all(|&block| {
@@ -38,8 +38,8 @@ fn is_reducible(kernel: &Kernel) -> bool {
     })
 }
 
-/// The operation with which a group's values are put together, if their order makes no difference.
-fn puts_together(op: SubgroupOp) -> Option<Op> {
+/// The operation of a reduction or scan, if it is associative and commutative.
+fn commutative_op(op: SubgroupOp) -> Option<Op> {
     use Op::{And, IAdd, IMul, Or, SMax, SMin, UMax, UMin, Xor};
     match op {
         SubgroupOp::Reduce(op, _) | SubgroupOp::Inclusive(op) | SubgroupOp::Exclusive(op) => {
@@ -49,30 +49,30 @@ fn puts_together(op: SubgroupOp) -> Option<Op> {
     }
 }
 
-/// Where instructions are, and how often values are used.
-struct Sums {
-    homes: SecondaryMap<Inst, Option<(Block, u32)>>,
+/// The position of each instruction (block, index), and the number of uses of each value.
+struct Definitions {
+    positions: SecondaryMap<Inst, Option<(Block, u32)>>,
     uses: SecondaryMap<Value, u32>,
 }
 
-impl Sums {
+impl Definitions {
     fn new(kernel: &Kernel) -> Self {
-        let mut sums = Self { homes: SecondaryMap::new(), uses: SecondaryMap::new() };
+        let mut definitions = Self { positions: SecondaryMap::new(), uses: SecondaryMap::new() };
         for &block in &kernel.layout {
-            for (place, &inst) in (0u32..).zip(&kernel.blocks[block].insts) {
-                sums.homes[inst] = Some((block, place));
-                kernel.insts[inst].for_each_use(|value| sums.uses[value] += 1);
+            for (index, &inst) in (0u32..).zip(&kernel.blocks[block].insts) {
+                definitions.positions[inst] = Some((block, index));
+                kernel.insts[inst].for_each_use(|value| definitions.uses[value] += 1);
             }
         }
-        sums
+        definitions
     }
 
-    fn home(&self, inst: Inst) -> Option<Block> {
-        self.homes[inst].map(|(block, _)| block)
+    fn block(&self, inst: Inst) -> Option<Block> {
+        self.positions[inst].map(|(block, _)| block)
     }
 
-    /// Whether there is a sum of a reduction and something.
-    fn any(&self, kernel: &Kernel) -> bool {
+    /// Whether some operand of a sum is a reduction by the same operation.
+    fn has_sum(&self, kernel: &Kernel) -> bool {
         let insts = kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
         insts.into_iter().any(|&inst| match &kernel.insts[inst] {
             InstData::Pure { op, args } => args.iter().any(|&arg| self.reduction(kernel, arg, *op).is_some()),
@@ -80,60 +80,60 @@ impl Sums {
         })
     }
 
-    /// The reduction by an operation that a value is, if it is used once.
+    /// The reduction by `op` that defines a value with one use.
     fn reduction(&self, kernel: &Kernel, value: Value, op: Op) -> Option<(Inst, SubgroupOp)> {
         let ValueDef::Result { inst, .. } = kernel.values[value] else { return None };
         match kernel.insts[inst] {
-            InstData::Subgroup { op: how, .. } if puts_together(how) == Some(op) && self.uses[value] == 1 => {
-                Some((inst, how))
+            InstData::Subgroup { op: kind, .. } if commutative_op(kind) == Some(op) && self.uses[value] == 1 => {
+                Some((inst, kind))
             }
             _ => None,
         }
     }
 }
 
-/// Joins reductions that are summed up.
-struct Joiner<'a> {
+/// Merges reductions whose results are summed.
+struct Merger<'a> {
     kernel: &'a mut Kernel,
-    sums: Sums,
+    definitions: Definitions,
     dominators: &'a Dominators,
     postdominators: Postdominators,
     loops: &'a Loops,
     aliases: Aliases,
-    /// New instructions, by what they come right before.
-    before: HashMap<Inst, SmallVec<[Inst; 2]>>,
-    gone: EntitySet<Inst>,
+    /// New instructions, by the instruction that each is inserted before.
+    inserted: HashMap<Inst, SmallVec<[Inst; 2]>>,
+    removed: EntitySet<Inst>,
 }
 
-impl<'a> Joiner<'a> {
+impl<'a> Merger<'a> {
     fn new(kernel: &'a mut Kernel, dominators: &'a Dominators, loops: &'a Loops) -> Self {
         let postdominators = Postdominators::new(kernel, dominators, loops);
-        let (sums, aliases, before) = (Sums::new(kernel), Aliases::default(), HashMap::default());
-        Self { kernel, sums, dominators, postdominators, loops, aliases, before, gone: EntitySet::new() }
+        let (definitions, aliases, inserted) = (Definitions::new(kernel), Aliases::default(), HashMap::default());
+        Self { kernel, definitions, dominators, postdominators, loops, aliases, inserted, removed: EntitySet::new() }
     }
 
-    fn join(mut self) {
+    fn merge(mut self) {
         let kernel = &*self.kernel;
         let all: Vec<Inst> = kernel.layout.iter().flat_map(|&block| kernel.blocks[block].insts.clone()).collect();
         for inst in all {
             self.sum(inst);
         }
-        let Self { kernel, aliases, before, gone, .. } = self;
-        if gone.is_empty() {
+        let Self { kernel, aliases, inserted, removed, .. } = self;
+        if removed.is_empty() {
             return;
         }
         for &block in &kernel.layout {
             let old = std::mem::take(&mut kernel.blocks[block].insts);
             let insts = &mut kernel.blocks[block].insts;
             for inst in old {
-                insts.extend(before.get(&inst).into_iter().flatten());
-                insts.extend(Some(inst).filter(|&inst| !gone.contains(inst)));
+                insts.extend(inserted.get(&inst).into_iter().flatten());
+                insts.extend(Some(inst).filter(|&inst| !removed.contains(inst)));
             }
         }
         aliases.apply(kernel);
     }
 
-    /// The operands of a sum.
+    /// The operands of the operation that defines a value.
     fn operands(&self, value: Value) -> Option<(Inst, Op, [Value; 2])> {
         let ValueDef::Result { inst, .. } = self.kernel.values[value] else { return None };
         self.operands_of(inst).map(|(op, args)| (inst, op, args))
@@ -149,43 +149,43 @@ impl<'a> Joiner<'a> {
         }
     }
 
-    /// Joins the two reductions that a sum is of, or one of them and one that a summand is a sum of.
+    /// Merges the two reductions that a sum adds up, or one of them and one that its other summand adds up.
     fn sum(&mut self, inst: Inst) {
         let Some((op, args)) = self.operands_of(inst) else { return };
         if args[0] == args[1] {
             return;
         }
         for [summand, reduced] in [args, [args[1], args[0]]] {
-            let Some(second) = self.sums.reduction(self.kernel, reduced, op) else { continue };
-            if let Some(first) = self.sums.reduction(self.kernel, summand, op) {
-                if let Some(joined) = self.join_two(op, first, second) {
-                    self.gone.insert(inst);
+            let Some(second) = self.definitions.reduction(self.kernel, reduced, op) else { continue };
+            if let Some(first) = self.definitions.reduction(self.kernel, summand, op) {
+                if let Some(merged) = self.merge_two(op, first, second) {
+                    self.removed.insert(inst);
                     if let Some(result) = self.kernel.results[inst] {
-                        self.sums.uses[joined] = self.sums.uses[result];
-                        self.aliases.replace(result, joined);
+                        self.definitions.uses[merged] = self.definitions.uses[result];
+                        self.aliases.replace(result, merged);
                     }
                     return;
                 }
                 continue;
             }
             let Some((inner, inner_op, inner_args)) = self.operands(summand) else { continue };
-            if inner_op != op || self.sums.uses[summand] != 1 || inner_args[0] == inner_args[1] {
+            if inner_op != op || self.definitions.uses[summand] != 1 || inner_args[0] == inner_args[1] {
                 continue;
             }
             for [rest, reduced] in [inner_args, [inner_args[1], inner_args[0]]] {
-                if let Some(first) = self.sums.reduction(self.kernel, reduced, op)
-                    && let Some(joined) = self.join_two(op, first, second)
+                if let Some(first) = self.definitions.reduction(self.kernel, reduced, op)
+                    && let Some(merged) = self.merge_two(op, first, second)
                 {
-                    self.gone.insert(inner);
-                    self.kernel.insts[inst] = InstData::Pure { op, args: [rest, joined].into_iter().collect() };
+                    self.removed.insert(inner);
+                    self.kernel.insts[inst] = InstData::Pure { op, args: [rest, merged].into_iter().collect() };
                     return;
                 }
             }
         }
     }
 
-    /// Makes one reduction of two that the same invocations do; gives what it is.
-    fn join_two(&mut self, op: Op, first: (Inst, SubgroupOp), second: (Inst, SubgroupOp)) -> Option<Value> {
+    /// Merges two reductions that the same invocations execute. Returns the result.
+    fn merge_two(&mut self, op: Op, first: (Inst, SubgroupOp), second: (Inst, SubgroupOp)) -> Option<Value> {
         if first.1 != second.1 {
             return None;
         }
@@ -197,17 +197,17 @@ impl<'a> Joiner<'a> {
         let args = [summands[0]?, summands[1]?].into_iter().collect();
         let origin = self.kernel.origins[second];
         let (sum, value) = cfg::create(self.kernel, InstData::Pure { op, args }, op.result(), origin);
-        self.before.entry(second).or_default().push(sum);
-        self.gone.insert(first);
+        self.inserted.entry(second).or_default().push(sum);
+        self.removed.insert(first);
         if let InstData::Subgroup { args, .. } = &mut self.kernel.insts[second] {
             *args = std::iter::once(value).collect();
         }
         self.kernel.results[second]
     }
 
-    /// Two instructions as every invocation comes to them, if it comes to both.
+    /// Two instructions in execution order, if every invocation that executes one executes both.
     fn in_order(&self, first: Inst, second: Inst) -> Option<(Inst, Inst)> {
-        let (a, b) = (self.sums.homes[first]?, self.sums.homes[second]?);
+        let (a, b) = (self.definitions.positions[first]?, self.definitions.positions[second]?);
         if a.0 == b.0 {
             return Some(if a.1 < b.1 { (first, second) } else { (second, first) });
         }

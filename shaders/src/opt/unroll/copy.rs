@@ -1,50 +1,51 @@
-//! Writes out a loop: a copy of its blocks for each trip, with the header's parameters replaced by what the trip before
-//! passes on. Operations on constants are folded on the way, and what a trip does not reach is not copied.
+//! Full unrolling: one copy of the loop's blocks for each iteration, with the header's parameters replaced by the
+//! values that the previous iteration passes. Operations on constants are folded at once, and blocks that an iteration
+//! does not reach are not copied.
 
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntitySet, SecondaryMap};
 use foldhash::HashMap;
 use smallvec::SmallVec;
 
-use super::{Nest, Plan};
+use super::{Nest, UnrollPlan};
 use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Type, Value, ValueDef, element};
 use crate::opt::aliases::Aliases;
 use crate::opt::cfg;
 
 type Args = SmallVec<[Value; 4]>;
 
-/// Writes out loops of one kernel.
+/// Unrolls loops of one kernel.
 pub(super) struct Copier<'a> {
     kernel: &'a mut Kernel,
     constants: HashMap<(Type, u64), Value>,
-    /// New constants; they will stand at the head of the entry.
+    /// New constants, to be inserted at the start of the entry block.
     prologue: Vec<Inst>,
     aliases: Aliases,
     /// The first copy of each header.
-    heads: SecondaryMap<Block, PackedOption<Block>>,
-    /// The value in this trip's copy, for values of the loop at work.
+    first_copies: SecondaryMap<Block, PackedOption<Block>>,
+    /// Of values of the current loop: the value in the current copy.
     values: SecondaryMap<Value, PackedOption<Value>>,
-    /// The blocks of the loop at work.
+    /// The blocks of the current loop.
     inside: EntitySet<Block>,
-    /// This trip's copies of those that are reached.
+    /// The current copies of the loop's blocks; only of reached ones.
     copies: SecondaryMap<Block, PackedOption<Block>>,
-    /// Whether the kernel has operations of subgroups. What a constant decides may take them out of the loops around them; [`cfg`]
-    /// looks at that.
+    /// Whether the kernel has subgroup operations. Folding a branch may then move one out of its enclosing loops, so it
+    /// is left to [`cfg`], which checks this.
     has_subgroups: bool,
 }
 
-/// The loop at work.
-struct Job<'a> {
-    plan: &'a Plan,
+/// The loop being unrolled.
+struct UnrolledLoop<'a> {
+    plan: &'a UnrollPlan,
     blocks: &'a [Block],
-    /// What leaves through each block behind the loop.
-    leaving: Vec<(Block, Args)>,
+    /// For each exit block, the values that the loop passes to it through new parameters.
+    live_outs: Vec<(Block, Args)>,
 }
 
-/// The trip at work.
-struct Trip {
+/// The iteration being copied.
+struct Iteration {
     number: usize,
-    /// The next trip's header, with what it gets.
+    /// The next iteration's header, and its arguments.
     next: Option<(Block, Args)>,
 }
 
@@ -63,7 +64,7 @@ impl<'a> Copier<'a> {
             constants,
             prologue: Vec::new(),
             aliases: Aliases::default(),
-            heads: SecondaryMap::new(),
+            first_copies: SecondaryMap::new(),
             values: SecondaryMap::new(),
             inside: EntitySet::new(),
             copies: SecondaryMap::new(),
@@ -71,28 +72,28 @@ impl<'a> Copier<'a> {
         }
     }
 
-    /// Writes out one loop. Its blocks are out of reach afterwards.
-    pub(super) fn unroll(&mut self, nest: &Nest, plan: &Plan) {
+    /// Unrolls one loop. Its original blocks are unreachable afterwards.
+    pub(super) fn unroll(&mut self, nest: &Nest, plan: &UnrollPlan) {
         let found = &nest.loops.all[plan.number];
-        let mut job = Job { plan, blocks: &found.blocks, leaving: Vec::new() };
+        let mut unrolled = UnrolledLoop { plan, blocks: &found.blocks, live_outs: Vec::new() };
         self.inside.extend(found.blocks.iter().copied());
         for &(value, exit) in &plan.escaping {
-            self.leave_through(&mut job, value, exit);
+            self.add_live_out(&mut unrolled, value, exit);
         }
-        let head = self.kernel.blocks.push(BlockData::default());
-        self.heads[found.header] = head.into();
-        let mut next = Some((head, self.enter(plan.before, found.header, head)));
+        let header_copy = self.kernel.blocks.push(BlockData::default());
+        self.first_copies[found.header] = header_copy.into();
+        let mut next = Some((header_copy, self.enter(plan.entering, found.header, header_copy)));
         let mut number = 0;
-        while let Some((head, args)) = next {
-            for place in 0..args.len() {
-                let param = self.kernel.blocks[found.header].params[place];
-                self.values[param] = args[place].into();
+        while let Some((header_copy, args)) = next {
+            for index in 0..args.len() {
+                let param = self.kernel.blocks[found.header].params[index];
+                self.values[param] = args[index].into();
             }
-            next = self.trip(&job, number, head);
+            next = self.iteration(&unrolled, number, header_copy);
             number += 1;
         }
-        // Other loops' copies that use a value of this one get what leaves.
-        for &block in job.blocks {
+        // Copies of other loops that use a value of this loop must use the live-out parameter instead.
+        for &block in unrolled.blocks {
             let data = &self.kernel.blocks[block];
             let results = data.insts.iter().filter_map(|&inst| self.kernel.results[inst]);
             data.params.iter().copied().chain(results).for_each(|value| self.values[value] = None.into());
@@ -100,37 +101,37 @@ impl<'a> Copier<'a> {
         }
     }
 
-    /// Gives the block behind the loop a parameter for a value.
-    fn leave_through(&mut self, job: &mut Job<'_>, value: Value, exit: Block) {
+    /// Adds a parameter for a live-out value to an exit block.
+    fn add_live_out(&mut self, unrolled: &mut UnrolledLoop<'_>, value: Value, exit: Block) {
         let (index, ty) = (self.kernel.blocks[exit].params.len() as u32, self.kernel.ty(value));
         let param = self.kernel.values.push(ValueDef::Param { block: exit, index, ty });
         self.kernel.blocks[exit].params.push(param);
         self.aliases.replace(value, param);
-        match job.leaving.iter_mut().find(|(block, _)| *block == exit) {
+        match unrolled.live_outs.iter_mut().find(|(block, _)| *block == exit) {
             Some((_, values)) => values.push(value),
-            None => job.leaving.push((exit, smallvec::smallvec![value])),
+            None => unrolled.live_outs.push((exit, smallvec::smallvec![value])),
         }
     }
 
-    /// Leads the way into the loop to the first copy. Gives what was passed.
-    fn enter(&mut self, before: Block, header: Block, head: Block) -> Args {
-        let last = cfg::terminator(self.kernel, before);
+    /// Redirects the entry edge to the first copy. Returns the edge's arguments.
+    fn enter(&mut self, entering: Block, header: Block, header_copy: Block) -> Args {
+        let last = cfg::terminator(self.kernel, entering);
         let calls = last.map(|last| self.kernel.insts[last].targets_mut()).into_iter().flatten();
         let mut args = Args::new();
         for call in calls.filter(|call| call.block == header) {
-            call.block = head;
+            call.block = header_copy;
             args = std::mem::take(&mut call.args);
         }
         args
     }
 
-    /// Copies the loop once.
-    fn trip(&mut self, job: &Job<'_>, number: usize, head: Block) -> Option<(Block, Args)> {
-        let header = job.blocks[0];
-        let mut trip = Trip { number, next: None };
-        job.blocks.iter().for_each(|&block| self.copies[block] = None.into());
-        self.copies[header] = head.into();
-        for &block in job.blocks {
+    /// Copies the loop body once.
+    fn iteration(&mut self, unrolled: &UnrolledLoop<'_>, number: usize, header_copy: Block) -> Option<(Block, Args)> {
+        let header = unrolled.blocks[0];
+        let mut iteration = Iteration { number, next: None };
+        unrolled.blocks.iter().for_each(|&block| self.copies[block] = None.into());
+        self.copies[header] = header_copy.into();
+        for &block in unrolled.blocks {
             let Some(copy) = self.copies[block].expand() else { continue };
             if block != header {
                 self.params(block, copy);
@@ -138,24 +139,24 @@ impl<'a> Copier<'a> {
             let insts = std::mem::take(&mut self.kernel.blocks[block].insts);
             let mut copied = Vec::with_capacity(insts.len());
             for &inst in &insts {
-                self.inst(job, &mut trip, block, inst, &mut copied);
+                self.inst(unrolled, &mut iteration, block, inst, &mut copied);
             }
             self.kernel.blocks[block].insts = insts;
             self.kernel.blocks[copy].insts = copied;
         }
-        for &block in job.blocks.iter().skip(1) {
+        for &block in unrolled.blocks.iter().skip(1) {
             if let Some(copy) = self.copies[block].expand() {
                 self.kernel.blocks[copy].merge = self.merge(self.kernel.blocks[block].merge);
             }
         }
-        trip.next
+        iteration.next
     }
 
     fn params(&mut self, block: Block, copy: Block) {
-        for place in 0..self.kernel.blocks[block].params.len() {
-            let param = self.kernel.blocks[block].params[place];
+        for index in 0..self.kernel.blocks[block].params.len() {
+            let param = self.kernel.blocks[block].params[index];
             let ty = self.kernel.ty(param);
-            let copied = self.kernel.values.push(ValueDef::Param { block: copy, index: place as u32, ty });
+            let copied = self.kernel.values.push(ValueDef::Param { block: copy, index: index as u32, ty });
             self.kernel.blocks[copy].params.push(copied);
             self.values[param] = copied.into();
         }
@@ -165,13 +166,20 @@ impl<'a> Copier<'a> {
         self.values[value].expand().unwrap_or(value)
     }
 
-    fn inst(&mut self, job: &Job<'_>, trip: &mut Trip, block: Block, inst: Inst, copied: &mut Vec<Inst>) {
+    fn inst(
+        &mut self,
+        unrolled: &UnrolledLoop<'_>,
+        iteration: &mut Iteration,
+        block: Block,
+        inst: Inst,
+        copied: &mut Vec<Inst>,
+    ) {
         let mut data = self.kernel.insts[inst].clone();
         data.for_each_use_mut(|value| *value = self.value(*value));
         if data.is_terminator() {
-            let mut data = self.decided(job, trip, block, data);
+            let mut data = self.fold_terminator(unrolled, iteration, block, data);
             for call in data.targets_mut() {
-                self.retarget(job, trip, call);
+                self.retarget(unrolled, iteration, call);
             }
             copied.push(self.push(data, inst));
             return;
@@ -180,7 +188,7 @@ impl<'a> Copier<'a> {
             copied.push(self.push(data, inst));
             return;
         };
-        let folded = self.folded(&data).unwrap_or_else(|| {
+        let folded = self.fold(&data).unwrap_or_else(|| {
             let ty = self.kernel.ty(result);
             let copy = self.push(data, inst);
             copied.push(copy);
@@ -191,7 +199,7 @@ impl<'a> Copier<'a> {
         self.values[result] = folded.into();
     }
 
-    /// Adds an instruction like another one to the tables.
+    /// Adds an instruction to the kernel's tables, with the source position and flags of `like`.
     fn push(&mut self, data: InstData, like: Inst) -> Inst {
         let inst = self.kernel.insts.push(data);
         self.kernel.origins[inst] = self.kernel.origins[like];
@@ -201,8 +209,8 @@ impl<'a> Copier<'a> {
         inst
     }
 
-    /// The value that an instruction need not compute.
-    fn folded(&mut self, data: &InstData) -> Option<Value> {
+    /// The existing or constant value that replaces an instruction.
+    fn fold(&mut self, data: &InstData) -> Option<Value> {
         let kernel = &*self.kernel;
         match *data {
             InstData::Const { ty, bits } => Some(self.constant(ty, bits)),
@@ -233,13 +241,19 @@ impl<'a> Copier<'a> {
         })
     }
 
-    /// A terminator without the choices that the trip has not.
-    fn decided(&self, job: &Job<'_>, trip: &Trip, block: Block, data: InstData) -> InstData {
-        let trips = &job.plan.trips;
+    /// The terminator with the targets that the iteration can take.
+    fn fold_terminator(
+        &self,
+        unrolled: &UnrolledLoop<'_>,
+        iteration: &Iteration,
+        block: Block,
+        data: InstData,
+    ) -> InstData {
+        let trip_count = &unrolled.plan.trip_count;
         match data {
             InstData::Branch { condition, then, otherwise } => {
-                let known = if block == trips.test {
-                    Some((trip.number == trips.times) == trips.leaves_if)
+                let known = if block == trip_count.test {
+                    Some((iteration.number == trip_count.back_edges_taken) == trip_count.leaves_if)
                 } else {
                     self.kernel.constant(condition).filter(|_| !self.has_subgroups).map(|bits| bits != 0)
                 };
@@ -253,21 +267,21 @@ impl<'a> Copier<'a> {
         }
     }
 
-    fn retarget(&mut self, job: &Job<'_>, trip: &mut Trip, call: &mut BlockCall) {
-        if call.block == job.blocks[0] {
+    fn retarget(&mut self, unrolled: &UnrolledLoop<'_>, iteration: &mut Iteration, call: &mut BlockCall) {
+        if call.block == unrolled.blocks[0] {
             let (kernel, args) = (&mut *self.kernel, std::mem::take(&mut call.args));
-            call.block = trip.next.get_or_insert_with(|| (kernel.blocks.push(BlockData::default()), args)).0;
+            call.block = iteration.next.get_or_insert_with(|| (kernel.blocks.push(BlockData::default()), args)).0;
         } else if self.inside.contains(call.block) {
             let copy = &mut self.copies[call.block];
             let block = copy.expand().unwrap_or_else(|| self.kernel.blocks.push(BlockData::default()));
             *copy = block.into();
             call.block = block;
-        } else if let Some((_, leaving)) = job.leaving.iter().find(|(block, _)| *block == call.block) {
-            call.args.extend(leaving.iter().map(|&value| self.value(value)));
+        } else if let Some((_, live_outs)) = unrolled.live_outs.iter().find(|(block, _)| *block == call.block) {
+            call.args.extend(live_outs.iter().map(|&value| self.value(value)));
         }
     }
 
-    /// The annotation of a copy. What it names may be out of reach now.
+    /// The annotation of a copy. A block that it names may be unreachable now and gets a stub.
     fn merge(&mut self, merge: Option<Merge>) -> Option<Merge> {
         let mut name = |block: Block| {
             if !self.inside.contains(block) {
@@ -284,16 +298,16 @@ impl<'a> Copier<'a> {
         })
     }
 
-    /// Brings the rest of the kernel in line.
+    /// Updates annotations, constants, layout and uses of the whole kernel.
     pub(super) fn finish(self) {
-        let Self { kernel, prologue, aliases, heads, .. } = self;
+        let Self { kernel, prologue, aliases, first_copies, .. } = self;
         for data in kernel.blocks.values_mut() {
             match &mut data.merge {
                 None => {}
-                Some(Merge::Selection { merge }) => *merge = heads[*merge].expand().unwrap_or(*merge),
+                Some(Merge::Selection { merge }) => *merge = first_copies[*merge].expand().unwrap_or(*merge),
                 Some(Merge::Loop { merge, continuing }) => {
                     for name in [merge, continuing] {
-                        *name = heads[*name].expand().unwrap_or(*name);
+                        *name = first_copies[*name].expand().unwrap_or(*name);
                     }
                 }
             }

@@ -1,5 +1,5 @@
-//! Values of a loop that are used behind it. They leave through a parameter of the block behind, so that each trip's copy
-//! of the exit can pass its own.
+//! Live-out values of a loop. Each leaves through a parameter of an exit block, so that every iteration's copy of the
+//! exit edge can pass its own value.
 
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
@@ -7,20 +7,20 @@ use smallvec::SmallVec;
 use super::Nest;
 use crate::ir::{Block, Kernel, Value};
 
-/// The blocks outside its innermost loop that use a value.
+/// For each value, the blocks outside its innermost loop that use it.
 pub(super) struct Escapes {
     used_in: SecondaryMap<Value, SmallVec<[Block; 2]>>,
 }
 
 impl Escapes {
-    /// For all loops.
+    /// Collects the uses of all loops.
     pub(super) fn new(kernel: &Kernel, nest: &Nest) -> Self {
         let mut used_in: SecondaryMap<Value, SmallVec<[Block; 2]>> = SecondaryMap::new();
         for &block in &kernel.layout {
             for &inst in &kernel.blocks[block].insts {
                 kernel.insts[inst].for_each_use(|value| {
-                    let Some(home) = nest.home(kernel, value) else { return };
-                    let Some(number) = nest.loops.of(home) else { return };
+                    let Some(definition) = nest.defining_block(kernel, value) else { return };
+                    let Some(number) = nest.loops.of(definition) else { return };
                     let used_in = &mut used_in[value];
                     if used_in.last() != Some(&block) && !nest.loops.contains(number, block) {
                         used_in.push(block);
@@ -31,8 +31,8 @@ impl Escapes {
         Self { used_in }
     }
 
-    /// What leaves one loop, and through which of the blocks that its `exits` lead to. `None` if that is not one block, or
-    /// if control comes to it from elsewhere too.
+    /// The live-out values of one loop, each with the exit block (one of `exits`) that it passes through. `None` if a
+    /// value passes through several, or if an exit block has predecessors outside the loop.
     pub(super) fn of_loop(
         &self,
         kernel: &Kernel,
@@ -47,6 +47,7 @@ impl Escapes {
             let results = data.insts.iter().filter_map(|&inst| kernel.results[inst]);
             for value in data.params.iter().copied().chain(results) {
                 for &user in self.used_in[value].iter().filter(|&&user| !nest.loops.contains(number, user)) {
+                    // All uses must be dominated by one exit block: its parameter then replaces the value.
                     let exit = exits.iter().copied().find(|&exit| nest.dominators.dominates(exit, user))?;
                     match escaping.last() {
                         Some(&(last, through)) if last == value && through == exit => {}

@@ -1,8 +1,8 @@
-//! Loops of few trips are written out: the counter becomes constants, and what it indexes can become values.
+//! Full unrolling of loops with small trip counts: the counter becomes constants, and array words that it indexes can
+//! become SSA values.
 //!
-//! `trips` finds out how often a loop goes round, `escapes` which of its values are used behind it, `copy` writes the
-//! trips one after another. Inner loops come first; a loop around them is looked at again in the next round. How much a
-//! kernel may grow in all is bounded.
+//! `trip_count` evaluates the trip count, `escapes` finds the live-out values, and `copy` emits one copy of the body per
+//! iteration. Inner loops are unrolled first; their parent is a candidate in the next round. Total growth is limited.
 
 mod copy;
 mod escapes;
@@ -15,46 +15,47 @@ use crate::analysis::{Dominators, Loop, Loops, Predecessors, predecessors};
 use crate::ir::{Block, Inst, InstData, Kernel, Place, Value, ValueDef, VariableSpace};
 use copy::Copier;
 use escapes::Escapes;
-use trip_count::{Steps, Trips};
+use trip_count::{Steps, TripCount};
 
-/// Instructions that a loop may become.
-const BUDGET: usize = 512;
+/// Maximum size of an unrolled loop, in instructions.
+const MAX_SIZE: usize = 512;
 
-/// Instructions that a loop may become whose counter indexes a private variable, so that its words become values, or that has
-/// barriers in it: subgroups take turns once for each, and what they do in between often depends on the counter.
-const INDEXED_BUDGET: usize = 2048;
+/// Maximum size of an unrolled loop whose counter indexes a private variable, so that its words become values, or that
+/// contains barriers: each barrier costs a loop over the subgroups, and code between barriers often depends on the
+/// counter.
+const MAX_INDEXED_SIZE: usize = 2048;
 
-/// Barriers that a loop may become: machine code of a kernel with hundreds of them takes seconds.
-const BARRIERS: usize = 32;
+/// Maximum number of barriers in an unrolled loop: machine code of a kernel with hundreds takes seconds.
+const MAX_BARRIERS: usize = 32;
 
-/// Instructions that all loops together may become, if the kernel has not more than that to begin with.
-const GROWTH: usize = 8192;
+/// Maximum size of all unrolled loops together, in instructions, unless the kernel is larger to begin with.
+const MAX_GROWTH: usize = 8192;
 
-/// Kernels of more instructions stay as they are: written out, they would be too large for machine code.
-const LARGE: usize = 1 << 15;
+/// Maximum size of a kernel, in instructions: larger ones, unrolled, would be too large for machine code.
+const MAX_KERNEL_SIZE: usize = 1 << 15;
 
-/// Nests that are deeper are not looked at.
+/// Maximum loop depth; the pass leaves kernels with deeper nests as they are.
 const MAX_LOOP_DEPTH: usize = 64;
 
-/// Each round unrolls the innermost loops.
-const ROUNDS: usize = 8;
+/// Maximum number of rounds; each unrolls innermost loops.
+const MAX_ROUNDS: usize = 8;
 
 /// Runs the pass.
 pub(super) fn run(kernel: &mut Kernel) {
     let size = kernel.layout.iter().map(|&block| kernel.blocks[block].insts.len()).sum::<usize>();
-    if size > LARGE {
+    if size > MAX_KERNEL_SIZE {
         return;
     }
-    let mut growth = GROWTH.max(size);
+    let mut growth = MAX_GROWTH.max(size);
     let mut steps = Steps::for_kernel(size);
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         if !round(kernel, &mut growth, &mut steps) {
             return;
         }
     }
 }
 
-/// Unrolls loops that have none inside them that can be. Says whether there were any.
+/// Unrolls loops that contain no loop to unroll. Returns whether there were any.
 fn round(kernel: &mut Kernel, growth: &mut usize, steps: &mut Steps) -> bool {
     let dominators = Dominators::new(kernel);
     let loops = Loops::new(kernel, &dominators);
@@ -73,71 +74,72 @@ fn round(kernel: &mut Kernel, growth: &mut usize, steps: &mut Steps) -> bool {
     true
 }
 
-fn barriers(kernel: &Kernel, found: &Loop) -> usize {
+fn count_barriers(kernel: &Kernel, found: &Loop) -> usize {
     let insts = found.blocks.iter().flat_map(|&block| &kernel.blocks[block].insts);
     insts.filter(|&&inst| matches!(kernel.insts[inst], InstData::Barrier { .. })).count()
 }
 
-/// What is known about the loops of a kernel.
+/// The loops of a kernel.
 struct Nest {
     dominators: Dominators,
     loops: Loops,
     predecessors: Predecessors,
     /// The block of every instruction.
-    homes: SecondaryMap<Inst, Option<Block>>,
+    blocks: SecondaryMap<Inst, Option<Block>>,
 }
 
-/// A loop that will be written out.
-struct Plan {
+/// A loop to unroll.
+struct UnrollPlan {
     /// Its number.
     number: usize,
-    /// The block that control comes from.
-    before: Block,
-    trips: Trips,
-    /// Its values that are used behind it, each with the block behind it that they come through.
+    /// The block with the entry edge.
+    entering: Block,
+    trip_count: TripCount,
+    /// Its live-out values, each with the exit block that it passes through.
     escaping: Vec<(Value, Block)>,
 }
 
 impl Nest {
     fn new(kernel: &Kernel, dominators: Dominators, loops: Loops) -> Self {
-        let mut homes = SecondaryMap::new();
+        let mut blocks = SecondaryMap::new();
         for &block in &kernel.layout {
-            kernel.blocks[block].insts.iter().for_each(|&inst| homes[inst] = Some(block));
+            kernel.blocks[block].insts.iter().for_each(|&inst| blocks[inst] = Some(block));
         }
-        Self { dominators, loops, predecessors: predecessors(kernel), homes }
+        Self { dominators, loops, predecessors: predecessors(kernel), blocks }
     }
 
     /// The block that defines a value.
-    fn home(&self, kernel: &Kernel, value: Value) -> Option<Block> {
+    fn defining_block(&self, kernel: &Kernel, value: Value) -> Option<Block> {
         match kernel.values[value] {
             ValueDef::Param { block, .. } => Some(block),
-            ValueDef::Result { inst, .. } => self.homes[inst],
+            ValueDef::Result { inst, .. } => self.blocks[inst],
         }
     }
 
-    /// Loops to unroll now: none inside another, none that control enters from another.
-    fn plans(&self, kernel: &Kernel, growth: &mut usize, steps: &mut Steps) -> Vec<Plan> {
-        let mut plans: Vec<Plan> = Vec::new();
+    /// Loops to unroll in this round: none contains another, and none is entered from the exit of another.
+    fn plans(&self, kernel: &Kernel, growth: &mut usize, steps: &mut Steps) -> Vec<UnrollPlan> {
+        let mut plans: Vec<UnrollPlan> = Vec::new();
         let mut busy = vec![false; self.loops.all.len()];
         let mut exits: EntitySet<Block> = EntitySet::new();
         let mut headers: EntitySet<Block> = EntitySet::new();
         let mut escapes = None;
         for number in (0..self.loops.all.len()).rev() {
             let found = &self.loops.all[number];
-            let leads_to: Vec<Block> = self.loops.exits(kernel, number);
-            let apart = !exits.contains(found.header) && leads_to.iter().all(|&block| !headers.contains(block));
+            let exit_blocks: Vec<Block> = self.loops.exits(kernel, number);
+            let independent =
+                !exits.contains(found.header) && exit_blocks.iter().all(|&block| !headers.contains(block));
             if !busy[number]
-                && apart
-                && self.stays_inside(kernel, found, &leads_to)
-                && let Some((before, trips, size)) = self.candidate(kernel, number, steps, *growth)
+                && independent
+                && self.stays_inside(kernel, found, &exit_blocks)
+                && let Some((entering, trip_count, size)) = self.candidate(kernel, number, steps, *growth)
             {
                 let escapes = escapes.get_or_insert_with(|| Escapes::new(kernel, self));
-                if let Some(escaping) = escapes.of_loop(kernel, self, number, &leads_to) {
+                if let Some(escaping) = escapes.of_loop(kernel, self, number, &exit_blocks) {
                     *growth -= size;
                     headers.insert(found.header);
-                    exits.extend(leads_to);
+                    exits.extend(exit_blocks);
                     busy[number] = true;
-                    plans.push(Plan { number, before, trips, escaping });
+                    plans.push(UnrollPlan { number, entering, trip_count, escaping });
                 }
             }
             if let Some(parent) = found.parent {
@@ -147,66 +149,69 @@ impl Nest {
         plans
     }
 
-    /// Whether what subgroups do together in a loop stays in the loop around that, whose trips decide who does it: a way out that is known to
-    /// be taken, as a return, leads away from it, and what stands before that with it.
-    fn stays_inside(&self, kernel: &Kernel, found: &Loop, leads_to: &[Block]) -> bool {
+    /// Whether subgroup operations of a loop stay in the parent loop, whose iterations decide which invocations execute
+    /// them together. An exit to a block outside the parent, e.g. a return, becomes unconditional in the last copy,
+    /// which takes that copy out of the parent.
+    fn stays_inside(&self, kernel: &Kernel, found: &Loop, exit_blocks: &[Block]) -> bool {
         let Some(parent) = found.parent.map(|number| &self.loops.all[number]) else { return true };
         let mut insts = found.blocks.iter().flat_map(|&block| &kernel.blocks[block].insts);
-        leads_to.iter().all(|to| parent.blocks.contains(to))
+        exit_blocks.iter().all(|to| parent.blocks.contains(to))
             || !insts.any(|&inst| matches!(kernel.insts[inst], InstData::Subgroup { .. }))
     }
 
-    /// The block before a loop, its trips and its size afterwards, if it is one to unroll.
+    /// The entering block of a loop, its trip count and its unrolled size, if it is to be unrolled.
     fn candidate(
         &self,
         kernel: &Kernel,
         number: usize,
         steps: &mut Steps,
         growth: usize,
-    ) -> Option<(Block, Trips, usize)> {
+    ) -> Option<(Block, TripCount, usize)> {
         let found = &self.loops.all[number];
         let [latch] = found.latches[..] else { return None };
         let mut size = 0;
         for &block in &found.blocks {
             size += kernel.blocks[block].insts.len();
-            if size > INDEXED_BUDGET {
+            if size > MAX_INDEXED_SIZE {
                 return None;
             }
         }
         let mut entries = self.predecessors[found.header].iter().filter(|&&block| block != latch);
-        let (&before, None) = (entries.next()?, entries.next()) else { return None };
+        let (&entering, None) = (entries.next()?, entries.next()) else { return None };
         let to_header = |block: Block| {
             let targets = cfg::terminator(kernel, block).map(|last| kernel.insts[last].targets());
             targets.map_or(0, |targets| targets.iter().filter(|call| call.block == found.header).count())
         };
-        if to_header(before) != 1 || to_header(latch) != 1 {
+        if to_header(entering) != 1 || to_header(latch) != 1 {
             return None;
         }
-        let trips = trip_count::count(kernel, self, number, before, INDEXED_BUDGET / size, steps)?;
-        let size = size * trips.times.max(1);
-        let barriers = barriers(kernel, found) * trips.times;
-        let fits = barriers <= BARRIERS
-            && (size <= BUDGET || size <= INDEXED_BUDGET && (barriers > 0 || self.indexes_private(kernel, found)));
-        (fits && size <= growth).then_some((before, trips, size))
+        let trip_count = trip_count::count(kernel, self, number, entering, MAX_INDEXED_SIZE / size, steps)?;
+        let size = size * trip_count.back_edges_taken.max(1);
+        let barriers = count_barriers(kernel, found) * trip_count.back_edges_taken;
+        let fits = barriers <= MAX_BARRIERS
+            && (size <= MAX_SIZE || size <= MAX_INDEXED_SIZE && (barriers > 0 || self.indexes_private(kernel, found)));
+        (fits && size <= growth).then_some((entering, trip_count, size))
     }
 
-    /// Whether a private variable is accessed at an offset that changes from trip to trip with constant parts only.
+    /// Whether a private variable is accessed at an offset that depends on nothing but loop-carried values and
+    /// constants.
     fn indexes_private(&self, kernel: &Kernel, found: &Loop) -> bool {
-        let mut counted: EntitySet<Value> = EntitySet::new();
-        counted.extend(kernel.blocks[found.header].params.iter().copied());
+        let mut counter_dependent: EntitySet<Value> = EntitySet::new();
+        counter_dependent.extend(kernel.blocks[found.header].params.iter().copied());
         for &inst in found.blocks.iter().flat_map(|&block| &kernel.blocks[block].insts) {
             match &kernel.insts[inst] {
                 InstData::Load { place: Place::Variable { variable, offset }, .. }
                 | InstData::Store { place: Place::Variable { variable, offset }, .. }
-                    if kernel.variables[*variable].space == VariableSpace::Private && counted.contains(*offset) =>
+                    if kernel.variables[*variable].space == VariableSpace::Private
+                        && counter_dependent.contains(*offset) =>
                 {
                     return true;
                 }
                 data @ (InstData::Pure { .. } | InstData::Element { .. }) => {
-                    let mut is_counted = false;
-                    data.for_each_use(|value| is_counted |= counted.contains(value));
-                    if let Some(result) = kernel.results[inst].filter(|_| is_counted) {
-                        counted.insert(result);
+                    let mut depends_on_counter = false;
+                    data.for_each_use(|value| depends_on_counter |= counter_dependent.contains(value));
+                    if let Some(result) = kernel.results[inst].filter(|_| depends_on_counter) {
+                        counter_dependent.insert(result);
                     }
                 }
                 _ => {}

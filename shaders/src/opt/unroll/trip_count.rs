@@ -1,8 +1,8 @@
-//! How often a loop goes round: its exit condition is computed, trip after trip, from constants and from what is known about
-//! the ranges of built-ins.
+//! Trip counts by evaluation: computes a loop's exit condition, iteration after iteration, from constants and from the
+//! ranges of built-ins.
 //!
-//! That takes in any counter: up, down, doubled, shifted, and whatever it is compared with; and one that begins with
-//! the invocation's index, as long as all invocations make equally many trips.
+//! This covers any counter (incremented, decremented, doubled, shifted) and any comparison; also a counter that starts
+//! at the invocation's index, as long as all invocations have the same trip count.
 
 use smallvec::SmallVec;
 
@@ -12,41 +12,42 @@ use crate::ir::op::MAX_ARGS;
 use crate::ir::{Block, InstData, Kernel, Op, Type, Value, ValueDef, element};
 use crate::opt::cfg;
 
-/// The one way out that is known.
+/// The exit that is evaluated, and when it is taken.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Trips {
-    /// The block that tests.
+pub(super) struct TripCount {
+    /// The exiting block.
     pub(super) test: Block,
-    /// The value of its condition for leaving.
+    /// The value of its condition that leaves the loop.
     pub(super) leaves_if: bool,
-    /// How often control goes back to the header before it leaves there, unless it leaves elsewhere.
-    pub(super) times: usize,
+    /// The number of back edges taken before this exit is; fewer if another exit is taken first.
+    pub(super) back_edges_taken: usize,
 }
 
-/// Operations that all trips of a kernel's loops may take together to be counted.
+/// Remaining number of operations to evaluate for all loops of a kernel: bounds compile time.
 pub(super) struct Steps(usize);
 
 impl Steps {
-    /// For a kernel of so many instructions.
+    /// The budget of a kernel with `size` instructions.
     pub(super) fn for_kernel(size: usize) -> Self {
         Self(65_536 + 4 * size)
     }
 }
 
-/// Values that a condition may depend on, at most.
+/// Maximum number of values that a condition depends on.
 const MAX_REGISTERS: usize = 48;
 
-/// Counts the trips, up to `most`.
+/// Evaluates the trip count, up to `max` back edges.
 pub(super) fn count(
     kernel: &Kernel,
     nest: &Nest,
     number: usize,
-    before: Block,
-    most: usize,
+    entering: Block,
+    max: usize,
     steps: &mut Steps,
-) -> Option<Trips> {
+) -> Option<TripCount> {
     let found = &nest.loops.all[number];
     let &latch = found.latches.first()?;
+    // A block that dominates the latch is executed in every iteration.
     let tests = found.blocks.iter().filter(|&&block| nest.dominators.dominates(block, latch));
     for &test in tests {
         let Some(InstData::Branch { condition, then, otherwise }) =
@@ -59,38 +60,38 @@ pub(super) fn count(
             [false, true] => true,
             _ => continue,
         };
-        if let Some(mut program) = Program::new(kernel, found.header, before, latch, *condition)
-            && let Some(times) = program.run(leaves_if, most, steps)
+        if let Some(mut program) = Program::new(kernel, found.header, entering, latch, *condition)
+            && let Some(back_edges_taken) = program.run(leaves_if, max, steps)
         {
-            return Some(Trips { test, leaves_if, times });
+            return Some(TripCount { test, leaves_if, back_edges_taken });
         }
     }
     None
 }
 
-/// Operations that a counter's first value depends on, at most.
-const DEPTH: usize = 6;
+/// Maximum depth of operations that a counter's initial value depends on.
+const MAX_DEPTH: usize = 6;
 
-/// What is known about a value in a trip.
+/// What is known of a value in one iteration.
 #[derive(Clone, Copy, Debug)]
-enum Known {
+enum AbstractValue {
     Bits(u64),
-    /// One of these words.
+    /// An `i32` in this range.
     Word(Range),
-    Nothing,
+    Unknown,
 }
 
-impl Known {
+impl AbstractValue {
     fn of_word(range: Range) -> Self {
         range.value().map_or(Self::Word(range), |value| Self::Bits(value.into()))
     }
 
-    /// As a word, if it is one.
+    /// The range of an `i32`.
     fn word(self) -> Option<Range> {
         match self {
             Self::Bits(bits) => Some(Range::exact(bits as u32)),
             Self::Word(range) => Some(range),
-            Self::Nothing => None,
+            Self::Unknown => None,
         }
     }
 
@@ -100,40 +101,40 @@ impl Known {
             return Self::Bits(op.fold(&bits));
         }
         let words = args.iter().map(|arg| arg.word()).collect::<Option<SmallVec<[Range; MAX_ARGS]>>>();
-        let Some(words) = words.filter(|_| op.params().iter().all(|&ty| ty == Type::I32)) else { return Self::Nothing };
+        let Some(words) = words.filter(|_| op.params().iter().all(|&ty| ty == Type::I32)) else { return Self::Unknown };
         match (op.result(), &words[..]) {
             (Type::I32, words) => Self::of_word(Ranges::evaluate(op, words)),
-            (Type::Bool, &[a, b]) => Range::compare(op, a, b).map_or(Self::Nothing, |truth| Self::Bits(truth.into())),
-            _ => Self::Nothing,
+            (Type::Bool, &[a, b]) => Range::compare(op, a, b).map_or(Self::Unknown, |truth| Self::Bits(truth.into())),
+            _ => Self::Unknown,
         }
     }
 }
 
-/// One operation of a condition: registers in, register out.
+/// One operation of a condition: argument registers and a result register.
 struct Operation {
-    what: What,
+    kind: OpKind,
     args: SmallVec<[usize; MAX_ARGS]>,
     to: usize,
 }
 
-enum What {
+enum OpKind {
     Pure(Op),
     Select,
     Element(u32),
 }
 
-/// A condition as a function of the header's parameters, and these from one trip to the next.
+/// A condition as a function of the header's parameters, with the step from one iteration's parameters to the next.
 struct Program {
-    registers: Vec<Known>,
+    registers: Vec<AbstractValue>,
     operations: Vec<Operation>,
-    /// Registers of parameters, and those that hold their next values.
+    /// Register of each parameter, and the register that holds its next value.
     carried: Vec<(usize, usize)>,
     condition: usize,
 }
 
 impl Program {
-    fn new(kernel: &Kernel, header: Block, before: Block, latch: Block, condition: Value) -> Option<Self> {
-        let mut maker = Maker {
+    fn new(kernel: &Kernel, header: Block, entering: Block, latch: Block, condition: Value) -> Option<Self> {
+        let mut builder = ProgramBuilder {
             kernel,
             header,
             numbers: Vec::new(),
@@ -141,56 +142,59 @@ impl Program {
             registers: Vec::new(),
             operations: Vec::new(),
         };
-        let condition = maker.value(condition, 0)?;
+        let condition = builder.value(condition, 0)?;
         let mut carried = Vec::new();
-        // New parameters may turn up on the way.
-        while let Some(&index) = maker.params.get(carried.len()) {
-            let param = maker.value(kernel.blocks[header].params[index], 0)?;
-            let [first, next] = [before, latch].map(|from| {
+        // The list of parameters may grow meanwhile.
+        while let Some(&index) = builder.params.get(carried.len()) {
+            let param = builder.value(kernel.blocks[header].params[index], 0)?;
+            let [first, next] = [entering, latch].map(|from| {
                 let last = cfg::terminator(kernel, from)?;
                 let call = kernel.insts[last].targets().into_iter().find(|call| call.block == header)?;
                 call.args.get(index).copied()
             });
             let first = first?;
-            maker.registers[param] = match kernel.constant(first) {
-                Some(bits) => Known::Bits(bits),
-                None if kernel.ty(first) == Type::I32 => Known::of_word(Ranges::local(kernel, first, DEPTH)),
+            builder.registers[param] = match kernel.constant(first) {
+                Some(bits) => AbstractValue::Bits(bits),
+                None if kernel.ty(first) == Type::I32 => {
+                    AbstractValue::of_word(Ranges::local(kernel, first, MAX_DEPTH))
+                }
                 None => return None,
             };
-            carried.push((param, maker.value(next?, 0)?));
+            carried.push((param, builder.value(next?, 0)?));
         }
-        Some(Self { registers: maker.registers, operations: maker.operations, carried, condition })
+        Some(Self { registers: builder.registers, operations: builder.operations, carried, condition })
     }
 
-    /// The number of trips until the condition is `leaves_if`.
-    fn run(&mut self, leaves_if: bool, most: usize, steps: &mut Steps) -> Option<usize> {
-        for trip in 0..=most {
+    /// The number of iterations after which the condition first is `leaves_if`.
+    fn run(&mut self, leaves_if: bool, max: usize, steps: &mut Steps) -> Option<usize> {
+        for iteration in 0..=max {
             steps.0 = steps.0.checked_sub(1 + self.operations.len() + self.carried.len())?;
             for operation in &self.operations {
                 let arg = |number: usize| self.registers[operation.args[number]];
-                self.registers[operation.to] = match operation.what {
-                    What::Pure(op) => {
-                        let args: SmallVec<[Known; MAX_ARGS]> =
+                self.registers[operation.to] = match operation.kind {
+                    OpKind::Pure(op) => {
+                        let args: SmallVec<[AbstractValue; MAX_ARGS]> =
                             operation.args.iter().map(|&from| self.registers[from]).collect();
-                        Known::pure(op, &args)
+                        AbstractValue::pure(op, &args)
                     }
-                    What::Select => match arg(0) {
-                        Known::Bits(truth) => arg(if truth != 0 { 1 } else { 2 }),
-                        _ => Known::Nothing,
+                    OpKind::Select => match arg(0) {
+                        AbstractValue::Bits(truth) => arg(if truth != 0 { 1 } else { 2 }),
+                        _ => AbstractValue::Unknown,
                     },
-                    What::Element(stride) => match [arg(0), arg(1)] {
-                        [Known::Bits(base), Known::Bits(index)] => {
-                            Known::Bits(u64::from(element(base as u32, index as u32, stride)))
+                    OpKind::Element(stride) => match [arg(0), arg(1)] {
+                        [AbstractValue::Bits(base), AbstractValue::Bits(index)] => {
+                            AbstractValue::Bits(u64::from(element(base as u32, index as u32, stride)))
                         }
-                        _ => Known::Nothing,
+                        _ => AbstractValue::Unknown,
                     },
                 };
             }
-            let Known::Bits(truth) = self.registers[self.condition] else { return None };
+            let AbstractValue::Bits(truth) = self.registers[self.condition] else { return None };
             if (truth != 0) == leaves_if {
-                return Some(trip);
+                return Some(iteration);
             }
-            let next: SmallVec<[Known; 4]> = self.carried.iter().map(|&(_, next)| self.registers[next]).collect();
+            let next: SmallVec<[AbstractValue; 4]> =
+                self.carried.iter().map(|&(_, next)| self.registers[next]).collect();
             for (&(param, _), next) in self.carried.iter().zip(next) {
                 self.registers[param] = next;
             }
@@ -199,20 +203,20 @@ impl Program {
     }
 }
 
-/// Collects the operations.
-struct Maker<'a> {
+/// Builds a [`Program`] from the operations that a condition depends on.
+struct ProgramBuilder<'a> {
     kernel: &'a Kernel,
     header: Block,
-    /// The register of each value so far; they are few.
+    /// The register of each value so far; the list is short, so lookup is linear.
     numbers: Vec<(Value, usize)>,
-    /// Places of the header's parameters that were met.
+    /// Indices of the header's parameters that are used.
     params: Vec<usize>,
-    registers: Vec<Known>,
+    registers: Vec<AbstractValue>,
     operations: Vec<Operation>,
 }
 
-impl Maker<'_> {
-    /// The register of a value; `None` if it depends on more than is known, or on too much.
+impl ProgramBuilder<'_> {
+    /// The register of a value; `None` if it depends on an unsupported instruction, or on too many values.
     fn value(&mut self, value: Value, depth: usize) -> Option<usize> {
         if let Some(&(_, register)) = self.numbers.iter().find(|known| known.0 == value) {
             return Some(register);
@@ -224,18 +228,18 @@ impl Maker<'_> {
         let register = match kernel.values[value] {
             ValueDef::Param { block, index, .. } if block == self.header => {
                 self.params.push(index as usize);
-                self.register(Known::Nothing)
+                self.register(AbstractValue::Unknown)
             }
             ValueDef::Param { .. } => return None,
             ValueDef::Result { inst, .. } => match &kernel.insts[inst] {
-                &InstData::Const { bits, .. } => self.register(Known::Bits(bits)),
-                InstData::BuiltIn { .. } => self.register(Known::of_word(Ranges::local(self.kernel, value, 1))),
-                InstData::Pure { op, args } => self.operation(What::Pure(*op), args, depth)?,
+                &InstData::Const { bits, .. } => self.register(AbstractValue::Bits(bits)),
+                InstData::BuiltIn { .. } => self.register(AbstractValue::of_word(Ranges::local(self.kernel, value, 1))),
+                InstData::Pure { op, args } => self.operation(OpKind::Pure(*op), args, depth)?,
                 &InstData::Select { condition, then, otherwise } => {
-                    self.operation(What::Select, &[condition, then, otherwise], depth)?
+                    self.operation(OpKind::Select, &[condition, then, otherwise], depth)?
                 }
                 &InstData::Element { base, index, stride } => {
-                    self.operation(What::Element(stride), &[base, index], depth)?
+                    self.operation(OpKind::Element(stride), &[base, index], depth)?
                 }
                 _ => return None,
             },
@@ -244,15 +248,15 @@ impl Maker<'_> {
         Some(register)
     }
 
-    fn register(&mut self, known: Known) -> usize {
+    fn register(&mut self, known: AbstractValue) -> usize {
         self.registers.push(known);
         self.registers.len() - 1
     }
 
-    fn operation(&mut self, what: What, args: &[Value], depth: usize) -> Option<usize> {
+    fn operation(&mut self, kind: OpKind, args: &[Value], depth: usize) -> Option<usize> {
         let args = args.iter().map(|&arg| self.value(arg, depth + 1)).collect::<Option<_>>()?;
-        let to = self.register(Known::Nothing);
-        self.operations.push(Operation { what, args, to });
+        let to = self.register(AbstractValue::Unknown);
+        self.operations.push(Operation { kind, args, to });
         Some(to)
     }
 }

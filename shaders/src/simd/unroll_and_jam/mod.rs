@@ -19,16 +19,16 @@ use crate::ir::Op;
 
 /// When subgroups run in pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pairs {
+pub enum Interleave {
     /// Where that is faster, as far as can be estimated.
-    WhereFaster,
+    WhereProfitable,
     /// Wherever it can be done: for tests.
     WherePossible,
 }
 
 /// Lets pairs of subgroups run together. Whether that was done.
-pub fn unroll_and_jam(kernel: &mut Kernel, pairs: Pairs) -> bool {
-    let always = pairs == Pairs::WherePossible;
+pub fn unroll_and_jam(kernel: &mut Kernel, pairs: Interleave) -> bool {
+    let always = pairs == Interleave::WherePossible;
     let Some(turns) = Turns::find(kernel) else { return false };
     if !always && !profitability::is_latency_bound(kernel, &turns) {
         return false;

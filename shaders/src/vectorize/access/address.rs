@@ -1,7 +1,7 @@
-//! Byte offsets taken apart: a constant, what all lanes share, and what lanes have for themselves.
+//! Decomposition of byte offsets into a constant, uniform terms and varying terms.
 //!
-//! `element` clamps instead of wrapping, so the exact sum of the parts tells whether an access is in bounds: a sum that
-//! would be clamped is out of bounds, as no buffer is that long.
+//! `element` saturates at `u32::MAX`, so the exact sum of the terms decides whether an access is in bounds: a sum that
+//! would saturate is out of bounds, since no buffer is that long.
 
 use smallvec::SmallVec;
 
@@ -17,53 +17,55 @@ pub(in crate::vectorize) struct Term {
     pub(in crate::vectorize) stride: u32,
 }
 
-/// A byte offset: the sum of its parts, exact.
+/// A byte offset: the exact sum of a constant and terms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::vectorize) struct Offset {
     pub(in crate::vectorize) constant: u64,
-    /// What all lanes share.
+    /// Terms that are the same in all lanes.
     pub(in crate::vectorize) uniform: SmallVec<[Term; 2]>,
-    /// What they do not.
+    /// Terms that differ between lanes.
     pub(in crate::vectorize) lanes: SmallVec<[Term; 2]>,
 }
 
-/// Memory that offsets go into.
+/// The memory of an access: a descriptor's range, a variable or the push constants.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::vectorize) struct Region {
-    /// Address of its beginning, `s64`.
+pub(in crate::vectorize) struct MemoryRegion {
+    /// Host address of its first byte, `s64`.
     pub(in crate::vectorize) base: Value,
-    /// Its bytes, `s64`.
+    /// Its length in bytes, `s64`.
     pub(in crate::vectorize) len: Value,
 }
 
-/// An offset behind the end of any memory.
+/// An offset past the end of any memory.
 const BEYOND: u64 = 1 << 32;
 
 impl Offset {
     /// Whether the offset is a multiple of 4 in all lanes.
     pub(in crate::vectorize) fn is_aligned(&self) -> bool {
-        let parts = self.uniform.iter().chain(&self.lanes);
-        self.constant.is_multiple_of(4) && parts.into_iter().all(|term| term.stride.is_multiple_of(4))
+        let mut terms = self.uniform.iter().chain(&self.lanes);
+        self.constant.is_multiple_of(4) && terms.all(|term| term.stride.is_multiple_of(4))
     }
 }
 
 impl Widen<'_> {
-    /// Takes an offset apart.
+    /// Decomposes an offset.
     pub(in crate::vectorize) fn offset(&self, value: ir::Value) -> Offset {
         let mut offset = Offset::default();
         let mut value = value;
-        // A chain of elements; each step is one more index.
+        // Follows a chain of `element`s; each one adds a term.
         loop {
             if let Some(bits) = self.kernel.constant(value) {
-                // What an index far outside was folded to is no odd offset.
+                // A saturated sum was folded to this constant: out of bounds, but a multiple of 4.
                 offset.constant += if bits == u64::from(u32::MAX) { BEYOND } else { bits };
                 return offset;
             }
             let element = match self.kernel.values[value] {
-                ValueDef::Result { inst, .. } if !self.is_kept_apart(value) => match self.kernel.insts[inst] {
-                    Scalar::Element { base, index, stride } => Some((base, index, stride)),
-                    _ => None,
-                },
+                ValueDef::Result { inst, .. } if !self.is_temporally_divergent(value) => {
+                    match self.kernel.insts[inst] {
+                        Scalar::Element { base, index, stride } => Some((base, index, stride)),
+                        _ => None,
+                    }
+                }
                 _ => None,
             };
             let Some((base, index, stride)) = element else {
@@ -75,9 +77,10 @@ impl Widen<'_> {
         }
     }
 
-    /// Whether lanes took the value out of a loop: what it was made of has gone on.
-    pub(in crate::vectorize) fn is_kept_apart(&self, value: ir::Value) -> bool {
-        self.uniformity.is_frozen(value, self.block)
+    /// Whether the value is live out of a divergent loop: its operands have changed in later iterations, so it must not be
+    /// decomposed.
+    pub(in crate::vectorize) fn is_temporally_divergent(&self, value: ir::Value) -> bool {
+        self.uniformity.is_temporally_divergent(value, self.block)
     }
 
     fn add_term(&self, offset: &mut Offset, value: ir::Value, stride: u32) {
@@ -89,7 +92,7 @@ impl Widen<'_> {
         }
     }
 
-    /// The constant and uniform parts, added up; huge sums stay huge.
+    /// The sum of the constant and the uniform terms, `s64`. A constant above 2^40 is reduced to that: out of bounds, too.
     pub(in crate::vectorize) fn uniform_part(&mut self, offset: &Offset) -> Value {
         let mut sum = self.builder.s64(offset.constant.min(1 << 40));
         for &Term { value, stride } in &offset.uniform {
@@ -99,13 +102,13 @@ impl Widen<'_> {
         sum
     }
 
-    /// A uniform term in 64 bits.
+    /// A uniform term, `s64`.
     pub(in crate::vectorize) fn scaled(&mut self, value: ir::Value, stride: u32) -> Value {
         let value = self.scalar(value);
         self.scaled_base(value, stride)
     }
 
-    /// An `s32` times so many bytes.
+    /// An `s32` times `stride` bytes, `s64`.
     pub(in crate::vectorize) fn scaled_base(&mut self, value: Value, stride: u32) -> Value {
         let wide = self.builder.wide(WideOp::Extend, &[value]);
         let factor = self.builder.s64(u64::from(stride));
@@ -114,19 +117,18 @@ impl Widen<'_> {
             return term;
         }
         // Sums of terms must not wrap in 64 bits.
-        let most = self.builder.s64(1 << 56);
-        self.builder.wide(WideOp::Min, &[term, most])
+        let max = self.builder.s64(1 << 56);
+        self.builder.wide(WideOp::Min, &[term, max])
     }
 
-    /// What is left of a region behind `skip` bytes: its address and its length, which is 0 beyond the end.
-    pub(in crate::vectorize) fn skip(&mut self, region: Region, skip: Value) -> Region {
+    /// The rest of a region from byte `skip` on. Its length is 0 if `skip` is past the end.
+    pub(in crate::vectorize) fn skip(&mut self, region: MemoryRegion, skip: Value) -> MemoryRegion {
         let base = self.builder.wide(WideOp::Add, &[region.base, skip]);
         let len = self.builder.wide(WideOp::SubSat, &[region.len, skip]);
-        Region { base, len }
+        MemoryRegion { base, len }
     }
 
-    /// How many elements of `stride` bytes, from the beginning on, have their first word in a region of `len` bytes:
-    /// `s32`.
+    /// The number of elements of `stride` bytes, from the start on, the first word of which is within `len` bytes: `s32`.
     pub(in crate::vectorize) fn count(&mut self, len: Value, stride: u32) -> Value {
         // (len - 4) / stride + 1, or 0 if there is no word: as (len + stride - 4) / stride where stride is at least 4.
         let rounded = if stride >= 4 {
@@ -140,15 +142,15 @@ impl Widen<'_> {
             let amount = self.builder.s64(u64::from(stride.trailing_zeros()));
             self.builder.wide(WideOp::Shr, &[rounded, amount])
         } else {
-            // Exact for numbers and divisors of 32 bits, and a little more.
+            // Exact for dividends and divisors of 32 bits, and slightly above.
             let reciprocal = self.builder.s64(u64::MAX / u64::from(stride) + 1);
             self.builder.wide(WideOp::MulHigh, &[rounded, reciprocal])
         };
         self.builder.wide(WideOp::Truncate, &[count])
     }
 
-    /// The lanes' parts as one index in units of `scale` bytes (1, 4 or 8), and a mask of the lanes in which it counts: in
-    /// the others it wrapped. `len` is what is left of the region.
+    /// The varying terms as one index (`v32`) in units of `scale` bytes (1, 2, 4 or 8), `scale`, and the mask of the lanes
+    /// that are in bounds. In other lanes the index may have wrapped. `len` is the rest of the region.
     pub(in crate::vectorize) fn lane_index(&mut self, lanes: &[Term], len: Value) -> (Value, u8, Value) {
         if let &[Term { value, stride }] = lanes
             && stride > 0
@@ -161,10 +163,10 @@ impl Widen<'_> {
         for &Term { value, stride } in lanes {
             let units = stride / unit;
             let index = self.vector(value);
-            // Each term stays so small that the sum of all cannot wrap, or is out of bounds anyway.
-            let most = u32::MAX / lanes.len() as u32 / units;
-            let most = self.builder.constant(Type::V32, u64::from(most));
-            let fits = self.builder.pure(Op::ULe, &[index, most]);
+            // A share of 2^32 for each term, so that their sum cannot wrap. A term above it is out of bounds.
+            let max = u32::MAX / lanes.len() as u32 / units;
+            let max = self.builder.constant(Type::V32, u64::from(max));
+            let fits = self.builder.pure(Op::ULe, &[index, max]);
             valid = self.builder.and(valid, fits);
             let term = self.times(index, units);
             sum = self.builder.pure(Op::IAdd, &[sum, term]);
@@ -202,7 +204,7 @@ impl Widen<'_> {
         self.builder.pure(Op::IMul, &[vector, factor])
     }
 
-    /// `element` where it is used as a number: clamped.
+    /// `element` as a number: the sum saturates at `u32::MAX`.
     pub(in crate::vectorize) fn element(&mut self, result: ir::Value, base: ir::Value, index: ir::Value, stride: u32) {
         let value = if self.uniformity.shape(result) == Shape::Uniform {
             let base = self.scalar(base);
@@ -212,9 +214,9 @@ impl Widen<'_> {
             let factor = self.builder.s64(u64::from(stride));
             let term = self.builder.wide(WideOp::Mul, &[index, factor]);
             let sum = self.builder.wide(WideOp::Add, &[base, term]);
-            let most = self.builder.s64(u64::from(u32::MAX));
-            let clamped = self.builder.wide(WideOp::Min, &[sum, most]);
-            self.builder.wide(WideOp::Truncate, &[clamped])
+            let max = self.builder.s64(u64::from(u32::MAX));
+            let saturated = self.builder.wide(WideOp::Min, &[sum, max]);
+            self.builder.wide(WideOp::Truncate, &[saturated])
         } else {
             let (base, index) = (self.vector(base), self.vector(index));
             let factor = self.builder.constant(Type::V32, u64::from(stride));
@@ -222,16 +224,16 @@ impl Widen<'_> {
             let term = self.times(index, stride);
             let sum = self.builder.pure(Op::IAdd, &[base, term]);
             let zero = self.builder.constant(Type::V32, 0);
-            let lost = self.builder.pure(Op::INe, &[high, zero]);
+            let overflow = self.builder.pure(Op::INe, &[high, zero]);
             let carry = self.builder.pure(Op::ULt, &[sum, term]);
-            let clamp = self.builder.or(lost, carry);
-            let most = self.builder.constant(Type::V32, u64::from(u32::MAX));
-            self.builder.select(clamp, most, sum)
+            let saturates = self.builder.or(overflow, carry);
+            let max = self.builder.constant(Type::V32, u64::from(u32::MAX));
+            self.builder.select(saturates, max, sum)
         };
         self.define_as(result, value);
     }
 
-    /// Lane numbers.
+    /// The lane numbers 0 to 15, `v32`.
     pub(in crate::vectorize) fn lane_ids(&mut self) -> Value {
         self.builder.emit_one(InstData::Lanes { values: Box::new(std::array::from_fn(|lane| lane as u32)) })
     }

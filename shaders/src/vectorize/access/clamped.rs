@@ -6,8 +6,8 @@
 
 use smallvec::SmallVec;
 
-use super::address::{Offset, Region, Term};
-use crate::analysis::{Patterns, Ranges, Shape};
+use super::address::{MemoryRegion, Offset, Term};
+use crate::analysis::{LaneOffsetTable, Ranges, Shape};
 use crate::ir::{self, InstData as Scalar, Op, ValueDef, Width};
 use crate::simd::{InstData, Row};
 use crate::vectorize::{Value, Widen};
@@ -41,7 +41,7 @@ impl Widen<'_> {
         let [Term { value, stride: 4 }] = offset.lanes[..] else { return None };
         let mut clamped = Clamped { value, row: value, steps: SmallVec::new() };
         let mut signed = None;
-        while self.shape(clamped.row) != Shape::Pattern(Patterns::ROW) {
+        while self.shape(clamped.row) != Shape::Affine(LaneOffsetTable::CONTIGUOUS) {
             let (op, lanes, same) = self.step(clamped.row)?;
             // Behind a limit sums might wrap; before it they belong to the row. Limits agree about what is negative.
             let fits = match op {
@@ -56,7 +56,7 @@ impl Widen<'_> {
             clamped.steps.push((op, same));
             clamped.row = lanes;
         }
-        let usable = self.does_not_wrap(clamped.row, signed?) && !self.is_kept_apart(clamped.row);
+        let usable = self.does_not_wrap(clamped.row, signed?) && !self.is_temporally_divergent(clamped.row);
         usable.then_some(clamped)
     }
 
@@ -66,7 +66,7 @@ impl Widen<'_> {
         let Scalar::Pure { op, args } = &self.kernel.insts[inst] else { return None };
         let &[a, b] = &args[..] else { return None };
         let (lanes, same) = if self.shape(b) == Shape::Uniform { (a, b) } else { (b, a) };
-        (self.shape(same) == Shape::Uniform && !self.is_kept_apart(value)).then_some((*op, lanes, same))
+        (self.shape(same) == Shape::Uniform && !self.is_temporally_divergent(value)).then_some((*op, lanes, same))
     }
 
     /// Whether numbers next to each other are so in all lanes, as signed ones or as unsigned ones: a value that is small,
@@ -88,7 +88,12 @@ impl Widen<'_> {
     }
 
     /// Loads the words of a limited row.
-    pub(in crate::vectorize) fn load_clamped(&mut self, region: Region, offset: &Offset, clamped: &Clamped) -> Value {
+    pub(in crate::vectorize) fn load_clamped(
+        &mut self,
+        region: MemoryRegion,
+        offset: &Offset,
+        clamped: &Clamped,
+    ) -> Value {
         let before = self.words_before(offset, clamped.value);
         let region = match before {
             Some(_) => region,

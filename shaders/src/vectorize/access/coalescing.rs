@@ -6,8 +6,8 @@
 use foldhash::HashMap;
 use smallvec::SmallVec;
 
-use super::address::{Offset, Region, Term};
-use crate::analysis::{Patterns, Shape};
+use super::address::{MemoryRegion, Offset, Term};
+use crate::analysis::{LaneOffsetTable, Shape};
 use crate::ir::Width;
 use crate::simd::builder::ALL;
 use crate::simd::{InstData, LANES, Row};
@@ -17,31 +17,31 @@ use crate::vectorize::{Type, Value, Widen};
 const MAX_DISTANCE: u32 = 1 << 16;
 
 /// A word for each lane: its place in the window.
-pub(in crate::vectorize) type Places = [u32; LANES as usize];
+pub(in crate::vectorize) type LaneWords = [u32; LANES as usize];
 
 /// The one term of an offset that lanes differ in, if they do by constants that cannot wrap: the bytes of each lane beyond
 /// the base.
-pub(in crate::vectorize) struct Window {
+pub(in crate::vectorize) struct LaneConstants {
     term: Term,
-    lanes: Places,
+    lanes: LaneWords,
 }
 
-impl Window {
+impl LaneConstants {
     /// Places of the word that is so many words further on in each lane.
-    pub(in crate::vectorize) fn places(&self, word: u32) -> Places {
+    pub(in crate::vectorize) fn words(&self, word: u32) -> LaneWords {
         self.lanes.map(|bytes| bytes / 4 + word)
     }
 }
 
 /// Rows that hold some words, by their first.
-pub(in crate::vectorize) type Cover = SmallVec<[u32; 8]>;
+pub(in crate::vectorize) type CoveringRows = SmallVec<[u32; 8]>;
 
 /// Rows for words, as few as may be; none beyond the last word, if there are enough words.
-pub(in crate::vectorize) fn cover(words: impl IntoIterator<Item = u32>) -> Cover {
+pub(in crate::vectorize) fn covering_rows(words: impl IntoIterator<Item = u32>) -> CoveringRows {
     let mut words: SmallVec<[u32; 64]> = words.into_iter().collect();
     words.sort_unstable();
     let last = words.last().map_or(0, |&last| last.saturating_sub(LANES - 1));
-    let mut rows = Cover::new();
+    let mut rows = CoveringRows::new();
     for word in words {
         if rows.last().is_none_or(|&row| word - row >= LANES) {
             rows.push(word.min(last));
@@ -51,50 +51,50 @@ pub(in crate::vectorize) fn cover(words: impl IntoIterator<Item = u32>) -> Cover
 }
 
 /// The row of a word, and its lane there.
-fn find(rows: &Cover, word: u32) -> (usize, u8) {
+fn find(rows: &CoveringRows, word: u32) -> (usize, u8) {
     let row = rows.iter().position(|&row| word >= row && word - row < LANES).unwrap_or(0);
     (row, (word - rows[row]) as u8)
 }
 
 impl Widen<'_> {
     /// The window of an offset, if it has one.
-    pub(in crate::vectorize) fn window(&self, offset: &Offset) -> Option<Window> {
+    pub(in crate::vectorize) fn lane_constants(&self, offset: &Offset) -> Option<LaneConstants> {
         let [term @ Term { value, stride }] = offset.lanes[..] else { return None };
-        let Shape::Pattern(pattern) = self.shape(value) else { return None };
+        let Shape::Affine(pattern) = self.shape(value) else { return None };
         let zeros = self.uniformity.zeros(value);
         let lanes = *self.uniformity.patterns.lanes(pattern);
         let fits = |&lane: &u32| (zeros >= 32 || lane >> zeros == 0) && lane < MAX_DISTANCE / stride.max(1);
-        let row = pattern == Patterns::ROW && stride == 4;
+        let row = pattern == LaneOffsetTable::CONTIGUOUS && stride == 4;
         let usable = !row && stride.is_multiple_of(4) && lanes.iter().all(fits);
-        usable.then(|| Window { term, lanes: lanes.map(|lane| lane * stride) })
+        usable.then(|| LaneConstants { term, lanes: lanes.map(|lane| lane * stride) })
     }
 
     /// Whether rows are quicker than `words` gathers or scatters.
-    pub(in crate::vectorize) fn is_near(rows: &Cover, words: usize) -> bool {
+    pub(in crate::vectorize) fn rows_are_profitable(rows: &CoveringRows, words: usize) -> bool {
         rows.len() + words * rows.len().saturating_sub(1) <= 9 * words
     }
 
     /// Where a window begins, and the number of words from there on.
-    pub(in crate::vectorize) fn window_region(
+    pub(in crate::vectorize) fn coalesced_start(
         &mut self,
-        region: Region,
+        region: MemoryRegion,
         offset: &Offset,
-        window: &Window,
+        constants: &LaneConstants,
     ) -> (Value, Value) {
         let skip = self.uniform_part(offset);
         let region = self.skip(region, skip);
-        let base = self.get(window.term.value);
-        let skip = self.scaled_base(base, window.term.stride);
+        let base = self.get(constants.term.value);
+        let skip = self.scaled_base(base, constants.term.stride);
         let region = self.skip(region, skip);
         (region.base, self.count(region.len, 4))
     }
 
     /// Loads words of a window: one vector for each of `places`.
-    pub(in crate::vectorize) fn load_window(
+    pub(in crate::vectorize) fn load_coalesced(
         &mut self,
         (base, limit): (Value, Value),
-        rows: &Cover,
-        places: &[Places],
+        rows: &CoveringRows,
+        places: &[LaneWords],
     ) -> SmallVec<[Value; 4]> {
         let loaded: SmallVec<[Value; 8]> = rows
             .iter()
@@ -103,11 +103,16 @@ impl Widen<'_> {
                 self.builder.emit_value(InstData::LoadRow { row: Row { base, index, limit, width: Width::Word } })
             })
             .collect();
-        places.iter().map(|places| self.pick_placed(&loaded, rows, places)).collect()
+        places.iter().map(|places| self.pick_covered(&loaded, rows, places)).collect()
     }
 
     /// In each lane the word at its place, out of rows that are loaded.
-    pub(in crate::vectorize) fn pick_placed(&mut self, loaded: &[Value], rows: &Cover, places: &Places) -> Value {
+    pub(in crate::vectorize) fn pick_covered(
+        &mut self,
+        loaded: &[Value],
+        rows: &CoveringRows,
+        places: &LaneWords,
+    ) -> Value {
         self.pick_from(loaded, &places.map(|word| find(rows, word)))
     }
 
@@ -141,11 +146,11 @@ impl Widen<'_> {
     }
 
     /// Stores words of a window, one vector for each of `places`, for all lanes.
-    pub(in crate::vectorize) fn store_window(
+    pub(in crate::vectorize) fn store_coalesced(
         &mut self,
         (base, limit): (Value, Value),
-        rows: &Cover,
-        places: &[Places],
+        rows: &CoveringRows,
+        places: &[LaneWords],
         values: &[Value],
     ) {
         // Of lanes that store the same word the last one counts, as in a scatter.
@@ -171,7 +176,7 @@ impl Widen<'_> {
     }
 
     /// Whether all lanes are on for certain.
-    pub(in crate::vectorize) fn all_lanes_are_on(&self) -> bool {
+    pub(in crate::vectorize) fn all_lanes_active(&self) -> bool {
         self.builder.kernel.constant(self.exec) == Some(ALL)
     }
 }

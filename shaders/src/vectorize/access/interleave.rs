@@ -10,9 +10,9 @@
 use foldhash::HashMap;
 use smallvec::SmallVec;
 
-use super::address::{Offset, Region, Term};
-use super::coalescing::{Places, Window, cover};
-use crate::analysis::{Patterns, Shape};
+use super::address::{MemoryRegion, Offset, Term};
+use super::coalescing::{LaneConstants, LaneWords, covering_rows};
+use crate::analysis::{LaneOffsetTable, Shape};
 use crate::ir::{self, BufferSpace, Inst, InstData as Scalar, Op, Place, Width};
 use crate::simd::InstData;
 use crate::vectorize::{Type, Value, Widen};
@@ -35,78 +35,78 @@ pub(in crate::vectorize) enum Root {
 
 /// The element that a word belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::vectorize) struct Element {
+pub(in crate::vectorize) struct ElementAccess {
     root: Root,
     /// Bytes before element 0 that all lanes share.
     pub(in crate::vectorize) uniform: SmallVec<[Term; 2]>,
     /// Of its words, or parts of words.
     pub(in crate::vectorize) width: Width,
-    pub(in crate::vectorize) lanes: Lanes,
+    pub(in crate::vectorize) lanes: LaneElements,
 }
 
 /// Which element each lane has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::vectorize) enum Lanes {
+pub(in crate::vectorize) enum LaneElements {
     /// Neighbours, perhaps in strips of so many lanes: the index and the bytes of an element, and bytes before element 0 that are
     /// known now.
-    Row { index: Term, skip: u64, strips: Option<u8> },
+    Row { index: Term, skip: u64, segments: Option<u8> },
     /// Words that are a constant number from each other in neighbouring lanes: the number without a constant, that constant, and
     /// bytes as above.
-    Spaced { number: ir::Value, apart: u32, skip: u64 },
-    /// Elements of a window: as [`Lanes::Row`].
-    Near { index: Term, skip: u64 },
+    Strided { number: ir::Value, stride_words: u32, skip: u64 },
+    /// Elements of a window: as [`LaneElements::Row`].
+    Coalesced { index: Term, skip: u64 },
     /// Any.
-    Apart(SmallVec<[Term; 2]>),
+    Gathered(SmallVec<[Term; 2]>),
 }
 
 /// The word of an element that an instruction accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::vectorize) struct Word {
+pub(in crate::vectorize) struct ElementWord {
     /// From the element's beginning.
     pub(in crate::vectorize) number: u64,
-    /// What is added to the number of [`Lanes::Spaced`], or to the only index of [`Lanes::Apart`], modulo 2³²: it counts words,
+    /// What is added to the number of [`LaneElements::Strided`], or to the only index of [`LaneElements::Gathered`], modulo 2³²: it counts words,
     /// too.
     pub(in crate::vectorize) step: u32,
 }
 
 /// A part of an element, in the scalar IR.
 #[derive(Clone, Debug)]
-struct Group {
-    element: Element,
+struct InterleaveGroup {
+    element: ElementAccess,
     store: bool,
     /// Instructions in order.
-    members: SmallVec<[(Inst, Word); 4]>,
+    members: SmallVec<[(Inst, ElementWord); 4]>,
 }
 
 /// What to do at an instruction instead of an access of its own.
 #[derive(Clone, Debug)]
-pub(in crate::vectorize) enum Plan {
+pub(in crate::vectorize) enum GroupPlan {
     /// Load all words of the group.
     Load(usize),
     /// It is done elsewhere.
-    Elsewhere,
+    NonLeader,
     /// Store all words of the group.
     Store(usize),
 }
 
 /// The groups of a block.
 #[derive(Debug, Default)]
-pub(in crate::vectorize) struct Plans {
-    groups: Vec<Group>,
-    plans: HashMap<Inst, Plan>,
+pub(in crate::vectorize) struct GroupPlans {
+    groups: Vec<InterleaveGroup>,
+    plans: HashMap<Inst, GroupPlan>,
 }
 
-impl Plans {
+impl GroupPlans {
     /// What to do at an instruction; `None`: what it says.
-    pub(in crate::vectorize) fn at(&self, inst: Inst) -> Option<Plan> {
+    pub(in crate::vectorize) fn at(&self, inst: Inst) -> Option<GroupPlan> {
         self.plans.get(&inst).cloned()
     }
 }
 
 impl Widen<'_> {
     /// Finds the groups of a block.
-    pub(in crate::vectorize) fn plan_elements(&self, block: ir::Block) -> Plans {
-        let mut plans = Plans::default();
+    pub(in crate::vectorize) fn plan_groups(&self, block: ir::Block) -> GroupPlans {
+        let mut plans = GroupPlans::default();
         let mut open: Vec<usize> = Vec::new();
         for &inst in &self.kernel.blocks[block].insts {
             let data = &self.kernel.insts[inst];
@@ -123,7 +123,7 @@ impl Widen<'_> {
                 _ => continue,
             };
             let found = place.and_then(|(place, width)| self.element_of(place, width, store));
-            let found = found.filter(|(element, _)| !store || !matches!(element.lanes, Lanes::Apart(_)));
+            let found = found.filter(|(element, _)| !store || !matches!(element.lanes, LaneElements::Gathered(_)));
             let joined = found.clone().and_then(|(element, word)| {
                 let fits = |&&group: &&usize| {
                     let group = &plans.groups[group];
@@ -145,7 +145,7 @@ impl Widen<'_> {
                     open.remove(0);
                 }
                 open.push(plans.groups.len());
-                plans.groups.push(Group { element, store, members: SmallVec::from_slice(&[(inst, word)]) });
+                plans.groups.push(InterleaveGroup { element, store, members: SmallVec::from_slice(&[(inst, word)]) });
             }
         }
         plans.assign();
@@ -158,19 +158,19 @@ impl Widen<'_> {
     }
 
     /// Whether elements at a pattern of indices are close enough to each other to be accessed by rows.
-    fn is_close(&self, index: Term, store: bool) -> bool {
-        if store && (!matches!(index.stride, 8 | 12 | 16) || !self.all_lanes_are_on()) {
+    fn is_coalescible(&self, index: Term, store: bool) -> bool {
+        if store && (!matches!(index.stride, 8 | 12 | 16) || !self.all_lanes_active()) {
             return false;
         }
         let offset = Offset { lanes: SmallVec::from_slice(&[index]), ..Offset::default() };
         let words = u64::from(index.stride / 4).min(MAX_WORDS) as u32;
-        self.window(&offset).is_some_and(|window| {
-            Self::is_near(&cover((0..words).flat_map(|word| window.places(word))), words as usize)
+        self.lane_constants(&offset).is_some_and(|constants| {
+            Self::rows_are_profitable(&covering_rows((0..words).flat_map(|word| constants.words(word))), words as usize)
         })
     }
 
     /// The element that a place is a word of, and which word.
-    fn element_of(&self, place: &Place, width: Width, store: bool) -> Option<(Element, Word)> {
+    fn element_of(&self, place: &Place, width: Width, store: bool) -> Option<(ElementAccess, ElementWord)> {
         let root = match *place {
             Place::Buffer { buffer, .. } if self.shape(buffer) == Shape::Uniform => Root::Buffer(buffer),
             Place::Variable { variable, .. } if !self.is_private(variable) => Root::Variable(variable),
@@ -181,43 +181,45 @@ impl Widen<'_> {
             return None;
         }
         if let &[term] = &offset.lanes[..]
-            && let Some((lanes, word)) = self.at_distances(term, offset.constant, width, store)
+            && let Some((lanes, word)) = self.strided_access(term, offset.constant, width, store)
         {
-            return Some((Element { root, uniform: offset.uniform, width, lanes }, word));
+            return Some((ElementAccess { root, uniform: offset.uniform, width, lanes }, word));
         }
-        if width != Width::Word || self.strips(&offset).is_some() {
+        if width != Width::Word || self.segmented(&offset).is_some() {
             return None;
         }
         let Offset { constant, uniform, mut lanes } = offset;
         let mut step = 0;
         if let [Term { value, stride }] = &mut lanes[..] {
-            match (self.shape(*value) == Shape::Pattern(Patterns::ROW), *stride) {
+            match (self.shape(*value) == Shape::Affine(LaneOffsetTable::CONTIGUOUS), *stride) {
                 (true, 4) => return None,
-                (_, stride) if self.is_close(Term { value: *value, stride }, store) => {
+                (_, stride) if self.is_coalescible(Term { value: *value, stride }, store) => {
                     if stride == 4 {
                         return None;
                     }
                     // Of a long element, the nearest words are looked at together.
                     let word = constant % u64::from(stride) / 4 % MAX_WORDS;
-                    let lanes = Lanes::Near { index: Term { value: *value, stride }, skip: constant - word * 4 };
-                    return Some((Element { root, uniform, width, lanes }, Word { number: word, step }));
+                    let lanes =
+                        LaneElements::Coalesced { index: Term { value: *value, stride }, skip: constant - word * 4 };
+                    return Some((ElementAccess { root, uniform, width, lanes }, ElementWord { number: word, step }));
                 }
                 (false, 4) => (*value, step) = self.without_step(*value),
                 _ => {}
             }
         }
-        let word = Word { number: constant / 4, step };
-        (!lanes.is_empty()).then_some((Element { root, uniform, width, lanes: Lanes::Apart(lanes) }, word))
+        let word = ElementWord { number: constant / 4, step };
+        (!lanes.is_empty())
+            .then_some((ElementAccess { root, uniform, width, lanes: LaneElements::Gathered(lanes) }, word))
     }
 
     /// Loads all words of a group; what its instructions yield.
-    pub(in crate::vectorize) fn load_elements(&mut self, plans: &Plans, group: usize) {
-        let Group { element, members, .. } = &plans.groups[group];
-        if let Some((window, at)) = self.window_of(element, members[0].0) {
-            let places: SmallVec<[Places; 4]> =
-                members.iter().map(|&(_, word)| window.places(word.number as u32)).collect();
-            let rows = cover(places.iter().flatten().copied());
-            let words = self.load_window(at, &rows, &places);
+    pub(in crate::vectorize) fn load_group(&mut self, plans: &GroupPlans, group: usize) {
+        let InterleaveGroup { element, members, .. } = &plans.groups[group];
+        if let Some((constants, at)) = self.group_lane_constants(element, members[0].0) {
+            let places: SmallVec<[LaneWords; 4]> =
+                members.iter().map(|&(_, word)| constants.words(word.number as u32)).collect();
+            let rows = covering_rows(places.iter().flatten().copied());
+            let words = self.load_coalesced(at, &rows, &places);
             for (&(inst, _), word) in members.iter().zip(words) {
                 if let Some(result) = self.kernel.results[inst] {
                     self.define_as(result, word);
@@ -226,20 +228,20 @@ impl Widen<'_> {
             return;
         }
         let (load, first) = match &element.lanes {
-            Lanes::Row { .. } | Lanes::Spaced { .. } => {
+            LaneElements::Row { .. } | LaneElements::Strided { .. } => {
                 let (first, last) = plans.groups[group].span();
                 let (first, count) = match (element.width, &element.lanes) {
-                    (Width::Word, Lanes::Row { index, .. }) => {
-                        (Word { number: 0, step: 0 }, (index.stride / 4).min(MAX_WORDS as u32) as usize)
+                    (Width::Word, LaneElements::Row { index, .. }) => {
+                        (ElementWord { number: 0, step: 0 }, (index.stride / 4).min(MAX_WORDS as u32) as usize)
                     }
-                    (Width::Word, &Lanes::Spaced { apart, .. }) => (first, apart as usize),
+                    (Width::Word, &LaneElements::Strided { stride_words, .. }) => (first, stride_words as usize),
                     _ => (first, last.distance(first) + 1),
                 };
-                let elements = Box::new(self.spaced(element, members[0].0, first, count));
+                let elements = Box::new(self.strided_elements(element, members[0].0, first, count));
                 (InstData::LoadElements { elements }, first)
             }
-            Lanes::Near { .. } => unreachable!("elements that are close have a window"),
-            Lanes::Apart(lanes) => self.gathered_elements(&plans.groups[group], lanes),
+            LaneElements::Coalesced { .. } => unreachable!("coalesced elements are at constant offsets"),
+            LaneElements::Gathered(lanes) => self.gathered_group(&plans.groups[group], lanes),
         };
         let load = self.builder.emit(load);
         let words = self.builder.kernel.results[load].clone();
@@ -251,28 +253,28 @@ impl Widen<'_> {
     }
 
     /// Stores all words of a group.
-    pub(in crate::vectorize) fn store_elements(&mut self, plans: &Plans, group: usize) {
-        let Group { element, members, .. } = &plans.groups[group];
+    pub(in crate::vectorize) fn store_group(&mut self, plans: &GroupPlans, group: usize) {
+        let InterleaveGroup { element, members, .. } = &plans.groups[group];
         let first = plans.groups[group].span().0;
-        let mut stored: SmallVec<[(usize, Word, Value); 4]> = SmallVec::new();
+        let mut stored: SmallVec<[(usize, ElementWord, Value); 4]> = SmallVec::new();
         for &(inst, word) in members {
             if let Scalar::Store { value, .. } = self.kernel.insts[inst] {
                 stored.push((word.distance(first), word, self.vector(value)));
             }
         }
         stored.sort_by_key(|entry| entry.0);
-        if let Some((window, at)) = self.window_of(element, members[0].0) {
+        if let Some((constants, at)) = self.group_lane_constants(element, members[0].0) {
             let values: SmallVec<[Value; 4]> = stored.into_iter().map(|entry| entry.2).collect();
-            let places: SmallVec<[Places; 4]> = (0..values.len()).map(|word| window.places(word as u32)).collect();
-            let rows = cover(places.iter().flatten().copied());
-            return self.store_window(at, &rows, &places, &values);
+            let places: SmallVec<[LaneWords; 4]> = (0..values.len()).map(|word| constants.words(word as u32)).collect();
+            let rows = covering_rows(places.iter().flatten().copied());
+            return self.store_coalesced(at, &rows, &places, &values);
         }
         // Words next to each other, not too many.
         let mut rest = &stored[..];
         while let Some(&(at, first, _)) = rest.first() {
             let next = rest.iter().zip(at..).take_while(|(entry, at)| entry.0 == *at).count();
             let (run, others) = rest.split_at(next.min(MAX_WORDS as usize));
-            let elements = Box::new(self.spaced(element, members[0].0, first, run.len()));
+            let elements = Box::new(self.strided_elements(element, members[0].0, first, run.len()));
             let values = run.iter().map(|entry| entry.2).collect();
             let mask = self.exec;
             self.builder.emit(InstData::StoreElements { elements, values, mask });
@@ -281,17 +283,21 @@ impl Widen<'_> {
     }
 
     /// The window of a group that has one, and where it begins.
-    fn window_of(&mut self, element: &Element, first: Inst) -> Option<(Window, (Value, Value))> {
-        let Lanes::Near { index, skip } = element.lanes else { return None };
+    fn group_lane_constants(
+        &mut self,
+        element: &ElementAccess,
+        first: Inst,
+    ) -> Option<(LaneConstants, (Value, Value))> {
+        let LaneElements::Coalesced { index, skip } = element.lanes else { return None };
         let lanes = SmallVec::from_slice(&[index]);
         let offset = Offset { constant: skip, uniform: element.uniform.clone(), lanes };
-        let window = self.window(&offset)?;
+        let constants = self.lane_constants(&offset)?;
         let region = self.region_of(first);
-        let at = self.window_region(region, &offset, &window);
-        Some((window, at))
+        let at = self.coalesced_start(region, &offset, &constants);
+        Some((constants, at))
     }
 
-    pub(in crate::vectorize) fn region_of(&mut self, inst: Inst) -> Region {
+    pub(in crate::vectorize) fn region_of(&mut self, inst: Inst) -> MemoryRegion {
         match &self.kernel.insts[inst] {
             Scalar::Load { place, .. } | Scalar::Store { place, .. } => self.place_of(place).0,
             _ => unreachable!("a group has loads and stores only"),
@@ -299,10 +305,10 @@ impl Widen<'_> {
     }
 
     /// The load of all words of a group, each lane's at a place of its own, and the first word of them.
-    fn gathered_elements(&mut self, group: &Group, lanes: &[Term]) -> (InstData, Word) {
+    fn gathered_group(&mut self, group: &InterleaveGroup, lanes: &[Term]) -> (InstData, ElementWord) {
         let (first, last) = group.span();
         let region = self.region_of(group.members[0].0);
-        let start = self.behind(region, first.number * 4, &group.element.uniform);
+        let start = self.skip_uniform(region, first.number * 4, &group.element.uniform);
         let words = if last.distance(first) < 2 { 2 } else { 4 };
         let mut masks: SmallVec<[Value; 4]> = SmallVec::new();
         if let &[Term { value, stride: 4 }] = lanes {
@@ -312,7 +318,7 @@ impl Widen<'_> {
                 // Either the place where counting begins moves on, or the number does.
                 let moves = first.number != last.number;
                 let (skip, step) = if moves { (u64::from(word), 0) } else { (0, word) };
-                let rest = self.behind(region, (first.number + skip) * 4, &group.element.uniform);
+                let rest = self.skip_uniform(region, (first.number + skip) * 4, &group.element.uniform);
                 let limit = self.count(rest.len, 4);
                 let limit = self.builder.splat(limit);
                 let number = self.plus(value, first.step.wrapping_add(step));
@@ -324,7 +330,7 @@ impl Widen<'_> {
         let mut index = None;
         for word in 0..words {
             let bytes = (first.number + u64::from(word)) * 4;
-            let rest = self.behind(region, bytes, &group.element.uniform);
+            let rest = self.skip_uniform(region, bytes, &group.element.uniform);
             let (place, scale, inside) = self.lane_index(lanes, rest.len);
             masks.push(self.builder.and(self.exec, inside));
             index = index.or(Some(self.times(place, u32::from(scale) / 4)));
@@ -342,26 +348,26 @@ impl Widen<'_> {
     }
 }
 
-impl Word {
+impl ElementWord {
     /// How many words it is from `first`, which is not behind it.
     fn distance(self, first: Self) -> usize {
         (self.number - first.number) as usize + self.step.wrapping_sub(first.step) as usize
     }
 }
 
-impl Group {
+impl InterleaveGroup {
     /// Whether an access to this word can be done together with those of the group.
-    fn takes(&self, element: &Element, word: Word) -> bool {
+    fn takes(&self, element: &ElementAccess, word: ElementWord) -> bool {
         if self.element != *element || self.members.len() == MAX_MEMBERS {
             return false;
         }
         match element.lanes {
-            Lanes::Row { .. } | Lanes::Near { .. } => self.may_have(word) && self.is_short(word),
-            Lanes::Spaced { apart, .. } => {
+            LaneElements::Row { .. } | LaneElements::Coalesced { .. } => self.may_have(word) && self.is_short(word),
+            LaneElements::Strided { stride_words, .. } => {
                 let (first, last) = self.span_with(word);
-                self.may_have(word) && self.is_short(word) && last.step.wrapping_sub(first.step) < apart
+                self.may_have(word) && self.is_short(word) && last.step.wrapping_sub(first.step) < stride_words
             }
-            Lanes::Apart(_) => {
+            LaneElements::Gathered(_) => {
                 let (first, last) = self.span_with(word);
                 let number =
                     first.number == last.number || self.members.iter().all(|member| member.1.step == word.step);
@@ -371,62 +377,64 @@ impl Group {
     }
 
     /// No word is stored twice.
-    fn may_have(&self, word: Word) -> bool {
+    fn may_have(&self, word: ElementWord) -> bool {
         !self.store || self.members.iter().all(|member| member.1 != word)
     }
 
     /// Parts of words are not loaded without those between them.
-    fn is_short(&self, word: Word) -> bool {
+    fn is_short(&self, word: ElementWord) -> bool {
         let (first, last) = self.span_with(word);
         self.store || self.element.width == Width::Word || last.distance(first) < MAX_WORDS as usize
     }
 
     /// The first word and the last: those of numbers and of steps.
-    fn span(&self) -> (Word, Word) {
+    fn span(&self) -> (ElementWord, ElementWord) {
         span(self.members.iter().map(|member| member.1))
     }
 
-    fn span_with(&self, word: Word) -> (Word, Word) {
+    fn span_with(&self, word: ElementWord) -> (ElementWord, ElementWord) {
         span(self.members.iter().map(|member| member.1).chain([word]))
     }
 }
 
 /// The first of some words and the last: those of numbers and of steps.
-fn span(words: impl Iterator<Item = Word> + Clone) -> (Word, Word) {
+fn span(words: impl Iterator<Item = ElementWord> + Clone) -> (ElementWord, ElementWord) {
     let origin = words.clone().next().map_or(0, |word| word.step);
     // Steps close to each other, on both sides of 0 perhaps.
     let steps = words.clone().map(|word| word.step.wrapping_sub(origin).cast_signed());
     let (least, most) = (steps.clone().min().unwrap_or(0), steps.max().unwrap_or(0));
     let numbers = words.map(|word| word.number);
-    let first = Word { number: numbers.clone().min().unwrap_or(0), step: origin.wrapping_add_signed(least) };
-    let last = Word { number: numbers.max().unwrap_or(0), step: origin.wrapping_add_signed(most) };
+    let first = ElementWord { number: numbers.clone().min().unwrap_or(0), step: origin.wrapping_add_signed(least) };
+    let last = ElementWord { number: numbers.max().unwrap_or(0), step: origin.wrapping_add_signed(most) };
     (first, last)
 }
 
-impl Plans {
+impl GroupPlans {
     fn assign(&mut self) {
         for (number, group) in self.groups.iter().enumerate() {
             let first = group.members[0].0;
             let complete = match group.element.lanes {
                 // A single word of a long element is loaded better otherwise.
-                Lanes::Row { index, .. } => {
+                LaneElements::Row { index, .. } => {
                     let long = group.element.width == Width::Word && u64::from(index.stride) > 4 * MAX_WORDS;
                     group.store || !long || group.span().0 != group.span().1
                 }
-                Lanes::Near { index, .. } => !group.store || group.members.len() == index.stride as usize / 4,
-                Lanes::Spaced { .. } => {
+                LaneElements::Coalesced { index, .. } => {
+                    !group.store || group.members.len() == index.stride as usize / 4
+                }
+                LaneElements::Strided { .. } => {
                     group.store || group.element.width != Width::Word || group.span().0 != group.span().1
                 }
-                Lanes::Apart(_) => !group.store && group.span().0 != group.span().1,
+                LaneElements::Gathered(_) => !group.store && group.span().0 != group.span().1,
             };
             if !complete {
                 continue;
             }
-            group.members.iter().for_each(|&(inst, _)| _ = self.plans.insert(inst, Plan::Elsewhere));
+            group.members.iter().for_each(|&(inst, _)| _ = self.plans.insert(inst, GroupPlan::NonLeader));
             if !group.store {
-                self.plans.insert(first, Plan::Load(number));
+                self.plans.insert(first, GroupPlan::Load(number));
             } else if let Some(&(last, _)) = group.members.last() {
-                self.plans.insert(last, Plan::Store(number));
+                self.plans.insert(last, GroupPlan::Store(number));
             }
         }
     }

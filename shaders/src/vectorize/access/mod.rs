@@ -1,4 +1,14 @@
-//! Loads and stores. Where they go is in `target.rs`.
+//! Loads and stores. The addressing forms, cheapest first; `target` chooses between the first, second and last:
+//!
+//! - one word for all lanes (uniform address);
+//! - a *row*: one contiguous (unit-stride) masked access of 16 words, lane `l` at word `index + l`;
+//! - `interleave`, `strided`: interleave groups of loads or stores of the same elements at a constant stride;
+//! - `segments`: 2-D blocked accesses, a few contiguous segments with a symbolic step between them;
+//! - `coalescing`: constant offsets per lane, a few rows and shuffles;
+//! - `clamped`: clamp-to-edge accesses, a row and a permutation;
+//! - a gather or scatter, which costs about as much as 12 rows.
+//!
+//! `subword` handles 8- and 16-bit accesses, `address` decomposes offsets.
 
 pub(super) mod address;
 mod clamped;
@@ -9,9 +19,9 @@ mod strided;
 mod subword;
 pub(super) mod target;
 
-use self::address::{Offset, Region};
-use self::coalescing::cover;
-use self::interleave::Plan;
+use self::address::{MemoryRegion, Offset};
+use self::coalescing::covering_rows;
+use self::interleave::GroupPlan;
 use self::target::Target;
 use super::{Type, Value, Widen};
 use crate::analysis::Shape;
@@ -19,22 +29,22 @@ use crate::ir::{self, InstData as Scalar, Op, Place, VariableSpace, Width};
 use crate::simd::{InstData, WideOp};
 
 impl Widen<'_> {
-    /// Translates the instructions of the current scalar block.
+    /// Translates the instructions of a scalar block.
     pub(super) fn translate(&mut self, block: ir::Block) {
         let kernel = self.kernel;
-        let plans = self.plan_elements(block);
+        let plans = self.plan_groups(block);
         for &inst in &kernel.blocks[block].insts {
             let (data, result) = (&kernel.insts[inst], kernel.results[inst]);
-            self.below = self.serial.below.get(&inst).copied();
+            self.index_bound = self.serial.below.get(&inst).copied();
             match plans.at(inst) {
                 None => {}
-                Some(Plan::Elsewhere) => continue,
-                Some(Plan::Load(group)) => {
-                    self.load_elements(&plans, group);
+                Some(GroupPlan::NonLeader) => continue,
+                Some(GroupPlan::Load(group)) => {
+                    self.load_group(&plans, group);
                     continue;
                 }
-                Some(Plan::Store(group)) => {
-                    self.store_elements(&plans, group);
+                Some(GroupPlan::Store(group)) => {
+                    self.store_group(&plans, group);
                     continue;
                 }
             }
@@ -61,18 +71,18 @@ impl Widen<'_> {
                 (Scalar::ImageField { image, field }, Some(result)) => self.image_field(result, *image, *field),
                 (Scalar::Image { .. }, _) => self.image(block, inst),
                 (Scalar::Load { ty, width: Width::Word, place, .. }, Some(result)) => self.load(result, *ty, place),
-                (Scalar::Load { width, place, .. }, Some(result)) => self.load_part(result, *width, place),
+                (Scalar::Load { width, place, .. }, Some(result)) => self.load_subword(result, *width, place),
                 (Scalar::Store { width: Width::Word, place, value, .. }, _) => self.store(place, *value),
-                (Scalar::Store { width, place, value, .. }, _) => self.store_part(*width, place, *value),
+                (Scalar::Store { width, place, value, .. }, _) => self.store_subword(*width, place, *value),
                 (Scalar::Atomic { .. }, _) => {
-                    if !self.tally(inst) {
+                    if !self.reduce_atomic(inst) {
                         self.atomic(result, data);
                     }
                 }
                 (Scalar::Clock { .. }, Some(result)) => self.clock(result),
                 (Scalar::Print { message, args }, _) => self.print(*message, args),
                 (Scalar::HighWord { of }, Some(result)) => self.high_word(result, *of),
-                (Scalar::Subgroup { op, args }, Some(result)) => self.across(result, *op, args),
+                (Scalar::Subgroup { op, args }, Some(result)) => self.subgroup_op(result, *op, args),
                 (Scalar::Barrier { memory, semantics, .. }, _) => {
                     self.fence(*memory, *semantics);
                     self.barrier(data);
@@ -83,12 +93,12 @@ impl Widen<'_> {
         }
     }
 
-    /// Whether an `element` is used other than as an offset that is taken apart.
+    /// Whether the result of an `element` is used as a number, not only as an offset that is decomposed.
     fn is_number(&self, value: ir::Value) -> bool {
         self.numbers.contains(value)
     }
 
-    /// The descriptor that a `buffer` names.
+    /// `buffer`: the number of the descriptor, `u32::MAX` if the index is out of bounds.
     fn buffer(&mut self, result: ir::Value, binding: ir::Binding, index: ir::Value) {
         let (first, count) = (self.descriptors[binding], self.kernel.bindings[binding].count);
         if let Some(bits) = self.kernel.constant(index) {
@@ -124,15 +134,16 @@ impl Widen<'_> {
         }
     }
 
-    /// The range of a descriptor.
-    pub(super) fn descriptor(&mut self, buffer: Value) -> Region {
+    /// The memory of a descriptor.
+    pub(super) fn descriptor(&mut self, buffer: Value) -> MemoryRegion {
         let base = self.builder.emit_one(InstData::BufferBase { buffer });
         let len = self.builder.emit_one(InstData::BufferLen { buffer });
-        Region { base, len }
+        MemoryRegion { base, len }
     }
 
-    /// Does something for the lanes of each buffer in turn, where lanes may have different ones: `each` gets the
-    /// descriptor's number and the lanes, and gives what they yield.
+    /// Waterfall loop over a buffer operand that differs between lanes. Each iteration takes the buffer of the first
+    /// remaining lane and runs `each` with the descriptor's number and the mask of the lanes with that buffer. The results
+    /// of type `ty` are merged by mask.
     pub(super) fn for_each_buffer(
         &mut self,
         buffer: ir::Value,
@@ -150,7 +161,7 @@ impl Widen<'_> {
             let undef = self.builder.emit_one(InstData::Undef { ty });
             self.builder.variables.write(self.builder.current(), found, undef);
         }
-        // What the body uses is looked up before, in the block that dominates it.
+        // The callers have read the values that the body uses in this block, which dominates the body.
         self.builder.jump(top);
         self.builder.switch_to(top);
         self.builder.variables.dominance.open_loop(top, Extent::Within);
@@ -166,9 +177,9 @@ impl Widen<'_> {
         let same = self.builder.splat(number);
         let same = self.builder.pure(Op::IEq, &[numbers, same]);
         let lanes = self.builder.and(left, same);
-        let outer = std::mem::replace(&mut self.exec, lanes);
+        let exec = std::mem::replace(&mut self.exec, lanes);
         let result = each(self, number, lanes);
-        self.exec = outer;
+        self.exec = exec;
         let last = self.builder.current();
         if let (Some(found), Some(result)) = (found, result) {
             let before = self.builder.read(found, last);
@@ -208,16 +219,17 @@ impl Widen<'_> {
                 let target = self.private(*variable, &offset);
                 self.load_target(target, ty)
             }
-            // Nobody writes them: once for all subgroups, and all workgroups, where that saves something.
+            // Push constants are constant during a dispatch: loaded once, before the loops over subgroups and workgroups,
+            // where that saves time.
             Place::Push { .. }
                 if ty == ir::Type::I32
                     && offset.lanes.is_empty()
-                    && (self.is_short || self.looked_up.contains(result)) =>
+                    && (self.is_small_kernel || self.address_words.contains(result)) =>
             {
                 let address = self.word(region, &offset);
                 self.builder.emit_one(InstData::Load { ty: Type::S32, address })
             }
-            _ => match self.load_strips(region, &offset) {
+            _ => match self.load_segments(region, &offset) {
                 Some(value) => value,
                 None => self.load_from(region, &offset, ty),
             },
@@ -244,8 +256,8 @@ impl Widen<'_> {
         let target = match place {
             Place::Push { .. } => return,
             Place::Variable { variable, .. } if self.is_private(*variable) => self.private(*variable, &offset),
-            _ if self.all_lanes_are_on() && self.store_near(region, &offset, value) => return,
-            _ if self.store_strips(region, &offset, value) => return,
+            _ if self.all_lanes_active() && self.try_store_coalesced(region, &offset, value) => return,
+            _ if self.store_segments(region, &offset, value) => return,
             _ => self.target(region, &offset),
         };
         let value = match target {
@@ -258,21 +270,21 @@ impl Widen<'_> {
         self.store_target(target, value);
     }
 
-    /// Stores words that lanes have close to each other, if it is such a store.
-    fn store_near(&mut self, region: Region, offset: &Offset, value: ir::Value) -> bool {
-        let Some(window) = self.window(offset) else { return false };
-        let places = window.places(0);
-        let rows = cover(places);
-        let near = Self::is_near(&rows, 1);
-        if near {
+    /// Stores words at constant offsets per lane as a few rows, if that is profitable.
+    fn try_store_coalesced(&mut self, region: MemoryRegion, offset: &Offset, value: ir::Value) -> bool {
+        let Some(constants) = self.lane_constants(offset) else { return false };
+        let words = constants.words(0);
+        let rows = covering_rows(words);
+        let profitable = Self::rows_are_profitable(&rows, 1);
+        if profitable {
             let value = self.vector(value);
-            let at = self.window_region(region, offset, &window);
-            self.store_window(at, &rows, &[places], &[value]);
+            let at = self.coalesced_start(region, offset, &constants);
+            self.store_coalesced(at, &rows, &[words], &[value]);
         }
-        near
+        profitable
     }
 
-    /// Looks up what a loop over buffers is going to use, in the block before it.
+    /// Reads the values of an offset's terms in the block before a waterfall loop that uses them.
     pub(super) fn prepare_terms(&mut self, offset: &Offset) {
         for term in offset.uniform.iter().chain(&offset.lanes) {
             self.get(term.value);
@@ -287,13 +299,13 @@ impl Widen<'_> {
         self.kernel.variables[variable].space == VariableSpace::Private
     }
 
-    fn load_from(&mut self, region: Region, offset: &Offset, ty: ir::Type) -> Value {
-        if let Some(window) = self.window(offset) {
-            let places = window.places(0);
-            let rows = cover(places);
-            if Self::is_near(&rows, 1) {
-                let at = self.window_region(region, offset, &window);
-                return self.load_window(at, &rows, &[places])[0];
+    fn load_from(&mut self, region: MemoryRegion, offset: &Offset, ty: ir::Type) -> Value {
+        if let Some(constants) = self.lane_constants(offset) {
+            let words = constants.words(0);
+            let rows = covering_rows(words);
+            if Self::rows_are_profitable(&rows, 1) {
+                let at = self.coalesced_start(region, offset, &constants);
+                return self.load_coalesced(at, &rows, &[words])[0];
             }
         }
         if let Some(clamped) = self.clamped(offset) {

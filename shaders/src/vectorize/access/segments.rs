@@ -5,11 +5,11 @@
 
 use smallvec::SmallVec;
 
-use super::address::{Offset, Region};
-use super::coalescing::{Cover, Places, cover};
-use crate::analysis::{Patterns, Shape};
+use super::address::{MemoryRegion, Offset};
+use super::coalescing::{CoveringRows, LaneWords, covering_rows};
+use crate::analysis::{LaneOffsetTable, Shape};
 use crate::ir::{self, InstData as Scalar, Op, ValueDef, Width};
-use crate::simd::{Address, InstData, LANES, Row, Strips};
+use crate::simd::{Address, InstData, LANES, Row, Segments};
 use crate::vectorize::{Type, Value, Widen};
 
 /// Strips of an access, and rows that they are loaded with, at most.
@@ -21,15 +21,15 @@ const MAX_SUM_DEPTH: usize = 4;
 
 /// A number in each lane, modulo 2³²: the sum of what lanes share, of a constant of each lane, and of constants of each lane
 /// times values that lanes share.
-struct Line {
-    shared: SmallVec<[Part; 3]>,
-    lanes: Places,
-    steps: SmallVec<[(ir::Value, Places); 1]>,
+struct LaneSum {
+    shared: SmallVec<[SharedTerm; 3]>,
+    lanes: LaneWords,
+    steps: SmallVec<[(ir::Value, LaneWords); 1]>,
 }
 
 /// What lanes share.
 #[derive(Clone, Copy)]
-enum Part {
+enum SharedTerm {
     /// A uniform value, or the base of a pattern.
     Base(ir::Value),
     /// The base of the first times the second, which is uniform.
@@ -37,15 +37,15 @@ enum Part {
 }
 
 /// Numbers in strips of equal length, equal distances from each other.
-pub(in crate::vectorize) struct EvenStrips {
-    line: Line,
+pub(in crate::vectorize) struct EqualSegments {
+    sum: LaneSum,
     lanes: usize,
 }
 
-impl EvenStrips {
+impl EqualSegments {
     /// The values that the numbers are found with.
     pub(in crate::vectorize) fn uses(&self) -> impl Iterator<Item = ir::Value> {
-        self.line.uses()
+        self.sum.uses()
     }
 
     pub(in crate::vectorize) fn lanes(&self) -> u8 {
@@ -53,39 +53,39 @@ impl EvenStrips {
     }
 
     /// Whether only the running kernel knows how far strips are from each other.
-    pub(in crate::vectorize) fn are_far(&self) -> bool {
-        !self.line.steps.is_empty()
+    pub(in crate::vectorize) fn has_symbolic_step(&self) -> bool {
+        !self.sum.steps.is_empty()
     }
 }
 
 /// An access in strips.
-pub(in crate::vectorize) struct InStrips {
+pub(in crate::vectorize) struct SegmentedAccess {
     /// The terms of the offset that lanes differ in, with their strides; all but one are the same within a strip.
-    lines: SmallVec<[(Line, u32); 2]>,
+    sums: SmallVec<[(LaneSum, u32); 2]>,
     /// The one that counts words.
     row: usize,
-    strips: SmallVec<[Strip; MAX_SEGMENTS]>,
+    segments: SmallVec<[Segment; MAX_SEGMENTS]>,
 }
 
 /// Lanes that are together.
-struct Strip {
+struct Segment {
     mask: u64,
     /// The lowest lane.
     first: usize,
-    form: Form,
+    form: SegmentForm,
 }
 
 /// Which words the lanes of a strip have, from the word of the first lane on.
-enum Form {
+enum SegmentForm {
     /// The lane's number is the word's, but for a constant.
     Row,
     /// All the same.
-    Same,
+    Broadcast,
     /// Those of some rows.
-    Picked { least: u32, rows: Cover, places: Places },
+    Picked { least: u32, rows: CoveringRows, places: LaneWords },
 }
 
-impl Line {
+impl LaneSum {
     fn plus(mut self, other: Self) -> Self {
         self.shared.extend(other.shared);
         self.lanes = std::array::from_fn(|lane| self.lanes[lane].wrapping_add(other.lanes[lane]));
@@ -95,9 +95,9 @@ impl Line {
 
     /// Times a uniform value, unless that takes products of three.
     fn times(self, factor: ir::Value) -> Option<Self> {
-        let product = |part: &Part| match *part {
-            Part::Base(value) => Some(Part::Product(value, factor)),
-            Part::Product(..) => None,
+        let product = |part: &SharedTerm| match *part {
+            SharedTerm::Base(value) => Some(SharedTerm::Product(value, factor)),
+            SharedTerm::Product(..) => None,
         };
         let shared = self.shared.iter().map(product).collect::<Option<_>>()?;
         let steps = SmallVec::from_iter([(factor, self.lanes)]);
@@ -105,46 +105,46 @@ impl Line {
     }
 
     /// Whether two lanes are the same number of steps from the base.
-    fn is_level(&self, a: usize, b: usize) -> bool {
+    fn same_steps(&self, a: usize, b: usize) -> bool {
         self.steps.iter().all(|(_, lanes)| lanes[a] == lanes[b])
     }
 
     /// Whether a lane's number is one more than that of the lane before.
     fn follows(&self, lane: usize) -> bool {
-        self.is_level(lane - 1, lane) && self.lanes[lane].wrapping_sub(self.lanes[lane - 1]) == 1
+        self.same_steps(lane - 1, lane) && self.lanes[lane].wrapping_sub(self.lanes[lane - 1]) == 1
     }
 
     /// Whether a strip that begins with a lane is as far from the one before as the second is from the first.
-    fn is_step(&self, lane: usize, lanes: usize) -> bool {
-        let even = |of: &Places| of[lane].wrapping_sub(of[lane - lanes]) == of[lanes].wrapping_sub(of[0]);
+    fn starts_equal_segment(&self, lane: usize, lanes: usize) -> bool {
+        let even = |of: &LaneWords| of[lane].wrapping_sub(of[lane - lanes]) == of[lanes].wrapping_sub(of[0]);
         even(&self.lanes) && self.steps.iter().all(|step| even(&step.1))
     }
 
     fn uses(&self) -> impl Iterator<Item = ir::Value> {
         let shared = self.shared.iter().flat_map(|part| match *part {
-            Part::Base(value) => [Some(value), None],
-            Part::Product(a, b) => [Some(a), Some(b)],
+            SharedTerm::Base(value) => [Some(value), None],
+            SharedTerm::Product(a, b) => [Some(a), Some(b)],
         });
         shared.flatten().chain(self.steps.iter().map(|step| step.0))
     }
 }
 
-impl InStrips {
+impl SegmentedAccess {
     /// The values that strips are found with.
     pub(in crate::vectorize) fn uses(&self) -> impl Iterator<Item = ir::Value> {
-        self.lines.iter().flat_map(|(line, _)| line.uses())
+        self.sums.iter().flat_map(|(sum, _)| sum.uses())
     }
 
     /// Lanes with words next to each other, by the first of them, in order; none if they are many.
     fn runs(&self) -> Option<SmallVec<[(usize, u64); MAX_SEGMENTS]>> {
-        let words = &self.lines[self.row].0.lanes;
+        let words = &self.sums[self.row].0.lanes;
         let mut runs: SmallVec<[(usize, u64); MAX_SEGMENTS]> = SmallVec::new();
         for lane in 0..LANES as usize {
-            let strip = self.strips.iter().find(|strip| strip.mask >> lane & 1 != 0)?;
+            let segment = self.segments.iter().find(|segment| segment.mask >> lane & 1 != 0)?;
             let full = runs.len() == MAX_SEGMENTS;
             match runs.last_mut() {
                 Some((first, mask))
-                    if strip.mask >> *first & 1 != 0
+                    if segment.mask >> *first & 1 != 0
                         && words[lane].wrapping_sub(words[*first]) == (lane - *first) as u32 =>
                 {
                     *mask |= 1 << lane;
@@ -159,116 +159,123 @@ impl InStrips {
 
 impl Widen<'_> {
     /// The strips of an offset's words, if they are few.
-    pub(in crate::vectorize) fn strips(&self, offset: &Offset) -> Option<InStrips> {
+    pub(in crate::vectorize) fn segmented(&self, offset: &Offset) -> Option<SegmentedAccess> {
         let row = offset.lanes.iter().rposition(|term| term.stride == 4).filter(|_| offset.lanes.len() <= 2)?;
-        if offset.lanes.len() == 1 && self.shape(offset.lanes[row].value) == Shape::Pattern(Patterns::ROW) {
+        if offset.lanes.len() == 1 && self.shape(offset.lanes[row].value) == Shape::Affine(LaneOffsetTable::CONTIGUOUS)
+        {
             return None;
         }
-        let lines = offset.lanes.iter().map(|term| Some((self.line(term.value, MAX_SUM_DEPTH)?, term.stride)));
-        let lines: SmallVec<[(Line, u32); 2]> = lines.collect::<Option<_>>()?;
+        let sums = offset.lanes.iter().map(|term| Some((self.lane_sum(term.value, MAX_SUM_DEPTH)?, term.stride)));
+        let sums: SmallVec<[(LaneSum, u32); 2]> = sums.collect::<Option<_>>()?;
         let together = |a: usize, b: usize| {
-            let mut lines = lines.iter().enumerate();
-            lines.all(|(number, (line, _))| line.is_level(a, b) && (number == row || line.lanes[a] == line.lanes[b]))
+            let mut sums = sums.iter().enumerate();
+            sums.all(|(number, (sum, _))| sum.same_steps(a, b) && (number == row || sum.lanes[a] == sum.lanes[b]))
         };
         let mut masks: SmallVec<[(usize, u64); MAX_SEGMENTS]> = SmallVec::new();
         for lane in 0..LANES as usize {
             match masks.iter().position(|&(first, _)| together(first, lane)) {
-                Some(strip) => masks[strip].1 |= 1 << lane,
+                Some(segment) => masks[segment].1 |= 1 << lane,
                 None if masks.len() == MAX_SEGMENTS => return None,
                 None => masks.push((lane, 1 << lane)),
             }
         }
-        let words = lines[row].0.lanes;
-        let strip = |(first, mask)| Some(Strip { mask, first, form: form(&words, first, mask)? });
-        let strips: SmallVec<[Strip; MAX_SEGMENTS]> = masks.into_iter().map(strip).collect::<Option<_>>()?;
-        let rows = strips.iter().map(|strip| if let Form::Picked { rows, .. } = &strip.form { rows.len() } else { 1 });
-        (rows.sum::<usize>() <= MAX_ROWS).then_some(InStrips { lines, row, strips })
+        let words = sums[row].0.lanes;
+        let segment = |(first, mask)| Some(Segment { mask, first, form: form(&words, first, mask)? });
+        let segments: SmallVec<[Segment; MAX_SEGMENTS]> = masks.into_iter().map(segment).collect::<Option<_>>()?;
+        let rows = segments
+            .iter()
+            .map(|segment| if let SegmentForm::Picked { rows, .. } = &segment.form { rows.len() } else { 1 });
+        (rows.sum::<usize>() <= MAX_ROWS).then_some(SegmentedAccess { sums, row, segments })
     }
 
     /// How many lanes are in a strip, if a value's lanes are in strips of 8 or 4, next to each other within a strip, and equal
     /// distances from strip to strip.
-    pub(in crate::vectorize) fn even_strips(&self, value: ir::Value) -> Option<EvenStrips> {
-        let line = self.line(value, MAX_SUM_DEPTH)?;
-        let lanes = (1..LANES as usize).find(|&lane| !line.follows(lane))?;
+    pub(in crate::vectorize) fn equal_segments(&self, value: ir::Value) -> Option<EqualSegments> {
+        let sum = self.lane_sum(value, MAX_SUM_DEPTH)?;
+        let lanes = (1..LANES as usize).find(|&lane| !sum.follows(lane))?;
         let is_even = |lane: usize| match lane % lanes {
-            0 => line.is_step(lane, lanes),
-            _ => line.follows(lane),
+            0 => sum.starts_equal_segment(lane, lanes),
+            _ => sum.follows(lane),
         };
         let even = matches!(lanes, 4 | 8) && (1..LANES as usize).all(is_even);
-        even.then_some(EvenStrips { line, lanes })
+        even.then_some(EqualSegments { sum, lanes })
     }
 
     /// The number that lane 0 has, and how much more the first lane of each strip has than that of the strip before.
-    pub(in crate::vectorize) fn begin_even_strips(
+    pub(in crate::vectorize) fn equal_segments_start(
         &mut self,
-        EvenStrips { line, lanes }: &EvenStrips,
-    ) -> (Value, Strips) {
-        let first = self.on_line(line, 0);
-        let between = |of: &Places| of[*lanes].wrapping_sub(of[0]);
-        let steps = line.steps.iter().map(|(value, of)| {
+        EqualSegments { sum, lanes }: &EqualSegments,
+    ) -> (Value, Segments) {
+        let first = self.lane_value(sum, 0);
+        let between = |of: &LaneWords| of[*lanes].wrapping_sub(of[0]);
+        let steps = sum.steps.iter().map(|(value, of)| {
             let mut step = [0; LANES as usize];
             step[0] = between(of);
             (*value, step)
         });
         let mut constants = [0; LANES as usize];
-        constants[0] = between(&line.lanes);
-        let step = Line { shared: SmallVec::new(), lanes: constants, steps: steps.collect() };
-        (first, Strips { lanes: *lanes as u8, step: self.on_line(&step, 0) })
+        constants[0] = between(&sum.lanes);
+        let step = LaneSum { shared: SmallVec::new(), lanes: constants, steps: steps.collect() };
+        (first, Segments { lanes: *lanes as u8, step: self.lane_value(&step, 0) })
     }
 
     /// The line that a value's lanes are on.
-    fn line(&self, value: ir::Value, depth: usize) -> Option<Line> {
+    fn lane_sum(&self, value: ir::Value, depth: usize) -> Option<LaneSum> {
         if let Some(bits) = self.kernel.constant(value) {
-            return Some(Line {
+            return Some(LaneSum {
                 shared: SmallVec::new(),
                 lanes: [bits as u32; LANES as usize],
                 steps: SmallVec::new(),
             });
         }
         if let Some(lanes) = self.uniformity.patterns.offsets(self.shape(value)) {
-            return Some(Line { shared: SmallVec::from_slice(&[Part::Base(value)]), lanes, steps: SmallVec::new() });
+            return Some(LaneSum {
+                shared: SmallVec::from_slice(&[SharedTerm::Base(value)]),
+                lanes,
+                steps: SmallVec::new(),
+            });
         }
-        if depth == 0 || self.is_kept_apart(value) {
+        if depth == 0 || self.is_temporally_divergent(value) {
             return None;
         }
         let ValueDef::Result { inst, .. } = self.kernel.values[value] else { return None };
         let Scalar::Pure { op, args } = &self.kernel.insts[inst] else { return None };
         match (op, &args[..]) {
-            (Op::IAdd, &[a, b]) => Some(self.line(a, depth - 1)?.plus(self.line(b, depth - 1)?)),
+            (Op::IAdd, &[a, b]) => Some(self.lane_sum(a, depth - 1)?.plus(self.lane_sum(b, depth - 1)?)),
             (Op::IMul, &[a, b]) => {
                 let (lanes, same) = if self.shape(b) == Shape::Uniform { (a, b) } else { (b, a) };
-                let line = (self.shape(same) == Shape::Uniform).then(|| self.line(lanes, depth - 1))??;
-                line.times(same)
+                let sum = (self.shape(same) == Shape::Uniform).then(|| self.lane_sum(lanes, depth - 1))??;
+                sum.times(same)
             }
             _ => None,
         }
     }
 
     /// Loads the words of an offset strip by strip, if it has few.
-    pub(in crate::vectorize) fn load_strips(&mut self, region: Region, offset: &Offset) -> Option<Value> {
-        let strips = self.strips(offset)?;
+    pub(in crate::vectorize) fn load_segments(&mut self, region: MemoryRegion, offset: &Offset) -> Option<Value> {
+        let segments = self.segmented(offset)?;
         let skip = self.uniform_part(offset);
         let region = self.skip(region, skip);
         let mut all = None;
-        for strip in &strips.strips {
-            let (region, index) = self.begin_strip(&strips, strip.first, region);
+        for segment in &segments.segments {
+            let (region, index) = self.segment_start(&segments, segment.first, region);
             let limit = self.count(region.len, 4);
-            let words = match &strip.form {
-                Form::Same => {
+            let words = match &segment.form {
+                SegmentForm::Broadcast => {
                     let address = Address { base: region.base, index: Some((index, limit)), scale: 4, disp: 0 };
                     self.builder.emit_value(InstData::Load { ty: Type::V32, address })
                 }
-                Form::Row => self.load_row(region, index, (strip.first as u32).wrapping_neg(), limit),
-                Form::Picked { least, rows, places } => {
+                SegmentForm::Row => self.load_row(region, index, (segment.first as u32).wrapping_neg(), limit),
+                SegmentForm::Picked { least, rows, places } => {
                     let load = |&row: &u32| self.load_row(region, index, least.wrapping_add(row), limit);
                     let loaded: SmallVec<[Value; 4]> = rows.iter().map(load).collect();
-                    self.pick_placed(&loaded, rows, places)
+                    self.pick_covered(&loaded, rows, places)
                 }
             };
             all = Some(match all {
                 None => words,
                 Some(before) => {
-                    let mask = self.builder.constant(Type::Mask, strip.mask);
+                    let mask = self.builder.constant(Type::Mask, segment.mask);
                     self.builder.select(mask, words, before)
                 }
             });
@@ -277,20 +284,25 @@ impl Widen<'_> {
     }
 
     /// The row of words from the number `index + more` on.
-    fn load_row(&mut self, region: Region, index: Value, more: u32, limit: Value) -> Value {
+    fn load_row(&mut self, region: MemoryRegion, index: Value, more: u32, limit: Value) -> Value {
         let index = self.plus_scalar(index, more);
         self.builder.emit_value(InstData::LoadRow { row: Row { base: region.base, index, limit, width: Width::Word } })
     }
 
     /// Stores words by rows of lanes, if those are few; whether that was done.
-    pub(in crate::vectorize) fn store_strips(&mut self, region: Region, offset: &Offset, value: ir::Value) -> bool {
-        let Some(strips) = self.strips(offset) else { return false };
-        let Some(runs) = strips.runs() else { return false };
+    pub(in crate::vectorize) fn store_segments(
+        &mut self,
+        region: MemoryRegion,
+        offset: &Offset,
+        value: ir::Value,
+    ) -> bool {
+        let Some(segments) = self.segmented(offset) else { return false };
+        let Some(runs) = segments.runs() else { return false };
         let value = self.vector(value);
         let skip = self.uniform_part(offset);
         let region = self.skip(region, skip);
         for (first, lanes) in runs {
-            let (region, index) = self.begin_strip(&strips, first, region);
+            let (region, index) = self.segment_start(&segments, first, region);
             let limit = self.count(region.len, 4);
             let index = self.plus_scalar(index, (first as u32).wrapping_neg());
             let lanes = self.builder.constant(Type::Mask, lanes);
@@ -302,12 +314,17 @@ impl Widen<'_> {
     }
 
     /// The region that the numbers of a strip's words count in, and the number of that lane's, its first.
-    fn begin_strip(&mut self, strips: &InStrips, first: usize, region: Region) -> (Region, Value) {
+    fn segment_start(
+        &mut self,
+        segments: &SegmentedAccess,
+        first: usize,
+        region: MemoryRegion,
+    ) -> (MemoryRegion, Value) {
         let mut region = region;
         let mut index = self.builder.s32(0);
-        for (number, (line, stride)) in strips.lines.iter().enumerate() {
-            let value = self.on_line(line, first);
-            if number == strips.row {
+        for (number, (sum, stride)) in segments.sums.iter().enumerate() {
+            let value = self.lane_value(sum, first);
+            if number == segments.row {
                 index = value;
             } else {
                 let skip = self.scaled_base(value, *stride);
@@ -318,19 +335,19 @@ impl Widen<'_> {
     }
 
     /// The number that a lane has, as a scalar.
-    fn on_line(&mut self, line: &Line, lane: usize) -> Value {
+    fn lane_value(&mut self, of: &LaneSum, lane: usize) -> Value {
         let mut sum = self.builder.s32(0);
-        for &part in &line.shared {
+        for &part in &of.shared {
             let value = match part {
-                Part::Base(value) => self.base_of(value),
-                Part::Product(value, factor) => {
+                SharedTerm::Base(value) => self.base_of(value),
+                SharedTerm::Product(value, factor) => {
                     let (value, factor) = (self.base_of(value), self.scalar(factor));
                     self.builder.pure(Op::IMul, &[value, factor])
                 }
             };
             sum = self.add(sum, value);
         }
-        for &(factor, lanes) in line.steps.iter().filter(|(_, lanes)| lanes[lane] != 0) {
+        for &(factor, lanes) in of.steps.iter().filter(|(_, lanes)| lanes[lane] != 0) {
             let factor = self.scalar(factor);
             let step = match lanes[lane] {
                 1 => factor,
@@ -341,7 +358,7 @@ impl Widen<'_> {
             };
             sum = self.add(sum, step);
         }
-        self.plus_scalar(sum, line.lanes[lane])
+        self.plus_scalar(sum, of.lanes[lane])
     }
 
     /// A sum of two scalars.
@@ -364,20 +381,20 @@ impl Widen<'_> {
 }
 
 /// How the lanes of a strip have their words; none if those are too far from each other.
-fn form(words: &Places, first: usize, mask: u64) -> Option<Form> {
+fn form(words: &LaneWords, first: usize, mask: u64) -> Option<SegmentForm> {
     let lanes = || (0..LANES as usize).filter(|lane| mask >> lane & 1 != 0);
     let from_first = |lane: usize| words[lane].wrapping_sub(words[first]);
     if lanes().all(|lane| from_first(lane) == (lane - first) as u32) {
-        return Some(Form::Row);
+        return Some(SegmentForm::Row);
     }
     if lanes().all(|lane| from_first(lane) == 0) {
-        return Some(Form::Same);
+        return Some(SegmentForm::Broadcast);
     }
     let least = lanes().map(|lane| from_first(lane).cast_signed()).min()?.cast_unsigned();
     let mut places = [0; LANES as usize];
     for lane in lanes() {
         places[lane] = from_first(lane).wrapping_sub(least);
     }
-    let rows = cover(lanes().map(|lane| places[lane]));
-    (rows.len() <= 2).then_some(Form::Picked { least, rows, places })
+    let rows = covering_rows(lanes().map(|lane| places[lane]));
+    (rows.len() <= 2).then_some(SegmentForm::Picked { least, rows, places })
 }

@@ -3,15 +3,15 @@
 //! A load may read the whole aligned word around the part, since words are mapped as a whole. A store may not write it: the
 //! bytes beside belong to others.
 
-use super::address::{Offset, Region, Term};
-use crate::analysis::{Patterns, Shape};
+use super::address::{MemoryRegion, Offset, Term};
+use crate::analysis::{LaneOffsetTable, Shape};
 use crate::ir::{self, Op, Place, Width};
 use crate::simd::{Address, InstData, LaneAddress, Row, WideOp};
 use crate::vectorize::{Type, Value, Widen};
 
 impl Widen<'_> {
     /// A load of less than a word.
-    pub(in crate::vectorize) fn load_part(&mut self, result: ir::Value, width: Width, place: &Place) {
+    pub(in crate::vectorize) fn load_subword(&mut self, result: ir::Value, width: Width, place: &Place) {
         if let Place::Buffer { buffer, offset, .. } = *place
             && self.shape(buffer) != Shape::Uniform
         {
@@ -19,7 +19,7 @@ impl Widen<'_> {
             self.prepare_terms(&offset);
             let value = self.for_each_buffer(buffer, Some(Type::V32), |widen, number, _| {
                 let region = widen.descriptor(number);
-                let value = widen.part_of(region, &offset, width);
+                let value = widen.load_subword_at(region, &offset, width);
                 Some(widen.in_lanes(value))
             });
             if let Some(value) = value {
@@ -28,21 +28,21 @@ impl Widen<'_> {
             return;
         }
         let (region, offset) = self.place_of(place);
-        let value = self.part_of(region, &offset, width);
+        let value = self.load_subword_at(region, &offset, width);
         self.define_as(result, value);
     }
 
-    fn part_of(&mut self, region: Region, offset: &Offset, width: Width) -> Value {
+    fn load_subword_at(&mut self, region: MemoryRegion, offset: &Offset, width: Width) -> Value {
         if offset.lanes.is_empty() {
-            return self.uniform_part_of(region, offset, width);
+            return self.load_uniform_subword(region, offset, width);
         }
-        if let Some(row) = self.part_row(region, offset, width) {
+        if let Some(row) = self.subword_row(region, offset, width) {
             return self.builder.emit_value(InstData::LoadRow { row });
         }
         // The aligned words around the parts, moved down.
         let skip = self.uniform_part(offset);
         let region = self.skip(region, skip);
-        let (index, scale, inside) = self.lane_parts(&offset.lanes, region.len, width);
+        let (index, scale, inside) = self.subword_lane_index(&offset.lanes, region.len, width);
         let mask = self.builder.and(self.exec, inside);
         let bytes = self.times(index, u32::from(scale));
         let (base, phase) = self.aligned(region.base);
@@ -53,13 +53,13 @@ impl Widen<'_> {
         let lanes = LaneAddress { base, index: word, scale: 4, disp: 0 };
         let word = self.builder.emit_value(InstData::Gather { lanes, mask });
         if width == Width::Byte || self.is_even(offset) {
-            return self.low_part(word, bytes, width);
+            return self.extract_subword(word, bytes, width);
         }
         // A half may begin in the last byte of a word.
         let last = self.builder.constant(Type::V32, 3);
         let phase = self.builder.pure(Op::And, &[bytes, last]);
-        let across = self.builder.pure(Op::IEq, &[phase, last]);
-        let mask = self.builder.and(mask, across);
+        let straddles = self.builder.pure(Op::IEq, &[phase, last]);
+        let mask = self.builder.and(mask, straddles);
         let next = LaneAddress { disp: 4, ..lanes };
         let next = self.builder.emit_value(InstData::Gather { lanes: next, mask });
         let eight = self.builder.constant(Type::V32, 8);
@@ -76,35 +76,35 @@ impl Widen<'_> {
     }
 
     /// Row of parts next to each other.
-    fn part_row(&mut self, region: Region, offset: &Offset, width: Width) -> Option<Row> {
+    fn subword_row(&mut self, region: MemoryRegion, offset: &Offset, width: Width) -> Option<Row> {
         let [Term { value, stride }] = offset.lanes[..] else { return None };
-        if stride != width.bytes() || self.shape(value) != Shape::Pattern(Patterns::ROW) {
+        if stride != width.bytes() || self.shape(value) != Shape::Affine(LaneOffsetTable::CONTIGUOUS) {
             return None;
         }
         let skip = self.uniform_part(offset);
         let region = self.skip(region, skip);
         let index = self.get(value);
-        let limit = self.count_parts(region.len, stride, width);
+        let limit = self.count_subwords(region.len, stride, width);
         Some(Row { base: region.base, index, limit, width })
     }
 
     /// How many elements of `stride` bytes, from the beginning on, have a part at their beginning in `len` bytes: `s32`.
-    pub(in crate::vectorize) fn count_parts(&mut self, len: Value, stride: u32, width: Width) -> Value {
+    pub(in crate::vectorize) fn count_subwords(&mut self, len: Value, stride: u32, width: Width) -> Value {
         if width == Width::Word {
             return self.count(len, stride);
         }
-        let len = self.with_whole_words(len, width);
+        let len = self.subword_len(len, width);
         self.count(len, stride)
     }
 
     /// As `lane_index`, for parts.
-    fn lane_parts(&mut self, lanes: &[Term], len: Value, width: Width) -> (Value, u8, Value) {
-        let len = self.with_whole_words(len, width);
+    fn subword_lane_index(&mut self, lanes: &[Term], len: Value, width: Width) -> (Value, u8, Value) {
+        let len = self.subword_len(len, width);
         self.lane_index(lanes, len)
     }
 
     /// The length at which as many words are in bounds as parts are in `len`: three or two bytes more, unless there are none.
-    fn with_whole_words(&mut self, len: Value, width: Width) -> Value {
+    fn subword_len(&mut self, len: Value, width: Width) -> Value {
         let more = self.builder.s64(u64::from(4 - width.bytes()));
         let zero = self.builder.s64(0);
         let some = self.builder.s64(u64::from(width.bytes()) - 1);
@@ -114,7 +114,7 @@ impl Widen<'_> {
     }
 
     /// A part that all lanes share: the aligned word around it, moved down.
-    fn uniform_part_of(&mut self, region: Region, offset: &Offset, width: Width) -> Value {
+    fn load_uniform_subword(&mut self, region: MemoryRegion, offset: &Offset, width: Width) -> Value {
         let sum = self.uniform_part(offset);
         let less = self.builder.s64(u64::from(width.bytes()) - 1);
         let limit = self.builder.wide(WideOp::SubSat, &[region.len, less]);
@@ -128,12 +128,12 @@ impl Widen<'_> {
         };
         let word = self.builder.emit_value(load(base, 0));
         if width == Width::Byte || self.is_even(offset) {
-            return self.low_part(word, phase, width);
+            return self.extract_subword(word, phase, width);
         }
         let last = self.builder.s32(3);
-        let across = self.builder.pure(Op::IEq, &[phase, last]);
+        let straddles = self.builder.pure(Op::IEq, &[phase, last]);
         let zero = self.builder.s64(0);
-        let limit = self.builder.select(across, limit, zero);
+        let limit = self.builder.select(straddles, limit, zero);
         let address = Address { base, index: Some((sum, limit)), scale: 1, disp: 4 };
         let next = self.builder.emit_value(InstData::Load { ty: Type::S32, address });
         let eight = self.builder.s32(8);
@@ -153,7 +153,7 @@ impl Widen<'_> {
     }
 
     /// The part of a word that begins at a byte whose number has that remainder.
-    fn low_part(&mut self, word: Value, bytes: Value, width: Width) -> Value {
+    fn extract_subword(&mut self, word: Value, bytes: Value, width: Width) -> Value {
         let shifted = self.shifted(word, bytes);
         self.cut(shifted, width)
     }
@@ -175,7 +175,7 @@ impl Widen<'_> {
     }
 
     /// A store of less than a word.
-    pub(in crate::vectorize) fn store_part(&mut self, width: Width, place: &Place, value: ir::Value) {
+    pub(in crate::vectorize) fn store_subword(&mut self, width: Width, place: &Place, value: ir::Value) {
         let stored = self.vector(value);
         if let Place::Buffer { buffer, offset, .. } = *place
             && self.shape(buffer) != Shape::Uniform
@@ -184,7 +184,7 @@ impl Widen<'_> {
             self.prepare_terms(&offset);
             self.for_each_buffer(buffer, None, |widen, number, _| {
                 let region = widen.descriptor(number);
-                widen.put_part(region, &offset, width, stored);
+                widen.store_subword_at(region, &offset, width, stored);
                 None
             });
             return;
@@ -193,23 +193,23 @@ impl Widen<'_> {
             return;
         }
         let (region, offset) = self.place_of(place);
-        self.put_part(region, &offset, width, stored);
+        self.store_subword_at(region, &offset, width, stored);
     }
 
-    fn put_part(&mut self, region: Region, offset: &Offset, width: Width, value: Value) {
-        if let Some(row) = self.part_row(region, offset, width) {
+    fn store_subword_at(&mut self, region: MemoryRegion, offset: &Offset, width: Width, value: Value) {
+        if let Some(row) = self.subword_row(region, offset, width) {
             let mask = self.exec;
             self.builder.emit(InstData::StoreRow { row, value, mask });
             return;
         }
-        let (lanes, mask) = self.part_lanes(region, offset, width);
+        let (lanes, mask) = self.subword_lanes(region, offset, width);
         self.builder.emit(InstData::Scatter { width, lanes, value, mask });
     }
 
     /// Where each lane's part is, and the lanes that are on and in bounds.
-    pub(in crate::vectorize) fn part_lanes(
+    pub(in crate::vectorize) fn subword_lanes(
         &mut self,
-        region: Region,
+        region: MemoryRegion,
         offset: &Offset,
         width: Width,
     ) -> (LaneAddress, Value) {
@@ -222,7 +222,7 @@ impl Widen<'_> {
             let index = self.builder.constant(Type::V32, 0);
             (LaneAddress { base: region.base, index, scale: 1, disp: 0 }, inside)
         } else {
-            let (index, scale, inside) = self.lane_parts(&offset.lanes, region.len, width);
+            let (index, scale, inside) = self.subword_lane_index(&offset.lanes, region.len, width);
             (LaneAddress { base: region.base, index, scale, disp: 0 }, inside)
         };
         (lanes, self.builder.and(self.exec, mask))

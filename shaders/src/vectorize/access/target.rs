@@ -1,9 +1,9 @@
 //! Where lanes access memory: one word for all of them, a row of words, or a word for each, and what of that has to be checked.
 
-use super::address::{Offset, Region, Term};
+use super::address::{MemoryRegion, Offset, Term};
 use super::clamped::RANGE_DEPTH;
 use crate::abi::MAX_PUSH_BYTES;
-use crate::analysis::{Patterns, Ranges, Shape};
+use crate::analysis::{LaneOffsetTable, Ranges, Shape};
 use crate::ir::{self, Op, Place, VariableSpace, Width};
 use crate::simd::{Address, Field, InstData, LANES, LaneAddress, Row, WideOp};
 use crate::vectorize::{Value, Widen};
@@ -20,7 +20,7 @@ pub(in crate::vectorize) enum Target {
 }
 impl Widen<'_> {
     /// The memory that a place is in, and the offset into it; for places on whose buffer lanes agree.
-    pub(in crate::vectorize) fn place_of(&mut self, place: &Place) -> (Region, Offset) {
+    pub(in crate::vectorize) fn place_of(&mut self, place: &Place) -> (MemoryRegion, Offset) {
         match *place {
             Place::Buffer { buffer, offset, .. } => {
                 let number = self.scalar(buffer);
@@ -29,28 +29,28 @@ impl Widen<'_> {
             Place::Push { offset } => {
                 let base = self.builder.emit_one(InstData::Context { field: Field::Push });
                 let len = self.builder.s64(MAX_PUSH_BYTES as u64);
-                (Region { base, len }, self.offset(offset))
+                (MemoryRegion { base, len }, self.offset(offset))
             }
             Place::Variable { variable, offset } => {
                 let constant = self.kernel.variables[variable].space == VariableSpace::Constant;
                 let field = if constant { Field::Tables } else { Field::Shared };
                 let base = self.builder.emit_one(InstData::Context { field });
-                let skip = self.builder.s64(u64::from(self.places[variable]));
+                let skip = self.builder.s64(u64::from(self.variable_offsets[variable]));
                 let base = self.builder.wide(WideOp::Add, &[base, skip]);
                 let len = self.builder.s64(u64::from(self.kernel.variables[variable].bytes));
-                (Region { base, len }, self.offset(offset))
+                (MemoryRegion { base, len }, self.offset(offset))
             }
         }
     }
 
     /// How lanes access a region.
-    pub(in crate::vectorize) fn target(&mut self, region: Region, offset: &Offset) -> Target {
+    pub(in crate::vectorize) fn target(&mut self, region: MemoryRegion, offset: &Offset) -> Target {
         if offset.lanes.is_empty() {
             return Target::Word(self.word(region, offset));
         }
-        let lanes = self.words_in_a_row(offset);
+        let lanes = self.contiguous_index(offset);
         let row = lanes.and_then(|lanes| {
-            self.row_inside(region, offset, lanes).or_else(|| self.row_of_words(region, offset, lanes))
+            self.row_in_bounds(region, offset, lanes).or_else(|| self.row_from_start(region, offset, lanes))
         });
         if let Some(row) = row {
             return Target::Row(row);
@@ -70,14 +70,14 @@ impl Widen<'_> {
     }
 
     /// What counts the words of lanes, if those are next to each other.
-    fn words_in_a_row(&self, offset: &Offset) -> Option<ir::Value> {
+    fn contiguous_index(&self, offset: &Offset) -> Option<ir::Value> {
         let [Term { value, stride: 4 }] = offset.lanes[..] else { return None };
-        (self.shape(value) == Shape::Pattern(Patterns::ROW)).then_some(value)
+        (self.shape(value) == Shape::Affine(LaneOffsetTable::CONTIGUOUS)).then_some(value)
     }
 
     /// A row in memory of a known length, as the workgroup's is, where the parts that lanes share leave room for all that lanes count: its
     /// limit is a constant, whatever those parts are.
-    fn row_inside(&mut self, region: Region, offset: &Offset, lanes: ir::Value) -> Option<Row> {
+    fn row_in_bounds(&mut self, region: MemoryRegion, offset: &Offset, lanes: ir::Value) -> Option<Row> {
         let len = self.builder.kernel.constant(region.len)?;
         if i32::try_from(offset.constant).is_err() {
             return None;
@@ -99,7 +99,7 @@ impl Widen<'_> {
     }
 
     /// A row of a picture, counted from the region's beginning: its limit is the same for all rows.
-    fn row_of_words(&mut self, region: Region, offset: &Offset, lanes: ir::Value) -> Option<Row> {
+    fn row_from_start(&mut self, region: MemoryRegion, offset: &Offset, lanes: ir::Value) -> Option<Row> {
         let before = self.words_before(offset, lanes)?;
         let first = self.get(lanes);
         let index = self.builder.pure(Op::IAdd, &[before, first]);
@@ -132,8 +132,8 @@ impl Widen<'_> {
     }
 
     /// The address of a word that all lanes access.
-    pub(in crate::vectorize) fn word(&mut self, region: Region, offset: &Offset) -> Address {
-        if let (Some(below), 0, [Term { value, stride: 4 }]) = (self.below, offset.constant, &offset.uniform[..])
+    pub(in crate::vectorize) fn word(&mut self, region: MemoryRegion, offset: &Offset) -> Address {
+        if let (Some(below), 0, [Term { value, stride: 4 }]) = (self.index_bound, offset.constant, &offset.uniform[..])
             && self.shape(below) == Shape::Uniform
         {
             let (index, limit) = (self.scalar(*value), self.scalar(below));
@@ -174,7 +174,7 @@ impl Widen<'_> {
     pub(in crate::vectorize) fn private(&mut self, variable: ir::Variable, offset: &Offset) -> Target {
         let words = self.kernel.variables[variable].bytes / 4;
         let base = self.private_base();
-        let skip = self.builder.s64(u64::from(self.places[variable] * LANES));
+        let skip = self.builder.s64(u64::from(self.variable_offsets[variable] * LANES));
         let base = self.builder.wide(WideOp::Add, &[base, skip]);
         if offset.lanes.is_empty() {
             // The word's number, held at the end of the variable.

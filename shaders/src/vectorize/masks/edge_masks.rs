@@ -1,4 +1,6 @@
-//! Lanes that wait at a block: what they take along, and what they must not find of those before them.
+//! Edge masks: an edge of a divergent branch adds its lanes to the target's block-in mask and selects their arguments.
+//! Block-in masks are emptied, and values live out of divergent loops are reset, before lanes of an earlier iteration
+//! could be seen in them.
 
 use crate::analysis::{Shape, Uniformity};
 use crate::ir::{self, BlockCall};
@@ -10,46 +12,47 @@ use crate::simd::ssa::{Variable, Writers};
 use crate::vectorize::{Type, Value, Widen};
 
 impl Widen<'_> {
-    /// Finds from where on lanes may be parked at a block: a search for those that were ends there, not at the kernel's
-    /// beginning. Out of a loop lanes come trip after trip, so there it does not.
-    pub(super) fn find_fresh(&mut self) {
-        let Uniformity { flow, loops, dominators, .. } = self.uniformity;
+    /// Finds where block-in masks are known to be empty: at the terminator of the immediate dominator. The search for
+    /// the mask's definition ends there, not at the kernel's entry. Exit blocks of loops are left out, since their
+    /// masks collect lanes over several iterations.
+    pub(super) fn find_empty_masks(&mut self) {
+        let Uniformity { linearization, loops, dominators, .. } = self.uniformity;
         for &block in &self.kernel.layout {
             if let Some(idom) = dominators.idom(block)
-                && flow.is_parked(block)
+                && linearization.has_block_in_mask(block)
                 && loops.headed_by(block).is_none()
                 && loops.of(block) == loops.of(idom)
             {
-                self.control.fresh.entry(idom).or_default().push(block);
+                self.control.empty_after.entry(idom).or_default().push(block);
             }
         }
     }
 
-    /// Before a block's lanes go on: at the blocks that it dominates at once, nobody waits.
-    pub(super) fn begin_fresh(&mut self) {
+    /// Before the terminator of a block: empties the block-in masks of the blocks that it immediately dominates.
+    pub(super) fn empty_masks(&mut self) {
         let kernel = self.kernel;
-        for block in self.control.fresh.remove(&self.block).unwrap_or_default() {
-            if self.uniformity.flow.whole(block).is_none() {
+        for block in self.control.empty_after.remove(&self.block).unwrap_or_default() {
+            if self.uniformity.linearization.reconverges(block).is_none() {
                 let none = self.builder.constant(Type::Mask, 0);
-                let parked = self.parked_variable(block);
-                self.write(parked, none);
+                let block_in = self.block_in_variable(block);
+                self.write(block_in, none);
             }
             for &param in &kernel.blocks[block].params {
                 let passed = self.passed_variable(param);
-                self.forget_variable(passed);
+                self.reset_variable(passed);
             }
         }
     }
 
-    /// Finds before which loop what lanes took out of it in an earlier run has to be forgotten: the outermost one that they
-    /// leave one by one and take it out of.
-    pub(super) fn find_thaws(&mut self) {
+    /// Finds the loop at the entry of which each value with temporal divergence is reset: the outermost divergent loop
+    /// that the value is live out of.
+    pub(super) fn find_resets(&mut self) {
         let positions = &self.control.positions;
-        for (&value, &variable) in &self.frozen {
-            let Some(&number) = self.left.get(&value) else { continue };
-            self.control.thaw.entry(number).or_default().push(variable);
-            // Written where the value is, and forgotten on the ways into the loop.
-            if let Some(home) = self.uniformity.home(value) {
+        for (&value, &variable) in &self.live_outs {
+            let Some(&number) = self.exited_loops.get(&value) else { continue };
+            self.control.live_outs.entry(number).or_default().push(variable);
+            // Written in the defining block, and reset on the loop's entry edges.
+            if let Some(home) = self.uniformity.defining_block(value) {
                 let header = self.uniformity.loops.all[number].header;
                 let from = self.control.predecessors[header].iter().copied().chain([home]);
                 let mut at: SmallVec<[u32; 4]> = from.map(|block| positions[block]).collect();
@@ -59,25 +62,26 @@ impl Widen<'_> {
         }
     }
 
-    /// Before a loop is entered, what lanes took out of an earlier run of it is forgotten.
-    pub(super) fn thaw(&mut self, target: ir::Block) {
+    /// Before an entry edge of a loop: resets the loop's live-out values, since those of an earlier execution of the
+    /// loop are dead.
+    pub(super) fn reset_live_outs(&mut self, target: ir::Block) {
         let loops = &self.uniformity.loops;
         if loops.headed_by(target).is_none() {
             return;
         }
-        let variables = loops.of(target).and_then(|number| self.control.thaw.get(&number)).cloned();
+        let variables = loops.of(target).and_then(|number| self.control.live_outs.get(&number)).cloned();
         for variable in variables.unwrap_or_default() {
-            self.forget_variable(variable);
+            self.reset_variable(variable);
         }
     }
 
-    pub(super) fn forget_variable(&mut self, variable: Variable) {
+    fn reset_variable(&mut self, variable: Variable) {
         let ty = self.builder.variables.ty(variable);
         let undef = self.builder.emit_one(InstData::Undef { ty });
         self.write(variable, undef);
     }
 
-    /// Passes arguments that replace those before.
+    /// Passes the arguments of an edge that all active lanes take: they replace earlier ones.
     pub(super) fn pass_all(&mut self, call: &BlockCall) {
         let kernel = self.kernel;
         let values: Vec<Value> = call
@@ -92,54 +96,55 @@ impl Widen<'_> {
         }
     }
 
-    /// A value in the form of a parameter.
-    pub(super) fn argument(&mut self, value: ir::Value, param: ir::Value) -> Value {
+    /// The value in the form of the parameter: a vector if the parameter is varying.
+    fn argument(&mut self, value: ir::Value, param: ir::Value) -> Value {
         match self.uniformity.shape(param) {
             Shape::Varying => self.vector(value),
             _ => self.get(value),
         }
     }
 
-    /// Some lanes wait at a block.
-    pub(super) fn park(&mut self, call: &BlockCall, lanes: Value) {
+    /// Adds the edge mask `lanes` to the target's block-in mask, and selects the edge's arguments in these lanes.
+    pub(super) fn add_edge(&mut self, call: &BlockCall, lanes: Value) {
         if self.builder.kernel.constant(lanes) == Some(0) {
             return;
         }
         let kernel = self.kernel;
         let back = self.control.positions[call.block] <= self.control.positions[self.block];
-        // The first branch finds nobody there. Only its first edge, though: a switch may have several to one block.
-        let first = !back && self.control.first.get(&call.block) == Some(&self.block);
+        // The first branch in the layout finds an empty mask, at its first edge: a switch may have several to one
+        // block.
+        let first = !back && self.control.first_branch.get(&call.block) == Some(&self.block);
         if first {
-            self.control.first.remove(&call.block);
+            self.control.first_branch.remove(&call.block);
         }
-        // A header's lanes come from its latch alone.
+        // A header has one entry edge and one back edge: each of them replaces the mask.
         let alone = first || back || self.uniformity.loops.headed_by(call.block).is_some();
         if !back {
-            self.thaw(call.block);
+            self.reset_live_outs(call.block);
         }
-        if self.uniformity.flow.whole(call.block).is_none() {
-            let parked = self.parked_variable(call.block);
+        if self.uniformity.linearization.reconverges(call.block).is_none() {
+            let block_in = self.block_in_variable(call.block);
             let all = if alone {
                 lanes
             } else {
-                let before = self.read(parked);
+                let before = self.read(block_in);
                 self.builder.or(before, lanes)
             };
-            self.write(parked, all);
+            self.write(block_in, all);
         }
         for (&arg, &param) in call.args.iter().zip(&kernel.blocks[call.block].params) {
-            // What these lanes never read may be whatever lanes before them passed.
+            // These lanes never read the parameter, so the arguments of earlier edges can stay.
             if !alone && self.fillers.contains(arg) {
                 continue;
             }
             let value = self.argument(arg, param);
             let passed = self.passed_variable(param);
             let value = if alone {
-                // Lanes of other edges come later.
+                // The other lanes are selected by later edges.
                 if first { self.builder.held_by(lanes, value) } else { value }
             } else {
                 let before = self.read(passed);
-                // What lanes share is replaced for all of them, if one takes this edge.
+                // A uniform or lane-affine parameter is one scalar for all lanes: replaced if any lane takes the edge.
                 let shared = self.uniformity.shape(param) != Shape::Varying;
                 let condition = if shared { self.builder.any(lanes) } else { lanes };
                 self.builder.select(condition, value, before)

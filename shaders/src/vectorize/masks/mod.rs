@@ -1,8 +1,8 @@
-//! Control flow: uniform branches stay branches, the others park their lanes.
+//! Control-flow linearization: uniform branches stay branches, divergent branches become edge masks.
 //!
-//! Every scalar block has a SIMD block, in the layout's order. A parked block begins with its lanes, and is jumped over
-//! without any. Parameters, parked lanes and values that several blocks use are variables; `ssa` makes block parameters
-//! of them where that is needed.
+//! Every scalar block has a SIMD block, in the layout's order. A block that a divergent branch leads to begins with its
+//! block-in mask; a branch skips it if the mask is empty. Parameters, block-in masks and values that several blocks use
+//! are variables; `ssa` makes block parameters of them where that is needed.
 
 mod edge_masks;
 
@@ -18,43 +18,43 @@ use crate::simd::dominance::Extent;
 use crate::simd::ssa::{Unwritten, Variable, Writers};
 use crate::simd::{self, InstData};
 
-/// Where lanes are, while blocks are translated.
+/// The masks of blocks and edges during translation.
 #[derive(Debug, Default)]
 pub(super) struct Control {
     /// The SIMD block of each scalar block.
     blocks: SecondaryMap<ir::Block, Option<Block>>,
-    /// Where a divergent loop ends.
+    /// By loop: the SIMD block that decides whether a divergent loop has another iteration.
     loop_ends: Vec<Option<Block>>,
     pub(super) positions: SecondaryMap<ir::Block, u32>,
     predecessors: Predecessors,
-    /// Positions of blocks in which subgroups stop.
+    /// Positions of the blocks in which subgroups suspend, ascending.
     stops: Vec<u32>,
-    /// Blocks that run for all of the subgroup's lanes.
-    full: EntitySet<ir::Block>,
-    /// Lanes parked at a block.
-    parked: HashMap<ir::Block, Variable>,
-    /// What is passed to a parameter.
+    /// Convergent blocks: they run for all of the subgroup's lanes.
+    convergent: EntitySet<ir::Block>,
+    /// By block: its block-in mask.
+    block_in: HashMap<ir::Block, Variable>,
+    /// By parameter: the argument.
     passed: HashMap<ir::Value, Variable>,
-    /// The lanes of a block all of which come together later.
-    whole: HashMap<ir::Block, Variable>,
-    /// The lanes that are on now.
+    /// By block with a divergent branch: its mask, which the reconvergence point takes over.
+    at_split: HashMap<ir::Block, Variable>,
+    /// The mask of the active lanes.
     lanes: Option<Variable>,
-    /// Branches that are the first to park lanes at a block, so that none are there yet.
-    first: HashMap<ir::Block, ir::Block>,
-    /// By block: those that it dominates at once, where lanes will be parked. Nobody waits there yet.
-    fresh: HashMap<ir::Block, Vec<ir::Block>>,
-    /// By loop: values to forget before it is entered.
-    thaw: HashMap<usize, Vec<Variable>>,
-    /// After the last subgroup's instruction.
+    /// By block: the first branch in the layout that leads there, which finds an empty block-in mask.
+    first_branch: HashMap<ir::Block, ir::Block>,
+    /// By block: the blocks that it immediately dominates whose block-in masks are empty until its terminator.
+    empty_after: HashMap<ir::Block, Vec<ir::Block>>,
+    /// By loop: live-out values to reset before it is entered.
+    live_outs: HashMap<usize, Vec<Variable>>,
+    /// Follows the subgroup's last instruction.
     end: Option<Block>,
 }
 
 impl Widen<'_> {
-    /// Translates all blocks, from the current SIMD block on; all ways end in `end`.
+    /// Translates all blocks, from the current SIMD block on; all paths end in `end`.
     ///
     /// # Errors
     ///
-    /// That takes too long: what is built is no kernel then.
+    /// The compile-time budget is spent: the kernel is incomplete then.
     pub(super) fn region(&mut self, end: Block) -> Result<(), Unsupported> {
         self.prepare(end);
         let kernel = self.kernel;
@@ -79,31 +79,32 @@ impl Widen<'_> {
         self.control.predecessors = predecessors(kernel);
         self.control.stops = self.stops();
         self.control.loop_ends = vec![None; self.uniformity.loops.all.len()];
-        self.control.full = self.uniformity.full(kernel);
+        self.control.convergent = self.uniformity.convergent_blocks(kernel);
         for &block in &kernel.layout {
-            let flow = &self.uniformity.flow;
-            let known = self.control.full.contains(block) && !flow.maybe_empty(block);
-            if let Some(from) = flow.whole(block).filter(|_| !known) {
-                self.whole_variable(from);
+            let linearization = &self.uniformity.linearization;
+            let known = self.control.convergent.contains(block) && !linearization.maybe_empty(block);
+            if let Some(from) = linearization.reconverges(block).filter(|_| !known) {
+                self.split_variable(from);
             }
             for call in targets(kernel, block) {
                 if self.control.positions[call.block] > self.control.positions[block]
-                    && !self.uniformity.flow.leaves(block, call.block)
+                    && !self.uniformity.linearization.leaves(block, call.block)
                 {
-                    self.control.first.entry(call.block).or_insert(block);
+                    self.control.first_branch.entry(call.block).or_insert(block);
                 }
             }
         }
-        // A block may be reached out of a divergent loop before its first edge in order: then none is the first.
+        // Lanes that exit a divergent loop may reach a block before the first other edge in the layout: then no branch
+        // finds an empty mask.
         for &block in &kernel.layout {
             for call in targets(kernel, block) {
-                if self.uniformity.flow.leaves(block, call.block) {
-                    self.control.first.remove(&call.block);
+                if self.uniformity.linearization.leaves(block, call.block) {
+                    self.control.first_branch.remove(&call.block);
                 }
             }
         }
-        self.find_thaws();
-        self.find_fresh();
+        self.find_resets();
+        self.find_empty_masks();
     }
 
     fn simd_block(&mut self, block: ir::Block) -> Block {
@@ -133,23 +134,28 @@ impl Widen<'_> {
         *self.control.lanes.get_or_insert_with(|| variables.declare(Type::Mask, Unwritten::Empty))
     }
 
-    fn parked_variable(&mut self, block: ir::Block) -> Variable {
-        if let Some(&variable) = self.control.parked.get(&block) {
+    fn block_in_variable(&mut self, block: ir::Block) -> Variable {
+        if let Some(&variable) = self.control.block_in.get(&block) {
             return variable;
         }
         let writers = self.writers_before(block);
         let variable = self.builder.variables.declare_of(Type::Mask, Unwritten::Empty, writers);
-        self.control.parked.insert(block, variable);
+        self.control.block_in.insert(block, variable);
         variable
     }
 
-    fn whole_variable(&mut self, from: ir::Block) -> Variable {
+    fn split_variable(&mut self, from: ir::Block) -> Variable {
         let writers = Writers::only(self.control.positions[from]);
         let variables = &mut self.builder.variables;
-        *self.control.whole.entry(from).or_insert_with(|| variables.declare_of(Type::Mask, Unwritten::Empty, writers))
+        *self
+            .control
+            .at_split
+            .entry(from)
+            .or_insert_with(|| variables.declare_of(Type::Mask, Unwritten::Empty, writers))
     }
 
-    /// Where that is written which lanes bring to a block: where they come from, where nobody waits for it yet, and there.
+    /// Where a block's block-in mask and arguments are written: in its predecessors, in its immediate dominator, which
+    /// empties them, and in the block itself.
     fn writers_before(&self, block: ir::Block) -> Writers {
         let positions = &self.control.positions;
         let from = self.control.predecessors[block].iter().copied().chain(self.uniformity.dominators.idom(block));
@@ -159,7 +165,7 @@ impl Widen<'_> {
         Writers::Of { owner: positions[block], before: true, at }
     }
 
-    /// What a loop is, for variables.
+    /// The positions of a loop's first and last block, and whether subgroups suspend in it.
     fn extent(&self, number: usize) -> Extent {
         let positions = &self.control.positions;
         let found = &self.uniformity.loops.all[number];
@@ -177,7 +183,8 @@ impl Widen<'_> {
         if let Some(&variable) = self.control.passed.get(&param) {
             return variable;
         }
-        let writers = self.uniformity.home(param).map_or(Writers::Everywhere, |home| self.writers_before(home));
+        let writers =
+            self.uniformity.defining_block(param).map_or(Writers::Everywhere, |home| self.writers_before(home));
         let variable = self.builder.variables.declare_of(ty, Unwritten::Undef, writers);
         self.note_common(variable, param);
         self.control.passed.insert(param, variable);
@@ -194,13 +201,13 @@ impl Widen<'_> {
         self.builder.read(variable, block)
     }
 
-    /// Begins a block: finds its lanes and parameters.
+    /// Begins a block: defines its mask and parameters.
     fn enter(&mut self, block: ir::Block) {
         let here = self.simd_block(block);
         self.builder.switch_to(here);
         self.block = block;
         self.local.clear();
-        self.behind.clear();
+        self.address_offsets.clear();
         self.samples.clear();
         match self.uniformity.loops.of(block) {
             Some(number) if self.uniformity.loops.all[number].header == block => {
@@ -213,8 +220,8 @@ impl Widen<'_> {
         let lanes = self.lanes_variable();
         self.write(lanes, self.exec);
         self.note_exec();
-        if let Some(&whole) = self.control.whole.get(&block) {
-            self.write(whole, self.exec);
+        if let Some(&at_split) = self.control.at_split.get(&block) {
+            self.write(at_split, self.exec);
         }
         let kernel = self.kernel;
         for &param in &kernel.blocks[block].params {
@@ -224,48 +231,49 @@ impl Widen<'_> {
         }
     }
 
-    /// Notes in the SIMD block which lanes it works for.
+    /// Records the execution mask in the SIMD block.
     pub(super) fn note_exec(&mut self) {
         let block = self.builder.current();
         self.builder.kernel.blocks[block].exec = Some(self.exec);
     }
 
-    /// The lanes of a block; control goes elsewhere if there are none.
+    /// The mask of a block. Adds the branch that skips the block if the mask is empty.
     fn lanes_of(&mut self, block: ir::Block) -> Value {
-        let full = self.control.full.contains(block);
-        let flow = &self.uniformity.flow;
-        if !flow.is_parked(block) {
+        let convergent = self.control.convergent.contains(block);
+        let linearization = &self.uniformity.linearization;
+        if !linearization.has_block_in_mask(block) {
             let lanes = self.lanes_variable();
-            return if full { self.subgroup.lanes } else { self.read(lanes) };
+            return if convergent { self.subgroup.lanes } else { self.read(lanes) };
         }
-        let lanes = match flow.whole(block) {
-            // Lanes that come here at all are all lanes; where control may come without, that has to be seen.
-            _ if full && !flow.maybe_empty(block) => self.subgroup.lanes,
+        let lanes = match linearization.reconverges(block) {
+            // A convergent block has all lanes or none: its mask is only read if it may be empty.
+            _ if convergent && !linearization.maybe_empty(block) => self.subgroup.lanes,
             Some(from) => {
-                let whole = self.whole_variable(from);
-                self.read(whole)
+                let at_split = self.split_variable(from);
+                self.read(at_split)
             }
             None => {
-                let parked = self.parked_variable(block);
-                let lanes = self.read(parked);
+                let block_in = self.block_in_variable(block);
+                let lanes = self.read(block_in);
                 let none = self.builder.constant(Type::Mask, 0);
-                self.write(parked, none);
+                // The next iteration of a loop around the block begins with an empty mask.
+                self.write(block_in, none);
                 lanes
             }
         };
-        if flow.maybe_empty(block) {
+        if linearization.maybe_empty(block) {
             let any = self.builder.any(lanes);
             let body = self.builder.create_block();
-            let instead = self.outside(flow.instead(block));
+            let instead = self.next_block_after_loops(linearization.instead(block));
             self.builder.branch(any, body, instead);
             self.builder.switch_to(body);
             self.builder.seal(body);
         }
-        if full { self.subgroup.lanes } else { lanes }
+        if convergent { self.subgroup.lanes } else { lanes }
     }
 
-    /// The SIMD block where control goes on.
-    fn place(&mut self, next: Next) -> Block {
+    /// The SIMD block that runs next.
+    fn next_block(&mut self, next: Next) -> Block {
         match next {
             Next::Block(block) => self.simd_block(block),
             Next::LoopEnd(number) => self.loop_end(number),
@@ -273,19 +281,19 @@ impl Widen<'_> {
         }
     }
 
-    /// Where control goes on from a block that is not a loop's latch: no lanes went back to the loop's header in this
-    /// trip, so a loop that comes to its end is over.
-    fn outside(&mut self, mut next: Next) -> Block {
+    /// As [`Widen::next_block`], for a block that is not a latch: no lane took a back edge in this iteration, so the
+    /// end of a loop is replaced by what follows the loop.
+    fn next_block_after_loops(&mut self, mut next: Next) -> Block {
         while let Next::LoopEnd(number) = next {
-            next = self.uniformity.flow.after_loop(number);
+            next = self.uniformity.linearization.after_loop(number);
         }
-        self.place(next)
+        self.next_block(next)
     }
 
-    /// Ends the current block; what its terminator asks for.
+    /// Translates the terminator of the current block.
     pub(super) fn leave(&mut self, data: &Scalar) {
         let block = self.block;
-        self.begin_fresh();
+        self.empty_masks();
         match data {
             Scalar::Jump { to } => self.follow(to),
             Scalar::Branch { condition, then, otherwise } if self.shape(*condition) == Shape::Uniform => {
@@ -300,9 +308,9 @@ impl Widen<'_> {
                 let condition = self.vector(*condition);
                 let lanes = self.builder.and(self.exec, condition);
                 let others = self.builder.and_not(self.exec, condition);
-                self.park(then, lanes);
-                self.park(otherwise, others);
-                self.go(self.uniformity.flow.after(block));
+                self.add_edge(then, lanes);
+                self.add_edge(otherwise, others);
+                self.go(self.uniformity.linearization.after(block));
             }
             Scalar::Switch { selector, default, cases } if self.shape(*selector) == Shape::Uniform => {
                 let selector = self.scalar(*selector);
@@ -325,25 +333,25 @@ impl Widen<'_> {
                     let equal = self.builder.pure(ir::Op::IEq, &[selector, literal]);
                     let lanes = self.builder.and(self.exec, equal);
                     rest = self.builder.and_not(rest, equal);
-                    self.park(call, lanes);
+                    self.add_edge(call, lanes);
                 }
-                self.park(default, rest);
-                self.go(self.uniformity.flow.after(block));
+                self.add_edge(default, rest);
+                self.go(self.uniformity.linearization.after(block));
             }
-            _ => self.go(self.uniformity.flow.after(block)),
+            _ => self.go(self.uniformity.linearization.after(block)),
         }
     }
 
-    /// Goes on after all lanes of the block have been parked, or have ended.
+    /// Ends a block the lanes of which have all been added to block-in masks, or have returned.
     fn go(&mut self, next: Next) {
         let latch = targets(self.kernel, self.block)
             .iter()
             .any(|call| self.control.positions[call.block] <= self.control.positions[self.block]);
-        let place = if latch { self.place(next) } else { self.outside(next) };
-        self.builder.jump(place);
+        let block = if latch { self.next_block(next) } else { self.next_block_after_loops(next) };
+        self.builder.jump(block);
     }
 
-    /// An edge of a uniform branch, which all lanes take, in a block of its own.
+    /// An edge of a uniform branch, which all active lanes take, in a separate block.
     fn follow_from(&mut self, edge: Block, call: &BlockCall) {
         self.builder.switch_to(edge);
         self.builder.seal(edge);
@@ -351,29 +359,35 @@ impl Widen<'_> {
         self.follow(call);
     }
 
-    /// All lanes take an edge.
+    /// An edge that all active lanes take.
     fn follow(&mut self, call: &BlockCall) {
         let (from, to) = (self.control.positions[self.block], self.control.positions[call.block]);
         if to <= from {
             return self.repeat(call);
         }
-        let flow = &self.uniformity.flow;
-        if flow.is_parked(call.block) {
-            self.park(call, self.exec);
+        let linearization = &self.uniformity.linearization;
+        if linearization.has_block_in_mask(call.block) {
+            self.add_edge(call, self.exec);
         } else {
-            self.thaw(call.block);
+            self.reset_live_outs(call.block);
             self.pass_all(call);
         }
-        // Lanes may wait before the target, or for the end of a loop that is left.
+        // Other lanes may have to run first: in a block before the target, or in the next iteration of a loop that this
+        // edge exits.
         let target = Next::Block(call.block);
-        let next = match flow.instead(self.block) {
+        let next = match linearization.instead(self.block) {
             Next::Block(other) if self.control.positions[other] < to => Next::Block(other),
             Next::LoopEnd(number) if self.leaves(number, to) => Next::LoopEnd(number),
             _ => target,
         };
-        debug_assert!(next == target || flow.is_parked(call.block), "{} to {}", self.block, call.block);
-        let place = self.outside(next);
-        self.builder.jump(place);
+        debug_assert!(
+            next == target || linearization.has_block_in_mask(call.block),
+            "{} to {}",
+            self.block,
+            call.block
+        );
+        let block = self.next_block_after_loops(next);
+        self.builder.jump(block);
     }
 
     fn leaves(&self, number: usize, to: u32) -> bool {
@@ -381,47 +395,47 @@ impl Widen<'_> {
         last.is_none_or(|&last| to > self.control.positions[last])
     }
 
-    /// All lanes go back to a loop's header.
+    /// A back edge that all active lanes take.
     fn repeat(&mut self, call: &BlockCall) {
         self.pass_all(call);
         let number = self.uniformity.loops.of(call.block).unwrap_or(0);
-        if self.uniformity.flow.is_divergent(number) {
-            let parked = self.parked_variable(call.block);
-            self.write(parked, self.exec);
+        if self.uniformity.linearization.is_divergent(number) {
+            let block_in = self.block_in_variable(call.block);
+            self.write(block_in, self.exec);
         }
         self.poll(number, self.exec);
         let header = self.simd_block(call.block);
         self.builder.jump(header);
     }
 
-    /// Asks whether the kernel is to stop, on the way back to a loop's header, where these lanes go.
+    /// On the back edge of a loop, which `lanes` take: polls the stop flag, unless the loop's trip count is bounded.
     fn poll(&mut self, number: usize, lanes: Value) {
-        if self.short[number].is_none() {
+        if self.trip_counts[number].is_none() {
             let at = self.kernel.word_of_loop(self.uniformity.loops.all[number].header);
             self.builder.emit(InstData::Poll { at, lanes: Some([self.subgroup.number, lanes]) });
         }
     }
 
-    /// Divergent loops that end after a block, inner ones first, and uniform ones.
+    /// Loops the last block of which is `block`, inner ones first.
     fn loops_ending(&self, block: ir::Block) -> Vec<usize> {
         let loops = &self.uniformity.loops;
         let around = std::iter::successors(loops.of(block), |&number| loops.all[number].parent);
-        // A loop that goes on behind the block is in loops that do, too.
+        // If a loop has a later block, so have the loops around it.
         around.take_while(|&number| loops.all[number].blocks.last() == Some(&block)).collect()
     }
 
-    /// Ends a loop: a divergent one goes on while lanes are parked at its header.
+    /// Ends a loop: a divergent one has another iteration while its header's block-in mask has lanes.
     fn close(&mut self, number: usize) {
         let header = self.uniformity.loops.all[number].header;
         let top = self.simd_block(header);
         if let Some(end) = self.control.loop_ends[number] {
             self.builder.switch_to(end);
             self.builder.seal(end);
-            let parked = self.parked_variable(header);
-            let lanes = self.read(parked);
+            let block_in = self.block_in_variable(header);
+            let lanes = self.read(block_in);
             let any = self.builder.any(lanes);
             let back = self.builder.create_block();
-            let out = self.place(self.uniformity.flow.after_loop(number));
+            let out = self.next_block(self.uniformity.linearization.after_loop(number));
             self.builder.branch(any, back, out);
             self.builder.switch_to(back);
             self.builder.seal(back);
@@ -432,13 +446,13 @@ impl Widen<'_> {
         self.builder.variables.dominance.close_loop();
     }
 
-    /// After a barrier: the lanes and what is local have to be found anew.
+    /// After a barrier: reads the mask again, and drops cached values of the code before it.
     pub(super) fn resume(&mut self) {
         self.local.clear();
-        self.behind.clear();
+        self.address_offsets.clear();
         self.samples.clear();
         let lanes = self.lanes_variable();
-        self.exec = if self.control.full.contains(self.block) { self.subgroup.lanes } else { self.read(lanes) };
+        self.exec = if self.control.convergent.contains(self.block) { self.subgroup.lanes } else { self.read(lanes) };
         self.note_exec();
     }
 }

@@ -1,4 +1,5 @@
-//! Gives each loop one edge into it and one back to its header, which the analysis of the lanes' ways asks for.
+//! Canonical loops: each loop gets one entry edge and one back edge, as the linearization requires. Blocks end after
+//! barriers.
 
 use cranelift_entity::EntitySet;
 use smallvec::SmallVec;
@@ -6,9 +7,9 @@ use smallvec::SmallVec;
 use crate::analysis::{Dominators, Loops, positions, predecessors};
 use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Value, ValueDef};
 
-/// The kernel with a block before each loop that has several edges into it, and one behind each with several back;
-/// without blocks that control never reaches.
-pub(in crate::vectorize) fn normalise(kernel: &Kernel) -> Kernel {
+/// The kernel with a preheader for each loop with several entry edges, a single latch for each loop with several back
+/// edges, and without unreachable blocks.
+pub(super) fn canonicalize(kernel: &Kernel) -> Kernel {
     let mut kernel = kernel.clone();
     split_at_barriers(&mut kernel);
     let dominators = Dominators::new(&kernel);
@@ -17,23 +18,23 @@ pub(in crate::vectorize) fn normalise(kernel: &Kernel) -> Kernel {
     let predecessors = predecessors(&kernel);
     for found in &loops.all {
         let header = found.header;
-        let (back, into): (Vec<Block>, Vec<Block>) =
+        let (latches, entering): (Vec<Block>, Vec<Block>) =
             predecessors[header].iter().partition(|block| found.latches.contains(block));
-        // The edge into the loop must be the only one of its block: lanes are not split on the way in.
-        let alone = |from: &[Block]| from.len() == 1 && edges(&kernel, from[0]) == 1;
-        if !alone(&into) {
-            funnel(&mut kernel, header, &into);
+        // The preheader's only edge enters the loop, so no branch diverges there.
+        let has_preheader = |from: &[Block]| from.len() == 1 && edges(&kernel, from[0]) == 1;
+        if !has_preheader(&entering) {
+            merge_edges(&mut kernel, header, &entering);
         }
-        if back.len() != 1 || edges_to(&kernel, back[0], header) != 1 {
-            funnel(&mut kernel, header, &back);
+        if latches.len() != 1 || edges_to(&kernel, latches[0], header) != 1 {
+            merge_edges(&mut kernel, header, &latches);
         }
     }
     order(&mut kernel);
     kernel
 }
 
-/// Whether every edge backwards goes to a block that dominates where it comes from.
-pub(in crate::vectorize) fn is_reducible(kernel: &Kernel) -> bool {
+/// Whether every edge to an earlier block of the layout is a back edge: its target dominates its source.
+pub(super) fn is_reducible(kernel: &Kernel) -> bool {
     let (dominators, positions) = (Dominators::new(kernel), positions(kernel));
     let fits = |from: Block, to: Block| positions[to] > positions[from] || dominators.dominates(to, from);
     kernel.layout.iter().all(|&block| {
@@ -42,7 +43,7 @@ pub(in crate::vectorize) fn is_reducible(kernel: &Kernel) -> bool {
     })
 }
 
-/// Lets a block end after each barrier, so that no value is used behind one in the block that defines it.
+/// Splits blocks after each barrier, so that no value is used after a barrier in the block that defines it.
 fn split_at_barriers(kernel: &mut Kernel) {
     let mut layout = Vec::with_capacity(kernel.layout.len());
     for block in std::mem::take(&mut kernel.layout) {
@@ -51,6 +52,7 @@ fn split_at_barriers(kernel: &mut Kernel) {
         let is_barrier = |kernel: &Kernel, inst: Inst| matches!(kernel.insts[inst], InstData::Barrier { .. });
         while let Some(at) = kernel.blocks[block].insts.iter().position(|&inst| is_barrier(kernel, inst)) {
             let insts = kernel.blocks[block].insts.split_off(at + 1);
+            // A terminator without arguments uses no value: it can stay in the barrier's block.
             if let [jump] = insts[..]
                 && matches!(kernel.insts[jump], InstData::Jump { .. } | InstData::Return | InstData::Unreachable)
                 && kernel.insts[jump].targets().iter().all(|call| call.args.is_empty())
@@ -82,8 +84,9 @@ fn edges_to(kernel: &Kernel, block: Block, target: Block) -> usize {
         .map_or(0, |last| kernel.insts[last].targets().iter().filter(|call| call.block == target).count())
 }
 
-/// A block that takes the edges from these blocks to `target`, and jumps there.
-fn funnel(kernel: &mut Kernel, target: Block, from: &[Block]) {
+/// Redirects the edges from these blocks to `target` through a new block, which becomes the target's only predecessor of
+/// them.
+fn merge_edges(kernel: &mut Kernel, target: Block, from: &[Block]) {
     let block = kernel.blocks.push(BlockData::default());
     let types: SmallVec<[_; 4]> = kernel.blocks[target].params.iter().map(|&param| kernel.ty(param)).collect();
     for (index, ty) in types.into_iter().enumerate() {
@@ -105,7 +108,7 @@ fn funnel(kernel: &mut Kernel, target: Block, from: &[Block]) {
     kernel.layout.push(block);
 }
 
-/// A reverse postorder in which each loop is one run of blocks, its latch last.
+/// Sorts the layout in a reverse postorder in which the blocks of a loop are consecutive, its latch last.
 fn order(kernel: &mut Kernel) {
     let dominators = Dominators::new(kernel);
     let loops = Loops::new(kernel, &dominators);
@@ -131,8 +134,9 @@ fn order(kernel: &mut Kernel) {
     kernel.layout = postorder;
 }
 
-/// Where control goes, what is to come last being taken first from the end: at a loop's header all ways out of the
-/// loop, at a selection its merge.
+/// The successors of a block in the order of the depth-first search, which pops them from the end; blocks that it visits
+/// first are last in the layout. So the exits of a loop are pushed last at its header, and the merge block of a selection
+/// at the selection, although the block has no edges to them.
 fn successors(kernel: &Kernel, dominators: &Dominators, loops: &Loops, block: Block) -> Vec<Block> {
     let targets = |block: Block| terminator(kernel, block).map(|last| kernel.insts[last].targets()).unwrap_or_default();
     let mut list: Vec<Block> = targets(block).iter().map(|call| call.block).collect();
@@ -143,8 +147,8 @@ fn successors(kernel: &Kernel, dominators: &Dominators, loops: &Loops, block: Bl
     }
     if let Some(found) = loops.headed_by(block) {
         let inside = |target: Block| loops.of(block).is_some_and(|number| loops.contains(number, target));
-        let ways = found.blocks.iter().flat_map(|&block| targets(block)).map(|call| call.block);
-        list.extend(ways.filter(|&target| !inside(target)));
+        let all = found.blocks.iter().flat_map(|&block| targets(block)).map(|call| call.block);
+        list.extend(all.filter(|&target| !inside(target)));
     }
     list
 }

@@ -1,37 +1,40 @@
-//! Small workgroups side by side: those of 8 x 8 invocations run in pairs, as one of 16 x 8, so that the lanes of a subgroup are a row of
-//! 16 instead of two strips of 8, and those of 1 invocation as one of 16, which fill the lanes.
+//! Workgroup merging: small workgroups that are neighbours in x run as one.
 //!
-//! Nobody can tell if invocations have nothing to do with each other: no barriers and fences, no workgroup memory, no operations of
-//! subgroups, no ids within a subgroup. Nor may one workgroup wait for another, which is over today before the other begins: it would wait
-//! by atomics or by volatile or coherent loads. `WorkgroupId` is that of the first; a kernel that asks for it without the
-//! invocation's place would lose what its lanes share.
+//! Two workgroups of 8 x 8 invocations run as one of 16 x 8, so that the lanes of a subgroup are 16 contiguous invocations
+//! instead of two segments of 8. Sixteen workgroups of 1 invocation run as one of 16, which fills the lanes.
 //!
-//! Where a row of workgroups ends, some lanes are off.
+//! Merging cannot be observed if invocations are independent: no barriers and fences, no workgroup memory, no subgroup
+//! operations, no ids within a workgroup or subgroup. Nor may a workgroup wait for an earlier one, which without merging
+//! ends before it begins: kernels with atomics, volatile or coherent accesses, which could wait, are not merged.
+//! `WorkgroupId.x` differs between merged workgroups, so kernels that read it other than through `GlobalInvocationId.x` are
+//! not merged: it would no longer be uniform.
 //!
-//! Loops that lanes leave one by one are better off with lanes that are near each other in both directions, as an 8 x 2 strip is: they wait
-//! less for the longest. Their workgroups stay alone if they fill the lanes.
+//! The last merged workgroup in x may have inactive lanes.
+//!
+//! Divergent loops run faster if the lanes of a subgroup are close to each other in x and y, as 8 x 2 invocations are:
+//! trip counts differ less. Workgroups with such loops are not merged if they fill the lanes without merging.
 
 use crate::analysis::Uniformity;
 use crate::ir::{BuiltIn, Inst, InstData, Kernel, Op, Type, Value, ValueDef, VariableSpace};
 use crate::simd::LANES;
 
-/// Subgroups of those that run abreast for each that one workgroup has, at most: where rows have one workgroup only, the others have
-/// no lanes that are on.
-const MAX_MERGED: u32 = 4;
+/// Ratio of the subgroups after merging to those of one workgroup. It is the slowdown of a dispatch of one workgroup in x,
+/// in which the lanes of the other merged workgroups are inactive.
+const MAX_SUBGROUP_RATIO: u32 = 4;
 
-/// Makes workgroups run abreast if that is better; how many.
-pub(in crate::vectorize) fn set_abreast(kernel: &mut Kernel, uniformity: &Uniformity) -> u32 {
+/// Merges workgroups if that is profitable. Gives how many, or 1.
+pub(super) fn merge(kernel: &mut Kernel, uniformity: &Uniformity) -> u32 {
     let [x, y, z] = kernel.workgroup_size;
-    let abreast = LANES / x.max(1);
-    if abreast < 2 || !LANES.is_multiple_of(x) {
+    let merged_workgroups = LANES / x.max(1);
+    if merged_workgroups < 2 || !LANES.is_multiple_of(x) {
         return 1;
     }
-    let alone = kernel.invocations().div_ceil(LANES);
-    if y.saturating_mul(z) > MAX_MERGED * alone || !is_apart(kernel) {
+    let subgroups = kernel.invocations().div_ceil(LANES);
+    if y.saturating_mul(z) > MAX_SUBGROUP_RATIO * subgroups || !is_independent(kernel) {
         return 1;
     }
-    let full = kernel.invocations().is_multiple_of(LANES);
-    if full && has_divergent_loops(uniformity) {
+    let fills_lanes = kernel.invocations().is_multiple_of(LANES);
+    if fills_lanes && has_divergent_loops(uniformity) {
         return 1;
     }
     for block in kernel.layout.clone() {
@@ -39,11 +42,11 @@ pub(in crate::vectorize) fn set_abreast(kernel: &mut Kernel, uniformity: &Unifor
         for inst in std::mem::take(&mut kernel.blocks[block].insts) {
             match kernel.insts[inst] {
                 InstData::BuiltIn { builtin: BuiltIn::GlobalInvocationId, component: 0 } => {
-                    spell_out(kernel, inst, x, &mut insts);
+                    expand_id(kernel, inst, x, &mut insts);
                 }
-                // In workgroups that are one wide, it is the invocation's.
+                // In workgroups of width 1, it equals the invocation's global id.
                 InstData::BuiltIn { builtin: BuiltIn::WorkgroupId, component: 0 } => {
-                    spell_out(kernel, inst, 1, &mut insts);
+                    expand_id(kernel, inst, 1, &mut insts);
                 }
                 _ => {}
             }
@@ -52,16 +55,16 @@ pub(in crate::vectorize) fn set_abreast(kernel: &mut Kernel, uniformity: &Unifor
         kernel.blocks[block].insts = insts;
     }
     kernel.workgroup_size[0] = LANES;
-    abreast
+    merged_workgroups
 }
 
-/// Whether lanes leave loops one by one.
+/// Whether the kernel has a divergent loop.
 fn has_divergent_loops(uniformity: &Uniformity) -> bool {
     uniformity.loops.all.iter().any(|found| uniformity.is_divergent(found.header))
 }
 
-/// Whether invocations have nothing to do with each other.
-fn is_apart(kernel: &Kernel) -> bool {
+/// Whether invocations are independent of each other, and read no id that merging changes.
+fn is_independent(kernel: &Kernel) -> bool {
     let mut insts = kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
     let is_shared = |space: VariableSpace| space == VariableSpace::Workgroup;
     insts.all(|&inst| match &kernel.insts[inst] {
@@ -84,8 +87,9 @@ fn is_apart(kernel: &Kernel) -> bool {
     }) && !kernel.variables.values().any(|variable| is_shared(variable.space))
 }
 
-/// Makes a global id the sum of what it is made of, in front of which go the parts.
-fn spell_out(kernel: &mut Kernel, inst: Inst, size: u32, insts: &mut Vec<Inst>) {
+/// Replaces `inst` by `WorkgroupId.x * size + LocalInvocationId.x`, the operands of which are added to `insts`. The local
+/// id counts across merged workgroups; `WorkgroupId.x` is that of the first.
+fn expand_id(kernel: &mut Kernel, inst: Inst, size: u32, insts: &mut Vec<Inst>) {
     let mut emit = |data: InstData| -> Value {
         let inst = kernel.insts.push(data);
         let value = kernel.values.push(ValueDef::Result { inst, ty: Type::I32 });

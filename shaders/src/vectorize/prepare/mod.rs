@@ -29,7 +29,7 @@ pub(super) struct Prepared {
     pub(super) kernel: Kernel,
     pub(super) uniformity: Uniformity,
     /// How many workgroups share the lanes of a subgroup.
-    pub(super) abreast: u32,
+    pub(super) merged_workgroups: u32,
     pub(super) serial: Serial,
     /// Arguments that stand for nothing: lanes that pass one never read the parameter.
     pub(super) fillers: EntitySet<Value>,
@@ -41,7 +41,7 @@ pub(super) struct Prepared {
 ///
 /// What the SIMD form cannot express, or not in reasonable space.
 pub(super) fn prepare(kernel: &Kernel) -> Result<Prepared, Unsupported> {
-    let mut kernel = canonicalize_loops::normalise(kernel);
+    let mut kernel = canonicalize_loops::canonicalize(kernel);
     if kernel.layout.len() > MAX_BLOCKS {
         return Err(Unsupported(format!("{} blocks are more than {MAX_BLOCKS}", kernel.layout.len())));
     }
@@ -52,12 +52,12 @@ pub(super) fn prepare(kernel: &Kernel) -> Result<Prepared, Unsupported> {
     let mut uniformity = Uniformity::new(&kernel);
     let fillers = unify_exits::unify(&mut kernel, &uniformity);
     if fillers.is_some() {
-        kernel = canonicalize_loops::normalise(&kernel);
+        kernel = canonicalize_loops::canonicalize(&kernel);
         uniformity = Uniformity::new(&kernel);
     }
     enough(&kernel)?;
-    let abreast = merge_workgroups::set_abreast(&mut kernel, &uniformity);
-    if abreast > 1 {
+    let merged_workgroups = merge_workgroups::merge(&mut kernel, &uniformity);
+    if merged_workgroups > 1 {
         uniformity = Uniformity::new(&kernel);
     }
     let mut serial = Serial::default();
@@ -70,5 +70,5 @@ pub(super) fn prepare(kernel: &Kernel) -> Result<Prepared, Unsupported> {
     enough(&kernel)?;
     #[cfg(debug_assertions)]
     ir::verify(&kernel).unwrap_or_else(|error| panic!("preparing for widening makes a bad kernel: {error}\n{kernel}"));
-    Ok(Prepared { kernel, uniformity, abreast, serial, fillers: fillers.unwrap_or_default() })
+    Ok(Prepared { kernel, uniformity, merged_workgroups, serial, fillers: fillers.unwrap_or_default() })
 }

@@ -8,7 +8,7 @@
 use cranelift_entity::EntitySet;
 use smallvec::SmallVec;
 
-use crate::analysis::{Loop, Patterns, Shape, Uniformity, predecessors};
+use crate::analysis::{LaneOffsetTable, Loop, Shape, Uniformity, predecessors};
 use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Op, Place, Type, Value, ValueDef, Width};
 use crate::opt::Clobbers;
 
@@ -64,7 +64,7 @@ fn plans(kernel: &Kernel, uniformity: &Uniformity) -> Vec<Plan> {
         }
         let mut inside: EntitySet<Block> = EntitySet::new();
         inside.extend(found.blocks.iter().copied());
-        let changes = |value: Value| uniformity.home(value).is_some_and(|home| inside.contains(home));
+        let changes = |value: Value| uniformity.defining_block(value).is_some_and(|home| inside.contains(home));
         for &block in found.blocks.iter().skip(1) {
             if loops.of(block) != Some(number) || !uniformity.dominators.dominates(block, latch) {
                 continue;
@@ -107,7 +107,7 @@ fn plans(kernel: &Kernel, uniformity: &Uniformity) -> Vec<Plan> {
 
 /// Whether lanes load words that are not next to each other.
 fn is_apart(shape: Shape) -> bool {
-    !matches!(shape, Shape::Uniform | Shape::Pattern(Patterns::ROW))
+    !matches!(shape, Shape::Uniform | Shape::Affine(LaneOffsetTable::CONTIGUOUS))
 }
 
 /// Parameters of the header that are one more on each trip.

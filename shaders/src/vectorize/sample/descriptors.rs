@@ -4,7 +4,7 @@ use crate::image::address::PLACES;
 use crate::image::{Field, Filter, Swizzle, Wrap, bytes, direct};
 use crate::ir::Op;
 use crate::simd::{InstData, LANES, WideOp};
-use crate::vectorize::access::address::Region;
+use crate::vectorize::access::address::MemoryRegion;
 use crate::vectorize::{Value, Widen};
 
 /// Numbers of image and sampler, whether there are layers, whether the level of detail is the constant 0.
@@ -110,7 +110,7 @@ impl Widen<'_> {
             lasts,
             pitch: self.words(row_pitch),
             layer_pitch: self.words(outer_pitch),
-            rows: [memory, self.skip(memory, below)].map(|Region { base, len }| (base, self.count(len, 4))),
+            rows: [memory, self.skip(memory, below)].map(|MemoryRegion { base, len }| (base, self.count(len, 4))),
         };
         self.samples.sources.insert((image, arrayed), source);
         source

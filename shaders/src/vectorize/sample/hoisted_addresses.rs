@@ -55,7 +55,7 @@ impl Widen<'_> {
 
     /// Computes a value of this block before its turn. Whether it is there.
     fn compute_early(&mut self, value: ir::Value, left: &mut usize) -> bool {
-        if self.uniformity.home(value) != Some(self.block) || self.is_defined(value) {
+        if self.uniformity.defining_block(value) != Some(self.block) || self.is_defined(value) {
             return true;
         }
         let ValueDef::Result { inst, .. } = self.kernel.values[value] else { return true };

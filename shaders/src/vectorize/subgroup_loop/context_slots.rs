@@ -1,9 +1,10 @@
-//! Values that become each other over a barrier share a place in the subgroup's frame.
+//! Coalesces the slots in the subgroup's frame of a loop-carried value and of the value that replaces it after a
+//! barrier.
 //!
-//! A sum that a loop with barriers carries is two values: what the loop's header has, and what goes back to it after the barrier.
-//! With a place each, it would be copied from one to the other on every trip. Where nobody needs the one any more once the other is
-//! stored, one place does for both: what comes back over the barrier lies there already, and only the ways that bring something else
-//! to the header store it.
+//! A sum that a loop with barriers carries is two values: the header's parameter, and the argument of the back edge.
+//! With a slot for each, it would be copied from one to the other in every iteration. If their live ranges do not
+//! overlap, they share a slot: the back edge's argument is in it already, and only edges with other arguments store to
+//! it.
 
 mod conflicts;
 
@@ -12,64 +13,71 @@ use foldhash::HashMap;
 use smallvec::SmallVec;
 
 use self::conflicts::Conflicts;
-use super::Part;
+use super::ParallelRegion;
 use crate::simd::{Inst, InstData, Kernel};
 use crate::vectorize::{Block, Type, Value};
 
-/// Lets vectors share places in the frame at address `frame`, of which `bytes` are in use. Gives the bytes that remain. The
-/// kernel's blocks are those of one subgroup: where a part's stop ends, the part begins.
-pub(in crate::vectorize) fn share(kernel: &mut Kernel, parts: &[Part], frame: Value, bytes: u32) -> u32 {
-    let mut slots =
-        Slots { kernel, frame, next: SecondaryMap::new(), before: SecondaryMap::new(), loads: HashMap::default() };
+/// Coalesces slots of vectors in the frame at address `frame`, of which `bytes` are in use. Gives the bytes that remain
+/// in use. The kernel's blocks are those of one subgroup, so each region's stop is a predecessor of the region.
+pub(super) fn share(kernel: &mut Kernel, regions: &[ParallelRegion], frame: Value, bytes: u32) -> u32 {
+    let mut slots = ContextSlots {
+        kernel,
+        frame,
+        successors: SecondaryMap::new(),
+        predecessors: SecondaryMap::new(),
+        loads: HashMap::default(),
+    };
     if !slots.find_loads() {
         return bytes;
     }
-    slots.connect(parts);
-    let moves = slots.moves();
-    if moves.is_empty() {
+    slots.connect(regions);
+    let copies = slots.copies();
+    if copies.is_empty() {
         return bytes;
     }
-    let Some(conflicts) = Conflicts::find(&slots, &moves) else { return bytes };
-    let homes = conflicts.merge(&moves);
-    if homes.is_empty() {
+    let Some(conflicts) = Conflicts::find(&slots, &copies) else { return bytes };
+    let merged = conflicts.merge(&copies);
+    if merged.is_empty() {
         return bytes;
     }
-    slots.rename(&homes);
-    let home = |at: u32| homes.get(&at).copied().unwrap_or(at);
-    for found in moves.iter().filter(|found| home(found.from) == home(found.to)) {
-        slots.store_on_the_way(found.block, found.param);
+    slots.relocate(&merged);
+    let offset = |at: u32| merged.get(&at).copied().unwrap_or(at);
+    for copy in copies.iter().filter(|copy| offset(copy.from) == offset(copy.to)) {
+        slots.store_on_edges(copy.block, copy.param);
     }
-    slots.close_up()
+    slots.compact()
 }
 
-/// A parameter that is kept at `to`, and comes from `from` on some way.
+/// A block parameter that is stored in the slot at offset `to`, with an argument that was loaded from the slot at
+/// `from`.
 #[derive(Clone, Copy, Debug)]
-struct Move {
+struct SlotCopy {
     block: Block,
     param: usize,
     to: u32,
     from: u32,
 }
 
-/// What happens to a place.
+/// An access to the slot at a byte offset in the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     Load(u32),
     Store(u32),
 }
 
-struct Slots<'k> {
+/// A kernel and its accesses to the frame.
+struct ContextSlots<'k> {
     kernel: &'k mut Kernel,
     frame: Value,
-    /// Where a subgroup goes from a block, over barriers, too.
-    next: SecondaryMap<Block, SmallVec<[Block; 2]>>,
-    before: SecondaryMap<Block, SmallVec<[Block; 2]>>,
-    /// The blocks in which vectors are loaded from the frame.
+    /// The control flow of a subgroup, with the edges over barriers.
+    successors: SecondaryMap<Block, SmallVec<[Block; 2]>>,
+    predecessors: SecondaryMap<Block, SmallVec<[Block; 2]>>,
+    /// By vector that is loaded from the frame: the block of the load.
     loads: HashMap<Value, Block>,
 }
 
-impl Slots<'_> {
-    /// What an instruction does to a place.
+impl ContextSlots<'_> {
+    /// The access of an instruction to a slot.
     fn event(&self, inst: Inst) -> Option<Event> {
         match self.kernel.insts[inst] {
             InstData::FrameLoad { frame, at, .. } if frame == self.frame => Some(Event::Load(at)),
@@ -82,7 +90,7 @@ impl Slots<'_> {
         self.kernel.blocks[block].insts.iter().filter_map(|&inst| self.event(inst))
     }
 
-    /// Notes where vectors are loaded. Whether any are.
+    /// Finds the loads of vectors. Gives whether there are any.
     fn find_loads(&mut self) -> bool {
         for &block in &self.kernel.layout {
             for &inst in &self.kernel.blocks[block].insts {
@@ -96,25 +104,26 @@ impl Slots<'_> {
         !self.loads.is_empty()
     }
 
-    fn connect(&mut self, parts: &[Part]) {
+    /// Fills in successors and predecessors.
+    fn connect(&mut self, regions: &[ParallelRegion]) {
         for &block in &self.kernel.layout {
-            self.next[block].extend(self.kernel.targets(block).iter().map(|call| call.block));
+            self.successors[block].extend(self.kernel.targets(block).iter().map(|call| call.block));
         }
-        for part in parts {
-            if let Some(stop) = part.stop {
-                self.next[stop].push(part.block);
+        for region in regions {
+            if let Some(stop) = region.stop {
+                self.successors[stop].push(region.block);
             }
         }
         for &block in &self.kernel.layout {
-            for &next in &self.next[block] {
-                if !self.before[next].contains(&block) {
-                    self.before[next].push(block);
+            for &next in &self.successors[block] {
+                if !self.predecessors[next].contains(&block) {
+                    self.predecessors[next].push(block);
                 }
             }
         }
     }
 
-    /// The place that a vector was loaded from.
+    /// The offset of the slot that a vector was loaded from.
     fn origin(&self, value: Value) -> Option<u32> {
         match self.kernel.definition(value) {
             Some(&InstData::FrameLoad { at, .. }) if self.loads.contains_key(&value) => Some(at),
@@ -122,7 +131,8 @@ impl Slots<'_> {
         }
     }
 
-    /// The store that keeps a parameter in its own block, before anything else is done to its place.
+    /// The store of a parameter in its own block, with the slot's offset. It must be the block's first access to the
+    /// slot.
     fn store_of(&self, block: Block, param: Value) -> Option<(usize, u32)> {
         let insts = &self.kernel.blocks[block].insts;
         let is_store = |&inst: &Inst| match self.kernel.insts[inst] {
@@ -136,10 +146,10 @@ impl Slots<'_> {
         untouched.then_some((index, at))
     }
 
-    /// Ways into a block, with what they pass.
+    /// The edges into a block: the predecessor and the arguments of each.
     fn calls_of(&self, block: Block) -> SmallVec<[(Block, SmallVec<[Value; 4]>); 4]> {
         let mut calls = SmallVec::new();
-        for &from in &self.before[block] {
+        for &from in &self.predecessors[block] {
             calls.extend(
                 self.kernel
                     .targets(from)
@@ -151,9 +161,9 @@ impl Slots<'_> {
         calls
     }
 
-    /// All vectors that are parameters, are kept, and come from another place.
-    fn moves(&self) -> Vec<Move> {
-        let mut moves: Vec<Move> = Vec::new();
+    /// All parameters that are vectors and are stored in a slot, with arguments from other slots.
+    fn copies(&self) -> Vec<SlotCopy> {
+        let mut copies: Vec<SlotCopy> = Vec::new();
         for &block in &self.kernel.layout {
             let mut calls = None;
             for (param, &value) in self.kernel.blocks[block].params.iter().enumerate() {
@@ -163,34 +173,35 @@ impl Slots<'_> {
                 let Some((_, to)) = self.store_of(block, value) else { continue };
                 for (_, args) in calls.get_or_insert_with(|| self.calls_of(block)) {
                     if let Some(from) = self.origin(args[param]).filter(|&from| from != to) {
-                        moves.push(Move { block, param, to, from });
+                        copies.push(SlotCopy { block, param, to, from });
                     }
                 }
             }
         }
-        moves
+        copies
     }
 
-    fn rename(&mut self, homes: &HashMap<u32, u32>) {
+    /// Replaces slot offsets.
+    fn relocate(&mut self, offsets: &HashMap<u32, u32>) {
         let frame = self.frame;
         for data in self.kernel.insts.values_mut() {
             if let InstData::FrameLoad { frame: of, at, .. } | InstData::FrameStore { frame: of, at, .. } = data
                 && *of == frame
-                && let Some(&home) = homes.get(at)
+                && let Some(&offset) = offsets.get(at)
             {
-                *at = home;
+                *at = offset;
             }
         }
     }
 
-    /// Stores a parameter where control comes with something that is not in its place yet, instead of in its block. Leaves it
-    /// as it is if such a way could lead elsewhere.
-    fn store_on_the_way(&mut self, block: Block, param: usize) {
+    /// Moves the store of a parameter from its block to the predecessors with an argument that is not in the slot yet.
+    /// Changes nothing if such a predecessor has several successors.
+    fn store_on_edges(&mut self, block: Block, param: usize) {
         let Some((index, at)) = self.store_of(block, self.kernel.blocks[block].params[param]) else { return };
         let calls = self.calls_of(block).into_iter().map(|(from, args)| (from, args[param]));
         let missing: SmallVec<[(Block, Value); 4]> =
-            calls.filter(|&(from, value)| !self.is_there(value, at, from)).collect();
-        if missing.iter().any(|&(from, _)| self.next[from].len() != 1) {
+            calls.filter(|&(from, value)| !self.holds(value, at, from)).collect();
+        if missing.iter().any(|&(from, _)| self.successors[from].len() != 1) {
             return;
         }
         self.kernel.blocks[block].insts.remove(index);
@@ -204,9 +215,10 @@ impl Slots<'_> {
         }
     }
 
-    /// Whether a place holds a value at a block's end: it was loaded from there, and nothing was stored since.
-    fn is_there(&self, value: Value, at: u32, end: Block) -> bool {
-        let (Some(from), Some(&home)) = (self.origin(value), self.loads.get(&value)) else { return false };
+    /// Whether the slot at `at` holds a value at the end of the block `end`: the value was loaded from it, and no store
+    /// to it is on a path from the load.
+    fn holds(&self, value: Value, at: u32, end: Block) -> bool {
+        let (Some(from), Some(&loading)) = (self.origin(value), self.loads.get(&value)) else { return false };
         if from != at {
             return false;
         }
@@ -217,10 +229,10 @@ impl Slots<'_> {
                 continue;
             }
             let insts = &self.kernel.blocks[block].insts;
-            let since = if block == home {
+            let since = if block == loading {
                 insts.iter().position(|&inst| self.kernel.results[inst].first() == Some(&value)).unwrap_or(0)
             } else {
-                work.extend(&self.before[block]);
+                work.extend(&self.predecessors[block]);
                 0
             };
             if insts[since..].iter().any(|&inst| self.event(inst) == Some(Event::Store(at))) {
@@ -230,8 +242,8 @@ impl Slots<'_> {
         true
     }
 
-    /// Closes the gaps between places. Gives the bytes in use.
-    fn close_up(&mut self) -> u32 {
+    /// Removes the gaps between slots. Gives the bytes in use.
+    fn compact(&mut self) -> u32 {
         let mut sizes: Vec<(u32, u32)> = Vec::new();
         for &block in &self.kernel.layout {
             for &inst in &self.kernel.blocks[block].insts {
@@ -248,13 +260,13 @@ impl Slots<'_> {
         sizes.sort_unstable();
         sizes.dedup();
         let mut bytes = 0u32;
-        let mut homes = HashMap::default();
+        let mut offsets = HashMap::default();
         for (at, size) in sizes {
-            let home = bytes.next_multiple_of(size);
-            homes.insert(at, home);
-            bytes = home + size;
+            let offset = bytes.next_multiple_of(size);
+            offsets.insert(at, offset);
+            bytes = offset + size;
         }
-        self.rename(&homes);
+        self.relocate(&offsets);
         bytes
     }
 }

@@ -1,10 +1,11 @@
-//! Loops that run each part of the code between barriers for all subgroups.
+//! Subgroup loops: a loop over a workgroup's subgroups for each set of parallel regions (code between barriers) that
+//! share blocks.
 //!
-//! Parts that have blocks in common share a loop, a *turn*; others have one of their own. Where all subgroups come to each
-//! barrier together, as Vulkan demands, the last subgroup knows which part is next, and hands on what all of them have in
-//! common; should data races have sent another one elsewhere, the workgroup ends there, as nobody may go on from a barrier
-//! that it was not at. Else each subgroup has a state in memory, the part it waits for, and a turn skips those that wait
-//! for others.
+//! With uniform barriers, which Vulkan demands, the last subgroup selects the next region, and values that are uniform
+//! in the workgroup are carried in loop parameters. If data races nevertheless make subgroups reach different barriers,
+//! the workgroup ends: no subgroup may resume at a barrier that it did not reach. Without uniform barriers, each
+//! subgroup has a resume index in memory, the number of the region that it waits for, and a loop skips subgroups that
+//! wait for regions of other loops.
 
 mod bound;
 mod context_slots;
@@ -14,241 +15,259 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 use foldhash::HashMap;
 use smallvec::SmallVec;
 
-use self::bound::needed;
+use self::bound::trip_count_bound;
 use super::{Block, Type, Value};
 use crate::ir::Op;
 use crate::simd::builder::{ALL, Builder};
 use crate::simd::ssa::Carried;
 use crate::simd::{Address, BlockCall, Field, InstData, Kernel};
 
-/// State of a subgroup that has ended.
+/// Resume index of a subgroup that has ended.
 const ENDED: u32 = u32::MAX;
 
-/// Parts of a kernel whose subgroups have states, above which turns do not each choose the next for themselves.
+/// Parallel regions of a kernel without uniform barriers above which the loops share one switch to the next region: a
+/// switch for each loop would make the code quadratic in the regions.
 const MAX_CASES: usize = 12;
 
-/// Code from where subgroups begin, or go on after a barrier, to where they stop.
+/// A parallel region: code from a subgroup's entry, or a resume point, to the barriers where the subgroup stops.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
+pub(super) struct ParallelRegion {
     /// Its first block.
     pub(super) block: Block,
-    /// The block at whose end subgroups stop before they come here; none for the first part.
+    /// The block that ends with the barrier before the region; none for the first region.
     pub(super) stop: Option<Block>,
 }
 
-/// What the loops are made from.
+/// The input of the loops.
 #[derive(Debug)]
-pub(super) struct Turns {
-    pub(super) parts: Vec<Part>,
-    /// Where subgroups end.
+pub(super) struct SubgroupLoops {
+    pub(super) regions: Vec<ParallelRegion>,
+    /// The block that ends a subgroup.
     pub(super) end: Block,
-    /// What every turn begins with, as far as it needs it.
-    pub(super) pattern: Block,
-    /// The subgroup's number in there.
+    /// The instructions at a subgroup's entry: each loop's header gets a copy of those that it uses.
+    pub(super) template: Block,
+    /// The subgroup's number in the template.
     pub(super) number: Value,
     /// Subgroups.
     pub(super) count: u32,
-    /// Whether all subgroups come to each barrier together.
-    pub(super) together: bool,
+    /// Whether all subgroups reach each barrier together.
+    pub(super) uniform_barriers: bool,
 }
 
-/// What is carried to each part, by its first block.
-type AllCarried = HashMap<Block, SmallVec<[Carried; 4]>>;
+/// The values that are carried to each parallel region, by its first block.
+type CarriedByRegion = HashMap<Block, SmallVec<[Carried; 4]>>;
 
 /// One loop over the subgroups.
 #[derive(Debug)]
-struct Turn {
-    parts: Vec<usize>,
+struct SubgroupLoop {
+    /// The regions that it runs, ascending.
+    regions: Vec<usize>,
     /// In the layout's order.
     blocks: Vec<Block>,
-    /// The parts that subgroups wait for after this turn.
-    exits: Vec<usize>,
+    /// The regions in which subgroups resume after this loop.
+    next_regions: Vec<usize>,
     /// Whether subgroups may end in it.
     ends: bool,
-    /// Before the first subgroup: what all have in common are its parameters.
-    before: Block,
-    /// Where each subgroup begins.
-    head: Block,
-    /// Where each subgroup leaves.
+    /// The parameters of the preheader are the same for all subgroups.
+    preheader: Block,
+    header: Block,
     latch: Block,
 }
 
-impl Turn {
-    /// Whether a subgroup leaves word for the next one where it stopped: there are several places, or each has its own.
-    fn has_states(&self, together: bool) -> bool {
-        !together || self.exits.len() + usize::from(self.ends) > 1
+impl SubgroupLoop {
+    /// Whether the header has a parameter for the resume index of earlier subgroups: to find the least one, or to check
+    /// that all have the same.
+    fn has_states(&self, uniform_barriers: bool) -> bool {
+        !uniform_barriers || self.next_regions.len() + usize::from(self.ends) > 1
     }
 }
 
-impl Turns {
-    /// Builds the loops. All blocks are there; where subgroups stop they return.
+impl SubgroupLoops {
+    /// Builds the loops from the blocks of one subgroup, in which barriers are returns.
     pub(super) fn build(self, builder: &mut Builder) {
-        let mut carried = AllCarried::default();
+        let mut carried = CarriedByRegion::default();
         let all: Vec<Carried> = builder.variables.carried().collect();
         all.into_iter().for_each(|value| carried.entry(value.resume).or_default().push(value));
-        let turns = self.turns(builder);
+        let loops = self.find_loops(builder);
         let entry = builder.kernel.layout[0];
         builder.kernel.layout = vec![entry];
-        let which: Vec<Option<Value>> = turns.iter().map(|turn| self.before(builder, turn, &carried)).collect();
-        let (nothing, mut choice) = (HashMap::default(), None);
-        for (turn, which) in turns.iter().zip(which) {
-            let [number, least] = self.begin(builder, turn, which);
-            builder.kernel.layout.extend(&turn.blocks);
-            let (next, values) = self.leave(builder, turn, number, &carried);
-            // What is carried on is known to the last subgroup.
-            let count = if self.together && next.is_none() && values.is_empty() {
-                needed(builder, turn.head, turn.latch, number, self.count)
+        let selectors: Vec<Option<Value>> =
+            loops.iter().map(|subgroup_loop| self.add_params(builder, subgroup_loop, &carried)).collect();
+        let (nothing, mut shared_switch) = (HashMap::default(), None);
+        for (subgroup_loop, selector) in loops.iter().zip(selectors) {
+            let [number, least] = self.begin(builder, subgroup_loop, selector);
+            builder.kernel.layout.extend(&subgroup_loop.blocks);
+            let (next, values) = self.leave(builder, subgroup_loop, number, &carried);
+            // The next region and carried values come from the last subgroup, which must run if there are any.
+            let count = if self.uniform_barriers && next.is_none() && values.is_empty() {
+                trip_count_bound(builder, subgroup_loop.header, subgroup_loop.latch, number, self.count)
             } else {
                 self.count
             };
-            let next = self.repeat(builder, turn, [number, least], count, next);
+            let next = self.repeat(builder, subgroup_loop, [number, least], count, next);
             match next {
-                Some(state) if !self.together && self.parts.len() > MAX_CASES => {
-                    self.choose(builder, state, &mut choice, |builder, part| {
-                        self.call(builder, &turns, &carried, part, &nothing)
+                Some(state) if !self.uniform_barriers && self.regions.len() > MAX_CASES => {
+                    self.jump_to_next_shared(builder, state, &mut shared_switch, |builder, region| {
+                        self.call(builder, &loops, &carried, region, &nothing)
                     });
                 }
-                _ => {
-                    self.go_on(builder, turn, next, |builder, part| self.call(builder, &turns, &carried, part, &values))
-                }
+                _ => self.jump_to_next(builder, subgroup_loop, next, |builder, region| {
+                    self.call(builder, &loops, &carried, region, &values)
+                }),
             }
         }
-        let to = self.call(builder, &turns, &carried, 0, &nothing);
+        let to = self.call(builder, &loops, &carried, 0, &nothing);
         builder.terminate_at(entry, InstData::Jump { to });
     }
 
-    /// Finds which parts share blocks.
-    fn turns(&self, builder: &mut Builder) -> Vec<Turn> {
-        let mut part_of: SecondaryMap<Block, Option<usize>> = SecondaryMap::new();
-        let mut first: Vec<usize> = (0..self.parts.len()).collect();
-        let find = |first: &[usize], mut part: usize| {
-            while first[part] != part {
-                part = first[part];
+    /// Groups the regions that share blocks, by union-find over the blocks that each region reaches.
+    fn find_loops(&self, builder: &mut Builder) -> Vec<SubgroupLoop> {
+        let mut region_of: SecondaryMap<Block, Option<usize>> = SecondaryMap::new();
+        let mut first: Vec<usize> = (0..self.regions.len()).collect();
+        let find = |first: &[usize], mut region: usize| {
+            while first[region] != region {
+                region = first[region];
             }
-            part
+            region
         };
-        for (number, part) in self.parts.iter().enumerate() {
-            let mut stack = vec![part.block];
+        for (number, region) in self.regions.iter().enumerate() {
+            let mut stack = vec![region.block];
             while let Some(block) = stack.pop() {
-                if let Some(other) = part_of[block] {
-                    let [a, b] = [other, number].map(|part| find(&first, part));
+                if let Some(other) = region_of[block] {
+                    let [a, b] = [other, number].map(|region| find(&first, region));
                     first[a.max(b)] = a.min(b);
                     continue;
                 }
-                part_of[block] = Some(number);
+                region_of[block] = Some(number);
                 stack.extend(targets(&builder.kernel, block).filter(|&target| target != self.end));
             }
         }
         let layout = builder.kernel.layout.clone();
-        let mut turns = Vec::new();
-        for number in (0..self.parts.len()).filter(|&part| first[part] == part) {
-            let belongs = |part: usize| find(&first, part) == number;
-            let holds = |block: Block| part_of[block].is_some_and(belongs);
+        let mut loops = Vec::new();
+        for number in (0..self.regions.len()).filter(|&region| first[region] == region) {
+            let belongs = |region: usize| find(&first, region) == number;
+            let holds = |block: Block| region_of[block].is_some_and(belongs);
             let blocks: Vec<Block> = layout.iter().copied().filter(|&block| holds(block)).collect();
-            turns.push(Turn {
-                parts: (0..self.parts.len()).filter(|&part| belongs(part)).collect(),
-                exits: (0..self.parts.len()).filter(|&part| self.parts[part].stop.is_some_and(holds)).collect(),
+            loops.push(SubgroupLoop {
+                regions: (0..self.regions.len()).filter(|&region| belongs(region)).collect(),
+                next_regions: (0..self.regions.len())
+                    .filter(|&region| self.regions[region].stop.is_some_and(holds))
+                    .collect(),
                 ends: blocks.iter().any(|&block| targets(&builder.kernel, block).any(|target| target == self.end)),
                 blocks,
-                before: builder.create_block(),
-                head: builder.create_block(),
+                preheader: builder.create_block(),
+                header: builder.create_block(),
                 latch: builder.create_block(),
             });
         }
-        turns
+        loops
     }
 
-    /// Gives a turn the parameters that hold for all subgroups: which part is meant, if there are several, and what is
-    /// carried to them.
-    fn before(&self, builder: &mut Builder, turn: &Turn, carried: &AllCarried) -> Option<Value> {
-        let several = self.together && turn.parts.len() > 1;
-        let which = several.then(|| builder.param(turn.before, Type::S32));
-        for value in self.carried_to(turn, carried) {
-            builder.adopt_param(turn.before, value.1.param);
+    /// Adds the parameters of a loop's preheader: the number of the region to run, if the loop has several, which is
+    /// returned, and the values that are carried to its regions.
+    fn add_params(
+        &self,
+        builder: &mut Builder,
+        subgroup_loop: &SubgroupLoop,
+        carried: &CarriedByRegion,
+    ) -> Option<Value> {
+        let several = self.uniform_barriers && subgroup_loop.regions.len() > 1;
+        let selector = several.then(|| builder.param(subgroup_loop.preheader, Type::S32));
+        for value in self.carried_to(subgroup_loop, carried) {
+            builder.adopt_param(subgroup_loop.preheader, value.1.param);
         }
-        which
+        selector
     }
 
-    /// All that is carried to parts of a turn, with the part.
-    fn carried_to<'a>(&'a self, turn: &'a Turn, carried: &'a AllCarried) -> impl Iterator<Item = (usize, &'a Carried)> {
-        let of =
-            |&part: &usize| carried.get(&self.parts[part].block).into_iter().flatten().map(move |value| (part, value));
-        turn.parts.iter().flat_map(of)
+    /// The values that are carried to regions of a loop, each with its region.
+    fn carried_to<'a>(
+        &'a self,
+        subgroup_loop: &'a SubgroupLoop,
+        carried: &'a CarriedByRegion,
+    ) -> impl Iterator<Item = (usize, &'a Carried)> {
+        let of = |&region: &usize| {
+            carried.get(&self.regions[region].block).into_iter().flatten().map(move |value| (region, value))
+        };
+        subgroup_loop.regions.iter().flat_map(of)
     }
 
-    /// The way to a part, given what is known of the values that are carried to it.
+    /// The edge to the loop of a region. `values` has the arguments for the values that are carried to it.
     fn call(
         &self,
         builder: &mut Builder,
-        turns: &[Turn],
-        carried: &AllCarried,
-        part: usize,
+        loops: &[SubgroupLoop],
+        carried: &CarriedByRegion,
+        region: usize,
         values: &HashMap<Value, Value>,
     ) -> BlockCall {
-        let Some(turn) = turns.iter().find(|turn| turn.parts.contains(&part)) else {
-            unreachable!("a part has a turn")
+        let Some(subgroup_loop) = loops.iter().find(|subgroup_loop| subgroup_loop.regions.contains(&region)) else {
+            unreachable!("a region has a loop")
         };
         let mut args = SmallVec::new();
-        if self.together && turn.parts.len() > 1 {
-            args.push(builder.s32(part as u32));
+        if self.uniform_barriers && subgroup_loop.regions.len() > 1 {
+            args.push(builder.s32(region as u32));
         }
-        for (of, value) in self.carried_to(turn, carried) {
-            let arg = values.get(&value.param).copied().filter(|_| of == part);
+        for (of, value) in self.carried_to(subgroup_loop, carried) {
+            let arg = values.get(&value.param).copied().filter(|_| of == region);
             args.push(arg.unwrap_or_else(|| {
                 let ty = builder.ty(value.param);
                 builder.emit_one(InstData::Undef { ty })
             }));
         }
-        BlockCall { block: turn.before, args }
+        BlockCall { block: subgroup_loop.preheader, args }
     }
 
-    /// Begins a turn, and the part of each subgroup: gives its number, and the least state so far, or that of the subgroup
-    /// before, if there are several.
-    fn begin(&self, builder: &mut Builder, turn: &Turn, which: Option<Value>) -> [Value; 2] {
-        builder.switch_to(turn.before);
+    /// Builds a loop's preheader and header. Gives the subgroup's number and a resume index: with uniform barriers that
+    /// of the subgroup before, otherwise the least one so far.
+    fn begin(&self, builder: &mut Builder, subgroup_loop: &SubgroupLoop, selector: Option<Value>) -> [Value; 2] {
+        builder.switch_to(subgroup_loop.preheader);
         let (zero, none) = (builder.s32(0), builder.s32(ENDED));
-        let states = turn.has_states(self.together);
+        let states = subgroup_loop.has_states(self.uniform_barriers);
         let args = if states { SmallVec::from_slice(&[zero, none]) } else { SmallVec::from_slice(&[zero]) };
-        builder.emit(InstData::Jump { to: BlockCall { block: turn.head, args } });
-        builder.switch_to(turn.head);
-        let number = builder.param(turn.head, Type::S32);
-        let least = if states { builder.param(turn.head, Type::S32) } else { none };
-        self.copy_pattern(builder, turn, number);
-        let call = |part: usize| BlockCall::new(self.parts[part].block);
-        let cases = |parts: &[usize]| parts.iter().map(|&part| (part as u32, call(part))).collect();
-        if !self.together {
-            // Those that wait for a part of another turn are skipped.
+        builder.emit(InstData::Jump { to: BlockCall { block: subgroup_loop.header, args } });
+        builder.switch_to(subgroup_loop.header);
+        let number = builder.param(subgroup_loop.header, Type::S32);
+        let least = if states { builder.param(subgroup_loop.header, Type::S32) } else { none };
+        self.copy_template(builder, subgroup_loop, number);
+        let call = |region: usize| BlockCall::new(self.regions[region].block);
+        let cases = |regions: &[usize]| regions.iter().map(|&region| (region as u32, call(region))).collect();
+        if !self.uniform_barriers {
+            // Subgroups that wait for a region of another loop are skipped.
             let address = self.state(builder, number);
             let selector = builder.emit_value(InstData::Load { ty: Type::S32, address });
             let skip = builder.create_block();
-            builder.emit(InstData::Switch { selector, default: BlockCall::new(skip), cases: cases(&turn.parts) });
+            builder.emit(InstData::Switch {
+                selector,
+                default: BlockCall::new(skip),
+                cases: cases(&subgroup_loop.regions),
+            });
             builder.switch_to(skip);
             let args = SmallVec::from_slice(&[selector]);
-            builder.emit(InstData::Jump { to: BlockCall { block: turn.latch, args } });
+            builder.emit(InstData::Jump { to: BlockCall { block: subgroup_loop.latch, args } });
             return [number, least];
         }
-        match (which, turn.parts.split_last()) {
+        match (selector, subgroup_loop.regions.split_last()) {
             (Some(selector), Some((&last, others))) => {
                 builder.emit(InstData::Switch { selector, default: call(last), cases: cases(others) })
             }
-            _ => builder.emit(InstData::Jump { to: call(turn.parts[0]) }),
+            _ => builder.emit(InstData::Jump { to: call(subgroup_loop.regions[0]) }),
         };
         [number, least]
     }
 
-    /// Copies what a turn needs of the subgroup's values to its head.
-    fn copy_pattern(&self, builder: &mut Builder, turn: &Turn, number: Value) {
+    /// Copies the instructions of the template that a loop uses to its header.
+    fn copy_template(&self, builder: &mut Builder, subgroup_loop: &SubgroupLoop, number: Value) {
         let kernel = &mut builder.kernel;
         let mut needed = EntitySet::new();
-        for &block in &turn.blocks {
+        for &block in &subgroup_loop.blocks {
             for &inst in &kernel.blocks[block].insts {
                 kernel.insts[inst].for_each_use(|value| _ = needed.insert(value));
             }
         }
-        let lanes = kernel.blocks[self.pattern].exec;
+        let lanes = kernel.blocks[self.template].exec;
         lanes.into_iter().for_each(|value| _ = needed.insert(value));
-        let pattern = kernel.blocks[self.pattern].insts.clone();
-        for &inst in pattern.iter().rev() {
+        let template = kernel.blocks[self.template].insts.clone();
+        for &inst in template.iter().rev() {
             if kernel.results[inst].iter().any(|&result| needed.contains(result)) {
                 kernel.insts[inst].for_each_use(|value| _ = needed.insert(value));
             }
@@ -259,7 +278,7 @@ impl Turns {
                 *value = copy;
             }
         };
-        for inst in pattern {
+        for inst in template {
             let [result] = *builder.kernel.results[inst].as_slice() else { continue };
             if needed.contains(result) {
                 let mut data = builder.kernel.insts[inst].clone();
@@ -268,13 +287,13 @@ impl Turns {
             }
         }
         let kernel = &mut builder.kernel;
-        kernel.blocks[turn.head].exec = lanes;
-        kernel.blocks[turn.head].begins = true;
-        for &block in turn.blocks.iter().chain([&turn.head]) {
+        kernel.blocks[subgroup_loop.header].exec = lanes;
+        kernel.blocks[subgroup_loop.header].is_region_entry = true;
+        for &block in subgroup_loop.blocks.iter().chain([&subgroup_loop.header]) {
             if let Some(exec) = &mut kernel.blocks[block].exec {
                 rename(&copies, exec);
             }
-            if block != turn.head {
+            if block != subgroup_loop.header {
                 for &inst in &kernel.blocks[block].insts {
                     kernel.insts[inst].for_each_use_mut(|value| rename(&copies, value));
                 }
@@ -282,72 +301,75 @@ impl Turns {
         }
     }
 
-    /// Where a subgroup's state is.
+    /// The address of a subgroup's resume index.
     fn state(&self, builder: &mut Builder, number: Value) -> Address {
         let base = builder.emit_one(InstData::Context { field: Field::Frames });
         let limit = builder.s32(self.count);
         Address { base, index: Some((number, limit)), scale: 4, disp: 0 }
     }
 
-    /// Leads all ways out of a turn to its latch: gives the part that waits there, if there are several, and what is
-    /// known after it of the values that are carried.
+    /// Leads the stops and ends in a loop to its latch. Gives the resume index, if there are several, and the carried
+    /// values as they are after the loop.
     fn leave(
         &self,
         builder: &mut Builder,
-        turn: &Turn,
+        subgroup_loop: &SubgroupLoop,
         number: Value,
-        carried: &AllCarried,
+        carried: &CarriedByRegion,
     ) -> (Option<Value>, HashMap<Value, Value>) {
-        let mut ways: Vec<(u32, Block)> =
-            turn.exits.iter().filter_map(|&part| Some((part as u32, self.parts[part].stop?))).collect();
-        for &(_, stop) in &ways {
+        let mut edges: Vec<(u32, Block)> = subgroup_loop
+            .next_regions
+            .iter()
+            .filter_map(|&region| Some((region as u32, self.regions[region].stop?)))
+            .collect();
+        for &(_, stop) in &edges {
             builder.kernel.blocks[stop].insts.pop();
         }
-        if turn.ends {
+        if subgroup_loop.ends {
             let end = builder.create_block();
-            self.end_at(builder, turn, end);
+            self.end_at(builder, subgroup_loop, end);
             builder.switch_to(end);
-            ways.push((ENDED, end));
+            edges.push((ENDED, end));
         }
-        let several = ways.len() > 1;
-        let mut args: Vec<SmallVec<[Value; 4]>> = vec![SmallVec::new(); ways.len()];
+        let several = edges.len() > 1;
+        let mut args: Vec<SmallVec<[Value; 4]>> = vec![SmallVec::new(); edges.len()];
         let mut next = None;
-        if several || !self.together {
-            next = Some(builder.param(turn.latch, Type::S32));
-            for (args, way) in args.iter_mut().zip(&ways) {
-                args.push(builder.s32(way.0));
+        if several || !self.uniform_barriers {
+            next = Some(builder.param(subgroup_loop.latch, Type::S32));
+            for (args, edge) in args.iter_mut().zip(&edges) {
+                args.push(builder.s32(edge.0));
             }
         }
         let mut values = HashMap::default();
-        for (way, &part) in turn.exits.iter().enumerate() {
-            for value in carried.get(&self.parts[part].block).into_iter().flatten() {
+        for (edge, &region) in subgroup_loop.next_regions.iter().enumerate() {
+            for value in carried.get(&self.regions[region].block).into_iter().flatten() {
                 if !several {
                     values.insert(value.param, value.arg);
                     continue;
                 }
                 let ty = builder.ty(value.param);
-                values.insert(value.param, builder.param(turn.latch, ty));
+                values.insert(value.param, builder.param(subgroup_loop.latch, ty));
                 let undef = builder.emit_one(InstData::Undef { ty });
                 for (other, args) in args.iter_mut().enumerate() {
-                    args.push(if other == way { value.arg } else { undef });
+                    args.push(if other == edge { value.arg } else { undef });
                 }
             }
         }
-        for ((state, stop), args) in ways.into_iter().zip(args) {
-            if !self.together {
+        for ((state, stop), args) in edges.into_iter().zip(args) {
+            if !self.uniform_barriers {
                 let address = self.state(builder, number);
                 let (value, mask) = (builder.s32(state), builder.constant(Type::Mask, ALL));
                 builder.terminate_at(stop, InstData::Store { address, value, mask });
             }
-            builder.terminate_at(stop, InstData::Jump { to: BlockCall { block: turn.latch, args } });
+            builder.terminate_at(stop, InstData::Jump { to: BlockCall { block: subgroup_loop.latch, args } });
         }
         (next, values)
     }
 
-    /// Subgroups that end in a turn do so in a block of its own.
-    fn end_at(&self, builder: &mut Builder, turn: &Turn, end: Block) {
+    /// Redirects the edges from a loop to the shared end to `end`.
+    fn end_at(&self, builder: &mut Builder, subgroup_loop: &SubgroupLoop, end: Block) {
         let kernel = &mut builder.kernel;
-        for &block in &turn.blocks {
+        for &block in &subgroup_loop.blocks {
             if let Some(&last) = kernel.blocks[block].insts.last() {
                 let calls = kernel.insts[last].targets_mut().into_iter();
                 calls.filter(|call| call.block == self.end).for_each(|call| call.block = end);
@@ -355,26 +377,28 @@ impl Turns {
         }
     }
 
-    /// The next subgroup, if there is one; gives what the next turn is known by.
+    /// Builds a loop's latch: the back edge to the next of `count` subgroups, and the edge to a new exit block. Gives
+    /// the resume index that selects the next region.
     fn repeat(
         &self,
         builder: &mut Builder,
-        turn: &Turn,
+        subgroup_loop: &SubgroupLoop,
         [number, least]: [Value; 2],
         count: u32,
         next: Option<Value>,
     ) -> Option<Value> {
-        builder.switch_to(turn.latch);
+        builder.switch_to(subgroup_loop.latch);
         let pure = |builder: &mut Builder, op, args: [Value; 2]| {
             builder.emit_value(InstData::Pure { op, args: args.into_iter().collect() })
         };
         let next = next.map(|state| {
-            if !self.together {
+            if !self.uniform_barriers {
                 return pure(builder, Op::UMin, [least, state]);
             }
             let zero = builder.s32(0);
             let same = pure(builder, Op::IEq, [least, state]);
             let first = pure(builder, Op::IEq, [number, zero]);
+            // A data race made this subgroup reach another barrier than the one before it.
             let fine = pure(builder, Op::LOr, [same, first]);
             let [goes_on, quits] = [builder.create_block(), builder.create_block()];
             let (then, otherwise) = (BlockCall::new(goes_on), BlockCall::new(quits));
@@ -387,56 +411,58 @@ impl Turns {
         let (one, count) = (builder.s32(1), builder.s32(count));
         let number = pure(builder, Op::IAdd, [number, one]);
         let condition = pure(builder, Op::ULt, [number, count]);
-        let least = next.filter(|_| turn.has_states(self.together));
-        let then = BlockCall { block: turn.head, args: [number].into_iter().chain(least).collect() };
+        let least = next.filter(|_| subgroup_loop.has_states(self.uniform_barriers));
+        let then = BlockCall { block: subgroup_loop.header, args: [number].into_iter().chain(least).collect() };
         let after = builder.create_block();
         builder.emit(InstData::Branch { condition, then, otherwise: BlockCall::new(after) });
         builder.switch_to(after);
         next
     }
 
-    /// After a turn, where subgroups may wait for any of many parts: one block for all turns goes on with the least.
-    fn choose(
+    /// Without uniform barriers and with many regions: the loops share one block that jumps to the region with the
+    /// least resume index.
+    fn jump_to_next_shared(
         &self,
         builder: &mut Builder,
         state: Value,
-        choice: &mut Option<Block>,
+        shared_switch: &mut Option<Block>,
         mut call: impl FnMut(&mut Builder, usize) -> BlockCall,
     ) {
-        let known = *choice;
+        let known = *shared_switch;
         let block = known.unwrap_or_else(|| builder.create_block());
         builder.emit(InstData::Jump { to: BlockCall { block, args: SmallVec::from_slice(&[state]) } });
         if known.is_some() {
             return;
         }
-        *choice = Some(block);
+        *shared_switch = Some(block);
         builder.switch_to(block);
         let selector = builder.param(block, Type::S32);
         let done = builder.create_block();
-        let cases = (1..self.parts.len()).map(|part| (part as u32, call(builder, part))).collect();
+        let cases = (1..self.regions.len()).map(|region| (region as u32, call(builder, region))).collect();
         builder.emit(InstData::Switch { selector, default: BlockCall::new(done), cases });
         builder.switch_to(done);
         builder.emit(InstData::Return);
     }
 
-    /// After a turn: the part that subgroups wait for, or the end.
-    fn go_on(
+    /// After a loop: jumps to the region with the resume index `next`, or ends the workgroup.
+    fn jump_to_next(
         &self,
         builder: &mut Builder,
-        turn: &Turn,
+        subgroup_loop: &SubgroupLoop,
         next: Option<Value>,
         mut call: impl FnMut(&mut Builder, usize) -> BlockCall,
     ) {
-        let mut parts = if self.together { turn.exits.clone() } else { (1..self.parts.len()).collect() };
-        let last = if turn.ends || !self.together { None } else { parts.pop() };
+        let mut regions =
+            if self.uniform_barriers { subgroup_loop.next_regions.clone() } else { (1..self.regions.len()).collect() };
+        let last = if subgroup_loop.ends || !self.uniform_barriers { None } else { regions.pop() };
         let default = match last {
-            Some(part) => call(builder, part),
+            Some(region) => call(builder, region),
             None => BlockCall::new(builder.create_block()),
         };
         let done = default.block;
-        match next.filter(|_| !parts.is_empty()) {
+        match next.filter(|_| !regions.is_empty()) {
             Some(selector) => {
-                let cases = parts.into_iter().map(|part| (part as u32, call(builder, part))).collect();
+                let cases = regions.into_iter().map(|region| (region as u32, call(builder, region))).collect();
                 builder.emit(InstData::Switch { selector, default, cases });
             }
             None => _ = builder.emit(InstData::Jump { to: default }),

@@ -1,12 +1,12 @@
-//! Runs a workgroup subgroup by subgroup, and stops each at barriers until all are there.
+//! Splits a kernel at its barriers into parallel regions, which run for one subgroup after another.
 //!
-//! Without barriers that is a loop. With barriers, the code falls into parts: each begins where subgroups begin or go on
-//! after a barrier, and ends where they stop at one, or for good. What lives longer than a part is in the subgroup's frame.
-//! `turns` makes the loops that run the parts for all subgroups.
+//! Without barriers a single loop over the subgroups runs the kernel. With barriers, a parallel region begins at the
+//! entry or at a resume point after a barrier, and ends at a barrier or at the kernel's end. Values that live across a
+//! barrier are in the subgroup's frame. [`SubgroupLoops`] builds the loops that run the regions for all subgroups.
 
 use cranelift_entity::EntitySet;
 
-use super::{Part, Turns};
+use super::{ParallelRegion, SubgroupLoops};
 use crate::analysis::{Shape, Uniformity};
 use crate::ir::{self, InstData as Scalar, Op, Scope};
 use crate::simd::builder::{ALL, Builder};
@@ -19,51 +19,51 @@ use crate::vectorize::{Block, Type, Unsupported, Value, Widen};
 pub(in crate::vectorize) struct Subgroup {
     /// Its number, `s32`.
     pub(in crate::vectorize) number: Value,
-    /// Its lanes that are invocations.
+    /// The mask of its lanes that are invocations.
     pub(in crate::vectorize) lanes: Value,
     count: u32,
-    /// Where a subgroup begins. With barriers this block is the pattern for the beginning of each part.
-    pub(in crate::vectorize) turn: Block,
-    /// Where its own instructions begin, once that is known.
+    /// The header of the subgroup loop. With barriers it is the template for the header of each loop.
+    pub(in crate::vectorize) header: Block,
+    /// The first block of the loop's body, once it is known.
     pub(in crate::vectorize) start: Option<Block>,
     barriers: Option<Barriers>,
 }
 
-/// What barriers need.
+/// A kernel's barriers and the regions between them.
 #[derive(Debug)]
 struct Barriers {
-    /// What subgroups have in common, if they all come to each barrier together.
+    /// Workgroup uniformity, if barriers are uniform.
     common: Option<Common>,
     /// Address of the subgroup's frame.
     frame: Value,
-    /// The constant that says how large a frame is.
+    /// The constant with the size of a frame in bytes.
     frame_bytes: Inst,
-    parts: Vec<Part>,
+    regions: Vec<ParallelRegion>,
 }
 
-/// What all invocations of a workgroup have in common.
+/// Values and blocks that are uniform in a workgroup.
 #[derive(Debug)]
 struct Common {
     uniformity: Uniformity,
-    /// Blocks that all of them come to together.
-    full: EntitySet<ir::Block>,
+    /// Blocks that all invocations of the workgroup reach together.
+    convergent: EntitySet<ir::Block>,
 }
 
 impl Common {
-    /// Unless they may come to different barriers, or come to one after some have returned. Vulkan forbids that, yet
-    /// subgroups that return early are seen in practice.
+    /// `None` if invocations may reach different barriers, or reach one after others have returned. Vulkan forbids
+    /// that, yet subgroups that return early occur in practice.
     fn new(kernel: &ir::Kernel) -> Option<Self> {
         let uniformity = Uniformity::of_workgroup(kernel);
-        let full = uniformity.full(kernel);
-        let together = |&block: &ir::Block| {
-            full.contains(block) || !kernel.blocks[block].insts.iter().any(|&inst| waits(&kernel.insts[inst]))
+        let convergent = uniformity.convergent_blocks(kernel);
+        let is_uniform = |&block: &ir::Block| {
+            convergent.contains(block) || !kernel.blocks[block].insts.iter().any(|&inst| waits(&kernel.insts[inst]))
         };
-        kernel.layout.iter().all(together).then_some(Self { uniformity, full })
+        kernel.layout.iter().all(is_uniform).then_some(Self { uniformity, convergent })
     }
 
     fn contains(&self, value: ir::Value) -> bool {
         self.uniformity.shape(value) == Shape::Uniform
-            && self.uniformity.home(value).is_some_and(|home| self.full.contains(home))
+            && self.uniformity.defining_block(value).is_some_and(|block| self.convergent.contains(block))
     }
 }
 
@@ -77,7 +77,7 @@ impl Subgroup {
         let count = kernel.invocations().div_ceil(LANES);
         let insts = kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
         let waits = count > 1 && insts.into_iter().any(|&inst| waits(&kernel.insts[inst]));
-        let turn = builder.create_block();
+        let header = builder.create_block();
         let frame_bytes = waits.then(|| builder.placeholder());
         let common = frame_bytes.and_then(|_| Common::new(kernel));
         let entry = builder.current();
@@ -90,40 +90,41 @@ impl Subgroup {
             builder.emit(InstData::Zero { base, bytes: count * 4 });
         }
         debug_assert_eq!(builder.current(), entry);
-        let row = in_row(builder, kernel);
-        let number = if count > 1 { builder.param(turn, Type::S32) } else { builder.s32(0) };
-        builder.switch_to(turn);
+        let merged = merged_lanes(builder, kernel);
+        let number = if count > 1 { builder.param(header, Type::S32) } else { builder.s32(0) };
+        builder.switch_to(header);
         let params: &[Value] = if count > 1 { &[number] } else { &[] };
         builder.begin_subgroup(params);
-        let lanes = row.unwrap_or_else(|| lanes(builder, kernel, number));
-        // Here the subgroup begins: the verifier holds all later masks against this one.
-        builder.kernel.blocks[turn].exec = Some(lanes);
-        builder.kernel.blocks[turn].begins = true;
+        let lanes = merged.unwrap_or_else(|| lanes(builder, kernel, number));
+        // The subgroup's entry: the verifier checks that later masks are subsets of this one.
+        builder.kernel.blocks[header].exec = Some(lanes);
+        builder.kernel.blocks[header].is_region_entry = true;
         let barriers = frame_bytes.map(|frame_bytes| {
             let states = if common.is_some() { 0 } else { state_bytes(count) };
             let frame = frame(builder, number, states, frame_bytes);
-            Barriers { common, frame, frame_bytes, parts: Vec::new() }
+            Barriers { common, frame, frame_bytes, regions: Vec::new() }
         });
-        Self { number, lanes, count, turn, start: None, barriers }
+        Self { number, lanes, count, header, start: None, barriers }
     }
 
-    /// Whether all subgroups have a value when they are at a barrier where it is alive, and the same one.
+    /// Whether a value that is live at a barrier is defined in all subgroups and the same in all of them.
     pub(in crate::vectorize) fn is_common(&self, value: ir::Value) -> bool {
         let common = self.barriers.as_ref().and_then(|barriers| barriers.common.as_ref());
         common.is_some_and(|common| common.contains(value))
     }
 }
 
-/// Of workgroups that run abreast the lanes of those that there are, the same for all subgroups.
-fn in_row(builder: &mut Builder, kernel: &ir::Kernel) -> Option<Value> {
-    let abreast = builder.kernel.abreast;
-    if abreast == 1 {
+/// With merged workgroups, the lanes of those that exist: the last ones in x may be missing. The mask is the same for
+/// all subgroups.
+fn merged_lanes(builder: &mut Builder, kernel: &ir::Kernel) -> Option<Value> {
+    let merged_workgroups = builder.kernel.merged_workgroups;
+    if merged_workgroups == 1 {
         return None;
     }
     let [end, first] =
         [Field::RowEnd, Field::WorkgroupId(0)].map(|field| builder.emit_one(InstData::Context { field }));
     let groups = builder.pure(Op::ISub, &[end, first]);
-    let size = builder.s32(kernel.workgroup_size[0] / abreast);
+    let size = builder.s32(kernel.workgroup_size[0] / merged_workgroups);
     let count = builder.pure(Op::IMul, &[groups, size]);
     let count = builder.splat(count);
     let ids = builder.emit_one(InstData::Lanes { values: Box::new(std::array::from_fn(|lane| lane as u32)) });
@@ -132,7 +133,7 @@ fn in_row(builder: &mut Builder, kernel: &ir::Kernel) -> Option<Value> {
     Some(lanes)
 }
 
-/// The lanes of a subgroup that are invocations: all but those after the last.
+/// The lanes of a subgroup that are invocations: the last subgroup may have padding lanes.
 fn lanes(builder: &mut Builder, kernel: &ir::Kernel, number: Value) -> Value {
     let invocations = kernel.invocations();
     if invocations.is_multiple_of(LANES) {
@@ -152,7 +153,7 @@ fn lanes(builder: &mut Builder, kernel: &ir::Kernel, number: Value) -> Value {
     lanes
 }
 
-/// Bytes of the states, before the frames.
+/// Bytes of the resume indices, which precede the frames.
 fn state_bytes(count: u32) -> u32 {
     (count * 4).next_multiple_of(64)
 }
@@ -168,11 +169,11 @@ fn frame(builder: &mut Builder, number: Value, before: u32, frame_bytes: Inst) -
 }
 
 impl Widen<'_> {
-    /// Builds everything: what comes before the subgroups, their blocks, and what comes after.
+    /// Builds the whole SIMD kernel: the entry, the subgroups' blocks, and the loops around them.
     ///
     /// # Errors
     ///
-    /// That takes too long.
+    /// The compile-time budget is spent.
     pub(in crate::vectorize) fn subgroups(mut self) -> Result<crate::simd::Kernel, Unsupported> {
         let [start, end] = [self.builder.create_block(), self.builder.create_block()];
         self.builder.variables.mark_start(start);
@@ -182,16 +183,16 @@ impl Widen<'_> {
         self.region(end)?;
         self.builder.switch_to(end);
         self.builder.seal(end);
-        let Subgroup { number, count, turn, .. } = self.subgroup;
+        let Subgroup { number, count, header, .. } = self.subgroup;
         let copies = if self.subgroup.barriers.is_some() { count } else { 1 };
         self.builder.kernel.private_bytes = self.kernel.private_bytes() * LANES * copies;
-        let Some(Barriers { common, frame, frame_bytes, mut parts }) = self.subgroup.barriers.take() else {
+        let Some(Barriers { common, frame, frame_bytes, mut regions }) = self.subgroup.barriers.take() else {
             self.next_subgroup();
-            self.builder.terminate_at(turn, InstData::Jump { to: BlockCall::new(start) });
+            self.builder.terminate_at(header, InstData::Jump { to: BlockCall::new(start) });
             let number = (count > 1).then(|| self.builder.s32(0));
-            let first = number.into_iter().chain(self.first_tallies()).collect();
+            let first = number.into_iter().chain(self.reduction_identities()).collect();
             let entry = self.builder.kernel.layout[0];
-            self.builder.terminate_at(entry, InstData::Jump { to: BlockCall { block: turn, args: first } });
+            self.builder.terminate_at(entry, InstData::Jump { to: BlockCall { block: header, args: first } });
             self.builder.fill_params();
             return Ok(self.builder.finish());
         };
@@ -199,16 +200,17 @@ impl Widen<'_> {
         self.builder.keep_all();
         self.builder.fill_params();
         let bytes = self.builder.variables.frame_bytes;
-        let bytes = super::context_slots::share(&mut self.builder.kernel, &parts, frame, bytes).next_multiple_of(64);
+        let bytes = super::context_slots::share(&mut self.builder.kernel, &regions, frame, bytes).next_multiple_of(64);
         let states = if common.is_some() { 0 } else { state_bytes(count) };
         self.builder.kernel.insts[frame_bytes] = InstData::Const { ty: Type::S64, bits: u64::from(bytes) };
         self.builder.kernel.frame_bytes = states + bytes * count;
-        parts.insert(0, Part { block: start, stop: None });
-        Turns { parts, end, pattern: turn, number, count, together: common.is_some() }.build(&mut self.builder);
+        regions.insert(0, ParallelRegion { block: start, stop: None });
+        SubgroupLoops { regions, end, template: header, number, count, uniform_barriers: common.is_some() }
+            .build(&mut self.builder);
         Ok(self.builder.finish())
     }
 
-    /// Each invocation's private memory begins with zeros.
+    /// Zeroes the private memory of the subgroup's invocations.
     fn zero_private(&mut self) {
         let bytes = self.kernel.private_bytes() * LANES;
         if bytes > 0 {
@@ -229,7 +231,7 @@ impl Widen<'_> {
         self.builder.wide(WideOp::Add, &[base, offset])
     }
 
-    /// A barrier: the subgroup waits, if it is not the only one.
+    /// A barrier: ends a parallel region and begins the next, if the workgroup has several subgroups.
     pub(in crate::vectorize) fn barrier(&mut self, data: &Scalar) {
         if !waits(data) || self.subgroup.barriers.is_none() {
             return;
@@ -237,9 +239,9 @@ impl Widen<'_> {
         let resume = self.builder.create_block();
         let stop = self.builder.current();
         let Some(barriers) = &mut self.subgroup.barriers else { return };
-        barriers.parts.push(Part { block: resume, stop: Some(stop) });
+        barriers.regions.push(ParallelRegion { block: resume, stop: Some(stop) });
         let (frame, lanes) = (barriers.frame, self.subgroup.lanes);
-        // Stands for the way to the next subgroup.
+        // A placeholder for the edge to the loop's latch.
         self.builder.terminate(InstData::Return);
         let loops = &self.uniformity.loops;
         let around = std::iter::successors(loops.of(self.block), |&number| loops.all[number].parent).collect();
@@ -248,7 +250,7 @@ impl Widen<'_> {
         self.resume();
     }
 
-    /// Positions of the blocks in which subgroups stop.
+    /// Positions of the blocks with a barrier at which subgroups stop.
     pub(in crate::vectorize) fn stops(&self) -> Vec<u32> {
         if self.subgroup.barriers.is_none() {
             return Vec::new();
@@ -258,7 +260,8 @@ impl Widen<'_> {
         (0..).zip(&kernel.layout).filter(|&(_, &block)| stops(block)).map(|(place, _)| place).collect()
     }
 
-    /// Goes on with the next subgroup, or returns after the last one.
+    /// The latch of the subgroup loop without barriers: the back edge to the next subgroup, or the return after the
+    /// last.
     fn next_subgroup(&mut self) {
         if self.subgroup.count == 1 {
             self.builder.emit(InstData::Return);
@@ -269,13 +272,13 @@ impl Widen<'_> {
         let next = self.builder.emit_value(InstData::Pure { op: Op::IAdd, args: [number, one].into_iter().collect() });
         let condition =
             self.builder.emit_value(InstData::Pure { op: Op::ULt, args: [next, count].into_iter().collect() });
-        let totals = self.read_tallies();
+        let totals = self.read_reductions();
         let args = std::iter::once(next).chain(totals.iter().copied()).collect();
-        let then = BlockCall { block: self.subgroup.turn, args };
+        let then = BlockCall { block: self.subgroup.header, args };
         let last = self.builder.create_block();
         self.builder.terminate(InstData::Branch { condition, then, otherwise: BlockCall::new(last) });
         self.builder.switch_to(last);
-        self.settle_tallies(&totals);
+        self.emit_reduced_atomics(&totals);
         self.builder.emit(InstData::Return);
     }
 }

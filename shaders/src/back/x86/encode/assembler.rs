@@ -1,4 +1,4 @@
-//! Bytes of code: instructions through iced's encoder, branches and labels of our own.
+//! Assembler: instructions through iced's encoder, branches and labels handled here.
 
 use iced_x86::{
     Code, ConditionCode, Encoder, IcedError, Instruction, MemoryOperand, OpKind, Register, RoundingControl,
@@ -8,27 +8,27 @@ use super::super::pool::Constant;
 use super::super::vcode::{Arg, Asm, Base, Memory, SCRATCH_BYTES, VCode};
 use super::Regs;
 
-/// A place in the code, perhaps one that is not reached yet.
+/// A code position, possibly not bound yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Label(u32);
 
 const UNBOUND: u32 = u32::MAX;
 
-/// The code so far. Its addresses count from the beginning of the pool, which stands in front.
+/// The code emitted so far. Addresses are relative to the beginning of the pool, which precedes the code.
 pub(in super::super) struct Assembler<'a> {
     encoder: Encoder,
     code: &'a VCode,
-    /// Where the next byte goes, from the beginning of the pool.
+    /// Address of the next byte.
     at: u32,
     start: u32,
     labels: Vec<u32>,
-    /// Ends of 32-bit displacements with their targets.
+    /// Ends of 32-bit displacement fields, with their targets.
     fixups: Vec<(u32, Label)>,
     cold: Option<Label>,
     stopped: Label,
     told: Label,
     done: Label,
-    /// Whether code leads there.
+    /// Whether code jumps to `done`.
     ends: bool,
     error: Option<IcedError>,
 }
@@ -58,7 +58,7 @@ impl<'a> Assembler<'a> {
         asm
     }
 
-    /// Writes an instruction; the first that cannot be encoded is the error of the whole.
+    /// Emits an instruction; the first encoding error is kept for [`Assembler::finish`].
     pub(in super::super) fn put(&mut self, instruction: Result<Instruction, IcedError>) {
         match instruction.and_then(|instruction| self.encoder.encode(&instruction, u64::from(self.at))) {
             Ok(bytes) => self.at += bytes as u32,
@@ -66,7 +66,7 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// As [`Assembler::put`] under a mask; with `zeroing`, the other lanes become 0.
+    /// As [`Assembler::put`] under a mask; `zeroing` sets inactive lanes to 0, otherwise they are unchanged.
     pub(in super::super) fn put_masked(
         &mut self,
         mask: Register,
@@ -80,7 +80,7 @@ impl<'a> Assembler<'a> {
         }));
     }
 
-    /// A template with its registers.
+    /// Emits a template with its registers.
     pub(super) fn template(&mut self, asm: &Asm, regs: Regs<'_>) {
         let mut instruction = Instruction::default();
         instruction.set_code(asm.code);
@@ -127,13 +127,13 @@ impl<'a> Assembler<'a> {
         instruction.set_is_broadcast(memory.broadcast);
     }
 
-    /// A word or vector of the pool.
+    /// Memory operand for a word or vector of the pool.
     pub(in super::super) fn constant(&self, constant: Constant, broadcast: bool) -> MemoryOperand {
         let at = i64::from(self.code.pool.offset(constant.disp()));
         MemoryOperand::new(Register::RIP, Register::None, 1, at, 1, broadcast, Register::None)
     }
 
-    /// The scratch area on the stack.
+    /// Memory operand in the scratch area on the stack.
     pub(in super::super) fn scratch(&self, at: i32, broadcast: bool) -> MemoryOperand {
         debug_assert!(self.code.scratch && at < SCRATCH_BYTES);
         MemoryOperand::new(Register::RSP, Register::None, 1, i64::from(at), 1, broadcast, Register::None)
@@ -148,17 +148,17 @@ impl<'a> Assembler<'a> {
         self.labels[label.0 as usize] = self.at;
     }
 
-    /// Where code leads that ends the kernel as stopped.
+    /// The label of the code that ends the kernel as stopped.
     pub(in super::super) fn stopped(&self) -> Label {
         self.stopped
     }
 
-    /// As [`Assembler::stopped`], for code that has put where into `rax`.
+    /// As [`Assembler::stopped`], for code that has put the position into `rax`.
     pub(super) fn told(&self) -> Label {
         self.told
     }
 
-    /// Where code leads that ends the kernel as done, from inside of a sequence.
+    /// The label of the code that ends the kernel as done, for jumps from inside a sequence.
     pub(in super::super) fn done(&mut self) -> Label {
         self.ends = true;
         self.done
@@ -169,7 +169,7 @@ impl<'a> Assembler<'a> {
         self.ends.then_some(self.done)
     }
 
-    /// The beginning of the cold part of the sequence that is being written. It returns to the sequence's end.
+    /// The label of the current sequence's cold part, which returns to the sequence's end.
     pub(in super::super) fn cold(&mut self) -> Label {
         let label = self.cold.unwrap_or_else(|| self.label());
         self.cold = Some(label);
@@ -194,7 +194,7 @@ impl<'a> Assembler<'a> {
         self.fixups.push((self.at, to));
     }
 
-    /// Short where the target is known and near.
+    /// Short form if the target is bound and near.
     fn branch(&mut self, to: Label, short: u8, long: &[u8]) {
         let target = self.labels[to.0 as usize];
         if target != UNBOUND && self.at + 2 - target <= 128 {
@@ -212,7 +212,7 @@ impl<'a> Assembler<'a> {
         self.at += bytes.len() as u32;
     }
 
-    /// The code with all branches set.
+    /// Patches all branches and returns the code.
     pub(super) fn finish(mut self) -> Result<Vec<u8>, IcedError> {
         if let Some(error) = self.error {
             return Err(error);
@@ -261,7 +261,7 @@ fn condition_number(condition: ConditionCode) -> u8 {
     }
 }
 
-/// The condition that holds where this one does not.
+/// The negated condition.
 pub(in super::super) fn negated(condition: ConditionCode) -> ConditionCode {
     const ALL: [ConditionCode; 16] = [
         ConditionCode::o,
@@ -284,7 +284,7 @@ pub(in super::super) fn negated(condition: ConditionCode) -> ConditionCode {
     ALL[usize::from(condition_number(condition) ^ 1)]
 }
 
-/// `setcc`, `cmovcc` of 32 and of 64 bits for a condition.
+/// `setcc`, 32-bit `cmovcc` and 64-bit `cmovcc` of a condition.
 pub(in super::super) fn conditional(condition: ConditionCode) -> (Code, Code, Code) {
     match condition_number(condition) {
         0 => (Code::Seto_rm8, Code::Cmovo_r32_rm32, Code::Cmovo_r64_rm64),

@@ -1,17 +1,17 @@
-//! Rounding to nearest with denormals, whatever the caller's thread has chosen.
+//! Floating-point mode of generated code: round to nearest, denormals preserved, independent of the caller's MXCSR.
 //!
-//! A program in C may have told its thread to flush denormals. The function looks at the control register first; if that
-//! is not as it has to be, it sets it, calls itself and restores it.
+//! An application may have set flush-to-zero on its thread. The prologue compares MXCSR with the required mode; on a
+//! mismatch it sets the mode, calls the body and restores the old value.
 
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 
 use super::{Assembler, Label};
 
-/// All exceptions masked, nothing else. Below are the flags of exceptions that there were.
+/// All exceptions masked, nothing else. `FLAGS` are the sticky exception flags, which are ignored.
 const DEFAULT: i32 = 0x1f80;
 const FLAGS: i32 = 0x3f;
 
-/// Where the function's body is, and where code belongs that sets the mode.
+/// The function's body, and the code that sets the mode.
 pub(super) struct Labels {
     body: Label,
     other: Label,
@@ -21,10 +21,10 @@ fn stack(at: i64) -> MemoryOperand {
     MemoryOperand::with_base_displ_size(Register::RSP, at, 1)
 }
 
-/// Begins the function: goes on behind it if the mode is right.
+/// Emits the check at the function's entry; falls through to the body if the mode is right.
 pub(super) fn check(asm: &mut Assembler<'_>) -> Labels {
     let labels = Labels { body: asm.label(), other: asm.label() };
-    // Below the stack pointer is a red zone that nobody else writes.
+    // The red zone below the stack pointer is free for a leaf function.
     let (word, mode) = (stack(-4), Register::EAX);
     asm.put(Instruction::with1(Code::Stmxcsr_m32, word));
     asm.put(Instruction::with2(Code::Mov_r32_rm32, mode, word));
@@ -35,7 +35,7 @@ pub(super) fn check(asm: &mut Assembler<'_>) -> Labels {
     labels
 }
 
-/// Sets the mode around a call of the body.
+/// Emits the code that sets the mode around a call of the body.
 pub(super) fn set_and_call(asm: &mut Assembler<'_>, labels: Labels) {
     let sp = Register::RSP;
     asm.bind(labels.other);

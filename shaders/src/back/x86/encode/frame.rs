@@ -1,4 +1,4 @@
-//! The stack frame: saved registers, spill slots, the scratch area.
+//! The stack frame: callee-saved registers, spill slots, the scratch area.
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use regalloc2::{Allocation, Edit, Output, PReg, RegClass, SpillSlot};
@@ -11,21 +11,21 @@ use super::Assembler;
 /// Largest frame.
 const MAX_BYTES: usize = 32 << 20;
 
-/// Largest frame on the caller's stack: less than a page, so that its guard page is not jumped over, and little enough for
-/// any thread. Others are on the worker's own (`stack.rs`).
+/// Largest frame on the caller's stack: less than a page, so that it cannot skip the guard page, and small enough for
+/// any thread. Larger frames are on the worker's stack (`stack.rs`).
 const MAX_BYTES_ON_CALLERS_STACK: usize = 3 << 10;
 
-/// Registers that belong to the caller.
+/// Callee-saved general registers.
 const SAVED: [usize; 6] = [3, 5, 12, 13, 14, 15];
 
-/// Layout, from the stack pointer up: scratch area, spill slots, the stack pointer as it was.
+/// Layout, from the stack pointer up: scratch area, spill slots, the old stack pointer.
 #[derive(Debug)]
 pub(super) struct Frame {
     saved: Vec<Register>,
     spills_at: i32,
     /// A multiple of 64; 0 if there is no frame.
     bytes: i32,
-    /// Whether it is on the worker's stack, and saved registers alone are on the caller's.
+    /// Whether the frame is on the worker's stack; the caller's then holds saved registers only.
     apart: bool,
 }
 
@@ -46,18 +46,18 @@ impl Frame {
             out.allocs.contains(&reg) || out.edits.iter().any(|(_, edit)| moved(edit))
         };
         let saved = SAVED.into_iter().filter(|&number| used(number)).map(|number| Register::RAX + number as u32);
-        // A function that calls another has a frame, so that its stack is aligned.
+        // A function with calls needs a frame to align its stack.
         let bytes = if code.calls { bytes.max(1) } else { bytes };
         let bytes = bytes.next_multiple_of(64);
         Ok(Self { saved: saved.collect(), spills_at, bytes: bytes as i32, apart: bytes > MAX_BYTES_ON_CALLERS_STACK })
     }
 
-    /// Bytes that the frame takes of the worker's stack.
+    /// Bytes of the worker's stack that the frame takes.
     pub(super) fn stack_bytes(&self) -> usize {
         if self.apart { self.whole() as usize } else { 0 }
     }
 
-    /// With the stack pointer as it was, and what keeps the next lower address aligned.
+    /// Including the old stack pointer, padded to keep the alignment.
     fn whole(&self) -> i32 {
         self.bytes + 64
     }
@@ -73,11 +73,11 @@ impl Frame {
         if self.bytes == 0 {
             return;
         }
-        // Neither register holds an argument.
+        // `rax` holds no argument.
         let (old, sp) = (Register::RAX, Register::RSP);
         asm.put(Instruction::with2(Code::Mov_r64_rm64, old, sp));
         if self.apart {
-            // Its upper end is aligned.
+            // The upper end of the worker's stack is aligned.
             asm.put(Instruction::with2(Code::Mov_r64_rm64, sp, at(Register::RDI, offset::STACK)));
         } else {
             asm.put(Instruction::with2(Code::And_rm64_imm8, sp, -64));
@@ -90,16 +90,16 @@ impl Frame {
         at(Register::RSP, self.bytes)
     }
 
-    /// Calls the routine whose number is in the third argument's register: on the caller's stack, since the worker's has
-    /// only room for the frame. The frame is `below` bytes above `base`. Changes what functions may change, and tells in
-    /// `eax` whether the kernel is to end.
+    /// Calls the routine whose number is in the third argument register, on the caller's stack, since the worker's has
+    /// only room for the frame. The frame is `below` bytes above `base`. Clobbers the caller-saved registers; `eax` is
+    /// nonzero if the kernel must end.
     pub(super) fn call(&self, asm: &mut Assembler<'_>, (base, below): (Register, i32)) {
         let function = at(Register::RDI, offset::CALL);
         if !self.apart {
             asm.put(Instruction::with1(Code::Call_rm64, function));
             return;
         }
-        // No argument is in these.
+        // Neither register holds an argument.
         let (callers, ours, sp) = (Register::RCX, Register::RAX, Register::RSP);
         asm.put(Instruction::with2(Code::Mov_r64_rm64, callers, at(base, below + self.bytes)));
         asm.put(Instruction::with2(Code::Mov_r64_rm64, ours, sp));

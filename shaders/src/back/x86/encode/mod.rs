@@ -1,7 +1,7 @@
-//! Registers into templates, templates into bytes.
+//! Code emission: registers into templates, templates into bytes.
 //!
-//! The image is the constant pool, then the code. Hot code stands in block order; what only out-of-bounds accesses need
-//! follows after the last block, so that straight-line code is what the processor fetches.
+//! The image is the constant pool, then the code. Hot code is in block order; slow paths, as of out-of-bounds accesses,
+//! follow the last block, so that the processor fetches straight-line code.
 
 mod assembler;
 mod float_mode;
@@ -21,16 +21,16 @@ use super::vcode::{Base, Bound, Check, Kind, VCode, View};
 use super::{CompileError, Isa};
 use frame::Frame;
 
-/// The finished function: `bytes` begins with the pool, the function with `entry`.
+/// The finished image: `bytes` begins with the pool, the function is at `entry`.
 #[derive(Debug)]
 pub(super) struct Image {
     pub bytes: Vec<u8>,
     pub entry: usize,
-    /// What it needs of the worker's stack.
+    /// Bytes of the worker's stack that it needs.
     pub stack_bytes: usize,
 }
 
-/// Code to write after all blocks: for which instruction, where it begins and where it returns to.
+/// Out-of-line code of an instruction: its entry, and where it returns to.
 struct Cold {
     inst: usize,
     entry: Label,
@@ -40,20 +40,21 @@ struct Cold {
 struct Encode<'a> {
     code: &'a VCode,
     out: &'a Output,
-    /// The next of the allocator's moves.
+    /// Index of the allocator's next move.
     edit: usize,
     asm: Assembler<'a>,
     frame: Frame,
     isa: Isa,
     labels: Vec<Label>,
-    /// The block that each block stands for: blocks that only jump stand for their target and are not written.
+    /// The block that each block stands for (jump threading): a block with only a jump stands for its target and is not
+    /// emitted.
     stands_for: Vec<usize>,
     cold: Vec<Cold>,
-    /// Where calls go that keep all registers, if there are any.
+    /// The stub for calls that preserve all registers, if there are any.
     keeper: Option<Label>,
 }
 
-/// Encodes a function for which registers are known.
+/// Encodes a function after register allocation.
 pub(super) fn encode(code: &VCode, out: &Output, isa: Isa) -> Result<Image, CompileError> {
     let mut bytes = code.pool.bytes();
     let entry = bytes.len();
@@ -77,8 +78,8 @@ pub(super) fn encode(code: &VCode, out: &Output, isa: Isa) -> Result<Image, Comp
     Ok(Image { bytes, entry, stack_bytes })
 }
 
-/// For each block the one that branches to it may as well go to. Chains are followed a few steps: blocks that split an
-/// edge are single.
+/// Jump threading: for each block the final target of its chain of empty blocks. Follows at most 4 steps; blocks that
+/// split an edge form chains of length 1.
 fn thread_jumps(code: &VCode, out: &Output) -> Vec<usize> {
     let edited = |inst: u32| {
         let at = out.edits.partition_point(|(point, _)| (point.inst().index() as u32) < inst);
@@ -109,7 +110,7 @@ impl Encode<'_> {
         for (place, &block) in written.iter().enumerate() {
             self.asm.bind(self.labels[block]);
             let (first, end) = (self.code.blocks[block].first as usize, self.code.blocks[block].end as usize);
-            // Moves of blocks that are not written have been left behind.
+            // Skips the moves of blocks that are not emitted.
             while self.out.edits.get(self.edit).is_some_and(|(point, _)| point.inst().index() < first) {
                 self.edit += 1;
             }
@@ -121,7 +122,7 @@ impl Encode<'_> {
         }
     }
 
-    /// The allocator's moves at a place.
+    /// Emits the allocator's moves at a program point.
     fn moves(&mut self, inst: usize, position: InstPosition) {
         while let Some((point, Edit::Move { from, to })) = self.out.edits.get(self.edit) {
             if point.inst().index() != inst || point.pos() != position {
@@ -176,8 +177,8 @@ impl Encode<'_> {
         }
     }
 
-    /// The arguments are where they belong; vector registers hold nothing that is needed, so their upper halves go, which
-    /// code for narrower ones would wait for.
+    /// Calls a routine; its arguments are in their registers already. No vector register is live, so `vzeroupper`
+    /// avoids the penalty that narrower vector code of the callee would pay.
     fn call(&mut self, routine: u32) {
         let asm = &mut self.asm;
         asm.put(Instruction::with2(Code::Mov_r32_imm32, Register::EDX, routine));
@@ -197,7 +198,8 @@ impl Encode<'_> {
         }
     }
 
-    /// Writes a short block that decides a branch once more, instead of a jump to it: a loop then has one branch.
+    /// Duplicates a short block that ends in a branch instead of jumping to it (loop rotation): the loop then has one
+    /// branch.
     fn repeat(&mut self, block: usize, next: Option<usize>) -> bool {
         const SHORT: u32 = 4;
         let (first, end) = (self.code.blocks[block].first, self.code.blocks[block].end);
@@ -220,7 +222,7 @@ impl Encode<'_> {
         true
     }
 
-    /// The block that successor `number` stands for.
+    /// The block to emit for successor `number`.
     fn target(&self, block: usize, number: usize) -> usize {
         self.stands_for[self.code.blocks[block].succs[number].index()]
     }
@@ -231,7 +233,7 @@ impl Encode<'_> {
         }
     }
 
-    /// Leads to `cold` unless the index is below the limit.
+    /// Jumps to `cold` unless the index is below the limit.
     fn check(&mut self, check: Check, cold: Label, regs: Regs<'_>) {
         let (by_reg, by_imm) = match check.view {
             View::Dword => (Code::Cmp_r32_rm32, Code::Cmp_rm32_imm32),
@@ -261,7 +263,7 @@ impl Encode<'_> {
         self.asm.jump_if(condition, cold);
     }
 
-    /// A binary search among the sorted cases; goes on behind it if there is none.
+    /// Binary search among the sorted cases; falls through if no case matches.
     fn switch(&mut self, selector: Register, cases: &[(u32, u32)], block: usize) {
         let compare = |asm: &mut Assembler<'_>, value: u32| {
             asm.put(Instruction::with2(Code::Cmp_rm32_imm32, selector, value.cast_signed()));

@@ -1,4 +1,4 @@
-//! Moves that the register allocator asks for.
+//! Moves inserted by the register allocator.
 
 use iced_x86::{Code, Instruction};
 use regalloc2::{Allocation, RegClass};
@@ -7,7 +7,7 @@ use super::super::Isa;
 use super::frame::Frame;
 use super::{Assembler, regs};
 
-/// Opcodes: between registers, from the stack, to the stack.
+/// Opcodes: register to register, load from the stack, store to the stack.
 fn opcodes(class: RegClass, isa: Isa) -> [Code; 3] {
     match (class, isa) {
         (RegClass::Int, _) => [Code::Mov_r64_rm64, Code::Mov_r64_rm64, Code::Mov_rm64_r64],
@@ -23,7 +23,7 @@ fn opcodes(class: RegClass, isa: Isa) -> [Code; 3] {
     }
 }
 
-/// Writes one move; the allocator never moves from stack to stack.
+/// Emits one move; the allocator never moves from stack to stack.
 pub(super) fn write(from: Allocation, to: Allocation, isa: Isa, frame: &Frame, asm: &mut Assembler<'_>) {
     let vector = isa.vector_register();
     match (from.as_reg(), to.as_reg()) {

@@ -1,7 +1,8 @@
-//! Calls that change no register, for calls on ways that are hardly ever taken: code around them need not keep its values in memory.
+//! Calls that preserve all registers (as LLVM's `preserve_all`), for cold paths: the surrounding code need not spill
+//! its live values.
 //!
-//! All such calls of a function go through one piece of code behind it, which keeps every register that a function may change on
-//! the stack. That takes about a hundred cycles, which is little beside what is called.
+//! All such calls of a function go through one shared stub after its code, which saves every caller-saved register on
+//! the stack. That takes about a hundred cycles, little compared with the callee.
 
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 
@@ -9,7 +10,7 @@ use super::frame::Frame;
 use super::{Assembler, Label};
 use crate::back::x86::Isa;
 
-/// General registers that a function may change, in the order in which they are kept.
+/// Caller-saved general registers, in the order in which they are pushed.
 const GENERAL: [Register; 9] = [
     Register::RAX,
     Register::RCX,
@@ -22,23 +23,23 @@ const GENERAL: [Register; 9] = [
     Register::R11,
 ];
 
-/// From the stack pointer up: vectors, masks, the stack pointer as it was.
+/// Offsets from the stack pointer: vectors, masks, the old stack pointer.
 const MASKS_AT: i32 = 32 * 64;
 const OLD_AT: i32 = MASKS_AT + 64;
 const BYTES: i32 = OLD_AT + 64;
 
-/// Bytes between those and the frame: general registers, the way back, the routine's number.
+/// Bytes between that area and the frame: general registers, the return address, the routine's number.
 const KEPT_BYTES: i32 = 8 * (GENERAL.len() as i32 + 2);
 
-/// Calls the routine with that number through `keeper`: the context is in the first argument's register, the rows are in the
-/// second's.
+/// Emits a call of routine `routine` through the stub: the context is in the first argument register, the rows are in
+/// the second.
 pub(super) fn call(asm: &mut Assembler<'_>, keeper: Label, routine: u32) {
     asm.put(Instruction::with1(Code::Pushq_imm32, routine.cast_signed()));
     asm.call(keeper);
     asm.put(Instruction::with2(Code::Add_rm64_imm8, Register::RSP, 8));
 }
 
-/// What `keeper` leads to.
+/// Emits the stub.
 pub(super) fn write(asm: &mut Assembler<'_>, keeper: Label, isa: Isa, frame: &Frame) {
     let (sp, old) = (Register::RSP, Register::RAX);
     let at = |place: i32| MemoryOperand::with_base_displ(sp, place.into());
@@ -66,7 +67,7 @@ pub(super) fn write(asm: &mut Assembler<'_>, keeper: Label, isa: Isa, frame: &Fr
     for number in masks.clone() {
         asm.put(Instruction::with2(Code::VEX_Kmovq_m64_kr, at(MASKS_AT + 8 * number), Register::K0 + number as u32));
     }
-    // Behind the registers are the way back and the number.
+    // Above the general registers are the return address and the routine's number.
     let number = MemoryOperand::with_base_displ(old, i64::from(KEPT_BYTES - 8));
     asm.put(Instruction::with2(Code::Mov_r32_rm32, Register::EDX, number));
     asm.put(Ok(Instruction::with(Code::VEX_Vzeroupper)));
@@ -84,7 +85,7 @@ pub(super) fn write(asm: &mut Assembler<'_>, keeper: Label, isa: Isa, frame: &Fr
         asm.put(Instruction::with1(Code::Pop_r64, reg));
     }
     asm.put(Ok(Instruction::with(Code::Retnq)));
-    // The kernel ends: the stack pointer is the frame's again, and the rest of what was kept is not needed.
+    // The kernel ends: the stack pointer becomes the frame's again; the saved registers are not restored.
     asm.bind(end);
     asm.put(Instruction::with2(Code::Mov_r64_rm64, sp, at(OLD_AT)));
     asm.put(Instruction::with2(Code::Add_rm64_imm32, sp, KEPT_BYTES));

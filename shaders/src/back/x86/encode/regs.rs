@@ -1,17 +1,17 @@
-//! The registers that an instruction's slots got.
+//! The registers assigned to an instruction's slots.
 
 use iced_x86::Register;
 use regalloc2::{Allocation, PReg, RegClass};
 
 use super::super::vcode::View;
 
-/// Registers of one instruction by slot.
+/// The registers of one instruction, indexed by slot.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Regs<'a>(pub(super) &'a [Allocation]);
 
 impl Regs<'_> {
     fn number(self, slot: u8) -> u32 {
-        // All operands ask for registers, so none is on the stack.
+        // All operands require registers, so none is on the stack.
         self.0[slot as usize].as_reg().map_or(0, |reg| reg.hw_enc() as u32)
     }
 
@@ -56,7 +56,7 @@ impl Regs<'_> {
     }
 }
 
-/// The low byte of general register `number`, as code with a prefix names it.
+/// The low byte of general register `number`, as named with a REX prefix.
 fn low_byte(number: u32) -> Register {
     const LOW: [Register; 8] = [
         Register::AL,

@@ -1,4 +1,4 @@
-//! What a kernel tells when it ends in a loop because it was asked to: in `rax`, as `call.rs` reads it.
+//! The return value of a kernel that was stopped in a loop: packed into `rax`, decoded by `call.rs`.
 
 use iced_x86::{Code, Instruction, Register};
 use regalloc2::{Allocation, PReg, RegClass};
@@ -7,11 +7,11 @@ use super::super::Isa;
 use super::frame::Frame;
 use super::{Assembler, moves, regs};
 
-/// `rax`: what a function returns.
+/// `rax`, the return register.
 const RESULT: usize = 0;
 
-/// Writes code that is reached when the kernel is to end, so that it may change every register that it does not read any more.
-/// From the low end of `rax` on: the loop's word, plus 2, in 32 bits; the lanes, in 16; the subgroup's number, in 16.
+/// Emits the code that ends the kernel; it may clobber every register that it no longer reads. Layout of `rax` from bit
+/// 0: the loop's word plus 2 (32 bits), the active lanes (16), the subgroup's number (16).
 pub(super) fn write(
     asm: &mut Assembler<'_>,
     (at, number, mask): (u32, Option<u16>, Option<u16>),
@@ -38,10 +38,10 @@ pub(super) fn write(
             }
         },
         (None, &[low, high]) => {
-            // The other half must not be lost.
+            // The temporary must not clobber the other half.
             let other = |half: Allocation| {
-                let taken = half.as_reg().is_some_and(|reg| reg.hw_enc() == 0);
-                if taken { Register::YMM1 } else { Register::YMM0 }
+                let used = half.as_reg().is_some_and(|reg| reg.hw_enc() == 0);
+                if used { Register::YMM1 } else { Register::YMM0 }
             };
             lanes(asm, edx, low, other(high), frame);
             lanes(asm, Register::ECX, high, Register::YMM0, frame);
@@ -62,7 +62,7 @@ fn set(asm: &mut Assembler<'_>, reg: Register, value: u32) {
     asm.put(Instruction::with2(Code::Mov_r32_imm32, reg, value));
 }
 
-/// The bits of half a mask, which may be on the stack: then it goes through a register.
+/// Moves the bits of half a mask to `into`; a half on the stack is loaded into `through` first.
 fn lanes(asm: &mut Assembler<'_>, into: Register, half: Allocation, through: Register, frame: &Frame) {
     let mut reg = half.as_reg().map_or(through, |reg| regs::full(reg, Register::YMM0));
     if let Some(slot) = half.as_stack() {

@@ -1,4 +1,4 @@
-//! The piece of device memory in which an address lies: a search in the list behind the descriptors, without a call.
+//! Address-range lookup (`buffer_at`): binary search for an address in the sorted slices that follow the descriptors.
 
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand};
 use regalloc2::Operand;
@@ -15,7 +15,7 @@ const SLICE: i32 = SLICE_BYTES as i32;
 const SHIFT: u32 = SLICE_BYTES.trailing_zeros();
 
 impl Select<'_> {
-    /// `buffer_at`, as `abi::piece_at` says.
+    /// `buffer_at`, with the semantics of `abi::piece_at`.
     pub(super) fn buffer_at(&mut self, inst: Inst, low: Value, high: Value) -> Result<(), CompileError> {
         let [low, high] = [self.reg(low)?, self.reg(high)?];
         let temps: [_; 4] = std::array::from_fn(|_| self.general());
@@ -32,10 +32,11 @@ impl Select<'_> {
     }
 }
 
-/// Operand 0 becomes the number of the piece with the address in operands 2 and 3; operand 1 is the context.
+/// Operand 0 becomes the number of the buffer that contains the address in operands 2 and 3, or -1; operand 1 is the
+/// context.
 #[derive(Debug)]
 struct Search {
-    /// Bytes of the descriptors' slices.
+    /// Size of the descriptors' slices in bytes.
     start: i32,
 }
 
@@ -51,10 +52,11 @@ impl Expand for Search {
         asm.put(Instruction::with2(Code::Mov_r64_rm64, list, field(offset::BUFFERS)));
         asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(6), field(offset::BUFFER_COUNT)));
         asm.put(Instruction::with2(Code::Shl_rm64_imm8, last, SHIFT));
-        // The operands are not needed from here on: the result's register may be one of theirs.
+        // The result may share a register with the operands, which are dead from here on.
         asm.put(Instruction::with2(Code::Mov_r32_imm32, regs.gpr32(0), self.start));
         let [next, before, found, none, done] = std::array::from_fn(|_| asm.label());
-        // By bytes from the list's beginning: slices below `first` begin at the address or before it, those from `last` on behind it.
+        // In byte offsets from the list's beginning: slices below `first` begin at or below the address, those from
+        // `last` on above it.
         asm.bind(next);
         asm.put(Instruction::with2(Code::Cmp_r64_rm64, first, last));
         asm.jump_if(ConditionCode::ae, found);

@@ -1,4 +1,4 @@
-//! Truth values that stay in the flags.
+//! Truth values in the flags.
 
 use iced_x86::{Code, ConditionCode, OpKind};
 use regalloc2::VReg;
@@ -12,8 +12,8 @@ use crate::ir::Op;
 use crate::simd::{Inst, InstData, Type, Value, WideOp};
 
 impl Select<'_> {
-    /// Sets the flags by a truth value; the condition under which it is true. What the flags are for must have its operands in
-    /// registers by now.
+    /// Sets the flags by a truth value; returns the condition under which it is true. The operands of the flags'
+    /// consumer must be in registers by now, since emitting them could clobber the flags.
     pub(super) fn condition(&mut self, value: Value) -> Result<ConditionCode, CompileError> {
         if let Some((inst, data)) = self.waiting(value)
             && matches!(data, InstData::Pure { .. } | InstData::Wide { .. } | InstData::Any { .. })
@@ -30,7 +30,7 @@ impl Select<'_> {
         Build::new(Code::Test_rm32_r32).reads(reg, View::Dword).reads(reg, View::Dword).push(&mut self.code);
     }
 
-    /// Sets the flags by the result of an instruction that yields a truth value.
+    /// Sets the flags by an instruction that yields a truth value; returns the condition under which it is true.
     pub(super) fn compare(&mut self, inst: Inst) -> Result<ConditionCode, CompileError> {
         let kernel = self.kernel;
         match &kernel.insts[inst] {
@@ -86,7 +86,7 @@ impl Select<'_> {
     }
 }
 
-/// The condition on exchanged operands.
+/// The condition for exchanged operands.
 fn exchanged(condition: ConditionCode) -> ConditionCode {
     match condition {
         ConditionCode::b => ConditionCode::a,

@@ -1,7 +1,7 @@
 //! Blocks and branches.
 //!
-//! A branch with arguments, or from a block with several successors to one with several predecessors, gets a block of its
-//! own: the allocator puts moves there. It stands right behind the branch, and nothing is left of it without moves.
+//! Critical edges, and branches with arguments among several targets, are split: the new block receives the allocator's
+//! moves. It directly follows the branch in the layout, and is not emitted if it has no moves.
 
 use cranelift_entity::SecondaryMap;
 use iced_x86::{Code, OpKind};
@@ -16,12 +16,12 @@ use super::{Select, class_of};
 use crate::ir::Op;
 use crate::simd::{Block, BlockCall, InstData, Value};
 
-/// Numbers of blocks in the machine code.
+/// Block numbers in the machine code.
 #[derive(Debug, Default)]
 pub(super) struct Edges {
     numbers: SecondaryMap<Block, u32>,
     preds: SecondaryMap<Block, u32>,
-    /// The block that comes before, the last one if several do.
+    /// A predecessor of the block; the last one in the layout if there are several.
     before: SecondaryMap<Block, Option<Block>>,
 }
 
@@ -30,7 +30,7 @@ impl Edges {
         self.numbers[block] as usize
     }
 
-    /// Whether a branch to `call` among several gets a block of its own.
+    /// Whether the edge of a branch with several targets is split.
     fn is_split(&self, call: &BlockCall) -> bool {
         !call.args.is_empty() || self.preds[call.block] > 1
     }
@@ -41,7 +41,7 @@ impl Select<'_> {
         self.kernel.blocks[block].insts.last().map(|&inst| &self.kernel.insts[inst])
     }
 
-    /// Whether control comes here only where an index was found below a limit: a few branches back.
+    /// Whether a dominating branch already tested `index < limit`; follows at most four single predecessors.
     pub(super) fn is_tested(&self, index: Value, limit: Value) -> bool {
         const FAR: usize = 4;
         let same = |a: Value, b: Value| self.facts.canonical(a) == self.facts.canonical(b);
@@ -61,7 +61,7 @@ impl Select<'_> {
         false
     }
 
-    /// Numbers the blocks, those that split edges behind the ones they come from, and gives parameters registers.
+    /// Numbers the blocks, with each split edge's block directly after the branch, and assigns registers to parameters.
     pub(super) fn lay_out(&mut self) {
         let kernel = self.kernel;
         let mut edges = Edges::default();
@@ -97,7 +97,7 @@ impl Select<'_> {
         }
     }
 
-    /// Writes the end of a block and the blocks that split its edges.
+    /// Emits a block's terminator and the blocks of its split edges.
     pub(super) fn terminator(&mut self, data: &InstData) -> Result<(), CompileError> {
         let at = self.edges.number(self.block);
         match data {
@@ -167,7 +167,7 @@ impl Select<'_> {
         Ok(regs)
     }
 
-    /// Fills in predecessors.
+    /// Computes the predecessors.
     pub(super) fn link(&mut self) {
         for from in 0..self.code.blocks.len() {
             for to in self.code.blocks[from].succs.clone() {
@@ -176,22 +176,22 @@ impl Select<'_> {
         }
     }
 
-    /// Ends the kernel if it was asked to stop, and tells in which loop, and which lanes were there. They may be anywhere: only
-    /// a kernel that ends looks at them.
+    /// Polls the stop flag: ends the kernel if it is set and reports the loop and the active lanes. The operands may be
+    /// in registers or spill slots, since only the cold path reads them.
     pub(super) fn poll(&mut self, at: u32, lanes: Option<&[Value; 2]>) -> Result<(), CompileError> {
         let mut operands: SmallVec<[Operand; 3]> = SmallVec::new();
         let mut anywhere =
             |reg| operands.push(Operand::new(reg, OperandConstraint::Any, OperandKind::Use, OperandPos::Early));
         let (mut number, mut mask) = (Some(0), Some(0));
-        if let Some(&[of_subgroup, on]) = lanes {
-            (number, mask) = (self.constant(of_subgroup), self.constant(on));
+        if let Some(&[of_subgroup, active]) = lanes {
+            (number, mask) = (self.constant(of_subgroup), self.constant(active));
             if number.is_none() {
                 anywhere(self.reg(of_subgroup)?);
             }
-            if mask.is_none() && self.in_halves(on) {
-                Halves(self).pair(on)?.into_iter().for_each(anywhere);
+            if mask.is_none() && self.in_halves(active) {
+                Halves(self).pair(active)?.into_iter().for_each(anywhere);
             } else if mask.is_none() {
-                anywhere(self.reg(on)?);
+                anywhere(self.reg(active)?);
             }
         }
         self.ask_to_stop();
@@ -200,13 +200,13 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// Ends the kernel if it was asked to stop between workgroups.
+    /// Ends the kernel between workgroups if the stop flag is set.
     fn poll_between(&mut self) {
         self.ask_to_stop();
         self.code.push(Kind::Sequence(Box::new(LeaveIfStopped)), &[]);
     }
 
-    /// Sets the flags by whether the stop flag is set.
+    /// Compares the stop flag with 0: the condition `ne` means stop.
     fn ask_to_stop(&mut self) {
         let flag = self.general();
         let place = Place { base: self.context, index: None, scale: 1, disp: offset::STOP, broadcast: false };
@@ -215,24 +215,24 @@ impl Select<'_> {
         Build::new(Code::Cmp_rm32_imm8).at(&place).imm(OpKind::Immediate8to32, 0).push(&mut self.code);
     }
 
-    /// Ends the kernel if this was the last workgroup of the row, or it was asked to stop.
+    /// The workgroup loop's step: ends the kernel after the last workgroup of the row or if the stop flag is set.
     pub(super) fn next_workgroup(&mut self) {
         let [own, end] = [offset::WORKGROUP, offset::ROW_END].map(|disp| Self::at(self.context, disp));
         self.code.repeats = true;
         let [last, left] = [self.general(), self.general()];
-        let abreast = self.kernel.abreast as i64;
+        let merged_workgroups = self.kernel.merged_workgroups as i64;
         self.load_dword(last, &end);
         Build::new(Code::Sub_r32_rm32).modify(left, last, View::Dword).at(&own).push(&mut self.code);
         let build = Build::new(Code::Cmp_rm32_imm8).reads(left, View::Dword);
-        build.imm(OpKind::Immediate8to32, abreast).push(&mut self.code);
+        build.imm(OpKind::Immediate8to32, merged_workgroups).push(&mut self.code);
         self.code.push(Kind::Sequence(Box::new(LeaveIfDone)), &[]);
         let build = Build::new(Code::Add_rm32_imm8).at(&own);
-        build.imm(OpKind::Immediate8to32, abreast).push(&mut self.code);
+        build.imm(OpKind::Immediate8to32, merged_workgroups).push(&mut self.code);
         self.poll_between();
     }
 }
 
-/// Leaves the kernel if the flags say that there is no other workgroup.
+/// Returns as done if the flags say that no workgroup is left.
 #[derive(Debug)]
 struct LeaveIfDone;
 
@@ -243,7 +243,7 @@ impl Expand for LeaveIfDone {
     }
 }
 
-/// Leaves the kernel if the flags say that the stop flag is set.
+/// Returns as stopped if the flags say that the stop flag is set.
 #[derive(Debug)]
 struct LeaveIfStopped;
 

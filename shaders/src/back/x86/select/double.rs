@@ -1,8 +1,9 @@
-//! Doubles: which operation gives which word, and the doubles that a block has in registers.
+//! Double precision: the mapping of word operations to doubles, and the doubles that the current block has in
+//! registers.
 //!
-//! Values are pairs of words, machines want doubles in one piece. So an operation interleaves the words of its operands, and
-//! takes those of its result apart again where somebody asks for them: the next operation of the block takes the doubles as
-//! they are.
+//! The IR has doubles as pairs of 32-bit words; machine instructions need them as 64-bit lanes. An operation
+//! interleaves its operands' words and splits its result only for users that need words: a following double operation
+//! in the same block uses the doubles directly.
 
 use foldhash::HashMap;
 use regalloc2::VReg;
@@ -13,7 +14,7 @@ use super::Select;
 use crate::ir::Op;
 use crate::simd::{Block, Inst, InstData, Value};
 
-/// What is computed.
+/// A double-precision operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Double {
     Add,
@@ -21,12 +22,12 @@ pub(super) enum Double {
     Mul,
     Div,
     Sqrt,
-    /// With the mode as the machine numbers it.
+    /// With the rounding immediate.
     Round(u8),
     FromFloat,
 }
 
-/// A result of an operation: which, and whether it is the high word.
+/// The operation that a word operation belongs to, and whether it yields the high word.
 pub(super) fn word_of(op: Op) -> Option<(Double, bool)> {
     use Op::*;
     Some(match op {
@@ -54,7 +55,7 @@ pub(super) fn word_of(op: Op) -> Option<(Double, bool)> {
     })
 }
 
-/// The predicate of a comparison, as the machine numbers it.
+/// The predicate immediate of a comparison.
 pub(super) fn predicate(op: Op) -> Option<u8> {
     Some(match op {
         Op::DEq => 0,
@@ -64,7 +65,7 @@ pub(super) fn predicate(op: Op) -> Option<u8> {
     })
 }
 
-/// Of a NaN.
+/// The words of the canonical NaN, in every double lane.
 pub(super) const NAN: [u32; 16] = {
     let mut words = [0; 16];
     let mut lane = 1;
@@ -75,13 +76,13 @@ pub(super) const NAN: [u32; 16] = {
     words
 };
 
-/// Registers with the doubles of all lanes: two of eight, or four of four. Lanes are in the order in which words interleave.
+/// Registers with the doubles of all lanes: two of 8 doubles or four of 4, in the order in which words interleave.
 pub(super) type Doubles = SmallVec<[VReg; 4]>;
 
-/// An operation on these words.
+/// An operation with its operand words.
 type Key = (Double, SmallVec<[Value; 4]>);
 
-/// What the block has.
+/// The doubles available in the current block.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     block: Option<Block>,
@@ -101,7 +102,7 @@ impl Select<'_> {
         &mut self.doubles
     }
 
-    /// The doubles that an operation gave in this block.
+    /// The result of an operation, if it was computed in this block.
     pub(super) fn known_result(&mut self, double: Double, args: &[Value]) -> Option<Doubles> {
         let key = self.key(double, args);
         self.known().results.get(&key).cloned()
@@ -112,7 +113,7 @@ impl Select<'_> {
         self.known().results.insert(key, doubles.clone());
     }
 
-    /// The doubles that two words are, if the block has them: as a result, or put together before.
+    /// The doubles of a word pair, if the block has them: as a result, or interleaved before.
     pub(super) fn known_pair(&mut self, low: Value, high: Value) -> Option<Doubles> {
         let [low, high] = [low, high].map(|word| self.facts.canonical(word));
         if let Some(pair) = self.known().pairs.get(&[low, high]) {
@@ -136,8 +137,8 @@ impl Select<'_> {
         self.known().pairs.insert(pair, doubles.clone());
     }
 
-    /// Computes the doubles behind an instruction that gives a word of them, and leaves the word to those who ask for it, if
-    /// they are all in the block.
+    /// Computes the doubles of a word operation and defers the extraction of the word to its users, if all of them are
+    /// in this block.
     pub(super) fn leaves_word(&mut self, inst: Inst) -> Result<bool, CompileError> {
         let kernel = self.kernel;
         let InstData::Pure { op, args } = &kernel.insts[inst] else { return Ok(false) };

@@ -1,4 +1,4 @@
-//! Images: fields of their descriptions, and calls for everything else.
+//! Images: descriptor fields inline, everything else by calls.
 
 use iced_x86::{Code, ConditionCode, OpKind};
 use regalloc2::{Operand, PReg, RegClass};
@@ -11,15 +11,15 @@ use super::Select;
 use crate::image::{Descriptor, Field, direct};
 use crate::simd::{Inst, Routine, Value};
 
-/// Bytes from a descriptor to the next.
+/// Size of an image descriptor in bytes.
 const STRIDE: u32 = size_of::<Descriptor>() as u32;
 
-/// Registers of a call's first two arguments.
+/// The registers of a call's first two arguments.
 const FIRST: PReg = PReg::new(7, RegClass::Int);
 const SECOND: PReg = PReg::new(6, RegClass::Int);
 
 impl Select<'_> {
-    /// A field of a descriptor. As with buffers, a number that is not below the kernel's descriptors counts as 0.
+    /// Loads a field of an image descriptor. As with buffers, an out-of-range number counts as 0.
     pub(super) fn image_field(&mut self, inst: Inst, image: Value, field: Field) -> Result<(), CompileError> {
         let descriptors = self.kernel.descriptors;
         if descriptors == 0 {
@@ -52,7 +52,7 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// A call: its rows are in memory already.
+    /// Calls a routine; its operand rows are in memory already.
     pub(super) fn call(&mut self, routine: &Routine, area: Value) -> Result<(), CompileError> {
         let area = self.reg(area)?;
         let known = self.code.routines.iter().position(|other| other == routine);
@@ -62,10 +62,10 @@ impl Select<'_> {
         }
         self.code.calls = true;
         self.code.images |= matches!(routine, Routine::Image(_));
-        // The function that is called rounds as machine code does.
+        // The callee expects the same rounding mode as machine code.
         self.code.floats = true;
         let operands = [Operand::reg_fixed_use(self.context, FIRST), Operand::reg_fixed_use(area, SECOND)];
-        // Kernels do without the call where they can.
+        // Kernels access such images directly and call only as a fallback: a cold path.
         let keeps = matches!(routine, Routine::Image(op) if direct::may_be(op));
         self.code.push(Kind::Call { routine: number as u32, keeps }, &operands);
         Ok(())

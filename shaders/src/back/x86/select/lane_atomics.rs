@@ -1,5 +1,5 @@
-//! Atomics on floats, on halves and on 64 bits, lane by lane, on both instruction sets: an exchange that is tried until the memory is
-//! what it was.
+//! Atomics on floats, on halves and on 64-bit words, lane by lane, on both instruction sets: compare-and-exchange
+//! loops.
 
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use regalloc2::{Operand, PReg, RegClass, VReg};
@@ -15,23 +15,24 @@ use crate::back::x86::lane_groups::Parts;
 use crate::ir::AtomicOp;
 use crate::simd::LaneAddress;
 
-/// In the scratch area: indices, values, comparators and old values, of each the high words 64 bytes behind the low ones.
+/// Offsets in the scratch area: indices, values, comparators and old values; high words are 64 bytes after the low
+/// ones.
 const INDEX_AT: i32 = 0;
 const VALUE_AT: i32 = 64;
 const COMPARATOR_AT: i32 = 192;
 const RESULT_AT: i32 = 320;
 
-/// The immediate of a conversion that rounds to nearest, ties to even.
+/// Conversion immediate: round to nearest, ties to even.
 const NEAREST: u32 = 0;
 
-/// The one NaN that a double becomes.
+/// The canonical NaN of a double result.
 const NAN: u64 = 0x7ff8_0000_0000_0000;
 
-/// What lanes do, and with what: vectors as the registers of their halves, twice the same where they are whole.
+/// The operation and its operands. A vector is a register pair, the same register twice if it holds all 16 lanes.
 pub(super) struct LaneAtomic<'a> {
     pub op: AtomicOp,
     pub lanes: &'a LaneAddress,
-    /// The index, then words with the place in the scratch area that they go to.
+    /// The indices; then the words, each with its offset in the scratch area.
     pub index: [VReg; 2],
     pub words: SmallVec<[([VReg; 2], i32); 4]>,
     pub wide: bool,
@@ -41,7 +42,7 @@ pub(super) struct LaneAtomic<'a> {
     pub results: SmallVec<[VReg; 4]>,
 }
 
-/// Where the low and the high words of value and comparator go.
+/// Scratch-area offsets of the low and the high words of value and comparator.
 pub(super) const PLACES: [[i32; 2]; 2] = [[VALUE_AT, VALUE_AT + 64], [COMPARATOR_AT, COMPARATOR_AT + 64]];
 
 impl Select<'_> {
@@ -77,14 +78,14 @@ impl Select<'_> {
     }
 }
 
-/// By slots.
+/// Register fields are slots.
 #[derive(Debug)]
 struct Sequence {
     isa: Isa,
     op: AtomicOp,
     wide: bool,
     lock: bool,
-    /// Vectors, and where in the scratch area they go.
+    /// Vectors and their offsets in the scratch area.
     kept: SmallVec<[(Parts, i32); 5]>,
     base: u8,
     scale: u8,
@@ -92,29 +93,29 @@ struct Sequence {
     bits: u8,
     /// The accumulator.
     old: u8,
-    /// For the lane, its index, the lanes that are left, the value, the new word.
+    /// The lane, its index, the mask of remaining lanes, the value, the new word.
     temps: [u8; 5],
     vectors: [u8; 2],
     results: SmallVec<[u8; 4]>,
 }
 
-/// Codes for 32 bits and for 64.
+/// Selects the 32-bit or the 64-bit opcode.
 fn by_width(wide: bool, codes: [Code; 2]) -> Code {
     codes[usize::from(wide)]
 }
 
 impl Sequence {
-    /// A general register in the width of the operation.
+    /// A general register at the operation's width.
     fn reg(&self, regs: Regs<'_>, slot: u8) -> Register {
         if self.wide { regs.gpr(slot) } else { regs.gpr32(slot) }
     }
 
-    /// A lane's word of a vector in the scratch area.
+    /// The current lane's word of a vector in the scratch area.
     fn word(&self, regs: Regs<'_>, at: i32) -> MemoryOperand {
         MemoryOperand::with_base_index_scale_displ_size(Register::RSP, regs.gpr(self.temps[0]), 4, i64::from(at), 1)
     }
 
-    /// Loads what a lane brings; `temp` is used up where it is of two words.
+    /// Loads the current lane's value; clobbers `temp` if it has two words.
     fn fetch(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, at: i32, to: u8, temp: u8) {
         asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(to), self.word(regs, at)));
         if self.wide {
@@ -136,13 +137,13 @@ impl Sequence {
         }));
     }
 
-    /// The operation on the lane's word; the accumulator has the old one afterwards.
+    /// The operation on the lane's word; afterwards the accumulator holds the old value.
     fn operate(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let [_, index, _, value, new] = self.temps;
         let place = LaneMemory { base: regs.gpr(self.base), scale: self.scale, disp: self.disp };
         let memory = place.at(regs.gpr(index));
         let load = by_width(self.wide, [Code::Mov_r32_rm32, Code::Mov_r64_rm64]);
-        // Where an exchange fails, the accumulator's upper bits stay zeros.
+        // A failed 16-bit exchange leaves the accumulator's upper bits zero.
         let load = if self.op.is_half() { Code::Movzx_r32_rm16 } else { load };
         if self.op == AtomicOp::CompareExchange {
             self.fetch(regs, asm, COMPARATOR_AT, self.old, new);
@@ -159,7 +160,7 @@ impl Sequence {
         asm.jump_if(ConditionCode::ne, again);
     }
 
-    /// `new` becomes what the word holds afterwards.
+    /// `new` becomes the new contents of the word.
     fn combine(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, value: u8, new: u8) {
         let [old, value, new] = [self.old, value, new].map(|slot| self.reg(regs, slot));
         let moved = by_width(self.wide, [Code::Mov_r32_rm32, Code::Mov_r64_rm64]);
@@ -204,7 +205,7 @@ impl Sequence {
         if self.op.is_half() {
             [first, second].into_iter().for_each(|reg| asm.put(Instruction::with2(codes.from_half, reg, reg)));
         }
-        // The machine's lesser is the second operand where one is a NaN, or both are zeros.
+        // `min` and `max` return the second operand if either is a NaN or both are zeros.
         let operation = match self.op {
             AtomicOp::FAdd | AtomicOp::FAddHalf | AtomicOp::HalfAdd => codes.add,
             AtomicOp::FMin | AtomicOp::HalfMin => codes.min,
@@ -220,7 +221,7 @@ impl Sequence {
         asm.put(Instruction::with2(codes.from_vector, new, first));
         let (_, dword, qword) = conditional(ConditionCode::p);
         if operation != codes.add {
-            // Of a NaN in memory and a number, the number.
+            // If memory holds a NaN, the result is the value.
             asm.put(Instruction::with2(codes.compare, second, second));
             asm.put(Instruction::with2(by_width(self.wide, [dword, qword]), new, value));
         } else if self.wide {
@@ -233,7 +234,7 @@ impl Sequence {
     }
 }
 
-/// Instructions on one float.
+/// Scalar floating-point opcodes.
 #[derive(Clone, Copy)]
 struct Codes {
     to_vector: Code,
@@ -246,7 +247,7 @@ struct Codes {
     to_half: Code,
 }
 
-/// Of 32 bits, then of 64.
+/// For 32 bits, then for 64.
 const VEX: [Codes; 2] = [
     Codes {
         to_vector: Code::VEX_Vmovd_xmm_rm32,
@@ -270,7 +271,7 @@ const VEX: [Codes; 2] = [
     },
 ];
 
-/// As [`VEX`], for registers beyond the sixteenth.
+/// As [`VEX`], with access to registers 16 to 31.
 const EVEX: [Codes; 2] = [
     Codes {
         to_vector: Code::EVEX_Vmovd_xmm_rm32,
@@ -344,7 +345,7 @@ impl Sequence {
         });
     }
 
-    /// Calls `each` with every register of the results, its place in the scratch area and whether it is whole.
+    /// Calls `each` with every result register, its offset in the scratch area, and whether it holds all 16 lanes.
     fn each_result(
         &self,
         regs: Regs<'_>,

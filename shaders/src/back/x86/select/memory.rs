@@ -1,4 +1,4 @@
-//! Scalars in memory: fields of the context, descriptors, frames, and words that all lanes share.
+//! Scalars in memory: context fields, descriptors, frames and uniform words.
 
 use iced_x86::{Code, ConditionCode, OpKind};
 use regalloc2::{Operand, VReg};
@@ -11,11 +11,11 @@ use super::Select;
 use crate::ir::Op;
 use crate::simd::{Address, Field, Inst, InstData, LANES, LaneAddress, Type, Value, ValueDef};
 
-/// Bytes of a descriptor's slice: address and length.
+/// Size of a descriptor's slice (address, length) in bytes.
 pub(super) const SLICE_BYTES: u32 = 16;
 pub(super) const LEN_AT: i32 = 8;
 
-/// An address with what it is valid under.
+/// An address and the condition under which it is in bounds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Checked {
     pub place: Place,
@@ -23,7 +23,7 @@ pub(super) struct Checked {
     pub view: View,
 }
 
-/// An index or a limit.
+/// The index or the limit of a bounds check.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Side {
     Reg(VReg),
@@ -68,8 +68,8 @@ impl Select<'_> {
         if field.ty() == Type::S32 { self.load_dword(result, &place) } else { self.load_qword(result, &place) }
     }
 
-    /// Address of a descriptor's slice. The caller passes at least as many as the kernel has; a number that is not
-    /// below that counts as 0.
+    /// Address of a descriptor's slice. The caller passes at least as many slices as the kernel has descriptors; an
+    /// out-of-range number counts as 0.
     fn slice(&mut self, buffer: Value, disp: i32) -> Result<Place, CompileError> {
         let list = self.general();
         self.load_qword(list, &Self::at(self.context, offset::BUFFERS));
@@ -87,8 +87,8 @@ impl Select<'_> {
         Ok(Place { index: Some(scaled), ..Self::at(list, disp) })
     }
 
-    /// Compares the number of a buffer with how many there are: the descriptors, and pieces of device memory, if any are
-    /// accessed.
+    /// Compares a buffer number with the number of slices: the descriptors, and the address ranges of device memory if
+    /// the kernel accesses any.
     fn compare_with_count(&mut self, number: VReg) {
         if self.code.pieces {
             let count = self.general();
@@ -126,18 +126,18 @@ impl Select<'_> {
             return Ok(());
         }
         let place = self.slice(buffer, LEN_AT)?;
-        let [len, most] = [self.general(), self.general()];
+        let [len, max] = [self.general(), self.general()];
         self.load_qword(len, &place);
-        self.set(most, u64::from(u32::MAX));
-        Build::new(Code::Cmp_r64_rm64).reads(len, View::Qword).reads(most, View::Qword).push(&mut self.code);
+        self.set(max, u64::from(u32::MAX));
+        Build::new(Code::Cmp_r64_rm64).reads(len, View::Qword).reads(max, View::Qword).push(&mut self.code);
         let clamp = conditional(ConditionCode::a).2;
         if constant.is_some() {
             let result = self.define(inst);
-            Build::new(clamp).modify(result, len, View::Qword).reads(most, View::Qword).push(&mut self.code);
+            Build::new(clamp).modify(result, len, View::Qword).reads(max, View::Qword).push(&mut self.code);
             return Ok(());
         }
         let [clamped, none] = [self.general(), self.general()];
-        Build::new(clamp).modify(clamped, len, View::Qword).reads(most, View::Qword).push(&mut self.code);
+        Build::new(clamp).modify(clamped, len, View::Qword).reads(max, View::Qword).push(&mut self.code);
         self.set(none, 0);
         let number = self.reg(buffer)?;
         self.compare_with_count(number);
@@ -169,7 +169,7 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// The base of an address with a constant sum taken into the displacement, where both fit.
+    /// The base of an address, with a deferred constant sum folded into the displacement if it fits.
     pub(super) fn base(&mut self, base: Value, disp: i32) -> Result<(VReg, i32), CompileError> {
         if let ValueDef::Result { inst, .. } = self.kernel.values[self.facts.canonical(base)]
             && self.put_off[inst] != 0
@@ -182,7 +182,7 @@ impl Select<'_> {
         Ok((self.reg(base)?, disp))
     }
 
-    /// The number of lane 0's word, a scalar, where lanes have words next to each other.
+    /// The index of lane 0's word, a scalar, if the lanes' words are contiguous (`splat + [0, 1, ..]`).
     pub(super) fn row_index(&self, lanes: &LaneAddress) -> Option<Value> {
         let definition = |value| self.kernel.definition(self.facts.canonical(value));
         let InstData::Pure { op: Op::IAdd, args } = definition(lanes.index)? else { return None };
@@ -192,7 +192,7 @@ impl Select<'_> {
         (lanes.scale == 4 && in_row).then_some(*value)
     }
 
-    /// The address of that word: words that begin below 0 and end above are ones whose numbers wrapped.
+    /// The address of lane 0's word. Sign extension: an index that wrapped below 0 addresses the words before the base.
     pub(super) fn row_place(&mut self, lanes: &LaneAddress, index: Value) -> Result<Place, CompileError> {
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
         let (index, signed) = (self.reg(index)?, self.general());
@@ -201,14 +201,14 @@ impl Select<'_> {
         Ok(Place { base, index: Some(signed), scale: 4, disp, broadcast: false })
     }
 
-    /// The register of the index of a row's first word, if all of the row is below the limit for certain.
+    /// The register of the index of a row's first word, if the whole row is provably below the limit.
     pub(super) fn inside(&mut self, index: Value, limit: Value) -> Result<Option<VReg>, CompileError> {
         let last = self.most.of(index).checked_add(LANES - 1);
         let known = self.constant(limit).is_some_and(|limit| last.is_some_and(|last| u64::from(last) < limit));
         if known { Ok(Some(self.reg(index)?)) } else { Ok(None) }
     }
 
-    /// Registers for an address and its check. An access that is in bounds by its constants has none.
+    /// Registers of an address and its bounds check; no check if the access is provably in bounds.
     pub(super) fn address(&mut self, address: &Address) -> Result<Checked, CompileError> {
         let Some((index, limit)) = address.index else {
             let (base, disp) = self.base(address.base, address.disp)?;
@@ -245,7 +245,7 @@ impl Select<'_> {
         Ok(Checked { place, bounds: Some((Side::Reg(index), limit)), view })
     }
 
-    /// Pushes an instruction with a memory operand at a checked place; out of bounds it reads zeros.
+    /// Pushes an instruction with a checked memory operand; out of bounds it reads zeros.
     pub(super) fn push_checked(&mut self, mut build: Build, checked: &Checked) {
         let Some((index, limit)) = checked.bounds else {
             build.push(&mut self.code);
@@ -259,7 +259,7 @@ impl Select<'_> {
         self.code.push(Kind::Checked(build.asm, check), &build.operands);
     }
 
-    /// A word that all lanes share, as a scalar.
+    /// Loads a uniform word as a scalar.
     pub(super) fn load(&mut self, inst: Inst, address: &Address) -> Result<(), CompileError> {
         let checked = self.address(address)?;
         let result = self.define(inst);

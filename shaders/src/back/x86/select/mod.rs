@@ -1,11 +1,11 @@
 //! Instruction selection: each SIMD instruction becomes a few machine instructions.
 //!
-//! One walk over the layout. Pure instructions with a single use in their own block are *put off*: no code is written
-//! where they stand, their user takes them in (a compare into the branch, a load as memory operand) or else has them written
-//! in front of it. Constants are put off always: as immediates, as operands in the pool. Loads that were put off
-//! are written at the latest before anything that may change memory.
+//! One forward walk over the layout. A pure instruction with a single use in its own block is *deferred*: no code is
+//! emitted at its position; its user merges it (a compare into the branch, a load as memory operand) or has it emitted
+//! immediately before itself. Constants are always deferred: they become immediates or operands in the pool. Deferred
+//! loads are emitted at the latest before an instruction that may change memory.
 //!
-//! A register of a scalar has zeros above the scalar's bits.
+//! Invariant: a scalar's register has zeros above the scalar's bits.
 
 mod address_ranges;
 mod avx2;
@@ -40,10 +40,10 @@ use super::{CompileError, Isa};
 use crate::ir::Op;
 use crate::simd::{Block, Inst, InstData, Kernel, Routine, Type, Value, ValueDef, WideOp};
 
-/// Most instructions that wait for one another: writing them is recursive.
+/// Limit of nested deferred instructions: emitting them is recursive.
 const MAX_DEFERRED_DEPTH: u8 = 8;
 
-/// The state of the walk.
+/// The state of instruction selection.
 pub(super) struct Select<'k> {
     kernel: &'k Kernel,
     facts: Facts,
@@ -52,13 +52,13 @@ pub(super) struct Select<'k> {
     streams: Streams,
     code: VCode,
     isa: Isa,
-    /// Where a value is; of a vector on AVX2, its lower half.
+    /// The register of a value; of a vector on AVX2, of its lower half.
     regs: SecondaryMap<Value, Option<VReg>>,
-    /// The upper halves, if they are not the same as the lower ones.
+    /// The upper halves, unless equal to the lower ones.
     highs: SecondaryMap<Value, Option<VReg>>,
-    /// Instructions that are put off: how deep they are nested in those that would take them in, from 1 on.
+    /// Deferred instructions: the nesting depth, from 1 on; 0 for others.
     put_off: SecondaryMap<Inst, u8>,
-    /// Loads among them, oldest first.
+    /// Deferred loads, oldest first.
     loads: Vec<Inst>,
     /// The address of the [`Context`](super::call::Context).
     context: VReg,
@@ -67,7 +67,7 @@ pub(super) struct Select<'k> {
     doubles: double::Known,
 }
 
-/// Machine code for a kernel, with virtual registers.
+/// Selects instructions for a kernel: machine code with virtual registers.
 pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode, CompileError> {
     let mut code = VCode::new(isa.vector_words(), kernel.insts.len());
     let context = code.vreg(RegClass::Int);
@@ -110,7 +110,7 @@ impl<'k> Select<'k> {
         let at = self.edges.number(block);
         self.code.begin(at);
         if at == 0 {
-            // The first argument of a call.
+            // The first argument register of the calling convention.
             const ARGUMENT: PReg = PReg::new(7, RegClass::Int);
             self.code.push(Kind::Define, &[Operand::reg_fixed_def(self.context, ARGUMENT)]);
         }
@@ -137,12 +137,12 @@ impl<'k> Select<'k> {
         Ok(())
     }
 
-    /// The doubles that an operation gives.
+    /// The results of a double-precision operation.
     fn doubles_of(&mut self, double: double::Double, args: &[Value]) -> Result<double::Doubles, CompileError> {
         if self.isa == Isa::Avx2 { Halves(self).half_doubles(double, args) } else { self.wide_doubles(double, args) }
     }
 
-    /// Whether an instruction before this one gave its result.
+    /// Whether code for the instruction was emitted already, with an earlier instruction.
     fn is_written(&self, inst: Inst) -> bool {
         self.kernel.results[inst].first().is_some_and(|&result| self.regs[result].is_some())
     }
@@ -153,19 +153,19 @@ impl<'k> Select<'k> {
             InstData::Wide { args, .. } => args,
             InstData::Any { mask } => std::slice::from_ref(mask),
             InstData::Splat { value } => std::slice::from_ref(value),
-            // A load's address does not wait.
+            // The operands of a load's address are not deferred.
             _ => &[],
         };
         let depth = |&arg: &Value| self.waiting(arg).map_or(0, |(inst, _)| self.put_off[inst]);
         args.iter().map(depth).max().unwrap_or(0) + 1
     }
 
-    /// Whether it is no shift, or one by a constant.
+    /// Whether the operation is no shift, or a shift by a constant.
     fn shifts_by_constant(&self, op: Op, args: &[Value]) -> bool {
         !matches!(op, Op::Shl | Op::LShr) || self.constant(args[1]).is_some()
     }
 
-    /// Whether an instruction is left to its only user.
+    /// Whether an instruction may be deferred to its only user.
     fn may_wait(&self, inst: Inst) -> bool {
         let single = |inst: Inst| self.facts.single_use(self.kernel.results[inst][0], self.block);
         match &self.kernel.insts[inst] {
@@ -182,7 +182,7 @@ impl<'k> Select<'k> {
         }
     }
 
-    /// Writes an instruction where the walk is.
+    /// Emits an instruction at the current position.
     fn write(&mut self, inst: Inst) -> Result<(), CompileError> {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
@@ -223,7 +223,7 @@ impl<'k> Select<'k> {
         Ok(())
     }
 
-    /// The register of a value, which is written now if it was put off.
+    /// The register of a value; emits the value first if it is deferred.
     fn reg(&mut self, value: Value) -> Result<VReg, CompileError> {
         let value = self.facts.canonical(value);
         if let Some(reg) = self.regs[value] {
@@ -245,13 +245,13 @@ impl<'k> Select<'k> {
             }
             self.write(inst)?;
         }
-        // The verifier saw to it that the definition came first; a kernel that it refused gets a register of its own.
+        // Verified kernels define values before their uses; a rejected kernel gets an arbitrary register.
         let class = class_of(self.kernel.ty(value));
         Ok(*self.regs[value].get_or_insert_with(|| self.code.vreg(class)))
     }
 
-    /// The base and the bytes beside it, of an address that is their sum: left to all its users, who take the sum in. Of
-    /// sums of sums only every other one is, so that none leads far.
+    /// The base and the constant displacement of an address sum, which is deferred to all its users. Of a chain of sums
+    /// only every other one is, so that no use follows a long chain.
     fn offset(&self, inst: Inst) -> Option<(Value, i32)> {
         let InstData::Wide { op: WideOp::Add, args } = &self.kernel.insts[inst] else { return None };
         let disp = self.immediate(args[1])?;
@@ -267,7 +267,7 @@ impl<'k> Select<'k> {
         self.isa == Isa::Avx2 && self.kernel.ty(value).is_vector()
     }
 
-    /// A value without code: each use has its own, wherever the allocator has room.
+    /// An unspecified value, defined without code: each use has its own, in any register or spill slot.
     fn undefined(&mut self, ty: Type) -> VReg {
         let reg = self.code.vreg(class_of(ty));
         let anywhere = Operand::new(reg, OperandConstraint::Any, OperandKind::Def, OperandPos::Late);
@@ -275,7 +275,7 @@ impl<'k> Select<'k> {
         reg
     }
 
-    /// A constant in a register of its own.
+    /// Materializes a constant in a new register.
     fn constant_reg(&mut self, ty: Type, bits: u64) -> VReg {
         let reg = self.code.vreg(class_of(ty));
         match ty {
@@ -286,7 +286,7 @@ impl<'k> Select<'k> {
         reg
     }
 
-    /// Puts a number into a general register.
+    /// Loads an immediate into a general register.
     fn set(&mut self, reg: VReg, bits: u64) {
         let build = match u32::try_from(bits) {
             Ok(bits) => Build::new(Code::Mov_r32_imm32).def(reg, View::Dword).imm(OpKind::Immediate32, i64::from(bits)),
@@ -311,23 +311,23 @@ impl<'k> Select<'k> {
         self.code.vreg(RegClass::Int)
     }
 
-    /// Bits of a constant, seen through views of the same bits.
+    /// The bits of a constant, through bit-equal aliases.
     fn constant(&self, value: Value) -> Option<u64> {
         self.kernel.constant(self.facts.canonical(value))
     }
 
-    /// A constant as an immediate, which the machine extends by its sign.
+    /// A constant that fits a sign-extended immediate.
     fn immediate(&self, value: Value) -> Option<i32> {
         let bits = self.constant(value)?;
         if self.kernel.ty(value) == Type::S64 { i32::try_from(bits as i64).ok() } else { Some(bits as i32) }
     }
 
-    /// Whether lanes are less than 32, as far as few steps tell: what shifts count.
+    /// Whether all lanes are provably below 32: the range of valid shift amounts.
     fn is_shift_amount(&self, value: Value) -> bool {
         self.most(value, 4) < 32
     }
 
-    /// No lane has more.
+    /// Unsigned upper bound of the value in any lane; follows at most `steps` definitions.
     fn most(&self, value: Value, steps: u32) -> u64 {
         let anything = u64::from(u32::MAX);
         if let Some(bits) = self.constant(value) {
@@ -355,24 +355,25 @@ impl<'k> Select<'k> {
         }
     }
 
-    /// Whether the register of a value is free after its use by the instruction that is written now.
+    /// Whether the use by the current instruction is the value's last, so that its register may be reused.
     fn ends_here(&self, value: Value) -> bool {
         self.facts.lives_within(self.kernel, self.facts.canonical(value), self.block)
     }
 
-    /// The instruction behind a value that was put off, and is written by nobody else.
+    /// The deferred instruction that defines a value, if any.
     fn waiting(&self, value: Value) -> Option<(Inst, &'k InstData)> {
         let ValueDef::Result { inst, .. } = self.kernel.values[self.facts.canonical(value)] else { return None };
         (self.put_off[inst] != 0).then(|| (inst, &self.kernel.insts[inst]))
     }
 }
 
-/// Operations on lanes that users may take in: signs of factors, parts of rotations and of three-way logic, halves that are stored.
+/// Operations on lanes that users can merge: negated factors, operands of rotations and of ternary logic, stored
+/// halves.
 fn lanes_wait(op: Op) -> bool {
     matches!(op, Op::FNeg | Op::And | Op::Or | Op::Xor | Op::Shl | Op::LShr | Op::HalfBits)
 }
 
-/// Operations that users may take in.
+/// Operations that users can merge: comparisons and negations.
 fn waits(op: Op) -> bool {
     matches!(
         op,

@@ -1,8 +1,9 @@
-//! Buffers that a kernel only fills, row by row. Where such a buffer is larger than any cache, its lines are written past
-//! the caches: nobody will find them there, and reading each line before it is overwritten would cost as much as writing it.
+//! Non-temporal stores: selects the buffers that a kernel only fills, with contiguous stores. If such a buffer is
+//! larger than any cache, its lines are written non-temporally: they would not stay cached, and reading each line
+//! before overwriting it would cost as much as writing it.
 //!
-//! Such writes are not ordered with others: [`Code::settle`](crate::back::Code::settle) orders them when a thread is done. A kernel
-//! that publishes its writes itself, by atomics or fences, has none.
+//! Non-temporal stores are weakly ordered: [`Code::settle`](crate::back::Code::settle) orders them when a thread is
+//! done. A kernel that releases its writes itself, by atomics or fences, has none.
 
 use std::collections::HashMap;
 
@@ -14,14 +15,14 @@ use crate::simd::{InstData, Kernel, Row, Value};
 /// Words from which a buffer counts as large: 32 MiB.
 pub(in crate::back::x86) const LARGE: u32 = 1 << 23;
 
-/// Addresses of buffers that are only filled.
+/// Base addresses of buffers that are only filled.
 #[derive(Debug, Default)]
 pub(super) struct Streams(EntitySet<Value>);
 
 impl Streams {
     pub(super) fn new(kernel: &Kernel) -> Self {
         let insts = || kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts).copied();
-        if kernel.publishes {
+        if kernel.releases {
             return Self::default();
         }
         let mut other_uses: SecondaryMap<Value, bool> = SecondaryMap::new();
@@ -37,7 +38,7 @@ impl Streams {
                 descriptors.entry(kernel.constant(*buffer)).or_default().extend(&kernel.results[inst]);
             }
         }
-        // A descriptor whose number is not known may be any.
+        // A descriptor with an unknown number may alias any other.
         if descriptors.contains_key(&None) {
             return Self::default();
         }
@@ -47,7 +48,7 @@ impl Streams {
         streams
     }
 
-    /// Whether nothing but rows goes to the row's buffer.
+    /// Whether the row's buffer is accessed by contiguous stores only.
     pub(super) fn has(&self, row: &Row) -> bool {
         self.0.contains(row.base)
     }

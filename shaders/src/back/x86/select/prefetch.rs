@@ -46,7 +46,7 @@ impl Strides {
                     strides.far.insert(param);
                 }
                 // Subgroups are counted where they begin.
-                strides.growth[param] = data.begins.then_some(0);
+                strides.growth[param] = data.is_region_entry.then_some(0);
             }
             for &inst in &data.insts {
                 if let [result] = *kernel.results[inst].as_slice() {
@@ -103,7 +103,7 @@ impl Strides {
         let of = |value| self.growth[value];
         let constant = |value| kernel.constant(value).map(|bits| bits as i32);
         match data {
-            InstData::Context { field: Field::WorkgroupId(0) } => i32::try_from(kernel.abreast).ok(),
+            InstData::Context { field: Field::WorkgroupId(0) } => i32::try_from(kernel.merged_workgroups).ok(),
             InstData::Pure { op, args } => match (op, args.as_slice()) {
                 (Op::IAdd, &[a, b]) => of(a)?.checked_add(of(b)?),
                 (Op::ISub, &[a, b]) => of(a)?.checked_sub(of(b)?),

@@ -1,4 +1,4 @@
-//! Integers and truth values that all lanes share.
+//! Uniform integers and truth values in general registers.
 
 use iced_x86::{Code, ConditionCode, OpKind};
 use regalloc2::VReg;
@@ -11,7 +11,7 @@ use crate::ir::Op;
 use crate::simd::{Inst, Type, Value};
 
 impl Select<'_> {
-    /// An operation on scalars.
+    /// A scalar operation.
     pub(super) fn scalar(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
         match op {
             Op::IAdd | Op::ISub => self.sum(inst, op, args),
@@ -37,7 +37,7 @@ impl Select<'_> {
         }
     }
 
-    /// Writes a truth value that was not taken in by its user as 0 or 1.
+    /// Materializes a truth value that its user did not merge, as 0 or 1.
     pub(super) fn truth(&mut self, inst: Inst) -> Result<(), CompileError> {
         let condition = self.compare(inst)?;
         let byte = self.general();
@@ -93,7 +93,7 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// The high half of a 64-bit product of two extended factors.
+    /// The high half of the 64-bit product of two extended factors.
     fn high_product(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
         let [mut a, mut b] = [self.reg(args[0])?, self.reg(args[1])?];
         if op == Op::SMulHigh {
@@ -128,7 +128,7 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// `result = a op b`, where the machine writes over `a`.
+    /// `result = a op b` for an instruction that overwrites `a`.
     pub(super) fn modify_by(&mut self, code: Code, result: VReg, a: VReg, b: VReg) {
         Build::new(code).modify(result, a, View::Dword).reads(b, View::Dword).push(&mut self.code);
     }
@@ -137,7 +137,7 @@ impl Select<'_> {
         Build::new(code).modify(result, a, View::Dword).imm8(value).push(&mut self.code);
     }
 
-    /// Negates, and takes the number itself if the negated one is negative.
+    /// Absolute value: negates, and selects the original if the negated number is negative.
     fn magnitude(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
         let arg = self.reg(arg)?;
         let negated = self.general();
@@ -147,7 +147,7 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// The first if the condition holds for first and second, else the second.
+    /// The first operand if `condition` holds for first and second, else the second.
     fn lesser(&mut self, inst: Inst, condition: ConditionCode, args: &[Value]) -> Result<(), CompileError> {
         let [a, b] = [self.reg(args[0])?, self.reg(args[1])?];
         let result = self.define(inst);
@@ -185,7 +185,7 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// 31 less the number of leading zeros.
+    /// 31 minus the number of leading zeros.
     fn highest_bit(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
         let arg = self.reg(arg)?;
         let [zeros, negated] = [self.general(), self.general()];
@@ -197,7 +197,7 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// A choice between scalars.
+    /// A select between scalars.
     pub(super) fn scalar_select(
         &mut self,
         inst: Inst,

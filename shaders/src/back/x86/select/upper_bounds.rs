@@ -1,5 +1,5 @@
-//! The greatest value that a 32-bit scalar can have, from constants and from the loops over subgroups: what is in bounds for
-//! certain need not be checked.
+//! Unsigned upper bounds of 32-bit scalars, from constants and from subgroup-loop counters: accesses that are provably
+//! in bounds need no check.
 
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
@@ -7,11 +7,11 @@ use smallvec::SmallVec;
 use crate::ir::Op;
 use crate::simd::{Block, InstData, Kernel, Type, Value};
 
-/// Greatest values, unsigned.
+/// The upper bound of each value.
 #[derive(Debug)]
 pub(super) struct Most(SecondaryMap<Value, u32>);
 
-/// A value that is passed to a parameter, and the condition for that, if it is the first target of a branch.
+/// Arguments of a block parameter, each with the branch condition if it is the first target of a branch.
 pub(super) type Passed = SmallVec<[(Value, Option<Value>); 2]>;
 
 impl Most {
@@ -37,12 +37,12 @@ impl Most {
         most
     }
 
-    /// The greatest value of an `s32`.
+    /// The upper bound of an `s32`.
     pub(super) fn of(&self, value: Value) -> u32 {
         self.0[value]
     }
 
-    /// What is passed around a loop is not known yet, unless the condition for going round tells.
+    /// The bound of a back edge's argument is not known yet, unless the loop condition `argument < limit` gives it.
     fn of_passed(&self, kernel: &Kernel, (value, condition): (Value, Option<Value>)) -> u32 {
         let limit = match condition.and_then(|condition| kernel.definition(condition)) {
             Some(InstData::Pure { op: Op::ULt, args }) if args[0] == value => {
@@ -70,7 +70,7 @@ impl Most {
     }
 }
 
-/// For each block with parameters, what is passed to each of them.
+/// For each block with parameters, the incoming arguments of each.
 pub(super) fn passed(kernel: &Kernel) -> SecondaryMap<Block, Vec<Passed>> {
     let mut passed: SecondaryMap<Block, Vec<Passed>> = SecondaryMap::new();
     for &block in &kernel.layout {

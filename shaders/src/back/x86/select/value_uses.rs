@@ -1,27 +1,27 @@
-//! What selection has to know about a value before it meets it: how often it is used, and whether it is another one.
+//! Use counts, liveness and bit-equal aliases of values, computed before selection.
 
 use cranelift_entity::SecondaryMap;
 
 use crate::ir::Op;
 use crate::simd::{Block, Inst, InstData, Kernel, Type, Value, ValueDef, WideOp};
 
-/// Facts about all values of a kernel.
+/// Uses and aliases of all values of a kernel.
 #[derive(Debug)]
 pub(super) struct Facts {
     uses: SecondaryMap<Value, u32>,
-    /// The block of a use; the only use's, if there is one.
+    /// The block of the last use counted; of the only use, if there is one.
     user: SecondaryMap<Value, Option<Block>>,
-    /// Whether other blocks use it, too.
+    /// Whether there are uses in several blocks.
     scattered: SecondaryMap<Value, bool>,
     live: SecondaryMap<Inst, bool>,
-    /// The block of an instruction that is live.
+    /// The block of a live instruction.
     home: SecondaryMap<Inst, Option<Block>>,
     alias: SecondaryMap<Value, Option<Value>>,
 }
 
 impl Facts {
-    /// Counts the uses by what has an effect, or is used itself. A value is used only after its definition in the layout,
-    /// so one walk backwards sees all uses first.
+    /// Counts the uses by live instructions. Uses follow definitions in the layout, so one backward walk visits all
+    /// uses of a value before its definition.
     pub(super) fn new(kernel: &Kernel) -> Self {
         let mut facts = Self {
             uses: SecondaryMap::with_capacity(kernel.values.len()),
@@ -59,12 +59,12 @@ impl Facts {
         kernel.results[inst].first().is_some_and(|&result| self.alias[result].is_some())
     }
 
-    /// The value that this one is the same bits as.
+    /// The representative of the values with the same bits.
     pub(super) fn canonical(&self, value: Value) -> Value {
         self.alias[value].unwrap_or(value)
     }
 
-    /// Whether code has to be written for the instruction.
+    /// Whether code is needed for the instruction.
     pub(super) fn live(&self, inst: Inst) -> bool {
         self.live[inst]
     }
@@ -84,7 +84,7 @@ impl Facts {
         self.user[value] == Some(block) && !self.scattered[value]
     }
 
-    /// Whether the value is defined in this block and used once, in it.
+    /// Whether the value is defined in this block and its only use is in the block.
     pub(super) fn lives_within(&self, kernel: &Kernel, value: Value, block: Block) -> bool {
         let home = match kernel.values[value] {
             ValueDef::Result { inst, .. } => self.home[inst],
@@ -94,8 +94,8 @@ impl Facts {
     }
 }
 
-/// Values that are another one's bits: views of floats as integers, truth values as numbers, and 32 bits as 64, as
-/// registers hold zeros above.
+/// Bit-equal aliases: bit casts between floats and integers, truth values as numbers, and zero extensions of 32 bits to
+/// 64, as registers hold zeros above.
 fn aliases(kernel: &Kernel) -> SecondaryMap<Value, Option<Value>> {
     let mut alias: SecondaryMap<Value, Option<Value>> = SecondaryMap::with_capacity(kernel.values.len());
     for &block in &kernel.layout {

@@ -1,4 +1,4 @@
-//! 64-bit scalars: addresses, lengths, offsets before they are checked.
+//! 64-bit scalars: addresses, lengths, and offsets before their bounds checks.
 
 use iced_x86::{Code, ConditionCode, OpKind};
 use regalloc2::{PReg, RegClass};
@@ -57,7 +57,7 @@ impl Select<'_> {
                 const RDX: PReg = PReg::new(2, RegClass::Int);
                 let b = self.reg(args[1])?;
                 let result = self.define(inst);
-                // Two results in one register: the high half stays.
+                // `mulx` with the same register for both results keeps the high half.
                 let mut build = Build::new(Code::VEX_Mulx_r64_r64_rm64).def(result, View::Qword);
                 build = build.again(0).reads(b, View::Qword).fixed(a, RDX);
                 build.push(&mut self.code);

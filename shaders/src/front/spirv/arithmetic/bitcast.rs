@@ -1,4 +1,4 @@
-//! The same bits as another type: of components of any widths, as long as there are as many bits.
+//! Bitcasts between types of any component width with the same number of bits.
 
 use super::call::describe;
 use super::{Call, Num, Nums, Operand, Outcome, Shape, Values};
@@ -23,7 +23,7 @@ pub(super) fn bitcast(call: &mut Call<'_>) -> Outcome {
     Ok(from_words(call, &words, to))
 }
 
-/// All bits, 32 in a word; the last word may have fewer.
+/// All bits in 32-bit words; the last word may have fewer.
 fn to_words(call: &mut Call<'_>, operand: Operand<'_>) -> Values {
     let ty = operand.shape.element();
     if ty.words() == 2 {

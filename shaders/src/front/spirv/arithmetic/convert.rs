@@ -1,4 +1,4 @@
-//! Conversions between numbers of all widths. All are defined for every input: out of range, the nearest number; 0 for NaN.
+//! Conversions between numbers of all widths. Defined for every input: out-of-range values saturate, NaN becomes 0.
 
 use spirv::Op as Spv;
 
@@ -25,7 +25,7 @@ pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<Outcome> {
         }
         Spv::UConvert => different(call).and_then(|()| each(call, Scalar::is_int, Scalar::is_int, resized)),
         Spv::SConvert => different(call).and_then(|()| each(call, Scalar::is_int, Scalar::is_int, sign_resized)),
-        // Of one width to the same, which SPIR-V forbids, too: `glslang` has written such modules, and other drivers take them.
+        // SPIR-V forbids equal widths, but `glslang` has produced such modules and other drivers accept them.
         Spv::FConvert => each(call, Scalar::is_float, Scalar::is_float, float_to_float),
         Spv::QuantizeToF16 => call.each(Op::QuantizeF16),
         Spv::Bitcast => super::bitcast::bitcast(call),
@@ -33,7 +33,7 @@ pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<Outcome> {
     })
 }
 
-/// `OpFConvert` with `FPRoundingMode RTZ`, which Vulkan has for what becomes a half only.
+/// `OpFConvert` with `FPRoundingMode RTZ`, which Vulkan allows only for results of 16 bits.
 pub(super) fn towards_zero(call: &mut Call<'_>) -> Outcome {
     if call.result.element() != Scalar::F16 {
         return Err("rounds towards zero, and to no half".into());
@@ -45,7 +45,7 @@ pub(super) fn towards_zero(call: &mut Call<'_>) -> Outcome {
     })
 }
 
-/// The half that is nearest to a float among those that are not further from zero.
+/// Rounds a float to a half towards zero.
 pub(in super::super) fn half_towards_zero(builder: &mut Builder, float: Value) -> Value {
     let nearest = builder.pure(Op::RoundHalf, &[float]);
     let [distance, most] = [nearest, float].map(|value| builder.pure(Op::FAbs, &[value]));
@@ -57,7 +57,7 @@ pub(in super::super) fn half_towards_zero(builder: &mut Builder, float: Value) -
     builder.select(is_beyond, before, nearest)
 }
 
-/// Instructions that convert between widths want two of them.
+/// SPIR-V requires different widths of operand and result.
 fn different(call: &Call<'_>) -> Result<(), String> {
     let [operand] = call.operands()?;
     if operand.shape.element() == call.result.element() {
@@ -81,7 +81,7 @@ fn each(
     Ok(operand.values.iter().map(|&value| convert(call.builder, value, becomes)).collect())
 }
 
-/// The nearest integer towards zero.
+/// Rounds towards zero, saturating.
 fn to_integer(builder: &mut Builder, a: Num, to: Scalar, sign: bool) -> Num {
     match (a.ty, to) {
         (Scalar::F64, _) => double_to_integer(builder, a, to, sign),
@@ -94,7 +94,7 @@ fn to_integer(builder: &mut Builder, a: Num, to: Scalar, sign: bool) -> Num {
     }
 }
 
-/// A word, held in the range of a smaller integer.
+/// A 32-bit word, clamped to the range of a smaller integer.
 fn narrowed(builder: &mut Builder, word: Value, to: Scalar, sign: bool) -> Num {
     if to.bits() == 32 {
         return Num::new(to, word);
@@ -111,7 +111,7 @@ fn narrowed(builder: &mut Builder, word: Value, to: Scalar, sign: bool) -> Num {
     Num::new(to, low)
 }
 
-/// Both words of a float's magnitude: the high one first, then what it leaves.
+/// Both words of a float's magnitude: the high one first, then the remainder.
 fn float_to_long(builder: &mut Builder, a: Value, sign: bool) -> Num {
     let magnitude = if sign { builder.pure(Op::FAbs, &[a]) } else { a };
     let (down, up) = (builder.constant((-32f32).exp2()), builder.constant(32f32.exp2()));
@@ -128,7 +128,7 @@ fn float_to_long(builder: &mut Builder, a: Value, sign: bool) -> Num {
     finish_long(builder, [low, high], too_large, sign.then_some(negative))
 }
 
-/// A magnitude with its sign, or the greatest number.
+/// Applies the sign to a magnitude, saturating.
 fn finish_long(builder: &mut Builder, pair: [Value; 2], too_large: Value, negative: Option<Value>) -> Num {
     let mut longs = Longs { builder };
     let all = longs.word(u32::MAX);
@@ -143,7 +143,7 @@ fn finish_long(builder: &mut Builder, pair: [Value; 2], too_large: Value, negati
     Num::wide(Scalar::I64, longs.pick(negative, negated, pair))
 }
 
-/// By sums that put a whole number into the low word.
+/// Adds a constant that shifts the integer into the low word.
 fn double_to_integer(builder: &mut Builder, a: Num, to: Scalar, sign: bool) -> Num {
     let mut doubles = Doubles { builder };
     let pair = a.words();
@@ -186,7 +186,7 @@ fn double_to_integer(builder: &mut Builder, a: Num, to: Scalar, sign: bool) -> N
 fn to_float(builder: &mut Builder, a: Num, to: Scalar, sign: bool) -> Num {
     match to {
         Scalar::F64 => to_double(builder, a, sign),
-        // Beyond 2²⁴, where words are rounded, all halves are infinite.
+        // Words above 2²⁴ are rounded, but all of those overflow a half anyway.
         Scalar::F16 => {
             let float = to_float(builder, a, Scalar::F32, sign);
             let half = builder.pure(Op::RoundHalf, &[float.low]);
@@ -201,7 +201,7 @@ fn to_float(builder: &mut Builder, a: Num, to: Scalar, sign: bool) -> Num {
     }
 }
 
-/// The highest 32 bits, of which the lowest says whether there are more: rounded as the whole would be.
+/// Converts the highest 32 bits, with the lowest one set if any lower bit is (sticky bit): one rounding.
 fn long_to_float(builder: &mut Builder, a: Num, sign: bool) -> Num {
     let mut longs = Longs { builder };
     let zero = longs.word(0);
@@ -209,14 +209,14 @@ fn long_to_float(builder: &mut Builder, a: Num, sign: bool) -> Num {
     let magnitude = if sign { longs.magnitude(a.words()) } else { a.words() };
     let (thirty_one, sixty_four) = (longs.word(31), longs.word(64));
     let top = longs.op(Op::FindUMsb, [magnitude[1]]);
-    // 32 where the high word is 0: then the low word comes up as a whole.
+    // 32 if the high word is 0: this shifts the low word into its place.
     let up = longs.op(Op::ISub, [thirty_one, top]);
     let [rest, word] = longs.shift(Op::Shl, magnitude, up);
     let more = longs.op(Op::INe, [rest, zero]);
     let more = longs.op(Op::BoolToInt, [more]);
     let word = longs.op(Op::Or, [word, more]);
     let float = longs.op(Op::UIntToFloat, [word]);
-    // Times 2 to the power of 32 less the shift.
+    // Multiplies by 2 to the power of 32 minus the shift.
     let (bias, place) = (longs.word(127 - 32), longs.word(23));
     let exponent = longs.op(Op::ISub, [sixty_four, up]);
     let exponent = longs.op(Op::IAdd, [exponent, bias]);
@@ -231,7 +231,7 @@ fn long_to_float(builder: &mut Builder, a: Num, sign: bool) -> Num {
     select(builder, negative, Num::new(Scalar::F32, negated), value)
 }
 
-/// Words become the low bits of large numbers, of which what they have too much is taken off.
+/// Places words into the low bits of large doubles, then subtracts the offsets.
 fn to_double(builder: &mut Builder, a: Num, sign: bool) -> Num {
     let small = if sign { signed(builder, a) } else { a.low };
     let mut doubles = Doubles { builder };
@@ -272,19 +272,19 @@ fn float_to_float(builder: &mut Builder, a: Num, to: Scalar) -> Num {
             let value = builder.pure(Op::RoundHalf, &[a.low]);
             Num::new(Scalar::F16, value)
         }
-        // Halves are floats already.
+        // Halves are kept as 32-bit floats.
         (_, to) => Num::new(to, a.low),
     }
 }
 
-/// Rounded to a float first, then once more to a half.
+/// Rounds to a float (to odd) first, then to a half: together one correct rounding.
 fn double_to_half(builder: &mut Builder, a: Num) -> Num {
     let float = odd_float(builder, a);
     let half = builder.pure(Op::RoundHalf, &[float]);
     Num::new(Scalar::F16, half)
 }
 
-/// A double as a float, rounded towards zero and with its last bit set if that lost something.
+/// A double as a float, rounded to odd: towards zero, with the last bit set if inexact.
 fn odd_float(builder: &mut Builder, a: Num) -> Value {
     let nearest = builder.pure(Op::DToFloat, &a.words());
     let back = [Op::DFromFloatLow, Op::DFromFloatHigh].map(|op| builder.pure(op, &[nearest]));

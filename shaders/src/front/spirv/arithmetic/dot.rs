@@ -1,4 +1,4 @@
-//! Dot products of integers, of vectors or of bytes packed into a word, with and without a sum that saturates.
+//! Integer dot products of vectors or of bytes packed into a word, optionally with a saturating accumulator.
 
 use spirv::Op as Spv;
 
@@ -8,11 +8,11 @@ use super::{Call, Num, Nums, Operand, Outcome, Shape};
 use crate::front::spirv::scalar::Scalar;
 use crate::ir::Op;
 
-/// Whether the factors have signs.
+/// Signedness of the two factors.
 #[derive(Clone, Copy)]
 struct Signs([bool; 2]);
 
-/// Translates an instruction of this chapter. The format of packed vectors is no operand here.
+/// Translates an instruction of this chapter. The operand for the format of packed vectors has been removed.
 pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<Outcome> {
     let (signs, saturates) = match op {
         Spv::SDot => ([true, true], false),
@@ -43,14 +43,14 @@ fn accumulated(call: &mut Call<'_>, signs: Signs) -> Outcome {
     Ok(Nums::from_elem(result, 1))
 }
 
-/// The sum, or the greatest number if it is less than a summand.
+/// Unsigned saturation: the greatest number if the sum has wrapped.
 fn capped(call: &mut Call<'_>, before: Num, sum: Num) -> Num {
     let wrapped = call.pure(Op::ULt, [sum, before]);
     let most = integer(call, sum.ty, u64::MAX);
     call.select(wrapped, most, sum)
 }
 
-/// The sum, or the end of the range that it left.
+/// Signed saturation: the nearer end of the range if the sum has wrapped.
 fn saturated(call: &mut Call<'_>, before: Num, more: Num, sum: Num) -> Num {
     let zero = integer(call, sum.ty, 0);
     let down = call.pure(Op::SLt, [more, zero]);

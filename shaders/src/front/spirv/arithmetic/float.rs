@@ -1,5 +1,5 @@
-//! Float arithmetic and comparison, component by component. Nothing is contracted here; the
-//! builder marks what `NoContraction` keeps from it later.
+//! Componentwise float arithmetic and comparison. Nothing is contracted here; the builder marks results with
+//! `NoContraction`, which later passes respect.
 
 use spirv::Op as Spv;
 

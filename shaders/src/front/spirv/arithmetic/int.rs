@@ -1,4 +1,4 @@
-//! Integer arithmetic and comparison, bits and bit fields. Operands may be of either sign: instructions say what they mean.
+//! Integer arithmetic, comparison, bits and bit fields. Signedness comes from the instruction, not from operand types.
 
 use spirv::Op as Spv;
 

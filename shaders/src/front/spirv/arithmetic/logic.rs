@@ -1,4 +1,4 @@
-//! Booleans and choice between values.
+//! Boolean operations and selection.
 
 use spirv::Op as Spv;
 
@@ -38,7 +38,7 @@ fn reduce(call: &mut Call<'_>, op: Op) -> Outcome {
     }
 }
 
-/// The condition is one bool for all components (SPIR-V 1.4) or one for each.
+/// The condition is one bool for all components (SPIR-V 1.4), or a vector with one per component.
 fn select(call: &mut Call<'_>) -> Outcome {
     let [condition, then, otherwise] = call.operands()?;
     let result = call.result;

@@ -1,4 +1,4 @@
-//! Linear algebra: products of vectors and matrices, as sums in the order of their terms, each step rounded.
+//! Linear algebra: products of vectors and matrices as sums in term order, with each step rounded.
 
 use spirv::Op as Spv;
 
@@ -70,7 +70,7 @@ fn matrix_times_matrix(call: &mut Call<'_>) -> Outcome {
     Ok(columns_of(b, b_rows).flat_map(|column| combine(call, a, rows, column)).collect())
 }
 
-/// The columns of a matrix, each times its weight, summed.
+/// The sum of the columns of a matrix, each multiplied by its weight.
 fn combine(call: &mut Call<'_>, a: Operand<'_>, rows: u32, weights: &[Num]) -> Nums {
     (0..rows as usize)
         .map(|row| {
@@ -110,7 +110,7 @@ fn scalar(operand: Operand<'_>, ty: Scalar) -> Result<[Num; 1], String> {
     }
 }
 
-/// Components of a vector of floats; at least one.
+/// Component count of a float vector; at least one.
 fn vector(operand: Operand<'_>) -> Result<u32, String> {
     match operand.shape {
         Shape::Vector(element, count) if count != 0 && element.is_float() => Ok(count),
@@ -118,7 +118,7 @@ fn vector(operand: Operand<'_>) -> Result<u32, String> {
     }
 }
 
-/// Columns and rows of a matrix; at least one of each.
+/// Column and row count of a matrix; at least one each.
 fn matrix(operand: Operand<'_>) -> Result<(u32, u32), String> {
     match operand.shape {
         Shape::Matrix { columns, rows, .. } if columns != 0 && rows != 0 => Ok((columns, rows)),

@@ -1,8 +1,8 @@
-//! Arithmetic, bit, conversion, comparison and logical instructions, on exploded operands.
+//! Arithmetic, bit, conversion, comparison and logical instructions on exploded operands (lists of scalars).
 //!
-//! The reader knows ids and types; these chapters know only scalars and shapes. So that a lying module cannot do harm,
-//! every chapter checks the shapes that it was given against the instruction's rule, and no check relies on another's.
-//! The chapters name operations of the IR, which are on 32 bits; `widths` says what becomes of them at others.
+//! The reader knows ids and types; these chapters know only scalars and shapes. To be safe for invalid modules, each
+//! chapter checks the given shapes against the instruction's rule independently. The chapters name the 32-bit
+//! operations of the IR; `widths` implements them for other widths.
 
 mod bitcast;
 mod call;
@@ -32,29 +32,29 @@ pub(super) use num::{Num, Nums, of_values};
 /// One operand of an instruction, exploded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Exploded<'a> {
-    /// The values of its scalars: components in order, matrices column by column.
+    /// Its scalars: components in order, matrices column by column.
     pub values: &'a [Value],
-    /// How many scalars there are and of which type.
+    /// Number and type of the scalars.
     pub shape: Shape,
 }
 
-/// As a chapter sees it.
+/// An operand with typed scalars, as chapters receive it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operand<'a> {
     /// Its scalars.
     pub values: &'a [Num],
-    /// How many there are and of which type.
+    /// Number and type of the scalars.
     pub shape: Shape,
 }
 
-/// The type of an operand or result, as far as arithmetic cares. Integers have no sign here: instructions do.
+/// Type of an operand or result in arithmetic. Integer types have no signedness: instructions decide it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// One scalar.
     Scalar(Scalar),
-    /// So many components.
+    /// That many components.
     Vector(Scalar, u32),
-    /// Columns of vectors of floats.
+    /// Column vectors of floats.
     Matrix {
         /// Type of the components.
         element: Scalar,
@@ -66,7 +66,7 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    /// How many scalars it has.
+    /// Number of scalars.
     pub(super) fn scalars(self) -> usize {
         match self {
             Self::Scalar(_) => 1,
@@ -75,7 +75,7 @@ impl Shape {
         }
     }
 
-    /// How many values it explodes into.
+    /// Number of IR values.
     pub(super) fn len(self) -> usize {
         self.scalars() * self.element().words() as usize
     }
@@ -88,7 +88,7 @@ impl Shape {
     }
 }
 
-/// The scalars of a result, in the order of [`Operand::values`], or which rule the operands break.
+/// The scalars of a result in the order of [`Operand::values`], or an error text.
 pub(super) type Outcome = Result<Nums, String>;
 
 /// A chapter's translator: `None` for instructions of other chapters.
@@ -102,8 +102,8 @@ pub(super) type Values = SmallVec<[Value; 4]>;
 
 /// Translates an instruction of these chapters; `None` for any other.
 ///
-/// Instructions whose result is a structure of two (`OpIAddCarry` and its kin) take the shape of one member as `result`
-/// and give the scalars of the first member (low word, sum or difference), then those of the second.
+/// For instructions whose result is a structure of two members (such as `OpIAddCarry`), `result` is the shape of one
+/// member. The result has the scalars of the first member (low word, sum or difference), then those of the second.
 pub(super) fn translate(
     builder: &mut Builder,
     op: spirv::Op,
@@ -115,7 +115,7 @@ pub(super) fn translate(
     Some(outcome.map_err(|problem| format!("Op{op:?}: {problem}")))
 }
 
-/// `OpFConvert` to halves, towards zero.
+/// `OpFConvert` to 16-bit floats, rounded towards zero.
 pub(super) fn halves_towards_zero(
     builder: &mut Builder,
     result: &Shape,
@@ -125,7 +125,7 @@ pub(super) fn halves_towards_zero(
     run_chapters(builder, *result, operands, run).unwrap_or_else(|| Err("there is no such conversion".into()))
 }
 
-/// Hands checked operands to chapters; `None` if no chapter has the instruction.
+/// Passes checked operands to the chapters; `None` if no chapter handles the instruction.
 pub(super) fn run_chapters(
     builder: &mut Builder,
     result: Shape,

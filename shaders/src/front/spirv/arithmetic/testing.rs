@@ -1,11 +1,11 @@
-//! Runs instructions on constants, for tests: the builder folds, so the answer is there without an interpreter.
+//! Evaluates instructions on constants for tests: the builder folds them, so no interpreter is needed.
 
 use super::{Exploded, Shape, Values, translate};
 use crate::front::spirv::glsl450::extended;
 use crate::front::spirv::scalar::Scalar;
 use crate::ir::{Builder, Kernel, Value};
 
-/// An instruction of either set.
+/// A core or GLSL.std.450 instruction.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) enum Which {
     Core(spirv::Op),
@@ -28,7 +28,7 @@ pub(in super::super) fn apply(
     }
 }
 
-/// The bits that come out when operands with these shapes have these bits, scalar after scalar.
+/// The result bits for operands with these shapes and bits, scalar by scalar.
 pub(in super::super) fn evaluate(
     builder: &mut Builder,
     which: Which,

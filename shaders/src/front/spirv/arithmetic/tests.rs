@@ -1,4 +1,4 @@
-//! Edge cases of every core instruction, and shapes that a lying module could give.
+//! Edge cases of every core instruction, and shapes of invalid modules.
 
 use spirv::Op as Spv;
 
@@ -17,7 +17,7 @@ fn run(op: Spv, result: Shape, shapes: &[Shape], bits: &[u32]) -> Result<Vec<u32
     evaluate(&mut builder(), Which::Core(op), result, shapes, bits)
 }
 
-/// Each line: an instruction, the bits of its scalar operands, the bits of the result.
+/// Each row: an instruction, the bits of its scalar operands, the bits of the result.
 fn check(result: Shape, shapes: &[Shape], lines: &[(Spv, &[u32], u32)]) {
     for &(op, bits, wanted) in lines {
         assert_eq!(run(op, result, shapes, bits), Ok(vec![wanted]), "Op{op:?} of {bits:x?}");
@@ -288,7 +288,7 @@ const SHAPES: &[Shape] = &[
     Shape::Matrix { element: Scalar::F32, columns: 5, rows: 5 },
 ];
 
-/// Any shapes at any instruction: an error that names it, or as many scalars of the right type as the result has.
+/// Arbitrary shapes for every instruction give an error that names it or a result of the right shape.
 #[test]
 fn no_shape_is_trusted() {
     let core = (0..500).filter_map(Spv::from_u32).map(Which::Core);
@@ -297,7 +297,7 @@ fn no_shape_is_trusted() {
     for which in core.chain(extended) {
         for count in 0..=4u32 {
             for number in 0..if count < 2 { 15u32.pow(count + 1) } else { 900 } {
-                // Two or more operands: a spread of the possibilities, equal shapes often.
+                // Two or more operands: a sample of the combinations, often with equal shapes.
                 let number = if count < 2 { number } else { number.wrapping_mul(0x9e37_79b1) >> 4 };
                 let pick = |place: u32| SHAPES[(number / 15u32.pow(place % 5) % 15) as usize];
                 let shapes: Vec<_> = (1..=count).map(|place| pick(if number % 3 == 0 { 1 } else { place })).collect();
@@ -319,7 +319,7 @@ fn holds(which: Which, result: Shape, shapes: &[Shape]) -> bool {
     match apply(builder, which, result, &operands) {
         None => false,
         Some(Ok(values)) => {
-            // The exponents of doubles are of 32 bits.
+            // The exponents of doubles have 32 bits.
             let both = [2 * result.len(), result.len() + result.scalars()].contains(&values.len());
             assert!(values.len() == result.len() || both, "{which:?} {shapes:?}");
             assert!(values[..result.len()].iter().all(|&value| builder.ty(value) == result.element().ty()));

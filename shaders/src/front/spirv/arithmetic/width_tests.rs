@@ -1,4 +1,5 @@
-//! Every instruction at every width, against Rust's own numbers of that width: constants fold, so no kernel is needed.
+//! Every instruction at every width, compared with Rust's numbers of that width: constants fold, so no kernel is
+//! needed.
 
 use half::f16;
 use proptest::prelude::*;
@@ -8,7 +9,7 @@ use super::Shape;
 use super::testing::{BOOL, Which, builder, evaluate};
 use crate::front::spirv::scalar::Scalar;
 
-/// A number's bits as the values that hold it.
+/// The IR words of a number's bits.
 fn values(ty: Scalar, bits: u64) -> Vec<u32> {
     match ty {
         Scalar::I64 | Scalar::F64 => vec![bits as u32, (bits >> 32) as u32],
@@ -17,7 +18,7 @@ fn values(ty: Scalar, bits: u64) -> Vec<u32> {
     }
 }
 
-/// The bits of a number from the values that hold it.
+/// The bits of a number from its IR words.
 fn bits(ty: Scalar, values: &[u32]) -> u64 {
     match ty {
         Scalar::I64 | Scalar::F64 => u64::from(values[0]) | u64::from(values[1]) << 32,
@@ -51,7 +52,7 @@ fn check(which: Which, result: Scalar, operands: &[(Scalar, u64)], wanted: u64) 
     assert!(same, "{which:?} of {operands:x?}: {found:#x} instead of {wanted:#x}");
 }
 
-/// The integer instructions at one width, against Rust's integers.
+/// Integer instructions at one width, compared with Rust's integers.
 macro_rules! integers {
     ($name:ident $scalar:expr, $unsigned:ty, $signed:ty, $wide:ty) => {
         fn $name(a: u64, b: u64, amount: u32) {
@@ -108,7 +109,7 @@ macro_rules! integers {
             shift(Spv::ShiftLeftLogical, ua.wrapping_shl(amount));
             shift(Spv::ShiftRightLogical, ua.wrapping_shr(amount));
             shift(Spv::ShiftRightArithmetic, sa.wrapping_shr(amount) as $unsigned);
-            // A field that lies within the number.
+            // A bit field inside the number.
             let offset = amount % bits;
             let count = (b as u32) % (bits - offset + 1);
             let ones = if count == 0 { 0 } else { <$unsigned>::MAX >> (bits - count) };
@@ -121,7 +122,7 @@ macro_rules! integers {
             let insert = [(ty, ua.into()), (ty, ub.into()), (Scalar::I32, offset.into()), (Scalar::I32, count.into())];
             let inserted = ua & !(ones << offset) | (ub & ones) << offset;
             check(Which::Core(Spv::BitFieldInsert), ty, &insert, inserted.into());
-            // Two results.
+            // Instructions with two results.
             let pair = |op, low: $unsigned, high: $unsigned| {
                 let shapes = [Shape::Scalar(ty); 2];
                 let words: Vec<u32> = two.iter().flat_map(|&(ty, bits)| values(ty, bits)).collect();
@@ -144,7 +145,7 @@ integers!(shorts Scalar::I16, u16, i16, u128);
 integers!(words Scalar::I32, u32, i32, u128);
 integers!(longs Scalar::I64, u64, i64, u128);
 
-/// Numbers near the ends of ranges and near powers of 2, and any.
+/// Numbers near the ends of ranges, near powers of 2, and arbitrary ones.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![
         any::<u64>(),
@@ -181,7 +182,7 @@ proptest! {
         let (ha, hb) = (f16::from_bits(a), f16::from_bits(b));
         let (fa, fb) = (ha.to_f64(), hb.to_f64());
         let two = [(Scalar::F16, a.into()), (Scalar::F16, b.into())];
-        // Sums and products of halves are exact in doubles, quotients are rounded far beyond a half's digits.
+        // Sums and products of halves are exact in doubles; quotients are rounded far beyond a half's digits.
         let round = |value: f64| u64::from(f16::from_f64(value).to_bits());
         for (op, wanted) in [(Spv::FAdd, fa + fb), (Spv::FSub, fa - fb), (Spv::FMul, fa * fb), (Spv::FDiv, fa / fb)] {
             check(Which::Core(op), Scalar::F16, &two, round(wanted));
@@ -285,7 +286,7 @@ proptest! {
             check(Which::Core(Spv::ConvertSToF), Scalar::F32, &one, (number as f32).to_bits().into());
             check(Which::Core(Spv::ConvertUToF), Scalar::F64, &one, (own as f64).to_bits());
             check(Which::Core(Spv::ConvertSToF), Scalar::F64, &one, (number as f64).to_bits());
-            // Numbers that a double does not hold are far beyond a half.
+            // Integers that are inexact in a double are far out of a half's range.
             check(Which::Core(Spv::ConvertUToF), Scalar::F16, &one, f16::from_f64(own as f64).to_bits().into());
             check(Which::Core(Spv::ConvertSToF), Scalar::F16, &one, f16::from_f64(number as f64).to_bits().into());
         }

@@ -106,7 +106,7 @@ fn plan(kernel: &Kernel, uniformity: &Uniformity, found: &Loop, body: Block) -> 
     if then.block != body || !kernel.blocks[body].params.is_empty() || found.blocks.contains(&exit.block) {
         return None;
     }
-    let inside = |value: Value| uniformity.home(value).is_some_and(|home| found.blocks.contains(&home));
+    let inside = |value: Value| uniformity.defining_block(value).is_some_and(|home| found.blocks.contains(&home));
     let InstData::Pure { op: Op::ULt, args } = definition(kernel, *condition)? else { return None };
     let (counter, limit) = (args[0], args[1]);
     let place = kernel.blocks[header].params.iter().position(|&param| param == counter)?;
@@ -141,7 +141,8 @@ fn plan(kernel: &Kernel, uniformity: &Uniformity, found: &Loop, body: Block) -> 
     }
     let can_shuffle = |value: &Value| matches!(kernel.ty(*value), Type::I32 | Type::F32);
     let leaving = leaving(kernel, found, &inside);
-    let can_leave = |value: &Value| kernel.ty(*value) != Type::Buffer && uniformity.home(*value) == Some(header);
+    let can_leave =
+        |value: &Value| kernel.ty(*value) != Type::Buffer && uniformity.defining_block(*value) == Some(header);
     let fits = own.iter().all(can_shuffle) && leaving.iter().all(can_leave);
     fits.then(|| Plan {
         before,
@@ -181,7 +182,7 @@ fn loads(kernel: &Kernel, uniformity: &Uniformity, found: &Loop, counter: Value)
                 if access == Access::default() && uniformity.shape_in(buffer, found.header) == Shape::Uniform =>
             {
                 loads.look_ups += u32::from(depends);
-                let is_outside = uniformity.home(buffer).is_none_or(|home| !found.blocks.contains(&home));
+                let is_outside = uniformity.defining_block(buffer).is_none_or(|home| !found.blocks.contains(&home));
                 if is_outside && is_word(kernel, offset, counter) {
                     loads.walks.push((inst, buffer));
                 }

@@ -146,8 +146,8 @@ impl<'a> Rewrite<'a> {
         let left = self.pure(Op::Xor, [rest, lowest]);
         let next = self.turn(left, lengths);
         self.copies = own.iter().copied().zip(mine.iter().copied()).collect();
-        let begins: Args = first.iter().map(|&value| self.copy_of(value)).collect();
-        self.effect(InstData::Jump { to: BlockCall { block: blocks.header, args: begins } });
+        let initial: Args = first.iter().map(|&value| self.copy_of(value)).collect();
+        self.effect(InstData::Jump { to: BlockCall { block: blocks.header, args: initial } });
         self.end(blocks.lane);
 
         // The copy.

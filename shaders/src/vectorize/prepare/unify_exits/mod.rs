@@ -28,8 +28,11 @@ pub(super) fn unify(kernel: &mut Kernel, uniformity: &Uniformity) -> Option<Enti
     let mut fillers = None;
     let mut done: EntitySet<Block> = EntitySet::new();
     // Blocks that are new are behind divergent exits.
-    let (known, flow) = (&uniformity.dominators, &uniformity.flow);
-    let divergent = |block: Block| !known.is_reachable(block) || flow.is_parked(block) && flow.whole(block).is_none();
+    let (known, linearization) = (&uniformity.dominators, &uniformity.linearization);
+    let divergent = |block: Block| {
+        !known.is_reachable(block)
+            || linearization.has_block_in_mask(block) && linearization.reconverges(block).is_none()
+    };
     for _ in 0..MAX_LOOPS {
         let dominators = Dominators::new(kernel);
         let loops = Loops::new(kernel, &dominators);

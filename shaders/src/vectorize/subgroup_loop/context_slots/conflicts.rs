@@ -1,29 +1,31 @@
-//! Which places of a frame hold something at the same time.
+//! Interference between slots of a frame, from the slots' live ranges.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use foldhash::HashMap;
 
-use super::{Event, Move, Slots};
+use super::{ContextSlots, Event, SlotCopy};
 use crate::simd::Block;
 
-/// Words of all sets of places together, at most: kernels that need more keep a place for each value.
+/// 64-bit words of all slot sets together (2 MiB): kernels that need more keep a slot for each value.
 const MAX_WORDS: usize = 1 << 18;
 
-/// A set of places, a bit each.
-type Set = Vec<u64>;
+/// A set of slots, one bit for each.
+type SlotSet = Vec<u64>;
 
-/// Places that may move, and which of them may not be one.
+/// The slots that copies connect, and which of them interfere.
 pub(super) struct Conflicts {
+    /// By offset in the frame: the slot's number in the sets.
     numbers: HashMap<u32, usize>,
-    pairs: Vec<Set>,
+    /// By slot: slots that are live at one of its stores. To be read in both directions.
+    pairs: Vec<SlotSet>,
 }
 
 impl Conflicts {
-    /// Finds what is alive where something is stored. `None` if that takes too long.
-    pub(super) fn find(slots: &Slots<'_>, moves: &[Move]) -> Option<Self> {
+    /// Finds which slots are live at each store. `None` if the sets would be too large.
+    pub(super) fn find(slots: &ContextSlots<'_>, copies: &[SlotCopy]) -> Option<Self> {
         let mut numbers = HashMap::default();
-        for found in moves {
-            for at in [found.from, found.to] {
+        for copy in copies {
+            for at in [copy.from, copy.to] {
                 let next = numbers.len();
                 numbers.entry(at).or_insert(next);
             }
@@ -33,9 +35,9 @@ impl Conflicts {
             return None;
         }
         let mut conflicts = Self { pairs: vec![vec![0; words]; numbers.len()], numbers };
-        let alive = conflicts.alive(slots, words);
+        let live_in = conflicts.live_in(slots, words);
         for &block in &slots.kernel.layout {
-            let mut live = after(slots, &alive, block, words);
+            let mut live = live_out(slots, &live_in, block, words);
             for event in slots.events(block).rev() {
                 if let Event::Store(at) = event
                     && let Some(&slot) = conflicts.numbers.get(&at)
@@ -45,19 +47,19 @@ impl Conflicts {
                 conflicts.step(&mut live, event);
             }
         }
-        // Parameters of one block stay apart, since their stores may come in any order.
-        for (place, found) in moves.iter().enumerate() {
-            let others = moves[place + 1..].iter().take_while(|other| other.block == found.block);
-            for other in others.filter(|other| other.param != found.param) {
-                let [one, other] = [found.to, other.to].map(|at| conflicts.numbers[&at]);
+        // Parameters of one block keep separate slots, since their stores may come in any order.
+        for (index, copy) in copies.iter().enumerate() {
+            let others = copies[index + 1..].iter().take_while(|other| other.block == copy.block);
+            for other in others.filter(|other| other.param != copy.param) {
+                let [one, other] = [copy.to, other.to].map(|at| conflicts.numbers[&at]);
                 conflicts.pairs[one][other / 64] |= 1 << (other % 64);
             }
         }
         Some(conflicts)
     }
 
-    /// What a way backwards over an event does to the places that are read later.
-    fn step(&self, live: &mut Set, event: Event) {
+    /// Transfer function of liveness, backwards over an access.
+    fn step(&self, live: &mut SlotSet, event: Event) {
         let (Event::Load(at) | Event::Store(at)) = event;
         let Some(&slot) = self.numbers.get(&at) else { return };
         match event {
@@ -66,53 +68,54 @@ impl Conflicts {
         }
     }
 
-    /// By block: the places that are read from its beginning on, before they are stored.
-    fn alive(&self, slots: &Slots<'_>, words: usize) -> SecondaryMap<Block, Set> {
-        let mut alive: SecondaryMap<Block, Set> = SecondaryMap::with_default(vec![0; words]);
+    /// Live-in sets by block: the slots that are loaded before they are stored.
+    fn live_in(&self, slots: &ContextSlots<'_>, words: usize) -> SecondaryMap<Block, SlotSet> {
+        let mut live_in: SecondaryMap<Block, SlotSet> = SecondaryMap::with_default(vec![0; words]);
         let mut work: Vec<Block> = slots.kernel.layout.clone();
-        let mut waiting: EntitySet<Block> = EntitySet::new();
-        waiting.extend(work.iter().copied());
+        let mut queued: EntitySet<Block> = EntitySet::new();
+        queued.extend(work.iter().copied());
         while let Some(block) = work.pop() {
-            waiting.remove(block);
-            let mut live = after(slots, &alive, block, words);
+            queued.remove(block);
+            let mut live = live_out(slots, &live_in, block, words);
             slots.events(block).rev().for_each(|event| self.step(&mut live, event));
-            if live != alive[block] {
-                alive[block] = live;
-                work.extend(slots.before[block].iter().copied().filter(|&before| waiting.insert(before)));
+            if live != live_in[block] {
+                live_in[block] = live;
+                work.extend(slots.predecessors[block].iter().copied().filter(|&from| queued.insert(from)));
             }
         }
-        alive
+        live_in
     }
 
-    /// Makes one of places that go into each other and never hold two things. Gives those that go away, with what they become.
-    pub(super) fn merge(&self, moves: &[Move]) -> HashMap<u32, u32> {
+    /// Merges slots that copies connect, unless they interfere. Gives the offsets of the slots that are given up, each
+    /// with the offset that replaces it.
+    pub(super) fn merge(&self, copies: &[SlotCopy]) -> HashMap<u32, u32> {
         let mut class: Vec<usize> = (0..self.numbers.len()).collect();
-        for found in moves {
-            let [to, from] = [found.to, found.from].map(|at| class[self.numbers[&at]]);
-            let apart = |a: usize| (0..class.len()).any(|b| class[b] == from && self.apart(a, b));
-            if to == from || (0..class.len()).any(|a| class[a] == to && apart(a)) {
+        for copy in copies {
+            let [to, from] = [copy.to, copy.from].map(|at| class[self.numbers[&at]]);
+            let interferes = |a: usize| (0..class.len()).any(|b| class[b] == from && self.interfere(a, b));
+            if to == from || (0..class.len()).any(|a| class[a] == to && interferes(a)) {
                 continue;
             }
             class.iter_mut().filter(|class| **class == from).for_each(|class| *class = to);
         }
-        let mut places = vec![0; self.numbers.len()];
-        self.numbers.iter().for_each(|(&at, &number)| places[number] = at);
-        let gone = (0..class.len()).filter(|&slot| class[slot] != slot);
-        gone.map(|slot| (places[slot], places[class[slot]])).collect()
+        let mut offsets = vec![0; self.numbers.len()];
+        self.numbers.iter().for_each(|(&at, &number)| offsets[number] = at);
+        let merged = (0..class.len()).filter(|&slot| class[slot] != slot);
+        merged.map(|slot| (offsets[slot], offsets[class[slot]])).collect()
     }
 
-    fn apart(&self, a: usize, b: usize) -> bool {
+    fn interfere(&self, a: usize, b: usize) -> bool {
         self.pairs[a][b / 64] >> (b % 64) & 1 != 0 || self.pairs[b][a / 64] >> (a % 64) & 1 != 0
     }
 }
 
-/// The places that are read after a block.
-fn after(slots: &Slots<'_>, alive: &SecondaryMap<Block, Set>, block: Block, words: usize) -> Set {
+/// Live-out set of a block: the slots that its successors load.
+fn live_out(slots: &ContextSlots<'_>, live_in: &SecondaryMap<Block, SlotSet>, block: Block, words: usize) -> SlotSet {
     let mut live = vec![0; words];
-    slots.next[block].iter().for_each(|&next| add(&mut live, &alive[next]));
+    slots.successors[block].iter().for_each(|&next| add(&mut live, &live_in[next]));
     live
 }
 
-fn add(set: &mut Set, other: &Set) {
+fn add(set: &mut SlotSet, other: &SlotSet) {
     set.iter_mut().zip(other).for_each(|(set, other)| *set |= other);
 }

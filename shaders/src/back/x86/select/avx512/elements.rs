@@ -34,7 +34,7 @@ impl Select<'_> {
         if elements.width != Width::Word {
             return self.load_part_elements(elements, &results);
         }
-        if elements.strips.is_some() || !elements.are_dense() {
+        if elements.segments.is_some() || !elements.are_dense() {
             return self.load_by_quarters(elements, &results);
         }
         let mut operands: Slots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
@@ -57,7 +57,7 @@ impl Select<'_> {
             stored.push(self.reg(value)?);
         }
         let all = self.is_all(mask);
-        if elements.width != Width::Word || elements.strips.is_some() || words > 4 {
+        if elements.width != Width::Word || elements.segments.is_some() || words > 4 {
             let bits = if all { None } else { Some(self.mask_bits(mask)?) };
             return match elements.width {
                 Width::Word => self.store_by_quarters(elements, &stored, bits),

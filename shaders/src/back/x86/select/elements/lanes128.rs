@@ -1,8 +1,8 @@
-//! Elements of words by quarters of registers, the words of four lanes: loads of whole elements, and stores of whole ones or
-//! parts of them. Not a byte between the words is written.
+//! Strided word elements by 128-bit lanes, the words of four lanes: loads of whole elements, and stores of whole or
+//! partial ones. Bytes between the words are not written.
 //!
-//! A group is four lanes next to each other, which are always in one strip. Of elements without space between them quarters are
-//! whole in memory; of others, words go there by ones, twos or fours.
+//! A group is four contiguous lanes, always within one segment. Contiguous elements are accessed by whole 128-bit
+//! lanes; words of others are stored one, two or four at a time.
 
 use iced_x86::{Code, ConditionCode, Instruction, Register};
 use regalloc2::{Operand, RegClass, VReg};
@@ -14,25 +14,25 @@ use crate::back::x86::vcode::{Expand, Kind};
 use crate::back::x86::{CompileError, Isa};
 use crate::simd::{Elements, LANES};
 
-/// Lanes of a half, which is as much as the narrower registers hold.
+/// Lanes of a 256-bit register.
 const OCTET: u8 = 8;
 
-/// Bytes of a quarter.
+/// Bytes of a 128-bit lane.
 const QUARTER: i32 = 16;
 
 /// Lanes of a group.
 const GROUP: u8 = 4;
 
-/// Orders of shuffles: of two words of each quarter of two vectors.
+/// Shuffle immediates: the even or the odd words of each 128-bit lane of two vectors.
 const FIRSTS: i32 = 0x88;
 const SECONDS: i32 = 0xdd;
 
-/// What does the same on quarters of registers of either width.
+/// Opcodes of the same operations at either register width.
 pub(super) struct Codes {
     pub load: Code,
     pub insert: Code,
     pub store: Code,
-    /// A quarter to memory, or to a register.
+    /// Extracts a 128-bit lane to memory or to a register.
     pub upper: Code,
     pub store_low: Code,
     store_high: Code,
@@ -115,7 +115,7 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// The slot of the first of some vector registers of no account.
+    /// Adds temporary vector registers; returns the slot of the first.
     pub(in crate::back::x86::select) fn vectors<const COUNT: usize>(&mut self, operands: &mut Slots) -> u8 {
         let first = operands.len() as u8;
         operands.extend([(); COUNT].map(|()| Operand::reg_temp(self.code.vreg(RegClass::Float))));
@@ -123,7 +123,7 @@ impl Select<'_> {
     }
 }
 
-/// Transposes four vectors in each of their quarters, by way of two temporary ones.
+/// Transposes four vectors within each 128-bit lane, with two temporaries.
 pub(in crate::back::x86::select) fn transpose(
     isa: Isa,
     asm: &mut Assembler<'_>,
@@ -145,12 +145,12 @@ pub(in crate::back::x86::select) fn transpose(
     }
 }
 
-/// The first operands become the words.
+/// Defines the first operands, one vector per word.
 #[derive(Debug)]
 struct Load {
     isa: Isa,
     site: Site,
-    /// The first of two vector registers of no account.
+    /// The first of two temporary vector registers.
     vectors: u8,
 }
 
@@ -187,7 +187,8 @@ impl Expand for Load {
             return;
         }
         for half in 0..words.halves() {
-            // Quarter `q` of register `n` gets the n-th 16 bytes of group `q`: of four words those of its n-th lane.
+            // Lane `q` (128 bits) of register `n` gets the n-th 16 bytes of group `q`; with four words, those of its
+            // n-th lane.
             for quarter in 0..words.quarters() {
                 let lane = (half * words.quarters() + quarter) * GROUP;
                 for number in 0..count {
@@ -236,12 +237,12 @@ impl Expand for Load {
 struct Store {
     isa: Isa,
     site: Site,
-    /// The first of four vector registers of no account.
+    /// The first of four temporary vector registers.
     vectors: u8,
     bits: Option<u8>,
 }
 
-/// The state of a store while it is written.
+/// The state of a store during emission.
 struct Writer<'a, 'r> {
     store: &'a Store,
     regs: Regs<'r>,
@@ -267,18 +268,18 @@ impl Writer<'_, '_> {
         asm.put(Instruction::with4(self.store.isa.codes().shuffle, self.temp(to), from, other, order));
     }
 
-    /// First lanes of the groups in this half, with their quarters.
+    /// The 128-bit lanes of this half, each with the first lane of its group.
     fn groups(&self) -> impl Iterator<Item = (u8, u8)> + use<> {
         let (quarters, half) = (self.store.words().quarters(), self.half);
         (0..quarters).map(move |quarter| (quarter, (half * quarters + quarter) * GROUP))
     }
 
-    /// Writes the quarters of temporary 2, each to `bytes` from the element of that lane of its group.
+    /// Stores the 128-bit lanes of temporary 2, each at offset `bytes` from the element of lane `lane` of its group.
     fn quarters(&mut self, asm: &mut Assembler<'_>, lane: u8, bytes: i32) {
         self.quarters_of(asm, self.store.vectors + 2, lane, bytes);
     }
 
-    /// As [`Writer::quarters`], of the register in a slot.
+    /// As [`Writer::quarters`], for the register in a slot.
     fn quarters_of(&mut self, asm: &mut Assembler<'_>, slot: u8, lane: u8, bytes: i32) {
         let codes = self.store.isa.codes();
         let wide = self.store.isa == Isa::Avx512;
@@ -292,7 +293,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// A quarter of a vector in the slot: there, or in temporary 3.
+    /// A 128-bit lane of a vector: in place if it is the lowest, else extracted into temporary 3.
     fn quarter(&self, asm: &mut Assembler<'_>, slot: u8, quarter: u8) -> Register {
         if quarter == 0 {
             return self.regs.xmm(slot);
@@ -304,7 +305,7 @@ impl Writer<'_, '_> {
         to
     }
 
-    /// Elements without space between them.
+    /// Contiguous elements.
     fn dense(&mut self, asm: &mut Assembler<'_>) {
         let codes = self.store.isa.codes();
         match self.store.site.count() {

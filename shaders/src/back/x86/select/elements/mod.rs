@@ -35,7 +35,7 @@ pub(super) struct Site {
     disp: i32,
     index: u8,
     /// Lanes of a strip, and the slot of the step.
-    strips: Option<(u8, u8)>,
+    segments: Option<(u8, u8)>,
     spacing: Spacing,
     stride: u32,
     width: Width,
@@ -68,7 +68,7 @@ impl Select<'_> {
     pub(super) fn site(&mut self, elements: &Elements, operands: &mut Slots) -> Result<Site, CompileError> {
         let (base, disp) = self.base(elements.base, 0)?;
         // The last limit is the least.
-        let last = elements.limits.last().filter(|_| elements.strips.is_none());
+        let last = elements.limits.last().filter(|_| elements.segments.is_none());
         let inside = match (last, elements.spacing) {
             (Some(&limit), Spacing::Bytes(_)) => self.inside(elements.index, limit)?.is_some(),
             _ => false,
@@ -81,18 +81,18 @@ impl Select<'_> {
                 None => Ok(self.reg(limit)?),
             });
         }
-        let step = match elements.strips {
-            Some(strips) => Some((strips.lanes, self.reg(strips.step)?)),
+        let step = match elements.segments {
+            Some(segments) => Some((segments.lanes, self.reg(segments.step)?)),
             None => None,
         };
         let mut slot = |operand| slot_of(operand, operands);
         let (base, index) = (slot(Operand::reg_use(base)), slot(Operand::reg_use(index)));
-        let strips = step.map(|(lanes, step)| (lanes, slot(Operand::reg_use(step))));
+        let segments = step.map(|(lanes, step)| (lanes, slot(Operand::reg_use(step))));
         let limits = limits.into_iter().map(|limit| limit.map(|reg| slot(Operand::reg_use(reg)))).collect();
         let [generals, ..] = [(); 4].map(|()| slot(Operand::reg_temp(self.code.vreg(RegClass::Int))));
         self.code.scratch = true;
         let (spacing, stride, width) = (elements.spacing, elements.stride(), elements.width);
-        Ok(Site { base, disp, index, strips, spacing, stride, width, limits, generals, inside })
+        Ok(Site { base, disp, index, segments, spacing, stride, width, limits, generals, inside })
     }
 }
 
@@ -109,32 +109,32 @@ impl Site {
 
     /// Whether there is nothing but a word for each lane, in two strips.
     pub(super) fn are_octets(&self) -> bool {
-        self.count() == 1 && self.stride == 4 && self.strip_lanes() == LANES as u8 / 2
+        self.count() == 1 && self.stride == 4 && self.segment_lanes() == LANES as u8 / 2
     }
 
     fn general(&self, regs: Regs<'_>, number: u8) -> Register {
         regs.gpr(self.generals + number)
     }
 
-    fn strip_lanes(&self) -> u8 {
-        self.strips.map_or(LANES as u8, |strips| strips.0)
+    fn segment_lanes(&self) -> u8 {
+        self.segments.map_or(LANES as u8, |segments| segments.0)
     }
 
     /// The strip of a lane, and how many bytes its element is from the strip's first.
     fn place_of(&self, lane: u8) -> (u8, i32) {
-        let lanes = self.strip_lanes();
+        let lanes = self.segment_lanes();
         (lane / lanes, i32::from(lane % lanes) * self.stride.cast_signed())
     }
 
     /// The number of a strip's first lane: by way of that general register, unless it is the first strip.
-    fn number(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, strip: u8, to: u8) -> Register {
+    fn number(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, segment: u8, to: u8) -> Register {
         let index = regs.gpr(self.index);
-        let Some((_, step)) = self.strips.filter(|_| strip > 0) else { return index };
+        let Some((_, step)) = self.segments.filter(|_| segment > 0) else { return index };
         let (wide, narrow) = (self.general(regs, to), regs.gpr32(self.generals + to));
-        let times = u32::from(strip.min(2));
+        let times = u32::from(segment.min(2));
         let sum = MemoryOperand::with_base_index_scale(index, regs.gpr(step), times);
         asm.put(Instruction::with2(Code::Lea_r32_m, narrow, sum));
-        if strip == 3 {
+        if segment == 3 {
             asm.put(Instruction::with2(Code::Add_r32_rm32, narrow, regs.gpr32(step)));
         }
         wide
@@ -151,14 +151,14 @@ impl Site {
             return;
         }
         let away = away(asm);
-        let lanes = self.strip_lanes();
+        let lanes = self.segment_lanes();
         let lane = i64::from(lanes - 1);
         let last = match self.spacing {
             Spacing::Bytes(_) => lane,
             Spacing::Words(words) => lane * i64::from(words) + i64::from(self.count() - 1),
         };
-        for strip in 0..LANES as u8 / lanes {
-            let number = self.number(regs, asm, strip, 1);
+        for segment in 0..LANES as u8 / lanes {
+            let number = self.number(regs, asm, segment, 1);
             let temp = self.general(regs, 0);
             let last = MemoryOperand::with_base_displ_size(number, last, 1);
             asm.put(Instruction::with2(Code::Lea_r64_m, temp, last));
@@ -172,13 +172,13 @@ impl Site {
     }
 
     /// The origin of a strip, which is put into registers if it is not there.
-    pub(super) fn origin(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, origins: &mut Origins, strip: u8) -> Origin {
+    pub(super) fn origin(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, origins: &mut Origins, segment: u8) -> Origin {
         let Origins(kept) = origins;
-        let pair = strip % 2;
-        if let Some((_, origin)) = kept[usize::from(pair)].filter(|kept| kept.0 == strip) {
+        let pair = segment % 2;
+        if let Some((_, origin)) = kept[usize::from(pair)].filter(|kept| kept.0 == segment) {
             return origin;
         }
-        let number = self.number(regs, asm, strip, 2 * pair + 1);
+        let number = self.number(regs, asm, segment, 2 * pair + 1);
         let (factor, scale) = match self.spacing {
             Spacing::Words(_) => (1, self.width.bytes()),
             Spacing::Bytes(bytes) => {
@@ -196,7 +196,7 @@ impl Site {
             _ => asm.put(Instruction::with3(Code::Imul_r64_rm64_imm32, to, number, factor.cast_signed())),
         }
         let origin = Origin { index: if factor == 1 { number } else { to }, scale };
-        kept[usize::from(pair)] = Some((strip, origin));
+        kept[usize::from(pair)] = Some((segment, origin));
         origin
     }
 
@@ -215,8 +215,8 @@ impl Site {
         lane: u8,
         bytes: i32,
     ) -> MemoryOperand {
-        let (strip, before) = self.place_of(lane);
-        let origin = self.origin(regs, asm, origins, strip);
+        let (segment, before) = self.place_of(lane);
+        let origin = self.origin(regs, asm, origins, segment);
         self.at(regs, origin, before + bytes)
     }
 
@@ -277,19 +277,19 @@ impl Site {
 
     /// Puts the number of the lane in the first general register into the second; the third is used up.
     fn lane_number(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        let [lane, number, strip] = [0, 1, 2].map(|number| regs.gpr32(self.generals + number));
+        let [lane, number, segment] = [0, 1, 2].map(|number| regs.gpr32(self.generals + number));
         asm.put(Instruction::with2(Code::Mov_r32_rm32, number, lane));
-        if let Some((lanes, step)) = self.strips {
-            asm.put(Instruction::with2(Code::Mov_r32_rm32, strip, lane));
-            asm.put(Instruction::with2(Code::Shr_rm32_imm8, strip, lanes.trailing_zeros()));
-            asm.put(Instruction::with2(Code::Imul_r32_rm32, strip, regs.gpr32(step)));
+        if let Some((lanes, step)) = self.segments {
+            asm.put(Instruction::with2(Code::Mov_r32_rm32, segment, lane));
+            asm.put(Instruction::with2(Code::Shr_rm32_imm8, segment, lanes.trailing_zeros()));
+            asm.put(Instruction::with2(Code::Imul_r32_rm32, segment, regs.gpr32(step)));
             asm.put(Instruction::with2(Code::And_rm32_imm8, number, i32::from(lanes) - 1));
         }
         if let Spacing::Words(words) = self.spacing {
             asm.put(Instruction::with3(Code::Imul_r32_rm32_imm32, number, number, words.cast_signed()));
         }
-        if self.strips.is_some() {
-            asm.put(Instruction::with2(Code::Add_r32_rm32, number, strip));
+        if self.segments.is_some() {
+            asm.put(Instruction::with2(Code::Add_r32_rm32, number, segment));
         }
         asm.put(Instruction::with2(Code::Add_r32_rm32, number, regs.gpr32(self.index)));
     }

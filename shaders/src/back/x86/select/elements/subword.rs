@@ -1,5 +1,6 @@
-//! Elements of bytes or halves, up to eight bytes from each other: windows of 16 bytes around the lanes of a group, or half of
-//! them, and shuffles of bytes. Nothing is read beyond the last element, and nothing written beside them.
+//! Strided sub-word elements (bytes or halves, stride up to 8 bytes): loads of 16-byte windows around the lanes of a
+//! group, or half of them, and byte shuffles. Nothing past the last element is read, and nothing between elements is
+//! written.
 
 use iced_x86::{Code, ConditionCode, Instruction, Register};
 use regalloc2::{Operand, VReg};
@@ -16,19 +17,19 @@ use crate::simd::{Elements, LANES};
 /// Bytes of a window.
 const WINDOW: u32 = 16;
 
-/// A byte that becomes 0.
-const NOTHING: u8 = 0x80;
+/// The `pshufb` index that yields 0.
+const ZERO_BYTE: u8 = 0x80;
 
 /// Lanes of a group.
 const GROUP: u32 = 4;
 
-/// Bytes of elements: how many one has, and from one to the next.
+/// Layout of elements in bytes: size of a component, size of an element, stride.
 #[derive(Clone, Copy, Debug)]
 struct Form {
     part: u32,
     bytes: u32,
     stride: u32,
-    /// Whether there is no space between them in memory.
+    /// Whether elements are contiguous in memory.
     dense: bool,
 }
 
@@ -38,34 +39,34 @@ impl Form {
         Self { part, bytes: elements.limits.len() as u32 * part, stride: elements.stride(), dense }
     }
 
-    /// As elements stand in registers while they are stored: apart, they begin at multiples of 4.
+    /// The layout in registers while elements are stored: elements that are not contiguous begin at multiples of 4.
     fn to_store(self) -> Self {
         let stride = if self.bytes <= 4 { 4 } else { 8 };
         if self.dense { self } else { Self { stride, ..self } }
     }
 
-    /// Windows of a group.
+    /// Windows per group.
     fn windows(self) -> u32 {
         if self.stride <= 4 { 1 } else { 2 }
     }
 
-    /// Lanes of a group that are in a window.
+    /// Lanes of a group within a window.
     fn lanes(self, window: u32) -> std::ops::Range<u32> {
         let lanes = GROUP / self.windows();
         window * lanes..(window + 1) * lanes
     }
 
-    /// Bytes from the first element to a window: the last ones end with the last element.
+    /// Byte offset of a window from the first element; clamped so that the last windows end with the last element.
     fn start(self, group: u32, window: u32) -> u32 {
         let first = (GROUP * group + self.lanes(window).start) * self.stride;
         first.min((LANES - 1) * self.stride + self.bytes - WINDOW)
     }
 
-    /// The order of bytes that brings part `number` of a window's lanes to them.
+    /// The byte shuffle that moves component `number` from a window to its lanes.
     fn load_order(self, number: u32, window: u32) -> [u32; 16] {
         std::array::from_fn(|lane| {
             let (group, within) = (lane as u32 / GROUP, lane as u32 % GROUP);
-            let mut bytes = [NOTHING; 4];
+            let mut bytes = [ZERO_BYTE; 4];
             if self.lanes(window).contains(&within) {
                 let first = lane as u32 * self.stride + number * self.part - self.start(group, window);
                 (0..self.part).for_each(|byte| bytes[byte as usize] = (first + byte) as u8);
@@ -74,9 +75,9 @@ impl Form {
         })
     }
 
-    /// The order that brings part `number` of a window's lanes to their places in it.
+    /// The byte shuffle that moves component `number` from its lanes to its position in a window.
     fn store_order(self, number: u32, window: u32) -> [u32; 16] {
-        let mut bytes = [NOTHING; WINDOW as usize];
+        let mut bytes = [ZERO_BYTE; WINDOW as usize];
         for (place, lane) in self.lanes(window).enumerate() {
             let at = place * self.stride as usize + (number * self.part) as usize;
             (0..self.part).for_each(|byte| bytes[at + byte as usize] = (4 * lane + byte) as u8);
@@ -89,7 +90,7 @@ impl Form {
 }
 
 impl Select<'_> {
-    /// Loads elements of parts into the registers of their words.
+    /// Loads sub-word elements into the registers of their components.
     pub(in crate::back::x86::select) fn load_part_elements(
         &mut self,
         elements: &Elements,
@@ -104,7 +105,7 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// Stores the registers of words as elements of parts.
+    /// Stores the registers of components as sub-word elements.
     pub(in crate::back::x86::select) fn store_part_elements(
         &mut self,
         elements: &Elements,
@@ -122,15 +123,15 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// Orders of each part in each window.
+    /// The shuffles of each component in each window.
     fn orders(
         &mut self,
         elements: &Elements,
         windows: u32,
         order: impl Fn(u32, u32) -> [u32; 16],
     ) -> SmallVec<[Constant; 8]> {
-        let parts = 0..elements.limits.len() as u32;
-        let places = parts.flat_map(|number| (0..windows).map(move |window| (number, window)));
+        let components = 0..elements.limits.len() as u32;
+        let places = components.flat_map(|number| (0..windows).map(move |window| (number, window)));
         places.map(|(number, window)| self.code.pool.vector(order(number, window))).collect()
     }
 }
@@ -147,13 +148,13 @@ fn vector(isa: Isa, regs: Regs<'_>, slot: u8) -> Register {
     if isa == Isa::Avx512 { regs.zmm(slot) } else { regs.ymm(slot) }
 }
 
-/// The first operands become the words.
+/// Defines the first operands, one vector per component.
 #[derive(Debug)]
 struct Load {
     isa: Isa,
     site: Site,
     form: Form,
-    /// The first of three vector registers of no account: windows, and what is brought from the second one.
+    /// The first of three temporary vector registers: the windows, and the shuffled second window.
     vectors: u8,
     orders: SmallVec<[Constant; 8]>,
 }
@@ -202,16 +203,16 @@ impl Expand for Load {
 struct Store {
     isa: Isa,
     site: Site,
-    /// As elements stand in registers.
+    /// The layout in registers.
     form: Form,
-    /// The first of four vector registers of no account: windows, a part, a quarter.
+    /// The first of four temporary vector registers: the windows, a component, a 128-bit lane.
     vectors: u8,
     orders: SmallVec<[Constant; 8]>,
     bits: Option<u8>,
 }
 
 impl Store {
-    /// Brings the parts of a window's lanes together.
+    /// Combines the components of a window's lanes.
     fn gather(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, half: u8, window: u32) {
         let words = Words { isa: self.isa, first: 0 };
         let to = vector(self.isa, regs, self.vectors + window as u8);
@@ -228,7 +229,7 @@ impl Store {
         }
     }
 
-    /// A quarter of a window's register, in temporary 3 or where it is.
+    /// A 128-bit lane of a window's register: in place if it is the lowest, else extracted into temporary 3.
     fn quarter(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, window: u32, quarter: u8) -> Register {
         let slot = self.vectors + window as u8;
         if quarter == 0 {
@@ -239,8 +240,8 @@ impl Store {
         to
     }
 
-    /// Writes bytes from the beginning of a window of elements that have no space between them. What a window of 12 bytes
-    /// writes behind them is the next one's, which comes after it; but for the last.
+    /// Stores a window of contiguous elements. A 12-byte window other than the last stores 16 bytes: the next window,
+    /// stored later, overwrites the excess.
     fn dense(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, origins: &mut Origins, from: Register, first: u32) {
         let codes = self.isa.codes();
         let bytes = GROUP / self.form.windows() * self.form.stride;
@@ -257,7 +258,7 @@ impl Store {
         }
     }
 
-    /// Writes the bytes of the element that is the `place`-th in a window, by fours, twos and ones.
+    /// Stores one element of a window with gaps, in steps of 4, 2 and 1 bytes; `place` is its position in the window.
     fn apart(
         &self,
         regs: Regs<'_>,

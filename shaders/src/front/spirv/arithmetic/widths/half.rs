@@ -1,8 +1,8 @@
-//! Floats of 16 bits: operations on 32, rounded after each.
+//! 16-bit floats: 32-bit operations, each rounded to 16 bits.
 //!
-//! Sums, products, quotients and roots of halves are rounded right that way, as 24 bits are more than twice 11 and two.
-//! What Vulkan bounds by an error comes out better than it asks for. `Fma` is rounded as 32 bits first, which is a bit better
-//! than a product and a sum.
+//! Sums, products, quotients and square roots are correctly rounded that way, since 24 ≥ 2 * 11 + 2. Operations with an
+//! error bound in Vulkan are more precise than required. `Fma` rounds to 32 bits first, which is slightly better than a
+//! product and a sum.
 
 use smallvec::SmallVec;
 
@@ -20,7 +20,7 @@ pub(super) fn pure(builder: &mut Builder, op: Op, args: &[Num]) -> Option<Num> {
     Some(Num::new(ty, value))
 }
 
-/// Whether a half comes out of halves.
+/// Whether a result for half operands is exactly a half.
 fn is_exact(op: Op) -> bool {
     use Op::*;
     matches!(

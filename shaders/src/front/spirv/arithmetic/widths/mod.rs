@@ -1,4 +1,4 @@
-//! What the IR's operations, which are on 32 bits, become at other widths: one file for each way to hold a number.
+//! Implements the IR's 32-bit operations at other widths, one file per representation.
 
 mod double;
 mod half;
@@ -12,11 +12,11 @@ use crate::ir::{Builder, Op, Type, Value};
 pub(super) use double::Doubles;
 pub(super) use long::Longs;
 
-/// Applies an operation at the width of its operands: of the first that is not a bool.
+/// Applies an operation at the width of its first operand that is not a bool.
 ///
 /// # Errors
 ///
-/// There is no such operation at that width.
+/// The operation does not exist at that width.
 pub(in super::super) fn pure(builder: &mut Builder, op: Op, args: &[Num]) -> Result<Num, String> {
     let ty = args[0].ty;
     match ty {
@@ -62,12 +62,12 @@ pub(super) fn float(builder: &mut Builder, ty: Scalar, value: f64) -> Num {
     }
 }
 
-/// Two words of a constant.
+/// Both words of a constant.
 pub(super) fn words(builder: &mut Builder, bits: u64) -> [Value; 2] {
     [builder.constant(bits as u32), builder.constant((bits >> 32) as u32)]
 }
 
-/// An integer at another width, with zeros above.
+/// An integer at another width, zero-extended.
 pub(super) fn resized(builder: &mut Builder, a: Num, ty: Scalar) -> Num {
     match ty {
         Scalar::I64 if a.ty != Scalar::I64 => {
@@ -82,7 +82,7 @@ pub(super) fn resized(builder: &mut Builder, a: Num, ty: Scalar) -> Num {
     }
 }
 
-/// An integer at another width, with copies of its sign above.
+/// An integer at another width, sign-extended.
 pub(super) fn sign_resized(builder: &mut Builder, a: Num, ty: Scalar) -> Num {
     if ty.bits() <= a.ty.bits() {
         return resized(builder, a, ty);
@@ -112,7 +112,7 @@ pub(in super::super) fn cut(builder: &mut Builder, value: Value, ty: Scalar) -> 
     }
 }
 
-/// A small integer as a word with its sign.
+/// A small integer, sign-extended to a word.
 pub(in super::super) fn signed(builder: &mut Builder, a: Num) -> Value {
     match a.ty {
         Scalar::I8 | Scalar::I16 => {
@@ -124,8 +124,7 @@ pub(in super::super) fn signed(builder: &mut Builder, a: Num) -> Value {
     }
 }
 
-/// An exponent of any width with 32 bits: one that does not fit is the greatest or least that does, which no float is not
-/// scaled away by.
+/// An exponent of any width as a 32-bit one, clamped: the extreme exponents scale every float to zero or infinity.
 pub(super) fn exponent(builder: &mut Builder, a: Num) -> Num {
     let low = signed(builder, a);
     let value = match a.ty {
@@ -142,13 +141,13 @@ pub(super) fn exponent(builder: &mut Builder, a: Num) -> Num {
     Num::new(Scalar::I32, value)
 }
 
-/// The low word of an amount of bits.
+/// The low word of a bit count or shift amount.
 fn amount(builder: &mut Builder, a: Num, modulo: u32) -> Value {
     let last = builder.constant(modulo - 1);
     builder.pure(Op::And, &[a.low, last])
 }
 
-/// The type of an operation's result where its operands are of that type.
+/// Result type of an operation for operands of that type.
 fn result_type(op: Op, ty: Scalar) -> Scalar {
     match op.result() {
         Type::Bool => Scalar::Bool,

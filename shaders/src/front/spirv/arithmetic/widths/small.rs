@@ -1,4 +1,4 @@
-//! Integers of 8 and 16 bits: operations on words, of which the bits above are cleared where they may be set.
+//! 8- and 16-bit integers: operations on zero-extended words, with the upper bits cleared where needed.
 
 use smallvec::SmallVec;
 
@@ -7,15 +7,15 @@ use super::super::num::Num;
 use super::{amount, cut, result_type, signed};
 use crate::ir::{Builder, Op, Value};
 
-/// How an operation on words gives that on less.
+/// How a 32-bit operation implements that on a smaller integer.
 enum Way {
-    /// As it is: zeros above stay zeros.
+    /// Unchanged: the upper bits of the result are zero.
     Same,
-    /// The bits above are of no account, and have to be cleared.
+    /// The upper bits of the result are unspecified and must be cleared.
     Cut,
-    /// As `Cut`, of operands with their signs.
+    /// Like `Cut`, on sign-extended operands.
     SignedCut,
-    /// Of operands with their signs; the result is a bool.
+    /// On sign-extended operands; the result is a bool.
     Signed,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn pure(builder: &mut Builder, op: Op, args: &[Num]) -> Option<Num> {
     Some(Num::new(result_type(op, ty), value))
 }
 
-/// Operations that have to know how many bits there are.
+/// Operations that depend on the number of bits.
 fn special(builder: &mut Builder, op: Op, args: &[Num]) -> Option<Value> {
     let ty = args[0].ty;
     let bits = builder.constant(ty.bits());
