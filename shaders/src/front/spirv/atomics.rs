@@ -21,36 +21,29 @@ struct Target {
     op: AtomicOp,
 }
 
-impl Translator<'_> {
-    /// Translates the instructions of this chapter; `None` for any other.
-    pub(super) fn atomic(&mut self, inst: &Inst, operands: &[u32]) -> Option<Checked<()>> {
-        let op = match inst.op {
-            Op::ControlBarrier => return Some(self.control_barrier(operands)),
-            Op::MemoryBarrier => return Some(self.memory_barrier(operands)),
-            Op::AtomicStore => return Some(self.atomic_store(operands)),
-            Op::AtomicCompareExchange => return Some(self.compare_exchange(inst, operands)),
-            Op::AtomicIIncrement => return Some(self.by_one(inst, AtomicOp::Add, operands)),
-            Op::AtomicIDecrement => return Some(self.by_one(inst, AtomicOp::Sub, operands)),
-            Op::AtomicLoad => AtomicOp::Load,
-            Op::AtomicExchange => AtomicOp::Exchange,
-            Op::AtomicIAdd => AtomicOp::Add,
-            Op::AtomicISub => AtomicOp::Sub,
-            Op::AtomicSMin => AtomicOp::SMin,
-            Op::AtomicUMin => AtomicOp::UMin,
-            Op::AtomicSMax => AtomicOp::SMax,
-            Op::AtomicUMax => AtomicOp::UMax,
-            Op::AtomicAnd => AtomicOp::And,
-            Op::AtomicOr => AtomicOp::Or,
-            Op::AtomicXor => AtomicOp::Xor,
-            Op::AtomicFAddEXT => AtomicOp::FAdd,
-            Op::AtomicFMinEXT => AtomicOp::FMin,
-            Op::AtomicFMaxEXT => AtomicOp::FMax,
-            _ => return None,
-        };
-        Some(self.read_modify_write(inst, op, operands))
-    }
+/// The operation of an instruction that reads, modifies and writes, or only reads, one place.
+pub(super) fn atomic_op(op: Op) -> Option<AtomicOp> {
+    Some(match op {
+        Op::AtomicLoad => AtomicOp::Load,
+        Op::AtomicExchange => AtomicOp::Exchange,
+        Op::AtomicIAdd => AtomicOp::Add,
+        Op::AtomicISub => AtomicOp::Sub,
+        Op::AtomicSMin => AtomicOp::SMin,
+        Op::AtomicUMin => AtomicOp::UMin,
+        Op::AtomicSMax => AtomicOp::SMax,
+        Op::AtomicUMax => AtomicOp::UMax,
+        Op::AtomicAnd => AtomicOp::And,
+        Op::AtomicOr => AtomicOp::Or,
+        Op::AtomicXor => AtomicOp::Xor,
+        Op::AtomicFAddEXT => AtomicOp::FAdd,
+        Op::AtomicFMinEXT => AtomicOp::FMin,
+        Op::AtomicFMaxEXT => AtomicOp::FMax,
+        _ => return None,
+    })
+}
 
-    fn read_modify_write(&mut self, inst: &Inst, op: AtomicOp, operands: &[u32]) -> Checked<()> {
+impl Translator<'_> {
+    pub(super) fn read_modify_write(&mut self, inst: &Inst, op: AtomicOp, operands: &[u32]) -> Checked<()> {
         let value = match op {
             AtomicOp::Load => None,
             _ => Some(operand(operands, 3)?),
@@ -62,7 +55,7 @@ impl Translator<'_> {
         self.emit(Some(inst), op, place, order, [value, None], scalar)
     }
 
-    fn by_one(&mut self, inst: &Inst, op: AtomicOp, operands: &[u32]) -> Checked<()> {
+    pub(super) fn by_one(&mut self, inst: &Inst, op: AtomicOp, operands: &[u32]) -> Checked<()> {
         let order = self.order(operand(operands, 1)?, operand(operands, 2)?)?;
         let Target { pointer, place, scalar, op } = self.target(operand(operands, 0)?, op)?;
         expect_type(pointer.pointee(), inst.ty)?;
@@ -145,14 +138,14 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn atomic_store(&mut self, operands: &[u32]) -> Checked<()> {
+    pub(super) fn atomic_store(&mut self, operands: &[u32]) -> Checked<()> {
         let Target { place, scalar, op, .. } = self.target(operand(operands, 0)?, AtomicOp::Store)?;
         let order = self.order(operand(operands, 1)?, operand(operands, 2)?)?;
         let value = self.words_of(operand(operands, 3)?, scalar, op)?;
         self.emit(None, op, place, order, [Some(value), None], scalar)
     }
 
-    fn compare_exchange(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(super) fn compare_exchange(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let op = AtomicOp::CompareExchange;
         let Target { pointer, place, scalar, op } = self.target(operand(operands, 0)?, op)?;
         expect_type(pointer.pointee(), inst.ty)?;
@@ -163,7 +156,7 @@ impl Translator<'_> {
         self.emit_ordered(Some(inst), op, place, (scope, semantics, unequal), [Some(value), Some(comparator)], scalar)
     }
 
-    fn control_barrier(&mut self, operands: &[u32]) -> Checked<()> {
+    pub(super) fn control_barrier(&mut self, operands: &[u32]) -> Checked<()> {
         let execution = self.scope(operand(operands, 0)?)?;
         if !matches!(execution, Scope::Workgroup | Scope::Subgroup) {
             return Err(format!("a barrier of execution scope {execution:?} is not supported"));
@@ -173,7 +166,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn memory_barrier(&mut self, operands: &[u32]) -> Checked<()> {
+    pub(super) fn memory_barrier(&mut self, operands: &[u32]) -> Checked<()> {
         let (scope, semantics) = self.order(operand(operands, 0)?, operand(operands, 1)?)?;
         self.builder.push(InstData::Fence { scope, semantics });
         Ok(())

@@ -3,8 +3,6 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use spirv::Op;
-
 use super::scalar::Scalar;
 use super::translate::Translator;
 use super::types::{Type, Types};
@@ -100,25 +98,8 @@ pub(super) fn check_condition(types: &Types, condition: Id, objects: Id) -> Chec
 }
 
 impl Translator<'_> {
-    /// Translates the instructions of this chapter; `None` for any other.
-    pub(super) fn composite(&mut self, inst: &Inst, operands: &[u32]) -> Option<Checked<Composite>> {
-        Some(match inst.op {
-            Op::CompositeConstruct => self.construct(inst.ty, operands),
-            Op::CompositeExtract => self.extract(inst.ty, operands),
-            Op::CompositeInsert => self.insert(inst.ty, operands),
-            Op::VectorShuffle => self.vector_shuffle(inst.ty, operands),
-            Op::VectorExtractDynamic => self.extract_dynamic(inst.ty, operands),
-            Op::VectorInsertDynamic => self.insert_dynamic(inst.ty, operands),
-            Op::CopyLogical => self.copy_logical(inst.ty, operands),
-            Op::Undef => self.zero(inst.ty),
-            Op::Select => self.select(inst, operands),
-            Op::ExpectKHR => self.expected(inst.ty, operands),
-            _ => return None,
-        })
-    }
-
     /// `OpExpectKHR`: the value itself; the hint is ignored.
-    fn expected(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+    pub(super) fn expected(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
         let value = self.value(operand(operands, 0)?)?;
         expect_type(ty, value.ty)?;
         expect_type(ty, self.value(operand(operands, 1)?)?.ty)?;
@@ -152,7 +133,7 @@ impl Translator<'_> {
         Ok(Composite { ty, values })
     }
 
-    fn construct(&mut self, ty: Id, operands: &[Id]) -> Checked<Composite> {
+    pub(super) fn construct(&mut self, ty: Id, operands: &[Id]) -> Checked<Composite> {
         let total = self.types.scalars(ty)?.len();
         self.spend(total)?;
         let as_vector = vector(&self.types, ty).ok();
@@ -182,7 +163,7 @@ impl Translator<'_> {
         }
     }
 
-    fn extract(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+    pub(super) fn extract(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
         if let Some(held) = self.held(operand(operands, 0)?).cloned() {
             return self.extract_held(held, ty, &operands[1..]);
         }
@@ -193,7 +174,7 @@ impl Translator<'_> {
         Ok(Composite { ty, values: from.values[part.range()].into() })
     }
 
-    fn insert(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+    pub(super) fn insert(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
         let object = self.value(operand(operands, 0)?)?;
         let into = self.value(operand(operands, 1)?)?;
         let part = part(&mut self.types, into.ty, &operands[2..])?;
@@ -205,7 +186,7 @@ impl Translator<'_> {
         Ok(Composite { ty, values: values.into() })
     }
 
-    fn vector_shuffle(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+    pub(super) fn vector_shuffle(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
         let a = self.value(operand(operands, 0)?)?;
         let b = self.value(operand(operands, 1)?)?;
         let picks = shuffle(&self.types, ty, [a.ty, b.ty], &operands[2..])?;
@@ -217,7 +198,7 @@ impl Translator<'_> {
     }
 
     /// An index out of range selects the first component.
-    fn extract_dynamic(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+    pub(super) fn extract_dynamic(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
         let from = self.value(operand(operands, 0)?)?;
         let index = self.index(operand(operands, 1)?)?;
         let (scalar, _) = vector(&self.types, from.ty)?;
@@ -244,7 +225,7 @@ impl Translator<'_> {
     }
 
     /// An index out of range changes nothing.
-    fn insert_dynamic(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+    pub(super) fn insert_dynamic(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
         let into = self.value(operand(operands, 0)?)?;
         let component = self.value(operand(operands, 1)?)?;
         let index = self.index(operand(operands, 2)?)?;
@@ -262,7 +243,7 @@ impl Translator<'_> {
     }
 
     /// The types may differ in decorations only, so they have the same scalars.
-    fn copy_logical(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
+    pub(super) fn copy_logical(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
         let from = self.value(operand(operands, 0)?)?;
         if self.types.scalars(ty)? != self.types.scalars(from.ty)? {
             return Err("the types do not match logically".into());
@@ -270,7 +251,7 @@ impl Translator<'_> {
         Ok(Composite { ty, values: from.values })
     }
 
-    fn select(&mut self, inst: &Inst, operands: &[u32]) -> Checked<Composite> {
+    pub(super) fn select(&mut self, inst: &Inst, operands: &[u32]) -> Checked<Composite> {
         let ty = inst.ty;
         self.check_pointer_type(ty)?;
         let condition = self.value(operand(operands, 0)?)?;

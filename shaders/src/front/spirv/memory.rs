@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use spirv::{MemoryAccess, Op, StorageClass};
+use spirv::{MemoryAccess, StorageClass};
 
 use super::composite::{Composite, expect_type};
 use super::layout::{Layout, Spot};
@@ -14,23 +14,7 @@ use super::words::{Checked, Id, Inst, operand};
 use crate::ir::{self, Access, InstData, Value, Width};
 
 impl Translator<'_> {
-    /// The instructions of this chapter; `None` for any other.
-    pub(super) fn memory(&mut self, inst: &Inst, operands: &[u32]) -> Option<Checked<()>> {
-        Some(match inst.op {
-            Op::Variable => self.function_variable(inst, operands),
-            Op::AccessChain | Op::InBoundsAccessChain => self.access_chain(inst, operands),
-            Op::Load => self.load_op(inst, operands),
-            Op::Store => self.store_op(operands),
-            Op::CopyMemory => self.copy_memory(operands),
-            Op::CopyObject => self.copy_object(inst, operands),
-            Op::ArrayLength => self.array_length(inst, operands),
-            // What is assumed helps nobody here; whether it is a bool is of no account.
-            Op::AssumeTrueKHR => operand(operands, 0).map(|_| ()),
-            _ => return None,
-        })
-    }
-
-    fn function_variable(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(super) fn function_variable(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let Type::Pointer { class: StorageClass::Function, pointee } = self.types.get(inst.ty)?.ty else {
             return Err("a variable in a function must have storage class Function".into());
         };
@@ -49,7 +33,7 @@ impl Translator<'_> {
         self.store(&pointer, &value, Access::default())
     }
 
-    fn load_op(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(super) fn load_op(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let pointer = self.pointer(operand(operands, 0)?)?;
         let (access, alignment, _) = self.memory_operands(&operands[1..])?;
         if self.hold_load(inst, &pointer, access)? {
@@ -65,7 +49,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn store_op(&mut self, operands: &[u32]) -> Checked<()> {
+    pub(super) fn store_op(&mut self, operands: &[u32]) -> Checked<()> {
         let pointer = self.pointer(operand(operands, 0)?)?;
         let (access, alignment, _) = self.memory_operands(&operands[2..])?;
         let value = operand(operands, 1)?;
@@ -77,7 +61,7 @@ impl Translator<'_> {
         self.store(&pointer, &value, access)
     }
 
-    fn copy_memory(&mut self, operands: &[u32]) -> Checked<()> {
+    pub(super) fn copy_memory(&mut self, operands: &[u32]) -> Checked<()> {
         let target = self.pointer(operand(operands, 0)?)?;
         let source = self.pointer(operand(operands, 1)?)?;
         let (to, to_alignment, rest) = self.memory_operands(&operands[2..])?;
@@ -92,7 +76,7 @@ impl Translator<'_> {
         self.store(&target, &value, to)
     }
 
-    fn copy_object(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(super) fn copy_object(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let from = operand(operands, 0)?;
         if let Some(Bound::Undefined(ty)) = self.frame.values.get(&from).cloned() {
             expect_type(inst.ty, ty)?;
@@ -117,7 +101,7 @@ impl Translator<'_> {
     }
 
     /// `(size - offset) / stride`, 0 where the buffer does not reach the array.
-    fn array_length(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(super) fn array_length(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let pointer = self.pointer(operand(operands, 0)?)?;
         let number = operand(operands, 1)?;
         if pointer.is_variable {

@@ -16,6 +16,7 @@ mod copies;
 #[cfg(test)]
 mod coverage;
 mod decorations;
+mod dispatch;
 mod entry;
 #[cfg(test)]
 mod enumerants;

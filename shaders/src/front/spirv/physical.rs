@@ -25,27 +25,19 @@ pub(super) struct Ways {
 }
 
 impl Translator<'_> {
-    /// The instructions of this chapter; `None` for any other.
-    pub(super) fn address(&mut self, inst: &Inst, operands: &[u32]) -> Option<Checked<()>> {
-        match inst.op {
-            Op::ConvertUToPtr => Some(self.address_of_integer(inst, operands, true)),
-            Op::ConvertPtrToU => Some(self.integer_of_address(inst, operands, true)),
-            Op::Bitcast if self.is_address(inst.ty) => Some(self.address_of_integer(inst, operands, false)),
-            Op::Bitcast => {
-                let from = self.value(operands.first().copied()?).ok()?;
-                self.is_address(from.ty).then(|| self.integer_of_address(inst, operands, false))
-            }
-            _ => None,
-        }
+    /// Whether the first operand is an address.
+    pub(super) fn has_address(&mut self, operands: &[u32]) -> bool {
+        let first = operands.first().and_then(|&id| self.value(id).ok());
+        first.is_some_and(|value| self.is_address(value.ty))
     }
 
     /// Whether a type is one of pointers that are addresses.
-    fn is_address(&self, ty: Id) -> bool {
+    pub(super) fn is_address(&self, ty: Id) -> bool {
         let info = self.types.get(ty);
         info.is_ok_and(|info| matches!(info.ty, Type::Pointer { class: StorageClass::PhysicalStorageBuffer, .. }))
     }
 
-    fn address_of_integer(&mut self, inst: &Inst, operands: &[u32], convert: bool) -> Checked<()> {
+    pub(super) fn address_of_integer(&mut self, inst: &Inst, operands: &[u32], convert: bool) -> Checked<()> {
         if !self.is_address(inst.ty) {
             return Err(format!("%{} is not the type of a pointer to PhysicalStorageBuffer", inst.ty));
         }
@@ -62,7 +54,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn integer_of_address(&mut self, inst: &Inst, operands: &[u32], convert: bool) -> Checked<()> {
+    pub(super) fn integer_of_address(&mut self, inst: &Inst, operands: &[u32], convert: bool) -> Checked<()> {
         let from = self.value(operand(operands, 0)?)?;
         if !self.is_address(from.ty) {
             return Err("the operand is not a pointer to PhysicalStorageBuffer".into());

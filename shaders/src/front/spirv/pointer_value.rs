@@ -3,7 +3,7 @@
 //! A pointer into a storage buffer is the buffer and a count of units, a unit being what its pointee is aligned to; one into
 //! workgroup memory is one more than such a count in the memory of all variables together. ADR 7 has the reasons.
 
-use spirv::{Capability, Op, StorageClass};
+use spirv::{Capability, StorageClass};
 
 use super::composite::Composite;
 use super::layout::{Layout, Place, natural_bytes};
@@ -15,17 +15,6 @@ use super::words::{Checked, Id, Inst, operand};
 use crate::ir::{self, BufferSpace, InstData, Value};
 
 impl Translator<'_> {
-    /// The instructions of this chapter; `None` for any other.
-    pub(super) fn variable_pointer(&mut self, inst: &Inst, operands: &[u32]) -> Option<Checked<()>> {
-        Some(match inst.op {
-            Op::PtrAccessChain | Op::InBoundsPtrAccessChain => self.ptr_access_chain(inst, operands),
-            Op::PtrEqual => self.ptr_equal(inst, operands, true),
-            Op::PtrNotEqual => self.ptr_equal(inst, operands, false),
-            Op::PtrDiff => self.ptr_diff(inst, operands),
-            _ => return None,
-        })
-    }
-
     /// The rules for pointers that are values, but for those that their uses break.
     pub(super) fn check_variable_pointer(&self, class: StorageClass, pointee: Id) -> Checked<()> {
         self.check_class(class)?;
@@ -165,7 +154,7 @@ impl Translator<'_> {
     }
 
     /// `OpPtrAccessChain`: first so many elements further on in the array that the base is in, then as `OpAccessChain`.
-    fn ptr_access_chain(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(super) fn ptr_access_chain(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let base = self.pointer(operand(operands, 0)?)?;
         let stride = self.stride_of(&base)?;
         let element = self.value(operand(operands, 1)?)?;
@@ -253,7 +242,7 @@ impl Translator<'_> {
         }
     }
 
-    fn ptr_equal(&mut self, inst: &Inst, operands: &[u32], equal: bool) -> Checked<()> {
+    pub(super) fn ptr_equal(&mut self, inst: &Inst, operands: &[u32], equal: bool) -> Checked<()> {
         let [(_, one), (_, two)] = self.compared(operands)?;
         if !matches!(self.types.get(inst.ty)?.ty, Type::Scalar(Scalar::Bool)) {
             return Err("the result is not a bool".into());
@@ -278,7 +267,7 @@ impl Translator<'_> {
     }
 
     /// `OpPtrDiff`: elements from the second to the first, of the array that both point into.
-    fn ptr_diff(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(super) fn ptr_diff(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let [(base, one), (_, two)] = self.compared(operands)?;
         let unit = self.unit(base.place.layout, base.pointee())?;
         let stride = match base.element_stride {

@@ -1,4 +1,4 @@
-//! The state of a translation, and which chapter takes which instruction.
+//! The state of a translation: the values of ids, the limits on work, errors with their place.
 
 use std::rc::Rc;
 
@@ -32,7 +32,7 @@ const MAX_WORK: usize = 1 << 22;
 pub(super) enum Bound {
     Value(Composite),
     Pointer(Pointer),
-    /// A large composite in memory, which nobody else writes.
+    /// A large composite in memory that is not written while the id is in use.
     Held(Pointer),
     /// `OpUndef` of a type whose values are not there when the kernel runs: it may be named and passed on, not used.
     Undefined(Id),
@@ -218,7 +218,7 @@ impl<'m> Translator<'m> {
         if inst.op == Op::FunctionCall {
             return self.call(inst);
         }
-        self.spend(0).and_then(|()| self.one(inst)).map_err(|message| self.error(inst, &message))
+        self.spend(0).and_then(|()| self.dispatch(inst)).map_err(|message| self.error(inst, &message))
     }
 
     /// An error at an instruction, which it names: the declaration, if that of a variable is at fault.
@@ -233,53 +233,8 @@ impl<'m> Translator<'m> {
         self.sections.error(inst.word, message)
     }
 
-    fn one(&mut self, inst: &Inst) -> Checked<()> {
-        let operands = self.sections.words.operands(inst);
-        if super::stages::is_of_fragments(inst.op) {
-            return Err("only fragment shaders have the instruction".into());
-        }
-        if let Some(result) = self.memory(inst, operands) {
-            return result;
-        }
-        if inst.is_mixed_dot {
-            let value = self.mixed_dot(inst, operands)?;
-            self.bind(inst.id, value);
-            return Ok(());
-        }
-        if inst.op == Op::ReadClockKHR {
-            return self.read_clock(inst, operands);
-        }
-        if let Some(result) = self.variable_pointer(inst, operands) {
-            return result;
-        }
-        if let Some(result) = self.address(inst, operands) {
-            return result;
-        }
-        if let Some(result) = self.atomic(inst, operands) {
-            return result;
-        }
-        if let Some(result) = self.image(inst, operands) {
-            return result;
-        }
-        if let Some(result) = self.group(inst, operands) {
-            return result;
-        }
-        if inst.op == Op::ExtInst {
-            return self.extended(inst, operands);
-        }
-        if inst.op == Op::Undef && !self.has_values(inst.ty)? {
-            self.frame.values.insert(inst.id, Bound::Undefined(inst.ty));
-            return Ok(());
-        }
-        let value = match self.composite(inst, operands) {
-            Some(value) => value?,
-            None => self.arithmetic(inst, operands)?,
-        };
-        self.bind(inst.id, value);
-        Ok(())
-    }
-
-    fn arithmetic(&mut self, inst: &Inst, operands: &[Id]) -> Checked<Composite> {
+    /// An instruction that computes scalars, vectors or matrices, or that is not supported.
+    pub(super) fn arithmetic(&mut self, inst: &Inst, operands: &[Id]) -> Checked<Composite> {
         if inst.id == 0 || inst.ty == 0 {
             return Err("the instruction is not supported".into());
         }
@@ -333,7 +288,7 @@ impl<'m> Translator<'m> {
         if fits { Ok(Composite { ty, values: values.into() }) } else { Err("the result has the wrong type".into()) }
     }
 
-    fn extended(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(super) fn extended(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let set = operand(operands, 0)?;
         match self.sections.sets.get(&set) {
             Some(ExtendedSet::NonSemantic) => return Ok(()),

@@ -32,9 +32,9 @@ pub(super) enum Relation {
 }
 
 impl Translator<'_> {
-    /// Translates an instruction of this chapter; `None` for any other.
-    pub(super) fn group(&mut self, inst: &Inst, operands: &[u32]) -> Option<Checked<()>> {
-        let values = match inst.op {
+    /// The values of a group or subgroup instruction; `None` for any other.
+    pub(super) fn group(&mut self, inst: &Inst, operands: &[u32]) -> Checked<Option<Vec<Value>>> {
+        let operands = match inst.op {
             Op::GroupNonUniformElect
             | Op::GroupNonUniformAll
             | Op::GroupNonUniformAny
@@ -70,7 +70,8 @@ impl Translator<'_> {
             | Op::GroupNonUniformLogicalAnd
             | Op::GroupNonUniformLogicalOr
             | Op::GroupNonUniformLogicalXor => {
-                self.group_scope(operands).and_then(|()| self.group_values(inst, &operands[1..]))
+                self.group_scope(operands)?;
+                &operands[1..]
             }
             Op::GroupNonUniformQuadAllKHR
             | Op::GroupNonUniformQuadAnyKHR
@@ -80,14 +81,10 @@ impl Translator<'_> {
             | Op::SubgroupAllKHR
             | Op::SubgroupAnyKHR
             | Op::SubgroupAllEqualKHR
-            | Op::SubgroupReadInvocationKHR => self.group_values(inst, operands),
-            _ => return None,
+            | Op::SubgroupReadInvocationKHR => operands,
+            _ => return Ok(None),
         };
-        Some(values.and_then(|values| {
-            let value = self.typed(inst.ty, &values)?;
-            self.bind(inst.id, value);
-            Ok(())
-        }))
+        self.group_values(inst, operands).map(Some)
     }
 
     /// Vulkan's groups are subgroups (VUID-StandaloneSpirv-None-04642).
@@ -180,13 +177,13 @@ impl Translator<'_> {
         self.builder.subgroup(SubgroupOp::Ballot, &[condition])
     }
 
-    /// Who takes part.
+    /// The active invocations of the subgroup.
     fn active(&mut self) -> Value {
         let yes = self.builder.constant(true);
         self.ballot(yes)
     }
 
-    /// The first that takes part.
+    /// The first active invocation.
     fn first_active(&mut self) -> Value {
         let active = self.active();
         self.builder.pure(ir::Op::FindLsb, &[active])

@@ -11,7 +11,7 @@ mod texel;
 
 use std::rc::Rc;
 
-use spirv::{ImageFormat, Op};
+use spirv::ImageFormat;
 
 use super::composite::{Composite, expect_type};
 use super::decorations::MemoryDecorations;
@@ -182,29 +182,6 @@ struct Handle {
 }
 
 impl Translator<'_> {
-    /// The instructions of this chapter; `None` for any other.
-    pub(super) fn image(&mut self, inst: &Inst, operands: &[u32]) -> Option<Checked<()>> {
-        Some(match inst.op {
-            Op::SampledImage => self.sampled_image(inst, operands),
-            Op::Image => self.image_of(inst, operands),
-            Op::ImageTexelPointer => self.texel_pointer(inst, operands),
-            Op::ImageRead => self.image_read(inst, operands),
-            Op::ImageWrite => self.image_write(operands),
-            Op::ImageFetch => self.image_fetch(inst, operands),
-            Op::ImageSampleExplicitLod => self.sample(inst, operands, false, false),
-            Op::ImageSampleDrefExplicitLod => self.sample(inst, operands, true, false),
-            Op::ImageSampleProjExplicitLod => self.sample(inst, operands, false, true),
-            Op::ImageSampleProjDrefExplicitLod => self.sample(inst, operands, true, true),
-            Op::ImageGather => self.gather(inst, operands, false),
-            Op::ImageDrefGather => self.gather(inst, operands, true),
-            Op::ImageQuerySizeLod => self.query_size(inst, operands, true),
-            Op::ImageQuerySize => self.query_size(inst, operands, false),
-            Op::ImageQueryLevels => self.query_levels(inst, operands),
-            Op::ImageQuerySamples => self.query_samples(inst, operands),
-            _ => return None,
-        })
-    }
-
     /// The value of a pointer to an image or sampler: its descriptor's number.
     pub(super) fn load_handle(&mut self, pointer: &Pointer) -> Checked<Option<Composite>> {
         let ty = pointer.pointee();
@@ -221,7 +198,7 @@ impl Translator<'_> {
         Ok(Some(Composite { ty, values: Rc::from(vec![buffer; count]) }))
     }
 
-    fn sampled_image(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(super) fn sampled_image(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let image = self.value(operand(operands, 0)?)?;
         let sampler = self.value(operand(operands, 1)?)?;
         match (&self.types.get(inst.ty)?.ty, &self.types.get(sampler.ty)?.ty) {
@@ -233,7 +210,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn image_of(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(super) fn image_of(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let both = self.value(operand(operands, 0)?)?;
         match self.types.get(both.ty)?.ty {
             Type::SampledImage { image } => expect_type(inst.ty, image)?,

@@ -13,7 +13,7 @@ impl Translator<'_> {
     }
 
     /// `OpImageQuerySizeLod` and `OpImageQuerySize`. Layers of cubes are counted by cubes.
-    pub(super) fn query_size(&mut self, inst: &Inst, operands: &[u32], by_level: bool) -> Checked<()> {
+    pub(in crate::front::spirv) fn query_size(&mut self, inst: &Inst, operands: &[u32], by_level: bool) -> Checked<()> {
         let handle = self.handle(operand(operands, 0)?)?;
         let level = if by_level { Some(self.integers_of(operand(operands, 1)?, 1)?[0]) } else { None };
         let fields: &[Field] = match handle.ty.dim {
@@ -48,7 +48,7 @@ impl Translator<'_> {
     }
 
     /// `OpImageQueryLevels`.
-    pub(super) fn query_levels(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(in crate::front::spirv) fn query_levels(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let handle = self.handle(operand(operands, 0)?)?;
         let levels = self.image_field(handle.image, Field::Levels);
         self.integers_result(inst, vec![levels])
@@ -56,7 +56,7 @@ impl Translator<'_> {
 
     /// `OpImageQuerySamples`. Images that say that they are multisampled have one sample, as all images of the device;
     /// one that is not there has none, as it has no levels.
-    pub(super) fn query_samples(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(in crate::front::spirv) fn query_samples(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let handle = self.handle(operand(operands, 0)?)?;
         let levels = self.image_field(handle.image, Field::Levels);
         let one = self.builder.constant(1u32);

@@ -12,7 +12,7 @@ use crate::ir::{Access, InstData, Op, Value};
 
 impl Translator<'_> {
     /// `OpImageFetch`.
-    pub(super) fn image_fetch(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(in crate::front::spirv) fn image_fetch(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let handle = self.handle(operand(operands, 0)?)?;
         if handle.ty.storage || handle.ty.dim == Dim::Cube {
             return Err("fetches are from sampled images that are no cubes".into());
@@ -29,7 +29,13 @@ impl Translator<'_> {
     }
 
     /// `OpImageSample…ExplicitLod`.
-    pub(super) fn sample(&mut self, inst: &Inst, operands: &[u32], dref: bool, project: bool) -> Checked<()> {
+    pub(in crate::front::spirv) fn sample(
+        &mut self,
+        inst: &Inst,
+        operands: &[u32],
+        dref: bool,
+        project: bool,
+    ) -> Checked<()> {
         let (handle, _) = self.with_sampler(operand(operands, 0)?)?;
         let own = if dref { 3 } else { 2 };
         let extra = self.image_operands(operands.get(own..).unwrap_or_default())?;
@@ -75,7 +81,7 @@ impl Translator<'_> {
     }
 
     /// `OpImageGather` and `OpImageDrefGather`.
-    pub(super) fn gather(&mut self, inst: &Inst, operands: &[u32], dref: bool) -> Checked<()> {
+    pub(in crate::front::spirv) fn gather(&mut self, inst: &Inst, operands: &[u32], dref: bool) -> Checked<()> {
         let (handle, _) = self.with_sampler(operand(operands, 0)?)?;
         let extra = self.image_operands(operands.get(3..).unwrap_or_default())?;
         let mut op = ImageOp::new(Kind::Gather, handle.ty.dim, handle.ty.arrayed, handle.ty.class);

@@ -26,7 +26,7 @@ struct Spot {
 
 impl Translator<'_> {
     /// `OpImageRead`.
-    pub(super) fn image_read(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(in crate::front::spirv) fn image_read(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let mut handle = self.handle(operand(operands, 0)?)?;
         if !handle.ty.storage {
             return Err("reads are from storage images".into());
@@ -67,7 +67,7 @@ impl Translator<'_> {
     }
 
     /// `OpImageWrite`.
-    pub(super) fn image_write(&mut self, operands: &[u32]) -> Checked<()> {
+    pub(in crate::front::spirv) fn image_write(&mut self, operands: &[u32]) -> Checked<()> {
         let mut handle = self.handle(operand(operands, 0)?)?;
         if !handle.ty.storage {
             return Err("writes are to storage images".into());
@@ -116,7 +116,7 @@ impl Translator<'_> {
     }
 
     /// `OpImageTexelPointer`: outside of the image it points nowhere.
-    pub(super) fn texel_pointer(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
+    pub(in crate::front::spirv) fn texel_pointer(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let image = self.pointer(operand(operands, 0)?)?;
         let Type::Image(ty) = self.types.get(image.pointee())?.ty else {
             return Err("the pointer is to no image".into());
