@@ -36,6 +36,8 @@ pub struct Kernel {
     pub work: Work,
     /// Words of its constant arrays.
     pub tables: Vec<u32>,
+    /// The loops over the subgroups. A kernel with one subgroup may have none.
+    pub subgroup_loops: Vec<SubgroupLoop>,
     /// All blocks; those not in `layout` are unused.
     pub blocks: PrimaryMap<Block, BlockData>,
     /// Blocks in order, entry first: a block comes after its dominators.
@@ -93,21 +95,33 @@ pub struct BlockData {
     pub is_region_entry: bool,
 }
 
+/// A loop over the subgroups of a workgroup (a work-item loop, in steps of 16 lanes): each iteration runs a parallel region
+/// for one subgroup.
+///
+/// ```text
+/// preheader:                 jump header(0, …)
+/// header(index, …) begin m:  the region of subgroup `index`
+/// latch:                     next = iadd index, step
+///                            branch (ult next, count), header(next, …), exit
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubgroupLoop {
+    /// The only predecessor of the header outside of the loop. It ends with a jump to the header.
+    pub preheader: Block,
+    /// The first block, with [`BlockData::is_region_entry`].
+    pub header: Block,
+    /// The block with the only back edge.
+    pub latch: Block,
+    /// The number of the subgroup: a parameter of the header.
+    pub index: Value,
+    /// Subgroups per iteration: 2 after unroll-and-jam.
+    pub step: u32,
+    /// The number of subgroups that the loop runs, a constant. At least one runs.
+    pub count: Value,
+}
+
 /// Predecessors by block.
 pub(crate) type Predecessors = SecondaryMap<Block, SmallVec<[Block; 2]>>;
-
-/// The blocks of a natural loop, from its header and its only latch.
-pub(crate) fn loop_body(predecessors: &Predecessors, header: Block, latch: Block) -> EntitySet<Block> {
-    let mut body = EntitySet::new();
-    body.insert(header);
-    let mut work = vec![latch];
-    while let Some(block) = work.pop() {
-        if body.insert(block) {
-            work.extend(&predecessors[block]);
-        }
-    }
-    body
-}
 
 /// Initial capacity of the tables: those of small kernels do not reallocate.
 const CAPACITY: usize = 128;
@@ -128,6 +142,7 @@ impl Kernel {
             workgroup_size: [1; 3],
             work: Work::default(),
             tables: Vec::new(),
+            subgroup_loops: Vec::new(),
             blocks: PrimaryMap::new(),
             layout: Vec::new(),
             insts: PrimaryMap::with_capacity(CAPACITY),
@@ -176,6 +191,19 @@ impl Kernel {
             self.targets(block).iter().for_each(|call| predecessors[call.block].push(block));
         }
         predecessors
+    }
+
+    /// The blocks of a subgroup loop in the layout's order, header first.
+    pub(crate) fn loop_blocks(&self, predecessors: &Predecessors, subgroup_loop: &SubgroupLoop) -> Vec<Block> {
+        let mut body = EntitySet::new();
+        body.insert(subgroup_loop.header);
+        let mut work = vec![subgroup_loop.latch];
+        while let Some(block) = work.pop() {
+            if body.insert(block) {
+                work.extend(&predecessors[block]);
+            }
+        }
+        self.layout.iter().copied().filter(|&block| body.contains(block)).collect()
     }
 
     /// Bits of a constant: of one lane for vectors (all lanes are equal), of all lanes for masks.

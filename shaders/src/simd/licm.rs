@@ -1,67 +1,64 @@
-//! Words of workgroup memory that every subgroup loads between two barriers, where nobody writes, are loaded once for all of them.
+//! Loop-invariant code motion (LICM) out of subgroup loops: loads of workgroup memory that every subgroup repeats between
+//! two barriers, where no subgroup writes workgroup memory, move to the preheader.
 //!
-//! So it is with tiles: each subgroup multiplies rows of its own by the same columns.
+//! Tiled algorithms have such loads: each subgroup multiplies rows of its own by the same columns.
 
 use cranelift_entity::EntitySet;
 
-use super::kernel::{Predecessors, loop_body};
+use super::kernel::Predecessors;
 use super::{Address, Block, Field, Inst, InstData, Kernel, Row, Type, Value, WideOp};
 
-/// Vectors that are kept for all subgroups of a turn, at most: half of the registers.
+/// Loads that move out of one loop, at most: half of the vector registers.
 const MAX_HOISTED: usize = 16;
 
-/// Sums that lead to an address, at most.
+/// Additions between an address and its base, at most.
 const MAX_ADDRESS_DEPTH: usize = 8;
 
-/// Moves loads out of loops over subgroups.
+/// Moves loads out of subgroup loops.
 pub fn licm(kernel: &mut Kernel) {
     if kernel.shared_bytes == 0 {
         return;
     }
     let predecessors = kernel.predecessors();
-    let entries: Vec<Block> =
-        kernel.layout.iter().copied().filter(|&block| kernel.blocks[block].is_region_entry).collect();
-    for header in entries {
-        let [before, latch] = predecessors[header][..] else { continue };
-        let enters = matches!(kernel.terminator(before), Some(InstData::Jump { .. }));
-        let inside = loop_body(&predecessors, header, latch);
-        let body: Vec<Block> = kernel.layout.iter().copied().filter(|&block| inside.contains(block)).collect();
-        if enters && !inside.contains(before) && !writes(kernel, &body) {
-            let loads = take_loads(kernel, &predecessors, header, &body);
-            let insts = &mut kernel.blocks[before].insts;
-            let end = insts.len().saturating_sub(1);
-            insts.splice(end..end, loads);
+    for subgroup_loop in kernel.subgroup_loops.clone() {
+        let body = kernel.loop_blocks(&predecessors, &subgroup_loop);
+        if writes_workgroup_memory(kernel, &body) {
+            continue;
         }
+        let loads = take_loads(kernel, &predecessors, subgroup_loop.header, &body);
+        let insts = &mut kernel.blocks[subgroup_loop.preheader].insts;
+        let end = insts.len().saturating_sub(1);
+        insts.splice(end..end, loads);
     }
 }
 
-/// Whether anything but buffers and the subgroups' own frames may be written there.
-fn writes(kernel: &Kernel, body: &[Block]) -> bool {
+/// Whether a loop may write memory other than buffers and the subgroups' context frames.
+fn writes_workgroup_memory(kernel: &Kernel, body: &[Block]) -> bool {
     let mut insts = body.iter().flat_map(|&block| &kernel.blocks[block].insts).map(|&inst| &kernel.insts[inst]);
     insts.any(|data| match data {
         InstData::FrameStore { .. } => false,
         InstData::Store { address: Address { base, .. }, .. } | InstData::StoreRow { row: Row { base, .. }, .. } => {
-            !leads_to(kernel, *base, MAX_ADDRESS_DEPTH, |data| matches!(data, InstData::BufferBase { .. }))
+            !has_base(kernel, *base, MAX_ADDRESS_DEPTH, |data| matches!(data, InstData::BufferBase { .. }))
         }
         _ => data.changes_memory(),
     })
 }
 
-/// Takes loads out of the blocks that each subgroup begins with, if they do not depend on it.
+/// Removes invariant loads from the blocks that every iteration executes first: the header and the straight line after it.
 fn take_loads(kernel: &mut Kernel, predecessors: &Predecessors, header: Block, body: &[Block]) -> Vec<Inst> {
-    let mut own: EntitySet<Value> = EntitySet::new();
+    let mut variant: EntitySet<Value> = EntitySet::new();
     for &block in body {
         let data = &kernel.blocks[block];
-        own.extend(data.params.iter().copied());
-        data.insts.iter().for_each(|&inst| own.extend(kernel.results[inst].iter().copied()));
+        variant.extend(data.params.iter().copied());
+        data.insts.iter().for_each(|&inst| variant.extend(kernel.results[inst].iter().copied()));
     }
     let (mut loads, mut block) = (Vec::new(), header);
     loop {
         let mut rest = Vec::new();
         for inst in std::mem::take(&mut kernel.blocks[block].insts) {
-            let mut depends = loads.len() >= MAX_HOISTED;
-            kernel.insts[inst].for_each_use(|value| depends |= own.contains(value));
-            let list = if !depends && loads_shared_vector(kernel, inst) { &mut loads } else { &mut rest };
+            let mut stays = loads.len() >= MAX_HOISTED;
+            kernel.insts[inst].for_each_use(|value| stays |= variant.contains(value));
+            let list = if !stays && loads_workgroup_memory(kernel, inst) { &mut loads } else { &mut rest };
             list.push(inst);
         }
         kernel.blocks[block].insts = rest;
@@ -72,22 +69,23 @@ fn take_loads(kernel: &mut Kernel, predecessors: &Predecessors, header: Block, b
     }
 }
 
-fn loads_shared_vector(kernel: &Kernel, inst: Inst) -> bool {
+/// Whether an instruction loads a vector from workgroup memory.
+fn loads_workgroup_memory(kernel: &Kernel, inst: Inst) -> bool {
     let base = match kernel.insts[inst] {
         InstData::LoadRow { row } => row.base,
         InstData::Load { ty: Type::V32, address } => address.base,
         _ => return false,
     };
-    leads_to(kernel, base, MAX_ADDRESS_DEPTH, |data| matches!(data, InstData::Context { field: Field::Shared }))
+    has_base(kernel, base, MAX_ADDRESS_DEPTH, |data| matches!(data, InstData::Context { field: Field::Shared }))
 }
 
-/// Whether an address is so much behind what such an instruction gives.
-fn leads_to(kernel: &Kernel, address: Value, deepest: usize, to: fn(&InstData) -> bool) -> bool {
+/// Whether an address is a sum with such a base, at most `depth` additions away.
+fn has_base(kernel: &Kernel, address: Value, depth: usize, is_base: fn(&InstData) -> bool) -> bool {
     match kernel.definition(address) {
-        Some(InstData::Wide { op: WideOp::Add, args }) if deepest > 0 => {
-            args.iter().any(|&arg| leads_to(kernel, arg, deepest - 1, to))
+        Some(InstData::Wide { op: WideOp::Add, args }) if depth > 0 => {
+            args.iter().any(|&arg| has_base(kernel, arg, depth - 1, is_base))
         }
-        Some(data) => to(data),
+        Some(data) => is_base(data),
         None => false,
     }
 }

@@ -25,13 +25,14 @@ mod unroll_and_jam;
 mod verify;
 mod verify_inst;
 mod verify_lanes;
+mod verify_loops;
 mod verify_scalars;
 mod wide;
 mod workgroup_loop;
 
 pub use entities::{Block, Inst, Value};
 pub use inst::{Address, BlockCall, Elements, InstData, LANES, LaneAddress, Row, Segments, Spacing, pure_result};
-pub use kernel::{BlockData, Kernel, ValueDef};
+pub use kernel::{BlockData, Kernel, SubgroupLoop, ValueDef};
 pub use licm::licm;
 pub use merge_blocks::merge_blocks;
 pub(crate) use routine::MAX_WORDS;

@@ -7,7 +7,7 @@ use cranelift_entity::{EntityRef, EntitySet};
 use smallvec::SmallVec;
 
 use super::inst_parse::instruction;
-use super::{Block, BlockData, Kernel, Type, Value, ValueDef};
+use super::{Block, BlockData, Kernel, SubgroupLoop, Type, Value, ValueDef};
 use crate::text::{Line, ParseError, id, id_limit, named};
 
 type Result<T> = std::result::Result<T, ParseError>;
@@ -27,7 +27,7 @@ impl Kernel {
             current: None,
             defined: EntitySet::new(),
             placed: EntitySet::new(),
-            exec_uses: Vec::new(),
+            uses_before_definition: Vec::new(),
             limit: id_limit(text.len()),
         };
         for line in lines {
@@ -60,8 +60,8 @@ pub(crate) struct Parser {
     defined: EntitySet<Value>,
     /// Blocks that have a place in the layout.
     placed: EntitySet<Block>,
-    /// Execution masks with their places: the only values that may be defined below.
-    exec_uses: Vec<(Value, (u32, u32))>,
+    /// Values of the head and execution masks with their places: the only values that may be defined below.
+    uses_before_definition: Vec<(Value, (u32, u32))>,
     /// Ids of values and blocks stay below.
     limit: usize,
 }
@@ -79,6 +79,11 @@ impl Parser {
 
     /// `descriptors 2`, `tables [2, 3]`
     fn declaration(&mut self, line: &mut Line<'_>) -> Result<()> {
+        if line.eat_word("subgroup_loop") {
+            let subgroup_loop = self.subgroup_loop(line)?;
+            self.kernel.subgroup_loops.push(subgroup_loop);
+            return Ok(());
+        }
         let kernel = &mut self.kernel;
         if line.eat_word("tables") {
             line.expect('[')?;
@@ -93,7 +98,8 @@ impl Parser {
             return Ok(());
         }
         let number = line.word(
-            "`descriptors`, `shared`, `private`, `frames`, `calls`, `merged_workgroups`, `releases`, `tables` or a block",
+            "`descriptors`, `shared`, `private`, `frames`, `calls`, `merged_workgroups`, `releases`, `tables`, \
+             `subgroup_loop` or a block",
             |word| match word {
                 "descriptors" => Some(&mut kernel.descriptors),
                 "shared" => Some(&mut kernel.shared_bytes),
@@ -108,7 +114,34 @@ impl Parser {
         Ok(())
     }
 
-    /// `block1(v3: s32, v4: v32) exec v2:`, with `begin` for `exec` where subgroups begin.
+    /// `block1, block2, block5, index v7, step 1, count v3`: preheader, header and latch first.
+    fn subgroup_loop(&mut self, line: &mut Line<'_>) -> Result<SubgroupLoop> {
+        let mut block = |line: &mut Line<'_>| -> Result<Block> {
+            let block = self.block(line)?;
+            line.expect(',')?;
+            Ok(block)
+        };
+        let (preheader, header, latch) = (block(line)?, block(line)?, block(line)?);
+        line.keyword("index")?;
+        let index = self.forward_value(line)?;
+        line.expect(',')?;
+        line.keyword("step")?;
+        let step = line.unsigned()?;
+        line.expect(',')?;
+        line.keyword("count")?;
+        let count = self.forward_value(line)?;
+        Ok(SubgroupLoop { preheader, header, latch, index, step, count })
+    }
+
+    /// A value that may be used before its definition.
+    fn forward_value(&mut self, line: &mut Line<'_>) -> Result<Value> {
+        let position = line.position();
+        let value = self.value_id(line)?;
+        self.uses_before_definition.push((value, position));
+        Ok(value)
+    }
+
+    /// `block1(v3: s32, v4: v32) exec v2:`, with `begin` for `exec` at the entry of a parallel region.
     fn label(&mut self, line: &mut Line<'_>) -> Result<()> {
         let error = line.error("the block is there already");
         let block = self.block(line)?;
@@ -135,10 +168,7 @@ impl Parser {
         let begins = line.eat_word("begin");
         self.kernel.blocks[block].is_region_entry = begins;
         if begins || line.eat_word("exec") {
-            let position = line.position();
-            let exec = self.value_id(line)?;
-            self.exec_uses.push((exec, position));
-            self.kernel.blocks[block].exec = Some(exec);
+            self.kernel.blocks[block].exec = Some(self.forward_value(line)?);
         }
         line.expect(':')
     }
@@ -204,7 +234,7 @@ impl Parser {
     }
 
     fn finish(self) -> Result<Kernel> {
-        match self.exec_uses.iter().find(|(value, _)| !self.defined.contains(*value)) {
+        match self.uses_before_definition.iter().find(|(value, _)| !self.defined.contains(*value)) {
             None => Ok(self.kernel),
             Some(&(value, (line, column))) => {
                 Err(ParseError { line, column, message: format!("{value} is defined nowhere") })

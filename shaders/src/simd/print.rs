@@ -3,7 +3,8 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::{
-    Address, Block, BlockCall, Elements, Inst, InstData, Kernel, LaneAddress, Row, Segments, Spacing, Type, Value,
+    Address, Block, BlockCall, Elements, Inst, InstData, Kernel, LaneAddress, Row, Segments, Spacing, SubgroupLoop,
+    Type, Value,
 };
 use crate::ir::Width;
 use crate::text::{list, switch};
@@ -29,6 +30,9 @@ impl Display for Kernel {
         }
         if !self.tables.is_empty() {
             list(f, "tables [", &self.tables, "]\n")?;
+        }
+        for SubgroupLoop { preheader, header, latch, index, step, count } in &self.subgroup_loops {
+            writeln!(f, "subgroup_loop {preheader}, {header}, {latch}, index {index}, step {step}, count {count}")?;
         }
         self.layout.iter().try_for_each(|&block| self.print_block(f, block))
     }

@@ -8,6 +8,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::verify_inst::operand_types;
 use super::verify_lanes::check_lanes;
+use super::verify_loops::check_subgroup_loops;
 use super::{Block, BlockData, Inst, InstData, Kernel, LANES, Type, Value, ValueDef};
 use crate::analysis::Dominators;
 
@@ -55,6 +56,7 @@ pub fn verify(kernel: &Kernel) -> Result {
             verifier.check_uses(&dominators, block, inst)?;
         }
     }
+    check_subgroup_loops(kernel, &dominators)?;
     check_lanes(kernel, &dominators)
 }
 

@@ -1,13 +1,15 @@
-//! One call runs a row of workgroups, one after the other: what all of them have in common is computed once, before the first.
+//! The workgroup loop: one call of the machine code runs a row of workgroups, adjacent in x, and computes once what is
+//! invariant in the row.
 //!
-//! The entry is split in two. What depends on the x of `WorkgroupId`, what has an effect and what reads memory that workgroups may
-//! write is each workgroup's; the rest stays: descriptors, push constants, sizes, masks. Ways out lead to the next workgroup.
+//! The entry is split in two. Instructions that depend on `WorkgroupId.x`, have an effect, or read memory that workgroups may
+//! write run for each workgroup; the others run once: descriptors, push constants, sizes, masks. Returns become jumps to
+//! the next workgroup.
 
 use cranelift_entity::EntitySet;
 
 use super::{Block, BlockCall, BlockData, Field, Inst, InstData, Kernel, Value, WideOp};
 
-/// Makes a kernel that ends after one workgroup go on with the others of its row, as far as the context says.
+/// Wraps a kernel that runs one workgroup in a loop over those of a row; the context has their number.
 pub fn workgroup_loop(kernel: &mut Kernel) {
     let Some(&entry) = kernel.layout.first() else { return };
     let again = split(kernel, entry);
@@ -41,31 +43,34 @@ fn returns(kernel: &Kernel, block: Block) -> bool {
     matches!(kernel.terminator(block), Some(InstData::Return))
 }
 
-/// Moves what is each workgroup's from the entry to a block of its own, which comes next.
+/// Splits the variant instructions of the entry off into a block of their own, the loop's header.
 fn split(kernel: &mut Kernel, entry: Block) -> Block {
-    let mut own: EntitySet<Value> = EntitySet::new();
-    let (mut shared, mut each): (Vec<Inst>, Vec<Inst>) = (Vec::new(), Vec::new());
+    let mut variant: EntitySet<Value> = EntitySet::new();
+    let (mut once, mut each): (Vec<Inst>, Vec<Inst>) = (Vec::new(), Vec::new());
     for inst in std::mem::take(&mut kernel.blocks[entry].insts) {
-        let mut differs = !is_common(kernel, &kernel.insts[inst]);
-        kernel.insts[inst].for_each_use(|value| differs |= own.contains(value));
-        if differs {
-            own.extend(kernel.results[inst].iter().copied());
+        let mut varies = !is_invariant(kernel, &kernel.insts[inst]);
+        kernel.insts[inst].for_each_use(|value| varies |= variant.contains(value));
+        if varies {
+            variant.extend(kernel.results[inst].iter().copied());
             each.push(inst);
         } else {
-            shared.push(inst);
+            once.push(inst);
         }
     }
-    // A subgroup that begins in the entry begins anew for each workgroup.
+    // A parallel region that starts in the entry starts for each workgroup.
     let BlockData { params, exec, is_region_entry, .. } = std::mem::take(&mut kernel.blocks[entry]);
     let again = kernel.blocks.push(BlockData { insts: each, exec, is_region_entry, ..BlockData::default() });
-    kernel.blocks[entry] = BlockData { params, insts: shared, ..BlockData::default() };
+    kernel.blocks[entry] = BlockData { params, insts: once, ..BlockData::default() };
     kernel.layout.insert(1, again);
+    for subgroup_loop in kernel.subgroup_loops.iter_mut().filter(|subgroup_loop| subgroup_loop.preheader == entry) {
+        subgroup_loop.preheader = again;
+    }
     append(kernel, entry, InstData::Jump { to: BlockCall::new(again) });
     again
 }
 
-/// Whether an instruction gives all workgroups of a row the same, if its operands do.
-fn is_common(kernel: &Kernel, data: &InstData) -> bool {
+/// Whether an instruction has the same result in all workgroups of a row if its operands have.
+fn is_invariant(kernel: &Kernel, data: &InstData) -> bool {
     match data {
         InstData::Const { .. }
         | InstData::Lanes { .. }
@@ -79,13 +84,13 @@ fn is_common(kernel: &Kernel, data: &InstData) -> bool {
         | InstData::BufferAt { .. }
         | InstData::ImageField { .. } => true,
         InstData::Context { field } => *field != Field::WorkgroupId(0),
-        InstData::Load { address, .. } => is_pushed(kernel, address.base),
+        InstData::Load { address, .. } => is_push_constant(kernel, address.base),
         _ => false,
     }
 }
 
-/// Whether an address is of push constants.
-fn is_pushed(kernel: &Kernel, base: Value) -> bool {
+/// Whether an address is that of push constants.
+fn is_push_constant(kernel: &Kernel, base: Value) -> bool {
     match kernel.definition(base) {
         Some(InstData::Context { field }) => *field == Field::Push,
         Some(InstData::Wide { op: WideOp::Add, args }) => {

@@ -98,6 +98,11 @@ impl<'a> Line<'a> {
         found
     }
 
+    /// Takes that very word.
+    pub(crate) fn keyword(&mut self, word: &str) -> Result<()> {
+        if self.eat_word(word) { Ok(()) } else { Err(self.error(format!("expected `{word}`"))) }
+    }
+
     /// Takes that symbol, if it comes next.
     pub(crate) fn eat(&mut self, symbol: char) -> bool {
         let found =

@@ -7,6 +7,7 @@ mod licm;
 mod random;
 mod scalarize_loops;
 mod schedule;
+mod subgroup_loops;
 mod text;
 mod unroll_and_jam;
 mod vectorized;

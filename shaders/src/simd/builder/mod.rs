@@ -297,10 +297,11 @@ impl Builder {
         }
     }
 
-    /// Gives the kernel up without blocks that nothing jumps to.
+    /// Returns the kernel without unreachable blocks.
     pub(crate) fn finish(mut self) -> Kernel {
         let reached = self.reached();
         self.kernel.layout.retain(|&block| reached.contains(block));
+        self.kernel.subgroup_loops.retain(|subgroup_loop| reached.contains(subgroup_loop.header));
         self.kernel
     }
 

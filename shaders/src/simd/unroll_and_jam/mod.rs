@@ -1,11 +1,12 @@
-//! Two subgroups at once: where one alone would wait for its own results most of the time, the next one's instructions
-//! stand between them.
+//! Unroll-and-jam of the subgroup loop by two: each iteration runs two subgroups, with their instructions interleaved, so
+//! that one computes while the other waits for its own results.
 //!
-//! That is done to whole bodies of the loop over subgroups, when nothing but lanes decides where control goes. What does not depend
-//! on the subgroup stays single; everything else gets a copy right behind it. Control goes where a lane of either subgroup
-//! goes: a subgroup that has no lanes there runs along with an empty mask, as lanes that are off do.
+//! The pass takes a kernel with a single subgroup loop in which masks decide all divergent branches. Values that are invariant in
+//! the loop stay single; each variant instruction gets a copy right after it, for the second subgroup. Control goes where
+//! an active lane of either subgroup goes: the other subgroup then runs along with an empty mask.
 //!
-//! `differs` finds what depends on the subgroup, `worth` whether the pair is faster, this file makes it.
+//! `variant` finds the loop-variant values, `profitability` estimates whether the result is faster, this file rewrites the
+//! loop.
 
 mod profitability;
 mod variant;
@@ -13,130 +14,106 @@ mod variant;
 use cranelift_entity::SecondaryMap;
 use smallvec::{SmallVec, smallvec};
 
-use super::kernel::loop_body;
-use super::{Block, BlockCall, Inst, InstData, Kernel, Type, Value, ValueDef};
+use super::{Block, Inst, InstData, Kernel, SubgroupLoop, Type, Value, ValueDef};
 use crate::ir::Op;
 
-/// When subgroups run in pairs.
+/// Which loops are rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interleave {
-    /// Where that is faster, as far as can be estimated.
+    /// Those that become faster, by the estimate.
     WhereProfitable,
-    /// Wherever it can be done: for tests.
+    /// All that can be rewritten: for tests.
     WherePossible,
 }
 
-/// Lets pairs of subgroups run together. Whether that was done.
-pub fn unroll_and_jam(kernel: &mut Kernel, pairs: Interleave) -> bool {
-    let always = pairs == Interleave::WherePossible;
-    let Some(turns) = Turns::find(kernel) else { return false };
-    if !always && !profitability::is_latency_bound(kernel, &turns) {
+/// Blocks of a loop that is rewritten, at most.
+const MAX_BLOCKS: usize = 256;
+
+/// Rewrites the kernel's subgroup loop. Returns whether it did.
+pub fn unroll_and_jam(kernel: &mut Kernel, interleave: Interleave) -> bool {
+    let always = interleave == Interleave::WherePossible;
+    let Some(candidate) = Candidate::find(kernel) else { return false };
+    if !always && !profitability::is_latency_bound(kernel, &candidate) {
         return false;
     }
-    let Some(differs) = variant::find(kernel, &turns) else { return false };
-    if !always && !profitability::fits(kernel, &turns, &differs) {
+    let Some(variant) = variant::find(kernel, &candidate) else { return false };
+    if !always && !profitability::fits_registers(kernel, &candidate, &variant) {
         return false;
     }
-    Pairing { kernel, turns, differs, second: SecondaryMap::new() }.run();
+    Jam { kernel, candidate, variant, second: SecondaryMap::new() }.run();
     true
 }
 
-/// The loop over subgroups.
+/// A subgroup loop that can be rewritten.
 #[derive(Clone, Debug)]
-struct Turns {
-    /// Its header, with the subgroup's number as the only parameter.
-    header: Block,
-    number: Value,
-    /// The block that goes back.
-    latch: Block,
-    /// How many subgroups there are, a constant.
-    count: Value,
+struct Candidate {
+    subgroup_loop: SubgroupLoop,
     /// Its blocks in the layout's order, the header first.
     body: Vec<Block>,
 }
 
-impl Turns {
-    /// Finds a loop over an even number of subgroups that leave nothing to each other.
+impl Candidate {
+    /// The kernel's only loop over an even number of subgroups, if its iterations are independent: no memory of a
+    /// subgroup's own, no loop-carried value but the index, no other exit than the latch, no live-out value.
     fn find(kernel: &Kernel) -> Option<Self> {
-        if kernel.private_bytes > 0 || kernel.frame_bytes > 0 {
+        let &[subgroup_loop] = &kernel.subgroup_loops[..] else { return None };
+        let SubgroupLoop { preheader, header, latch, index, count, .. } = subgroup_loop;
+        let independent = kernel.private_bytes == 0
+            && kernel.frame_bytes == 0
+            && kernel.layout.first() == Some(&preheader)
+            && kernel.blocks[header].params[..] == [index];
+        if !independent || !kernel.constant(count)?.is_multiple_of(2) {
             return None;
         }
-        let last = |block: Block| kernel.terminator(block);
-        let (&entry, body) = kernel.layout.split_first()?;
-        let InstData::Jump { to: BlockCall { block: header, args } } = last(entry)? else { return None };
-        let (&[first], &[number]) = (&args[..], &kernel.blocks[*header].params[..]) else { return None };
-        if kernel.constant(first) != Some(0) || kernel.ty(number) != Type::S32 {
-            return None;
-        }
-        let goes_back =
-            |block: &Block| last(*block).is_some_and(|last| last.targets().iter().any(|to| to.block == *header));
-        let mut latches = body.iter().copied().filter(goes_back);
-        let (latch, None) = (latches.next()?, latches.next()) else { return None };
-        let InstData::Branch { condition, then, .. } = last(latch)? else { return None };
-        let InstData::Pure { op: Op::ULt, args } = kernel.definition(*condition)? else { return None };
-        let (next, count) = (args[0], args[1]);
-        let InstData::Pure { op: Op::IAdd, args } = kernel.definition(next)? else { return None };
-        let steps = args[0] == number && kernel.constant(args[1]) == Some(1);
-        let even = kernel.constant(count)?.is_multiple_of(2);
-        let found = steps && even && then.block == *header && then.args[..] == [next];
-        if !found {
-            return None;
-        }
-        let body = Self::body(kernel, *header, latch);
-        // The latch is the only way out, and nothing of a subgroup's own leaves through it.
-        let inside = |call: &&BlockCall| body.contains(&call.block);
-        let leaves = |block: Block| last(block).is_none_or(|last| !last.targets().iter().all(inside));
-        let alone = body.iter().all(|&block| block == latch || !leaves(block));
-        let ends = last(latch)?.targets().iter().all(|call| inside(call) || call.args.is_empty());
-        (alone && ends && body.len() < MAX_BLOCKS).then_some(Self { header: *header, number, latch, count, body })
-    }
-
-    /// All blocks on ways from the header to the latch.
-    fn body(kernel: &Kernel, header: Block, latch: Block) -> Vec<Block> {
-        let inside = loop_body(&kernel.predecessors(), header, latch);
-        kernel.layout.iter().copied().filter(|&block| inside.contains(block)).collect()
+        let body = kernel.loop_blocks(&kernel.predecessors(), &subgroup_loop);
+        let inside = |block: Block| body.contains(&block);
+        let stays = |block: Block| {
+            let targets = kernel.targets(block);
+            !targets.is_empty() && targets.iter().all(|call| inside(call.block))
+        };
+        let single_exit = body.iter().all(|&block| block == latch || stays(block));
+        let no_live_out = kernel.targets(latch).iter().all(|call| inside(call.block) || call.args.is_empty());
+        (single_exit && no_live_out && body.len() < MAX_BLOCKS).then_some(Self { subgroup_loop, body })
     }
 }
 
-/// Blocks of a body that runs in pairs, at most.
-const MAX_BLOCKS: usize = 256;
-
-struct Pairing<'k> {
+struct Jam<'k> {
     kernel: &'k mut Kernel,
-    turns: Turns,
-    differs: SecondaryMap<Value, bool>,
-    /// The second subgroup's value, for those that differ.
+    candidate: Candidate,
+    variant: SecondaryMap<Value, bool>,
+    /// The second subgroup's copy of each variant value.
     second: SecondaryMap<Value, Option<Value>>,
 }
 
-impl Pairing<'_> {
+impl Jam<'_> {
     fn run(&mut self) {
-        for at in 0..self.turns.body.len() {
-            let block = self.turns.body[at];
-            if block != self.turns.header {
+        let SubgroupLoop { header, index, .. } = self.candidate.subgroup_loop;
+        for at in 0..self.candidate.body.len() {
+            let block = self.candidate.body[at];
+            if block != header {
                 self.params(block);
             }
         }
-        for at in 0..self.turns.body.len() {
-            let block = self.turns.body[at];
+        for at in 0..self.candidate.body.len() {
+            let block = self.candidate.body[at];
             let mut insts = Vec::new();
-            if block == self.turns.header {
+            if block == header {
                 let one = self.constant(1);
-                let number = self.turns.number;
-                let other = self.emit(&mut insts, add(number, one), Type::S32);
-                self.second[number] = Some(other);
+                let other = self.emit(&mut insts, add(index, one), Type::S32);
+                self.second[index] = Some(other);
             }
             for inst in std::mem::take(&mut self.kernel.blocks[block].insts) {
                 self.inst(block, inst, &mut insts);
             }
             self.kernel.blocks[block].insts = insts;
         }
+        self.kernel.subgroup_loops[0].step = 2;
     }
 
     fn params(&mut self, block: Block) {
         for place in 0..self.kernel.blocks[block].params.len() {
             let param = self.kernel.blocks[block].params[place];
-            if self.differs[param] {
+            if self.variant[param] {
                 let (index, ty) = (self.kernel.blocks[block].params.len() as u32, self.kernel.ty(param));
                 let other = self.kernel.values.push(ValueDef::Param { block, index, ty });
                 self.kernel.blocks[block].params.push(other);
@@ -145,7 +122,7 @@ impl Pairing<'_> {
         }
     }
 
-    fn other(&self, value: Value) -> Value {
+    fn second(&self, value: Value) -> Value {
         self.second[value].unwrap_or(value)
     }
 
@@ -160,14 +137,14 @@ impl Pairing<'_> {
         let results: SmallVec<[Value; 4]> = self.kernel.results[inst].clone();
         let single = match data {
             InstData::Poll { .. } | InstData::Fence => true,
-            // What changes memory does so for each.
-            _ => !results.is_empty() && !results.iter().any(|&result| self.differs[result]),
+            // An instruction without results changes memory, which each subgroup does for itself.
+            _ => !results.is_empty() && !results.iter().any(|&result| self.variant[result]),
         };
         if single {
             return;
         }
         let mut copy = data.clone();
-        copy.for_each_use_mut(|value| *value = self.other(*value));
+        copy.for_each_use_mut(|value| *value = self.second(*value));
         let copied = self.kernel.insts.push(copy);
         for (index, &result) in results.iter().enumerate() {
             let ty = self.kernel.ty(result);
@@ -178,10 +155,10 @@ impl Pairing<'_> {
         insts.push(copied);
     }
 
-    /// The lanes of both subgroups, for the verifier: code does not need them.
+    /// The active lanes of both subgroups: the verifier reads them, the generated code does not.
     fn exec(&mut self, block: Block, insts: &mut Vec<Inst>) {
         if let Some(exec) = self.kernel.blocks[block].exec
-            && self.differs[exec]
+            && self.variant[exec]
         {
             let either = self.either(exec, insts);
             self.kernel.blocks[block].exec = Some(either);
@@ -189,15 +166,16 @@ impl Pairing<'_> {
     }
 
     fn either(&mut self, mask: Value, insts: &mut Vec<Inst>) -> Value {
-        let args = smallvec![mask, self.other(mask)];
+        let args = smallvec![mask, self.second(mask)];
         self.emit(insts, InstData::Pure { op: Op::LOr, args }, Type::Mask)
     }
 
     fn terminator(&mut self, block: Block, inst: Inst, insts: &mut Vec<Inst>) {
+        let SubgroupLoop { header, latch, index, count, .. } = self.candidate.subgroup_loop;
         let mut data = self.kernel.insts[inst].clone();
-        if block == self.turns.latch {
-            let (number, count, two) = (self.turns.number, self.turns.count, self.constant(2));
-            let next = self.emit(insts, add(number, two), Type::S32);
+        if block == latch {
+            let two = self.constant(2);
+            let next = self.emit(insts, add(index, two), Type::S32);
             let more = InstData::Pure { op: Op::ULt, args: smallvec![next, count] };
             let more = self.emit(insts, more, Type::S1);
             if let InstData::Branch { condition, then, .. } = &mut data {
@@ -205,18 +183,18 @@ impl Pairing<'_> {
                 then.args = smallvec![next];
             }
         } else if let InstData::Branch { condition, .. } = &mut data
-            && self.differs[*condition]
+            && self.variant[*condition]
             && let Some(&InstData::Any { mask }) = self.kernel.definition(*condition)
         {
             let mask = self.either(mask, insts);
             *condition = self.emit(insts, InstData::Any { mask }, Type::S1);
         }
         for call in data.targets_mut() {
-            if call.block != self.turns.header {
+            if call.block != header {
                 let params = &self.kernel.blocks[call.block].params;
-                let differ = |place: &usize| self.differs[params[*place]];
+                let is_variant = |place: &usize| self.variant[params[*place]];
                 let others: SmallVec<[Value; 4]> =
-                    (0..call.args.len()).filter(differ).map(|place| self.other(call.args[place])).collect();
+                    (0..call.args.len()).filter(is_variant).map(|place| self.second(call.args[place])).collect();
                 call.args.extend(others);
             }
         }

@@ -1,101 +1,101 @@
-//! Whether two subgroups at once are faster than one after the other: an estimate.
+//! Profitability of unroll-and-jam: whether two interleaved subgroups are faster than one after the other.
 //!
-//! A processor runs ahead as far as its window reaches. In a short loop that leaves it with one chain of results from trip to trip,
-//! in a long body with one chain from the first load to the last store; two subgroups are two chains. Where the chain
-//! takes no longer than the instructions beside it keep the units busy, a pair gains nothing, and without registers
-//! for both it loses.
+//! An out-of-order processor looks ahead as far as its window reaches. In a short loop that leaves it with one dependence chain
+//! from iteration to iteration, in a long body with one chain from the first load to the last store; two subgroups are
+//! two chains. If the chain takes no longer than the execution units are busy with the other instructions, two chains gain
+//! nothing, and if the values of both do not fit the registers, they lose.
 
 use cranelift_entity::SecondaryMap;
 
-use super::Turns;
+use super::Candidate;
 use crate::simd::cost::{busy, latency};
 use crate::simd::{Block, InstData, Kernel, Type, Value};
 
-/// Registers of vectors and of masks that two subgroups may fill.
-const VECTORS: u32 = 30;
-const MASKS: u32 = 6;
+/// Vector and mask registers that the values of two subgroups may occupy.
+const MAX_VECTORS: u32 = 30;
+const MAX_MASKS: u32 = 6;
 
-/// General registers: those that wait for their turn in memory cost little, but not many of them do.
-const GENERALS: u32 = 20;
+/// General registers. Spilled scalars cost little, up to a point.
+const MAX_SCALARS: u32 = 20;
 
-/// Instructions of a body that is paired, at most and, without loops, at least: what is shorter overlaps by itself.
-const MAX_LENGTH: usize = 600;
-const MIN_LENGTH: usize = 80;
+/// Instructions of a body, at most, and at least if it has no loops: the window covers shorter ones.
+const MAX_SIZE: usize = 600;
+const MIN_SIZE: usize = 80;
 
-/// Vectors that a loop carries, at most: each way from one to another is looked at.
-const CARRIED: usize = 12;
+/// Loop-carried vectors, at most: the recurrence is computed for each pair of them.
+const MAX_CARRIED: usize = 12;
 
-/// Whether the body waits for its own results rather than for the machine's units.
-pub(super) fn is_latency_bound(kernel: &Kernel, turns: &Turns) -> bool {
-    let size = turns.body.iter().map(|&block| kernel.blocks[block].insts.len()).sum::<usize>();
-    if size > MAX_LENGTH {
+/// Whether dependence chains, not execution units, limit the body.
+pub(super) fn is_latency_bound(kernel: &Kernel, candidate: &Candidate) -> bool {
+    let size = candidate.body.iter().map(|&block| kernel.blocks[block].insts.len()).sum::<usize>();
+    if size > MAX_SIZE {
         return false;
     }
-    let spans = spans(kernel, turns);
-    if spans.is_empty() {
-        let chain = Depths::of(kernel, &turns.body, None).longest;
-        return size >= MIN_LENGTH && waits(chain, busy(kernel, &turns.body));
+    let loops = inner_loops(kernel, candidate);
+    if loops.is_empty() {
+        let chain = Depths::of(kernel, &candidate.body, None).max;
+        return size >= MIN_SIZE && exceeds(chain, busy(kernel, &candidate.body));
     }
-    let inner = |&&(first, last): &&(usize, usize)| !spans.iter().any(|&(at, _)| at > first && at <= last);
-    spans.iter().filter(inner).all(|&(first, last)| {
-        let blocks = &turns.body[first..=last];
-        recurrence(kernel, blocks).is_some_and(|chain| waits(chain, busy(kernel, blocks)))
+    let innermost = |&&(first, last): &&(usize, usize)| !loops.iter().any(|&(at, _)| at > first && at <= last);
+    loops.iter().filter(innermost).all(|&(first, last)| {
+        let blocks = &candidate.body[first..=last];
+        recurrence(kernel, blocks).is_some_and(|chain| exceeds(chain, busy(kernel, blocks)))
     })
 }
 
-/// A quarter more than the units need, in cycles: less is not worth the copies.
-fn waits(chain: u32, busy: u32) -> bool {
+/// Whether a chain takes a quarter more cycles than the units are busy: a smaller gain does not pay for the copies.
+fn exceeds(chain: u32, busy: u32) -> bool {
     chain * 4 >= busy * 5
 }
 
-/// Loops inside the body: the places of their first and last blocks.
-fn spans(kernel: &Kernel, turns: &Turns) -> Vec<(usize, usize)> {
-    let mut places: SecondaryMap<Block, usize> = SecondaryMap::with_default(usize::MAX);
-    turns.body.iter().enumerate().for_each(|(place, &block)| places[block] = place);
-    let mut spans: Vec<(usize, usize)> = Vec::new();
-    for (place, &block) in turns.body.iter().enumerate() {
+/// Loops inside the body: positions of their first and last blocks.
+fn inner_loops(kernel: &Kernel, candidate: &Candidate) -> Vec<(usize, usize)> {
+    let mut positions: SecondaryMap<Block, usize> = SecondaryMap::with_default(usize::MAX);
+    candidate.body.iter().enumerate().for_each(|(position, &block)| positions[block] = position);
+    let mut loops: Vec<(usize, usize)> = Vec::new();
+    for (position, &block) in candidate.body.iter().enumerate() {
         for call in kernel.targets(block) {
-            let first = places[call.block];
-            if first <= place && call.block != turns.header {
-                spans.push((first, place));
+            let first = positions[call.block];
+            if first <= position && call.block != candidate.subgroup_loop.header {
+                loops.push((first, position));
             }
         }
     }
-    spans
+    loops
 }
 
-/// Cycles of the longest chain from trip to trip through one vector, or there and back through two.
+/// Cycles per iteration of the longest recurrence (loop-carried dependence) through one or two vectors.
 fn recurrence(kernel: &Kernel, blocks: &[Block]) -> Option<u32> {
     let header = blocks[0];
     let params = &kernel.blocks[header].params;
     let carried: Vec<usize> = (0..params.len()).filter(|&place| kernel.ty(params[place]) == Type::V32).collect();
-    if carried.len() > CARRIED {
+    if carried.len() > MAX_CARRIED {
         return None;
     }
     let last = kernel.blocks[*blocks.last()?].insts.last()?;
-    let back = kernel.insts[*last].targets().into_iter().find(|call| call.block == header)?.args.clone();
-    let ways: Vec<Vec<Option<u32>>> = carried
+    let back_edge = kernel.insts[*last].targets().into_iter().find(|call| call.block == header)?.args.clone();
+    let paths: Vec<Vec<Option<u32>>> = carried
         .iter()
         .map(|&from| {
             let depths = Depths::of(kernel, blocks, Some(params[from])).all;
-            carried.iter().map(|&to| depths[back[to]]).collect()
+            carried.iter().map(|&to| depths[back_edge[to]]).collect()
         })
         .collect();
-    let mut longest = 0;
-    for (from, there) in ways.iter().enumerate() {
-        for (back, there) in ways.iter().zip(there) {
+    let mut max = 0;
+    for (from, there) in paths.iter().enumerate() {
+        for (back, there) in paths.iter().zip(there) {
             if let (Some(there), Some(back)) = (there, back[from]) {
-                longest = longest.max((there + back) / 2);
+                max = max.max((there + back) / 2);
             }
         }
     }
-    Some(longest)
+    Some(max)
 }
 
-/// When results are there, counted from a value, or from whatever a body begins with.
+/// The cycle in which each result is available, counted from one value, or from the start of the body.
 struct Depths {
     all: SecondaryMap<Value, Option<u32>>,
-    longest: u32,
+    max: u32,
 }
 
 impl Depths {
@@ -104,15 +104,15 @@ impl Depths {
         if let Some(from) = from {
             all[from] = Some(0);
         }
-        let mut longest = 0;
+        let mut max = 0;
         for &inst in blocks.iter().flat_map(|&block| &kernel.blocks[block].insts) {
             let data = &kernel.insts[inst];
-            let mut begins = None;
-            data.for_each_use(|value| begins = begins.max(all[value]));
-            if let Some(begins) = begins {
-                let ends = begins + latency(kernel, inst);
-                longest = longest.max(ends);
-                kernel.results[inst].iter().for_each(|&result| all[result] = Some(ends));
+            let mut start = None;
+            data.for_each_use(|value| start = start.max(all[value]));
+            if let Some(start) = start {
+                let end = start + latency(kernel, inst);
+                max = max.max(end);
+                kernel.results[inst].iter().for_each(|&result| all[result] = Some(end));
             }
             for call in data.targets().into_iter().filter(|call| call.block != blocks[0]) {
                 for (&arg, &param) in call.args.iter().zip(&kernel.blocks[call.block].params) {
@@ -120,71 +120,74 @@ impl Depths {
                 }
             }
         }
-        Self { all, longest }
+        Self { all, max }
     }
 }
 
-/// Whether the registers suffice for both, where it counts: in the loops, if there are some.
-pub(super) fn fits(kernel: &Kernel, turns: &Turns, differs: &SecondaryMap<Value, bool>) -> bool {
-    let spans = spans(kernel, turns);
-    let bounds = Bounds::of(kernel, turns, &spans);
-    // What begins and ends to live at each place: vectors, masks, scalars.
-    let mut changes = vec![[0i32; 3]; bounds.places + 1];
-    for (value, &(first, last)) in bounds.lives.iter() {
-        let kind = match kernel.ty(value) {
+/// Whether the live values of both subgroups fit the registers: in the inner loops if there are some, else everywhere.
+pub(super) fn fits_registers(kernel: &Kernel, candidate: &Candidate, variant: &SecondaryMap<Value, bool>) -> bool {
+    let loops = inner_loops(kernel, candidate);
+    let liveness = LiveRanges::of(kernel, candidate, &loops);
+    // Changes of the number of live vectors, masks and scalars at each position.
+    let mut changes = vec![[0i32; 3]; liveness.positions + 1];
+    for (value, &(first, last)) in liveness.ranges.iter() {
+        let class = match kernel.ty(value) {
             Type::V32 => 0,
             Type::Mask => 1,
             Type::S1 | Type::S32 | Type::S64 => 2,
         };
-        let constant = matches!(
+        let rematerialized = matches!(
             kernel.definition(value),
             Some(InstData::Const { .. } | InstData::Lanes { .. } | InstData::Undef { .. })
         );
-        if last > first && !constant {
-            let weight = if differs[value] { 2 } else { 1 };
-            changes[first][kind] += weight;
-            changes[last][kind] -= weight;
+        if last > first && !rematerialized {
+            let weight = if variant[value] { 2 } else { 1 };
+            changes[first][class] += weight;
+            changes[last][class] -= weight;
         }
     }
     let mut live = [0i32; 3];
-    (0..).zip(changes).all(|(place, change)| {
-        (0..3).for_each(|kind| live[kind] += change[kind]);
-        let counts = spans.is_empty() || bounds.loops.iter().any(|&(first, last)| (first..=last).contains(&place));
-        !counts || live.iter().zip([VECTORS, MASKS, GENERALS]).all(|(&live, most)| live <= most.cast_signed())
+    (0..).zip(changes).all(|(position, change)| {
+        (0..3).for_each(|class| live[class] += change[class]);
+        let counts = loops.is_empty() || liveness.loops.iter().any(|&(first, last)| (first..=last).contains(&position));
+        let limits = [MAX_VECTORS, MAX_MASKS, MAX_SCALARS];
+        !counts || live.iter().zip(limits).all(|(&live, limit)| live <= limit.cast_signed())
     })
 }
 
-/// From where to where values live, by the number of the instruction.
-struct Bounds {
-    lives: SecondaryMap<Value, (usize, usize)>,
+/// Live ranges in the body, as instruction positions.
+struct LiveRanges {
+    ranges: SecondaryMap<Value, (usize, usize)>,
+    /// The positions of the inner loops.
     loops: Vec<(usize, usize)>,
-    places: usize,
+    positions: usize,
 }
 
-impl Bounds {
-    fn of(kernel: &Kernel, turns: &Turns, spans: &[(usize, usize)]) -> Self {
-        let mut begins = vec![0];
-        for &block in &turns.body {
-            begins.push(begins[begins.len() - 1] + kernel.blocks[block].insts.len());
+impl LiveRanges {
+    fn of(kernel: &Kernel, candidate: &Candidate, inner_loops: &[(usize, usize)]) -> Self {
+        let mut starts = vec![0];
+        for &block in &candidate.body {
+            starts.push(starts[starts.len() - 1] + kernel.blocks[block].insts.len());
         }
         let loops: Vec<(usize, usize)> =
-            spans.iter().map(|&(first, last)| (begins[first], begins[last + 1] - 1)).collect();
-        let mut lives: SecondaryMap<Value, (usize, usize)> = SecondaryMap::new();
-        let mut place = 0;
-        for &block in &turns.body {
-            kernel.blocks[block].params.iter().for_each(|&param| lives[param] = (place, place));
+            inner_loops.iter().map(|&(first, last)| (starts[first], starts[last + 1] - 1)).collect();
+        let mut ranges: SecondaryMap<Value, (usize, usize)> = SecondaryMap::new();
+        let mut position = 0;
+        for &block in &candidate.body {
+            kernel.blocks[block].params.iter().for_each(|&param| ranges[param] = (position, position));
             for &inst in &kernel.blocks[block].insts {
-                kernel.results[inst].iter().for_each(|&result| lives[result] = (place, place));
+                kernel.results[inst].iter().for_each(|&result| ranges[result] = (position, position));
                 kernel.insts[inst].for_each_use(|value| {
-                    let (first, last) = lives[value];
-                    // Through a loop that it comes from before, a value lives to the end.
-                    let around = loops.iter().filter(|(begin, end)| first < *begin && (*begin..=*end).contains(&place));
-                    let until = around.map(|&(_, end)| end).max().unwrap_or(place);
-                    lives[value] = (first, last.max(until));
+                    let (first, last) = ranges[value];
+                    // A value from before a loop that uses it is live to the loop's end.
+                    let containing =
+                        loops.iter().filter(|(start, end)| first < *start && (*start..=*end).contains(&position));
+                    let end = containing.map(|&(_, end)| end).max().unwrap_or(position);
+                    ranges[value] = (first, last.max(end));
                 });
-                place += 1;
+                position += 1;
             }
         }
-        Self { lives, loops, places: place }
+        Self { ranges, loops, positions: position }
     }
 }

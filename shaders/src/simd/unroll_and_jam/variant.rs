@@ -1,34 +1,34 @@
-//! Which values two subgroups have different ones of, and whether both can take the same ways.
+//! Loop-variant values of the subgroup loop, and whether two subgroups can share its control flow.
 
 use cranelift_entity::SecondaryMap;
 
-use super::Turns;
+use super::Candidate;
 use crate::simd::{Address, BlockCall, InstData, Kernel, Value};
 
-/// The values that differ between subgroups; `None` if a branch would have to send the two different ways, or if a
-/// subgroup without lanes could do harm.
-pub(super) fn find(kernel: &Kernel, turns: &Turns) -> Option<SecondaryMap<Value, bool>> {
-    let mut differs: SecondaryMap<Value, bool> = SecondaryMap::new();
-    differs[turns.number] = true;
-    while sweep(kernel, turns, &mut differs) {}
-    let all = turns.body.iter().flat_map(|&block| &kernel.blocks[block].insts);
-    all.into_iter().all(|&inst| can_share(kernel, turns, &differs, &kernel.insts[inst])).then_some(differs)
+/// The values that vary with the subgroup; `None` if a branch could send the two subgroups to different blocks, or if a subgroup
+/// with an empty mask could do harm.
+pub(super) fn find(kernel: &Kernel, candidate: &Candidate) -> Option<SecondaryMap<Value, bool>> {
+    let mut variant: SecondaryMap<Value, bool> = SecondaryMap::new();
+    variant[candidate.subgroup_loop.index] = true;
+    while propagate(kernel, candidate, &mut variant) {}
+    let mut insts = candidate.body.iter().flat_map(|&block| &kernel.blocks[block].insts);
+    insts.all(|&inst| can_share(kernel, candidate, &variant, &kernel.insts[inst])).then_some(variant)
 }
 
-/// Looks at all instructions once; whether more values differ than was known.
-fn sweep(kernel: &Kernel, turns: &Turns, differs: &mut SecondaryMap<Value, bool>) -> bool {
+/// One pass over all instructions; returns whether it found more variant values.
+fn propagate(kernel: &Kernel, candidate: &Candidate, variant: &mut SecondaryMap<Value, bool>) -> bool {
     let mut changed = false;
-    for &inst in turns.body.iter().flat_map(|&block| &kernel.blocks[block].insts) {
+    for &inst in candidate.body.iter().flat_map(|&block| &kernel.blocks[block].insts) {
         let data = &kernel.insts[inst];
-        let mut differ = matches!(data, InstData::Atomic { .. });
-        data.for_each_use(|value| differ |= differs[value]);
-        for &result in kernel.results[inst].iter().filter(|_| differ) {
-            changed |= !std::mem::replace(&mut differs[result], true);
+        let mut varies = matches!(data, InstData::Atomic { .. });
+        data.for_each_use(|value| varies |= variant[value]);
+        for &result in kernel.results[inst].iter().filter(|_| varies) {
+            changed |= !std::mem::replace(&mut variant[result], true);
         }
         for call in data.targets() {
             for (&arg, &param) in call.args.iter().zip(&kernel.blocks[call.block].params) {
-                if differs[arg] {
-                    changed |= !std::mem::replace(&mut differs[param], true);
+                if variant[arg] {
+                    changed |= !std::mem::replace(&mut variant[param], true);
                 }
             }
         }
@@ -36,33 +36,37 @@ fn sweep(kernel: &Kernel, turns: &Turns, differs: &mut SecondaryMap<Value, bool>
     changed
 }
 
-fn can_share(kernel: &Kernel, turns: &Turns, differs: &SecondaryMap<Value, bool>, data: &InstData) -> bool {
+/// Whether an instruction can run for two subgroups together.
+fn can_share(kernel: &Kernel, candidate: &Candidate, variant: &SecondaryMap<Value, bool>, data: &InstData) -> bool {
     match data {
         InstData::Branch { condition, then, .. } => {
-            !differs[*condition] || then.block == turns.header || lanes_decide(kernel, *condition, then)
+            !variant[*condition]
+                || then.block == candidate.subgroup_loop.header
+                || mask_decides(kernel, *condition, then)
         }
-        InstData::Switch { selector, .. } => !differs[*selector],
-        // Memory of the subgroup's own, and loops that count on a lane being on.
+        InstData::Switch { selector, .. } => !variant[*selector],
+        // Memory of the subgroup's own, and code that relies on an active lane.
         InstData::Zero { .. }
         | InstData::FrameLoad { .. }
         | InstData::FrameStore { .. }
         | InstData::Call { .. }
         | InstData::FirstLane { .. } => false,
-        // Without lanes nothing says that what a block knows about its scalars holds.
-        InstData::Load { address, .. } => is_checked(kernel, differs, address),
+        // Scalars that a block computes for its active lanes have any value in a subgroup without active lanes.
+        InstData::Load { address, .. } => is_safe(kernel, variant, address),
         _ => true,
     }
 }
 
-/// Whether a branch asks for lanes, which are then on in its first target: a subgroup without any does nothing there. A
-/// truth value that all lanes share comes as a mask, too; such a branch is not one that both subgroups can take.
-fn lanes_decide(kernel: &Kernel, condition: Value, then: &BlockCall) -> bool {
+/// Whether a branch tests a mask that is the execution mask of its first target, so that a subgroup without active lanes
+/// there has no effect. A uniform boolean that is only widened to a mask does not qualify: then both
+/// subgroups would have to go the same way.
+fn mask_decides(kernel: &Kernel, condition: Value, then: &BlockCall) -> bool {
     let Some(&InstData::Any { mask }) = kernel.definition(condition) else { return false };
     let target = &kernel.blocks[then.block];
     if target.exec.is_some() {
         return target.exec == Some(mask);
     }
-    // Back to a loop's header, which gets the lanes.
+    // A back edge through a block that only polls: the header gets the mask as an argument.
     let Some((&last, others)) = target.insts.split_last() else { return false };
     let InstData::Jump { to } = &kernel.insts[last] else { return false };
     let header = &kernel.blocks[to.block];
@@ -71,13 +75,13 @@ fn lanes_decide(kernel: &Kernel, condition: Value, then: &BlockCall) -> bool {
         && place.is_some_and(|place| to.args[place] == mask)
 }
 
-/// Whether a load is checked, or from where both load.
-fn is_checked(kernel: &Kernel, differs: &SecondaryMap<Value, bool>, address: &Address) -> bool {
+/// Whether a load cannot fault with any index: it is bounds-checked, or its address is invariant.
+fn is_safe(kernel: &Kernel, variant: &SecondaryMap<Value, bool>, address: &Address) -> bool {
     match address.index {
-        None => !differs[address.base],
+        None => !variant[address.base],
         Some((index, limit)) => {
             let words = u64::from(u32::MAX);
-            !(differs[index] || differs[address.base]) || kernel.constant(limit).is_none_or(|limit| limit <= words)
+            !(variant[index] || variant[address.base]) || kernel.constant(limit).is_none_or(|limit| limit <= words)
         }
     }
 }

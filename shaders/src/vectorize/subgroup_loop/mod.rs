@@ -20,7 +20,7 @@ use super::{Block, Type, Value};
 use crate::ir::Op;
 use crate::simd::builder::{ALL, Builder};
 use crate::simd::ssa::Carried;
-use crate::simd::{Address, BlockCall, Field, InstData, Kernel};
+use crate::simd::{Address, BlockCall, Field, InstData, Kernel, SubgroupLoop};
 
 /// Resume index of a subgroup that has ended.
 const ENDED: u32 = u32::MAX;
@@ -57,9 +57,9 @@ pub(super) struct SubgroupLoops {
 /// The values that are carried to each parallel region, by its first block.
 type CarriedByRegion = HashMap<Block, SmallVec<[Carried; 4]>>;
 
-/// One loop over the subgroups.
+/// One loop over the subgroups, before it is built.
 #[derive(Debug)]
-struct SubgroupLoop {
+struct RegionLoop {
     /// The regions that it runs, ascending.
     regions: Vec<usize>,
     /// In the layout's order.
@@ -74,7 +74,7 @@ struct SubgroupLoop {
     latch: Block,
 }
 
-impl SubgroupLoop {
+impl RegionLoop {
     /// Whether the header has a parameter for the resume index of earlier subgroups: to find the least one, or to check
     /// that all have the same.
     fn has_states(&self, uniform_barriers: bool) -> bool {
@@ -92,26 +92,26 @@ impl SubgroupLoops {
         let entry = builder.kernel.layout[0];
         builder.kernel.layout = vec![entry];
         let selectors: Vec<Option<Value>> =
-            loops.iter().map(|subgroup_loop| self.add_params(builder, subgroup_loop, &carried)).collect();
+            loops.iter().map(|region_loop| self.add_params(builder, region_loop, &carried)).collect();
         let (nothing, mut shared_switch) = (HashMap::default(), None);
-        for (subgroup_loop, selector) in loops.iter().zip(selectors) {
-            let [number, least] = self.begin(builder, subgroup_loop, selector);
-            builder.kernel.layout.extend(&subgroup_loop.blocks);
-            let (next, values) = self.leave(builder, subgroup_loop, number, &carried);
+        for (region_loop, selector) in loops.iter().zip(selectors) {
+            let [number, least] = self.begin(builder, region_loop, selector);
+            builder.kernel.layout.extend(&region_loop.blocks);
+            let (next, values) = self.leave(builder, region_loop, number, &carried);
             // The next region and carried values come from the last subgroup, which must run if there are any.
             let count = if self.uniform_barriers && next.is_none() && values.is_empty() {
-                trip_count_bound(builder, subgroup_loop.header, subgroup_loop.latch, number, self.count)
+                trip_count_bound(builder, region_loop.header, region_loop.latch, number, self.count)
             } else {
                 self.count
             };
-            let next = self.repeat(builder, subgroup_loop, [number, least], count, next);
+            let next = self.repeat(builder, region_loop, [number, least], count, next);
             match next {
                 Some(state) if !self.uniform_barriers && self.regions.len() > MAX_CASES => {
                     self.jump_to_next_shared(builder, state, &mut shared_switch, |builder, region| {
                         self.call(builder, &loops, &carried, region, &nothing)
                     });
                 }
-                _ => self.jump_to_next(builder, subgroup_loop, next, |builder, region| {
+                _ => self.jump_to_next(builder, region_loop, next, |builder, region| {
                     self.call(builder, &loops, &carried, region, &values)
                 }),
             }
@@ -121,7 +121,7 @@ impl SubgroupLoops {
     }
 
     /// Groups the regions that share blocks, by union-find over the blocks that each region reaches.
-    fn find_loops(&self, builder: &mut Builder) -> Vec<SubgroupLoop> {
+    fn find_loops(&self, builder: &mut Builder) -> Vec<RegionLoop> {
         let mut region_of: SecondaryMap<Block, Option<usize>> = SecondaryMap::new();
         let mut first: Vec<usize> = (0..self.regions.len()).collect();
         let find = |first: &[usize], mut region: usize| {
@@ -148,7 +148,7 @@ impl SubgroupLoops {
             let belongs = |region: usize| find(&first, region) == number;
             let holds = |block: Block| region_of[block].is_some_and(belongs);
             let blocks: Vec<Block> = layout.iter().copied().filter(|&block| holds(block)).collect();
-            loops.push(SubgroupLoop {
+            loops.push(RegionLoop {
                 regions: (0..self.regions.len()).filter(|&region| belongs(region)).collect(),
                 next_regions: (0..self.regions.len())
                     .filter(|&region| self.regions[region].stop.is_some_and(holds))
@@ -165,16 +165,11 @@ impl SubgroupLoops {
 
     /// Adds the parameters of a loop's preheader: the number of the region to run, if the loop has several, which is
     /// returned, and the values that are carried to its regions.
-    fn add_params(
-        &self,
-        builder: &mut Builder,
-        subgroup_loop: &SubgroupLoop,
-        carried: &CarriedByRegion,
-    ) -> Option<Value> {
-        let several = self.uniform_barriers && subgroup_loop.regions.len() > 1;
-        let selector = several.then(|| builder.param(subgroup_loop.preheader, Type::S32));
-        for value in self.carried_to(subgroup_loop, carried) {
-            builder.adopt_param(subgroup_loop.preheader, value.1.param);
+    fn add_params(&self, builder: &mut Builder, region_loop: &RegionLoop, carried: &CarriedByRegion) -> Option<Value> {
+        let several = self.uniform_barriers && region_loop.regions.len() > 1;
+        let selector = several.then(|| builder.param(region_loop.preheader, Type::S32));
+        for value in self.carried_to(region_loop, carried) {
+            builder.adopt_param(region_loop.preheader, value.1.param);
         }
         selector
     }
@@ -182,53 +177,53 @@ impl SubgroupLoops {
     /// The values that are carried to regions of a loop, each with its region.
     fn carried_to<'a>(
         &'a self,
-        subgroup_loop: &'a SubgroupLoop,
+        region_loop: &'a RegionLoop,
         carried: &'a CarriedByRegion,
     ) -> impl Iterator<Item = (usize, &'a Carried)> {
         let of = |&region: &usize| {
             carried.get(&self.regions[region].block).into_iter().flatten().map(move |value| (region, value))
         };
-        subgroup_loop.regions.iter().flat_map(of)
+        region_loop.regions.iter().flat_map(of)
     }
 
     /// The edge to the loop of a region. `values` has the arguments for the values that are carried to it.
     fn call(
         &self,
         builder: &mut Builder,
-        loops: &[SubgroupLoop],
+        loops: &[RegionLoop],
         carried: &CarriedByRegion,
         region: usize,
         values: &HashMap<Value, Value>,
     ) -> BlockCall {
-        let Some(subgroup_loop) = loops.iter().find(|subgroup_loop| subgroup_loop.regions.contains(&region)) else {
+        let Some(region_loop) = loops.iter().find(|region_loop| region_loop.regions.contains(&region)) else {
             unreachable!("a region has a loop")
         };
         let mut args = SmallVec::new();
-        if self.uniform_barriers && subgroup_loop.regions.len() > 1 {
+        if self.uniform_barriers && region_loop.regions.len() > 1 {
             args.push(builder.s32(region as u32));
         }
-        for (of, value) in self.carried_to(subgroup_loop, carried) {
+        for (of, value) in self.carried_to(region_loop, carried) {
             let arg = values.get(&value.param).copied().filter(|_| of == region);
             args.push(arg.unwrap_or_else(|| {
                 let ty = builder.ty(value.param);
                 builder.emit_one(InstData::Undef { ty })
             }));
         }
-        BlockCall { block: subgroup_loop.preheader, args }
+        BlockCall { block: region_loop.preheader, args }
     }
 
     /// Builds a loop's preheader and header. Gives the subgroup's number and a resume index: with uniform barriers that
     /// of the subgroup before, otherwise the least one so far.
-    fn begin(&self, builder: &mut Builder, subgroup_loop: &SubgroupLoop, selector: Option<Value>) -> [Value; 2] {
-        builder.switch_to(subgroup_loop.preheader);
+    fn begin(&self, builder: &mut Builder, region_loop: &RegionLoop, selector: Option<Value>) -> [Value; 2] {
+        builder.switch_to(region_loop.preheader);
         let (zero, none) = (builder.s32(0), builder.s32(ENDED));
-        let states = subgroup_loop.has_states(self.uniform_barriers);
+        let states = region_loop.has_states(self.uniform_barriers);
         let args = if states { SmallVec::from_slice(&[zero, none]) } else { SmallVec::from_slice(&[zero]) };
-        builder.emit(InstData::Jump { to: BlockCall { block: subgroup_loop.header, args } });
-        builder.switch_to(subgroup_loop.header);
-        let number = builder.param(subgroup_loop.header, Type::S32);
-        let least = if states { builder.param(subgroup_loop.header, Type::S32) } else { none };
-        self.copy_template(builder, subgroup_loop, number);
+        builder.emit(InstData::Jump { to: BlockCall { block: region_loop.header, args } });
+        builder.switch_to(region_loop.header);
+        let number = builder.param(region_loop.header, Type::S32);
+        let least = if states { builder.param(region_loop.header, Type::S32) } else { none };
+        self.copy_template(builder, region_loop, number);
         let call = |region: usize| BlockCall::new(self.regions[region].block);
         let cases = |regions: &[usize]| regions.iter().map(|&region| (region as u32, call(region))).collect();
         if !self.uniform_barriers {
@@ -239,27 +234,27 @@ impl SubgroupLoops {
             builder.emit(InstData::Switch {
                 selector,
                 default: BlockCall::new(skip),
-                cases: cases(&subgroup_loop.regions),
+                cases: cases(&region_loop.regions),
             });
             builder.switch_to(skip);
             let args = SmallVec::from_slice(&[selector]);
-            builder.emit(InstData::Jump { to: BlockCall { block: subgroup_loop.latch, args } });
+            builder.emit(InstData::Jump { to: BlockCall { block: region_loop.latch, args } });
             return [number, least];
         }
-        match (selector, subgroup_loop.regions.split_last()) {
+        match (selector, region_loop.regions.split_last()) {
             (Some(selector), Some((&last, others))) => {
                 builder.emit(InstData::Switch { selector, default: call(last), cases: cases(others) })
             }
-            _ => builder.emit(InstData::Jump { to: call(subgroup_loop.regions[0]) }),
+            _ => builder.emit(InstData::Jump { to: call(region_loop.regions[0]) }),
         };
         [number, least]
     }
 
     /// Copies the instructions of the template that a loop uses to its header.
-    fn copy_template(&self, builder: &mut Builder, subgroup_loop: &SubgroupLoop, number: Value) {
+    fn copy_template(&self, builder: &mut Builder, region_loop: &RegionLoop, number: Value) {
         let kernel = &mut builder.kernel;
         let mut needed = EntitySet::new();
-        for &block in &subgroup_loop.blocks {
+        for &block in &region_loop.blocks {
             for &inst in &kernel.blocks[block].insts {
                 kernel.insts[inst].for_each_use(|value| _ = needed.insert(value));
             }
@@ -287,13 +282,13 @@ impl SubgroupLoops {
             }
         }
         let kernel = &mut builder.kernel;
-        kernel.blocks[subgroup_loop.header].exec = lanes;
-        kernel.blocks[subgroup_loop.header].is_region_entry = true;
-        for &block in subgroup_loop.blocks.iter().chain([&subgroup_loop.header]) {
+        kernel.blocks[region_loop.header].exec = lanes;
+        kernel.blocks[region_loop.header].is_region_entry = true;
+        for &block in region_loop.blocks.iter().chain([&region_loop.header]) {
             if let Some(exec) = &mut kernel.blocks[block].exec {
                 rename(&copies, exec);
             }
-            if block != subgroup_loop.header {
+            if block != region_loop.header {
                 for &inst in &kernel.blocks[block].insts {
                     kernel.insts[inst].for_each_use_mut(|value| rename(&copies, value));
                 }
@@ -313,11 +308,11 @@ impl SubgroupLoops {
     fn leave(
         &self,
         builder: &mut Builder,
-        subgroup_loop: &SubgroupLoop,
+        region_loop: &RegionLoop,
         number: Value,
         carried: &CarriedByRegion,
     ) -> (Option<Value>, HashMap<Value, Value>) {
-        let mut edges: Vec<(u32, Block)> = subgroup_loop
+        let mut edges: Vec<(u32, Block)> = region_loop
             .next_regions
             .iter()
             .filter_map(|&region| Some((region as u32, self.regions[region].stop?)))
@@ -325,9 +320,9 @@ impl SubgroupLoops {
         for &(_, stop) in &edges {
             builder.kernel.blocks[stop].insts.pop();
         }
-        if subgroup_loop.ends {
+        if region_loop.ends {
             let end = builder.create_block();
-            self.end_at(builder, subgroup_loop, end);
+            self.end_at(builder, region_loop, end);
             builder.switch_to(end);
             edges.push((ENDED, end));
         }
@@ -335,20 +330,20 @@ impl SubgroupLoops {
         let mut args: Vec<SmallVec<[Value; 4]>> = vec![SmallVec::new(); edges.len()];
         let mut next = None;
         if several || !self.uniform_barriers {
-            next = Some(builder.param(subgroup_loop.latch, Type::S32));
+            next = Some(builder.param(region_loop.latch, Type::S32));
             for (args, edge) in args.iter_mut().zip(&edges) {
                 args.push(builder.s32(edge.0));
             }
         }
         let mut values = HashMap::default();
-        for (edge, &region) in subgroup_loop.next_regions.iter().enumerate() {
+        for (edge, &region) in region_loop.next_regions.iter().enumerate() {
             for value in carried.get(&self.regions[region].block).into_iter().flatten() {
                 if !several {
                     values.insert(value.param, value.arg);
                     continue;
                 }
                 let ty = builder.ty(value.param);
-                values.insert(value.param, builder.param(subgroup_loop.latch, ty));
+                values.insert(value.param, builder.param(region_loop.latch, ty));
                 let undef = builder.emit_one(InstData::Undef { ty });
                 for (other, args) in args.iter_mut().enumerate() {
                     args.push(if other == edge { value.arg } else { undef });
@@ -361,15 +356,15 @@ impl SubgroupLoops {
                 let (value, mask) = (builder.s32(state), builder.constant(Type::Mask, ALL));
                 builder.terminate_at(stop, InstData::Store { address, value, mask });
             }
-            builder.terminate_at(stop, InstData::Jump { to: BlockCall { block: subgroup_loop.latch, args } });
+            builder.terminate_at(stop, InstData::Jump { to: BlockCall { block: region_loop.latch, args } });
         }
         (next, values)
     }
 
     /// Redirects the edges from a loop to the shared end to `end`.
-    fn end_at(&self, builder: &mut Builder, subgroup_loop: &SubgroupLoop, end: Block) {
+    fn end_at(&self, builder: &mut Builder, region_loop: &RegionLoop, end: Block) {
         let kernel = &mut builder.kernel;
-        for &block in &subgroup_loop.blocks {
+        for &block in &region_loop.blocks {
             if let Some(&last) = kernel.blocks[block].insts.last() {
                 let calls = kernel.insts[last].targets_mut().into_iter();
                 calls.filter(|call| call.block == self.end).for_each(|call| call.block = end);
@@ -382,12 +377,12 @@ impl SubgroupLoops {
     fn repeat(
         &self,
         builder: &mut Builder,
-        subgroup_loop: &SubgroupLoop,
+        region_loop: &RegionLoop,
         [number, least]: [Value; 2],
         count: u32,
         next: Option<Value>,
     ) -> Option<Value> {
-        builder.switch_to(subgroup_loop.latch);
+        builder.switch_to(region_loop.latch);
         let pure = |builder: &mut Builder, op, args: [Value; 2]| {
             builder.emit_value(InstData::Pure { op, args: args.into_iter().collect() })
         };
@@ -409,11 +404,14 @@ impl SubgroupLoops {
             state
         });
         let (one, count) = (builder.s32(1), builder.s32(count));
-        let number = pure(builder, Op::IAdd, [number, one]);
+        let index = number;
+        let number = pure(builder, Op::IAdd, [index, one]);
         let condition = pure(builder, Op::ULt, [number, count]);
-        let least = next.filter(|_| subgroup_loop.has_states(self.uniform_barriers));
-        let then = BlockCall { block: subgroup_loop.header, args: [number].into_iter().chain(least).collect() };
+        let least = next.filter(|_| region_loop.has_states(self.uniform_barriers));
+        let then = BlockCall { block: region_loop.header, args: [number].into_iter().chain(least).collect() };
         let after = builder.create_block();
+        let (preheader, header, latch) = (region_loop.preheader, region_loop.header, builder.current());
+        builder.kernel.subgroup_loops.push(SubgroupLoop { preheader, header, latch, index, step: 1, count });
         builder.emit(InstData::Branch { condition, then, otherwise: BlockCall::new(after) });
         builder.switch_to(after);
         next
@@ -448,13 +446,13 @@ impl SubgroupLoops {
     fn jump_to_next(
         &self,
         builder: &mut Builder,
-        subgroup_loop: &SubgroupLoop,
+        region_loop: &RegionLoop,
         next: Option<Value>,
         mut call: impl FnMut(&mut Builder, usize) -> BlockCall,
     ) {
         let mut regions =
-            if self.uniform_barriers { subgroup_loop.next_regions.clone() } else { (1..self.regions.len()).collect() };
-        let last = if subgroup_loop.ends || !self.uniform_barriers { None } else { regions.pop() };
+            if self.uniform_barriers { region_loop.next_regions.clone() } else { (1..self.regions.len()).collect() };
+        let last = if region_loop.ends || !self.uniform_barriers { None } else { regions.pop() };
         let default = match last {
             Some(region) => call(builder, region),
             None => BlockCall::new(builder.create_block()),

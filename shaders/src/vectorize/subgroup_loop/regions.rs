@@ -11,7 +11,7 @@ use crate::analysis::{Shape, Uniformity};
 use crate::ir::{self, InstData as Scalar, Op, Scope};
 use crate::simd::builder::{ALL, Builder};
 use crate::simd::ssa::Barrier;
-use crate::simd::{BlockCall, Field, Inst, InstData, LANES, WideOp};
+use crate::simd::{BlockCall, Field, Inst, InstData, LANES, SubgroupLoop, WideOp};
 use crate::vectorize::{Block, Type, Unsupported, Value, Widen};
 
 /// The subgroup that runs.
@@ -274,7 +274,12 @@ impl Widen<'_> {
             self.builder.emit_value(InstData::Pure { op: Op::ULt, args: [next, count].into_iter().collect() });
         let totals = self.read_reductions();
         let args = std::iter::once(next).chain(totals.iter().copied()).collect();
-        let then = BlockCall { block: self.subgroup.header, args };
+        let latch = self.builder.current();
+        let header = self.subgroup.header;
+        let preheader = self.builder.kernel.layout[0];
+        let subgroup_loop = SubgroupLoop { preheader, header, latch, index: number, step: 1, count };
+        self.builder.kernel.subgroup_loops.push(subgroup_loop);
+        let then = BlockCall { block: header, args };
         let last = self.builder.create_block();
         self.builder.terminate(InstData::Branch { condition, then, otherwise: BlockCall::new(last) });
         self.builder.switch_to(last);

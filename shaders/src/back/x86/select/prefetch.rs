@@ -39,14 +39,15 @@ impl Strides {
     pub(super) fn new(kernel: &Kernel) -> Self {
         let mut strides = Self::default();
         let passed = passed(kernel);
+        let mut indices: EntitySet<Value> = EntitySet::new();
+        indices.extend(kernel.subgroup_loops.iter().map(|subgroup_loop| subgroup_loop.index));
         for &block in &kernel.layout {
             let data = &kernel.blocks[block];
             for (&param, passed) in data.params.iter().zip(&passed[block]) {
                 if goes_far(kernel, param, passed) {
                     strides.far.insert(param);
                 }
-                // Subgroups are counted where they begin.
-                strides.growth[param] = data.is_region_entry.then_some(0);
+                strides.growth[param] = indices.contains(param).then_some(0);
             }
             for &inst in &data.insts {
                 if let [result] = *kernel.results[inst].as_slice() {
