@@ -155,7 +155,7 @@ struct Side {
 struct Case {
     steps: Vec<Step>,
     sides: [Side; 2],
-    /// Trip count of the loop around the branch; 0 without a loop.
+    /// Maximal trip count of the loop around the branch.
     trips: u32,
     /// Whether the branch is a switch.
     is_switch: bool,
