@@ -1,4 +1,5 @@
-//! Images: a stencil over a storage image, and a blur by linear samples, beside the same arithmetic over storage buffers.
+//! Images: a stencil over a storage image and a blur by linear samples, compared with the same arithmetic over storage
+//! buffers.
 
 #![allow(clippy::print_stdout, reason = "a bench prints its figures")]
 
@@ -35,7 +36,7 @@ const side = 2048u;
     result[at] = 0.5 * source[at] + 0.125 * around;
 }";
 
-/// A kernel with its set.
+/// A kernel with its descriptor set.
 struct Bench {
     device: Device,
     layout: PipelineLayout,
@@ -55,7 +56,7 @@ impl Bench {
         Ok(Self { device: device.clone(), layout, pipeline, set })
     }
 
-    /// Texels in a second, of the fastest of some runs.
+    /// Texels per second, of the fastest of several runs.
     fn measure(&self) -> Result<f64, Error> {
         let command = self.device.create_command_pool().allocate();
         command.begin(vk::CommandBufferUsageFlags::empty())?;

@@ -1,4 +1,4 @@
-//! How many IR operations the interpreter executes per second, on one thread: criterion's elements are operations.
+//! IR operations per second of the interpreter on one thread: criterion's elements are operations.
 
 use std::sync::atomic::AtomicU32;
 
@@ -11,13 +11,13 @@ use spelter_shaders::ir::{
     Place, Scope, Semantics, Type, Value, Variable, VariableData, VariableSpace,
 };
 
-/// Trips of each loop.
+/// Trip count of each loop.
 const TRIPS: u32 = 1000;
 const INVOCATIONS: u32 = 64;
-/// Of the buffer, a power of two.
+/// Words of the buffer, a power of two.
 const WORDS: u32 = 1 << 14;
 
-/// A kernel in the making, and what its invocations work with.
+/// A kernel under construction, and the values that its body uses.
 struct Loop {
     builder: Builder,
     zero: Value,
@@ -51,8 +51,8 @@ impl Loop {
         Self { builder, zero, global, buffer, variable }
     }
 
-    /// Wraps `body` in a counting loop that carries one value and stores it at the end. Returns the kernel and how many
-    /// operations one invocation executes.
+    /// Wraps `body` in a counting loop that carries one value and stores it at the end. Returns the kernel and the
+    /// number of operations per invocation.
     fn build(mut self, initial: Value, body: impl FnOnce(&mut Self, Value, Value) -> Value) -> (Kernel, u64) {
         let [header, inside, after] = std::array::from_fn(|_| self.builder.create_block());
         let (trips, one) = (self.builder.constant(TRIPS), self.builder.constant(1u32));
@@ -79,7 +79,7 @@ impl Loop {
         (self.builder.finish(), around + u64::from(TRIPS) * per_trip)
     }
 
-    /// Instructions of a block; constants are not among them yet.
+    /// Number of instructions of a block, which has no constants yet.
     fn count(&mut self, block: Block) -> u64 {
         self.builder.kernel().blocks[block].insts.len() as u64
     }
@@ -98,7 +98,7 @@ fn jump(builder: &mut Builder, block: Block, args: &[Value]) {
     builder.push(InstData::Jump { to: BlockCall { block, args: args.into() } });
 }
 
-/// A hash, over and over.
+/// Iterates a hash function.
 fn integers() -> (Kernel, u64) {
     let mut kernel = Loop::new("integers");
     let [factor, shift] = [0x9e37_79b1_u32, 15].map(|bits| kernel.builder.constant(bits));
@@ -112,7 +112,7 @@ fn integers() -> (Kernel, u64) {
     })
 }
 
-/// The logistic map.
+/// Iterates the logistic map.
 fn floats() -> (Kernel, u64) {
     let mut kernel = Loop::new("floats");
     let [rate, one, initial, bias] = [3.7f32, 1.0, 0.3, 1e-9].map(|value| kernel.builder.constant(value));
@@ -125,7 +125,7 @@ fn floats() -> (Kernel, u64) {
     })
 }
 
-/// Reads a word, writes it back changed, goes where it says.
+/// Loads a word, stores a changed word, and uses it as the next index.
 fn memory() -> (Kernel, u64) {
     let mut kernel = Loop::new("memory");
     let mask = kernel.builder.constant(WORDS - 1);
@@ -141,7 +141,7 @@ fn memory() -> (Kernel, u64) {
     })
 }
 
-/// Everyone reads what a neighbour wrote, between barriers.
+/// Each invocation reads what a neighbour wrote, between barriers.
 fn barriers() -> (Kernel, u64) {
     let mut kernel = Loop::new("barriers");
     let mask = kernel.builder.constant(INVOCATIONS - 1);

@@ -1,6 +1,6 @@
-//! What invalidation saves: streams of uploads into one buffer that every dispatch reads, with new storage (rename), with
-//! a wait, and with a staged copy; and what the tracker costs before a kernel runs. Ratios within one run, since other
-//! work on the machine makes absolute times worthless.
+//! What invalidation saves: streams of uploads into one buffer that every dispatch reads, by rename, by waiting and by
+//! staged copy; and the tracker's cost before a kernel runs. Ratios within one run, since other load on the machine
+//! makes absolute times meaningless.
 
 #![allow(clippy::print_stdout, reason = "a bench prints its ratios")]
 
@@ -10,7 +10,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use spelter::{Bind, Buffer, Context, Error, Program};
 use spelter_driver::{Binding, BufferInfo, MemoryBarrier, Specialization, vk};
 
-/// Reads all of the buffer, and computes for a while with each word.
+/// Reads the whole buffer, with some arithmetic per word.
 const READ: &str = "
 @group(0) @binding(0) var<storage, read> source: array<u32>;
 @group(0) @binding(1) var<storage, read_write> to: array<u32>;
@@ -20,7 +20,7 @@ const READ: &str = "
     to[id.x] = x;
 }";
 
-/// How new data gets into the buffer.
+/// How new data get into the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Nothing,
@@ -29,7 +29,7 @@ enum Way {
     Wait,
 }
 
-/// A context on a device of so many workers.
+/// A context on a device with this number of workers.
 fn context(workers: usize) -> Context {
     Context::builder().workers(workers).build().expect("a context")
 }
@@ -43,18 +43,18 @@ struct Stream {
 
 impl Stream {
     fn new(bytes: u64) -> Result<Self, Error> {
-        // The host gets a core of its own where there is one: what is measured is who waits for whom.
+        // The host gets its own core if there is one: the measurement is about waits between host and workers.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let context = context(cores.saturating_sub(1).max(1));
         let program = context.program_wgsl(READ)?;
-        // The last bytes stay defined: a staged copy is all that can be done without a wait, unless they are discarded.
+        // The last bytes stay defined: without a wait only a staged copy is possible, unless they are discarded.
         let (source, to) = (context.buffer_zeroed(bytes + 64)?, context.buffer_zeroed(bytes)?);
         context.bind((0, 0), Bind::storage(source.slice(..bytes)))?;
         context.bind((0, 1), Bind::storage(&to))?;
         Ok(Self { context, program, source, values: vec![1; bytes as usize / 4] })
     }
 
-    /// So many uploads, each read by a dispatch; the time of all.
+    /// The time of `count` uploads, each read by a dispatch.
     fn run(&self, way: Way, count: u32) -> Result<Duration, Error> {
         let start = Instant::now();
         for _ in 0..count {
@@ -108,7 +108,7 @@ fn stream(bytes: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// The best of several times that one call takes, in nanoseconds.
+/// Nanoseconds of one call, the best of several measurements.
 fn nanoseconds(mut run: impl FnMut() -> Result<(Duration, u32), Error>) -> f64 {
     let mut best = f64::MAX;
     for _ in 0..60 {
@@ -124,7 +124,7 @@ const TINY: &str = "
 @group(0) @binding(2) var<storage, read_write> b: array<u32>;
 @compute @workgroup_size(1) fn main() { b[0] = a[0] + u.x; }";
 
-/// Dispatches in a batch: fewer than would be submitted.
+/// Dispatches in a batch: fewer than its limit.
 const BATCH: u32 = 1000;
 
 fn dispatches(_: &mut Criterion) {
@@ -165,7 +165,8 @@ fn dispatches(_: &mut Criterion) {
     }
 }
 
-/// What the driver takes for the same commands: a barrier and a dispatch of what is bound, or of another set each time.
+/// The driver's time for the same commands: a barrier and a dispatch, with the same descriptor set or another one each
+/// time.
 fn driver_alone(context: &Context, changing: bool) -> f64 {
     let device = context.device();
     let storage = vk::DescriptorType::STORAGE_BUFFER;

@@ -1,9 +1,9 @@
-//! The table: each kernel on spelter and in plain Rust, against what the machine can do and what should be
-//! reached, and what dispatches, submissions and pipelines cost. All in one run, since other work on the machine makes
-//! absolute times worthless.
+//! The main table: each kernel on spelter and in plain Rust, with the machine's limit and the target, and the cost of
+//! dispatches, submissions and pipelines. All in one run, since other load on the machine makes absolute times
+//! meaningless.
 //!
-//! `cargo bench -p spelter-benches --bench kernels -- saxpy` runs one. With `SPELTER_BENCH_JSON=1` the table is followed
-//! by the same as JSON lines; `SPELTER_BENCH_SIZE=small` runs the sizes of the tests.
+//! `cargo bench -p spelter-benches --bench kernels -- saxpy` runs one kernel. With `SPELTER_BENCH_JSON=1` the table is
+//! also printed as JSON lines; `SPELTER_BENCH_SIZE=small` uses the sizes of the tests.
 
 #![allow(
     clippy::unwrap_used,
@@ -32,7 +32,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Measures what criterion's filter lets through; adds a row if that is anything.
+    /// Measures the kernel unless criterion's filter excludes it, and adds a row.
     fn kernel(&mut self, kernel: &Kernel) {
         let mut prepared: Vec<Option<Prepared>> = Vec::new();
         let mut times = Vec::new();
@@ -52,7 +52,7 @@ impl Bench {
             times.push(watch.seconds());
         }
         let (mut work, mut watch) = (prepared.into_iter().flatten().next(), Stopwatch::default());
-        // Before and after plain Rust: what else the machine does changes.
+        // Before and after plain Rust, since other load on the machine changes.
         let limit = |work: &Prepared| self.machine.limit(kernel.limit, kernel.unit, work.cost());
         work.as_ref().map(limit);
         group.bench_function("plain", |bencher| {
@@ -121,7 +121,7 @@ impl Bench {
 }
 
 fn main() {
-    // Without `--bench` it is cargo test, which wants to know whether benches run at all.
+    // Without `--bench` this is `cargo test`, which checks only that benches run.
     let small = std::env::var("SPELTER_BENCH_SIZE").is_ok_and(|size| size == "small");
     let small = small || !std::env::args().any(|argument| argument == "--bench");
     let engines = engines().unwrap();

@@ -1,5 +1,5 @@
-//! Shapes of accesses: workgroups of two dimensions, elements that are accessed in part, guards, parts of words and large frames,
-//! each held against plain rows of the same bytes in the same run: 1 is as fast as those.
+//! Forms of memory access: two-dimensional workgroups, partial elements, guards, sub-words and large frames, each as a
+//! ratio to contiguous rows of the same bytes in the same run: 1 means as fast as rows.
 //!
 //! `cargo bench -p spelter-benches --bench shapes -- 8x8` runs some.
 
@@ -18,21 +18,21 @@ use spelter_benches::engine::{Engine, engines};
 use spelter_benches::measure::Stopwatch;
 use spelter_shaders::front::spvasm;
 
-/// Words of each buffer: a picture of 512 x 512, which caches hold.
+/// Words of each buffer: an image of 512 x 512, which fits the caches.
 const WORDS: u32 = 1 << 18;
 const SIDE: u32 = 512;
 
-/// Values that are alive together in the kernel with a large frame.
+/// Values that are live together in the kernel with a large frame.
 const ALIVE: u32 = 400;
 
-/// What is held against plain rows.
+/// A form of access that is compared with rows.
 struct Shape {
     name: &'static str,
     text: String,
-    /// Bytes of SPIR-V text, not of WGSL.
+    /// Whether the text is SPIR-V rather than WGSL.
     is_spirv: bool,
     groups: [u32; 3],
-    /// Bytes that are read or written; of elements with space between, the space, too.
+    /// Bytes that are read or written, including gaps between elements.
     bytes: u32,
 }
 
@@ -41,7 +41,7 @@ fn wgsl(name: &'static str, groups: [u32; 3], words: u32, text: impl Into<String
     Shape { name, text, is_spirv: false, groups, bytes: 4 * words }
 }
 
-/// A kernel for each invocation's `i` of an array, with its element's words.
+/// A kernel with one invocation per element `i` of an array, and the words of an element.
 fn row(name: &'static str, element: &str, words: u32, body: &str) -> Shape {
     let count = WORDS / words;
     let text = format!(
@@ -56,7 +56,7 @@ fn row(name: &'static str, element: &str, words: u32, body: &str) -> Shape {
     wgsl(name, [count / 256, 1, 1], 2 * count * words, text)
 }
 
-/// A kernel for each word of a picture, whose `at` is the word's number.
+/// A kernel with one invocation per word of an image; `at` is the word's index.
 fn picture(name: &'static str, [x, y]: [u32; 2], body: &str) -> Shape {
     let text = format!(
         "@group(0) @binding(0) var<storage, read> source: array<f32>;
@@ -70,7 +70,7 @@ fn picture(name: &'static str, [x, y]: [u32; 2], body: &str) -> Shape {
     wgsl(name, [SIDE / x, SIDE / y, 1], 2 * WORDS, text)
 }
 
-/// Rows that are all loaded before the first is used: registers hold a tenth of them.
+/// Rows that are all loaded before the first is used: the registers hold a tenth of them.
 fn large_frame() -> Shape {
     let count = WORDS / ALIVE / 256 * 256;
     let mut text = String::from(
@@ -164,7 +164,7 @@ impl<'a> Work<'a> {
         } else {
             context.program_wgsl(&shape.text).unwrap()
         };
-        // Floats, halves and bytes that are none of them special.
+        // Ordinary values, whether read as floats, halves or bytes.
         let words: Vec<u32> = (0..WORDS).map(|word| 0x3c00_3c00 + word % 7 * 0x0010_0010).collect();
         let buffers = [context.buffer_from(&words).unwrap(), context.buffer_from(&vec![0_u32; words.len()]).unwrap()];
         Self { context, program, buffers, groups: shape.groups }
@@ -188,7 +188,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Seconds of the fastest run, if criterion's filter lets it through.
+/// Seconds of the fastest run, unless criterion's filter excludes it.
 fn measure(criterion: &mut Criterion, engine: &Engine, shape: &Shape, name: &str) -> Option<f64> {
     let (mut work, mut watch) = (None, Stopwatch::default());
     criterion.benchmark_group("shapes").bench_function(format!("{name}/{}", engine.name), |bencher| {
@@ -213,7 +213,7 @@ fn main() {
     let engines = engines().unwrap();
     let mut lines = Vec::new();
     for shape in shapes() {
-        // As many bytes, half of them read.
+        // The same number of bytes, half of them read.
         let count = shape.bytes / 8 / 256 * 256;
         let rows = row("rows", "f32", 1, "result[i] = source[i] * 2.0 + 1.0;");
         let rows = Shape { groups: [count / 256, 1, 1], ..rows };

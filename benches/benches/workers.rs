@@ -1,5 +1,5 @@
-//! How equal work spreads over workers: two against one, and the same with plain threads. A ratio, since other work on
-//! the machine makes absolute times worthless.
+//! How equal work spreads over workers: two compared with one, and the same with plain threads. A ratio, since other
+//! load on the machine makes absolute times meaningless.
 
 #![allow(clippy::print_stdout, reason = "a bench prints its ratios")]
 
@@ -39,7 +39,7 @@ impl Bench {
     }
 }
 
-/// The best times of two programs that take turns: what the machine can do when nothing else disturbs it.
+/// The best times of two programs that run alternately.
 fn best(mut run: [&mut dyn FnMut(); 2]) -> [Duration; 2] {
     let mut best = [Duration::MAX; 2];
     for _ in 0..20 {

@@ -1,17 +1,17 @@
-//! Whether two answers are the same answer.
+//! Comparison of results.
 
 use std::fmt::Display;
 
 use crate::Error;
 
-/// Every element equal.
+/// Requires all elements to be equal.
 pub(crate) fn equal<T: PartialEq + Display>(got: &[T], want: &[T]) -> Result<(), Error> {
     elements(got, want, |got, want| got == want)
 }
 
-/// Every element within `tolerance` of the larger of the wanted one and `floor`.
+/// Requires every element to be within `tolerance` times the larger of the expected one and `floor`.
 pub(crate) fn close(got: &[f32], want: &[f32], floor: f32, tolerance: f32) -> Result<(), Error> {
-    // A NaN is within nothing.
+    // The comparison is false for NaN.
     elements(got, want, |got, want| (got - want).abs() <= tolerance * want.abs().max(floor))
 }
 
@@ -23,7 +23,7 @@ fn elements<T: Display>(got: &[T], want: &[T], same: impl Fn(&T, &T) -> bool) ->
     }
 }
 
-/// All but a share of the elements the same.
+/// Requires all but a share of the elements to be equal.
 pub(crate) fn mostly<T>(got: &[T], want: &[T], share: f64, same: impl Fn(&T, &T) -> bool) -> Result<(), Error> {
     same_length(got, want)?;
     let others = got.iter().zip(want).filter(|(got, want)| !same(got, want)).count();

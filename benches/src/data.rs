@@ -1,4 +1,4 @@
-//! The same made-up input on every machine.
+//! The same pseudo-random input on every machine.
 
 use rayon::prelude::*;
 
@@ -10,12 +10,12 @@ pub(crate) fn word(seed: u64, index: usize) -> u32 {
     ((bits ^ (bits >> 31)) >> 32) as u32
 }
 
-/// So many random words.
+/// `count` random words.
 pub(crate) fn words(seed: u64, count: usize) -> Vec<u32> {
     (0..count).into_par_iter().map(|index| word(seed, index)).collect()
 }
 
-/// So many random floats from `low` up to `high`.
+/// `count` random floats from `low` up to `high`.
 pub(crate) fn floats(seed: u64, count: usize, low: f32, high: f32) -> Vec<f32> {
     let fraction = |index| (word(seed, index) >> 8) as f32 / 16_777_216.0;
     (0..count).into_par_iter().map(|index| low + (high - low) * fraction(index)).collect()

@@ -1,4 +1,4 @@
-//! What runs the kernels: contexts, each with a name for the table.
+//! Engines that run the kernels: contexts, each with a name for the table.
 
 use spelter::{Backend, Context};
 
@@ -7,14 +7,14 @@ use crate::Error;
 /// A context and the back end that runs its kernels.
 #[derive(Debug)]
 pub struct Engine {
-    /// `avx512`, for one.
+    /// Name, for example `avx512`.
     pub name: String,
-    /// Where it runs.
+    /// The context.
     pub context: Context,
 }
 
-/// The engines to measure, the one that the targets are for first: all compiled back ends of this machine, or the one
-/// that `SPELTER_BACKEND` names. The interpreter runs where there is no other, or where it is named.
+/// The engines to measure, the one with targets first: all compiled back ends of this machine, or the one that
+/// `SPELTER_BACKEND` names. The interpreter runs only if it is the only engine or is named.
 pub fn engines() -> Result<Vec<Engine>, Error> {
     let backends: Vec<Backend> = match std::env::var("SPELTER_BACKEND") {
         Ok(name) => vec![name.parse()?],

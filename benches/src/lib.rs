@@ -1,7 +1,8 @@
-//! What the benches share: the kernels with their plain Rust, the machine's limits, and the table of both.
+//! Shared code of the benches: the kernels with plain Rust equivalents, the machine's limits, and the table of both.
 //!
 //! A kernel is a shader under `kernels/` or in the library, and a file in [`kernels`] with its input, the same work in
-//! plain Rust, and the comparison of the two. `tests/kernels.rs` runs all of them small, `benches/kernels.rs` times them.
+//! plain Rust, and the comparison of the two. `tests/kernels.rs` runs all of them small, `benches/kernels.rs` times
+//! them.
 
 #[macro_use]
 mod native;
@@ -18,5 +19,5 @@ pub mod work;
 mod check;
 mod data;
 
-/// Whatever keeps a bench from running, or its answer from being right.
+/// Any failure of a bench, or a wrong result.
 pub type Error = Box<dyn std::error::Error>;

@@ -1,7 +1,7 @@
-//! What this machine can do at most, with all its threads: bandwidth of memory and caches, multiply-adds.
+//! The machine's limits, with all its threads: bandwidth of memory and caches, multiply-adds.
 //!
-//! Measured whenever asked for, and the best is kept: a machine that others use is slow at times. Bandwidth is that of
-//! one working set, since what stays in a cache is read faster.
+//! Each query measures again, and the best value is kept: on a shared machine single measurements may be slow.
+//! Bandwidth depends on the working set, since cached data are read faster.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -14,11 +14,11 @@ use crate::measure::best_within;
 use crate::unit::{Limit, Unit};
 use crate::work::Cost;
 
-/// How long each limit is measured.
+/// Duration of each measurement.
 const PERIOD: Duration = Duration::from_millis(300);
-/// Elements that a thread takes at once.
+/// Elements per task.
 const CHUNK: usize = 64 << 10;
-/// Larger than last-level caches are.
+/// Larger than last-level caches.
 const LARGE: usize = 512 << 20;
 
 /// The best measurements so far.
@@ -31,7 +31,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The most that work of this cost can reach, in its unit.
+    /// The maximal rate of work with this cost, in its unit.
     pub fn limit(&self, limit: Limit, unit: Unit, cost: Cost) -> Option<f64> {
         let seconds = match limit {
             Limit::Read => cost.bytes / self.read(cost.working_set),
@@ -44,24 +44,25 @@ impl Machine {
 
     /// Floating-point operations per second, two for each multiply-add.
     pub fn multiply_adds(&self) -> f64 {
-        // Enough vectors to hide the latency of each, few enough for the registers: with AVX2 the first, else the second.
+        // Enough vectors to hide the latency of each, few enough for the registers: the first with AVX2, else the
+        // second.
         let now = measure_multiply_adds::<64>().max(measure_multiply_adds::<192>());
         let best = self.multiply_adds.get().max(now);
         self.multiply_adds.set(best);
         best
     }
 
-    /// Bytes per second when so many are read again and again.
+    /// Bytes per second for repeated reads of this many bytes.
     pub fn read(&self, bytes: usize) -> f64 {
         self.bandwidth_of(false, bytes, measure_read)
     }
 
-    /// Bytes per second of STREAM's triad, with three arrays of so many bytes together.
+    /// Bytes per second of STREAM's triad; the three arrays have this many bytes together.
     pub fn triad(&self, bytes: usize) -> f64 {
         self.bandwidth_of(true, bytes, measure_triad)
     }
 
-    /// Bandwidth of memory itself, in bytes per second: read and triad.
+    /// Bandwidth of memory, in bytes per second: read and triad.
     pub fn memory(&self) -> [f64; 2] {
         [self.read(LARGE), self.triad(LARGE)]
     }
@@ -117,7 +118,7 @@ native! {
 const ROUNDS: usize = 1 << 20;
 
 native! {
-    /// Multiply-adds that wait for nothing but the one before them in the same lane.
+    /// Multiply-adds that depend only on the previous one in the same lane.
     fn multiply_add_lanes<const LANES: usize>(factor: f32, term: f32) {
         let mut lanes = black_box([1.0f32; LANES]);
         for _ in 0..ROUNDS {

@@ -1,4 +1,4 @@
-//! The best time of many runs: what the machine can do when nothing else disturbs it.
+//! The best time of many runs, which other load on the machine disturbs least.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ pub struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Runs so many times. Returns the sum of the times.
+    /// Executes `runs` runs and returns the sum of their times.
     pub fn time(&mut self, runs: u64, mut run: impl FnMut()) -> Duration {
         let mut sum = Duration::ZERO;
         for _ in 0..runs {
@@ -28,7 +28,7 @@ impl Stopwatch {
     }
 }
 
-/// Seconds of the fastest run of those that fit in `period`, and of five at least.
+/// Seconds of the fastest run of those that fit in `period`, and of at least five.
 pub(crate) fn best_within(period: Duration, mut run: impl FnMut()) -> f64 {
     let (start, mut watch) = (Instant::now(), Stopwatch::default());
     watch.time(5, &mut run);

@@ -1,13 +1,14 @@
-//! Plain Rust built for the CPU that it runs on, whatever flags the benches are built with.
+//! Plain Rust compiled for the CPU that it runs on, independent of build flags.
 //!
-//! `native!` compiles a function three times, for AVX-512, for AVX2 and for any CPU of the target, and picks at run time.
-//! Helpers that such a function calls must be `#[inline(always)]`, or they are compiled for any CPU.
+//! `native!` compiles a function three times, for AVX-512, for AVX2 and for any CPU of the target, and selects one at
+//! run time. Helpers that such a function calls must be `#[inline(always)]`, or they are compiled for any CPU.
 //!
-//! Against this crate built with `-C target-cpu=native`, in CPU time on a Xeon with AVX-512: what is bound by memory, the
-//! histogram, the FFT and the path tracer are the same within noise; sgemm is 1.2 times as fast as that build, nbody 1.45,
-//! mandelbrot 1.15 and Black-Scholes 1.25 times, since rustc's tuning for that CPU prefers vectors of 256 bits.
+//! Compared with this crate built with `-C target-cpu=native`, in CPU time on a Xeon with AVX-512: memory-bound
+//! kernels, the histogram, the FFT and the path tracer are equal within noise; sgemm is 1.2 times as fast as that
+//! build, nbody 1.45, mandelbrot 1.15 and Black-Scholes 1.25 times, since rustc's tuning for that CPU prefers vectors
+//! of 256 bits.
 
-/// Defines a function that is compiled for several CPUs and called as the best of them.
+/// Defines a function that is compiled for several CPUs; a call runs the best version.
 macro_rules! native {
     ($($function:tt)*) => {
         #[multiversion::multiversion(targets(

@@ -1,5 +1,5 @@
-//! What it costs before a kernel does any work: dispatches, submissions, pipelines. On the driver itself, as a Vulkan
-//! program would.
+//! Costs before a kernel runs: dispatches, submissions, pipelines. Measured on the driver itself, as a Vulkan program
+//! would use it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,25 +22,25 @@ use crate::work::{Size, shader};
 /// A cost of the driver.
 #[derive(Clone, Copy, Debug)]
 pub struct Overhead {
-    /// As in the table.
+    /// Name in the table.
     pub name: &'static str,
-    /// What its figures count.
+    /// Unit of its figures.
     pub unit: Unit,
-    /// What it should reach.
+    /// Its target.
     pub target: Target,
-    /// Makes what is repeated.
+    /// Creates the repeated operation.
     pub prepare: fn(&Context, Size) -> Result<Repeated, Error>,
 }
 
-/// Something to be timed, and how many of it one run makes.
+/// An operation to be timed, and how often one run does it.
 pub struct Repeated {
-    /// How many.
+    /// How often.
     pub amount: f64,
-    /// Runs, waits for the end, and says if the result is wrong.
+    /// Runs, waits for the end, and checks the result.
     pub run: Box<dyn Fn() -> Result<(), Error>>,
 }
 
-/// All of them.
+/// All overheads.
 pub const ALL: [Overhead; 5] = [
     Overhead {
         name: "dispatch",
@@ -74,7 +74,7 @@ pub const ALL: [Overhead; 5] = [
     },
 ];
 
-/// Dispatches that do nothing, in one command buffer.
+/// Empty dispatches in one command buffer.
 fn dispatches(context: &Context, size: Size, barriers: bool) -> Result<Repeated, Error> {
     let count = size.pick(10, 10_000);
     let stage = Stage::new(context.device(), "@compute @workgroup_size(1) fn main() {}", &[&[0; 4]], 0)?;
@@ -82,7 +82,7 @@ fn dispatches(context: &Context, size: Size, barriers: bool) -> Result<Repeated,
     Ok(Repeated { amount: f64::from(count), run: Box::new(move || stage.run(&command)) })
 }
 
-/// One tiny dispatch at a time, each waited for.
+/// One tiny dispatch at a time, each with a wait.
 fn submissions(context: &Context, size: Size) -> Result<Repeated, Error> {
     let count = size.pick(10, 1000);
     let stage = Stage::new(context.device(), shader!("increment"), &[&[0; 4]], 0)?;
@@ -101,7 +101,7 @@ fn submissions(context: &Context, size: Size) -> Result<Repeated, Error> {
 /// The value of the shaders' override 0.
 const SALT: u32 = 7;
 
-/// A number that no module had before, so that no cache can help.
+/// A number that no earlier module had, so that caches do not apply.
 fn new_number() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
@@ -122,7 +122,7 @@ fn small_pipelines(context: &Context, size: Size) -> Result<Repeated, Error> {
     Ok(first_uses(stage, size.pick(1, 16), Vec::new(), is_right))
 }
 
-/// Makes pipelines of SPIR-V so many times, and uses each for one workgroup.
+/// Creates `count` pipelines from SPIR-V, and uses each for one workgroup.
 fn first_uses(stage: Stage, count: u32, push: Vec<u32>, is_right: fn(&Stage) -> Result<bool, Error>) -> Repeated {
     let run = move || {
         for _ in 0..count {
@@ -137,7 +137,7 @@ fn first_uses(stage: Stage, count: u32, push: Vec<u32>, is_right: fn(&Stage) -> 
     Repeated { amount: f64::from(count), run: Box::new(run) }
 }
 
-/// The word of a module that says what made it, and means nothing.
+/// The generator's word of a module, which has no meaning for consumers.
 const GENERATOR: usize = 2;
 
 /// A module's words with its buffers bound.
@@ -172,7 +172,7 @@ impl Stage {
         Ok(Self { device: device.clone(), words, layout, set, memories })
     }
 
-    /// From a module of its own.
+    /// Creates a pipeline from a module of its own.
     fn pipeline(&self) -> Result<ComputePipeline, Error> {
         let mut words = self.words.clone();
         if let Some(generator) = words.get_mut(GENERATOR) {
@@ -182,7 +182,7 @@ impl Stage {
         Ok(self.device.create_compute_pipeline(&module, "main", &Specialization::new(), &self.layout)?)
     }
 
-    /// Records so many dispatches of one workgroup, with or without barriers between them.
+    /// Records `count` dispatches of one workgroup, with or without barriers between them.
     fn record(
         &self,
         pipeline: &ComputePipeline,

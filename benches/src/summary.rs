@@ -1,4 +1,4 @@
-//! The table that a run of the benches ends with: figures, ratios, and what was to be reached.
+//! The table at the end of a run: figures, ratios, and targets.
 
 use std::fmt;
 
@@ -9,19 +9,19 @@ use crate::unit::{Limit, Target, Unit, Yardstick};
 /// A line of the table.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Of the kernel or the overhead.
+    /// Name of the kernel or the overhead.
     pub name: &'static str,
-    /// What the figures count.
+    /// Unit of the figures.
     pub unit: Unit,
-    /// What each engine reached, if it was measured.
+    /// The figure of each engine, if it was measured.
     pub engines: Vec<Option<f64>>,
-    /// What plain Rust reached.
+    /// The figure of plain Rust.
     pub plain: Option<f64>,
-    /// What the machine can do at most, and by what it is bound.
+    /// The machine's limit.
     pub limit: Option<f64>,
-    /// By what the limit is given.
+    /// What gives the limit.
     pub bound: Limit,
-    /// What the first engine should reach.
+    /// The target of the first engine.
     pub target: Target,
 }
 
@@ -30,7 +30,7 @@ impl Row {
         self.target.figure(self.limit, self.plain)
     }
 
-    /// How many times the target an engine's figure is: 1 is enough.
+    /// The ratio of an engine's figure to the target: 1 is enough.
     fn reached(&self, figure: Option<f64>) -> Option<f64> {
         Some(self.unit.ratio(figure?, self.goal()?))
     }
@@ -131,7 +131,7 @@ impl fmt::Display for Summary {
     }
 }
 
-/// Three figures or so.
+/// A number with about three digits.
 fn figures(number: f64) -> String {
     match number {
         n if n >= 100.0 => format!("{n:.0}"),

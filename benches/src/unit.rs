@@ -1,4 +1,4 @@
-//! Units of the table, and what a kernel's figure is held against.
+//! Units of the table, and the yardsticks of a kernel's figure.
 
 /// What a figure counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// As it is printed.
+    /// The printed name.
     pub fn name(self) -> String {
         match self {
             Self::Bytes => "GB/s".into(),
@@ -24,7 +24,7 @@ impl Unit {
         }
     }
 
-    /// The figure for so much work in so many seconds.
+    /// The figure for an amount of work in a time.
     pub fn figure(self, amount: f64, seconds: f64) -> f64 {
         match self {
             Self::Bytes | Self::Flops => amount / seconds / 1e9,
@@ -33,22 +33,22 @@ impl Unit {
         }
     }
 
-    /// How much better a figure is than another: above 1 if it is.
+    /// How much better a figure is than another: above 1 if it is better.
     pub fn ratio(self, figure: f64, other: f64) -> f64 {
         if self == Self::Each { other / figure } else { figure / other }
     }
 }
 
-/// What the machine can do at most, for this kind of work.
+/// The machine's limit for a kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// The bandwidth of reading.
+    /// Read bandwidth.
     Read,
-    /// The bandwidth of reading two arrays and writing one.
+    /// Bandwidth of reading two arrays and writing one.
     Triad,
     /// The peak of multiply-adds.
     MultiplyAdd,
-    /// Nothing that is measured here.
+    /// Not measured.
     Unknown,
 }
 
@@ -59,23 +59,23 @@ pub enum Yardstick {
     Limit,
     /// The same work in plain Rust.
     Plain,
-    /// What lavapipe reached at best, in the kernel's unit.
+    /// Lavapipe's best figure, in the kernel's unit.
     Lavapipe(f64),
     /// The unit itself.
     One,
 }
 
-/// The least that a kernel should reach: a multiple of a yardstick.
+/// The target of a kernel: a multiple of a yardstick.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Target {
     /// The multiple.
     pub factor: f64,
-    /// Of what.
+    /// The yardstick.
     pub of: Yardstick,
 }
 
 impl Target {
-    /// The figure to reach, if what it is a multiple of was measured.
+    /// The target figure, if its yardstick was measured.
     pub fn figure(self, limit: Option<f64>, plain: Option<f64>) -> Option<f64> {
         let yardstick = match self.of {
             Yardstick::Limit => limit?,
@@ -86,7 +86,7 @@ impl Target {
         Some(self.factor * yardstick)
     }
 
-    /// As the table says it.
+    /// The name in the table.
     pub fn name(self, unit: Unit) -> String {
         match self.of {
             Yardstick::Limit => format!("{:.0} % of limit", self.factor * 100.0),

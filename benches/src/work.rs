@@ -1,16 +1,16 @@
-//! What a kernel is to the benches: how it is named, prepared, run in two ways and compared.
+//! Interface of a kernel in the benches: its name, preparation, both versions and their comparison.
 
 use spelter::{Buffer, Context, Dispatch, Program};
 
 use crate::Error;
 use crate::unit::{Limit, Target, Unit};
 
-/// How much of a kernel is run.
+/// Size of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// Just enough to tell right from wrong.
+    /// Enough to detect wrong results.
     Small,
-    /// What is measured.
+    /// The measured size.
     Full,
 }
 
@@ -26,27 +26,27 @@ impl Size {
 /// A kernel of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
-    /// As in the table.
+    /// Name in the table.
     pub name: &'static str,
-    /// What its figures count.
+    /// Unit of its figures.
     pub unit: Unit,
-    /// What bounds it.
+    /// Its limiting resource.
     pub limit: Limit,
-    /// What it should reach.
+    /// Its target.
     pub target: Target,
-    /// Makes its input, its buffers and its program.
+    /// Creates its input, its buffers and its program.
     pub prepare: fn(&Context, Size) -> Result<Prepared, Error>,
 }
 
-/// A kernel that only needs to be run.
+/// A kernel that is ready to run.
 pub type Prepared = Box<dyn Work>;
 
-/// What one run of a kernel amounts to.
+/// The cost of one run of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// In the kernel's unit: bytes, operations, things.
+    /// In the kernel's unit: bytes, operations, items.
     pub amount: f64,
-    /// Bytes that must go through memory.
+    /// Bytes of memory traffic.
     pub bytes: f64,
     /// Bytes of all buffers together.
     pub working_set: usize,
@@ -54,21 +54,21 @@ pub struct Cost {
 
 /// A prepared kernel.
 pub trait Work {
-    /// What one run amounts to.
+    /// The cost of one run.
     fn cost(&self) -> Cost;
 
     /// Records one run on the context.
     fn record(&self) -> Result<(), Error>;
 
-    /// The same in plain Rust, on all processors.
+    /// Runs the same in plain Rust, on all processors.
     fn plain(&mut self);
 
-    /// Whether both have the same answer, after equally many runs of each. Waits for what was recorded.
+    /// Compares both results, after equally many runs of each. Waits for recorded work.
     fn compare(&self) -> Result<(), Error>;
 }
 
 impl Kernel {
-    /// Prepares the kernel, runs it in both ways, and compares.
+    /// Prepares the kernel, runs both versions, and compares.
     pub fn checked(&self, context: &Context, size: Size) -> Result<Prepared, Error> {
         let wrong = |error: Error| format!("{}: {error}", self.name);
         let mut work = (self.prepare)(context, size).map_err(wrong)?;

@@ -1,4 +1,4 @@
-//! Every kernel and every overhead of the benches, small and once: all engines give plain Rust's answers.
+//! Every kernel and every overhead of the benches, small and once: all engines give the results of plain Rust.
 
 use spelter_benches::engine::engines;
 use spelter_benches::kernels;

@@ -1,19 +1,19 @@
-//! A test file: a shader with what to run it on and what must come out, in its comments.
+//! A test file: a shader with its input and expected output in comments.
 //!
 //! | directive | meaning |
 //! |---|---|
-//! | `groups: 2,1,1` | workgroups; 1 where left out |
-//! | `entry: main` | entry point; the only one where left out |
+//! | `groups: 2,1,1` | workgroups; 1 if omitted |
+//! | `entry: main` | entry point; the only one if omitted |
 //! | `spec: 3=17 4=1.5 5=true` | specialization constants |
 //! | `push: u32 1 f32 0.5` | push constants |
 //! | `bind 0.1: u32 1,2,3` | contents of set 0, binding 1; `bind 0.1[2]:` of the array element 2 |
-//! | `address 0.0@8: 0.1@16` | the 8 bytes from byte 8 of set 0, binding 0 are the address of byte 16 of set 0, binding 1; afterwards they are 0 again |
+//! | `address 0.0@8: 0.1@16` | bytes 8 to 15 of binding 0.0 hold the address of byte 16 of 0.1; afterwards 0 |
 //! | `expect 0.1: u32 2,4` | contents afterwards, from the start; `expect 0.1@64:` from byte 64 |
-//! | `error: text` | the shader must be refused with a message that contains this |
+//! | `error: text` | the shader must be rejected with a message that contains this |
 //!
-//! Images and samplers are declared as [`crate::images`] says.
+//! [`crate::images`] documents declarations of images and samplers.
 //!
-//! Several lines for one `bind` or `expect` continue each other. Lists are as in [`crate::values`].
+//! Several lines for one `bind` or `expect` continue each other. [`crate::values`] documents lists.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ pub struct Expect {
     pub slot: Slot,
     /// Byte offset of the first word.
     pub offset: usize,
-    /// What.
+    /// The expected words.
     pub words: Vec<Word>,
 }
 
@@ -70,11 +70,11 @@ pub struct Case {
     pub samplers: BTreeMap<Slot, Sampler>,
     /// Slots that are texel buffers.
     pub texels: BTreeMap<Slot, Format>,
-    /// Addresses among the contents: where, and of what.
+    /// Addresses among the contents: the place, and the place whose address it is.
     pub addresses: Vec<[(Slot, usize); 2]>,
     /// Contents of buffers afterwards.
     pub expects: Vec<Expect>,
-    /// What the refusal must say.
+    /// Text of the expected error.
     pub error: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Runs a test file on every engine and compares: what is expected, and the engines with each other.
+//! Runs a test file on every engine and compares the outputs with the expectations and with each other.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU32;
@@ -18,10 +18,10 @@ use crate::values::{self, Kind};
 /// Contents of buffers as words.
 pub type Memory = BTreeMap<Slot, Vec<u32>>;
 
-/// Mismatches shown for each line of expectations.
+/// Mismatches that are shown for each line of expectations.
 const SHOWN: usize = 8;
 
-/// Runs the case; the error lists everything that is wrong.
+/// Runs the case; the error lists all mismatches.
 pub fn check(case: &Case) -> Result<(), String> {
     let kernel = match (front(case), &case.error) {
         (Ok(kernel), None) => kernel,
@@ -59,7 +59,7 @@ pub fn check(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// The kernel of a case, or the front end's refusal.
+/// The kernel of a case, or the front end's error.
 pub fn front(case: &Case) -> Result<Kernel, Error> {
     let module = if case.is_wgsl() {
         Module::from_wgsl(&case.text)?
@@ -71,7 +71,7 @@ pub fn front(case: &Case) -> Result<Kernel, Error> {
         None => module.entry_points().next().unwrap_or("main").to_owned(),
     };
     let mut kernel = module.kernel(&entry, &case.specialization)?;
-    // As a layout would: as many elements as the case binds.
+    // As a pipeline layout would: as many elements as the case binds.
     kernel.size_runtime_arrays(|data| {
         let slots = case.binds.keys().chain(case.images.keys()).chain(case.samplers.keys());
         let own = slots.filter(|slot| (slot.set, slot.binding) == (data.set, data.binding));
@@ -136,7 +136,7 @@ fn images(case: &Case, slots: &mut BTreeMap<Slot, GuestSlice>) -> Result<BTreeMa
     for (slot, image) in &case.images {
         let words = case.binds.get(slot).map(Vec::as_slice).unwrap_or_default();
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.bits.to_le_bytes()).collect();
-        // The last word may be longer than the texels.
+        // The last word may extend past the texels.
         let all = image.fill(&[])?.memory;
         bytes.truncate(image.read(all)?.len());
         let view = image.fill(&bytes)?;
@@ -154,7 +154,7 @@ fn images(case: &Case, slots: &mut BTreeMap<Slot, GuestSlice>) -> Result<BTreeMa
     Ok(images)
 }
 
-/// One slice for each descriptor of the kernel; what a case does not bind is empty.
+/// One slice for each descriptor of the kernel; unbound ones are empty.
 pub fn descriptors(kernel: &Kernel, slots: &BTreeMap<Slot, GuestSlice>) -> Vec<GuestSlice> {
     wanted(kernel).map(|slot| slots.get(&slot).copied().unwrap_or(GuestSlice::EMPTY)).collect()
 }
@@ -169,7 +169,7 @@ fn words(slice: GuestSlice) -> Vec<u32> {
     (0..slice.len() / 4).map(|at| slice.load_u32(at * 4)).collect()
 }
 
-/// The relative error that lowering may bring into floats of the test files.
+/// Relative error of floats that lowering may cause in the test files.
 const ROUGHLY: f32 = 1e-6;
 
 fn compare(case: &Case, engine: &str, memory: &Memory) -> Result<(), String> {
@@ -177,7 +177,7 @@ fn compare(case: &Case, engine: &str, memory: &Memory) -> Result<(), String> {
     if wrong.is_empty() { Ok(()) } else { Err(format!("{engine}: wrong contents\n{}", wrong.join("\n"))) }
 }
 
-/// What is wrong with the contents of buffers afterwards, floats that differ in their last bits excepted.
+/// Mismatches of the contents of buffers, except for floats that differ in their last bits.
 pub fn compare_roughly(case: &Case, engine: &str, memory: &Memory) -> Result<(), String> {
     let mut case = case.clone();
     for word in case.expects.iter_mut().flat_map(|expect| &mut expect.words) {
@@ -204,13 +204,13 @@ fn mismatch(case: &Case, expect: &Expect, memory: &Memory) -> Option<String> {
     (!wrong.is_empty()).then(|| lines.chain(rest).collect::<Vec<_>>().join("\n"))
 }
 
-/// The words that an expectation is about; `None` where the buffer is too small or not bound.
+/// The words that an expectation covers; `None` past the end of the buffer or if it is not bound.
 fn actual(expect: &Expect, memory: &Memory) -> Option<Vec<u32>> {
     let from = expect.offset / 4;
     Some(memory.get(&expect.slot)?.get(from..from + expect.words.len())?.to_vec())
 }
 
-/// Whether two runs gave the same, but for which NaN a float is.
+/// Whether two runs gave the same, except for which NaN a float is.
 fn agree(expected: &Memory, got: &Memory) -> bool {
     let nan = |word: u32| f32::from_bits(word).is_nan();
     let same = |(a, b): (&u32, &u32)| a == b || nan(*a) && nan(*b);

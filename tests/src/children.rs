@@ -1,4 +1,4 @@
-//! What child processes print, line by line, for a parent that listens to many.
+//! The output of child processes, line by line, for a parent of many.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Child;
@@ -6,8 +6,8 @@ use std::sync::mpsc::Sender;
 
 use serde_json::Value;
 
-/// Sends each line of a child that is JSON, with the number of its job, and `None` when the child has ended. `None` if its
-/// output is not a pipe.
+/// Sends each line of a child that is JSON, with the number of its job, and `None` when the child has ended. Returns
+/// `None` if its output is not a pipe.
 pub fn listen(process: &mut Child, job: usize, sender: &Sender<(usize, Option<Value>)>) -> Option<()> {
     let output = process.stdout.take()?;
     let sender = sender.clone();

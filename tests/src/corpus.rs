@@ -36,7 +36,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The SPIR-V of a test file: assembled, or as naga writes it.
+/// The SPIR-V of a test file: assembled, or translated by naga.
 pub fn spirv(case: &Case) -> Result<Vec<u32>, Error> {
     if !case.is_wgsl() {
         return spvasm::assemble(&case.text);

@@ -1,4 +1,4 @@
-//! What runs kernels: every engine in the list runs every test file, and all must agree.
+//! Engines: every one runs every test file, and all must agree.
 
 use spelter_shaders::back::x86::{self, Isa, Registers};
 use spelter_shaders::back::{Code, Scratch, Workgroups};
@@ -8,7 +8,7 @@ use spelter_shaders::{opt, simd, vectorize};
 
 use crate::range_checks::held;
 
-/// Makes a kernel ready to run.
+/// Prepares a kernel for execution.
 pub type Prepare = fn(&Kernel) -> Box<dyn Code>;
 
 /// A way to run a kernel.
@@ -16,10 +16,10 @@ pub type Prepare = fn(&Kernel) -> Box<dyn Code>;
 pub struct Engine {
     /// Name for messages.
     pub name: &'static str,
-    /// Makes a kernel ready.
+    /// Prepares a kernel.
     pub prepare: Prepare,
-    /// Makes a kernel ready that is lowered already, if the engine is one that lowers kernels: after passes that may
-    /// change the last bits of floats.
+    /// Prepares a kernel that is already lowered, if the engine lowers kernels: after passes that may change the last
+    /// bits of floats.
     pub of_lowered: Option<Prepare>,
 }
 
@@ -35,7 +35,7 @@ impl Engine {
     }
 }
 
-/// An engine that takes lowered kernels, with what it does to them.
+/// An engine that lowers kernels, with its preparation.
 macro_rules! compiled {
     ($name:literal, $isa:ident, $of_lowered:expr) => {
         Engine {
@@ -49,7 +49,7 @@ macro_rules! compiled {
     };
 }
 
-/// All engines of this machine; the first is the oracle.
+/// All engines of this machine; the first is the reference interpreter.
 pub fn engines() -> Vec<Engine> {
     let mut engines = interpreters();
     for isa in Isa::available() {
@@ -80,18 +80,19 @@ fn interpreters() -> Vec<Engine> {
     ]
 }
 
-/// What is chosen by the kernel's size or shape otherwise, and has to be right for all kernels.
+/// Decisions that otherwise depend on the kernel's size or shape, and must be right for all kernels.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Variant {
     Plain,
-    /// Subgroups run in pairs wherever they can, and all blocks get the scheduler's order.
+    /// Unroll and jam wherever it is possible, and scheduling of all blocks.
     Interleave,
-    /// Registers are assigned in one pass, as for huge kernels.
+    /// One-pass register allocation, as for huge kernels.
     OnePass,
 }
 
-/// Machine code of a kernel that is lowered: every form on the way is verified. What cannot be compiled fails, since users'
-/// kernels look the same; but mutants of control flow may be what no valid shader is, and unaligned variables are for the interpreter.
+/// Machine code of a lowered kernel: every form on the way is verified. A kernel that cannot be compiled is a failure,
+/// since users' kernels look the same; exceptions are mutants with control flow that no valid shader has, and
+/// unaligned variables, which only the interpreter supports.
 fn machine_code(kernel: &Kernel, isa: Isa, variant: Variant) -> Box<dyn Code> {
     let mut wide = match vectorize::widen(kernel) {
         Ok(wide) => wide,
@@ -120,7 +121,8 @@ fn machine_code(kernel: &Kernel, isa: Isa, variant: Variant) -> Box<dyn Code> {
     Box::new(program.unwrap_or_else(|error| panic!("{error}\n{kernel}\n{wide}")))
 }
 
-/// What machine code for an instruction set is made of: the interpreter gives the same bits for it as machine code does.
+/// The input of machine code for an instruction set: the interpreter computes the same bits from it as machine code
+/// does.
 pub fn lowered(kernel: &Kernel, isa: Option<Isa>) -> Kernel {
     let floats = isa.map_or(Floats::EXACT, |isa| Floats::EXACT.on(isa));
     compile::lower(kernel, floats, |step, after| {
@@ -128,7 +130,7 @@ pub fn lowered(kernel: &Kernel, isa: Option<Isa>) -> Kernel {
     })
 }
 
-/// A kernel printed and parsed again: nothing that matters may be lost.
+/// A kernel printed and parsed again.
 fn through_text(kernel: &Kernel) -> Kernel {
     let text = kernel.to_string();
     let parsed = Kernel::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -136,7 +138,7 @@ fn through_text(kernel: &Kernel) -> Kernel {
     parsed
 }
 
-/// A kernel after all passes, each of which must leave one that is valid.
+/// A kernel after all passes, each of which must leave a valid one.
 fn optimised(kernel: &Kernel) -> Kernel {
     let mut kernel = kernel.clone();
     opt::optimize(&mut kernel, |pass, after| {
@@ -145,8 +147,8 @@ fn optimised(kernel: &Kernel) -> Kernel {
     kernel
 }
 
-/// Barriers before everything that touches memory make the interpreter change from one invocation to the next there: of
-/// a subgroup or of the workgroup.
+/// Barriers before every memory access make the interpreter switch to the next invocation there, within a subgroup or
+/// the workgroup.
 pub fn interleaved(kernel: &Kernel, execution: Scope) -> Kernel {
     let mut kernel = kernel.clone();
     for &block in &kernel.layout {
@@ -167,7 +169,7 @@ pub fn interleaved(kernel: &Kernel, execution: Scope) -> Kernel {
     kernel
 }
 
-/// Runs all workgroups of a dispatch in order, up to one that is not done.
+/// Runs all workgroups of a dispatch in order, until one is stopped.
 pub fn dispatch(
     code: &dyn Code,
     args: &spelter_shaders::abi::DispatchArgs<'_>,

@@ -1,4 +1,4 @@
-//! Images and samplers of test files: how they are declared, filled and read back.
+//! Images and samplers of test files: declaration, contents and read-back.
 //!
 //! | directive | meaning |
 //! |---|---|
@@ -6,14 +6,15 @@
 //! | `texels 0.1: r32_uint` | the words bound there are a texel buffer |
 //! | `sampler 0.2: linear mip=linear repeat border=white lod=0..4 bias=0.5 compare=less unnormalized` | a sampler |
 //!
-//! `bind` and `expect` of an image have its texels' bytes without gaps: level by level, in each layer by layer, row by row.
+//! `bind` and `expect` of an image have its texels' bytes without gaps: level by level, in each layer by layer, row by
+//! row.
 
 use std::ops::Range;
 
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::{Compare, Extent, Filter, Format, Layout, Rows, Sampler, Swizzle, View, Wrap};
 
-/// An image as a test declares it.
+/// An image as declared by a test.
 #[derive(Clone, Copy, Debug)]
 pub struct ImageDecl {
     /// Format of the texels.
@@ -22,18 +23,18 @@ pub struct ImageDecl {
     pub extent: Extent,
     /// Whether it is a 3D image.
     pub volume: bool,
-    /// What the shader sees.
+    /// The component mapping.
     pub swizzle: [Swizzle; 4],
 }
 
-/// The format of that name, in any case.
+/// The format with that name, case-insensitive.
 pub fn format(name: &str) -> Result<Format, String> {
     let found = Format::NAMED.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
     found.map(|(_, format)| *format).ok_or_else(|| format!("`{name}` is no format with a name"))
 }
 
 impl ImageDecl {
-    /// Reads what follows `image SLOT:`.
+    /// Parses the text after `image SLOT:`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parts = text.split_whitespace();
         let kind = parts.next().unwrap_or_default();
@@ -84,7 +85,7 @@ impl ImageDecl {
         Ok(rows)
     }
 
-    /// Memory with those texels, 0 where there are too few, and the view of all of it.
+    /// Memory with those texels, 0 where there are too few, and a view of the whole image.
     pub fn fill(&self, bytes: &[u8]) -> Result<View, String> {
         let layout = self.layout()?;
         let memory = GuestSlice::leak(layout.bytes as usize);
@@ -114,7 +115,7 @@ impl ImageDecl {
     }
 }
 
-/// Reads what follows `sampler SLOT:`.
+/// Parses the text after `sampler SLOT:`.
 pub fn sampler(text: &str) -> Result<Sampler, String> {
     let mut sampler = Sampler { max_lod: 1000.0, ..Sampler::DEFAULT };
     for part in text.split_whitespace() {

@@ -1,7 +1,7 @@
-//! Tests that cross crates, by what a user does.
+//! Tests across crates, from a user's point of view.
 //!
-//! `kernels/**` holds shaders with their input and answers in comments; [`case`] reads them, [`engine`] lists what runs
-//! them, [`check`] compares. The tests themselves are in `tests/`.
+//! `kernels/**` holds shaders with their input and expected output in comments; [`case`] reads them, [`engine`] lists
+//! the engines, [`check`] compares. The tests themselves are in `tests/`.
 
 pub mod case;
 pub mod check;

@@ -1,9 +1,10 @@
-//! Roughly broken WGSL texts: bytes and tokens go, come and change places, numbers become limits, parts are repeated until a text is long,
-//! nested until it is deep, or named until they are many, and declarations of one text meet those of another.
+//! Mutated WGSL texts: bytes and tokens are removed, inserted and moved, numbers become limits, parts are repeated
+//! until a text is long, nested until it is deep, or renamed until there are many, and declarations of two texts are
+//! mixed.
 
 use crate::mutate::{self, Rng};
 
-/// Numbers, names and constructs at which front ends stumble.
+/// Numbers, names and constructs that are difficult for front ends.
 const PIECES: [&str; 40] = [
     "0",
     "-1",
@@ -47,10 +48,10 @@ const PIECES: [&str; 40] = [
     "\u{0}é\u{200e}",
 ];
 
-/// A mutant of a text, which grows to `most` bytes; `other` is one whose parts it may take.
+/// A mutant of a text, which grows to at most `most` bytes; `other` is a text whose parts it may use.
 pub fn text(source: &str, other: &str, most: usize, seed: u64) -> String {
     let mut rng = Rng::new(seed);
-    // Few changes leave more that is understood; many reach what nobody thought of.
+    // Few changes leave more that is understood; many reach rare combinations.
     let changes = [1, 1, 1, 2, 3, 8][rng.below(6)];
     let mut text = source.to_owned();
     for _ in 0..changes {
@@ -117,7 +118,7 @@ fn doubled(rng: &mut Rng) -> String {
     if local { format!("fn zz() {{ {text} {uses} }}\n") } else { format!("{text}fn zz() {{ {uses} }}\n") }
 }
 
-/// Another number in the place of one.
+/// Replaces a number by another one.
 fn number(text: &str, rng: &mut Rng) -> String {
     let starts: Vec<usize> = text.match_indices(|c: char| c.is_ascii_digit()).map(|(at, _)| at).collect();
     if starts.is_empty() {

@@ -1,9 +1,9 @@
-//! Kernels whose invocations change places: who came first in a workgroup comes last, which shows races that hang on that order.
+//! Kernels with the order of invocations in a workgroup reversed, which exposes races that depend on that order.
 
 use spelter_shaders::ir::{BuiltIn, Inst, InstData, Kernel, Op, Type, Value, ValueDef};
 
-/// The kernel with every workgroup's invocations the other way round in each dimension. `None` where that is another
-/// kernel: subgroups are made of invocations next to each other.
+/// The kernel with every workgroup's invocations reversed in each dimension. `None` if that would change its meaning:
+/// subgroups consist of consecutive invocations.
 pub fn mirrored(kernel: &Kernel) -> Option<Kernel> {
     let of_subgroups = |data: &InstData| match data {
         InstData::Subgroup { .. } => true,
@@ -36,7 +36,7 @@ pub fn mirrored(kernel: &Kernel) -> Option<Kernel> {
     Some(kernel)
 }
 
-/// What a built-in becomes, with what that needs before it.
+/// The replacement of a built-in, with the instructions that compute it.
 fn from_the_end(kernel: &mut Kernel, insts: &mut Vec<Inst>, builtin: BuiltIn, component: u8) -> InstData {
     let same = InstData::BuiltIn { builtin, component };
     let size = kernel.workgroup_size[usize::from(component)];
@@ -52,7 +52,7 @@ fn from_the_end(kernel: &mut Kernel, insts: &mut Vec<Inst>, builtin: BuiltIn, co
         BuiltIn::LocalInvocationIndex => push(constant(kernel.workgroup_size.iter().product::<u32>() - 1)),
         BuiltIn::LocalInvocationId => push(constant(size - 1)),
         BuiltIn::GlobalInvocationId => {
-            // First and last of the workgroup, together.
+            // Sum of the first and the last of the workgroup.
             let (twice, rest) = (push(constant(2 * size)), push(constant(size - 1)));
             let group = push(InstData::BuiltIn { builtin: BuiltIn::WorkgroupId, component });
             let first = push(InstData::Pure { op: Op::IMul, args: [group, twice].as_slice().into() });
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use crate::engine;
 
-    /// What eight workgroups of 4 x 2 leave in 64 words.
+    /// The 64 words that eight workgroups of 4 x 2 write.
     fn words(kernel: &Kernel) -> Vec<u32> {
         verify(kernel).unwrap_or_else(|error| panic!("{error}\n{kernel}"));
         let out = GuestSlice::leak(256);

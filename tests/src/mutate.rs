@@ -1,6 +1,6 @@
-//! Broken shaders: each mutant is made from a module or a text and a seed, and the same again from the same.
+//! Mutants: each is made from a module or a text and a seed, reproducibly.
 
-/// A small generator (SplitMix64): the same numbers on every machine and for every version of any crate.
+/// A small generator (SplitMix64): the same numbers on every machine and with every version of any crate.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
@@ -24,21 +24,21 @@ impl Rng {
         self.bits() as usize % bound.max(1)
     }
 
-    /// One of a list that is not empty.
+    /// An element of a list that is not empty.
     pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len())]
     }
 }
 
-/// Words that break assumptions: limits, signs, sizes.
+/// Boundary values: limits, signs, sizes.
 const WORDS: [u32; 14] = [0, 1, 2, 3, 4, 16, 31, 32, 255, 65_535, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, 0xffff_ffff];
 
-/// A mutant of a SPIR-V module: one to three changes.
+/// A mutant of a SPIR-V module, with one to three changes.
 pub fn words(module: &[u32], seed: u64) -> Vec<u32> {
     let mut rng = Rng::new(seed);
     let mut words = module.to_vec();
     for _ in 0..=rng.below(3) {
-        // Most rough changes are refused by the first look; gentle ones come further.
+        // Most large changes are rejected by the first check; small ones get further.
         if rng.below(4) == 0 { change(&mut words, &mut rng) } else { adjust(&mut words, &mut rng) }
     }
     words
@@ -98,7 +98,7 @@ fn change(words: &mut Vec<u32>, rng: &mut Rng) {
         }
         1 => words[operand] ^= 1 << rng.below(32),
         2 => words[operand] = rng.pick(&WORDS),
-        // An id, most likely: the bound is the fourth word.
+        // Probably an id: the bound is the fourth word.
         3..=5 => words[operand] = rng.below(words[3].min(1 << 16) as usize) as u32,
         6 => words[operand] = words[operand].wrapping_add(rng.pick(&[1, u32::MAX])),
         7 => words[at] = words[at] & 0xffff_0000 | words[rng.pick(&instructions).0] & 0xffff,
@@ -129,7 +129,7 @@ fn change(words: &mut Vec<u32>, rng: &mut Rng) {
     }
 }
 
-/// Start and length of each instruction, as far as the lengths make sense.
+/// Start and length of each instruction, as far as the lengths are consistent.
 fn instructions(words: &[u32]) -> Vec<(usize, usize)> {
     let mut at = 5;
     let mut list = Vec::new();
@@ -144,7 +144,7 @@ fn instructions(words: &[u32]) -> Vec<(usize, usize)> {
     list
 }
 
-/// What a text mutant may gain.
+/// Tokens that a text mutant may gain.
 const TOKENS: [&str; 30] = [
     "0",
     "1u",
@@ -178,7 +178,7 @@ const TOKENS: [&str; 30] = [
     "@id(0) override",
 ];
 
-/// A mutant of a WGSL text: one to three tokens are deleted, doubled, moved, replaced or joined by others.
+/// A mutant of a WGSL text: one to three tokens are deleted, doubled, moved, replaced or inserted.
 pub fn text(source: &str, seed: u64) -> String {
     let mut rng = Rng::new(seed);
     let mut tokens: Vec<&str> = tokens(source);
@@ -197,7 +197,7 @@ pub fn text(source: &str, seed: u64) -> String {
     tokens.concat()
 }
 
-/// Words, white space and single signs, comments left out.
+/// Words, white space and single signs, without comments.
 fn tokens(source: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     for line in source.split_inclusive('\n').filter(|line| !line.starts_with("//")) {

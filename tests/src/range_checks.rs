@@ -1,15 +1,15 @@
-//! Kernels that hold themselves to what the range analysis says: bounds checks are dropped on its word alone.
+//! Instrumented kernels that check the results of the range analysis, on which the removal of bounds checks depends.
 
 use spelter_shaders::analysis::{Range, Ranges};
 use spelter_shaders::ir::{
     Access, Binding, BindingKind, Block, BufferSpace, Inst, InstData, Kernel, Op, Place, Type, Value, ValueDef,
 };
 
-/// What a kernel stores that was wrong about a value.
+/// Stored by a kernel if the analysis was wrong about a value.
 const WRONG: u32 = 0xbad0_bad0;
 
-/// The kernel, with a test of every `i32` operand against what is known of it where it is used: where one is wrong, the first
-/// word of the first storage buffer becomes `0xbad0bad0`. A kernel that writes no buffer stays as it is.
+/// The kernel, with a test of every `i32` operand against its range at the use: if one is wrong, the first word of the
+/// first storage buffer becomes `0xbad0bad0`. A kernel that writes no buffer is unchanged.
 pub fn held(kernel: &Kernel) -> Kernel {
     let mut kernel = kernel.clone();
     let writable = |binding: &Binding| {
@@ -33,7 +33,7 @@ pub fn held(kernel: &Kernel) -> Kernel {
     kernel
 }
 
-/// Appends instructions to a block that is written anew.
+/// Appends instructions to a block that is being rewritten.
 struct Writer<'k> {
     kernel: &'k mut Kernel,
     insts: Vec<Inst>,
@@ -56,7 +56,7 @@ impl Writer<'_> {
         self.push(InstData::Pure { op, args: args.into() }, op.result())
     }
 
-    /// Whether the value is none of those that the analysis expects, as a `bool`; nothing if it expects any.
+    /// Whether the value is outside of its range, as a `bool`; `None` if the range is unbounded.
     fn is_wrong(&mut self, ranges: &Ranges, block: Block, value: Value) -> Option<Value> {
         if self.kernel.ty(value) != Type::I32 || self.kernel.constant(value).is_some() {
             return None;
@@ -77,7 +77,7 @@ impl Writer<'_> {
         Some(self.pure(Op::LOr, &[outside, odd]))
     }
 
-    /// Stores to the buffer's first word if one of these is true, else beyond its end.
+    /// Stores to the buffer's first word if one of these is true, otherwise beyond its end.
     fn store_if_any(&mut self, binding: Binding, wrong: Vec<Value>) {
         let Some(any) = wrong.into_iter().reduce(|a, b| self.pure(Op::LOr, &[a, b])) else { return };
         let zero = self.constant(0);

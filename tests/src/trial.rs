@@ -1,4 +1,4 @@
-//! What hostile shaders go through: the front end, each kernel, each engine, and a run that is stopped soon.
+//! The path of hostile shaders: front end, each kernel, each engine, and a run that is stopped soon.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU32;
@@ -12,7 +12,7 @@ use crate::case::{Case, Slot};
 use crate::check;
 use crate::engine::{self, Engine};
 
-/// The buffers of a test file, for kernels that are made of it.
+/// The buffers of a test file, for kernels that are derived from it.
 #[derive(Debug)]
 pub struct Trial {
     slots: BTreeMap<Slot, GuestSlice>,
@@ -20,13 +20,13 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Memory for a case's buffers, which is never given back.
+    /// Memory for a case's buffers, which is leaked.
     pub fn new(case: &Case) -> Self {
         let slots = case.binds.iter().map(|(slot, words)| (*slot, GuestSlice::leak(words.len() * 4))).collect();
         Self { slots, engines: engine::engines() }
     }
 
-    /// Every kernel of the module on every engine. `runs` is called before each run, which `stop` ends.
+    /// Runs every kernel of the module on every engine. `runs` is called before each run, which `stop` ends.
     pub fn run(&self, case: &Case, module: &Module, stop: &AtomicU32, runs: impl Fn()) {
         for entry in module.entry_points() {
             let Ok(kernel) = module.kernel(entry, &case.specialization) else { continue };

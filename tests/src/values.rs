@@ -1,7 +1,7 @@
-//! Typed 32-bit words as the test files write them: `u32 1,2 0*8 f32 0.5 nan`.
+//! Typed 32-bit words in test files: `u32 1,2 0*8 f32 0.5 nan`.
 //!
-//! A type word holds until the next one. `3*16` is sixteen threes, `zeros 64` is 64 bytes, `_` is a word that is not
-//! compared, `f32~1e-6` compares with a relative tolerance, a hexadecimal number is the bits themselves.
+//! A type applies until the next one. `3*16` is sixteen threes, `zeros 64` is 64 bytes, `_` is a word that is not
+//! compared, `f32~1e-6` compares with a relative tolerance, a hexadecimal number gives the bits.
 
 /// How a word is written and compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,7 +27,7 @@ pub struct Word {
     pub bits: u32,
 }
 
-/// Reads a list.
+/// Parses a list.
 pub fn parse(text: &str) -> Result<Vec<Word>, String> {
     let mut words = Vec::new();
     let mut kind = None;
@@ -87,7 +87,7 @@ impl Kind {
         }
     }
 
-    /// A word of this kind as the lists write it.
+    /// A word of this kind in the syntax of lists.
     pub fn show(self, bits: u32) -> String {
         match self {
             Self::U32 => bits.to_string(),
@@ -103,7 +103,7 @@ impl Kind {
 }
 
 impl Word {
-    /// Whether `got` is what this word expects.
+    /// Whether `got` satisfies the expectation.
     pub fn accepts(self, got: u32) -> bool {
         let (want, have) = (f32::from_bits(self.bits), f32::from_bits(got));
         match self.kind {

@@ -1,23 +1,23 @@
-//! A watchdog for hostile inputs: it stops kernels that loop for ever and ends the process, with the name of the input,
-//! when anything else hangs or memory runs away.
+//! A watchdog for hostile inputs: it stops endless kernels, and ends the process, with the name of the input, if
+//! anything else hangs or memory grows without bound.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often the watchdog looks.
+/// Interval of the watchdog.
 const TICK: Duration = Duration::from_millis(4);
 
-/// Looks after which an input counts as hung: a minute.
+/// Ticks after which an input counts as hung: a minute.
 const HUNG: u64 = 15_000;
 
-/// Memory of the whole process that no input may reach.
+/// Memory limit of the whole process.
 const MAX_BYTES: u64 = 3 << 30;
 
-/// One thread that works through inputs.
+/// A thread that handles inputs.
 #[derive(Debug, Default)]
 pub struct Watched {
-    /// To be given to kernels: set when the current one has run for a tick or two.
+    /// The stop flag for kernels: set when the current one has run for a tick or two.
     pub stop: AtomicU32,
     current: Mutex<String>,
     /// Counts inputs.
@@ -28,7 +28,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// A new input, named for messages.
+    /// Starts a new input, named for messages.
     pub fn begin(&self, name: String) {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = name;
         self.running.store(0, Relaxed);
@@ -36,12 +36,12 @@ impl Watched {
         self.serial.fetch_add(1, Relaxed);
     }
 
-    /// The input's kernel runs from now on: the watchdog may stop it.
+    /// Reports that the input's kernel runs from now on: the watchdog may stop it.
     pub fn runs(&self) {
         self.running.store(1, Relaxed);
     }
 
-    /// What is being worked on.
+    /// The current input.
     pub fn name(&self) -> String {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -86,7 +86,7 @@ pub fn run(work: impl Fn(usize, usize, &Watched) + Sync) {
     });
 }
 
-/// Counts a thread as ended, whether it returned or panicked.
+/// Counts a thread as ended, by return or panic.
 struct Done<'a>(&'a AtomicU64);
 
 impl Drop for Done<'_> {
@@ -101,7 +101,7 @@ fn give_up(message: &str) -> ! {
     std::process::exit(101)
 }
 
-/// Memory in use, where the system says it the way Linux does.
+/// Memory in use, on systems that report it as Linux does.
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

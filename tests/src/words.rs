@@ -1,5 +1,5 @@
-//! Kernels that load words of one buffer and store them to another, on every engine: each word may become what any of the
-//! invocations that store it found.
+//! Kernels that load words of one buffer and store them to another, on every engine: each word must be the value of
+//! any of the invocations that store it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU32;
@@ -11,17 +11,17 @@ use spelter_shaders::guest::GuestSlice;
 
 use crate::engine;
 
-/// What the first buffer has at a word.
+/// Contents of the first buffer.
 pub fn source(word: u32) -> u32 {
     7 * word + 3
 }
 
-/// What the second buffer can have in the end, by its words; 0 at all others.
+/// Allowed contents of the second buffer, by word; 0 for all others.
 #[derive(Clone, Debug, Default)]
 pub struct Allowed(BTreeMap<u32, Vec<u32>>);
 
 impl Allowed {
-    /// An invocation stores it.
+    /// An invocation stores this value.
     pub fn store(&mut self, word: u32, value: u32) {
         self.0.entry(word).or_default().push(value);
     }
@@ -37,7 +37,7 @@ impl Allowed {
     }
 }
 
-/// Memory with guards behind: the slice is part of it.
+/// Memory with guards after it: the slice is a part of it.
 pub fn memory(bytes: u32, fill: impl Fn(u32) -> u8) -> (GuestSlice, GuestSlice) {
     let all = GuestSlice::leak(bytes as usize + 64);
     (0..bytes + 64).for_each(|at| all.store_u8(at.into(), fill(at)));
@@ -49,11 +49,11 @@ pub fn contents(slice: GuestSlice) -> Vec<u8> {
     (0..slice.len()).map(|at| slice.load_u8(at)).collect()
 }
 
-/// Runs a WGSL kernel on buffers of so many words, the first full of [`source`]; what an engine did wrong.
+/// Runs a WGSL kernel on buffers of this many words, the first filled with [`source`]; returns an engine's fault.
 ///
 /// # Errors
 ///
-/// The text has a fault, or an engine stored what is not allowed.
+/// The text is invalid, or an engine stored a value that is not allowed.
 pub fn run(
     text: &str,
     words: u32,

@@ -1,7 +1,8 @@
-//! Loads and stores by addresses, at random places in and around random buffers: engines against their meaning in Rust.
+//! Loads and stores by buffer device addresses, at random places in and around random buffers: engines compared with
+//! their semantics in Rust.
 //!
-//! Addresses that all invocations share and such that each has for itself; elements of several sizes behind them, indices with a sign; buffers
-//! of any length, so that rows and elements straddle their ends, and gaps between them.
+//! Uniform addresses and varying ones; elements of several sizes, signed indices; buffers of any length, so that rows
+//! and elements straddle their ends, and gaps between them.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -17,35 +18,36 @@ use spelter_shaders::guest::GuestSlice;
 /// Invocations.
 const COUNT: usize = 48;
 
-/// Results of each.
+/// Results per invocation.
 const RESULTS: usize = 18;
 
-/// Bytes that are read, and behind them as many that are written by one address, by elements, and by an address for each.
+/// Bytes that are read, followed by as many that are written by a uniform address, by elements, and by varying
+/// addresses.
 const PART: u64 = 4096;
 
-/// Where addresses to read from are: what is read by indices from there on is in the first part, too.
+/// Range of addresses for reads: what is read by indices from there is in the first part, too.
 const FROM: (u64, u64) = (0, PART / 4);
 
-/// A piece of memory and what an access by an address does there.
+/// The address ranges of memory, and the effect of an access by address.
 struct Model {
-    /// Where the arena begins.
+    /// Start of the arena.
     base: u64,
     bytes: Vec<u8>,
-    /// Beginnings and ends in the arena.
+    /// Starts and ends in the arena.
     pieces: Vec<(u64, u64)>,
 }
 
 impl Model {
-    /// The piece of an address.
+    /// The address range that contains an address.
     fn piece(&self, address: u64) -> Option<(u64, u64)> {
         let at = address.checked_sub(self.base)?;
         self.pieces.iter().copied().find(|&(start, end)| (start..end).contains(&at))
     }
 
-    /// The place in the arena of so many bytes, `delta` behind an access's address, whose piece counts.
+    /// The place in the arena of some bytes at offset `delta` from an access's address, whose range applies.
     fn place(&self, address: u64, delta: u64, bytes: u64) -> Option<usize> {
         let (_, end) = self.piece(address)?;
-        // Words are where their number says.
+        // Words are aligned.
         let at = (address - self.base) / bytes * bytes + delta;
         (at + bytes <= end).then_some(at as usize)
     }
@@ -62,7 +64,7 @@ impl Model {
     }
 }
 
-/// What invocations get.
+/// The input of the invocations.
 #[derive(Clone, Debug)]
 struct Input {
     count: u32,
@@ -108,7 +110,7 @@ fn expected(model: &mut Model, input: &Input) -> Vec<u32> {
     results
 }
 
-/// Buffers in an arena: gaps of up to three times 64 bytes between them, and lengths.
+/// Buffers in an arena: gaps of up to three times 64 bytes, and lengths.
 fn layout() -> impl Strategy<Value = Vec<(u64, u64)>> {
     let length = prop_oneof![1..40u64, 1..400u64, Just(192), Just(1024)];
     proptest::collection::vec((0..4u64, length), 1..80).prop_map(|parts| {
@@ -127,7 +129,7 @@ fn layout() -> impl Strategy<Value = Vec<(u64, u64)>> {
     })
 }
 
-/// A place in a part of the arena or around it: near the beginning or the end of a buffer, anywhere, or nowhere.
+/// A place in a part of the arena or around it: near the start or end of a buffer, anywhere, or outside.
 fn address(base: u64, pieces: &[(u64, u64)], (kind, which, by): (u8, usize, i64), part: (u64, u64)) -> u64 {
     let inside: Vec<_> = pieces.iter().filter(|(start, end)| *end > part.0 && *start < part.1).collect();
     let at = match (kind, inside.get(which % inside.len().max(1))) {
@@ -143,7 +145,7 @@ fn address(base: u64, pieces: &[(u64, u64)], (kind, which, by): (u8, usize, i64)
 
 type Choice = (u8, usize, i64);
 
-/// What addresses and indices are made of.
+/// Random choices of addresses and indices.
 fn choices() -> impl Strategy<Value = (u32, [Choice; 3], Vec<Choice>, Vec<i32>, bool)> {
     let choice = || (0..16u8, 0..24usize, -2000..2000i64);
     let index = prop_oneof![0..40i32, -40..300i32, Just(i32::MIN), Just(i32::MAX), any::<i32>()];
@@ -169,7 +171,7 @@ fn check(
     let [from, to, elements] = std::array::from_fn(|number| {
         address(base, pieces_at, shared[number], if number == 0 { FROM } else { part(number as u64) }) & !3
     });
-    // Writes go where nobody reads: one that came out elsewhere goes nowhere.
+    // Writes go to memory that is not read: an address elsewhere is replaced by an invalid one.
     let held = |address: u64, number: u64, bytes: u64| {
         let at = address.wrapping_sub(base);
         let (start, end) = part(number);

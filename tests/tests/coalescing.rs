@@ -1,5 +1,5 @@
-//! Words that lanes access at constant distances, or close to each other: random ways to compute an index from the invocation's, loads and stores
-//! of one to four words there, against their meaning in Rust.
+//! Words at constant offsets per lane, or close to each other: random computations of an index from the invocation's,
+//! loads and stores of one to four words there, compared with their semantics in Rust.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
@@ -25,9 +25,9 @@ enum Step {
     Shr(u32),
     Add(u32),
     Mul(u32),
-    /// The same, `xor`ed with its lowest bits and doubled: butterflies.
+    /// `xor`ed with its lowest bits and doubled: butterflies.
     Spread(u32),
-    /// Sums and differences with what only the dispatch knows: the number of workgroups, which is 2.
+    /// Sums and differences with a number that only the dispatch knows: the number of workgroups, which is 2.
     AddGroups,
     SubGroups,
     /// Limits, unsigned and signed.
@@ -141,7 +141,7 @@ impl Case {
         text + "}"
     }
 
-    /// What the second buffer can have in the end.
+    /// Allowed contents of the second buffer.
     fn allowed(&self) -> Allowed {
         let elements = WORDS / self.words;
         let mut allowed = Allowed::default();
@@ -164,7 +164,7 @@ proptest! {
 
     #[test]
     fn words_go_where_they_should(case in cases()) {
-        // Not a word more than whole elements.
+        // A whole number of elements.
         let words = WORDS / case.words * case.words;
         prop_assert_eq!(words::run(&case.text(), words, &[0; MAX_PUSH_BYTES], [2, 1, 1], &case.allowed()), Ok(()));
     }

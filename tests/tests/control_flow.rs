@@ -1,5 +1,5 @@
-//! Random nestings of selections, switches and loops with jumps at every depth, and sums over those of a subgroup that are there
-//! together, against their meaning in Rust.
+//! Random nestings of selections, switches and loops with jumps at every depth, and sums over the invocations of a
+//! subgroup that are together, compared with their semantics in Rust.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
@@ -58,7 +58,7 @@ fn programs() -> impl Strategy<Value = Block> {
     prop::collection::vec(leaf().prop_recursive(5, 48, 6, nested), 1..6)
 }
 
-/// What all invocations store, by every engine.
+/// The results of all invocations, by engine.
 fn results(module: &Module) -> Vec<(&'static str, Vec<u32>)> {
     let kernel = module.kernel("main", &BTreeMap::new()).unwrap();
     verify(&kernel).unwrap();
@@ -84,7 +84,8 @@ fn expected(program: &Block) -> Vec<u32> {
     program::run(program, INVOCATIONS)
 }
 
-/// A loop around one that is left on its first trip, with a sum before it returns: the inner loop is none, and holds nobody.
+/// A loop around one that is left in its first iteration, with a sum before it returns: the inner loop is no natural
+/// loop, and holds no invocation.
 fn returns_out_of_one_trip() -> Block {
     let skip = Switch { cases: vec![(vec![Statement::Continue], false)], default: 1 };
     let body = vec![Statement::Together(1), Statement::Return(1)];

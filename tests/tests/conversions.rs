@@ -1,5 +1,5 @@
-//! Conversions of WGSL between all scalars, evaluated by naga where the value is a constant and by each engine where it is not: both are
-//! what WGSL says, which is what Rust's own arithmetic gives.
+//! WGSL conversions between all scalar types, evaluated by naga for constants and by each engine otherwise: both must
+//! give WGSL's result, which is that of Rust's arithmetic.
 
 use std::path::Path;
 
@@ -105,7 +105,7 @@ impl Scalar {
     }
 }
 
-/// What WGSL says of a value of one type in another.
+/// WGSL's result of a conversion.
 fn converted(value: Value, from: Scalar, to: Scalar) -> Value {
     match (value, to) {
         (Value::Int(value), Bool) => Value::Int((value != 0).into()),
@@ -116,7 +116,7 @@ fn converted(value: Value, from: Scalar, to: Scalar) -> Value {
         (Value::Int(value), F64) => Value::Float(value as f64),
         // The low bits.
         (Value::Int(value), _) => Value::Int(value),
-        // The nearest integer that the float type has, too.
+        // The nearest integer that the float type can represent, too.
         (Value::Float(value), _) => {
             let (least, most) = to.range();
             let digits = if from == F32 { 24 } else { 53 };
@@ -127,7 +127,7 @@ fn converted(value: Value, from: Scalar, to: Scalar) -> Value {
     }
 }
 
-/// naga does not evaluate these: constants of such conversions are refused.
+/// naga does not evaluate these: constants of such conversions are rejected.
 fn is_refused(from: Scalar, to: Scalar) -> bool {
     match to {
         Bool | I32 | U32 | F32 => matches!(from, I64 | U64 | F64),
@@ -136,7 +136,7 @@ fn is_refused(from: Scalar, to: Scalar) -> bool {
     }
 }
 
-/// A kernel that converts each value twice, with what must come out.
+/// A kernel that converts each value twice, with the expected results.
 fn text(from: Scalar, to: Scalar, lanes: usize) -> String {
     let values = from.values();
     let results: Vec<u32> = values.iter().flat_map(|&value| to.bits(converted(value, from, to))).collect();

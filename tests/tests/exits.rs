@@ -1,5 +1,5 @@
-//! Loops that lanes leave in many places, to many blocks, with words that they take along: random programs on every engine, against their
-//! meaning in Rust. Such loops have one exit in the SIMD form (`simd/widen/prepare/unify_exits.rs`).
+//! Loops with many exits to many blocks, which pass words on: random programs on every engine, compared with their
+//! semantics in Rust. Such loops have one exit in the SIMD form (`shaders/src/vectorize/prepare/unify_exits/`).
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use spelter_tests::words::{self, Allowed};
 const SIZE: u32 = 40;
 const RESULTS: u32 = 8;
 
-/// What an invocation does that leaves the loop.
+/// What an invocation does on an exit.
 #[derive(Clone, Copy, Debug)]
 enum Leave {
     Break,
@@ -21,20 +21,21 @@ enum Leave {
     Store(u32),
     /// Stores and returns.
     Return(u32),
-    /// Stores a sum of many words that the loop computed before, and a word behind a condition that it computed; then leaves, or returns.
+    /// Stores a sum of many words that the loop computed before, and a word under a condition that it computed; then
+    /// leaves, or returns.
     Take {
         to: u32,
         first: u32,
         count: u32,
         returns: bool,
     },
-    /// Stores and goes on behind the loop around, if there is one.
+    /// Stores and continues after the enclosing loop, if there is one.
     Outer(u32),
-    /// Does not leave, but begins anew.
+    /// Continues with the next iteration instead of leaving.
     Continue,
 }
 
-/// One place of the loop: `x = x * factor + id`, then `leave` where a part of `x` is 0.
+/// One place of the loop: `x = x * factor + id`, then `leave` if a part of `x` is 0.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     factor: u32,
@@ -46,14 +47,14 @@ struct Place {
 #[derive(Clone, Debug)]
 struct Case {
     places: Vec<Place>,
-    /// Iterations of the loop, at most, and of the loop around it; 0 for none.
+    /// Maximal trip counts of the loop and of the one around it; 0 for none.
     most: u32,
     around: u32,
     /// Words that the loop computes before its first place, for [`Leave::Take`].
     words: u32,
 }
 
-/// What an invocation has.
+/// The variables of an invocation.
 struct State {
     x: u32,
     y: u32,
@@ -61,7 +62,7 @@ struct State {
     results: [u32; RESULTS as usize],
 }
 
-/// Where control goes on.
+/// The next place.
 enum Next {
     Behind,
     BehindOuter,
@@ -226,7 +227,7 @@ fn places() -> impl Strategy<Value = Vec<Place>> {
     ];
     let place = (1..40u32, 0..20u32, prop_oneof![5..30u32, 50..400u32], leave)
         .prop_map(|(factor, shift, modulo, leave)| Place { factor: 2 * factor + 1, shift, modulo, leave });
-    // Fewer than the limit, and more.
+    // Fewer than the limit, or more.
     prop_oneof![1 => prop::collection::vec(place.clone(), 1..30), 3 => prop::collection::vec(place, 40..90)]
 }
 

@@ -1,5 +1,6 @@
-//! The SIMD form and the machine code of every kernel among the test files and the benches, as hashes: a change of names or of structure changes
-//! none of the second ones, and one of the optimiser shows which kernels it changes. `BLESS=1` writes `forms.txt` anew.
+//! Hashes of the SIMD form and the machine code of every kernel among the test files and the benches: a change of
+//! names or structure changes no hash of machine code, and a change of the optimiser shows which kernels it affects.
+//! `BLESS=1` rewrites `forms.txt`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -50,7 +51,7 @@ fn simd_forms_and_machine_code_are_what_they_were() {
     assert!(report.is_empty(), "BLESS=1 takes these as they are now:\n{report}");
 }
 
-/// Each file's kernels, by the file's name. Files that test errors have none.
+/// Each file's kernels, by file name. Files that test errors have none.
 fn all() -> BTreeMap<String, Vec<Kernel>> {
     let mut all = BTreeMap::new();
     for path in corpus::files() {
@@ -81,7 +82,7 @@ fn kernels(path: &Path, text: &str, constants: &BTreeMap<u32, u64>) -> Vec<Kerne
     module.entry_points().filter_map(|entry| module.kernel(entry, constants).ok()).collect()
 }
 
-/// Hashes of the SIMD form and of the machine code, or why there are none.
+/// Hashes of the SIMD form and of the machine code, or the reason why there are none.
 fn hashes(kernel: &Kernel, isa: Isa) -> [String; 2] {
     let hash = |text: String| blake3::hash(text.as_bytes()).to_hex()[..DIGITS].to_owned();
     let Ok(lowered) = compile::lower_for(kernel, isa, |_, _| {}) else { return ["-".into(), "-".into()] };

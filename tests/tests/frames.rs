@@ -1,5 +1,6 @@
-//! Values that live across barriers, in loops that swap and renew them: random programs on every engine, against their meaning in
-//! Rust. Places in a subgroup's frame are shared where that changes nothing (`simd/widen/slots`).
+//! Values that live across barriers, in loops that swap and replace them: random programs on every engine, compared
+//! with their semantics in Rust. Their context slots are coalesced
+//! (`shaders/src/vectorize/subgroup_loop/context_slots.rs`).
 
 use std::fmt::Write as _;
 
@@ -11,31 +12,31 @@ use spelter_tests::words::{self, Allowed};
 const SIZE: u32 = 40;
 const VALUES: usize = 4;
 
-/// What all invocations do, one after the other.
+/// A step of all invocations.
 #[derive(Clone, Debug)]
 enum Step {
     /// `x[to] = x[from] * factor + own`
     Renew { to: usize, from: usize, factor: u32 },
-    /// The two become each other.
+    /// Swaps the two.
     Swap(usize, usize),
-    /// Each becomes what the next one was.
+    /// Rotates all values.
     Turn,
-    /// All wait; then `x[to] = x[to] ^` somebody's `x[from]`.
+    /// A barrier; then `x[to] = x[to] ^` the `x[from]` of another invocation.
     Share { to: usize, from: usize, whose: Whose },
-    /// A loop of so many trips.
+    /// A loop with this trip count.
     Loop(u32, Vec<Step>),
-    /// In every other trip of the loop around.
+    /// In every other iteration of the enclosing loop.
     Odd(Vec<Step>),
 }
 
-/// Whose value an invocation takes.
+/// The invocation whose value is read.
 #[derive(Clone, Copy, Debug)]
 enum Whose {
-    /// Of the one so many further.
+    /// The one at this distance.
     Further(u32),
-    /// The same row for all subgroups: of the one at its lane's place from here on.
+    /// The same row for all subgroups: the one at this index plus the lane's number.
     Row(u32),
-    /// The same for all.
+    /// The same one for all.
     Of(u32),
 }
 
@@ -60,11 +61,11 @@ impl Whose {
 #[derive(Clone, Debug)]
 struct Case {
     steps: Vec<Step>,
-    /// Invocations whose number is one less than a multiple return first.
+    /// Invocations whose number plus one is a multiple of this return first.
     returns: u32,
 }
 
-/// Writes the text of steps in so many loops.
+/// Writes the text of steps in nested loops.
 fn write(text: &mut String, steps: &[Step], depth: usize) {
     for step in steps {
         let written = match step {
@@ -92,7 +93,7 @@ fn write(text: &mut String, steps: &[Step], depth: usize) {
     }
 }
 
-/// Does steps for all invocations that are here, in trip `trip` of the loop around.
+/// Executes steps for all invocations that are here, in iteration `trip` of the enclosing loop.
 fn run(steps: &[Step], all: &mut [Option<[u32; VALUES]>], tile: &mut [u32], trip: u32) {
     for step in steps {
         match *step {

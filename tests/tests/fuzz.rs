@@ -25,7 +25,7 @@ fn engines_agree_on_random_programs() {
     }
 }
 
-/// Whatever others write into a program's buffers while it runs.
+/// Other threads write to a program's buffers while it runs.
 #[test]
 fn random_programs_that_race_touch_nothing_else() {
     let mut bench = Bench::default();
@@ -37,14 +37,14 @@ fn random_programs_that_race_touch_nothing_else() {
     }
 }
 
-/// A sum with 0 is no value of its own: its place in the scope once took the first value of its kind with it.
+/// A sum with 0 is no new value: its place in the scope once replaced the first value of its kind.
 #[test]
 fn there_is_a_value_of_each_kind_at_each_place() {
     let seed = 77 << 48 | 21028;
     verify(&generate(Tape::random(seed), Options::ALL).0.program.kernel).unwrap();
 }
 
-/// Without this a difference between engines would prove nothing.
+/// Without determinism a difference between engines would prove nothing.
 #[test]
 fn answers_do_not_depend_on_the_order_of_invocations() {
     let prepare = |kernel: &Kernel| compile::interpret(&interleaved(kernel, Scope::Subgroup));
@@ -68,7 +68,7 @@ fn every_feature_is_generated_and_reached() {
         let comes = bench.reached(&generated.program).unwrap();
         comes.iter().for_each(|feature| reached.insert(feature));
     }
-    // Rare ones need more programs than can be run here.
+    // Rare features need more programs than this test can run.
     for seed in PROGRAMS..8 * PROGRAMS {
         coverage.add(&generate(Tape::random(seed), Options::ALL).0.features);
     }
@@ -89,7 +89,7 @@ fn a_tape_gives_its_program_again() {
     }
 }
 
-/// A wrong engine: minimum of signed numbers taken for that of unsigned ones.
+/// A wrong engine: signed minimum instead of unsigned.
 fn wrong(kernel: &Kernel) -> Kernel {
     let mut kernel = kernel.clone();
     for inst in kernel.insts.keys() {

@@ -1,5 +1,5 @@
-//! Atomics on halves of any bits, in buffers and in workgroup memory, on every engine: against the nearest half by a search among
-//! all of them.
+//! Atomics on halves of any bits, in buffers and in workgroup memory, on every engine: compared with the nearest half,
+//! found by a search among all halves.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU32;
@@ -12,7 +12,7 @@ use spelter_shaders::front::spvasm;
 use spelter_shaders::guest::GuestSlice;
 use spelter_tests::engine;
 
-/// Invocations, of three workgroups: not a multiple of two, so that of the last word half is in the buffer.
+/// Invocations, of three workgroups: an odd number, so that the buffer ends in the middle of a word.
 const COUNT: usize = 3 * 15;
 
 const TEXT: &str = "OpCapability Shader
@@ -72,7 +72,7 @@ OpReturn
 OpFunctionEnd
 ";
 
-/// What is done, and where.
+/// The operation, and its place.
 #[derive(Clone, Copy, Debug)]
 struct What {
     op: &'static str,
@@ -103,7 +103,7 @@ OpAtomicStore %slot %c1 %c0 %last
         match self.op {
             "OpAtomicExchange" => value,
             "OpAtomicFAddEXT" => nearest(a + b),
-            // Of a number and a NaN the number.
+            // Of a number and a NaN, the number.
             _ if b.is_nan() => old,
             _ if a.is_nan() => value,
             "OpAtomicFMinEXT" => {
@@ -124,7 +124,7 @@ OpAtomicStore %slot %c1 %c0 %last
     }
 }
 
-/// What a half's bits mean.
+/// The value of a half's bits.
 fn number(bits: u16) -> f64 {
     let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 0x3ff) / 1024.0);
     let size = match exponent {
@@ -136,7 +136,7 @@ fn number(bits: u16) -> f64 {
     if bits >> 15 == 0 { size } else { -size }
 }
 
-/// The nearest half, of two the even one.
+/// The nearest half; ties to even.
 fn nearest(number_wanted: f64) -> u16 {
     const INFINITE: u16 = 0x7c00;
     let sign = u16::from(number_wanted.is_sign_negative()) << 15;
@@ -144,7 +144,7 @@ fn nearest(number_wanted: f64) -> u16 {
     if size.is_nan() {
         return 0x7e00;
     }
-    // Infinity takes the place of the number that would come next.
+    // Infinity stands for the number that would come next.
     let value = |bits: u16| if bits == INFINITE { 65536.0 } else { number(bits) };
     let (mut below, mut above) = (0, INFINITE);
     if size >= 65536.0 {
@@ -158,7 +158,7 @@ fn nearest(number_wanted: f64) -> u16 {
     sign | if down < up || down == up && below.is_multiple_of(2) { below } else { above }
 }
 
-/// Whether both are the same, or NaNs.
+/// Whether both are equal, or both NaN.
 fn same(a: u16, b: u16) -> bool {
     a == b || number(a).is_nan() && number(b).is_nan()
 }
@@ -166,7 +166,7 @@ fn same(a: u16, b: u16) -> bool {
 fn bits() -> impl Strategy<Value = Vec<u16>> {
     let any = prop_oneof![
         4 => any::<u16>(),
-        // Near one, so that sums are not the larger summand.
+        // Near one, so that sums differ from the larger summand.
         4 => (0x3000..0x4800u16, any::<bool>()).prop_map(|(bits, negative)| bits | u16::from(negative) << 15),
         1 => prop::sample::select(vec![0, 0x8000, 1, 0x8001, 0x3ff, 0x400, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00]),
     ];

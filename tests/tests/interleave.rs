@@ -1,5 +1,6 @@
-//! Elements that invocations access next to each other, whole or in part, of words, bytes or halves, in workgroups of one or two
-//! dimensions, some invocations only: random ones, against their meaning in Rust. Not a byte beside what is stored may change.
+//! Elements that invocations access contiguously, as a whole or in part, of words, bytes or halves, in workgroups of
+//! one or two dimensions, under guards: random ones, compared with their semantics in Rust. Bytes beside the stored
+//! ones must not change.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
@@ -23,7 +24,7 @@ const GROUPS: u32 = 2;
 struct Elements {
     /// Bytes of a part.
     width: u32,
-    /// Parts from one element to the next.
+    /// Stride of elements, in parts.
     apart: u32,
     /// Parts that are accessed, in order.
     parts: Vec<u32>,
@@ -31,9 +32,9 @@ struct Elements {
     by_parts: bool,
     /// Bytes before element 0.
     skip: u32,
-    /// What is added to the index, modulo 2³².
+    /// Added to the index, modulo 2³².
     more: u32,
-    /// Elements from a row of invocations to the next, in the push constants.
+    /// Elements between rows of invocations, in the push constants.
     pitch: u32,
 }
 
@@ -45,7 +46,7 @@ struct Case {
     /// Bytes of the buffers.
     from: u32,
     to: u32,
-    /// Only invocations with an index below, or with an odd one.
+    /// Only invocations with an index below this are active, or with an odd index.
     below: Option<u32>,
     odd: bool,
 }
@@ -191,7 +192,7 @@ block1:
         text + "    jump block2\n\nblock2:\n    return\n"
     }
 
-    /// What the second buffer has in the end.
+    /// Contents of the second buffer afterwards.
     fn result(&self, source: &[u8], before: &[u8]) -> Vec<u8> {
         let mut result = before.to_vec();
         let place = |at: u64, width: u32, len: usize| {

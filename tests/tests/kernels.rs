@@ -1,4 +1,4 @@
-//! Every file of `kernels/**` is a test of its own name. `BLESS=1` rewrites expectations that are wrong.
+//! Every file of `kernels/**` is a test with its own name. `BLESS=1` rewrites wrong expectations.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use spelter_tests::case::Case;

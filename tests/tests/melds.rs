@@ -1,5 +1,5 @@
-//! Branches both sides of which call one function, with loops, ways out and selections in it: random ones, on every engine,
-//! against their meaning in Rust. What both sides do alike is done once (`opt/meld`).
+//! Branches whose sides both call one function, with loops, exits and selections in it: random ones, on every engine,
+//! compared with their semantics in Rust. What both sides do alike is executed once (`shaders/src/opt/meld/`).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use spelter_tests::words::{self, Allowed, source};
 const WORDS: u32 = 200;
 const INVOCATIONS: u32 = 48;
 
-/// What a function does with its two variables.
+/// A step of a function on its two variables.
 #[derive(Clone, Debug)]
 enum Step {
     /// `x = x * factor + y`
@@ -24,7 +24,7 @@ enum Step {
     Read,
     /// `if x % number < 2 { … } else { … }`
     If(u32, Vec<Step>, Vec<Step>),
-    /// As many trips as `x % number`.
+    /// A loop with trip count `x % number`.
     Loop(u32, Vec<Step>),
     /// `if y % number == 1 { break; }`, in a loop.
     Break(u32),
@@ -34,7 +34,7 @@ enum Step {
     Return(u32),
 }
 
-/// Why a list of steps ends before its end.
+/// Why a list of steps ends early.
 enum Way {
     Break,
     Continue,
@@ -88,13 +88,13 @@ fn text(steps: &[Step], in_loop: bool, depth: usize) -> String {
             Step::Return(number) => format!("if x % {number}u == 3u {{ return y; }}"),
             Step::Break(_) | Step::Continue(_) => String::new(),
         };
-        // A block of its own, for the names in it.
+        // A block of its own, to scope the names in it.
         write!(all, "{{ {line} }}").expect("a string");
     }
     all
 }
 
-/// Leaves out ways out of loops where there is none.
+/// Removes exits of loops outside of loops.
 fn tidy(steps: &mut Vec<Step>, in_loop: bool) {
     steps.retain(|step| in_loop || !matches!(step, Step::Break(_) | Step::Continue(_)));
     for step in steps {
@@ -129,24 +129,24 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
-/// What a side does behind its call, on every second total.
+/// What a side does after its call, on every second total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
     GoOn,
     Break,
     Continue,
-    /// With what is stored by then.
+    /// With the total that is stored by then.
     Return,
 }
 
-/// What happens around the calls of one side.
+/// The calls of one side.
 #[derive(Clone, Debug)]
 struct Side {
-    /// In the function of its own.
+    /// In its own function.
     steps: Vec<Step>,
-    /// What it calls with, besides the first word.
+    /// Its argument, besides the first word.
     arg: u32,
-    /// Whether it stores the total before it calls.
+    /// Whether it stores the total before the call.
     stores: bool,
     then: Then,
 }
@@ -155,7 +155,7 @@ struct Side {
 struct Case {
     steps: Vec<Step>,
     sides: [Side; 2],
-    /// Of the loop around the branch; the branch stands alone where there is one.
+    /// Maximal trip count of the loop around the branch.
     trips: u32,
     /// Whether the branch is a switch.
     is_switch: bool,
@@ -176,7 +176,7 @@ impl Case {
                 Then::Continue => "if total % 2u == 0u { continue; }",
                 Then::Return => "if total % 2u == 0u { return; }",
             };
-            // Out of a switch, `break` leads no further.
+            // Inside a switch, `break` leaves the switch only.
             let way = if self.is_switch { way.replace("break;", "") } else { way.to_owned() };
             format!("{before} total += {name}(a, id.x); {way}")
         });
@@ -203,7 +203,7 @@ impl Case {
         )
     }
 
-    /// What an invocation adds on a side.
+    /// The sum that an invocation adds on a side.
     fn added(&self, side: usize, a: u32, id: u32) -> u32 {
         let Side { steps, arg, .. } = &self.sides[side];
         let (mut x, mut y) = (a, id);
@@ -218,7 +218,7 @@ impl Case {
         if side == 0 { called.wrapping_add(x) } else { called.wrapping_mul(y) }
     }
 
-    /// The word of an invocation; 0 is there at first.
+    /// The word of an invocation; initially 0.
     fn result(&self, id: u32) -> u32 {
         let (mut a, mut stored, mut total, mut trip) = (source(id), 0, 0u32, 0);
         while trip <= a % self.trips {
@@ -270,7 +270,7 @@ proptest! {
     }
 }
 
-/// That a loop of a function that both sides call is there once.
+/// A loop of a function that both sides call occurs once.
 #[test]
 fn a_loop_that_both_sides_call_is_there_once() {
     let steps = vec![Step::Loop(6, vec![Step::Mix(77), Step::Shift(3), Step::Break(5)]), Step::Read];

@@ -1,4 +1,5 @@
-//! Dot products of halves with a sum (`SPV_VALVE_mixed_float_dot_product`) on every engine: products are exact, and each sum is rounded once.
+//! Dot products of halves with a sum (`SPV_VALVE_mixed_float_dot_product`) on every engine: products are exact, and each
+//! sum is rounded once.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU32;
@@ -13,7 +14,7 @@ use spelter_tests::engine;
 
 const COUNT: usize = 40;
 
-/// With an instruction and a capability that assemblers know in the places of the extension's.
+/// The extension's instruction and capability are replaced by ones that assemblers know.
 const TEXT: &str = "OpCapability Shader
 OpCapability Float16
 OpCapability Int8
@@ -79,7 +80,7 @@ const DOTS: u32 = 4453;
 const INT8: u32 = 39;
 const CAPABILITY: u32 = 17;
 
-/// The module, with this capability and instruction.
+/// The module, with this capability and opcode.
 fn words(ty: &str, capability: u32, opcode: u32) -> Vec<u32> {
     let mut words = spvasm::assemble(&TEXT.replace("TYPE", ty)).expect("it is a module");
     let mut at = 5;
@@ -103,7 +104,7 @@ fn half(eighths: i32) -> (u16, f32) {
     (u16::from(eighths < 0) << 15 | magnitude, value)
 }
 
-/// What each engine writes.
+/// The output of each engine.
 fn results(words: &[u32], inputs: &[Vec<u32>; 3]) -> Vec<(&'static str, Vec<f32>)> {
     let module = Module::from_spirv(words).expect("it is valid");
     let kernel = module.kernel("main", &BTreeMap::new()).expect("it has the entry point");
@@ -156,7 +157,7 @@ proptest! {
 
 #[test]
 fn sums_of_halves_are_halves() {
-    // 1 x 1 + 2 x 3 + 4; 1/8 x 1/8, which is lost beside 2,048; too large.
+    // 1 x 1 + 2 x 3 + 4; 1/8 x 1/8, which vanishes beside 2,048; overflow.
     let cases = [(8, 16, 8, 24, 4.0, 11.0), (1, 0, 1, 0, 2048.0, 2048.0), (2047, 2047, 2047, 2047, 0.0, f32::INFINITY)];
     let pack = |low: i32, high: i32| u32::from(half(low).0) | u32::from(half(high).0) << 16;
     let fill = |of: &dyn Fn(usize) -> u32| (0..COUNT).map(|at| of(at % cases.len())).collect();
@@ -177,7 +178,7 @@ fn other_types_are_refused() {
     let kernel = |words: &[u32]| Module::from_spirv(words).and_then(|module| module.kernel("main", &BTreeMap::new()));
     let shapes = kernel(&words("%f32", 6912, 6916));
     assert!(shapes.is_ok(), "{shapes:?}");
-    // Sums of vectors; capabilities for types that are not taken.
+    // Vector sums; capabilities for unsupported types.
     let mut wrong = words("%f32", 6912, 6916);
     let at = (0..wrong.len()).find(|&at| wrong[at] == 6 << 16 | 6916).expect("it is there");
     wrong[at + 5] = wrong[at + 3];

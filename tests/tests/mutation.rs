@@ -1,7 +1,7 @@
-//! Every test file, broken in many ways: an error or a run, never a panic, a hang or runaway memory.
+//! Mutants of every test file: an error or a run, never a panic, a hang or unbounded memory.
 //!
-//! `SPELTER_MUTANTS=N` makes N mutants of each file (default 64), `SPELTER_SEED=S` begins at another seed. A failure names
-//! file and seed; `SPELTER_MUTANT=FILE:SEED` runs that one alone.
+//! `SPELTER_MUTANTS=N` makes N mutants of each file (default 64), `SPELTER_SEED=S` starts at another seed. A failure
+//! names file and seed; `SPELTER_MUTANT=FILE:SEED` runs that one alone.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
@@ -17,11 +17,11 @@ use spelter_tests::trial::Trial;
 use spelter_tests::watch::{self, Watched};
 use spelter_tests::{corpus, mangle, mutate};
 
-/// Bytes that a text may grow to: debug builds check register allocation, which takes the square of a kernel's size.
+/// Maximal bytes of a mutated text: debug builds check register allocation, in time quadratic in a kernel's size.
 const MAX_TEXT_BYTES: usize = 8 << 10;
 
 thread_local! {
-    /// The thread's last panic: its message with its place.
+    /// The thread's last panic: its message with its position.
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -48,7 +48,7 @@ fn no_mutant_panics_or_hangs() {
     assert!(report.is_empty(), "mutants that panicked:\n{}", report.join("\n"));
 }
 
-/// Runs the mutants of a file; those that panicked, by name, with the panic.
+/// Runs the mutants of a file; returns those that panicked, by name, with the panic.
 fn mutants(case: &Case, watched: &Watched) -> Vec<(String, String)> {
     let file = corpus::name(&case.path);
     let only = std::env::var("SPELTER_MUTANT").ok();
@@ -57,7 +57,7 @@ fn mutants(case: &Case, watched: &Watched) -> Vec<(String, String)> {
     let seeds = match only.as_deref().map(|only| only.split_once(':').unwrap()) {
         Some((wanted, seed)) if wanted == file => seed.parse().unwrap()..seed.parse::<u64>().unwrap() + 1,
         Some(_) => 0..0,
-        // What is refused as it stands is refused by most of its mutants too.
+        // Most mutants of a rejected file are rejected too.
         None if case.error.is_some() => first..first + number("SPELTER_MUTANTS", 64).div_ceil(16),
         None => first..first + number("SPELTER_MUTANTS", 64),
     };
@@ -73,7 +73,7 @@ fn mutants(case: &Case, watched: &Watched) -> Vec<(String, String)> {
     failures
 }
 
-/// What the mutants of a file share: the original's words and its buffers.
+/// Shared by the mutants of a file: the original's words and its buffers.
 struct Bench {
     words: Option<Vec<u32>>,
     trial: Trial,
@@ -84,7 +84,7 @@ impl Bench {
         Self { words: corpus::spirv(case).ok(), trial: Trial::new(case) }
     }
 
-    /// Every second mutant of a WGSL file and every eighth of another is one of its text, the others are of its SPIR-V.
+    /// Every second mutant of a WGSL file and every eighth of another one mutates the text, the others the SPIR-V.
     fn mutant(&self, case: &Case, seed: u64, watched: &Watched) {
         let module = match &self.words {
             Some(words) if case.is_wgsl() && seed.is_multiple_of(2) => Module::from_spirv(&mutate::words(words, seed)),

@@ -1,5 +1,5 @@
-//! Kernels that race, or that send subgroups to different barriers, which Vulkan leaves undefined: whatever they compute, they
-//! end, and touch nothing but their own memory, whatever ran on the worker before.
+//! Kernels with data races, or that send subgroups to different barriers, which Vulkan leaves undefined: they must
+//! end, and access only their own memory, whatever ran on the worker before.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
@@ -12,7 +12,7 @@ use spelter_shaders::compile::Module;
 use spelter_shaders::guest::GuestSlice;
 use spelter_tests::engine::{self, Engine};
 
-/// Fills all memory that kernels of a worker share with a number.
+/// Fills all memory that the kernels of a worker share with a number.
 const DIRTY: &str = "
     @group(0) @binding(0) var<storage, read> number: array<u32>;
     @group(0) @binding(1) var<storage, read_write> out: array<u32>;
@@ -23,7 +23,7 @@ const DIRTY: &str = "
         out[i] = all[4095u - i];
     }";
 
-/// The first subgroup sees 0 and stops at the first barrier; the others see what it wrote and stop at the second.
+/// The first subgroup reads 0 and stops at the first barrier; the others read what it wrote and stop at the second.
 const RACE: &str = "
     @group(0) @binding(0) var<storage, read> flag: array<u32>;
     @group(0) @binding(1) var<storage, read_write> again: array<u32>;
@@ -45,7 +45,7 @@ const RACE: &str = "
         }
     }";
 
-/// As [`RACE`], in a loop: subgroups would leave it after different numbers of trips.
+/// As [`RACE`], in a loop: subgroups would leave it in different iterations.
 const LOOP: &str = "
     @group(0) @binding(0) var<storage, read> flag: array<u32>;
     @group(0) @binding(1) var<storage, read_write> again: array<u32>;

@@ -1,14 +1,14 @@
-//! The ids of Vulkan's rules that the sources cite are Vulkan's: each is in `rules.txt`, whose ids were looked up in the registry.
+//! The ids of Vulkan's rules that the sources cite exist: each is in `rules.txt`, whose ids come from the registry.
 //!
-//! `SPELTER_VALIDUSAGE=FILE BLESS=1` writes the list anew from `validusage.json`, which comes with Vulkan's registry (1.4.309 was
-//! used); an id that is cited and not in the registry fails then.
+//! `SPELTER_VALIDUSAGE=FILE BLESS=1` rewrites the list from `validusage.json`, which comes with Vulkan's registry
+//! (1.4.309 was used); it fails for a cited id that is not in the registry.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What is built, without tests.
+/// Sources of the product, without tests.
 const SOURCES: [&str; 5] = ["driver/src", "driver/icd/src", "runtime/src", "runtime/cli/src", "shaders/src"];
 
 fn root() -> PathBuf {
@@ -22,7 +22,7 @@ fn texts(folder: &Path, all: &mut Vec<String>) {
             texts(&path, all);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = std::fs::read_to_string(&path).unwrap();
-            // Unit tests invent some.
+            // Unit tests use invented ids.
             all.push(text.split("#[cfg(test)]").next().unwrap_or_default().to_owned());
         }
     }
@@ -32,12 +32,12 @@ fn is_part(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '-' || c == '_'
 }
 
-/// The ids in a text: those that are written out, those that end in `-` and get a number elsewhere (a beginning that some rule has), and
-/// those of handles, which are put together of the place (`"vkCmdDispatchIndirect-buffer"`).
+/// The ids in a text: complete ones; those that end in `-` and get a number elsewhere (the beginning of a rule's id);
+/// and those of handles, which are composed from the place (`"vkCmdDispatchIndirect-buffer"`).
 fn cited(text: &str, ids: &mut BTreeSet<String>) {
     for (at, _) in text.match_indices("VUID-") {
         let id: String = text[at..].chars().take_while(|&c| is_part(c)).collect();
-        // One that goes on in braces is put together, of what is looked at below.
+        // An id that continues in braces is composed from parts, which are handled below.
         let whole = text[at + id.len()..].starts_with('"') || text[at + id.len()..].starts_with(')');
         if whole && id.len() > 5 {
             ids.insert(id);
@@ -52,7 +52,8 @@ fn cited(text: &str, ids: &mut BTreeSet<String>) {
     }
 }
 
-/// Whether more of the id stands elsewhere: a whole one ends in a number of five digits, or in a word of the registry's.
+/// Whether the rest of the id is elsewhere: a complete id ends in a number of five digits, or in a word of the
+/// registry.
 fn is_beginning(id: &str) -> bool {
     let end = id.rsplit('-').next().unwrap_or_default();
     let words = ["parameter", "parent", "commonparent", "recording", "arraylength", "requiredbitmask", "queuetype"];

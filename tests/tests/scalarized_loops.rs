@@ -1,5 +1,6 @@
-//! Loops in which invocations look words up with indices that they load, as many as each has: random ones, on every engine, against
-//! their meaning in Rust. Where lengths differ, lanes do them one after another (`simd/widen/prepare/scalarize_loops`).
+//! Loops in which invocations load words at loaded indices, with a trip count per invocation: random ones, on every
+//! engine, compared with their semantics in Rust. If trip counts differ, the loop runs for one lane after another
+//! (`shaders/src/vectorize/prepare/scalarize_loops/`).
 
 use std::fmt::Write as _;
 
@@ -14,7 +15,7 @@ const SIZE: u32 = 24;
 const INVOCATIONS: u32 = 48;
 const SUBGROUP: u32 = 16;
 
-/// What a trip does with its variables and the word `c` that it loads.
+/// A step of an iteration on its variables and the word `c` that it loads.
 #[derive(Clone, Debug)]
 enum Step {
     /// `x = x * factor + source[c / divisor + added]`
@@ -27,7 +28,7 @@ enum Step {
     Mix,
     /// `y = y + source[k + added]`
     Walk(u32),
-    /// `x = x ^ own`, of each invocation its own.
+    /// `x = x ^ own`, with a value per invocation.
     Own,
 }
 
@@ -49,19 +50,19 @@ impl Step {
 #[derive(Clone, Debug)]
 struct Case {
     steps: Vec<Step>,
-    /// Where the loop begins: `id * stride + begin`.
+    /// Start of the loop: `id * stride + begin`.
     stride: u32,
     begin: u32,
-    /// How long it is: `id * factor % modulus`, and so much more for one invocation of a few.
+    /// Trip count: `id * factor % modulus`, and more for one of several invocations.
     factor: u32,
     modulus: u32,
     every: u32,
     more: u32,
-    /// Who returns before: those whose number is a multiple.
+    /// Invocations whose number is a multiple of this return before.
     returns: u32,
-    /// How often all of it is done.
+    /// How often all of it is repeated.
     rounds: u32,
-    /// Whether invocations put their results together behind the loop.
+    /// Whether a subgroup operation of the results follows the loop.
     together: bool,
 }
 
@@ -205,7 +206,7 @@ proptest! {
     }
 }
 
-/// Loops that are longer than what is done without a look at the stop flag, and such that end at the last words.
+/// Loops that are longer than the limit without a poll of the stop flag, and loops that end at the last words.
 #[test]
 fn loops_that_are_long_and_such_that_end_where_the_words_do() {
     let look_up = Step::LookUp { factor: 3, divisor: 7, added: 1 };
@@ -224,7 +225,7 @@ fn loops_that_are_long_and_such_that_end_where_the_words_do() {
     for more in [0, WORDS - 40, WORDS, WORDS + 1, 4090, 4096, 4097, 5000] {
         assert_eq!(Case { more, ..case.clone() }.check(), Ok(()));
     }
-    // Only one lane goes on, to the last word and one further.
+    // One lane alone continues to the last word, or one further.
     for begin in [WORDS - 101, WORDS - 100, WORDS - 99] {
         assert_eq!(Case { begin, modulus: 1, every: 48, more: 100, ..case.clone() }.check(), Ok(()));
     }

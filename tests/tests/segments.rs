@@ -1,5 +1,5 @@
-//! Words that the invocations of a workgroup with several rows access at `y * width + x`, with a width that only the dispatch
-//! knows: random sizes, widths and guards, loads and stores, against their meaning in Rust.
+//! Words at `y * width + x`, accessed by workgroups with several rows, with a width that only the dispatch knows:
+//! random sizes, widths and guards, loads and stores, compared with their semantics in Rust.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU32;
@@ -30,7 +30,7 @@ const SIZES: [[u32; 3]; 12] = [
     [32, 2, 1],
 ];
 
-/// A place in the grid, by the ids of an invocation and the widths in the push constants.
+/// An index in the grid, from the ids of an invocation and the widths in the push constants.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// `(y + down) * width + x + right`
@@ -84,11 +84,11 @@ struct Case {
     load: Place,
     store: Place,
     widths: [u32; 2],
-    /// Only invocations below these work.
+    /// Only invocations below these are active.
     guard: Option<[u32; 2]>,
     /// Workgroups in x; two in y.
     groups: u32,
-    /// Whether a barrier keeps workgroups from running abreast.
+    /// Whether a barrier prevents workgroup merging.
     barrier: bool,
 }
 
@@ -132,7 +132,7 @@ impl Case {
         )
     }
 
-    /// What the second buffer can have in the end.
+    /// Allowed contents of the second buffer.
     fn allowed(&self) -> Allowed {
         let mut allowed = Allowed::default();
         let [width, height, depth] = [self.size[0] * self.groups, self.size[1] * 2, self.size[2]];
@@ -162,7 +162,7 @@ proptest! {
     }
 }
 
-/// That a dispatch may be cut into pieces anywhere, also within a row of workgroups: each is run once.
+/// A dispatch may be divided anywhere, also within a row of workgroups: each workgroup runs once.
 #[test]
 fn every_workgroup_runs_once_however_they_are_shared_out() {
     const GROUPS: [u32; 3] = [7, 3, 1];
@@ -199,7 +199,7 @@ fn every_workgroup_runs_once_however_they_are_shared_out() {
     }
 }
 
-/// That a kernel which is to stop does so between workgroups, and says so unless it was done.
+/// A kernel that must stop does so between workgroups, and reports it unless it was done.
 #[test]
 fn rows_of_workgroups_stop() {
     let text = "@group(0) @binding(0) var<storage, read_write> result: array<u32>;
@@ -222,7 +222,7 @@ fn rows_of_workgroups_stop() {
     }
 }
 
-/// That no gathers and scatters are left in the commonest ways of workgroups with two dimensions.
+/// The most frequent access forms of two-dimensional workgroups have no gathers and scatters.
 #[test]
 fn grids_are_rows() {
     let text = |x: u32, y: u32, barrier: bool| {

@@ -1,7 +1,8 @@
-//! Our assembler against `spirv-as`: the same words for every test file and for disassemblies of compiled shaders.
+//! Our assembler compared with `spirv-as`: the same words for every test file and for disassemblies of compiled
+//! shaders.
 //!
-//! Where SPIRV-Tools are absent the tests are reported as ignored, with the reason on standard error; where `CI` is set
-//! they fail. So does the test of the peers' shaders, which also needs `glslangValidator` and `SPELTER_PEER_SHADERS`.
+//! Without SPIRV-Tools the tests are reported as ignored, with the reason on standard error; with `CI` set they fail.
+//! So does the test of the peers' shaders, which also needs `glslangValidator` and `SPELTER_PEER_SHADERS`.
 
 #![expect(clippy::print_stderr, reason = "a test that does not run must say so")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failing test panics")]
@@ -14,7 +15,7 @@ use spelter_shaders::front::spvasm;
 use spelter_tests::case::Case;
 use spelter_tests::corpus;
 
-/// Names the folder of the peers' `.comp` files.
+/// The variable with the folder of the peers' `.comp` files.
 const SHADERS: &str = "SPELTER_PEER_SHADERS";
 
 fn main() {
@@ -32,13 +33,13 @@ fn main() {
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-/// The need for the programs that are not installed.
+/// The programs that are needed and not installed.
 fn missing(programs: &[&str]) -> Option<String> {
     let absent = |name: &&&str| Command::new(name).arg("--version").stdout(Stdio::null()).status().is_err();
     programs.iter().find(absent).map(|name| format!("needs {name}"))
 }
 
-/// A test that is ignored where something is missing, and fails where `CI` is set too.
+/// A test that is ignored if something is missing, or fails if `CI` is set too.
 fn trial(name: &'static str, missing: Option<String>, test: fn()) -> Trial {
     if let Some(missing) = &missing {
         eprintln!("{name}: NOT RUN: {missing}");
@@ -66,7 +67,7 @@ fn shaders_of_peers() {
     compare(peers().into_iter());
 }
 
-/// Both assemblers make the same words of each text, or both refuse it.
+/// Both assemblers produce the same words for each text, or both reject it.
 fn compare(texts: impl Iterator<Item = (PathBuf, String)>) {
     let mut compared = 0;
     for (path, text) in texts {
@@ -76,7 +77,7 @@ fn compare(texts: impl Iterator<Item = (PathBuf, String)>) {
             continue;
         };
         let theirs = theirs(&text).unwrap_or_else(|| panic!("{}: spirv-as refuses it", path.display()));
-        // The generator is a matter of taste.
+        // The generator's word may differ.
         let difference = (0..ours.len().max(theirs.len())).find(|at| *at != 2 && ours.get(*at) != theirs.get(*at));
         assert_eq!(difference, None, "{}: first different word", path.display());
         compared += 1;
@@ -91,14 +92,14 @@ fn kinds_of_operands() {
     assert_eq!(ours[3..], theirs[3..]);
 }
 
-/// What `spirv-as` makes of a text.
+/// The output of `spirv-as` for a text.
 fn theirs(text: &str) -> Option<Vec<u32>> {
     let version = spvasm::assemble(text).map_or(3, |words| words[1] >> 8 & 0xff);
     let bytes = pipe("spirv-as", &["--target-env", &format!("spv1.{version}"), "-", "-o", "-"], text.as_bytes())?;
     Some(bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
 }
 
-/// WGSL through naga and `spirv-dis`: text that no person wrote.
+/// WGSL through naga and `spirv-dis`: machine-generated text.
 fn naga_disassembled(path: &Path) -> Option<(PathBuf, String)> {
     let words = corpus::spirv(&Case::read(path).ok()?).ok()?;
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -126,7 +127,7 @@ fn peers() -> Vec<(PathBuf, String)> {
         .collect()
 }
 
-/// Runs a filter; `None` where it fails.
+/// Runs a filter; `None` if it fails.
 fn pipe(program: &str, arguments: &[&str], input: &[u8]) -> Option<Vec<u8>> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());

@@ -1,5 +1,5 @@
-//! Loads and stores of bytes and halves: random offsets, lengths and lanes, against their meaning in Rust. Nothing beside a
-//! part may change, and nothing beyond the end may be seen.
+//! Loads and stores of bytes and halves: random offsets, lengths and lanes, compared with their semantics in Rust.
+//! Memory beside a part must not change, and memory beyond the end must not be read.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
@@ -12,12 +12,12 @@ use spelter_shaders::ir::{Kernel, verify};
 use spelter_tests::engine;
 use spelter_tests::words::{contents, memory};
 
-/// Where an invocation finds its part.
+/// The index of an invocation's part.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     base: u32,
     stride: u32,
-    /// What is done to the invocation's index before.
+    /// Applied to the invocation's index before.
     xor: u32,
     uniform: bool,
 }
@@ -84,7 +84,7 @@ impl Place {
 impl Case {
     fn text(&self) -> String {
         let ty = if self.bytes == 1 { "u8" } else { "u16" };
-        // By way of workgroup memory, or at once.
+        // Through workgroup memory, or directly.
         let (first, then) = if self.shared {
             let own = format!("    v60 = element v0, v3 * {}\n", self.bytes);
             (format!("{own}    store.{ty} var0 + v60, v30\n    v31 = load.{ty} var0 + v60\n"), "workgroup 128 \"tile\"")
@@ -131,7 +131,7 @@ block2:
         )
     }
 
-    /// What may be in each byte of the second buffer: of parts that several invocations store, any of theirs.
+    /// Allowed bytes of the second buffer: for parts that several invocations store, any of their values.
     fn allows(&self, source: &[u8], before: &[u8], after: &[u8]) -> Result<(), String> {
         let bytes = self.bytes as usize;
         let part = |buffer: &[u8], at: usize| buffer.get(at..at + bytes).map(<[u8]>::to_vec);

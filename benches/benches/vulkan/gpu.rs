@@ -1,5 +1,5 @@
-//! As little of Vulkan as the kernels need, over whatever driver the loader finds. Nothing is destroyed: each driver has a process
-//! of its own, which ends.
+//! A minimal Vulkan layer for the kernels, on the driver that the loader finds. Objects are not destroyed: each driver
+//! has its own process, which ends.
 
 #![allow(
     clippy::undocumented_unsafe_blocks,
@@ -14,7 +14,7 @@ use spelter_benches::Error;
 use spelter_benches::measure::Stopwatch;
 use spelter_shaders::front::wgsl;
 
-/// How long a kernel is run again and again.
+/// How long a kernel is repeated.
 const PERIOD: Duration = Duration::from_millis(1500);
 
 /// A device with one queue.
@@ -25,13 +25,13 @@ pub(crate) struct Gpu {
     queue: vk::Queue,
     pool: vk::CommandPool,
     memory: vk::PhysicalDeviceMemoryProperties,
-    /// As the driver calls itself.
+    /// The driver's own name.
     pub(crate) name: String,
     /// Whether storage buffers may hold 16-bit floats.
     pub(crate) has_halves: bool,
 }
 
-/// A storage buffer that the host sees.
+/// A storage buffer that the host can access.
 pub(crate) struct Buffer {
     raw: vk::Buffer,
     mapped: *mut u8,
@@ -45,23 +45,23 @@ pub(crate) struct Image {
     side: u32,
 }
 
-/// What a binding of group 0 holds, in order.
+/// The contents of a binding of group 0, in order.
 pub(crate) enum Bound<'a> {
     Buffer(&'a Buffer),
     Storage(&'a Image),
     Sampled(&'a Image),
-    /// Linear, edges repeated.
+    /// Linear filter, repeat address mode.
     Sampler,
 }
 
-/// A kernel with its set.
+/// A kernel with its descriptor set.
 pub(crate) struct Program {
     pipeline: vk::Pipeline,
     layout: vk::PipelineLayout,
     set: vk::DescriptorSet,
 }
 
-/// One dispatch, with a word of push constants if there is one.
+/// One dispatch, with an optional word of push constants.
 pub(crate) struct Step<'a> {
     pub(crate) program: &'a Program,
     pub(crate) groups: [u32; 2],
@@ -121,7 +121,7 @@ impl Gpu {
         Ok(unsafe { self.device.allocate_memory(&info, None)? })
     }
 
-    /// A buffer with these bytes.
+    /// Creates a buffer with these bytes.
     pub(crate) fn buffer(&self, bytes: &[u8]) -> Result<Buffer, Error> {
         use vk::{BufferUsageFlags as U, MemoryPropertyFlags as M};
         let usage = U::STORAGE_BUFFER | U::TRANSFER_SRC | U::TRANSFER_DST;
@@ -138,7 +138,7 @@ impl Gpu {
         }
     }
 
-    /// An image for shaders with these texels, if there are any.
+    /// Creates an image with these texels, if there are any.
     pub(crate) fn image(&self, format: vk::Format, side: u32, texels: Option<&[u8]>) -> Result<Image, Error> {
         use vk::ImageUsageFlags as U;
         let used = if format == vk::Format::R32_SFLOAT { U::STORAGE } else { U::STORAGE | U::SAMPLED };
@@ -180,7 +180,7 @@ impl Gpu {
         Ok(image)
     }
 
-    /// The image's texels.
+    /// Reads the image's texels back.
     pub(crate) fn texels(&self, image: &Image, bytes: usize) -> Result<Vec<u8>, Error> {
         let staging = self.buffer(&vec![0; bytes])?;
         let commands = self.record(|device, commands| unsafe {
@@ -191,7 +191,7 @@ impl Gpu {
         Ok(staging.read())
     }
 
-    /// A kernel in WGSL with what its bindings hold.
+    /// A WGSL kernel with the contents of its bindings.
     pub(crate) fn program(&self, text: &str, bound: &[Bound<'_>]) -> Result<Program, Error> {
         let words = wgsl::Module::parse(text)?.to_spirv("main", &Default::default())?;
         let stage_flags = vk::ShaderStageFlags::COMPUTE;
@@ -270,7 +270,7 @@ impl Gpu {
         }
     }
 
-    /// Records the steps, each after the one before it, and runs them once.
+    /// Records the steps, each ordered after the previous one, and runs them once.
     pub(crate) fn prepare(&self, steps: &[Step<'_>]) -> Result<vk::CommandBuffer, Error> {
         let commands = self.record(|device, commands| {
             for step in steps {
@@ -295,7 +295,7 @@ impl Gpu {
         Ok(commands)
     }
 
-    /// Seconds of the fastest run, submission and wait included.
+    /// Seconds of the fastest run, including submission and wait.
     pub(crate) fn time(&self, commands: vk::CommandBuffer) -> Result<f64, Error> {
         let (start, mut watch, mut result) = (Instant::now(), Stopwatch::default(), Ok(()));
         while start.elapsed() < PERIOD && result.is_ok() {
@@ -343,7 +343,7 @@ impl Bound<'_> {
 impl Buffer {
     pub(crate) fn read(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.bytes];
-        // Nothing runs meanwhile: every submission was waited for.
+        // No work is in flight: every submission was waited for.
         unsafe { self.mapped.copy_to_nonoverlapping(bytes.as_mut_ptr(), self.bytes) };
         bytes
     }

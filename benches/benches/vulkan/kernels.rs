@@ -1,4 +1,4 @@
-//! The kernels: their texts, their input, and whether the answer is right, which is looked at before anything is timed.
+//! The kernels: text, input, and a check of the output that precedes the timing.
 
 use ash::vk;
 use half::f16;
@@ -9,20 +9,20 @@ use super::gpu::{Bound, Gpu, Step};
 /// A kernel of the table.
 pub(crate) struct Kernel {
     pub(crate) name: &'static str,
-    /// What a run does so many of, by the billion: texels, or bytes that must go through memory.
+    /// What a run's rate counts, in billions: texels, or bytes of memory traffic.
     pub(crate) unit: &'static str,
     pub(crate) amount: f64,
     pub(crate) asked: Asked,
-    /// Seconds of a run; nothing where the driver has not got what the kernel needs.
+    /// Seconds of a run; `None` if the driver lacks something that the kernel needs.
     pub(crate) run: fn(&Gpu) -> Result<Option<f64>, Error>,
 }
 
-/// What the kernel should reach.
+/// The kernel's target.
 #[derive(Clone, Copy)]
 pub(crate) enum Asked {
-    /// So many times what lavapipe does.
+    /// A multiple of lavapipe's rate.
     Lavapipe(f64),
-    /// A part of what the machine can do, with so many bytes in use.
+    /// A fraction of the machine's bandwidth, for a working set of this many bytes.
     Bandwidth(f64, usize),
 }
 
@@ -59,13 +59,13 @@ pub(crate) const KERNELS: [Kernel; 6] = [
     },
 ];
 
-/// Of both images.
+/// Side of both images.
 const SIDE: u32 = 2048;
 const TEXELS: usize = (SIDE * SIDE) as usize;
-/// That are added up: more than caches hold, so that memory's speed bounds the sum, and less.
+/// Elements that are summed: larger than the caches, so that memory bandwidth is the bound, and smaller.
 const ELEMENTS: usize = 1 << 24;
 const FEW_ELEMENTS: usize = 1 << 20;
-/// Halves in each array: more than caches hold, and less.
+/// Halves in each array: larger than the caches, and smaller.
 const LARGE: usize = 1 << 26;
 const SMALL: usize = 1 << 20;
 
@@ -94,7 +94,7 @@ fn stencil(gpu: &Gpu) -> Result<Option<f64>, Error> {
     let result = gpu.image(vk::Format::R32_SFLOAT, SIDE, None)?;
     let seconds = over_images(gpu, STENCIL, &[Bound::Storage(&source), Bound::Storage(&result)])?;
     let found = gpu.texels(&result, bytes.len())?;
-    // Whole numbers: every order of the sums gives the same.
+    // Integers: the order of the sums does not matter.
     let right = every().zip(found.chunks_exact(4)).all(|((x, y), found)| {
         let around = texel(x, y - 1) + texel(x, y + 1) + texel(x - 1, y) + texel(x + 1, y);
         found == (0.5 * texel(x, y) + 0.125 * around).to_ne_bytes()
@@ -119,7 +119,7 @@ fn blur(gpu: &Gpu) -> Result<Option<f64>, Error> {
         let [x, y] = [x, y].map(|at| at.clamp(0, i64::from(SIDE) - 1) as usize);
         f64::from(bytes[(y * SIDE as usize + x) * 4 + component])
     };
-    // 1.4 texels away is between the first and the second.
+    // A distance of 1.4 texels is between the first and the second.
     let between = |near: f64, far: f64| 0.6 * near + 0.4 * far;
     for (number, &found) in found.iter().enumerate() {
         let (place, c) = (number / 4, number % 4);
@@ -129,7 +129,7 @@ fn blur(gpu: &Gpu) -> Result<Option<f64>, Error> {
             + between(texel(x, y - 1, c), texel(x, y - 2, c))
             + between(texel(x, y + 1, c), texel(x, y + 2, c));
         let expected = 0.4 * texel(x, y, c) + 0.15 * around;
-        // Weights of 8 bits are allowed.
+        // Vulkan allows weights of 8 bits.
         if (f64::from(found) - expected).abs() > 2.0 {
             return Err(format!("the blur's answer at {x}, {y} is {found}, not {expected:.2}").into());
         }
@@ -137,7 +137,7 @@ fn blur(gpu: &Gpu) -> Result<Option<f64>, Error> {
     Ok(Some(seconds))
 }
 
-/// Runs a kernel once for every texel, in groups of 16 by 16.
+/// Runs a kernel once per texel, in workgroups of 16 by 16.
 fn over_images(gpu: &Gpu, text: &str, bound: &[Bound<'_>]) -> Result<f64, Error> {
     let program = gpu.program(text, bound)?;
     gpu.time(gpu.prepare(&[Step { program: &program, groups: [SIDE / 16; 2], push: None }])?)
@@ -189,7 +189,7 @@ fn main(
     }
 }";
 
-/// Elements that one workgroup of [`REDUCE`] adds up.
+/// Elements that one workgroup of [`REDUCE`] sums.
 const EACH: usize = 2048;
 
 fn reduce(gpu: &Gpu, elements: usize) -> Result<Option<f64>, Error> {
@@ -229,7 +229,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
     y[at] = f16(0.375 * f32(x[at]) + f32(y[at]));
 }";
 
-/// An array's element by its number.
+/// An array's element by index.
 type Values = fn(usize) -> f32;
 
 fn saxpy(gpu: &Gpu, count: usize) -> Result<Option<f64>, Error> {

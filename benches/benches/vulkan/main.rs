@@ -1,9 +1,9 @@
-//! What issue 4 asks to be shown: images, subgroups and halves through Vulkan's C API, on this driver and on lavapipe, as ratios in
-//! one run.
+//! Images, subgroups and halves through Vulkan's C API, on this driver and on lavapipe, as ratios in one run.
 //!
-//! `cargo build --release -p spelter-icd && cargo bench -p spelter-benches --bench vulkan` prints the table; `-- --json` one object
-//! for each kernel, `-- NAME…` only kernels whose names contain one of these. `SPELTER_ICD` and `SPELTER_LAVAPIPE` name another library
-//! and another manifest than `target/release/libvulkan_spelter.so` and Debian's. Every answer is checked before it is timed.
+//! `cargo build --release -p spelter-icd && cargo bench -p spelter-benches --bench vulkan` prints the table; `--
+//! --json` prints one object per kernel, `-- NAME…` only kernels whose names contain one of these. `SPELTER_ICD` and
+//! `SPELTER_LAVAPIPE` name another library and another manifest than `target/release/libvulkan_spelter.so` and
+//! Debian's. Every output is checked before it is timed.
 
 #![allow(clippy::print_stdout, reason = "a bench prints its figures")]
 
@@ -20,9 +20,9 @@ use spelter_benches::machine::Machine;
 
 use kernels::{Asked, KERNELS, Kernel};
 
-/// How often each driver gets its turn; its best time counts.
+/// Rounds for each driver; the best time counts.
 const ROUNDS: usize = 2;
-/// Tells a child what it is.
+/// Marks a child process.
 const CHILD: &str = "--of-one-driver";
 const LAVAPIPE: &str = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json";
 
@@ -96,7 +96,7 @@ fn line(row: &Value) -> String {
     )
 }
 
-/// Times each kernel on the driver that the loader was told to take.
+/// Times each kernel on the driver that the loader was configured for.
 fn child<'a>(kernels: impl Iterator<Item = &'a Kernel>) -> Result<(), Error> {
     let gpu = gpu::Gpu::open()?;
     println!("{}", json!({ "driver": gpu.name }));
@@ -107,7 +107,7 @@ fn child<'a>(kernels: impl Iterator<Item = &'a Kernel>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Runs a child on one driver and keeps its best times. The driver's name.
+/// Runs a child on one driver, keeps its best times, and returns the driver's name.
 fn turn(manifest: &Path, names: &[String], best: &mut BTreeMap<String, f64>) -> Result<String, Error> {
     let output = Command::new(std::env::current_exe()?)
         .arg(CHILD)

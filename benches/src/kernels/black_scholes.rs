@@ -1,4 +1,4 @@
-//! Prices of options: exponentials, logarithms and roots.
+//! Option prices: exponentials, logarithms and roots.
 
 use std::f32::consts::{FRAC_1_SQRT_2, LN_2, LOG2_E};
 
@@ -19,7 +19,7 @@ pub(super) const BLACK_SCHOLES: Kernel = Kernel {
 
 const RATE: f32 = 0.02;
 const VOLATILITY: f32 = 0.3;
-/// Options that a thread of plain Rust takes at once.
+/// Options per task of plain Rust.
 const CHUNK: usize = 16 << 10;
 
 struct BlackScholes {
@@ -65,7 +65,7 @@ impl Work for BlackScholes {
         chunks.for_each(|(spots, strikes, years, calls, puts)| prices(spots, strikes, years, calls, puts));
     }
 
-    /// Differences of sums near a hundred, in single precision.
+    /// Differences of sums of about a hundred, in single precision.
     fn compare(&self) -> Result<(), Error> {
         check::close(&self.context.read(&self.buffers[3])?, &self.calls, 100.0, 1e-5)?;
         check::close(&self.context.read(&self.buffers[4])?, &self.puts, 100.0, 1e-5)
@@ -100,10 +100,10 @@ fn normal(d: f32) -> f32 {
     if d > 0.0 { 1.0 - tail } else { tail }
 }
 
-/// e^x for x up to 0: short enough for vectors, precise to a few units in the last place.
+/// e^x for x up to 0: short enough to be vectorized, accurate to a few units in the last place.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
-    // Adding it leaves a whole number in the lowest bits.
+    // Adding it leaves an integer in the lowest bits.
     const ROUND: f32 = 12_582_912.0;
     let x = x.max(-87.0);
     let rounded = x.mul_add(LOG2_E, ROUND);
@@ -116,7 +116,7 @@ fn exp(x: f32) -> f32 {
 /// The natural logarithm of positive normal numbers.
 #[inline(always)]
 fn ln(x: f32) -> f32 {
-    // The mantissa is counted from the root of a half, so that it lies around one.
+    // The mantissa is relative to the root of one half, so that it is near one.
     let bits = x.to_bits().wrapping_sub(FRAC_1_SQRT_2.to_bits());
     let exponent = (bits.cast_signed() >> 23) as f32;
     let mantissa = f32::from_bits((bits & 0x007f_ffff).wrapping_add(FRAC_1_SQRT_2.to_bits()));

@@ -1,4 +1,4 @@
-//! Many transforms of 1024 complex numbers, each in the shared memory of one workgroup.
+//! Many transforms of 1024 complex numbers, each in the workgroup memory of one workgroup.
 
 use std::f64::consts::PI;
 
@@ -19,13 +19,13 @@ pub(super) const FFT: Kernel = Kernel {
 
 const POINTS: usize = 1024;
 const HALF: usize = POINTS / 2;
-/// The binary logarithm of the points.
+/// Binary logarithm of the number of points.
 const STAGES: usize = 10;
 
 struct Fft {
     context: Context,
     program: Program,
-    /// Input, output, and half of the circle.
+    /// Input, output, and the factors of half a circle.
     buffers: [Buffer; 3],
     input: Vec<[f32; 2]>,
     circle: Vec<[f32; 2]>,
@@ -70,7 +70,7 @@ impl Work for Fft {
     }
 }
 
-/// Real and imaginary parts apart, so that loops over them become vectors.
+/// Real and imaginary parts separately, so that loops over them are vectorized.
 type Split = [[f32; POINTS]; 2];
 
 native! {

@@ -1,4 +1,4 @@
-//! Counts of 256 values, with atomics on shared memory.
+//! Counts of 256 values, with atomics in workgroup memory.
 
 use rayon::prelude::*;
 use spelter::{Buffer, Context, Program};
@@ -17,7 +17,7 @@ pub(super) const HISTOGRAM: Kernel = Kernel {
 };
 
 const BINS: usize = 256;
-/// Words that a workgroup counts.
+/// Words per workgroup.
 const BLOCK: usize = 4096;
 
 struct Histogram {
@@ -62,7 +62,7 @@ impl Work for Histogram {
 
 native! {
     fn count(words: &[u32]) -> [u32; BINS] {
-        // Four tables, so that equal neighbours do not wait for each other.
+        // Four tables, so that equal neighbours do not depend on each other.
         let mut tables = [[0u32; BINS]; 4];
         let (fours, rest) = words.as_chunks::<4>();
         for four in fours {

@@ -1,4 +1,4 @@
-//! A loop that ends at a different time in every invocation.
+//! A loop with a different trip count in every invocation.
 
 use rayon::prelude::*;
 use spelter::{Buffer, Context, Program};
@@ -19,16 +19,16 @@ const LIMIT: u32 = 256;
 const LEFT: f32 = -2.0;
 const TOP: f32 = -1.25;
 const WIDTH: f32 = 2.5;
-/// Points that plain Rust computes at once.
+/// Points that plain Rust computes together.
 const LANES: usize = 32;
-/// Operations of a step.
+/// Operations per step.
 const PER_STEP: f64 = 8.0;
 
 struct Mandelbrot {
     context: Context,
     program: Program,
     buffer: Buffer,
-    /// Points in a row.
+    /// Points per row.
     size: usize,
     counts: Vec<u32>,
 }
@@ -47,7 +47,7 @@ impl Mandelbrot {
 }
 
 impl Work for Mandelbrot {
-    /// Known once plain Rust has run.
+    /// Known after plain Rust has run.
     fn cost(&self) -> Cost {
         let steps: f64 = self.counts.iter().map(|&count| f64::from(count)).sum();
         let working_set = self.counts.len() * 4;
@@ -79,7 +79,7 @@ native! {
         let cx: [f32; LANES] = std::array::from_fn(|lane| LEFT + (first % size + lane) as f32 * step);
         let [mut x, mut y, mut xx, mut yy] = [[0.0f32; LANES]; 4];
         let mut count = [0u32; LANES];
-        // A point that has left does not come back, so it needs no mask.
+        // A point that has escaped does not return, so it needs no mask.
         for _ in 0..LIMIT {
             let mut inside = 0;
             for lane in 0..LANES {

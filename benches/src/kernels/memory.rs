@@ -1,4 +1,4 @@
-//! Memory and nothing else: y = a x + y, and a buffer copied to another.
+//! Memory bandwidth: y = a x + y, and a copy of a buffer.
 
 use rayon::prelude::*;
 use spelter::{Buffer, Context, Program};
@@ -36,9 +36,9 @@ struct Saxpy {
 
 impl Saxpy {
     fn new(context: &Context, size: Size) -> Result<Self, Error> {
-        // Just below the most workgroups of one dimension.
+        // Just below the maximal number of workgroups in one dimension.
         let count = size.pick(1000, (16 << 20) - 256);
-        // Whole numbers, so that any number of runs stays exact.
+        // Integers, so that any number of runs stays exact.
         let whole = |seed| data::words(seed, count).iter().map(|word| (word & 7) as f32).collect();
         let (x, y): (Vec<_>, Vec<_>) = (whole(1), whole(2));
         Ok(Self {

@@ -1,5 +1,5 @@
-//! The kernels, in the order of the table. Each file has the input, the same work in plain Rust, and the
-//! comparison of one kernel or of a few that do the same.
+//! The kernels, in the order of the table. Each file has the input, the same work in plain Rust, and the comparison of
+//! one kernel or of several variants.
 
 mod black_scholes;
 mod fft;
@@ -17,7 +17,7 @@ mod transpose;
 
 use crate::work::Kernel;
 
-/// All of them.
+/// All kernels.
 pub const ALL: [Kernel; 17] = [
     memory::SAXPY,
     memory::COPY,
@@ -38,5 +38,5 @@ pub const ALL: [Kernel; 17] = [
     pathtrace::PATHTRACE,
 ];
 
-/// Elements that a thread of plain Rust takes at once.
+/// Elements per task of plain Rust.
 const CHUNK: usize = 64 << 10;

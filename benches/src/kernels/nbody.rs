@@ -1,4 +1,4 @@
-//! All pairs of bodies, in tiles of shared memory.
+//! All pairs of bodies, in tiles of workgroup memory.
 
 use rayon::prelude::*;
 use spelter::{Buffer, Context, Program};
@@ -16,9 +16,9 @@ pub(super) const NBODY: Kernel = Kernel {
 };
 
 const SOFTENING: f32 = 0.01;
-/// Operations for each pair, by the usual count.
+/// Operations per pair, by the usual count.
 const PER_PAIR: f64 = 20.0;
-/// Bodies that plain Rust computes at once.
+/// Bodies that plain Rust computes together.
 const LANES: usize = 32;
 
 struct Nbody {
@@ -88,7 +88,7 @@ native! {
     }
 }
 
-/// A guess from the exponent and three steps of Newton's: cheaper than a root and a division. Plain Rust has no access
+/// An estimate from the exponent and three Newton steps: cheaper than a root and a division. Plain Rust has no access
 /// to the CPU's estimate.
 #[inline(always)]
 fn inverse_root(x: f32) -> f32 {

@@ -1,4 +1,4 @@
-//! A path tracer: every loop and branch diverges. The scene and the counts are those of the peers' measurements.
+//! A path tracer: every loop and branch is divergent. The scene and the counts are those of the peers' measurements.
 
 use rayon::prelude::*;
 use spelter::{Buffer, Context, Program};
@@ -15,16 +15,16 @@ pub(super) const PATHTRACE: Kernel = Kernel {
     prepare: |context, size| Ok(Box::new(Pathtrace::new(context, size)?)),
 };
 
-/// The text of the kernel.
+/// The kernel's text.
 pub(crate) const TEXT: &str = crate::work::shader!("pathtrace");
 
 const SAMPLES: u32 = 8;
-/// Pixels that a thread of plain Rust takes at once.
+/// Pixels per task of plain Rust.
 const CHUNK: usize = 512;
 
 type Vec3 = [f32; 3];
 
-/// Centre and radius; colour, and how blurred a mirror it is, below 0 for none.
+/// Centre and radius; colour, and the blur of the reflection, below 0 for none.
 type Sphere = [f32; 8];
 
 pub(crate) const SCENE: [Sphere; 8] = [
@@ -42,7 +42,7 @@ struct Pathtrace {
     context: Context,
     program: Program,
     buffers: [Buffer; 2],
-    /// Pixels in a row.
+    /// Pixels per row.
     size: usize,
     pixels: Vec<[f32; 4]>,
 }
@@ -76,7 +76,7 @@ impl Work for Pathtrace {
         chunks.for_each(|(chunk, pixels)| trace_pixels(pixels, chunk * CHUNK, size, &SCENE));
     }
 
-    /// The last bit of a root may send a path elsewhere, but few of them.
+    /// The last bit of a root may redirect a path, but only of a few.
     fn compare(&self) -> Result<(), Error> {
         let same = |got: &[f32; 4], want: &[f32; 4]| got.iter().zip(want).all(|(got, want)| (got - want).abs() <= 2e-3);
         check::mostly(&self.context.read(&self.buffers[1])?, &self.pixels, 0.02, same)

@@ -1,4 +1,4 @@
-//! A wrapping sum: trees in shared memory, or sums of subgroups, level upon level.
+//! A wrapping sum: trees in workgroup memory, or sums of subgroups, level by level.
 
 use rayon::prelude::*;
 use spelter::{Buffer, Context, Program};
@@ -22,7 +22,7 @@ pub(super) const SUBGROUPS: Kernel = Kernel {
     ..REDUCE
 };
 
-/// What a workgroup sums.
+/// Elements that a workgroup sums.
 const BLOCK: usize = 2048;
 
 struct Reduce {

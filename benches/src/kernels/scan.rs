@@ -1,4 +1,4 @@
-//! Inclusive prefix sums: Hillis and Steele's in shared memory, then the same for the totals of the blocks.
+//! Inclusive prefix sums: Hillis and Steele's in workgroup memory, then the same for the totals of the blocks.
 
 use rayon::prelude::*;
 use spelter::{Buffer, Context, Program};
@@ -16,7 +16,7 @@ pub(super) const SCAN: Kernel = Kernel {
     prepare: |context, size| Ok(Box::new(Scan::new(context, size)?)),
 };
 
-/// What a workgroup scans.
+/// Elements that a workgroup scans.
 const BLOCK: usize = 1024;
 
 struct Scan {
@@ -38,7 +38,7 @@ impl Scan {
         let mut count = elements.len();
         loop {
             outputs.push(context.buffer_zeroed(count as u64 * 4)?);
-            // The last level has one block, whose total nobody needs.
+            // The last level has one block, whose total is unused.
             inputs.push(context.buffer_zeroed(count.div_ceil(BLOCK) as u64 * 4)?);
             if count <= BLOCK {
                 break;
@@ -88,7 +88,7 @@ impl Work for Scan {
     }
 }
 
-/// Adds to a sum, and gives what it was.
+/// Adds to a sum and returns its old value.
 fn post_add(sum: &mut u32, term: u32) -> u32 {
     let before = *sum;
     *sum = sum.wrapping_add(term);

@@ -1,4 +1,4 @@
-//! Products of square matrices: by buffers alone, by tiles in shared memory, by blocks of registers.
+//! Products of square matrices: by buffers alone, by tiles in workgroup memory, by blocks of registers.
 
 use rayon::prelude::*;
 use spelter::{Buffer, Context, Program};
@@ -79,11 +79,11 @@ impl Work for Sgemm {
     }
 }
 
-/// What plain Rust computes at once, so that the sums stay in registers.
+/// What plain Rust computes together, so that the sums stay in registers.
 const ROWS: usize = 4;
 const COLUMNS: usize = 64;
 
-/// The columns of one strip, row after row, so that the inner loop reads in order.
+/// Packs the columns of one strip row by row, so that the inner loop reads contiguously.
 fn pack(to: &mut [f32], b: &[f32], size: usize, strip: usize) {
     for (to, row) in to.chunks_exact_mut(COLUMNS).zip(b.chunks_exact(size)) {
         to.copy_from_slice(&row[strip * COLUMNS..][..COLUMNS]);
@@ -91,7 +91,7 @@ fn pack(to: &mut [f32], b: &[f32], size: usize, strip: usize) {
 }
 
 native! {
-    /// So many rows of the product.
+    /// Computes some rows of the product.
     fn multiply(c: &mut [f32], a: &[f32], strips: &[f32], size: usize) {
         for (strip, rows) in strips.chunks_exact(size * COLUMNS).enumerate() {
             let mut sums = [[0.0f32; COLUMNS]; ROWS];

@@ -15,7 +15,7 @@ pub(super) const SHA256: Kernel = Kernel {
     prepare: |context, size| Ok(Box::new(Sha256::new(context, size)?)),
 };
 
-/// Messages that a thread of plain Rust takes at once.
+/// Messages per task of plain Rust.
 const CHUNK: usize = 1024;
 
 struct Sha256 {
@@ -68,7 +68,7 @@ native! {
     }
 }
 
-/// What follows a message of 64 bytes.
+/// The block that follows a message of 64 bytes.
 const PADDING: [u32; 16] = [1 << 31, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 512];
 
 const START: [u32; 8] =
@@ -77,7 +77,7 @@ const START: [u32; 8] =
 /// The fractional parts of the cube roots of the first 64 primes.
 const ROUNDS: [u32; 64] = round_constants();
 
-/// Found by integer roots: 2³² ∛p is ∛(2⁹⁶ p).
+/// Computed by integer roots: 2³² ∛p is ∛(2⁹⁶ p).
 const fn round_constants() -> [u32; 64] {
     let mut constants = [0; 64];
     let (mut index, mut candidate) = (0, 2u128);

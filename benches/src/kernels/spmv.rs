@@ -15,7 +15,7 @@ pub(super) const SPMV: Kernel = Kernel {
     prepare: |context, size| Ok(Box::new(Spmv::new(context, size)?)),
 };
 
-/// Rows that a thread of plain Rust takes at once.
+/// Rows per task of plain Rust.
 const CHUNK: usize = 4096;
 
 struct Spmv {
@@ -27,16 +27,16 @@ struct Spmv {
     y: Vec<f32>,
 }
 
-/// Compressed rows.
+/// A matrix in compressed sparse row format.
 struct Matrix {
-    /// Where each row starts, and the end.
+    /// The index of each row's first entry, and the end.
     starts: Vec<u32>,
     columns: Vec<u32>,
     values: Vec<f32>,
 }
 
 impl Matrix {
-    /// One with 1 to 31 entries in each row.
+    /// A matrix with 1 to 31 entries in each row.
     fn new(rows: usize, width: usize) -> Self {
         let mut starts = vec![0];
         let mut end = 0;
@@ -51,7 +51,7 @@ impl Matrix {
 
 impl Spmv {
     fn new(context: &Context, size: Size) -> Result<Self, Error> {
-        // The entries are too many for a cache, the vector that they are multiplied with is as long as the peers'.
+        // The entries exceed the caches; the vector has the length that the peers use.
         let (rows, width) = size.pick((300, 200), (1 << 20, 256 << 10));
         let matrix = Matrix::new(rows, width);
         let x = data::floats(10, width, -1.0, 1.0);
@@ -73,7 +73,7 @@ impl Work for Spmv {
     fn cost(&self) -> Cost {
         let entries = self.matrix.values.len() as f64;
         let working_set = self.buffers.iter().map(|buffer| buffer.size() as usize).sum();
-        // The matrix's entries are what is read once; the vector stays in a cache.
+        // The matrix's entries are read once; the vector stays in a cache.
         Cost { amount: 2.0 * entries, bytes: 8.0 * entries, working_set }
     }
 

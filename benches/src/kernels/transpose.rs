@@ -1,4 +1,4 @@
-//! A matrix transposed, by way of padded tiles in shared memory.
+//! A matrix transposed through padded tiles in workgroup memory.
 
 use rayon::prelude::*;
 use spelter::{Buffer, Context, Program};
@@ -62,7 +62,7 @@ impl Work for Transpose {
 }
 
 native! {
-    /// The rows of the result that come from the columns `first` and following, tile by tile.
+    /// The rows of the result from the columns `first` and following, tile by tile.
     fn transpose(rows: &mut [f32], source: &[f32], size: usize, first: usize) {
         for from in (0..size).step_by(TILE) {
             let mut tile = [[0.0f32; TILE]; TILE];

@@ -21,29 +21,29 @@ use super::feature::{Feature, Features};
 use super::program::Program;
 use crate::engine::{self, Engine};
 
-/// Bytes around each buffer that nobody may touch.
+/// Bytes around each buffer that must stay unchanged.
 const GUARD: usize = 128;
 
-/// How often the watchdog looks.
+/// Interval of the watchdog.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Looks after which a run is stopped: 20 seconds. Programs take well below one.
+/// Watchdog ticks after which a run is stopped: 20 seconds. Programs take well below one second.
 const PATIENCE: u32 = 200;
 
-/// What machine code is made with: all that the lowered kernel shows.
+/// Floating-point freedoms of machine code: those that are visible in the lowered kernel.
 const FLOATS: Floats = Floats { contract: true, ..Floats::EXACT };
 
 thread_local! {
-    /// The thread's last panic: its message with its place.
+    /// The thread's last panic: its message with its position.
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// What is wrong with a program's run.
+/// A failed check of a program.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// Which two runs differ, or what failed. The same fault of a smaller program has the same.
+    /// The two runs that differ, or what failed. Equal for the same fault of a smaller program.
     pub what: String,
-    /// Where, and how.
+    /// Position and kind of the difference.
     pub detail: String,
 }
 
@@ -60,15 +60,15 @@ pub struct Bench {
 #[derive(Debug, Default)]
 struct Watch {
     stop: AtomicU32,
-    /// Odd while something runs.
+    /// Odd during a run.
     runs: AtomicU64,
 }
 
-/// Where a program's buffers lie in the arena, and what it begins with.
+/// The placement of a program's buffers in the arena, and their initial contents.
 struct Image {
-    /// The buffer that gets the addresses of all.
+    /// The buffer that receives the addresses of all buffers.
     addresses: Option<usize>,
-    /// Whether the kernel goes through addresses.
+    /// Whether the kernel uses buffer device addresses.
     has_addresses: bool,
     /// First byte and length of each buffer.
     places: Vec<(usize, usize)>,
@@ -105,7 +105,7 @@ pub fn stages(kernel: &Kernel) -> String {
 }
 
 impl Bench {
-    /// For these engines; the first is the oracle.
+    /// For these engines; the first is the reference.
     pub fn new(engines: Vec<Engine>) -> Self {
         let watch = Arc::new(Watch::default());
         let weak = Arc::downgrade(&watch);
@@ -113,13 +113,13 @@ impl Bench {
         Self { engines, arena: GuestSlice::EMPTY, scratch: Scratch::default(), watch, racing: false }
     }
 
-    /// From now on programs race against a thread that writes into their buffers: only that they end and touch nothing else
-    /// is checked.
+    /// From now on programs race against a thread that writes to their buffers: the only check is that they end and
+    /// stay in bounds.
     pub fn race(&mut self) {
         self.racing = true;
     }
 
-    /// Runs the program in every way and compares.
+    /// Runs the program on all engines and compares.
     pub fn check(&mut self, program: &Program) -> Result<(), Finding> {
         if self.racing {
             return self.check_racing(program);
@@ -130,12 +130,12 @@ impl Bench {
         let expected = self.run(oracle, &program.kernel, program, &image)?;
         let (compiled, others): (Vec<Engine>, Vec<Engine>) =
             self.engines.iter().skip(1).copied().partition(Engine::is_compiled);
-        // Optimised kernels come below, without contraction.
+        // Optimised kernels follow below, without contraction.
         for engine in others.into_iter().filter(|engine| !engine.name.contains("optimised")) {
             let got = self.run(engine, &program.kernel, program, &image)?;
             compare(program, &image, engine.name, &expected, &got)?;
         }
-        // Contraction changes results, all else must not.
+        // Contraction changes results; all else must not.
         let plain = uncontracted(&program.kernel);
         let got = self.run(oracle, &optimized(&plain)?, program, &image)?;
         compare(program, &image, "optimisation", &expected, &got)?;
@@ -143,7 +143,7 @@ impl Bench {
             let got = self.run(oracle, &lowered(&plain, Floats::EXACT)?, program, &image)?;
             compare(program, &image, "lowering", &expected, &got)?;
         }
-        // What is left for compiled code to do must not change results any more.
+        // The remaining steps of compilation must not change results.
         let last = lowered(&program.kernel, FLOATS)?;
         let expected = self.run(oracle, &last, program, &image)?;
         for engine in compiled {
@@ -154,7 +154,7 @@ impl Bench {
         Ok(())
     }
 
-    /// What the oracle counts in the last buffer of a program with marks.
+    /// The reference's counts in the last buffer of a program with marks.
     pub fn reached(&mut self, program: &Program) -> Result<Features, Finding> {
         let image = Image::new(program);
         let memory = self.run(self.engines[0], &program.kernel, program, &image)?;
@@ -168,12 +168,12 @@ impl Bench {
         Ok(reached)
     }
 
-    /// One run on fresh memory: what the arena holds afterwards.
+    /// One run on fresh memory: the contents of the arena afterwards.
     fn run(&mut self, engine: Engine, kernel: &Kernel, program: &Program, image: &Image) -> Result<Vec<u8>, Finding> {
         self.run_prepared(engine.name, || (engine.prepare)(kernel), program, image)
     }
 
-    /// As [`Bench::run`], with what makes the code ready.
+    /// As [`Bench::run`], with a function that prepares the code.
     fn run_prepared(
         &mut self,
         name: &str,
@@ -210,7 +210,7 @@ impl Bench {
         Ok(memory)
     }
 
-    /// Puts a program's first memory into the arena, which grows to what is needed.
+    /// Copies a program's initial memory to the arena, which grows if necessary.
     fn load(&mut self, image: &Image) {
         if (self.arena.len() as usize) < image.bytes.len() {
             self.arena = GuestSlice::leak(image.bytes.len().next_power_of_two());
@@ -231,7 +231,7 @@ impl Image {
         let mut places = Vec::new();
         for buffer in &program.buffers {
             let first = (bytes.len() + GUARD).next_multiple_of(64) + buffer.lead as usize;
-            // Unlike what a program computes, and different everywhere.
+            // Unlike the values of programs, and different everywhere.
             bytes.extend((bytes.len()..first).map(|at| (at * 37 + 101) as u8));
             places.push((first, buffer.bytes.len()));
             bytes.extend_from_slice(&buffer.bytes);
@@ -251,7 +251,7 @@ impl Image {
         buffers
     }
 
-    /// The bytes that are in no buffer.
+    /// The bytes outside of all buffers.
     fn outside(&self) -> impl Iterator<Item = usize> {
         let ends = self.places.iter().map(|&(first, bytes)| first + bytes);
         let starts = self.places.iter().map(|&(first, _)| first).chain([self.bytes.len()]);
@@ -264,7 +264,7 @@ fn dispatch(code: &dyn Code, args: &DispatchArgs<'_>, program: &Program, scratch
     code.run_all(args, Workgroups::new(0..count, program.groups, program.base), scratch)
 }
 
-/// The kernel with every operation as it is, none fused.
+/// The kernel with no operations fused.
 pub(crate) fn uncontracted(kernel: &Kernel) -> Kernel {
     let mut kernel = kernel.clone();
     for (inst, data) in &kernel.insts {
@@ -275,12 +275,12 @@ pub(crate) fn uncontracted(kernel: &Kernel) -> Kernel {
     kernel
 }
 
-/// Whether no operation's result depends on how it is computed.
+/// Whether no result depends on the implementation of an operation.
 pub(crate) fn is_exact(kernel: &Kernel) -> bool {
     kernel.insts.values().all(|data| !matches!(data, InstData::Pure { op, .. } if is_transcendental(*op)))
 }
 
-/// The kernel optimised and made of what machines have; every step must leave a good one.
+/// The kernel optimised and lowered; every step must leave a valid one.
 pub(crate) fn lowered(kernel: &Kernel, floats: Floats) -> Result<Kernel, Finding> {
     let mut result = Ok(());
     let lowered = caught("lowering", "panics", || {
@@ -293,7 +293,7 @@ pub(crate) fn lowered(kernel: &Kernel, floats: Floats) -> Result<Kernel, Finding
     result.map(|()| lowered)
 }
 
-/// The kernel after all passes, each of which must leave a good one.
+/// The kernel after all passes, each of which must leave a valid one.
 pub(crate) fn optimized(kernel: &Kernel) -> Result<Kernel, Finding> {
     let mut kernel = kernel.clone();
     let mut result = Ok(());
@@ -320,13 +320,13 @@ pub(crate) fn caught<R>(who: &str, what: &str, work: impl FnOnce() -> R) -> Resu
             known if !known.is_empty() => known,
             _ => bare(),
         };
-        // Numbers differ from program to program; the place does not.
+        // Numbers differ between programs; the position does not.
         let place = message.split_whitespace().next().unwrap_or_default();
         finding(&format!("{who} {what}: {place}"), &message)
     })
 }
 
-/// From now on panics are kept as findings' details instead of being printed.
+/// From now on panics become details of findings instead of output.
 pub fn quiet_panics() {
     std::panic::set_hook(Box::new(|info| {
         let message = info.payload_as_str().unwrap_or("a panic without a message");
@@ -379,7 +379,7 @@ impl Program {
     }
 }
 
-/// Stops a run that takes too long; ends when its bench is gone.
+/// Stops a run that takes too long; ends when its bench is dropped.
 fn guard(watch: &Weak<Watch>) {
     let (mut seen, mut looks) = (0, 0);
     loop {

@@ -1,4 +1,4 @@
-//! Operations without memory: every one of the table, on whatever values there are.
+//! Operations without memory access: all of the table, on values of the scope.
 
 use std::sync::LazyLock;
 
@@ -9,14 +9,14 @@ use super::feature::Feature;
 use super::maker::Maker;
 use super::scope::{Kind, Level};
 
-/// What stands in for a NaN.
+/// Replaces a NaN.
 const INSTEAD: f32 = 0.25;
 
-/// Operations that shaders can ask for.
+/// Operations that shaders can express.
 static SHADERS_OPS: LazyLock<Vec<Op>> =
     LazyLock::new(|| Op::ALL.iter().copied().filter(|&op| !works_on_exponents(op)).collect());
 
-/// Operations that most shaders are made of.
+/// The most frequent operations of shaders.
 const COMMON: [Op; 28] = [
     Op::IAdd,
     Op::ISub,
@@ -76,7 +76,7 @@ pub fn is_transcendental(op: Op) -> bool {
     )
 }
 
-/// Whether the bits of a NaN operand, which are open, show in the result.
+/// Whether the unspecified bits of a NaN operand are visible in the result.
 fn shows_payload(op: Op) -> bool {
     matches!(op, Op::FloatBits | Op::HalfBits)
 }
@@ -107,7 +107,7 @@ const FLOATS: [f32; 20] = [
 ];
 
 impl Maker {
-    /// An operand: a value of the scope or, less often, a constant that breaks assumptions.
+    /// An operand: a value of the scope or, less often, a boundary constant.
     fn operand(&mut self, ty: Type, first: bool) -> Value {
         if !first && self.tape.chance(5) {
             match ty {
@@ -151,7 +151,7 @@ impl Maker {
         self.define(value, Kind::of(ty), level);
     }
 
-    /// The value, or a number if it is a NaN: which NaN an operation gives is nobody's promise.
+    /// The value, or a number if it is a NaN: which NaN an operation returns is unspecified.
     pub(super) fn number(&mut self, value: Value) -> Value {
         let is_number = self.op(Op::FOrdEq, &[value, value]);
         let instead = self.constant(INSTEAD);
@@ -168,7 +168,7 @@ impl Maker {
         value
     }
 
-    /// Float operations one on the result of the other, without a look at NaN between them.
+    /// A chain of float operations without replacement of NaN in between.
     pub(super) fn chain(&mut self) {
         self.mark(Feature::FloatChain);
         let precise = self.tape.chance(4);
@@ -208,7 +208,7 @@ impl Maker {
         self.op(op, &args)
     }
 
-    /// A choice between two values of any type.
+    /// A select between two values of any type.
     pub(super) fn select(&mut self) {
         let kind = self.kind();
         let (condition, then, otherwise) = (self.value(Kind::Bool), self.value(kind), self.value(kind));
@@ -220,7 +220,7 @@ impl Maker {
         self.define(value, kind, level);
     }
 
-    /// A fresh truth value: old ones are used up soon.
+    /// A new truth value: the scope has few.
     pub(super) fn compare(&mut self) {
         let (op, kind) = self.tape.of(&[
             (Op::ULt, Kind::Int),
@@ -235,7 +235,7 @@ impl Maker {
         self.define(value, Kind::Bool, level);
     }
 
-    /// Bits of a value that differ from one invocation to the next: a condition that is true for some.
+    /// A bit of a value that varies between invocations: a condition that is true for some.
     pub(super) fn divergent_bool(&mut self) -> Value {
         let (lane, other) = (self.lane(), self.value(Kind::Int));
         let mixed = self.op(Op::IAdd, &[lane, other]);
@@ -247,7 +247,7 @@ impl Maker {
         self.define(value, Kind::Bool, Level::Invocation)
     }
 
-    /// Something new to compute with: a mixed-up number of the invocation, or one that is the same for all.
+    /// A new value: a hashed invocation number, or a uniform value.
     pub(super) fn fresh(&mut self) {
         match self.tape.pick(4) {
             0 => {

@@ -1,4 +1,4 @@
-//! What generated programs contain, counted: a generator that stops making something must not go unnoticed.
+//! Counts of the contents of generated programs, which show if the generator stops producing something.
 
 macro_rules! features {
     ($($variant:ident $name:literal;)*) => {
@@ -134,7 +134,7 @@ features! {
 }
 
 impl Feature {
-    /// Whether there is a place in the program where control may come to it, so that marks count it.
+    /// Whether the feature has a place in the program that control may reach, so that marks count it.
     pub fn is_at_a_place(self) -> bool {
         use Feature::*;
         !matches!(
@@ -152,7 +152,7 @@ impl Feature {
     }
 }
 
-/// How many programs had each feature, and in how many of those that were looked at control came there.
+/// How many programs had each feature, and in how many of those with marks control reached it.
 #[derive(Clone, Debug)]
 pub struct Coverage {
     /// Programs.
@@ -188,7 +188,7 @@ impl Coverage {
         reached.iter().for_each(|feature| self.reached[feature as usize] += 1);
     }
 
-    /// Adds what another shard counted.
+    /// Adds the counts of another shard.
     pub fn merge(&mut self, other: &Self) {
         self.programs += other.programs;
         self.looked_at += other.looked_at;
@@ -202,7 +202,7 @@ impl Coverage {
         }
     }
 
-    /// Percent of programs that contain a feature, and percent of those, marked, that reach it.
+    /// Percent of programs that contain a feature, and percent of those with marks that reach it.
     pub fn percent(&self, feature: Feature) -> (f64, f64) {
         let of = |part: u64, whole: u64| if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 };
         let at = feature as usize;
@@ -215,17 +215,17 @@ impl Coverage {
 pub struct Features(u128);
 
 impl Features {
-    /// Adds one.
+    /// Adds a feature.
     pub fn insert(&mut self, feature: Feature) {
         self.0 |= 1 << feature as u32;
     }
 
-    /// Whether it is there.
+    /// Whether the set contains a feature.
     pub fn has(&self, feature: Feature) -> bool {
         self.0 >> feature as u32 & 1 != 0
     }
 
-    /// Those that are there.
+    /// The features in the set.
     pub fn iter(self) -> impl Iterator<Item = Feature> {
         Feature::ALL.iter().copied().filter(move |&feature| self.has(feature))
     }

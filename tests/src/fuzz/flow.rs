@@ -1,8 +1,8 @@
-//! Where control may go: targets with the values that dominate them, and the rules for jumps.
+//! Control flow: targets with the values that dominate them, and the rules for jumps.
 //!
-//! Jumps go where SPIR-V lets them: to the merge and the continue target of the innermost loop, to the merge of the
-//! innermost switch if no loop is between, to the next case. Values are in scope wherever they dominate, so what a loop or
-//! an arm defined is used after it, whenever the graph allows.
+//! Jumps follow SPIR-V's rules: to the merge and the continue target of the innermost loop, to the merge of the
+//! innermost switch if no loop is between, to the next case. Values are in scope wherever they dominate, so
+//! definitions of a loop or an arm are used after it whenever the graph allows.
 
 use spelter_shaders::ir::{Access, AtomicOp, Block, BlockCall, BufferSpace, InstData, Op, Place, Value};
 
@@ -10,7 +10,7 @@ use super::feature::Feature;
 use super::maker::Maker;
 use super::scope::{Kind, Level, common};
 
-/// What a construct is.
+/// Kinds of constructs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     Selection,
@@ -22,21 +22,21 @@ pub(super) enum Shape {
 #[derive(Debug)]
 pub(super) struct Construct {
     pub(super) shape: Shape,
-    /// Who comes to its head together; for a loop, who goes through its trips together.
+    /// The invocations that reach its head together; for a loop, that iterate together.
     pub(super) level: Level,
     /// By role.
     targets: [Option<Target>; 2],
-    /// The least level at which a jump left it for somewhere beyond its merge.
+    /// The least level at which a jump left it for a target beyond its merge.
     escape: Level,
     /// Phases at its head, and again at its merge.
     pub(super) phases: Vec<bool>,
     /// How many values were in scope before it.
     outside: usize,
-    /// Who came to the current place together before it.
+    /// The invocations that reached the current place together before it.
     before: Level,
 }
 
-/// A block that control may come to from several places.
+/// A block with several incoming edges.
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) block: Block,
@@ -50,14 +50,14 @@ pub(super) struct Target {
 }
 
 impl Construct {
-    /// The loop's own values begin before its header's end: with its parameters.
+    /// The loop's own values start before the end of its header: with its parameters.
     pub(super) fn begins_at(&mut self, outside: usize) {
         self.outside = outside;
     }
 }
 
 impl Target {
-    /// Who comes here together.
+    /// The invocations that reach it together.
     pub(super) fn spread(&self) -> Level {
         self.spread
     }
@@ -70,7 +70,7 @@ pub(super) enum Role {
     Continue,
 }
 
-/// A way out of where control is.
+/// An exit from the current place.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     To(usize, Role),
@@ -91,7 +91,7 @@ impl Maker {
         Target { block: self.builder.create_block(), kinds, levels, scope: None, spread: Level::Workgroup }
     }
 
-    /// Kinds of values that are handed over.
+    /// Kinds of the values that are passed.
     pub(super) fn kinds(&mut self) -> Vec<Kind> {
         (0..self.tape.pick(4)).map(|_| self.kind()).collect()
     }
@@ -126,7 +126,7 @@ impl Maker {
         self.dead = true;
     }
 
-    /// Makes a target the current place, with its parameters in scope; `false` if control never comes there.
+    /// Makes a target the current place, with its parameters in scope; `false` if it is unreachable.
     pub(super) fn arrive(&mut self, target: &Target) -> bool {
         let Some(scope) = &target.scope else {
             self.dead = true;
@@ -142,7 +142,7 @@ impl Maker {
         true
     }
 
-    /// Begins a construct at the current place. `level` is who goes through it together.
+    /// Opens a construct at the current place. `level`: the invocations that go through it together.
     pub(super) fn open(&mut self, shape: Shape, level: Level, merge: Target, continuing: Option<Target>) -> usize {
         self.constructs.push(Construct {
             shape,
@@ -156,7 +156,7 @@ impl Maker {
         self.constructs.len() - 1
     }
 
-    /// Makes the continue target, to which nobody goes, the current place.
+    /// Makes an unreachable continue target the current place.
     pub(super) fn arrive_at_nobody(&mut self, target: &Target) {
         self.builder.switch_to(target.block);
         let outside = self.constructs.last().map_or(0, |construct| construct.outside);
@@ -168,12 +168,12 @@ impl Maker {
         self.constructs.last_mut()?.targets[Role::Continue as usize].take()
     }
 
-    /// Ends the innermost construct and goes on at its merge.
+    /// Ends the innermost construct and continues at its merge.
     pub(super) fn close(&mut self) {
         let Some(mut construct) = self.constructs.pop() else { return };
         let Some(merge) = construct.targets[Role::Merge as usize].take() else { return };
         if construct.shape == Shape::Loop {
-            // The lanes that went in together come out with values of different trips.
+            // The lanes that entered together leave with values of different iterations.
             if let Some(scope) = merge.scope.clone() {
                 self.scope.restore(&scope);
                 self.scope.lower(construct.outside, construct.level);
@@ -182,7 +182,7 @@ impl Maker {
         self.ctx = construct.before.min(construct.escape);
         self.phases = construct.phases;
         if !self.arrive(&merge) {
-            // A shader has a block here all the same.
+            // A shader has a block here anyway.
             self.builder.switch_to(merge.block);
             self.builder.push(InstData::Unreachable);
             return;
@@ -193,7 +193,7 @@ impl Maker {
         }
     }
 
-    /// Goes from the end of an arm or a body to a target of the innermost construct.
+    /// An edge from the end of an arm or a body to a target of the innermost construct.
     pub(super) fn finish(&mut self, role: Role) {
         if self.dead {
             return;
@@ -205,7 +205,7 @@ impl Maker {
         self.jump(call);
     }
 
-    /// All ways out that the rules allow to those who are together at `level`.
+    /// All exits that the rules allow at `level`.
     fn ways(&self, level: Level) -> Vec<Way> {
         let mut ways = Vec::new();
         let mut through_loop = false;
@@ -223,7 +223,7 @@ impl Maker {
                     through_loop = true;
                 }
             }
-            // From a switch one goes to its own merge, or to the loop around.
+            // A switch allows its own merge, and targets of the enclosing loop.
             if through_loop {
                 break;
             }
@@ -238,8 +238,8 @@ impl Maker {
         ways
     }
 
-    /// Whether a way may be taken by those who are together at `level`: loops keep their level, and phases must not
-    /// change any more where not everybody comes.
+    /// Whether an exit is allowed at `level`: loops keep their level, and phases must not change where not all
+    /// invocations arrive.
     fn allows(&self, way: Way, level: Level) -> bool {
         let same = |construct: &Construct| construct.phases == self.phases;
         match way {
@@ -258,7 +258,7 @@ impl Maker {
         }
     }
 
-    /// Leaves by some way, for good.
+    /// Leaves by a random exit.
     pub(super) fn leave(&mut self) {
         let ways = self.ways(self.ctx);
         if ways.is_empty() {
@@ -278,7 +278,7 @@ impl Maker {
         }
     }
 
-    /// Leaves by some way if a condition holds, without a selection: both targets are named by the branch.
+    /// Leaves by a random exit if a condition holds, without a selection: the branch names both targets.
     pub(super) fn leave_if(&mut self) {
         let condition = self.condition();
         let together = self.ctx.min(self.scope.level(condition));
@@ -299,14 +299,14 @@ impl Maker {
         self.builder.switch_to(block);
     }
 
-    /// Notes that those who are here together leave all constructs inside number `at`.
+    /// Records that the invocations that are here together leave all constructs inside number `at`.
     pub(super) fn escape_to(&mut self, at: usize) {
         for construct in &mut self.constructs[at + 1..] {
             construct.escape = construct.escape.min(self.ctx);
         }
     }
 
-    /// Targets of the innermost loop that a case may name itself.
+    /// Targets of the innermost loop that a case may name directly.
     pub(super) fn exit_of_loop(&mut self) -> Option<(usize, Role)> {
         let ways = self.ways(self.ctx);
         let exits = ways.into_iter().filter_map(|way| match way {
@@ -351,7 +351,7 @@ impl Maker {
         }
     }
 
-    /// The invocation ends here, and leaves what it knows.
+    /// Ends the invocation, and stores its latest values.
     pub(super) fn end(&mut self, answers: usize) {
         if self.ctx != Level::Workgroup {
             self.memory.returned = true;
@@ -372,7 +372,7 @@ impl Maker {
         self.dead = true;
     }
 
-    /// Stores something made of the latest values, so that no wrong one goes unseen.
+    /// Stores a combination of the latest values, so that wrong ones are detected.
     pub(super) fn answer(&mut self, most: usize) {
         let values: Vec<Value> = self.scope.values().iter().rev().take(most).copied().collect();
         let mut sum = self.constant(0x2545_f491_u32);
@@ -391,7 +391,7 @@ impl Maker {
         let offset = self.element(base, global, 4);
         let place = Place::Buffer { space: BufferSpace::Storage, buffer, offset };
         if self.options.atomics {
-            // Whoever comes here twice has a wrong answer.
+            // An invocation that arrives twice has a wrong result.
             self.atomic(AtomicOp::Add, place, Some(sum), None);
         } else {
             self.builder.store(place, sum, Access::default());

@@ -1,4 +1,4 @@
-//! The images that a program begins with: of every format, kind and sampler.
+//! The images of a program: of every format, kind and sampler.
 
 use spelter_shaders::image::{Class, DeclaredImage, Dim, Extent, Format, Sampler, Swizzle};
 use spelter_shaders::ir::{AtomicOp, BindingData, BindingKind};
@@ -7,14 +7,14 @@ use super::picture::{Pictures, Role};
 use super::setup::Setup;
 use super::texture::{COMPARES, FILTERS, SWIZZLES, Shape, Texture, WRAPS};
 
-/// What machine code reads without a call.
+/// Formats that machine code reads without a call.
 const DIRECT: [Format; 2] = [Format::R32_SFLOAT, Format::R8G8B8A8_UNORM];
 
 /// Atomics that commute with themselves.
 const COUNTING: [AtomicOp; 5] = [AtomicOp::Add, AtomicOp::UMax, AtomicOp::SMin, AtomicOp::Xor, AtomicOp::Or];
 
 impl Setup {
-    /// Declares images: some that are read, one of own texels, one to count in.
+    /// Declares images: some read-only ones, one with a texel per invocation, one for atomics.
     pub(super) fn pictures(&mut self) {
         for _ in 0..self.tape.pick(3) {
             self.read_pictures();
@@ -51,7 +51,7 @@ impl Setup {
         self.declare(kind, count, image, size, Role::Read);
     }
 
-    /// Images in which each invocation has a texel, or would have one if there were as many.
+    /// Images with a texel for each invocation, as far as they are large enough.
     fn own_pictures(&mut self) {
         let dim = self.tape.of(&[Dim::D2, Dim::D2, Dim::D1, Dim::D3, Dim::Buffer]);
         let arrayed = dim == Dim::D2 && self.tape.chance(3);
@@ -72,7 +72,7 @@ impl Setup {
         self.declare(kind, 1, image, size, Role::Own);
     }
 
-    /// Some format, more often one that machine code reads by itself.
+    /// A random format, more often one that machine code reads without a call.
     fn format(&mut self) -> Format {
         if self.tape.pick(3) == 0 {
             return self.tape.of(&DIRECT);

@@ -1,5 +1,5 @@
-//! Indices and offsets in the patterns that compilers tell apart: uniform, consecutive, strided, reversed, random, and
-//! those that leave the buffer at its end, by saturating or by wrapping around.
+//! Indices and offsets in the shapes that compilers distinguish: uniform, contiguous, strided, reversed, random, and
+//! those that leave the buffer at its end, by saturation or wraparound.
 
 use spelter_shaders::ir::{BuiltIn, InstData, Op, Value};
 
@@ -8,7 +8,7 @@ use super::maker::Maker;
 use super::scope::{Kind, Level};
 
 impl Maker {
-    /// A number that counts invocations, in one of several orders.
+    /// An invocation number, in one of several orders.
     pub(super) fn lane(&mut self) -> Value {
         let builtins = [
             (BuiltIn::LocalInvocationIndex, 0),
@@ -29,7 +29,7 @@ impl Maker {
         }
     }
 
-    /// A small number that is the same for all.
+    /// A small uniform number.
     fn start(&mut self) -> Value {
         if self.tape.pick(2) == 0 {
             let number = self.tape.of(&[0u32, 1, 3, 16, 17, 40, 64]);
@@ -39,7 +39,7 @@ impl Maker {
         self.op_with(Op::And, value, 63)
     }
 
-    /// An index with its pattern.
+    /// An index and the feature that it represents.
     pub(super) fn index(&mut self) -> (Value, Feature) {
         let (value, feature) = match self.tape.pick(12) {
             0 => (self.start(), Feature::LoadUniform),
@@ -94,7 +94,7 @@ impl Maker {
         self.op(Op::IAdd, &[first, lane])
     }
 
-    /// A byte offset for reading, made from an index in one of the ways that shaders do.
+    /// A byte offset for a load, computed from an index in one of the ways of shaders.
     pub(super) fn offset(&mut self) -> Value {
         if self.tape.chance(12) {
             self.mark(Feature::LoadWrapping);

@@ -1,7 +1,7 @@
-//! Who may touch which word: what makes programs free of races by construction.
+//! Ownership of words, which makes programs free of data races by construction.
 //!
-//! Every invocation has words of its own in some memories, by a rule that gives no word to two. It reads others' words
-//! only while the memory is open (between two barriers that all come to), and then nobody writes.
+//! Every invocation owns words in some memories, by a rule that gives no word to two invocations. It reads words of
+//! others only while the memory is open (between two uniform barriers), and no invocation writes then.
 
 use spelter_shaders::ir::{AtomicOp, Binding, BufferSpace, Op, Place, Value, Variable};
 
@@ -11,35 +11,35 @@ use super::narrow::Packed;
 use super::picture::Pictures;
 use super::scope::{Class, Kind, Level};
 
-/// All memories of a program that are written.
+/// All memories that a program writes.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// Those with words of one's own.
+    /// Memories in which invocations own words.
     pub(super) regions: Vec<Region>,
-    /// Those where atomics meet.
+    /// Memories for atomics.
     pub(super) counters: Vec<Counter>,
-    /// The counter where tickets are added up.
+    /// The counter in which tickets are summed.
     pub(super) sum: Option<Counter>,
-    /// Each invocation's alone: variable and words.
+    /// Private memory of each invocation: variable and words.
     pub(super) private: Vec<(Variable, u32)>,
-    /// One word for each invocation of the dispatch, in its order: the answers.
+    /// One word for each invocation of the dispatch, in its order: the results.
     pub(super) out: Option<Value>,
-    /// A few words for each workgroup, and how many are taken.
+    /// A few words for each workgroup, and how many are in use.
     pub(super) slots: Option<Value>,
     pub(super) slots_taken: u32,
     /// Whether some invocations of a workgroup may have returned.
     pub(super) returned: bool,
-    /// Where marks are counted.
+    /// The buffer in which marks are counted.
     pub(super) marks: Option<Value>,
-    /// Where invocations have parts of words.
+    /// Memories in which invocations own parts of words.
     pub(super) packed: Vec<Packed>,
     /// Images.
     pub(super) pictures: Vec<Pictures>,
     /// The addresses of all buffers, 8 bytes for each.
     pub(super) addresses: Option<Binding>,
-    /// Bindings of read-only storage and of uniform buffers, with their numbers of elements.
+    /// Bindings of read-only storage and of uniform buffers, with the length of their arrays.
     pub(super) bindings: Vec<(Binding, u32, Class)>,
-    /// Number of the invocation in the dispatch, from 0, and of its workgroup; in the workgroup.
+    /// The invocation's number in the dispatch, from 0; its workgroup's number; its number in the workgroup.
     pub(super) global: Option<Value>,
     pub(super) group: Option<Value>,
     pub(super) local: Option<Value>,
@@ -51,42 +51,42 @@ pub(super) struct Memory {
 /// Words for each workgroup in the slots' buffer.
 pub(super) const SLOTS: u32 = 16;
 
-/// Memory in which invocations have words of their own.
+/// Memory in which invocations own words.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Region {
     pub(super) home: Home,
     pub(super) rule: Rule,
-    /// Which phase says whether it is open; `None` for memory that never is.
+    /// The phase that says whether it is open; `None` for memory that never is.
     pub(super) phase: Option<usize>,
 }
 
-/// Where a region lies.
+/// The memory of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Home {
     Variable(Variable),
     Buffers(Class),
 }
 
-/// Which words are an invocation's.
+/// The words that an invocation owns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
-    /// Words for each.
+    /// Words per invocation.
     pub(super) per: u32,
-    /// All first words before all second ones.
+    /// All first words come before all second ones.
     pub(super) apart: bool,
     /// The last invocation comes first.
     pub(super) reversed: bool,
-    /// Bytes before the first word; may be less than 0: then the first invocations have nothing.
+    /// Bytes before the first word; if negative, the first invocations own nothing.
     pub(super) shift: i32,
     /// Invocations that share the region, or a workgroup's section of it.
     pub(super) sharers: u32,
     /// Whether each workgroup has a section.
     pub(super) sections: bool,
-    /// Whether invocations are numbered in the dispatch, not in the workgroup.
+    /// Whether invocations are numbered in the dispatch rather than in the workgroup.
     pub(super) global: bool,
 }
 
-/// Memory on which all invocations do one kind of atomic.
+/// Memory on which all invocations perform one kind of atomic.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counter {
     pub(super) home: CounterHome,
@@ -101,13 +101,13 @@ pub(super) enum CounterHome {
     Buffer(Value),
 }
 
-/// What is done to a counter. All invocations' operations commute.
+/// Kinds of atomics on a counter. The operations of all invocations commute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CounterKind {
     Any(AtomicOp),
     /// On pairs of words.
     Wide(AtomicOp),
-    /// Adds always the same number: what the operations give is a set that does not depend on their order.
+    /// Always adds the same number: the set of old values does not depend on the order of operations.
     Ticket(u32),
 }
 
@@ -119,19 +119,19 @@ impl Rule {
 }
 
 impl Maker {
-    /// Whether memory that may be opened can be written here. Not where some may go on to return while others come to the
-    /// barrier that opens it: which of the two is first is open then.
+    /// Whether memory with a phase can be written here. Not where some invocations may continue to a return while
+    /// others reach the barrier that opens it: then the order of the two is unspecified.
     pub(super) fn is_writable(&self, phase: Option<usize>) -> bool {
         let apart = self.options.loose_returns && self.ctx != Level::Workgroup;
         !(self.is_open(phase) || phase.is_some() && apart)
     }
 
-    /// Whether a phase says that nobody writes now.
+    /// Whether a phase forbids writes now.
     pub(super) fn is_open(&self, phase: Option<usize>) -> bool {
         phase.is_some_and(|phase| self.phases[phase])
     }
 
-    /// The number of the invocation's word `k`.
+    /// The index of the invocation's word `k`.
     fn own_word(&mut self, rule: Rule, k: Value) -> Value {
         let lane = if rule.global { self.memory.global } else { self.memory.local };
         let mut lane = lane.unwrap_or(k);
@@ -149,7 +149,7 @@ impl Maker {
         self.in_section(rule, word)
     }
 
-    /// The word's number in the region, from its number in the workgroup's section.
+    /// The word's index in the region, from its index in the workgroup's section.
     fn in_section(&mut self, rule: Rule, word: Value) -> Value {
         match self.memory.group {
             Some(group) if rule.sections => {
@@ -160,7 +160,8 @@ impl Maker {
         }
     }
 
-    /// The byte offset of a word by one of the ways that give the same; `true` if it was led out of bounds for some.
+    /// The byte offset of a word, computed in one of several equivalent ways; `true` if it is out of bounds for some
+    /// invocations.
     fn own_offset(&mut self, rule: Rule, word: Value) -> (Value, bool) {
         let wraps = rule.shift < 0 || self.tape.chance(3);
         if wraps {
@@ -172,7 +173,7 @@ impl Maker {
         }
         let base = self.constant(rule.shift.cast_unsigned());
         if self.tape.chance(8) {
-            // The element saturates: far outside wherever the condition holds.
+            // The element saturates: far out of bounds wherever the condition holds.
             let away = self.op_with(Op::Or, word, 0x4000_0000);
             let condition = self.value(Kind::Bool);
             let word = self.builder.select(condition, away, word);
@@ -181,7 +182,7 @@ impl Maker {
         (self.element(base, word, 4), false)
     }
 
-    /// A number below `limit`: constant, or of any value.
+    /// A number below `limit`: constant, or computed from any value.
     pub(super) fn below(&mut self, limit: u32) -> Value {
         if limit < 2 || self.tape.pick(3) != 2 {
             let number = self.tape.pick(limit);
@@ -194,7 +195,7 @@ impl Maker {
         self.op_with(Op::UMod, value, limit)
     }
 
-    /// The place of one of the invocation's own words. The region must not be open.
+    /// The place of a word that the invocation owns. The region must not be open.
     pub(super) fn own_place(&mut self, region: Region, stores: bool) -> Place {
         let k = self.below(region.rule.per);
         let word = self.own_word(region.rule, k);
@@ -205,10 +206,10 @@ impl Maker {
         let room = region.rule.per > 1 && !region.rule.apart && self.builder.kernel().constant(k) == Some(0);
         let buffer = matches!(region.home, Home::Buffers(_));
         if self.options.unaligned && room && buffer && self.tape.chance(16) {
-            // The bytes up to the next word are the invocation's too.
+            // The invocation owns the bytes up to the next word too.
             self.mark(Feature::LoadUnaligned);
             let bytes = self.tape.pick(3) + 1;
-            // An offset that was led out of bounds must not come back.
+            // An offset that is out of bounds must stay there.
             let bytes = self.constant(bytes);
             offset = self.element(offset, bytes, 1);
         }
@@ -227,7 +228,7 @@ impl Maker {
         self.mark(feature);
     }
 
-    /// Places of all the invocation's words, one after the other, as a vector's components are addressed.
+    /// Places of all words that the invocation owns, as the components of a vector.
     pub(super) fn own_vector(&mut self, region: Region) -> Vec<Place> {
         let zero = self.constant(0u32);
         let word = self.own_word(region.rule, zero);
@@ -249,7 +250,7 @@ impl Maker {
         offsets.into_iter().map(|(offset, _)| with(offset)).collect()
     }
 
-    /// The place of any word that an open region shows to the workgroup, and among whom the load is the same.
+    /// The place of any word of the workgroup in an open region, and the level at which the load is uniform.
     pub(super) fn shown_place(&mut self, region: Region) -> (Place, Level) {
         let (index, _) = self.index();
         let offset = match region.home {

@@ -1,4 +1,4 @@
-//! The state of a growing program, and the small steps that all chapters of the generator share.
+//! The state of a program under construction, and the small steps that all parts of the generator share.
 
 use spelter_shaders::ir::{
     Access, AtomicOp, BufferSpace, Builder, InstData, Op, Place, Scalar, Scope as Reach, Semantics, Value,
@@ -10,28 +10,28 @@ use super::layout::Memory;
 use super::scope::{Class, Kind, Level, Scope};
 use super::tape::Tape;
 
-/// What a generator may make.
+/// Options of the generator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Operations whose result is not exact: to be lowered before engines can be compared.
+    /// Operations with inexact results: engines can be compared only after lowering.
     pub transcendental: bool,
-    /// Barriers after which invocations that have returned are not waited for.
+    /// Barriers after some invocations have returned.
     pub loose_returns: bool,
     /// Offsets that are not multiples of 4.
     pub unaligned: bool,
-    /// Atomics; without them answers are stored.
+    /// Atomics; without them results are stored.
     pub atomics: bool,
-    /// Makes the program count in a buffer of its own, the last, how often control comes to each feature.
+    /// Makes the program count, in an additional last buffer, how often control reaches each feature.
     pub marks: bool,
 }
 
 impl Options {
-    /// Everything that every engine must agree on.
+    /// Everything on which all engines must agree.
     pub const ALL: Self =
         Self { transcendental: true, loose_returns: true, unaligned: true, atomics: true, marks: false };
 }
 
-/// A growing program.
+/// A program under construction.
 pub(super) struct Maker {
     pub(super) builder: Builder,
     pub(super) tape: Tape,
@@ -39,28 +39,28 @@ pub(super) struct Maker {
     pub(super) features: Features,
     pub(super) scope: Scope,
     pub(super) memory: Memory,
-    /// Who comes to the current place together.
+    /// The invocations that reach the current place together.
     pub(super) ctx: Level,
-    /// Whether control cannot come to the current place.
+    /// Whether the current place is unreachable.
     pub(super) dead: bool,
     /// Constructs around the current place, outermost first.
     pub(super) constructs: Vec<Construct>,
-    /// By phase number: whether the memory is open for all to read, and for none to write.
+    /// By phase number: whether the memory is open, that is, readable for all and not writable.
     pub(super) phases: Vec<bool>,
-    /// Statements that may still be made.
+    /// Statements that may still be generated.
     pub(super) fuel: u32,
-    /// Trips of the loops around, multiplied.
+    /// Product of the trip counts of the enclosing loops.
     pub(super) work: u32,
 }
 
 impl Maker {
-    /// Notes a feature, and that control comes to it here.
+    /// Records a feature, and emits its mark here.
     pub(super) fn mark(&mut self, feature: Feature) {
         self.features.insert(feature);
         if let (Some(buffer), false) = (self.memory.marks, self.dead) {
             let [one, offset] = [1, feature as u32 * 4].map(|number: u32| self.constant(number));
             let place = Place::Buffer { space: BufferSpace::Storage, buffer, offset };
-            // Not by `atomic`: marks must not take numbers from the tape.
+            // Not through `atomic`: marks must not take numbers from the tape.
             self.builder.push_value(
                 InstData::Atomic {
                     op: AtomicOp::Add,
@@ -109,7 +109,7 @@ impl Maker {
         value
     }
 
-    /// A pure operation on a value and a number.
+    /// A pure operation on a value and a constant.
     pub(super) fn op_with(&mut self, op: Op, value: Value, number: u32) -> Value {
         let number = self.constant(number);
         self.op(op, &[value, number])
@@ -132,7 +132,7 @@ impl Maker {
         self.value_at(kind, Level::Invocation)
     }
 
-    /// A value of a kind that is the same for `level`. There is always one: the first values of the scope.
+    /// A value of a kind that is uniform at `level`. There is always one: the first values of the scope.
     pub(super) fn value_at(&mut self, kind: Kind, level: Level) -> Value {
         let found = self.scope.find(&self.builder, kind, level);
         let among = match self.tape.pick(4) {
@@ -144,7 +144,7 @@ impl Maker {
         found[at as usize]
     }
 
-    /// A kind of value that can be handed over an edge.
+    /// A kind of value that can be passed along an edge.
     pub(super) fn kind(&mut self) -> Kind {
         self.tape.of(&[
             Kind::Int,
@@ -158,7 +158,7 @@ impl Maker {
         ])
     }
 
-    /// Memory operands, which change nothing.
+    /// Memory operands, which have no effect.
     pub(super) fn access(&mut self) -> Access {
         let choice = self.tape.pick(24);
         Access {
@@ -168,7 +168,7 @@ impl Maker {
         }
     }
 
-    /// An atomic with some scope and order, neither of which changes the answer.
+    /// An atomic with some scope and order, which do not change the result.
     pub(super) fn atomic(
         &mut self,
         op: AtomicOp,

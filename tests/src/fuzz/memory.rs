@@ -1,4 +1,4 @@
-//! Loads and stores, each where the rules of `layout` allow it.
+//! Loads and stores, where the rules of `layout` allow them.
 
 use spelter_shaders::ir::{BufferSpace, InstData, Op, Place, Type, Value};
 
@@ -8,7 +8,7 @@ use super::maker::Maker;
 use super::scope::{Class, Kind, Level};
 
 impl Maker {
-    /// A load of a word as a value that may be used: no NaN.
+    /// A load of a word, with NaN replaced.
     pub(super) fn load(&mut self, place: Place, level: Level) -> Value {
         let ty = self.tape.of(&[Type::I32, Type::I32, Type::F32]);
         let access = self.access();
@@ -24,7 +24,7 @@ impl Maker {
         self.builder.store(place, value, access);
     }
 
-    /// A load of what nobody writes.
+    /// A load of read-only memory.
     pub(super) fn read(&mut self) {
         match self.tape.pick(6) {
             0 => self.read_push(),
@@ -60,7 +60,7 @@ impl Maker {
         self.load_any(Place::Push { offset }, level);
     }
 
-    /// Components of one element, as a shader that loads a vector has them.
+    /// Components of one element, as of a shader's vector load.
     fn read_vector(&mut self) {
         self.mark(Feature::LoadVector);
         let class = self.tape.of(&[Class::ReadOnly, Class::ReadOnly, Class::Uniform]);
@@ -77,14 +77,14 @@ impl Maker {
         }
     }
 
-    /// One of the regions where invocations may touch their own words now.
+    /// A region in which invocations may access their own words now.
     pub(super) fn closed_region(&mut self) -> Option<Region> {
         let regions = self.memory.regions.iter().copied().filter(|region| self.is_writable(region.phase));
         let regions: Vec<Region> = regions.collect();
         (!regions.is_empty()).then(|| self.tape.of(&regions))
     }
 
-    /// Loads or stores one's own words.
+    /// Loads or stores the invocation's own words.
     pub(super) fn own(&mut self) {
         let Some(region) = self.closed_region() else { return };
         match self.tape.pick(5) {
@@ -113,13 +113,13 @@ impl Maker {
         }
     }
 
-    /// Stores one's own word of a region that is not open.
+    /// Stores an own word of a region that is not open.
     pub(super) fn store_own(&mut self, region: Region) {
         let place = self.own_place(region, true);
         self.store(place);
     }
 
-    /// Loads anybody's word of a region that is open.
+    /// Loads any word of an open region.
     pub(super) fn read_shown(&mut self, region: Region) {
         let (place, level) = self.shown_place(region);
         let feature = match (region.home, level) {
@@ -159,7 +159,7 @@ impl Maker {
         if self.tape.pick(2) == 0 { self.store(place) } else { _ = self.load(place, Level::Invocation) }
     }
 
-    /// A buffer that a descriptor names, of an array perhaps.
+    /// A buffer of a descriptor, possibly of an array.
     pub(super) fn descriptor(&mut self) {
         let bindings = self.memory.bindings.clone();
         let (binding, count, class) = self.tape.of(&bindings);
@@ -187,7 +187,7 @@ impl Maker {
         self.define(value, Kind::Buffer(class), level);
     }
 
-    /// The bytes of some buffer.
+    /// The size of a buffer in bytes.
     pub(super) fn size(&mut self) {
         let class = self.tape.of(&[Class::ReadOnly, Class::Own, Class::Uniform, Class::Exchange]);
         let buffer = self.value(Kind::Buffer(class));
@@ -196,7 +196,7 @@ impl Maker {
         self.define(value, Kind::Int, level);
     }
 
-    /// The place of a word that the workgroup has in the slots' buffer.
+    /// The place of a word of the workgroup in the slots' buffer.
     pub(super) fn slot(&mut self, number: Value) -> Option<Place> {
         let (buffer, group) = (self.memory.slots?, self.memory.group?);
         let first = self.op_with(Op::IMul, group, SLOTS);
@@ -206,7 +206,7 @@ impl Maker {
         Some(Place::Buffer { space: BufferSpace::Storage, buffer, offset })
     }
 
-    /// All that comes here stores one value to one place.
+    /// A store of one value to one place by all invocations that arrive.
     pub(super) fn uniform_store(&mut self) {
         let number = self.value_at(Kind::Int, Level::Workgroup);
         let number = self.op_with(Op::And, number, 3);

@@ -1,8 +1,9 @@
-//! Differential fuzzing: random structured programs whose answer is determined, run on every engine.
+//! Differential fuzzing: random structured programs with deterministic results, run on every engine.
 //!
-//! [`generate`] makes a verified kernel with its dispatch and memory from a [`Tape`]. Nothing in it depends on the order in
-//! which invocations run: `layout` says why. [`Bench`] runs a program on every engine and compares every byte, [`shrink`]
-//! and [`reduce`] make what disagrees small, [`text`] keeps it as a file that runs again. [`Coverage`] counts what was tested.
+//! [`generate`] makes a verified kernel with its dispatch and memory from a [`Tape`]. Its results do not depend on the
+//! order in which invocations run: see `layout`. [`Bench`] runs a program on every engine and compares every byte,
+//! [`shrink`] and [`reduce`] reduce failing programs, [`text`] writes them to files that can be run again.
+//! [`Coverage`] counts what was tested.
 
 mod bench;
 mod expression;

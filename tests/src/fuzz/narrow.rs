@@ -1,4 +1,4 @@
-//! Parts of words, and pairs of them: loads and stores of 8 and 16 bits, atomics on 64.
+//! Sub-word and 64-bit accesses: loads and stores of 8 and 16 bits, atomics on 64.
 
 use spelter_shaders::ir::{
     AtomicOp, Binding, BufferSpace, InstData, Op, Place, Scope as Reach, Semantics, Type, Value, Width,
@@ -9,14 +9,14 @@ use super::layout::{Counter, Home, Region};
 use super::maker::Maker;
 use super::scope::{Kind, Level};
 
-/// A buffer in which each invocation has elements of its own that are less than a word, next to others' of the same word.
+/// A buffer in which each invocation owns elements smaller than a word, which share words with those of others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packed {
     pub(super) binding: Binding,
     pub(super) width: Width,
-    /// Elements for each invocation.
+    /// Elements per invocation.
     pub(super) per: u32,
-    /// All first elements before all second ones.
+    /// All first elements come before all second ones.
     pub(super) apart: bool,
     /// The last invocation comes first.
     pub(super) reversed: bool,
@@ -27,7 +27,7 @@ pub(super) struct Packed {
 const WIDTHS: [Width; 2] = [Width::Half, Width::Byte];
 
 impl Maker {
-    /// A width below a word, now and then, with a place of that width inside the word of a place.
+    /// Occasionally a width below a word, with a place of that width inside the word of a place.
     fn part(&mut self, place: Place) -> Option<(Width, Place)> {
         if !self.tape.chance(5) {
             return None;
@@ -47,7 +47,7 @@ impl Maker {
         Some((width, place))
     }
 
-    /// As [`Maker::load`], of a part of the word perhaps. Not of private memory.
+    /// As [`Maker::load`], possibly of a part of the word. Not of private memory.
     pub(super) fn load_any(&mut self, place: Place, level: Level) -> Value {
         match self.part(place) {
             None => self.load(place, level),
@@ -63,7 +63,7 @@ impl Maker {
         self.define(value, Kind::Int, level)
     }
 
-    /// As [`Maker::store`], of a part of the word perhaps. Not to private memory.
+    /// As [`Maker::store`], possibly of a part of the word. Not to private memory.
     pub(super) fn store_any(&mut self, place: Place) {
         match self.part(place) {
             None => self.store(place),
@@ -75,7 +75,7 @@ impl Maker {
         }
     }
 
-    /// Loads or stores elements of one's own beside others'.
+    /// Loads or stores own elements, which share words with those of others.
     pub(super) fn packed(&mut self) {
         let (false, Some(global)) = (self.memory.packed.is_empty(), self.memory.global) else { return };
         let all = self.memory.packed.clone();
@@ -132,7 +132,7 @@ impl Maker {
         self.atomic_wide(op, place);
     }
 
-    /// An atomic on two words of one's own, with the old ones as values.
+    /// A 64-bit atomic on two own words, with the old ones as values.
     pub(super) fn own_wide(&mut self) {
         const OPS: [AtomicOp; 12] = [
             AtomicOp::Add,
@@ -164,7 +164,7 @@ impl Maker {
         }
     }
 
-    /// Atomics on a half of a word of one's own, with the old one as a value. Halves are below 1, so that none becomes a NaN.
+    /// Atomics on a half of an own word, with the old one as a value. Halves are below 1, so that none becomes a NaN.
     pub(super) fn own_half(&mut self) {
         const OPS: [AtomicOp; 6] = [
             AtomicOp::HalfAdd,

@@ -1,5 +1,5 @@
-//! Images: those that are only read, at any coordinates, those in which each invocation has a texel of its own, and one whose
-//! texels all count in.
+//! Images: read-only ones, accessed at any coordinates; those in which each invocation owns a texel; and one on whose
+//! texels all invocations perform atomics.
 
 use spelter_shaders::image::{Class as Texels, DeclaredImage, Dim, Field, ImageOp, Kind as Does, LodOperand, Offsets};
 use spelter_shaders::ir::{Access, AtomicOp, Binding, BufferSpace, InstData, Op, Place, Type, Value};
@@ -19,14 +19,14 @@ pub(super) struct Pictures {
     pub(super) role: Role,
 }
 
-/// What programs do with images.
+/// Uses of images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Nothing is written.
+    /// Read-only.
     Read,
-    /// Each invocation has a texel of its own.
+    /// Each invocation owns a texel.
     Own,
-    /// All do one kind of atomic, and look at nothing.
+    /// All invocations perform one kind of atomic, with unused results.
     Count(AtomicOp),
 }
 
@@ -70,7 +70,7 @@ impl Maker {
         image
     }
 
-    /// Reads texels of an image that nobody writes.
+    /// Reads texels of a read-only image.
     fn look(&mut self, pictures: Pictures) {
         let DeclaredImage { dim, arrayed, class, .. } = pictures.image;
         let does = match (dim, self.tape.pick(5)) {
@@ -160,7 +160,7 @@ impl Maker {
         args
     }
 
-    /// A texel's number in a dimension: one for all, next to each other, or any; beyond the edges, too.
+    /// A texel's index in a dimension: uniform, contiguous, or arbitrary; also beyond the edges.
     fn texel_number(&mut self, style: u32, size: u32) -> Value {
         match (style, self.tape.pick(4)) {
             (0, 0 | 1) => {
@@ -186,7 +186,7 @@ impl Maker {
         }
     }
 
-    /// A coordinate of a sample, most often near the image.
+    /// A coordinate of a sample, mostly near the image.
     fn coordinate(&mut self, style: u32, size: u32) -> Value {
         match (style, self.tape.pick(3)) {
             (0, 0) => {
@@ -214,7 +214,7 @@ impl Maker {
         }
     }
 
-    /// Components of a texel as values, with something made of all of them where it is compared afterwards.
+    /// Components of a texel as values; a combination of all of them is stored for comparison.
     fn texel(&mut self, op: ImageOp, image: Value, sampler: Option<Value>, args: &[Value], most: Level) {
         let level = self.level(args).min(self.level(&[image, sampler.unwrap_or(image)])).min(most);
         let (ty, access) = (op.component_type(), self.access());
@@ -285,7 +285,7 @@ impl Maker {
         self.builder.push(InstData::Image { op, image, sampler: None, args: args.into_iter().collect(), access });
     }
 
-    /// An atomic on any texel of a 2D image of words, as the reader makes it.
+    /// An atomic on any texel of a 2D image of words, as the reader emits it.
     fn count_texels(&mut self, pictures: Pictures, op: AtomicOp) {
         self.mark(Feature::ImageAtomic);
         let image = self.picture_of(pictures);

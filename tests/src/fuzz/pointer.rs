@@ -7,7 +7,7 @@ use super::maker::Maker;
 use super::scope::{Class, Kind, Level};
 
 impl Maker {
-    /// A buffer that went through a number.
+    /// A buffer that was converted to a number and back.
     pub(super) fn numbered(&mut self) {
         self.mark(Feature::PointerNumber);
         let class = self.tape.of(&[Class::ReadOnly, Class::Own, Class::Exchange]);
@@ -18,7 +18,7 @@ impl Maker {
                 let (condition, other) = (self.value(Kind::Bool), self.number_of(class));
                 number = self.choose(condition, number, other);
             }
-            // What is not there is empty.
+            // A missing buffer is empty.
             2 => {
                 let (condition, none) = (self.value(Kind::Bool), self.tape.of(&[0u32, 0x7fff_ffff, u32::MAX]));
                 let none = self.constant(none);
@@ -39,7 +39,7 @@ impl Maker {
         number
     }
 
-    /// Stored in private memory and loaded at once: variable pointers are, and nobody else writes there.
+    /// Stored in private memory and loaded at once, as variable pointers may be.
     fn through_private(&mut self, number: Value) -> Value {
         let private = self.memory.private.clone();
         if private.is_empty() {
@@ -52,13 +52,13 @@ impl Maker {
         self.builder.store(place, number, Default::default());
         let loaded = self.builder.load(Type::I32, place, Default::default());
         self.scope.note(loaded, Level::Invocation);
-        // The number of a buffer is nothing that answers may show.
+        // Results must not depend on the number of a buffer.
         let zero = self.constant(0u32);
         self.builder.store(place, zero, Default::default());
         loaded
     }
 
-    /// A buffer by an address: that of its first byte or of one behind it, from the table of addresses.
+    /// A buffer by an address: that of its first byte or of a later one, from the table of addresses.
     pub(super) fn addressed(&mut self) {
         let Some(table) = self.memory.addresses else { return };
         let bindings = self.memory.bindings.clone();
@@ -92,7 +92,7 @@ impl Maker {
         let after = self.element(offset, four, 1);
         let high = self.table_word(table, after);
         let high = match self.tape.pick(8) {
-            // Where no memory is.
+            // An address without memory.
             7 => {
                 let condition = self.value(Kind::Bool);
                 let nowhere = self.op_with(Op::Xor, high, 0x4000_0000);
@@ -116,8 +116,8 @@ impl Maker {
         word
     }
 
-    /// A load so many bytes behind an address, as the reader makes it: where the subgroup's first address leads, if that
-    /// is right for all of it, else where each one's does.
+    /// A load at a byte offset from an address, as the reader emits it: fast path if the subgroup's first address
+    /// range holds for all, else the slow path.
     fn load_behind(&mut self, exact: Value, address: [Value; 2]) {
         let (index, _) = self.index();
         let [low, high] = address;
@@ -140,7 +140,7 @@ impl Maker {
         self.define(word, Kind::Int, level);
     }
 
-    /// The offset into a buffer of a place so many words behind an address.
+    /// The offset into a buffer of a place at a word offset from an address.
     fn behind(&mut self, buffer: Value, [low, high]: [Value; 2], index: Value) -> Value {
         let from_start = self.builder.push_value(InstData::BufferOffset { buffer, low, high }, Type::I32);
         let level = self.level(&[buffer, low, high]);

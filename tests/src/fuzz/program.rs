@@ -1,4 +1,4 @@
-//! A generated program: a kernel and all that it runs on.
+//! A generated program: a kernel with its dispatch and memory.
 
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::Descriptor;
@@ -11,19 +11,19 @@ use crate::mutate::Rng;
 /// A kernel with its dispatch and memory.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// What runs.
+    /// The kernel.
     pub kernel: Kernel,
     /// Workgroups.
     pub groups: [u32; 3],
     /// The first workgroup's id.
     pub base: [u32; 3],
-    /// Push constants; at most as many bytes as a device offers.
+    /// Push constants; at most as many bytes as a device supports.
     pub push: Vec<u8>,
     /// The buffer that holds the addresses of all buffers, if there is one.
     pub addresses: Option<usize>,
     /// One for each descriptor, in the kernel's order.
     pub buffers: Vec<Buffer>,
-    /// What some of them are the texels of.
+    /// The buffers that hold texels.
     pub textures: Vec<Texture>,
 }
 
@@ -40,21 +40,21 @@ impl Program {
     }
 }
 
-/// The memory behind a descriptor.
+/// The memory of a descriptor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Buffer {
-    /// Bytes from an address that is a multiple of 64 to the first byte.
+    /// Byte offset of the first byte from a multiple of 64.
     pub lead: u32,
-    /// First contents.
+    /// Initial contents.
     pub bytes: Vec<u8>,
 }
 
-/// A program with what the generator knows about it.
+/// A program with the features that it contains.
 #[derive(Clone, Debug)]
 pub struct Generated {
     /// The program.
     pub program: Program,
-    /// What it contains.
+    /// Its features.
     pub features: Features,
 }
 

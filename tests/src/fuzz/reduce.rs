@@ -1,7 +1,7 @@
-//! Makes a failing program smaller where the tape cannot: single instructions of the IR.
+//! Reduces a failing program beyond what the tape allows: single instructions of the IR.
 //!
-//! Only what cannot bring a race in is changed: stores go, and values that no address, condition or barrier depends on
-//! become constants.
+//! Changes must not introduce data races: stores are removed, and values on which no address, condition or barrier
+//! depends become constants.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use spelter_shaders::opt;
 
 use super::program::Program;
 
-/// Looks for a smaller program that still `fails`, in at most `most` attempts.
+/// Searches a smaller program that still `fails`, in at most `most` attempts.
 pub fn reduce(program: Program, most: u32, fails: &mut dyn FnMut(&Program) -> bool) -> Program {
     let mut reducer = Reducer { best: program, left: most, fails };
     loop {
@@ -50,7 +50,7 @@ impl Reducer<'_> {
         fails
     }
 
-    /// Straight jumps, nothing unused.
+    /// Merges blocks, removes unused code.
     fn tidy(&mut self) {
         for pass in [opt::CFG, opt::DCE] {
             let mut tidied = self.best.clone();
@@ -73,7 +73,7 @@ impl Reducer<'_> {
         }
     }
 
-    /// Takes out stores, atomics and fences that nobody needs, then what only they used.
+    /// Removes stores, atomics and fences that the failure does not need, then their unused operands.
     fn remove(&mut self) {
         let candidates = |kernel: &Kernel| {
             let used = used(kernel);
@@ -108,7 +108,7 @@ impl Reducer<'_> {
         }
     }
 
-    /// Leaves out whole constructs: their heads jump to their merges. Barriers go for all invocations together.
+    /// Removes whole constructs: their heads jump to their merges. Barriers are removed for all invocations together.
     fn skip(&mut self) {
         for block in self.best.kernel.layout.clone() {
             let kernel = &self.best.kernel;
@@ -131,7 +131,7 @@ impl Reducer<'_> {
         }
     }
 
-    /// Makes an instruction a constant.
+    /// Replaces an instruction by a constant.
     fn constant(&mut self, inst: Inst, ty: Type) -> bool {
         [0, 1].into_iter().any(|bits| {
             let mut constant = self.best.clone();
@@ -140,7 +140,7 @@ impl Reducer<'_> {
         })
     }
 
-    /// Replaces values by constants or by what they are made of.
+    /// Replaces values by constants or by their operands.
     fn flatten(&mut self) {
         let fixed = fixed(&self.best.kernel);
         let insts: Vec<Inst> = {
@@ -180,7 +180,7 @@ impl Reducer<'_> {
     }
 }
 
-/// Takes blocks out of the layout that nothing leads to or names.
+/// Removes blocks from the layout that are unreachable and not named.
 fn drop_unreachable(kernel: &mut Kernel) {
     let mut seen = HashSet::new();
     let mut work = vec![kernel.layout[0]];
@@ -201,7 +201,7 @@ fn drop_unreachable(kernel: &mut Kernel) {
     kernel.layout.retain(|block| seen.contains(block));
 }
 
-/// Makes all users of `value` use `by`, and takes the value's instruction out.
+/// Replaces all uses of `value` by `by`, and removes the value's instruction.
 fn replace(kernel: &mut Kernel, value: Value, by: Value) {
     for block in kernel.layout.clone() {
         for inst in kernel.blocks[block].insts.clone() {
@@ -226,7 +226,7 @@ fn used(kernel: &Kernel) -> HashSet<Value> {
     used
 }
 
-/// Values that addresses of writes, conditions and operands of atomics are made of.
+/// Values on which addresses of writes, conditions and operands of atomics depend.
 fn fixed(kernel: &Kernel) -> HashSet<Value> {
     let used = used(kernel);
     let mut work: Vec<Value> = Vec::new();

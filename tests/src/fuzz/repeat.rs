@@ -7,10 +7,10 @@ use super::flow::{Role, Shape, Target};
 use super::maker::Maker;
 use super::scope::{Kind, Level};
 
-/// Trips of all loops around a place, multiplied, at most.
+/// Maximal product of the trip counts of nested loops.
 pub(super) const MAX_ITERATIONS: u32 = 72;
 
-/// The head of a loop: what goes round.
+/// The header of a loop, and its parameters.
 struct Header {
     block: spelter_shaders::ir::Block,
     counter: Value,
@@ -19,7 +19,7 @@ struct Header {
 }
 
 impl Maker {
-    /// How often a loop may go round: the number as a value, and the most it can be.
+    /// A trip count: as a value, and its upper bound.
     fn trips(&mut self) -> (Value, u32) {
         let most = [2u32, 1, 3, 5, 18, 34].map(|most| most.min(MAX_ITERATIONS / self.work).max(1));
         let most = self.tape.of(&most);
@@ -40,7 +40,7 @@ impl Maker {
         let (trips, most) = self.trips();
         let mut level = self.ctx.min(self.scope.level(trips));
         if self.tape.chance(3) {
-            // Some may leave earlier than others.
+            // Some invocations may leave earlier than others.
             level = Level::Invocation;
         }
         self.mark_loop(level, most);
@@ -72,7 +72,7 @@ impl Maker {
         }
     }
 
-    /// Jumps to a loop's header with the counter and what else goes round.
+    /// Jumps to a loop's header with the counter and the other loop-carried values.
     fn enter_loop(&mut self) -> Header {
         let kinds = self.kinds();
         let block = self.builder.create_block();
@@ -83,7 +83,7 @@ impl Maker {
         for &kind in &kinds {
             let arg = self.value(kind);
             call.args.push(arg);
-            // What comes round must be the same for as many.
+            // Loop-carried values must keep their uniformity level.
             levels.push(if self.tape.pick(2) == 0 { Level::Invocation } else { self.scope.level(arg) });
         }
         self.builder.push(InstData::Jump { to: call });
@@ -118,7 +118,7 @@ impl Maker {
         at
     }
 
-    /// Tested in the header, or, if `endless` as far as the header knows, in the body.
+    /// The exit test is in the header, or, if `endless` as far as the header is concerned, in the body.
     fn counted_loop(&mut self, trips: Value, level: Level, depth: u32, endless: bool) {
         let outside = self.scope.len();
         let header = self.enter_loop();
@@ -154,7 +154,7 @@ impl Maker {
         self.close();
     }
 
-    /// Goes round at least once; the continue block decides.
+    /// At least one iteration; the continue block has the exit test.
     fn tested_last(&mut self, trips: Value, level: Level, depth: u32) {
         self.mark(Feature::LoopTestedLast);
         let outside = self.scope.len();
@@ -204,7 +204,8 @@ impl Maker {
         self.close();
     }
 
-    /// Goes on in the continue construct. `false` if nobody comes there: it only leads back then, as shaders' do.
+    /// Continues in the continue construct. `false` if that is unreachable: then it has the back edge only, as in
+    /// shaders.
     fn arrive_at_continue(&mut self, level: Level, header: &Header) -> bool {
         let Some(target) = self.take_continue() else { return false };
         self.ctx = level;

@@ -1,12 +1,12 @@
-//! The values that may be used at a place of a growing program, and what is known about each.
+//! The values that may be used at a place of a program under construction, and what is known about each.
 
 use cranelift_entity::SecondaryMap;
 use spelter_shaders::ir::{Builder, Type, Value};
 
-/// Among whom a value or the way of control is the same, whenever control comes there.
+/// The scope in which a value, or control flow, is uniform.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
-    /// Nobody else.
+    /// Not uniform.
     #[default]
     Invocation,
     /// The invocations of a subgroup.
@@ -15,21 +15,21 @@ pub(super) enum Level {
     Workgroup,
 }
 
-/// Buffers that one value may name: those whose words are shared out by one rule.
+/// Buffers that one value may name: those whose words have one ownership rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Class {
-    /// Storage that nobody writes.
+    /// Read-only storage.
     #[default]
     ReadOnly,
     /// Uniform buffers.
     Uniform,
-    /// Each invocation has words of its own.
+    /// Each invocation owns words.
     Own,
     /// As `Own`, but readable for the workgroup between two barriers.
     Exchange,
 }
 
-/// What a value is to whoever wants to use it.
+/// Kinds of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `bool`.
@@ -76,13 +76,13 @@ pub(super) struct Scope {
 struct Known {
     class: Option<Class>,
     level: Level,
-    /// Its level never sinks.
+    /// Its level never decreases.
     constant: bool,
 }
 
 impl Scope {
-    /// Adds a value, unless it is there already: folding gives operands back, and what is known of them holds where they
-    /// come from.
+    /// Adds a value, unless it is in scope already: folding returns operands, whose properties are those of their
+    /// definition.
     pub(super) fn define(&mut self, value: Value, class: Option<Class>, level: Level) {
         if self.values.contains(&value) {
             return;
@@ -93,45 +93,45 @@ impl Scope {
         self.values.push(value);
     }
 
-    /// Notes the level of a value that does not enter the scope.
+    /// Records the level of a value that does not enter the scope.
     pub(super) fn note(&mut self, value: Value, level: Level) {
         if !self.known[value].constant {
             self.known[value] = Known { class: None, level, constant: false };
         }
     }
 
-    /// Notes that a value is a constant.
+    /// Records that a value is a constant.
     pub(super) fn constant(&mut self, value: Value) {
         self.known[value] = Known { class: None, level: Level::Workgroup, constant: true };
     }
 
-    /// Among whom a value is the same.
+    /// The scope in which a value is uniform.
     pub(super) fn level(&self, value: Value) -> Level {
         self.known[value].level
     }
 
-    /// How many there are.
+    /// Number of values.
     pub(super) fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Those that are there, oldest first.
+    /// The values in scope, oldest first.
     pub(super) fn values(&self) -> &[Value] {
         &self.values
     }
 
-    /// Forgets all but the first `len`.
+    /// Removes all but the first `len`.
     pub(super) fn truncate(&mut self, len: usize) {
         self.values.truncate(len);
     }
 
-    /// Puts back what a copy of [`Scope::values`] holds.
+    /// Restores a copy of [`Scope::values`].
     pub(super) fn restore(&mut self, values: &[Value]) {
         self.values.clear();
         self.values.extend_from_slice(values);
     }
 
-    /// Values from number `from` on are the same for no more than `level`.
+    /// Limits the level of values from index `from` on.
     pub(super) fn lower(&mut self, from: usize, level: Level) {
         for &value in self.values.get(from..).unwrap_or_default() {
             let known = &mut self.known[value];
@@ -141,7 +141,7 @@ impl Scope {
         }
     }
 
-    /// Values of a kind that are the same for `level` at least, latest first.
+    /// Values of a kind that are uniform at `level` at least, latest first.
     pub(super) fn find(&self, builder: &Builder, kind: Kind, level: Level) -> Vec<Value> {
         let fits = |value: &Value| {
             let class = match kind {
@@ -154,7 +154,7 @@ impl Scope {
     }
 }
 
-/// The values that two lists begin with.
+/// The common prefix of two lists.
 pub(super) fn common(one: &[Value], other: &[Value]) -> Vec<Value> {
     one.iter().zip(other).take_while(|(a, b)| a == b).map(|(&value, _)| value).collect()
 }

@@ -1,4 +1,4 @@
-//! What a program begins with: its workgroups, its memories and their rules, its first values.
+//! The start of a program: its workgroups, its memories and their rules, its first values.
 
 use spelter_shaders::abi::MAX_PUSH_BYTES;
 use spelter_shaders::ir::{
@@ -15,7 +15,7 @@ use super::scope::{Class, Kind, Level, Scope};
 use super::tape::Tape;
 use super::texture::Texture;
 
-/// Nesting of constructs, at most.
+/// Maximal nesting of constructs.
 const DEPTH: u32 = 4;
 
 const SIZES: [[u32; 3]; 13] = [
@@ -38,7 +38,7 @@ const GROUPS: [[u32; 3]; 8] = [[1, 1, 1], [1, 1, 1], [2, 1, 1], [1, 1, 1], [3, 1
 
 const BASES: [[u32; 3]; 6] = [[0; 3], [0; 3], [0; 3], [1, 0, 0], [5, 0, 2], [1000, 3, 65_000]];
 
-/// Operations of which all invocations' may come in any order.
+/// Operations that commute with themselves.
 const COMMUTING: [AtomicOp; 9] = [
     AtomicOp::Add,
     AtomicOp::Sub,
@@ -51,7 +51,7 @@ const COMMUTING: [AtomicOp; 9] = [
     AtomicOp::And,
 ];
 
-/// A program from a tape.
+/// Generates a program from a tape.
 pub fn generate(tape: Tape, options: Options) -> (Generated, Tape) {
     let mut setup = Setup::new(tape);
     let workgroup_size = setup.tape.of(&SIZES);
@@ -74,7 +74,7 @@ pub fn generate(tape: Tape, options: Options) -> (Generated, Tape) {
     setup.packed();
     setup.pictures();
     let addresses = Some(setup.addresses());
-    // The last one: `Bench::reached` looks there.
+    // The last buffer: `Bench::reached` reads it.
     let marks =
         options.marks.then(|| setup.binding(BindingKind::StorageBuffer, 1, false, |_| plain(Feature::ALL.len() * 4)));
     let Setup { kernel, memory, mut tape, buffers, textures, phases, features } = setup;
@@ -107,7 +107,7 @@ pub fn generate(tape: Tape, options: Options) -> (Generated, Tape) {
     (Generated { program, features: maker.features }, maker.tape)
 }
 
-/// A buffer of zeros.
+/// A zeroed buffer.
 fn plain(bytes: usize) -> Buffer {
     Buffer { lead: 0, bytes: vec![0; bytes] }
 }
@@ -119,7 +119,7 @@ pub(super) struct Setup {
     pub(super) tape: Tape,
     pub(super) buffers: Vec<Buffer>,
     pub(super) textures: Vec<Texture>,
-    /// How many phases there are.
+    /// Number of phases.
     phases: usize,
     features: Features,
 }
@@ -183,7 +183,7 @@ impl Setup {
         Buffer { lead, bytes: fill(bytes as usize, seed, style) }
     }
 
-    /// The buffer of answers, and the one with a few words for each workgroup.
+    /// The buffer of results, and the one with a few words for each workgroup.
     fn answers(&mut self) -> (Binding, Binding) {
         let all = self.memory.invocations * self.memory.groups;
         let slots = self.memory.groups * SLOTS;
@@ -192,7 +192,7 @@ impl Setup {
         (out, slots)
     }
 
-    /// What is only read: storage and uniform buffers of all sizes, also none.
+    /// Read-only memory: storage and uniform buffers of all sizes, also empty ones.
     fn inputs(&mut self) -> [Vec<Binding>; 2] {
         [(BindingKind::StorageBuffer, Class::ReadOnly), (BindingKind::UniformBuffer, Class::Uniform)].map(
             |(kind, class)| {
@@ -240,7 +240,7 @@ impl Setup {
         }
     }
 
-    /// Buffers with words of one's own; some are too short for everybody.
+    /// Buffers in which invocations own words; some are too short for all invocations.
     fn own_buffers(&mut self) -> [Vec<Binding>; 2] {
         let (invocations, groups) = (self.memory.invocations, self.memory.groups);
         [Class::Own, Class::Exchange].map(|class| {
@@ -286,7 +286,7 @@ impl Setup {
             .to_vec()
     }
 
-    /// Storage buffers of parts of words, some too short for everybody.
+    /// Storage buffers with parts of words, some too short for all invocations.
     fn packed(&mut self) {
         let sharers = self.memory.invocations * self.memory.groups;
         for width in [Width::Half, Width::Byte] {
@@ -301,7 +301,7 @@ impl Setup {
         }
     }
 
-    /// The table of addresses, and its number among the buffers. It stays as it is.
+    /// The table of addresses, and its index among the buffers. It is read-only.
     fn addresses(&mut self) -> usize {
         let bytes = (self.buffers.len() + 1) * 8;
         self.memory.addresses = Some(self.binding(BindingKind::StorageBuffer, 1, true, |_| plain(bytes)));
@@ -352,9 +352,9 @@ impl Setup {
 }
 
 impl Maker {
-    /// Names the invocation: its numbers in the workgroup and in the dispatch, the number of its workgroup.
+    /// Defines the invocation's numbers in the workgroup and in the dispatch, and the number of its workgroup.
     fn begin(&mut self, size: [u32; 3], groups: [u32; 3], base: [u32; 3]) {
-        // Reduces to constants wherever a dimension is 1.
+        // Folds to constants wherever a dimension is 1.
         let component = |maker: &mut Self, builtin, at: usize, count: u32, base: u32, level| {
             if count == 1 {
                 return maker.constant(0u32);
@@ -397,7 +397,7 @@ impl Maker {
         self.builder.push_value(InstData::Buffer { binding, index }, Type::Buffer)
     }
 
-    /// Names the first buffer of each binding.
+    /// Defines the first buffer of each binding.
     fn name(
         &mut self,
         answers: [Binding; 2],
@@ -424,7 +424,7 @@ impl Maker {
         self.memory.marks = marks.map(|binding| self.buffer(binding));
     }
 
-    /// Values that there are always: some of each type, the same for all and not.
+    /// Values that are always in scope: some of each type, uniform and varying.
     fn first_values(&mut self) {
         let truth = self.constant(true);
         self.define(truth, Kind::Bool, Level::Workgroup);

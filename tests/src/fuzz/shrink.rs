@@ -1,11 +1,11 @@
-//! Makes a tape whose program fails shorter and simpler, as long as it fails: delta debugging.
+//! Delta debugging: shortens and simplifies a tape as long as its program fails.
 
 use super::maker::Options;
 use super::program::Program;
 use super::setup::generate;
 use super::tape::Tape;
 
-/// Looks for the simplest tape whose program still `fails`, in at most `most` attempts.
+/// Searches the simplest tape whose program still `fails`, in at most `most` attempts.
 pub fn shrink(tape: Vec<u32>, options: Options, most: u32, fails: &mut dyn FnMut(&Program) -> bool) -> Vec<u32> {
     let cost = cost_of(&tape, options);
     let mut shrinker = Shrinker { best: tape, cost, options, left: most, fails };
@@ -49,7 +49,7 @@ impl Shrinker<'_> {
         }
     }
 
-    /// Takes a tape if it is better and still fails.
+    /// Accepts a tape if it is better and still fails.
     fn accept(&mut self, tape: Vec<u32>) -> bool {
         if self.left == 0 {
             return false;
@@ -71,7 +71,7 @@ impl Shrinker<'_> {
         fails
     }
 
-    /// Shorter and shorter beginnings of the tape.
+    /// Shorter and shorter prefixes of the tape.
     fn cut(&mut self) {
         let mut keep = 0;
         while keep < self.best.len() && self.left > 0 {
@@ -82,7 +82,7 @@ impl Shrinker<'_> {
         }
     }
 
-    /// Runs of numbers taken out, or made 0.
+    /// Runs of numbers removed or set to 0.
     fn remove(&mut self) {
         let mut size = self.best.len() / 2;
         while size > 0 {
@@ -101,7 +101,7 @@ impl Shrinker<'_> {
         }
     }
 
-    /// Single numbers made smaller.
+    /// Single numbers reduced.
     fn lower(&mut self) {
         for at in 0..self.best.len() {
             let Some(&word) = self.best.get(at) else { return };

@@ -8,7 +8,7 @@ use super::maker::Maker;
 use super::scope::{Kind, Level};
 
 impl Maker {
-    /// Statements until the tape says 0, fuel is out or control has gone.
+    /// Statements until the tape says 0, fuel is exhausted, or the place is unreachable.
     pub(super) fn region(&mut self, depth: u32) {
         loop {
             let nested = !self.constructs.is_empty();
@@ -36,7 +36,7 @@ impl Maker {
             24 | 25 if self.options.atomics => self.count(),
             26..=28 => self.synchronise(),
             29 => self.shown(),
-            // Those who have returned would have made fewer stores than the others.
+            // Invocations that have returned would have made fewer stores than the others.
             30 if self.ctx == Level::Workgroup && !self.options.loose_returns => self.uniform_store(),
             30 => self.size(),
             31 => self.leader(),
@@ -98,7 +98,7 @@ impl Maker {
         });
     }
 
-    /// An early way out for those for whom a condition holds.
+    /// An early exit for invocations for which a condition holds.
     fn guarded_leave(&mut self) {
         let condition = self.condition();
         let kinds = Vec::new();
@@ -205,7 +205,7 @@ impl Maker {
         }
     }
 
-    /// The switch: its literals and where they lead.
+    /// The switch: its literals and targets.
     fn targets(&mut self, selector: Value, at: usize, cases: &mut [Target]) -> InstData {
         let mut calls = Vec::new();
         let mut literal: u32 = self.tape.of(&[0, 0, 0, u32::MAX - 1]);

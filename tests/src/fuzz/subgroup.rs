@@ -1,4 +1,4 @@
-//! What invocations of a subgroup do together, wherever they are.
+//! Subgroup operations, at any place.
 
 use spelter_shaders::ir::{Op, SubgroupOp, Value};
 
@@ -7,7 +7,7 @@ use super::flow::Shape;
 use super::maker::Maker;
 use super::scope::{Kind, Level};
 
-/// Operations that put values together.
+/// Operations of reductions and scans.
 const OPS: [Op; 13] = [
     Op::IAdd,
     Op::FAdd,
@@ -25,7 +25,7 @@ const OPS: [Op; 13] = [
 ];
 
 impl Maker {
-    /// An operation of those of the subgroup that are here together.
+    /// A subgroup operation of the invocations that are here together.
     pub(super) fn together(&mut self) {
         if self.constructs.iter().any(|construct| construct.shape == Shape::Loop) {
             self.mark(Feature::TogetherInLoop);
@@ -33,7 +33,8 @@ impl Maker {
         if self.ctx == Level::Invocation {
             self.mark(Feature::TogetherDivergent);
         }
-        // Those that are here together get one value; the subgroup has one only if all of it is here.
+        // The result is uniform among the invocations that are here together; in the subgroup only if all of it is
+        // here.
         let shared = self.ctx.min(Level::Subgroup);
         match self.tape.pick(8) {
             0 | 1 => {

@@ -12,7 +12,7 @@ use super::scope::{Kind, Level};
 const ALL_MEMORY: Semantics = Semantics(0x8 | 0x40 | 0x100);
 
 impl Maker {
-    /// A barrier that the whole workgroup comes to.
+    /// A barrier that the whole workgroup reaches.
     pub(super) fn workgroup_barrier(&mut self, semantics: Semantics) {
         debug_assert_eq!(self.ctx, Level::Workgroup);
         self.mark(Feature::BarrierWorkgroup);
@@ -35,7 +35,7 @@ impl Maker {
         self.builder.push(InstData::Barrier { execution: Reach::Subgroup, memory: Reach::Subgroup, semantics });
     }
 
-    /// Brings all phases to what they are where control goes next. Not in divergent control flow, where none changes.
+    /// Brings all phases to the state of the next place. Not in divergent control flow, where none changes.
     pub(super) fn settle(&mut self, phases: &[bool]) {
         if self.phases != phases {
             self.workgroup_barrier(ALL_MEMORY);
@@ -43,7 +43,7 @@ impl Maker {
         }
     }
 
-    /// A barrier, a fence, or an exchange of values between invocations, as far as control flow allows it.
+    /// A barrier, a fence, or an exchange of values between invocations, as control flow allows.
     pub(super) fn synchronise(&mut self) {
         match (self.ctx, self.tape.pick(6)) {
             (_, 0) | (Level::Invocation, _) => self.fence(),
@@ -69,7 +69,7 @@ impl Maker {
         self.builder.push(InstData::Fence { scope, semantics });
     }
 
-    /// Opens or closes some memory for longer.
+    /// Opens or closes a memory for several statements.
     fn flip(&mut self) {
         let mut phases = self.phases.clone();
         if !phases.is_empty() {
@@ -85,7 +85,7 @@ impl Maker {
         regions.filter(|region| region.phase.is_some() && fits(region)).collect()
     }
 
-    /// Everybody writes, all wait, everybody reads what others wrote.
+    /// All invocations write, a barrier follows, and all read what others wrote.
     fn exchange(&mut self) {
         let regions = self.regions(false);
         if regions.is_empty() {
@@ -143,12 +143,12 @@ impl Maker {
         self.subgroup_barrier();
     }
 
-    /// Memory that invocations may write their own words of now.
+    /// Memory in which invocations may write their own words now.
     pub(super) fn writable(&self) -> Vec<Region> {
         self.memory.regions.iter().copied().filter(|region| self.is_writable(region.phase)).collect()
     }
 
-    /// Any atomic on one's own word: nobody else's operation comes between.
+    /// Any atomic on an own word, on which no other invocation operates.
     pub(super) fn atomic_own(&mut self) {
         const OPS: [AtomicOp; 13] = [
             AtomicOp::Add,
@@ -180,7 +180,7 @@ impl Maker {
         }
     }
 
-    /// Something that the word may hold.
+    /// A value that the word may hold.
     fn comparator(&mut self, place: Place) -> spelter_shaders::ir::Value {
         if self.tape.pick(2) == 0 {
             return self.builder.load(Kind::Int.ty(), place, Default::default());
@@ -188,7 +188,7 @@ impl Maker {
         self.value(Kind::Int)
     }
 
-    /// An atomic that all invocations' atomics on that memory commute with. Its result is not used.
+    /// An atomic that commutes with all other atomics on that memory. Its result is unused.
     pub(super) fn count(&mut self) {
         let counters = self.memory.counters.iter().copied().filter(|counter| self.is_writable(counter.phase));
         let counters: Vec<Counter> = counters.collect();
@@ -212,9 +212,9 @@ impl Maker {
         }
     }
 
-    /// Takes a number that nobody else gets, and adds something made of it where all are added up.
+    /// Draws a ticket, which is unique, and adds a function of it to the sum of all.
     fn ticket(&mut self, counter: Counter, number: u32) {
-        // Always to the same word: which ticket is drawn where is open, the set of all that are drawn is not.
+        // Always to the same word: the assignment of tickets is unspecified, their set is not.
         let Some(sum) = self.memory.sum else { return };
         self.mark(Feature::AtomicTicket);
         let (place, number) = (self.counter_place(counter), self.constant(number));
@@ -279,7 +279,7 @@ impl Maker {
         self.load(place, level);
     }
 
-    /// One invocation stores a word that is its workgroup's.
+    /// One invocation stores a word that its workgroup owns.
     pub(super) fn leader(&mut self) {
         if self.memory.slots_taken == SLOTS - 4 {
             return;

@@ -1,11 +1,11 @@
-//! The numbers that a program is made from: drawn from a seed and noted down, or read back from the notes.
+//! The numbers from which a program is generated: drawn from a seed and recorded, or replayed.
 //!
 //! A program is a function of its tape. Small numbers mean simple choices and an empty tape the simplest program, so
-//! removing and lowering numbers makes a program smaller.
+//! removing and reducing numbers makes a program smaller.
 
 use crate::mutate::Rng;
 
-/// Where choices come from.
+/// A source of choices.
 #[derive(Clone, Debug)]
 pub struct Tape {
     words: Vec<u32>,
@@ -39,12 +39,12 @@ impl Tape {
         self.word() % limit.max(1)
     }
 
-    /// One chance in `n`; never when the tape has run out.
+    /// True with probability 1/`n`; false at the end of the tape.
     pub fn chance(&mut self, n: u32) -> bool {
         self.pick(n) == n - 1
     }
 
-    /// One of a list that is not empty; the first when the tape has run out.
+    /// An element of a list that is not empty; the first at the end of the tape.
     pub fn of<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.pick(list.len() as u32) as usize]
     }

@@ -1,4 +1,4 @@
-//! Programs as files: the kernel's text, with what it runs on in the comments before it.
+//! Programs as files: the kernel's text, with its dispatch and memory in the comments before it.
 //!
 //! ```text
 //! ; what: avx2: wrong memory
@@ -9,17 +9,17 @@
 //! kernel "random" 5, 1, 1
 //! ```
 //!
-//! One `buffer` for each descriptor, in order: its bytes, how many bytes its address lies after a multiple of 64, its
-//! contents as 32-bit words, hexadecimal, `*N` for N times. `texture N:` says that buffer N holds an image's texels, with its
-//! format, size and sampler as hexadecimal numbers in the order of [`Texture::numbers`]. `addresses: N` says that buffer N holds the addresses of all
-//! buffers, 8 bytes for each.
+//! One `buffer` for each descriptor, in order: its size in bytes, the offset of its address from a multiple of 64, its
+//! contents as hexadecimal 32-bit words, `*N` for N times. `texture N:` says that buffer N holds an image's texels,
+//! with its format, size and sampler as hexadecimal numbers in the order of [`Texture::numbers`]. `addresses: N` says
+//! that buffer N holds the addresses of all buffers, 8 bytes for each.
 
 use spelter_shaders::ir::{Kernel, verify};
 
 use super::program::{Buffer, Program};
 use super::texture::Texture;
 
-/// Writes a program; `what` says what is or was wrong with it, in one or more lines.
+/// Writes a program; `what` describes the failure, in one or more lines.
 pub fn write(program: &Program, what: &str) -> String {
     let mut text: String = what.lines().map(|line| format!("; what: {line}\n")).collect();
     let three = |[x, y, z]: [u32; 3]| format!("{x},{y},{z}");
@@ -62,7 +62,7 @@ fn words(bytes: &[u8]) -> String {
 ///
 /// # Errors
 ///
-/// What is wrong with the file, with its line if it is a comment.
+/// The file is invalid; the error has the line if it is a comment.
 pub fn read(text: &str) -> Result<Program, String> {
     let kernel = Kernel::parse(text).map_err(|error| error.to_string())?;
     verify(&kernel).map_err(|error| error.to_string())?;
@@ -109,7 +109,7 @@ fn directive(program: &mut Program, comment: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Most bytes of a buffer in a file.
+/// Maximal bytes of a buffer in a file.
 const MAX_BYTES: usize = 1 << 24;
 
 fn number(text: &str) -> Result<usize, String> {

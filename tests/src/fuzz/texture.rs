@@ -1,26 +1,26 @@
-//! Images and samplers behind a program's descriptors, and how they are written in files.
+//! Images and samplers of a program's descriptors, and their form in files.
 
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::{Compare, Descriptor, Extent, Filter, Format, Layout, Rows, Sampler, Swizzle, View, Wrap};
 
-/// What the bytes of one of a program's buffers are, with the sampler of the same descriptor.
+/// The interpretation of one of a program's buffers as texels, with the sampler of the same descriptor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Texture {
-    /// Which buffer.
+    /// The index of the buffer.
     pub buffer: usize,
     /// Format of the texels.
     pub format: Format,
     /// Its size.
     pub extent: Extent,
-    /// How the texels lie.
+    /// The placement of texels.
     pub shape: Shape,
-    /// What the shader sees.
+    /// The component mapping.
     pub swizzle: [Swizzle; 4],
     /// The sampler.
     pub sampler: Sampler,
 }
 
-/// How texels lie in memory.
+/// The placement of texels in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Layers of one or two dimensions.
@@ -47,11 +47,11 @@ pub(super) const COMPARES: [Compare; 8] = [
 ];
 const SHAPES: [Shape; 3] = [Shape::Flat, Shape::Volume, Shape::Buffer];
 
-/// Numbers of a texture in a file.
+/// Count of the numbers that describe a texture in a file.
 const NUMBERS: usize = 26;
 
 impl Texture {
-    /// Bytes that it takes; 0 if it is too large.
+    /// Its size in bytes; 0 if it is too large.
     pub fn bytes(&self) -> usize {
         match self.shape {
             Shape::Buffer => (self.extent.size[0] * self.format.bytes()) as usize,
@@ -63,7 +63,7 @@ impl Texture {
         Layout::new(&self.extent, self.format.bytes(), Rows::Spread)
     }
 
-    /// What a kernel finds, with the texels in that memory.
+    /// The descriptor for a kernel, with the texels in that memory.
     pub fn descriptor(&self, memory: GuestSlice) -> Descriptor {
         let view = match (self.shape, self.layout()) {
             (Shape::Buffer, _) => View::of_buffer(memory, self.format, self.extent.size[0]),
@@ -77,7 +77,7 @@ impl Texture {
         Descriptor { view: View { swizzle: self.swizzle, ..view }, sampler: self.sampler }
     }
 
-    /// Its numbers in a file, after that of the buffer.
+    /// The numbers that describe it in a file, after that of the buffer.
     pub fn numbers(&self) -> [u32; NUMBERS] {
         let Self { extent, sampler, .. } = self;
         let place = |at: Option<usize>| at.unwrap_or_default() as u32;
@@ -99,7 +99,7 @@ impl Texture {
         numbers
     }
 
-    /// The texture with those numbers, if it is one.
+    /// The texture with those numbers, if they are valid.
     pub fn from_numbers(buffer: usize, numbers: &[u32]) -> Option<Self> {
         let mut rest = numbers.iter().copied();
         let mut next = || rest.next();

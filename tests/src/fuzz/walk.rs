@@ -1,5 +1,5 @@
-//! Shapes that passes look for and chance does not make: loops that look words up by indices they load, and sums of what subgroups
-//! put together.
+//! Patterns that some passes need and random generation does not produce: loops that load words at loaded indices, and
+//! sums of subgroup reductions.
 
 use spelter_shaders::ir::{Access, BlockCall, BufferSpace, InstData, Merge, Op, Place, SubgroupOp, Type, Value};
 
@@ -8,10 +8,10 @@ use super::maker::Maker;
 use super::repeat::MAX_ITERATIONS;
 use super::scope::{Class, Kind, Level};
 
-/// What puts integers together in any order.
+/// Integer operations that are associative and commutative.
 const OPS: [Op; 9] = [Op::IAdd, Op::UMin, Op::SMax, Op::Or, Op::Xor, Op::And, Op::IMul, Op::SMin, Op::UMax];
 
-/// A loop that counts from and to a number, and what it carries.
+/// A counting loop and the value that it carries.
 struct Walk {
     header: spelter_shaders::ir::Block,
     body: spelter_shaders::ir::Block,
@@ -21,7 +21,7 @@ struct Walk {
 }
 
 impl Maker {
-    /// A loop over words of which each is the place of another: a row of a sparse matrix.
+    /// A loop over words that are indices of other words: a row of a sparse matrix.
     pub(super) fn look_up(&mut self) {
         self.mark(Feature::LookUp);
         let class = Kind::Buffer(Class::ReadOnly);
@@ -70,7 +70,7 @@ impl Maker {
         self.define(sum, Kind::Int, Level::Invocation);
     }
 
-    /// Reductions of a subgroup that are summed up in any order, in a loop or not.
+    /// Subgroup reductions that are summed in any order, in a loop or not.
     pub(super) fn sums(&mut self) {
         self.mark(Feature::ReductionSum);
         let op = self.tape.of(&OPS);
@@ -93,7 +93,7 @@ impl Maker {
         if self.tape.chance(4) {
             summands.push(self.value(Kind::Int));
         }
-        // Another summand makes the sum the invocation's.
+        // Another summand makes the sum varying.
         let level = if summands.len() > count as usize { Level::Invocation } else { level };
         while summands.len() > 1 {
             let [a, b] = std::array::from_fn(|_| {
@@ -105,7 +105,7 @@ impl Maker {
         self.define(summands[0], Kind::Int, level);
     }
 
-    /// `sum = sum + reduction` in a loop that all who are here go through.
+    /// `sum = sum + reduction` in a loop that all invocations that are here leave together.
     fn carried_sum(&mut self, op: Op, how: SubgroupOp, level: Level) {
         let most = self.most_trips(&[3, 1, 6, 18]);
         let length = match self.tape.pick(3) {

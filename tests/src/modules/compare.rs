@@ -1,27 +1,27 @@
-//! Whether two runs of a kernel left the same in memory.
+//! Comparison of the memory after two runs of a kernel.
 
 use super::memory::Memory;
 use crate::fuzz::{Finding, finding};
 
-/// What may differ.
+/// Tolerated differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tolerance {
     /// Which NaN a float is, of 32 or of 16 bits.
     Nan,
-    /// The last bits of floats too, and what was rounded to integers after them.
+    /// Also the last bits of floats, and integers that were rounded from them.
     Rough,
 }
 
-/// Relative difference of floats that are roughly the same: sums of many rounded products among them.
+/// Relative difference of floats that are roughly equal: sums of many rounded products among them.
 const FLOAT: f32 = 1e-2;
 
-/// The same of halves.
+/// The same for halves.
 const HALF: f32 = 0.1;
 
-/// Differences smaller than this are what is left of sums.
+/// Smaller differences are the remainders of sums.
 const SMALL: f32 = 1e-3;
 
-/// Compares what a way left with what another did, but for bytes that race.
+/// Compares the memory after two runs, except for bytes with races.
 pub(super) fn compare(
     memory: &Memory,
     who: &str,

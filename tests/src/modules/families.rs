@@ -1,6 +1,6 @@
-//! What kernels of a kind must be told so that they have something to do: constants, push constants and grids by the names of files.
+//! Settings that kernels of a family need to do any work: constants, push constants and grids by the names of files.
 //!
-//! A kernel whose loops are bounded by numbers that it is given writes nothing for most random ones, or runs forever.
+//! A kernel whose loops are bounded by its input writes nothing for most random values, or does not end.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub struct Families {
     entries: Vec<(String, Settings)>,
 }
 
-/// What is set for a file; everything else is random.
+/// Settings of a file; everything else is random.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Workgroups of a dispatch.
@@ -31,7 +31,7 @@ pub struct Settings {
     pub bindings: BTreeMap<(u32, u32), Vec<Rule>>,
 }
 
-/// Which words take which values.
+/// Words and their values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     first: usize,
@@ -50,13 +50,13 @@ impl Families {
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// The table is invalid.
     pub fn read(path: &Path) -> Result<Self, String> {
         let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
         Ok(Self { path: path.to_owned(), ..text.parse()? })
     }
 
-    /// What the entries for a file say together; of two that speak of the same, the later one counts.
+    /// The combined settings of all entries for a file; later entries override earlier ones.
     pub fn of(&self, file: &Path) -> Settings {
         let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let mut all = Settings::default();
@@ -115,7 +115,7 @@ impl Settings {
     }
 }
 
-/// Writes the words that rules speak of; others stay.
+/// Writes the words that rules name; others are unchanged.
 pub fn apply(rules: &[Rule], bytes: &mut [u8], rng: &mut Rng) {
     for rule in rules {
         let words = bytes.chunks_exact_mut(4).skip(rule.first).take(rule.last - rule.first + 1);
@@ -178,7 +178,7 @@ fn split<T: FromStr>(text: &str, by: &str) -> Option<(T, T)> {
     Some((a.parse().ok()?, b.parse().ok()?))
 }
 
-/// Whether a name is as a pattern says, in which `*` stands for anything.
+/// Whether a name matches a pattern, in which `*` stands for anything.
 fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
@@ -254,7 +254,7 @@ mod tests {
         }
     }
 
-    /// Whether a kernel writes that waits for a number which chance does not give.
+    /// Whether a kernel writes that waits for a number which random choice does not hit.
     fn writes(settings: &Settings, condition: &str) -> bool {
         let text = format!(
             "@group(0) @binding(0) var<uniform> n: vec4u; @group(0) @binding(1) var<storage, read_write> to: array<u32>;

@@ -1,4 +1,4 @@
-//! What a module's own words say of its images: their dimensions and formats are not in the kernel.
+//! The image declarations of a module's words: their dimensions and formats are not in the kernel.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,11 +14,11 @@ pub struct ImageType {
     pub dim: Dim,
     /// Whether it has layers.
     pub arrayed: bool,
-    /// The format that it names, or one that suits the type of its texels.
+    /// The format that it names, or one that fits the type of its texels.
     pub format: Format,
 }
 
-/// The images of a module by set and binding. What is not as it should be is left out: the reader refuses it.
+/// The images of a module by set and binding. Invalid declarations are omitted: the reader rejects them.
 pub fn images(words: &[u32]) -> BTreeMap<(u32, u32), ImageType> {
     let mut module = Declarations::default();
     for inst in instructions(words) {
@@ -44,7 +44,7 @@ pub fn resized(words: &[u32], size: [u32; 3]) -> Vec<u32> {
 
 const LOCAL_SIZE: u32 = ExecutionMode::LocalSize as u32;
 
-/// Where instructions are.
+/// The word ranges of instructions.
 fn instructions(words: &[u32]) -> impl Iterator<Item = Range<usize>> {
     let next = |from: usize| {
         let length = (words.get(from)? >> 16).max(1) as usize;
@@ -57,7 +57,7 @@ fn instructions(words: &[u32]) -> impl Iterator<Item = Range<usize>> {
 struct Declarations {
     sets: BTreeMap<u32, u32>,
     bindings: BTreeMap<u32, u32>,
-    /// Types made of one other: pointers, arrays, images with samplers.
+    /// Types that contain one other type: pointers, arrays, sampled images.
     inner: BTreeMap<u32, u32>,
     images: BTreeMap<u32, ImageType>,
     integers: BTreeMap<u32, bool>,
@@ -91,9 +91,9 @@ impl Declarations {
         }
     }
 
-    /// The image within a type.
+    /// The image inside a type.
     fn image(&self, ty: u32) -> Option<ImageType> {
-        // A pointer to an array of images with samplers.
+        // A pointer to an array of sampled images.
         let mut ty = ty;
         for _ in 0..4 {
             match self.images.get(&ty) {

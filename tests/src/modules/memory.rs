@@ -1,5 +1,5 @@
-//! Random contents for what a kernel binds, shaped after how it loads them: floats where it loads floats, small numbers
-//! where it loads integers, addresses of memory where it makes addresses.
+//! Random contents for a kernel's bindings, shaped after its loads: floats where it loads floats, small numbers where
+//! it loads integers, addresses of memory where it uses addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,19 +14,19 @@ use super::families::{Settings, apply};
 use super::interface::ImageType;
 use crate::mutate::Rng;
 
-/// In how many ways integers are large or small; seeds take turns.
+/// Number of scales of random integers; seeds alternate between them.
 pub const SCALES: u64 = 6;
 
 /// Bytes of all memory.
 const ARENA: usize = 16 << 20;
 
-/// Bytes of a storage buffer, and of what addresses point to.
+/// Bytes of a storage buffer, and of the target of an address.
 const BUFFER: usize = 32 << 10;
 
-/// Bytes between buffers, which nobody may touch.
+/// Bytes between buffers, which must stay unchanged.
 const GUARD: usize = 128;
 
-/// A place that a kernel loads from at offsets that it knows.
+/// A memory from which a kernel loads at known offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Home {
     Push,
@@ -34,7 +34,7 @@ enum Home {
     Binding(usize),
 }
 
-/// What a load takes.
+/// The type of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Int,
@@ -43,12 +43,12 @@ enum Kind {
     Byte,
 }
 
-/// How a kernel sees its memory.
+/// A kernel's loads.
 #[derive(Debug, Default)]
 struct Shape {
     /// Loads at known offsets.
     known: BTreeMap<(Home, u32), Kind>,
-    /// How often each kind is loaded at other offsets.
+    /// Count of each kind of load at other offsets.
     others: BTreeMap<Home, BTreeMap<Kind, usize>>,
     /// Offsets of the low words of addresses.
     addresses: Vec<(Home, u32)>,
@@ -58,16 +58,16 @@ struct Shape {
 #[derive(Clone, Copy, Debug)]
 pub struct Arena(GuestSlice);
 
-/// A kernel's memory before it runs, and what is bound.
+/// A kernel's memory before it runs, and its bindings.
 #[derive(Debug)]
 pub struct Memory {
     arena: GuestSlice,
     bytes: Vec<u8>,
     /// Push constants.
     pub push: [u8; MAX_PUSH_BYTES],
-    /// As `DispatchArgs` wants them.
+    /// For `DispatchArgs`.
     pub buffers: Vec<GuestSlice>,
-    /// As `DispatchArgs` wants them.
+    /// For `DispatchArgs`.
     pub images: Vec<Descriptor>,
     /// First byte and end of each buffer.
     places: Vec<(usize, usize)>,
@@ -80,7 +80,7 @@ impl Default for Arena {
 }
 
 impl Memory {
-    /// Memory for a kernel, with what is set for it: the same for the same seed. `None` if it does not fit.
+    /// Memory for a kernel, with its settings: the same for the same seed. `None` if it does not fit.
     pub fn new(arena: Arena, subject: &Subject, settings: &Settings, seed: u64) -> Option<Self> {
         let Subject { kernel, images } = subject;
         let shape = Shape::of(kernel);
@@ -93,7 +93,7 @@ impl Memory {
             places: Vec::new(),
         };
         let mut rng = Rng::new(seed ^ 0x5eed);
-        // Others of their own, so that what nobody sets is the same with and without.
+        // A separate generator, so that settings do not change the other random words.
         let mut drawn = Rng::new(seed ^ 0xfa);
         for (number, data) in kernel.bindings.values().enumerate() {
             let home = Home::Binding(number);
@@ -117,31 +117,31 @@ impl Memory {
         (memory.bytes.len() <= ARENA).then_some(memory)
     }
 
-    /// Writes what there is at first.
+    /// Writes the initial contents.
     pub fn load(&self) {
         self.arena.write(0, &self.bytes);
     }
 
-    /// What there is now.
+    /// The present contents.
     pub fn read(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.bytes.len()];
         self.arena.read(0, &mut bytes);
         bytes
     }
 
-    /// Takes what is not what there was at first.
+    /// Copies the bytes that differ from the initial contents.
     pub fn take_changes(&self, into: &mut [u8]) {
         let changes = into.iter_mut().zip(self.read()).zip(&self.bytes).filter(|((_, now), then)| now != *then);
         changes.for_each(|((into, now), _)| *into = now);
     }
 
-    /// The descriptor in which a byte lies, with the first byte of its memory; `None` between them.
+    /// The descriptor that contains a byte, with the first byte of its memory; `None` between descriptors.
     pub fn descriptor_of(&self, byte: usize) -> Option<(usize, usize)> {
         let number = self.places.iter().position(|&(first, end)| (first..end).contains(&byte))?;
         Some((number, self.places[number].0))
     }
 
-    /// Whether this is not what there was at first.
+    /// Whether these bytes differ from the initial contents.
     pub fn differs(&self, bytes: &[u8]) -> bool {
         self.bytes != bytes
     }
@@ -151,7 +151,7 @@ impl Memory {
         self.bytes.extend((self.bytes.len()..end).map(|at| (at * 37 + 101) as u8));
     }
 
-    /// Room with these contents.
+    /// Allocates memory with these contents.
     fn place(&mut self, contents: &[u8]) -> Option<GuestSlice> {
         self.gap();
         let first = self.bytes.len();
@@ -203,7 +203,7 @@ impl Memory {
         Some(())
     }
 
-    /// Memory behind addresses, and its address wherever the kernel takes one from.
+    /// Memory for addresses, and its address wherever the kernel loads one.
     fn addresses(&mut self, kernel: &Kernel, shape: &Shape, rng: &mut Rng) -> Option<()> {
         let mut contents = Vec::with_capacity(BUFFER);
         contents.resize_with(BUFFER, || rng.bits() as u8 & 0x3f);
@@ -218,7 +218,7 @@ impl Memory {
             })
             .collect();
         for (number, &(home, offset)) in shape.addresses.iter().enumerate() {
-            // Each its own part, so that what is written is not what is read.
+            // Each has a part of its own, so that reads and writes do not overlap.
             let part = number * 4096 % BUFFER;
             let address = ((heap.address() + part) as u64).to_le_bytes();
             let to = match home {
@@ -238,7 +238,7 @@ impl Memory {
     }
 }
 
-/// A small image with more than one of everything that it may have.
+/// A small image with more than one of each dimension that it may have.
 fn extent(image: ImageType, number: usize) -> (Extent, bool) {
     let width = 19 + number as u32 % 3;
     let (size, volume) = match image.dim {
@@ -288,7 +288,7 @@ impl Shape {
         shape
     }
 
-    /// Notes where an address comes from, if it is a sum of what is loaded, also one that grows from trip to trip.
+    /// Records the source of an address, if it is a sum of loaded values, also one that grows in a loop.
     fn trace(&mut self, kernel: &Kernel, value: Value, seen: &mut BTreeSet<Value>) {
         if !seen.insert(value) {
             return;
@@ -310,14 +310,14 @@ impl Shape {
                     self.addresses.push((home, offset));
                 }
             }
-            // What is scaled is an offset.
+            // A scaled operand is an offset.
             InstData::Pure { op: Op::IMul | Op::Shl, .. } => {}
             InstData::Pure { args, .. } => args.iter().for_each(|&arg| self.trace(kernel, arg, seen)),
             _ => {}
         }
     }
 
-    /// Contents of a place. Seeds take turns in how large integers are.
+    /// Contents of a memory. Seeds alternate between scales of integers.
     fn fill(&self, home: Home, bytes: usize, large: bool, seed: u64, rng: &mut Rng) -> Vec<u8> {
         let most = self.others.get(&home).and_then(|kinds| kinds.iter().max_by_key(|kind| kind.1));
         let other = most.map_or(Kind::Int, |(kind, _)| *kind);
@@ -337,7 +337,7 @@ fn word(kind: Kind, large: bool, seed: u64, rng: &mut Rng) -> u32 {
     match (kind, seed % SCALES) {
         (Kind::Float, _) if bits.is_multiple_of(16) => [0f32, 1.0, -1.0, 3.0][bits as usize / 16 % 4].to_bits(),
         (Kind::Float, _) => ((bits % 65_536) as f32 / 16_384.0 - 2.0).to_bits(),
-        // Signs, exponents around 0, any mantissa.
+        // Random sign and mantissa, exponents around 0.
         (Kind::Half, _) => {
             let half = |bits: u32| bits & 0x83ff | (12 + (bits >> 10) % 4) << 10;
             half(bits & 0xffff) | half(bits >> 16) << 16
@@ -349,13 +349,13 @@ fn word(kind: Kind, large: bool, seed: u64, rng: &mut Rng) -> u32 {
         (Kind::Int, 2) => bits % 64,
         (Kind::Int, 3) => bits % 9,
         (Kind::Int, 4) => 1 << (bits % 10),
-        // A few that are large.
+        // A few large ones.
         (Kind::Int, _) if bits.is_multiple_of(8) => 64 + bits % 1024,
         (Kind::Int, _) => 1 + bits % 2,
     }
 }
 
-/// Which memory a place is in, and at which offset, where that is known.
+/// The memory of a place, and its offset, if that is known.
 fn home(kernel: &Kernel, place: &Place) -> Option<(Home, Option<u32>)> {
     let offset = kernel.constant(place.offset()).map(|bits| bits as u32);
     let home = match *place {

@@ -1,8 +1,9 @@
-//! Modules of other projects on every engine: what is refused, what has no machine code, what engines disagree about.
+//! Modules of other projects on every engine: rejected modules, kernels without machine code, differences between
+//! engines.
 //!
-//! A module says which descriptors it has ([`interface`]); [`memory`] puts random contents behind them, shaped after what the
-//! kernel loads, but for what [`families`] set; [`run`] runs every engine on the same memory and compares. Where invocations race, answers depend on
-//! their order: bytes that differ between two orders in the interpreter are left out.
+//! A module declares its descriptors ([`interface`]); [`memory`] gives them random contents, shaped after the kernel's
+//! loads, except for what [`families`] sets; [`run`] runs every engine on the same memory and compares. If invocations
+//! race, results depend on their order: bytes that differ between two orders in the interpreter are excluded.
 
 mod compare;
 pub mod families;
@@ -24,7 +25,7 @@ use interface::ImageType;
 pub struct EntryPoint {
     /// Its name.
     pub name: String,
-    /// The words of the module that has it; those that naga writes, for WGSL.
+    /// The words of its module; for WGSL those that naga writes.
     pub words: Vec<u32>,
 }
 
@@ -32,7 +33,7 @@ pub struct EntryPoint {
 ///
 /// # Errors
 ///
-/// Why the file cannot be read, or why the module is refused.
+/// The file cannot be read, or the module is rejected.
 pub fn entry_points(path: &Path) -> Result<Vec<EntryPoint>, String> {
     let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     let text = || std::str::from_utf8(&bytes).map_err(|error| error.to_string());
@@ -40,7 +41,7 @@ pub fn entry_points(path: &Path) -> Result<Vec<EntryPoint>, String> {
         Some("wgsl") => {
             let module = wgsl::Module::parse(text()?).map_err(|error| error.to_string())?;
             let of = |name: &str| {
-                // Overrides that have no default get one.
+                // Overrides without a default get one.
                 let ids = module.specialization_constants().filter_map(|constant| constant.id);
                 let ones = ids.map(|id| (id, 1)).collect();
                 let words = module.to_spirv(name, &BTreeMap::new()).or_else(|_| module.to_spirv(name, &ones));
@@ -56,24 +57,25 @@ pub fn entry_points(path: &Path) -> Result<Vec<EntryPoint>, String> {
     Ok(module.entry_points().map(|name| EntryPoint { name: name.to_owned(), words: words.clone() }).collect())
 }
 
-/// Elements of arrays of descriptors to which the shader gives no size.
+/// Elements of arrays of descriptors without a size.
 const RUNTIME_ARRAY: u32 = 4;
 
-/// A kernel with what its module says of its images.
+/// A kernel with its module's image declarations.
 #[derive(Debug)]
 pub struct Subject {
-    /// As the reader gives it.
+    /// As the reader produced it.
     pub kernel: Kernel,
     /// Images by set and binding.
     pub images: BTreeMap<(u32, u32), ImageType>,
 }
 
 impl EntryPoint {
-    /// The kernels to look at: with these constants, the others by default; and, where the workgroup is small by default, with a larger one.
+    /// The kernels to test: with these constants, the others by default; and, if the default workgroup is small, with
+    /// a larger one.
     ///
     /// # Errors
     ///
-    /// Why the entry point is refused.
+    /// The entry point is rejected.
     pub fn subjects(&self, constants: &BTreeMap<u32, u64>) -> Result<Vec<Subject>, String> {
         let module = Module::from_spirv(&self.words).map_err(|error| error.to_string())?;
         let images = interface::images(&self.words);
@@ -82,7 +84,7 @@ impl EntryPoint {
         let sizes = larger(&module, &plain, &self.name, constants);
         let larger = match (plain.invocations(), sizes.is_empty()) {
             (_, false) => Some(kernel(&sizes)?),
-            // As ncnn does with its modules when it makes pipelines.
+            // As ncnn does when it creates pipelines.
             (1, true) => {
                 let words = interface::resized(&self.words, [8, 4, 1]);
                 let module = Module::from_spirv(&words).map_err(|error| error.to_string())?;
@@ -101,7 +103,7 @@ fn kernel(module: &Module, entry: &str, constants: &BTreeMap<u32, u64>) -> Resul
     Ok(kernel)
 }
 
-/// Constants that make the workgroup larger: each that its size depends on.
+/// Constants that make the workgroup larger: each on which its size depends.
 fn larger(module: &Module, plain: &Kernel, entry: &str, constants: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
     if plain.invocations() >= 16 {
         return BTreeMap::new();

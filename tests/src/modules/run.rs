@@ -19,33 +19,34 @@ use crate::engine::{self, Engine, engines};
 use crate::fuzz::{Finding, caught, finding, is_exact, lowered, optimized, uncontracted};
 use crate::mirror::mirrored;
 
-/// What is known of a kernel after all seeds.
+/// The results of a kernel for all seeds.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Instructions of the scalar form, as it was read.
+    /// Instructions of the scalar IR, before optimisation.
     pub instructions: usize,
-    /// Milliseconds from the scalar form to machine code for the best instruction set. Of a release build only.
+    /// Milliseconds from the scalar IR to machine code for the best instruction set. Meaningful in a release build
+    /// only.
     pub compile_ms: f64,
-    /// Why there is no machine code.
+    /// Why it has no machine code.
     pub fallback: Option<String>,
-    /// Seeds for which all engines gave the same, every byte.
+    /// Seeds for which all engines gave the same bytes.
     pub agreed: u32,
-    /// Seeds for which all gave the same but for bytes that depend on the order of invocations.
+    /// Seeds for which all gave the same except for bytes that depend on the order of invocations.
     pub raced: u32,
-    /// Seeds for which bytes depend on the order of invocations, and more differ.
+    /// Seeds with bytes that depend on the order of invocations, and further differences.
     pub raced_apart: u32,
     /// Seeds that took too long.
     pub stopped: u32,
     /// Whether any byte was changed.
     pub wrote: bool,
-    /// What engines disagree about, and what failed.
+    /// Differences between engines, and failures.
     pub findings: Vec<Finding>,
 }
 
-/// How long the interpreter may take, and how long whatever comes after it: on its core, since other programs may want that too.
+/// CPU time limit of the interpreter, and of everything after it: CPU time, since other programs share the machine.
 const PATIENCE: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(40)];
 
-/// What machine code is made with: all that the lowered kernel shows.
+/// Floating-point freedoms of machine code: those that are visible in the lowered kernel.
 const FLOATS: Floats = Floats { contract: true, ..Floats::EXACT };
 
 /// Runs kernels one after the other.
@@ -58,28 +59,31 @@ pub struct Runner {
     watch: Arc<Watch>,
 }
 
-/// Workgroups in the third direction for kernels that write nothing with fewer: some take it for the number of a matrix.
+/// Workgroups in z for kernels that write nothing with fewer: some use it as the index of a matrix.
 const DEEP: u32 = 6;
 
-/// A way to run the kernel, made ready.
+/// A variant of execution: the code and what its memory is compared with.
 struct Ready {
     name: String,
     code: Box<dyn Code>,
-    /// The number of the way whose memory it must give, and how nearly. None has those that show races: orders of invocations.
+    /// The index of the variant to compare with, and the tolerance. `None` for variants that expose races: orders of
+    /// invocations.
     like: Option<(usize, Tolerance)>,
-    /// Whether each workgroup begins with the first memory, as if none of the others had run.
+    /// Whether each workgroup starts from the initial memory, as if no other workgroup had run.
     alone: bool,
 }
 
 impl Runner {
-    /// On the compiled engines whose name contains `engine`; dispatches have so many workgroups where nothing else is set.
+    /// On the compiled engines whose name contains `engine`; dispatches have this number of workgroups where nothing
+    /// else is set.
     pub fn new(engine: &str, groups: [u32; 3]) -> Self {
         let engines =
             engines().into_iter().filter(|other| other.is_compiled() && other.name.contains(engine)).collect();
         Self { engines, arena: Arena::default(), scratch: Scratch::default(), groups, watch: Watch::begin() }
     }
 
-    /// Compiles the kernel and runs it with so many seeds; one that wrote nothing, with each scale of numbers, and more workgroups.
+    /// Compiles the kernel and runs it with `seeds` seeds; a kernel that wrote nothing also runs with each scale of
+    /// numbers, and with more workgroups.
     pub fn examine(&mut self, subject: &Subject, seeds: u64, settings: &Settings) -> Report {
         let kernel = &subject.kernel;
         let mut report = Report { instructions: instructions(kernel), ..Report::default() };
@@ -119,7 +123,7 @@ impl Runner {
         report
     }
 
-    /// The interpreter in some orders; passes without machine code; machine code.
+    /// The interpreter in several orders; passes without machine code; machine code.
     fn ways(&self, kernel: &Kernel, machine_code: bool) -> Result<Vec<Ready>, Finding> {
         verify(kernel).map_err(|error| finding("the reader makes a bad kernel", error))?;
         let interpret = |name: &str, kernel: &Kernel, like| {
@@ -128,7 +132,7 @@ impl Runner {
         };
         let plain = uncontracted(kernel);
         let exact = if is_exact(&plain) { Tolerance::Nan } else { Tolerance::Rough };
-        // Where subgroups do something together, nobody can change places.
+        // With subgroup operations, invocations cannot change places.
         let mirror = mirrored(kernel);
         let mut ways = vec![
             interpret("interpreter", kernel, None)?,
@@ -155,11 +159,11 @@ impl Runner {
         Ok(ways)
     }
 
-    /// All ways with the same memory; the first that gives something else.
+    /// Runs all variants with the same memory; returns the first that differs.
     fn seed(&mut self, ways: &[Ready], memory: &Memory, groups: [u32; 3], report: &mut Report) -> Result<(), Finding> {
         let mut results: Vec<Vec<u8>> = Vec::new();
         let mut racing: Vec<bool> = Vec::new();
-        // Whether any of the ways that are compared shows a race.
+        // Whether any of the compared variants exposes a race.
         let mut seen = false;
         for (number, way) in ways.iter().enumerate() {
             let patience = PATIENCE[usize::from(number > 0)];
@@ -180,7 +184,7 @@ impl Runner {
                 seen |= whole.is_err();
                 match whole.or_else(|_| compare(memory, &way.name, &results[like], &got, Some(&racing), tolerance)) {
                     Ok(()) => {}
-                    // What is read where others write may go anywhere.
+                    // An index that is read from racing memory may be anything.
                     Err(_) if racing.contains(&true) => {
                         report.raced_apart += 1;
                         return Ok(());
@@ -198,7 +202,7 @@ impl Runner {
         Ok(())
     }
 
-    /// What memory holds after a run; `None` if it had to be stopped.
+    /// The memory after a run; `None` if it had to be stopped.
     fn run(
         &mut self,
         way: &Ready,
@@ -223,7 +227,7 @@ impl Runner {
                 return (outcome == Outcome::Done).then(|| memory.read());
             }
             let mut all = memory.read();
-            // The first workgroup comes last, where all others have it first.
+            // The first workgroup comes last; in all other variants it comes first.
             for number in (0..count).rev() {
                 memory.load();
                 let one = Workgroups::new(number..number + 1, groups, [0; 3]);
@@ -239,7 +243,7 @@ impl Runner {
     }
 }
 
-/// Whether workgroups may wait for or count on others: they have atomics.
+/// Whether workgroups may depend on each other: they have atomics.
 fn shares(kernel: &Kernel) -> bool {
     let mut insts = kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
     insts.any(|&inst| matches!(kernel.insts[inst], InstData::Atomic { place: Place::Buffer { .. }, .. }))
@@ -249,14 +253,14 @@ fn instructions(kernel: &Kernel) -> usize {
     kernel.layout.iter().map(|&block| kernel.blocks[block].insts.len()).sum()
 }
 
-/// Stops runs, on the thread that made it, that take too long.
+/// Stops runs that take too long, on the thread that created it.
 #[derive(Debug)]
 struct Watch {
     stop: AtomicU32,
     start: Instant,
-    /// Where the system tells how long the thread has run.
+    /// The system's file with the thread's CPU time.
     times: Option<PathBuf>,
-    /// Nanoseconds of [`Watch::spent`] at which to stop; 0 for never.
+    /// Value of [`Watch::spent`] at which to stop, in nanoseconds; 0 for never.
     until: AtomicU64,
 }
 
@@ -280,7 +284,7 @@ impl Watch {
         watch
     }
 
-    /// Nanoseconds that the thread has run; since the start, if nobody tells.
+    /// CPU time of the thread in nanoseconds; wall-clock time since the start if the system does not report it.
     fn spent(&self) -> u64 {
         let told = self.times.as_ref().and_then(|times| std::fs::read_to_string(times).ok());
         let first = told.as_ref().and_then(|told| told.split_whitespace().next()?.parse().ok());

@@ -1,14 +1,16 @@
-//! What a program means for invocations that go through it together: 16 at a time, as masks of those that are at each place.
+//! The semantics of a program for subgroups in lockstep: 16 invocations at a time, with masks of the invocations at
+//! each place.
 //!
-//! Invocations that a branch parted are together again where its construct ends, those that left a loop on different trips where the
-//! loop's does: what `SPV_KHR_maximal_reconvergence` says of structured control flow.
+//! Invocations that a divergent branch separated reconverge where its construct ends, and those that left a loop in
+//! different iterations where the loop's construct ends, as `SPV_KHR_maximal_reconvergence` says of structured control
+//! flow.
 
 use super::{Block, Gather, Loop, SELECTORS, Statement, Switch};
 
-/// Invocations that go together, at most.
+/// Invocations of a subgroup.
 const SIZE: u32 = 16;
 
-/// Where a subgroup's invocations are after some statements; those that returned are nowhere.
+/// The masks of a subgroup's invocations after some statements; those that returned are in none.
 #[derive(Default)]
 struct Out {
     next: u32,
@@ -18,7 +20,7 @@ struct Out {
 }
 
 impl Out {
-    /// Takes those over that jump further out.
+    /// Adds the invocations that an inner construct sends further out.
     fn jump_out(&mut self, inner: &Self) {
         self.end_of_switch |= inner.end_of_switch;
         self.end_of_loop |= inner.end_of_loop;
@@ -33,7 +35,7 @@ struct Subgroup {
     t: [u32; SIZE as usize],
 }
 
-/// What the program makes of the indices of so many invocations.
+/// The results of the program for the indices of this many invocations.
 pub fn run(program: &Block, invocations: u32) -> Vec<u32> {
     let mut results = Vec::new();
     for first in (0..invocations).step_by(SIZE as usize) {
@@ -56,7 +58,7 @@ impl Subgroup {
         self.first + lane as u32
     }
 
-    /// Those of a mask for which something holds.
+    /// The invocations of a mask for which a predicate holds.
     fn those(&self, mask: u32, holds: impl Fn(u32, u32) -> bool) -> u32 {
         lanes(mask).filter(|&lane| holds(self.s[lane], self.index(lane))).map(|lane| 1 << lane).sum()
     }
@@ -112,7 +114,7 @@ impl Subgroup {
         }
     }
 
-    /// Who is at the end of the switch.
+    /// The invocations at the end of the switch.
     fn choose(&mut self, switch: &Switch, on: u32, out: &mut Out) -> u32 {
         let count = switch.cases.len();
         let case_of = |s: u32| {
@@ -132,7 +134,7 @@ impl Subgroup {
         end | falling
     }
 
-    /// Who is at the end of the loop.
+    /// The invocations at the end of the loop.
     fn repeat(&mut self, repeated: &Loop, mut on: u32) -> u32 {
         let (mut end, mut trip) = (0, 0);
         let more = |subgroup: &Self, on: u32, trip: u32| {

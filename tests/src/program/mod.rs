@@ -1,8 +1,10 @@
-//! Random programs of structured control flow, with their meaning in Rust: what every front end and engine must agree with.
+//! Random programs of structured control flow, with their semantics in Rust, with which every front end and engine
+//! must agree.
 //!
-//! A program turns `s`, at first the invocation's index, into another number; each step and each branch leaves its mark in
-//! it; so does who is where together. Besides it gathers what subgroups put together in `t`, which no branch asks for. [`run`] is what
-//! that means, [`spirv`] writes a program as SPIR-V with phis, [`wgsl`] as WGSL with variables.
+//! A program transforms `s`, initially the invocation's index, into another number. Each step and each branch
+//! influences it, and so does the set of invocations that are together. It also accumulates subgroup operations in
+//! `t`, on which no branch depends. [`run`] implements the semantics, [`spirv`] writes a program as SPIR-V with phis,
+//! [`wgsl`] as WGSL with variables.
 
 mod lockstep;
 pub mod spirv;
@@ -15,9 +17,9 @@ pub use lockstep::run;
 pub enum Statement {
     /// `s = s * 3 + n`.
     Step(u32),
-    /// `s = s * 3 + sum + n`, with the sum of all `s` of those in the subgroup that are here together.
+    /// `s = s * 3 + sum + n`, with the sum of `s` over the invocations of the subgroup that are here together.
     Together(u32),
-    /// `t = t + sum`, with what a group's `s ^ n` are together.
+    /// `t = t + r`, with a subgroup operation `r` of `s ^ n`.
     Gather(Gather, u32),
     /// `if (…) { … } else { … }`.
     If(Test, Block, Block),
@@ -25,11 +27,11 @@ pub enum Statement {
     Switch(Switch),
     /// A loop.
     Loop(Loop),
-    /// Leaves the innermost switch, which has to be inside the innermost loop.
+    /// Leaves the innermost switch, which must be inside the innermost loop.
     BreakSwitch,
-    /// Leaves the innermost loop, out of a switch too.
+    /// Leaves the innermost loop, also out of a switch.
     BreakLoop,
-    /// Goes on with the next round of the innermost loop.
+    /// Continues with the next iteration of the innermost loop.
     Continue,
     /// `return s + n`.
     Return(u32),
@@ -45,49 +47,49 @@ pub struct Test {
     pub factor: u32,
     /// Not 0.
     pub modulus: u32,
-    /// The share of the true ones.
+    /// Determines the share of true results.
     pub less: u32,
 }
 
-/// How the numbers of those in the subgroup that are here together become one, and how that one goes into `t`.
+/// The subgroup operation of the invocations that are here together, and how its result goes into `t`.
 #[derive(Clone, Copy, Debug)]
 pub enum Gather {
     /// Their sum, added.
     Sum,
-    /// The sum of those below, added.
+    /// The exclusive scan, added.
     Below,
-    /// The bits that differ in an odd number of them, likewise put into `t`.
+    /// The exclusive or, combined with `t` in the same way.
     Odd,
 }
 
-/// Case `n` is the one for the value `n`, unless it is the default.
+/// Case `n` is for the value `n`, unless it is the default.
 #[derive(Clone, Debug)]
 pub struct Switch {
-    /// At most five, in order; the flag says that the end falls through into the next one.
+    /// At most five, in order; the flag says that the case falls through to the next one.
     pub cases: Vec<(Block, bool)>,
-    /// Which case is the default; beyond the last: there is none.
+    /// The index of the default case; beyond the last: there is none.
     pub default: usize,
 }
 
 /// `for (i = 0; i < rounds + index % spread; i++)`, `do … while` if `tested_last`.
 #[derive(Clone, Debug)]
 pub struct Loop {
-    /// Rounds of every invocation.
+    /// Iterations of every invocation.
     pub rounds: u32,
     /// Not 0; more than 1 makes the loop divergent.
     pub spread: u32,
-    /// Whether the end is tested after the body.
+    /// Whether the exit test is after the body.
     pub tested_last: bool,
-    /// Whether the program says so. Else a compiler does not know the number of rounds.
+    /// Whether the trip count is visible to a compiler.
     pub known: bool,
-    /// The body; `i` is added to `s` at its begin.
+    /// The body; `i` is added to `s` at its start.
     pub body: Block,
 }
 
-/// Values of `s % SELECTORS` choose a case.
+/// Values of `s % SELECTORS` select a case.
 pub const SELECTORS: u32 = 5;
 
-/// Removes what has no target and what follows a jump, so that the program is valid in every language.
+/// Removes jumps without a target and statements after a jump, so that the program is valid in every language.
 pub fn prune(block: &mut Block) {
     prune_in(block, false, false, true);
 }

@@ -1,4 +1,4 @@
-//! A program as SPIR-V text in which `s` and the counters live in phis only, `t` in a variable.
+//! A program as SPIR-V text in which `s` and the counters are phis only, `t` is a variable.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -36,7 +36,7 @@ OpDecorate %out Binding 0
 %t = OpVariable %ptr_own Private %zero
 ";
 
-/// In the buffer.
+/// Words of the buffer.
 const WORDS: u32 = 24;
 
 const MAIN: &str = "%main = OpFunction %void None %fn
@@ -54,7 +54,7 @@ OpFunctionEnd
 %b0 = OpLabel
 ";
 
-/// A module that stores what 24 invocations make of their index.
+/// A module that stores the results of 24 invocations.
 pub fn write(program: &Block) -> String {
     let mut writer = Writer { constants: BTreeSet::from([0, 1, 3, SELECTORS, WORDS]), ..Writer::default() };
     if let Some(end) = writer.block(program, At { block: "b0".into(), s: "x".into() }, &Targets::default()) {
@@ -64,21 +64,21 @@ pub fn write(program: &Block) -> String {
     format!("{HEAD}{constants}{MAIN}{}OpFunctionEnd\n", writer.text)
 }
 
-/// Where control is: the block that is being written and the name of `s` there.
+/// The current place: the block that is being written and the name of `s` there.
 #[derive(Clone)]
 struct At {
     block: String,
     s: String,
 }
 
-/// A block to be written later, with those who go there.
+/// A block to be written later, with its incoming edges.
 #[derive(Clone)]
 struct Join {
     label: String,
     from: std::rc::Rc<std::cell::RefCell<Vec<At>>>,
 }
 
-/// Where jumps go.
+/// Targets of jumps.
 #[derive(Clone, Default)]
 struct Targets {
     end_of_switch: Option<Join>,
@@ -125,7 +125,7 @@ impl Writer {
         to.from.borrow_mut().push(at);
     }
 
-    /// Begins the block of a join; `s` is a phi of those who come there. `None` where nobody does.
+    /// Begins the block of a join; `s` is a phi over its incoming edges. `None` without an edge.
     fn land(&mut self, join: &Join) -> Option<At> {
         self.line(format!("%{} = OpLabel", join.label));
         let from = join.from.borrow().clone();
@@ -139,7 +139,7 @@ impl Writer {
         Some(At { block: join.label.clone(), s })
     }
 
-    /// Writes statements; where control is afterwards, unless all of it jumped away.
+    /// Writes statements; returns the place after them, unless it is unreachable.
     fn block(&mut self, block: &Block, mut at: At, targets: &Targets) -> Option<At> {
         for statement in block {
             at = match statement {
@@ -276,7 +276,7 @@ impl Writer {
         self.land(&end)
     }
 
-    /// The continue construct. Where nobody comes to it, it still has to be there and to lead back.
+    /// The continue construct. Even if it is unreachable it must exist and have the back edge.
     fn back_edge(
         &mut self,
         repeated: &Loop,

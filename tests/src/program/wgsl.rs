@@ -2,7 +2,7 @@
 
 use super::{Block, Gather, SELECTORS, Statement, Switch};
 
-/// A module that stores what 24 invocations make of their index.
+/// A module that stores the results of 24 invocations.
 pub fn write(program: &Block) -> String {
     let mut text = String::from(
         "@group(0) @binding(0) var<storage, read_write> out: array<u32>;

@@ -1,4 +1,4 @@
-//! Votes, ballots and what they are asked, quads, and the masks of relations.
+//! Votes, ballots and queries of them, quads, and the masks of relations.
 
 use super::module::{SIZE, Setup, Test};
 use super::number::Ty;

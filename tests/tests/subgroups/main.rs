@@ -1,5 +1,5 @@
-//! Operations of subgroups of all types, in workgroups that do not fill their last subgroup and among invocations that branches
-//! chose, against loops over the invocations that take part.
+//! Subgroup operations of all types, in workgroups that do not fill their last subgroup and under branches, compared
+//! with loops over the invocations that take part.
 
 mod arithmetic;
 mod ballots;

@@ -1,4 +1,4 @@
-//! A module that does operations of subgroups among some invocations and stores what each gives, and its run on all engines.
+//! A module with subgroup operations of some invocations, which stores the results, and its run on all engines.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -11,20 +11,20 @@ use super::number::{Random, Ty};
 /// Invocations of a subgroup.
 pub(super) const SIZE: usize = 16;
 
-/// What stands where no invocation stores.
+/// Initial contents, which remain where no invocation stores.
 const NOTHING: u32 = 0xaaaa_5555;
 
-/// Who does the operations.
+/// The invocations that execute the operations.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setup {
     /// Invocations of the workgroup.
     pub(super) invocations: usize,
-    /// A bit for each invocation of a subgroup that goes the way with the operations; all of them go there without a branch.
+    /// A bit for each invocation of a subgroup that is active at the operations; without a branch if all are.
     pub(super) mask: u32,
 }
 
 impl Setup {
-    /// Several that differ.
+    /// Several different selections.
     pub(super) const ALL: [Self; 6] = [
         Self { invocations: 16, mask: 0xffff },
         Self { invocations: 41, mask: 0xffff },
@@ -34,19 +34,19 @@ impl Setup {
         Self { invocations: 7, mask: 0xffea },
     ];
 
-    /// Whether an invocation of the workgroup does the operations.
+    /// Whether an invocation of the workgroup executes the operations.
     pub(super) fn is_on(self, index: usize) -> bool {
         index < self.invocations && self.mask >> (index % SIZE) & 1 != 0
     }
 
-    /// The invocations of the same subgroup that do the operations, with their values.
+    /// The invocations of the same subgroup that execute the operations, with their values.
     pub(super) fn group(self, index: usize, values: &[u64]) -> Vec<(usize, u64)> {
         let first = index / SIZE * SIZE;
         (first..first + SIZE).filter(|&other| self.is_on(other)).map(|other| (other % SIZE, values[other])).collect()
     }
 }
 
-/// Operations, and what invocations get.
+/// Operations, and their expected results.
 pub(super) struct Test {
     setup: Setup,
     ty: Ty,
@@ -68,7 +68,7 @@ impl Test {
         Self { setup, ty, text, inputs, values, expected: Vec::new(), ids: 0, globals }
     }
 
-    /// The word that an invocation's value is made of.
+    /// The word from which an invocation's value is made.
     pub(super) fn low(&self, index: usize) -> u32 {
         self.inputs[index][0]
     }
@@ -86,7 +86,7 @@ impl Test {
         self.text += "\n";
     }
 
-    /// An instruction with a result; gives its id.
+    /// An instruction with a result; returns its id.
     pub(super) fn instruction(&mut self, ty: &str, rest: &str) -> String {
         self.ids += 1;
         let id = format!("%t{}", self.ids);
@@ -98,7 +98,8 @@ impl Test {
         id
     }
 
-    /// Stores a result of a type, of which each invocation that is on must get what `expect` says; `None` for anything.
+    /// Stores a result of a type; `expect` gives the expected value of each active invocation, or `None` for any
+    /// value.
     pub(super) fn store(&mut self, ty: Ty, id: &str, expect: impl Fn(usize) -> Option<u64>) {
         let row = self.expected.len();
         let words = match ty {
@@ -124,7 +125,7 @@ impl Test {
         let setup = self.setup;
         let cell = |index: usize| match (setup.is_on(index), expect(index)) {
             (false, _) => [NOTHING; 2],
-            // Marked below as what is not compared.
+            // Excluded from the comparison below.
             (true, None) => [NOTHING, 1],
             (true, Some(bits)) => ty.words(bits),
         };

@@ -1,4 +1,4 @@
-//! Scalars of every type as 64 bits, and what two of them make.
+//! Scalars of every type as 64 bits, and operations on them.
 
 /// A scalar type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub(super) enum Ty {
 }
 
 impl Ty {
-    /// All of them.
+    /// All types.
     pub(super) const ALL: [Self; 8] = [
         Self::Bool,
         Self::Int(8),
@@ -30,18 +30,18 @@ impl Ty {
         }
     }
 
-    /// A number from two words, as the modules make it: small integers by cutting, small floats by rounding.
+    /// A number from two words, as the modules make it: small integers by truncation, small floats by rounding.
     pub(super) fn of_words(self, [low, high]: [u32; 2]) -> u64 {
         match self {
             Self::Bool => (low != 0).into(),
             Self::Int(64) | Self::Float(64) => u64::from(low) | u64::from(high) << 32,
             Self::Int(bits) => u64::from(low) & (u64::MAX >> (64 - bits)),
-            // The tests take floats that halves can hold.
+            // The tests use floats that halves can represent.
             Self::Float(_) => low.into(),
         }
     }
 
-    /// The words that the modules store.
+    /// The words that the modules store for it.
     pub(super) fn words(self, bits: u64) -> [u32; 2] {
         [bits as u32, (bits >> 32) as u32]
     }
@@ -66,7 +66,7 @@ impl Ty {
         bits & (u64::MAX >> (64 - width))
     }
 
-    /// The instructions that put numbers of the type together, and what they give for none.
+    /// The group operations of the type, with their identities.
     pub(super) fn ops(self) -> Vec<(&'static str, u64)> {
         match self {
             Self::Bool => vec![("LogicalAnd", 1), ("LogicalOr", 0), ("LogicalXor", 0)],
@@ -93,7 +93,7 @@ impl Ty {
         }
     }
 
-    /// Two numbers put together.
+    /// The operation on two numbers.
     pub(super) fn apply(self, op: &str, a: u64, b: u64) -> u64 {
         let floats = |f: fn(f64, f64) -> f64| self.of_float(f(self.float(a), self.float(b)));
         match op {
@@ -127,7 +127,7 @@ impl Ty {
     }
 }
 
-/// Numbers without much order, the same each time.
+/// Pseudo-random numbers, the same each time.
 pub(super) struct Random(pub(super) u64);
 
 impl Random {
@@ -137,7 +137,7 @@ impl Random {
         (self.0 >> 32) as u32 ^ (self.0 >> 59) as u32
     }
 
-    /// A number of a type, in words: of floats few different ones, whose sums and products are exact.
+    /// A number of a type, as words: floats from a small set whose sums and products are exact.
     pub(super) fn number(&mut self, ty: Ty) -> [u32; 2] {
         let word = self.word();
         match ty {

@@ -1,5 +1,5 @@
-//! Values of other invocations. Of one that takes no part, and of numbers beyond the subgroup, we give something that does not
-//! depend on the engine; Vulkan leaves it open.
+//! Values of other invocations. For invocations that take no part, and numbers beyond the subgroup, the result does
+//! not depend on the engine; Vulkan leaves it open.
 
 use super::module::{SIZE, Setup, Test};
 use super::number::{Random, Ty};
@@ -26,7 +26,7 @@ fn values_come_from_other_invocations() {
                 let group = setup.group(index, &values);
                 Some(group.iter().all(|&(_, value)| value == group[0].1).into())
             });
-            // Numbers that are constants, that all know, and that each has for itself.
+            // Constant, uniform and varying numbers.
             let same = test.instruction("%u32", &broadcast_of("%low"));
             for (constant, each) in [(3, None), (12, None), (0, Some(same)), (0, Some("%low".to_owned()))] {
                 let known = test.constant(constant);

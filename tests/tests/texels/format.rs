@@ -1,5 +1,5 @@
-//! Texels to numbers, by nothing but the names of Vulkan's formats: those say each channel's place, width and meaning (Vulkan,
-//! "Format Definition" and "Conversion Formulas").
+//! Texels to numbers, derived from the names of Vulkan's formats only: these say each channel's position, width and
+//! meaning (Vulkan, "Format Definition" and "Conversion Formulas").
 
 /// A channel's bits in a texel, whose first byte is the lowest.
 #[derive(Clone, Copy, Debug)]
@@ -17,11 +17,11 @@ pub(crate) struct Format {
     pub(crate) bytes: usize,
 }
 
-/// What the channels that a format does not have are: green and blue 0, alpha 1.
+/// Values of missing channels: green and blue 0, alpha 1.
 const MISSING: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
 
 impl Format {
-    /// The format of that name without `VK_FORMAT_`; `None` for compressed ones and those of several planes.
+    /// The format of that name without `VK_FORMAT_`; `None` for compressed and multi-planar ones.
     pub(crate) fn new(name: &str) -> Option<Self> {
         let mut parts: Vec<&str> = name.split('_').collect();
         let pack = parts.iter().position(|part| part.contains("PACK")).map(|at| parts.remove(at));
@@ -37,7 +37,7 @@ impl Format {
             }
         }
         let all: u32 = channels.iter().map(|channel| channel.bits).sum();
-        // Words have their first channel on top; in arrays the first byte is the first channel's.
+        // Packed words have their first channel on top; in arrays the first byte is the first channel's.
         let word = match pack.map(|pack| pack.split_once("PACK")) {
             Some(Some((_, bits))) => Some(bits.parse::<u32>().ok()?),
             _ => None,
@@ -53,7 +53,7 @@ impl Format {
         Some(Self { channels, numeric, bytes: all as usize / 8 })
     }
 
-    /// Whether the format has that channel, 0 to 3. Depth is red.
+    /// Whether the format has a channel, 0 to 3. Depth is red.
     pub(crate) fn has(&self, number: usize) -> bool {
         self.channels.iter().any(|channel| place(channel.letter) == Some(number))
     }
@@ -63,7 +63,7 @@ impl Format {
         self.channels.iter().find(|channel| place(channel.letter) == Some(number)).map_or(0, |channel| channel.bits)
     }
 
-    /// What the bits mean: `UNORM` and the like.
+    /// The numeric format: `UNORM` and the like.
     pub(crate) fn numeric(&self) -> &str {
         &self.numeric
     }
@@ -108,12 +108,12 @@ impl Format {
     }
 }
 
-/// The place of a channel of that name; those called X are nothing. Depth and stencil are red.
+/// The index of a channel of that name; X is unused. Depth and stencil are red.
 fn place(letter: char) -> Option<usize> {
     "RGBA".find(letter).or(matches!(letter, 'D' | 'S').then_some(0))
 }
 
-/// A float without a sign, of 5 bits of exponent and so many of mantissa.
+/// An unsigned float with 5 bits of exponent and `mantissa` bits of mantissa.
 fn small_float(value: u64, mantissa: u32) -> f64 {
     let part = (value & ((1 << mantissa) - 1)) as f64 / f64::from(mantissa).exp2();
     match value >> mantissa {

@@ -1,5 +1,5 @@
-//! The image instructions' meaning, which interpreter and machine code share, against a model that was written from the
-//! specification alone.
+//! The semantics of image instructions, which interpreter and machine code share, compared with a model that was
+//! written from the specification alone.
 
 mod format;
 mod model;
@@ -14,7 +14,7 @@ use spelter_tests::mutate::Rng;
 use crate::format::Format;
 use crate::model::{Answer, Image};
 
-/// A format with its name, as Vulkan's header has it.
+/// A format with its name in Vulkan's header.
 fn named(format: image::Format) -> (String, Format) {
     let name = format!("{:?}", ash::vk::Format::from_raw(format.vk()));
     let model = Format::new(&name).unwrap_or_else(|| panic!("{name} has another shape"));
@@ -25,7 +25,7 @@ fn formats() -> Vec<image::Format> {
     image::Format::all().collect()
 }
 
-/// Bytes of texels that are numbers, none so large that a mean of some overflows.
+/// Texels that are numbers, small enough that no weighted mean overflows.
 fn texels(rng: &mut Rng, format: &Format, count: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     while bytes.len() < count * format.bytes {
@@ -73,7 +73,7 @@ impl Case {
         Self { name, format, image, dim, arrayed, view }
     }
 
-    /// What an instruction gives.
+    /// The result of an instruction.
     fn run(&self, op: &ImageOp, sampler: Sampler, operands: &[u32]) -> [f64; 4] {
         op.check().expect("the instruction makes sense");
         assert_eq!(op.params().len(), operands.len());
@@ -123,7 +123,7 @@ fn sampler(rng: &mut Rng, class: Class, is_flat: bool) -> Sampler {
         ..Sampler::DEFAULT
     };
     if is_flat && rng.below(6) == 0 {
-        // What the specification asks of samplers whose coordinates count texels.
+        // The specification's requirements for unnormalized coordinates.
         let wrap = rng.pick(&[Wrap::ClampToEdge, Wrap::ClampToBorder]);
         let plain =
             Sampler { unnormalized: true, wrap: [wrap; 3], lod_bias: 0.0, min_lod: 0.0, max_lod: 0.0, ..sampler };
@@ -132,7 +132,7 @@ fn sampler(rng: &mut Rng, class: Class, is_flat: bool) -> Sampler {
     sampler
 }
 
-/// A coordinate around an image of so many texels, somewhere in a texel.
+/// A coordinate in or around an image of `size` texels, somewhere in a texel.
 fn coordinate(rng: &mut Rng, size: u32, unnormalized: bool) -> f32 {
     let texel = rng.below(5 * size as usize) as f32 - 2.0 * size as f32;
     let at = texel + 0.05 + 0.9 * (rng.below(1000) as f32 / 1000.0);
@@ -229,7 +229,7 @@ proptest! {
         }
     }
 
-    /// What is written is the nearest that the format has, or the one beside it; nothing around changes.
+    /// A written texel is the nearest that the format has, or the one beside it; other texels do not change.
     #[test]
     fn what_is_written_is_read(seed: u64) {
         let mut rng = Rng::new(seed);

@@ -1,17 +1,18 @@
-//! What reads and samples give, in 64-bit floats, as the specification's chapter "Image Operations" has it: coordinates to texels,
-//! levels of detail, address modes, filters. Nothing here is taken from the driver but the descriptions of images and samplers.
+//! Results of reads and samples, in 64-bit floats, according to the specification's chapter "Image Operations":
+//! coordinates to texels, levels of detail, address modes, filters. Only the descriptions of images and samplers are
+//! the driver's.
 
 use spelter_shaders::image::{Filter, Sampler, Swizzle, Wrap};
 
 use crate::format::Format;
 
-/// Bits of the weights that filters have to tell apart: `subTexelPrecisionBits` and `mipmapPrecisionBits`.
+/// Precision of filter weights: `subTexelPrecisionBits` and `mipmapPrecisionBits`.
 const PRECISION: f64 = 1.0 / 256.0;
 
-/// What floats may be off by, as a part of the greatest that takes part.
+/// Tolerance of floats, relative to the greatest texel of a mean.
 const ROUNDING: f64 = 1e-5;
 
-/// How close to the next texel or level a coordinate may come, where there is no filter between.
+/// Distance of a coordinate from the next texel or level below which the result is not checked, without a filter.
 const CLOSE: f64 = 1e-3;
 
 /// An image with its texels.
@@ -25,11 +26,11 @@ pub(crate) struct Image {
     /// Level by level, in each layer by layer, row by row.
     pub(crate) bytes: Vec<u8>,
     pub(crate) swizzle: [Swizzle; 4],
-    /// How many dimensions its coordinates have.
+    /// Dimensions of its coordinates.
     pub(crate) dims: usize,
 }
 
-/// What may come out: the number and how far it may be off.
+/// The result: the number and its tolerance.
 pub(crate) type Answer = [(f64, f64); 4];
 
 /// Texels around a coordinate, with their weights.
@@ -40,7 +41,7 @@ impl Image {
         self.size.map(|size| (size >> level).max(1))
     }
 
-    /// A texel, which is there, before the swizzle.
+    /// An existing texel, before the swizzle.
     fn stored(&self, level: u32, layer: u32, [x, y, z]: [u32; 3]) -> [f64; 4] {
         let texels = |level: u32| self.extent(level).map(|size| size as usize).iter().product::<usize>();
         let before: usize = (0..level).map(|level| texels(level) * self.layers as usize).sum();
@@ -61,7 +62,7 @@ impl Image {
         })
     }
 
-    /// A texel by integer coordinates. What is outside has all bits 0.
+    /// A texel by integer coordinates. Outside of the image all bits are 0.
     pub(crate) fn read(&self, level: i32, layer: i32, at: [i32; 3]) -> Answer {
         let is_level = (0..self.levels.cast_signed()).contains(&level);
         let extent = self.extent(if is_level { level.cast_unsigned() } else { 0 });
@@ -75,7 +76,7 @@ impl Image {
         self.swizzled(texel).map(|number| (number, ROUNDING * number.abs()))
     }
 
-    /// A sample; `None` where roundings may lead to another texel, or where the specification leaves open what the border is.
+    /// A sample; `None` if rounding may select another texel, or if the specification leaves the border open.
     pub(crate) fn sample(
         &self,
         sampler: &Sampler,
@@ -112,17 +113,17 @@ impl Image {
         Some(self.mean(&all))
     }
 
-    /// The four texels that a gather gives of a component.
+    /// The four texels of a gather.
     pub(crate) fn gather(&self, sampler: &Sampler, at: [f64; 3], layer: f64, component: usize) -> Option<Answer> {
         let layer = layer.round_ties_even().clamp(0.0, f64::from(self.layers - 1)) as u32;
         let mut corners = Footprint::new();
         self.add(&mut corners, sampler, Filter::Linear, 0, layer, at, [0; 3], 1.0)?;
-        // Weights say nothing here, but a gather has to know on which side of a texel's middle it is.
+        // Weights are not used, but a gather depends on the side of a texel's centre.
         let middle = |dim: usize| (at[dim] * f64::from(self.size[dim]) - 0.5).fract().abs();
         if (0..2).any(|dim| middle(dim) < CLOSE || middle(dim) > 1.0 - CLOSE) {
             return None;
         }
-        // Along x first; gathers begin below on the left and go round.
+        // Along x first; gathers begin at the lower left and go round.
         Some([2, 3, 1, 0].map(|corner| {
             let number = self.swizzled(corners[corner].0)[component];
             (number, ROUNDING * number.abs())
@@ -183,7 +184,7 @@ impl Image {
         Some(())
     }
 
-    /// The border, where it is clear what that is: the format has all channels, and shaders see them as they are.
+    /// The border, if it is specified: the format has all channels, without a swizzle.
     fn border(&self, sampler: &Sampler) -> Option<[f64; 4]> {
         let is_plain = self.swizzle == Swizzle::IDENTITY && (0..4).all(|channel| self.format.has(channel));
         is_plain.then(|| match self.format.numeric() {
@@ -193,7 +194,7 @@ impl Image {
         })
     }
 
-    /// The weighted mean, and how far it may be off for weights of limited precision.
+    /// The weighted mean, and its tolerance for weights of limited precision.
     fn mean(&self, all: &[([f64; 4], f64)]) -> Answer {
         let texels: Vec<([f64; 4], f64)> = all.iter().map(|&(texel, weight)| (self.swizzled(texel), weight)).collect();
         let mut answer = [(0.0, 0.0); 4];
@@ -212,7 +213,7 @@ impl Image {
     }
 }
 
-/// "Wrapping Operation"; `None` is the border.
+/// "Wrapping Operation"; `None` for the border.
 fn wrap(mode: Wrap, at: i64, size: i64) -> Option<u32> {
     let mirror = |n: i64| if n >= 0 { n } else { -(1 + n) };
     let texel = match mode {

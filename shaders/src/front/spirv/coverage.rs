@@ -1,8 +1,8 @@
-//! Writes and checks `docs/spirv.md`: what is taken, and why the rest is not. Execution modes, built-ins and decorations are in
-//! [`enumerants`](super::enumerants).
+//! Writes and checks `docs/spirv.md`: what is supported, and why the rest is not. Execution modes, built-ins and decorations
+//! are in [`enumerants`](super::enumerants).
 //!
-//! Capabilities are asked for one by one. An instruction is taken if a chapter of the reader names it where it decides what
-//! to do: the chapters' own text is what is searched.
+//! Capabilities are queried one by one. An instruction is supported if the source text of one of the reader's chapters names
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -18,7 +18,7 @@ use super::stages::is_of_fragments;
 /// What names of vendors' extensions end with.
 pub(super) const VENDORS: [&str; 8] = ["INTEL", "ALTERA", "NV", "NVX", "AMD", "QCOM", "ARM", "HUAWEI"];
 
-/// Files that name instructions for other reasons than to take them.
+/// Files that name instructions without supporting them.
 const OTHERS: &[&str] = &[
     "coverage.rs",
     "enumerants.rs",
@@ -54,7 +54,7 @@ pub(super) fn reason(capability: Capability) -> &'static str {
         | C::PipeStorage
         | C::ImageBasic
         | C::ImageReadWrite
-        | C::ImageMipmap => "for OpenCL's kernels",
+        | C::ImageMipmap => "OpenCL kernels only",
         C::Geometry
         | C::Tessellation
         | C::TessellationPointSize
@@ -89,7 +89,7 @@ pub(super) fn reason(capability: Capability) -> &'static str {
         | C::AtomicStorage
         | C::TileImageColorReadAccessEXT
         | C::TileImageDepthReadAccessEXT
-        | C::TileImageStencilReadAccessEXT => "for graphics stages",
+        | C::TileImageStencilReadAccessEXT => "graphics stages only",
         C::RayTracingKHR
         | C::RayQueryKHR
         | C::RayQueryProvisionalKHR
@@ -98,15 +98,15 @@ pub(super) fn reason(capability: Capability) -> &'static str {
         | C::RayCullMaskKHR
         | C::RayTracingPositionFetchKHR
         | C::RayQueryPositionFetchKHR
-        | C::RayTracingOpacityMicromapEXT => "for ray tracing",
-        C::SampledRect | C::ImageRect => "for OpenGL",
-        C::StorageImageMultisample | C::ImageMSArray => "not offered: images have one sample",
-        C::Int64ImageEXT => "not offered: texels have 32 bits where atomics go",
-        C::SparseResidency => "not offered: memory behind images is whole",
+        | C::RayTracingOpacityMicromapEXT => "ray tracing only",
+        C::SampledRect | C::ImageRect => "OpenGL only",
+        C::StorageImageMultisample | C::ImageMSArray => "not supported: images have one sample",
+        C::Int64ImageEXT => "not supported: texels with atomics have 32 bits",
+        C::SparseResidency => "not supported: the memory of an image is fully bound",
         C::DenormFlushToZero | C::RoundingModeRTZ => {
-            "not offered: floats always keep denormals and round to nearest even"
+            "not supported: floats preserve denormals and round to nearest even"
         }
-        _ => "of an extension that is not offered",
+        _ => "of an unsupported extension",
     }
 }
 
@@ -116,12 +116,12 @@ fn capabilities() -> BTreeMap<String, Capability> {
 }
 
 /// Names after `Op::` or `Spv::` in the chapters.
-fn taken(folder: &Path, names: &mut BTreeSet<String>) {
+fn supported(folder: &Path, names: &mut BTreeSet<String>) {
     for entry in std::fs::read_dir(folder).expect("the reader's folder is there").flatten() {
         let path = entry.path();
         let name = entry.file_name().to_string_lossy().into_owned();
         if path.is_dir() {
-            taken(&path, names);
+            supported(&path, names);
         } else if !OTHERS.contains(&name.as_str()) && !path.to_string_lossy().contains("precision") {
             let text = std::fs::read_to_string(&path).expect("a file of the reader");
             let imports = text.lines().filter(|line| line.starts_with("use spirv::"));
@@ -145,12 +145,13 @@ fn taken(folder: &Path, names: &mut BTreeSet<String>) {
 
 fn table() -> String {
     let mut text = String::from(
-        "# What of SPIR-V is taken
+        "# Supported SPIR-V
 
 This page is written by a test (`shaders/src/front/spirv/coverage.rs`, `BLESS=1` rewrites it) from the reader's code.
 
-SPIR-V's universal limits are held where more would cost: 16,383 members, 16,383 pairs of a switch, 255 parameters, arguments and indexes, 65,535 global and 524,287 local
-variables, constructs nested 1,023 deep, types nested 255 deep. An error names the limit and the word.
+These universal limits of SPIR-V are enforced: 16,383 members, 16,383 pairs of a switch, 255 parameters, arguments and
+indexes, 65,535 global and 524,287 local variables, constructs nested 1,023 deep, types nested 255 deep. An error names
+the limit and the word.
 
 ## Capabilities
 
@@ -159,11 +160,11 @@ variables, constructs nested 1,023 deep, types nested 255 deep. An error names t
 ",
     );
     for (name, capability) in capabilities() {
-        let what = if is_supported(capability) { "taken" } else { reason(capability) };
+        let what = if is_supported(capability) { "supported" } else { reason(capability) };
         writeln!(text, "| `{name}` | {what} |").expect("strings take everything");
     }
     let mut names = BTreeSet::new();
-    taken(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/front/spirv"), &mut names);
+    supported(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/front/spirv"), &mut names);
     text += "\n## Instructions\n\n| Instruction | |\n| --- | --- |\n";
     let mut rows = BTreeMap::new();
     for inst in INSTRUCTION_TABLE.iter() {
@@ -171,14 +172,14 @@ variables, constructs nested 1,023 deep, types nested 255 deep. An error names t
         let needs = inst.capabilities.iter().find(|&&capability| !is_supported(capability)).copied();
         let any = inst.capabilities.is_empty() || inst.capabilities.iter().any(|&capability| is_supported(capability));
         let what = if any && names.contains(&name) {
-            "taken".to_owned()
+            "supported".to_owned()
         } else {
             match needs {
                 Some(capability) if !any => reason(capability).to_owned(),
-                _ => "of an extension that is not offered".into(),
+                _ => "of an unsupported extension".into(),
             }
         };
-        rows.insert(name, if is_of_fragments(inst.opcode) { "for graphics stages".into() } else { what });
+        rows.insert(name, if is_of_fragments(inst.opcode) { "graphics stages only".into() } else { what });
     }
     for (name, what) in rows {
         writeln!(text, "| `{name}` | {what} |").expect("strings take everything");
@@ -187,7 +188,7 @@ variables, constructs nested 1,023 deep, types nested 255 deep. An error names t
     let mut glsl = BTreeSet::new();
     words_after(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/front/spirv/glsl450"), "Glsl::", &mut glsl);
     for name in (1..100).filter_map(spirv::GlslStd450Op::from_u32).map(|op| format!("{op:?}")) {
-        let what = if glsl.contains(&name) { "taken" } else { "for graphics stages" };
+        let what = if glsl.contains(&name) { "supported" } else { "graphics stages only" };
         writeln!(text, "| `{name}` | {what} |").expect("strings take everything");
     }
     text + &tables()
@@ -204,7 +205,7 @@ fn words_after(folder: &Path, prefix: &str, names: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn the_page_says_what_is_taken() {
+fn the_page_says_what_is_supported() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/spirv.md");
     let now = table();
     if std::env::var_os("BLESS").is_some() {

@@ -1,5 +1,4 @@
-//! The part of `docs/spirv.md` about words that are no instructions: execution modes, built-ins and decorations. The reader
-//! itself is asked, one by one.
+//! The part of `docs/spirv.md` on execution modes, built-ins and decorations. The reader itself is queried, one by one.
 
 use std::fmt::{Debug, Write};
 
@@ -11,13 +10,13 @@ use super::coverage::{VENDORS, reason};
 use super::decorations::{Decorations, MemberDecorations, decorate, decorate_member};
 use super::entry::{holds_always, input};
 
-/// Above all numbers that SPIR-V has given away.
+/// All numbers that SPIR-V has assigned, and more.
 const NUMBERS: std::ops::Range<u32> = 0..1 << 13;
 
 const VENDOR: &str = "a vendor's extension";
-const GRAPHICS: &str = "for graphics stages";
+const GRAPHICS: &str = "graphics stages only";
 
-/// Why something is refused that needs one of these; graphics stages have the rest.
+/// Why an operand is rejected that needs one of its capabilities; the rest is for graphics stages.
 fn refused(operand: &Operand) -> &'static str {
     let needs = operand.required_capabilities();
     if needs.is_empty() || needs.iter().any(|&capability| is_supported(capability)) {
@@ -29,16 +28,16 @@ fn refused(operand: &Operand) -> &'static str {
 
 fn mode(mode: ExecutionMode) -> &'static str {
     match mode {
-        ExecutionMode::LocalSize | ExecutionMode::LocalSizeId => "taken",
-        _ if holds_always(mode) => "taken: it holds always",
+        ExecutionMode::LocalSize | ExecutionMode::LocalSizeId => "supported",
+        _ if holds_always(mode) => "supported: always in effect",
         _ => refused(&Operand::ExecutionMode(mode)),
     }
 }
 
 fn built_in(built_in: BuiltIn) -> &'static str {
     match built_in {
-        BuiltIn::WorkgroupSize => "taken: of a constant",
-        _ if input(built_in).is_ok() => "taken",
+        BuiltIn::WorkgroupSize => "supported: on a constant",
+        _ if input(built_in).is_ok() => "supported",
         _ => refused(&Operand::BuiltIn(built_in)),
     }
 }
@@ -46,7 +45,7 @@ fn built_in(built_in: BuiltIn) -> &'static str {
 /// Whether the reader keeps anything of a decoration, of an id or of a member.
 fn is_kept(decoration: Decoration) -> bool {
     let (mut of_id, mut of_member) = (Decorations::default(), MemberDecorations::default());
-    // Literals that are not what stands there without the decoration.
+    // Literals that differ from the defaults.
     let literals = [1, 1];
     decorate(&mut of_id, decoration as u32, &literals).expect("the literals are right");
     decorate_member(&mut of_member, decoration as u32, &literals).expect("the literals are right");
@@ -59,16 +58,16 @@ fn decoration(decoration: Decoration) -> &'static str {
     let needs = operand.required_capabilities();
     let name = format!("{decoration:?}");
     match decoration {
-        _ if is_kept(decoration) => "taken",
+        _ if is_kept(decoration) => "supported",
         _ if VENDORS.iter().any(|vendor| name.ends_with(vendor)) => VENDOR,
         _ if !needs.is_empty() && !needs.iter().any(|&capability| is_supported(capability)) => refused(&operand),
         D::Flat | D::NoPerspective | D::Centroid | D::Location | D::Component | D::Index | D::InputAttachmentIndex => {
             GRAPHICS
         }
-        D::RelaxedPrecision => "taken: floats have 32 bits all the same",
-        D::NonUniform => "taken: descriptors may differ between lanes anyhow",
-        D::Restrict | D::RestrictPointer | D::AliasedPointer => "taken: pointers may lead to the same memory anyhow",
-        _ => "taken: it changes no result",
+        D::RelaxedPrecision => "ignored: floats have 32 bits anyway",
+        D::NonUniform => "ignored: descriptors may differ between lanes anyway",
+        D::Restrict | D::RestrictPointer | D::AliasedPointer => "ignored: pointers may alias anyway",
+        _ => "ignored: it changes no result",
     }
 }
 
@@ -81,7 +80,7 @@ fn table<T: Debug>(text: &mut String, title: &str, all: impl Iterator<Item = T>,
     }
 }
 
-/// The tables, as text behind the others.
+/// The tables, as text after the others.
 pub(super) fn tables() -> String {
     let mut text = String::new();
     table(&mut text, "Execution mode", NUMBERS.filter_map(ExecutionMode::from_u32), mode);

@@ -17,28 +17,28 @@ pub(crate) struct Args {
     /// Ends after this many programs of this shard, if that is earlier.
     #[arg(long)]
     pub(crate) programs: Option<u64>,
-    /// Another seed gives other programs.
+    /// Selects the programs: another seed gives other ones.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Takes programs I, I + N, I + 2N, …
+    /// Runs programs I, I + N, I + 2N, …
     #[arg(long, default_value = "0/1", value_parser = shard)]
     pub(crate) shard: (u64, u64),
-    /// Processes; as many as the machine has threads where left out.
+    /// Processes; by default as many as the machine has threads.
     #[arg(long)]
     pub(crate) threads: Option<u64>,
-    /// Runs only the oracle and engines whose name contains this.
+    /// Runs only the reference interpreter and engines whose name contains this.
     #[arg(long)]
     pub(crate) engine: Option<String>,
-    /// Lets another thread write into the buffers meanwhile, and checks only that programs end and touch nothing else.
+    /// Lets another thread write to the buffers meanwhile, and checks only that programs end and stay in bounds.
     #[arg(long)]
     pub(crate) race: bool,
-    /// Leaves atomics out.
+    /// Generates no atomics.
     #[arg(long)]
     pub(crate) no_atomics: bool,
-    /// Leaves barriers out that come after some invocations have returned.
+    /// Generates no barriers after some invocations have returned.
     #[arg(long)]
     pub(crate) strict_returns: bool,
-    /// The folder for what was found.
+    /// The folder for findings.
     #[arg(long, default_value = "fuzz-findings")]
     pub(crate) out: PathBuf,
     /// Prints findings and the report as JSON, one object in each line.
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     /// With files: prints the lowered and optimised kernel and its SIMD form too.
     #[arg(long)]
     pub(crate) show: bool,
-    /// Runs these files instead, as they were found.
+    /// Runs these findings instead.
     pub(crate) files: Vec<PathBuf>,
     /// The number of this child.
     #[arg(long, hide = true)]
@@ -60,7 +60,7 @@ pub(crate) struct Args {
     pub(crate) first: u64,
 }
 
-/// What this process is for.
+/// The role of this process.
 pub(crate) enum Mode {
     Parent,
     Child { job: u64 },
@@ -119,13 +119,13 @@ impl Args {
         (generated, tape.into_words())
     }
 
-    /// What is generated.
+    /// Options of the generator.
     pub(crate) fn options(&self) -> Options {
         let (atomics, loose_returns) = (!self.no_atomics, !self.strict_returns);
         Options { atomics, loose_returns, ..Options::ALL }
     }
 
-    /// Where a child notes the number of the program that it is at.
+    /// The file in which a child records the number of its current program.
     pub(crate) fn note(&self, job: u64) -> PathBuf {
         self.out.join(format!(".at-{}-{job}", self.shard.0))
     }

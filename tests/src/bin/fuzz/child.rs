@@ -1,4 +1,4 @@
-//! A child: program after program, one JSON object in a line for each finding and, now and then, for what was done.
+//! A child: program after program, with one line of JSON for each finding and, periodically, for the progress.
 
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
@@ -12,16 +12,16 @@ use spelter_tests::fuzz::{
 
 use crate::args::Args;
 
-/// How often a child says how far it is.
+/// Interval of progress reports.
 const REPORT: Duration = Duration::from_millis(500);
 
-/// One program in so many runs with marks too.
+/// One program in this many also runs with coverage marks.
 const MARKED: u64 = 64;
 
-/// Attempts to make a finding smaller.
+/// Attempts to reduce a finding.
 const SHRINK: u32 = 4000;
 
-/// Findings of the same kind that are made small and kept.
+/// Findings of one kind that are reduced and kept.
 const KEPT: u32 = 4;
 
 pub(crate) fn run(args: &Args, job: u64) -> ExitCode {
@@ -60,7 +60,7 @@ impl Child<'_> {
     }
 
     fn program(&mut self, number: u64) {
-        // A child that dies is asked for this number.
+        // The parent reads this number if the child dies.
         let _ = self.note.seek(SeekFrom::Start(0)).and_then(|_| self.note.write_all(&number.to_le_bytes()));
         let options = self.args.options();
         let (generated, tape) = self.args.program(number, options);

@@ -1,4 +1,4 @@
-//! Programs that end their process: each attempt to make one smaller is a process of its own.
+//! Programs that end their process: each attempt to reduce one is a process of its own.
 
 use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
@@ -8,13 +8,13 @@ use spelter_tests::fuzz::{Program, Tape, generate, quiet_panics, reduce, shrink,
 
 use crate::args::Args;
 
-/// Attempts to make a crash smaller.
+/// Attempts to reduce a crash.
 const SHRINK: u32 = 500;
 
-/// How long an attempt may take.
+/// Time limit of an attempt.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs the program in a file; whatever is found counts as good, as long as the process lives.
+/// Runs the program in a file; any finding is a success, as long as the process lives.
 pub(crate) fn check(args: &Args, path: &Path) -> ExitCode {
     quiet_panics();
     let program = std::fs::read_to_string(path).map_err(|error| error.to_string()).and_then(|text| text::read(&text));
@@ -28,7 +28,7 @@ pub(crate) fn check(args: &Args, path: &Path) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// How a process died that was not asked to.
+/// How a process died unexpectedly.
 pub(crate) fn death(status: ExitStatus) -> Option<String> {
     match status.code() {
         Some(0 | 2) => None,
@@ -64,7 +64,7 @@ fn dies(args: &Args, program: &Program, job: u64) -> Option<String> {
     }
 }
 
-/// Makes the program of that number small, if its process dies again: how, and its text.
+/// Reduces the program of that number if its process dies again; returns the cause of death and the text.
 pub(crate) fn shrunk(args: &Args, number: u64, job: u64) -> Option<(String, String)> {
     let options = args.options();
     let (generated, tape) = args.program(number, options);

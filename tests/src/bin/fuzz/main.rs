@@ -1,8 +1,8 @@
-//! Runs random programs on every engine for as long as asked, keeps what disagrees as small files, and says what was
-//! covered.
+//! Runs random programs on every engine for a given time, writes programs with differences to small files, and reports
+//! coverage.
 //!
-//! The work is done by child processes, since compiled code that is wrong may end its process. `--shard I/N` takes every
-//! Nth program; programs are numbered, and the same seed and number give the same program everywhere.
+//! Child processes do the work, since wrong code may end its process. `--shard I/N` selects every Nth program;
+//! programs are numbered, and the same seed and number give the same program everywhere.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a program for the command line")]
 

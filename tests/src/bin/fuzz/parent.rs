@@ -1,4 +1,4 @@
-//! The parent: starts children, starts them again when they die, collects what they say.
+//! The parent: starts children, restarts them when they die, collects their output.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -11,10 +11,10 @@ use crate::args::Args;
 use crate::crash;
 use crate::report::Report;
 
-/// A child that says nothing for so long hangs.
+/// A child without output for this long hangs.
 const SILENCE: Duration = Duration::from_secs(180);
 
-/// A child is started again so often, at most.
+/// Limit of restarts of a child.
 const LIVES: u32 = 20;
 
 enum Event {

@@ -1,4 +1,4 @@
-//! What the children say, put together: findings into files, counts into a table.
+//! The combined output of the children: findings to files, counts to a table.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ pub(crate) struct Report<'a> {
     args: &'a Args,
     start: Instant,
     bar: ProgressBar,
-    /// By job: what its lives before counted, and the present one.
+    /// By job: the counts of its earlier processes, and of the present one.
     counted: Vec<[Coverage; 2]>,
     findings: u64,
     again: u64,
@@ -49,7 +49,7 @@ impl<'a> Report<'a> {
         self.bar.set_message(format!("{programs} programs, {rate:.0}/s, {} findings", self.findings));
     }
 
-    /// A child is gone: what it counted stays.
+    /// Called when a child has ended: its counts are kept.
     pub(crate) fn next_life(&mut self, job: usize) {
         let present = std::mem::take(&mut self.counted[job][1]);
         self.counted[job][0].merge(&present);

@@ -1,4 +1,4 @@
-//! A child: file after file, one JSON object in a line for each file that it begins and for each entry point.
+//! A child: file after file, with one line of JSON for each file that it begins and for each entry point.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};

@@ -1,8 +1,8 @@
-//! Runs the compute entry points of other projects' modules on every engine, with random memory, and says what was refused,
-//! what has no machine code, what engines disagree about, and what takes long to compile.
+//! Runs the compute entry points of other projects' modules on every engine, with random memory, and reports rejected
+//! modules, kernels without machine code, differences between engines, and long compile times.
 //!
-//! The work is done by child processes, since compiled code that is wrong may end its process. A child takes every Nth
-//! file and says which it is at; after a crash another one goes on behind it.
+//! Child processes do the work, since wrong code may end its process. A child handles every Nth file and reports which
+//! one it is at; after a crash another one continues after that file.
 
 #![expect(clippy::print_stdout, reason = "this is a program for the command line")]
 
@@ -20,7 +20,7 @@ use spelter_tests::modules::families::Families;
 #[derive(Clone, Debug, Parser)]
 #[command(name = "modules")]
 pub(crate) struct Args {
-    /// Takes files I, I + N, I + 2N, …
+    /// Runs files I, I + N, I + 2N, …
     #[arg(long, default_value = "0/1", value_parser = shard)]
     pub(crate) shard: (usize, usize),
     /// Processes.
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     /// Modules (.spv, .spvasm, .wgsl), or folders with them.
     #[arg(required = true)]
     pub(crate) paths: Vec<PathBuf>,
-    /// Does the work from this file of the shard on.
+    /// Starts with this file of the shard.
     #[arg(long, hide = true)]
     pub(crate) child: Option<usize>,
 }

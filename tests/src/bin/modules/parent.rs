@@ -1,4 +1,4 @@
-//! The parent: starts children, starts them again behind a file that ends them, collects what they say.
+//! The parent: starts children, restarts them after a file that ends them, collects their output.
 
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -10,14 +10,14 @@ use spelter_tests::children;
 use crate::Args;
 use crate::summary::Summary;
 
-/// A child that says nothing for so long hangs.
+/// A child without output for this long hangs.
 const SILENCE: Duration = Duration::from_secs(900);
 
 struct Job {
     shard: (usize, usize),
     process: Option<Child>,
     heard: Instant,
-    /// The file that it is at.
+    /// Its current file.
     at: usize,
     file: Value,
 }

@@ -1,10 +1,10 @@
-//! What is printed: findings and refusals as they come, counts at the end.
+//! The output: findings and rejections as they come, counts at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-/// Milliseconds of compiling that are worth a look.
+/// Compile times of interest, in milliseconds.
 const SLOW_MS: f64 = 20.0;
 
 /// Slowest kernels that are listed.
@@ -21,10 +21,10 @@ pub(crate) struct Summary {
     refused: BTreeMap<String, u64>,
     interpreted: u64,
     findings: u64,
-    /// Kernels of which all seeds that ended agreed, some but for races, and those of which none ended.
+    /// Kernels whose seeds all agreed (of those that ended), some except for races, and those of which no seed ended.
     agreed: u64,
     raced: u64,
-    /// Kernels whose runs differ further where invocations race.
+    /// Kernels whose runs have further differences where invocations race.
     raced_apart: u64,
     stopped: u64,
     silent: u64,
@@ -36,7 +36,7 @@ impl Summary {
         Self { json, ..Self::default() }
     }
 
-    /// One line of a child.
+    /// Handles one line of a child.
     pub(crate) fn line(&mut self, line: &Value) {
         let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
         let (file, entry) = (text("file"), text("entry"));
@@ -50,7 +50,7 @@ impl Summary {
             println!("{line}");
         }
         if let Some(reason) = line["refused"].as_str() {
-            // Without the place, so that equal reasons are counted together.
+            // Without the position, so that equal reasons are counted together.
             let kind = reason.split(" (SPIR-V word").next().unwrap_or(reason).lines().next().unwrap_or_default();
             *self.refused.entry(kind.to_owned()).or_default() += 1;
             self.say(&format!("refused: {name}: {reason}"));

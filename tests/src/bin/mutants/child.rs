@@ -1,5 +1,5 @@
-//! A child: one mutant after the other. A thread beside it stops kernels that loop for ever, and ends the process when a mutant takes
-//! too long; a panic is a finding, after which it goes on.
+//! A child: one mutant after the other. A second thread stops endless kernels, and ends the process if a mutant takes
+//! too long. A panic is a finding, after which the child continues.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -14,10 +14,10 @@ use serde_json::json;
 use crate::Args;
 use crate::mutant::{Corpus, Fate};
 
-/// How the process ends when a mutant takes too long.
+/// Exit status if a mutant takes too long.
 pub(crate) const TOO_LONG: i32 = 97;
 
-/// How often the watch looks: a kernel runs for one of these at least, for two at most.
+/// Interval of the watch: a kernel runs for at least one and at most two of these.
 const TICK: Duration = Duration::from_millis(3);
 
 /// Mutants between two reports.
@@ -35,7 +35,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// Looks on until the process ends.
+    /// Watches until the process ends.
     fn look_on(&self, seconds: u64) {
         let (mut seen, mut since) = (0, cpu_ticks());
         let (mut ran, mut looks) = (0, 0u64);
@@ -46,7 +46,7 @@ impl Watch {
                 (seen, since, looks) = (serial, cpu_ticks(), 0);
             }
             looks += 1;
-            // The second look at the same run.
+            // The second tick of the same run.
             let running = self.running.load(Relaxed);
             if running != 0 && running == ran {
                 self.stop.store(1, Relaxed);
@@ -59,7 +59,7 @@ impl Watch {
     }
 }
 
-/// What the process has worked so far, in hundredths of a second.
+/// CPU time of the process so far, in hundredths of a second.
 fn cpu_ticks() -> u64 {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = text.rsplit(") ").next().unwrap_or_default().split(' ');
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args, child: &[String]) -> ExitCode {
         if number >= args.count {
             break;
         }
-        // An end of the process is told by this file.
+        // If the process ends, this file identifies the mutant.
         if file.write_at(&place.to_le_bytes(), 0).is_err() {
             return ExitCode::FAILURE;
         }
@@ -127,7 +127,7 @@ pub(crate) fn run(args: &Args, child: &[String]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// One mutant, here.
+/// Runs one mutant in this process.
 pub(crate) fn alone(args: &Args, number: u64) -> ExitCode {
     let (watch, corpus) = prepare(args);
     let result = one(watch, &corpus, number);

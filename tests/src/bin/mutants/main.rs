@@ -1,8 +1,8 @@
-//! Runs broken shaders through reader, optimiser, every back end and an execution: none may end the process, panic, hang or
-//! take memory without end.
+//! Runs broken shaders through reader, optimiser, every back end and an execution: none may end the process, panic,
+//! hang or use unbounded memory.
 //!
-//! The work is done by child processes with a cap on memory, each of which makes many mutants: a mutant is made from its number alone, so
-//! the one that ended a child is made again and written to a file, and another child goes on behind it.
+//! Child processes with a memory cap do the work; each makes many mutants. A mutant depends on its number only, so the
+//! one that ended a child is made again and written to a file, and another child continues after it.
 
 #![expect(clippy::print_stdout, reason = "this is a program for the command line")]
 
@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 
-/// What is broken.
+/// The kind of input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
     /// Words of SPIR-V modules.
@@ -31,16 +31,16 @@ pub(crate) struct Args {
     /// Mutants, of all shards together.
     #[arg(long, default_value_t = 10_000)]
     pub(crate) count: u64,
-    /// Takes mutants I, I + N, I + 2N, …
+    /// Runs mutants I, I + N, I + 2N, …
     #[arg(long, default_value = "0/1", value_parser = shard)]
     pub(crate) shard: (u64, u64),
     /// Processes.
     #[arg(long, default_value_t = 1)]
     pub(crate) jobs: u64,
-    /// Where the random numbers begin.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
-    /// What is broken.
+    /// The kind of input.
     #[arg(long, value_enum, default_value_t = Kind::Spirv)]
     pub(crate) kind: Kind,
     /// Memory of a process, in MiB.
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     /// Seconds of work for one mutant.
     #[arg(long, default_value_t = 10)]
     pub(crate) seconds: u64,
-    /// Where mutants that find something are written.
+    /// The folder for findings.
     #[arg(long, default_value = "mutants-found")]
     pub(crate) out: PathBuf,
     /// Prints an object for each finding, and one for all, as JSON lines.
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     /// Runs this mutant alone, in this process.
     #[arg(long)]
     pub(crate) only: Option<u64>,
-    /// Does the work from this mutant of the shard on, and writes to this file at which it is.
+    /// Starts with this mutant of the shard, and records the current one in this file.
     #[arg(long, hide = true, num_args = 2, value_names = ["FIRST", "FILE"])]
     pub(crate) child: Option<Vec<String>>,
 }

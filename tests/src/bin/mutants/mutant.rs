@@ -12,10 +12,10 @@ use spelter_tests::{check, corpus, engine, mangle, mutate};
 
 use crate::{Args, Kind};
 
-/// Bytes that a text may grow to.
+/// Maximal bytes of a mutated text.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 
-/// What mutants are made of.
+/// The unchanged input.
 pub(crate) enum Original {
     Words(Vec<u32>),
     Text(String),
@@ -28,16 +28,16 @@ struct Origin {
     slots: BTreeMap<Slot, GuestSlice>,
 }
 
-/// All files that mutants are made from.
+/// All files that are mutated.
 pub(crate) struct Corpus {
     origins: Vec<Origin>,
     seed: u64,
 }
 
-/// What became of a mutant.
+/// The result of a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// An error, as it should be.
+    /// Rejected with an error.
     Refused,
     /// It ran on all back ends.
     Ran,
@@ -48,7 +48,7 @@ pub(crate) enum Fate {
 impl Corpus {
     pub(crate) fn new(args: &Args) -> Self {
         let cases = corpus::files().into_iter().filter_map(|path| Case::read(&path).ok());
-        // What is refused as it stands is refused by most of its mutants, too.
+        // Most mutants of a rejected file are rejected, too.
         let origins = cases.filter(|case| case.error.is_none()).filter_map(|case| {
             let original = match args.kind {
                 Kind::Spirv => Original::Words(corpus::spirv(&case).ok()?),
@@ -65,13 +65,13 @@ impl Corpus {
         (&self.origins[(number % count) as usize], self.seed.wrapping_add(number / count))
     }
 
-    /// Where a mutant comes from: a file and a seed.
+    /// The source of a mutant: a file and a seed.
     pub(crate) fn name(&self, number: u64) -> String {
         let (origin, seed) = self.origin(number);
         format!("{}:{seed}", corpus::name(&origin.case.path))
     }
 
-    /// A text with a few tokens changed, or one that is broken roughly, with parts of another file.
+    /// A text with a few changed tokens, or one with larger changes and parts of another file.
     fn text(&self, text: &str, number: u64) -> String {
         let (_, seed) = self.origin(number);
         if seed.is_multiple_of(4) {

@@ -1,4 +1,5 @@
-//! The parent: starts children with a cap on memory, starts them again behind a mutant that ends them, and writes that mutant to a file.
+//! The parent: starts children with a memory cap, restarts them after a mutant that ends them, and writes that mutant
+//! to a file.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,13 +14,13 @@ use crate::Args;
 use crate::child::TOO_LONG;
 use crate::mutant::Corpus;
 
-/// Findings alike that are written out.
+/// Findings of one kind that are written to files.
 const SHOWN: u64 = 8;
 
 struct Job {
     shard: (u64, u64),
     process: Option<Child>,
-    /// Where the child notes at which mutant it is.
+    /// Where the child records its current mutant.
     at: PathBuf,
 }
 
@@ -30,7 +31,7 @@ struct Totals<'a> {
     done: u64,
     ran: u64,
     interpreted: u64,
-    /// By what was found: how often.
+    /// By kind: the number of findings.
     findings: BTreeMap<String, u64>,
 }
 
@@ -85,7 +86,7 @@ impl Totals<'_> {
         }
     }
 
-    /// Counts a finding; writes out the first of those alike.
+    /// Counts a finding; writes the first ones of a kind to files.
     fn finding(&mut self, number: u64, what: &str) {
         let place = what.lines().next().unwrap_or_default().to_owned();
         let times = self.findings.entry(place).or_default();
@@ -125,7 +126,7 @@ impl Totals<'_> {
 fn spawn(args: &Args, job: &Job, first: u64, number: usize, sender: &Sender<(usize, Option<Value>)>) -> Option<Child> {
     std::fs::write(&job.at, first.to_le_bytes()).ok()?;
     let (index, count) = job.shard;
-    // The shell caps what the process may address.
+    // The shell limits the process's address space.
     let mut command = Command::new("sh");
     command.arg("-c").arg(format!("ulimit -v {}; exec \"$0\" \"$@\"", args.memory * 1024));
     command.arg(std::env::current_exe().ok()?).arg("--child").arg(first.to_string()).arg(&job.at);

@@ -1,4 +1,4 @@
-//! Draws a part of a timeline as a picture for the book: a trace in Chrome's format in, SVG out.
+//! Draws a part of a timeline as a picture for the documentation: from a trace in Chrome's format to SVG.
 //!
 //!     cargo run --release -p spelter --example streaming -- timeline.json
 //!     cargo run -p spelter-tests --bin timeline -- timeline.json docs/pictures/timeline.svg --from 20 --to 60
@@ -20,10 +20,10 @@ struct Args {
     trace: PathBuf,
     /// The picture, in SVG.
     picture: PathBuf,
-    /// Milliseconds from the trace's beginning on.
+    /// Start, in milliseconds of the trace.
     #[arg(long, default_value_t = 0.0)]
     from: f64,
-    /// Up to these milliseconds; by default to the end.
+    /// End, in milliseconds; by default the end of the trace.
     #[arg(long)]
     to: Option<f64>,
 }

@@ -6,31 +6,31 @@ use std::fmt::Write;
 const WIDTH: f64 = 960.0;
 const NAMES: f64 = 92.0;
 const ROW: f64 = 26.0;
-/// Where the first row begins.
+/// Top of the first row.
 const TOP: f64 = 22.0;
-/// Lines for the time.
+/// Number of lines for the time.
 const LINES: u32 = 6;
-/// Bars with a name written in them are at least so wide, in pixels for each character.
+/// Minimal width of a bar with a name in it, in pixels per character.
 const CHARACTER: f64 = 6.0;
 
-/// Something on a track, from and to these milliseconds.
+/// An event of a track, with start and end in milliseconds.
 #[derive(Debug)]
 pub(crate) struct Event {
     pub(crate) name: String,
     pub(crate) start: f64,
     pub(crate) end: f64,
-    /// It took no time.
+    /// Whether it has no duration.
     pub(crate) instant: bool,
 }
 
-/// Who did what.
+/// A track: an actor and its events.
 #[derive(Debug)]
 pub(crate) struct Track {
     pub(crate) name: String,
     pub(crate) events: Vec<Event>,
 }
 
-/// The milliseconds that are drawn.
+/// The interval that is drawn, in milliseconds.
 #[derive(Debug)]
 pub(crate) struct Picture {
     pub(crate) from: f64,
@@ -38,7 +38,7 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    /// As SVG: a row for each track with anything in it.
+    /// Draws as SVG: a row for each track that is not empty.
     pub(crate) fn draw(&self, tracks: &[Track]) -> String {
         let seen: Vec<_> = tracks.iter().filter(|track| track.events.iter().any(|event| self.shows(event))).collect();
         let height = TOP + ROW * seen.len() as f64 + 6.0;
@@ -81,7 +81,7 @@ impl Picture {
                 add(svg, &[&format!("{shape}<title>{name}</title></path>")]);
                 continue;
             }
-            // What lies within another one of the track is drawn over its lower part.
+            // An event inside another one of the track is drawn over its lower part.
             let inner = track.events.iter().any(|other| holds(other, event));
             let (y, height) = if inner { (top + 17.0, 5.0) } else { (top + 6.0, 16.0) };
             let (width, time) = ((end - x).max(0.4), (event.end - event.start) * 1000.0);
@@ -96,7 +96,7 @@ impl Picture {
     }
 }
 
-/// Whether one lies within the other, which is longer.
+/// Whether one event is inside the other, longer one.
 fn holds(outer: &Event, inner: &Event) -> bool {
     !outer.instant
         && outer.start <= inner.start
@@ -104,7 +104,7 @@ fn holds(outer: &Event, inner: &Event) -> bool {
         && outer.end - outer.start > inner.end - inner.start
 }
 
-/// What is of one kind has one colour.
+/// One colour per kind of event.
 fn color(name: &str) -> &'static str {
     let kinds =
         [("wait", "#c0392b"), ("write", "#d98f2b"), ("record", "#6f97c4"), ("rename", "#7a3e9d"), ("batch", "#9db187")];
@@ -117,7 +117,7 @@ fn escaped(text: &str) -> String {
 
 fn add(svg: &mut String, lines: &[&str]) {
     for line in lines {
-        // A string takes everything.
+        // Writing to a string cannot fail.
         let _ = writeln!(svg, "{line}");
     }
 }
@@ -140,7 +140,7 @@ mod tests {
         let svg = Picture { from: 0.0, to: 10.0 }.draw(&tracks);
         assert!(svg.contains("context 1") && !svg.contains("queue 0"), "{svg}");
         assert!(svg.contains("<title>record &lt;1&gt;, 1000 µs</title>"), "{svg}");
-        // The background, one that holds another, and that other one; and a triangle.
+        // The background, an event that contains another, and that other one; and a triangle.
         assert_eq!((svg.matches("<rect").count(), svg.matches("<path").count()), (3, 1));
         assert_eq!(svg.matches("height=\"5\"").count(), 1, "what lies within is low");
     }

@@ -1,5 +1,5 @@
-//! Programs that run while another thread writes anything into their buffers, on scratch memory full of anything: nobody can
-//! say what they compute, but they end, and touch nothing outside of their buffers.
+//! Programs that run while another thread writes random data to their buffers, on scratch memory with random contents:
+//! their results are undefined, but they must end and stay inside their buffers.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -10,16 +10,16 @@ use spelter_shaders::guest::GuestSlice;
 
 use super::{Bench, Finding, Image, Program, caught, dispatch, finding};
 
-/// How often a program runs.
+/// Runs per program.
 const RUNS: u32 = 6;
 
-/// When a run is asked to stop: what was written may have made its loops endless.
+/// When a run is stopped: the random data may have made its loops endless.
 const STOP_AFTER: Duration = Duration::from_millis(20);
 
-/// Words behind a program's scratch memory that nobody may touch.
+/// Words after a program's scratch memory that must stay unchanged.
 const BEHIND: usize = 1 << 13;
 
-/// Numbers that look random, and often are what indices and counters fear.
+/// Random words, among them many boundary values of indices and counters.
 struct Words(u64);
 
 impl Words {
@@ -45,7 +45,7 @@ impl Words {
 }
 
 impl Bench {
-    /// Runs the program on every engine that takes lowered kernels, racing.
+    /// Runs the program on every engine that lowers kernels, racing.
     pub(super) fn check_racing(&mut self, program: &Program) -> Result<(), Finding> {
         let image = Image::new(program);
         let last = super::lowered(&program.kernel, super::FLOATS)?;
@@ -56,7 +56,7 @@ impl Bench {
             for run in 0..RUNS {
                 self.load(&image);
                 let mut words = Words(0x9e37_79b9_7f4a_7c15 ^ u64::from(run) << 32);
-                // The first run tells how much the program needs.
+                // The first run measures the program's need.
                 let dirty = if run == 0 { 0 } else { needed + BEHIND };
                 let mut scratch = Scratch {
                     words: std::iter::repeat_with(|| words.next()).take(dirty).collect(),
@@ -102,7 +102,7 @@ impl Bench {
     }
 }
 
-/// Writes anything anywhere until the program is done; asks it to stop if it takes too long.
+/// Writes random words to random places until the program ends; stops it if it takes too long.
 fn scribble(buffers: &[GuestSlice], words: &mut Words, stop: &AtomicU32, done: &AtomicU32) {
     let start = Instant::now();
     while done.load(Relaxed) == 0 {
