@@ -1,6 +1,7 @@
 //! Analyses of kernels: dominators, loops, value ranges, uniformity, reconvergence. They change nothing.
 
 mod dominators;
+mod lane_affine;
 mod lane_offsets;
 mod loops;
 mod postdominators;
@@ -11,6 +12,7 @@ mod tree;
 mod uniformity;
 
 pub use dominators::{Dominators, FlowGraph};
+pub use lane_affine::{BlockShapes, LaneAffine, LaneConstants, UniformTerm};
 pub use lane_offsets::{LaneOffsetTable, LaneOffsets, Shape};
 pub use loops::{Loop, Loops, Predecessors, positions, predecessors};
 pub use postdominators::Postdominators;

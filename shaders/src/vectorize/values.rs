@@ -1,8 +1,9 @@
 //! SIMD forms of scalar values, and conversions between them: one scalar for a uniform value, the base of a lane-affine
 //! value, or one element per lane.
 
+use super::access::segments::SegmentedAccess;
 use super::{Form, Type, Value, Widen};
-use crate::analysis::Shape;
+use crate::analysis::{BlockShapes, Shape};
 use crate::ir::{self, InstData as Scalar, Op};
 use crate::simd::InstData;
 use crate::simd::ssa::{Unwritten, Variable, Writers};
@@ -39,7 +40,7 @@ impl Widen<'_> {
                     if let Some(clamped) = self.clamped(&offset) {
                         clamped.uses().for_each(|value| self.note_use(value));
                     }
-                    if let Some(segments) = self.segmented(&offset) {
+                    if let Some(segments) = SegmentedAccess::new(self.shapes(), &offset) {
                         segments.uses().for_each(|value| self.note_use(value));
                     }
                 }
@@ -76,6 +77,11 @@ impl Widen<'_> {
             // Outer loops have smaller numbers.
             *noted = outermost.min(*noted);
         }
+    }
+
+    /// The shapes of values in the current block.
+    pub(super) fn shapes(&self) -> BlockShapes<'_> {
+        BlockShapes { kernel: self.kernel, uniformity: self.uniformity, block: self.block }
     }
 
     /// The shape of a value where it is used now.

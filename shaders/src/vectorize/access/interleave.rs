@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 
 use super::address::{MemoryRegion, Offset, Term};
 use super::coalescing::{LaneConstants, LaneWords, covering_rows};
+use super::segments::SegmentedAccess;
 use crate::analysis::{LaneOffsetTable, Shape};
 use crate::ir::{self, BufferSpace, Inst, InstData as Scalar, Op, Place, Width};
 use crate::simd::InstData;
@@ -185,7 +186,7 @@ impl Widen<'_> {
         {
             return Some((ElementAccess { root, uniform: offset.uniform, width, lanes }, word));
         }
-        if width != Width::Word || self.segmented(&offset).is_some() {
+        if width != Width::Word || SegmentedAccess::new(self.shapes(), &offset).is_some() {
             return None;
         }
         let Offset { constant, uniform, mut lanes } = offset;

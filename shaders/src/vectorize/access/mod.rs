@@ -14,7 +14,7 @@ pub(super) mod address;
 mod clamped;
 pub(super) mod coalescing;
 pub(super) mod interleave;
-mod segments;
+pub(super) mod segments;
 mod strided;
 mod subword;
 pub(super) mod target;

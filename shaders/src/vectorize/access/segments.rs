@@ -6,9 +6,9 @@
 use smallvec::SmallVec;
 
 use super::address::{MemoryRegion, Offset};
-use super::coalescing::{CoveringRows, LaneWords, covering_rows};
-use crate::analysis::{LaneOffsetTable, Shape};
-use crate::ir::{self, InstData as Scalar, Op, ValueDef, Width};
+use super::coalescing::{CoveringRows, covering_rows};
+use crate::analysis::{BlockShapes, LaneAffine, LaneConstants, UniformTerm};
+use crate::ir::{self, Op, Width};
 use crate::simd::{Address, InstData, LANES, Row, Segments};
 use crate::vectorize::{Type, Value, Widen};
 
@@ -16,36 +16,16 @@ use crate::vectorize::{Type, Value, Widen};
 const MAX_SEGMENTS: usize = 4;
 const MAX_ROWS: usize = 6;
 
-/// Sums and products that are followed.
-const MAX_SUM_DEPTH: usize = 4;
-
-/// A number in each lane, modulo 2³²: the sum of what lanes share, of a constant of each lane, and of constants of each lane
-/// times values that lanes share.
-struct LaneSum {
-    shared: SmallVec<[SharedTerm; 3]>,
-    lanes: LaneWords,
-    steps: SmallVec<[(ir::Value, LaneWords); 1]>,
-}
-
-/// What lanes share.
-#[derive(Clone, Copy)]
-enum SharedTerm {
-    /// A uniform value, or the base of a pattern.
-    Base(ir::Value),
-    /// The base of the first times the second, which is uniform.
-    Product(ir::Value, ir::Value),
-}
-
 /// Numbers in strips of equal length, equal distances from each other.
 pub(in crate::vectorize) struct EqualSegments {
-    sum: LaneSum,
+    sum: LaneAffine,
     lanes: usize,
 }
 
 impl EqualSegments {
     /// The values that the numbers are found with.
     pub(in crate::vectorize) fn uses(&self) -> impl Iterator<Item = ir::Value> {
-        self.sum.uses()
+        self.sum.operands()
     }
 
     pub(in crate::vectorize) fn lanes(&self) -> u8 {
@@ -54,14 +34,14 @@ impl EqualSegments {
 
     /// Whether only the running kernel knows how far strips are from each other.
     pub(in crate::vectorize) fn has_symbolic_step(&self) -> bool {
-        !self.sum.steps.is_empty()
+        !self.sum.symbolic.is_empty()
     }
 }
 
 /// An access in strips.
 pub(in crate::vectorize) struct SegmentedAccess {
     /// The terms of the offset that lanes differ in, with their strides; all but one are the same within a strip.
-    sums: SmallVec<[(LaneSum, u32); 2]>,
+    sums: SmallVec<[(LaneAffine, u32); 2]>,
     /// The one that counts words.
     row: usize,
     segments: SmallVec<[Segment; MAX_SEGMENTS]>,
@@ -82,57 +62,24 @@ enum SegmentForm {
     /// All the same.
     Broadcast,
     /// Those of some rows.
-    Picked { least: u32, rows: CoveringRows, places: LaneWords },
+    Picked { least: u32, rows: CoveringRows, places: LaneConstants },
 }
 
-impl LaneSum {
-    fn plus(mut self, other: Self) -> Self {
-        self.shared.extend(other.shared);
-        self.lanes = std::array::from_fn(|lane| self.lanes[lane].wrapping_add(other.lanes[lane]));
-        self.steps.extend(other.steps);
-        self
-    }
+/// Whether a lane's number is one more than that of the lane before.
+fn follows(sum: &LaneAffine, lane: usize) -> bool {
+    sum.same_symbolic(lane - 1, lane) && sum.lanes[lane].wrapping_sub(sum.lanes[lane - 1]) == 1
+}
 
-    /// Times a uniform value, unless that takes products of three.
-    fn times(self, factor: ir::Value) -> Option<Self> {
-        let product = |part: &SharedTerm| match *part {
-            SharedTerm::Base(value) => Some(SharedTerm::Product(value, factor)),
-            SharedTerm::Product(..) => None,
-        };
-        let shared = self.shared.iter().map(product).collect::<Option<_>>()?;
-        let steps = SmallVec::from_iter([(factor, self.lanes)]);
-        self.steps.is_empty().then_some(Self { shared, lanes: [0; LANES as usize], steps })
-    }
-
-    /// Whether two lanes are the same number of steps from the base.
-    fn same_steps(&self, a: usize, b: usize) -> bool {
-        self.steps.iter().all(|(_, lanes)| lanes[a] == lanes[b])
-    }
-
-    /// Whether a lane's number is one more than that of the lane before.
-    fn follows(&self, lane: usize) -> bool {
-        self.same_steps(lane - 1, lane) && self.lanes[lane].wrapping_sub(self.lanes[lane - 1]) == 1
-    }
-
-    /// Whether a strip that begins with a lane is as far from the one before as the second is from the first.
-    fn starts_equal_segment(&self, lane: usize, lanes: usize) -> bool {
-        let even = |of: &LaneWords| of[lane].wrapping_sub(of[lane - lanes]) == of[lanes].wrapping_sub(of[0]);
-        even(&self.lanes) && self.steps.iter().all(|step| even(&step.1))
-    }
-
-    fn uses(&self) -> impl Iterator<Item = ir::Value> {
-        let shared = self.shared.iter().flat_map(|part| match *part {
-            SharedTerm::Base(value) => [Some(value), None],
-            SharedTerm::Product(a, b) => [Some(a), Some(b)],
-        });
-        shared.flatten().chain(self.steps.iter().map(|step| step.0))
-    }
+/// Whether a segment that begins with a lane is as far from the one before as the second is from the first.
+fn starts_equal_segment(sum: &LaneAffine, lane: usize, lanes: usize) -> bool {
+    let even = |of: &LaneConstants| of[lane].wrapping_sub(of[lane - lanes]) == of[lanes].wrapping_sub(of[0]);
+    even(&sum.lanes) && sum.symbolic.iter().all(|(_, of)| even(of))
 }
 
 impl SegmentedAccess {
     /// The values that strips are found with.
     pub(in crate::vectorize) fn uses(&self) -> impl Iterator<Item = ir::Value> {
-        self.sums.iter().flat_map(|(sum, _)| sum.uses())
+        self.sums.iter().flat_map(|(sum, _)| sum.operands())
     }
 
     /// Lanes with words next to each other, by the first of them, in order; none if they are many.
@@ -157,19 +104,18 @@ impl SegmentedAccess {
     }
 }
 
-impl Widen<'_> {
-    /// The strips of an offset's words, if they are few.
-    pub(in crate::vectorize) fn segmented(&self, offset: &Offset) -> Option<SegmentedAccess> {
+impl SegmentedAccess {
+    /// The segments of an offset's words, if they are few.
+    pub(in crate::vectorize) fn new(shapes: BlockShapes, offset: &Offset) -> Option<Self> {
         let row = offset.lanes.iter().rposition(|term| term.stride == 4).filter(|_| offset.lanes.len() <= 2)?;
-        if offset.lanes.len() == 1 && self.shape(offset.lanes[row].value) == Shape::Affine(LaneOffsetTable::CONTIGUOUS)
-        {
+        if offset.lanes.len() == 1 && shapes.is_contiguous(offset.lanes[row].value) {
             return None;
         }
-        let sums = offset.lanes.iter().map(|term| Some((self.lane_sum(term.value, MAX_SUM_DEPTH)?, term.stride)));
-        let sums: SmallVec<[(LaneSum, u32); 2]> = sums.collect::<Option<_>>()?;
+        let sums = offset.lanes.iter().map(|term| Some((sum_of(shapes, term.value)?, term.stride)));
+        let sums: SmallVec<[(LaneAffine, u32); 2]> = sums.collect::<Option<_>>()?;
         let together = |a: usize, b: usize| {
             let mut sums = sums.iter().enumerate();
-            sums.all(|(number, (sum, _))| sum.same_steps(a, b) && (number == row || sum.lanes[a] == sum.lanes[b]))
+            sums.all(|(number, (sum, _))| sum.same_symbolic(a, b) && (number == row || sum.lanes[a] == sum.lanes[b]))
         };
         let mut masks: SmallVec<[(usize, u64); MAX_SEGMENTS]> = SmallVec::new();
         for lane in 0..LANES as usize {
@@ -185,75 +131,47 @@ impl Widen<'_> {
         let rows = segments
             .iter()
             .map(|segment| if let SegmentForm::Picked { rows, .. } = &segment.form { rows.len() } else { 1 });
-        (rows.sum::<usize>() <= MAX_ROWS).then_some(SegmentedAccess { sums, row, segments })
+        (rows.sum::<usize>() <= MAX_ROWS).then_some(Self { sums, row, segments })
     }
+}
 
-    /// How many lanes are in a strip, if a value's lanes are in strips of 8 or 4, next to each other within a strip, and equal
-    /// distances from strip to strip.
-    pub(in crate::vectorize) fn equal_segments(&self, value: ir::Value) -> Option<EqualSegments> {
-        let sum = self.lane_sum(value, MAX_SUM_DEPTH)?;
-        let lanes = (1..LANES as usize).find(|&lane| !sum.follows(lane))?;
+impl EqualSegments {
+    /// The segments of a value's lanes, if those are segments of 8 or 4 lanes, contiguous within a segment, and equally
+    /// far from segment to segment.
+    pub(in crate::vectorize) fn new(shapes: BlockShapes, value: ir::Value) -> Option<Self> {
+        let sum = sum_of(shapes, value)?;
+        let lanes = (1..LANES as usize).find(|&lane| !follows(&sum, lane))?;
         let is_even = |lane: usize| match lane % lanes {
-            0 => sum.starts_equal_segment(lane, lanes),
-            _ => sum.follows(lane),
+            0 => starts_equal_segment(&sum, lane, lanes),
+            _ => follows(&sum, lane),
         };
         let even = matches!(lanes, 4 | 8) && (1..LANES as usize).all(is_even);
-        even.then_some(EqualSegments { sum, lanes })
+        even.then_some(Self { sum, lanes })
     }
+}
 
+impl Widen<'_> {
     /// The number that lane 0 has, and how much more the first lane of each strip has than that of the strip before.
     pub(in crate::vectorize) fn equal_segments_start(
         &mut self,
         EqualSegments { sum, lanes }: &EqualSegments,
     ) -> (Value, Segments) {
         let first = self.lane_value(sum, 0);
-        let between = |of: &LaneWords| of[*lanes].wrapping_sub(of[0]);
-        let steps = sum.steps.iter().map(|(value, of)| {
+        let between = |of: &LaneConstants| of[*lanes].wrapping_sub(of[0]);
+        let steps = sum.symbolic.iter().map(|(value, of)| {
             let mut step = [0; LANES as usize];
             step[0] = between(of);
             (*value, step)
         });
         let mut constants = [0; LANES as usize];
         constants[0] = between(&sum.lanes);
-        let step = LaneSum { shared: SmallVec::new(), lanes: constants, steps: steps.collect() };
+        let step = LaneAffine { lanes: constants, symbolic: steps.collect(), ..LaneAffine::default() };
         (first, Segments { lanes: *lanes as u8, step: self.lane_value(&step, 0) })
-    }
-
-    /// The line that a value's lanes are on.
-    fn lane_sum(&self, value: ir::Value, depth: usize) -> Option<LaneSum> {
-        if let Some(bits) = self.kernel.constant(value) {
-            return Some(LaneSum {
-                shared: SmallVec::new(),
-                lanes: [bits as u32; LANES as usize],
-                steps: SmallVec::new(),
-            });
-        }
-        if let Some(lanes) = self.uniformity.patterns.offsets(self.shape(value)) {
-            return Some(LaneSum {
-                shared: SmallVec::from_slice(&[SharedTerm::Base(value)]),
-                lanes,
-                steps: SmallVec::new(),
-            });
-        }
-        if depth == 0 || self.is_temporally_divergent(value) {
-            return None;
-        }
-        let ValueDef::Result { inst, .. } = self.kernel.values[value] else { return None };
-        let Scalar::Pure { op, args } = &self.kernel.insts[inst] else { return None };
-        match (op, &args[..]) {
-            (Op::IAdd, &[a, b]) => Some(self.lane_sum(a, depth - 1)?.plus(self.lane_sum(b, depth - 1)?)),
-            (Op::IMul, &[a, b]) => {
-                let (lanes, same) = if self.shape(b) == Shape::Uniform { (a, b) } else { (b, a) };
-                let sum = (self.shape(same) == Shape::Uniform).then(|| self.lane_sum(lanes, depth - 1))??;
-                sum.times(same)
-            }
-            _ => None,
-        }
     }
 
     /// Loads the words of an offset strip by strip, if it has few.
     pub(in crate::vectorize) fn load_segments(&mut self, region: MemoryRegion, offset: &Offset) -> Option<Value> {
-        let segments = self.segmented(offset)?;
+        let segments = SegmentedAccess::new(self.shapes(), offset)?;
         let skip = self.uniform_part(offset);
         let region = self.skip(region, skip);
         let mut all = None;
@@ -296,7 +214,7 @@ impl Widen<'_> {
         offset: &Offset,
         value: ir::Value,
     ) -> bool {
-        let Some(segments) = self.segmented(offset) else { return false };
+        let Some(segments) = SegmentedAccess::new(self.shapes(), offset) else { return false };
         let Some(runs) = segments.runs() else { return false };
         let value = self.vector(value);
         let skip = self.uniform_part(offset);
@@ -335,19 +253,19 @@ impl Widen<'_> {
     }
 
     /// The number that a lane has, as a scalar.
-    fn lane_value(&mut self, of: &LaneSum, lane: usize) -> Value {
+    fn lane_value(&mut self, of: &LaneAffine, lane: usize) -> Value {
         let mut sum = self.builder.s32(0);
-        for &part in &of.shared {
+        for &part in &of.uniform {
             let value = match part {
-                SharedTerm::Base(value) => self.base_of(value),
-                SharedTerm::Product(value, factor) => {
+                UniformTerm::Base(value) => self.base_of(value),
+                UniformTerm::Product(value, factor) => {
                     let (value, factor) = (self.base_of(value), self.scalar(factor));
                     self.builder.pure(Op::IMul, &[value, factor])
                 }
             };
             sum = self.add(sum, value);
         }
-        for &(factor, lanes) in of.steps.iter().filter(|(_, lanes)| lanes[lane] != 0) {
+        for &(factor, lanes) in of.symbolic.iter().filter(|(_, lanes)| lanes[lane] != 0) {
             let factor = self.scalar(factor);
             let step = match lanes[lane] {
                 1 => factor,
@@ -371,7 +289,7 @@ impl Widen<'_> {
     }
 
     fn base_of(&mut self, value: ir::Value) -> Value {
-        if self.shape(value) == Shape::Uniform { self.scalar(value) } else { self.get(value) }
+        if self.shapes().is_uniform(value) { self.scalar(value) } else { self.get(value) }
     }
 
     pub(in crate::vectorize) fn plus_scalar(&mut self, value: Value, more: u32) -> Value {
@@ -380,8 +298,13 @@ impl Widen<'_> {
     }
 }
 
+/// The sum that a value is, unless it is clamped.
+fn sum_of(shapes: BlockShapes, value: ir::Value) -> Option<LaneAffine> {
+    shapes.lane_affine(value).filter(|sum| !sum.is_clamped())
+}
+
 /// How the lanes of a strip have their words; none if those are too far from each other.
-fn form(words: &LaneWords, first: usize, mask: u64) -> Option<SegmentForm> {
+fn form(words: &LaneConstants, first: usize, mask: u64) -> Option<SegmentForm> {
     let lanes = || (0..LANES as usize).filter(|lane| mask >> lane & 1 != 0);
     let from_first = |lane: usize| words[lane].wrapping_sub(words[first]);
     if lanes().all(|lane| from_first(lane) == (lane - first) as u32) {

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::address::{MemoryRegion, Offset, Term};
 use super::interleave::{ElementAccess, ElementWord, LaneElements, MAX_WORDS};
+use super::segments::EqualSegments;
 use crate::analysis::{LaneOffsetTable, Shape};
 use crate::ir::{self, Inst, InstData as Scalar, Op, Width};
 use crate::simd::{Elements, LANES, Spacing};
@@ -47,7 +48,7 @@ impl Widen<'_> {
             _ if width != Width::Word => return None,
             // Single words that are close to each other are rows.
             _ => {
-                let segments = self.equal_segments(value)?;
+                let segments = EqualSegments::new(self.shapes(), value)?;
                 (store || stride > bytes || segments.has_symbolic_step()).then_some(())?;
                 Some(segments.lanes())
             }
@@ -69,7 +70,7 @@ impl Widen<'_> {
             [Term { value, stride }]
                 if stride.is_multiple_of(4)
                     && self.shape(value) != Shape::Affine(LaneOffsetTable::CONTIGUOUS)
-                    && let Some(segments) = self.equal_segments(value) =>
+                    && let Some(segments) = EqualSegments::new(self.shapes(), value) =>
             {
                 segments.uses().collect()
             }
@@ -137,7 +138,7 @@ impl Widen<'_> {
             LaneElements::Row { index: Term { value, stride }, skip, segments } => {
                 let bytes = u64::from(width.bytes());
                 let region = self.skip_uniform(region, skip + first.number * bytes, &element.uniform);
-                let (index, segments) = match segments.and_then(|_| self.equal_segments(value)) {
+                let (index, segments) = match segments.and_then(|_| EqualSegments::new(self.shapes(), value)) {
                     Some(segments) => {
                         let (index, segments) = self.equal_segments_start(&segments);
                         (index, Some(segments))
