@@ -5,7 +5,7 @@
 
 use cranelift_entity::EntitySet;
 
-use super::access::address::Term;
+use super::access::pattern::{Offset, Term};
 use super::image::ROW;
 use super::{Type, Value, Widen};
 use crate::analysis::{LaneOffsetTable, Shape};
@@ -140,15 +140,14 @@ impl Widen<'_> {
     }
 
     /// `reaches`: a conservative in-bounds predicate: true only if all active lanes access one buffer in bounds.
-    pub(super) fn reaches(&mut self, result: ir::Value, buffer: ir::Value, offset: ir::Value) {
+    pub(super) fn reaches(&mut self, result: ir::Value, buffer: ir::Value, offset: &Offset) {
         if self.shape(buffer) != Shape::Uniform {
             let no = self.builder.constant(Type::S1, 0);
             return self.define_as(result, no);
         }
         let buffer = self.scalar(buffer);
         let region = self.descriptor(buffer);
-        let offset = self.offset(offset);
-        let skip = self.uniform_part(&offset);
+        let skip = self.uniform_part(offset);
         if offset.lanes.is_empty() {
             let inside = self.builder.wide(WideOp::Lt, &[skip, region.len]);
             return self.define_as(result, inside);

@@ -4,7 +4,7 @@ use crate::image::address::PLACES;
 use crate::image::{Field, Filter, Swizzle, Wrap, bytes, direct};
 use crate::ir::Op;
 use crate::simd::{InstData, LANES, WideOp};
-use crate::vectorize::access::address::MemoryRegion;
+use crate::vectorize::access::bounds::MemoryRegion;
 use crate::vectorize::{Value, Widen};
 
 /// Numbers of image and sampler, whether there are layers, whether the level of detail is the constant 0.
