@@ -6,9 +6,9 @@
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 
-use super::lane_offsets::{LaneOffsetTable, Shape};
+use super::lane_affine::{LaneOffsetTable, Shape, trailing_zeros};
 use super::reconvergence::Linearization;
-use super::{Dominators, Loops, Predecessors, predecessors, trailing_zeros};
+use super::{Dominators, Loops, Predecessors, predecessors};
 use crate::image::{Field, ROW_ALIGNMENT};
 use crate::ir::{Block, BuiltIn, Inst, InstData, Kernel, Op, Place, SubgroupOp, Type, Value, VariableSpace};
 

@@ -4,9 +4,12 @@
 //! extends it, on demand, to sums that the solver calls varying: constants per lane times uniform values (a row pitch),
 //! and minima and maxima with uniform values (clamp to edge).
 
+mod offsets;
+pub(super) mod trailing_zeros;
+
 use smallvec::SmallVec;
 
-use super::lane_offsets::{LaneOffsetTable, Shape};
+pub use self::offsets::{LaneOffsetTable, LaneOffsets, Shape};
 use super::uniformity::Uniformity;
 use crate::abi::SUBGROUP_SIZE;
 use crate::ir::{Block, InstData, Kernel, Op, Value, ValueDef};
