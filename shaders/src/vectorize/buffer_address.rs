@@ -47,7 +47,7 @@ impl Widen<'_> {
         }
         let operands = [low, high].map(|word| self.vector(word));
         let found = self.call(Routine::BufferAt, &operands, 2);
-        self.address_offsets.insert(result, found[1]);
+        self.cache.address_offsets.insert(result, found[1]);
         self.define_as(result, found[0]);
     }
 
@@ -75,7 +75,7 @@ impl Widen<'_> {
         let is_uniform = self.are_uniform(address);
         let is_looked_up = self.is_looked_up(buffer, address);
         if self.shape(buffer) != Shape::Uniform {
-            if let Some(&offset) = self.address_offsets.get(&buffer).filter(|_| is_looked_up) {
+            if let Some(&offset) = self.cache.address_offsets.get(&buffer).filter(|_| is_looked_up) {
                 return self.define_as(result, offset);
             }
             let address = address.map(|word| self.vector(word));

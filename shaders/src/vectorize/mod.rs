@@ -58,6 +58,25 @@ enum Form {
     Variable(Variable),
 }
 
+/// SIMD values that the block has computed: other blocks, and the code after a barrier, do not use them.
+#[derive(Debug, Default)]
+struct BlockCache {
+    /// SIMD forms of scalar values.
+    local: HashMap<ir::Value, Value>,
+    /// Byte offset of each looked-up address from the start of its buffer, by the result of `buffer_at`.
+    address_offsets: HashMap<ir::Value, Value>,
+    /// Address computations that image samples share.
+    samples: sample::Known,
+}
+
+impl BlockCache {
+    fn clear(&mut self) {
+        self.local.clear();
+        self.address_offsets.clear();
+        self.samples.clear();
+    }
+}
+
 /// Emits the SIMD form of a kernel as its plans say.
 struct Widen<'a> {
     kernel: &'a ir::Kernel,
@@ -75,14 +94,9 @@ struct Widen<'a> {
     block: ir::Block,
     /// Its execution mask.
     exec: Value,
-    /// SIMD forms of the values of the block.
-    local: HashMap<ir::Value, Value>,
-    /// Address computations that the image samples of the block share.
-    samples: sample::Known,
+    cache: BlockCache,
     /// High words of the 64-bit results of the block, by the value of the low word.
     high_words: HashMap<ir::Value, Value>,
-    /// Byte offset of each looked-up address from the start of its buffer, by the result of `buffer_at`.
-    address_offsets: HashMap<ir::Value, Value>,
 }
 
 impl<'a> Widen<'a> {
@@ -118,10 +132,8 @@ impl<'a> Widen<'a> {
             reductions: Vec::new(),
             block: kernel.layout[0],
             exec,
-            local: HashMap::default(),
-            samples: sample::Known::default(),
+            cache: BlockCache::default(),
             high_words: HashMap::default(),
-            address_offsets: HashMap::default(),
         }
     }
 }

@@ -45,7 +45,7 @@ impl Widen<'_> {
             self.forms[value] = Some(Form::Outer(to));
             return;
         }
-        self.local.insert(value, to);
+        self.cache.local.insert(value, to);
         if self.plans.cross_block.contains(value) {
             let variable = self.variable(value);
             let within = self.uniformity.loops.of(self.block);
@@ -55,7 +55,7 @@ impl Widen<'_> {
 
     /// Whether a result of the current block has its SIMD form already.
     pub(super) fn is_defined(&self, value: ir::Value) -> bool {
-        self.local.contains_key(&value) || matches!(self.forms[value], Some(Form::Outer(_)))
+        self.cache.local.contains_key(&value) || matches!(self.forms[value], Some(Form::Outer(_)))
     }
 
     fn is_param(&self, value: ir::Value, block: ir::Block) -> bool {
@@ -101,7 +101,7 @@ impl Widen<'_> {
         {
             return self.builder.read(live_out, block);
         }
-        if let Some(&local) = self.local.get(&value) {
+        if let Some(&local) = self.cache.local.get(&value) {
             return local;
         }
         match self.forms[value] {

@@ -6,10 +6,12 @@
 
 mod offsets;
 pub(super) mod trailing_zeros;
+mod transfer;
 
 use smallvec::SmallVec;
 
 pub use self::offsets::{LaneOffsetTable, LaneOffsets, Shape};
+pub(super) use self::transfer::Operand;
 use super::uniformity::Uniformity;
 use crate::abi::SUBGROUP_SIZE;
 use crate::ir::{Block, InstData, Kernel, Op, Value, ValueDef};

@@ -40,7 +40,7 @@ impl Widen<'_> {
                     continue;
                 }
             }
-            let is_done = result.is_some_and(|result| self.samples.early.contains(&result));
+            let is_done = result.is_some_and(|result| self.cache.samples.early.contains(&result));
             if is_done || self.computes(result, data) {
                 continue;
             }

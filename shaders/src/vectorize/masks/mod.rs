@@ -203,9 +203,7 @@ impl Widen<'_> {
         let here = self.simd_block(block);
         self.builder.switch_to(here);
         self.block = block;
-        self.local.clear();
-        self.address_offsets.clear();
-        self.samples.clear();
+        self.cache.clear();
         match self.uniformity.loops.of(block) {
             Some(number) if self.uniformity.loops.all[number].header == block => {
                 let extent = self.extent(number);
@@ -445,9 +443,7 @@ impl Widen<'_> {
 
     /// After a barrier: reads the mask again, and drops cached values of the code before it.
     pub(super) fn resume(&mut self) {
-        self.local.clear();
-        self.address_offsets.clear();
-        self.samples.clear();
+        self.cache.clear();
         let lanes = self.lanes_variable();
         self.exec = if self.plans.convergent.contains(self.block) { self.subgroup.lanes } else { self.read(lanes) };
         self.note_exec();
