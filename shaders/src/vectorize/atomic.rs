@@ -85,20 +85,12 @@ impl Widen<'_> {
                 let target = self.private(variable, &plan.offset);
                 self.private_atomic(target, atomic, plan.offset.is_aligned())
             }
-            Place::Buffer { buffer, .. } if self.shape(buffer) != Shape::Uniform => {
-                self.prepare_terms(&plan.offset);
+            _ => {
                 let ty = (op != AtomicOp::Store).then_some(Type::V32);
-                self.for_each_buffer(buffer, ty, |widen, number, _| {
-                    let base = widen.builder.emit_one(InstData::BufferBase { buffer: number });
-                    let len = widen.builder.emit_one(InstData::BufferLen { buffer: number });
-                    let target = widen.target(MemoryRegion { base, len }, plan);
+                self.for_each_region(&place, plan, ty, |widen, region| {
+                    let target = widen.target(region, plan);
                     widen.atomic_at(target, atomic, plan.offset.is_aligned())
                 })
-            }
-            _ => {
-                let region = self.region_of_place(&place);
-                let target = self.target(region, plan);
-                self.atomic_at(target, atomic, plan.offset.is_aligned())
             }
         };
         if let (Some(result), Some(old)) = (result, old) {
@@ -141,18 +133,8 @@ impl Widen<'_> {
 
     /// A 16-bit atomic.
     fn half_atomic(&mut self, place: &Place, plan: &AccessPlan, atomic: Atomic) -> Option<Value> {
-        if let Place::Buffer { buffer, .. } = *place
-            && self.shape(buffer) != Shape::Uniform
-        {
-            self.prepare_terms(&plan.offset);
-            let ty = (!atomic.op.is_store()).then_some(Type::V32);
-            return self.for_each_buffer(buffer, ty, |widen, number, _| {
-                let region = widen.descriptor(number);
-                widen.half_atomic_at(region, plan, atomic)
-            });
-        }
-        let region = self.region_of_place(place);
-        self.half_atomic_at(region, plan, atomic)
+        let ty = (!atomic.op.is_store()).then_some(Type::V32);
+        self.for_each_region(place, plan, ty, |widen, region| widen.half_atomic_at(region, plan, atomic))
     }
 
     fn half_atomic_at(&mut self, region: MemoryRegion, plan: &AccessPlan, atomic: Atomic) -> Option<Value> {

@@ -1,10 +1,10 @@
-//! Atomic reduction: atomics with unused results at one uniform address, as in `atomicAdd(sum, x)`. Each lane accumulates
-//! its operands in a register over all subgroups; one atomic per workgroup follows the subgroup loop.
+//! Atomic reduction: atomics with unused results at one uniform address, as in `atomicAdd(sum, x)`. Each lane
+//! accumulates its operands in a register over all subgroups; one atomic per workgroup follows the subgroup loop.
 //!
-//! This is not observable: invocations of a workgroup run in any order, and a relaxed atomic may take effect at any time
-//! between the operations that order it. So the kernel must have none of these: barriers, fences, other accesses to memory
-//! that other workgroups write. Several atomics are reduced all or none, and only outside of loops: then the order in which
-//! each invocation executes them is also the order of the reduced atomics.
+//! This is not observable: invocations of a workgroup run in any order, and a relaxed atomic may take effect at any
+//! time between the operations that order it. So the kernel must have none of these: barriers, fences, other accesses
+//! to memory that other workgroups write. Several atomics are reduced all or none, and only outside of loops: then the
+//! order in which each invocation executes them is also the order of the reduced atomics.
 
 use cranelift_entity::EntitySet;
 
@@ -169,8 +169,8 @@ impl Widen<'_> {
         self.reductions.iter().map(|found| self.builder.read(found.lanes, block)).collect()
     }
 
-    /// Emits the reduced atomics after the last subgroup. Lanes with the identity are masked off: they have no effect, and
-    /// the atomic may never have been reached.
+    /// Emits the reduced atomics after the last subgroup. Lanes with the identity are masked off: they have no effect,
+    /// and the atomic may never have been reached.
     pub(super) fn emit_reduced_atomics(&mut self, totals: &[Value]) {
         if totals.is_empty() {
             return;

@@ -29,8 +29,8 @@ pub(super) struct Plans {
     pub(super) layout: Layout,
     /// Value ranges, to prove accesses to variables in bounds; `None` if the kernel has no variables.
     pub(super) ranges: Option<Ranges>,
-    /// Upper bound of the trip count of each loop in [`Loops::all`](crate::analysis::Loops::all) that needs no stop-flag
-    /// poll; `None`: the loop polls.
+    /// Upper bound of the trip count of each loop in [`Loops::all`](crate::analysis::Loops::all) that needs no
+    /// stop-flag poll; `None`: the loop polls.
     pub(super) trip_counts: Vec<Option<u64>>,
     /// Whether push constants are loaded once before the subgroup loop. In a kernel of few instructions one load per
     /// subgroup costs more than a register that stays occupied in the whole kernel.

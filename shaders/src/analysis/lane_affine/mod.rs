@@ -240,3 +240,59 @@ impl BlockShapes<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The `i32` of a lane, for values with the numbers `of`.
+    fn evaluate(index: &LaneAffine, lane: usize, of: impl Fn(Value) -> u32) -> u32 {
+        let uniform = index.uniform.iter().map(|term| match *term {
+            UniformTerm::Base(value) => of(value),
+            UniformTerm::Product(a, b) => of(a).wrapping_mul(of(b)),
+        });
+        let symbolic = index.symbolic.iter().map(|(factor, lanes)| of(*factor).wrapping_mul(lanes[lane]));
+        let sum = uniform.chain(symbolic).fold(index.lanes[lane], u32::wrapping_add);
+        index.clamps.iter().fold(sum, |sum, &(op, with)| op.fold(&[sum.into(), of(with).into()]) as u32)
+    }
+
+    fn numbered<const N: usize>() -> [Value; N] {
+        std::array::from_fn(|number| Value::from_u32(number as u32))
+    }
+
+    #[test]
+    fn sums_and_products_are_those_of_the_lanes() {
+        let [y, x, pitch] = numbered();
+        let of = |value: Value| [7, 100, 0xffff_fff0][value.as_u32() as usize];
+        let rows: LaneConstants = std::array::from_fn(|lane| lane as u32 / 8);
+        let columns: LaneConstants = std::array::from_fn(|lane| lane as u32 % 8);
+        let row = LaneAffine::of_base(y, rows).mul(pitch).expect("a product of two");
+        let index = row.clone().add(LaneAffine::of_base(x, columns)).expect("no clamps");
+        for lane in 0..LANES {
+            let expected = (of(y) + rows[lane]).wrapping_mul(of(pitch)).wrapping_add(of(x) + columns[lane]);
+            assert_eq!(evaluate(&index, lane, of), expected, "lane {lane}");
+        }
+        assert!(row.mul(pitch).is_none(), "a product of three");
+        assert!(!index.is_contiguous() && index.stride().is_none() && index.base().is_none());
+    }
+
+    #[test]
+    fn only_contiguous_indices_are_clamped() {
+        let [x, limit, more] = numbered();
+        let of = |value: Value| [0xffff_fffe, 5, 40][value.as_u32() as usize];
+        let contiguous = LaneAffine::of_base(x, std::array::from_fn(|lane| lane as u32));
+        assert!(contiguous.is_contiguous() && contiguous.stride() == Some(1));
+        let clamped = contiguous.clone().clamp(Op::SMax, limit).expect("contiguous");
+        let moved = clamped.clone().clamp(Op::IAdd, more).expect("a sum after a limit");
+        for lane in 0..LANES {
+            let expected = ((lane as i32) - 2).max(5) + 40;
+            assert_eq!(evaluate(&moved, lane, of), expected.cast_unsigned(), "lane {lane}");
+        }
+        assert!(!moved.is_contiguous() && moved.stride().is_none());
+        assert!(moved.clone().clamp(Op::SMin, limit).is_none(), "a limit after a sum");
+        assert!(clamped.clone().clamp(Op::UMin, limit).is_none(), "limits of different signedness");
+        assert!(clamped.clone().add(contiguous.clone()).is_none() && clamped.mul(more).is_none());
+        assert!(contiguous.clamp(Op::IAdd, more).is_none(), "a sum is no limit");
+        assert!(LaneAffine::of_base(x, [3; LANES]).clamp(Op::SMax, limit).is_none(), "not contiguous");
+    }
+}

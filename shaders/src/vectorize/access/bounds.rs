@@ -18,7 +18,8 @@ pub(in crate::vectorize) struct MemoryRegion {
 }
 
 impl Widen<'_> {
-    /// The sum of the constant and the uniform terms, `s64`. A constant above 2^40 is reduced to that: out of bounds, too.
+    /// The sum of the constant and the uniform terms, `s64`. A constant above 2^40 is reduced to that: out of bounds,
+    /// too.
     pub(in crate::vectorize) fn uniform_part(&mut self, offset: &Offset) -> Value {
         let mut sum = self.builder.s64(offset.constant.min(1 << 40));
         for &Term { value, stride } in &offset.uniform {
@@ -66,7 +67,8 @@ impl Widen<'_> {
         self.skip(region, skip)
     }
 
-    /// The number of elements of `stride` bytes, from the start on, the first word of which is within `len` bytes: `s32`.
+    /// The number of elements of `stride` bytes, from the start on, the first word of which is within `len` bytes:
+    /// `s32`.
     pub(in crate::vectorize) fn count(&mut self, len: Value, stride: u32) -> Value {
         // (len - 4) / stride + 1, or 0 if there is no word: as (len + stride - 4) / stride where stride is at least 4.
         let rounded = if stride >= 4 {
@@ -87,8 +89,8 @@ impl Widen<'_> {
         self.builder.wide(WideOp::Truncate, &[count])
     }
 
-    /// The varying terms as one index (`v32`) in units of `scale` bytes (1, 2, 4 or 8), `scale`, and the mask of the lanes
-    /// that are in bounds. In other lanes the index may have wrapped. `len` is the rest of the region.
+    /// The varying terms as one index (`v32`) in units of `scale` bytes (1, 2, 4 or 8), `scale`, and the mask of the
+    /// lanes that are in bounds. In other lanes the index may have wrapped. `len` is the rest of the region.
     pub(in crate::vectorize) fn lane_index(&mut self, lanes: &[Term], len: Value) -> (Value, u8, Value) {
         if let &[Term { value, stride }] = lanes
             && stride > 0

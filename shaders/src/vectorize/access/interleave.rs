@@ -1,8 +1,8 @@
 //! Interleave groups: loads or stores of one block that access words of the same elements, and are done together.
 //!
-//! Loads are done where the first of them is, stores where the last is, as long as nothing between may access the memory.
-//! A word of an element at a time would be a gather. Words next to each other that lanes load at an address of their own
-//! are gathered together, too.
+//! Loads are done where the first of them is, stores where the last is, as long as nothing between may access the
+//! memory. A word of an element at a time would be a gather. Words next to each other that lanes load at an address of
+//! their own are gathered together, too.
 
 use smallvec::SmallVec;
 
@@ -48,11 +48,11 @@ pub(super) struct Elements {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LaneElements {
     /// Contiguous elements, perhaps in segments; the stride of the index is the size of an element.
-    Row { index: Term, skip: u64, segments: Option<EqualSegments> },
+    Row { index: Term, skip: u64, segments: Option<Box<EqualSegments>> },
     /// Words at a constant stride, as in `a[3 * i + 1]`: the index without the constant that is added to it.
     Strided { number: ir::Value, stride_words: u32, skip: u64 },
     /// Elements at constant offsets, as [`AccessPattern::Offsets`].
-    Coalesced { offsets: ConstantOffsets, skip: u64 },
+    Coalesced { offsets: Box<ConstantOffsets>, skip: u64 },
     /// Any element.
     Gathered(SmallVec<[Term; 2]>),
 }
@@ -104,7 +104,7 @@ impl StridedElement {
             _ => {
                 let segments = EqualSegments::new(shapes, value)?;
                 (store || stride > bytes || segments.has_symbolic_step()).then_some(())?;
-                Some(segments)
+                Some(Box::new(segments))
             }
         };
         let (mut skip, mut number) = (constant - within, within / u64::from(bytes));
@@ -118,7 +118,7 @@ impl StridedElement {
         Some(Self { lanes, word: ElementWord { number, step: 0 } })
     }
 
-    /// Rows that hold so many words of each lane's element.
+    /// Rows that hold `words` words of each lane's element.
     pub(super) fn rows(&self, words: u32) -> u32 {
         match &self.lanes {
             LaneElements::Strided { stride_words, .. } => (*stride_words).min(MAX_WORDS),
@@ -215,7 +215,7 @@ fn elements_of(
         _ => 1,
     };
     let kind = AccessKind { store, words };
-    let strided = StridedElement::new(shapes, offset, width, store).map(AccessPattern::Strided);
+    let strided = StridedElement::new(shapes, offset, width, store);
     let is_word = width == Width::Word;
     let segments = is_word.then(|| SegmentedAccess::new(shapes, offset)).flatten();
     // A group of stores writes whole elements.
@@ -223,9 +223,9 @@ fn elements_of(
     let offsets = may_cover.then(|| ConstantOffsets::new(shapes, offset)).flatten();
     let candidates = [
         Some(AccessPattern::basic(shapes, offset, width)),
-        strided,
-        segments.map(AccessPattern::Segments),
-        offsets.map(AccessPattern::Offsets),
+        strided.map(|element| AccessPattern::Strided(Box::new(element))),
+        segments.map(|segments| AccessPattern::Segments(Box::new(segments))),
+        offsets.map(|offsets| AccessPattern::Offsets(Box::new(offsets))),
     ];
     match choose(candidates.into_iter().flatten(), kind) {
         AccessPattern::Strided(element) => Some((element.lanes, element.word)),

@@ -1,9 +1,9 @@
 //! Loads and stores.
 //!
 //! `plan` decides once per kernel how each access is done: `pattern` and `segments` classify the words that the lanes
-//! have, `interleave` finds groups of accesses that are done together, and `cost` chooses. Then `emit` and `emit_groups`
-//! emit the code, `target` and `bounds` its addresses and bounds checks; `subword` handles 8- and 16-bit accesses, and
-//! `waterfall` accesses whose buffer differs between lanes.
+//! have, `interleave` finds groups of accesses that are done together, and `cost` chooses. Then `emit` and
+//! `emit_groups` emit the code, `target` and `bounds` its addresses and bounds checks; `subword` handles 8- and 16-bit
+//! accesses, and `waterfall` accesses whose buffer differs between lanes.
 
 pub(super) mod bounds;
 mod cost;
@@ -144,49 +144,32 @@ impl Widen<'_> {
     }
 
     fn load(&mut self, result: ir::Value, ty: ir::Type, place: &Place, plan: &AccessPlan) {
-        if let Place::Buffer { buffer, .. } = *place
-            && self.shape(buffer) != Shape::Uniform
-        {
-            self.prepare_terms(&plan.offset);
-            let value = self.for_each_buffer(buffer, Some(Type::V32), |widen, number, _| {
-                let region = widen.descriptor(number);
-                let value = widen.load_from(region, plan, ir::Type::F32);
-                Some(widen.in_lanes(value))
-            });
-            if let Some(value) = value {
-                self.define_as(result, value);
+        let is_small = self.plans.is_small_kernel || self.plans.address_words.contains(result);
+        // A waterfall loop merges vectors.
+        let ty = if self.divergent_buffer(place).is_some() { ir::Type::F32 } else { ty };
+        let value = self.for_each_region(place, plan, Some(Type::V32), |widen, region| match *place {
+            Place::Variable { variable, .. } if widen.is_private(variable) => {
+                let target = widen.private(variable, &plan.offset);
+                Some(widen.load_target(target, ty))
             }
-            return;
+            // Push constants are constant during a dispatch: loaded once, before the loops over subgroups and
+            // workgroups, where that saves time.
+            Place::Push { .. } if ty == ir::Type::I32 && plan.offset.lanes.is_empty() && is_small => {
+                let address = widen.word(region, plan);
+                Some(widen.builder.emit_one(InstData::Load { ty: Type::S32, address }))
+            }
+            _ => Some(widen.load_from(region, plan, ty)),
+        });
+        if let Some(value) = value {
+            self.define_as(result, value);
         }
-        let region = self.region_of_place(place);
-        let value = match place {
-            Place::Variable { variable, .. } if self.is_private(*variable) => {
-                let target = self.private(*variable, &plan.offset);
-                self.load_target(target, ty)
-            }
-            // Push constants are constant during a dispatch: loaded once, before the loops over subgroups and workgroups,
-            // where that saves time.
-            Place::Push { .. }
-                if ty == ir::Type::I32
-                    && plan.offset.lanes.is_empty()
-                    && (self.plans.is_small_kernel || self.plans.address_words.contains(result)) =>
-            {
-                let address = self.word(region, plan);
-                self.builder.emit_one(InstData::Load { ty: Type::S32, address })
-            }
-            _ => self.load_from(region, plan, ty),
-        };
-        self.define_as(result, value);
     }
 
     fn store(&mut self, place: &Place, value: ir::Value, plan: &AccessPlan) {
-        if let Place::Buffer { buffer, .. } = *place
-            && self.shape(buffer) != Shape::Uniform
-        {
+        if self.divergent_buffer(place).is_some() {
             self.prepare_terms(&plan.offset);
             let stored = self.vector(value);
-            self.for_each_buffer(buffer, None, |widen, number, _| {
-                let region = widen.descriptor(number);
+            self.for_each_region(place, plan, None, |widen, region| {
                 let target = widen.target(region, plan);
                 widen.store_target(target, stored);
                 None
@@ -194,10 +177,10 @@ impl Widen<'_> {
             return;
         }
         let region = self.region_of_place(place);
-        match place {
+        match *place {
             Place::Push { .. } => {}
-            Place::Variable { variable, .. } if self.is_private(*variable) => {
-                let target = self.private(*variable, &plan.offset);
+            Place::Variable { variable, .. } if self.is_private(variable) => {
+                let target = self.private(variable, &plan.offset);
                 self.store_value(target, value);
             }
             _ => self.store_to(region, plan, value),

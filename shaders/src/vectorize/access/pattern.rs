@@ -1,7 +1,7 @@
 //! Access patterns: decomposition of byte offsets, and which words the lanes of one access have.
 //!
-//! `element` saturates at `u32::MAX`, so the exact sum of an offset's terms decides whether an access is in bounds: a sum
-//! that would saturate is out of bounds, since no buffer is that long.
+//! `element` saturates at `u32::MAX`, so the exact sum of an offset's terms decides whether an access is in bounds: a
+//! sum that would saturate is out of bounds, since no buffer is that long.
 
 use smallvec::SmallVec;
 
@@ -117,7 +117,7 @@ pub(in crate::vectorize) enum AccessPattern {
     /// }
     /// // load_elements a[3 * u..3 * u + 48]
     /// ```
-    Strided(StridedElement),
+    Strided(Box<StridedElement>),
     /// A few segments, each of which is contiguous, one word, or in two rows; the step between segments is a uniform
     /// value, as in tiles of an image.
     ///
@@ -128,7 +128,7 @@ pub(in crate::vectorize) enum AccessPattern {
     /// }
     /// // load_row a[u..], load_row a[u + v - 8..], select
     /// ```
-    Segments(SegmentedAccess),
+    Segments(Box<SegmentedAccess>),
     /// Constant offsets from a uniform base: the fewest rows that hold them all, and shuffles.
     ///
     /// ```text
@@ -138,7 +138,7 @@ pub(in crate::vectorize) enum AccessPattern {
     /// }
     /// // load_row a[u..u + 16], load_row a[u + 16..], pick
     /// ```
-    Offsets(ConstantOffsets),
+    Offsets(Box<ConstantOffsets>),
     /// A contiguous index between limits (clamp to edge): the row from the clamped first index on, and a permutation.
     ///
     /// ```text
@@ -148,7 +148,7 @@ pub(in crate::vectorize) enum AccessPattern {
     /// }
     /// // load_row a[min(max(u, 0), v) + K..], permute
     /// ```
-    Clamped(ClampedRow),
+    Clamped(Box<ClampedRow>),
     /// Any word in each lane: a gather or scatter, or the interleave group of one that accesses neighbouring words
     /// together.
     ///
@@ -187,9 +187,9 @@ impl AccessPattern {
 
 /// A contiguous index that is clamped, lane by lane.
 ///
-/// Lane `l` has the index `f(b + l) + k`, where `f` is made of minima and maxima with uniform values, and `b` and `k` are
-/// uniform. While `b + l` does not wrap, `f(b + l)` is `f(b)` and at most `l` more, so that the row from `f(b) + k` on
-/// holds all words.
+/// Lane `l` has the index `f(b + l) + k`, where `f` is made of minima and maxima with uniform values, and `b` and `k`
+/// are uniform. While `b + l` does not wrap, `f(b + l)` is `f(b)` and at most `l` more, so that the row from `f(b) + k`
+/// on holds all words.
 #[derive(Clone, Debug)]
 pub(in crate::vectorize) struct ClampedRow {
     /// The indices of the lanes.
@@ -218,7 +218,8 @@ impl ClampedRow {
     }
 }
 
-/// Whether a contiguous index is so in all lanes as signed or as unsigned number: a value that is small, and a constant.
+/// Whether a contiguous index is so in all lanes as signed or as unsigned number: a value that is small, and a
+/// constant.
 fn does_not_wrap(shapes: BlockShapes, row: ir::Value, signed: bool) -> bool {
     let (value, more) = match shapes.operation(row) {
         Some((Op::IAdd, lanes, uniform)) => {

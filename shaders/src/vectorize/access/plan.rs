@@ -149,9 +149,9 @@ fn word_pattern(
     let offsets = (!store || all_active).then(|| ConstantOffsets::new(shapes, offset)).flatten();
     let clamped = if store { None } else { ClampedRow::new(shapes, offset) };
     let candidates = [
-        segments.map(AccessPattern::Segments),
-        offsets.map(AccessPattern::Offsets),
-        clamped.map(AccessPattern::Clamped),
+        segments.map(|segments| AccessPattern::Segments(Box::new(segments))),
+        offsets.map(|offsets| AccessPattern::Offsets(Box::new(offsets))),
+        clamped.map(|clamped| AccessPattern::Clamped(Box::new(clamped))),
         Some(basic),
     ];
     choose(candidates.into_iter().flatten(), AccessKind { store, words: 1 })

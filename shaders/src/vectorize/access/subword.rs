@@ -1,12 +1,11 @@
-//! Loads and stores of parts of words: rows of bytes or halves where lanes have neighbours, else each lane's own.
+//! Sub-word (8- and 16-bit) loads and stores: rows of bytes or halves where they are contiguous, else each lane's own.
 //!
-//! A load may read the whole aligned word around the part, since words are mapped as a whole. A store may not write it: the
-//! bytes beside belong to others.
+//! A load may read the whole aligned word around the part, since words are mapped as a whole. A store must not write
+//! it: other invocations may write the other bytes.
 
 use super::bounds::MemoryRegion;
 use super::pattern::{AccessPattern, Offset, Term};
 use super::plan::AccessPlan;
-use crate::analysis::Shape;
 use crate::ir::{self, Op, Place, Width};
 use crate::simd::{Address, InstData, LaneAddress, Row, WideOp};
 use crate::vectorize::{Type, Value, Widen};
@@ -20,23 +19,11 @@ impl Widen<'_> {
         place: &Place,
         plan: &AccessPlan,
     ) {
-        if let Place::Buffer { buffer, .. } = *place
-            && self.shape(buffer) != Shape::Uniform
-        {
-            self.prepare_terms(&plan.offset);
-            let value = self.for_each_buffer(buffer, Some(Type::V32), |widen, number, _| {
-                let region = widen.descriptor(number);
-                let value = widen.load_subword_at(region, plan, width);
-                Some(widen.in_lanes(value))
-            });
-            if let Some(value) = value {
-                self.define_as(result, value);
-            }
-            return;
+        let ty = Some(Type::V32);
+        let load = |widen: &mut Self, region| Some(widen.load_subword_at(region, plan, width));
+        if let Some(value) = self.for_each_region(place, plan, ty, load) {
+            self.define_as(result, value);
         }
-        let region = self.region_of_place(place);
-        let value = self.load_subword_at(region, plan, width);
-        self.define_as(result, value);
     }
 
     fn load_subword_at(&mut self, region: MemoryRegion, plan: &AccessPlan, width: Width) -> Value {
@@ -47,7 +34,7 @@ impl Widen<'_> {
         if let Some(row) = self.subword_row(region, plan, width) {
             return self.builder.emit_value(InstData::LoadRow { row });
         }
-        // The aligned words around the parts, moved down.
+        // The aligned words around the parts, shifted.
         let skip = self.uniform_part(offset);
         let region = self.skip(region, skip);
         let (index, scale, inside) = self.subword_lane_index(&offset.lanes, region.len, width);
@@ -87,7 +74,8 @@ impl Widen<'_> {
         Some(Row { base: region.base, index, limit, width })
     }
 
-    /// How many elements of `stride` bytes, from the beginning on, have a part at their beginning in `len` bytes: `s32`.
+    /// The number of elements of `stride` bytes, from the start on, the first part of which is within `len` bytes:
+    /// `s32`.
     pub(in crate::vectorize) fn count_subwords(&mut self, len: Value, stride: u32, width: Width) -> Value {
         if width == Width::Word {
             return self.count(len, stride);
@@ -102,7 +90,8 @@ impl Widen<'_> {
         self.lane_index(lanes, len)
     }
 
-    /// The length at which as many words are in bounds as parts are in `len`: three or two bytes more, unless there are none.
+    /// The length in which as many words are in bounds as parts in `len`: three or two bytes more, unless it has no
+    /// part.
     fn subword_len(&mut self, len: Value, width: Width) -> Value {
         let more = self.builder.s64(u64::from(4 - width.bytes()));
         let zero = self.builder.s64(0);
@@ -112,7 +101,7 @@ impl Widen<'_> {
         self.builder.select(any, longer, zero)
     }
 
-    /// A part that all lanes share: the aligned word around it, moved down.
+    /// A uniform part: the aligned word around it, shifted.
     fn load_uniform_subword(&mut self, region: MemoryRegion, offset: &Offset, width: Width) -> Value {
         let sum = self.uniform_part(offset);
         let less = self.builder.s64(u64::from(width.bytes()) - 1);
@@ -182,22 +171,13 @@ impl Widen<'_> {
         value: ir::Value,
     ) {
         let stored = self.vector(value);
-        if let Place::Buffer { buffer, .. } = *place
-            && self.shape(buffer) != Shape::Uniform
-        {
-            self.prepare_terms(&plan.offset);
-            self.for_each_buffer(buffer, None, |widen, number, _| {
-                let region = widen.descriptor(number);
-                widen.store_subword_at(region, plan, width, stored);
-                None
-            });
-            return;
-        }
         if matches!(place, Place::Push { .. }) {
             return;
         }
-        let region = self.region_of_place(place);
-        self.store_subword_at(region, plan, width, stored);
+        self.for_each_region(place, plan, None, |widen, region| {
+            widen.store_subword_at(region, plan, width, stored);
+            None
+        });
     }
 
     fn store_subword_at(&mut self, region: MemoryRegion, plan: &AccessPlan, width: Width, value: Value) {
@@ -210,7 +190,7 @@ impl Widen<'_> {
         self.builder.emit(InstData::Scatter { width, lanes, value, mask });
     }
 
-    /// Where each lane's part is, and the lanes that are on and in bounds.
+    /// The address of each lane's part, and the lanes that are active and in bounds.
     pub(in crate::vectorize) fn subword_lanes(
         &mut self,
         region: MemoryRegion,

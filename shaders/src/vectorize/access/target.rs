@@ -105,8 +105,8 @@ impl Widen<'_> {
         Some(Row { base: region.base, index, limit, width: Width::Word })
     }
 
-    /// The words before the contiguous index `lanes`, if the rest of the offset is one uniform multiple of 4 bytes and the
-    /// sum of both does not wrap.
+    /// The words before the contiguous index `lanes`, if the rest of the offset is one uniform multiple of 4 bytes and
+    /// the sum of both does not wrap.
     pub(in crate::vectorize) fn words_before(&mut self, offset: &Offset, lanes: ir::Value) -> Option<Value> {
         let [Term { value, stride: 1 }] = offset.uniform[..] else { return None };
         let is_small = Ranges::local(self.kernel, lanes, RANGE_DEPTH).high < 1 << 31;

@@ -1,16 +1,48 @@
 //! Waterfall loops: an access whose buffer differs between lanes is done for one buffer after another.
 
+use super::bounds::MemoryRegion;
 use super::pattern::Offset;
-use crate::ir::{self, Op};
+use super::plan::AccessPlan;
+use crate::analysis::Shape;
+use crate::ir::{self, Op, Place};
 use crate::simd::InstData;
 use crate::simd::dominance::Extent;
 use crate::simd::ssa::Unwritten;
 use crate::vectorize::{Type, Value, Widen};
 
 impl Widen<'_> {
+    /// Runs `access` with the memory of a place: once if the lanes agree about the buffer, else for one buffer after
+    /// another. The results are of type `ty`.
+    pub(in crate::vectorize) fn for_each_region(
+        &mut self,
+        place: &Place,
+        plan: &AccessPlan,
+        ty: Option<Type>,
+        mut access: impl FnMut(&mut Self, MemoryRegion) -> Option<Value>,
+    ) -> Option<Value> {
+        let Some(buffer) = self.divergent_buffer(place) else {
+            let region = self.region_of_place(place);
+            return access(self, region);
+        };
+        self.prepare_terms(&plan.offset);
+        self.for_each_buffer(buffer, ty, |widen, number, _| {
+            let region = widen.descriptor(number);
+            let value = access(widen, region)?;
+            Some(widen.in_lanes(value))
+        })
+    }
+
+    /// The buffer of a place, if it differs between lanes.
+    pub(in crate::vectorize) fn divergent_buffer(&self, place: &Place) -> Option<ir::Value> {
+        match *place {
+            Place::Buffer { buffer, .. } => Some(buffer).filter(|&buffer| self.shape(buffer) != Shape::Uniform),
+            _ => None,
+        }
+    }
+
     /// Waterfall loop over a buffer operand that differs between lanes. Each iteration takes the buffer of the first
-    /// remaining lane and runs `each` with the descriptor's number and the mask of the lanes with that buffer. The results
-    /// of type `ty` are merged by mask.
+    /// remaining lane and runs `each` with the descriptor's number and the mask of the lanes with that buffer. The
+    /// results of type `ty` are merged by mask.
     pub(in crate::vectorize) fn for_each_buffer(
         &mut self,
         buffer: ir::Value,
