@@ -1,17 +1,16 @@
 //! Analyses of kernels: dominators, loops, value ranges, uniformity, reconvergence. They change nothing.
 
 mod dominators;
-mod lane_offsets;
+mod lane_affine;
 mod loops;
 mod postdominators;
 mod ranges;
 mod reconvergence;
-mod trailing_zeros;
 mod tree;
 mod uniformity;
 
 pub use dominators::{Dominators, FlowGraph};
-pub use lane_offsets::{LaneOffsetTable, LaneOffsets, Shape};
+pub use lane_affine::{BlockShapes, LaneAffine, LaneConstants, LaneOffsetTable, LaneOffsets, Shape, UniformTerm};
 pub use loops::{Loop, Loops, Predecessors, positions, predecessors};
 pub use postdominators::Postdominators;
 pub use ranges::{Range, Ranges};

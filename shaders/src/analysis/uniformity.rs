@@ -5,12 +5,13 @@
 //! divergence). Both are solved together by fixed-point iteration from "all uniform".
 
 use cranelift_entity::{EntitySet, SecondaryMap};
+use smallvec::SmallVec;
 
-use super::lane_offsets::{LaneOffsetTable, Shape};
+use super::lane_affine::{LaneOffsetTable, Operand, Shape, trailing_zeros};
 use super::reconvergence::Linearization;
-use super::{Dominators, Loops, Predecessors, predecessors, trailing_zeros};
+use super::{Dominators, Loops, Predecessors, predecessors};
 use crate::image::{Field, ROW_ALIGNMENT};
-use crate::ir::{Block, BuiltIn, Inst, InstData, Kernel, Op, Place, SubgroupOp, Type, Value, VariableSpace};
+use crate::ir::{Block, BuiltIn, Inst, InstData, Kernel, Place, SubgroupOp, Type, Value, VariableSpace};
 
 /// The invocations that a uniform value is equal in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,10 +214,7 @@ impl<'a> Solver<'a> {
     }
 
     fn raise(&mut self, value: Value, shape: Shape, zeros: u8, work: &mut Vec<Inst>) {
-        let joined = match self.shapes[value] {
-            Some(before) if before != shape => Shape::Varying,
-            _ => shape,
-        };
+        let joined = self.shapes[value].map_or(shape, |before| before.join(shape));
         // Only 32-bit integers have affine shapes.
         let joined = match joined {
             Shape::Affine(_) if self.kernel.ty(value) != Type::I32 => Shape::Varying,
@@ -270,11 +268,19 @@ impl<'a> Solver<'a> {
             InstData::BuiltIn { builtin, component } => {
                 self.patterns.builtin(*builtin, *component, self.kernel.workgroup_size)
             }
-            InstData::Pure { op, args } => return self.pure(linearization, block, *op, args),
+            InstData::Pure { op, args } => {
+                let operand = |&value: &Value| {
+                    let shape = self.used(linearization, value, block)?;
+                    let constant = self.kernel.constant(value).map(|bits| bits as u32);
+                    Some(Operand { shape, zeros: self.zeros[value], constant })
+                };
+                let operands: SmallVec<[Operand; 4]> = args.iter().map(operand).collect::<Option<_>>()?;
+                self.patterns.pure(*op, &operands)
+            }
             InstData::Select { condition, then, otherwise } => {
                 let shapes = [condition, then, otherwise].map(|&value| self.used(linearization, value, block));
                 match shapes {
-                    [Some(Shape::Uniform), Some(a), Some(b)] if a == b => a,
+                    [Some(Shape::Uniform), Some(a), Some(b)] => a.join(b),
                     [Some(_), Some(_), Some(_)] => Shape::Varying,
                     _ => return None,
                 }
@@ -334,64 +340,6 @@ impl<'a> Solver<'a> {
             }
             _ => 0,
         }
-    }
-
-    /// The shape of `and`, `or` and `xor`: affine only if the offsets fit in the known trailing zeros of the bases.
-    fn bitwise(&mut self, op: Op, args: [Value; 2], shapes: [Shape; 2]) -> Shape {
-        let (Some(a), Some(b)) = (self.patterns.offsets(shapes[0]), self.patterns.offsets(shapes[1])) else {
-            return Shape::Varying;
-        };
-        let [first, second] = args.map(|arg| self.kernel.constant(arg).map(|bits| bits as u32));
-        let zeros = match (first, second) {
-            (None, Some(_)) => self.zeros[args[0]],
-            (Some(_), None) => self.zeros[args[1]],
-            _ => self.zeros[args[0]].min(self.zeros[args[1]]),
-        };
-        // The low bits of a constant are operands in every lane. The result's base already contains their result: it is
-        // subtracted from the offsets.
-        let [first, second] = [first, second].map(|bits| trailing_zeros::low_bits(bits.unwrap_or(0), zeros));
-        if a.iter().chain(&b).any(|&lane| trailing_zeros::low_bits(lane, zeros) != lane) {
-            return Shape::Varying;
-        }
-        let fold = |a: u32, b: u32| op.fold(&[a.into(), b.into()]) as u32;
-        let base = fold(first, second);
-        self.patterns.shape(std::array::from_fn(|lane| fold(a[lane] | first, b[lane] | second).wrapping_sub(base)))
-    }
-
-    fn pure(&mut self, linearization: &Linearization, block: Block, op: Op, args: &[Value]) -> Option<Shape> {
-        let shapes: Option<smallvec::SmallVec<[Shape; 4]>> =
-            args.iter().map(|&arg| self.used(linearization, arg, block)).collect();
-        let shapes = shapes?;
-        if shapes.iter().all(|&shape| shape == Shape::Uniform) {
-            return Some(Shape::Uniform);
-        }
-        let constant = |index: usize| self.kernel.constant(args[index]).map(|bits| bits as u32);
-        Some(match op {
-            Op::IAdd => self.patterns.combine(shapes[0], shapes[1], u32::wrapping_add),
-            Op::ISub => self.patterns.combine(shapes[0], shapes[1], u32::wrapping_sub),
-            Op::IMul => match (constant(0), constant(1)) {
-                (Some(factor), _) => self.patterns.combine(shapes[1], shapes[1], |a, _| a.wrapping_mul(factor)),
-                (_, Some(factor)) => self.patterns.combine(shapes[0], shapes[0], |a, _| a.wrapping_mul(factor)),
-                _ => Shape::Varying,
-            },
-            Op::And | Op::Or | Op::Xor => self.bitwise(op, [args[0], args[1]], [shapes[0], shapes[1]]),
-            Op::LShr | Op::AShr => match (constant(1), self.patterns.offsets(shapes[0])) {
-                (Some(amount), Some(lanes)) => {
-                    let zeros = self.zeros[args[0]].min(31);
-                    if lanes.iter().all(|&lane| trailing_zeros::low_bits(lane, zeros) == lane) {
-                        self.patterns.shape(lanes.map(|lane| lane.wrapping_shr(amount)))
-                    } else {
-                        Shape::Varying
-                    }
-                }
-                _ => Shape::Varying,
-            },
-            Op::Shl => match constant(1) {
-                Some(amount) => self.patterns.combine(shapes[0], shapes[0], |a, _| a.wrapping_shl(amount)),
-                None => Shape::Varying,
-            },
-            _ => Shape::Varying,
-        })
     }
 
     /// Whether the condition of a block's terminator is not uniform.

@@ -3,7 +3,8 @@
 //! A workgroup runs on one thread. So atomics on workgroup or private memory, and atomics of a scope up to the workgroup,
 //! need no `lock` prefix. The lanes of a subgroup execute an atomic in lane order.
 
-use super::access::address::{MemoryRegion, Offset};
+use super::access::bounds::MemoryRegion;
+use super::access::plan::AccessPlan;
 use super::access::target::Target;
 use super::{Type, Value, Widen};
 use crate::analysis::Shape;
@@ -66,7 +67,7 @@ impl Widen<'_> {
     }
 
     /// `atomic`.
-    pub(super) fn atomic(&mut self, result: Option<ir::Value>, data: &Scalar) {
+    pub(super) fn atomic(&mut self, result: Option<ir::Value>, data: &Scalar, plan: &AccessPlan) {
         let Scalar::Atomic { op, place, value, comparator, wide, scope, semantics, .. } = *data else { return };
         let [value, comparator] = [value, comparator].map(|value| value.map(|value| self.vector(value)));
         let wide = wide.map(|highs| highs.map(|high| high.map(|high| self.vector(high))));
@@ -74,31 +75,22 @@ impl Widen<'_> {
         let sequential = lock && semantics.0 & SEQUENTIALLY_CONSISTENT != 0;
         let atomic = Atomic { op, value, comparator, wide, lock, sequential };
         if wide.is_some() {
-            return self.wide_atomic(result, &place, atomic);
+            return self.wide_atomic(result, &place, plan, atomic);
         }
         let old = match place {
-            _ if op.is_half() => self.half_atomic(&place, atomic),
-            Place::Push { .. } => self.read_only(&place, op),
+            _ if op.is_half() => self.half_atomic(&place, plan, atomic),
+            Place::Push { .. } => self.read_only(&place, plan, op),
             Place::Variable { variable, .. } if self.is_private(variable) => {
-                let (_, offset) = self.place_of(&place);
-                let target = self.private(variable, &offset);
-                self.private_atomic(target, atomic, offset.is_aligned())
-            }
-            Place::Buffer { buffer, offset, .. } if self.shape(buffer) != Shape::Uniform => {
-                let offset = self.offset(offset);
-                self.prepare_terms(&offset);
-                let ty = (op != AtomicOp::Store).then_some(Type::V32);
-                self.for_each_buffer(buffer, ty, |widen, number, _| {
-                    let base = widen.builder.emit_one(InstData::BufferBase { buffer: number });
-                    let len = widen.builder.emit_one(InstData::BufferLen { buffer: number });
-                    let target = widen.target(MemoryRegion { base, len }, &offset);
-                    widen.atomic_at(target, atomic, offset.is_aligned())
-                })
+                self.region_of_place(&place);
+                let target = self.private(variable, &plan.offset);
+                self.private_atomic(target, atomic, plan.offset.is_aligned())
             }
             _ => {
-                let (region, offset) = self.place_of(&place);
-                let target = self.target(region, &offset);
-                self.atomic_at(target, atomic, offset.is_aligned())
+                let ty = (op != AtomicOp::Store).then_some(Type::V32);
+                self.for_each_region(&place, plan, ty, |widen, region| {
+                    let target = widen.target(region, plan);
+                    widen.atomic_at(target, atomic, plan.offset.is_aligned())
+                })
             }
         };
         if let (Some(result), Some(old)) = (result, old) {
@@ -107,19 +99,18 @@ impl Widen<'_> {
     }
 
     /// A 64-bit atomic: its result is the low word; the scalar IR reads the high word with `high_word`.
-    fn wide_atomic(&mut self, result: Option<ir::Value>, place: &Place, atomic: Atomic) {
+    fn wide_atomic(&mut self, result: Option<ir::Value>, place: &Place, plan: &AccessPlan, atomic: Atomic) {
         use crate::simd::ssa::Unwritten;
         let found = match *place {
-            Place::Buffer { buffer, offset, .. } if self.shape(buffer) != Shape::Uniform => {
-                let offset = self.offset(offset);
-                self.prepare_terms(&offset);
+            Place::Buffer { buffer, .. } if self.shape(buffer) != Shape::Uniform => {
+                self.prepare_terms(&plan.offset);
                 let highs = self.builder.variables.declare(Type::V32, Unwritten::Undef);
                 let undef = self.builder.emit_one(InstData::Undef { ty: Type::V32 });
                 self.builder.variables.write(self.builder.current(), highs, undef);
                 let ty = (atomic.op != AtomicOp::Store).then_some(Type::V32);
                 let low = self.for_each_buffer(buffer, ty, |widen, number, lanes| {
                     let region = widen.descriptor(number);
-                    let [low, high] = widen.wide_atomic_at(region, &offset, atomic)?;
+                    let [low, high] = widen.wide_atomic_at(region, plan, atomic)?;
                     let block = widen.builder.current();
                     let before = widen.builder.read(highs, block);
                     let after = widen.builder.select(lanes, high, before);
@@ -130,8 +121,8 @@ impl Widen<'_> {
                 low.map(|low| [low, high])
             }
             _ => {
-                let (region, offset) = self.place_of(place);
-                self.wide_atomic_at(region, &offset, atomic)
+                let region = self.region_of_place(place);
+                self.wide_atomic_at(region, plan, atomic)
             }
         };
         if let (Some(result), Some([low, high])) = (result, found) {
@@ -141,37 +132,26 @@ impl Widen<'_> {
     }
 
     /// A 16-bit atomic.
-    fn half_atomic(&mut self, place: &Place, atomic: Atomic) -> Option<Value> {
-        if let Place::Buffer { buffer, offset, .. } = *place
-            && self.shape(buffer) != Shape::Uniform
-        {
-            let offset = self.offset(offset);
-            self.prepare_terms(&offset);
-            let ty = (!atomic.op.is_store()).then_some(Type::V32);
-            return self.for_each_buffer(buffer, ty, |widen, number, _| {
-                let region = widen.descriptor(number);
-                widen.half_atomic_at(region, &offset, atomic)
-            });
-        }
-        let (region, offset) = self.place_of(place);
-        self.half_atomic_at(region, &offset, atomic)
+    fn half_atomic(&mut self, place: &Place, plan: &AccessPlan, atomic: Atomic) -> Option<Value> {
+        let ty = (!atomic.op.is_store()).then_some(Type::V32);
+        self.for_each_region(place, plan, ty, |widen, region| widen.half_atomic_at(region, plan, atomic))
     }
 
-    fn half_atomic_at(&mut self, region: MemoryRegion, offset: &Offset, atomic: Atomic) -> Option<Value> {
-        let (lanes, mask) = self.subword_lanes(region, offset, Width::Half);
-        let mask = if self.is_even(offset) { mask } else { self.aligned_lanes(lanes, mask, 2) };
+    fn half_atomic_at(&mut self, region: MemoryRegion, plan: &AccessPlan, atomic: Atomic) -> Option<Value> {
+        let (lanes, mask) = self.subword_lanes(region, &plan.offset, Width::Half);
+        let mask = if plan.offset.is_multiple_of(2) { mask } else { self.aligned_lanes(lanes, mask, 2) };
         let Atomic { op, value, comparator, wide, lock, sequential } = atomic;
         let inst = self.builder.emit(InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask });
         self.builder.kernel.results[inst].first().copied()
     }
 
     /// The low and the high words of the old values. A 64-bit access is in bounds if its second word is.
-    fn wide_atomic_at(&mut self, region: MemoryRegion, offset: &Offset, atomic: Atomic) -> Option<[Value; 2]> {
+    fn wide_atomic_at(&mut self, region: MemoryRegion, plan: &AccessPlan, atomic: Atomic) -> Option<[Value; 2]> {
         let four = self.builder.s64(4);
         let len = self.builder.wide(crate::simd::WideOp::SubSat, &[region.len, four]);
-        let target = self.target(MemoryRegion { len, ..region }, offset);
+        let target = self.target(MemoryRegion { len, ..region }, plan);
         let (lanes, mask) = self.lanes_of_target(target);
-        let mask = if offset.is_aligned() { mask } else { self.aligned_lanes(lanes, mask, 4) };
+        let mask = if plan.offset.is_aligned() { mask } else { self.aligned_lanes(lanes, mask, 4) };
         let Atomic { op, value, comparator, wide, lock, sequential } = atomic;
         let inst = self.builder.emit(InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask });
         match self.builder.kernel.results[inst][..] {
@@ -188,9 +168,9 @@ impl Widen<'_> {
     }
 
     /// An atomic on push constants, which are read-only: can only be a load.
-    fn read_only(&mut self, place: &Place, op: AtomicOp) -> Option<Value> {
-        let (region, offset) = self.place_of(place);
-        let target = self.target(region, &offset);
+    fn read_only(&mut self, place: &Place, plan: &AccessPlan, op: AtomicOp) -> Option<Value> {
+        let region = self.region_of_place(place);
+        let target = self.target(region, plan);
         (op != AtomicOp::Store).then(|| self.load_target(target, ir::Type::F32))
     }
 

@@ -1,18 +1,20 @@
-//! Atomic reduction: atomics with unused results at one uniform address, as in `atomicAdd(sum, x)`. Each lane accumulates
-//! its operands in a register over all subgroups; one atomic per workgroup follows the subgroup loop.
+//! Atomic reduction: atomics with unused results at one uniform address, as in `atomicAdd(sum, x)`. Each lane
+//! accumulates its operands in a register over all subgroups; one atomic per workgroup follows the subgroup loop.
 //!
-//! This is not observable: invocations of a workgroup run in any order, and a relaxed atomic may take effect at any time
-//! between the operations that order it. So the kernel must have none of these: barriers, fences, other accesses to memory
-//! that other workgroups write. Several atomics are reduced all or none, and only outside of loops: then the order in which
-//! each invocation executes them is also the order of the reduced atomics.
+//! This is not observable: invocations of a workgroup run in any order, and a relaxed atomic may take effect at any
+//! time between the operations that order it. So the kernel must have none of these: barriers, fences, other accesses
+//! to memory that other workgroups write. Several atomics are reduced all or none, and only outside of loops: then the
+//! order in which each invocation executes them is also the order of the reduced atomics.
 
 use cranelift_entity::EntitySet;
 
+use super::access::pattern::Offset;
+use super::access::plan::AccessPlans;
 use super::access::target::Target;
 use super::atomic::is_wide;
 use super::{LANES, Type, Value, Widen};
-use crate::analysis::Shape;
-use crate::ir::{self, AtomicOp, BindingKind, InstData as Scalar, Op, Place, Semantics, ValueDef};
+use crate::analysis::{Shape, Uniformity};
+use crate::ir::{self, AtomicOp, BindingKind, InstData as Scalar, Kernel, Op, Place, Semantics, ValueDef};
 use crate::simd::builder::ALL;
 use crate::simd::ssa::{Unwritten, Variable};
 use crate::simd::{Address, InstData};
@@ -48,80 +50,77 @@ fn operation(op: AtomicOp) -> Option<(Op, u32)> {
     })
 }
 
-impl Widen<'_> {
-    /// Finds the atomics of the kernel that may be executed after the last subgroup: all or none.
-    pub(super) fn find_reducible_atomics(&mut self) {
-        let kernel = self.kernel;
-        let invocations = kernel.invocations();
-        if invocations <= LANES || !invocations.is_multiple_of(LANES) {
-            return;
-        }
-        let (mut found, mut in_loop, mut constant) = (EntitySet::new(), false, true);
-        let mut unused = EntitySet::new();
-        for &block in &kernel.layout {
-            for &inst in &kernel.blocks[block].insts {
-                match &kernel.insts[inst] {
-                    data @ Scalar::Atomic { .. } if self.is_reducible(data) => {
-                        found.insert(inst);
-                        kernel.results[inst].into_iter().for_each(|result| _ = unused.insert(result));
-                        in_loop |= self.uniformity.loops.of(block).is_some();
-                        constant &= self.has_constant_address(data);
-                    }
-                    Scalar::Load { place, .. } if self.is_constant(place) => {}
-                    Scalar::Load { place: Place::Variable { .. }, .. }
-                    | Scalar::Store { place: Place::Variable { .. }, .. } => {}
-                    Scalar::Load { .. }
-                    | Scalar::Store { .. }
-                    | Scalar::Atomic { .. }
-                    | Scalar::Image { .. }
-                    | Scalar::Barrier { .. }
-                    | Scalar::Fence { .. }
-                    | Scalar::Print { .. } => return,
-                    _ => {}
+/// Finds the atomics of the kernel that may be executed after the last subgroup: all or none.
+pub(super) fn reducible_atomics(
+    kernel: &Kernel,
+    uniformity: &Uniformity,
+    accesses: &AccessPlans,
+) -> EntitySet<ir::Inst> {
+    let invocations = kernel.invocations();
+    if invocations <= LANES || !invocations.is_multiple_of(LANES) {
+        return EntitySet::new();
+    }
+    let (mut found, mut in_loop, mut constant) = (EntitySet::new(), false, true);
+    let mut unused = EntitySet::new();
+    for &block in &kernel.layout {
+        for &inst in &kernel.blocks[block].insts {
+            match &kernel.insts[inst] {
+                data @ Scalar::Atomic { .. } if is_reducible(data) => {
+                    found.insert(inst);
+                    kernel.results[inst].into_iter().for_each(|result| _ = unused.insert(result));
+                    in_loop |= uniformity.loops.of(block).is_some();
+                    constant &= has_constant_address(kernel, data, &accesses.at(inst).offset);
                 }
+                Scalar::Load { place, .. } if is_constant(kernel, place) => {}
+                Scalar::Load { place: Place::Variable { .. }, .. }
+                | Scalar::Store { place: Place::Variable { .. }, .. } => {}
+                Scalar::Load { .. }
+                | Scalar::Store { .. }
+                | Scalar::Atomic { .. }
+                | Scalar::Image { .. }
+                | Scalar::Barrier { .. }
+                | Scalar::Fence { .. }
+                | Scalar::Print { .. } => return EntitySet::new(),
+                _ => {}
             }
         }
-        let atomics = found.keys().count();
-        if atomics == 0 || atomics > 1 && (in_loop || !constant) {
-            return;
-        }
-        let mut used = false;
-        for &block in &kernel.layout {
-            for &inst in &kernel.blocks[block].insts {
-                kernel.insts[inst].for_each_use(|value| used |= unused.contains(value));
-            }
-        }
-        if !used {
-            self.reducible_atomics = found;
+    }
+    let atomics = found.keys().count();
+    if atomics == 0 || atomics > 1 && (in_loop || !constant) {
+        return EntitySet::new();
+    }
+    let mut used = false;
+    for &block in &kernel.layout {
+        for &inst in &kernel.blocks[block].insts {
+            kernel.insts[inst].for_each_use(|value| used |= unused.contains(value));
         }
     }
+    if used { EntitySet::new() } else { found }
+}
 
-    fn is_reducible(&self, data: &Scalar) -> bool {
-        let Scalar::Atomic { op, place, wide: None, semantics, .. } = data else { return false };
-        matches!(place, Place::Buffer { .. }) && semantics.0 & !STORAGE_CLASSES.0 == 0 && operation(*op).is_some()
-    }
+fn is_reducible(data: &Scalar) -> bool {
+    let Scalar::Atomic { op, place, wide: None, semantics, .. } = data else { return false };
+    matches!(place, Place::Buffer { .. }) && semantics.0 & !STORAGE_CLASSES.0 == 0 && operation(*op).is_some()
+}
 
-    /// Whether an atomic has a constant address: then [`Widen::reduce_atomic`] succeeds.
-    fn has_constant_address(&self, data: &Scalar) -> bool {
-        let Scalar::Atomic { place: Place::Buffer { buffer, offset, .. }, .. } = *data else { return false };
-        let ValueDef::Result { inst, .. } = self.kernel.values[buffer] else { return false };
-        let Scalar::Buffer { index, .. } = self.kernel.insts[inst] else { return false };
-        let offset = self.offset(offset);
-        self.kernel.constant(index).is_some()
-            && offset.uniform.is_empty()
-            && offset.lanes.is_empty()
-            && offset.is_aligned()
-    }
+/// Whether an atomic has a constant address: then [`Widen::reduce_atomic`] succeeds.
+fn has_constant_address(kernel: &Kernel, data: &Scalar, offset: &Offset) -> bool {
+    let Scalar::Atomic { place: Place::Buffer { buffer, .. }, .. } = *data else { return false };
+    let ValueDef::Result { inst, .. } = kernel.values[buffer] else { return false };
+    let Scalar::Buffer { index, .. } = kernel.insts[inst] else { return false };
+    kernel.constant(index).is_some() && offset.uniform.is_empty() && offset.lanes.is_empty() && offset.is_aligned()
+}
 
-    /// Whether a place is declared read-only, so that no shader writes it while the kernel runs.
-    fn is_constant(&self, place: &Place) -> bool {
-        let Place::Buffer { buffer, .. } = *place else { return matches!(place, Place::Push { .. }) };
-        let ValueDef::Result { inst, .. } = self.kernel.values[buffer] else { return false };
-        let Scalar::Buffer { binding, .. } = self.kernel.insts[inst] else { return false };
-        let data = &self.kernel.bindings[binding];
-        data.read_only || data.kind == BindingKind::UniformBuffer
-    }
+/// Whether a place is declared read-only, so that no shader writes it while the kernel runs.
+fn is_constant(kernel: &Kernel, place: &Place) -> bool {
+    let Place::Buffer { buffer, .. } = *place else { return matches!(place, Place::Push { .. }) };
+    let ValueDef::Result { inst, .. } = kernel.values[buffer] else { return false };
+    let Scalar::Buffer { binding, .. } = kernel.insts[inst] else { return false };
+    let data = &kernel.bindings[binding];
+    data.read_only || data.kind == BindingKind::UniformBuffer
+}
 
+impl Widen<'_> {
     /// Accumulates the operands of an atomic in registers if it is reducible and its address is the same for the whole
     /// workgroup.
     pub(super) fn reduce_atomic(&mut self, inst: ir::Inst) -> bool {
@@ -129,18 +128,19 @@ impl Widen<'_> {
             return false;
         };
         let (Some(start), Some((step, identity)), true) =
-            (self.subgroup.start, operation(op), self.reducible_atomics.contains(inst))
+            (self.subgroup.start, operation(op), self.plans.reducible_atomics.contains(inst))
         else {
             return false;
         };
         if matches!(*place, Place::Buffer { buffer, .. } if self.shape(buffer) != Shape::Uniform) {
             return false;
         }
-        let (region, offset) = self.place_of(place);
-        if !offset.lanes.is_empty() || !offset.is_aligned() {
+        let region = self.region_of_place(place);
+        let plan = self.plans.accesses.at(inst);
+        if !plan.offset.lanes.is_empty() || !plan.offset.is_aligned() {
             return false;
         }
-        let Target::Word(address) = self.target(region, &offset) else { return false };
+        let Target::Word(address) = self.target(region, plan) else { return false };
         let mut operands = [address.base].into_iter().chain(address.index.into_iter().flat_map(|(at, end)| [at, end]));
         if !operands.all(|operand| self.builder.is_workgroups(operand)) {
             return false;
@@ -169,8 +169,8 @@ impl Widen<'_> {
         self.reductions.iter().map(|found| self.builder.read(found.lanes, block)).collect()
     }
 
-    /// Emits the reduced atomics after the last subgroup. Lanes with the identity are masked off: they have no effect, and
-    /// the atomic may never have been reached.
+    /// Emits the reduced atomics after the last subgroup. Lanes with the identity are masked off: they have no effect,
+    /// and the atomic may never have been reached.
     pub(super) fn emit_reduced_atomics(&mut self, totals: &[Value]) {
         if totals.is_empty() {
             return;

@@ -5,7 +5,7 @@
 
 use cranelift_entity::EntitySet;
 
-use super::access::address::Term;
+use super::access::pattern::{Offset, Term};
 use super::image::ROW;
 use super::{Type, Value, Widen};
 use crate::analysis::{LaneOffsetTable, Shape};
@@ -47,7 +47,7 @@ impl Widen<'_> {
         }
         let operands = [low, high].map(|word| self.vector(word));
         let found = self.call(Routine::BufferAt, &operands, 2);
-        self.address_offsets.insert(result, found[1]);
+        self.cache.address_offsets.insert(result, found[1]);
         self.define_as(result, found[0]);
     }
 
@@ -75,7 +75,7 @@ impl Widen<'_> {
         let is_uniform = self.are_uniform(address);
         let is_looked_up = self.is_looked_up(buffer, address);
         if self.shape(buffer) != Shape::Uniform {
-            if let Some(&offset) = self.address_offsets.get(&buffer).filter(|_| is_looked_up) {
+            if let Some(&offset) = self.cache.address_offsets.get(&buffer).filter(|_| is_looked_up) {
                 return self.define_as(result, offset);
             }
             let address = address.map(|word| self.vector(word));
@@ -140,15 +140,14 @@ impl Widen<'_> {
     }
 
     /// `reaches`: a conservative in-bounds predicate: true only if all active lanes access one buffer in bounds.
-    pub(super) fn reaches(&mut self, result: ir::Value, buffer: ir::Value, offset: ir::Value) {
+    pub(super) fn reaches(&mut self, result: ir::Value, buffer: ir::Value, offset: &Offset) {
         if self.shape(buffer) != Shape::Uniform {
             let no = self.builder.constant(Type::S1, 0);
             return self.define_as(result, no);
         }
         let buffer = self.scalar(buffer);
         let region = self.descriptor(buffer);
-        let offset = self.offset(offset);
-        let skip = self.uniform_part(&offset);
+        let skip = self.uniform_part(offset);
         if offset.lanes.is_empty() {
             let inside = self.builder.wide(WideOp::Lt, &[skip, region.len]);
             return self.define_as(result, inside);

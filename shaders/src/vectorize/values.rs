@@ -2,8 +2,8 @@
 //! value, or one element per lane.
 
 use super::{Form, Type, Value, Widen};
-use crate::analysis::Shape;
-use crate::ir::{self, InstData as Scalar, Op};
+use crate::analysis::{BlockShapes, Shape};
+use crate::ir::{self, Op};
 use crate::simd::InstData;
 use crate::simd::ssa::{Unwritten, Variable, Writers};
 
@@ -19,63 +19,9 @@ pub(super) fn type_of(ty: ir::Type, shape: Shape) -> Type {
 }
 
 impl Widen<'_> {
-    /// Finds the values that are used outside the block that defines them.
-    pub(super) fn find_cross_block(&mut self) {
-        let kernel = self.kernel;
-        for &block in &kernel.layout {
-            self.block = block;
-            for &inst in &kernel.blocks[block].insts {
-                kernel.insts[inst].for_each_use(|value| self.note_use(value));
-                if let Some(&below) = self.serial.below.get(&inst) {
-                    self.note_use(below);
-                }
-                // An access is translated from the terms of its offset, which other blocks may define.
-                if let Scalar::Load { place, .. } | Scalar::Store { place, .. } | Scalar::Atomic { place, .. } =
-                    &kernel.insts[inst]
-                {
-                    let offset = self.offset(place.offset());
-                    offset.uniform.iter().chain(&offset.lanes).for_each(|term| self.note_use(term.value));
-                    self.uses_of_strides(&offset).into_iter().for_each(|value| self.note_use(value));
-                    if let Some(clamped) = self.clamped(&offset) {
-                        clamped.uses().for_each(|value| self.note_use(value));
-                    }
-                    if let Some(segments) = self.segmented(&offset) {
-                        segments.uses().for_each(|value| self.note_use(value));
-                    }
-                }
-                if let Scalar::Reaches { offset, .. } = kernel.insts[inst] {
-                    let offset = self.offset(offset);
-                    offset.uniform.iter().chain(&offset.lanes).for_each(|term| self.note_use(term.value));
-                }
-            }
-        }
-    }
-
-    fn note_use(&mut self, value: ir::Value) {
-        let block = self.block;
-        if self.uniformity.defining_block(value) == Some(block) {
-            return;
-        }
-        self.cross_block.insert(value);
-        if self.uniformity.is_temporally_divergent(value, block) {
-            let ty = type_of(self.kernel.ty(value), Shape::Varying);
-            let variables = &mut self.builder.variables;
-            self.live_outs.entry(value).or_insert_with(|| variables.declare(ty, Unwritten::Undef));
-            self.note_exited_loop(value);
-        }
-    }
-
-    /// Notes the outermost divergent loop that contains the value's definition but not the current block.
-    fn note_exited_loop(&mut self, value: ir::Value) {
-        let (loops, linearization) = (&self.uniformity.loops, &self.uniformity.linearization);
-        let around = |block| std::iter::successors(loops.of(block), |&number| loops.all[number].parent);
-        let Some(definition) = self.uniformity.defining_block(value) else { return };
-        let exited = around(definition).take_while(|&number| !loops.contains(number, self.block));
-        if let Some(outermost) = exited.filter(|&number| linearization.is_divergent(number)).last() {
-            let noted = self.exited_loops.entry(value).or_insert(outermost);
-            // Outer loops have smaller numbers.
-            *noted = outermost.min(*noted);
-        }
+    /// The shapes of values in the current block.
+    pub(super) fn shapes(&self) -> BlockShapes<'_> {
+        BlockShapes { kernel: self.kernel, uniformity: self.uniformity, block: self.block }
     }
 
     /// The shape of a value where it is used now.
@@ -99,8 +45,8 @@ impl Widen<'_> {
             self.forms[value] = Some(Form::Outer(to));
             return;
         }
-        self.local.insert(value, to);
-        if self.cross_block.contains(value) {
+        self.cache.local.insert(value, to);
+        if self.plans.cross_block.contains(value) {
             let variable = self.variable(value);
             let within = self.uniformity.loops.of(self.block);
             self.builder.variables.write_only(self.builder.current(), variable, to, within);
@@ -109,7 +55,7 @@ impl Widen<'_> {
 
     /// Whether a result of the current block has its SIMD form already.
     pub(super) fn is_defined(&self, value: ir::Value) -> bool {
-        self.local.contains_key(&value) || matches!(self.forms[value], Some(Form::Outer(_)))
+        self.cache.local.contains_key(&value) || matches!(self.forms[value], Some(Form::Outer(_)))
     }
 
     fn is_param(&self, value: ir::Value, block: ir::Block) -> bool {
@@ -155,7 +101,7 @@ impl Widen<'_> {
         {
             return self.builder.read(live_out, block);
         }
-        if let Some(&local) = self.local.get(&value) {
+        if let Some(&local) = self.cache.local.get(&value) {
             return local;
         }
         match self.forms[value] {

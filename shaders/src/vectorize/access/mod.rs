@@ -1,54 +1,46 @@
-//! Loads and stores. The addressing forms, cheapest first; `target` chooses between the first, second and last:
+//! Loads and stores.
 //!
-//! - one word for all lanes (uniform address);
-//! - a *row*: one contiguous (unit-stride) masked access of 16 words, lane `l` at word `index + l`;
-//! - `interleave`, `strided`: interleave groups of loads or stores of the same elements at a constant stride;
-//! - `segments`: 2-D blocked accesses, a few contiguous segments with a symbolic step between them;
-//! - `coalescing`: constant offsets per lane, a few rows and shuffles;
-//! - `clamped`: clamp-to-edge accesses, a row and a permutation;
-//! - a gather or scatter, which costs about as much as 12 rows.
-//!
-//! `subword` handles 8- and 16-bit accesses, `address` decomposes offsets.
+//! `plan` decides once per kernel how each access is done: `pattern` and `segments` classify the words that the lanes
+//! have, `interleave` finds groups of accesses that are done together, and `cost` chooses. Then `emit` and
+//! `emit_groups` emit the code, `target` and `bounds` its addresses and bounds checks; `subword` handles 8- and 16-bit
+//! accesses, and `waterfall` accesses whose buffer differs between lanes.
 
-pub(super) mod address;
-mod clamped;
-pub(super) mod coalescing;
-pub(super) mod interleave;
+pub(super) mod bounds;
+mod cost;
+mod emit;
+mod emit_groups;
+mod interleave;
+pub(super) mod pattern;
+pub(super) mod plan;
 mod segments;
-mod strided;
 mod subword;
 pub(super) mod target;
+mod waterfall;
 
-use self::address::{MemoryRegion, Offset};
-use self::coalescing::covering_rows;
-use self::interleave::GroupPlan;
+use self::bounds::MemoryRegion;
+use self::interleave::is_private;
+use self::plan::{AccessPlan, GroupRole};
 use self::target::Target;
 use super::{Type, Value, Widen};
 use crate::analysis::Shape;
-use crate::ir::{self, InstData as Scalar, Op, Place, VariableSpace, Width};
+use crate::ir::{self, InstData as Scalar, Op, Place, Width};
 use crate::simd::{InstData, WideOp};
 
 impl Widen<'_> {
     /// Translates the instructions of a scalar block.
     pub(super) fn translate(&mut self, block: ir::Block) {
-        let kernel = self.kernel;
-        let plans = self.plan_groups(block);
+        let (kernel, accesses) = (self.kernel, &self.plans.accesses);
         for &inst in &kernel.blocks[block].insts {
             let (data, result) = (&kernel.insts[inst], kernel.results[inst]);
-            self.index_bound = self.serial.below.get(&inst).copied();
-            match plans.at(inst) {
+            match accesses.role(inst) {
                 None => {}
-                Some(GroupPlan::NonLeader) => continue,
-                Some(GroupPlan::Load(group)) => {
-                    self.load_group(&plans, group);
-                    continue;
-                }
-                Some(GroupPlan::Store(group)) => {
-                    self.store_group(&plans, group);
+                Some(GroupRole::Member) => continue,
+                Some(GroupRole::Leader(group)) => {
+                    self.access_group(group);
                     continue;
                 }
             }
-            let is_done = result.is_some_and(|result| self.samples.early.contains(&result));
+            let is_done = result.is_some_and(|result| self.cache.samples.early.contains(&result));
             if is_done || self.computes(result, data) {
                 continue;
             }
@@ -67,16 +59,26 @@ impl Widen<'_> {
                 (Scalar::BufferOffset { buffer, low, high }, Some(result)) => {
                     self.buffer_offset(result, *buffer, [*low, *high]);
                 }
-                (Scalar::Reaches { buffer, offset }, Some(result)) => self.reaches(result, *buffer, *offset),
+                (Scalar::Reaches { buffer, .. }, Some(result)) => {
+                    self.reaches(result, *buffer, &accesses.at(inst).offset)
+                }
                 (Scalar::ImageField { image, field }, Some(result)) => self.image_field(result, *image, *field),
                 (Scalar::Image { .. }, _) => self.image(block, inst),
-                (Scalar::Load { ty, width: Width::Word, place, .. }, Some(result)) => self.load(result, *ty, place),
-                (Scalar::Load { width, place, .. }, Some(result)) => self.load_subword(result, *width, place),
-                (Scalar::Store { width: Width::Word, place, value, .. }, _) => self.store(place, *value),
-                (Scalar::Store { width, place, value, .. }, _) => self.store_subword(*width, place, *value),
+                (Scalar::Load { ty, width: Width::Word, place, .. }, Some(result)) => {
+                    self.load(result, *ty, place, accesses.at(inst))
+                }
+                (Scalar::Load { width, place, .. }, Some(result)) => {
+                    self.load_subword(result, *width, place, accesses.at(inst))
+                }
+                (Scalar::Store { width: Width::Word, place, value, .. }, _) => {
+                    self.store(place, *value, accesses.at(inst))
+                }
+                (Scalar::Store { width, place, value, .. }, _) => {
+                    self.store_subword(*width, place, accesses.at(inst), *value)
+                }
                 (Scalar::Atomic { .. }, _) => {
                     if !self.reduce_atomic(inst) {
-                        self.atomic(result, data);
+                        self.atomic(result, data, accesses.at(inst));
                     }
                 }
                 (Scalar::Clock { .. }, Some(result)) => self.clock(result),
@@ -95,12 +97,12 @@ impl Widen<'_> {
 
     /// Whether the result of an `element` is used as a number, not only as an offset that is decomposed.
     fn is_number(&self, value: ir::Value) -> bool {
-        self.numbers.contains(value)
+        self.plans.numbers.contains(value)
     }
 
     /// `buffer`: the number of the descriptor, `u32::MAX` if the index is out of bounds.
     fn buffer(&mut self, result: ir::Value, binding: ir::Binding, index: ir::Value) {
-        let (first, count) = (self.descriptors[binding], self.kernel.bindings[binding].count);
+        let (first, count) = (self.plans.layout.descriptors[binding], self.kernel.bindings[binding].count);
         if let Some(bits) = self.kernel.constant(index) {
             let number = if bits < u64::from(count) { first + bits as u32 } else { u32::MAX };
             let number = self.builder.s32(number);
@@ -141,154 +143,57 @@ impl Widen<'_> {
         MemoryRegion { base, len }
     }
 
-    /// Waterfall loop over a buffer operand that differs between lanes. Each iteration takes the buffer of the first
-    /// remaining lane and runs `each` with the descriptor's number and the mask of the lanes with that buffer. The results
-    /// of type `ty` are merged by mask.
-    pub(super) fn for_each_buffer(
-        &mut self,
-        buffer: ir::Value,
-        ty: Option<Type>,
-        mut each: impl FnMut(&mut Self, Value, Value) -> Option<Value>,
-    ) -> Option<Value> {
-        use crate::simd::dominance::Extent;
-        use crate::simd::ssa::Unwritten;
-        let numbers = self.vector(buffer);
-        let rest = self.builder.variables.declare(Type::Mask, Unwritten::Empty);
-        let found = ty.map(|ty| self.builder.variables.declare(ty, Unwritten::Undef));
-        let [top, body, end] = std::array::from_fn(|_| self.builder.create_block());
-        self.builder.variables.write(self.builder.current(), rest, self.exec);
-        if let (Some(found), Some(ty)) = (found, ty) {
-            let undef = self.builder.emit_one(InstData::Undef { ty });
-            self.builder.variables.write(self.builder.current(), found, undef);
+    fn load(&mut self, result: ir::Value, ty: ir::Type, place: &Place, plan: &AccessPlan) {
+        let is_small = self.plans.is_small_kernel || self.plans.address_words.contains(result);
+        // A waterfall loop merges vectors.
+        let ty = if self.divergent_buffer(place).is_some() { ir::Type::F32 } else { ty };
+        let value = self.for_each_region(place, plan, Some(Type::V32), |widen, region| match *place {
+            Place::Variable { variable, .. } if widen.is_private(variable) => {
+                let target = widen.private(variable, &plan.offset);
+                Some(widen.load_target(target, ty))
+            }
+            // Push constants are constant during a dispatch: loaded once, before the loops over subgroups and
+            // workgroups, where that saves time.
+            Place::Push { .. } if ty == ir::Type::I32 && plan.offset.lanes.is_empty() && is_small => {
+                let address = widen.word(region, plan);
+                Some(widen.builder.emit_one(InstData::Load { ty: Type::S32, address }))
+            }
+            _ => Some(widen.load_from(region, plan, ty)),
+        });
+        if let Some(value) = value {
+            self.define_as(result, value);
         }
-        // The callers have read the values that the body uses in this block, which dominates the body.
-        self.builder.jump(top);
-        self.builder.switch_to(top);
-        self.builder.variables.dominance.open_loop(top, Extent::Within);
-        self.note_exec();
-        let left = self.builder.read(rest, top);
-        let any = self.builder.emit_value(InstData::Any { mask: left });
-        self.builder.branch(any, body, end);
-        self.builder.switch_to(body);
-        self.builder.seal(body);
-        self.note_exec();
-        let lane = self.builder.emit_value(InstData::FirstLane { mask: left });
-        let number = self.builder.emit_value(InstData::Extract { vector: numbers, lane });
-        let same = self.builder.splat(number);
-        let same = self.builder.pure(Op::IEq, &[numbers, same]);
-        let lanes = self.builder.and(left, same);
-        let exec = std::mem::replace(&mut self.exec, lanes);
-        let result = each(self, number, lanes);
-        self.exec = exec;
-        let last = self.builder.current();
-        if let (Some(found), Some(result)) = (found, result) {
-            let before = self.builder.read(found, last);
-            let after = self.builder.select(lanes, result, before);
-            self.builder.variables.write(last, found, after);
-        }
-        let after = self.builder.and_not(left, same);
-        self.builder.variables.write(last, rest, after);
-        self.builder.jump(top);
-        self.builder.seal(top);
-        self.builder.variables.dominance.close_loop();
-        self.builder.switch_to(end);
-        self.builder.seal(end);
-        self.note_exec();
-        found.map(|found| self.builder.read(found, end))
     }
 
-    fn load(&mut self, result: ir::Value, ty: ir::Type, place: &Place) {
-        if let Place::Buffer { buffer, offset, .. } = *place
-            && self.shape(buffer) != Shape::Uniform
-        {
-            let offset = self.offset(offset);
-            self.prepare_terms(&offset);
-            let value = self.for_each_buffer(buffer, Some(Type::V32), |widen, number, _| {
-                let region = widen.descriptor(number);
-                let value = widen.load_from(region, &offset, ir::Type::F32);
-                Some(widen.in_lanes(value))
-            });
-            if let Some(value) = value {
-                self.define_as(result, value);
-            }
-            return;
-        }
-        let (region, offset) = self.place_of(place);
-        let value = match place {
-            Place::Variable { variable, .. } if self.is_private(*variable) => {
-                let target = self.private(*variable, &offset);
-                self.load_target(target, ty)
-            }
-            // Push constants are constant during a dispatch: loaded once, before the loops over subgroups and workgroups,
-            // where that saves time.
-            Place::Push { .. }
-                if ty == ir::Type::I32
-                    && offset.lanes.is_empty()
-                    && (self.is_small_kernel || self.address_words.contains(result)) =>
-            {
-                let address = self.word(region, &offset);
-                self.builder.emit_one(InstData::Load { ty: Type::S32, address })
-            }
-            _ => match self.load_segments(region, &offset) {
-                Some(value) => value,
-                None => self.load_from(region, &offset, ty),
-            },
-        };
-        self.define_as(result, value);
-    }
-
-    fn store(&mut self, place: &Place, value: ir::Value) {
-        if let Place::Buffer { buffer, offset, .. } = *place
-            && self.shape(buffer) != Shape::Uniform
-        {
-            let offset = self.offset(offset);
-            self.prepare_terms(&offset);
+    fn store(&mut self, place: &Place, value: ir::Value, plan: &AccessPlan) {
+        if self.divergent_buffer(place).is_some() {
+            self.prepare_terms(&plan.offset);
             let stored = self.vector(value);
-            self.for_each_buffer(buffer, None, |widen, number, _| {
-                let region = widen.descriptor(number);
-                let target = widen.target(region, &offset);
+            self.for_each_region(place, plan, None, |widen, region| {
+                let target = widen.target(region, plan);
                 widen.store_target(target, stored);
                 None
             });
             return;
         }
-        let (region, offset) = self.place_of(place);
-        let target = match place {
-            Place::Push { .. } => return,
-            Place::Variable { variable, .. } if self.is_private(*variable) => self.private(*variable, &offset),
-            _ if self.all_lanes_active() && self.try_store_coalesced(region, &offset, value) => return,
-            _ if self.store_segments(region, &offset, value) => return,
-            _ => self.target(region, &offset),
-        };
-        let value = match target {
-            Target::Word(_) => {
-                let kept = self.get(value);
-                if self.shape(value) == Shape::Uniform { kept } else { self.vector(value) }
+        let region = self.region_of_place(place);
+        match *place {
+            Place::Push { .. } => {}
+            Place::Variable { variable, .. } if self.is_private(variable) => {
+                let target = self.private(variable, &plan.offset);
+                self.store_value(target, value);
             }
+            _ => self.store_to(region, plan, value),
+        }
+    }
+
+    /// Stores a value in the form that the target needs.
+    fn store_value(&mut self, target: Target, value: ir::Value) {
+        let value = match target {
+            Target::Word(_) if self.shape(value) == Shape::Uniform => self.get(value),
             _ => self.vector(value),
         };
         self.store_target(target, value);
-    }
-
-    /// Stores words at constant offsets per lane as a few rows, if that is profitable.
-    fn try_store_coalesced(&mut self, region: MemoryRegion, offset: &Offset, value: ir::Value) -> bool {
-        let Some(constants) = self.lane_constants(offset) else { return false };
-        let words = constants.words(0);
-        let rows = covering_rows(words);
-        let profitable = Self::rows_are_profitable(&rows, 1);
-        if profitable {
-            let value = self.vector(value);
-            let at = self.coalesced_start(region, offset, &constants);
-            self.store_coalesced(at, &rows, &[words], &[value]);
-        }
-        profitable
-    }
-
-    /// Reads the values of an offset's terms in the block before a waterfall loop that uses them.
-    pub(super) fn prepare_terms(&mut self, offset: &Offset) {
-        for term in offset.uniform.iter().chain(&offset.lanes) {
-            self.get(term.value);
-        }
     }
 
     pub(super) fn in_lanes(&mut self, value: Value) -> Value {
@@ -296,23 +201,7 @@ impl Widen<'_> {
     }
 
     pub(super) fn is_private(&self, variable: ir::Variable) -> bool {
-        self.kernel.variables[variable].space == VariableSpace::Private
-    }
-
-    fn load_from(&mut self, region: MemoryRegion, offset: &Offset, ty: ir::Type) -> Value {
-        if let Some(constants) = self.lane_constants(offset) {
-            let words = constants.words(0);
-            let rows = covering_rows(words);
-            if Self::rows_are_profitable(&rows, 1) {
-                let at = self.coalesced_start(region, offset, &constants);
-                return self.load_coalesced(at, &rows, &[words])[0];
-            }
-        }
-        if let Some(clamped) = self.clamped(offset) {
-            return self.load_clamped(region, offset, &clamped);
-        }
-        let target = self.target(region, offset);
-        self.load_target(target, ty)
+        is_private(self.kernel, variable)
     }
 
     pub(super) fn load_target(&mut self, target: Target, ty: ir::Type) -> Value {

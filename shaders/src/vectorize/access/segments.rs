@@ -1,175 +1,118 @@
-//! Words that lanes have in strips: in each strip next to each other or the same one, and the strips a distance apart that only
-//! the running kernel knows. So are the 8 x 2 invocations of a subgroup of 8 x 8, when they take `image[y * width + x]`.
+//! Segments: lanes whose words are contiguous, or one word, within a segment, at a step between segments that only the
+//! running kernel knows. So are the 8 x 2 invocations of a subgroup of 8 x 8 that access `image[y * width + x]`.
 //!
-//! Each strip is a row of its own, of which its lanes count. A gather or a scatter takes as long as a dozen rows.
+//! Each segment is a row of its own, of which its lanes count.
 
 use smallvec::SmallVec;
 
-use super::address::{MemoryRegion, Offset};
-use super::coalescing::{CoveringRows, LaneWords, covering_rows};
-use crate::analysis::{LaneOffsetTable, Shape};
-use crate::ir::{self, InstData as Scalar, Op, ValueDef, Width};
-use crate::simd::{Address, InstData, LANES, Row, Segments};
-use crate::vectorize::{Type, Value, Widen};
+use super::pattern::{CoveringRows, Offset, covering_rows};
+use crate::analysis::{BlockShapes, LaneAffine, LaneConstants};
+use crate::ir;
+use crate::simd::LANES;
 
-/// Strips of an access, and rows that they are loaded with, at most.
+/// Segments of an access.
 const MAX_SEGMENTS: usize = 4;
-const MAX_ROWS: usize = 6;
 
-/// Sums and products that are followed.
-const MAX_SUM_DEPTH: usize = 4;
+/// Rows of one segment.
+const MAX_ROWS: usize = 2;
 
-/// A number in each lane, modulo 2³²: the sum of what lanes share, of a constant of each lane, and of constants of each lane
-/// times values that lanes share.
-struct LaneSum {
-    shared: SmallVec<[SharedTerm; 3]>,
-    lanes: LaneWords,
-    steps: SmallVec<[(ir::Value, LaneWords); 1]>,
+/// Indices in segments of equal length, at one step from segment to segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct EqualSegments {
+    pub(super) index: LaneAffine,
+    pub(super) lanes: usize,
 }
 
-/// What lanes share.
-#[derive(Clone, Copy)]
-enum SharedTerm {
-    /// A uniform value, or the base of a pattern.
-    Base(ir::Value),
-    /// The base of the first times the second, which is uniform.
-    Product(ir::Value, ir::Value),
-}
-
-/// Numbers in strips of equal length, equal distances from each other.
-pub(in crate::vectorize) struct EqualSegments {
-    sum: LaneSum,
-    lanes: usize,
-}
-
-impl EqualSegments {
-    /// The values that the numbers are found with.
-    pub(in crate::vectorize) fn uses(&self) -> impl Iterator<Item = ir::Value> {
-        self.sum.uses()
-    }
-
-    pub(in crate::vectorize) fn lanes(&self) -> u8 {
-        self.lanes as u8
-    }
-
-    /// Whether only the running kernel knows how far strips are from each other.
-    pub(in crate::vectorize) fn has_symbolic_step(&self) -> bool {
-        !self.sum.steps.is_empty()
-    }
-}
-
-/// An access in strips.
+/// An access in segments.
+#[derive(Clone, Debug)]
 pub(in crate::vectorize) struct SegmentedAccess {
-    /// The terms of the offset that lanes differ in, with their strides; all but one are the same within a strip.
-    sums: SmallVec<[(LaneSum, u32); 2]>,
+    /// The terms of the offset that lanes differ in, with their strides; all but one are the same within a segment.
+    pub(super) indices: SmallVec<[(LaneAffine, u32); 2]>,
     /// The one that counts words.
-    row: usize,
-    segments: SmallVec<[Segment; MAX_SEGMENTS]>,
+    pub(super) row: usize,
+    pub(super) segments: SmallVec<[Segment; MAX_SEGMENTS]>,
+    /// Lanes whose words are contiguous, by the first of them, in order, for stores; none if they are many.
+    pub(super) runs: SmallVec<[(usize, u64); MAX_SEGMENTS]>,
 }
 
-/// Lanes that are together.
-struct Segment {
-    mask: u64,
+/// Lanes with the same symbolic part.
+#[derive(Clone, Debug)]
+pub(super) struct Segment {
+    pub(super) mask: u64,
     /// The lowest lane.
-    first: usize,
-    form: SegmentForm,
+    pub(super) first: usize,
+    pub(super) form: SegmentForm,
 }
 
-/// Which words the lanes of a strip have, from the word of the first lane on.
-enum SegmentForm {
-    /// The lane's number is the word's, but for a constant.
+/// Which words the lanes of a segment have, from the word of the first lane on.
+#[derive(Clone, Debug)]
+pub(super) enum SegmentForm {
+    /// Contiguous ones.
     Row,
     /// All the same.
     Broadcast,
-    /// Those of some rows.
-    Picked { least: u32, rows: CoveringRows, places: LaneWords },
+    /// Those of some rows, the first of which begins `least` words after the first lane's word, modulo 2³².
+    Picked { least: u32, rows: CoveringRows, places: LaneConstants },
 }
 
-impl LaneSum {
-    fn plus(mut self, other: Self) -> Self {
-        self.shared.extend(other.shared);
-        self.lanes = std::array::from_fn(|lane| self.lanes[lane].wrapping_add(other.lanes[lane]));
-        self.steps.extend(other.steps);
-        self
-    }
-
-    /// Times a uniform value, unless that takes products of three.
-    fn times(self, factor: ir::Value) -> Option<Self> {
-        let product = |part: &SharedTerm| match *part {
-            SharedTerm::Base(value) => Some(SharedTerm::Product(value, factor)),
-            SharedTerm::Product(..) => None,
+impl EqualSegments {
+    /// The segments of a value's lanes, if all have 8 or 4 lanes.
+    pub(super) fn new(shapes: BlockShapes, value: ir::Value) -> Option<Self> {
+        let index = sum_of(shapes, value)?;
+        // Whether a lane's index is one more than that of the lane before.
+        let follows = |lane: usize| {
+            index.same_symbolic(lane - 1, lane) && index.lanes[lane].wrapping_sub(index.lanes[lane - 1]) == 1
         };
-        let shared = self.shared.iter().map(product).collect::<Option<_>>()?;
-        let steps = SmallVec::from_iter([(factor, self.lanes)]);
-        self.steps.is_empty().then_some(Self { shared, lanes: [0; LANES as usize], steps })
+        let lanes = (1..LANES as usize).find(|&lane| !follows(lane))?;
+        let same_step =
+            |of: &LaneConstants, lane: usize| of[lane].wrapping_sub(of[lane - lanes]) == of[lanes].wrapping_sub(of[0]);
+        let is_even = |lane: usize| match lane % lanes {
+            0 => same_step(&index.lanes, lane) && index.symbolic.iter().all(|(_, of)| same_step(of, lane)),
+            _ => follows(lane),
+        };
+        let even = matches!(lanes, 4 | 8) && (1..LANES as usize).all(is_even);
+        even.then_some(Self { index, lanes })
     }
 
-    /// Whether two lanes are the same number of steps from the base.
-    fn same_steps(&self, a: usize, b: usize) -> bool {
-        self.steps.iter().all(|(_, lanes)| lanes[a] == lanes[b])
+    pub(super) fn operands(&self) -> impl Iterator<Item = ir::Value> {
+        self.index.operands()
     }
 
-    /// Whether a lane's number is one more than that of the lane before.
-    fn follows(&self, lane: usize) -> bool {
-        self.same_steps(lane - 1, lane) && self.lanes[lane].wrapping_sub(self.lanes[lane - 1]) == 1
+    pub(super) fn lanes(&self) -> u8 {
+        self.lanes as u8
     }
 
-    /// Whether a strip that begins with a lane is as far from the one before as the second is from the first.
-    fn starts_equal_segment(&self, lane: usize, lanes: usize) -> bool {
-        let even = |of: &LaneWords| of[lane].wrapping_sub(of[lane - lanes]) == of[lanes].wrapping_sub(of[0]);
-        even(&self.lanes) && self.steps.iter().all(|step| even(&step.1))
+    /// Whether only the running kernel knows the step between segments.
+    pub(super) fn has_symbolic_step(&self) -> bool {
+        !self.index.symbolic.is_empty()
     }
 
-    fn uses(&self) -> impl Iterator<Item = ir::Value> {
-        let shared = self.shared.iter().flat_map(|part| match *part {
-            SharedTerm::Base(value) => [Some(value), None],
-            SharedTerm::Product(a, b) => [Some(a), Some(b)],
-        });
-        shared.flatten().chain(self.steps.iter().map(|step| step.0))
+    /// How much more the first lane of a segment has than that of the segment before, as lane 0 of the result.
+    pub(super) fn step(&self) -> LaneAffine {
+        let step = |of: &LaneConstants| {
+            let mut lanes = [0; LANES as usize];
+            lanes[0] = of[self.lanes].wrapping_sub(of[0]);
+            lanes
+        };
+        let symbolic = self.index.symbolic.iter().map(|(factor, of)| (*factor, step(of))).collect();
+        LaneAffine { lanes: step(&self.index.lanes), symbolic, ..LaneAffine::default() }
     }
 }
 
 impl SegmentedAccess {
-    /// The values that strips are found with.
-    pub(in crate::vectorize) fn uses(&self) -> impl Iterator<Item = ir::Value> {
-        self.sums.iter().flat_map(|(sum, _)| sum.uses())
-    }
-
-    /// Lanes with words next to each other, by the first of them, in order; none if they are many.
-    fn runs(&self) -> Option<SmallVec<[(usize, u64); MAX_SEGMENTS]>> {
-        let words = &self.sums[self.row].0.lanes;
-        let mut runs: SmallVec<[(usize, u64); MAX_SEGMENTS]> = SmallVec::new();
-        for lane in 0..LANES as usize {
-            let segment = self.segments.iter().find(|segment| segment.mask >> lane & 1 != 0)?;
-            let full = runs.len() == MAX_SEGMENTS;
-            match runs.last_mut() {
-                Some((first, mask))
-                    if segment.mask >> *first & 1 != 0
-                        && words[lane].wrapping_sub(words[*first]) == (lane - *first) as u32 =>
-                {
-                    *mask |= 1 << lane;
-                }
-                _ if full => return None,
-                _ => runs.push((lane, 1 << lane)),
-            }
-        }
-        Some(runs)
-    }
-}
-
-impl Widen<'_> {
-    /// The strips of an offset's words, if they are few.
-    pub(in crate::vectorize) fn segmented(&self, offset: &Offset) -> Option<SegmentedAccess> {
+    /// The segments of an offset's words, if they are few.
+    pub(super) fn new(shapes: BlockShapes, offset: &Offset) -> Option<Self> {
         let row = offset.lanes.iter().rposition(|term| term.stride == 4).filter(|_| offset.lanes.len() <= 2)?;
-        if offset.lanes.len() == 1 && self.shape(offset.lanes[row].value) == Shape::Affine(LaneOffsetTable::CONTIGUOUS)
-        {
+        if offset.lanes.len() == 1 && shapes.is_contiguous(offset.lanes[row].value) {
             return None;
         }
-        let sums = offset.lanes.iter().map(|term| Some((self.lane_sum(term.value, MAX_SUM_DEPTH)?, term.stride)));
-        let sums: SmallVec<[(LaneSum, u32); 2]> = sums.collect::<Option<_>>()?;
+        let indices = offset.lanes.iter().map(|term| Some((sum_of(shapes, term.value)?, term.stride)));
+        let indices: SmallVec<[(LaneAffine, u32); 2]> = indices.collect::<Option<_>>()?;
         let together = |a: usize, b: usize| {
-            let mut sums = sums.iter().enumerate();
-            sums.all(|(number, (sum, _))| sum.same_steps(a, b) && (number == row || sum.lanes[a] == sum.lanes[b]))
+            let mut indices = indices.iter().enumerate();
+            indices.all(|(number, (index, _))| {
+                index.same_symbolic(a, b) && (number == row || index.lanes[a] == index.lanes[b])
+            })
         };
         let mut masks: SmallVec<[(usize, u64); MAX_SEGMENTS]> = SmallVec::new();
         for lane in 0..LANES as usize {
@@ -179,209 +122,58 @@ impl Widen<'_> {
                 None => masks.push((lane, 1 << lane)),
             }
         }
-        let words = sums[row].0.lanes;
+        let words = indices[row].0.lanes;
         let segment = |(first, mask)| Some(Segment { mask, first, form: form(&words, first, mask)? });
         let segments: SmallVec<[Segment; MAX_SEGMENTS]> = masks.into_iter().map(segment).collect::<Option<_>>()?;
-        let rows = segments
-            .iter()
-            .map(|segment| if let SegmentForm::Picked { rows, .. } = &segment.form { rows.len() } else { 1 });
-        (rows.sum::<usize>() <= MAX_ROWS).then_some(SegmentedAccess { sums, row, segments })
+        let runs = runs(&words, &segments);
+        Some(Self { indices, row, segments, runs })
     }
 
-    /// How many lanes are in a strip, if a value's lanes are in strips of 8 or 4, next to each other within a strip, and equal
-    /// distances from strip to strip.
-    pub(in crate::vectorize) fn equal_segments(&self, value: ir::Value) -> Option<EqualSegments> {
-        let sum = self.lane_sum(value, MAX_SUM_DEPTH)?;
-        let lanes = (1..LANES as usize).find(|&lane| !sum.follows(lane))?;
-        let is_even = |lane: usize| match lane % lanes {
-            0 => sum.starts_equal_segment(lane, lanes),
-            _ => sum.follows(lane),
+    pub(super) fn operands(&self) -> impl Iterator<Item = ir::Value> {
+        self.indices.iter().flat_map(|(index, _)| index.operands())
+    }
+
+    /// Rows that a load reads; one word for all lanes of a segment counts as one.
+    pub(super) fn rows(&self) -> u32 {
+        let rows = |segment: &Segment| match &segment.form {
+            SegmentForm::Picked { rows, .. } => rows.len() as u32,
+            SegmentForm::Row | SegmentForm::Broadcast => 1,
         };
-        let even = matches!(lanes, 4 | 8) && (1..LANES as usize).all(is_even);
-        even.then_some(EqualSegments { sum, lanes })
+        self.segments.iter().map(rows).sum()
     }
 
-    /// The number that lane 0 has, and how much more the first lane of each strip has than that of the strip before.
-    pub(in crate::vectorize) fn equal_segments_start(
-        &mut self,
-        EqualSegments { sum, lanes }: &EqualSegments,
-    ) -> (Value, Segments) {
-        let first = self.lane_value(sum, 0);
-        let between = |of: &LaneWords| of[*lanes].wrapping_sub(of[0]);
-        let steps = sum.steps.iter().map(|(value, of)| {
-            let mut step = [0; LANES as usize];
-            step[0] = between(of);
-            (*value, step)
-        });
-        let mut constants = [0; LANES as usize];
-        constants[0] = between(&sum.lanes);
-        let step = LaneSum { shared: SmallVec::new(), lanes: constants, steps: steps.collect() };
-        (first, Segments { lanes: *lanes as u8, step: self.lane_value(&step, 0) })
-    }
-
-    /// The line that a value's lanes are on.
-    fn lane_sum(&self, value: ir::Value, depth: usize) -> Option<LaneSum> {
-        if let Some(bits) = self.kernel.constant(value) {
-            return Some(LaneSum {
-                shared: SmallVec::new(),
-                lanes: [bits as u32; LANES as usize],
-                steps: SmallVec::new(),
-            });
-        }
-        if let Some(lanes) = self.uniformity.patterns.offsets(self.shape(value)) {
-            return Some(LaneSum {
-                shared: SmallVec::from_slice(&[SharedTerm::Base(value)]),
-                lanes,
-                steps: SmallVec::new(),
-            });
-        }
-        if depth == 0 || self.is_temporally_divergent(value) {
-            return None;
-        }
-        let ValueDef::Result { inst, .. } = self.kernel.values[value] else { return None };
-        let Scalar::Pure { op, args } = &self.kernel.insts[inst] else { return None };
-        match (op, &args[..]) {
-            (Op::IAdd, &[a, b]) => Some(self.lane_sum(a, depth - 1)?.plus(self.lane_sum(b, depth - 1)?)),
-            (Op::IMul, &[a, b]) => {
-                let (lanes, same) = if self.shape(b) == Shape::Uniform { (a, b) } else { (b, a) };
-                let sum = (self.shape(same) == Shape::Uniform).then(|| self.lane_sum(lanes, depth - 1))??;
-                sum.times(same)
-            }
-            _ => None,
-        }
-    }
-
-    /// Loads the words of an offset strip by strip, if it has few.
-    pub(in crate::vectorize) fn load_segments(&mut self, region: MemoryRegion, offset: &Offset) -> Option<Value> {
-        let segments = self.segmented(offset)?;
-        let skip = self.uniform_part(offset);
-        let region = self.skip(region, skip);
-        let mut all = None;
-        for segment in &segments.segments {
-            let (region, index) = self.segment_start(&segments, segment.first, region);
-            let limit = self.count(region.len, 4);
-            let words = match &segment.form {
-                SegmentForm::Broadcast => {
-                    let address = Address { base: region.base, index: Some((index, limit)), scale: 4, disp: 0 };
-                    self.builder.emit_value(InstData::Load { ty: Type::V32, address })
-                }
-                SegmentForm::Row => self.load_row(region, index, (segment.first as u32).wrapping_neg(), limit),
-                SegmentForm::Picked { least, rows, places } => {
-                    let load = |&row: &u32| self.load_row(region, index, least.wrapping_add(row), limit);
-                    let loaded: SmallVec<[Value; 4]> = rows.iter().map(load).collect();
-                    self.pick_covered(&loaded, rows, places)
-                }
-            };
-            all = Some(match all {
-                None => words,
-                Some(before) => {
-                    let mask = self.builder.constant(Type::Mask, segment.mask);
-                    self.builder.select(mask, words, before)
-                }
-            });
-        }
-        all
-    }
-
-    /// The row of words from the number `index + more` on.
-    fn load_row(&mut self, region: MemoryRegion, index: Value, more: u32, limit: Value) -> Value {
-        let index = self.plus_scalar(index, more);
-        self.builder.emit_value(InstData::LoadRow { row: Row { base: region.base, index, limit, width: Width::Word } })
-    }
-
-    /// Stores words by rows of lanes, if those are few; whether that was done.
-    pub(in crate::vectorize) fn store_segments(
-        &mut self,
-        region: MemoryRegion,
-        offset: &Offset,
-        value: ir::Value,
-    ) -> bool {
-        let Some(segments) = self.segmented(offset) else { return false };
-        let Some(runs) = segments.runs() else { return false };
-        let value = self.vector(value);
-        let skip = self.uniform_part(offset);
-        let region = self.skip(region, skip);
-        for (first, lanes) in runs {
-            let (region, index) = self.segment_start(&segments, first, region);
-            let limit = self.count(region.len, 4);
-            let index = self.plus_scalar(index, (first as u32).wrapping_neg());
-            let lanes = self.builder.constant(Type::Mask, lanes);
-            let mask = self.builder.and(self.exec, lanes);
-            let row = Row { base: region.base, index, limit, width: Width::Word };
-            self.builder.emit(InstData::StoreRow { row, value, mask });
-        }
-        true
-    }
-
-    /// The region that the numbers of a strip's words count in, and the number of that lane's, its first.
-    fn segment_start(
-        &mut self,
-        segments: &SegmentedAccess,
-        first: usize,
-        region: MemoryRegion,
-    ) -> (MemoryRegion, Value) {
-        let mut region = region;
-        let mut index = self.builder.s32(0);
-        for (number, (sum, stride)) in segments.sums.iter().enumerate() {
-            let value = self.lane_value(sum, first);
-            if number == segments.row {
-                index = value;
-            } else {
-                let skip = self.scaled_base(value, *stride);
-                region = self.skip(region, skip);
-            }
-        }
-        (region, index)
-    }
-
-    /// The number that a lane has, as a scalar.
-    fn lane_value(&mut self, of: &LaneSum, lane: usize) -> Value {
-        let mut sum = self.builder.s32(0);
-        for &part in &of.shared {
-            let value = match part {
-                SharedTerm::Base(value) => self.base_of(value),
-                SharedTerm::Product(value, factor) => {
-                    let (value, factor) = (self.base_of(value), self.scalar(factor));
-                    self.builder.pure(Op::IMul, &[value, factor])
-                }
-            };
-            sum = self.add(sum, value);
-        }
-        for &(factor, lanes) in of.steps.iter().filter(|(_, lanes)| lanes[lane] != 0) {
-            let factor = self.scalar(factor);
-            let step = match lanes[lane] {
-                1 => factor,
-                steps => {
-                    let steps = self.builder.s32(steps);
-                    self.builder.pure(Op::IMul, &[factor, steps])
-                }
-            };
-            sum = self.add(sum, step);
-        }
-        self.plus_scalar(sum, of.lanes[lane])
-    }
-
-    /// A sum of two scalars.
-    fn add(&mut self, a: Value, b: Value) -> Value {
-        match (self.builder.kernel.constant(a), self.builder.kernel.constant(b)) {
-            (Some(0), _) => b,
-            (_, Some(0)) => a,
-            _ => self.builder.pure(Op::IAdd, &[a, b]),
-        }
-    }
-
-    fn base_of(&mut self, value: ir::Value) -> Value {
-        if self.shape(value) == Shape::Uniform { self.scalar(value) } else { self.get(value) }
-    }
-
-    pub(in crate::vectorize) fn plus_scalar(&mut self, value: Value, more: u32) -> Value {
-        let more = self.builder.s32(more);
-        self.add(value, more)
+    /// Shuffles of a load. Merging segments is a blend by a constant mask, which costs nothing beside them.
+    pub(super) fn shuffles(&self) -> u32 {
+        self.rows() - self.segments.len() as u32
     }
 }
 
-/// How the lanes of a strip have their words; none if those are too far from each other.
-fn form(words: &LaneWords, first: usize, mask: u64) -> Option<SegmentForm> {
+/// The lane-affine form of an index, unless it is clamped.
+fn sum_of(shapes: BlockShapes, value: ir::Value) -> Option<LaneAffine> {
+    shapes.lane_affine(value).filter(|index| !index.is_clamped())
+}
+
+/// Lanes whose words are contiguous; none if they are many.
+fn runs(words: &LaneConstants, segments: &[Segment]) -> SmallVec<[(usize, u64); MAX_SEGMENTS]> {
+    let mut runs: SmallVec<[(usize, u64); MAX_SEGMENTS]> = SmallVec::new();
+    for lane in 0..LANES as usize {
+        let segment = segments.iter().find(|segment| segment.mask >> lane & 1 != 0).map_or(0, |segment| segment.mask);
+        let full = runs.len() == MAX_SEGMENTS;
+        match runs.last_mut() {
+            Some((first, mask))
+                if segment >> *first & 1 != 0 && words[lane].wrapping_sub(words[*first]) == (lane - *first) as u32 =>
+            {
+                *mask |= 1 << lane;
+            }
+            _ if full => return SmallVec::new(),
+            _ => runs.push((lane, 1 << lane)),
+        }
+    }
+    runs
+}
+
+/// How the lanes of a segment have their words; `None` if those are too far from each other.
+fn form(words: &LaneConstants, first: usize, mask: u64) -> Option<SegmentForm> {
     let lanes = || (0..LANES as usize).filter(|lane| mask >> lane & 1 != 0);
     let from_first = |lane: usize| words[lane].wrapping_sub(words[first]);
     if lanes().all(|lane| from_first(lane) == (lane - first) as u32) {
@@ -396,5 +188,5 @@ fn form(words: &LaneWords, first: usize, mask: u64) -> Option<SegmentForm> {
         places[lane] = from_first(lane).wrapping_sub(least);
     }
     let rows = covering_rows(lanes().map(|lane| places[lane]));
-    (rows.len() <= 2).then_some(SegmentForm::Picked { least, rows, places })
+    (rows.len() <= MAX_ROWS).then_some(SegmentForm::Picked { least, rows, places })
 }

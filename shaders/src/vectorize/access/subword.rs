@@ -1,45 +1,40 @@
-//! Loads and stores of parts of words: rows of bytes or halves where lanes have neighbours, else each lane's own.
+//! Sub-word (8- and 16-bit) loads and stores: rows of bytes or halves where they are contiguous, else each lane's own.
 //!
-//! A load may read the whole aligned word around the part, since words are mapped as a whole. A store may not write it: the
-//! bytes beside belong to others.
+//! A load may read the whole aligned word around the part, since words are mapped as a whole. A store must not write
+//! it: other invocations may write the other bytes.
 
-use super::address::{MemoryRegion, Offset, Term};
-use crate::analysis::{LaneOffsetTable, Shape};
+use super::bounds::MemoryRegion;
+use super::pattern::{AccessPattern, Offset, Term};
+use super::plan::AccessPlan;
 use crate::ir::{self, Op, Place, Width};
 use crate::simd::{Address, InstData, LaneAddress, Row, WideOp};
 use crate::vectorize::{Type, Value, Widen};
 
 impl Widen<'_> {
     /// A load of less than a word.
-    pub(in crate::vectorize) fn load_subword(&mut self, result: ir::Value, width: Width, place: &Place) {
-        if let Place::Buffer { buffer, offset, .. } = *place
-            && self.shape(buffer) != Shape::Uniform
-        {
-            let offset = self.offset(offset);
-            self.prepare_terms(&offset);
-            let value = self.for_each_buffer(buffer, Some(Type::V32), |widen, number, _| {
-                let region = widen.descriptor(number);
-                let value = widen.load_subword_at(region, &offset, width);
-                Some(widen.in_lanes(value))
-            });
-            if let Some(value) = value {
-                self.define_as(result, value);
-            }
-            return;
+    pub(in crate::vectorize) fn load_subword(
+        &mut self,
+        result: ir::Value,
+        width: Width,
+        place: &Place,
+        plan: &AccessPlan,
+    ) {
+        let ty = Some(Type::V32);
+        let load = |widen: &mut Self, region| Some(widen.load_subword_at(region, plan, width));
+        if let Some(value) = self.for_each_region(place, plan, ty, load) {
+            self.define_as(result, value);
         }
-        let (region, offset) = self.place_of(place);
-        let value = self.load_subword_at(region, &offset, width);
-        self.define_as(result, value);
     }
 
-    fn load_subword_at(&mut self, region: MemoryRegion, offset: &Offset, width: Width) -> Value {
+    fn load_subword_at(&mut self, region: MemoryRegion, plan: &AccessPlan, width: Width) -> Value {
+        let offset = &plan.offset;
         if offset.lanes.is_empty() {
             return self.load_uniform_subword(region, offset, width);
         }
-        if let Some(row) = self.subword_row(region, offset, width) {
+        if let Some(row) = self.subword_row(region, plan, width) {
             return self.builder.emit_value(InstData::LoadRow { row });
         }
-        // The aligned words around the parts, moved down.
+        // The aligned words around the parts, shifted.
         let skip = self.uniform_part(offset);
         let region = self.skip(region, skip);
         let (index, scale, inside) = self.subword_lane_index(&offset.lanes, region.len, width);
@@ -52,7 +47,7 @@ impl Widen<'_> {
         let word = self.builder.pure(Op::LShr, &[bytes, two]);
         let lanes = LaneAddress { base, index: word, scale: 4, disp: 0 };
         let word = self.builder.emit_value(InstData::Gather { lanes, mask });
-        if width == Width::Byte || self.is_even(offset) {
+        if width == Width::Byte || offset.is_multiple_of(2) {
             return self.extract_subword(word, bytes, width);
         }
         // A half may begin in the last byte of a word.
@@ -69,26 +64,18 @@ impl Widen<'_> {
         self.cut(both, width)
     }
 
-    /// Whether halves there never lie across two words: buffers begin at multiples of 16.
-    pub(in crate::vectorize) fn is_even(&self, offset: &Offset) -> bool {
-        let terms = offset.uniform.iter().chain(&offset.lanes);
-        offset.constant.is_multiple_of(2) && terms.into_iter().all(|term| term.stride.is_multiple_of(2))
-    }
-
-    /// Row of parts next to each other.
-    fn subword_row(&mut self, region: MemoryRegion, offset: &Offset, width: Width) -> Option<Row> {
-        let [Term { value, stride }] = offset.lanes[..] else { return None };
-        if stride != width.bytes() || self.shape(value) != Shape::Affine(LaneOffsetTable::CONTIGUOUS) {
-            return None;
-        }
-        let skip = self.uniform_part(offset);
+    /// Row of contiguous parts.
+    fn subword_row(&mut self, region: MemoryRegion, plan: &AccessPlan, width: Width) -> Option<Row> {
+        let AccessPattern::Contiguous { index } = plan.pattern else { return None };
+        let skip = self.uniform_part(&plan.offset);
         let region = self.skip(region, skip);
-        let index = self.get(value);
-        let limit = self.count_subwords(region.len, stride, width);
+        let index = self.get(index);
+        let limit = self.count_subwords(region.len, width.bytes(), width);
         Some(Row { base: region.base, index, limit, width })
     }
 
-    /// How many elements of `stride` bytes, from the beginning on, have a part at their beginning in `len` bytes: `s32`.
+    /// The number of elements of `stride` bytes, from the start on, the first part of which is within `len` bytes:
+    /// `s32`.
     pub(in crate::vectorize) fn count_subwords(&mut self, len: Value, stride: u32, width: Width) -> Value {
         if width == Width::Word {
             return self.count(len, stride);
@@ -103,7 +90,8 @@ impl Widen<'_> {
         self.lane_index(lanes, len)
     }
 
-    /// The length at which as many words are in bounds as parts are in `len`: three or two bytes more, unless there are none.
+    /// The length in which as many words are in bounds as parts in `len`: three or two bytes more, unless it has no
+    /// part.
     fn subword_len(&mut self, len: Value, width: Width) -> Value {
         let more = self.builder.s64(u64::from(4 - width.bytes()));
         let zero = self.builder.s64(0);
@@ -113,7 +101,7 @@ impl Widen<'_> {
         self.builder.select(any, longer, zero)
     }
 
-    /// A part that all lanes share: the aligned word around it, moved down.
+    /// A uniform part: the aligned word around it, shifted.
     fn load_uniform_subword(&mut self, region: MemoryRegion, offset: &Offset, width: Width) -> Value {
         let sum = self.uniform_part(offset);
         let less = self.builder.s64(u64::from(width.bytes()) - 1);
@@ -127,7 +115,7 @@ impl Widen<'_> {
             address: Address { base, index: Some((sum, limit)), scale: 1, disp },
         };
         let word = self.builder.emit_value(load(base, 0));
-        if width == Width::Byte || self.is_even(offset) {
+        if width == Width::Byte || offset.is_multiple_of(2) {
             return self.extract_subword(word, phase, width);
         }
         let last = self.builder.s32(3);
@@ -175,38 +163,34 @@ impl Widen<'_> {
     }
 
     /// A store of less than a word.
-    pub(in crate::vectorize) fn store_subword(&mut self, width: Width, place: &Place, value: ir::Value) {
+    pub(in crate::vectorize) fn store_subword(
+        &mut self,
+        width: Width,
+        place: &Place,
+        plan: &AccessPlan,
+        value: ir::Value,
+    ) {
         let stored = self.vector(value);
-        if let Place::Buffer { buffer, offset, .. } = *place
-            && self.shape(buffer) != Shape::Uniform
-        {
-            let offset = self.offset(offset);
-            self.prepare_terms(&offset);
-            self.for_each_buffer(buffer, None, |widen, number, _| {
-                let region = widen.descriptor(number);
-                widen.store_subword_at(region, &offset, width, stored);
-                None
-            });
-            return;
-        }
         if matches!(place, Place::Push { .. }) {
             return;
         }
-        let (region, offset) = self.place_of(place);
-        self.store_subword_at(region, &offset, width, stored);
+        self.for_each_region(place, plan, None, |widen, region| {
+            widen.store_subword_at(region, plan, width, stored);
+            None
+        });
     }
 
-    fn store_subword_at(&mut self, region: MemoryRegion, offset: &Offset, width: Width, value: Value) {
-        if let Some(row) = self.subword_row(region, offset, width) {
+    fn store_subword_at(&mut self, region: MemoryRegion, plan: &AccessPlan, width: Width, value: Value) {
+        if let Some(row) = self.subword_row(region, plan, width) {
             let mask = self.exec;
             self.builder.emit(InstData::StoreRow { row, value, mask });
             return;
         }
-        let (lanes, mask) = self.subword_lanes(region, offset, width);
+        let (lanes, mask) = self.subword_lanes(region, &plan.offset, width);
         self.builder.emit(InstData::Scatter { width, lanes, value, mask });
     }
 
-    /// Where each lane's part is, and the lanes that are on and in bounds.
+    /// The address of each lane's part, and the lanes that are active and in bounds.
     pub(in crate::vectorize) fn subword_lanes(
         &mut self,
         region: MemoryRegion,

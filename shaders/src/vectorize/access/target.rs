@@ -1,9 +1,10 @@
-//! Where lanes access memory: one word for all of them, a row of words, or a word for each, and what of that has to be checked.
+//! Addresses of accesses without shuffles: one word for all lanes, a row, or a word for each lane, and their bounds.
 
-use super::address::{MemoryRegion, Offset, Term};
-use super::clamped::RANGE_DEPTH;
+use super::bounds::MemoryRegion;
+use super::pattern::{AccessPattern, Offset, RANGE_DEPTH, Term};
+use super::plan::AccessPlan;
 use crate::abi::MAX_PUSH_BYTES;
-use crate::analysis::{LaneOffsetTable, Ranges, Shape};
+use crate::analysis::{Ranges, Shape};
 use crate::ir::{self, Op, Place, VariableSpace, Width};
 use crate::simd::{Address, Field, InstData, LANES, LaneAddress, Row, WideOp};
 use crate::vectorize::{Value, Widen};
@@ -13,76 +14,73 @@ use crate::vectorize::{Value, Widen};
 pub(in crate::vectorize) enum Target {
     /// One word for all lanes.
     Word(Address),
-    /// Words next to each other.
+    /// Contiguous words.
     Row(Row),
-    /// Any words, for the lanes that are on and in bounds.
+    /// A word for each lane that is active and in bounds.
     Lanes(LaneAddress, Value),
 }
+
 impl Widen<'_> {
-    /// The memory that a place is in, and the offset into it; for places on whose buffer lanes agree.
-    pub(in crate::vectorize) fn place_of(&mut self, place: &Place) -> (MemoryRegion, Offset) {
+    /// The memory of a place about whose buffer the lanes agree.
+    pub(in crate::vectorize) fn region_of_place(&mut self, place: &Place) -> MemoryRegion {
         match *place {
-            Place::Buffer { buffer, offset, .. } => {
+            Place::Buffer { buffer, .. } => {
                 let number = self.scalar(buffer);
-                (self.descriptor(number), self.offset(offset))
+                self.descriptor(number)
             }
-            Place::Push { offset } => {
+            Place::Push { .. } => {
                 let base = self.builder.emit_one(InstData::Context { field: Field::Push });
                 let len = self.builder.s64(MAX_PUSH_BYTES as u64);
-                (MemoryRegion { base, len }, self.offset(offset))
+                MemoryRegion { base, len }
             }
-            Place::Variable { variable, offset } => {
+            Place::Variable { variable, .. } => {
                 let constant = self.kernel.variables[variable].space == VariableSpace::Constant;
                 let field = if constant { Field::Tables } else { Field::Shared };
                 let base = self.builder.emit_one(InstData::Context { field });
-                let skip = self.builder.s64(u64::from(self.variable_offsets[variable]));
+                let skip = self.builder.s64(u64::from(self.plans.layout.variable_offsets[variable]));
                 let base = self.builder.wide(WideOp::Add, &[base, skip]);
                 let len = self.builder.s64(u64::from(self.kernel.variables[variable].bytes));
-                (MemoryRegion { base, len }, self.offset(offset))
+                MemoryRegion { base, len }
             }
         }
     }
 
-    /// How lanes access a region.
-    pub(in crate::vectorize) fn target(&mut self, region: MemoryRegion, offset: &Offset) -> Target {
-        if offset.lanes.is_empty() {
-            return Target::Word(self.word(region, offset));
-        }
-        let lanes = self.contiguous_index(offset);
-        let row = lanes.and_then(|lanes| {
-            self.row_in_bounds(region, offset, lanes).or_else(|| self.row_from_start(region, offset, lanes))
-        });
-        if let Some(row) = row {
-            return Target::Row(row);
-        }
-        let skip = self.uniform_part(offset);
+    /// How lanes access a region: as one word, a row, or a word for each.
+    pub(in crate::vectorize) fn target(&mut self, region: MemoryRegion, plan: &AccessPlan) -> Target {
+        let offset = &plan.offset;
         let whole = region.len;
-        let region = self.skip(region, skip);
-        if let Some(lanes) = lanes {
-            let index = self.get(lanes);
-            let limit = self.count(region.len, 4);
-            return Target::Row(Row { base: region.base, index, limit, width: Width::Word });
+        match plan.pattern {
+            AccessPattern::Uniform => Target::Word(self.word(region, plan)),
+            AccessPattern::Contiguous { index } => {
+                let row = self.row_in_bounds(region, offset, index);
+                if let Some(row) = row.or_else(|| self.row_from_start(region, offset, index)) {
+                    return Target::Row(row);
+                }
+                let skip = self.uniform_part(offset);
+                let region = self.skip(region, skip);
+                let index = self.get(index);
+                let limit = self.count(region.len, 4);
+                Target::Row(Row { base: region.base, index, limit, width: Width::Word })
+            }
+            _ => {
+                let skip = self.uniform_part(offset);
+                let region = self.skip(region, skip);
+                let known = self.builder.kernel.constant(whole).is_some_and(|len| self.is_inside(len, offset));
+                let (index, scale, inside) = self.lane_index(&offset.lanes, region.len);
+                let mask = if known { self.exec } else { self.builder.and(self.exec, inside) };
+                Target::Lanes(LaneAddress { base: region.base, index, scale, disp: 0 }, mask)
+            }
         }
-        let known = self.builder.kernel.constant(whole).is_some_and(|len| self.is_inside(len, offset));
-        let (index, scale, inside) = self.lane_index(&offset.lanes, region.len);
-        let mask = if known { self.exec } else { self.builder.and(self.exec, inside) };
-        Target::Lanes(LaneAddress { base: region.base, index, scale, disp: 0 }, mask)
     }
 
-    /// What counts the words of lanes, if those are next to each other.
-    fn contiguous_index(&self, offset: &Offset) -> Option<ir::Value> {
-        let [Term { value, stride: 4 }] = offset.lanes[..] else { return None };
-        (self.shape(value) == Shape::Affine(LaneOffsetTable::CONTIGUOUS)).then_some(value)
-    }
-
-    /// A row in memory of a known length, as the workgroup's is, where the parts that lanes share leave room for all that lanes count: its
-    /// limit is a constant, whatever those parts are.
+    /// A row in memory of known length, as workgroup memory has, if it is in bounds whatever the uniform terms are: its
+    /// limit is a constant.
     fn row_in_bounds(&mut self, region: MemoryRegion, offset: &Offset, lanes: ir::Value) -> Option<Row> {
         let len = self.builder.kernel.constant(region.len)?;
         if i32::try_from(offset.constant).is_err() {
             return None;
         }
-        let ranges = self.ranges.as_ref()?;
+        let ranges = self.plans.ranges.as_ref()?;
         let shared = offset.uniform.iter().map(|term| self.largest(ranges, term));
         let words = len.checked_sub(shared.fold(offset.constant, u64::saturating_add))? / 4;
         if u64::from(ranges.at(self.block, lanes).high) >= words {
@@ -98,7 +96,7 @@ impl Widen<'_> {
         Some(Row { base, index, limit, width: Width::Word })
     }
 
-    /// A row of a picture, counted from the region's beginning: its limit is the same for all rows.
+    /// A row counted from the start of the region, as in an image: its limit is the same for all rows of the image.
     fn row_from_start(&mut self, region: MemoryRegion, offset: &Offset, lanes: ir::Value) -> Option<Row> {
         let before = self.words_before(offset, lanes)?;
         let first = self.get(lanes);
@@ -107,8 +105,8 @@ impl Widen<'_> {
         Some(Row { base: region.base, index, limit, width: Width::Word })
     }
 
-    /// The words before those that lanes count, if all share one number of bytes that is a multiple of 4, and the sum of both does not
-    /// wrap.
+    /// The words before the contiguous index `lanes`, if the rest of the offset is one uniform multiple of 4 bytes and
+    /// the sum of both does not wrap.
     pub(in crate::vectorize) fn words_before(&mut self, offset: &Offset, lanes: ir::Value) -> Option<Value> {
         let [Term { value, stride: 1 }] = offset.uniform[..] else { return None };
         let is_small = Ranges::local(self.kernel, lanes, RANGE_DEPTH).high < 1 << 31;
@@ -119,21 +117,22 @@ impl Widen<'_> {
         Some(self.builder.pure(Op::LShr, &[bytes, two]))
     }
 
-    /// Whether all lanes that are on are in bounds of memory whose length is known.
+    /// Whether all active lanes are in bounds of memory of known length.
     fn is_inside(&self, len: u64, offset: &Offset) -> bool {
-        let Some(ranges) = &self.ranges else { return false };
+        let Some(ranges) = &self.plans.ranges else { return false };
         let parts = offset.uniform.iter().chain(&offset.lanes).map(|term| self.largest(ranges, term));
         parts.fold(offset.constant + 4, u64::saturating_add) <= len
     }
 
-    /// The greatest number of bytes that a term can be here.
+    /// Upper bound of a term here, in bytes.
     fn largest(&self, ranges: &Ranges, term: &Term) -> u64 {
         u64::from(ranges.at(self.block, term.value).high) * u64::from(term.stride)
     }
 
     /// The address of a word that all lanes access.
-    pub(in crate::vectorize) fn word(&mut self, region: MemoryRegion, offset: &Offset) -> Address {
-        if let (Some(below), 0, [Term { value, stride: 4 }]) = (self.index_bound, offset.constant, &offset.uniform[..])
+    pub(in crate::vectorize) fn word(&mut self, region: MemoryRegion, plan: &AccessPlan) -> Address {
+        let offset = &plan.offset;
+        if let (Some(below), 0, [Term { value, stride: 4 }]) = (plan.index_bound, offset.constant, &offset.uniform[..])
             && self.shape(below) == Shape::Uniform
         {
             let (index, limit) = (self.scalar(*value), self.scalar(below));
@@ -170,14 +169,14 @@ impl Widen<'_> {
         Address { base: region.base, index: Some((index, limit)), scale: 1, disp: 0 }
     }
 
-    /// How lanes access their private memory: word `w` of lane `l` is word `16 * w + l` of the subgroup's.
+    /// How lanes access their private memory: word `w` of lane `l` is word `16 * w + l` of the subgroup's memory.
     pub(in crate::vectorize) fn private(&mut self, variable: ir::Variable, offset: &Offset) -> Target {
         let words = self.kernel.variables[variable].bytes / 4;
         let base = self.private_base();
-        let skip = self.builder.s64(u64::from(self.variable_offsets[variable] * LANES));
+        let skip = self.builder.s64(u64::from(self.plans.layout.variable_offsets[variable] * LANES));
         let base = self.builder.wide(WideOp::Add, &[base, skip]);
         if offset.lanes.is_empty() {
-            // The word's number, held at the end of the variable.
+            // The index of the word, at most the end of the variable.
             let bytes = self.uniform_part(offset);
             let two = self.builder.s64(2);
             let word = self.builder.wide(WideOp::Shr, &[bytes, two]);

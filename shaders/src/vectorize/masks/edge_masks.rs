@@ -48,8 +48,9 @@ impl Widen<'_> {
     /// that the value is live out of.
     pub(super) fn find_resets(&mut self) {
         let positions = &self.control.positions;
-        for (&value, &variable) in &self.live_outs {
-            let Some(&number) = self.exited_loops.get(&value) else { continue };
+        for &(value, exited) in &self.plans.live_outs {
+            let Some(number) = exited else { continue };
+            let variable = self.live_outs[&value];
             self.control.live_outs.entry(number).or_default().push(variable);
             // Written in the defining block, and reset on the loop's entry edges.
             if let Some(home) = self.uniformity.defining_block(value) {
@@ -134,7 +135,7 @@ impl Widen<'_> {
         }
         for (&arg, &param) in call.args.iter().zip(&kernel.blocks[call.block].params) {
             // These lanes never read the parameter, so the arguments of earlier edges can stay.
-            if !alone && self.fillers.contains(arg) {
+            if !alone && self.plans.fillers.contains(arg) {
                 continue;
             }
             let value = self.argument(arg, param);

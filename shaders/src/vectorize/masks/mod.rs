@@ -6,7 +6,7 @@
 
 mod edge_masks;
 
-use cranelift_entity::{EntitySet, SecondaryMap};
+use cranelift_entity::SecondaryMap;
 use foldhash::HashMap;
 use smallvec::SmallVec;
 
@@ -29,8 +29,6 @@ pub(super) struct Control {
     predecessors: Predecessors,
     /// Positions of the blocks in which subgroups suspend, ascending.
     stops: Vec<u32>,
-    /// Convergent blocks: they run for all of the subgroup's lanes.
-    convergent: EntitySet<ir::Block>,
     /// By block: its block-in mask.
     block_in: HashMap<ir::Block, Variable>,
     /// By parameter: the argument.
@@ -79,10 +77,9 @@ impl Widen<'_> {
         self.control.predecessors = predecessors(kernel);
         self.control.stops = self.stops();
         self.control.loop_ends = vec![None; self.uniformity.loops.all.len()];
-        self.control.convergent = self.uniformity.convergent_blocks(kernel);
         for &block in &kernel.layout {
             let linearization = &self.uniformity.linearization;
-            let known = self.control.convergent.contains(block) && !linearization.maybe_empty(block);
+            let known = self.plans.convergent.contains(block) && !linearization.maybe_empty(block);
             if let Some(from) = linearization.reconverges(block).filter(|_| !known) {
                 self.split_variable(from);
             }
@@ -206,9 +203,7 @@ impl Widen<'_> {
         let here = self.simd_block(block);
         self.builder.switch_to(here);
         self.block = block;
-        self.local.clear();
-        self.address_offsets.clear();
-        self.samples.clear();
+        self.cache.clear();
         match self.uniformity.loops.of(block) {
             Some(number) if self.uniformity.loops.all[number].header == block => {
                 let extent = self.extent(number);
@@ -239,7 +234,7 @@ impl Widen<'_> {
 
     /// The mask of a block. Adds the branch that skips the block if the mask is empty.
     fn lanes_of(&mut self, block: ir::Block) -> Value {
-        let convergent = self.control.convergent.contains(block);
+        let convergent = self.plans.convergent.contains(block);
         let linearization = &self.uniformity.linearization;
         if !linearization.has_block_in_mask(block) {
             let lanes = self.lanes_variable();
@@ -410,7 +405,7 @@ impl Widen<'_> {
 
     /// On the back edge of a loop, which `lanes` take: polls the stop flag, unless the loop's trip count is bounded.
     fn poll(&mut self, number: usize, lanes: Value) {
-        if self.trip_counts[number].is_none() {
+        if self.plans.trip_counts[number].is_none() {
             let at = self.kernel.word_of_loop(self.uniformity.loops.all[number].header);
             self.builder.emit(InstData::Poll { at, lanes: Some([self.subgroup.number, lanes]) });
         }
@@ -448,11 +443,9 @@ impl Widen<'_> {
 
     /// After a barrier: reads the mask again, and drops cached values of the code before it.
     pub(super) fn resume(&mut self) {
-        self.local.clear();
-        self.address_offsets.clear();
-        self.samples.clear();
+        self.cache.clear();
         let lanes = self.lanes_variable();
-        self.exec = if self.control.convergent.contains(self.block) { self.subgroup.lanes } else { self.read(lanes) };
+        self.exec = if self.plans.convergent.contains(self.block) { self.subgroup.lanes } else { self.read(lanes) };
         self.note_exec();
     }
 }

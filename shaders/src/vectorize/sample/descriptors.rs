@@ -4,7 +4,7 @@ use crate::image::address::PLACES;
 use crate::image::{Field, Filter, Swizzle, Wrap, bytes, direct};
 use crate::ir::Op;
 use crate::simd::{InstData, LANES, WideOp};
-use crate::vectorize::access::address::MemoryRegion;
+use crate::vectorize::access::bounds::MemoryRegion;
 use crate::vectorize::{Value, Widen};
 
 /// Numbers of image and sampler, whether there are layers, whether the level of detail is the constant 0.
@@ -67,7 +67,7 @@ pub(super) struct Axis {
 impl Widen<'_> {
     /// What is asked of an image's descriptor.
     pub(super) fn source(&mut self, image: Value, arrayed: bool) -> Source {
-        if let Some(&known) = self.samples.sources.get(&(image, arrayed)) {
+        if let Some(&known) = self.cache.samples.sources.get(&(image, arrayed)) {
             return known;
         }
         let field = |widen: &mut Self, field| widen.builder.emit_one(InstData::ImageField { image, field });
@@ -112,13 +112,13 @@ impl Widen<'_> {
             layer_pitch: self.words(outer_pitch),
             rows: [memory, self.skip(memory, below)].map(|MemoryRegion { base, len }| (base, self.count(len, 4))),
         };
-        self.samples.sources.insert((image, arrayed), source);
+        self.cache.samples.sources.insert((image, arrayed), source);
         source
     }
 
     /// What is asked of an image's and a sampler's descriptor.
     pub(super) fn pair(&mut self, key: Key) -> Pair {
-        if let Some(&known) = self.samples.pairs.get(&key) {
+        if let Some(&known) = self.cache.samples.pairs.get(&key) {
             return known;
         }
         let (image, sampler, arrayed, is_base) = key;
@@ -176,7 +176,7 @@ impl Widen<'_> {
             fraction: self.builder.select(is_linear, all, zero),
             slope: self.builder.select(is_linear, slope, zero),
         };
-        self.samples.pairs.insert(key, pair);
+        self.cache.samples.pairs.insert(key, pair);
         pair
     }
 

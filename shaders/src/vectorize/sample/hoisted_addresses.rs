@@ -69,7 +69,7 @@ impl Widen<'_> {
         if !uses.into_iter().all(|value| self.compute_early(value, left)) {
             return false;
         }
-        self.samples.early.insert(value);
+        self.cache.samples.early.insert(value);
         self.computes(Some(value), data)
     }
 }

@@ -85,7 +85,7 @@ impl Widen<'_> {
     ) -> Option<Texel> {
         let ir::InstData::Image { op, .. } = &self.kernel.insts[inst] else { return None };
         let place = self.sample_place(op, operands, is_base)?;
-        self.samples.written += 1;
+        self.cache.samples.written += 1;
         let pair = self.pair(place.key);
         let head = self.head(&place);
         self.look_ahead(inst);
@@ -131,7 +131,7 @@ impl Widen<'_> {
 
     /// The operands of a sample that may need no call.
     fn sample_place(&mut self, op: &ImageOp, operands: &Operands, is_base: bool) -> Option<Place> {
-        if !direct::is_direct(op) || self.samples.written >= MAX_INLINE_SAMPLES {
+        if !direct::is_direct(op) || self.cache.samples.written >= MAX_INLINE_SAMPLES {
             return None;
         }
         let [(image, Shape::Uniform), (sampler, Shape::Uniform), (s, _), (t, rows), ref rest @ ..] = operands[..]

@@ -20,7 +20,7 @@ impl Widen<'_> {
         is_base: bool,
         components: &Components,
     ) -> Option<Texel> {
-        if !direct::is_direct_read(op) || self.samples.written >= MAX_INLINE_SAMPLES {
+        if !direct::is_direct_read(op) || self.cache.samples.written >= MAX_INLINE_SAMPLES {
             return None;
         }
         let [(image, Shape::Uniform), _, ref rest @ ..] = operands[..] else { return None };
@@ -29,7 +29,7 @@ impl Widen<'_> {
         if self.builder.kernel.constant(image).is_some_and(|number| number >= count) {
             return None;
         }
-        self.samples.written += 1;
+        self.cache.samples.written += 1;
         let source = self.source(image, op.arrayed);
         let rest: SmallVec<[Value; 4]> = rest.iter().map(|&(value, shape)| self.widened(value, shape)).collect();
         let mut inside = self.builder.constant(Type::Mask, crate::simd::builder::ALL);

@@ -41,7 +41,7 @@ pub(super) struct Head {
 impl Widen<'_> {
     /// Where a sample's texels are.
     pub(super) fn head(&mut self, place: &Place) -> Head {
-        if let Some(&known) = self.samples.heads.get(place) {
+        if let Some(&known) = self.cache.samples.heads.get(place) {
             return known;
         }
         let pair = self.pair(place.key);
@@ -80,7 +80,7 @@ impl Widen<'_> {
             self.builder.any(sloped)
         };
         let head = Head { weights: [x.weights, y.weights], first, is_odd, is_sloped };
-        self.samples.heads.insert(*place, head);
+        self.cache.samples.heads.insert(*place, head);
         head
     }
 
@@ -113,7 +113,7 @@ impl Widen<'_> {
 
     /// The texels around a coordinate.
     fn span(&mut self, key: Key, pair: &Pair, coordinate: Value, dim: usize) -> Span {
-        if let Some(&known) = self.samples.spans.get(&(coordinate, dim, key)) {
+        if let Some(&known) = self.cache.samples.spans.get(&(coordinate, dim, key)) {
             return known;
         }
         let at = self.places(pair, coordinate, dim);
@@ -129,7 +129,7 @@ impl Widen<'_> {
             self.builder.pure(Op::IMul, &[step, both])
         };
         let span = Span { first, at, weights };
-        self.samples.spans.insert((coordinate, dim, key), span);
+        self.cache.samples.spans.insert((coordinate, dim, key), span);
         span
     }
 

@@ -1,31 +1,12 @@
-//! Decomposition of byte offsets into a constant, uniform terms and varying terms.
-//!
-//! `element` saturates at `u32::MAX`, so the exact sum of the terms decides whether an access is in bounds: a sum that
-//! would saturate is out of bounds, since no buffer is that long.
+//! Bounds of accesses: regions of memory, how many elements they have, and which lanes are in bounds.
 
 use smallvec::SmallVec;
 
+use super::pattern::{Offset, Term};
 use crate::analysis::Shape;
-use crate::ir::{self, InstData as Scalar, Op, ValueDef};
+use crate::ir::{self, Op};
 use crate::simd::{InstData, WideOp};
 use crate::vectorize::{Type, Value, Widen};
-
-/// `value * stride` bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::vectorize) struct Term {
-    pub(in crate::vectorize) value: ir::Value,
-    pub(in crate::vectorize) stride: u32,
-}
-
-/// A byte offset: the exact sum of a constant and terms.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::vectorize) struct Offset {
-    pub(in crate::vectorize) constant: u64,
-    /// Terms that are the same in all lanes.
-    pub(in crate::vectorize) uniform: SmallVec<[Term; 2]>,
-    /// Terms that differ between lanes.
-    pub(in crate::vectorize) lanes: SmallVec<[Term; 2]>,
-}
 
 /// The memory of an access: a descriptor's range, a variable or the push constants.
 #[derive(Clone, Copy, Debug)]
@@ -36,63 +17,9 @@ pub(in crate::vectorize) struct MemoryRegion {
     pub(in crate::vectorize) len: Value,
 }
 
-/// An offset past the end of any memory.
-const BEYOND: u64 = 1 << 32;
-
-impl Offset {
-    /// Whether the offset is a multiple of 4 in all lanes.
-    pub(in crate::vectorize) fn is_aligned(&self) -> bool {
-        let mut terms = self.uniform.iter().chain(&self.lanes);
-        self.constant.is_multiple_of(4) && terms.all(|term| term.stride.is_multiple_of(4))
-    }
-}
-
 impl Widen<'_> {
-    /// Decomposes an offset.
-    pub(in crate::vectorize) fn offset(&self, value: ir::Value) -> Offset {
-        let mut offset = Offset::default();
-        let mut value = value;
-        // Follows a chain of `element`s; each one adds a term.
-        loop {
-            if let Some(bits) = self.kernel.constant(value) {
-                // A saturated sum was folded to this constant: out of bounds, but a multiple of 4.
-                offset.constant += if bits == u64::from(u32::MAX) { BEYOND } else { bits };
-                return offset;
-            }
-            let element = match self.kernel.values[value] {
-                ValueDef::Result { inst, .. } if !self.is_temporally_divergent(value) => {
-                    match self.kernel.insts[inst] {
-                        Scalar::Element { base, index, stride } => Some((base, index, stride)),
-                        _ => None,
-                    }
-                }
-                _ => None,
-            };
-            let Some((base, index, stride)) = element else {
-                self.add_term(&mut offset, value, 1);
-                return offset;
-            };
-            self.add_term(&mut offset, index, stride);
-            value = base;
-        }
-    }
-
-    /// Whether the value is live out of a divergent loop: its operands have changed in later iterations, so it must not be
-    /// decomposed.
-    pub(in crate::vectorize) fn is_temporally_divergent(&self, value: ir::Value) -> bool {
-        self.uniformity.is_temporally_divergent(value, self.block)
-    }
-
-    fn add_term(&self, offset: &mut Offset, value: ir::Value, stride: u32) {
-        if let Some(bits) = self.kernel.constant(value) {
-            offset.constant += bits * u64::from(stride);
-        } else if stride > 0 {
-            let list = if self.shape(value) == Shape::Uniform { &mut offset.uniform } else { &mut offset.lanes };
-            list.push(Term { value, stride });
-        }
-    }
-
-    /// The sum of the constant and the uniform terms, `s64`. A constant above 2^40 is reduced to that: out of bounds, too.
+    /// The sum of the constant and the uniform terms, `s64`. A constant above 2^40 is reduced to that: out of bounds,
+    /// too.
     pub(in crate::vectorize) fn uniform_part(&mut self, offset: &Offset) -> Value {
         let mut sum = self.builder.s64(offset.constant.min(1 << 40));
         for &Term { value, stride } in &offset.uniform {
@@ -128,7 +55,20 @@ impl Widen<'_> {
         MemoryRegion { base, len }
     }
 
-    /// The number of elements of `stride` bytes, from the start on, the first word of which is within `len` bytes: `s32`.
+    /// The rest of a region from a constant and uniform terms on.
+    pub(in crate::vectorize) fn skip_uniform(
+        &mut self,
+        region: MemoryRegion,
+        constant: u64,
+        uniform: &[Term],
+    ) -> MemoryRegion {
+        let before = Offset { constant, uniform: SmallVec::from_slice(uniform), lanes: SmallVec::new() };
+        let skip = self.uniform_part(&before);
+        self.skip(region, skip)
+    }
+
+    /// The number of elements of `stride` bytes, from the start on, the first word of which is within `len` bytes:
+    /// `s32`.
     pub(in crate::vectorize) fn count(&mut self, len: Value, stride: u32) -> Value {
         // (len - 4) / stride + 1, or 0 if there is no word: as (len + stride - 4) / stride where stride is at least 4.
         let rounded = if stride >= 4 {
@@ -149,8 +89,8 @@ impl Widen<'_> {
         self.builder.wide(WideOp::Truncate, &[count])
     }
 
-    /// The varying terms as one index (`v32`) in units of `scale` bytes (1, 2, 4 or 8), `scale`, and the mask of the lanes
-    /// that are in bounds. In other lanes the index may have wrapped. `len` is the rest of the region.
+    /// The varying terms as one index (`v32`) in units of `scale` bytes (1, 2, 4 or 8), `scale`, and the mask of the
+    /// lanes that are in bounds. In other lanes the index may have wrapped. `len` is the rest of the region.
     pub(in crate::vectorize) fn lane_index(&mut self, lanes: &[Term], len: Value) -> (Value, u8, Value) {
         if let &[Term { value, stride }] = lanes
             && stride > 0

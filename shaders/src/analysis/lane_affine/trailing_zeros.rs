@@ -7,15 +7,15 @@ use crate::abi::SUBGROUP_SIZE;
 use crate::ir::{BuiltIn, Op};
 
 /// Trailing zeros of 0.
-pub(super) const ALL: u8 = 32;
+pub(in crate::analysis) const ALL: u8 = 32;
 
 /// Trailing zeros of a constant.
-pub(super) fn of_constant(bits: u64) -> u8 {
+pub(in crate::analysis) fn of_constant(bits: u64) -> u8 {
     (bits as u32).trailing_zeros() as u8
 }
 
 /// Trailing zeros that a built-in's base (its value in lane 0) has in all subgroups.
-pub(super) fn of_builtin(builtin: BuiltIn, component: u8, size: [u32; 3]) -> u8 {
+pub(in crate::analysis) fn of_builtin(builtin: BuiltIn, component: u8, size: [u32; 3]) -> u8 {
     let [x, y, z] = size;
     let count = x.saturating_mul(y).saturating_mul(z).div_ceil(SUBGROUP_SIZE);
     let (below, size) = match component {
@@ -35,7 +35,7 @@ pub(super) fn of_builtin(builtin: BuiltIn, component: u8, size: [u32; 3]) -> u8 
 }
 
 /// Trailing zeros of an operation's result, from those of its two bases; `second` is the second operand if constant.
-pub(super) fn of_binary(op: Op, [a, b]: [u8; 2], second: Option<u32>) -> u8 {
+pub(in crate::analysis) fn of_binary(op: Op, [a, b]: [u8; 2], second: Option<u32>) -> u8 {
     match (op, second) {
         (Op::IAdd | Op::ISub | Op::Or | Op::Xor, _) => a.min(b),
         (Op::And, Some(mask)) if low_bits(mask, a) == mask => ALL,
@@ -49,6 +49,6 @@ pub(super) fn of_binary(op: Op, [a, b]: [u8; 2], second: Option<u32>) -> u8 {
 }
 
 /// The lowest `zeros` bits of a word.
-pub(super) fn low_bits(word: u32, zeros: u8) -> u32 {
+pub(in crate::analysis) fn low_bits(word: u32, zeros: u8) -> u32 {
     if zeros >= ALL { word } else { word & ((1 << zeros) - 1) }
 }

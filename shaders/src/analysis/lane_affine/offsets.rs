@@ -71,7 +71,7 @@ impl LaneOffsetTable {
     }
 
     /// The shape of `combine` of the offsets of two shapes, lane by lane; varying if one of the two is.
-    pub fn combine(&mut self, a: Shape, b: Shape, combine: impl Fn(u32, u32) -> u32) -> Shape {
+    pub(super) fn combine(&mut self, a: Shape, b: Shape, combine: impl Fn(u32, u32) -> u32) -> Shape {
         match (self.offsets(a), self.offsets(b)) {
             (Some(a), Some(b)) => self.shape(std::array::from_fn(|lane| combine(a[lane], b[lane]))),
             _ => Shape::Varying,

@@ -1,0 +1,298 @@
+//! Lane-affine decomposition of indices: the one form from which every memory access pattern is recognised.
+//!
+//! [`Shape`] is the abstract domain of the uniformity solver: a uniform base plus a constant per lane. [`LaneAffine`]
+//! extends it, on demand, to sums that the solver calls varying: constants per lane times uniform values (a row pitch),
+//! and minima and maxima with uniform values (clamp to edge).
+
+mod offsets;
+pub(super) mod trailing_zeros;
+mod transfer;
+
+use smallvec::SmallVec;
+
+pub use self::offsets::{LaneOffsetTable, LaneOffsets, Shape};
+pub(super) use self::transfer::Operand;
+use super::uniformity::Uniformity;
+use crate::abi::SUBGROUP_SIZE;
+use crate::ir::{Block, InstData, Kernel, Op, Value, ValueDef};
+
+/// Lanes of a subgroup.
+const LANES: usize = SUBGROUP_SIZE as usize;
+
+/// Operations that a decomposition follows from a value to the leaves, at most.
+const MAX_DEPTH: usize = 4;
+
+/// A constant for each lane.
+pub type LaneConstants = [u32; LANES];
+
+/// A uniform summand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UniformTerm {
+    /// A uniform value, or the base of a lane-affine one.
+    Base(Value),
+    /// The base of the first value times the second, which is uniform.
+    Product(Value, Value),
+}
+
+/// The `i32` of each lane: uniform terms plus a constant per lane plus constants per lane times uniform values, modulo
+/// 2³², then clamped.
+///
+/// `image[y * pitch + max(x, 0)]` in tiles of 8 x 8 has, for `y * pitch`, the term `base(y) * pitch` and the symbolic
+/// part `pitch * [0; 8], [1; 8]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LaneAffine {
+    /// The uniform terms.
+    pub uniform: SmallVec<[UniformTerm; 3]>,
+    /// The constant of each lane.
+    pub lanes: LaneConstants,
+    /// Uniform factors that only the running kernel knows, with the coefficient of each lane.
+    pub symbolic: SmallVec<[(Value, LaneConstants); 1]>,
+    /// Operations with uniform values on the sum, in order: minima and maxima, either all signed or all unsigned, then
+    /// additions.
+    pub clamps: SmallVec<[(Op, Value); MAX_DEPTH]>,
+}
+
+impl LaneAffine {
+    /// A constant, the same in all lanes.
+    pub fn constant(bits: u32) -> Self {
+        Self { lanes: [bits; LANES], ..Self::default() }
+    }
+
+    /// The base of a value plus constants.
+    pub fn of_base(value: Value, lanes: LaneConstants) -> Self {
+        Self { uniform: SmallVec::from_slice(&[UniformTerm::Base(value)]), lanes, ..Self::default() }
+    }
+
+    /// The sum; `None` if one of the two is clamped.
+    pub fn add(mut self, other: Self) -> Option<Self> {
+        if self.is_clamped() || other.is_clamped() {
+            return None;
+        }
+        self.uniform.extend(other.uniform);
+        self.lanes = std::array::from_fn(|lane| self.lanes[lane].wrapping_add(other.lanes[lane]));
+        self.symbolic.extend(other.symbolic);
+        Some(self)
+    }
+
+    /// The product with a uniform value; `None` if it has products of three or is clamped.
+    pub fn mul(self, factor: Value) -> Option<Self> {
+        if self.is_clamped() || !self.symbolic.is_empty() {
+            return None;
+        }
+        let product = |term: &UniformTerm| match *term {
+            UniformTerm::Base(value) => Some(UniformTerm::Product(value, factor)),
+            UniformTerm::Product(..) => None,
+        };
+        let uniform = self.uniform.iter().map(product).collect::<Option<_>>()?;
+        Some(Self { uniform, symbolic: SmallVec::from_iter([(factor, self.lanes)]), ..Self::default() })
+    }
+
+    /// The minimum or maximum with a uniform value, or the sum of a clamped value and a uniform one. `None` if what is
+    /// clamped is not one contiguous value, after a sum, or if limits disagree about what is negative.
+    pub fn clamp(mut self, op: Op, with: Value) -> Option<Self> {
+        let is_signed = |op: Op| matches!(op, Op::SMin | Op::SMax);
+        let fits = match op {
+            Op::IAdd => self.is_clamped(),
+            Op::SMin | Op::SMax | Op::UMin | Op::UMax => {
+                self.clamps.iter().all(|&(other, _)| other != Op::IAdd && is_signed(other) == is_signed(op))
+            }
+            _ => false,
+        };
+        if !fits || !self.counts_lanes() || self.clamps.len() == MAX_DEPTH {
+            return None;
+        }
+        self.clamps.push((op, with));
+        Some(self)
+    }
+
+    /// Whether the sum is clamped.
+    pub fn is_clamped(&self) -> bool {
+        !self.clamps.is_empty()
+    }
+
+    /// The only term, if the sum is a base plus constants.
+    pub fn base(&self) -> Option<Value> {
+        match self.uniform[..] {
+            [UniformTerm::Base(base)] if self.symbolic.is_empty() => Some(base),
+            _ => None,
+        }
+    }
+
+    /// Unit stride before clamps: one base plus the number of the lane.
+    fn counts_lanes(&self) -> bool {
+        self.base().is_some() && self.lanes == std::array::from_fn(|lane| lane as u32)
+    }
+
+    /// Unit stride: one base plus the number of the lane.
+    pub fn is_contiguous(&self) -> bool {
+        !self.is_clamped() && self.counts_lanes()
+    }
+
+    /// The difference between neighbouring lanes, if it is one constant: 0 for uniform values.
+    pub fn stride(&self) -> Option<u32> {
+        let stride = self.lanes[1].wrapping_sub(self.lanes[0]);
+        let is_even =
+            (0..).zip(&self.lanes).all(|(lane, &at)| at == self.lanes[0].wrapping_add(stride.wrapping_mul(lane)));
+        (is_even && self.base().is_some() && !self.is_clamped()).then_some(stride)
+    }
+
+    /// Whether two lanes have the same symbolic part.
+    pub fn same_symbolic(&self, a: usize, b: usize) -> bool {
+        self.symbolic.iter().all(|(_, lanes)| lanes[a] == lanes[b])
+    }
+
+    /// The values from which it is computed.
+    pub fn operands(&self) -> impl Iterator<Item = Value> {
+        let uniform = self.uniform.iter().flat_map(|term| match *term {
+            UniformTerm::Base(value) => [Some(value), None],
+            UniformTerm::Product(a, b) => [Some(a), Some(b)],
+        });
+        let symbolic = self.symbolic.iter().map(|&(factor, _)| factor);
+        uniform.flatten().chain(symbolic).chain(self.clamps.iter().map(|&(_, with)| with))
+    }
+}
+
+/// Shapes and decompositions of values as one block uses them: a value that is live out of a divergent loop has changed
+/// in later iterations, so it is varying and its definition says nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockShapes<'a> {
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// Its shapes.
+    pub uniformity: &'a Uniformity,
+    /// The block with the uses.
+    pub block: Block,
+}
+
+impl BlockShapes<'_> {
+    /// The shape of a value.
+    pub fn shape(&self, value: Value) -> Shape {
+        self.uniformity.shape_in(value, self.block)
+    }
+
+    /// Whether a value is the same in all active lanes.
+    pub fn is_uniform(&self, value: Value) -> bool {
+        self.shape(value) == Shape::Uniform
+    }
+
+    /// Whether a value counts the lanes: unit stride.
+    pub fn is_contiguous(&self, value: Value) -> bool {
+        self.shape(value) == Shape::Affine(LaneOffsetTable::CONTIGUOUS)
+    }
+
+    /// Whether the value is live out of a divergent loop that does not contain the block.
+    pub fn is_temporally_divergent(&self, value: Value) -> bool {
+        self.uniformity.is_temporally_divergent(value, self.block)
+    }
+
+    /// The instruction that defines a value, if its operands have the same values here.
+    pub fn definition(&self, value: Value) -> Option<&InstData> {
+        let ValueDef::Result { inst, .. } = self.kernel.values[value] else { return None };
+        (!self.is_temporally_divergent(value)).then(|| &self.kernel.insts[inst])
+    }
+
+    /// The operation that defines a value, an operand, and another operand that is uniform.
+    pub fn operation(&self, value: Value) -> Option<(Op, Value, Value)> {
+        let Some(InstData::Pure { op, args }) = self.definition(value) else { return None };
+        let &[a, b] = &args[..] else { return None };
+        let (lanes, uniform) = if self.is_uniform(b) { (a, b) } else { (b, a) };
+        self.is_uniform(uniform).then_some((*op, lanes, uniform))
+    }
+
+    /// A value without a constant that is added to it, and that constant.
+    pub fn without_constant(&self, value: Value) -> (Value, u32) {
+        if let Some(InstData::Pure { op: Op::IAdd, args }) = self.definition(value)
+            && let Some(constant) = self.kernel.constant(args[1])
+        {
+            return (args[0], constant as u32);
+        }
+        (value, 0)
+    }
+
+    /// The lane-affine form of a value, if it has one.
+    pub fn lane_affine(&self, value: Value) -> Option<LaneAffine> {
+        self.decompose(value, MAX_DEPTH)
+    }
+
+    fn decompose(&self, value: Value, depth: usize) -> Option<LaneAffine> {
+        if let Some(bits) = self.kernel.constant(value) {
+            return Some(LaneAffine::constant(bits as u32));
+        }
+        if let Some(lanes) = self.uniformity.patterns.offsets(self.shape(value)) {
+            return Some(LaneAffine::of_base(value, lanes));
+        }
+        let depth = depth.checked_sub(1)?;
+        let Some(InstData::Pure { op, args }) = self.definition(value) else { return None };
+        match (op, self.operation(value)) {
+            (Op::IMul, Some((_, lanes, factor))) => self.decompose(lanes, depth)?.mul(factor),
+            (Op::SMin | Op::SMax | Op::UMin | Op::UMax, Some((op, lanes, limit))) => {
+                self.decompose(lanes, depth)?.clamp(op, limit)
+            }
+            (Op::IAdd, operation) => {
+                if let Some((_, lanes, uniform)) = operation
+                    && let Some(clamped) = self.decompose(lanes, depth).filter(LaneAffine::is_clamped)
+                {
+                    return clamped.clamp(Op::IAdd, uniform);
+                }
+                self.decompose(args[0], depth)?.add(self.decompose(args[1], depth)?)
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The `i32` of a lane, for values with the numbers `of`.
+    fn evaluate(index: &LaneAffine, lane: usize, of: impl Fn(Value) -> u32) -> u32 {
+        let uniform = index.uniform.iter().map(|term| match *term {
+            UniformTerm::Base(value) => of(value),
+            UniformTerm::Product(a, b) => of(a).wrapping_mul(of(b)),
+        });
+        let symbolic = index.symbolic.iter().map(|(factor, lanes)| of(*factor).wrapping_mul(lanes[lane]));
+        let sum = uniform.chain(symbolic).fold(index.lanes[lane], u32::wrapping_add);
+        index.clamps.iter().fold(sum, |sum, &(op, with)| op.fold(&[sum.into(), of(with).into()]) as u32)
+    }
+
+    fn numbered<const N: usize>() -> [Value; N] {
+        std::array::from_fn(|number| Value::from_u32(number as u32))
+    }
+
+    #[test]
+    fn sums_and_products_are_those_of_the_lanes() {
+        let [y, x, pitch] = numbered();
+        let of = |value: Value| [7, 100, 0xffff_fff0][value.as_u32() as usize];
+        let rows: LaneConstants = std::array::from_fn(|lane| lane as u32 / 8);
+        let columns: LaneConstants = std::array::from_fn(|lane| lane as u32 % 8);
+        let row = LaneAffine::of_base(y, rows).mul(pitch).expect("a product of two");
+        let index = row.clone().add(LaneAffine::of_base(x, columns)).expect("no clamps");
+        for lane in 0..LANES {
+            let expected = (of(y) + rows[lane]).wrapping_mul(of(pitch)).wrapping_add(of(x) + columns[lane]);
+            assert_eq!(evaluate(&index, lane, of), expected, "lane {lane}");
+        }
+        assert!(row.mul(pitch).is_none(), "a product of three");
+        assert!(!index.is_contiguous() && index.stride().is_none() && index.base().is_none());
+    }
+
+    #[test]
+    fn only_contiguous_indices_are_clamped() {
+        let [x, limit, more] = numbered();
+        let of = |value: Value| [0xffff_fffe, 5, 40][value.as_u32() as usize];
+        let contiguous = LaneAffine::of_base(x, std::array::from_fn(|lane| lane as u32));
+        assert!(contiguous.is_contiguous() && contiguous.stride() == Some(1));
+        let clamped = contiguous.clone().clamp(Op::SMax, limit).expect("contiguous");
+        let moved = clamped.clone().clamp(Op::IAdd, more).expect("a sum after a limit");
+        for lane in 0..LANES {
+            let expected = ((lane as i32) - 2).max(5) + 40;
+            assert_eq!(evaluate(&moved, lane, of), expected.cast_unsigned(), "lane {lane}");
+        }
+        assert!(!moved.is_contiguous() && moved.stride().is_none());
+        assert!(moved.clone().clamp(Op::SMin, limit).is_none(), "a limit after a sum");
+        assert!(clamped.clone().clamp(Op::UMin, limit).is_none(), "limits of different signedness");
+        assert!(clamped.clone().add(contiguous.clone()).is_none() && clamped.mul(more).is_none());
+        assert!(contiguous.clamp(Op::IAdd, more).is_none(), "a sum is no limit");
+        assert!(LaneAffine::of_base(x, [3; LANES]).clamp(Op::SMax, limit).is_none(), "not contiguous");
+    }
+}

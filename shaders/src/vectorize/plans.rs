@@ -1,0 +1,231 @@
+//! Plans of a kernel: all that the vectorizer decides before it emits code.
+
+use cranelift_entity::{EntitySet, SecondaryMap};
+use foldhash::HashMap;
+
+use super::access::plan::AccessPlans;
+use super::prepare::{MAX_ITERATIONS, Prepared, Serial};
+use super::{LANES, Unsupported, atomic_reduction, bounded_loops, buffer_address};
+use crate::analysis::{Ranges, Uniformity};
+use crate::ir::{self, Block, InstData as Scalar, Kernel, Place, Value};
+
+/// Scalar instructions of a small kernel, at most: see [`Plans::is_small_kernel`].
+const MAX_SMALL_KERNEL: usize = 256;
+
+/// The decisions about a kernel.
+pub(super) struct Plans {
+    pub(super) accesses: AccessPlans,
+    /// Convergent blocks: they run for all of the subgroup's lanes.
+    pub(super) convergent: EntitySet<Block>,
+    /// Values that are used outside of their defining block.
+    pub(super) cross_block: EntitySet<Value>,
+    /// Temporal divergence: the values that are live out of a divergent loop, with the outermost such loop that they
+    /// leave, as index into `Loops::all`.
+    pub(super) live_outs: Vec<(Value, Option<usize>)>,
+    /// Results of `element` that are also used as numbers, so that the 32-bit sum has to be computed.
+    pub(super) numbers: EntitySet<Value>,
+    /// Atomics that may be executed once, after the last subgroup.
+    pub(super) reducible_atomics: EntitySet<ir::Inst>,
+    pub(super) layout: Layout,
+    /// Value ranges, to prove accesses to variables in bounds; `None` if the kernel has no variables.
+    pub(super) ranges: Option<Ranges>,
+    /// Upper bound of the trip count of each loop in [`Loops::all`](crate::analysis::Loops::all) that needs no
+    /// stop-flag poll; `None`: the loop polls.
+    pub(super) trip_counts: Vec<Option<u64>>,
+    /// Whether push constants are loaded once before the subgroup loop. In a kernel of few instructions one load per
+    /// subgroup costs more than a register that stays occupied in the whole kernel.
+    pub(super) is_small_kernel: bool,
+    /// Low and high words of the addresses that are looked up. Push constants among them are loaded before the subgroup
+    /// loop, so that the look-up is loop-invariant, too.
+    pub(super) address_words: EntitySet<Value>,
+    /// Block arguments with unspecified values: the parameter is not read after such an edge.
+    pub(super) fillers: EntitySet<Value>,
+}
+
+/// Numbers of descriptors and offsets of variables.
+#[derive(Debug, Default)]
+pub(super) struct Layout {
+    /// First descriptor of each binding.
+    pub(super) descriptors: SecondaryMap<ir::Binding, u32>,
+    pub(super) descriptor_count: u32,
+    /// Byte offset of each variable in its space.
+    pub(super) variable_offsets: SecondaryMap<ir::Variable, u32>,
+    /// The words of constant variables.
+    pub(super) tables: Vec<u32>,
+}
+
+impl Plans {
+    /// Decides about a prepared kernel.
+    ///
+    /// # Errors
+    ///
+    /// The kernel has no SIMD form.
+    pub(super) fn new(prepared: &Prepared) -> Result<Self, Unsupported> {
+        let Prepared { kernel, uniformity, merged_workgroups, serial, fillers } = prepared;
+        let convergent = uniformity.convergent_blocks(kernel);
+        // The last subgroup may have padding lanes, and so has one with merged workgroups.
+        let full = kernel.invocations().is_multiple_of(LANES) && *merged_workgroups == 1;
+        let all_active = if full { convergent.clone() } else { EntitySet::new() };
+        let accesses = AccessPlans::new(kernel, uniformity, &serial.below, &all_active);
+        check(kernel, uniformity, &accesses)?;
+        let (cross_block, live_outs) = cross_block(kernel, uniformity, &accesses);
+        let insts: usize = kernel.layout.iter().map(|&block| kernel.blocks[block].insts.len()).sum();
+        Ok(Self {
+            convergent,
+            cross_block,
+            live_outs,
+            numbers: numbers(kernel, uniformity),
+            reducible_atomics: atomic_reduction::reducible_atomics(kernel, uniformity, &accesses),
+            layout: Layout::new(kernel),
+            ranges: (!kernel.variables.is_empty()).then(|| Ranges::new(kernel)),
+            trip_counts: trip_counts(kernel, uniformity, serial),
+            is_small_kernel: insts <= MAX_SMALL_KERNEL,
+            address_words: buffer_address::address_words(kernel),
+            fillers: fillers.clone(),
+            accesses,
+        })
+    }
+}
+
+impl Layout {
+    fn new(kernel: &Kernel) -> Self {
+        let mut layout = Self::default();
+        for (binding, data) in &kernel.bindings {
+            layout.descriptors[binding] = layout.descriptor_count;
+            layout.descriptor_count += data.count;
+        }
+        let mut next = [0; 2];
+        for (variable, data) in &kernel.variables {
+            if data.space == ir::VariableSpace::Constant {
+                layout.variable_offsets[variable] = layout.tables.len() as u32 * 4;
+                layout.tables.extend(&data.words);
+                layout.tables.resize(layout.tables.len().next_multiple_of(4), 0);
+                continue;
+            }
+            let next = &mut next[usize::from(data.space == ir::VariableSpace::Private)];
+            layout.variable_offsets[variable] = *next;
+            *next += data.bytes.next_multiple_of(16);
+        }
+        layout
+    }
+}
+
+fn trip_counts(kernel: &Kernel, uniformity: &Uniformity, serial: &Serial) -> Vec<Option<u64>> {
+    let loops = &uniformity.loops;
+    let mut trip_counts = bounded_loops::bounded_trip_counts(kernel, loops, &uniformity.dominators);
+    for (found, trip_count) in loops.all.iter().zip(&mut trip_counts) {
+        if serial.headers.contains(found.header) {
+            *trip_count = Some(u64::from(MAX_ITERATIONS) + 2);
+        }
+    }
+    trip_counts
+}
+
+/// Rejects kernels that have no SIMD form.
+fn check(kernel: &Kernel, uniformity: &Uniformity, accesses: &AccessPlans) -> Result<(), Unsupported> {
+    let subgroups = u64::from(kernel.invocations().div_ceil(LANES));
+    let private = u64::from(kernel.private_bytes()) * u64::from(LANES) * subgroups;
+    if private > u64::from(u32::MAX / 2) {
+        return Err(Unsupported(format!("{private} bytes of private memory for a workgroup")));
+    }
+    for &block in &kernel.layout {
+        for &inst in &kernel.blocks[block].insts {
+            if let Scalar::HighWord { of } = kernel.insts[inst]
+                && uniformity.defining_block(of) != Some(block)
+            {
+                return Err(Unsupported("a 64-bit atomic and its high word are in different blocks".into()));
+            }
+            if let Scalar::Load { place, .. } | Scalar::Store { place, .. } | Scalar::Atomic { place, .. } =
+                &kernel.insts[inst]
+                && let Place::Variable { variable, .. } = *place
+                && kernel.variables[variable].space == ir::VariableSpace::Private
+                && !accesses.at(inst).offset.is_aligned()
+            {
+                return Err(Unsupported(format!("{variable} is accessed at offsets that are no multiples of 4")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The values that are used outside of their defining block, and those of them with temporally divergent uses, with the
+/// outermost divergent loop that contains the definition but not the use.
+fn cross_block(
+    kernel: &Kernel,
+    uniformity: &Uniformity,
+    accesses: &AccessPlans,
+) -> (EntitySet<Value>, Vec<(Value, Option<usize>)>) {
+    let mut values = EntitySet::new();
+    let mut live_outs: Vec<(Value, Option<usize>)> = Vec::new();
+    let mut numbers: HashMap<Value, usize> = HashMap::default();
+    let (loops, linearization) = (&uniformity.loops, &uniformity.linearization);
+    for &block in &kernel.layout {
+        let mut note = |value: Value| {
+            let Some(definition) = uniformity.defining_block(value) else {
+                values.insert(value);
+                return;
+            };
+            if definition == block {
+                return;
+            }
+            values.insert(value);
+            if !uniformity.is_temporally_divergent(value, block) {
+                return;
+            }
+            let around = std::iter::successors(loops.of(definition), |&number| loops.all[number].parent);
+            let exited = around.take_while(|&number| !loops.contains(number, block));
+            let outermost = exited.filter(|&number| linearization.is_divergent(number)).last();
+            let number = *numbers.entry(value).or_insert(live_outs.len());
+            match live_outs.get_mut(number) {
+                // Outer loops have smaller numbers.
+                Some((_, noted)) => *noted = noted.into_iter().map(|noted| *noted).chain(outermost).min(),
+                None => live_outs.push((value, outermost)),
+            }
+        };
+        for &inst in &kernel.blocks[block].insts {
+            kernel.insts[inst].for_each_use(&mut note);
+            // An access is translated from the parts of its index, which other blocks may define.
+            accesses.operands(inst).into_iter().for_each(&mut note);
+        }
+    }
+    (values, live_outs)
+}
+
+/// Finds offsets with a use other than addressing, or with a use as temporally divergent value: these are needed as
+/// 32-bit numbers.
+fn numbers(kernel: &Kernel, uniformity: &Uniformity) -> EntitySet<Value> {
+    let mut numbers = EntitySet::new();
+    for &block in &kernel.layout {
+        for &inst in &kernel.blocks[block].insts {
+            let data = &kernel.insts[inst];
+            let mut pending = match data {
+                Scalar::Load { place, .. } | Scalar::Store { place, .. } | Scalar::Atomic { place, .. } => {
+                    Some(place.offset())
+                }
+                Scalar::Reaches { offset, .. } => Some(*offset),
+                Scalar::Element { base, .. } => Some(*base),
+                _ => None,
+            };
+            data.for_each_use(|value| {
+                let addresses = pending == Some(value) && !uniformity.is_temporally_divergent(value, block);
+                if addresses {
+                    pending = None;
+                } else {
+                    numbers.insert(value);
+                }
+            });
+        }
+    }
+    // The sum is computed from the base, so the base of a number is a number, too. Definitions precede uses in the
+    // layout, so one backward pass suffices.
+    for &block in kernel.layout.iter().rev() {
+        for &inst in kernel.blocks[block].insts.iter().rev() {
+            if let (Scalar::Element { base, .. }, Some(result)) = (&kernel.insts[inst], kernel.results[inst])
+                && numbers.contains(result)
+            {
+                numbers.insert(*base);
+            }
+        }
+    }
+    numbers
+}
