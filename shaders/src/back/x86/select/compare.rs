@@ -3,15 +3,14 @@
 use iced_x86::{Code, ConditionCode, OpKind};
 use regalloc2::VReg;
 
+use super::super::CompileError;
 use super::super::encode::negated;
 use super::super::vcode::{Build, View};
-use super::super::{CompileError, Isa};
-use super::Select;
-use super::avx2::Halves;
+use super::{Select, VectorIsa};
 use crate::ir::Op;
 use crate::simd::{Inst, InstData, Type, Value, WideOp};
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     /// Sets the flags by a truth value; returns the condition under which it is true. The operands of the flags'
     /// consumer must be in registers by now, since emitting them could clobber the flags.
     pub(super) fn condition(&mut self, value: Value) -> Result<ConditionCode, CompileError> {
@@ -48,8 +47,7 @@ impl Select<'_> {
                 self.compare_values(condition, args[0], args[1])
             }
             InstData::Wide { op: WideOp::Lt, args } => self.compare_values(ConditionCode::b, args[0], args[1]),
-            InstData::Any { mask } if self.isa == Isa::Avx2 => Halves(self).any(*mask),
-            InstData::Any { mask } => self.any(*mask),
+            InstData::Any { mask } => V::any(self, *mask),
             _ => unreachable!("not a comparison: {inst}"),
         }
     }

@@ -11,8 +11,7 @@ use smallvec::SmallVec;
 use super::super::CompileError;
 use super::super::vcode::{BlockCode, Build, Expand, Kind, Place, View};
 use super::super::{call::offset, encode};
-use super::avx2::Halves;
-use super::{Select, class_of};
+use super::{Select, VectorIsa};
 use crate::ir::Op;
 use crate::simd::{Block, BlockCall, InstData, Value};
 
@@ -36,7 +35,7 @@ impl Edges {
     }
 }
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     fn terminator_of(&self, block: Block) -> Option<&InstData> {
         self.kernel.blocks[block].insts.last().map(|&inst| &self.kernel.insts[inst])
     }
@@ -85,12 +84,12 @@ impl Select<'_> {
         for &block in &kernel.layout {
             for &param in &kernel.blocks[block].params {
                 let at = self.edges.number(block);
-                if self.in_halves(param) {
-                    let halves = Halves(self).define_param(param);
-                    self.code.blocks[at].params.extend(halves);
+                if kernel.ty(param).is_vector() {
+                    let regs = V::define(self, param);
+                    self.code.blocks[at].params.extend_from_slice(regs.as_ref());
                     continue;
                 }
-                let reg = self.code.vreg(class_of(kernel.ty(param)));
+                let reg = self.general();
                 self.regs[param] = Some(reg);
                 self.code.blocks[at].params.push(reg);
             }
@@ -159,8 +158,8 @@ impl Select<'_> {
     fn arguments(&mut self, call: &BlockCall) -> Result<SmallVec<[ra::VReg; 4]>, CompileError> {
         let mut regs = SmallVec::new();
         for &arg in &call.args {
-            match self.in_halves(arg) {
-                true => regs.extend(Halves(self).pair(arg)?),
+            match self.kernel.ty(arg).is_vector() {
+                true => regs.extend_from_slice(V::registers(self, arg)?.as_ref()),
                 false => regs.push(self.reg(arg)?),
             }
         }
@@ -188,8 +187,8 @@ impl Select<'_> {
             if number.is_none() {
                 anywhere(self.reg(of_subgroup)?);
             }
-            if mask.is_none() && self.in_halves(active) {
-                Halves(self).pair(active)?.into_iter().for_each(anywhere);
+            if mask.is_none() && self.kernel.ty(active).is_vector() {
+                V::registers(self, active)?.as_ref().iter().copied().for_each(anywhere);
             } else if mask.is_none() {
                 anywhere(self.reg(active)?);
             }

@@ -10,7 +10,7 @@ use regalloc2::VReg;
 use smallvec::SmallVec;
 
 use super::super::CompileError;
-use super::Select;
+use super::{Select, VectorIsa};
 use crate::ir::Op;
 use crate::simd::{Block, Inst, InstData, Value};
 
@@ -90,7 +90,7 @@ pub(super) struct Known {
     pairs: HashMap<[Value; 2], Doubles>,
 }
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     fn key(&self, double: Double, args: &[Value]) -> Key {
         (double, args.iter().map(|&arg| self.facts.canonical(arg)).collect())
     }
@@ -146,7 +146,7 @@ impl Select<'_> {
         if !self.facts.is_local(kernel.results[inst][0], self.block) {
             return Ok(false);
         }
-        self.doubles_of(double, args)?;
+        V::doubles(self, double, args)?;
         Ok(true)
     }
 }

@@ -7,7 +7,7 @@ use super::super::CompileError;
 use super::super::call::offset;
 use super::super::encode::conditional;
 use super::super::vcode::{Build, Kind, Place, View};
-use super::Select;
+use super::{Select, VectorIsa};
 use crate::image::{Descriptor, Field, direct};
 use crate::simd::{Inst, Routine, Value};
 
@@ -18,7 +18,7 @@ const STRIDE: u32 = size_of::<Descriptor>() as u32;
 const FIRST: PReg = PReg::new(7, RegClass::Int);
 const SECOND: PReg = PReg::new(6, RegClass::Int);
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     /// Loads a field of an image descriptor. As with buffers, an out-of-range number counts as 0.
     pub(super) fn image_field(&mut self, inst: Inst, image: Value, field: Field) -> Result<(), CompileError> {
         let descriptors = self.kernel.descriptors;

@@ -10,7 +10,7 @@ use super::super::Isa;
 use super::super::atomic::{ACCUMULATOR, LaneMemory};
 use super::super::encode::{Assembler, Regs, conditional};
 use super::super::vcode::{Expand, Kind};
-use super::Select;
+use super::{Select, VectorIsa};
 use crate::back::x86::lane_groups::Parts;
 use crate::ir::AtomicOp;
 use crate::simd::LaneAddress;
@@ -45,7 +45,7 @@ pub(super) struct LaneAtomic<'a> {
 /// Scratch-area offsets of the low and the high words of value and comparator.
 pub(super) const PLACES: [[i32; 2]; 2] = [[VALUE_AT, VALUE_AT + 64], [COMPARATOR_AT, COMPARATOR_AT + 64]];
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     pub(super) fn lane_atomic(&mut self, atomic: LaneAtomic<'_>) -> Result<(), CompileError> {
         let LaneAtomic { op, lanes, index, words, wide, lock, bits, results } = atomic;
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
@@ -54,7 +54,7 @@ impl Select<'_> {
             operands.push(operand);
             operands.len() as u8 - 1
         };
-        let isa = self.isa;
+        let isa = V::ISA;
         let mut parts = |vector: [VReg; 2]| {
             let vector = vector.map(|half| slot(Operand::reg_use(half)));
             Parts { isa, vector, temp: 0 }

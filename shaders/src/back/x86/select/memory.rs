@@ -7,7 +7,7 @@ use super::super::CompileError;
 use super::super::call::offset;
 use super::super::encode::conditional;
 use super::super::vcode::{Base, Bound, Build, Check, Kind, Memory, Place, View};
-use super::Select;
+use super::{Select, VectorIsa};
 use crate::ir::Op;
 use crate::simd::{Address, Field, Inst, InstData, LANES, LaneAddress, Type, Value, ValueDef};
 
@@ -30,7 +30,7 @@ pub(super) enum Side {
     Constant(i32),
 }
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     /// `base + disp` without an index.
     pub(super) fn at(base: VReg, disp: i32) -> Place {
         Place { base, index: None, scale: 1, disp, broadcast: false }

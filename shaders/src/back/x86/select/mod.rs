@@ -8,20 +8,26 @@
 //! Invariant: a scalar's register has zeros above the scalar's bits.
 
 mod address_ranges;
+mod atomic;
 mod avx2;
 mod avx512;
 mod compare;
 mod control;
 mod double;
 mod elements;
+mod frames;
+mod gather_elements;
 mod image;
+mod isa;
 mod lane_atomics;
 mod memory;
 mod moves;
 mod nontemporal;
 mod prefetch;
+mod row;
 mod scalar;
 mod subword;
+mod uniform;
 mod upper_bounds;
 mod value_uses;
 mod wide;
@@ -30,8 +36,9 @@ use cranelift_entity::SecondaryMap;
 use iced_x86::{Code, OpKind};
 use regalloc2::{Operand, OperandConstraint, OperandKind, OperandPos, PReg, RegClass, VReg};
 
-use self::avx2::Halves;
-use self::nontemporal::Streams;
+use self::avx2::Avx2;
+use self::avx512::Avx512;
+use self::isa::VectorIsa;
 use self::prefetch::Strides;
 use self::upper_bounds::Most;
 use self::value_uses::Facts;
@@ -44,18 +51,15 @@ use crate::simd::{Block, Inst, InstData, Kernel, Routine, Type, Value, ValueDef,
 const MAX_DEFERRED_DEPTH: u8 = 8;
 
 /// The state of instruction selection.
-pub(super) struct Select<'k> {
+struct Select<'k, V> {
     kernel: &'k Kernel,
     facts: Facts,
     most: Most,
     strides: Strides,
-    streams: Streams,
     code: VCode,
-    isa: Isa,
-    /// The register of a value; of a vector on AVX2, of its lower half.
+    vectors: V,
+    /// The register of a value; of a vector or mask, the one with the lowest lanes.
     regs: SecondaryMap<Value, Option<VReg>>,
-    /// The upper halves, unless equal to the lower ones.
-    highs: SecondaryMap<Value, Option<VReg>>,
     /// Deferred instructions: the nesting depth, from 1 on; 0 for others.
     put_off: SecondaryMap<Inst, u8>,
     /// Deferred loads, oldest first.
@@ -69,18 +73,23 @@ pub(super) struct Select<'k> {
 
 /// Selects instructions for a kernel: machine code with virtual registers.
 pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode, CompileError> {
-    let mut code = VCode::new(isa.vector_words(), kernel.insts.len());
+    match isa {
+        Isa::Avx512 => select_for::<Avx512>(kernel),
+        Isa::Avx2 => select_for::<Avx2>(kernel),
+    }
+}
+
+fn select_for<V: VectorIsa>(kernel: &Kernel) -> Result<VCode, CompileError> {
+    let mut code = VCode::new(V::ISA.vector_words(), kernel.insts.len());
     let context = code.vreg(RegClass::Int);
     let mut select = Select {
         kernel,
         facts: Facts::new(kernel),
         most: Most::new(kernel),
         strides: Strides::new(kernel),
-        streams: if isa == Isa::Avx512 { Streams::new(kernel) } else { Streams::default() },
         code,
-        isa,
+        vectors: V::new(kernel),
         regs: SecondaryMap::with_capacity(kernel.values.len()),
-        highs: SecondaryMap::new(),
         put_off: SecondaryMap::with_capacity(kernel.insts.len()),
         loads: Vec::new(),
         context,
@@ -89,7 +98,7 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode, CompileError> {
         doubles: double::Known::default(),
     };
     select.code.zero_word = select.code.pool.word(0);
-    select.code.streams = select.streams.any();
+    select.code.streams = select.vectors.has_nontemporal_stores();
     let is_lookup =
         |data: &InstData| matches!(data, InstData::BufferAt { .. } | InstData::Call { routine: Routine::BufferAt, .. });
     select.code.pieces = kernel.insts.values().any(is_lookup);
@@ -104,7 +113,7 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode, CompileError> {
     Ok(select.code)
 }
 
-impl<'k> Select<'k> {
+impl<'k, V: VectorIsa> Select<'k, V> {
     fn block(&mut self, block: Block) -> Result<(), CompileError> {
         self.block = block;
         let at = self.edges.number(block);
@@ -135,11 +144,6 @@ impl<'k> Select<'k> {
             self.write(inst)?;
         }
         Ok(())
-    }
-
-    /// The results of a double-precision operation.
-    fn doubles_of(&mut self, double: double::Double, args: &[Value]) -> Result<double::Doubles, CompileError> {
-        if self.isa == Isa::Avx2 { Halves(self).half_doubles(double, args) } else { self.wide_doubles(double, args) }
     }
 
     /// Whether code for the instruction was emitted already, with an earlier instruction.
@@ -217,24 +221,22 @@ impl<'k> Select<'k> {
             InstData::Jump { .. } | InstData::Branch { .. } | InstData::Switch { .. } | InstData::Return => {
                 self.terminator(data)?;
             }
-            _ if self.isa == Isa::Avx2 => Halves(self).vector_inst(inst, data)?,
             _ => self.vector_inst(inst, data)?,
         }
         Ok(())
     }
 
-    /// The register of a value; emits the value first if it is deferred.
+    /// The register of a scalar; emits the scalar first if it is deferred.
     fn reg(&mut self, value: Value) -> Result<VReg, CompileError> {
+        debug_assert!(!self.kernel.ty(value).is_vector(), "{value} is not a scalar");
         let value = self.facts.canonical(value);
         if let Some(reg) = self.regs[value] {
             return Ok(reg);
         }
         if let ValueDef::Result { inst, .. } = self.kernel.values[value] {
             match &self.kernel.insts[inst] {
-                InstData::Const { ty, bits } => return Ok(self.constant_reg(*ty, *bits)),
-                InstData::Lanes { values } => return Ok(self.constant_lanes(**values)),
-                InstData::Undef { ty } if ty.is_vector() => return Ok(self.undefined(*ty)),
-                InstData::Undef { ty } => return Ok(self.constant_reg(*ty, 0)),
+                InstData::Const { bits, .. } => return Ok(self.constant_reg(*bits)),
+                InstData::Undef { .. } => return Ok(self.constant_reg(0)),
                 _ => {}
             }
             if let Some((base, disp)) = self.offset(inst) {
@@ -243,6 +245,13 @@ impl<'k> Select<'k> {
                 Build::new(Code::Lea_r64_m).def(sum, View::Qword).at(&place).push(&mut self.code);
                 return Ok(sum);
             }
+        }
+        self.written(value)
+    }
+
+    /// The first register of a value that is no constant; emits the value first if it is deferred.
+    fn written(&mut self, value: Value) -> Result<VReg, CompileError> {
+        if let (None, ValueDef::Result { inst, .. }) = (self.regs[value], self.kernel.values[value]) {
             self.write(inst)?;
         }
         // Verified kernels define values before their uses; a rejected kernel gets an arbitrary register.
@@ -262,11 +271,6 @@ impl<'k> Select<'k> {
         (!of_a_sum || self.put_off[inst] != 0).then_some((args[0], disp))
     }
 
-    /// Whether a value has two registers.
-    fn in_halves(&self, value: Value) -> bool {
-        self.isa == Isa::Avx2 && self.kernel.ty(value).is_vector()
-    }
-
     /// An unspecified value, defined without code: each use has its own, in any register or spill slot.
     fn undefined(&mut self, ty: Type) -> VReg {
         let reg = self.code.vreg(class_of(ty));
@@ -275,14 +279,10 @@ impl<'k> Select<'k> {
         reg
     }
 
-    /// Materializes a constant in a new register.
-    fn constant_reg(&mut self, ty: Type, bits: u64) -> VReg {
-        let reg = self.code.vreg(class_of(ty));
-        match ty {
-            Type::S1 | Type::S32 | Type::S64 => self.set(reg, bits),
-            Type::V32 => self.set_lanes(reg, bits as u32),
-            Type::Mask => self.set_mask(reg, bits as u16),
-        }
+    /// Materializes a scalar constant in a new register.
+    fn constant_reg(&mut self, bits: u64) -> VReg {
+        let reg = self.general();
+        self.set(reg, bits);
         reg
     }
 
@@ -309,6 +309,23 @@ impl<'k> Select<'k> {
 
     fn general(&mut self) -> VReg {
         self.code.vreg(RegClass::Int)
+    }
+
+    /// A new vector register.
+    fn lanes_reg(&mut self) -> VReg {
+        self.code.vreg(RegClass::Float)
+    }
+
+    /// Whether a mask is the constant of all lanes.
+    fn is_all(&self, mask: Value) -> bool {
+        self.constant(mask).is_some_and(|bits| bits as u16 == u16::MAX)
+    }
+
+    /// The registers of a vector's or mask's lowest and highest lanes: the same one if one holds all of them.
+    fn halves(&mut self, value: Value) -> Result<[VReg; 2], CompileError> {
+        let regs = V::registers(self, value)?;
+        let regs = regs.as_ref();
+        Ok([regs[0], regs[regs.len() - 1]])
     }
 
     /// The bits of a constant, through bit-equal aliases.

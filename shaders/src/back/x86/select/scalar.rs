@@ -6,11 +6,11 @@ use regalloc2::VReg;
 use super::super::CompileError;
 use super::super::encode::conditional;
 use super::super::vcode::{Build, Place, View};
-use super::Select;
+use super::{Select, VectorIsa};
 use crate::ir::Op;
 use crate::simd::{Inst, Type, Value};
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     /// A scalar operation.
     pub(super) fn scalar(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
         match op {

@@ -1,10 +1,10 @@
 //! Rows of bytes and halves, and stores of them lane by lane, on both instruction sets. Nothing beside a part is written.
 
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
-use regalloc2::{Operand, RegClass, VReg};
+use regalloc2::{Operand, RegClass};
 use smallvec::SmallVec;
 
-use super::Select;
+use super::{Select, VectorIsa};
 use crate::back::x86::CompileError;
 use crate::back::x86::Isa;
 use crate::back::x86::atomic::{INDEX_AT, LaneMemory, VALUE_AT};
@@ -35,7 +35,7 @@ struct Place {
     temps: [u8; 4],
 }
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     fn part_place(&mut self, row: &Row, operands: &mut Slots) -> Result<Place, CompileError> {
         let (base, disp) = self.base(row.base, 0)?;
         let index = self.reg(row.index)?;
@@ -48,21 +48,23 @@ impl Select<'_> {
         let limit = limit.map_or_else(Err, |reg| Ok(slot(operands, Operand::reg_use(reg))));
         let temps = temps.map(|temp| slot(operands, temp));
         self.code.scratch = true;
-        Ok(Place { isa: self.isa, width: row.width, base, disp, index, limit, temps })
+        Ok(Place { isa: V::ISA, width: row.width, base, disp, index, limit, temps })
     }
 
-    /// Loads a row of parts into the registers of a vector, of which the second counts only where there are halves. Perhaps as
-    /// the floats that they are.
-    pub(super) fn load_part_row(&mut self, row: &Row, results: &[VReg], floats: bool) -> Result<(), CompileError> {
-        let mut operands: Slots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
+    /// Loads a row of parts; of halves that only a conversion to floats uses, its floats.
+    pub(super) fn load_part_row(&mut self, inst: Inst, row: &Row) -> Result<(), CompileError> {
+        let converted = self.floats_of(inst, row);
+        let results = V::define(self, self.kernel.results[converted.unwrap_or(inst)][0]);
+        let mut operands: Slots = results.as_ref().iter().map(|&result| Operand::reg_def_at_start(result)).collect();
         let place = self.part_place(row, &mut operands)?;
+        let floats = converted.is_some();
         self.code.floats |= floats;
         self.code.push(Kind::Sequence(Box::new(Load { place, floats })), &operands);
         Ok(())
     }
 
     /// The instruction that alone uses a row of halves, if it makes floats of them.
-    pub(super) fn floats_of(&self, load: Inst, row: &Row) -> Option<Inst> {
+    fn floats_of(&self, load: Inst, row: &Row) -> Option<Inst> {
         /// Instructions that are looked at: both mostly stand together.
         const NEAR: usize = 32;
         let result = self.kernel.results[load][0];
@@ -76,7 +78,7 @@ impl Select<'_> {
     }
 
     /// The floats whose halves a value is, if only this row wants them.
-    pub(super) fn halves_of(&mut self, row: &Row, value: Value) -> Option<Value> {
+    fn halves_of(&mut self, row: &Row, value: Value) -> Option<Value> {
         let Some((inst, InstData::Pure { op: Op::HalfBits, args })) = self.waiting(value) else { return None };
         if row.width != Width::Half {
             return None;
@@ -85,16 +87,14 @@ impl Select<'_> {
         Some(args[0])
     }
 
-    /// Stores a row of parts, perhaps of floats. `bits` are the lanes that do, if not all of them.
-    pub(super) fn store_part_row(
-        &mut self,
-        row: &Row,
-        value: &[VReg],
-        bits: Option<VReg>,
-        floats: bool,
-    ) -> Result<(), CompileError> {
+    /// Stores a row of parts; a deferred conversion of floats to halves is merged.
+    pub(super) fn store_part_row(&mut self, row: &Row, value: Value, mask: Value) -> Result<(), CompileError> {
+        let bits = if self.is_all(mask) { None } else { Some(V::mask_bits(self, mask)?) };
+        let converted = self.halves_of(row, value);
+        let value = V::registers(self, converted.unwrap_or(value))?;
+        let floats = converted.is_some();
         self.code.floats |= floats;
-        let mut operands: Slots = value.iter().map(|&half| Operand::reg_use(half)).collect();
+        let mut operands: Slots = value.as_ref().iter().map(|&half| Operand::reg_use(half)).collect();
         let place = self.part_place(row, &mut operands)?;
         let bits = bits.map(|bits| slot(&mut operands, Operand::reg_use(bits)));
         let vectors = [(); 2].map(|()| Operand::reg_temp(self.code.vreg(RegClass::Float)));
@@ -107,14 +107,16 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// Stores parts lane by lane; `halves` are the registers of index and value, twice the same where they are whole.
+    /// Stores parts lane by lane.
     pub(super) fn scatter_parts(
         &mut self,
         width: Width,
         lanes: &LaneAddress,
-        halves: [[VReg; 2]; 2],
-        bits: VReg,
+        value: Value,
+        mask: Value,
     ) -> Result<(), CompileError> {
+        let bits = V::mask_bits(self, mask)?;
+        let halves = [self.halves(lanes.index)?, self.halves(value)?];
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
         let mut operands = Slots::new();
         let halves = halves.map(|pair| pair.map(|half| slot(&mut operands, Operand::reg_use(half))));
@@ -122,7 +124,7 @@ impl Select<'_> {
         let temps = [(); 3].map(|()| slot(&mut operands, Operand::reg_temp(self.code.vreg(RegClass::Int))));
         let parts = halves.map(|vector| {
             let temp = slot(&mut operands, Operand::reg_temp(self.code.vreg(RegClass::Float)));
-            Parts { isa: self.isa, vector, temp }
+            Parts { isa: V::ISA, vector, temp }
         });
         self.code.scratch = true;
         let scatter = Scatter { width, parts, base, scale: lanes.scale, disp, bits, temps };

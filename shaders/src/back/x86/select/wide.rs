@@ -6,10 +6,10 @@ use regalloc2::{PReg, RegClass};
 use super::super::CompileError;
 use super::super::encode::conditional;
 use super::super::vcode::{Build, Place, View};
-use super::Select;
+use super::{Select, VectorIsa};
 use crate::simd::{Inst, Value, WideOp};
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     /// A 64-bit operation.
     pub(super) fn wide(&mut self, inst: Inst, op: WideOp, args: &[Value]) -> Result<(), CompileError> {
         if op == WideOp::Lt {

@@ -4,7 +4,8 @@
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::Halves;
+use super::super::Select;
+use super::Avx2;
 use super::operand::Pair;
 use crate::back::x86::CompileError;
 use crate::back::x86::atomic::Atomic;
@@ -16,7 +17,7 @@ const ADD: Code = Code::VEX_Vpaddd_ymm_ymm_ymmm256;
 const SUBTRACT: Code = Code::VEX_Vpsubd_ymm_ymm_ymmm256;
 const AND: Code = Code::VEX_Vpand_ymm_ymm_ymmm256;
 
-impl Halves<'_, '_> {
+impl Select<'_, Avx2> {
     /// Sums, differences and loads; whether it is one.
     pub(super) fn running(
         &mut self,
@@ -25,11 +26,11 @@ impl Halves<'_, '_> {
         lanes: &LaneAddress,
         value: Option<Value>,
         mask: Value,
-        bits: VReg,
     ) -> Result<bool, CompileError> {
         if !matches!(atomic.op, AtomicOp::Add | AtomicOp::Sub | AtomicOp::Load) {
             return Ok(false);
         }
+        let bits = self.mask_bits(mask)?;
         let on = self.pair(mask)?;
         let (before, sum) = match value {
             None => (None, bits),

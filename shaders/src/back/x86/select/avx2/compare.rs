@@ -6,7 +6,8 @@
 use iced_x86::Code;
 
 use super::super::super::CompileError;
-use super::Halves;
+use super::super::Select;
+use super::Avx2;
 use super::operand::Pair;
 use crate::ir::Op;
 use crate::simd::{InstData, Type, Value};
@@ -27,7 +28,7 @@ pub(super) struct Mask {
     pub complement: bool,
 }
 
-impl Halves<'_, '_> {
+impl Select<'_, Avx2> {
     /// A mask for users that can take complements.
     pub(super) fn mask(&mut self, value: Value) -> Result<Mask, CompileError> {
         if let Some((inst, InstData::Pure { op, args })) = self.waiting(value) {
@@ -38,7 +39,7 @@ impl Halves<'_, '_> {
             }
             if self.kernel.ty(args[0]) == Type::V32 {
                 self.put_off[inst] = 0;
-                return self.compare(*op, args)?.ok_or(CompileError::Unsupported(*op));
+                return self.compare_lanes(*op, args)?.ok_or(CompileError::Unsupported(*op));
             }
         }
         Ok(Mask { lanes: self.pair(value)?, complement: false })
@@ -54,7 +55,7 @@ impl Halves<'_, '_> {
     }
 
     /// A comparison, if the operation is one.
-    pub(super) fn compare(&mut self, op: Op, args: &[Value]) -> Result<Option<Mask>, CompileError> {
+    pub(super) fn compare_lanes(&mut self, op: Op, args: &[Value]) -> Result<Option<Mask>, CompileError> {
         let (lanes, complement) = match op {
             Op::IEq | Op::INe => (self.equal(args[0], args[1])?, op == Op::INe),
             Op::SLt => (self.greater(args[1], args[0])?, false),

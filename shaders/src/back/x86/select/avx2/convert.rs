@@ -4,7 +4,8 @@ use iced_x86::Code;
 
 use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::Halves;
+use super::super::Select;
+use super::Avx2;
 use super::compare::FLOATS;
 use super::operand::Pair;
 use crate::ir::Op;
@@ -23,13 +24,13 @@ const AT_LEAST: u8 = 0x1d;
 const TWO_31: u32 = 0x4f00_0000;
 const TWO_32: u32 = 0x4f80_0000;
 
-impl Halves<'_, '_> {
+impl Select<'_, Avx2> {
     pub(super) fn conversion(&mut self, op: Op, args: &[Value]) -> Result<Pair, CompileError> {
         match op {
-            Op::SIntToFloat => self.unary(Code::VEX_Vcvtdq2ps_ymm_ymmm256, args[0]),
+            Op::SIntToFloat => self.unary_lanes(Code::VEX_Vcvtdq2ps_ymm_ymmm256, args[0]),
             Op::UIntToFloat => self.unsigned_to_float(args[0]),
             Op::FloatToSInt => self.float_to_signed(args[0]),
-            Op::RoundToSInt => self.unary(NEAREST, args[0]),
+            Op::RoundToSInt => self.unary_lanes(NEAREST, args[0]),
             Op::FloorToSInt => {
                 let whole = self.round(DOWN, args[0])?;
                 Ok(self.op1(NEAREST, whole))

@@ -5,8 +5,9 @@ use regalloc2::VReg;
 
 use super::super::super::CompileError;
 use super::super::super::vcode::{Base, Build, Memory, View};
+use super::super::Select;
 use super::super::double::{Double, Doubles, NAN, predicate, word_of};
-use super::Halves;
+use super::Avx2;
 use super::operand::Pair;
 use crate::ir::Op;
 use crate::simd::Value;
@@ -16,7 +17,7 @@ const UNORDERED: u8 = 3;
 /// Pairs of lanes in the order of interleaved words; twice that is the order of lanes again.
 const ORDER: u8 = 0xd8;
 
-impl Halves<'_, '_> {
+impl Select<'_, Avx2> {
     /// An operation on doubles; `None` for any other.
     pub(super) fn double_op(&mut self, op: Op, args: &[Value]) -> Result<Option<Pair>, CompileError> {
         self.code.floats = true;

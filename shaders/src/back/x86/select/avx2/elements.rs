@@ -4,11 +4,12 @@ use regalloc2::VReg;
 use smallvec::SmallVec;
 
 use super::super::super::CompileError;
-use super::Halves;
+use super::super::Select;
+use super::Avx2;
 use crate::ir::Width;
 use crate::simd::{Elements, Inst, Value};
 
-impl Halves<'_, '_> {
+impl Select<'_, Avx2> {
     pub(super) fn load_elements(&mut self, inst: Inst, elements: &Elements) -> Result<(), CompileError> {
         let mut results: SmallVec<[VReg; 8]> = SmallVec::new();
         for number in 0..elements.limits.len() {

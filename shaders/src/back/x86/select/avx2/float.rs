@@ -3,7 +3,8 @@
 use iced_x86::Code;
 
 use super::super::super::CompileError;
-use super::Halves;
+use super::super::Select;
+use super::Avx2;
 use super::compare::{FLOATS, UNORDERED};
 use super::operand::Pair;
 use crate::ir::Op;
@@ -12,7 +13,7 @@ use crate::simd::{InstData, Value};
 const MUL: Code = Code::VEX_Vmulps_ymm_ymm_ymmm256;
 const SIGN: u32 = 0x8000_0000;
 
-impl Halves<'_, '_> {
+impl Select<'_, Avx2> {
     /// Operations on floats that are neither a single plain instruction nor a comparison.
     pub(super) fn float_op(&mut self, op: Op, args: &[Value]) -> Result<Pair, CompileError> {
         match op {
@@ -21,7 +22,7 @@ impl Halves<'_, '_> {
             Op::FAbs => self.with_word(Code::VEX_Vpand_ymm_ymm_ymmm256, args[0], !SIGN),
             Op::FMin => self.number_min(Code::VEX_Vminps_ymm_ymm_ymmm256, args),
             Op::FMax => self.number_min(Code::VEX_Vmaxps_ymm_ymm_ymmm256, args),
-            Op::Sqrt => self.unary(Code::VEX_Vsqrtps_ymm_ymmm256, args[0]),
+            Op::Sqrt => self.unary_lanes(Code::VEX_Vsqrtps_ymm_ymmm256, args[0]),
             Op::InverseSqrt => self.inverse_sqrt(args[0]),
             // Exceptions of the rounding are of no account.
             Op::RoundEven => self.round(0x8, args[0]),
@@ -49,7 +50,7 @@ impl Halves<'_, '_> {
         let (tied, second, last) = if add_last { (a.0, b.0, c.0) } else { (c.0, a.0, b.0) };
         let (tied, second) = (self.pair(tied)?, self.pair(second)?);
         let last = self.source(last)?;
-        Ok(self.modify(fma_code(signs, add_last), tied, second, last))
+        Ok(self.modify_lanes(fma_code(signs, add_last), tied, second, last))
     }
 
     /// The operand of a negation that waits, and that it is negated.
@@ -100,11 +101,11 @@ impl Halves<'_, '_> {
         let estimate = self.op1(Code::VEX_Vrsqrtps_ymm_ymmm256, arg);
         let product = self.op2(MUL, arg, estimate);
         let [one, half] = [1f32, 0.5].map(|x| self.word(x.to_bits()));
-        let error = self.modify(Code::VEX_Vfnmadd213ps_ymm_ymm_ymmm256, product, estimate, one);
+        let error = self.modify_lanes(Code::VEX_Vfnmadd213ps_ymm_ymm_ymmm256, product, estimate, one);
         let factor = self.fill(0.375f32.to_bits());
-        let factor = self.modify(Code::VEX_Vfmadd213ps_ymm_ymm_ymmm256, factor, error, half);
+        let factor = self.modify_lanes(Code::VEX_Vfmadd213ps_ymm_ymm_ymmm256, factor, error, half);
         let step = self.op2(MUL, error, estimate);
-        let refined = self.modify(Code::VEX_Vfmadd213ps_ymm_ymm_ymmm256, step, factor, estimate.into());
+        let refined = self.modify_lanes(Code::VEX_Vfmadd213ps_ymm_ymm_ymmm256, step, factor, estimate.into());
         let bad = self.op(FLOATS, &[refined], refined.into(), Some(UNORDERED));
         let result = self.blend(bad, estimate.into(), refined);
         let scaled = self.op2(MUL, result, root);

@@ -8,7 +8,8 @@ use super::super::super::CompileError;
 use super::super::super::atomic::{INDEX_AT, LaneMemory, VALUE_AT};
 use super::super::super::encode::{Assembler, Regs};
 use super::super::super::vcode::{Build, Expand, Kind, View};
-use super::Halves;
+use super::super::{Select, VectorIsa};
+use super::Avx2;
 use super::operand::Pair;
 use crate::back::x86::lane_groups::Parts;
 use crate::simd::{Inst, LaneAddress, Value};
@@ -22,7 +23,7 @@ pub(super) struct LanePlace {
     pub disp: i32,
 }
 
-impl Halves<'_, '_> {
+impl Select<'_, Avx2> {
     /// In lanes that are on a scaled index is below 2³², so an index scaled by 2 or more has no sign. Another one is moved by
     /// 2³¹, and the base against it.
     fn lane_place(&mut self, lanes: &LaneAddress) -> Result<LanePlace, CompileError> {
@@ -35,7 +36,7 @@ impl Halves<'_, '_> {
         // Two displacements, as none of 2³¹ can be encoded.
         let [exact, half, whole] = std::array::from_fn(|_| self.general());
         for (from, to, disp) in [(base, exact, disp), (exact, half, 1 << 30), (half, whole, 1 << 30)] {
-            Build::new(Code::Lea_r64_m).def(to, View::Qword).at(&Self::place(from, disp)).push(&mut self.code);
+            Build::new(Code::Lea_r64_m).def(to, View::Qword).at(&Self::at(from, disp)).push(&mut self.code);
         }
         Ok(LanePlace { base: whole, index, scale: 1, disp: 0 })
     }
@@ -80,7 +81,7 @@ impl Halves<'_, '_> {
         let temps = [(); 3].map(|()| slot(Operand::reg_temp(self.code.vreg(RegClass::Int))));
         let parts = [index, value].map(|vector| {
             let temp = slot(Operand::reg_temp(self.code.vreg(RegClass::Float)));
-            Parts { isa: self.isa, vector, temp }
+            Parts { isa: Avx2::ISA, vector, temp }
         });
         self.code.scratch = true;
         let scatter = Scatter { parts, base, scale: lanes.scale, disp, bits, temps };

@@ -3,7 +3,8 @@
 use iced_x86::Code;
 
 use super::super::super::CompileError;
-use super::Halves;
+use super::super::Select;
+use super::Avx2;
 use super::operand::{Pair, Source};
 use crate::ir::{Op, Type};
 use crate::lower::math::{works_on_doubles, works_on_parts};
@@ -13,7 +14,7 @@ const AND: Code = Code::VEX_Vpand_ymm_ymm_ymmm256;
 const SUB: Code = Code::VEX_Vpsubd_ymm_ymm_ymmm256;
 const SHIFT_RIGHT: Code = Code::VEX_Vpsrld_ymm_ymm_imm8;
 
-impl Halves<'_, '_> {
+impl Select<'_, Avx2> {
     /// An operation on lanes that are numbers.
     pub(super) fn lane_op(&mut self, op: Op, args: &[Value]) -> Result<Pair, CompileError> {
         self.code.floats |= op.result() == Type::F32 || op.params().contains(&Type::F32);
@@ -40,17 +41,17 @@ impl Halves<'_, '_> {
                 Ok(self.op2(SUB, zeros, arg))
             }
             Op::Not => self.with_word(Code::VEX_Vpxor_ymm_ymm_ymmm256, args[0], u32::MAX),
-            Op::SAbs => self.unary(Code::VEX_Vpabsd_ymm_ymmm256, args[0]),
+            Op::SAbs => self.unary_lanes(Code::VEX_Vpabsd_ymm_ymmm256, args[0]),
             Op::BitCount => self.bit_count(args[0]),
-            Op::FindUMsb => self.highest_bit(args[0]),
-            _ => match self.compare(op, args)? {
+            Op::FindUMsb => self.highest_bit_lanes(args[0]),
+            _ => match self.compare_lanes(op, args)? {
                 Some(mask) => Ok(self.materialise(mask)),
                 None => self.float_op(op, args),
             },
         }
     }
 
-    pub(super) fn unary(&mut self, code: Code, arg: Value) -> Result<Pair, CompileError> {
+    pub(super) fn unary_lanes(&mut self, code: Code, arg: Value) -> Result<Pair, CompileError> {
         let arg = self.source(arg)?;
         Ok(self.op1(code, arg))
     }
@@ -126,7 +127,7 @@ impl Halves<'_, '_> {
 
     /// The exponent of the number as a float. The bit below the highest is cleared first, so that nothing is rounded up to the
     /// next power. Numbers with the sign bit yield more than 31, zero less than -1.
-    fn highest_bit(&mut self, arg: Value) -> Result<Pair, CompileError> {
+    fn highest_bit_lanes(&mut self, arg: Value) -> Result<Pair, CompileError> {
         let arg = self.pair(arg)?;
         let below = self.shifted(SHIFT_RIGHT, arg, 1);
         let cleared = self.op2(Code::VEX_Vpandn_ymm_ymm_ymmm256, below, arg);

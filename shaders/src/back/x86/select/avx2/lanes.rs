@@ -5,11 +5,12 @@ use regalloc2::VReg;
 
 use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::Halves;
+use super::super::Select;
+use super::Avx2;
 use super::operand::Pair;
 use crate::simd::{Address, Inst, Type, Value};
 
-impl Halves<'_, '_> {
+impl Select<'_, Avx2> {
     pub(super) fn splat(&mut self, value: Value) -> Result<Pair, CompileError> {
         if self.kernel.ty(value) == Type::S1 {
             let truth = self.reg(value)?;

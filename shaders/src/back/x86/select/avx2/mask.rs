@@ -5,7 +5,8 @@ use regalloc2::VReg;
 
 use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::Halves;
+use super::super::Select;
+use super::Avx2;
 use super::operand::{Pair, Source};
 use crate::ir::Op;
 use crate::simd::{Inst, Value};
@@ -17,7 +18,7 @@ const AND_NOT: Code = Code::VEX_Vpandn_ymm_ymm_ymmm256;
 const OR: Code = Code::VEX_Vpor_ymm_ymm_ymmm256;
 const TEST: Code = Code::VEX_Vptest_ymm_ymmm256;
 
-impl Halves<'_, '_> {
+impl Select<'_, Avx2> {
     /// An operation on masks.
     pub(super) fn mask_op(&mut self, op: Op, args: &[Value]) -> Result<Pair, CompileError> {
         match op {
@@ -102,7 +103,7 @@ impl Halves<'_, '_> {
         Ok(self.lane_bits(lanes))
     }
 
-    /// As [`Halves::mask_bits`] of registers.
+    /// As [`Select::mask_bits`] of registers.
     pub(super) fn lane_bits(&mut self, [low, high]: Pair) -> VReg {
         let [low_bits, high_bits, shifted, bits] = std::array::from_fn(|_| self.general());
         for (from, to) in [(low, low_bits), (high, high_bits)] {
@@ -130,10 +131,5 @@ impl Halves<'_, '_> {
         let result = self.define(inst);
         Build::new(Code::Tzcnt_r32_rm32).def(result, View::Dword).reads(stopped, View::Dword).push(&mut self.code);
         Ok(())
-    }
-
-    /// Whether a value is the constant mask of all lanes.
-    pub(super) fn is_all(&self, mask: Value) -> bool {
-        self.constant(mask).is_some_and(|bits| bits as u16 == ALL)
     }
 }

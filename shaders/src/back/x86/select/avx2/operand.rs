@@ -6,7 +6,8 @@ use regalloc2::VReg;
 use super::super::super::CompileError;
 use super::super::super::pool::Constant;
 use super::super::super::vcode::{Base, Build, Memory, View};
-use super::Halves;
+use super::super::Select;
+use super::Avx2;
 use crate::simd::{InstData, Value};
 
 /// Registers of lanes 0 to 7 and 8 to 15.
@@ -52,7 +53,7 @@ fn halves(same: bool) -> usize {
     if same { 1 } else { 2 }
 }
 
-impl Halves<'_, '_> {
+impl Select<'_, Avx2> {
     /// A value as the last operand of an instruction.
     pub(super) fn source(&mut self, value: Value) -> Result<Source, CompileError> {
         if let Some(bits) = self.constant(value) {
@@ -109,7 +110,7 @@ impl Halves<'_, '_> {
     }
 
     /// An instruction whose result takes over the register of its first operand.
-    pub(super) fn modify(&mut self, code: Code, tied: Pair, second: Pair, last: Source) -> Pair {
+    pub(super) fn modify_lanes(&mut self, code: Code, tied: Pair, second: Pair, last: Source) -> Pair {
         let same = last.same() && tied[0] == tied[1] && second[0] == second[1];
         let results = self.results(same);
         for half in 0..halves(same) {

@@ -3,7 +3,8 @@
 use iced_x86::Code;
 
 use super::super::super::CompileError;
-use super::Halves;
+use super::super::Select;
+use super::Avx2;
 use super::operand::Pair;
 use crate::ir::Op;
 use crate::simd::Value;
@@ -11,7 +12,7 @@ use crate::simd::Value;
 const AND: Code = Code::VEX_Vpand_ymm_ymm_ymmm256;
 const OR: Code = Code::VEX_Vpor_ymm_ymm_ymmm256;
 
-impl Halves<'_, '_> {
+impl Select<'_, Avx2> {
     /// An operation on parts of words; `None` for any other.
     pub(super) fn packed(&mut self, op: Op, args: &[Value]) -> Result<Option<Pair>, CompileError> {
         let code = match op {

@@ -5,12 +5,13 @@ use regalloc2::VReg;
 
 use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
+use super::super::Select;
 use super::super::moves::order;
-use super::Halves;
+use super::Avx2;
 use super::operand::Pair;
 use crate::simd::Value;
 
-impl Halves<'_, '_> {
+impl Select<'_, Avx2> {
     /// Words of two vectors: each of their halves is searched, and has its lanes in the result.
     pub(super) fn pick(&mut self, first: Value, second: Value, words: &[u8; 16]) -> Result<Pair, CompileError> {
         let ([a, b], [c, d]) = (self.pair(first)?, self.pair(second)?);

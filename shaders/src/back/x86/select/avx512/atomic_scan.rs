@@ -4,11 +4,12 @@
 use iced_x86::Code;
 use regalloc2::VReg;
 
+use super::super::{Select, VectorIsa};
+use super::Avx512;
 use super::operand::Source;
 use super::row::IOTA;
 use crate::back::x86::CompileError;
 use crate::back::x86::atomic::Atomic;
-use crate::back::x86::select::Select;
 use crate::back::x86::vcode::{Build, View};
 use crate::ir::AtomicOp;
 use crate::simd::{Inst, LaneAddress, Value};
@@ -16,7 +17,7 @@ use crate::simd::{Inst, LaneAddress, Value};
 const ADD: Code = Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32;
 const SUBTRACT: Code = Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32;
 
-impl Select<'_> {
+impl Select<'_, Avx512> {
     /// Sums, differences and loads; whether it is one.
     pub(super) fn running(
         &mut self,
@@ -31,11 +32,11 @@ impl Select<'_> {
             return Ok(false);
         }
         let bits = self.mask_bits(mask)?;
-        let on = self.reg(mask)?;
+        let on = self.lanes(mask)?;
         let (before, sum) = match value {
             None => (None, bits),
             Some(value) => match self.constant(value) {
-                Some(step) => (Some(self.ranks(on, step as u32)), self.step_for_each(bits, step as u32)),
+                Some(step) => (Some(self.ranks(on, step as u32)), Avx512::step_for_each(self, bits, step as u32)),
                 None => {
                     let (before, sum) = self.running_sum(value, on)?;
                     (Some(before), sum)
@@ -74,7 +75,7 @@ impl Select<'_> {
 
     /// What lanes before each bring, and the sum of all.
     fn running_sum(&mut self, value: Value, on: VReg) -> Result<(VReg, VReg), CompileError> {
-        let value = self.reg(value)?;
+        let value = self.lanes(value)?;
         let (kept, none) = (self.lanes_reg(), self.lanes_reg());
         let build = Build::new(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512).def(kept, View::Zmm).reads(value, View::Zmm);
         build.mask(on).zeroing().push(&mut self.code);

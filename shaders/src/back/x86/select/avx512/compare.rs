@@ -6,6 +6,7 @@ use regalloc2::VReg;
 use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
 use super::super::Select;
+use super::Avx512;
 use super::operand::Source;
 use crate::ir::Op;
 use crate::simd::{Inst, InstData, Type, Value};
@@ -56,7 +57,7 @@ impl Comparison {
     }
 }
 
-impl Select<'_> {
+impl Select<'_, Avx512> {
     /// Takes in a comparison that waits, or one that is to be negated.
     pub(super) fn waiting_comparison(&mut self, mask: Value) -> Option<Comparison> {
         let (inst, data) = self.waiting(mask)?;
@@ -82,7 +83,7 @@ impl Select<'_> {
         let [a, b] = comparison.args;
         let comparison = if self.is_memory(a) && !self.is_memory(b) { comparison.exchanged() } else { comparison };
         let Comparison { code, predicate, args: [a, b] } = comparison;
-        let first = self.reg(a)?;
+        let first = self.lanes(a)?;
         let second = if a == b { Source::Reg(first) } else { self.source(b)? };
         let result = self.define(inst);
         let mut build = Build::new(code).def(result, View::Mask).reads(first, View::Zmm);

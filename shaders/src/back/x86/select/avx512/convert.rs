@@ -5,6 +5,7 @@ use iced_x86::Code;
 use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
 use super::super::Select;
+use super::Avx512;
 use super::operand::Source;
 use crate::ir::Op;
 use crate::simd::{Inst, Value};
@@ -13,7 +14,7 @@ use crate::simd::{Inst, Value};
 const NEAREST: Code = Code::EVEX_Vcvtps2dq_zmm_k1z_zmmm512b32_er;
 const COMPARE: Code = Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae;
 
-impl Select<'_> {
+impl Select<'_, Avx512> {
     pub(super) fn conversion(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
         match op {
             Op::SIntToFloat => self.unary_lanes(inst, Code::EVEX_Vcvtdq2ps_zmm_k1z_zmmm512b32_er, args[0]),
@@ -33,7 +34,7 @@ impl Select<'_> {
     fn float_to_signed(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
         const ORDERED: u8 = 7;
         const NOT_LESS: u8 = 0x1d;
-        let arg = self.reg(arg)?;
+        let arg = self.lanes(arg)?;
         let (number, above, converted) = (self.mask_reg(), self.mask_reg(), self.lanes_reg());
         let build = Build::new(COMPARE).def(number, View::Mask).reads(arg, View::Zmm);
         self.push_with(build, Source::Reg(arg), Some(ORDERED));
@@ -51,7 +52,7 @@ impl Select<'_> {
 
     /// The instruction names the direction of the rounding, and so takes no operand in memory.
     fn floor_to_signed(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
-        let arg = self.reg(arg)?;
+        let arg = self.lanes(arg)?;
         let result = self.define(inst);
         Build::new(NEAREST).def(result, View::Zmm).reads(arg, View::Zmm).rounds_down().push(&mut self.code);
         Ok(())
@@ -60,7 +61,7 @@ impl Select<'_> {
     /// The machine yields `u32::MAX` out of range: right above it; what is not positive becomes 0.
     fn float_to_unsigned(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
         const GREATER: u8 = 0x1e;
-        let arg = self.reg(arg)?;
+        let arg = self.lanes(arg)?;
         let positive = self.mask_reg();
         let build = Build::new(COMPARE).def(positive, View::Mask).reads(arg, View::Zmm);
         self.push_with(build, Source::Word(0), Some(GREATER));
@@ -72,7 +73,7 @@ impl Select<'_> {
 
     fn float_to_half(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
         const NEAREST: u8 = 0;
-        let arg = self.reg(arg)?;
+        let arg = self.lanes(arg)?;
         let halves = self.lanes_reg();
         let build = Build::new(Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae).def(halves, View::Ymm);
         build.reads(arg, View::Zmm).imm8(NEAREST).push(&mut self.code);
@@ -83,7 +84,7 @@ impl Select<'_> {
     }
 
     fn half_to_float(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
-        let arg = self.reg(arg)?;
+        let arg = self.lanes(arg)?;
         let halves = self.lanes_reg();
         let build = Build::new(Code::EVEX_Vpmovdw_ymmm256_k1z_zmm).def(halves, View::Ymm);
         build.reads(arg, View::Zmm).push(&mut self.code);

@@ -7,6 +7,7 @@ use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
 use super::super::Select;
 use super::super::double::{Double, Doubles, NAN, predicate, word_of};
+use super::Avx512;
 use crate::ir::Op;
 use crate::simd::{Inst, Value};
 
@@ -17,7 +18,7 @@ const PLACES: [u32; 16] = [0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15]
 const UNORDERED: u8 = 3;
 const COMPARE: Code = Code::EVEX_Vcmppd_kr_k1_zmm_zmmm512b64_imm8_sae;
 
-impl Select<'_> {
+impl Select<'_, Avx512> {
     /// An operation on doubles; `false` for any other.
     pub(super) fn double_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<bool, CompileError> {
         if let Some((double, high)) = word_of(op) {
@@ -64,7 +65,7 @@ impl Select<'_> {
         if let Some(known) = self.known_pair(low, high) {
             return Ok(known);
         }
-        let [lows, highs] = [self.reg(low)?, self.reg(high)?];
+        let [lows, highs] = [self.lanes(low)?, self.lanes(high)?];
         let codes = [Code::EVEX_Vpunpckldq_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpunpckhdq_zmm_k1z_zmm_zmmm512b32];
         let doubles: Doubles = codes
             .into_iter()
@@ -121,7 +122,7 @@ impl Select<'_> {
     }
 
     fn floats_to_doubles(&mut self, arg: Value) -> Result<Doubles, CompileError> {
-        let arg = self.reg(arg)?;
+        let arg = self.lanes(arg)?;
         let low = self.permuted(ORDER, arg);
         let high = self.lanes_reg();
         let build = Build::new(Code::EVEX_Vextractf32x8_ymmm256_k1z_zmm_imm8).def(high, View::Ymm);
@@ -182,7 +183,7 @@ impl Select<'_> {
     /// The nearest halves, as floats.
     pub(super) fn round_half(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
         const NEAREST: u8 = 0;
-        let arg = self.reg(arg)?;
+        let arg = self.lanes(arg)?;
         let halves = self.lanes_reg();
         let build = Build::new(Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae).def(halves, View::Ymm);
         build.reads(arg, View::Zmm).imm8(NEAREST).push(&mut self.code);

@@ -13,6 +13,7 @@ use super::super::super::vcode::{Expand, Kind};
 use super::super::super::{CompileError, Isa};
 use super::super::Select;
 use super::super::elements::{Origin, Origins, Site, Slots, Words};
+use super::Avx512;
 use crate::ir::Width;
 use crate::simd::{Elements, Inst, LANES, Value};
 
@@ -27,7 +28,7 @@ const HALVES: Code = Code::EVEX_Vshufi64x2_zmm_k1z_zmm_zmmm512b64_imm8;
 const LOW_HALVES: i32 = 0x44;
 const HIGH_HALVES: i32 = 0xee;
 
-impl Select<'_> {
+impl Select<'_, Avx512> {
     pub(super) fn load_elements(&mut self, inst: Inst, elements: &Elements) -> Result<(), CompileError> {
         let count = elements.limits.len();
         let results: SmallVec<[VReg; 4]> = (0..count).map(|number| self.define_nth(inst, number)).collect();
@@ -54,7 +55,7 @@ impl Select<'_> {
         let words = elements.stride() as usize / 4;
         let mut stored: SmallVec<[VReg; 4]> = SmallVec::new();
         for &value in values {
-            stored.push(self.reg(value)?);
+            stored.push(self.lanes(value)?);
         }
         let all = self.is_all(mask);
         if elements.width != Width::Word || elements.segments.is_some() || words > 4 {
@@ -65,7 +66,7 @@ impl Select<'_> {
             };
         }
         let mut operands: Slots = stored.into_iter().map(Operand::reg_use).collect();
-        let mask = if all { None } else { Some(self.reg(mask)?) };
+        let mask = if all { None } else { Some(self.lanes(mask)?) };
         let mask = mask.map(|mask| {
             operands.push(Operand::reg_use(mask));
             operands.len() as u8 - 1

@@ -5,6 +5,7 @@ use iced_x86::Code;
 use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
 use super::super::Select;
+use super::Avx512;
 use super::operand::Source;
 use crate::ir::Op;
 use crate::simd::{Inst, InstData, Value};
@@ -13,7 +14,7 @@ const COMPARE: Code = Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae;
 const UNORDERED: u8 = 3;
 const SIGN: u32 = 0x8000_0000;
 
-impl Select<'_> {
+impl Select<'_, Avx512> {
     /// Operations on floats that are neither a single plain instruction nor a comparison.
     pub(super) fn float_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
         match op {
@@ -80,7 +81,7 @@ impl Select<'_> {
         } else {
             (Form::F213, b, a, c)
         };
-        let [tied, register] = [self.reg(tied)?, self.reg(register)?];
+        let [tied, register] = [self.lanes(tied)?, self.lanes(register)?];
         let last = self.source(last)?;
         let result = self.define(inst);
         let build = Build::new(fma_code(signs, form)).modify(result, tied, View::Zmm).reads(register, View::Zmm);
@@ -108,20 +109,20 @@ impl Select<'_> {
         let number = |value| self.constant(value).map(|bits| f32::from_bits(bits as u32)).filter(|x| !x.is_nan());
         let (first, second) = (number(args[0]), number(args[1]));
         if second.is_some_and(|second| second != 0.0) {
-            let a = self.reg(args[0])?;
+            let a = self.lanes(args[0])?;
             let b = self.source(args[1])?;
             let result = self.define(inst);
             self.push_with(Build::new(code).def(result, View::Zmm).reads(a, View::Zmm), b, None);
             return Ok(());
         }
-        let b = self.reg(args[1])?;
+        let b = self.lanes(args[1])?;
         if first.is_some() {
             let a = self.source(args[0])?;
             let result = self.define(inst);
             self.push_with(Build::new(code).def(result, View::Zmm).reads(b, View::Zmm), a, None);
             return Ok(());
         }
-        let a = self.reg(args[0])?;
+        let a = self.lanes(args[0])?;
         let (nan, lesser) = (self.mask_reg(), self.lanes_reg());
         let build = Build::new(COMPARE).def(nan, View::Mask).reads(a, View::Zmm).reads(a, View::Zmm);
         build.imm8(UNORDERED).push(&mut self.code);
@@ -139,7 +140,7 @@ impl Select<'_> {
         const FNMADD: Code = Code::EVEX_Vfnmadd213ps_zmm_k1z_zmm_zmmm512b32_er;
         // Larger than any error of the estimate.
         const LIMIT: f32 = 1.0 / 1024.0;
-        let arg = self.reg(arg)?;
+        let arg = self.lanes(arg)?;
         let [estimate, product, error, number, half] = std::array::from_fn(|_| self.lanes_reg());
         Build::new(Code::EVEX_Vrsqrt14ps_zmm_k1z_zmmm512b32)
             .def(estimate, View::Zmm)

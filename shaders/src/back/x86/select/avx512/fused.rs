@@ -5,6 +5,7 @@ use iced_x86::Code;
 use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
 use super::super::Select;
+use super::Avx512;
 use super::operand::Source;
 use crate::ir::Op;
 use crate::simd::{Inst, InstData, Value};
@@ -12,7 +13,7 @@ use crate::simd::{Inst, InstData, Value};
 /// Truth tables of the three operands of a three-way operation.
 const TABLES: [u8; 3] = [0xf0, 0xcc, 0xaa];
 
-impl Select<'_> {
+impl Select<'_, Avx512> {
     /// Writes the operation together with one that waits, if there is an instruction for both.
     pub(super) fn fused(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<bool, CompileError> {
         if op == Op::Or && self.rotation(inst, args)? {
@@ -49,7 +50,7 @@ impl Select<'_> {
                 continue;
             }
             self.put_off[waiting] = 0;
-            let word = self.reg(args[0])?;
+            let word = self.lanes(args[0])?;
             // Numbers are those of 16 bytes; the high bit makes a zero.
             let order = self.code.pool.vector(std::array::from_fn(|lane| {
                 let bytes: [u8; 4] = std::array::from_fn(|byte| {

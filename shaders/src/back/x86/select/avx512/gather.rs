@@ -7,6 +7,7 @@ use super::super::super::CompileError;
 use super::super::super::encode::{Assembler, Regs};
 use super::super::super::vcode::{Build, Expand, Kind, View};
 use super::super::Select;
+use super::Avx512;
 use super::operand::Source;
 use crate::simd::{Inst, LaneAddress, Value};
 
@@ -19,12 +20,12 @@ pub(super) struct LanePlace {
     pub disp: i32,
 }
 
-impl Select<'_> {
+impl Select<'_, Avx512> {
     /// In lanes that are on a scaled index is below 2³², so an index scaled by 2 or more has no sign. Another one is moved by
     /// 2³¹, and the base against it.
     pub(super) fn lane_place(&mut self, lanes: &LaneAddress) -> Result<LanePlace, CompileError> {
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
-        let index = self.reg(lanes.index)?;
+        let index = self.lanes(lanes.index)?;
         if lanes.scale > 1 {
             return Ok(LanePlace { base, index, scale: lanes.scale, disp });
         }
@@ -42,7 +43,7 @@ impl Select<'_> {
     pub(super) fn gather(&mut self, inst: Inst, lanes: &LaneAddress, mask: Value) -> Result<(), CompileError> {
         let place = self.lane_place(lanes)?;
         // The machine uses the mask up; the allocator copies one that is needed later.
-        let mask = self.reg(mask)?;
+        let mask = self.lanes(mask)?;
         let (zeros, used) = (self.lanes_reg(), self.mask_reg());
         self.set_lanes(zeros, 0);
         let result = self.define(inst);
@@ -61,10 +62,10 @@ impl Select<'_> {
     }
 
     pub(super) fn scatter(&mut self, lanes: &LaneAddress, value: Value, mask: Value) -> Result<(), CompileError> {
-        let value = self.reg(value)?;
+        let value = self.lanes(value)?;
         let place = self.lane_place(lanes)?;
         // The machine uses the mask up; the allocator copies one that is needed later.
-        let mask = self.reg(mask)?;
+        let mask = self.lanes(mask)?;
         let used = self.mask_reg();
         let operands = [
             Operand::reg_reuse_def(used, 1),

@@ -6,13 +6,14 @@ use regalloc2::VReg;
 use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
 use super::super::Select;
+use super::Avx512;
 use super::compare::Comparison;
 use super::operand::Source;
 use crate::ir::{Op, Type};
 use crate::lower::math::works_on_parts;
 use crate::simd::{Inst, InstData, Value};
 
-impl Select<'_> {
+impl Select<'_, Avx512> {
     /// An operation on lanes that are numbers.
     pub(super) fn lane_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
         self.code.floats |= op.result() == Type::F32 || op.params().contains(&Type::F32);
@@ -53,10 +54,6 @@ impl Select<'_> {
         }
     }
 
-    pub(super) fn lanes_reg(&mut self) -> VReg {
-        self.code.vreg(regalloc2::RegClass::Float)
-    }
-
     /// Three registers: `result = a op b`.
     pub(super) fn lanes3(&mut self, code: Code, result: VReg, a: VReg, b: VReg) {
         Build::new(code).def(result, View::Zmm).reads(a, View::Zmm).reads(b, View::Zmm).push(&mut self.code);
@@ -74,7 +71,7 @@ impl Select<'_> {
         if commutes && self.is_memory(a) && !self.is_memory(b) {
             (a, b) = (b, a);
         }
-        let a = self.reg(a)?;
+        let a = self.lanes(a)?;
         let b = self.source(b)?;
         let result = self.define(inst);
         self.push_with(Build::new(code).def(result, View::Zmm).reads(a, View::Zmm), b, None);
@@ -98,7 +95,7 @@ impl Select<'_> {
 
     /// `arg op constant`.
     pub(super) fn with_constant(&mut self, inst: Inst, code: Code, arg: Value, bits: u32) -> Result<(), CompileError> {
-        let arg = self.reg(arg)?;
+        let arg = self.lanes(arg)?;
         let result = self.define(inst);
         let build = Build::new(code).def(result, View::Zmm).reads(arg, View::Zmm);
         self.push_with(build, Source::Word(bits), None);
@@ -152,7 +149,7 @@ impl Select<'_> {
     /// By a table of 16 entries for each half of a byte, then the sum of a word's bytes.
     fn bit_count(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
         const COUNTS: [u32; 4] = [0x0201_0100, 0x0302_0201, 0x0302_0201, 0x0403_0302];
-        let arg = self.reg(arg)?;
+        let arg = self.lanes(arg)?;
         let [table, low, shifted, high, low_counts, high_counts, counts, ones, pairs] =
             std::array::from_fn(|_| self.lanes_reg());
         self.load_constant_lanes(table, std::array::from_fn(|lane| COUNTS[lane % 4]));

@@ -5,10 +5,11 @@ use iced_x86::Code;
 use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
 use super::super::Select;
+use super::Avx512;
 use crate::ir::Op;
 use crate::simd::{Inst, InstData, Type, Value};
 
-impl Select<'_> {
+impl Select<'_, Avx512> {
     pub(super) fn splat(&mut self, inst: Inst, value: Value) -> Result<(), CompileError> {
         if self.kernel.ty(value) == Type::S1 {
             let spread = self.spread(value)?;
@@ -31,7 +32,7 @@ impl Select<'_> {
     }
 
     pub(super) fn extract(&mut self, inst: Inst, vector: Value, lane: Value) -> Result<(), CompileError> {
-        let vector = self.reg(vector)?;
+        let vector = self.lanes(vector)?;
         let Some(lane) = self.constant(lane).map(|lane| lane as u8 & 15) else {
             let lane = self.reg(lane)?;
             let [index, moved] = [self.lanes_reg(), self.lanes_reg()];
@@ -81,7 +82,7 @@ impl Select<'_> {
             self.mask_from_general(mask, spread);
             mask
         } else {
-            self.reg(condition)?
+            self.lanes(condition)?
         };
         if !vector {
             return self.mask_select(inst, mask, then, otherwise);
@@ -95,7 +96,7 @@ impl Select<'_> {
                 let result = self.define(inst);
                 build.def(result, View::Zmm).zeroing()
             } else {
-                let otherwise = self.reg(otherwise)?;
+                let otherwise = self.lanes(otherwise)?;
                 let result = self.define(inst);
                 build.modify(result, otherwise, View::Zmm)
             };
@@ -103,13 +104,13 @@ impl Select<'_> {
             return Ok(());
         }
         if self.constant(otherwise) == Some(0) {
-            let then = self.reg(then)?;
+            let then = self.lanes(then)?;
             let result = self.define(inst);
             let build = Build::new(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512).def(result, View::Zmm);
             build.reads(then, View::Zmm).mask(mask).zeroing().push(&mut self.code);
             return Ok(());
         }
-        let otherwise = self.reg(otherwise)?;
+        let otherwise = self.lanes(otherwise)?;
         let then = self.source(then)?;
         let result = self.define(inst);
         let build = Build::new(Code::EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32).def(result, View::Zmm);
@@ -141,7 +142,7 @@ impl Select<'_> {
         };
         self.put_off[waiting] = 0;
         self.code.floats = true;
-        let then = self.reg(then)?;
+        let then = self.lanes(then)?;
         let otherwise = self.source(otherwise)?;
         let result = self.define(inst);
         self.push_with(Build::new(code).def(result, View::Zmm).reads(then, View::Zmm), otherwise, None);

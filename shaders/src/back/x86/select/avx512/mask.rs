@@ -7,13 +7,14 @@ use super::super::super::CompileError;
 use super::super::super::encode::conditional;
 use super::super::super::vcode::{Build, Memory, View};
 use super::super::Select;
+use super::Avx512;
 use crate::ir::Op;
 use crate::simd::{Inst, InstData, Value, WideOp};
 
 /// All lanes.
 pub(super) const ALL: u16 = u16::MAX;
 
-impl Select<'_> {
+impl Select<'_, Avx512> {
     pub(super) fn mask_reg(&mut self) -> VReg {
         self.code.vreg(RegClass::Vector)
     }
@@ -28,14 +29,14 @@ impl Select<'_> {
                 if let Some(comparison) = self.waiting_comparison(args[0]) {
                     return self.compare_lanes(inst, comparison.negated(), None);
                 }
-                let arg = self.reg(args[0])?;
+                let arg = self.lanes(args[0])?;
                 let result = self.define(inst);
                 let build = Build::new(Code::VEX_Knotw_kr_kr).def(result, View::Mask).reads(arg, View::Mask);
                 build.push(&mut self.code);
                 Ok(())
             }
             Op::BoolToInt => {
-                let mask = self.reg(args[0])?;
+                let mask = self.lanes(args[0])?;
                 let memory = Memory { broadcast: false, ..self.pool_word(1) };
                 let result = self.define(inst);
                 let build = Build::new(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32).def(result, View::Zmm);
@@ -62,14 +63,14 @@ impl Select<'_> {
         // The second one is likelier to wait for something, so it is the one to come last.
         for (compared, other) in [(b, a), (a, b)] {
             if let Some(comparison) = self.waiting_comparison(compared) {
-                let among = self.reg(other)?;
+                let among = self.lanes(other)?;
                 return self.compare_lanes(inst, comparison, Some(among));
             }
         }
         for (not, other) in [(a, b), (b, a)] {
             if let Some((waiting, InstData::Pure { op: Op::LNot, args })) = self.waiting(not) {
                 self.put_off[waiting] = 0;
-                let [arg, other] = [self.reg(args[0])?, self.reg(other)?];
+                let [arg, other] = [self.lanes(args[0])?, self.lanes(other)?];
                 let result = self.define(inst);
                 self.masks3(Code::VEX_Kandnw_kr_kr_kr, result, arg, other);
                 return Ok(());
@@ -133,9 +134,21 @@ impl Select<'_> {
         Ok(result)
     }
 
+    /// Bits of the mask in a general register.
+    pub(super) fn mask_bits(&mut self, mask: Value) -> Result<VReg, CompileError> {
+        let bits = self.general();
+        if let Some(constant) = self.constant(mask) {
+            self.set(bits, constant & 0xffff);
+        } else {
+            let mask = self.lanes(mask)?;
+            Build::new(Code::VEX_Kmovw_r32_kr).def(bits, View::Dword).reads(mask, View::Mask).push(&mut self.code);
+        }
+        Ok(bits)
+    }
+
     /// The number of the lowest lane that is on, with a bit above all lanes for none.
     pub(super) fn first_lane(&mut self, inst: Inst, mask: Value) -> Result<(), CompileError> {
-        let mask = self.reg(mask)?;
+        let mask = self.lanes(mask)?;
         let [word, stopped] = [self.general(), self.general()];
         Build::new(Code::VEX_Kmovw_r32_kr).def(word, View::Dword).reads(mask, View::Mask).push(&mut self.code);
         let build = Build::new(Code::Or_rm32_imm32).modify(stopped, word, View::Dword);
@@ -143,10 +156,5 @@ impl Select<'_> {
         let result = self.define(inst);
         Build::new(Code::Tzcnt_r32_rm32).def(result, View::Dword).reads(stopped, View::Dword).push(&mut self.code);
         Ok(())
-    }
-
-    /// Whether a value is the constant mask of all lanes.
-    pub(super) fn is_all(&self, mask: Value) -> bool {
-        self.constant(mask).is_some_and(|bits| bits as u16 == ALL)
     }
 }

@@ -8,6 +8,7 @@ use super::super::super::pool::Constant;
 use super::super::super::vcode::{Base, Build, Memory, Place, View};
 use super::super::Select;
 use super::super::memory::Checked;
+use super::Avx512;
 use crate::simd::{InstData, Type, Value};
 
 /// Where the operand is.
@@ -22,7 +23,7 @@ pub(super) enum Source {
     Load(Checked),
 }
 
-impl Select<'_> {
+impl Select<'_, Avx512> {
     /// A value as the last operand of an instruction.
     pub(super) fn source(&mut self, value: Value) -> Result<Source, CompileError> {
         if let Some(bits) = self.constant(value) {
@@ -37,7 +38,7 @@ impl Select<'_> {
         if let Some(InstData::Lanes { values }) = self.kernel.definition(self.facts.canonical(value)) {
             return Ok(Source::Vector(self.code.pool.vector(**values)));
         }
-        Ok(Source::Reg(self.reg(value)?))
+        Ok(Source::Reg(self.lanes(value)?))
     }
 
     /// A word of the pool for all lanes.

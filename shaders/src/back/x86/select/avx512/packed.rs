@@ -5,11 +5,12 @@ use iced_x86::Code;
 use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
 use super::super::Select;
+use super::Avx512;
 use super::operand::Source;
 use crate::ir::Op;
 use crate::simd::{Inst, InstData, Value};
 
-impl Select<'_> {
+impl Select<'_, Avx512> {
     /// An operation on parts of words; `false` for any other.
     pub(super) fn packed(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<bool, CompileError> {
         let code = match op {
@@ -24,7 +25,7 @@ impl Select<'_> {
             Op::HalfFloat => {
                 /// Of the operands, the first and the last, or the second.
                 const AND_OR: u8 = 0xf0 & 0xaa | 0xcc;
-                let half = self.reg(args[0])?;
+                let half = self.lanes(args[0])?;
                 let high = self.lanes_reg();
                 self.set_lanes(high, 0x4b00_0000);
                 let result = self.define(inst);
@@ -40,7 +41,7 @@ impl Select<'_> {
             Op::HalvesSub => Code::EVEX_Vpsubw_zmm_k1z_zmm_zmmm512,
             _ => return Ok(false),
         };
-        let first = self.reg(args[0])?;
+        let first = self.lanes(args[0])?;
         let second = self.whole(args[1])?;
         let result = self.define(inst);
         self.push_with(Build::new(code).def(result, View::Zmm).reads(first, View::Zmm), second, None);
@@ -69,6 +70,6 @@ impl Select<'_> {
         if let Some(InstData::Lanes { values }) = self.kernel.definition(self.facts.canonical(value)) {
             return Ok(Source::Vector(self.code.pool.vector(**values)));
         }
-        Ok(Source::Reg(self.reg(value)?))
+        Ok(Source::Reg(self.lanes(value)?))
     }
 }

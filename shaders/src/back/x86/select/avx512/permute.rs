@@ -6,9 +6,10 @@ use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
 use super::super::Select;
 use super::super::moves::{in_quarters, of_quarters};
+use super::Avx512;
 use crate::simd::{Inst, Value};
 
-impl Select<'_> {
+impl Select<'_, Avx512> {
     pub(super) fn pick(
         &mut self,
         inst: Inst,
@@ -35,7 +36,7 @@ impl Select<'_> {
     }
 
     fn pick_of_one(&mut self, inst: Inst, vector: Value, words: &[u8; 16]) -> Result<(), CompileError> {
-        let vector = self.reg(vector)?;
+        let vector = self.lanes(vector)?;
         if let Some(order) = in_quarters(words) {
             let result = self.define(inst);
             let build = Build::new(Code::EVEX_Vpshufd_zmm_k1z_zmmm512b32_imm8).def(result, View::Zmm);

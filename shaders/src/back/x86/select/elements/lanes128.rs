@@ -9,7 +9,7 @@ use regalloc2::{Operand, RegClass, VReg};
 
 use super::{Origins, Site, Slots, Words, slot_of};
 use crate::back::x86::encode::{Assembler, Regs};
-use crate::back::x86::select::Select;
+use crate::back::x86::select::{Select, VectorIsa};
 use crate::back::x86::vcode::{Expand, Kind};
 use crate::back::x86::{CompileError, Isa};
 use crate::simd::{Elements, LANES};
@@ -86,7 +86,7 @@ impl Isa {
     }
 }
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     /// Loads elements into the registers of their words.
     pub(in crate::back::x86::select) fn load_by_quarters(
         &mut self,
@@ -96,7 +96,7 @@ impl Select<'_> {
         let mut operands: Slots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
         let site = self.site(elements, &mut operands)?;
         let vectors = self.vectors::<2>(&mut operands);
-        self.code.push(Kind::Sequence(Box::new(Load { isa: self.isa, site, vectors })), &operands);
+        self.code.push(Kind::Sequence(Box::new(Load { isa: V::ISA, site, vectors })), &operands);
         Ok(())
     }
 
@@ -111,7 +111,7 @@ impl Select<'_> {
         let bits = bits.map(|bits| slot_of(Operand::reg_use(bits), &mut operands));
         let site = self.site(elements, &mut operands)?;
         let vectors = self.vectors::<4>(&mut operands);
-        self.code.push(Kind::Sequence(Box::new(Store { isa: self.isa, site, vectors, bits })), &operands);
+        self.code.push(Kind::Sequence(Box::new(Store { isa: V::ISA, site, vectors, bits })), &operands);
         Ok(())
     }
 

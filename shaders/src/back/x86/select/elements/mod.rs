@@ -13,8 +13,8 @@ use smallvec::SmallVec;
 
 use super::super::encode::{Assembler, Label, Regs};
 use super::super::{CompileError, Isa};
-use super::Select;
 use super::subword::put;
+use super::{Select, VectorIsa};
 use crate::back::x86::lane_groups::Parts;
 use crate::ir::Width;
 use crate::simd::{Elements, LANES, Spacing};
@@ -63,7 +63,7 @@ fn slot_of(operand: Operand, operands: &mut Slots) -> u8 {
     operands.len() as u8 - 1
 }
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     /// Operands for elements, behind those that there are.
     pub(super) fn site(&mut self, elements: &Elements, operands: &mut Slots) -> Result<Site, CompileError> {
         let (base, disp) = self.base(elements.base, 0)?;

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::{Origins, Site, Slots, Words, slot_of};
 use crate::back::x86::encode::{Assembler, Regs};
 use crate::back::x86::pool::Constant;
-use crate::back::x86::select::Select;
+use crate::back::x86::select::{Select, VectorIsa};
 use crate::back::x86::vcode::{Expand, Kind};
 use crate::back::x86::{CompileError, Isa};
 use crate::simd::{Elements, LANES};
@@ -89,7 +89,7 @@ impl Form {
     }
 }
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     /// Loads sub-word elements into the registers of their components.
     pub(in crate::back::x86::select) fn load_part_elements(
         &mut self,
@@ -101,7 +101,7 @@ impl Select<'_> {
         let vectors = self.vectors::<3>(&mut operands);
         let form = Form::new(elements);
         let orders = self.orders(elements, form.windows(), |number, window| form.load_order(number, window));
-        self.code.push(Kind::Sequence(Box::new(Load { isa: self.isa, site, form, vectors, orders })), &operands);
+        self.code.push(Kind::Sequence(Box::new(Load { isa: V::ISA, site, form, vectors, orders })), &operands);
         Ok(())
     }
 
@@ -118,7 +118,7 @@ impl Select<'_> {
         let vectors = self.vectors::<4>(&mut operands);
         let form = Form::new(elements).to_store();
         let orders = self.orders(elements, form.windows(), |number, window| form.store_order(number, window));
-        let store = Store { isa: self.isa, site, form, vectors, orders, bits };
+        let store = Store { isa: V::ISA, site, form, vectors, orders, bits };
         self.code.push(Kind::Sequence(Box::new(store)), &operands);
         Ok(())
     }
