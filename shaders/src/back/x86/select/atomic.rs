@@ -13,6 +13,7 @@ use super::super::encode::{Assembler, Regs};
 use super::super::scatter_add::Increments;
 use super::super::vcode::{Build, Expand, Kind, View};
 use super::super::{CompileError, Isa};
+use super::lane_address::LanePlace;
 use super::lane_atomics::{LaneAtomic, PLACES};
 use super::{Select, VectorIsa};
 use crate::ir::AtomicOp;
@@ -315,14 +316,6 @@ impl<V: VectorIsa> Select<'_, V> {
         build.imm(OpKind::Immediate32, i64::from(step)).push(&mut self.code);
         product
     }
-}
-
-/// An address for each lane, in registers; the index is unsigned.
-pub(super) struct LanePlace<V: VectorIsa> {
-    pub base: VReg,
-    pub index: V::Registers,
-    pub scale: u8,
-    pub disp: i32,
 }
 
 /// The operands of lanes, by slot.

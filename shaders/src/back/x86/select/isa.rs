@@ -7,12 +7,12 @@
 //! Selection itself is generic, rather than a shared struct inside two wrappers, since scalars and vectors call each
 //! other: the register of a scalar may be that of a deferred `any`, whose operand is a deferred comparison of vectors.
 
-use iced_x86::{Code, ConditionCode};
+use iced_x86::{Code, ConditionCode, OpKind};
 use regalloc2::{RegClass, VReg};
 
 use super::super::atomic::Atomic;
 use super::super::pool::{Constant, Pool};
-use super::super::vcode::{Expand, Place, View};
+use super::super::vcode::{Build, Expand, Place, View};
 use super::double::{Double, Doubles};
 use super::gather_elements::LaneWords;
 use super::row::RowPlace;
@@ -45,7 +45,10 @@ pub(super) trait VectorIsa: Sized {
     /// The bits of a mask in a general register.
     fn mask_bits(select: &mut Select<'_, Self>, mask: Value) -> Result<VReg, CompileError>;
 
-    /// The results of a double-precision operation.
+    /// The words of vectors interleaved, as doubles.
+    fn interleave_words(select: &mut Select<'_, Self>, low: Value, high: Value) -> Result<Doubles, CompileError>;
+
+    /// Computes the results of a double-precision operation, with canonical NaNs.
     fn doubles(select: &mut Select<'_, Self>, double: Double, args: &[Value]) -> Result<Doubles, CompileError>;
 
     /// An operation on masks.
@@ -56,6 +59,9 @@ pub(super) trait VectorIsa: Sized {
 
     /// A select between vectors or masks, by a mask or by a truth value.
     fn select(select: &mut Select<'_, Self>, inst: Inst, args: [Value; 3]) -> Result<(), CompileError>;
+
+    /// Each lane's word with the constant.
+    fn exclusive_or(select: &mut Select<'_, Self>, words: Self::Registers, constant: u32) -> Self::Registers;
 
     fn splat(select: &mut Select<'_, Self>, inst: Inst, value: Value) -> Result<(), CompileError>;
 
@@ -71,9 +77,6 @@ pub(super) trait VectorIsa: Sized {
 
     /// A shuffle by a vector of lane numbers.
     fn permute(select: &mut Select<'_, Self>, inst: Inst, vector: Value, lanes: Value) -> Result<(), CompileError>;
-
-    /// The number of the lowest active lane; 16 if none is active.
-    fn first_lane(select: &mut Select<'_, Self>, inst: Inst, mask: Value) -> Result<(), CompileError>;
 
     /// Loads one word for all lanes.
     fn load_broadcast(select: &mut Select<'_, Self>, inst: Inst, address: &Address) -> Result<(), CompileError>;
@@ -248,7 +251,7 @@ impl<V: VectorIsa> Select<'_, V> {
                 self.regs[result] = Some(bits);
                 Ok(())
             }
-            InstData::FirstLane { mask } => V::first_lane(self, inst, *mask),
+            InstData::FirstLane { mask } => self.first_lane(inst, *mask),
             InstData::Any { .. } => self.truth(inst),
             InstData::FrameLoad { ty, frame, at } => self.vector_frame_load(inst, *ty, *frame, *at),
             InstData::FrameStore { frame, at, value } => self.vector_frame_store(*frame, *at, *value),
@@ -256,6 +259,17 @@ impl<V: VectorIsa> Select<'_, V> {
             InstData::Atomic { .. } => self.atomic(inst, data),
             _ => self.vector_access(inst, data),
         }
+    }
+
+    /// The number of the lowest active lane; 16 if none is active.
+    fn first_lane(&mut self, inst: Inst, mask: Value) -> Result<(), CompileError> {
+        let bits = V::mask_bits(self, mask)?;
+        let stopped = self.general();
+        let build = Build::new(Code::Or_rm32_imm32).modify(stopped, bits, View::Dword);
+        build.imm(OpKind::Immediate32, 0x1_0000).push(&mut self.code);
+        let result = self.define(inst);
+        Build::new(Code::Tzcnt_r32_rm32).def(result, View::Dword).reads(stopped, View::Dword).push(&mut self.code);
+        Ok(())
     }
 
     fn vector_access(&mut self, inst: Inst, data: &InstData) -> Result<(), CompileError> {

@@ -19,6 +19,7 @@ mod frames;
 mod gather_elements;
 mod image;
 mod isa;
+mod lane_address;
 mod lane_atomics;
 mod memory;
 mod moves;
@@ -369,6 +370,17 @@ impl<'k, V: VectorIsa> Select<'k, V> {
             (Op::IAdd, _) => Some(most(0) + most(1)).filter(|&sum| sum <= anything).unwrap_or(anything),
             (Op::BoolToInt, _) => 1,
             _ => anything,
+        }
+    }
+
+    /// The operand of a deferred negation of floats and true; any other value and false.
+    fn without_sign(&mut self, value: Value) -> (Value, bool) {
+        match self.waiting(value) {
+            Some((inst, InstData::Pure { op: Op::FNeg, args })) => {
+                self.put_off[inst] = 0;
+                (args[0], true)
+            }
+            _ => (value, false),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Rows of bytes and halves, and stores of them lane by lane, on both instruction sets. Nothing beside a part is written.
 
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
-use regalloc2::{Operand, RegClass};
+use regalloc2::{Operand, RegClass, VReg};
 use smallvec::SmallVec;
 
 use super::{Select, VectorIsa};
@@ -15,7 +15,7 @@ use crate::back::x86::vcode::{Expand, Kind};
 use crate::ir::{Op, Width};
 use crate::simd::{Inst, InstData, LANES, LaneAddress, Row, Value};
 
-type Slots = SmallVec<[Operand; 16]>;
+pub(super) type Slots = SmallVec<[Operand; 16]>;
 
 fn slot(operands: &mut Slots, operand: Operand) -> u8 {
     operands.push(operand);
@@ -118,6 +118,19 @@ impl<V: VectorIsa> Select<'_, V> {
         let bits = V::mask_bits(self, mask)?;
         let halves = [self.halves(lanes.index)?, self.halves(value)?];
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
+        let (scatter, operands) = self.lane_stores(width, (base, disp, lanes.scale), halves, bits);
+        self.code.push(Kind::Sequence(Box::new(scatter)), &operands);
+        Ok(())
+    }
+
+    /// Stores lane by lane, to an address (base, displacement, scale) and with registers of indices and words.
+    pub(super) fn lane_stores(
+        &mut self,
+        width: Width,
+        (base, disp, scale): (VReg, i32, u8),
+        halves: [[VReg; 2]; 2],
+        bits: VReg,
+    ) -> (LaneStores, Slots) {
         let mut operands = Slots::new();
         let halves = halves.map(|pair| pair.map(|half| slot(&mut operands, Operand::reg_use(half))));
         let (base, bits) = (slot(&mut operands, Operand::reg_use(base)), slot(&mut operands, Operand::reg_use(bits)));
@@ -127,9 +140,7 @@ impl<V: VectorIsa> Select<'_, V> {
             Parts { isa: V::ISA, vector, temp }
         });
         self.code.scratch = true;
-        let scatter = Scatter { width, parts, base, scale: lanes.scale, disp, bits, temps };
-        self.code.push(Kind::Sequence(Box::new(scatter)), &operands);
-        Ok(())
+        (LaneStores { width, parts, base, scale, disp, bits, temps }, operands)
     }
 }
 
@@ -399,20 +410,26 @@ impl Expand for Store {
     }
 }
 
-/// A store for each lane that is on, in order.
+/// A store for each active lane, in order.
 #[derive(Debug)]
-struct Scatter {
+pub(super) struct LaneStores {
     width: Width,
     /// Indices and words.
-    parts: [Parts; 2],
+    pub parts: [Parts; 2],
     base: u8,
     scale: u8,
     disp: i32,
-    bits: u8,
-    temps: [u8; 3],
+    pub bits: u8,
+    pub temps: [u8; 3],
 }
 
-impl Expand for Scatter {
+impl LaneStores {
+    pub(super) fn at(&self, regs: Regs<'_>, index: Register) -> MemoryOperand {
+        LaneMemory { base: regs.gpr(self.base), scale: self.scale, disp: self.disp }.at(index)
+    }
+}
+
+impl Expand for LaneStores {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let [indices, words] = self.parts;
         let [index, lane, left] = self.temps;
@@ -426,8 +443,7 @@ impl Expand for Scatter {
         asm.put(Instruction::with2(Code::Tzcnt_r32_rm32, regs.gpr32(lane), regs.gpr32(left)));
         asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(index), kept(INDEX_AT, regs.gpr(lane))));
         asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(lane), kept(VALUE_AT, regs.gpr(lane))));
-        let memory = LaneMemory { base: regs.gpr(self.base), scale: self.scale, disp: self.disp };
-        put(asm, self.width, memory.at(regs.gpr(index)), regs.gpr(lane));
+        put(asm, self.width, self.at(regs, regs.gpr(index)), regs.gpr(lane));
         asm.put(Instruction::with2(Code::VEX_Blsr_r32_rm32, regs.gpr32(left), regs.gpr32(left)));
         asm.jump_if(ConditionCode::ne, again);
         asm.bind(done);

@@ -22,7 +22,7 @@ impl Select<'_, Avx2> {
     pub(super) fn double_op(&mut self, op: Op, args: &[Value]) -> Result<Option<Pair>, CompileError> {
         self.code.floats = true;
         if let Some((double, high)) = word_of(op) {
-            let doubles = self.half_doubles(double, args)?;
+            let doubles = self.doubles(double, args)?;
             return Ok(Some(self.words(&doubles, if high { 0xdd } else { 0x88 })));
         }
         if let Some(predicate) = predicate(op) {
@@ -68,12 +68,8 @@ impl Select<'_, Avx2> {
         result
     }
 
-    /// The doubles that an operation gives.
-    pub(in super::super) fn half_doubles(&mut self, double: Double, args: &[Value]) -> Result<Doubles, CompileError> {
-        if let Some(known) = self.known_result(double, args) {
-            return Ok(known);
-        }
-        self.code.floats = true;
+    /// The results of an operation, with canonical NaNs.
+    pub(super) fn compute_doubles(&mut self, double: Double, args: &[Value]) -> Result<Doubles, CompileError> {
         let code = match double {
             Double::Add => Code::VEX_Vaddpd_ymm_ymm_ymmm256,
             Double::Sub => Code::VEX_Vsubpd_ymm_ymm_ymmm256,
@@ -95,23 +91,15 @@ impl Select<'_, Avx2> {
                 a.into_iter().zip(b).map(|(a, b)| self.two(code, a, b, None)).collect()
             }
         };
-        let doubles = doubles.into_iter().map(|reg| self.with_one_nan(reg)).collect();
-        self.keep_result(double, args, &doubles);
-        Ok(doubles)
+        Ok(doubles.into_iter().map(|reg| self.with_one_nan(reg)).collect())
     }
 
-    /// Two words in one piece.
-    fn joined(&mut self, low: Value, high: Value) -> Result<Doubles, CompileError> {
-        if let Some(known) = self.known_pair(low, high) {
-            return Ok(known);
-        }
+    /// The doubles of low and high words.
+    pub(super) fn interleave_words(&mut self, low: Value, high: Value) -> Result<Doubles, CompileError> {
         let (lows, highs) = (self.pair(low)?, self.pair(high)?);
         let codes = [Code::VEX_Vpunpckldq_ymm_ymm_ymmm256, Code::VEX_Vpunpckhdq_ymm_ymm_ymmm256];
         let halves = lows.into_iter().zip(highs);
-        let doubles: Doubles =
-            halves.flat_map(|(low, high)| codes.map(|code| self.two(code, low, high, None))).collect();
-        self.keep_pair(low, high, &doubles);
-        Ok(doubles)
+        Ok(halves.flat_map(|(low, high)| codes.map(|code| self.two(code, low, high, None))).collect())
     }
 
     /// Every NaN becomes the one that there is.

@@ -8,7 +8,7 @@ use super::Avx2;
 use super::compare::{FLOATS, UNORDERED};
 use super::operand::Pair;
 use crate::ir::Op;
-use crate::simd::{InstData, Value};
+use crate::simd::Value;
 
 const MUL: Code = Code::VEX_Vmulps_ymm_ymm_ymmm256;
 const SIGN: u32 = 0x8000_0000;
@@ -51,17 +51,6 @@ impl Select<'_, Avx2> {
         let (tied, second) = (self.pair(tied)?, self.pair(second)?);
         let last = self.source(last)?;
         Ok(self.modify_lanes(fma_code(signs, add_last), tied, second, last))
-    }
-
-    /// The operand of a negation that waits, and that it is negated.
-    fn without_sign(&mut self, value: Value) -> (Value, bool) {
-        match self.waiting(value) {
-            Some((inst, InstData::Pure { op: Op::FNeg, args })) => {
-                self.put_off[inst] = 0;
-                (args[0], true)
-            }
-            _ => (value, false),
-        }
     }
 
     /// The lesser or greater as `op/float.rs` has it: the second where it is strictly beyond the first, or where the

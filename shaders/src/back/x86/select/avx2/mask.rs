@@ -1,6 +1,6 @@
 //! Masks: operations on them, and their bits in general registers.
 
-use iced_x86::{Code, ConditionCode, OpKind};
+use iced_x86::{Code, ConditionCode};
 use regalloc2::VReg;
 
 use super::super::super::CompileError;
@@ -9,7 +9,7 @@ use super::super::Select;
 use super::Avx2;
 use super::operand::{Pair, Source};
 use crate::ir::Op;
-use crate::simd::{Inst, Value};
+use crate::simd::Value;
 
 /// All lanes.
 const ALL: u16 = u16::MAX;
@@ -120,16 +120,5 @@ impl Select<'_, Avx2> {
         let lanes: Source = self.table(std::array::from_fn(|lane| 1 << lane));
         let own = self.op2(AND, bits, lanes);
         self.op2(Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, own, lanes)
-    }
-
-    /// The number of the lowest lane that is on, with a bit above all lanes for none.
-    pub(super) fn first_lane(&mut self, inst: Inst, mask: Value) -> Result<(), CompileError> {
-        let bits = self.mask_bits(mask)?;
-        let stopped = self.general();
-        let build = Build::new(Code::Or_rm32_imm32).modify(stopped, bits, View::Dword);
-        build.imm(OpKind::Immediate32, 0x1_0000).push(&mut self.code);
-        let result = self.define(inst);
-        Build::new(Code::Tzcnt_r32_rm32).def(result, View::Dword).reads(stopped, View::Dword).push(&mut self.code);
-        Ok(())
     }
 }

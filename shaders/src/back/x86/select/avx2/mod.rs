@@ -75,7 +75,7 @@ impl VectorIsa for Avx2 {
     }
 
     fn doubles(select: &mut Select<'_, Self>, double: Double, args: &[Value]) -> Result<Doubles, CompileError> {
-        select.half_doubles(double, args)
+        select.compute_doubles(double, args)
     }
 
     fn mask_op(select: &mut Select<'_, Self>, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
@@ -98,6 +98,15 @@ impl VectorIsa for Avx2 {
         let result = select.vector_select(condition, then, otherwise)?;
         select.bind(inst, result);
         Ok(())
+    }
+
+    fn interleave_words(select: &mut Select<'_, Self>, low: Value, high: Value) -> Result<Doubles, CompileError> {
+        select.interleave_words(low, high)
+    }
+
+    fn exclusive_or(select: &mut Select<'_, Self>, words: Pair, constant: u32) -> Pair {
+        let constant = select.word(constant);
+        select.op2(Code::VEX_Vpxor_ymm_ymm_ymmm256, words, constant)
     }
 
     fn splat(select: &mut Select<'_, Self>, inst: Inst, value: Value) -> Result<(), CompileError> {
@@ -125,10 +134,6 @@ impl VectorIsa for Avx2 {
         let result = select.permute(vector, lanes)?;
         select.bind(inst, result);
         Ok(())
-    }
-
-    fn first_lane(select: &mut Select<'_, Self>, inst: Inst, mask: Value) -> Result<(), CompileError> {
-        select.first_lane(inst, mask)
     }
 
     fn load_broadcast(select: &mut Select<'_, Self>, inst: Inst, address: &Address) -> Result<(), CompileError> {

@@ -22,7 +22,7 @@ impl Select<'_, Avx512> {
     /// An operation on doubles; `false` for any other.
     pub(super) fn double_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<bool, CompileError> {
         if let Some((double, high)) = word_of(op) {
-            let doubles = self.wide_doubles(double, args)?;
+            let doubles = self.doubles(double, args)?;
             let result = self.define(inst);
             let build = Build::new(Code::EVEX_Vshufps_zmm_k1z_zmm_zmmm512b32_imm8).def(result, View::Zmm);
             let build = build.reads(doubles[0], View::Zmm).reads(doubles[1], View::Zmm);
@@ -38,12 +38,8 @@ impl Select<'_, Avx512> {
         Ok(true)
     }
 
-    /// The doubles that an operation gives.
-    pub(in super::super) fn wide_doubles(&mut self, double: Double, args: &[Value]) -> Result<Doubles, CompileError> {
-        if let Some(known) = self.known_result(double, args) {
-            return Ok(known);
-        }
-        self.code.floats = true;
+    /// The results of an operation, with canonical NaNs.
+    pub(super) fn compute_doubles(&mut self, double: Double, args: &[Value]) -> Result<Doubles, CompileError> {
         let doubles: Doubles = match double {
             Double::FromFloat => self.floats_to_doubles(args[0])?,
             Double::Sqrt => self.each_double(Code::EVEX_Vsqrtpd_zmm_k1z_zmmm512b64_er, args, None)?,
@@ -55,28 +51,19 @@ impl Select<'_, Avx512> {
             Double::Mul => self.both_doubles(Code::EVEX_Vmulpd_zmm_k1z_zmm_zmmm512b64_er, args)?,
             Double::Div => self.both_doubles(Code::EVEX_Vdivpd_zmm_k1z_zmm_zmmm512b64_er, args)?,
         };
-        let doubles = doubles.into_iter().map(|reg| self.with_one_nan(reg)).collect();
-        self.keep_result(double, args, &doubles);
-        Ok(doubles)
+        Ok(doubles.into_iter().map(|reg| self.with_one_nan(reg)).collect())
     }
 
-    /// Two words in one piece.
-    fn joined(&mut self, low: Value, high: Value) -> Result<Doubles, CompileError> {
-        if let Some(known) = self.known_pair(low, high) {
-            return Ok(known);
-        }
+    /// The doubles of low and high words.
+    pub(super) fn interleave_words(&mut self, low: Value, high: Value) -> Result<Doubles, CompileError> {
         let [lows, highs] = [self.lanes(low)?, self.lanes(high)?];
         let codes = [Code::EVEX_Vpunpckldq_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpunpckhdq_zmm_k1z_zmm_zmmm512b32];
-        let doubles: Doubles = codes
-            .into_iter()
-            .map(|code| {
-                let result = self.lanes_reg();
-                self.lanes3(code, result, lows, highs);
-                result
-            })
-            .collect();
-        self.keep_pair(low, high, &doubles);
-        Ok(doubles)
+        let each = codes.into_iter().map(|code| {
+            let result = self.lanes_reg();
+            self.lanes3(code, result, lows, highs);
+            result
+        });
+        Ok(each.collect())
     }
 
     fn both_doubles(&mut self, code: Code, args: &[Value]) -> Result<Doubles, CompileError> {

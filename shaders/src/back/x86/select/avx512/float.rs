@@ -8,7 +8,7 @@ use super::super::Select;
 use super::Avx512;
 use super::operand::Source;
 use crate::ir::Op;
-use crate::simd::{Inst, InstData, Value};
+use crate::simd::{Inst, Value};
 
 const COMPARE: Code = Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae;
 const UNORDERED: u8 = 3;
@@ -87,17 +87,6 @@ impl Select<'_, Avx512> {
         let build = Build::new(fma_code(signs, form)).modify(result, tied, View::Zmm).reads(register, View::Zmm);
         self.push_with(build, last, None);
         Ok(())
-    }
-
-    /// The operand of a negation that waits, and that it is negated.
-    fn without_sign(&mut self, value: Value) -> (Value, bool) {
-        match self.waiting(value) {
-            Some((inst, InstData::Pure { op: Op::FNeg, args })) => {
-                self.put_off[inst] = 0;
-                (args[0], true)
-            }
-            _ => (value, false),
-        }
     }
 
     /// The lesser or greater as `op/float.rs` has it: the second where it is strictly beyond the first, or where the

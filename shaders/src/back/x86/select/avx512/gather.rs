@@ -1,45 +1,16 @@
 //! A word for each lane, anywhere.
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
-use regalloc2::{Operand, VReg};
+use regalloc2::Operand;
 
 use super::super::super::CompileError;
 use super::super::super::encode::{Assembler, Regs};
-use super::super::super::vcode::{Build, Expand, Kind, View};
+use super::super::super::vcode::{Expand, Kind};
 use super::super::Select;
 use super::Avx512;
-use super::operand::Source;
 use crate::simd::{Inst, LaneAddress, Value};
 
-/// Registers of an address for each lane, in the form the machine takes: the index is signed there.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LanePlace {
-    pub base: VReg,
-    pub index: VReg,
-    pub scale: u8,
-    pub disp: i32,
-}
-
 impl Select<'_, Avx512> {
-    /// In lanes that are on a scaled index is below 2³², so an index scaled by 2 or more has no sign. Another one is moved by
-    /// 2³¹, and the base against it.
-    pub(super) fn lane_place(&mut self, lanes: &LaneAddress) -> Result<LanePlace, CompileError> {
-        let (base, disp) = self.base(lanes.base, lanes.disp)?;
-        let index = self.lanes(lanes.index)?;
-        if lanes.scale > 1 {
-            return Ok(LanePlace { base, index, scale: lanes.scale, disp });
-        }
-        let moved = self.lanes_reg();
-        let build = Build::new(Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32).def(moved, View::Zmm).reads(index, View::Zmm);
-        self.push_with(build, Source::Word(1 << 31), None);
-        // Two displacements, as none of 2³¹ can be encoded.
-        let [exact, half, whole] = std::array::from_fn(|_| self.general());
-        for (from, to, disp) in [(base, exact, disp), (exact, half, 1 << 30), (half, whole, 1 << 30)] {
-            Build::new(Code::Lea_r64_m).def(to, View::Qword).at(&Self::at(from, disp)).push(&mut self.code);
-        }
-        Ok(LanePlace { base: whole, index: moved, scale: 1, disp: 0 })
-    }
-
     pub(super) fn gather(&mut self, inst: Inst, lanes: &LaneAddress, mask: Value) -> Result<(), CompileError> {
         let place = self.lane_place(lanes)?;
         // The machine uses the mask up; the allocator copies one that is needed later.
@@ -54,7 +25,7 @@ impl Select<'_, Avx512> {
             Operand::reg_reuse_def(used, 3),
             Operand::reg_use(mask),
             Operand::reg_use_at_end(place.base),
-            Operand::reg_use_at_end(place.index),
+            Operand::reg_use_at_end(place.index[0]),
         ];
         let gather = Gather { scale: place.scale, disp: place.disp };
         self.code.push(Kind::Sequence(Box::new(gather)), &operands);
@@ -72,7 +43,7 @@ impl Select<'_, Avx512> {
             Operand::reg_use(mask),
             Operand::reg_use(value),
             Operand::reg_use(place.base),
-            Operand::reg_use(place.index),
+            Operand::reg_use(place.index[0]),
         ];
         let scatter = Scatter { scale: place.scale, disp: place.disp };
         self.code.push(Kind::Sequence(Box::new(scatter)), &operands);

@@ -1,6 +1,6 @@
 //! Masks: 16 bits in a mask register.
 
-use iced_x86::{Code, ConditionCode, OpKind};
+use iced_x86::{Code, ConditionCode};
 use regalloc2::{RegClass, VReg};
 
 use super::super::super::CompileError;
@@ -144,17 +144,5 @@ impl Select<'_, Avx512> {
             Build::new(Code::VEX_Kmovw_r32_kr).def(bits, View::Dword).reads(mask, View::Mask).push(&mut self.code);
         }
         Ok(bits)
-    }
-
-    /// The number of the lowest lane that is on, with a bit above all lanes for none.
-    pub(super) fn first_lane(&mut self, inst: Inst, mask: Value) -> Result<(), CompileError> {
-        let mask = self.lanes(mask)?;
-        let [word, stopped] = [self.general(), self.general()];
-        Build::new(Code::VEX_Kmovw_r32_kr).def(word, View::Dword).reads(mask, View::Mask).push(&mut self.code);
-        let build = Build::new(Code::Or_rm32_imm32).modify(stopped, word, View::Dword);
-        build.imm(OpKind::Immediate32, 0x1_0000).push(&mut self.code);
-        let result = self.define(inst);
-        Build::new(Code::Tzcnt_r32_rm32).def(result, View::Dword).reads(stopped, View::Dword).push(&mut self.code);
-        Ok(())
     }
 }

@@ -72,7 +72,7 @@ impl VectorIsa for Avx512 {
     }
 
     fn doubles(select: &mut Select<'_, Self>, double: Double, args: &[Value]) -> Result<Doubles, CompileError> {
-        select.wide_doubles(double, args)
+        select.compute_doubles(double, args)
     }
 
     fn mask_op(select: &mut Select<'_, Self>, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
@@ -89,6 +89,17 @@ impl VectorIsa for Avx512 {
         [condition, then, otherwise]: [Value; 3],
     ) -> Result<(), CompileError> {
         select.vector_select(inst, condition, then, otherwise)
+    }
+
+    fn interleave_words(select: &mut Select<'_, Self>, low: Value, high: Value) -> Result<Doubles, CompileError> {
+        select.interleave_words(low, high)
+    }
+
+    fn exclusive_or(select: &mut Select<'_, Self>, [words]: [VReg; 1], constant: u32) -> [VReg; 1] {
+        let result = select.lanes_reg();
+        let build = Build::new(Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32).def(result, View::Zmm).reads(words, View::Zmm);
+        select.push_with(build, operand::Source::Word(constant), None);
+        [result]
     }
 
     fn splat(select: &mut Select<'_, Self>, inst: Inst, value: Value) -> Result<(), CompileError> {
@@ -110,10 +121,6 @@ impl VectorIsa for Avx512 {
 
     fn permute(select: &mut Select<'_, Self>, inst: Inst, vector: Value, lanes: Value) -> Result<(), CompileError> {
         select.permute(inst, vector, lanes)
-    }
-
-    fn first_lane(select: &mut Select<'_, Self>, inst: Inst, mask: Value) -> Result<(), CompileError> {
-        select.first_lane(inst, mask)
     }
 
     fn load_broadcast(select: &mut Select<'_, Self>, inst: Inst, address: &Address) -> Result<(), CompileError> {

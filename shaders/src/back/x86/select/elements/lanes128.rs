@@ -4,7 +4,7 @@
 //! A group is four contiguous lanes, always within one segment. Contiguous elements are accessed by whole 128-bit
 //! lanes; words of others are stored one, two or four at a time.
 
-use iced_x86::{Code, ConditionCode, Instruction, Register};
+use iced_x86::{Code, Instruction, Register};
 use regalloc2::{Operand, RegClass, VReg};
 
 use super::{Origins, Site, Slots, Words, slot_of};
@@ -12,7 +12,7 @@ use crate::back::x86::encode::{Assembler, Regs};
 use crate::back::x86::select::{Select, VectorIsa};
 use crate::back::x86::vcode::{Expand, Kind};
 use crate::back::x86::{CompileError, Isa};
-use crate::simd::{Elements, LANES};
+use crate::simd::Elements;
 
 /// Lanes of a 256-bit register.
 const OCTET: u8 = 8;
@@ -160,8 +160,7 @@ impl Load {
     }
 
     fn temp(&self, regs: Regs<'_>, number: u8) -> Register {
-        let slot = self.vectors + number;
-        if self.isa == Isa::Avx512 { regs.zmm(slot) } else { regs.ymm(slot) }
+        regs.view(self.vectors + number, self.isa.view())
     }
 }
 
@@ -252,8 +251,7 @@ struct Writer<'a, 'r> {
 
 impl Writer<'_, '_> {
     fn temp(&self, number: u8) -> Register {
-        let slot = self.store.vectors + number;
-        if self.store.isa == Isa::Avx512 { self.regs.zmm(slot) } else { self.regs.ymm(slot) }
+        self.regs.view(self.store.vectors + number, self.store.isa.view())
     }
 
     fn word(&self, number: u8) -> Register {
@@ -282,8 +280,7 @@ impl Writer<'_, '_> {
     /// As [`Writer::quarters`], for the register in a slot.
     fn quarters_of(&mut self, asm: &mut Assembler<'_>, slot: u8, lane: u8, bytes: i32) {
         let codes = self.store.isa.codes();
-        let wide = self.store.isa == Isa::Avx512;
-        let from = if wide { self.regs.zmm(slot) } else { self.regs.ymm(slot) };
+        let from = self.regs.view(slot, self.store.isa.view());
         for (quarter, first) in self.groups() {
             let memory = self.store.site.lane_at(self.regs, asm, &mut self.origins, first + lane, bytes);
             asm.put(match quarter {
@@ -295,14 +292,7 @@ impl Writer<'_, '_> {
 
     /// A 128-bit lane of a vector: in place if it is the lowest, else extracted into temporary 3.
     fn quarter(&self, asm: &mut Assembler<'_>, slot: u8, quarter: u8) -> Register {
-        if quarter == 0 {
-            return self.regs.xmm(slot);
-        }
-        let wide = self.store.isa == Isa::Avx512;
-        let from = if wide { self.regs.zmm(slot) } else { self.regs.ymm(slot) };
-        let to = self.regs.xmm(self.store.vectors + 3);
-        asm.put(Instruction::with3(self.store.isa.codes().upper, to, from, i32::from(quarter)));
-        to
+        self.store.words().lane128(self.regs, asm, slot, quarter, self.store.vectors + 3)
     }
 
     /// Contiguous elements.
@@ -388,12 +378,7 @@ impl Store {
 
 impl Expand for Store {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        if let Some(bits) = self.bits {
-            asm.put(Instruction::with2(Code::Cmp_rm32_imm32, regs.gpr32(bits), (1 << LANES) - 1));
-            let cold = asm.cold();
-            asm.jump_if(ConditionCode::ne, cold);
-        }
-        self.site.check(regs, asm, Assembler::cold);
+        self.site.check_store(regs, asm, self.bits);
         if self.site.are_octets() {
             let (words, mut origins) = (self.words(), Origins::default());
             for half in 0..2 {

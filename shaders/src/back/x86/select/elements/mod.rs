@@ -171,6 +171,16 @@ impl Site {
         }
     }
 
+    /// Jumps to the cold path unless all lanes are active, by their bits, and in bounds.
+    pub(super) fn check_store(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, bits: Option<u8>) {
+        if let Some(bits) = bits {
+            asm.put(Instruction::with2(Code::Cmp_rm32_imm32, regs.gpr32(bits), (1 << LANES) - 1));
+            let cold = asm.cold();
+            asm.jump_if(ConditionCode::ne, cold);
+        }
+        self.check(regs, asm, Assembler::cold);
+    }
+
     /// The origin of a strip, which is put into registers if it is not there.
     pub(super) fn origin(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, origins: &mut Origins, segment: u8) -> Origin {
         let Origins(kept) = origins;
@@ -353,13 +363,22 @@ impl Words {
 
     /// A register of vector `number`.
     fn reg(self, regs: Regs<'_>, number: u8, half: u8) -> Register {
-        let slot = self.slot(number, half);
-        if self.is_wide() { regs.zmm(slot) } else { regs.ymm(slot) }
+        regs.view(self.slot(number, half), self.isa.view())
     }
 
     fn keep(self, regs: Regs<'_>, asm: &mut Assembler<'_>, number: u8) {
         let vector = [self.slot(number, 0), self.slot(number, self.halves() - 1)];
         Parts { isa: self.isa, vector, temp: 0 }.keep(regs, asm, WORD_BYTES * i32::from(number));
+    }
+
+    /// A 128-bit lane of the register in a slot: in place if it is the lowest, else extracted into the temporary.
+    fn lane128(self, regs: Regs<'_>, asm: &mut Assembler<'_>, slot: u8, number: u8, temp: u8) -> Register {
+        if number == 0 {
+            return regs.xmm(slot);
+        }
+        let (to, from) = (regs.xmm(temp), regs.view(slot, self.isa.view()));
+        asm.put(Instruction::with3(self.isa.codes().upper, to, from, i32::from(number)));
+        to
     }
 
     fn fetch(self, regs: Regs<'_>, asm: &mut Assembler<'_>, number: u8) {

@@ -2,7 +2,7 @@
 //! group, or half of them, and byte shuffles. Nothing past the last element is read, and nothing between elements is
 //! written.
 
-use iced_x86::{Code, ConditionCode, Instruction, Register};
+use iced_x86::{Code, Instruction, Register};
 use regalloc2::{Operand, VReg};
 use smallvec::SmallVec;
 
@@ -144,10 +144,6 @@ fn or(isa: Isa) -> Code {
     if isa == Isa::Avx512 { Code::EVEX_Vpord_zmm_k1z_zmm_zmmm512b32 } else { Code::VEX_Vpor_ymm_ymm_ymmm256 }
 }
 
-fn vector(isa: Isa, regs: Regs<'_>, slot: u8) -> Register {
-    if isa == Isa::Avx512 { regs.zmm(slot) } else { regs.ymm(slot) }
-}
-
 /// Defines the first operands, one vector per component.
 #[derive(Debug)]
 struct Load {
@@ -163,7 +159,7 @@ impl Expand for Load {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let words = Words { isa: self.isa, first: 0 };
         let codes = self.isa.codes();
-        let temp = |number| vector(self.isa, regs, self.vectors + number);
+        let temp = |number| regs.view(self.vectors + number, self.isa.view());
         self.site.check(regs, asm, Assembler::cold);
         let mut origins = Origins::default();
         let windows = self.form.windows();
@@ -215,8 +211,8 @@ impl Store {
     /// Combines the components of a window's lanes.
     fn gather(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, half: u8, window: u32) {
         let words = Words { isa: self.isa, first: 0 };
-        let to = vector(self.isa, regs, self.vectors + window as u8);
-        let part = vector(self.isa, regs, self.vectors + 2);
+        let to = regs.view(self.vectors + window as u8, self.isa.view());
+        let part = regs.view(self.vectors + 2, self.isa.view());
         for number in 0..self.site.count() {
             let order = u32::from(number) * self.form.windows() + window;
             let order = asm.constant(self.orders[order as usize].half(half), false);
@@ -231,13 +227,8 @@ impl Store {
 
     /// A 128-bit lane of a window's register: in place if it is the lowest, else extracted into temporary 3.
     fn quarter(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, window: u32, quarter: u8) -> Register {
-        let slot = self.vectors + window as u8;
-        if quarter == 0 {
-            return regs.xmm(slot);
-        }
-        let to = regs.xmm(self.vectors + 3);
-        asm.put(Instruction::with3(self.isa.codes().upper, to, vector(self.isa, regs, slot), i32::from(quarter)));
-        to
+        let words = Words { isa: self.isa, first: 0 };
+        words.lane128(regs, asm, self.vectors + window as u8, quarter, self.vectors + 3)
     }
 
     /// Stores a window of contiguous elements. A 12-byte window other than the last stores 16 bytes: the next window,
@@ -290,12 +281,7 @@ impl Store {
 
 impl Expand for Store {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        if let Some(bits) = self.bits {
-            asm.put(Instruction::with2(Code::Cmp_rm32_imm32, regs.gpr32(bits), (1 << LANES) - 1));
-            let cold = asm.cold();
-            asm.jump_if(ConditionCode::ne, cold);
-        }
-        self.site.check(regs, asm, Assembler::cold);
+        self.site.check_store(regs, asm, self.bits);
         let words = Words { isa: self.isa, first: 0 };
         let mut origins = Origins::default();
         for half in 0..words.halves() {
