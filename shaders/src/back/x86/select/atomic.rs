@@ -8,9 +8,9 @@ use smallvec::SmallVec;
 use super::super::atomic::{
     ACCUMULATOR, Atomic, Brought, COMPARATOR_AT, INDEX_AT, LaneMemory, Loop, RESULT_AT, Registers, VALUE_AT,
 };
-use super::super::contiguous_atomics::{self, Neighbours};
+use super::super::contiguous_atomics::{self, ContiguousAtomic};
 use super::super::encode::{Assembler, Regs};
-use super::super::scatter_add::Increments;
+use super::super::scatter_add::ScatterAdd;
 use super::super::vcode::{Build, Expand, Kind, View};
 use super::super::{CompileError, Isa};
 use super::lane_address::LanePlace;
@@ -95,7 +95,7 @@ impl<V: VectorIsa> Select<'_, V> {
             let high = wide.unwrap_or_default();
             return self.general_atomic(inst, data, [[value, high[0]], [comparator, high[1]]]);
         }
-        let result = self.kernel.results[inst].first().is_some_and(|&result| self.facts.is_used(result));
+        let result = self.kernel.results[inst].first().is_some_and(|&result| self.uses.is_used(result));
         if op == AtomicOp::Load && !result {
             return Ok(());
         }
@@ -115,7 +115,7 @@ impl<V: VectorIsa> Select<'_, V> {
             && !lock
             && let Some(by) = value.and_then(|value| self.constant(value))
         {
-            return self.increments(lanes, by as u32, mask);
+            return self.scatter_add(lanes, by as u32, mask);
         }
         self.lane_by_lane(inst, atomic, lanes, [value, comparator], mask)
     }
@@ -146,7 +146,7 @@ impl<V: VectorIsa> Select<'_, V> {
 
     /// The scalar that all lanes have as their index, or the constant vector that is.
     fn same_index(&self, index: Value) -> Option<Value> {
-        let index = self.facts.canonical(index);
+        let index = self.uses.canonical(index);
         match self.kernel.definition(index)? {
             InstData::Splat { value } => Some(*value),
             InstData::Const { .. } => Some(index),
@@ -179,13 +179,13 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Adds a constant for each lane, without a lock.
-    fn increments(&mut self, lanes: &LaneAddress, by: u32, mask: Value) -> Result<(), CompileError> {
+    fn scatter_add(&mut self, lanes: &LaneAddress, by: u32, mask: Value) -> Result<(), CompileError> {
         let early = self.early_mask_bits(mask)?;
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
         let index = self.halves(lanes.index)?;
         let bits = self.mask_bits_after(early, mask)?;
-        let increments = Increments { isa: V::ISA, by, base, scale: lanes.scale, disp, index, bits };
-        increments.push(&mut self.code);
+        let scatter_add = ScatterAdd { isa: V::ISA, by, base, scale: lanes.scale, disp, index, bits };
+        scatter_add.push(&mut self.code);
         Ok(())
     }
 
@@ -216,7 +216,7 @@ impl<V: VectorIsa> Select<'_, V> {
             }
             let (value, (base, disp)) = (self.halves(value)?, self.base(lanes.base, lanes.disp)?);
             let (index, bits) = (self.reg(index)?, V::mask_bits(self, mask)?);
-            Neighbours { isa: V::ISA, atomic, base, disp, index, bits, value }.push(&mut self.code);
+            ContiguousAtomic { isa: V::ISA, atomic, base, disp, index, bits, value }.push(&mut self.code);
             return Ok(true);
         }
         let operation = match (atomic.op, V::reduction(atomic.op)) {
@@ -234,7 +234,7 @@ impl<V: VectorIsa> Select<'_, V> {
     /// The operands of lanes: a vector, or a scalar that is the same for all.
     fn brought(&mut self, value: Option<Value>, slots: &mut Slots) -> Result<Operands, CompileError> {
         let Some(value) = value else { return Ok(Operands::Nothing) };
-        let value = self.facts.canonical(value);
+        let value = self.uses.canonical(value);
         Ok(match self.kernel.definition(value) {
             Some(InstData::Splat { value: scalar }) => {
                 let scalar = self.reg(*scalar)?;

@@ -14,10 +14,10 @@ impl<V: VectorIsa> Select<'_, V> {
     /// Sets the flags by a truth value; returns the condition under which it is true. The operands of the flags'
     /// consumer must be in registers by now, since emitting them could clobber the flags.
     pub(super) fn condition(&mut self, value: Value) -> Result<ConditionCode, CompileError> {
-        if let Some((inst, data)) = self.waiting(value)
+        if let Some((inst, data)) = self.deferred_def(value)
             && matches!(data, InstData::Pure { .. } | InstData::Wide { .. } | InstData::Any { .. })
         {
-            self.put_off[inst] = 0;
+            self.deferred[inst] = 0;
             return self.compare(inst);
         }
         let reg = self.reg(value)?;

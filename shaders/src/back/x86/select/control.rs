@@ -43,7 +43,7 @@ impl<V: VectorIsa> Select<'_, V> {
     /// Whether a dominating branch already tested `index < limit`; follows at most four single predecessors.
     pub(super) fn is_tested(&self, index: Value, limit: Value) -> bool {
         const FAR: usize = 4;
-        let same = |a: Value, b: Value| self.facts.canonical(a) == self.facts.canonical(b);
+        let same = |a: Value, b: Value| self.uses.canonical(a) == self.uses.canonical(b);
         let mut block = self.block;
         for _ in 0..FAR {
             let Some(from) = self.edges.before[block].filter(|_| self.edges.preds[block] == 1) else { return false };
@@ -217,7 +217,7 @@ impl<V: VectorIsa> Select<'_, V> {
     /// The workgroup loop's step: ends the kernel after the last workgroup of the row or if the stop flag is set.
     pub(super) fn next_workgroup(&mut self) {
         let [own, end] = [offset::WORKGROUP, offset::ROW_END].map(|disp| Self::at(self.context, disp));
-        self.code.repeats = true;
+        self.code.workgroup_loop = true;
         let [last, left] = [self.general(), self.general()];
         let merged_workgroups = self.kernel.merged_workgroups as i64;
         self.load_dword(last, &end);

@@ -92,7 +92,7 @@ pub(super) struct Known {
 
 impl<V: VectorIsa> Select<'_, V> {
     fn key(&self, double: Double, args: &[Value]) -> Key {
-        (double, args.iter().map(|&arg| self.facts.canonical(arg)).collect())
+        (double, args.iter().map(|&arg| self.uses.canonical(arg)).collect())
     }
 
     fn known(&mut self) -> &mut Known {
@@ -120,7 +120,7 @@ impl<V: VectorIsa> Select<'_, V> {
             return Ok(known);
         }
         let doubles = V::interleave_words(self, low, high)?;
-        let pair = [low, high].map(|word| self.facts.canonical(word));
+        let pair = [low, high].map(|word| self.uses.canonical(word));
         self.known().pairs.insert(pair, doubles.clone());
         Ok(doubles)
     }
@@ -133,7 +133,7 @@ impl<V: VectorIsa> Select<'_, V> {
 
     /// The doubles of a word pair, if the block has them: as a result, or interleaved before.
     fn known_pair(&mut self, low: Value, high: Value) -> Option<Doubles> {
-        let [low, high] = [low, high].map(|word| self.facts.canonical(word));
+        let [low, high] = [low, high].map(|word| self.uses.canonical(word));
         if let Some(pair) = self.known().pairs.get(&[low, high]) {
             return Some(pair.clone());
         }
@@ -156,7 +156,7 @@ impl<V: VectorIsa> Select<'_, V> {
         let kernel = self.kernel;
         let InstData::Pure { op, args } = &kernel.insts[inst] else { return Ok(false) };
         let Some((double, _)) = word_of(*op) else { return Ok(false) };
-        if !self.facts.is_local(kernel.results[inst][0], self.block) {
+        if !self.uses.is_local(kernel.results[inst][0], self.block) {
             return Ok(false);
         }
         self.doubles(double, args)?;

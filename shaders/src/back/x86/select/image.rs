@@ -66,8 +66,8 @@ impl<V: VectorIsa> Select<'_, V> {
         self.code.floats = true;
         let operands = [Operand::reg_fixed_use(self.context, FIRST), Operand::reg_fixed_use(area, SECOND)];
         // Kernels access such images directly and call only as a fallback: a cold path.
-        let keeps = matches!(routine, Routine::Image(op) if direct::may_be(op));
-        self.code.push(Kind::Call { routine: number as u32, keeps }, &operands);
+        let preserves_all = matches!(routine, Routine::Image(op) if direct::may_be(op));
+        self.code.push(Kind::Call { routine: number as u32, preserves_all }, &operands);
         Ok(())
     }
 }

@@ -90,7 +90,7 @@ impl<V: VectorIsa> Select<'_, V> {
     /// Compares a buffer number with the number of slices: the descriptors, and the address ranges of device memory if
     /// the kernel accesses any.
     fn compare_with_count(&mut self, number: VReg) {
-        if self.code.pieces {
+        if self.code.address_ranges {
             let count = self.general();
             self.load_dword(count, &Self::at(self.context, offset::BUFFER_COUNT));
             let build = Build::new(Code::Cmp_r32_rm32).reads(number, View::Dword).reads(count, View::Dword);
@@ -106,7 +106,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     pub(super) fn buffer_base(&mut self, inst: Inst, buffer: Value) -> Result<(), CompileError> {
-        if self.kernel.descriptors == 0 && !self.code.pieces {
+        if self.kernel.descriptors == 0 && !self.code.address_ranges {
             let result = self.define(inst);
             self.set(result, 0);
             return Ok(());
@@ -120,7 +120,9 @@ impl<V: VectorIsa> Select<'_, V> {
     pub(super) fn buffer_len(&mut self, inst: Inst, buffer: Value) -> Result<(), CompileError> {
         let descriptors = self.kernel.descriptors;
         let constant = self.constant(buffer);
-        if descriptors == 0 && !self.code.pieces || constant.is_some_and(|number| number >= u64::from(descriptors)) {
+        if descriptors == 0 && !self.code.address_ranges
+            || constant.is_some_and(|number| number >= u64::from(descriptors))
+        {
             let result = self.define(inst);
             self.set(result, 0);
             return Ok(());
@@ -171,8 +173,8 @@ impl<V: VectorIsa> Select<'_, V> {
 
     /// The base of an address, with a deferred constant sum folded into the displacement if it fits.
     pub(super) fn base(&mut self, base: Value, disp: i32) -> Result<(VReg, i32), CompileError> {
-        if let ValueDef::Result { inst, .. } = self.kernel.values[self.facts.canonical(base)]
-            && self.put_off[inst] != 0
+        if let ValueDef::Result { inst, .. } = self.kernel.values[self.uses.canonical(base)]
+            && self.deferred[inst] != 0
             && let Some((sum_of, bytes)) = self.offset(inst)
             && let Some(disp) = disp.checked_add(bytes)
             && disp.unsigned_abs() < 1 << 30
@@ -184,7 +186,7 @@ impl<V: VectorIsa> Select<'_, V> {
 
     /// The index of lane 0's word, a scalar, if the lanes' words are contiguous (`splat + [0, 1, ..]`).
     pub(super) fn row_index(&self, lanes: &LaneAddress) -> Option<Value> {
-        let definition = |value| self.kernel.definition(self.facts.canonical(value));
+        let definition = |value| self.kernel.definition(self.uses.canonical(value));
         let InstData::Pure { op: Op::IAdd, args } = definition(lanes.index)? else { return None };
         let [first, second] = [definition(args[0])?, definition(args[1])?];
         let (InstData::Splat { value }, InstData::Lanes { values }) = (first, second) else { return None };
@@ -203,7 +205,7 @@ impl<V: VectorIsa> Select<'_, V> {
 
     /// The register of the index of a row's first word, if the whole row is provably below the limit.
     pub(super) fn inside(&mut self, index: Value, limit: Value) -> Result<Option<VReg>, CompileError> {
-        let last = self.most.of(index).checked_add(LANES - 1);
+        let last = self.bounds.of(index).checked_add(LANES - 1);
         let known = self.constant(limit).is_some_and(|limit| last.is_some_and(|last| u64::from(last) < limit));
         if known { Ok(Some(self.reg(index)?)) } else { Ok(None) }
     }
@@ -229,7 +231,7 @@ impl<V: VectorIsa> Select<'_, V> {
             };
             return Ok(Checked { place, bounds, view });
         }
-        let greatest = self.most.of(index);
+        let greatest = self.bounds.of(index);
         let is_tested = view == View::Dword && self.is_tested(index, limit);
         let index = self.reg(index)?;
         let is_less = view == View::Dword && limit_constant.is_some_and(|limit| greatest < limit.cast_unsigned());

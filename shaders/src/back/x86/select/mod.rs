@@ -5,6 +5,8 @@
 //! immediately before itself. Constants are always deferred: they become immediates or operands in the pool. Deferred
 //! loads are emitted at the latest before an instruction that may change memory.
 //!
+//! The walk is generic over the vector instruction set: see [`isa`].
+//!
 //! Invariant: a scalar's register has zeros above the scalar's bits.
 
 mod address_ranges;
@@ -41,8 +43,8 @@ use self::avx2::Avx2;
 use self::avx512::Avx512;
 use self::isa::VectorIsa;
 use self::prefetch::Strides;
-use self::upper_bounds::Most;
-use self::value_uses::Facts;
+use self::upper_bounds::UpperBounds;
+use self::value_uses::ValueUses;
 use super::vcode::{Build, Kind, VCode, View};
 use super::{CompileError, Isa};
 use crate::ir::Op;
@@ -54,15 +56,15 @@ const MAX_DEFERRED_DEPTH: u8 = 8;
 /// The state of instruction selection.
 struct Select<'k, V> {
     kernel: &'k Kernel,
-    facts: Facts,
-    most: Most,
+    uses: ValueUses,
+    bounds: UpperBounds,
     strides: Strides,
     code: VCode,
     vectors: V,
     /// The register of a value; of a vector or mask, the one with the lowest lanes.
     regs: SecondaryMap<Value, Option<VReg>>,
     /// Deferred instructions: the nesting depth, from 1 on; 0 for others.
-    put_off: SecondaryMap<Inst, u8>,
+    deferred: SecondaryMap<Inst, u8>,
     /// Deferred loads, oldest first.
     loads: Vec<Inst>,
     /// The address of the [`Context`](super::call::Context).
@@ -85,13 +87,13 @@ fn select_for<V: VectorIsa>(kernel: &Kernel) -> Result<VCode, CompileError> {
     let context = code.vreg(RegClass::Int);
     let mut select = Select {
         kernel,
-        facts: Facts::new(kernel),
-        most: Most::new(kernel),
+        uses: ValueUses::new(kernel),
+        bounds: UpperBounds::new(kernel),
         strides: Strides::new(kernel),
         code,
         vectors: V::new(kernel),
         regs: SecondaryMap::with_capacity(kernel.values.len()),
-        put_off: SecondaryMap::with_capacity(kernel.insts.len()),
+        deferred: SecondaryMap::with_capacity(kernel.insts.len()),
         loads: Vec::new(),
         context,
         block: kernel.layout[0],
@@ -99,10 +101,10 @@ fn select_for<V: VectorIsa>(kernel: &Kernel) -> Result<VCode, CompileError> {
         doubles: double::Known::default(),
     };
     select.code.zero_word = select.code.pool.word(0);
-    select.code.streams = select.vectors.has_nontemporal_stores();
+    select.code.nontemporal = select.vectors.has_nontemporal_stores();
     let is_lookup =
         |data: &InstData| matches!(data, InstData::BufferAt { .. } | InstData::Call { routine: Routine::BufferAt, .. });
-    select.code.pieces = kernel.insts.values().any(is_lookup);
+    select.code.address_ranges = kernel.insts.values().any(is_lookup);
     select.lay_out();
     for &block in &kernel.layout {
         select.block(block)?;
@@ -125,18 +127,18 @@ impl<'k, V: VectorIsa> Select<'k, V> {
             self.code.push(Kind::Define, &[Operand::reg_fixed_def(self.context, ARGUMENT)]);
         }
         for &inst in &self.kernel.blocks[block].insts {
-            if !self.facts.live(inst) || self.is_written(inst) {
+            if !self.uses.live(inst) || self.is_written(inst) {
                 continue;
             }
             if self.leaves_word(inst)? {
-                self.put_off[inst] = 1;
+                self.deferred[inst] = 1;
                 continue;
             }
-            if self.may_wait(inst)
+            if self.is_deferrable(inst)
                 && let depth = self.depth(inst)
                 && depth <= MAX_DEFERRED_DEPTH
             {
-                self.put_off[inst] = depth;
+                self.deferred[inst] = depth;
                 if matches!(self.kernel.insts[inst], InstData::Load { .. }) {
                     self.loads.push(inst);
                 }
@@ -161,7 +163,7 @@ impl<'k, V: VectorIsa> Select<'k, V> {
             // The operands of a load's address are not deferred.
             _ => &[],
         };
-        let depth = |&arg: &Value| self.waiting(arg).map_or(0, |(inst, _)| self.put_off[inst]);
+        let depth = |&arg: &Value| self.deferred_def(arg).map_or(0, |(inst, _)| self.deferred[inst]);
         args.iter().map(depth).max().unwrap_or(0) + 1
     }
 
@@ -171,8 +173,8 @@ impl<'k, V: VectorIsa> Select<'k, V> {
     }
 
     /// Whether an instruction may be deferred to its only user.
-    fn may_wait(&self, inst: Inst) -> bool {
-        let single = |inst: Inst| self.facts.single_use(self.kernel.results[inst][0], self.block);
+    fn is_deferrable(&self, inst: Inst) -> bool {
+        let single = |inst: Inst| self.uses.single_use(self.kernel.results[inst][0], self.block);
         match &self.kernel.insts[inst] {
             InstData::Const { .. } | InstData::Lanes { .. } | InstData::Undef { .. } => true,
             InstData::Any { .. } | InstData::Load { .. } | InstData::Splat { .. } => single(inst),
@@ -181,7 +183,10 @@ impl<'k, V: VectorIsa> Select<'k, V> {
             InstData::Pure { op, args } => {
                 let lanes = self.kernel.ty(args[0]) == Type::V32;
                 let either = *op == Op::LOr && self.kernel.ty(args[0]) == Type::Mask;
-                (waits(*op) || either || lanes && lanes_wait(*op) && self.shifts_by_constant(*op, args)) && single(inst)
+                (is_mergeable(*op)
+                    || either
+                    || lanes && is_mergeable_on_lanes(*op) && self.shifts_by_constant(*op, args))
+                    && single(inst)
             }
             _ => false,
         }
@@ -191,10 +196,10 @@ impl<'k, V: VectorIsa> Select<'k, V> {
     fn write(&mut self, inst: Inst) -> Result<(), CompileError> {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
-        self.put_off[inst] = 0;
+        self.deferred[inst] = 0;
         if touches_memory(data) {
             for load in std::mem::take(&mut self.loads) {
-                if self.put_off[load] != 0 {
+                if self.deferred[load] != 0 {
                     self.write(load)?;
                 }
             }
@@ -230,7 +235,7 @@ impl<'k, V: VectorIsa> Select<'k, V> {
     /// The register of a scalar; emits the scalar first if it is deferred.
     fn reg(&mut self, value: Value) -> Result<VReg, CompileError> {
         debug_assert!(!self.kernel.ty(value).is_vector(), "{value} is not a scalar");
-        let value = self.facts.canonical(value);
+        let value = self.uses.canonical(value);
         if let Some(reg) = self.regs[value] {
             return Ok(reg);
         }
@@ -265,11 +270,11 @@ impl<'k, V: VectorIsa> Select<'k, V> {
     fn offset(&self, inst: Inst) -> Option<(Value, i32)> {
         let InstData::Wide { op: WideOp::Add, args } = &self.kernel.insts[inst] else { return None };
         let disp = self.immediate(args[1])?;
-        let of_a_sum = match self.kernel.values[self.facts.canonical(args[0])] {
-            ValueDef::Result { inst, .. } => self.put_off[inst] != 0,
+        let of_a_sum = match self.kernel.values[self.uses.canonical(args[0])] {
+            ValueDef::Result { inst, .. } => self.deferred[inst] != 0,
             ValueDef::Param { .. } => false,
         };
-        (!of_a_sum || self.put_off[inst] != 0).then_some((args[0], disp))
+        (!of_a_sum || self.deferred[inst] != 0).then_some((args[0], disp))
     }
 
     /// An unspecified value, defined without code: each use has its own, in any register or spill slot.
@@ -331,7 +336,7 @@ impl<'k, V: VectorIsa> Select<'k, V> {
 
     /// The bits of a constant, through bit-equal aliases.
     fn constant(&self, value: Value) -> Option<u64> {
-        self.kernel.constant(self.facts.canonical(value))
+        self.kernel.constant(self.uses.canonical(value))
     }
 
     /// A constant that fits a sign-extended immediate.
@@ -342,32 +347,32 @@ impl<'k, V: VectorIsa> Select<'k, V> {
 
     /// Whether all lanes are provably below 32: the range of valid shift amounts.
     fn is_shift_amount(&self, value: Value) -> bool {
-        self.most(value, 4) < 32
+        self.upper_bound(value, 4) < 32
     }
 
     /// Unsigned upper bound of the value in any lane; follows at most `steps` definitions.
-    fn most(&self, value: Value, steps: u32) -> u64 {
+    fn upper_bound(&self, value: Value, steps: u32) -> u64 {
         let anything = u64::from(u32::MAX);
         if let Some(bits) = self.constant(value) {
             return bits;
         }
-        let Some(data) = self.kernel.definition(self.facts.canonical(value)) else { return anything };
+        let Some(data) = self.kernel.definition(self.uses.canonical(value)) else { return anything };
         if steps == 0 {
             return anything;
         }
         let (op, args) = match data {
             InstData::Pure { op, args } => (op, args),
-            InstData::Splat { value } => return self.most(*value, steps - 1),
+            InstData::Splat { value } => return self.upper_bound(*value, steps - 1),
             InstData::Select { then, otherwise, .. } => {
-                return self.most(*then, steps - 1).max(self.most(*otherwise, steps - 1));
+                return self.upper_bound(*then, steps - 1).max(self.upper_bound(*otherwise, steps - 1));
             }
             _ => return anything,
         };
-        let most = |place: usize| self.most(args[place], steps - 1);
+        let bound = |place: usize| self.upper_bound(args[place], steps - 1);
         match (op, args.get(1).and_then(|&amount| self.constant(amount))) {
-            (Op::LShr, Some(amount)) => most(0) >> (amount & 31),
-            (Op::And, _) | (Op::UMin, _) => most(0).min(most(1)),
-            (Op::IAdd, _) => Some(most(0) + most(1)).filter(|&sum| sum <= anything).unwrap_or(anything),
+            (Op::LShr, Some(amount)) => bound(0) >> (amount & 31),
+            (Op::And, _) | (Op::UMin, _) => bound(0).min(bound(1)),
+            (Op::IAdd, _) => Some(bound(0) + bound(1)).filter(|&sum| sum <= anything).unwrap_or(anything),
             (Op::BoolToInt, _) => 1,
             _ => anything,
         }
@@ -375,9 +380,9 @@ impl<'k, V: VectorIsa> Select<'k, V> {
 
     /// The operand of a deferred negation of floats and true; any other value and false.
     fn without_sign(&mut self, value: Value) -> (Value, bool) {
-        match self.waiting(value) {
+        match self.deferred_def(value) {
             Some((inst, InstData::Pure { op: Op::FNeg, args })) => {
-                self.put_off[inst] = 0;
+                self.deferred[inst] = 0;
                 (args[0], true)
             }
             _ => (value, false),
@@ -386,24 +391,24 @@ impl<'k, V: VectorIsa> Select<'k, V> {
 
     /// Whether the use by the current instruction is the value's last, so that its register may be reused.
     fn ends_here(&self, value: Value) -> bool {
-        self.facts.lives_within(self.kernel, self.facts.canonical(value), self.block)
+        self.uses.lives_within(self.kernel, self.uses.canonical(value), self.block)
     }
 
     /// The deferred instruction that defines a value, if any.
-    fn waiting(&self, value: Value) -> Option<(Inst, &'k InstData)> {
-        let ValueDef::Result { inst, .. } = self.kernel.values[self.facts.canonical(value)] else { return None };
-        (self.put_off[inst] != 0).then(|| (inst, &self.kernel.insts[inst]))
+    fn deferred_def(&self, value: Value) -> Option<(Inst, &'k InstData)> {
+        let ValueDef::Result { inst, .. } = self.kernel.values[self.uses.canonical(value)] else { return None };
+        (self.deferred[inst] != 0).then(|| (inst, &self.kernel.insts[inst]))
     }
 }
 
 /// Operations on lanes that users can merge: negated factors, operands of rotations and of ternary logic, stored
 /// halves.
-fn lanes_wait(op: Op) -> bool {
+fn is_mergeable_on_lanes(op: Op) -> bool {
     matches!(op, Op::FNeg | Op::And | Op::Or | Op::Xor | Op::Shl | Op::LShr | Op::HalfBits)
 }
 
 /// Operations that users can merge: comparisons and negations.
-fn waits(op: Op) -> bool {
+fn is_mergeable(op: Op) -> bool {
     matches!(
         op,
         Op::IEq

@@ -1,4 +1,4 @@
-//! Rows of bytes and halves, and stores of them lane by lane, on both instruction sets. Nothing beside a part is written.
+//! Contiguous bytes and halves, and scatters of them, on both instruction sets. Only the addressed bytes are written.
 
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use regalloc2::{Operand, RegClass, VReg};
@@ -31,7 +31,7 @@ struct Place {
     disp: i32,
     index: u8,
     limit: Result<u8, u32>,
-    /// Registers of no account.
+    /// Temporary general registers.
     temps: [u8; 4],
 }
 
@@ -63,27 +63,29 @@ impl<V: VectorIsa> Select<'_, V> {
         Ok(())
     }
 
-    /// The instruction that alone uses a row of halves, if it makes floats of them.
+    /// The conversion to floats that is the only use of a row of halves, if there is one.
     fn floats_of(&self, load: Inst, row: &Row) -> Option<Inst> {
-        /// Instructions that are looked at: both mostly stand together.
+        /// Limit of instructions to search: the two are usually adjacent.
         const NEAR: usize = 32;
         let result = self.kernel.results[load][0];
-        if row.width != Width::Half || !self.facts.single_use(result, self.block) {
+        if row.width != Width::Half || !self.uses.single_use(result, self.block) {
             return None;
         }
         let insts = &self.kernel.blocks[self.block].insts;
-        let behind = insts.iter().skip_while(|&&inst| inst != load).skip(1).take(NEAR);
-        let converts = |inst: &Inst| matches!(&self.kernel.insts[*inst], InstData::Pure { op: Op::HalfFromBits, args } if args[0] == result);
-        behind.copied().find(converts)
+        let mut after = insts.iter().skip_while(|&&inst| inst != load).skip(1).take(NEAR).copied();
+        after.find(|&inst| match &self.kernel.insts[inst] {
+            InstData::Pure { op: Op::HalfFromBits, args } => args[0] == result,
+            _ => false,
+        })
     }
 
-    /// The floats whose halves a value is, if only this row wants them.
+    /// The operand of a deferred conversion of floats to halves that only this row uses.
     fn halves_of(&mut self, row: &Row, value: Value) -> Option<Value> {
-        let Some((inst, InstData::Pure { op: Op::HalfBits, args })) = self.waiting(value) else { return None };
+        let Some((inst, InstData::Pure { op: Op::HalfBits, args })) = self.deferred_def(value) else { return None };
         if row.width != Width::Half {
             return None;
         }
-        self.put_off[inst] = 0;
+        self.deferred[inst] = 0;
         Some(args[0])
     }
 
@@ -165,7 +167,7 @@ pub(super) fn put(asm: &mut Assembler<'_>, width: Width, place: MemoryOperand, r
     asm.put(Instruction::with2(code, place, low(reg, width)));
 }
 
-/// A word of a vector in the scratch area.
+/// The address of a lane's word in the scratch area.
 fn kept(at: i32, lane: Register) -> MemoryOperand {
     MemoryOperand::with_base_index_scale_displ_size(Register::RSP, lane, 4, i64::from(at), 1)
 }
@@ -180,20 +182,20 @@ impl Place {
         MemoryOperand::with_base_index_scale_displ_size(regs.gpr(self.base), index, self.width.bytes(), disp, 1)
     }
 
-    /// Leads to `cold` unless all 16 parts are in bounds.
+    /// Jumps to `cold` unless all 16 parts are in bounds.
     fn check(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, cold: Label) {
         let temp = regs.gpr(self.temps[0]);
         let last = MemoryOperand::with_base_displ_size(regs.gpr(self.index), i64::from(LANES - 1), 1);
         asm.put(Instruction::with2(Code::Lea_r64_m, temp, last));
         asm.put(match self.limit {
             Ok(limit) => Instruction::with2(Code::Cmp_r64_rm64, temp, regs.gpr(limit)),
-            // Less than the limit only means to look at each lane.
+            // A lower limit than the actual one only selects the cold path.
             Err(limit) => Instruction::with2(Code::Cmp_rm64_imm32, temp, limit.min(1 << 30).cast_signed()),
         });
         asm.jump_if(ConditionCode::ae, cold);
     }
 
-    /// Puts the lane's index into the second temporary, and leads to `skip` if it is out of bounds. The first has the lane.
+    /// Computes the lane's index, from the first temporary, into the second; jumps to `skip` if it is out of bounds.
     fn lane(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, skip: Label) -> MemoryOperand {
         let [lane, index, ..] = self.temps;
         let sum = MemoryOperand::with_base_index_scale_displ_size(regs.gpr(self.index), regs.gpr(lane), 1, 0, 0);
@@ -206,7 +208,7 @@ impl Place {
         self.memory(regs, regs.gpr(index), 0)
     }
 
-    /// Calls `each` in a loop over the lanes; it may jump to the label that goes on with the next one.
+    /// Calls `each` in a loop over the lanes, with the label of the next iteration.
     fn each_lane(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, each: impl FnOnce(&mut Assembler<'_>, Label)) {
         let lane = regs.gpr32(self.temps[0]);
         let (again, next) = (asm.label(), asm.label());
@@ -220,12 +222,12 @@ impl Place {
     }
 }
 
-/// A half in the scratch area.
+/// The address of a lane's half in the scratch area.
 fn kept_half(lane: Register) -> MemoryOperand {
     MemoryOperand::with_base_index_scale_displ_size(Register::RSP, lane, 2, i64::from(VALUE_AT), 1)
 }
 
-/// To nearest.
+/// Rounds to nearest.
 const NEAREST: i32 = 0;
 
 /// The first operands become the row.
@@ -236,7 +238,7 @@ struct Load {
 }
 
 impl Load {
-    /// Makes floats of halves in memory, of which the second operand is those from 16 bytes on.
+    /// Converts halves in memory to floats; those of the second operand are at an offset of 16 bytes.
     fn convert(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, memory: impl Fn(i32) -> MemoryOperand) {
         if self.place.is_wide() {
             let code = Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae;
@@ -317,16 +319,16 @@ impl Expand for Load {
 struct Store {
     place: Place,
     bits: Option<u8>,
-    /// Vector registers of no account.
+    /// Temporary vector registers.
     vectors: [u8; 2],
-    /// Brings parts next to each other within a quarter.
+    /// The byte shuffle that packs the parts of a 128-bit lane.
     order: Constant,
-    /// Whether the operands are floats, of which halves are stored.
+    /// Whether the operands are floats that are converted to halves.
     floats: bool,
 }
 
 impl Store {
-    /// Puts the halves of floats into memory, those of the second operand 16 bytes further.
+    /// Stores floats as halves; those of the second operand are at an offset of 16 bytes.
     fn convert(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, memory: impl Fn(i32) -> MemoryOperand) {
         if self.place.is_wide() {
             let code = Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae;

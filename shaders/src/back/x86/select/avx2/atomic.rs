@@ -30,7 +30,7 @@ pub(super) fn reduction(op: AtomicOp) -> Option<Code> {
 }
 
 impl Select<'_, Avx2> {
-    /// The lanes that are on, folded in halves.
+    /// Combines the values of the active lanes in a tree.
     pub(super) fn reduce(&mut self, op: AtomicOp, value: Value, mask: Value) -> Result<VReg, CompileError> {
         let code = reduction(op).ok_or_else(|| unreachable!("no reduction of {op:?}"))?;
         let mut lanes = self.pair(value)?;
@@ -45,7 +45,7 @@ impl Select<'_, Avx2> {
         Ok(word)
     }
 
-    /// What all lanes make together, in each lane of a half.
+    /// Combines all lanes; each lane of the result has the combined value.
     pub(super) fn fold(&mut self, code: Code, lanes: Pair) -> VReg {
         let mut whole = self.lanes_reg();
         let build = Build::new(code).def(whole, View::Ymm).reads(lanes[0], View::Ymm);

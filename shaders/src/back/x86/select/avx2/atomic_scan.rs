@@ -1,5 +1,5 @@
-//! Atomics on one word for all lanes whose old values are asked for: one operation with the sum of what lanes bring. Each
-//! lane sees what those before it left: the word's old value and a running sum.
+//! Atomics at one address for all lanes whose old values are used: one operation with the sum of all lanes' values.
+//! Each lane's old value is the word's old value plus an exclusive scan.
 
 use iced_x86::Code;
 use regalloc2::VReg;
@@ -18,8 +18,8 @@ const SUBTRACT: Code = Code::VEX_Vpsubd_ymm_ymm_ymmm256;
 const AND: Code = Code::VEX_Vpand_ymm_ymm_ymmm256;
 
 impl Select<'_, Avx2> {
-    /// Sums, differences and loads; whether it is one.
-    pub(super) fn running(
+    /// Additions, subtractions and loads; returns whether the operation is one of them.
+    pub(super) fn scan(
         &mut self,
         inst: Inst,
         atomic: Atomic,
@@ -37,12 +37,12 @@ impl Select<'_, Avx2> {
             Some(value) => {
                 let value = self.source(value)?;
                 let kept = self.op2(AND, on, value);
-                let (before, sum) = self.running_sum(kept);
+                let (before, sum) = self.exclusive_scan(kept);
                 (Some(before), sum)
             }
         };
         let Some(old) = self.once(atomic, lanes, sum, bits)? else { return Ok(false) };
-        // The others have zeros.
+        // Only the lowest active lane has the old value; the others have 0.
         let old = self.fold(Code::VEX_Vpor_ymm_ymm_ymmm256, old);
         let mut result = [old, old];
         if let Some(before) = before {
@@ -67,15 +67,15 @@ impl Select<'_, Avx2> {
         sum
     }
 
-    /// What lanes before each bring, and the sum of all.
-    fn running_sum(&mut self, kept: Pair) -> (Pair, VReg) {
+    /// The exclusive prefix sums of the lanes' values, and the sum of all.
+    fn exclusive_scan(&mut self, kept: Pair) -> (Pair, VReg) {
         let mut sums = kept.map(|half| {
             let mut sums = half;
             for bytes in [4, 8] {
                 let moved = self.moved(Code::VEX_Vpslldq_ymm_ymm_imm8, sums, bytes);
                 sums = self.sum_of(sums, moved);
             }
-            // The last sum of the lower quarter, for the upper one; nothing for the lower.
+            // Adds the last sum of the lower 128-bit lane to the upper one, and 0 to the lower one.
             let upper = self.lanes_reg();
             let build = Build::new(Code::VEX_Vperm2i128_ymm_ymm_ymmm256_imm8).def(upper, View::Ymm);
             build.reads(sums, View::Ymm).reads(sums, View::Ymm).imm8(0x08).push(&mut self.code);

@@ -1,7 +1,8 @@
-//! Comparisons of lanes, and masks that are known by their complement.
+//! Comparisons of lanes, and masks that are held as their complement.
 //!
-//! The machine compares integers for equal and for greater, signed. What it has only the complement of is kept so, and
-//! most users take that in: there is an "and not", and choices exchange their sides.
+//! The instruction set compares integers for equality and for signed greater. A comparison that it has only the
+//! complement of is held so, and most users merge the complement: there is an "and not", and selects exchange their
+//! operands.
 
 use iced_x86::Code;
 
@@ -18,7 +19,7 @@ const LESSER: Code = Code::VEX_Vpminud_ymm_ymm_ymmm256;
 const GREATEST: Code = Code::VEX_Vpmaxud_ymm_ymm_ymmm256;
 /// Compares floats by a predicate.
 pub(super) const FLOATS: Code = Code::VEX_Vcmpps_ymm_ymm_ymmm256_imm8;
-/// A NaN among the two.
+/// The predicate that either operand is NaN.
 pub(super) const UNORDERED: u8 = 0x03;
 
 /// A mask, or the complement of one.
@@ -29,23 +30,23 @@ pub(super) struct Mask {
 }
 
 impl Select<'_, Avx2> {
-    /// A mask for users that can take complements.
+    /// A mask for users that accept complements.
     pub(super) fn mask(&mut self, value: Value) -> Result<Mask, CompileError> {
-        if let Some((inst, InstData::Pure { op, args })) = self.waiting(value) {
+        if let Some((inst, InstData::Pure { op, args })) = self.deferred_def(value) {
             if *op == Op::LNot {
-                self.put_off[inst] = 0;
+                self.deferred[inst] = 0;
                 let mask = self.mask(args[0])?;
                 return Ok(Mask { complement: !mask.complement, ..mask });
             }
             if self.kernel.ty(args[0]) == Type::V32 {
-                self.put_off[inst] = 0;
+                self.deferred[inst] = 0;
                 return self.compare_lanes(*op, args)?.ok_or(CompileError::Unsupported(*op));
             }
         }
         Ok(Mask { lanes: self.pair(value)?, complement: false })
     }
 
-    /// The mask itself.
+    /// Materializes the mask itself.
     pub(super) fn materialise(&mut self, mask: Mask) -> Pair {
         if !mask.complement {
             return mask.lanes;
@@ -93,7 +94,7 @@ impl Select<'_, Avx2> {
         Ok(self.op2(GREATER, a, b))
     }
 
-    /// Unsigned: `a` is the lesser, or `b` the greater of both.
+    /// Unsigned `a <= b`: `a` is the minimum, or `b` the maximum of both.
     fn at_most(&mut self, a: Value, b: Value) -> Result<Pair, CompileError> {
         let (code, same, other) = if self.is_memory(a) { (GREATEST, b, a) } else { (LESSER, a, b) };
         let same = self.pair(same)?;
@@ -102,7 +103,7 @@ impl Select<'_, Avx2> {
         Ok(self.op2(EQUAL, extreme, same))
     }
 
-    /// Unsigned: at most one less than a constant, or else not at least.
+    /// Unsigned `a < b`: `a <= b - 1` for a constant, else the complement of `b <= a`.
     fn below(&mut self, a: Value, b: Value) -> Result<Mask, CompileError> {
         if let Some(bits) = self.constant(b).filter(|&bits| bits as u32 != 0) {
             let a = self.pair(a)?;

@@ -16,9 +16,9 @@ const OR: Code = Code::VEX_Vpor_ymm_ymm_ymmm256;
 const XOR: Code = Code::VEX_Vpxor_ymm_ymm_ymmm256;
 const SUB: Code = Code::VEX_Vsubps_ymm_ymm_ymmm256;
 const TRUNCATE: Code = Code::VEX_Vcvttps2dq_ymm_ymmm256;
-/// Rounds as the mode says, which is to nearest.
+/// Rounds by the current mode, which is to nearest.
 const NEAREST: Code = Code::VEX_Vcvtps2dq_ymm_ymmm256;
-/// Exceptions of the rounding are of no account.
+/// Inexact exceptions of rounding do not matter: they are masked.
 const DOWN: u8 = 0x9;
 const AT_LEAST: u8 = 0x1d;
 const TWO_31: u32 = 0x4f00_0000;
@@ -43,7 +43,8 @@ impl Select<'_, Avx2> {
         }
     }
 
-    /// The halves of the word become significands of `2^23` and `2^39`; the sum without those is rounded once.
+    /// The halves of the word become significands of `2^23` and `2^39`; their sum, without those powers, is rounded
+    /// once.
     fn unsigned_to_float(&mut self, arg: Value) -> Result<Pair, CompileError> {
         const LOW: u32 = 0x4b00_0000;
         const HIGH: u32 = 0x5300_0000;
@@ -58,7 +59,7 @@ impl Select<'_, Avx2> {
         Ok(self.op2(Code::VEX_Vaddps_ymm_ymm_ymmm256, high, low))
     }
 
-    /// The machine yields `i32::MIN` out of range: right below it, complemented above it, zeroed for NaN.
+    /// Out of range the instruction yields `i32::MIN`: correct below the range, complemented above it, zeroed for NaN.
     fn float_to_signed(&mut self, arg: Value) -> Result<Pair, CompileError> {
         const ORDERED: u8 = 7;
         let arg = self.pair(arg)?;
@@ -70,11 +71,12 @@ impl Select<'_, Avx2> {
         Ok(self.op2(AND, saturated, number))
     }
 
-    /// What is not positive becomes 0 first. From `2^31` on that is subtracted before and added after the conversion.
+    /// Numbers that are not positive become 0 first. From `2^31` on, `2^31` is subtracted before the conversion and
+    /// added after it.
     fn float_to_unsigned(&mut self, arg: Value) -> Result<Pair, CompileError> {
         let arg = self.pair(arg)?;
         let [zero, middle, end] = [0, TWO_31, TWO_32].map(|bits| self.word(bits));
-        // Yields the last operand where the first is NaN.
+        // Yields the last operand if the first is NaN.
         let arg = self.op2(Code::VEX_Vmaxps_ymm_ymm_ymmm256, arg, zero);
         let large = self.op(FLOATS, &[arg], middle, Some(AT_LEAST));
         let less = self.op2(AND, large, middle);
@@ -99,7 +101,7 @@ impl Select<'_, Avx2> {
         }))
     }
 
-    /// Words are packed within halves of registers, so quarters have to be sorted.
+    /// Words are packed within 128-bit lanes, which must be reordered.
     fn half_to_float(&mut self, arg: Value) -> Result<Pair, CompileError> {
         const SORTED: u8 = 0xd8;
         let [low, high] = self.with_word(AND, arg, 0xffff)?;

@@ -1,4 +1,4 @@
-//! Doubles: four registers of four, two for each half.
+//! Double precision: four registers of four doubles, two for each half of the lanes.
 
 use iced_x86::Code;
 use regalloc2::VReg;
@@ -14,7 +14,7 @@ use crate::simd::Value;
 
 const COMPARE: Code = Code::VEX_Vcmppd_ymm_ymm_ymmm256_imm8;
 const UNORDERED: u8 = 3;
-/// Pairs of lanes in the order of interleaved words; twice that is the order of lanes again.
+/// The order of word pairs when words interleave; applied twice it is the identity.
 const ORDER: u8 = 0xd8;
 
 impl Select<'_, Avx2> {
@@ -38,7 +38,7 @@ impl Select<'_, Avx2> {
         Ok(None)
     }
 
-    /// Low or high words of the doubles of each half.
+    /// The low or the high words of the doubles of each half.
     fn words(&mut self, doubles: &Doubles, which: u8) -> Pair {
         std::array::from_fn(|half| {
             let [first, second] = [doubles[2 * half], doubles[2 * half + 1]];
@@ -102,7 +102,7 @@ impl Select<'_, Avx2> {
         Ok(halves.flat_map(|(low, high)| codes.map(|code| self.two(code, low, high, None))).collect())
     }
 
-    /// Every NaN becomes the one that there is.
+    /// Replaces every NaN by the canonical one.
     fn with_one_nan(&mut self, reg: VReg) -> VReg {
         let unordered = self.two(COMPARE, reg, reg, Some(UNORDERED));
         let result = self.lanes_reg();
@@ -121,10 +121,10 @@ impl Select<'_, Avx2> {
             let high = self.lanes_reg();
             let build = Build::new(Code::VEX_Vextractf128_xmmm128_ymm_imm8).def(high, View::Xmm);
             build.reads(low, View::Ymm).imm8(1).push(&mut self.code);
-            for quarter in [low, high] {
+            for lane128 in [low, high] {
                 let result = self.lanes_reg();
                 let build = Build::new(Code::VEX_Vcvtps2pd_ymm_xmmm128).def(result, View::Ymm);
-                build.reads(quarter, View::Xmm).push(&mut self.code);
+                build.reads(lane128, View::Xmm).push(&mut self.code);
                 doubles.push(result);
             }
         }
@@ -146,7 +146,7 @@ impl Select<'_, Avx2> {
         })
     }
 
-    /// The nearest halves, as floats.
+    /// Rounds floats to half precision; the result is floats.
     pub(super) fn round_half(&mut self, arg: Value) -> Result<Pair, CompileError> {
         const NEAREST: u8 = 0;
         let arg = self.pair(arg)?;

@@ -1,4 +1,4 @@
-//! Elements of a few words by neighbouring lanes: halves of vectors, done by quarters.
+//! Interleave groups, by 128-bit lanes.
 
 use regalloc2::VReg;
 use smallvec::SmallVec;
@@ -18,7 +18,7 @@ impl Select<'_, Avx2> {
             self.bind_nth(inst, number, result);
         }
         match elements.width {
-            Width::Word => self.load_by_quarters(elements, &results),
+            Width::Word => self.load_by_lanes128(elements, &results),
             _ => self.load_part_elements(elements, &results),
         }
     }
@@ -35,7 +35,7 @@ impl Select<'_, Avx2> {
         }
         let bits = if self.is_all(mask) { None } else { Some(self.mask_bits(mask)?) };
         match elements.width {
-            Width::Word => self.store_by_quarters(elements, &stored, bits),
+            Width::Word => self.store_by_lanes128(elements, &stored, bits),
             _ => self.store_part_elements(elements, &stored, bits),
         }
     }

@@ -1,4 +1,4 @@
-//! Float arithmetic in lanes, rounded to nearest, with denormals.
+//! Single-precision arithmetic: rounds to nearest and preserves_all denormals.
 
 use iced_x86::Code;
 
@@ -14,7 +14,7 @@ const MUL: Code = Code::VEX_Vmulps_ymm_ymm_ymmm256;
 const SIGN: u32 = 0x8000_0000;
 
 impl Select<'_, Avx2> {
-    /// Operations on floats that are neither a single plain instruction nor a comparison.
+    /// Operations on floats that are neither a single instruction nor a comparison.
     pub(super) fn float_op(&mut self, op: Op, args: &[Value]) -> Result<Pair, CompileError> {
         match op {
             Op::Fma => self.fma(args),
@@ -24,7 +24,7 @@ impl Select<'_, Avx2> {
             Op::FMax => self.number_min(Code::VEX_Vmaxps_ymm_ymm_ymmm256, args),
             Op::Sqrt => self.unary_lanes(Code::VEX_Vsqrtps_ymm_ymmm256, args[0]),
             Op::InverseSqrt => self.inverse_sqrt(args[0]),
-            // Exceptions of the rounding are of no account.
+            // Inexact exceptions of rounding do not matter: they are masked.
             Op::RoundEven => self.round(0x8, args[0]),
             Op::Floor => self.round(0x9, args[0]),
             Op::Ceil => self.round(0xa, args[0]),
@@ -38,8 +38,8 @@ impl Select<'_, Avx2> {
         Ok(self.op(Code::VEX_Vroundps_ymm_ymmm256_imm8, &[], arg, Some(mode)))
     }
 
-    /// One factor or the addend may be in memory; the result takes over the register of another operand. Signs of operands
-    /// are part of the instruction.
+    /// One factor or the addend may be in memory; the result reuses the register of another operand. Signs of operands
+    /// are part of the opcode.
     fn fma(&mut self, args: &[Value]) -> Result<Pair, CompileError> {
         let [mut a, mut b, c] = [args[0], args[1], args[2]].map(|arg| self.without_sign(arg));
         let signs = [a.1 != b.1, c.1];
@@ -53,11 +53,11 @@ impl Select<'_, Avx2> {
         Ok(self.modify_lanes(fma_code(signs, add_last), tied, second, last))
     }
 
-    /// The lesser or greater as `op/float.rs` has it: the second where it is strictly beyond the first, or where the
+    /// Minimum or maximum as `op/float.rs` defines it: the second operand if it is strictly beyond the first, or if the
     /// first is NaN.
     ///
-    /// The machine yields its last operand unless the other is strictly beyond it. With the operands exchanged that is right
-    /// unless the first is NaN; as they are it is right unless the second is NaN, or both are zeros.
+    /// The instruction yields its last operand unless the other is strictly beyond it. With exchanged operands that is
+    /// correct unless the first is NaN; without exchange it is correct unless the second is NaN or both are zeros.
     fn number_min(&mut self, code: Code, args: &[Value]) -> Result<Pair, CompileError> {
         let number = |value| self.constant(value).map(|bits| f32::from_bits(bits as u32)).filter(|x| !x.is_nan());
         let (first, second) = (number(args[0]), number(args[1]));
@@ -77,8 +77,8 @@ impl Select<'_, Avx2> {
         Ok(self.blend(nan, b.into(), lesser))
     }
 
-    /// The machine's estimate `y` of 12 bits, refined by `y + hy(1/2 + 3h/8)` where `h` is `1 - ay²`; within 2 ULP.
-    /// The machine takes denormals for zeros, so they are scaled up first. Where the step makes NaN of an estimate that is
+    /// The hardware estimate `y` of 12 bits, refined by `y + hy(1/2 + 3h/8)` where `h` is `1 - ay²`; within 2 ULP. The
+    /// instruction treats denormals as zeros, so they are scaled up first. If the step makes NaN of an estimate that is
     /// none, for 0 and infinity, the estimate is the result.
     fn inverse_sqrt(&mut self, arg: Value) -> Result<Pair, CompileError> {
         const LESS: u8 = 0x11;

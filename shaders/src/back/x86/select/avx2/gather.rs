@@ -1,4 +1,4 @@
-//! A word for each lane, anywhere: gathers, and one store after another.
+//! Gathers, and scatters as a store for each lane.
 
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand};
 use regalloc2::Operand;
@@ -23,12 +23,13 @@ impl Select<'_, Avx2> {
         Ok(())
     }
 
-    /// A word for each lane that is on, 0 for the others.
+    /// A word for each active lane, 0 for the others.
     pub(super) fn gathered(&mut self, place: LanePlace<Avx2>, mask: Pair) -> Pair {
         let LanePlace { base, index, scale, disp } = place;
         std::array::from_fn(|half| {
             let (result, used) = (self.lanes_reg(), self.lanes_reg());
-            // The machine uses the mask up; the allocator copies one that is needed later. No two registers may be the same.
+            // The instruction clears the mask; the allocator copies one that is used later. All its registers must
+            // differ.
             let operands = [
                 Operand::reg_def_at_start(result),
                 Operand::reg_reuse_def(used, 2),
@@ -51,7 +52,7 @@ impl Select<'_, Avx2> {
     }
 }
 
-/// Loads into operand 0 under the mask 1, which is used up; base 3, index 4.
+/// Loads into operand 0 under the mask 1, which it clears; base 3, index 4.
 #[derive(Debug)]
 struct Gather {
     scale: u8,
@@ -85,9 +86,9 @@ impl Expand for Scatter {
         asm.jump_if(ConditionCode::ne, cold);
         let [indices, words] = self.0.parts;
         let [first, second, index] = self.0.temps;
-        for quarter in 0..4 {
-            let places = indices.quarter(regs, asm, quarter);
-            let word = words.quarter(regs, asm, quarter);
+        for lane128 in 0..4 {
+            let places = indices.lane128(regs, asm, lane128);
+            let word = words.lane128(regs, asm, lane128);
             indices.split(asm, places, [regs.gpr(first), regs.gpr(second)]);
             for (pair, number) in [(first, 0), (second, 2)] {
                 asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(index), regs.gpr32(pair)));

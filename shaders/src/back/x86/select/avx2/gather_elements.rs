@@ -1,4 +1,4 @@
-//! The shuffles of words that lanes load: see [`super::super::gather_elements`].
+//! Contiguous words for each lane: the shuffles after the loads of [`gather_elements`](super::super::gather_elements).
 
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand};
 
@@ -14,7 +14,7 @@ const XOR: Code = Code::VEX_Vpxor_ymm_ymm_ymmm256;
 const OR: Code = Code::VEX_Vpor_ymm_ymm_ymmm256;
 const COPY: Code = Code::VEX_Vmovdqa_ymm_ymmm256;
 const TEST: Code = Code::VEX_Vptest_ymm_ymmm256;
-/// Of two words of each lane the first, or the second.
+/// Shuffles the first or the second of each lane's two words.
 const SHUFFLE: Code = Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8;
 
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl Expand for GatherElements {
         let cold = asm.cold();
         let words = &self.0;
         words.check(regs, asm, words.vectors, cold);
-        // Lanes that are off have word 0, which is there, as some lane is on.
+        // Inactive lanes load word 0, which exists, as some lane is active.
         let temps = [regs.ymm(words.vectors), regs.ymm(words.vectors + 1)];
         let on = regs.ymm(words.mask);
         asm.put(Instruction::with3(AND, temps[0], on, regs.ymm(words.index)));
@@ -43,13 +43,13 @@ impl Expand for GatherElements {
         (0..4).for_each(|number| words.load_quads(regs, asm, number));
         let [a, b, c, d] = [0, 1, 2, 3].map(|number| regs.ymm(number));
         transpose(Isa::Avx2, asm, [a, b, c, d], temps);
-        // In lanes that are off, that is nobody's.
+        // Zeroes inactive lanes.
         for word in [a, b, c, d] {
             asm.put(Instruction::with3(AND, word, word, on));
         }
     }
 
-    /// A gather for each word, or nothing where all lanes are off.
+    /// A gather for each word, or nothing if all lanes are inactive.
     fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let words = &self.0;
         let [index, used] = [regs.ymm(words.vectors), regs.ymm(words.vectors + 1)];

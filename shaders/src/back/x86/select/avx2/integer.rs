@@ -1,4 +1,4 @@
-//! Integers in lanes.
+//! Integer arithmetic on lanes.
 
 use iced_x86::Code;
 
@@ -15,7 +15,7 @@ const SUB: Code = Code::VEX_Vpsubd_ymm_ymm_ymmm256;
 const SHIFT_RIGHT: Code = Code::VEX_Vpsrld_ymm_ymm_imm8;
 
 impl Select<'_, Avx2> {
-    /// An operation on lanes that are numbers.
+    /// An operation on vectors.
     pub(super) fn lane_op(&mut self, op: Op, args: &[Value]) -> Result<Pair, CompileError> {
         self.code.floats |= op.result() == Type::F32 || op.params().contains(&Type::F32);
         if works_on_doubles(op)
@@ -96,7 +96,7 @@ impl Select<'_, Avx2> {
         Ok(self.op2(by_lane, arg, amount))
     }
 
-    /// High halves of the 64-bit products: even lanes and odd lanes apart, then together.
+    /// High halves of the 64-bit products: even and odd lanes separately, then combined.
     fn high_products(&mut self, multiply: Code, args: &[Value]) -> Result<Pair, CompileError> {
         const WIDE_SHIFT: Code = Code::VEX_Vpsrlq_ymm_ymm_imm8;
         const ODD_LANES: u8 = 0xaa;
@@ -108,7 +108,7 @@ impl Select<'_, Avx2> {
         Ok(self.op(Code::VEX_Vpblendd_ymm_ymm_ymmm256_imm8, &[even], odd.into(), Some(ODD_LANES)))
     }
 
-    /// By a table of 16 entries for each half of a byte, then the sum of a word's bytes.
+    /// By a table of 16 entries for each nibble, then the sum of a word's bytes.
     fn bit_count(&mut self, arg: Value) -> Result<Pair, CompileError> {
         const COUNTS: [u32; 4] = [0x0201_0100, 0x0302_0201, 0x0302_0201, 0x0403_0302];
         let arg = self.pair(arg)?;
@@ -125,8 +125,8 @@ impl Select<'_, Avx2> {
         Ok(self.op2(Code::VEX_Vpmaddwd_ymm_ymm_ymmm256, pairs, ones))
     }
 
-    /// The exponent of the number as a float. The bit below the highest is cleared first, so that nothing is rounded up to the
-    /// next power. Numbers with the sign bit yield more than 31, zero less than -1.
+    /// The exponent of the number as a float. The bit below the highest is cleared first, so that rounding cannot reach
+    /// the next power of two. Numbers with the sign bit yield more than 31, zero less than -1.
     fn highest_bit_lanes(&mut self, arg: Value) -> Result<Pair, CompileError> {
         let arg = self.pair(arg)?;
         let below = self.shifted(SHIFT_RIGHT, arg, 1);
@@ -140,7 +140,7 @@ impl Select<'_, Avx2> {
     }
 }
 
-/// Operations that are one instruction, and whether their operands may change places.
+/// Operations that are one instruction, and whether they commute.
 fn binary(op: Op) -> Option<(Code, bool)> {
     Some(match op {
         Op::IAdd => (Code::VEX_Vpaddd_ymm_ymm_ymmm256, true),

@@ -1,4 +1,4 @@
-//! Between scalars and vectors, and choices between vectors.
+//! Splats, extracts, broadcasts and selects.
 
 use iced_x86::{Code, OpKind};
 use regalloc2::VReg;
@@ -23,7 +23,7 @@ impl Select<'_, Avx2> {
         Ok(self.spread(scalar))
     }
 
-    /// The word of a general register in each lane.
+    /// A general register's word in each lane.
     pub(super) fn spread(&mut self, scalar: VReg) -> Pair {
         let (word, lanes) = (self.lanes_reg(), self.lanes_reg());
         let build = Build::new(Code::VEX_Vmovd_xmm_rm32).def(word, View::Xmm).reads(scalar, View::Dword);
@@ -41,19 +41,19 @@ impl Select<'_, Avx2> {
             self.bind(inst, [word, word]);
             return Ok(());
         };
-        let mut quarter = vector[usize::from(lane / 8)];
+        let mut lane128 = vector[usize::from(lane / 8)];
         if lane % 8 >= 4 {
-            let half = quarter;
-            quarter = self.lanes_reg();
-            let build = Build::new(Code::VEX_Vextracti128_xmmm128_ymm_imm8).def(quarter, View::Xmm);
+            let half = lane128;
+            lane128 = self.lanes_reg();
+            let build = Build::new(Code::VEX_Vextracti128_xmmm128_ymm_imm8).def(lane128, View::Xmm);
             build.reads(half, View::Ymm).imm8(1).push(&mut self.code);
         }
         let result = self.define(inst);
         if lane % 4 == 0 {
-            self.lowest(result, quarter);
+            self.lowest(result, lane128);
             return Ok(());
         }
-        let build = Build::new(Code::VEX_Vpextrd_rm32_xmm_imm8).def(result, View::Dword).reads(quarter, View::Xmm);
+        let build = Build::new(Code::VEX_Vpextrd_rm32_xmm_imm8).def(result, View::Dword).reads(lane128, View::Xmm);
         build.imm8(lane % 4).push(&mut self.code);
         Ok(())
     }
@@ -82,7 +82,7 @@ impl Select<'_, Avx2> {
         word
     }
 
-    /// A choice by lane, or for all of them, between vectors or between masks.
+    /// A select by lane, or for all lanes, between vectors or between masks.
     pub(super) fn vector_select(
         &mut self,
         condition: Value,
@@ -116,7 +116,7 @@ impl Select<'_, Avx2> {
         Ok(self.blend(mask, then, otherwise))
     }
 
-    /// The same word of memory in each lane.
+    /// Loads one word for all lanes.
     pub(super) fn load_broadcast(&mut self, inst: Inst, address: &Address) -> Result<(), CompileError> {
         let checked = self.address(address)?;
         let lanes = self.lanes_reg();

@@ -41,7 +41,7 @@ impl Select<'_, Avx2> {
         }
     }
 
-    /// The machine's "and not" complements its first operand.
+    /// The "and not" instruction complements its first operand.
     fn mask_and(&mut self, a: Value, b: Value) -> Result<Pair, CompileError> {
         let (a, b) = (self.mask(a)?, self.mask(b)?);
         Ok(match (a.complement, b.complement) {
@@ -55,7 +55,7 @@ impl Select<'_, Avx2> {
         })
     }
 
-    /// Sets the flags by whether a lane is on; of a complement, by whether not all are.
+    /// Sets the flags by whether a lane is active; of a complement, by whether not all are.
     pub(super) fn any_lane(&mut self, mask: Value) -> Result<ConditionCode, CompileError> {
         let mask = self.mask(mask)?;
         let [low, high] = mask.lanes;
@@ -85,14 +85,14 @@ impl Select<'_, Avx2> {
         }
     }
 
-    /// All lanes or none, by a truth value in a general register.
+    /// The mask of all lanes or of none, by a truth value in a general register.
     pub(super) fn spread_truth(&mut self, truth: VReg) -> Pair {
         let negated = self.general();
         Build::new(Code::Neg_rm32).modify(negated, truth, View::Dword).push(&mut self.code);
         self.spread(negated)
     }
 
-    /// Bits of a mask in a general register.
+    /// The bits of a mask in a general register.
     pub(super) fn mask_bits(&mut self, mask: Value) -> Result<VReg, CompileError> {
         if let Some(bits) = self.constant(mask) {
             let reg = self.general();
@@ -103,7 +103,7 @@ impl Select<'_, Avx2> {
         Ok(self.lane_bits(lanes))
     }
 
-    /// As [`Select::mask_bits`] of registers.
+    /// As [`Select::mask_bits`], of registers.
     pub(super) fn lane_bits(&mut self, [low, high]: Pair) -> VReg {
         let [low_bits, high_bits, shifted, bits] = std::array::from_fn(|_| self.general());
         for (from, to) in [(low, low_bits), (high, high_bits)] {
@@ -115,7 +115,7 @@ impl Select<'_, Avx2> {
         bits
     }
 
-    /// The mask of bits that are in each lane.
+    /// The mask whose bits are in each lane.
     pub(super) fn mask_of_bits(&mut self, bits: Pair) -> Pair {
         let lanes: Source = self.table(std::array::from_fn(|lane| 1 << lane));
         let own = self.op2(AND, bits, lanes);

@@ -1,7 +1,7 @@
 //! AVX2: a vector is two registers of 8 lanes, a mask a vector whose lanes are all ones or all zeros.
 //!
-//! Where both halves hold the same, as those of a splat do, they may be one register; operations on such vectors are
-//! written once.
+//! If both halves are equal, as those of a splat are, they may be one register; operations on such vectors are emitted
+//! once.
 
 mod atomic;
 mod atomic_scan;
@@ -178,7 +178,7 @@ impl VectorIsa for Avx2 {
     const ROW_TEMPS: usize = 2;
 
     fn row_constants(pool: &mut Pool) -> Constant {
-        pool.windows()
+        pool.range_masks()
     }
 
     fn checked_row_load(place: RowPlace, fetch: Option<i32>) -> Box<dyn Expand> {
@@ -257,7 +257,7 @@ impl VectorIsa for Avx2 {
         value: Option<Value>,
         mask: Value,
     ) -> Result<bool, CompileError> {
-        select.running(inst, atomic, lanes, value, mask)
+        select.scan(inst, atomic, lanes, value, mask)
     }
 
     fn update_row(
@@ -273,7 +273,7 @@ impl VectorIsa for Avx2 {
 }
 
 impl Select<'_, Avx2> {
-    /// Makes registers the first result.
+    /// Binds the first result to registers.
     fn bind(&mut self, inst: Inst, registers: Pair) {
         self.bind_nth(inst, 0, registers);
     }
@@ -284,9 +284,9 @@ impl Select<'_, Avx2> {
         self.vectors.highs[value] = Some(high);
     }
 
-    /// The registers of a vector or mask, which is written now if it was put off.
+    /// The registers of a vector or mask; emits it first if it is deferred.
     pub(super) fn pair(&mut self, value: Value) -> Result<Pair, CompileError> {
-        let value = self.facts.canonical(value);
+        let value = self.uses.canonical(value);
         if self.regs[value].is_none()
             && let ValueDef::Result { inst, .. } = self.kernel.values[value]
         {

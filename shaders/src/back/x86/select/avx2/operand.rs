@@ -13,7 +13,7 @@ use crate::simd::{InstData, Value};
 /// Registers of lanes 0 to 7 and 8 to 15.
 pub(super) type Pair = [VReg; 2];
 
-/// The last operand of an instruction that is not the address of something.
+/// The last operand of an instruction, unless it is an address.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Source {
     Regs(Pair),
@@ -36,7 +36,7 @@ impl Source {
         }
     }
 
-    /// Adds a half to an instruction.
+    /// Adds one half's operand to an instruction.
     fn add(self, build: Build, half: usize) -> Build {
         match self {
             Self::Regs(pair) => build.reads(pair[half], View::Ymm),
@@ -48,7 +48,7 @@ impl Source {
     }
 }
 
-/// How often an instruction on these operands is written.
+/// How many instructions operations on these operands take.
 fn halves(same: bool) -> usize {
     if same { 1 } else { 2 }
 }
@@ -59,7 +59,7 @@ impl Select<'_, Avx2> {
         if let Some(bits) = self.constant(value) {
             return Ok(self.word(bits as u32));
         }
-        if let Some(InstData::Lanes { values }) = self.kernel.definition(self.facts.canonical(value)) {
+        if let Some(InstData::Lanes { values }) = self.kernel.definition(self.uses.canonical(value)) {
             let values = **values;
             return Ok(self.table(values));
         }
@@ -109,7 +109,7 @@ impl Select<'_, Avx2> {
         self.op(code, &[], a.into(), None)
     }
 
-    /// An instruction whose result takes over the register of its first operand.
+    /// An instruction whose result reuses the register of its first operand.
     pub(super) fn modify_lanes(&mut self, code: Code, tied: Pair, second: Pair, last: Source) -> Pair {
         let same = last.same() && tied[0] == tied[1] && second[0] == second[1];
         let results = self.results(same);
@@ -120,7 +120,7 @@ impl Select<'_, Avx2> {
         results
     }
 
-    /// `then` in lanes that are on, else `otherwise`.
+    /// `then` in active lanes, else `otherwise`.
     pub(super) fn blend(&mut self, mask: Pair, then: Source, otherwise: Pair) -> Pair {
         let same = then.same() && mask[0] == mask[1] && otherwise[0] == otherwise[1];
         let results = self.results(same);

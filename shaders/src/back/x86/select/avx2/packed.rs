@@ -1,4 +1,4 @@
-//! Bytes and halves of words in lanes.
+//! Packed bytes and halves of words.
 
 use iced_x86::Code;
 
@@ -13,7 +13,7 @@ const AND: Code = Code::VEX_Vpand_ymm_ymm_ymmm256;
 const OR: Code = Code::VEX_Vpor_ymm_ymm_ymmm256;
 
 impl Select<'_, Avx2> {
-    /// An operation on parts of words; `None` for any other.
+    /// A packed operation; `None` for any other.
     pub(super) fn packed(&mut self, op: Op, args: &[Value]) -> Result<Option<Pair>, CompileError> {
         let code = match op {
             Op::BytesEven => {
@@ -41,7 +41,7 @@ impl Select<'_, Avx2> {
         Ok(Some(self.op2(code, first, second)))
     }
 
-    /// Moves halves by a byte, which leaves room for the bytes of another value that `kept` has.
+    /// Shifts halves by a byte, which makes room for the bytes `kept` of another value.
     fn interleave(&mut self, shift: Code, [moved, other]: [Value; 2], kept: u32) -> Result<Pair, CompileError> {
         let moved = self.pair(moved)?;
         let shifted = self.shifted(shift, moved, 8);

@@ -1,4 +1,4 @@
-//! Masked rows: AVX2 has no masks in registers of their own, and its masked stores are slow.
+//! Masked rows. Masked stores are slow on most processors, so full masks are tested for.
 
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use smallvec::SmallVec;
@@ -13,7 +13,7 @@ use crate::simd::{Field, InstData, LANES, Row, Value, WideOp};
 
 const LOAD: Code = Code::VEX_Vmovups_ymm_ymmm256;
 const STORE: Code = Code::VEX_Vmovups_ymmm256_ymm;
-/// In the scratch area.
+/// Offset in the scratch area.
 const SAVED_AT: i32 = 0;
 
 impl Select<'_, Avx2> {
@@ -39,10 +39,10 @@ impl Select<'_, Avx2> {
         }
     }
 
-    /// Whether memory is a workgroup's own, which one thread alone accesses: other lanes' words may be written back as they were. Masked
-    /// stores are slow on most processors.
+    /// Whether memory is private or workgroup memory, which only one thread accesses: words of inactive lanes may be
+    /// written back unchanged, which is faster than a masked store on most processors.
     fn is_of_workgroup(&self, base: Value) -> bool {
-        let definition = |value| self.kernel.definition(self.facts.canonical(value));
+        let definition = |value| self.kernel.definition(self.uses.canonical(value));
         let own =
             |value| matches!(definition(value), Some(InstData::Context { field: Field::Private | Field::Shared }));
         match definition(base) {
@@ -56,7 +56,7 @@ impl Select<'_, Avx2> {
 #[derive(Clone, Copy, Debug)]
 struct MaskedRow(RowPlace);
 
-/// A base, an index and bytes.
+/// `base + index * scale + disp`.
 fn memory(base: Register, index: Register, scale: u32, disp: i32) -> MemoryOperand {
     MemoryOperand::with_base_index_scale_displ_size(base, index, scale, i64::from(disp), 1)
 }
@@ -66,14 +66,14 @@ impl MaskedRow {
         memory(regs.gpr(self.0.base), index, 4, self.0.disp + 32 * i32::from(half))
     }
 
-    /// The index with its sign: rows that begin below 0 and end above are the ones that wrapped.
+    /// Sign-extends the index: rows that begin below 0 and end above are the ones that wrapped.
     fn signed_index(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, to: u8) -> Register {
         let to = regs.gpr(to);
         asm.put(Instruction::with2(Code::Movsxd_r64_rm32, to, regs.gpr32(self.0.index)));
         to
     }
 
-    /// Puts `-4 * clamp(end - index, 0, 16)` into the second temporary: how far a window that ends with that lane is moved.
+    /// Sets the second temporary to `-4 * clamp(end - index, 0, 16)`: the offset of a window that ends with that lane.
     fn moved(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, end: Option<Result<u8, u32>>) {
         let lanes = self.signed_index(regs, asm, self.0.temp + 1);
         let narrow = regs.gpr32(self.0.temp + 1);
@@ -98,8 +98,8 @@ impl MaskedRow {
         asm.put(Instruction::with1(Code::Neg_rm64, lanes));
     }
 
-    /// Hands addresses of masks to `each`, first of lanes at or above 0, then of lanes below the limit. The first temporary
-    /// has the index with its sign in the end.
+    /// Calls `each` with addresses of masks, first of lanes at or above 0, then of lanes below the limit. Afterwards
+    /// the first temporary holds the sign-extended index.
     fn windows(
         &self,
         regs: Regs<'_>,
@@ -107,7 +107,7 @@ impl MaskedRow {
         mut each: impl FnMut(&mut Assembler<'_>, bool, [MemoryOperand; 2]),
     ) {
         let [table, moved] = [self.0.temp, self.0.temp + 1].map(|temp| regs.gpr(temp));
-        // A window that begins with the ones, moved back, has zeros first; one behind them has ones first.
+        // A window at the ones, moved back, begins with zeros; one after them begins with ones.
         for (first, at, end) in [(true, 64, None), (false, 128, Some(self.0.limit))] {
             self.moved(regs, asm, end);
             let windows = asm.constant(self.0.constants, false);
@@ -118,7 +118,7 @@ impl MaskedRow {
     }
 }
 
-/// Operands 0 and 1 become the row; the words `fetch` bytes further come nearer.
+/// Operands 0 and 1 become the row; the words `fetch` bytes further are prefetched.
 #[derive(Debug)]
 pub(super) struct LoadRow {
     pub place: RowPlace,
@@ -134,7 +134,7 @@ impl Expand for LoadRow {
             asm.put(Instruction::with2(LOAD, regs.ymm(half), memory));
         }
         if let Some(further) = self.fetch {
-            // No fetch fails, wherever it goes.
+            // Prefetches never fault.
             let at = self.place.disp.wrapping_add(further);
             let memory = memory(regs.gpr(self.place.base), regs.gpr(self.place.index), 4, at);
             asm.put(Instruction::with1(Code::Prefetcht1_m8, memory));
@@ -167,7 +167,7 @@ pub(super) struct StoreRow {
 }
 
 impl StoreRow {
-    /// Leads to `cold` unless all lanes are on: masked stores take many times as long as others.
+    /// Jumps to `cold` unless all lanes are active: masked stores take many times as long as others.
     fn check_mask(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, cold: Label) {
         let [low, high] = [self.place.temp, self.place.temp + 1].map(|temp| regs.gpr32(temp));
         for (half, bits) in [(2, low), (3, high)] {
@@ -192,7 +192,7 @@ impl Expand for StoreRow {
         }
     }
 
-    /// Two registers that are no operands hold the masks.
+    /// Two registers that are no operands are saved and hold the masks.
     fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let (partial, done) = (asm.label(), asm.label());
         if self.masked {

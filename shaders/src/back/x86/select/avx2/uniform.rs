@@ -13,7 +13,7 @@ use super::Avx2;
 use crate::simd::{Address, Type, Value};
 
 impl Select<'_, Avx2> {
-    /// Stores the word of the last lane that is on, if one is and the place is valid.
+    /// Stores the word of the last active lane, if there is one and the address is in bounds.
     pub(super) fn store_uniform(&mut self, address: &Address, value: Value, mask: Value) -> Result<(), CompileError> {
         let bits = if self.is_all(mask) { None } else { Some(self.mask_bits(mask)?) };
         let word = if self.kernel.ty(value) == Type::S32 {
@@ -22,7 +22,7 @@ impl Select<'_, Avx2> {
             let vector = self.pair(value)?;
             let lane = self.general();
             match bits {
-                // Any lane if none is on.
+                // Unspecified if no lane is active.
                 Some(bits) => {
                     let build = Build::new(Code::Bsr_r32_rm32).modify(lane, bits, View::Dword);
                     build.again(0).push(&mut self.code);

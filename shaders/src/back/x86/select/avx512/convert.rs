@@ -10,7 +10,7 @@ use super::operand::Source;
 use crate::ir::Op;
 use crate::simd::{Inst, Value};
 
-/// Rounds as the mode says, which is to nearest.
+/// Rounds by the current mode, which is to nearest.
 const NEAREST: Code = Code::EVEX_Vcvtps2dq_zmm_k1z_zmmm512b32_er;
 const COMPARE: Code = Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae;
 
@@ -30,7 +30,7 @@ impl Select<'_, Avx512> {
         }
     }
 
-    /// The machine yields `i32::MIN` out of range: right below it, replaced above it, zeroed for NaN.
+    /// Out of range the instruction yields `i32::MIN`: correct below the range, replaced above it, zeroed for NaN.
     fn float_to_signed(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
         const ORDERED: u8 = 7;
         const NOT_LESS: u8 = 0x1d;
@@ -50,7 +50,7 @@ impl Select<'_, Avx512> {
         Ok(())
     }
 
-    /// The instruction names the direction of the rounding, and so takes no operand in memory.
+    /// With embedded rounding, which excludes a memory operand.
     fn floor_to_signed(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
         let arg = self.lanes(arg)?;
         let result = self.define(inst);
@@ -58,7 +58,8 @@ impl Select<'_, Avx512> {
         Ok(())
     }
 
-    /// The machine yields `u32::MAX` out of range: right above it; what is not positive becomes 0.
+    /// Out of range the instruction yields `u32::MAX`: correct above the range. Numbers that are not positive become 0
+    /// first.
     fn float_to_unsigned(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
         const GREATER: u8 = 0x1e;
         let arg = self.lanes(arg)?;

@@ -1,4 +1,4 @@
-//! Doubles: two registers of eight.
+//! Double precision: two registers of eight doubles.
 
 use iced_x86::Code;
 use regalloc2::VReg;
@@ -11,7 +11,7 @@ use super::Avx512;
 use crate::ir::Op;
 use crate::simd::{Inst, Value};
 
-/// Lanes in the order of interleaved words, and where each lane is in that order.
+/// The lanes in the order in which words interleave, and the position of each lane in that order.
 const ORDER: [u32; 16] = [0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15];
 const PLACES: [u32; 16] = [0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15];
 
@@ -19,7 +19,7 @@ const UNORDERED: u8 = 3;
 const COMPARE: Code = Code::EVEX_Vcmppd_kr_k1_zmm_zmmm512b64_imm8_sae;
 
 impl Select<'_, Avx512> {
-    /// An operation on doubles; `false` for any other.
+    /// An operation on doubles; returns `false` for any other.
     pub(super) fn double_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<bool, CompileError> {
         if let Some((double, high)) = word_of(op) {
             let doubles = self.doubles(double, args)?;
@@ -91,7 +91,7 @@ impl Select<'_, Avx512> {
         Ok(each.collect())
     }
 
-    /// Every NaN becomes the one that there is.
+    /// Replaces every NaN by the canonical one.
     fn with_one_nan(&mut self, reg: VReg) -> VReg {
         let (unordered, result) = (self.mask_reg(), self.lanes_reg());
         let build = Build::new(COMPARE).def(unordered, View::Mask).reads(reg, View::Zmm).reads(reg, View::Zmm);
@@ -143,7 +143,7 @@ impl Select<'_, Avx512> {
         Ok(())
     }
 
-    /// Masks of eight become lanes of ones, of which the low words are in order.
+    /// Masks of eight lanes become vectors of ones, whose low words are moved into order.
     fn compare_doubles(&mut self, inst: Inst, predicate: u8, args: &[Value]) -> Result<(), CompileError> {
         let (a, b) = (self.joined(args[0], args[1])?, self.joined(args[2], args[3])?);
         let lanes: Doubles = a
@@ -167,7 +167,7 @@ impl Select<'_, Avx512> {
         Ok(())
     }
 
-    /// The nearest halves, as floats.
+    /// Rounds floats to half precision; the result is floats.
     pub(super) fn round_half(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
         const NEAREST: u8 = 0;
         let arg = self.lanes(arg)?;

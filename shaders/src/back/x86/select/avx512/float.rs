@@ -1,4 +1,4 @@
-//! Float arithmetic in lanes, rounded to nearest, with denormals.
+//! Single-precision arithmetic: rounds to nearest and preserves_all denormals.
 
 use iced_x86::Code;
 
@@ -15,7 +15,7 @@ const UNORDERED: u8 = 3;
 const SIGN: u32 = 0x8000_0000;
 
 impl Select<'_, Avx512> {
-    /// Operations on floats that are neither a single plain instruction nor a comparison.
+    /// Operations on floats that are neither a single instruction nor a comparison.
     pub(super) fn float_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
         match op {
             Op::Fma => self.fma(inst, args),
@@ -25,14 +25,14 @@ impl Select<'_, Avx512> {
             Op::FMax => self.number_min(inst, Code::EVEX_Vmaxps_zmm_k1z_zmm_zmmm512b32_sae, args),
             Op::Sqrt => self.unary_lanes(inst, Code::EVEX_Vsqrtps_zmm_k1z_zmmm512b32_er, args[0]),
             Op::InverseSqrt => self.inverse_sqrt(inst, args[0]),
-            // Exceptions of the rounding are of no account.
+            // Inexact exceptions of rounding do not matter: they are masked.
             Op::RoundEven => self.round(inst, 0x8, args[0]),
             Op::Floor => self.round(inst, 0x9, args[0]),
             Op::Ceil => self.round(inst, 0xa, args[0]),
             Op::Trunc => self.round(inst, 0xb, args[0]),
             Op::Exponent => self.unary_lanes(inst, Code::EVEX_Vgetexpps_zmm_k1z_zmmm512b32_sae, args[0]),
             Op::Significand => {
-                // From ¾ to 1½, and NaN for what is below 0.
+                // The interval from ¾ to 1½; NaN for negative numbers.
                 const THREE_QUARTERS_UNSIGNED: u8 = 0xf;
                 let arg = self.source(args[0])?;
                 let result = self.define(inst);
@@ -60,8 +60,8 @@ impl Select<'_, Avx512> {
         Ok(())
     }
 
-    /// One factor or the addend may be in memory; the result takes over the register of another operand, of one that
-    /// nobody reads any more where there is one. Signs of operands are part of the instruction.
+    /// One factor or the addend may be in memory; the result reuses the register of another operand, of one whose last
+    /// use this is if there is one. Signs of operands are part of the opcode.
     fn fma(&mut self, inst: Inst, args: &[Value]) -> Result<(), CompileError> {
         let [mut a, mut b, c] = [args[0], args[1], args[2]].map(|arg| self.without_sign(arg));
         let signs = [a.1 != b.1, c.1];
@@ -89,11 +89,11 @@ impl Select<'_, Avx512> {
         Ok(())
     }
 
-    /// The lesser or greater as `op/float.rs` has it: the second where it is strictly beyond the first, or where the
+    /// Minimum or maximum as `op/float.rs` defines it: the second operand if it is strictly beyond the first, or if the
     /// first is NaN.
     ///
-    /// The machine yields its last operand unless the other is strictly beyond it. With the operands exchanged that is right
-    /// unless the first is NaN; as they are it is right unless the second is NaN, or both are zeros.
+    /// The instruction yields its last operand unless the other is strictly beyond it. With exchanged operands that is
+    /// correct unless the first is NaN; without exchange it is correct unless the second is NaN or both are zeros.
     fn number_min(&mut self, inst: Inst, code: Code, args: &[Value]) -> Result<(), CompileError> {
         let number = |value| self.constant(value).map(|bits| f32::from_bits(bits as u32)).filter(|x| !x.is_nan());
         let (first, second) = (number(args[0]), number(args[1]));
@@ -122,12 +122,12 @@ impl Select<'_, Avx512> {
         Ok(())
     }
 
-    /// The machine's estimate `y` of 14 bits, and a step of Newton's, `y + ½y(1 − (a·y)·y)`; within 2 ULP. What the step adds
-    /// is NaN for 0 and infinity, where the estimate is right: the machine's minimum makes a number of it.
+    /// The hardware estimate `y` of 14 bits and one Newton step, `y + ½y(1 − (a·y)·y)`; within 2 ULP. The term that the
+    /// step adds is NaN for 0 and infinity, for which the estimate is exact: the minimum instruction replaces the NaN.
     fn inverse_sqrt(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
         const MUL: Code = Code::EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er;
         const FNMADD: Code = Code::EVEX_Vfnmadd213ps_zmm_k1z_zmm_zmmm512b32_er;
-        // Larger than any error of the estimate.
+        // Greater than any error of the estimate.
         const LIMIT: f32 = 1.0 / 1024.0;
         let arg = self.lanes(arg)?;
         let [estimate, product, error, number, half] = std::array::from_fn(|_| self.lanes_reg());
@@ -149,8 +149,8 @@ impl Select<'_, Avx512> {
     }
 }
 
-/// Which operands are factors, counted from 1; the others are the addend. The first is the result, too, and the last may be
-/// in memory.
+/// Which operands are factors, counted from 1; the remaining one is the addend. The first is also the result, and the
+/// last may be in memory.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     F132,

@@ -1,4 +1,4 @@
-//! A word for each lane, anywhere.
+//! Gathers and scatters of words.
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use regalloc2::Operand;
@@ -13,12 +13,12 @@ use crate::simd::{Inst, LaneAddress, Value};
 impl Select<'_, Avx512> {
     pub(super) fn gather(&mut self, inst: Inst, lanes: &LaneAddress, mask: Value) -> Result<(), CompileError> {
         let place = self.lane_place(lanes)?;
-        // The machine uses the mask up; the allocator copies one that is needed later.
+        // The instruction clears the mask; the allocator copies one that is used later.
         let mask = self.lanes(mask)?;
         let (zeros, used) = (self.lanes_reg(), self.mask_reg());
         self.set_lanes(zeros, 0);
         let result = self.define(inst);
-        // The index lives on behind the gather, so that the result cannot take its register.
+        // The index lives until the end of the gather, so that the result cannot reuse its register.
         let operands = [
             Operand::reg_reuse_def(result, 1),
             Operand::reg_use(zeros),
@@ -35,7 +35,7 @@ impl Select<'_, Avx512> {
     pub(super) fn scatter(&mut self, lanes: &LaneAddress, value: Value, mask: Value) -> Result<(), CompileError> {
         let value = self.lanes(value)?;
         let place = self.lane_place(lanes)?;
-        // The machine uses the mask up; the allocator copies one that is needed later.
+        // The instruction clears the mask; the allocator copies one that is used later.
         let mask = self.lanes(mask)?;
         let used = self.mask_reg();
         let operands = [
@@ -61,7 +61,7 @@ fn memory(base: Register, index: Register, scale: u8, disp: i32) -> MemoryOperan
     )
 }
 
-/// Loads into operand 0, which holds zeros, under the mask 2, which is used up; base 4, index 5.
+/// Loads into operand 0, which holds zeros, under the mask 2, which it clears; base 4, index 5.
 #[derive(Debug)]
 struct Gather {
     scale: u8,
@@ -76,7 +76,7 @@ impl Expand for Gather {
     }
 }
 
-/// Stores operand 2 under the mask 0, which is used up; base 3, index 4.
+/// Stores operand 2 under the mask 0, which it clears; base 3, index 4.
 #[derive(Debug)]
 struct Scatter {
     scale: u8,

@@ -1,4 +1,4 @@
-//! The shuffles of words that lanes load: see [`super::super::gather_elements`].
+//! Contiguous words for each lane: the shuffles after the loads of [`gather_elements`](super::super::gather_elements).
 
 use iced_x86::{Code, Instruction, MemoryOperand};
 
@@ -8,13 +8,13 @@ use super::super::super::vcode::Expand;
 use super::super::gather_elements::LaneWords;
 
 const STORE: Code = Code::EVEX_Vmovdqu32_zmmm512_k1z_zmm;
-/// Two words of each quarter of two vectors: of pairs the first ones or the second ones, or one of the pairs.
+/// Shuffles two words of each 128-bit lane of two vectors: of pairs the first or the second words, or one of the pairs.
 const SHUFFLE: Code = Code::EVEX_Vshufps_zmm_k1z_zmm_zmmm512b32_imm8;
 const FIRSTS: i32 = 0x88;
 const SECONDS: i32 = 0xdd;
 const LOW_PAIRS: i32 = 0x44;
 const HIGH_PAIRS: i32 = 0xee;
-/// Words of two vectors by turns, from the lower or the upper halves of each quarter.
+/// Interleaves words of two vectors, from the low or the high halves of each 128-bit lane.
 const LOW_WORDS: Code = Code::EVEX_Vpunpckldq_zmm_k1z_zmm_zmmm512b32;
 const HIGH_WORDS: Code = Code::EVEX_Vpunpckhdq_zmm_k1z_zmm_zmmm512b32;
 
@@ -34,13 +34,13 @@ impl Expand for GatherElements {
         let words = &self.0;
         let on = regs.mask(words.mask);
         words.check(regs, asm, self.bits(), cold);
-        // Lanes that are off have word 0, which is there, as some lane is on.
+        // Inactive lanes load word 0, which exists, as some lane is active.
         let temps = [regs.zmm(words.vectors), regs.zmm(words.vectors + 1)];
         let kept = Instruction::with2(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512, temps[0], regs.zmm(words.index));
         asm.put_masked(on, true, kept);
         let indices = asm.scratch(INDEX_AT, false);
         asm.put(Instruction::with2(STORE, indices, temps[0]));
-        // In lanes that are off, what the last instructions would yield is nobody's.
+        // Inactive lanes are zeroed by the last instructions.
         if words.count == 2 {
             (0..2).for_each(|number| words.load_pairs(regs, asm, number));
             let [even, odd] = [regs.zmm(0), regs.zmm(1)];

@@ -1,4 +1,4 @@
-//! Integers in lanes.
+//! Integer arithmetic on lanes.
 
 use iced_x86::Code;
 use regalloc2::VReg;
@@ -14,7 +14,7 @@ use crate::lower::math::works_on_parts;
 use crate::simd::{Inst, InstData, Value};
 
 impl Select<'_, Avx512> {
-    /// An operation on lanes that are numbers.
+    /// An operation on vectors.
     pub(super) fn lane_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
         self.code.floats |= op.result() == Type::F32 || op.params().contains(&Type::F32);
         if self.double_op(inst, op, args)? {
@@ -80,7 +80,7 @@ impl Select<'_, Avx512> {
 
     /// Whether a value can be an operand in memory.
     pub(super) fn is_memory(&self, value: Value) -> bool {
-        self.constant(value).is_some() || matches!(self.waiting(value), Some((_, InstData::Load { .. })))
+        self.constant(value).is_some() || matches!(self.deferred_def(value), Some((_, InstData::Load { .. })))
     }
 
     /// `constant op arg`.
@@ -128,7 +128,7 @@ impl Select<'_, Avx512> {
         Ok(())
     }
 
-    /// High halves of the 64-bit products: even lanes and odd lanes apart, then together.
+    /// High halves of the 64-bit products: even and odd lanes separately, then combined.
     fn high_products(&mut self, inst: Inst, multiply: Code, args: &[Value]) -> Result<(), CompileError> {
         let [a, b] = self.both(args)?;
         let [odd_a, odd_b, even, odd, order] = std::array::from_fn(|_| self.lanes_reg());
@@ -146,7 +146,7 @@ impl Select<'_, Avx512> {
         Ok(())
     }
 
-    /// By a table of 16 entries for each half of a byte, then the sum of a word's bytes.
+    /// By a table of 16 entries for each nibble, then the sum of a word's bytes.
     fn bit_count(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
         const COUNTS: [u32; 4] = [0x0201_0100, 0x0302_0201, 0x0302_0201, 0x0403_0302];
         let arg = self.lanes(arg)?;
@@ -173,7 +173,7 @@ impl Select<'_, Avx512> {
     }
 }
 
-/// Operations that are one instruction, and whether their operands may change places.
+/// Operations that are one instruction, and whether they commute.
 fn binary(op: Op) -> Option<(Code, bool)> {
     Some(match op {
         Op::IAdd => (Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, true),

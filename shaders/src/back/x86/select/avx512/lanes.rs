@@ -1,4 +1,4 @@
-//! Between scalars and vectors, and choices between vectors.
+//! Splats, extracts, broadcasts and selects.
 
 use iced_x86::Code;
 
@@ -46,14 +46,14 @@ impl Select<'_, Avx512> {
             self.lowest(inst, vector);
             return Ok(());
         }
-        let mut quarter = vector;
+        let mut lane128 = vector;
         if lane >= 4 {
-            quarter = self.lanes_reg();
-            let build = Build::new(Code::EVEX_Vextracti32x4_xmmm128_k1z_zmm_imm8).def(quarter, View::Xmm);
+            lane128 = self.lanes_reg();
+            let build = Build::new(Code::EVEX_Vextracti32x4_xmmm128_k1z_zmm_imm8).def(lane128, View::Xmm);
             build.reads(vector, View::Zmm).imm8(lane / 4).push(&mut self.code);
         }
         let result = self.define(inst);
-        let build = Build::new(Code::EVEX_Vpextrd_rm32_xmm_imm8).def(result, View::Dword).reads(quarter, View::Xmm);
+        let build = Build::new(Code::EVEX_Vpextrd_rm32_xmm_imm8).def(result, View::Dword).reads(lane128, View::Xmm);
         build.imm8(lane % 4).push(&mut self.code);
         Ok(())
     }
@@ -64,7 +64,7 @@ impl Select<'_, Avx512> {
         build.push(&mut self.code);
     }
 
-    /// A choice by lane, or for all of them, between vectors or between masks.
+    /// A select by lane, or for all lanes, between vectors or between masks.
     pub(super) fn vector_select(
         &mut self,
         inst: Inst,
@@ -87,8 +87,8 @@ impl Select<'_, Avx512> {
         if !vector {
             return self.mask_select(inst, mask, then, otherwise);
         }
-        if let Some((waiting, &InstData::Splat { value })) = self.waiting(then) {
-            self.put_off[waiting] = 0;
+        if let Some((deferred, &InstData::Splat { value })) = self.deferred_def(then) {
+            self.deferred[deferred] = 0;
             let scalar = self.reg(value)?;
             let build = Build::new(Code::EVEX_Vpbroadcastd_zmm_k1z_r32);
             let zeroing = self.constant(otherwise) == Some(0);
@@ -118,7 +118,7 @@ impl Select<'_, Avx512> {
         Ok(())
     }
 
-    /// `a < b ? a : b` of floats is what the machine's minimum does, `a < b ? b : a` its maximum.
+    /// `a < b ? a : b` of floats is the minimum instruction, `a < b ? b : a` the maximum.
     fn strict_min(
         &mut self,
         inst: Inst,
@@ -126,11 +126,11 @@ impl Select<'_, Avx512> {
         then: Value,
         otherwise: Value,
     ) -> Result<bool, CompileError> {
-        let Some((waiting, InstData::Pure { op: Op::FOrdLt, args })) = self.waiting(condition) else {
+        let Some((deferred, InstData::Pure { op: Op::FOrdLt, args })) = self.deferred_def(condition) else {
             return Ok(false);
         };
         let same = |a: Value, b: Value| {
-            self.facts.canonical(a) == self.facts.canonical(b)
+            self.uses.canonical(a) == self.uses.canonical(b)
                 || self.constant(a).is_some() && self.constant(a) == self.constant(b)
         };
         let code = if same(args[0], then) && same(args[1], otherwise) {
@@ -140,7 +140,7 @@ impl Select<'_, Avx512> {
         } else {
             return Ok(false);
         };
-        self.put_off[waiting] = 0;
+        self.deferred[deferred] = 0;
         self.code.floats = true;
         let then = self.lanes(then)?;
         let otherwise = self.source(otherwise)?;
@@ -165,7 +165,7 @@ impl Select<'_, Avx512> {
         Ok(())
     }
 
-    /// The same word of memory in each lane.
+    /// Loads one word for all lanes.
     pub(super) fn load_broadcast(&mut self, inst: Inst, address: &crate::simd::Address) -> Result<(), CompileError> {
         let checked = self.address(address)?;
         let result = self.define(inst);

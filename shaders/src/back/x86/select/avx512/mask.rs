@@ -26,7 +26,7 @@ impl Select<'_, Avx512> {
             Op::LOr => self.mask_binary(inst, Code::VEX_Korw_kr_kr_kr, args),
             Op::LXor => self.mask_binary(inst, Code::VEX_Kxorw_kr_kr_kr, args),
             Op::LNot => {
-                if let Some(comparison) = self.waiting_comparison(args[0]) {
+                if let Some(comparison) = self.deferred_comparison(args[0]) {
                     return self.compare_lanes(inst, comparison.negated(), None);
                 }
                 let arg = self.lanes(args[0])?;
@@ -58,18 +58,18 @@ impl Select<'_, Avx512> {
         Build::new(code).def(result, View::Mask).reads(a, View::Mask).reads(b, View::Mask).push(&mut self.code);
     }
 
-    /// The machine's "and not" complements its first operand.
+    /// The "and not" instruction complements its first operand.
     fn mask_and(&mut self, inst: Inst, a: Value, b: Value) -> Result<(), CompileError> {
-        // The second one is likelier to wait for something, so it is the one to come last.
+        // The second operand is deferred more often, so it is tried first.
         for (compared, other) in [(b, a), (a, b)] {
-            if let Some(comparison) = self.waiting_comparison(compared) {
+            if let Some(comparison) = self.deferred_comparison(compared) {
                 let among = self.lanes(other)?;
                 return self.compare_lanes(inst, comparison, Some(among));
             }
         }
         for (not, other) in [(a, b), (b, a)] {
-            if let Some((waiting, InstData::Pure { op: Op::LNot, args })) = self.waiting(not) {
-                self.put_off[waiting] = 0;
+            if let Some((deferred, InstData::Pure { op: Op::LNot, args })) = self.deferred_def(not) {
+                self.deferred[deferred] = 0;
                 let [arg, other] = [self.lanes(args[0])?, self.lanes(other)?];
                 let result = self.define(inst);
                 self.masks3(Code::VEX_Kandnw_kr_kr_kr, result, arg, other);
@@ -79,11 +79,11 @@ impl Select<'_, Avx512> {
         self.mask_binary(inst, Code::VEX_Kandw_kr_kr_kr, &[a, b])
     }
 
-    /// Sets the flags by whether a lane is on.
+    /// Sets the flags by whether a lane is active; an `or` of masks is merged.
     pub(in super::super) fn any(&mut self, mask: Value) -> Result<ConditionCode, CompileError> {
         let mut masks = [mask, mask];
-        if let Some((waiting, InstData::Pure { op: Op::LOr, args })) = self.waiting(mask) {
-            self.put_off[waiting] = 0;
+        if let Some((deferred, InstData::Pure { op: Op::LOr, args })) = self.deferred_def(mask) {
+            self.deferred[deferred] = 0;
             masks = [args[0], args[1]];
         }
         let [a, b] = self.both(&masks)?;
@@ -113,13 +113,13 @@ impl Select<'_, Avx512> {
     /// All ones or all zeros in a general register, by a truth value.
     pub(super) fn spread(&mut self, truth: Value) -> Result<VReg, CompileError> {
         let result = self.general();
-        if let Some((waiting, data)) = self.waiting(truth)
+        if let Some((deferred, data)) = self.deferred_def(truth)
             && matches!(data, InstData::Pure { op: Op::ULt, .. } | InstData::Wide { op: WideOp::Lt, .. })
         {
-            self.put_off[waiting] = 0;
-            let condition = self.compare(waiting)?;
+            self.deferred[deferred] = 0;
+            let condition = self.compare(deferred)?;
             if condition == ConditionCode::b {
-                // A register less itself less the carry.
+                // A register minus itself minus the carry.
                 Build::new(Code::Sbb_r32_rm32).def(result, View::Dword).again(0).push(&mut self.code);
                 return Ok(result);
             }
@@ -134,7 +134,7 @@ impl Select<'_, Avx512> {
         Ok(result)
     }
 
-    /// Bits of the mask in a general register.
+    /// The bits of a mask in a general register.
     pub(super) fn mask_bits(&mut self, mask: Value) -> Result<VReg, CompileError> {
         let bits = self.general();
         if let Some(constant) = self.constant(mask) {

@@ -29,7 +29,7 @@ use super::super::vcode::{Build, Expand, Place, View};
 use super::super::{CompileError, Isa};
 use super::double::{Double, Doubles};
 use super::gather_elements::LaneWords;
-use super::nontemporal::Streams;
+use super::nontemporal::NontemporalStores;
 use super::row::RowPlace;
 use super::{Select, VectorIsa, class_of};
 use crate::ir::{AtomicOp, Op};
@@ -37,7 +37,7 @@ use crate::simd::{Address, Elements, Inst, InstData, Kernel, LaneAddress, Row, T
 
 /// The instruction set and the buffers that are stored to non-temporally.
 pub(super) struct Avx512 {
-    streams: Streams,
+    nontemporal: NontemporalStores,
 }
 
 impl VectorIsa for Avx512 {
@@ -46,11 +46,11 @@ impl VectorIsa for Avx512 {
     type Registers = [VReg; 1];
 
     fn new(kernel: &Kernel) -> Self {
-        Self { streams: Streams::new(kernel) }
+        Self { nontemporal: NontemporalStores::new(kernel) }
     }
 
     fn has_nontemporal_stores(&self) -> bool {
-        self.streams.any()
+        self.nontemporal.any()
     }
 
     fn registers(select: &mut Select<'_, Self>, value: Value) -> Result<[VReg; 1], CompileError> {
@@ -174,7 +174,7 @@ impl VectorIsa for Avx512 {
 
     fn checked_row_store(&self, row: &Row, place: RowPlace, masked: bool) -> Box<dyn Expand> {
         let store = row::StoreRow { place, masked };
-        if self.streams.has(row) { Box::new(row::StreamRow(store)) } else { Box::new(store) }
+        if self.nontemporal.has(row) { Box::new(row::NontemporalRow(store)) } else { Box::new(store) }
     }
 
     fn store_row_in_bounds(
@@ -254,7 +254,7 @@ impl VectorIsa for Avx512 {
         value: Option<Value>,
         mask: Value,
     ) -> Result<bool, CompileError> {
-        select.running(inst, atomic, lanes, index, value, mask)
+        select.scan(inst, atomic, lanes, index, value, mask)
     }
 
     fn update_row(
@@ -273,7 +273,7 @@ impl Select<'_, Avx512> {
     /// The register of a vector or mask; emits it first if it is deferred.
     fn lanes(&mut self, value: Value) -> Result<VReg, CompileError> {
         debug_assert!(self.kernel.ty(value).is_vector(), "{value} is a scalar");
-        let value = self.facts.canonical(value);
+        let value = self.uses.canonical(value);
         if let (None, ValueDef::Result { inst, .. }) = (self.regs[value], self.kernel.values[value]) {
             let kernel = self.kernel;
             match &kernel.insts[inst] {

@@ -1,4 +1,4 @@
-//! Bytes and halves of words in lanes. Their instructions take no word for all lanes from memory, so constants are whole vectors.
+//! Packed bytes and halves of words. Their instructions have no embedded broadcast, so constants are whole vectors.
 
 use iced_x86::Code;
 
@@ -11,7 +11,7 @@ use crate::ir::Op;
 use crate::simd::{Inst, InstData, Value};
 
 impl Select<'_, Avx512> {
-    /// An operation on parts of words; `false` for any other.
+    /// A packed operation; returns `false` for any other.
     pub(super) fn packed(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<bool, CompileError> {
         let code = match op {
             Op::BytesEven => {
@@ -23,7 +23,7 @@ impl Select<'_, Avx512> {
                 return Ok(true);
             }
             Op::HalfFloat => {
-                /// Of the operands, the first and the last, or the second.
+                /// Truth table: of the operands, the first and the last, or the second.
                 const AND_OR: u8 = 0xf0 & 0xaa | 0xcc;
                 let half = self.lanes(args[0])?;
                 let high = self.lanes_reg();
@@ -48,9 +48,9 @@ impl Select<'_, Avx512> {
         Ok(true)
     }
 
-    /// Moves halves by a byte, which leaves room for the bytes of another value that `kept` has.
+    /// Shifts halves by a byte, which makes room for the bytes `kept` of another value.
     fn interleave(&mut self, inst: Inst, shift: Code, args: [Value; 2], kept: u32) -> Result<(), CompileError> {
-        /// Of the operands, the first or both others.
+        /// Truth table: of the operands, the first or both others.
         const FIRST_OR_BOTH: u8 = 0xf0 | 0xcc & 0xaa;
         let [moved, other] = self.both(&args)?;
         let shifted = self.lanes_reg();
@@ -62,12 +62,12 @@ impl Select<'_, Avx512> {
         Ok(())
     }
 
-    /// A value as an operand that is never a single word in memory.
+    /// A value as an operand that is never a broadcast word.
     fn whole(&mut self, value: Value) -> Result<Source, CompileError> {
         if let Some(bits) = self.constant(value) {
             return Ok(Source::Vector(self.code.pool.vector([bits as u32; 16])));
         }
-        if let Some(InstData::Lanes { values }) = self.kernel.definition(self.facts.canonical(value)) {
+        if let Some(InstData::Lanes { values }) = self.kernel.definition(self.uses.canonical(value)) {
             return Ok(Source::Vector(self.code.pool.vector(**values)));
         }
         Ok(Source::Reg(self.lanes(value)?))

@@ -1,4 +1,4 @@
-//! Masked rows where not all words are in bounds, and non-temporal ones.
+//! Rows that are masked as they are partly out of bounds, and non-temporal stores of rows.
 
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 
@@ -24,8 +24,8 @@ impl MaskedRow {
         MemoryOperand::with_base_index_scale_displ_size(regs.gpr(self.0.base), index, 4, disp, disp_size)
     }
 
-    /// Sets `mask` to the lanes of the row that are in bounds, of those in `among` if that is not 0, and the temporary to the index
-    /// with its sign: rows that begin below 0 and end above are the ones that wrapped.
+    /// Sets `mask` to the lanes of the row that are in bounds, under `among` if there is one, and the temporary to the
+    /// sign-extended index: rows that begin below 0 and end above are the ones that wrapped.
     fn lanes_in_bounds(
         &self,
         regs: Regs<'_>,
@@ -50,15 +50,15 @@ impl MaskedRow {
     }
 }
 
-/// In the scratch area: a vector, a mask, a limit.
+/// Offsets in the scratch area: a vector, a mask, a limit.
 const VECTOR_AT: i32 = 0;
 const MASK_AT: i32 = 256;
 pub(super) const LIMIT_AT: i32 = 264;
 
-/// Bytes of a line of the caches.
+/// Bytes of a cache line.
 const LINE: i32 = 64;
 
-/// Operand 0 becomes the row; the words `fetch` bytes further come nearer.
+/// Operand 0 becomes the row; the words `fetch` bytes further are prefetched.
 #[derive(Debug)]
 pub(super) struct LoadRow {
     pub place: RowPlace,
@@ -72,7 +72,7 @@ impl Expand for LoadRow {
         let memory = MaskedRow(self.place).memory(regs, regs.gpr(self.place.index));
         asm.put(Instruction::with2(Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512, regs.zmm(0), memory));
         if let Some(further) = self.fetch {
-            // No fetch fails, wherever it goes.
+            // Prefetches never fault.
             let at = self.place.disp.wrapping_add(further);
             let memory = MaskedRow(self.place).memory_from(regs, regs.gpr(self.place.index), at);
             asm.put(Instruction::with1(Code::Prefetcht1_m8, memory));
@@ -102,7 +102,7 @@ impl StoreRow {
         if self.masked { regs.mask(1) } else { Register::None }
     }
 
-    /// Where all of the row is in bounds.
+    /// Stores a row that is in bounds.
     fn whole(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let memory = MaskedRow(self.place).memory(regs, regs.gpr(self.place.index));
         let store = Instruction::with2(Code::EVEX_Vmovdqu32_zmmm512_k1z_zmm, memory, regs.zmm(0));
@@ -133,11 +133,11 @@ impl Expand for StoreRow {
     }
 }
 
-/// As [`StoreRow`]; whole lines of large buffers are written past the caches.
+/// As [`StoreRow`]; whole cache lines of large buffers are stored non-temporally.
 #[derive(Debug)]
-pub(super) struct StreamRow(pub StoreRow);
+pub(super) struct NontemporalRow(pub StoreRow);
 
-impl Expand for StreamRow {
+impl Expand for NontemporalRow {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let cold = asm.cold();
         let place = &self.0.place;
@@ -165,7 +165,7 @@ impl Expand for StreamRow {
         asm.jump(end);
         asm.bind(line);
         if self.0.masked {
-            // The carry tells that all lanes are on.
+            // The carry flag is set if all lanes are active.
             asm.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, regs.mask(1), regs.mask(1)));
             asm.jump_if(ConditionCode::ae, plain);
         }

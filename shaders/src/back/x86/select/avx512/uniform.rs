@@ -13,7 +13,7 @@ use super::Avx512;
 use crate::simd::{Address, Type, Value};
 
 impl Select<'_, Avx512> {
-    /// Stores the word of the last lane that is on, if one is and the place is valid.
+    /// Stores the word of the last active lane, if there is one and the address is in bounds.
     pub(super) fn store_uniform(&mut self, address: &Address, value: Value, mask: Value) -> Result<(), CompileError> {
         let mask = if self.is_all(mask) { None } else { Some(self.lanes(mask)?) };
         let scalar = self.kernel.ty(value) == Type::S32;
@@ -36,7 +36,7 @@ impl Select<'_, Avx512> {
 /// Slots of the operands.
 #[derive(Debug)]
 struct Store {
-    /// And whether it is a scalar.
+    /// The slot, and whether it is a scalar.
     value: (u8, bool),
     mask: Option<u8>,
     place: UniformPlace,
@@ -76,8 +76,8 @@ impl Store {
             asm.put(Instruction::with3(permute, regs.zmm(moved), regs.zmm(moved), regs.zmm(value)));
             asm.put(Instruction::with2(Code::EVEX_Vmovd_rm32_xmm, word, regs.xmm(moved)));
         } else {
-            let quarter = Code::EVEX_Vextracti32x4_xmmm128_k1z_zmm_imm8;
-            asm.put(Instruction::with3(quarter, regs.xmm(moved), regs.zmm(value), 3));
+            let lane128 = Code::EVEX_Vextracti32x4_xmmm128_k1z_zmm_imm8;
+            asm.put(Instruction::with3(lane128, regs.xmm(moved), regs.zmm(value), 3));
             asm.put(Instruction::with3(Code::EVEX_Vpextrd_rm32_xmm_imm8, word, regs.xmm(moved), 3));
         }
         word

@@ -1,4 +1,4 @@
-//! One atomic operation for all lanes: with what they bring, folded first.
+//! One atomic operation for all lanes, with their combined value.
 
 use iced_x86::{Code, ConditionCode, Instruction};
 use regalloc2::{Operand, VReg};
@@ -30,7 +30,7 @@ pub(super) fn reduction(op: AtomicOp) -> Option<Code> {
 }
 
 impl Select<'_, Avx512> {
-    /// One operation for all lanes, if any is on; a register with the old value, if somebody asks for it.
+    /// One operation for all lanes, if any is active; returns the register of the old value, if it is used.
     pub(super) fn once(
         &mut self,
         atomic: Atomic,
@@ -78,7 +78,7 @@ impl Select<'_, Avx512> {
         }
     }
 
-    /// The lanes that are on, folded in halves.
+    /// Combines the values of the active lanes in a tree.
     pub(super) fn reduce(&mut self, op: AtomicOp, value: Value, mask: Value) -> Result<VReg, CompileError> {
         let code = reduction(op).ok_or_else(|| unreachable!("no reduction of {op:?}"))?;
         let mut whole = self.lanes(value)?;
@@ -109,7 +109,7 @@ impl Select<'_, Avx512> {
     }
 }
 
-/// One operation on one word, if a lane is on.
+/// One operation on one word, if a lane is active.
 #[derive(Debug)]
 struct Once {
     atomic: Atomic,
@@ -118,11 +118,11 @@ struct Once {
     scale: u8,
     disp: i32,
     lanes: u8,
-    /// The word, and a register for a copy.
+    /// The value, and a register for a copy.
     word: (u8, u8),
     accumulator: u8,
     temp: u8,
-    /// What becomes the old value.
+    /// The register of the old value.
     old: Option<u8>,
 }
 

@@ -15,10 +15,10 @@ use crate::back::x86::{CompileError, Isa};
 use crate::simd::Elements;
 
 /// Lanes of a 256-bit register.
-const OCTET: u8 = 8;
+const HALF_LANES: u8 = 8;
 
 /// Bytes of a 128-bit lane.
-const QUARTER: i32 = 16;
+const LANE128_BYTES: i32 = 16;
 
 /// Lanes of a group.
 const GROUP: u8 = 4;
@@ -88,7 +88,7 @@ impl Isa {
 
 impl<V: VectorIsa> Select<'_, V> {
     /// Loads elements into the registers of their words.
-    pub(in crate::back::x86::select) fn load_by_quarters(
+    pub(in crate::back::x86::select) fn load_by_lanes128(
         &mut self,
         elements: &Elements,
         results: &[VReg],
@@ -101,7 +101,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Stores the registers of words, for all lanes or those whose bits are set.
-    pub(in crate::back::x86::select) fn store_by_quarters(
+    pub(in crate::back::x86::select) fn store_by_lanes128(
         &mut self,
         elements: &Elements,
         values: &[VReg],
@@ -169,9 +169,9 @@ impl Expand for Load {
         let (codes, words, count) = (self.isa.codes(), self.words(), self.site.count());
         self.site.check(regs, asm, Assembler::cold);
         let mut origins = Origins::default();
-        if self.site.are_octets() {
+        if self.site.are_halves() {
             for half in 0..2 {
-                let memory = self.site.lane_at(regs, asm, &mut origins, half * OCTET, 0);
+                let memory = self.site.lane_at(regs, asm, &mut origins, half * HALF_LANES, 0);
                 let to = words.reg(regs, 0, half % words.halves());
                 asm.put(match (self.isa, half) {
                     (Isa::Avx512, 0) => {
@@ -188,17 +188,17 @@ impl Expand for Load {
         for half in 0..words.halves() {
             // Lane `q` (128 bits) of register `n` gets the n-th 16 bytes of group `q`; with four words, those of its
             // n-th lane.
-            for quarter in 0..words.quarters() {
-                let lane = (half * words.quarters() + quarter) * GROUP;
+            for lane128 in 0..words.lanes128() {
+                let lane = (half * words.lanes128() + lane128) * GROUP;
                 for number in 0..count {
                     let memory = match count {
                         4 => self.site.lane_at(regs, asm, &mut origins, lane + number, 0),
-                        _ => self.site.lane_at(regs, asm, &mut origins, lane, QUARTER * i32::from(number)),
+                        _ => self.site.lane_at(regs, asm, &mut origins, lane, LANE128_BYTES * i32::from(number)),
                     };
                     let to = words.reg(regs, number, half);
-                    asm.put(match quarter {
+                    asm.put(match lane128 {
                         0 => Instruction::with2(codes.load, regs.xmm(words.slot(number, half)), memory),
-                        _ => Instruction::with4(codes.insert, to, to, memory, i32::from(quarter)),
+                        _ => Instruction::with4(codes.insert, to, to, memory, i32::from(lane128)),
                     });
                 }
             }
@@ -268,42 +268,42 @@ impl Writer<'_, '_> {
 
     /// The 128-bit lanes of this half, each with the first lane of its group.
     fn groups(&self) -> impl Iterator<Item = (u8, u8)> + use<> {
-        let (quarters, half) = (self.store.words().quarters(), self.half);
-        (0..quarters).map(move |quarter| (quarter, (half * quarters + quarter) * GROUP))
+        let (lanes128, half) = (self.store.words().lanes128(), self.half);
+        (0..lanes128).map(move |lane128| (lane128, (half * lanes128 + lane128) * GROUP))
     }
 
     /// Stores the 128-bit lanes of temporary 2, each at offset `bytes` from the element of lane `lane` of its group.
-    fn quarters(&mut self, asm: &mut Assembler<'_>, lane: u8, bytes: i32) {
-        self.quarters_of(asm, self.store.vectors + 2, lane, bytes);
+    fn lanes128(&mut self, asm: &mut Assembler<'_>, lane: u8, bytes: i32) {
+        self.lanes128_of(asm, self.store.vectors + 2, lane, bytes);
     }
 
-    /// As [`Writer::quarters`], for the register in a slot.
-    fn quarters_of(&mut self, asm: &mut Assembler<'_>, slot: u8, lane: u8, bytes: i32) {
+    /// As [`Writer::lanes128`], for the register in a slot.
+    fn lanes128_of(&mut self, asm: &mut Assembler<'_>, slot: u8, lane: u8, bytes: i32) {
         let codes = self.store.isa.codes();
         let from = self.regs.view(slot, self.store.isa.view());
-        for (quarter, first) in self.groups() {
+        for (lane128, first) in self.groups() {
             let memory = self.store.site.lane_at(self.regs, asm, &mut self.origins, first + lane, bytes);
-            asm.put(match quarter {
+            asm.put(match lane128 {
                 0 => Instruction::with2(codes.store, memory, self.regs.xmm(slot)),
-                _ => Instruction::with3(codes.upper, memory, from, i32::from(quarter)),
+                _ => Instruction::with3(codes.upper, memory, from, i32::from(lane128)),
             });
         }
     }
 
     /// A 128-bit lane of a vector: in place if it is the lowest, else extracted into temporary 3.
-    fn quarter(&self, asm: &mut Assembler<'_>, slot: u8, quarter: u8) -> Register {
-        self.store.words().lane128(self.regs, asm, slot, quarter, self.store.vectors + 3)
+    fn lane128(&self, asm: &mut Assembler<'_>, slot: u8, lane128: u8) -> Register {
+        self.store.words().lane128(self.regs, asm, slot, lane128, self.store.vectors + 3)
     }
 
     /// Contiguous elements.
     fn dense(&mut self, asm: &mut Assembler<'_>) {
         let codes = self.store.isa.codes();
         match self.store.site.count() {
-            1 => self.quarters_of(asm, self.store.words().slot(0, self.half), 0, 0),
+            1 => self.lanes128_of(asm, self.store.words().slot(0, self.half), 0, 0),
             2 => {
                 for (number, code) in (0..).zip([codes.low_words, codes.high_words]) {
                     self.put(asm, code, 2, self.word(0), self.word(1));
-                    self.quarters(asm, 0, QUARTER * number);
+                    self.lanes128(asm, 0, LANE128_BYTES * number);
                 }
             }
             3 => {
@@ -314,7 +314,7 @@ impl Writer<'_, '_> {
                 let rows = [([a, c], FIRSTS), ([b, a], 0xd8), ([c, b], SECONDS)];
                 for (number, ([x, y], order)) in (0..).zip(rows) {
                     self.shuffle(asm, 2, x, y, order);
-                    self.quarters(asm, 0, QUARTER * number);
+                    self.lanes128(asm, 0, LANE128_BYTES * number);
                 }
             }
             _ => self.fours(asm),
@@ -329,7 +329,7 @@ impl Writer<'_, '_> {
             self.put(asm, words, 1, self.word(2), self.word(3));
             for (pairs, lane) in [(codes.low_pairs, lane), (codes.high_pairs, lane + 1)] {
                 self.put(asm, pairs, 2, self.temp(0), self.temp(1));
-                self.quarters(asm, lane, 0);
+                self.lanes128(asm, lane, 0);
             }
         }
     }
@@ -339,8 +339,8 @@ impl Writer<'_, '_> {
         let codes = self.store.isa.codes();
         for (words, lane) in [(codes.low_words, 0), (codes.high_words, 2)] {
             self.put(asm, words, 2, self.word(0), self.word(1));
-            for (quarter, first) in self.groups() {
-                let pairs = self.quarter(asm, self.store.vectors + 2, quarter);
+            for (lane128, first) in self.groups() {
+                let pairs = self.lane128(asm, self.store.vectors + 2, lane128);
                 for (code, lane) in [(codes.store_low, lane), (codes.store_high, lane + 1)] {
                     let memory = self.store.site.lane_at(self.regs, asm, &mut self.origins, first + lane, 0);
                     asm.put(Instruction::with2(code, memory, pairs));
@@ -352,8 +352,8 @@ impl Writer<'_, '_> {
     /// One word of each lane.
     fn ones(&mut self, asm: &mut Assembler<'_>, number: u8) {
         let codes = self.store.isa.codes();
-        for (quarter, first) in self.groups() {
-            let words = self.quarter(asm, self.store.words().slot(number, self.half), quarter);
+        for (lane128, first) in self.groups() {
+            let words = self.lane128(asm, self.store.words().slot(number, self.half), lane128);
             for lane in 0..GROUP {
                 let bytes = 4 * i32::from(number);
                 let memory = self.store.site.lane_at(self.regs, asm, &mut self.origins, first + lane, bytes);
@@ -379,10 +379,10 @@ impl Store {
 impl Expand for Store {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         self.site.check_store(regs, asm, self.bits);
-        if self.site.are_octets() {
+        if self.site.are_halves() {
             let (words, mut origins) = (self.words(), Origins::default());
             for half in 0..2 {
-                let memory = self.site.lane_at(regs, asm, &mut origins, half * OCTET, 0);
+                let memory = self.site.lane_at(regs, asm, &mut origins, half * HALF_LANES, 0);
                 let from = words.reg(regs, 0, half % words.halves());
                 asm.put(match (self.isa, half) {
                     (Isa::Avx512, 0) => {

@@ -165,13 +165,13 @@ impl Expand for Load {
         let windows = self.form.windows();
         for half in 0..words.halves() {
             for window in 0..windows as u8 {
-                for quarter in 0..words.quarters() {
-                    let group = u32::from(half * words.quarters() + quarter);
+                for lane128 in 0..words.lanes128() {
+                    let group = u32::from(half * words.lanes128() + lane128);
                     let bytes = self.form.start(group, window.into()).cast_signed();
                     let memory = self.site.lane_at(regs, asm, &mut origins, 0, bytes);
-                    asm.put(match quarter {
+                    asm.put(match lane128 {
                         0 => Instruction::with2(codes.load, regs.xmm(self.vectors + window), memory),
-                        _ => Instruction::with4(codes.insert, temp(window), temp(window), memory, i32::from(quarter)),
+                        _ => Instruction::with4(codes.insert, temp(window), temp(window), memory, i32::from(lane128)),
                     });
                 }
             }
@@ -226,9 +226,9 @@ impl Store {
     }
 
     /// A 128-bit lane of a window's register: in place if it is the lowest, else extracted into temporary 3.
-    fn quarter(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, window: u32, quarter: u8) -> Register {
+    fn lane128(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, window: u32, lane128: u8) -> Register {
         let words = Words { isa: self.isa, first: 0 };
-        words.lane128(regs, asm, self.vectors + window as u8, quarter, self.vectors + 3)
+        words.lane128(regs, asm, self.vectors + window as u8, lane128, self.vectors + 3)
     }
 
     /// Stores a window of contiguous elements. A 12-byte window other than the last stores 16 bytes: the next window,
@@ -286,10 +286,10 @@ impl Expand for Store {
         let mut origins = Origins::default();
         for half in 0..words.halves() {
             (0..self.form.windows()).for_each(|window| self.gather(regs, asm, half, window));
-            for quarter in 0..words.quarters() {
-                let group = u32::from(half * words.quarters() + quarter);
+            for lane128 in 0..words.lanes128() {
+                let group = u32::from(half * words.lanes128() + lane128);
                 for window in 0..self.form.windows() {
-                    let from = self.quarter(regs, asm, window, quarter);
+                    let from = self.lane128(regs, asm, window, lane128);
                     let lanes = self.form.lanes(window);
                     if self.form.dense {
                         self.dense(regs, asm, &mut origins, from, GROUP * group + lanes.start);
