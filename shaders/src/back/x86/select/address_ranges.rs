@@ -4,7 +4,7 @@ use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand};
 use regalloc2::Operand;
 
 use super::memory::{LEN_AT, SLICE_BYTES};
-use super::{Select, VectorIsa};
+use super::{Result, Select, VectorIsa};
 use crate::back::x86::CompileError;
 use crate::back::x86::call::offset;
 use crate::back::x86::encode::{Assembler, Regs};
@@ -16,7 +16,7 @@ const SHIFT: u32 = SLICE_BYTES.trailing_zeros();
 
 impl<V: VectorIsa> Select<'_, V> {
     /// `buffer_at`, with the semantics of `abi::piece_at`.
-    pub(super) fn buffer_at(&mut self, inst: Inst, low: Value, high: Value) -> Result<(), CompileError> {
+    pub(super) fn buffer_at(&mut self, inst: Inst, low: Value, high: Value) -> Result {
         let [low, high] = [self.reg(low)?, self.reg(high)?];
         let temps: [_; 4] = std::array::from_fn(|_| self.general());
         let result = self.define(inst);

@@ -5,6 +5,7 @@ use iced_x86::{Code, Instruction, OpKind, Register};
 use regalloc2::{Operand, PReg, RegClass, VReg};
 use smallvec::SmallVec;
 
+use super::super::Isa;
 use super::super::atomic::{
     ACCUMULATOR, Atomic, Brought, COMPARATOR_AT, INDEX_AT, LaneMemory, Loop, RESULT_AT, Registers, VALUE_AT,
 };
@@ -12,10 +13,9 @@ use super::super::contiguous_atomics::{self, ContiguousAtomic};
 use super::super::encode::{Assembler, Regs};
 use super::super::scatter_add::ScatterAdd;
 use super::super::vcode::{Build, Expand, Kind, View};
-use super::super::{CompileError, Isa};
 use super::lane_address::LanePlace;
 use super::lane_atomics::{LaneAtomic, PLACES};
-use super::{Select, VectorIsa};
+use super::{Result, Select, VectorIsa};
 use crate::ir::AtomicOp;
 use crate::simd::{Inst, InstData, LaneAddress, Value};
 
@@ -87,7 +87,7 @@ pub(super) fn neutral(op: AtomicOp) -> u32 {
 
 impl<V: VectorIsa> Select<'_, V> {
     /// An atomic instruction; `data` is [`InstData::Atomic`].
-    pub(super) fn atomic(&mut self, inst: Inst, data: &InstData) -> Result<(), CompileError> {
+    pub(super) fn atomic(&mut self, inst: Inst, data: &InstData) -> Result {
         let &InstData::Atomic { op, ref lanes, value, comparator, wide, lock, sequential, mask } = data else {
             unreachable!("not an atomic: {data:?}")
         };
@@ -121,12 +121,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// On floats, halves or 64 bits; `words` are low and high ones of value and comparator.
-    fn general_atomic(
-        &mut self,
-        inst: Inst,
-        data: &InstData,
-        words: [[Option<Value>; 2]; 2],
-    ) -> Result<(), CompileError> {
+    fn general_atomic(&mut self, inst: Inst, data: &InstData, words: [[Option<Value>; 2]; 2]) -> Result {
         let &InstData::Atomic { op, ref lanes, wide, lock, mask, .. } = data else { return Ok(()) };
         let index = self.halves(lanes.index)?;
         let mut kept = SmallVec::new();
@@ -163,7 +158,7 @@ impl<V: VectorIsa> Select<'_, V> {
         index: Value,
         value: Option<Value>,
         mask: Value,
-    ) -> Result<bool, CompileError> {
+    ) -> Result<bool> {
         if atomic.result {
             return V::scanned_atomic(self, inst, atomic, lanes, index, value, mask);
         }
@@ -179,7 +174,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Adds a constant for each lane, without a lock.
-    fn scatter_add(&mut self, lanes: &LaneAddress, by: u32, mask: Value) -> Result<(), CompileError> {
+    fn scatter_add(&mut self, lanes: &LaneAddress, by: u32, mask: Value) -> Result {
         let early = self.early_mask_bits(mask)?;
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
         let index = self.halves(lanes.index)?;
@@ -189,11 +184,11 @@ impl<V: VectorIsa> Select<'_, V> {
         Ok(())
     }
 
-    fn early_mask_bits(&mut self, mask: Value) -> Result<Option<VReg>, CompileError> {
+    fn early_mask_bits(&mut self, mask: Value) -> Result<Option<VReg>> {
         if V::EARLY_MASK_BITS { Ok(Some(V::mask_bits(self, mask)?)) } else { Ok(None) }
     }
 
-    fn mask_bits_after(&mut self, early: Option<VReg>, mask: Value) -> Result<VReg, CompileError> {
+    fn mask_bits_after(&mut self, early: Option<VReg>, mask: Value) -> Result<VReg> {
         match early {
             Some(bits) => Ok(bits),
             None => V::mask_bits(self, mask),
@@ -209,7 +204,7 @@ impl<V: VectorIsa> Select<'_, V> {
         index: Value,
         value: Value,
         mask: Value,
-    ) -> Result<bool, CompileError> {
+    ) -> Result<bool> {
         if atomic.lock {
             if atomic.result || !contiguous_atomics::has_form(atomic.op) {
                 return Ok(false);
@@ -232,7 +227,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// The operands of lanes: a vector, or a scalar that is the same for all.
-    fn brought(&mut self, value: Option<Value>, slots: &mut Slots) -> Result<Operands, CompileError> {
+    fn brought(&mut self, value: Option<Value>, slots: &mut Slots) -> Result<Operands> {
         let Some(value) = value else { return Ok(Operands::Nothing) };
         let value = self.uses.canonical(value);
         Ok(match self.kernel.definition(value) {
@@ -260,30 +255,31 @@ impl<V: VectorIsa> Select<'_, V> {
         lanes: &LaneAddress,
         [value, comparator]: [Option<Value>; 2],
         mask: Value,
-    ) -> Result<(), CompileError> {
+    ) -> Result {
         let early = self.early_mask_bits(mask)?;
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
         let index = V::registers(self, lanes.index)?;
         let mut slots = Slots::default();
         let brought = [self.brought(value, &mut slots)?, self.brought(comparator, &mut slots)?];
         let bits = self.mask_bits_after(early, mask)?;
+        let left = self.general();
         let result = atomic.result.then(|| V::define(self, self.kernel.results[inst][0]));
         let place = LanePlace { base, index, scale: lanes.scale, disp };
-        self.push_lane_by_lane(atomic, place, brought, bits, result, slots);
+        self.push_lane_by_lane(atomic, place, brought, [bits, left], result, slots);
         Ok(())
     }
 
-    /// As [`Select::lane_by_lane`], with all operands in registers or slots.
+    /// As [`Select::lane_by_lane`], with all operands in registers or slots; `left` is a temporary.
     pub(super) fn push_lane_by_lane(
         &mut self,
         atomic: Atomic,
         place: LanePlace<V>,
         [value, comparator]: [Operands; 2],
-        bits: VReg,
+        [bits, left]: [VReg; 2],
         result: Option<V::Registers>,
         mut slots: Slots,
     ) {
-        let [left, accumulator] = [self.general(), self.general()];
+        let accumulator = self.general();
         let temps: [VReg; 4] = std::array::from_fn(|_| self.general());
         let sequence = LaneByLane {
             atomic,

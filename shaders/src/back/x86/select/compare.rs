@@ -6,14 +6,14 @@ use regalloc2::VReg;
 use super::super::CompileError;
 use super::super::encode::negated;
 use super::super::vcode::{Build, View};
-use super::{Select, VectorIsa};
+use super::{Result, Select, VectorIsa};
 use crate::ir::Op;
 use crate::simd::{Inst, InstData, Type, Value, WideOp};
 
 impl<V: VectorIsa> Select<'_, V> {
     /// Sets the flags by a truth value; returns the condition under which it is true. The operands of the flags'
     /// consumer must be in registers by now, since emitting them could clobber the flags.
-    pub(super) fn condition(&mut self, value: Value) -> Result<ConditionCode, CompileError> {
+    pub(super) fn condition(&mut self, value: Value) -> Result<ConditionCode> {
         if let Some((inst, data)) = self.deferred_def(value)
             && matches!(data, InstData::Pure { .. } | InstData::Wide { .. } | InstData::Any { .. })
         {
@@ -30,7 +30,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Sets the flags by an instruction that yields a truth value; returns the condition under which it is true.
-    pub(super) fn compare(&mut self, inst: Inst) -> Result<ConditionCode, CompileError> {
+    pub(super) fn compare(&mut self, inst: Inst) -> Result<ConditionCode> {
         let kernel = self.kernel;
         match &kernel.insts[inst] {
             InstData::Pure { op: Op::LNot, args } => Ok(negated(self.condition(args[0])?)),
@@ -52,7 +52,7 @@ impl<V: VectorIsa> Select<'_, V> {
         }
     }
 
-    fn compare_values(&mut self, condition: ConditionCode, a: Value, b: Value) -> Result<ConditionCode, CompileError> {
+    fn compare_values(&mut self, condition: ConditionCode, a: Value, b: Value) -> Result<ConditionCode> {
         let wide = self.kernel.ty(a) == Type::S64;
         if let Some(constant) = self.immediate(b) {
             let a = self.reg(a)?;

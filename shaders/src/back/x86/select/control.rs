@@ -8,10 +8,9 @@ use iced_x86::{Code, OpKind};
 use regalloc2::{self as ra, Operand, OperandConstraint, OperandKind, OperandPos};
 use smallvec::SmallVec;
 
-use super::super::CompileError;
 use super::super::vcode::{BlockCode, Build, Expand, Kind, Place, View};
 use super::super::{call::offset, encode};
-use super::{Select, VectorIsa};
+use super::{Result, Select, VectorIsa};
 use crate::ir::Op;
 use crate::simd::{Block, BlockCall, InstData, Value};
 
@@ -97,7 +96,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Emits a block's terminator and the blocks of its split edges.
-    pub(super) fn terminator(&mut self, data: &InstData) -> Result<(), CompileError> {
+    pub(super) fn terminator(&mut self, data: &InstData) -> Result {
         let at = self.edges.number(self.block);
         match data {
             InstData::Switch { default: to, cases, .. } if cases.is_empty() => {
@@ -131,7 +130,7 @@ impl<V: VectorIsa> Select<'_, V> {
         self.split(at, &data.targets())
     }
 
-    fn split(&mut self, at: usize, targets: &[&BlockCall]) -> Result<(), CompileError> {
+    fn split(&mut self, at: usize, targets: &[&BlockCall]) -> Result {
         let mut next = at + 1;
         for call in targets {
             if !self.edges.is_split(call) {
@@ -155,7 +154,7 @@ impl<V: VectorIsa> Select<'_, V> {
         block.args = args;
     }
 
-    fn arguments(&mut self, call: &BlockCall) -> Result<SmallVec<[ra::VReg; 4]>, CompileError> {
+    fn arguments(&mut self, call: &BlockCall) -> Result<SmallVec<[ra::VReg; 4]>> {
         let mut regs = SmallVec::new();
         for &arg in &call.args {
             match self.kernel.ty(arg).is_vector() {
@@ -177,7 +176,7 @@ impl<V: VectorIsa> Select<'_, V> {
 
     /// Polls the stop flag: ends the kernel if it is set and reports the loop and the active lanes. The operands may be
     /// in registers or spill slots, since only the cold path reads them.
-    pub(super) fn poll(&mut self, at: u32, lanes: Option<&[Value; 2]>) -> Result<(), CompileError> {
+    pub(super) fn poll(&mut self, at: u32, lanes: Option<&[Value; 2]>) -> Result {
         let mut operands: SmallVec<[Operand; 3]> = SmallVec::new();
         let mut anywhere =
             |reg| operands.push(Operand::new(reg, OperandConstraint::Any, OperandKind::Use, OperandPos::Early));

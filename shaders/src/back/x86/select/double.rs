@@ -9,8 +9,7 @@ use foldhash::HashMap;
 use regalloc2::VReg;
 use smallvec::SmallVec;
 
-use super::super::CompileError;
-use super::{Select, VectorIsa};
+use super::{Result, Select, VectorIsa};
 use crate::ir::Op;
 use crate::simd::{Block, Inst, InstData, Value};
 
@@ -103,7 +102,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// The results of an operation.
-    pub(super) fn doubles(&mut self, double: Double, args: &[Value]) -> Result<Doubles, CompileError> {
+    pub(super) fn doubles(&mut self, double: Double, args: &[Value]) -> Result<Doubles> {
         if let Some(known) = self.known_result(double, args) {
             return Ok(known);
         }
@@ -115,7 +114,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// The doubles of low and high words.
-    pub(super) fn joined(&mut self, low: Value, high: Value) -> Result<Doubles, CompileError> {
+    pub(super) fn joined(&mut self, low: Value, high: Value) -> Result<Doubles> {
         if let Some(known) = self.known_pair(low, high) {
             return Ok(known);
         }
@@ -152,7 +151,7 @@ impl<V: VectorIsa> Select<'_, V> {
 
     /// Computes the doubles of a word operation and defers the extraction of the word to its users, if all of them are
     /// in this block.
-    pub(super) fn leaves_word(&mut self, inst: Inst) -> Result<bool, CompileError> {
+    pub(super) fn leaves_word(&mut self, inst: Inst) -> Result<bool> {
         let kernel = self.kernel;
         let InstData::Pure { op, args } = &kernel.insts[inst] else { return Ok(false) };
         let Some((double, _)) = word_of(*op) else { return Ok(false) };

@@ -3,21 +3,15 @@
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use regalloc2::Operand;
 
+use super::super::Isa;
 use super::super::encode::{Assembler, Regs};
 use super::super::vcode::{Build, Expand, Kind, Place};
-use super::super::{CompileError, Isa};
-use super::{Select, VectorIsa};
+use super::{Result, Select, VectorIsa};
 use crate::simd::{Inst, Type, Value};
 
 impl<V: VectorIsa> Select<'_, V> {
     /// Loads a vector or mask from a frame.
-    pub(super) fn vector_frame_load(
-        &mut self,
-        inst: Inst,
-        ty: Type,
-        frame: Value,
-        at: u32,
-    ) -> Result<(), CompileError> {
+    pub(super) fn vector_frame_load(&mut self, inst: Inst, ty: Type, frame: Value, at: u32) -> Result {
         let place = Self::at(self.reg(frame)?, at.cast_signed());
         if ty == Type::Mask {
             V::load_mask(self, inst, &place);
@@ -43,7 +37,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Stores a vector or mask to a frame.
-    pub(super) fn vector_frame_store(&mut self, frame: Value, at: u32, value: Value) -> Result<(), CompileError> {
+    pub(super) fn vector_frame_store(&mut self, frame: Value, at: u32, value: Value) -> Result {
         let place = Self::at(self.reg(frame)?, at.cast_signed());
         if self.kernel.ty(value) == Type::Mask {
             return V::store_mask(self, &place, value);
@@ -57,10 +51,10 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Fills memory with zeros.
-    pub(super) fn zero(&mut self, base: Value, bytes: u32) -> Result<(), CompileError> {
+    pub(super) fn zero(&mut self, base: Value, bytes: u32) -> Result {
         let base = self.reg(base)?;
-        let zeros = V::zeros(self);
         let count = self.general();
+        let zeros = V::zeros(self);
         let operands = [Operand::reg_use(base), Operand::reg_use(zeros), Operand::reg_temp(count)];
         self.code.push(Kind::Sequence(Box::new(Zero { isa: V::ISA, bytes })), &operands);
         Ok(())

@@ -8,22 +8,16 @@ use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use regalloc2::Operand;
 use smallvec::SmallVec;
 
+use super::super::Isa;
 use super::super::atomic::INDEX_AT;
 use super::super::encode::{Assembler, Label, Regs};
 use super::super::pool::Constant;
 use super::super::vcode::{Kind, View};
-use super::super::{CompileError, Isa};
-use super::{Select, VectorIsa};
+use super::{Result, Select, VectorIsa};
 use crate::simd::{Inst, Value};
 
 impl<V: VectorIsa> Select<'_, V> {
-    pub(super) fn gather_elements(
-        &mut self,
-        inst: Inst,
-        base: Value,
-        index: Value,
-        masks: &[Value],
-    ) -> Result<(), CompileError> {
+    pub(super) fn gather_elements(&mut self, inst: Inst, base: Value, index: Value, masks: &[Value]) -> Result {
         let count = masks.len() as u8;
         let (base, disp) = self.base(base, 0)?;
         let index = V::registers(self, index)?;

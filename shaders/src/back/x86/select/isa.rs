@@ -16,7 +16,7 @@ use super::super::vcode::{Build, Expand, Place, View};
 use super::double::{Double, Doubles};
 use super::gather_elements::LaneWords;
 use super::row::RowPlace;
-use super::{CompileError, Isa, Select};
+use super::{Isa, Result, Select};
 use crate::ir::{AtomicOp, Op, Width};
 use crate::simd::{Address, Elements, Inst, InstData, Kernel, LaneAddress, Row, Type, Value};
 
@@ -34,60 +34,50 @@ pub(super) trait VectorIsa: Sized {
     fn has_nontemporal_stores(&self) -> bool;
 
     /// The registers of a vector or mask; emits it first if it is deferred.
-    fn registers(select: &mut Select<'_, Self>, value: Value) -> Result<Self::Registers, CompileError>;
+    fn registers(select: &mut Select<'_, Self>, value: Value) -> Result<Self::Registers>;
 
     /// New registers for a vector or mask.
     fn define(select: &mut Select<'_, Self>, value: Value) -> Self::Registers;
 
     /// Sets the flags by whether any lane is active; returns the condition under which one is.
-    fn any(select: &mut Select<'_, Self>, mask: Value) -> Result<ConditionCode, CompileError>;
+    fn any(select: &mut Select<'_, Self>, mask: Value) -> Result<ConditionCode>;
 
     /// The bits of a mask in a general register.
-    fn mask_bits(select: &mut Select<'_, Self>, mask: Value) -> Result<VReg, CompileError>;
+    fn mask_bits(select: &mut Select<'_, Self>, mask: Value) -> Result<VReg>;
 
     /// The words of vectors interleaved, as doubles.
-    fn interleave_words(select: &mut Select<'_, Self>, low: Value, high: Value) -> Result<Doubles, CompileError>;
+    fn interleave_words(select: &mut Select<'_, Self>, low: Value, high: Value) -> Result<Doubles>;
 
     /// Computes the results of a double-precision operation, with canonical NaNs.
-    fn doubles(select: &mut Select<'_, Self>, double: Double, args: &[Value]) -> Result<Doubles, CompileError>;
+    fn doubles(select: &mut Select<'_, Self>, double: Double, args: &[Value]) -> Result<Doubles>;
 
     /// An operation on masks.
-    fn mask_op(select: &mut Select<'_, Self>, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError>;
+    fn mask_op(select: &mut Select<'_, Self>, inst: Inst, op: Op, args: &[Value]) -> Result;
 
     /// An operation on vectors.
-    fn lane_op(select: &mut Select<'_, Self>, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError>;
+    fn lane_op(select: &mut Select<'_, Self>, inst: Inst, op: Op, args: &[Value]) -> Result;
 
     /// A select between vectors or masks, by a mask or by a truth value.
-    fn select(select: &mut Select<'_, Self>, inst: Inst, args: [Value; 3]) -> Result<(), CompileError>;
+    fn select(select: &mut Select<'_, Self>, inst: Inst, args: [Value; 3]) -> Result;
 
     /// Each lane's word with the constant.
     fn exclusive_or(select: &mut Select<'_, Self>, words: Self::Registers, constant: u32) -> Self::Registers;
 
-    fn splat(select: &mut Select<'_, Self>, inst: Inst, value: Value) -> Result<(), CompileError>;
+    fn splat(select: &mut Select<'_, Self>, inst: Inst, value: Value) -> Result;
 
-    fn extract(select: &mut Select<'_, Self>, inst: Inst, vector: Value, lane: Value) -> Result<(), CompileError>;
+    fn extract(select: &mut Select<'_, Self>, inst: Inst, vector: Value, lane: Value) -> Result;
 
     /// A constant shuffle of the words of two vectors.
-    fn pick(
-        select: &mut Select<'_, Self>,
-        inst: Inst,
-        vectors: [Value; 2],
-        words: &[u8; 16],
-    ) -> Result<(), CompileError>;
+    fn pick(select: &mut Select<'_, Self>, inst: Inst, vectors: [Value; 2], words: &[u8; 16]) -> Result;
 
     /// A shuffle by a vector of lane numbers.
-    fn permute(select: &mut Select<'_, Self>, inst: Inst, vector: Value, lanes: Value) -> Result<(), CompileError>;
+    fn permute(select: &mut Select<'_, Self>, inst: Inst, vector: Value, lanes: Value) -> Result;
 
     /// Loads one word for all lanes.
-    fn load_broadcast(select: &mut Select<'_, Self>, inst: Inst, address: &Address) -> Result<(), CompileError>;
+    fn load_broadcast(select: &mut Select<'_, Self>, inst: Inst, address: &Address) -> Result;
 
     /// Stores the word of the last active lane.
-    fn store_uniform(
-        select: &mut Select<'_, Self>,
-        address: &Address,
-        value: Value,
-        mask: Value,
-    ) -> Result<(), CompileError>;
+    fn store_uniform(select: &mut Select<'_, Self>, address: &Address, value: Value, mask: Value) -> Result;
 
     /// General registers that a row's accesses need in addition.
     const ROW_TEMPS: usize;
@@ -110,15 +100,10 @@ pub(super) trait VectorIsa: Sized {
         mask: Option<Self::Registers>,
     );
 
-    fn gather(select: &mut Select<'_, Self>, inst: Inst, lanes: &LaneAddress, mask: Value) -> Result<(), CompileError>;
+    fn gather(select: &mut Select<'_, Self>, inst: Inst, lanes: &LaneAddress, mask: Value) -> Result;
 
     /// Stores words, in the order of lanes.
-    fn scatter(
-        select: &mut Select<'_, Self>,
-        lanes: &LaneAddress,
-        value: Value,
-        mask: Value,
-    ) -> Result<(), CompileError>;
+    fn scatter(select: &mut Select<'_, Self>, lanes: &LaneAddress, value: Value, mask: Value) -> Result;
 
     /// Classes of the pairs of temporaries of [`VectorIsa::gather_lane_words`]: vectors and general registers first.
     const LANE_WORDS_TEMPS: &[RegClass];
@@ -130,21 +115,16 @@ pub(super) trait VectorIsa: Sized {
     fn gather_lane_words(words: LaneWords) -> Box<dyn Expand>;
 
     /// Loads an interleave group.
-    fn load_elements(select: &mut Select<'_, Self>, inst: Inst, elements: &Elements) -> Result<(), CompileError>;
+    fn load_elements(select: &mut Select<'_, Self>, inst: Inst, elements: &Elements) -> Result;
 
     /// Stores an interleave group.
-    fn store_elements(
-        select: &mut Select<'_, Self>,
-        elements: &Elements,
-        values: &[Value],
-        mask: Value,
-    ) -> Result<(), CompileError>;
+    fn store_elements(select: &mut Select<'_, Self>, elements: &Elements, values: &[Value], mask: Value) -> Result;
 
     /// Loads a mask that [`VectorIsa::store_mask`] stored.
     fn load_mask(select: &mut Select<'_, Self>, inst: Inst, place: &Place);
 
     /// Stores the bits of a mask.
-    fn store_mask(select: &mut Select<'_, Self>, place: &Place, mask: Value) -> Result<(), CompileError>;
+    fn store_mask(select: &mut Select<'_, Self>, place: &Place, mask: Value) -> Result;
 
     /// A vector register of zeros.
     fn zeros(select: &mut Select<'_, Self>) -> VReg;
@@ -157,7 +137,7 @@ pub(super) trait VectorIsa: Sized {
     fn reduction(op: AtomicOp) -> Option<Code>;
 
     /// The values of the active lanes combined, in a general register.
-    fn reduce(select: &mut Select<'_, Self>, op: AtomicOp, value: Value, mask: Value) -> Result<VReg, CompileError>;
+    fn reduce(select: &mut Select<'_, Self>, op: AtomicOp, value: Value, mask: Value) -> Result<VReg>;
 
     /// `step` times the number of active lanes.
     fn step_for_each(select: &mut Select<'_, Self>, bits: VReg, step: u32) -> VReg;
@@ -170,7 +150,7 @@ pub(super) trait VectorIsa: Sized {
         index: Value,
         bits: VReg,
         word: VReg,
-    ) -> Result<(), CompileError>;
+    ) -> Result;
 
     /// An atomic at one address for all lanes whose old values are used, as one operation and an exclusive scan; whether
     /// the operation has this form.
@@ -182,7 +162,7 @@ pub(super) trait VectorIsa: Sized {
         index: Value,
         value: Option<Value>,
         mask: Value,
-    ) -> Result<bool, CompileError>;
+    ) -> Result<bool>;
 
     /// Loads contiguous words under a mask, combines them with `value`, stores the result and binds the old words if
     /// they are used. Without an opcode, `value` is stored.
@@ -193,7 +173,7 @@ pub(super) trait VectorIsa: Sized {
         value: Self::Registers,
         mask: Value,
         operation: Option<Code>,
-    ) -> Result<(), CompileError>;
+    ) -> Result;
 }
 
 /// Opcodes on whole vector registers, as far as code that serves all instruction sets needs them.
@@ -236,7 +216,7 @@ impl Isa {
 
 impl<V: VectorIsa> Select<'_, V> {
     /// An instruction on vectors or masks.
-    pub(super) fn vector_inst(&mut self, inst: Inst, data: &InstData) -> Result<(), CompileError> {
+    pub(super) fn vector_inst(&mut self, inst: Inst, data: &InstData) -> Result {
         match data {
             InstData::Pure { op, args } if self.kernel.ty(args[0]) == Type::Mask => V::mask_op(self, inst, *op, args),
             InstData::Pure { op, args } => V::lane_op(self, inst, *op, args),
@@ -262,7 +242,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// The number of the lowest active lane; 16 if none is active.
-    fn first_lane(&mut self, inst: Inst, mask: Value) -> Result<(), CompileError> {
+    fn first_lane(&mut self, inst: Inst, mask: Value) -> Result {
         let bits = V::mask_bits(self, mask)?;
         let stopped = self.general();
         let build = Build::new(Code::Or_rm32_imm32).modify(stopped, bits, View::Dword);
@@ -272,7 +252,7 @@ impl<V: VectorIsa> Select<'_, V> {
         Ok(())
     }
 
-    fn vector_access(&mut self, inst: Inst, data: &InstData) -> Result<(), CompileError> {
+    fn vector_access(&mut self, inst: Inst, data: &InstData) -> Result {
         match data {
             InstData::Load { address, .. } => V::load_broadcast(self, inst, address),
             InstData::Store { address, value, mask } => V::store_uniform(self, address, *value, *mask),

@@ -3,9 +3,8 @@
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::super::CompileError;
 use super::super::vcode::{Build, View};
-use super::{Select, VectorIsa};
+use super::{Result, Select, VectorIsa};
 use crate::simd::LaneAddress;
 
 /// An address for each lane, in registers.
@@ -19,7 +18,7 @@ pub(super) struct LanePlace<V: VectorIsa> {
 impl<V: VectorIsa> Select<'_, V> {
     /// Gathers have a signed index. In active lanes a scaled index is below 2³², so an index scaled by 2 or more is not
     /// negative. Another one is lowered by 2³¹, and the base is raised by as much.
-    pub(super) fn lane_place(&mut self, lanes: &LaneAddress) -> Result<LanePlace<V>, CompileError> {
+    pub(super) fn lane_place(&mut self, lanes: &LaneAddress) -> Result<LanePlace<V>> {
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
         let index = V::registers(self, lanes.index)?;
         if lanes.scale > 1 {

@@ -5,12 +5,11 @@ use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use regalloc2::{Operand, PReg, RegClass, VReg};
 use smallvec::SmallVec;
 
-use super::super::CompileError;
 use super::super::Isa;
 use super::super::atomic::{ACCUMULATOR, LaneMemory};
 use super::super::encode::{Assembler, Regs, conditional};
 use super::super::vcode::{Expand, Kind};
-use super::{Select, VectorIsa};
+use super::{Result, Select, VectorIsa};
 use crate::back::x86::lane_groups::Parts;
 use crate::ir::AtomicOp;
 use crate::simd::LaneAddress;
@@ -46,7 +45,7 @@ pub(super) struct LaneAtomic<'a> {
 pub(super) const PLACES: [[i32; 2]; 2] = [[VALUE_AT, VALUE_AT + 64], [COMPARATOR_AT, COMPARATOR_AT + 64]];
 
 impl<V: VectorIsa> Select<'_, V> {
-    pub(super) fn lane_atomic(&mut self, atomic: LaneAtomic<'_>) -> Result<(), CompileError> {
+    pub(super) fn lane_atomic(&mut self, atomic: LaneAtomic<'_>) -> Result {
         let LaneAtomic { op, lanes, index, words, wide, lock, bits, results } = atomic;
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
         let mut operands: SmallVec<[Operand; 24]> = SmallVec::new();

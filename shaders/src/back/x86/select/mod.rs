@@ -50,6 +50,9 @@ use super::{CompileError, Isa};
 use crate::ir::Op;
 use crate::simd::{Block, Inst, InstData, Kernel, Routine, Type, Value, ValueDef, WideOp};
 
+/// Selection fails with why the kernel has no machine code.
+type Result<T = (), E = CompileError> = std::result::Result<T, E>;
+
 /// Limit of nested deferred instructions: emitting them is recursive.
 const MAX_DEFERRED_DEPTH: u8 = 8;
 
@@ -75,14 +78,14 @@ struct Select<'k, V> {
 }
 
 /// Selects instructions for a kernel: machine code with virtual registers.
-pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode, CompileError> {
+pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode> {
     match isa {
         Isa::Avx512 => select_for::<Avx512>(kernel),
         Isa::Avx2 => select_for::<Avx2>(kernel),
     }
 }
 
-fn select_for<V: VectorIsa>(kernel: &Kernel) -> Result<VCode, CompileError> {
+fn select_for<V: VectorIsa>(kernel: &Kernel) -> Result<VCode> {
     let mut code = VCode::new(V::ISA.vector_words(), kernel.insts.len());
     let context = code.vreg(RegClass::Int);
     let mut select = Select {
@@ -117,7 +120,7 @@ fn select_for<V: VectorIsa>(kernel: &Kernel) -> Result<VCode, CompileError> {
 }
 
 impl<'k, V: VectorIsa> Select<'k, V> {
-    fn block(&mut self, block: Block) -> Result<(), CompileError> {
+    fn block(&mut self, block: Block) -> Result {
         self.block = block;
         let at = self.edges.number(block);
         self.code.begin(at);
@@ -193,7 +196,7 @@ impl<'k, V: VectorIsa> Select<'k, V> {
     }
 
     /// Emits an instruction at the current position.
-    fn write(&mut self, inst: Inst) -> Result<(), CompileError> {
+    fn write(&mut self, inst: Inst) -> Result {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
         self.deferred[inst] = 0;
@@ -233,7 +236,7 @@ impl<'k, V: VectorIsa> Select<'k, V> {
     }
 
     /// The register of a scalar; emits the scalar first if it is deferred.
-    fn reg(&mut self, value: Value) -> Result<VReg, CompileError> {
+    fn reg(&mut self, value: Value) -> Result<VReg> {
         debug_assert!(!self.kernel.ty(value).is_vector(), "{value} is not a scalar");
         let value = self.uses.canonical(value);
         if let Some(reg) = self.regs[value] {
@@ -256,7 +259,7 @@ impl<'k, V: VectorIsa> Select<'k, V> {
     }
 
     /// The first register of a value that is no constant; emits the value first if it is deferred.
-    fn written(&mut self, value: Value) -> Result<VReg, CompileError> {
+    fn written(&mut self, value: Value) -> Result<VReg> {
         if let (None, ValueDef::Result { inst, .. }) = (self.regs[value], self.kernel.values[value]) {
             self.write(inst)?;
         }
@@ -328,7 +331,7 @@ impl<'k, V: VectorIsa> Select<'k, V> {
     }
 
     /// The registers of a vector's or mask's lowest and highest lanes: the same one if one holds all of them.
-    fn halves(&mut self, value: Value) -> Result<[VReg; 2], CompileError> {
+    fn halves(&mut self, value: Value) -> Result<[VReg; 2]> {
         let regs = V::registers(self, value)?;
         let regs = regs.as_ref();
         Ok([regs[0], regs[regs.len() - 1]])

@@ -4,11 +4,11 @@ use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand};
 use regalloc2::{Operand, VReg};
 use smallvec::SmallVec;
 
+use super::super::Isa;
 use super::super::encode::{Assembler, Label, Regs};
 use super::super::pool::Constant;
 use super::super::vcode::{Kind, Place};
-use super::super::{CompileError, Isa};
-use super::{Select, VectorIsa};
+use super::{Result, Select, VectorIsa};
 use crate::simd::{Inst, LANES, Row, Value};
 
 /// A row's address with slots for its registers.
@@ -33,7 +33,7 @@ enum Target {
 type Operands = SmallVec<[Operand; 8]>;
 
 impl<V: VectorIsa> Select<'_, V> {
-    fn row(&mut self, row: &Row) -> Result<Target, CompileError> {
+    fn row(&mut self, row: &Row) -> Result<Target> {
         let (base, disp) = self.base(row.base, 0)?;
         if let (Some(index), Some(limit)) = (self.constant(row.index), self.constant(row.limit))
             && index + u64::from(LANES) <= limit
@@ -49,12 +49,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Adds the row's operands after those that there are.
-    fn row_slots(
-        &mut self,
-        row: &Row,
-        (base, disp): (VReg, i32),
-        operands: &mut Operands,
-    ) -> Result<RowPlace, CompileError> {
+    fn row_slots(&mut self, row: &Row, (base, disp): (VReg, i32), operands: &mut Operands) -> Result<RowPlace> {
         let index = self.reg(row.index)?;
         let limit = match self.constant(row.limit) {
             Some(limit) => Err(limit as u32),
@@ -73,7 +68,7 @@ impl<V: VectorIsa> Select<'_, V> {
         Ok(RowPlace { base, disp, index, limit, temp, constants: V::row_constants(&mut self.code.pool) })
     }
 
-    pub(super) fn load_row(&mut self, inst: Inst, row: &Row) -> Result<(), CompileError> {
+    pub(super) fn load_row(&mut self, inst: Inst, row: &Row) -> Result {
         let target = self.row(row)?;
         let results = V::define(self, self.kernel.results[inst][0]);
         match target {
@@ -90,7 +85,7 @@ impl<V: VectorIsa> Select<'_, V> {
         Ok(())
     }
 
-    pub(super) fn store_row(&mut self, row: &Row, value: Value, mask: Value) -> Result<(), CompileError> {
+    pub(super) fn store_row(&mut self, row: &Row, value: Value, mask: Value) -> Result {
         let mask = if self.is_all(mask) { None } else { Some(V::registers(self, mask)?) };
         let value = V::registers(self, value)?;
         match self.row(row)? {

@@ -4,8 +4,7 @@ use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use regalloc2::{Operand, RegClass, VReg};
 use smallvec::SmallVec;
 
-use super::{Select, VectorIsa};
-use crate::back::x86::CompileError;
+use super::{Result, Select, VectorIsa};
 use crate::back::x86::Isa;
 use crate::back::x86::atomic::{INDEX_AT, LaneMemory, VALUE_AT};
 use crate::back::x86::encode::{Assembler, Label, Regs};
@@ -36,7 +35,7 @@ struct Place {
 }
 
 impl<V: VectorIsa> Select<'_, V> {
-    fn part_place(&mut self, row: &Row, operands: &mut Slots) -> Result<Place, CompileError> {
+    fn part_place(&mut self, row: &Row, operands: &mut Slots) -> Result<Place> {
         let (base, disp) = self.base(row.base, 0)?;
         let index = self.reg(row.index)?;
         let limit = match self.constant(row.limit) {
@@ -52,7 +51,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Loads a row of parts; of halves that only a conversion to floats uses, its floats.
-    pub(super) fn load_part_row(&mut self, inst: Inst, row: &Row) -> Result<(), CompileError> {
+    pub(super) fn load_part_row(&mut self, inst: Inst, row: &Row) -> Result {
         let converted = self.floats_of(inst, row);
         let results = V::define(self, self.kernel.results[converted.unwrap_or(inst)][0]);
         let mut operands: Slots = results.as_ref().iter().map(|&result| Operand::reg_def_at_start(result)).collect();
@@ -90,7 +89,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Stores a row of parts; a deferred conversion of floats to halves is merged.
-    pub(super) fn store_part_row(&mut self, row: &Row, value: Value, mask: Value) -> Result<(), CompileError> {
+    pub(super) fn store_part_row(&mut self, row: &Row, value: Value, mask: Value) -> Result {
         let bits = if self.is_all(mask) { None } else { Some(V::mask_bits(self, mask)?) };
         let converted = self.halves_of(row, value);
         let value = V::registers(self, converted.unwrap_or(value))?;
@@ -110,13 +109,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Stores parts lane by lane.
-    pub(super) fn scatter_parts(
-        &mut self,
-        width: Width,
-        lanes: &LaneAddress,
-        value: Value,
-        mask: Value,
-    ) -> Result<(), CompileError> {
+    pub(super) fn scatter_parts(&mut self, width: Width, lanes: &LaneAddress, value: Value, mask: Value) -> Result {
         let bits = V::mask_bits(self, mask)?;
         let halves = [self.halves(lanes.index)?, self.halves(value)?];
         let (base, disp) = self.base(lanes.base, lanes.disp)?;

@@ -3,12 +3,11 @@
 use iced_x86::Code;
 use regalloc2::{Operand, VReg};
 
-use super::super::super::CompileError;
 use super::super::super::atomic::Atomic;
 use super::super::super::vcode::{Build, Place, View};
-use super::super::Select;
 use super::super::atomic::{Operands, Slots, neutral};
 use super::super::lane_address::LanePlace;
+use super::super::{Result, Select};
 use super::Avx2;
 use super::operand::Pair;
 use crate::ir::AtomicOp;
@@ -31,7 +30,7 @@ pub(super) fn reduction(op: AtomicOp) -> Option<Code> {
 
 impl Select<'_, Avx2> {
     /// Combines the values of the active lanes in a tree.
-    pub(super) fn reduce(&mut self, op: AtomicOp, value: Value, mask: Value) -> Result<VReg, CompileError> {
+    pub(super) fn reduce(&mut self, op: AtomicOp, value: Value, mask: Value) -> Result<VReg> {
         let code = reduction(op).ok_or_else(|| unreachable!("no reduction of {op:?}"))?;
         let mut lanes = self.pair(value)?;
         if !self.is_all(mask) {
@@ -63,13 +62,7 @@ impl Select<'_, Avx2> {
     }
 
     /// One operation with the combined value of all lanes: the lowest active lane does it and has the old value.
-    pub(super) fn once(
-        &mut self,
-        atomic: Atomic,
-        lanes: &LaneAddress,
-        word: VReg,
-        bits: VReg,
-    ) -> Result<Option<Pair>, CompileError> {
+    pub(super) fn once(&mut self, atomic: Atomic, lanes: &LaneAddress, word: VReg, bits: VReg) -> Result<Option<Pair>> {
         let lowest = self.general();
         Build::new(Code::VEX_Blsi_r32_rm32).def(lowest, View::Dword).reads(bits, View::Dword).push(&mut self.code);
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
@@ -78,7 +71,8 @@ impl Select<'_, Avx2> {
         let value = Operands::Same(slots.add(Operand::reg_use(word)));
         let place = LanePlace { base, index, scale: lanes.scale, disp };
         let result = atomic.result.then(|| [self.lanes_reg(), self.lanes_reg()]);
-        self.push_lane_by_lane(atomic, place, [value, Operands::Nothing], lowest, result, slots);
+        let left = self.general();
+        self.push_lane_by_lane(atomic, place, [value, Operands::Nothing], [lowest, left], result, slots);
         Ok(result)
     }
 
@@ -89,7 +83,7 @@ impl Select<'_, Avx2> {
         value: Pair,
         mask: Value,
         operation: Option<Code>,
-    ) -> Result<(), CompileError> {
+    ) -> Result {
         let mask = self.pair(mask)?;
         let old = [self.lanes_reg(), self.lanes_reg()];
         let places = [0, 32].map(|bytes| Place { disp: place.disp + bytes, ..*place });

@@ -4,10 +4,9 @@
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::super::Select;
+use super::super::{Result, Select};
 use super::Avx2;
 use super::operand::Pair;
-use crate::back::x86::CompileError;
 use crate::back::x86::atomic::Atomic;
 use crate::back::x86::vcode::{Build, View};
 use crate::ir::AtomicOp;
@@ -26,7 +25,7 @@ impl Select<'_, Avx2> {
         lanes: &LaneAddress,
         value: Option<Value>,
         mask: Value,
-    ) -> Result<bool, CompileError> {
+    ) -> Result<bool> {
         if !matches!(atomic.op, AtomicOp::Add | AtomicOp::Sub | AtomicOp::Load) {
             return Ok(false);
         }

@@ -7,7 +7,7 @@
 use iced_x86::Code;
 
 use super::super::super::CompileError;
-use super::super::Select;
+use super::super::{Result, Select};
 use super::Avx2;
 use super::operand::Pair;
 use crate::ir::Op;
@@ -31,7 +31,7 @@ pub(super) struct Mask {
 
 impl Select<'_, Avx2> {
     /// A mask for users that accept complements.
-    pub(super) fn mask(&mut self, value: Value) -> Result<Mask, CompileError> {
+    pub(super) fn mask(&mut self, value: Value) -> Result<Mask> {
         if let Some((inst, InstData::Pure { op, args })) = self.deferred_def(value) {
             if *op == Op::LNot {
                 self.deferred[inst] = 0;
@@ -56,7 +56,7 @@ impl Select<'_, Avx2> {
     }
 
     /// A comparison, if the operation is one.
-    pub(super) fn compare_lanes(&mut self, op: Op, args: &[Value]) -> Result<Option<Mask>, CompileError> {
+    pub(super) fn compare_lanes(&mut self, op: Op, args: &[Value]) -> Result<Option<Mask>> {
         let (lanes, complement) = match op {
             Op::IEq | Op::INe => (self.equal(args[0], args[1])?, op == Op::INe),
             Op::SLt => (self.greater(args[1], args[0])?, false),
@@ -79,7 +79,7 @@ impl Select<'_, Avx2> {
         Ok(Some(Mask { lanes, complement }))
     }
 
-    fn equal(&mut self, mut a: Value, mut b: Value) -> Result<Pair, CompileError> {
+    fn equal(&mut self, mut a: Value, mut b: Value) -> Result<Pair> {
         if self.is_memory(a) {
             (a, b) = (b, a);
         }
@@ -88,14 +88,14 @@ impl Select<'_, Avx2> {
         Ok(self.op2(EQUAL, a, b))
     }
 
-    fn greater(&mut self, a: Value, b: Value) -> Result<Pair, CompileError> {
+    fn greater(&mut self, a: Value, b: Value) -> Result<Pair> {
         let a = self.pair(a)?;
         let b = self.source(b)?;
         Ok(self.op2(GREATER, a, b))
     }
 
     /// Unsigned `a <= b`: `a` is the minimum, or `b` the maximum of both.
-    fn at_most(&mut self, a: Value, b: Value) -> Result<Pair, CompileError> {
+    fn at_most(&mut self, a: Value, b: Value) -> Result<Pair> {
         let (code, same, other) = if self.is_memory(a) { (GREATEST, b, a) } else { (LESSER, a, b) };
         let same = self.pair(same)?;
         let other = self.source(other)?;
@@ -104,7 +104,7 @@ impl Select<'_, Avx2> {
     }
 
     /// Unsigned `a < b`: `a <= b - 1` for a constant, else the complement of `b <= a`.
-    fn below(&mut self, a: Value, b: Value) -> Result<Mask, CompileError> {
+    fn below(&mut self, a: Value, b: Value) -> Result<Mask> {
         if let Some(bits) = self.constant(b).filter(|&bits| bits as u32 != 0) {
             let a = self.pair(a)?;
             let last = self.word(bits as u32 - 1);

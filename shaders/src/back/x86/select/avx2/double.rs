@@ -3,10 +3,9 @@
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::super::super::CompileError;
 use super::super::super::vcode::{Base, Build, Memory, View};
-use super::super::Select;
 use super::super::double::{Double, Doubles, NAN, predicate, word_of};
+use super::super::{Result, Select};
 use super::Avx2;
 use super::operand::Pair;
 use crate::ir::Op;
@@ -19,7 +18,7 @@ const ORDER: u8 = 0xd8;
 
 impl Select<'_, Avx2> {
     /// An operation on doubles; `None` for any other.
-    pub(super) fn double_op(&mut self, op: Op, args: &[Value]) -> Result<Option<Pair>, CompileError> {
+    pub(super) fn double_op(&mut self, op: Op, args: &[Value]) -> Result<Option<Pair>> {
         self.code.floats = true;
         if let Some((double, high)) = word_of(op) {
             let doubles = self.doubles(double, args)?;
@@ -69,7 +68,7 @@ impl Select<'_, Avx2> {
     }
 
     /// The results of an operation, with canonical NaNs.
-    pub(super) fn compute_doubles(&mut self, double: Double, args: &[Value]) -> Result<Doubles, CompileError> {
+    pub(super) fn compute_doubles(&mut self, double: Double, args: &[Value]) -> Result<Doubles> {
         let code = match double {
             Double::Add => Code::VEX_Vaddpd_ymm_ymm_ymmm256,
             Double::Sub => Code::VEX_Vsubpd_ymm_ymm_ymmm256,
@@ -95,7 +94,7 @@ impl Select<'_, Avx2> {
     }
 
     /// The doubles of low and high words.
-    pub(super) fn interleave_words(&mut self, low: Value, high: Value) -> Result<Doubles, CompileError> {
+    pub(super) fn interleave_words(&mut self, low: Value, high: Value) -> Result<Doubles> {
         let (lows, highs) = (self.pair(low)?, self.pair(high)?);
         let codes = [Code::VEX_Vpunpckldq_ymm_ymm_ymmm256, Code::VEX_Vpunpckhdq_ymm_ymm_ymmm256];
         let halves = lows.into_iter().zip(highs);
@@ -113,7 +112,7 @@ impl Select<'_, Avx2> {
         result
     }
 
-    fn of_floats(&mut self, arg: Value) -> Result<Doubles, CompileError> {
+    fn of_floats(&mut self, arg: Value) -> Result<Doubles> {
         let arg = self.pair(arg)?;
         let mut doubles = Doubles::new();
         for half in arg {
@@ -147,7 +146,7 @@ impl Select<'_, Avx2> {
     }
 
     /// Rounds floats to half precision; the result is floats.
-    pub(super) fn round_half(&mut self, arg: Value) -> Result<Pair, CompileError> {
+    pub(super) fn round_half(&mut self, arg: Value) -> Result<Pair> {
         const NEAREST: u8 = 0;
         let arg = self.pair(arg)?;
         Ok(arg.map(|half| {

@@ -3,14 +3,13 @@
 use regalloc2::VReg;
 use smallvec::SmallVec;
 
-use super::super::super::CompileError;
-use super::super::Select;
+use super::super::{Result, Select};
 use super::Avx2;
 use crate::ir::Width;
 use crate::simd::{Elements, Inst, Value};
 
 impl Select<'_, Avx2> {
-    pub(super) fn load_elements(&mut self, inst: Inst, elements: &Elements) -> Result<(), CompileError> {
+    pub(super) fn load_elements(&mut self, inst: Inst, elements: &Elements) -> Result {
         let mut results: SmallVec<[VReg; 8]> = SmallVec::new();
         for number in 0..elements.limits.len() {
             let result = [self.lanes_reg(), self.lanes_reg()];
@@ -23,12 +22,7 @@ impl Select<'_, Avx2> {
         }
     }
 
-    pub(super) fn store_elements(
-        &mut self,
-        elements: &Elements,
-        values: &[Value],
-        mask: Value,
-    ) -> Result<(), CompileError> {
+    pub(super) fn store_elements(&mut self, elements: &Elements, values: &[Value], mask: Value) -> Result {
         let mut stored: SmallVec<[VReg; 8]> = SmallVec::new();
         for &value in values {
             stored.extend(self.pair(value)?);

@@ -3,19 +3,18 @@
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand};
 use regalloc2::Operand;
 
-use super::super::super::CompileError;
 use super::super::super::encode::{Assembler, Regs};
 use super::super::super::vcode::{Expand, Kind};
-use super::super::Select;
 use super::super::lane_address::LanePlace;
 use super::super::subword::LaneStores;
+use super::super::{Result, Select};
 use super::Avx2;
 use super::operand::Pair;
 use crate::ir::Width;
 use crate::simd::{Inst, LaneAddress, Value};
 
 impl Select<'_, Avx2> {
-    pub(super) fn gather(&mut self, inst: Inst, lanes: &LaneAddress, mask: Value) -> Result<(), CompileError> {
+    pub(super) fn gather(&mut self, inst: Inst, lanes: &LaneAddress, mask: Value) -> Result {
         let place = self.lane_place(lanes)?;
         let mask = self.pair(mask)?;
         let result = self.gathered(place, mask);
@@ -42,7 +41,7 @@ impl Select<'_, Avx2> {
         })
     }
 
-    pub(super) fn scatter(&mut self, lanes: &LaneAddress, value: Value, mask: Value) -> Result<(), CompileError> {
+    pub(super) fn scatter(&mut self, lanes: &LaneAddress, value: Value, mask: Value) -> Result {
         let bits = self.mask_bits(mask)?;
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
         let halves = [self.pair(lanes.index)?, self.pair(value)?];

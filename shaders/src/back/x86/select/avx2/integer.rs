@@ -2,8 +2,7 @@
 
 use iced_x86::Code;
 
-use super::super::super::CompileError;
-use super::super::Select;
+use super::super::{Result, Select};
 use super::Avx2;
 use super::operand::{Pair, Source};
 use crate::ir::{Op, Type};
@@ -16,7 +15,7 @@ const SHIFT_RIGHT: Code = Code::VEX_Vpsrld_ymm_ymm_imm8;
 
 impl Select<'_, Avx2> {
     /// An operation on vectors.
-    pub(super) fn lane_op(&mut self, op: Op, args: &[Value]) -> Result<Pair, CompileError> {
+    pub(super) fn lane_op(&mut self, op: Op, args: &[Value]) -> Result<Pair> {
         self.code.floats |= op.result() == Type::F32 || op.params().contains(&Type::F32);
         if works_on_doubles(op)
             && let Some(result) = self.double_op(op, args)?
@@ -51,12 +50,12 @@ impl Select<'_, Avx2> {
         }
     }
 
-    pub(super) fn unary_lanes(&mut self, code: Code, arg: Value) -> Result<Pair, CompileError> {
+    pub(super) fn unary_lanes(&mut self, code: Code, arg: Value) -> Result<Pair> {
         let arg = self.source(arg)?;
         Ok(self.op1(code, arg))
     }
 
-    fn binary(&mut self, code: Code, commutes: bool, args: &[Value]) -> Result<Pair, CompileError> {
+    fn binary(&mut self, code: Code, commutes: bool, args: &[Value]) -> Result<Pair> {
         let (mut a, mut b) = (args[0], args[1]);
         if commutes && self.is_memory(a) {
             (a, b) = (b, a);
@@ -67,7 +66,7 @@ impl Select<'_, Avx2> {
     }
 
     /// `arg op constant`.
-    pub(super) fn with_word(&mut self, code: Code, arg: Value, bits: u32) -> Result<Pair, CompileError> {
+    pub(super) fn with_word(&mut self, code: Code, arg: Value, bits: u32) -> Result<Pair> {
         let arg = self.pair(arg)?;
         let word = self.word(bits);
         Ok(self.op2(code, arg, word))
@@ -78,7 +77,7 @@ impl Select<'_, Avx2> {
         self.op(code, &[], arg.into(), Some(amount))
     }
 
-    fn shift_lanes(&mut self, op: Op, args: &[Value]) -> Result<Pair, CompileError> {
+    fn shift_lanes(&mut self, op: Op, args: &[Value]) -> Result<Pair> {
         let (by_lane, by_imm) = match op {
             Op::Shl => (Code::VEX_Vpsllvd_ymm_ymm_ymmm256, Code::VEX_Vpslld_ymm_ymm_imm8),
             Op::LShr => (Code::VEX_Vpsrlvd_ymm_ymm_ymmm256, SHIFT_RIGHT),
@@ -97,7 +96,7 @@ impl Select<'_, Avx2> {
     }
 
     /// High halves of the 64-bit products: even and odd lanes separately, then combined.
-    fn high_products(&mut self, multiply: Code, args: &[Value]) -> Result<Pair, CompileError> {
+    fn high_products(&mut self, multiply: Code, args: &[Value]) -> Result<Pair> {
         const WIDE_SHIFT: Code = Code::VEX_Vpsrlq_ymm_ymm_imm8;
         const ODD_LANES: u8 = 0xaa;
         let (a, b) = (self.pair(args[0])?, self.pair(args[1])?);
@@ -109,7 +108,7 @@ impl Select<'_, Avx2> {
     }
 
     /// By a table of 16 entries for each nibble, then the sum of a word's bytes.
-    fn bit_count(&mut self, arg: Value) -> Result<Pair, CompileError> {
+    fn bit_count(&mut self, arg: Value) -> Result<Pair> {
         const COUNTS: [u32; 4] = [0x0201_0100, 0x0302_0201, 0x0302_0201, 0x0403_0302];
         let arg = self.pair(arg)?;
         let shifted = self.shifted(SHIFT_RIGHT, arg, 4);
@@ -127,7 +126,7 @@ impl Select<'_, Avx2> {
 
     /// The exponent of the number as a float. The bit below the highest is cleared first, so that rounding cannot reach
     /// the next power of two. Numbers with the sign bit yield more than 31, zero less than -1.
-    fn highest_bit_lanes(&mut self, arg: Value) -> Result<Pair, CompileError> {
+    fn highest_bit_lanes(&mut self, arg: Value) -> Result<Pair> {
         let arg = self.pair(arg)?;
         let below = self.shifted(SHIFT_RIGHT, arg, 1);
         let cleared = self.op2(Code::VEX_Vpandn_ymm_ymm_ymmm256, below, arg);

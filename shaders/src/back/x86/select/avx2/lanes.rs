@@ -3,15 +3,14 @@
 use iced_x86::{Code, OpKind};
 use regalloc2::VReg;
 
-use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::super::Select;
+use super::super::{Result, Select};
 use super::Avx2;
 use super::operand::Pair;
 use crate::simd::{Address, Inst, Type, Value};
 
 impl Select<'_, Avx2> {
-    pub(super) fn splat(&mut self, value: Value) -> Result<Pair, CompileError> {
+    pub(super) fn splat(&mut self, value: Value) -> Result<Pair> {
         if self.kernel.ty(value) == Type::S1 {
             let truth = self.reg(value)?;
             return Ok(self.spread_truth(truth));
@@ -33,7 +32,7 @@ impl Select<'_, Avx2> {
         [lanes, lanes]
     }
 
-    pub(super) fn extract(&mut self, inst: Inst, vector: Value, lane: Value) -> Result<(), CompileError> {
+    pub(super) fn extract(&mut self, inst: Inst, vector: Value, lane: Value) -> Result {
         let vector = self.pair(vector)?;
         let Some(lane) = self.constant(lane).map(|lane| lane as u8 & 15) else {
             let lane = self.reg(lane)?;
@@ -83,12 +82,7 @@ impl Select<'_, Avx2> {
     }
 
     /// A select by lane, or for all lanes, between vectors or between masks.
-    pub(super) fn vector_select(
-        &mut self,
-        condition: Value,
-        mut then: Value,
-        mut otherwise: Value,
-    ) -> Result<Pair, CompileError> {
+    pub(super) fn vector_select(&mut self, condition: Value, mut then: Value, mut otherwise: Value) -> Result<Pair> {
         let mask = if self.kernel.ty(condition) == Type::S1 {
             let truth = self.reg(condition)?;
             self.spread_truth(truth)
@@ -117,7 +111,7 @@ impl Select<'_, Avx2> {
     }
 
     /// Loads one word for all lanes.
-    pub(super) fn load_broadcast(&mut self, inst: Inst, address: &Address) -> Result<(), CompileError> {
+    pub(super) fn load_broadcast(&mut self, inst: Inst, address: &Address) -> Result {
         let checked = self.address(address)?;
         let lanes = self.lanes_reg();
         let build = Build::new(Code::VEX_Vbroadcastss_ymm_m32).def(lanes, View::Ymm).at(&checked.place);

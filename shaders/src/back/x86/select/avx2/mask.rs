@@ -5,7 +5,7 @@ use regalloc2::VReg;
 
 use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::super::Select;
+use super::super::{Result, Select};
 use super::Avx2;
 use super::operand::{Pair, Source};
 use crate::ir::Op;
@@ -20,7 +20,7 @@ const TEST: Code = Code::VEX_Vptest_ymm_ymmm256;
 
 impl Select<'_, Avx2> {
     /// An operation on masks.
-    pub(super) fn mask_op(&mut self, op: Op, args: &[Value]) -> Result<Pair, CompileError> {
+    pub(super) fn mask_op(&mut self, op: Op, args: &[Value]) -> Result<Pair> {
         match op {
             Op::LAnd => self.mask_and(args[0], args[1]),
             Op::LOr | Op::LXor => {
@@ -42,7 +42,7 @@ impl Select<'_, Avx2> {
     }
 
     /// The "and not" instruction complements its first operand.
-    fn mask_and(&mut self, a: Value, b: Value) -> Result<Pair, CompileError> {
+    fn mask_and(&mut self, a: Value, b: Value) -> Result<Pair> {
         let (a, b) = (self.mask(a)?, self.mask(b)?);
         Ok(match (a.complement, b.complement) {
             (false, false) => self.op2(AND, a.lanes, b.lanes),
@@ -56,7 +56,7 @@ impl Select<'_, Avx2> {
     }
 
     /// Sets the flags by whether a lane is active; of a complement, by whether not all are.
-    pub(super) fn any_lane(&mut self, mask: Value) -> Result<ConditionCode, CompileError> {
+    pub(super) fn any_lane(&mut self, mask: Value) -> Result<ConditionCode> {
         let mask = self.mask(mask)?;
         let [low, high] = mask.lanes;
         let mut both = low;
@@ -93,7 +93,7 @@ impl Select<'_, Avx2> {
     }
 
     /// The bits of a mask in a general register.
-    pub(super) fn mask_bits(&mut self, mask: Value) -> Result<VReg, CompileError> {
+    pub(super) fn mask_bits(&mut self, mask: Value) -> Result<VReg> {
         if let Some(bits) = self.constant(mask) {
             let reg = self.general();
             self.set(reg, bits & u64::from(ALL));

@@ -26,14 +26,14 @@ use iced_x86::{Code, ConditionCode};
 use regalloc2::{RegClass, VReg};
 
 use self::operand::Pair;
+use super::super::Isa;
 use super::super::atomic::Atomic;
 use super::super::pool::{Constant, Pool};
 use super::super::vcode::{Build, Expand, Place, View};
-use super::super::{CompileError, Isa};
 use super::double::{Double, Doubles};
 use super::gather_elements::LaneWords;
 use super::row::RowPlace;
-use super::{Select, VectorIsa};
+use super::{Result, Select, VectorIsa};
 use crate::ir::{AtomicOp, Op};
 use crate::simd::{Address, Elements, Inst, InstData, Kernel, LaneAddress, Row, Type, Value, ValueDef};
 
@@ -55,7 +55,7 @@ impl VectorIsa for Avx2 {
         false
     }
 
-    fn registers(select: &mut Select<'_, Self>, value: Value) -> Result<Pair, CompileError> {
+    fn registers(select: &mut Select<'_, Self>, value: Value) -> Result<Pair> {
         select.pair(value)
     }
 
@@ -66,41 +66,37 @@ impl VectorIsa for Avx2 {
         pair
     }
 
-    fn any(select: &mut Select<'_, Self>, mask: Value) -> Result<ConditionCode, CompileError> {
+    fn any(select: &mut Select<'_, Self>, mask: Value) -> Result<ConditionCode> {
         select.any_lane(mask)
     }
 
-    fn mask_bits(select: &mut Select<'_, Self>, mask: Value) -> Result<VReg, CompileError> {
+    fn mask_bits(select: &mut Select<'_, Self>, mask: Value) -> Result<VReg> {
         select.mask_bits(mask)
     }
 
-    fn doubles(select: &mut Select<'_, Self>, double: Double, args: &[Value]) -> Result<Doubles, CompileError> {
+    fn doubles(select: &mut Select<'_, Self>, double: Double, args: &[Value]) -> Result<Doubles> {
         select.compute_doubles(double, args)
     }
 
-    fn mask_op(select: &mut Select<'_, Self>, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
+    fn mask_op(select: &mut Select<'_, Self>, inst: Inst, op: Op, args: &[Value]) -> Result {
         let result = select.mask_op(op, args)?;
         select.bind(inst, result);
         Ok(())
     }
 
-    fn lane_op(select: &mut Select<'_, Self>, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
+    fn lane_op(select: &mut Select<'_, Self>, inst: Inst, op: Op, args: &[Value]) -> Result {
         let result = select.lane_op(op, args)?;
         select.bind(inst, result);
         Ok(())
     }
 
-    fn select(
-        select: &mut Select<'_, Self>,
-        inst: Inst,
-        [condition, then, otherwise]: [Value; 3],
-    ) -> Result<(), CompileError> {
+    fn select(select: &mut Select<'_, Self>, inst: Inst, [condition, then, otherwise]: [Value; 3]) -> Result {
         let result = select.vector_select(condition, then, otherwise)?;
         select.bind(inst, result);
         Ok(())
     }
 
-    fn interleave_words(select: &mut Select<'_, Self>, low: Value, high: Value) -> Result<Doubles, CompileError> {
+    fn interleave_words(select: &mut Select<'_, Self>, low: Value, high: Value) -> Result<Doubles> {
         select.interleave_words(low, high)
     }
 
@@ -109,69 +105,49 @@ impl VectorIsa for Avx2 {
         select.op2(Code::VEX_Vpxor_ymm_ymm_ymmm256, words, constant)
     }
 
-    fn splat(select: &mut Select<'_, Self>, inst: Inst, value: Value) -> Result<(), CompileError> {
+    fn splat(select: &mut Select<'_, Self>, inst: Inst, value: Value) -> Result {
         let result = select.splat(value)?;
         select.bind(inst, result);
         Ok(())
     }
 
-    fn extract(select: &mut Select<'_, Self>, inst: Inst, vector: Value, lane: Value) -> Result<(), CompileError> {
+    fn extract(select: &mut Select<'_, Self>, inst: Inst, vector: Value, lane: Value) -> Result {
         select.extract(inst, vector, lane)
     }
 
-    fn pick(
-        select: &mut Select<'_, Self>,
-        inst: Inst,
-        [first, second]: [Value; 2],
-        words: &[u8; 16],
-    ) -> Result<(), CompileError> {
+    fn pick(select: &mut Select<'_, Self>, inst: Inst, [first, second]: [Value; 2], words: &[u8; 16]) -> Result {
         let result = select.pick(first, second, words)?;
         select.bind(inst, result);
         Ok(())
     }
 
-    fn permute(select: &mut Select<'_, Self>, inst: Inst, vector: Value, lanes: Value) -> Result<(), CompileError> {
+    fn permute(select: &mut Select<'_, Self>, inst: Inst, vector: Value, lanes: Value) -> Result {
         let result = select.permute(vector, lanes)?;
         select.bind(inst, result);
         Ok(())
     }
 
-    fn load_broadcast(select: &mut Select<'_, Self>, inst: Inst, address: &Address) -> Result<(), CompileError> {
+    fn load_broadcast(select: &mut Select<'_, Self>, inst: Inst, address: &Address) -> Result {
         select.load_broadcast(inst, address)
     }
 
-    fn store_uniform(
-        select: &mut Select<'_, Self>,
-        address: &Address,
-        value: Value,
-        mask: Value,
-    ) -> Result<(), CompileError> {
+    fn store_uniform(select: &mut Select<'_, Self>, address: &Address, value: Value, mask: Value) -> Result {
         select.store_uniform(address, value, mask)
     }
 
-    fn gather(select: &mut Select<'_, Self>, inst: Inst, lanes: &LaneAddress, mask: Value) -> Result<(), CompileError> {
+    fn gather(select: &mut Select<'_, Self>, inst: Inst, lanes: &LaneAddress, mask: Value) -> Result {
         select.gather(inst, lanes, mask)
     }
 
-    fn scatter(
-        select: &mut Select<'_, Self>,
-        lanes: &LaneAddress,
-        value: Value,
-        mask: Value,
-    ) -> Result<(), CompileError> {
+    fn scatter(select: &mut Select<'_, Self>, lanes: &LaneAddress, value: Value, mask: Value) -> Result {
         select.scatter(lanes, value, mask)
     }
 
-    fn load_elements(select: &mut Select<'_, Self>, inst: Inst, elements: &Elements) -> Result<(), CompileError> {
+    fn load_elements(select: &mut Select<'_, Self>, inst: Inst, elements: &Elements) -> Result {
         select.load_elements(inst, elements)
     }
 
-    fn store_elements(
-        select: &mut Select<'_, Self>,
-        elements: &Elements,
-        values: &[Value],
-        mask: Value,
-    ) -> Result<(), CompileError> {
+    fn store_elements(select: &mut Select<'_, Self>, elements: &Elements, values: &[Value], mask: Value) -> Result {
         select.store_elements(elements, values, mask)
     }
 
@@ -210,7 +186,7 @@ impl VectorIsa for Avx2 {
         select.bind(inst, mask);
     }
 
-    fn store_mask(select: &mut Select<'_, Self>, place: &Place, mask: Value) -> Result<(), CompileError> {
+    fn store_mask(select: &mut Select<'_, Self>, place: &Place, mask: Value) -> Result {
         let bits = select.mask_bits(mask)?;
         Build::new(Code::Mov_rm32_r32).at(place).reads(bits, View::Dword).push(&mut select.code);
         Ok(())
@@ -227,7 +203,7 @@ impl VectorIsa for Avx2 {
         atomic::reduction(op)
     }
 
-    fn reduce(select: &mut Select<'_, Self>, op: AtomicOp, value: Value, mask: Value) -> Result<VReg, CompileError> {
+    fn reduce(select: &mut Select<'_, Self>, op: AtomicOp, value: Value, mask: Value) -> Result<VReg> {
         select.reduce(op, value, mask)
     }
 
@@ -243,7 +219,7 @@ impl VectorIsa for Avx2 {
         _: Value,
         bits: VReg,
         word: VReg,
-    ) -> Result<(), CompileError> {
+    ) -> Result {
         select.once(atomic, lanes, word, bits)?;
         Ok(())
     }
@@ -256,7 +232,7 @@ impl VectorIsa for Avx2 {
         _: Value,
         value: Option<Value>,
         mask: Value,
-    ) -> Result<bool, CompileError> {
+    ) -> Result<bool> {
         select.scan(inst, atomic, lanes, value, mask)
     }
 
@@ -267,7 +243,7 @@ impl VectorIsa for Avx2 {
         value: Pair,
         mask: Value,
         operation: Option<Code>,
-    ) -> Result<(), CompileError> {
+    ) -> Result {
         select.update_row(old, place, value, mask, operation)
     }
 }
@@ -285,7 +261,7 @@ impl Select<'_, Avx2> {
     }
 
     /// The registers of a vector or mask; emits it first if it is deferred.
-    pub(super) fn pair(&mut self, value: Value) -> Result<Pair, CompileError> {
+    pub(super) fn pair(&mut self, value: Value) -> Result<Pair> {
         let value = self.uses.canonical(value);
         if self.regs[value].is_none()
             && let ValueDef::Result { inst, .. } = self.kernel.values[value]

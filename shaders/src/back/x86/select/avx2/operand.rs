@@ -3,10 +3,9 @@
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::super::super::CompileError;
 use super::super::super::pool::Constant;
 use super::super::super::vcode::{Base, Build, Memory, View};
-use super::super::Select;
+use super::super::{Result, Select};
 use super::Avx2;
 use crate::simd::{InstData, Value};
 
@@ -55,7 +54,7 @@ fn halves(same: bool) -> usize {
 
 impl Select<'_, Avx2> {
     /// A value as the last operand of an instruction.
-    pub(super) fn source(&mut self, value: Value) -> Result<Source, CompileError> {
+    pub(super) fn source(&mut self, value: Value) -> Result<Source> {
         if let Some(bits) = self.constant(value) {
             return Ok(self.word(bits as u32));
         }

@@ -3,18 +3,17 @@
 use iced_x86::{Code, ConditionCode, Instruction};
 use regalloc2::Operand;
 
-use super::super::super::CompileError;
 use super::super::super::encode::{Assembler, Regs};
 use super::super::super::vcode::{Build, Expand, Kind, View};
-use super::super::Select;
 use super::super::atomic::Slots;
 use super::super::uniform::UniformPlace;
+use super::super::{Result, Select};
 use super::Avx2;
 use crate::simd::{Address, Type, Value};
 
 impl Select<'_, Avx2> {
     /// Stores the word of the last active lane, if there is one and the address is in bounds.
-    pub(super) fn store_uniform(&mut self, address: &Address, value: Value, mask: Value) -> Result<(), CompileError> {
+    pub(super) fn store_uniform(&mut self, address: &Address, value: Value, mask: Value) -> Result {
         let bits = if self.is_all(mask) { None } else { Some(self.mask_bits(mask)?) };
         let word = if self.kernel.ty(value) == Type::S32 {
             self.reg(value)?

@@ -3,9 +3,8 @@
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::super::super::CompileError;
 use super::super::super::vcode::{Build, Place, View};
-use super::super::Select;
+use super::super::{Result, Select};
 use super::Avx512;
 use crate::simd::{Inst, Value};
 
@@ -17,7 +16,7 @@ impl Select<'_, Avx512> {
         value: VReg,
         mask: Value,
         operation: Option<Code>,
-    ) -> Result<(), CompileError> {
+    ) -> Result {
         let mask = self.lanes(mask)?;
         let old = match inst {
             Some(inst) => self.define(inst),

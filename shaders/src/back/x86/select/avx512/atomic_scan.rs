@@ -4,11 +4,10 @@
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::super::{Select, VectorIsa};
+use super::super::{Result, Select, VectorIsa};
 use super::Avx512;
 use super::operand::Source;
 use super::row::IOTA;
-use crate::back::x86::CompileError;
 use crate::back::x86::atomic::Atomic;
 use crate::back::x86::vcode::{Build, View};
 use crate::ir::AtomicOp;
@@ -27,7 +26,7 @@ impl Select<'_, Avx512> {
         index: Value,
         value: Option<Value>,
         mask: Value,
-    ) -> Result<bool, CompileError> {
+    ) -> Result<bool> {
         if !matches!(atomic.op, AtomicOp::Add | AtomicOp::Sub | AtomicOp::Load) {
             return Ok(false);
         }
@@ -74,7 +73,7 @@ impl Select<'_, Avx512> {
     }
 
     /// The exclusive prefix sums of the lanes' values, and the sum of all.
-    fn exclusive_scan(&mut self, value: Value, on: VReg) -> Result<(VReg, VReg), CompileError> {
+    fn exclusive_scan(&mut self, value: Value, on: VReg) -> Result<(VReg, VReg)> {
         let value = self.lanes(value)?;
         let (kept, none) = (self.lanes_reg(), self.lanes_reg());
         let build = Build::new(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512).def(kept, View::Zmm).reads(value, View::Zmm);

@@ -3,9 +3,8 @@
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::super::Select;
+use super::super::{Result, Select};
 use super::Avx512;
 use super::operand::Source;
 use crate::ir::Op;
@@ -74,12 +73,7 @@ impl Select<'_, Avx512> {
     }
 
     /// Emits a comparison, under the mask `among` if there is one.
-    pub(super) fn compare_lanes(
-        &mut self,
-        inst: Inst,
-        comparison: Comparison,
-        among: Option<VReg>,
-    ) -> Result<(), CompileError> {
+    pub(super) fn compare_lanes(&mut self, inst: Inst, comparison: Comparison, among: Option<VReg>) -> Result {
         let [a, b] = comparison.args;
         let comparison = if self.is_memory(a) && !self.is_memory(b) { comparison.exchanged() } else { comparison };
         let Comparison { code, predicate, args: [a, b] } = comparison;

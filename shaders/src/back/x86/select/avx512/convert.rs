@@ -4,7 +4,7 @@ use iced_x86::Code;
 
 use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::super::Select;
+use super::super::{Result, Select};
 use super::Avx512;
 use super::operand::Source;
 use crate::ir::Op;
@@ -15,7 +15,7 @@ const NEAREST: Code = Code::EVEX_Vcvtps2dq_zmm_k1z_zmmm512b32_er;
 const COMPARE: Code = Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae;
 
 impl Select<'_, Avx512> {
-    pub(super) fn conversion(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
+    pub(super) fn conversion(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result {
         match op {
             Op::SIntToFloat => self.unary_lanes(inst, Code::EVEX_Vcvtdq2ps_zmm_k1z_zmmm512b32_er, args[0]),
             Op::UIntToFloat => self.unary_lanes(inst, Code::EVEX_Vcvtudq2ps_zmm_k1z_zmmm512b32_er, args[0]),
@@ -31,7 +31,7 @@ impl Select<'_, Avx512> {
     }
 
     /// Out of range the instruction yields `i32::MIN`: correct below the range, replaced above it, zeroed for NaN.
-    fn float_to_signed(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+    fn float_to_signed(&mut self, inst: Inst, arg: Value) -> Result {
         const ORDERED: u8 = 7;
         const NOT_LESS: u8 = 0x1d;
         let arg = self.lanes(arg)?;
@@ -51,7 +51,7 @@ impl Select<'_, Avx512> {
     }
 
     /// With embedded rounding, which excludes a memory operand.
-    fn floor_to_signed(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+    fn floor_to_signed(&mut self, inst: Inst, arg: Value) -> Result {
         let arg = self.lanes(arg)?;
         let result = self.define(inst);
         Build::new(NEAREST).def(result, View::Zmm).reads(arg, View::Zmm).rounds_down().push(&mut self.code);
@@ -60,7 +60,7 @@ impl Select<'_, Avx512> {
 
     /// Out of range the instruction yields `u32::MAX`: correct above the range. Numbers that are not positive become 0
     /// first.
-    fn float_to_unsigned(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+    fn float_to_unsigned(&mut self, inst: Inst, arg: Value) -> Result {
         const GREATER: u8 = 0x1e;
         let arg = self.lanes(arg)?;
         let positive = self.mask_reg();
@@ -72,7 +72,7 @@ impl Select<'_, Avx512> {
         Ok(())
     }
 
-    fn float_to_half(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+    fn float_to_half(&mut self, inst: Inst, arg: Value) -> Result {
         const NEAREST: u8 = 0;
         let arg = self.lanes(arg)?;
         let halves = self.lanes_reg();
@@ -84,7 +84,7 @@ impl Select<'_, Avx512> {
         Ok(())
     }
 
-    fn half_to_float(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+    fn half_to_float(&mut self, inst: Inst, arg: Value) -> Result {
         let arg = self.lanes(arg)?;
         let halves = self.lanes_reg();
         let build = Build::new(Code::EVEX_Vpmovdw_ymmm256_k1z_zmm).def(halves, View::Ymm);

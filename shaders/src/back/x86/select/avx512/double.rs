@@ -3,10 +3,9 @@
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::super::Select;
 use super::super::double::{Double, Doubles, NAN, predicate, word_of};
+use super::super::{Result, Select};
 use super::Avx512;
 use crate::ir::Op;
 use crate::simd::{Inst, Value};
@@ -20,7 +19,7 @@ const COMPARE: Code = Code::EVEX_Vcmppd_kr_k1_zmm_zmmm512b64_imm8_sae;
 
 impl Select<'_, Avx512> {
     /// An operation on doubles; returns `false` for any other.
-    pub(super) fn double_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<bool, CompileError> {
+    pub(super) fn double_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<bool> {
         if let Some((double, high)) = word_of(op) {
             let doubles = self.doubles(double, args)?;
             let result = self.define(inst);
@@ -39,7 +38,7 @@ impl Select<'_, Avx512> {
     }
 
     /// The results of an operation, with canonical NaNs.
-    pub(super) fn compute_doubles(&mut self, double: Double, args: &[Value]) -> Result<Doubles, CompileError> {
+    pub(super) fn compute_doubles(&mut self, double: Double, args: &[Value]) -> Result<Doubles> {
         let doubles: Doubles = match double {
             Double::FromFloat => self.floats_to_doubles(args[0])?,
             Double::Sqrt => self.each_double(Code::EVEX_Vsqrtpd_zmm_k1z_zmmm512b64_er, args, None)?,
@@ -55,7 +54,7 @@ impl Select<'_, Avx512> {
     }
 
     /// The doubles of low and high words.
-    pub(super) fn interleave_words(&mut self, low: Value, high: Value) -> Result<Doubles, CompileError> {
+    pub(super) fn interleave_words(&mut self, low: Value, high: Value) -> Result<Doubles> {
         let [lows, highs] = [self.lanes(low)?, self.lanes(high)?];
         let codes = [Code::EVEX_Vpunpckldq_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpunpckhdq_zmm_k1z_zmm_zmmm512b32];
         let each = codes.into_iter().map(|code| {
@@ -66,7 +65,7 @@ impl Select<'_, Avx512> {
         Ok(each.collect())
     }
 
-    fn both_doubles(&mut self, code: Code, args: &[Value]) -> Result<Doubles, CompileError> {
+    fn both_doubles(&mut self, code: Code, args: &[Value]) -> Result<Doubles> {
         let (a, b) = (self.joined(args[0], args[1])?, self.joined(args[2], args[3])?);
         let each = a.into_iter().zip(b).map(|(a, b)| {
             let result = self.lanes_reg();
@@ -76,7 +75,7 @@ impl Select<'_, Avx512> {
         Ok(each.collect())
     }
 
-    fn each_double(&mut self, code: Code, args: &[Value], mode: Option<u8>) -> Result<Doubles, CompileError> {
+    fn each_double(&mut self, code: Code, args: &[Value], mode: Option<u8>) -> Result<Doubles> {
         let a = self.joined(args[0], args[1])?;
         let each = a.into_iter().map(|a| {
             let result = self.lanes_reg();
@@ -108,7 +107,7 @@ impl Select<'_, Avx512> {
         result
     }
 
-    fn floats_to_doubles(&mut self, arg: Value) -> Result<Doubles, CompileError> {
+    fn floats_to_doubles(&mut self, arg: Value) -> Result<Doubles> {
         let arg = self.lanes(arg)?;
         let low = self.permuted(ORDER, arg);
         let high = self.lanes_reg();
@@ -123,7 +122,7 @@ impl Select<'_, Avx512> {
         Ok(each.collect())
     }
 
-    fn doubles_to_floats(&mut self, inst: Inst, args: &[Value]) -> Result<(), CompileError> {
+    fn doubles_to_floats(&mut self, inst: Inst, args: &[Value]) -> Result {
         let doubles = self.joined(args[0], args[1])?;
         let halves: Doubles = doubles
             .into_iter()
@@ -144,7 +143,7 @@ impl Select<'_, Avx512> {
     }
 
     /// Masks of eight lanes become vectors of ones, whose low words are moved into order.
-    fn compare_doubles(&mut self, inst: Inst, predicate: u8, args: &[Value]) -> Result<(), CompileError> {
+    fn compare_doubles(&mut self, inst: Inst, predicate: u8, args: &[Value]) -> Result {
         let (a, b) = (self.joined(args[0], args[1])?, self.joined(args[2], args[3])?);
         let lanes: Doubles = a
             .into_iter()
@@ -168,7 +167,7 @@ impl Select<'_, Avx512> {
     }
 
     /// Rounds floats to half precision; the result is floats.
-    pub(super) fn round_half(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+    pub(super) fn round_half(&mut self, inst: Inst, arg: Value) -> Result {
         const NEAREST: u8 = 0;
         let arg = self.lanes(arg)?;
         let halves = self.lanes_reg();

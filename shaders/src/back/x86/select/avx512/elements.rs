@@ -8,12 +8,12 @@ use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use regalloc2::{Operand, RegClass, VReg};
 use smallvec::SmallVec;
 
+use super::super::super::Isa;
 use super::super::super::encode::{Assembler, Regs};
 use super::super::super::pool::Constant;
 use super::super::super::vcode::{Expand, Kind};
-use super::super::super::{CompileError, Isa};
-use super::super::Select;
 use super::super::elements::{Origin, Origins, Site, Slots, Words};
+use super::super::{Result, Select};
 use super::Avx512;
 use crate::ir::Width;
 use crate::simd::{Elements, Inst, LANES, Value};
@@ -30,7 +30,7 @@ const LOW_HALVES: i32 = 0x44;
 const HIGH_HALVES: i32 = 0xee;
 
 impl Select<'_, Avx512> {
-    pub(super) fn load_elements(&mut self, inst: Inst, elements: &Elements) -> Result<(), CompileError> {
+    pub(super) fn load_elements(&mut self, inst: Inst, elements: &Elements) -> Result {
         let count = elements.limits.len();
         let results: SmallVec<[VReg; 4]> = (0..count).map(|number| self.define_nth(inst, number)).collect();
         if elements.width != Width::Word {
@@ -47,12 +47,7 @@ impl Select<'_, Avx512> {
         Ok(())
     }
 
-    pub(super) fn store_elements(
-        &mut self,
-        elements: &Elements,
-        values: &[Value],
-        mask: Value,
-    ) -> Result<(), CompileError> {
+    pub(super) fn store_elements(&mut self, elements: &Elements, values: &[Value], mask: Value) -> Result {
         let words = elements.stride() as usize / 4;
         let mut stored: SmallVec<[VReg; 4]> = SmallVec::new();
         for &value in values {

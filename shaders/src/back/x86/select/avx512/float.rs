@@ -2,9 +2,8 @@
 
 use iced_x86::Code;
 
-use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::super::Select;
+use super::super::{Result, Select};
 use super::Avx512;
 use super::operand::Source;
 use crate::ir::Op;
@@ -16,7 +15,7 @@ const SIGN: u32 = 0x8000_0000;
 
 impl Select<'_, Avx512> {
     /// Operations on floats that are neither a single instruction nor a comparison.
-    pub(super) fn float_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
+    pub(super) fn float_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result {
         match op {
             Op::Fma => self.fma(inst, args),
             Op::FNeg => self.with_constant(inst, Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, args[0], SIGN),
@@ -52,7 +51,7 @@ impl Select<'_, Avx512> {
         }
     }
 
-    fn round(&mut self, inst: Inst, mode: u8, arg: Value) -> Result<(), CompileError> {
+    fn round(&mut self, inst: Inst, mode: u8, arg: Value) -> Result {
         let arg = self.source(arg)?;
         let result = self.define(inst);
         let build = Build::new(Code::EVEX_Vrndscaleps_zmm_k1z_zmmm512b32_imm8_sae).def(result, View::Zmm);
@@ -62,7 +61,7 @@ impl Select<'_, Avx512> {
 
     /// One factor or the addend may be in memory; the result reuses the register of another operand, of one whose last
     /// use this is if there is one. Signs of operands are part of the opcode.
-    fn fma(&mut self, inst: Inst, args: &[Value]) -> Result<(), CompileError> {
+    fn fma(&mut self, inst: Inst, args: &[Value]) -> Result {
         let [mut a, mut b, c] = [args[0], args[1], args[2]].map(|arg| self.without_sign(arg));
         let signs = [a.1 != b.1, c.1];
         if self.is_memory(a.0) && !self.is_memory(b.0) {
@@ -94,7 +93,7 @@ impl Select<'_, Avx512> {
     ///
     /// The instruction yields its last operand unless the other is strictly beyond it. With exchanged operands that is
     /// correct unless the first is NaN; without exchange it is correct unless the second is NaN or both are zeros.
-    fn number_min(&mut self, inst: Inst, code: Code, args: &[Value]) -> Result<(), CompileError> {
+    fn number_min(&mut self, inst: Inst, code: Code, args: &[Value]) -> Result {
         let number = |value| self.constant(value).map(|bits| f32::from_bits(bits as u32)).filter(|x| !x.is_nan());
         let (first, second) = (number(args[0]), number(args[1]));
         if second.is_some_and(|second| second != 0.0) {
@@ -124,7 +123,7 @@ impl Select<'_, Avx512> {
 
     /// The hardware estimate `y` of 14 bits and one Newton step, `y + ½y(1 − (a·y)·y)`; within 2 ULP. The term that the
     /// step adds is NaN for 0 and infinity, for which the estimate is exact: the minimum instruction replaces the NaN.
-    fn inverse_sqrt(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+    fn inverse_sqrt(&mut self, inst: Inst, arg: Value) -> Result {
         const MUL: Code = Code::EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er;
         const FNMADD: Code = Code::EVEX_Vfnmadd213ps_zmm_k1z_zmm_zmmm512b32_er;
         // Greater than any error of the estimate.

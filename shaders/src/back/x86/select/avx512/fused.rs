@@ -2,9 +2,8 @@
 
 use iced_x86::Code;
 
-use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::super::Select;
+use super::super::{Result, Select};
 use super::Avx512;
 use super::operand::Source;
 use crate::ir::Op;
@@ -15,7 +14,7 @@ const TABLES: [u8; 3] = [0xf0, 0xcc, 0xaa];
 
 impl Select<'_, Avx512> {
     /// Emits the operation merged with a deferred one, if there is an instruction for both.
-    pub(super) fn fused(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<bool, CompileError> {
+    pub(super) fn fused(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<bool> {
         if op == Op::Or && self.rotation(inst, args)? {
             return Ok(true);
         }
@@ -40,7 +39,7 @@ impl Select<'_, Avx512> {
     }
 
     /// Whole bytes out of each word, shifted right by whole bytes.
-    fn bytes(&mut self, inst: Inst, args: &[Value]) -> Result<bool, CompileError> {
+    fn bytes(&mut self, inst: Inst, args: &[Value]) -> Result<bool> {
         for (word, mask) in [(args[0], args[1]), (args[1], args[0])] {
             let Some(mask) = self.constant(mask) else { continue };
             let Some((deferred, InstData::Pure { op: Op::LShr, args })) = self.deferred_def(word) else { continue };
@@ -69,7 +68,7 @@ impl Select<'_, Avx512> {
     }
 
     /// A rotation is two shifts of one value.
-    fn rotation(&mut self, inst: Inst, args: &[Value]) -> Result<bool, CompileError> {
+    fn rotation(&mut self, inst: Inst, args: &[Value]) -> Result<bool> {
         for (left, right) in [(args[0], args[1]), (args[1], args[0])] {
             let Some((shl, InstData::Pure { op: Op::Shl, args: left })) = self.deferred_def(left) else { continue };
             let Some((lshr, InstData::Pure { op: Op::LShr, args: right })) = self.deferred_def(right) else { continue };

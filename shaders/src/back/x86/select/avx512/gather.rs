@@ -3,15 +3,14 @@
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use regalloc2::Operand;
 
-use super::super::super::CompileError;
 use super::super::super::encode::{Assembler, Regs};
 use super::super::super::vcode::{Expand, Kind};
-use super::super::Select;
+use super::super::{Result, Select};
 use super::Avx512;
 use crate::simd::{Inst, LaneAddress, Value};
 
 impl Select<'_, Avx512> {
-    pub(super) fn gather(&mut self, inst: Inst, lanes: &LaneAddress, mask: Value) -> Result<(), CompileError> {
+    pub(super) fn gather(&mut self, inst: Inst, lanes: &LaneAddress, mask: Value) -> Result {
         let place = self.lane_place(lanes)?;
         // The instruction clears the mask; the allocator copies one that is used later.
         let mask = self.lanes(mask)?;
@@ -32,7 +31,7 @@ impl Select<'_, Avx512> {
         Ok(())
     }
 
-    pub(super) fn scatter(&mut self, lanes: &LaneAddress, value: Value, mask: Value) -> Result<(), CompileError> {
+    pub(super) fn scatter(&mut self, lanes: &LaneAddress, value: Value, mask: Value) -> Result {
         let value = self.lanes(value)?;
         let place = self.lane_place(lanes)?;
         // The instruction clears the mask; the allocator copies one that is used later.

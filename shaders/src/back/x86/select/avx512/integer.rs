@@ -3,9 +3,8 @@
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::super::Select;
+use super::super::{Result, Select};
 use super::Avx512;
 use super::compare::Comparison;
 use super::operand::Source;
@@ -15,7 +14,7 @@ use crate::simd::{Inst, InstData, Value};
 
 impl Select<'_, Avx512> {
     /// An operation on vectors.
-    pub(super) fn lane_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
+    pub(super) fn lane_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result {
         self.code.floats |= op.result() == Type::F32 || op.params().contains(&Type::F32);
         if self.double_op(inst, op, args)? {
             return Ok(());
@@ -59,14 +58,14 @@ impl Select<'_, Avx512> {
         Build::new(code).def(result, View::Zmm).reads(a, View::Zmm).reads(b, View::Zmm).push(&mut self.code);
     }
 
-    pub(super) fn unary_lanes(&mut self, inst: Inst, code: Code, arg: Value) -> Result<(), CompileError> {
+    pub(super) fn unary_lanes(&mut self, inst: Inst, code: Code, arg: Value) -> Result {
         let arg = self.source(arg)?;
         let result = self.define(inst);
         self.push_with(Build::new(code).def(result, View::Zmm), arg, None);
         Ok(())
     }
 
-    fn binary(&mut self, inst: Inst, code: Code, commutes: bool, args: &[Value]) -> Result<(), CompileError> {
+    fn binary(&mut self, inst: Inst, code: Code, commutes: bool, args: &[Value]) -> Result {
         let (mut a, mut b) = (args[0], args[1]);
         if commutes && self.is_memory(a) && !self.is_memory(b) {
             (a, b) = (b, a);
@@ -84,7 +83,7 @@ impl Select<'_, Avx512> {
     }
 
     /// `constant op arg`.
-    fn constant_with(&mut self, inst: Inst, code: Code, constant: u32, arg: Value) -> Result<(), CompileError> {
+    fn constant_with(&mut self, inst: Inst, code: Code, constant: u32, arg: Value) -> Result {
         let first = self.lanes_reg();
         self.set_lanes(first, constant);
         let arg = self.source(arg)?;
@@ -94,7 +93,7 @@ impl Select<'_, Avx512> {
     }
 
     /// `arg op constant`.
-    pub(super) fn with_constant(&mut self, inst: Inst, code: Code, arg: Value, bits: u32) -> Result<(), CompileError> {
+    pub(super) fn with_constant(&mut self, inst: Inst, code: Code, arg: Value, bits: u32) -> Result {
         let arg = self.lanes(arg)?;
         let result = self.define(inst);
         let build = Build::new(code).def(result, View::Zmm).reads(arg, View::Zmm);
@@ -102,7 +101,7 @@ impl Select<'_, Avx512> {
         Ok(())
     }
 
-    fn shift_lanes(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
+    fn shift_lanes(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result {
         let (by_lane, by_imm) = match op {
             Op::Shl => (Code::EVEX_Vpsllvd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpslld_zmm_k1z_zmmm512b32_imm8),
             Op::LShr => (Code::EVEX_Vpsrlvd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpsrld_zmm_k1z_zmmm512b32_imm8),
@@ -129,7 +128,7 @@ impl Select<'_, Avx512> {
     }
 
     /// High halves of the 64-bit products: even and odd lanes separately, then combined.
-    fn high_products(&mut self, inst: Inst, multiply: Code, args: &[Value]) -> Result<(), CompileError> {
+    fn high_products(&mut self, inst: Inst, multiply: Code, args: &[Value]) -> Result {
         let [a, b] = self.both(args)?;
         let [odd_a, odd_b, even, odd, order] = std::array::from_fn(|_| self.lanes_reg());
         for (from, to) in [(a, odd_a), (b, odd_b)] {
@@ -147,7 +146,7 @@ impl Select<'_, Avx512> {
     }
 
     /// By a table of 16 entries for each nibble, then the sum of a word's bytes.
-    fn bit_count(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+    fn bit_count(&mut self, inst: Inst, arg: Value) -> Result {
         const COUNTS: [u32; 4] = [0x0201_0100, 0x0302_0201, 0x0302_0201, 0x0403_0302];
         let arg = self.lanes(arg)?;
         let [table, low, shifted, high, low_counts, high_counts, counts, ones, pairs] =

@@ -2,15 +2,14 @@
 
 use iced_x86::Code;
 
-use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::super::Select;
+use super::super::{Result, Select};
 use super::Avx512;
 use crate::ir::Op;
 use crate::simd::{Inst, InstData, Type, Value};
 
 impl Select<'_, Avx512> {
-    pub(super) fn splat(&mut self, inst: Inst, value: Value) -> Result<(), CompileError> {
+    pub(super) fn splat(&mut self, inst: Inst, value: Value) -> Result {
         if self.kernel.ty(value) == Type::S1 {
             let spread = self.spread(value)?;
             let result = self.define(inst);
@@ -31,7 +30,7 @@ impl Select<'_, Avx512> {
         Ok(())
     }
 
-    pub(super) fn extract(&mut self, inst: Inst, vector: Value, lane: Value) -> Result<(), CompileError> {
+    pub(super) fn extract(&mut self, inst: Inst, vector: Value, lane: Value) -> Result {
         let vector = self.lanes(vector)?;
         let Some(lane) = self.constant(lane).map(|lane| lane as u8 & 15) else {
             let lane = self.reg(lane)?;
@@ -65,13 +64,7 @@ impl Select<'_, Avx512> {
     }
 
     /// A select by lane, or for all lanes, between vectors or between masks.
-    pub(super) fn vector_select(
-        &mut self,
-        inst: Inst,
-        condition: Value,
-        then: Value,
-        otherwise: Value,
-    ) -> Result<(), CompileError> {
+    pub(super) fn vector_select(&mut self, inst: Inst, condition: Value, then: Value, otherwise: Value) -> Result {
         let vector = self.kernel.ty(then) == Type::V32;
         if vector && self.strict_min(inst, condition, then, otherwise)? {
             return Ok(());
@@ -119,13 +112,7 @@ impl Select<'_, Avx512> {
     }
 
     /// `a < b ? a : b` of floats is the minimum instruction, `a < b ? b : a` the maximum.
-    fn strict_min(
-        &mut self,
-        inst: Inst,
-        condition: Value,
-        then: Value,
-        otherwise: Value,
-    ) -> Result<bool, CompileError> {
+    fn strict_min(&mut self, inst: Inst, condition: Value, then: Value, otherwise: Value) -> Result<bool> {
         let Some((deferred, InstData::Pure { op: Op::FOrdLt, args })) = self.deferred_def(condition) else {
             return Ok(false);
         };
@@ -149,13 +136,7 @@ impl Select<'_, Avx512> {
         Ok(true)
     }
 
-    fn mask_select(
-        &mut self,
-        inst: Inst,
-        mask: regalloc2::VReg,
-        then: Value,
-        otherwise: Value,
-    ) -> Result<(), CompileError> {
+    fn mask_select(&mut self, inst: Inst, mask: regalloc2::VReg, then: Value, otherwise: Value) -> Result {
         let [then, otherwise] = self.both(&[then, otherwise])?;
         let [on, off] = [self.mask_reg(), self.mask_reg()];
         self.masks3(Code::VEX_Kandw_kr_kr_kr, on, mask, then);
@@ -166,7 +147,7 @@ impl Select<'_, Avx512> {
     }
 
     /// Loads one word for all lanes.
-    pub(super) fn load_broadcast(&mut self, inst: Inst, address: &crate::simd::Address) -> Result<(), CompileError> {
+    pub(super) fn load_broadcast(&mut self, inst: Inst, address: &crate::simd::Address) -> Result {
         let checked = self.address(address)?;
         let result = self.define(inst);
         let build = Build::new(Code::EVEX_Vbroadcastss_zmm_k1z_xmmm32).def(result, View::Zmm).at(&checked.place);

@@ -6,7 +6,7 @@ use regalloc2::{RegClass, VReg};
 use super::super::super::CompileError;
 use super::super::super::encode::conditional;
 use super::super::super::vcode::{Build, Memory, View};
-use super::super::Select;
+use super::super::{Result, Select};
 use super::Avx512;
 use crate::ir::Op;
 use crate::simd::{Inst, InstData, Value, WideOp};
@@ -20,7 +20,7 @@ impl Select<'_, Avx512> {
     }
 
     /// An operation on masks.
-    pub(super) fn mask_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
+    pub(super) fn mask_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result {
         match op {
             Op::LAnd => self.mask_and(inst, args[0], args[1]),
             Op::LOr => self.mask_binary(inst, Code::VEX_Korw_kr_kr_kr, args),
@@ -47,7 +47,7 @@ impl Select<'_, Avx512> {
         }
     }
 
-    fn mask_binary(&mut self, inst: Inst, code: Code, args: &[Value]) -> Result<(), CompileError> {
+    fn mask_binary(&mut self, inst: Inst, code: Code, args: &[Value]) -> Result {
         let [a, b] = self.both(args)?;
         let result = self.define(inst);
         self.masks3(code, result, a, b);
@@ -59,7 +59,7 @@ impl Select<'_, Avx512> {
     }
 
     /// The "and not" instruction complements its first operand.
-    fn mask_and(&mut self, inst: Inst, a: Value, b: Value) -> Result<(), CompileError> {
+    fn mask_and(&mut self, inst: Inst, a: Value, b: Value) -> Result {
         // The second operand is deferred more often, so it is tried first.
         for (compared, other) in [(b, a), (a, b)] {
             if let Some(comparison) = self.deferred_comparison(compared) {
@@ -80,7 +80,7 @@ impl Select<'_, Avx512> {
     }
 
     /// Sets the flags by whether a lane is active; an `or` of masks is merged.
-    pub(in super::super) fn any(&mut self, mask: Value) -> Result<ConditionCode, CompileError> {
+    pub(in super::super) fn any(&mut self, mask: Value) -> Result<ConditionCode> {
         let mut masks = [mask, mask];
         if let Some((deferred, InstData::Pure { op: Op::LOr, args })) = self.deferred_def(mask) {
             self.deferred[deferred] = 0;
@@ -111,7 +111,7 @@ impl Select<'_, Avx512> {
     }
 
     /// All ones or all zeros in a general register, by a truth value.
-    pub(super) fn spread(&mut self, truth: Value) -> Result<VReg, CompileError> {
+    pub(super) fn spread(&mut self, truth: Value) -> Result<VReg> {
         let result = self.general();
         if let Some((deferred, data)) = self.deferred_def(truth)
             && matches!(data, InstData::Pure { op: Op::ULt, .. } | InstData::Wide { op: WideOp::Lt, .. })
@@ -135,7 +135,7 @@ impl Select<'_, Avx512> {
     }
 
     /// The bits of a mask in a general register.
-    pub(super) fn mask_bits(&mut self, mask: Value) -> Result<VReg, CompileError> {
+    pub(super) fn mask_bits(&mut self, mask: Value) -> Result<VReg> {
         let bits = self.general();
         if let Some(constant) = self.constant(mask) {
             self.set(bits, constant & 0xffff);

@@ -23,15 +23,15 @@ mod uniform_atomic;
 use iced_x86::{Code, ConditionCode};
 use regalloc2::{RegClass, VReg};
 
+use super::super::Isa;
 use super::super::atomic::Atomic;
 use super::super::pool::{Constant, Pool};
 use super::super::vcode::{Build, Expand, Place, View};
-use super::super::{CompileError, Isa};
 use super::double::{Double, Doubles};
 use super::gather_elements::LaneWords;
 use super::nontemporal::NontemporalStores;
 use super::row::RowPlace;
-use super::{Select, VectorIsa, class_of};
+use super::{Result, Select, VectorIsa, class_of};
 use crate::ir::{AtomicOp, Op};
 use crate::simd::{Address, Elements, Inst, InstData, Kernel, LaneAddress, Row, Type, Value, ValueDef};
 
@@ -53,7 +53,7 @@ impl VectorIsa for Avx512 {
         self.nontemporal.any()
     }
 
-    fn registers(select: &mut Select<'_, Self>, value: Value) -> Result<[VReg; 1], CompileError> {
+    fn registers(select: &mut Select<'_, Self>, value: Value) -> Result<[VReg; 1]> {
         Ok([select.lanes(value)?])
     }
 
@@ -63,35 +63,31 @@ impl VectorIsa for Avx512 {
         [reg]
     }
 
-    fn any(select: &mut Select<'_, Self>, mask: Value) -> Result<ConditionCode, CompileError> {
+    fn any(select: &mut Select<'_, Self>, mask: Value) -> Result<ConditionCode> {
         select.any(mask)
     }
 
-    fn mask_bits(select: &mut Select<'_, Self>, mask: Value) -> Result<VReg, CompileError> {
+    fn mask_bits(select: &mut Select<'_, Self>, mask: Value) -> Result<VReg> {
         select.mask_bits(mask)
     }
 
-    fn doubles(select: &mut Select<'_, Self>, double: Double, args: &[Value]) -> Result<Doubles, CompileError> {
+    fn doubles(select: &mut Select<'_, Self>, double: Double, args: &[Value]) -> Result<Doubles> {
         select.compute_doubles(double, args)
     }
 
-    fn mask_op(select: &mut Select<'_, Self>, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
+    fn mask_op(select: &mut Select<'_, Self>, inst: Inst, op: Op, args: &[Value]) -> Result {
         select.mask_op(inst, op, args)
     }
 
-    fn lane_op(select: &mut Select<'_, Self>, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
+    fn lane_op(select: &mut Select<'_, Self>, inst: Inst, op: Op, args: &[Value]) -> Result {
         select.lane_op(inst, op, args)
     }
 
-    fn select(
-        select: &mut Select<'_, Self>,
-        inst: Inst,
-        [condition, then, otherwise]: [Value; 3],
-    ) -> Result<(), CompileError> {
+    fn select(select: &mut Select<'_, Self>, inst: Inst, [condition, then, otherwise]: [Value; 3]) -> Result {
         select.vector_select(inst, condition, then, otherwise)
     }
 
-    fn interleave_words(select: &mut Select<'_, Self>, low: Value, high: Value) -> Result<Doubles, CompileError> {
+    fn interleave_words(select: &mut Select<'_, Self>, low: Value, high: Value) -> Result<Doubles> {
         select.interleave_words(low, high)
     }
 
@@ -102,63 +98,43 @@ impl VectorIsa for Avx512 {
         [result]
     }
 
-    fn splat(select: &mut Select<'_, Self>, inst: Inst, value: Value) -> Result<(), CompileError> {
+    fn splat(select: &mut Select<'_, Self>, inst: Inst, value: Value) -> Result {
         select.splat(inst, value)
     }
 
-    fn extract(select: &mut Select<'_, Self>, inst: Inst, vector: Value, lane: Value) -> Result<(), CompileError> {
+    fn extract(select: &mut Select<'_, Self>, inst: Inst, vector: Value, lane: Value) -> Result {
         select.extract(inst, vector, lane)
     }
 
-    fn pick(
-        select: &mut Select<'_, Self>,
-        inst: Inst,
-        [first, second]: [Value; 2],
-        words: &[u8; 16],
-    ) -> Result<(), CompileError> {
+    fn pick(select: &mut Select<'_, Self>, inst: Inst, [first, second]: [Value; 2], words: &[u8; 16]) -> Result {
         select.pick(inst, first, second, words)
     }
 
-    fn permute(select: &mut Select<'_, Self>, inst: Inst, vector: Value, lanes: Value) -> Result<(), CompileError> {
+    fn permute(select: &mut Select<'_, Self>, inst: Inst, vector: Value, lanes: Value) -> Result {
         select.permute(inst, vector, lanes)
     }
 
-    fn load_broadcast(select: &mut Select<'_, Self>, inst: Inst, address: &Address) -> Result<(), CompileError> {
+    fn load_broadcast(select: &mut Select<'_, Self>, inst: Inst, address: &Address) -> Result {
         select.load_broadcast(inst, address)
     }
 
-    fn store_uniform(
-        select: &mut Select<'_, Self>,
-        address: &Address,
-        value: Value,
-        mask: Value,
-    ) -> Result<(), CompileError> {
+    fn store_uniform(select: &mut Select<'_, Self>, address: &Address, value: Value, mask: Value) -> Result {
         select.store_uniform(address, value, mask)
     }
 
-    fn gather(select: &mut Select<'_, Self>, inst: Inst, lanes: &LaneAddress, mask: Value) -> Result<(), CompileError> {
+    fn gather(select: &mut Select<'_, Self>, inst: Inst, lanes: &LaneAddress, mask: Value) -> Result {
         select.gather(inst, lanes, mask)
     }
 
-    fn scatter(
-        select: &mut Select<'_, Self>,
-        lanes: &LaneAddress,
-        value: Value,
-        mask: Value,
-    ) -> Result<(), CompileError> {
+    fn scatter(select: &mut Select<'_, Self>, lanes: &LaneAddress, value: Value, mask: Value) -> Result {
         select.scatter(lanes, value, mask)
     }
 
-    fn load_elements(select: &mut Select<'_, Self>, inst: Inst, elements: &Elements) -> Result<(), CompileError> {
+    fn load_elements(select: &mut Select<'_, Self>, inst: Inst, elements: &Elements) -> Result {
         select.load_elements(inst, elements)
     }
 
-    fn store_elements(
-        select: &mut Select<'_, Self>,
-        elements: &Elements,
-        values: &[Value],
-        mask: Value,
-    ) -> Result<(), CompileError> {
+    fn store_elements(select: &mut Select<'_, Self>, elements: &Elements, values: &[Value], mask: Value) -> Result {
         select.store_elements(elements, values, mask)
     }
 
@@ -206,7 +182,7 @@ impl VectorIsa for Avx512 {
         Build::new(Code::VEX_Kmovw_kr_km16).def(result, View::Mask).at(place).push(&mut select.code);
     }
 
-    fn store_mask(select: &mut Select<'_, Self>, place: &Place, mask: Value) -> Result<(), CompileError> {
+    fn store_mask(select: &mut Select<'_, Self>, place: &Place, mask: Value) -> Result {
         let mask = select.lanes(mask)?;
         Build::new(Code::VEX_Kmovw_m16_kr).at(place).reads(mask, View::Mask).push(&mut select.code);
         Ok(())
@@ -224,7 +200,7 @@ impl VectorIsa for Avx512 {
         uniform_atomic::reduction(op)
     }
 
-    fn reduce(select: &mut Select<'_, Self>, op: AtomicOp, value: Value, mask: Value) -> Result<VReg, CompileError> {
+    fn reduce(select: &mut Select<'_, Self>, op: AtomicOp, value: Value, mask: Value) -> Result<VReg> {
         select.reduce(op, value, mask)
     }
 
@@ -240,7 +216,7 @@ impl VectorIsa for Avx512 {
         index: Value,
         bits: VReg,
         word: VReg,
-    ) -> Result<(), CompileError> {
+    ) -> Result {
         select.once(atomic, lanes, index, bits, word)?;
         Ok(())
     }
@@ -253,7 +229,7 @@ impl VectorIsa for Avx512 {
         index: Value,
         value: Option<Value>,
         mask: Value,
-    ) -> Result<bool, CompileError> {
+    ) -> Result<bool> {
         select.scan(inst, atomic, lanes, index, value, mask)
     }
 
@@ -264,14 +240,14 @@ impl VectorIsa for Avx512 {
         [value]: [VReg; 1],
         mask: Value,
         operation: Option<Code>,
-    ) -> Result<(), CompileError> {
+    ) -> Result {
         select.update_row(old, place, value, mask, operation)
     }
 }
 
 impl Select<'_, Avx512> {
     /// The register of a vector or mask; emits it first if it is deferred.
-    fn lanes(&mut self, value: Value) -> Result<VReg, CompileError> {
+    fn lanes(&mut self, value: Value) -> Result<VReg> {
         debug_assert!(self.kernel.ty(value).is_vector(), "{value} is a scalar");
         let value = self.uses.canonical(value);
         if let (None, ValueDef::Result { inst, .. }) = (self.regs[value], self.kernel.values[value]) {
@@ -295,7 +271,7 @@ impl Select<'_, Avx512> {
         self.written(value)
     }
 
-    fn both(&mut self, args: &[Value]) -> Result<[VReg; 2], CompileError> {
+    fn both(&mut self, args: &[Value]) -> Result<[VReg; 2]> {
         Ok([self.lanes(args[0])?, self.lanes(args[1])?])
     }
 }

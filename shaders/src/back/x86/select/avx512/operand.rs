@@ -3,11 +3,10 @@
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::super::super::CompileError;
 use super::super::super::pool::Constant;
 use super::super::super::vcode::{Base, Build, Memory, Place, View};
-use super::super::Select;
 use super::super::memory::Checked;
+use super::super::{Result, Select};
 use super::Avx512;
 use crate::simd::{InstData, Type, Value};
 
@@ -25,7 +24,7 @@ pub(super) enum Source {
 
 impl Select<'_, Avx512> {
     /// A value as the last operand of an instruction.
-    pub(super) fn source(&mut self, value: Value) -> Result<Source, CompileError> {
+    pub(super) fn source(&mut self, value: Value) -> Result<Source> {
         if let Some(bits) = self.constant(value) {
             return Ok(Source::Word(bits as u32));
         }

@@ -2,9 +2,8 @@
 
 use iced_x86::Code;
 
-use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::super::Select;
+use super::super::{Result, Select};
 use super::Avx512;
 use super::operand::Source;
 use crate::ir::Op;
@@ -12,7 +11,7 @@ use crate::simd::{Inst, InstData, Value};
 
 impl Select<'_, Avx512> {
     /// A packed operation; returns `false` for any other.
-    pub(super) fn packed(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<bool, CompileError> {
+    pub(super) fn packed(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<bool> {
         let code = match op {
             Op::BytesEven => {
                 self.interleave(inst, Code::EVEX_Vpsllw_zmm_k1z_zmmm512_imm8, [args[1], args[0]], 0x00ff_00ff)?;
@@ -49,7 +48,7 @@ impl Select<'_, Avx512> {
     }
 
     /// Shifts halves by a byte, which makes room for the bytes `kept` of another value.
-    fn interleave(&mut self, inst: Inst, shift: Code, args: [Value; 2], kept: u32) -> Result<(), CompileError> {
+    fn interleave(&mut self, inst: Inst, shift: Code, args: [Value; 2], kept: u32) -> Result {
         /// Truth table: of the operands, the first or both others.
         const FIRST_OR_BOTH: u8 = 0xf0 | 0xcc & 0xaa;
         let [moved, other] = self.both(&args)?;
@@ -63,7 +62,7 @@ impl Select<'_, Avx512> {
     }
 
     /// A value as an operand that is never a broadcast word.
-    fn whole(&mut self, value: Value) -> Result<Source, CompileError> {
+    fn whole(&mut self, value: Value) -> Result<Source> {
         if let Some(bits) = self.constant(value) {
             return Ok(Source::Vector(self.code.pool.vector([bits as u32; 16])));
         }

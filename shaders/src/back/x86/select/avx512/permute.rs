@@ -2,21 +2,14 @@
 
 use iced_x86::Code;
 
-use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::super::Select;
 use super::super::moves::{of_lanes128, within_lanes128};
+use super::super::{Result, Select};
 use super::Avx512;
 use crate::simd::{Inst, Value};
 
 impl Select<'_, Avx512> {
-    pub(super) fn pick(
-        &mut self,
-        inst: Inst,
-        first: Value,
-        second: Value,
-        words: &[u8; 16],
-    ) -> Result<(), CompileError> {
+    pub(super) fn pick(&mut self, inst: Inst, first: Value, second: Value, words: &[u8; 16]) -> Result {
         if let Some(amount) = shift(words) {
             let [low, high] = self.both(&[second, first])?;
             let result = self.define(inst);
@@ -35,7 +28,7 @@ impl Select<'_, Avx512> {
         Ok(())
     }
 
-    fn pick_of_one(&mut self, inst: Inst, vector: Value, words: &[u8; 16]) -> Result<(), CompileError> {
+    fn pick_of_one(&mut self, inst: Inst, vector: Value, words: &[u8; 16]) -> Result {
         let vector = self.lanes(vector)?;
         if let Some(order) = within_lanes128(words) {
             let result = self.define(inst);
@@ -61,7 +54,7 @@ impl Select<'_, Avx512> {
         index
     }
 
-    pub(super) fn permute(&mut self, inst: Inst, vector: Value, lanes: Value) -> Result<(), CompileError> {
+    pub(super) fn permute(&mut self, inst: Inst, vector: Value, lanes: Value) -> Result {
         let [vector, lanes] = self.both(&[vector, lanes])?;
         let result = self.define(inst);
         self.lanes3(Code::EVEX_Vpermd_zmm_k1z_zmm_zmmm512b32, result, lanes, vector);

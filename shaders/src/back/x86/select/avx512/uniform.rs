@@ -3,18 +3,17 @@
 use iced_x86::{Code, ConditionCode, Instruction, Register};
 use regalloc2::Operand;
 
-use super::super::super::CompileError;
 use super::super::super::encode::{Assembler, Regs};
 use super::super::super::vcode::{Expand, Kind};
-use super::super::Select;
 use super::super::atomic::Slots;
 use super::super::uniform::UniformPlace;
+use super::super::{Result, Select};
 use super::Avx512;
 use crate::simd::{Address, Type, Value};
 
 impl Select<'_, Avx512> {
     /// Stores the word of the last active lane, if there is one and the address is in bounds.
-    pub(super) fn store_uniform(&mut self, address: &Address, value: Value, mask: Value) -> Result<(), CompileError> {
+    pub(super) fn store_uniform(&mut self, address: &Address, value: Value, mask: Value) -> Result {
         let mask = if self.is_all(mask) { None } else { Some(self.lanes(mask)?) };
         let scalar = self.kernel.ty(value) == Type::S32;
         let value = if scalar { self.reg(value)? } else { self.lanes(value)? };

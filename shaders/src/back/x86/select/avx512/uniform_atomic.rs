@@ -3,11 +3,10 @@
 use iced_x86::{Code, ConditionCode, Instruction};
 use regalloc2::{Operand, VReg};
 
-use super::super::Select;
 use super::super::atomic::{Slots, neutral};
+use super::super::{Result, Select};
 use super::Avx512;
 use super::operand::Source;
-use crate::back::x86::CompileError;
 use crate::back::x86::atomic::{Atomic, LaneMemory, Registers};
 use crate::back::x86::encode::{Assembler, Regs};
 use crate::back::x86::vcode::{Build, Expand, Kind, View};
@@ -38,7 +37,7 @@ impl Select<'_, Avx512> {
         index: Value,
         bits: VReg,
         word: VReg,
-    ) -> Result<Option<VReg>, CompileError> {
+    ) -> Result<Option<VReg>> {
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
         let index = self.reg_as_scalar(index)?;
         let mut slots = Slots::default();
@@ -67,7 +66,7 @@ impl Select<'_, Avx512> {
     }
 
     /// An index in a general register, whether it is a scalar or a constant vector.
-    fn reg_as_scalar(&mut self, index: Value) -> Result<VReg, CompileError> {
+    fn reg_as_scalar(&mut self, index: Value) -> Result<VReg> {
         match self.constant(index) {
             Some(bits) => {
                 let reg = self.general();
@@ -79,7 +78,7 @@ impl Select<'_, Avx512> {
     }
 
     /// Combines the values of the active lanes in a tree.
-    pub(super) fn reduce(&mut self, op: AtomicOp, value: Value, mask: Value) -> Result<VReg, CompileError> {
+    pub(super) fn reduce(&mut self, op: AtomicOp, value: Value, mask: Value) -> Result<VReg> {
         let code = reduction(op).ok_or_else(|| unreachable!("no reduction of {op:?}"))?;
         let mut whole = self.lanes(value)?;
         if !self.is_all(mask) {

@@ -8,10 +8,10 @@ use iced_x86::{Code, Instruction, Register};
 use regalloc2::{Operand, RegClass, VReg};
 
 use super::{Origins, Site, Slots, Words, slot_of};
+use crate::back::x86::Isa;
 use crate::back::x86::encode::{Assembler, Regs};
-use crate::back::x86::select::{Select, VectorIsa};
+use crate::back::x86::select::{Result, Select, VectorIsa};
 use crate::back::x86::vcode::{Expand, Kind};
-use crate::back::x86::{CompileError, Isa};
 use crate::simd::Elements;
 
 /// Lanes of a 256-bit register.
@@ -88,11 +88,7 @@ impl Isa {
 
 impl<V: VectorIsa> Select<'_, V> {
     /// Loads elements into the registers of their words.
-    pub(in crate::back::x86::select) fn load_by_lanes128(
-        &mut self,
-        elements: &Elements,
-        results: &[VReg],
-    ) -> Result<(), CompileError> {
+    pub(in crate::back::x86::select) fn load_by_lanes128(&mut self, elements: &Elements, results: &[VReg]) -> Result {
         let mut operands: Slots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
         let site = self.site(elements, &mut operands)?;
         let vectors = self.vectors::<2>(&mut operands);
@@ -106,7 +102,7 @@ impl<V: VectorIsa> Select<'_, V> {
         elements: &Elements,
         values: &[VReg],
         bits: Option<VReg>,
-    ) -> Result<(), CompileError> {
+    ) -> Result {
         let mut operands: Slots = values.iter().map(|&value| Operand::reg_use(value)).collect();
         let bits = bits.map(|bits| slot_of(Operand::reg_use(bits), &mut operands));
         let site = self.site(elements, &mut operands)?;

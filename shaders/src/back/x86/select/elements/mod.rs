@@ -11,10 +11,10 @@ use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use regalloc2::{Operand, RegClass, VReg};
 use smallvec::SmallVec;
 
+use super::super::Isa;
 use super::super::encode::{Assembler, Label, Regs};
-use super::super::{CompileError, Isa};
 use super::subword::put;
-use super::{Select, VectorIsa};
+use super::{Result, Select, VectorIsa};
 use crate::back::x86::lane_groups::Parts;
 use crate::ir::Width;
 use crate::simd::{Elements, LANES, Spacing};
@@ -66,7 +66,7 @@ fn slot_of(operand: Operand, operands: &mut Slots) -> u8 {
 
 impl<V: VectorIsa> Select<'_, V> {
     /// Adds the operands of an interleave group after those that there are.
-    pub(super) fn site(&mut self, elements: &Elements, operands: &mut Slots) -> Result<Site, CompileError> {
+    pub(super) fn site(&mut self, elements: &Elements, operands: &mut Slots) -> Result<Site> {
         let (base, disp) = self.base(elements.base, 0)?;
         // The last limit is the least.
         let last = elements.limits.last().filter(|_| elements.segments.is_none());

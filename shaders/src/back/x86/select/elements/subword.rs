@@ -7,11 +7,11 @@ use regalloc2::{Operand, VReg};
 use smallvec::SmallVec;
 
 use super::{Origins, Site, Slots, Words, slot_of};
+use crate::back::x86::Isa;
 use crate::back::x86::encode::{Assembler, Regs};
 use crate::back::x86::pool::Constant;
-use crate::back::x86::select::{Select, VectorIsa};
+use crate::back::x86::select::{Result, Select, VectorIsa};
 use crate::back::x86::vcode::{Expand, Kind};
-use crate::back::x86::{CompileError, Isa};
 use crate::simd::{Elements, LANES};
 
 /// Bytes of a window.
@@ -91,11 +91,7 @@ impl Form {
 
 impl<V: VectorIsa> Select<'_, V> {
     /// Loads sub-word elements into the registers of their components.
-    pub(in crate::back::x86::select) fn load_part_elements(
-        &mut self,
-        elements: &Elements,
-        results: &[VReg],
-    ) -> Result<(), CompileError> {
+    pub(in crate::back::x86::select) fn load_part_elements(&mut self, elements: &Elements, results: &[VReg]) -> Result {
         let mut operands: Slots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
         let site = self.site(elements, &mut operands)?;
         let vectors = self.vectors::<3>(&mut operands);
@@ -111,7 +107,7 @@ impl<V: VectorIsa> Select<'_, V> {
         elements: &Elements,
         values: &[VReg],
         bits: Option<VReg>,
-    ) -> Result<(), CompileError> {
+    ) -> Result {
         let mut operands: Slots = values.iter().map(|&value| Operand::reg_use(value)).collect();
         let bits = bits.map(|bits| slot_of(Operand::reg_use(bits), &mut operands));
         let site = self.site(elements, &mut operands)?;
